@@ -1,0 +1,7 @@
+pub mod math;
+pub mod scene;
+pub mod types;
+
+pub use scene::{
+    Body, BodyType, Filter, Geometry, Material, Mode, RestitutionMix, Scene, SceneError, Settings, Shape,
+};

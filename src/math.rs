@@ -1,0 +1,99 @@
+//! Arithmetic that Rust and WGSL share (`shaders/math.wgsl`): plain operations in a fixed order, so that both sides
+//! agree and every CPU gives the same bits. No fused multiply-add, no library sine.
+
+use glam::Vec2;
+
+/// z of the cross product of two vectors in the plane.
+#[inline]
+#[must_use]
+pub fn cross(a: Vec2, b: Vec2) -> f32 {
+    a.x * b.y - a.y * b.x
+}
+
+/// Angular velocity × lever arm: the velocity of the arm's end.
+#[inline]
+#[must_use]
+pub fn cross_scalar(s: f32, v: Vec2) -> Vec2 {
+    Vec2::new(-s * v.y, s * v.x)
+}
+
+/// A vector turned by 90° clockwise; the tangent of a contact normal.
+#[inline]
+#[must_use]
+pub fn right_perp(v: Vec2) -> Vec2 {
+    Vec2::new(v.y, -v.x)
+}
+
+/// Turns `v` by the rotation `q` = (cos, sin).
+#[inline]
+#[must_use]
+pub fn rotate(q: Vec2, v: Vec2) -> Vec2 {
+    Vec2::new(q.x * v.x - q.y * v.y, q.y * v.x + q.x * v.y)
+}
+
+/// Turns `v` back by `q`.
+#[inline]
+#[must_use]
+pub fn inv_rotate(q: Vec2, v: Vec2) -> Vec2 {
+    Vec2::new(q.x * v.x + q.y * v.y, q.x * v.y - q.y * v.x)
+}
+
+/// The rotation `b`, then `a`.
+#[inline]
+#[must_use]
+pub fn mul_rotation(a: Vec2, b: Vec2) -> Vec2 {
+    Vec2::new(a.x * b.x - a.y * b.y, a.y * b.x + a.x * b.y)
+}
+
+/// From rotation `a` to rotation `b`: `a⁻¹ b`.
+#[inline]
+#[must_use]
+pub fn inv_mul_rotation(a: Vec2, b: Vec2) -> Vec2 {
+    Vec2::new(a.x * b.x + a.y * b.y, a.x * b.y - a.y * b.x)
+}
+
+/// Rotation `q` after turning by the small angle `angle`, first order and normalised (Box2D's `b2IntegrateRotation`).
+#[inline]
+#[must_use]
+pub fn integrate_rotation(q: Vec2, angle: f32) -> Vec2 {
+    let turned = Vec2::new(q.x - angle * q.y, q.y + angle * q.x);
+    let length = (turned.x * turned.x + turned.y * turned.y).sqrt();
+    if length > 0.0 { turned / length } else { Vec2::new(1.0, 0.0) }
+}
+
+/// Cosine and sine of an angle in rad, from our own series in f64, so that scenes start from the same bits everywhere.
+#[must_use]
+pub fn rotation(angle: f32) -> Vec2 {
+    use std::f64::consts::FRAC_PI_2;
+    let angle = f64::from(angle);
+    let quarter = (angle / FRAC_PI_2).round();
+    let x = angle - quarter * FRAC_PI_2;
+    let x2 = x * x;
+    // Taylor to x¹⁵ and x¹⁴: below 1e-13 for |x| ≤ π/4.
+    let mut sin = 0.0;
+    for n in [15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0] {
+        sin = x2 / (n * (n - 1.0)) * (1.0 - sin);
+    }
+    let sin = x * (1.0 - sin);
+    let mut cos = 0.0;
+    for n in [14.0, 12.0, 10.0, 8.0, 6.0, 4.0, 2.0] {
+        cos = x2 / (n * (n - 1.0)) * (1.0 - cos);
+    }
+    let cos = 1.0 - cos;
+    #[allow(clippy::cast_possible_truncation, reason = "an f32 angle has few quarters worth telling apart")]
+    let (c, s) = match (quarter as i64).rem_euclid(4) {
+        0 => (cos, sin),
+        1 => (-sin, cos),
+        2 => (-cos, -sin),
+        _ => (sin, -cos),
+    };
+    #[allow(clippy::cast_possible_truncation, reason = "rounded to f32 on purpose")]
+    Vec2::new(c as f32, s as f32)
+}
+
+/// Whether neither a NaN nor an infinity is in `v` (by its bits: shading languages may assume there is none).
+#[inline]
+#[must_use]
+pub fn is_finite(v: f32) -> bool {
+    v.to_bits() & 0x7f80_0000 != 0x7f80_0000
+}

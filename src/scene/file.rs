@@ -1,0 +1,1 @@
+//! The scene file, version 1.

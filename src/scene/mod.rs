@@ -1,0 +1,11 @@
+//! What a user builds: bodies, shapes, materials; the file format; the catalogue of built-in scenes.
+
+pub mod catalogue;
+mod check;
+mod compile;
+pub mod file;
+mod model;
+
+pub use check::SceneError;
+pub use compile::{Compiled, MassProperties};
+pub use model::{Body, BodyType, Filter, Geometry, Material, Mode, RestitutionMix, Scene, Settings, Shape};

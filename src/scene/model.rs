@@ -1,0 +1,399 @@
+//! What a user builds: bodies, shapes, materials, settings. Plain data with builder methods; nothing here is checked
+//! until a world is made from it ([`Scene::check`](crate::Scene::check)).
+//!
+//! SI units, y up, angles in radians, counter-clockwise.
+
+use glam::Vec2;
+
+/// A world as it starts: settings, bodies and (later) joints.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scene {
+    /// What the user calls it.
+    pub name: String,
+    /// m/s². Box2D's scenes use (0, −10), the default is (0, −9.81).
+    pub gravity: Vec2,
+    /// How it is solved.
+    pub settings: Settings,
+    /// In the order in which states are reported.
+    pub bodies: Vec<Body>,
+}
+
+impl Default for Scene {
+    fn default() -> Self {
+        Self { name: String::new(), gravity: Vec2::new(0.0, -9.81), settings: Settings::default(), bodies: Vec::new() }
+    }
+}
+
+impl Scene {
+    /// An empty scene.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+
+    /// With another gravity, m/s².
+    #[must_use]
+    pub fn gravity(mut self, x: f32, y: f32) -> Self {
+        self.gravity = Vec2::new(x, y);
+        self
+    }
+
+    /// Adds a body and returns its index.
+    pub fn add(&mut self, body: Body) -> usize {
+        self.bodies.push(body);
+        self.bodies.len() - 1
+    }
+}
+
+/// Which equations the solver uses. All three share one contact kernel with other coefficients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Soft contacts in substeps, then a relaxing sweep without bias (Box2D's Soft Step). Stands best.
+    #[default]
+    Soft,
+    /// Sequential impulses with Baumgarte's bias and slop, as in the tutorials.
+    Baumgarte,
+    /// Sequential impulses without bias, then a projection of the positions (NGS).
+    Projection,
+}
+
+/// How restitution of two materials is mixed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RestitutionMix {
+    /// The smaller of the two.
+    #[default]
+    Min,
+    /// The larger of the two (Box2D).
+    Max,
+}
+
+/// How a scene is solved. The defaults are Box2D's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Length of a step, s. Above 0. Default 1/60.
+    pub dt: f32,
+    /// Substeps a step, 1 – 64. `None`: 4 in soft mode, 1 in the others.
+    pub substeps: Option<u32>,
+    /// Solver sweeps a substep, 1 – 64. `None`: 1 in soft mode, 10 in the others.
+    pub iterations: Option<u32>,
+    /// Equations.
+    pub mode: Mode,
+    /// Soft mode: one more sweep without bias after positions moved. Without it, bias velocity stays as energy.
+    pub relax: bool,
+    /// Start from the impulses of the step before. Without it, stacks need many more sweeps.
+    pub warm_start: bool,
+    /// Clamp the accumulated impulse, not each increment. Off is wrong, and shows why.
+    pub accumulate: bool,
+    /// Share of the penetration removed in a step (baumgarte) or a sweep (projection), 0 – 1. Default 0.2.
+    pub baumgarte: f32,
+    /// Penetration that is left alone, m. Default 0.005.
+    pub slop: f32,
+    /// Correct penetration at all. Off keeps the energy of perfect bounces.
+    pub correct_position: bool,
+    /// Keep contact manifolds while a pair hardly moves. Without it, aligned stacks of 20 fall.
+    pub recycle: bool,
+    /// Impacts slower than this do not bounce, m/s. Default 1.
+    pub restitution_threshold: f32,
+    /// How restitution is mixed.
+    pub restitution_mix: RestitutionMix,
+    /// Repeat a step that outgrew a buffer, after growing it, so that the result never depends on capacities.
+    pub strict: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            dt: 1.0 / 60.0,
+            substeps: None,
+            iterations: None,
+            mode: Mode::Soft,
+            relax: true,
+            warm_start: true,
+            accumulate: true,
+            baumgarte: 0.2,
+            slop: 0.005,
+            correct_position: true,
+            recycle: true,
+            restitution_threshold: 1.0,
+            restitution_mix: RestitutionMix::Min,
+            strict: false,
+        }
+    }
+}
+
+impl Settings {
+    /// Substeps a step, with the default filled in.
+    #[must_use]
+    pub fn substep_count(&self) -> u32 {
+        self.substeps.unwrap_or(if self.mode == Mode::Soft { 4 } else { 1 })
+    }
+
+    /// Sweeps a substep, with the default filled in.
+    #[must_use]
+    pub fn iteration_count(&self) -> u32 {
+        self.iterations.unwrap_or(if self.mode == Mode::Soft { 1 } else { 10 })
+    }
+}
+
+/// How a body moves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BodyType {
+    /// Never.
+    Static,
+    /// By its velocity alone; nothing stops it.
+    Kinematic,
+    /// By forces and impulses.
+    #[default]
+    Dynamic,
+}
+
+/// A rigid body: a frame with velocity, and the shapes that are fixed to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Body {
+    /// Name for reports; unique in the scene.
+    pub id: Option<String>,
+    /// How it moves.
+    pub kind: BodyType,
+    /// Origin of its frame (not its centre of mass), m.
+    pub position: Vec2,
+    /// rad.
+    pub angle: f32,
+    /// Of the centre of mass, m/s.
+    pub velocity: Vec2,
+    /// rad/s.
+    pub angular_velocity: f32,
+    /// Factor on gravity.
+    pub gravity_scale: f32,
+    /// 1/s, at least 0.
+    pub linear_damping: f32,
+    /// 1/s, at least 0.
+    pub angular_damping: f32,
+    /// Never turns.
+    pub fixed_rotation: bool,
+    /// Swept against other bodies when fast. Not supported yet: must be false.
+    pub bullet: bool,
+    /// Constant force in world axes, N.
+    pub force: Vec2,
+    /// Where it acts: a point fixed on the body, in its frame, m. `None` is the centre of mass.
+    pub force_point: Option<Vec2>,
+    /// Constant torque, N·m.
+    pub torque: f32,
+    /// kg; overrides the shapes' (inertia is scaled along unless given).
+    pub mass: Option<f32>,
+    /// kg·m² about the centre of mass; overrides the shapes'.
+    pub inertia: Option<f32>,
+    /// At least one.
+    pub shapes: Vec<Shape>,
+}
+
+impl Default for Body {
+    fn default() -> Self {
+        Self {
+            id: None,
+            kind: BodyType::Dynamic,
+            position: Vec2::ZERO,
+            angle: 0.0,
+            velocity: Vec2::ZERO,
+            angular_velocity: 0.0,
+            gravity_scale: 1.0,
+            linear_damping: 0.0,
+            angular_damping: 0.0,
+            fixed_rotation: false,
+            bullet: false,
+            force: Vec2::ZERO,
+            force_point: None,
+            torque: 0.0,
+            mass: None,
+            inertia: None,
+            shapes: Vec::new(),
+        }
+    }
+}
+
+impl Body {
+    /// A body that forces move, at a position in m.
+    #[must_use]
+    pub fn dynamic(x: f32, y: f32) -> Self {
+        Self { position: Vec2::new(x, y), ..Self::default() }
+    }
+
+    /// A body that never moves.
+    #[must_use]
+    pub fn fixed(x: f32, y: f32) -> Self {
+        Self { kind: BodyType::Static, ..Self::dynamic(x, y) }
+    }
+
+    /// A body that moves by its velocity alone.
+    #[must_use]
+    pub fn kinematic(x: f32, y: f32) -> Self {
+        Self { kind: BodyType::Kinematic, ..Self::dynamic(x, y) }
+    }
+
+    /// Adds a shape.
+    #[must_use]
+    pub fn shape(mut self, shape: Shape) -> Self {
+        self.shapes.push(shape);
+        self
+    }
+
+    /// Turned, rad.
+    #[must_use]
+    pub fn angle(mut self, angle: f32) -> Self {
+        self.angle = angle;
+        self
+    }
+
+    /// Moving, m/s.
+    #[must_use]
+    pub fn velocity(mut self, x: f32, y: f32) -> Self {
+        self.velocity = Vec2::new(x, y);
+        self
+    }
+
+    /// Spinning, rad/s.
+    #[must_use]
+    pub fn angular_velocity(mut self, angular_velocity: f32) -> Self {
+        self.angular_velocity = angular_velocity;
+        self
+    }
+
+    /// Named.
+    #[must_use]
+    pub fn id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+}
+
+/// The outline of a shape, about its own origin.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Geometry {
+    /// Radius, m.
+    Circle {
+        /// m, above 0.
+        radius: f32,
+    },
+    /// A rectangle.
+    Box {
+        /// Half width and half height, m, above 0.
+        half: Vec2,
+    },
+}
+
+/// A collider on a body.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shape {
+    /// Outline.
+    pub geometry: Geometry,
+    /// In the body's frame, m.
+    pub offset: Vec2,
+    /// On the body, rad.
+    pub rotation: f32,
+    /// kg/m², above 0.
+    pub density: f32,
+    /// How it touches.
+    pub material: Material,
+    /// What it touches.
+    pub filter: Filter,
+}
+
+impl Shape {
+    /// A circle about the body's origin.
+    #[must_use]
+    pub fn circle(radius: f32) -> Self {
+        Self::new(Geometry::Circle { radius })
+    }
+
+    /// A box about the body's origin, by half width and half height, m.
+    #[must_use]
+    pub fn half_box(half_width: f32, half_height: f32) -> Self {
+        Self::new(Geometry::Box { half: Vec2::new(half_width, half_height) })
+    }
+
+    /// With density 1 kg/m² and the default material.
+    #[must_use]
+    pub fn new(geometry: Geometry) -> Self {
+        Self {
+            geometry,
+            offset: Vec2::ZERO,
+            rotation: 0.0,
+            density: 1.0,
+            material: Material::default(),
+            filter: Filter::default(),
+        }
+    }
+
+    /// Moved on the body, m.
+    #[must_use]
+    pub fn offset(mut self, x: f32, y: f32) -> Self {
+        self.offset = Vec2::new(x, y);
+        self
+    }
+
+    /// Turned on the body, rad.
+    #[must_use]
+    pub fn rotation(mut self, rotation: f32) -> Self {
+        self.rotation = rotation;
+        self
+    }
+
+    /// kg/m².
+    #[must_use]
+    pub fn density(mut self, density: f32) -> Self {
+        self.density = density;
+        self
+    }
+
+    /// Coulomb's coefficient.
+    #[must_use]
+    pub fn friction(mut self, friction: f32) -> Self {
+        self.material.friction = friction;
+        self
+    }
+
+    /// Share of the approach speed given back.
+    #[must_use]
+    pub fn restitution(mut self, restitution: f32) -> Self {
+        self.material.restitution = restitution;
+        self
+    }
+
+    /// With another filter.
+    #[must_use]
+    pub fn filter(mut self, filter: Filter) -> Self {
+        self.filter = filter;
+        self
+    }
+}
+
+/// How a shape touches.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Material {
+    /// Coulomb's coefficient, at least 0; two are mixed by √(ab). Default 0.6.
+    pub friction: f32,
+    /// 0 – 1. Default 0.
+    pub restitution: f32,
+}
+
+impl Default for Material {
+    fn default() -> Self {
+        Self { friction: 0.6, restitution: 0.0 }
+    }
+}
+
+/// What a shape touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Filter {
+    /// What it is, as bits.
+    pub category: u32,
+    /// What it meets, as bits. Both shapes must agree.
+    pub mask: u32,
+    /// Equal and positive: always meet; equal and negative: never; else category and mask decide.
+    pub group: i32,
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self { category: 1, mask: u32::MAX, group: 0 }
+    }
+}

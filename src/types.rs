@@ -1,0 +1,450 @@
+//! The structs that Rust and WGSL share, byte for byte (`shaders/types.wgsl`).
+//!
+//! Every struct is made of 16-byte rows, so that a row is one `vec4` load on the device and no padding is left to
+//! chance. `tests/layout.rs` parses the WGSL and compares names, sizes and offsets with these definitions: change
+//! one side alone and it fails.
+//!
+//! SI units, y up, angles counter-clockwise. World frames are centre-of-mass frames: a [`Pose`] places a body's centre
+//! of mass, and [`Shape::offset`] is relative to it.
+
+use bytemuck::{Pod, Zeroable};
+
+/// "No such index": no cell, no colour, no contact.
+pub const NONE: u32 = u32::MAX;
+
+/// Threads in a workgroup of the kernels that need no barrier.
+pub const LANES: u32 = 64;
+/// Contacts that one workgroup ranks when constraints are put into colour order (`shaders/color.wgsl`).
+pub const COLOR_BLOCK: u32 = 256;
+
+/// Colours 0 … 22, for contacts between two dynamic bodies, given out from the lowest. Box2D has 20.
+pub const DYNAMIC_COLORS: u32 = 23;
+/// Contacts that found no colour; solved one after the other, in order of their index, after the dynamic colours.
+pub const OVERFLOW_COLOR: u32 = 23;
+/// Colours 24 … 31, for contacts with a static or kinematic body, given out from the highest. They come last in a
+/// sweep, which gives them the last word: fewer bodies are pushed through walls.
+pub const FIRST_FIXED_COLOR: u32 = 24;
+/// All of them, in the order in which a sweep solves them.
+pub const COLOR_COUNT: u32 = 32;
+/// Claims a body can hold at a time while colouring; colour `c` uses slot `c % CLAIM_SLOTS`.
+pub const CLAIM_SLOTS: u32 = 8;
+/// Rounds after which a contact without a colour goes to [`OVERFLOW_COLOR`]. The 5,050-box pyramid needs 9 when all
+/// its contacts are new.
+pub const MAX_COLOR_ROUNDS: u32 = 31;
+
+/// Grid levels; a level's cells are four times as wide as those of the level below.
+pub const MAX_LEVELS: usize = 8;
+
+/// [`Shape::kind`], low byte.
+pub const CIRCLE: u32 = 0;
+/// [`Shape::kind`], low byte.
+pub const BOX: u32 = 1;
+/// [`Shape::kind`]: the low byte is the geometry.
+pub const GEOMETRY_MASK: u32 = 0xff;
+/// [`Shape::kind`]: the body is static or kinematic.
+pub const FIXED_SHAPE: u32 = 0x100;
+
+/// [`Body::kind`].
+pub const STATIC: u32 = 0;
+/// [`Body::kind`].
+pub const KINEMATIC: u32 = 1;
+/// [`Body::kind`].
+pub const DYNAMIC: u32 = 2;
+
+/// [`BodyState::status`]: the body held a NaN or an infinity and was taken out of the simulation.
+pub const QUARANTINED: u32 = 1;
+
+/// [`Contact::flags`]: the number of points, 0 … 2.
+pub const POINT_COUNT_MASK: u32 = 3;
+/// [`Contact::flags`]: body A is static or kinematic.
+pub const FIXED_A: u32 = 4;
+/// [`Contact::flags`]: body B is static or kinematic.
+pub const FIXED_B: u32 = 8;
+/// [`Contact::flags`]: the manifold was kept from an earlier step, only its separations are new.
+pub const RECYCLED: u32 = 16;
+/// [`Contact::flags`]: the cached pose and manifold are valid (not the first step of this pair).
+pub const CACHED: u32 = 32;
+
+/// [`Params::switches`]: clamp the accumulated impulse (right) instead of each increment (wrong, for teaching).
+pub const ACCUMULATE: u32 = 1;
+/// [`Params::switches`]: keep manifolds while the pair moves little.
+pub const RECYCLE: u32 = 2;
+/// [`Params::switches`]: give every contact [`OVERFLOW_COLOR`] (tests).
+pub const FORCE_OVERFLOW: u32 = 4;
+/// [`Params::switches`]: mix restitution by the larger value, not the smaller.
+pub const RESTITUTION_MAX: u32 = 8;
+/// [`Params::switches`]: carry impulses over from the step before.
+pub const WARM_START: u32 = 16;
+
+/// [`Sweep::flags`]: push penetrating bodies apart.
+pub const USE_BIAS: u32 = 1;
+/// [`Sweep::flags`]: solve friction.
+pub const USE_FRICTION: u32 = 2;
+/// [`Sweep::flags`]: the last sweep of a substep; leaves the impulses in the warm-start accumulators.
+pub const LAST_SWEEP: u32 = 4;
+
+/// [`Counters::overflow_bits`]: more pairs than contact capacity.
+pub const OVERFLOW_CONTACTS: u32 = 1;
+
+/// One level of the broadphase grid. The plane is wrapped around a torus of `2^log2_width × 2^log2_height` cells, so
+/// no body is ever outside: cells that share a slot only cost a test.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Level {
+    /// 1 / cell width, in 1/m.
+    pub inv_cell: f32,
+    /// Half a cell width, in m. No shape of this level reaches further from its centre, margin included.
+    pub half_cell: f32,
+    /// Cells from west to east, as a power of two, at least 2 (four cells).
+    pub log2_width: u32,
+    /// Cells from south to north, likewise.
+    pub log2_height: u32,
+    /// Index of this level's first cell.
+    pub first_cell: u32,
+    /// Shapes on this level; levels without are skipped.
+    pub shape_count: u32,
+    /// Unused.
+    pub pad: [u32; 2],
+}
+
+/// What is constant for a whole step. Uniform.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Params {
+    /// m/s².
+    pub gravity: [f32; 2],
+    /// Length of the step, s.
+    pub dt: f32,
+    /// Length of a substep, s.
+    pub h: f32,
+    /// Bodies in the world.
+    pub body_count: u32,
+    /// Shapes in the world.
+    pub shape_count: u32,
+    /// Contacts that fit. The CPU's is `u32::MAX`.
+    pub contact_capacity: u32,
+    /// Grid cells of all levels.
+    pub cell_count: u32,
+    /// Between two dynamic bodies: bias rate 1/s, mass scale, impulse scale, slop m.
+    pub contact_softness: [f32; 4],
+    /// With a static or kinematic body, likewise.
+    pub fixed_softness: [f32; 4],
+    /// Fastest push-out, m/s. Larger values let deep overlaps explode.
+    pub push_speed: f32,
+    /// Shapes closer than this are in contact, m.
+    pub speculative_distance: f32,
+    /// Impacts slower than this do not bounce, m/s.
+    pub restitution_threshold: f32,
+    /// A touching pair keeps its manifold while it moves less than this, m.
+    pub recycle_distance: f32,
+    /// A pair that does not touch keeps being apart while it moves less than this, m.
+    pub recycle_distance_apart: f32,
+    /// Added to every AABB on each side, m.
+    pub aabb_margin: f32,
+    /// Faster bodies are slowed to this, m/s.
+    pub max_speed: f32,
+    /// Faster spins are slowed to this, rad/s.
+    pub max_spin: f32,
+    /// Share of the penetration that one position sweep removes (projection mode).
+    pub projection_rate: f32,
+    /// Largest position correction of one sweep, m (projection mode).
+    pub max_correction: f32,
+    /// Penetration that position correction leaves alone, m.
+    pub linear_slop: f32,
+    /// [`ACCUMULATE`], [`RECYCLE`], …
+    pub switches: u32,
+    /// Levels in use.
+    pub level_count: u32,
+    /// Blocks of [`COLOR_BLOCK`] contacts in the colour histogram.
+    pub color_blocks: u32,
+    /// Unused.
+    pub pad: [u32; 2],
+    /// The grid.
+    pub levels: [Level; MAX_LEVELS],
+}
+
+/// Which colours one dispatch of a sweep solves, and how. Uniform, one for each dispatch.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct Sweep {
+    /// First colour.
+    pub first_color: u32,
+    /// One past the last colour.
+    pub end_color: u32,
+    /// [`USE_BIAS`], [`USE_FRICTION`], [`LAST_SWEEP`].
+    pub flags: u32,
+    /// Colouring round (`color_claim`, `color_commit`).
+    pub round: u32,
+}
+
+/// What does not change while a body moves.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Body {
+    /// 1/kg; 0 for static and kinematic bodies.
+    pub inv_mass: f32,
+    /// 1/(kg·m²) about the centre of mass; 0 also for fixed rotation.
+    pub inv_inertia: f32,
+    /// 1/s.
+    pub linear_damping: f32,
+    /// 1/s.
+    pub angular_damping: f32,
+    /// Constant force in world axes, N.
+    pub force: [f32; 2],
+    /// Where it acts, a point fixed on the body, relative to its centre of mass, m.
+    pub force_point: [f32; 2],
+    /// Constant torque, N·m.
+    pub torque: f32,
+    /// Factor on gravity.
+    pub gravity_scale: f32,
+    /// Distance from the centre of mass to the farthest point of its shapes, m.
+    pub extent: f32,
+    /// Distance from the centre of mass to the nearest surface, or the thinnest shape's half width, m.
+    pub min_extent: f32,
+    /// [`STATIC`], [`KINEMATIC`], [`DYNAMIC`].
+    pub kind: u32,
+    /// Unused.
+    pub pad: [u32; 3],
+}
+
+/// Where a body is.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+pub struct Pose {
+    /// Centre of mass, m.
+    pub position: [f32; 2],
+    /// Cosine and sine of the angle.
+    pub rotation: [f32; 2],
+}
+
+impl Default for Pose {
+    fn default() -> Self {
+        Self { position: [0.0; 2], rotation: [1.0, 0.0] }
+    }
+}
+
+/// How a body moves, and how far it has moved since the step began.
+///
+/// The deltas are kept apart from the [`Pose`] so that small motions far from the origin are not rounded away.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+pub struct BodyState {
+    /// Of the centre of mass, m/s.
+    pub velocity: [f32; 2],
+    /// rad/s.
+    pub angular_velocity: f32,
+    /// [`QUARANTINED`].
+    pub status: u32,
+    /// m.
+    pub delta_position: [f32; 2],
+    /// Cosine and sine.
+    pub delta_rotation: [f32; 2],
+}
+
+impl Default for BodyState {
+    fn default() -> Self {
+        Self {
+            velocity: [0.0; 2],
+            angular_velocity: 0.0,
+            status: 0,
+            delta_position: [0.0; 2],
+            delta_rotation: [1.0, 0.0],
+        }
+    }
+}
+
+/// What the impulses of a body's contacts do to its velocity; added at the start of the next substep.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Accumulator {
+    /// m/s.
+    pub velocity: [f32; 2],
+    /// rad/s.
+    pub angular_velocity: f32,
+    /// Unused.
+    pub pad: u32,
+}
+
+/// A collider.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Shape {
+    /// Half width and half height of a box, m.
+    pub half: [f32; 2],
+    /// Of a circle, m.
+    pub radius: f32,
+    /// [`CIRCLE`] or [`BOX`], and [`FIXED_SHAPE`].
+    pub kind: u32,
+    /// Centre, relative to the body's centre of mass, in its frame, m.
+    pub offset: [f32; 2],
+    /// Cosine and sine of the angle on the body.
+    pub rotation: [f32; 2],
+    /// Coulomb's coefficient; two are mixed by √(ab).
+    pub friction: f32,
+    /// Share of the approach speed that is given back.
+    pub restitution: f32,
+    /// Index of the body.
+    pub body: u32,
+    /// Grid level.
+    pub level: u32,
+    /// What this shape is, as bits.
+    pub category: u32,
+    /// What it meets, as bits.
+    pub mask: u32,
+    /// Equal and positive: always meet; equal and negative: never; else by category and mask.
+    pub group: i32,
+    /// Distance from the shape's centre to its farthest point, m.
+    pub bound: f32,
+}
+
+/// An axis-aligned box, margin included. Empty (`min > max`) for quarantined bodies.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Aabb {
+    /// m.
+    pub min: [f32; 2],
+    /// m.
+    pub max: [f32; 2],
+}
+
+/// One point of a [`Contact`].
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct ContactPoint {
+    /// From A's centre of mass, world axes, as of the step that made the manifold, m.
+    pub anchor_a: [f32; 2],
+    /// From B's centre of mass, likewise.
+    pub anchor_b: [f32; 2],
+    /// Separation when the manifold was made, m. Negative is penetration.
+    pub base_separation: f32,
+    /// Separation now, m.
+    pub separation: f32,
+    /// Accumulated, of the last substep, N·s.
+    pub normal_impulse: f32,
+    /// Likewise, along the tangent (the normal turned clockwise).
+    pub tangent_impulse: f32,
+}
+
+/// A pair of shapes whose AABBs overlap, and its manifold. It lives on from step to step as long as they do.
+///
+/// Shape A is the producer: the one on the finer grid level, or of the lower index. The normal points from A to B.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Contact {
+    /// Index.
+    pub shape_a: u32,
+    /// Index.
+    pub shape_b: u32,
+    /// Index.
+    pub body_a: u32,
+    /// Index.
+    pub body_b: u32,
+    /// Unit vector, world axes.
+    pub normal: [f32; 2],
+    /// [`POINT_COUNT_MASK`], [`FIXED_A`], …
+    pub flags: u32,
+    /// [`NONE`] while not touching.
+    pub color: u32,
+    /// Rotation of A when the manifold was made.
+    pub cached_rotation_a: [f32; 2],
+    /// Rotation of B likewise.
+    pub cached_rotation_b: [f32; 2],
+    /// B's position in A's frame likewise, m.
+    pub cached_position: [f32; 2],
+    /// Which vertex of A met which of B, a point each: `4·a + b`.
+    pub features: [u32; 2],
+    /// `flags & POINT_COUNT_MASK` of them are valid.
+    pub points: [ContactPoint; 2],
+}
+
+/// One point of a [`Constraint`].
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct ConstraintPoint {
+    /// Lever arm on A, m.
+    pub r_a: [f32; 2],
+    /// Lever arm on B, m.
+    pub r_b: [f32; 2],
+    /// Separation less the part that the lever arms contribute: `s(t) = adjusted + (Δp + R(Δq) r)·n`, m.
+    pub adjusted_separation: f32,
+    /// Effective mass along the normal, kg.
+    pub normal_mass: f32,
+    /// Effective mass along the tangent, kg.
+    pub tangent_mass: f32,
+    /// Approach speed when the step began, before gravity, m/s. Negative is approaching.
+    pub relative_velocity: f32,
+}
+
+/// A contact as the solver sees it, in colour order.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Constraint {
+    /// Index.
+    pub body_a: u32,
+    /// Index.
+    pub body_b: u32,
+    /// From A to B.
+    pub normal: [f32; 2],
+    /// 1/kg.
+    pub inv_mass_a: f32,
+    /// 1/(kg·m²).
+    pub inv_inertia_a: f32,
+    /// 1/kg.
+    pub inv_mass_b: f32,
+    /// 1/(kg·m²).
+    pub inv_inertia_b: f32,
+    /// Mixed.
+    pub friction: f32,
+    /// Mixed.
+    pub restitution: f32,
+    /// As [`Contact::flags`].
+    pub flags: u32,
+    /// Index of the contact.
+    pub contact: u32,
+    /// `flags & POINT_COUNT_MASK` of them are valid, the others zero.
+    pub points: [ConstraintPoint; 2],
+    /// Normal and tangent impulse of point 0, then of point 1, N·s.
+    pub impulses: [f32; 4],
+    /// Largest normal impulse of points 0 and 1 over the step, N·s; unused.
+    pub max_impulses: [f32; 4],
+}
+
+/// What the device counts. The host learns it a few steps later, without waiting.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+pub struct Counters {
+    /// Pairs found, also those that did not fit.
+    pub pairs_found: u32,
+    /// Pairs kept: contacts, touching or not.
+    pub contacts: u32,
+    /// Contacts with at least one point.
+    pub touching: u32,
+    /// Contacts that kept their manifold.
+    pub recycled: u32,
+    /// [`OVERFLOW_CONTACTS`].
+    pub overflow_bits: u32,
+    /// Bodies taken out so far.
+    pub quarantined: u32,
+    /// Touching contacts that had no colour when the step began.
+    pub uncolored: u32,
+    /// Colouring rounds that were needed.
+    pub rounds: u32,
+    /// Constraints of colour `c` are `color_starts[c] .. color_starts[c + 1]`.
+    pub color_starts: [u32; 33],
+    /// Unused.
+    pub pad: [u32; 3],
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self::zeroed()
+    }
+}
+
+impl Counters {
+    /// Constraints of one colour.
+    #[must_use]
+    pub fn color_size(&self, color: u32) -> u32 {
+        self.color_starts[color as usize + 1] - self.color_starts[color as usize]
+    }
+}
