@@ -1,0 +1,1 @@
+//! What a world looks like from outside.
