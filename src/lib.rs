@@ -1,3 +1,4 @@
+pub mod draw;
 pub mod math;
 pub mod scene;
 pub mod types;
