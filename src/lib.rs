@@ -18,4 +18,4 @@ pub use scene::{
     Body, BodyType, Filter, Geometry, Material, Mode, RestitutionMix, Scene, SceneError, Settings, Shape,
 };
 pub use snapshot::Snapshot;
-pub use world::WorldError;
+pub use world::{World, WorldError};
