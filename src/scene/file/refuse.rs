@@ -11,7 +11,7 @@ use crate::scene::{Body, BodyType, SceneError};
 /// The keys of which a shape has exactly one.
 pub const GEOMETRIES: [&str; 7] = ["circle", "box", "capsule", "polygon", "segment", "half_plane", "particle"];
 
-const ROUNDING: Range = Range::new("a rounding radius", 0.0, 1e5, "m");
+pub const ROUNDING: Range = Range::new("a rounding radius", 0.0, 1e5, "m");
 const CIRCLE_OR_BOX: &str = "circle or box, the shapes of this release";
 
 type Check = Result<(), SceneError>;
