@@ -76,6 +76,13 @@ fn json(text: &str) -> Result<SceneRecord, Complaint> {
     let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
     Err(match error.classify() {
         Category::Data => data(text, Syntax::Json, message, path, after),
+        Category::Syntax if message == "number out of range" && path.is_empty() => Complaint {
+            kind: Structure,
+            span: path::locate(text, Syntax::Json, &path),
+            path,
+            problem: "is a number".to_owned(),
+            expected: "a scene object".to_owned(),
+        },
         Category::Syntax if message == "number out of range" => Complaint {
             kind: Value,
             span: path::locate(text, Syntax::Json, &path),
