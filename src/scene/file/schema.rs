@@ -79,6 +79,6 @@ pub fn corners(generator: &mut SchemaGenerator) -> Schema {
 
 /// Exactly one of the geometries.
 pub fn one_geometry(schema: &mut Schema) {
-    let each = super::refuse::GEOMETRIES.map(|key| serde_json::json!({ "required": [key] }));
+    let each = super::records::GEOMETRIES.map(|key| serde_json::json!({ "required": [key] }));
     schema.insert("oneOf".to_owned(), each.to_vec().into());
 }
