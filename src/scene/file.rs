@@ -113,7 +113,7 @@ pub fn read(path: &Path) -> Result<Scene, FileError> {
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
-        let line = error.as_bytes()[..valid].iter().filter(|byte| **byte == b'\n').count() + 1;
+        let line = error.as_bytes()[..valid].split(|byte| *byte == b'\n').count();
         unreadable(format!("is not UTF-8 at byte {valid}, in line {line}"), "text in UTF-8")
     })?;
     parse(&text, &source_name)
