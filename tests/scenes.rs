@@ -3,6 +3,7 @@
 //! `DRYSTONE_FUZZ_SECONDS=600 cargo test --release --test scenes mutated` fuzzes for ten minutes.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use drystone::scene::file::{self, FileError, FileErrorKind};
@@ -21,6 +22,10 @@ const GOOD: [(&str, &str); 3] =
 fn bad_scenes() -> Vec<(&'static str, &'static str)> {
     let cases = include_str!("bad_scenes/cases.txt").split("\n=== ").skip(1);
     cases.map(|case| case.split_once('\n').expect("a line of its own for the name")).collect()
+}
+
+fn is(name: &str, extension: &str) -> bool {
+    Path::new(name).extension().is_some_and(|found| found == extension)
 }
 
 fn schema() -> jsonschema::Validator {
@@ -56,7 +61,7 @@ fn bad_scenes_are_told_what_is_wrong() {
         assert_tells(&error, text, name);
         let place = error.place.as_ref().expect("a place");
         let _ = writeln!(told, "{error}\n  {:?} at {:?}", error.kind, &text[place.span.clone()]);
-        if let (true, Ok(value)) = (name.ends_with(".json"), serde_json::from_str::<serde_json::Value>(text)) {
+        if let (true, Ok(value)) = (is(name, "json"), serde_json::from_str::<serde_json::Value>(text)) {
             let refused = !schema.is_valid(&value);
             // serde_json's Value keeps only the last of two equal keys.
             if error.kind == FileErrorKind::Structure && error.problem != "is given twice" {
@@ -198,7 +203,7 @@ fn the_shipped_schema_is_up_to_date() {
 #[test]
 fn the_schema_accepts_good_scenes() {
     let schema = schema();
-    for (name, text) in GOOD.iter().filter(|(name, _)| name.ends_with(".json")) {
+    for (name, text) in GOOD.iter().filter(|(name, _)| is(name, "json")) {
         let value = serde_json::from_str(text).expect(name);
         let errors: Vec<String> = schema.iter_errors(&value).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{name}: {errors:?}");
@@ -524,7 +529,7 @@ fn mutated_scenes_never_panic() {
     let mut random = Random(variable("DRYSTONE_FUZZ_SEED").unwrap_or(1));
     let mut seeds: Vec<(String, &str)> = Vec::new();
     for (name, text) in GOOD.into_iter().chain(bad_scenes()) {
-        seeds.push((text.to_owned(), if name.ends_with(".ron") { "x.ron" } else { "x.json" }));
+        seeds.push((text.to_owned(), if is(name, "ron") { "x.ron" } else { "x.json" }));
     }
     let words: Vec<String> = seeds.iter().flat_map(|(text, _)| tokens(text)).collect();
     let start = Instant::now();
@@ -612,10 +617,10 @@ fn mutate(text: &mut Vec<String>, words: &[String], random: &mut Random) {
     let length = random.below(8);
     match random.below(9) {
         0 if !text.is_empty() => drop(text.remove(at)),
-        1 if !text.is_empty() => text[at] = words[random.below(words.len())].clone(),
+        1 if !text.is_empty() => text[at].clone_from(&words[random.below(words.len())]),
         2 => text.insert(at, words[random.below(words.len())].clone()),
         3 => text.insert(at, ODD[random.below(ODD.len())].to_owned()),
-        4 if !text.is_empty() => text[at] = ODD[random.below(ODD.len())].to_owned(),
+        4 if !text.is_empty() => ODD[random.below(ODD.len())].clone_into(&mut text[at]),
         5 => text.truncate(at),
         6 => {
             let end = (at + length * length).min(text.len());
