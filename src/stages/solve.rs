@@ -137,7 +137,8 @@ impl Lanes {
     pub fn load(group: &[Constraint]) -> Self {
         let lanes: [&Constraint; WIDTH] = std::array::from_fn(|lane| group.get(lane).unwrap_or(&NEUTRAL));
         let row = |row: usize| {
-            f32x4::transpose(std::array::from_fn(|lane| f32x4::from(cast_ref::<_, [[f32; 4]; 9]>(lanes[lane])[row])))
+            let lane = |lane: usize| f32x4::from(cast_ref::<_, [[f32; 4]; 9]>(lanes[lane])[row]);
+            f32x4::transpose([lane(0), lane(1), lane(2), lane(3)])
         };
         let [_, _, normal_x, normal_y] = row(0);
         let [inv_mass_a, inv_inertia_a, inv_mass_b, inv_inertia_b] = row(1);
@@ -196,7 +197,16 @@ impl Lanes {
     #[inline(always)]
     fn solve(&mut self, params: &Params, flags: u32, states: &Rows<BodyState, 4>) {
         let load = |bodies: &[u32; WIDTH]| {
-            let half = |half: usize| f32x4::transpose(bodies.map(|body| states.lanes(body as usize, half)));
+            // Spelled out: `map` on an array is not always inlined, and then the lanes go through memory.
+            let [a, b, c, d] = bodies.map(|body| body as usize);
+            let half = |half: usize| {
+                f32x4::transpose([
+                    states.lanes(a, half),
+                    states.lanes(b, half),
+                    states.lanes(c, half),
+                    states.lanes(d, half),
+                ])
+            };
             (half(0), half(1))
         };
         let ([v_a_x, v_a_y, mut w_a, status_a], [p_a_x, p_a_y, q_a_x, q_a_y]) = load(&self.body_a);
@@ -211,10 +221,11 @@ impl Lanes {
         let (h, gap) = (f32x4::splat(params.h), f32x4::splat(GAP * params.linear_slop));
         let use_bias = flags & USE_BIAS != 0;
         let softness: [f32x4; 4] = if use_bias {
-            f32x4::transpose(self.flags.map(|flags| {
-                let fixed = flags & (FIXED_A | FIXED_B) != 0;
+            let lane = |lane: usize| {
+                let fixed = self.flags[lane] & (FIXED_A | FIXED_B) != 0;
                 f32x4::from(if fixed { params.fixed_softness } else { params.contact_softness })
-            }))
+            };
+            f32x4::transpose([lane(0), lane(1), lane(2), lane(3)])
         } else {
             [zero, one, zero, zero]
         };
