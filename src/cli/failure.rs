@@ -1,0 +1,108 @@
+//! Why a command ends early, in words for a person and as an exit code for a script.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+
+/// Exit codes beyond those of the contract (0 done, 1 a check failed, 2 bad usage or input, 3 no GPU) follow
+/// `sysexits.h`, which scripts already know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// A check failed, or the simulation could not go on.
+    Check = 1,
+    /// The command line or the scene is wrong.
+    Usage = 2,
+    /// No usable GPU though one was demanded.
+    NoGpu = 3,
+    /// A bug (`EX_SOFTWARE`).
+    Bug = 70,
+    /// A file could not be written although it could be opened (`EX_IOERR`).
+    Write = 74,
+    /// Stopped by Ctrl-C or SIGTERM, as shells report it.
+    Stopped = 130,
+}
+
+/// What went wrong.
+#[derive(Debug)]
+pub struct Failure {
+    /// For the shell.
+    pub code: Code,
+    text: Text,
+    hint: Option<String>,
+}
+
+#[derive(Debug)]
+enum Text {
+    /// One line.
+    Line(String),
+    /// With the place in the scene file.
+    Report(miette::Report),
+}
+
+impl Failure {
+    /// A failure in one line, no capital, no full stop.
+    pub fn new(code: Code, message: impl Display) -> Self {
+        Self { code, text: Text::Line(message.to_string()), hint: None }
+    }
+
+    /// Bad usage or input.
+    pub fn usage(message: impl Display) -> Self {
+        Self::new(Code::Usage, message)
+    }
+
+    /// A file failed while it was written.
+    pub fn write(path: impl Display, error: &dyn Display) -> Self {
+        Self::new(Code::Write, format_args!("cannot write {path}: {}", reason(error)))
+    }
+
+    /// Bad input with the place where it is.
+    pub fn report(report: miette::Report) -> Self {
+        Self { code: Code::Usage, text: Text::Report(report), hint: None }
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Prints it to standard error. A closed standard error is nobody's problem any more.
+    pub fn print(&self) {
+        let mut stderr = io::stderr().lock();
+        let _ = match &self.text {
+            Text::Line(line) => writeln!(stderr, "error: {line}"),
+            Text::Report(report) => writeln!(stderr, "{}", format!("{report:?}").trim_end()),
+        };
+        if let Some(hint) = &self.hint {
+            let _ = writeln!(stderr, " hint: {hint}");
+        }
+    }
+}
+
+impl From<drystone::SceneError> for Failure {
+    fn from(error: drystone::SceneError) -> Self {
+        Self::usage(error)
+    }
+}
+
+/// An I/O error without the code that Rust appends, which tells a person nothing.
+pub fn reason(error: &dyn Display) -> String {
+    let text = error.to_string();
+    match text.rfind(" (os error ") {
+        Some(end) => text[..end].to_lowercase(),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reason_drops_the_error_number() {
+        let error = io::Error::from_raw_os_error(2);
+        let shown = reason(&error);
+        assert!(!shown.contains("os error") && !shown.is_empty(), "{shown}");
+        assert_eq!(reason(&io::Error::other("disk on fire")), "disk on fire");
+    }
+}
