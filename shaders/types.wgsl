@@ -36,6 +36,7 @@ const WARM_START: u32 = 16u;
 const USE_BIAS: u32 = 1u;
 const USE_FRICTION: u32 = 2u;
 const LAST_SWEEP: u32 = 4u;
+const FRESH: u32 = 8u;
 
 const OVERFLOW_CONTACTS: u32 = 1u;
 

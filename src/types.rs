@@ -82,6 +82,8 @@ pub const USE_BIAS: u32 = 1;
 pub const USE_FRICTION: u32 = 2;
 /// [`Sweep::flags`]: the last sweep of a substep; leaves the impulses in the warm-start accumulators.
 pub const LAST_SWEEP: u32 = 4;
+/// [`Sweep::flags`]: forget the impulses of the substep before (warm starting is off).
+pub const FRESH: u32 = 8;
 
 /// [`Counters::overflow_bits`]: more pairs than contact capacity.
 pub const OVERFLOW_CONTACTS: u32 = 1;

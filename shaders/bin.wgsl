@@ -1,0 +1,93 @@
+// bin: src/stages/bin.rs.
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> shapes: array<Shape>;
+@group(0) @binding(2) var<storage, read> aabbs: array<Aabb>;
+@group(0) @binding(3) var<storage, read_write> cell_ends: array<atomic<u32>>;
+@group(0) @binding(4) var<storage, read_write> shape_cells: array<u32>;
+@group(0) @binding(5) var<storage, read_write> cell_unsorted: array<u32>;
+@group(0) @binding(6) var<storage, read_write> cell_shapes: array<u32>;
+
+// One thread a cell, and one more for the total.
+@compute @workgroup_size(LANES)
+fn bin_clear(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index <= params.cell_count {
+        atomicStore(&cell_ends[index], 0u);
+    }
+}
+
+// One thread a shape.
+@compute @workgroup_size(LANES)
+fn bin_count(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index >= params.shape_count {
+        return;
+    }
+    let aabb = aabbs[index];
+    if aabb.min.x > aabb.max.x {
+        shape_cells[index] = NONE;
+        return;
+    }
+    let level = shapes[index].level;
+    let at = cell_of(level, middle(aabb));
+    let cell = cell_index(level, at.x, at.y);
+    shape_cells[index] = cell;
+    atomicAdd(&cell_ends[cell], 1u);
+}
+
+// One thread a shape. Afterwards cell_ends holds what its name says.
+@compute @workgroup_size(LANES)
+fn bin_place(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index >= params.shape_count {
+        return;
+    }
+    let cell = shape_cells[index];
+    if cell == NONE {
+        return;
+    }
+    cell_unsorted[atomicAdd(&cell_ends[cell], 1u)] = index;
+}
+
+// One thread a shape: its rank among those of its cell. A cell of k shapes costs each of them k reads, but never one
+// thread k².
+@compute @workgroup_size(LANES)
+fn bin_sort(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index >= params.shape_count {
+        return;
+    }
+    let cell = shape_cells[index];
+    if cell == NONE {
+        return;
+    }
+    var start = 0u;
+    if cell > 0u {
+        start = atomicLoad(&cell_ends[cell - 1u]);
+    }
+    let end = atomicLoad(&cell_ends[cell]);
+    var rank = 0u;
+    for (var slot = start; slot < end; slot += 1u) {
+        if cell_unsorted[slot] < index {
+            rank += 1u;
+        }
+    }
+    cell_shapes[start + rank] = index;
+}

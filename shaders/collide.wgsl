@@ -1,0 +1,328 @@
+// collide: src/stages/collide.rs.
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> bodies: array<Body>;
+@group(0) @binding(2) var<storage, read> shapes: array<Shape>;
+@group(0) @binding(3) var<storage, read> poses: array<Pose>;
+@group(0) @binding(4) var<storage, read> states: array<BodyState>;
+@group(0) @binding(5) var<storage, read_write> contacts: array<Contact>;
+@group(0) @binding(6) var<storage, read_write> counters: Counters;
+
+const RECYCLE_COS: f32 = 0.98;
+const FACE_PREFERENCE: f32 = 0.1;
+
+// A manifold about the centre of shape A.
+struct Manifold {
+    normal: vec2<f32>,
+    count: u32,
+    points: array<vec2<f32>, 2>,
+    separations: array<f32, 2>,
+    features: array<u32, 2>,
+}
+
+fn is_slow(body: u32) -> bool {
+    let speed = length(states[body].velocity) + abs(states[body].angular_velocity) * bodies[body].extent;
+    return speed * params.dt <= 0.5 * bodies[body].min_extent;
+}
+
+fn extent(body: u32) -> f32 {
+    if bodies[body].kind == STATIC {
+        return 0.0;
+    }
+    return bodies[body].extent;
+}
+
+fn recycle(index: u32, a: u32, b: u32) -> bool {
+    let q_a = poses[a].rotation;
+    let q_b = poses[b].rotation;
+    let turn_a = inv_mul_rotation(contacts[index].cached_rotation_a, q_a);
+    let turn_b = inv_mul_rotation(contacts[index].cached_rotation_b, q_b);
+    let between = poses[b].position - poses[a].position;
+    let moved = length(inv_rotate(q_a, between) - contacts[index].cached_position);
+    let turned = abs(inv_mul_rotation(turn_a, turn_b).y);
+    let count = contacts[index].flags & POINT_COUNT_MASK;
+    var tolerance = params.recycle_distance_apart;
+    if count > 0u {
+        tolerance = params.recycle_distance;
+    }
+    if turn_a.x <= RECYCLE_COS || turn_b.x <= RECYCLE_COS
+        || moved + max(extent(a), extent(b)) * turned >= tolerance {
+        return false;
+    }
+    let normal = contacts[index].normal;
+    for (var point = 0u; point < count; point += 1u) {
+        let arm = rotate(turn_b, contacts[index].points[point].anchor_b)
+            - rotate(turn_a, contacts[index].points[point].anchor_a);
+        contacts[index].points[point].separation =
+            contacts[index].points[point].base_separation + dot(between + arm, normal);
+    }
+    contacts[index].flags |= RECYCLED;
+    atomicAdd(&counters.recycled, 1u);
+    return true;
+}
+
+fn empty_manifold() -> Manifold {
+    return Manifold(
+        vec2<f32>(0.0), 0u,
+        array<vec2<f32>, 2>(vec2<f32>(0.0), vec2<f32>(0.0)), array<f32, 2>(0.0, 0.0), array<u32, 2>(0u, 0u),
+    );
+}
+
+fn circles(radius_a: f32, radius_b: f32, d: vec2<f32>) -> Manifold {
+    var manifold = empty_manifold();
+    let distance = length(d);
+    let separation = distance - radius_a - radius_b;
+    if separation > params.speculative_distance {
+        return manifold;
+    }
+    manifold.normal = vec2<f32>(0.0, 1.0);
+    if distance > 1e-12 {
+        manifold.normal = d / distance;
+    }
+    manifold.count = 1u;
+    manifold.points[0] = manifold.normal * (radius_a + 0.5 * separation);
+    manifold.separations[0] = separation;
+    return manifold;
+}
+
+fn box_circle(half: vec2<f32>, turn: vec2<f32>, radius: f32, d: vec2<f32>) -> Manifold {
+    var manifold = empty_manifold();
+    let center = inv_rotate(turn, d);
+    let nearest = clamp(center, -half, half);
+    let gap = center - nearest;
+    let distance = length(gap);
+    var normal = vec2<f32>(0.0);
+    var surface = nearest;
+    var separation = distance - radius;
+    if distance > 1e-12 {
+        normal = gap / distance;
+    } else {
+        let depth = half - abs(center);
+        if depth.x < depth.y {
+            normal.x = select(1.0, -1.0, center.x < 0.0);
+            surface.x = normal.x * half.x;
+            separation = -depth.x - radius;
+        } else {
+            normal.y = select(1.0, -1.0, center.y < 0.0);
+            surface.y = normal.y * half.y;
+            separation = -depth.y - radius;
+        }
+    }
+    if separation > params.speculative_distance {
+        return manifold;
+    }
+    manifold.normal = rotate(turn, normal);
+    manifold.count = 1u;
+    manifold.points[0] = rotate(turn, surface + normal * (0.5 * separation));
+    manifold.separations[0] = separation;
+    return manifold;
+}
+
+fn vertex_of(corner: vec2<f32>) -> u32 {
+    let right = corner.x > 0.0;
+    if corner.y > 0.0 {
+        return select(3u, 2u, right);
+    }
+    return select(0u, 1u, right);
+}
+
+// A point with coordinate `along` on the tangent axis and `across` on the other. Axis 0 is x.
+fn on_axes(axis: u32, across: f32, along: f32) -> vec2<f32> {
+    return select(vec2<f32>(along, across), vec2<f32>(across, along), axis == 0u);
+}
+
+fn boxes(half_a: vec2<f32>, half_b: vec2<f32>, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>) -> Manifold {
+    var manifold = empty_manifold();
+    let between = inv_mul_rotation(turn_a, turn_b);
+    let turn = abs(between);
+    let d_a = inv_rotate(turn_a, d);
+    let d_b = inv_rotate(turn_b, d);
+    let reach_b = vec2<f32>(turn.x * half_b.x + turn.y * half_b.y, turn.y * half_b.x + turn.x * half_b.y);
+    let reach_a = vec2<f32>(turn.x * half_a.x + turn.y * half_a.y, turn.y * half_a.x + turn.x * half_a.y);
+    let along_a = abs(d_a) - (half_a + reach_b);
+    let along_b = abs(d_b) - (half_b + reach_a);
+
+    let thinnest = min(min(half_a.x, half_a.y), min(half_b.x, half_b.y));
+    let preference = FACE_PREFERENCE * min(params.linear_slop, 0.1 * thinnest);
+    var best = along_a.x;
+    var axis = 0u;
+    var on_b = false;
+    if along_a.y > best + preference {
+        best = along_a.y;
+        axis = 1u;
+    }
+    if along_b.x > best + preference {
+        best = along_b.x;
+        axis = 0u;
+        on_b = true;
+    }
+    if along_b.y > best + preference {
+        best = along_b.y;
+        axis = 1u;
+        on_b = true;
+    }
+    if best > params.speculative_distance {
+        return manifold;
+    }
+
+    // From here on in the frame of the reference box, with the other one at `at`, turned by `rel`. `across` is the
+    // coordinate along the reference axis, `along` the one along the face.
+    var half = half_a;
+    var other = half_b;
+    var turn_ref = turn_a;
+    var at = d_a;
+    var rel = between;
+    if on_b {
+        half = half_b;
+        other = half_a;
+        turn_ref = turn_b;
+        at = -d_b;
+        rel = vec2<f32>(between.x, -between.y);
+    }
+    let side = select(1.0, -1.0, select(at.y, at.x, axis == 0u) < 0.0);
+    let normal = on_axes(axis, side, 0.0);
+
+    let facing = inv_rotate(rel, normal);
+    let face = select(0u, 1u, abs(facing.y) > abs(facing.x));
+    let face_side = select(1.0, -1.0, select(facing.y, facing.x, face == 0u) > 0.0);
+    let face_half = select(other.y, other.x, face == 0u);
+    let face_width = select(other.x, other.y, face == 0u);
+    let corner_low = on_axes(face, face_side * face_half, -face_width);
+    let corner_high = on_axes(face, face_side * face_half, face_width);
+    var low = at + rotate(rel, corner_low);
+    var high = at + rotate(rel, corner_high);
+    var vertex_low = vertex_of(corner_low);
+    var vertex_high = vertex_of(corner_high);
+    if select(low.x, low.y, axis == 0u) > select(high.x, high.y, axis == 0u) {
+        let end = low;
+        low = high;
+        high = end;
+        let vertex_end = vertex_low;
+        vertex_low = vertex_high;
+        vertex_high = vertex_end;
+    }
+
+    let width = select(half.x, half.y, axis == 0u);
+    let height = select(half.y, half.x, axis == 0u);
+    let low_along = select(low.x, low.y, axis == 0u);
+    let low_across = select(low.y, low.x, axis == 0u);
+    let high_along = select(high.x, high.y, axis == 0u);
+    let high_across = select(high.y, high.x, axis == 0u);
+    if high_along < -width || low_along > width {
+        return manifold;
+    }
+    let span = high_along - low_along;
+    manifold.normal = rotate(turn_ref, select(normal, -normal, on_b));
+    for (var end = 0u; end < 2u; end += 1u) {
+        var along = select(high_along, low_along, end == 0u);
+        var across = select(high_across, low_across, end == 0u);
+        let limit = select(width, -width, end == 0u);
+        let outside = select(along > limit, along < limit, end == 0u);
+        if outside && span > 0.0 {
+            let share = (limit - low_along) / span;
+            along = limit;
+            across = low_across + (high_across - low_across) * share;
+        }
+        let separation = side * across - height;
+        if separation > params.speculative_distance {
+            continue;
+        }
+        let corner = vertex_of(on_axes(axis, side, select(1.0, -1.0, end == 0u)));
+        let incident = select(vertex_high, vertex_low, end == 0u);
+        let point = rotate(turn_ref, on_axes(axis, across, along) - normal * (0.5 * separation));
+        let index = manifold.count;
+        manifold.points[index] = select(point, point + d, on_b);
+        manifold.separations[index] = separation;
+        manifold.features[index] = select(4u * corner + incident, 4u * incident + corner, on_b);
+        manifold.count += 1u;
+    }
+    return manifold;
+}
+
+@compute @workgroup_size(LANES)
+fn collide(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index >= counters.contacts {
+        return;
+    }
+    let a = contacts[index].body_a;
+    let b = contacts[index].body_b;
+    let flags = contacts[index].flags & ~RECYCLED;
+    contacts[index].flags = flags;
+    if (params.switches & RECYCLE) != 0u && (flags & CACHED) != 0u && is_slow(a) && is_slow(b) {
+        if recycle(index, a, b) {
+            return;
+        }
+    }
+
+    let shape_a = contacts[index].shape_a;
+    let shape_b = contacts[index].shape_b;
+    let q_a = poses[a].rotation;
+    let q_b = poses[b].rotation;
+    let between = poses[b].position - poses[a].position;
+    let center_a = rotate(q_a, shapes[shape_a].offset);
+    let center_b = rotate(q_b, shapes[shape_b].offset);
+    let d = between + center_b - center_a;
+    let turn_a = mul_rotation(q_a, shapes[shape_a].rotation);
+    let turn_b = mul_rotation(q_b, shapes[shape_b].rotation);
+    let circle_a = (shapes[shape_a].kind & GEOMETRY_MASK) == CIRCLE;
+    let circle_b = (shapes[shape_b].kind & GEOMETRY_MASK) == CIRCLE;
+    var manifold = empty_manifold();
+    if circle_a && circle_b {
+        manifold = circles(shapes[shape_a].radius, shapes[shape_b].radius, d);
+    } else if circle_b {
+        manifold = box_circle(shapes[shape_a].half, turn_a, shapes[shape_b].radius, d);
+    } else if circle_a {
+        manifold = box_circle(shapes[shape_b].half, turn_b, shapes[shape_a].radius, -d);
+        manifold.normal = -manifold.normal;
+        manifold.points[0] = manifold.points[0] + d;
+    } else {
+        manifold = boxes(shapes[shape_a].half, shapes[shape_b].half, turn_a, turn_b, d);
+    }
+
+    // Points with the same feature keep their impulses.
+    let old_count = flags & POINT_COUNT_MASK;
+    let old_features = contacts[index].features;
+    let old_impulses = vec4<f32>(
+        contacts[index].points[0].normal_impulse, contacts[index].points[0].tangent_impulse,
+        contacts[index].points[1].normal_impulse, contacts[index].points[1].tangent_impulse,
+    );
+    contacts[index].normal = manifold.normal;
+    var features = vec2<u32>(0u);
+    for (var point = 0u; point < 2u; point += 1u) {
+        var fresh = ContactPoint(vec2<f32>(0.0), vec2<f32>(0.0), 0.0, 0.0, 0.0, 0.0);
+        if point < manifold.count {
+            let feature = manifold.features[point];
+            if point == 0u {
+                features.x = feature;
+            } else {
+                features.y = feature;
+            }
+            fresh.anchor_a = center_a + manifold.points[point];
+            fresh.anchor_b = fresh.anchor_a - between;
+            fresh.base_separation = manifold.separations[point];
+            fresh.separation = manifold.separations[point];
+            if old_count > 0u && old_features.x == feature {
+                fresh.normal_impulse = old_impulses.x;
+                fresh.tangent_impulse = old_impulses.y;
+            }
+            if old_count > 1u && old_features.y == feature {
+                fresh.normal_impulse = old_impulses.z;
+                fresh.tangent_impulse = old_impulses.w;
+            }
+        }
+        contacts[index].points[point] = fresh;
+    }
+    contacts[index].features = features;
+    contacts[index].flags = (flags & (FIXED_A | FIXED_B)) | CACHED | manifold.count;
+    if manifold.count == 0u {
+        contacts[index].color = NONE;
+    }
+    contacts[index].cached_rotation_a = q_a;
+    contacts[index].cached_rotation_b = q_b;
+    contacts[index].cached_position = inv_rotate(q_a, between);
+}

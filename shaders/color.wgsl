@@ -1,0 +1,267 @@
+// color: src/stages/color.rs. color_inherit, then color_claim and color_commit a few times or not at all, then
+// color_finish; then color_count, scan, color_place.
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read_write> contacts: array<Contact>;
+@group(0) @binding(2) var<storage, read_write> color_masks: array<atomic<u32>>;
+@group(0) @binding(3) var<storage, read_write> color_claims: array<atomic<u32>>;
+@group(0) @binding(4) var<storage, read_write> uncolored: array<u32>;
+@group(0) @binding(5) var<storage, read_write> color_histogram: array<u32>;
+@group(0) @binding(6) var<storage, read_write> slots: array<u32>;
+@group(0) @binding(7) var<storage, read_write> counters: Counters;
+@group(1) @binding(0) var<uniform> sweep: Sweep;
+
+const DYNAMIC_MASK: u32 = 0x007fffffu;
+const FIXED_MASK: u32 = 0xff000000u;
+// A proposal waits in `contact.color` between claim and commit, marked so that it is not taken for a colour.
+const PROPOSAL: u32 = 0x100u;
+
+fn take(contact: u32, color: u32) {
+    let flags = contacts[contact].flags;
+    if (flags & FIXED_A) == 0u {
+        atomicOr(&color_masks[contacts[contact].body_a], 1u << color);
+    }
+    if (flags & FIXED_B) == 0u {
+        atomicOr(&color_masks[contacts[contact].body_b], 1u << color);
+    }
+}
+
+fn propose(contact: u32) -> u32 {
+    let flags = contacts[contact].flags;
+    var taken = 0u;
+    if (flags & FIXED_A) == 0u {
+        taken |= atomicLoad(&color_masks[contacts[contact].body_a]);
+    }
+    if (flags & FIXED_B) == 0u {
+        taken |= atomicLoad(&color_masks[contacts[contact].body_b]);
+    }
+    let dynamic = ~taken & DYNAMIC_MASK;
+    let last = ~taken & FIXED_MASK;
+    if (flags & (FIXED_A | FIXED_B)) == 0u {
+        if dynamic == 0u {
+            return OVERFLOW_COLOR;
+        }
+        return countTrailingZeros(dynamic);
+    }
+    if last != 0u {
+        return 31u - countLeadingZeros(last);
+    }
+    if dynamic != 0u {
+        return 31u - countLeadingZeros(dynamic);
+    }
+    return OVERFLOW_COLOR;
+}
+
+fn claim_key(round: u32, contact: u32) -> u32 {
+    const BITS = 0x07ffffffu;
+    var x = contact & BITS;
+    x = (x * 0x02c1b3c7u) & BITS;
+    x ^= x >> 13u;
+    x = (x * 0x0297a2d5u) & BITS;
+    x ^= x >> 12u;
+    x = (x * 0x04567c5bu) & BITS;
+    x ^= x >> 14u;
+    return (round << 27u) | x;
+}
+
+fn claim(contact: u32, round: u32) {
+    if contacts[contact].color != NONE {
+        return;
+    }
+    atomicMax(&counters.rounds, round);
+    let color = propose(contact);
+    if color == OVERFLOW_COLOR {
+        contacts[contact].color = OVERFLOW_COLOR;
+        return;
+    }
+    contacts[contact].color = color | PROPOSAL;
+    let key = claim_key(round, contact);
+    let flags = contacts[contact].flags;
+    if (flags & FIXED_A) == 0u {
+        atomicMax(&color_claims[contacts[contact].body_a * CLAIM_SLOTS + color % CLAIM_SLOTS], key);
+    }
+    if (flags & FIXED_B) == 0u {
+        atomicMax(&color_claims[contacts[contact].body_b * CLAIM_SLOTS + color % CLAIM_SLOTS], key);
+    }
+}
+
+// Returns whether the contact is still without a colour.
+fn commit(contact: u32, round: u32) -> bool {
+    let proposal = contacts[contact].color;
+    if (proposal & PROPOSAL) == 0u {
+        return false;
+    }
+    let color = proposal & ~PROPOSAL;
+    let key = claim_key(round, contact);
+    let flags = contacts[contact].flags;
+    var won = true;
+    if (flags & FIXED_A) == 0u {
+        won = won && atomicLoad(&color_claims[contacts[contact].body_a * CLAIM_SLOTS + color % CLAIM_SLOTS]) == key;
+    }
+    if (flags & FIXED_B) == 0u {
+        won = won && atomicLoad(&color_claims[contacts[contact].body_b * CLAIM_SLOTS + color % CLAIM_SLOTS]) == key;
+    }
+    if won {
+        contacts[contact].color = color;
+        take(contact, color);
+        return false;
+    }
+    contacts[contact].color = NONE;
+    return true;
+}
+
+// One thread a contact.
+@compute @workgroup_size(LANES)
+fn color_inherit(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index >= counters.contacts || (contacts[index].flags & POINT_COUNT_MASK) == 0u {
+        return;
+    }
+    atomicAdd(&counters.touching, 1u);
+    let color = contacts[index].color;
+    if (params.switches & FORCE_OVERFLOW) != 0u {
+        contacts[index].color = OVERFLOW_COLOR;
+    } else if color < COLOR_COUNT && color != OVERFLOW_COLOR {
+        take(index, color);
+    } else {
+        contacts[index].color = NONE;
+        // The order of this list differs from run to run and does not matter.
+        uncolored[atomicAdd(&counters.uncolored, 1u)] = index;
+    }
+}
+
+// One thread an uncoloured contact.
+@compute @workgroup_size(LANES)
+fn color_claim(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index < atomicLoad(&counters.uncolored) {
+        claim(uncolored[index], sweep.round);
+    }
+}
+
+// One thread an uncoloured contact.
+@compute @workgroup_size(LANES)
+fn color_commit(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index < atomicLoad(&counters.uncolored) {
+        _ = commit(uncolored[index], sweep.round);
+    }
+}
+
+const FINISH_LANES: u32 = 256u;
+var<workgroup> list_length: u32;
+var<workgroup> remaining: atomic<u32>;
+var<workgroup> still_uncolored: u32;
+
+// One workgroup: the rounds from `sweep.round` on, as many as it takes.
+@compute @workgroup_size(256)
+fn color_finish(@builtin(local_invocation_index) lane: u32) {
+    if lane == 0u {
+        list_length = atomicLoad(&counters.uncolored);
+    }
+    let length = workgroupUniformLoad(&list_length);
+    if length > 0u {
+        for (var round = sweep.round; round <= MAX_COLOR_ROUNDS; round += 1u) {
+            if lane == 0u {
+                atomicStore(&remaining, 0u);
+            }
+            for (var index = lane; index < length; index += FINISH_LANES) {
+                claim(uncolored[index], round);
+            }
+            storageBarrier();
+            workgroupBarrier();
+            for (var index = lane; index < length; index += FINISH_LANES) {
+                if commit(uncolored[index], round) {
+                    atomicAdd(&remaining, 1u);
+                }
+            }
+            storageBarrier();
+            workgroupBarrier();
+            if lane == 0u {
+                still_uncolored = atomicLoad(&remaining);
+            }
+            if workgroupUniformLoad(&still_uncolored) == 0u {
+                break;
+            }
+        }
+        for (var index = lane; index < length; index += FINISH_LANES) {
+            if contacts[uncolored[index]].color == NONE {
+                contacts[uncolored[index]].color = OVERFLOW_COLOR;
+            }
+        }
+    }
+}
+
+var<workgroup> block_colors: array<u32, 256>;
+var<workgroup> block_ranks: array<u32, 256>;
+var<workgroup> block_counts: array<u32, 32>;
+
+// Ranks the contacts of a block among those of their colour, and returns this lane's colour (or NONE). One lane
+// counts for each colour: 256 reads of fast memory, in an order that is always the same.
+fn rank_block(index: u32, lane: u32) -> u32 {
+    var color = NONE;
+    if index < counters.contacts && (contacts[index].flags & POINT_COUNT_MASK) != 0u {
+        color = contacts[index].color;
+    }
+    block_colors[lane] = color;
+    workgroupBarrier();
+    if lane < COLOR_COUNT {
+        var count = 0u;
+        for (var other = 0u; other < COLOR_BLOCK; other += 1u) {
+            if block_colors[other] == lane {
+                block_ranks[other] = count;
+                count += 1u;
+            }
+        }
+        block_counts[lane] = count;
+    }
+    workgroupBarrier();
+    return color;
+}
+
+// One workgroup a block of contacts, also for blocks without: the scan runs over all.
+@compute @workgroup_size(COLOR_BLOCK)
+fn color_count(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let block = workgroup.y * workgroups.x + workgroup.x;
+    _ = rank_block(block * COLOR_BLOCK + lane, lane);
+    if lane < COLOR_COUNT && block < params.color_blocks {
+        color_histogram[lane * params.color_blocks + block] = block_counts[lane];
+    }
+}
+
+// One workgroup a block.
+@compute @workgroup_size(COLOR_BLOCK)
+fn color_place(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let block = workgroup.y * workgroups.x + workgroup.x;
+    let index = block * COLOR_BLOCK + lane;
+    let color = rank_block(index, lane);
+    if color != NONE && block < params.color_blocks {
+        slots[color_histogram[color * params.color_blocks + block] + block_ranks[lane]] = index;
+    }
+    if block == 0u && lane < COLOR_COUNT {
+        counters.color_starts[lane] = color_histogram[lane * params.color_blocks];
+    }
+    if block == 0u && lane == COLOR_COUNT {
+        counters.color_starts[COLOR_COUNT] = atomicLoad(&counters.touching);
+    }
+}

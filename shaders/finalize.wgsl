@@ -1,0 +1,21 @@
+// finalize: src/stages/finalize.rs.
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> bodies: array<Body>;
+@group(0) @binding(2) var<storage, read> states: array<BodyState>;
+@group(0) @binding(3) var<storage, read_write> poses: array<Pose>;
+
+@compute @workgroup_size(LANES)
+fn finalize(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index >= params.body_count || bodies[index].kind == STATIC || (states[index].status & QUARANTINED) != 0u {
+        return;
+    }
+    let turn = mul_rotation(states[index].delta_rotation, poses[index].rotation);
+    poses[index].position = poses[index].position + states[index].delta_position;
+    poses[index].rotation = turn / length(turn);
+}

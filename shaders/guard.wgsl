@@ -1,0 +1,56 @@
+// guard: src/stages/guard.rs. One thread a body; the first also resets the counters of the step, the others the
+// colouring tables.
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read_write> poses: array<Pose>;
+@group(0) @binding(2) var<storage, read_write> states: array<BodyState>;
+@group(0) @binding(3) var<storage, read_write> accumulators: array<Accumulator>;
+@group(0) @binding(4) var<storage, read_write> color_masks: array<u32>;
+@group(0) @binding(5) var<storage, read_write> color_claims: array<u32>;
+@group(0) @binding(6) var<storage, read_write> counters: Counters;
+
+@compute @workgroup_size(LANES)
+fn guard(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index == 0u {
+        counters.pairs_found = 0u;
+        counters.contacts = 0u;
+        atomicStore(&counters.touching, 0u);
+        atomicStore(&counters.recycled, 0u);
+        counters.overflow_bits = 0u;
+        atomicStore(&counters.uncolored, 0u);
+        atomicStore(&counters.rounds, 0u);
+    }
+    if index >= params.body_count {
+        return;
+    }
+    let pose = poses[index];
+    var state = states[index];
+    let pose_finite = is_finite(pose.position.x) && is_finite(pose.position.y)
+        && is_finite(pose.rotation.x) && is_finite(pose.rotation.y);
+    let finite = pose_finite
+        && is_finite(state.velocity.x) && is_finite(state.velocity.y) && is_finite(state.angular_velocity);
+    if !finite && (state.status & QUARANTINED) == 0u {
+        state.status = state.status | QUARANTINED;
+        atomicAdd(&counters.quarantined, 1u);
+    }
+    if (state.status & QUARANTINED) != 0u {
+        state.velocity = vec2<f32>(0.0);
+        state.angular_velocity = 0.0;
+        if !pose_finite {
+            poses[index] = Pose(vec2<f32>(0.0), vec2<f32>(1.0, 0.0));
+        }
+    }
+    state.delta_position = vec2<f32>(0.0);
+    state.delta_rotation = vec2<f32>(1.0, 0.0);
+    states[index] = state;
+    accumulators[index] = Accumulator(vec2<f32>(0.0), 0.0, 0u);
+    color_masks[index] = 0u;
+    for (var slot = 0u; slot < CLAIM_SLOTS; slot += 1u) {
+        color_claims[index * CLAIM_SLOTS + slot] = 0u;
+    }
+}

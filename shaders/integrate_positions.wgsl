@@ -1,0 +1,20 @@
+// integrate_positions: src/stages/integrate_positions.rs.
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> bodies: array<Body>;
+@group(0) @binding(2) var<storage, read_write> states: array<BodyState>;
+
+@compute @workgroup_size(LANES)
+fn integrate_positions(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index >= params.body_count || bodies[index].kind == STATIC {
+        return;
+    }
+    let state = states[index];
+    states[index].delta_position = state.delta_position + state.velocity * params.h;
+    states[index].delta_rotation = integrate_rotation(state.delta_rotation, params.h * state.angular_velocity);
+}

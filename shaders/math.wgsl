@@ -1,0 +1,47 @@
+// Arithmetic that Rust and WGSL share (src/math.rs).
+
+fn cross_2d(a: vec2<f32>, b: vec2<f32>) -> f32 {
+    return a.x * b.y - a.y * b.x;
+}
+
+fn cross_scalar(s: f32, v: vec2<f32>) -> vec2<f32> {
+    return vec2<f32>(-s * v.y, s * v.x);
+}
+
+fn right_perp(v: vec2<f32>) -> vec2<f32> {
+    return vec2<f32>(v.y, -v.x);
+}
+
+fn rotate(q: vec2<f32>, v: vec2<f32>) -> vec2<f32> {
+    return vec2<f32>(q.x * v.x - q.y * v.y, q.y * v.x + q.x * v.y);
+}
+
+fn inv_rotate(q: vec2<f32>, v: vec2<f32>) -> vec2<f32> {
+    return vec2<f32>(q.x * v.x + q.y * v.y, q.x * v.y - q.y * v.x);
+}
+
+fn mul_rotation(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> {
+    return vec2<f32>(a.x * b.x - a.y * b.y, a.y * b.x + a.x * b.y);
+}
+
+fn inv_mul_rotation(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> {
+    return vec2<f32>(a.x * b.x + a.y * b.y, a.x * b.y - a.y * b.x);
+}
+
+fn integrate_rotation(q: vec2<f32>, angle: f32) -> vec2<f32> {
+    let turned = vec2<f32>(q.x - angle * q.y, q.y + angle * q.x);
+    let length = sqrt(turned.x * turned.x + turned.y * turned.y);
+    if length > 0.0 {
+        return turned / length;
+    }
+    return vec2<f32>(1.0, 0.0);
+}
+
+fn is_finite(v: f32) -> bool {
+    return (bitcast<u32>(v) & 0x7f800000u) != 0x7f800000u;
+}
+
+// The index of this thread over the whole dispatch, which may have two dimensions when one would be over the limit.
+fn flat_index(workgroup: vec3<u32>, workgroups: vec3<u32>, lanes: u32, lane: u32) -> u32 {
+    return (workgroup.y * workgroups.x + workgroup.x) * lanes + lane;
+}

@@ -1,0 +1,143 @@
+// pair: src/stages/pair.rs.
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> shapes: array<Shape>;
+@group(0) @binding(2) var<storage, read> aabbs: array<Aabb>;
+@group(0) @binding(3) var<storage, read> cell_ends: array<u32>;
+@group(0) @binding(4) var<storage, read> cell_shapes: array<u32>;
+@group(0) @binding(5) var<storage, read_write> pair_starts: array<u32>;
+@group(0) @binding(6) var<storage, read_write> contacts: array<Contact>;
+@group(0) @binding(7) var<storage, read_write> counters: Counters;
+
+fn may_meet(a: u32, b: u32) -> bool {
+    if shapes[a].group == shapes[b].group && shapes[a].group != 0 {
+        return shapes[a].group > 0;
+    }
+    return (shapes[a].mask & shapes[b].category) != 0u && (shapes[b].mask & shapes[a].category) != 0u;
+}
+
+// Visits the shapes of cells first ..= last and returns how many of them pair with `index`. With `emit`, writes them
+// from contact `start` on, as far as there is room.
+fn visit(index: u32, aabb: Aabb, first: u32, last: u32, own_level: bool, emit: bool, start: u32) -> u32 {
+    var slot = 0u;
+    if first > 0u {
+        slot = cell_ends[first - 1u];
+    }
+    let end = cell_ends[last];
+    var count = 0u;
+    for (; slot < end; slot += 1u) {
+        let other = cell_shapes[slot];
+        if own_level && other <= index {
+            continue;
+        }
+        let partner = aabbs[other];
+        if aabb.min.x > partner.max.x || partner.min.x > aabb.max.x
+            || aabb.min.y > partner.max.y || partner.min.y > aabb.max.y {
+            continue;
+        }
+        let both = shapes[index].kind & shapes[other].kind;
+        if shapes[index].body == shapes[other].body || (both & FIXED_SHAPE) != 0u || !may_meet(index, other) {
+            continue;
+        }
+        if emit {
+            let contact = start + count;
+            if contact < params.contact_capacity {
+                var flags = 0u;
+                if (shapes[index].kind & FIXED_SHAPE) != 0u {
+                    flags |= FIXED_A;
+                }
+                if (shapes[other].kind & FIXED_SHAPE) != 0u {
+                    flags |= FIXED_B;
+                }
+                contacts[contact].shape_a = index;
+                contacts[contact].shape_b = other;
+                contacts[contact].body_a = shapes[index].body;
+                contacts[contact].body_b = shapes[other].body;
+                contacts[contact].flags = flags;
+                contacts[contact].color = NONE;
+            }
+        }
+        count += 1u;
+    }
+    return count;
+}
+
+fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
+    let aabb = aabbs[index];
+    if aabb.min.x > aabb.max.x {
+        return 0u;
+    }
+    let own = shapes[index].level;
+    var count = 0u;
+    for (var level = own; level < params.level_count; level += 1u) {
+        if params.levels[level].shape_count == 0u {
+            continue;
+        }
+        let own_level = level == own;
+        var low = vec2<i32>(0);
+        var high = vec2<i32>(0);
+        if own_level {
+            let at = cell_of(level, middle(aabb));
+            low = at - 1;
+            high = at + 1;
+        } else {
+            low = cell_of(level, aabb.min - params.levels[level].half_cell);
+            high = cell_of(level, aabb.max + params.levels[level].half_cell);
+        }
+        for (var row = low.y; row <= high.y; row += 1) {
+            let first = cell_index(level, low.x, row);
+            let last = cell_index(level, high.x, row);
+            if last >= first {
+                count += visit(index, aabb, first, last, own_level, emit, start + count);
+            } else {
+                for (var column = low.x; column <= high.x; column += 1) {
+                    let cell = cell_index(level, column, row);
+                    count += visit(index, aabb, cell, cell, own_level, emit, start + count);
+                }
+            }
+        }
+    }
+    return count;
+}
+
+// One thread a shape, and one more for the total.
+@compute @workgroup_size(LANES)
+fn pair_count(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index > params.shape_count {
+        return;
+    }
+    var count = 0u;
+    if index < params.shape_count {
+        count = pairs_of(index, false, 0u);
+    }
+    pair_starts[index] = count;
+}
+
+// One thread a shape, and one more for the total. Pairs that do not fit are counted, and pair_starts says what is there.
+@compute @workgroup_size(LANES)
+fn pair_emit(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index > params.shape_count {
+        return;
+    }
+    let start = pair_starts[index];
+    if index < params.shape_count {
+        _ = pairs_of(index, true, start);
+    } else {
+        counters.pairs_found = start;
+        counters.contacts = min(start, params.contact_capacity);
+        if start > params.contact_capacity {
+            counters.overflow_bits |= OVERFLOW_CONTACTS;
+        }
+    }
+    pair_starts[index] = min(start, params.contact_capacity);
+}

@@ -1,0 +1,86 @@
+// prepare: src/stages/prepare.rs.
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> bodies: array<Body>;
+@group(0) @binding(2) var<storage, read> shapes: array<Shape>;
+@group(0) @binding(3) var<storage, read> states: array<BodyState>;
+@group(0) @binding(4) var<storage, read> contacts: array<Contact>;
+@group(0) @binding(5) var<storage, read> slots: array<u32>;
+@group(0) @binding(6) var<storage, read_write> constraints: array<Constraint>;
+@group(0) @binding(7) var<storage, read_write> counters: Counters;
+
+fn effective_mass(a: u32, b: u32, r_a: vec2<f32>, r_b: vec2<f32>, direction: vec2<f32>) -> f32 {
+    let arm_a = cross_2d(r_a, direction);
+    let arm_b = cross_2d(r_b, direction);
+    let k = bodies[a].inv_mass + bodies[b].inv_mass
+        + bodies[a].inv_inertia * arm_a * arm_a + bodies[b].inv_inertia * arm_b * arm_b;
+    if k > 0.0 {
+        return 1.0 / k;
+    }
+    return 0.0;
+}
+
+@compute @workgroup_size(LANES)
+fn prepare(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let slot = flat_index(workgroup, workgroups, LANES, lane);
+    if slot >= counters.color_starts[COLOR_COUNT] {
+        return;
+    }
+    let index = slots[slot];
+    let a = contacts[index].body_a;
+    let b = contacts[index].body_b;
+    let shape_a = contacts[index].shape_a;
+    let shape_b = contacts[index].shape_b;
+    let normal = contacts[index].normal;
+    let tangent = right_perp(normal);
+    let count = contacts[index].flags & POINT_COUNT_MASK;
+
+    constraints[slot].body_a = a;
+    constraints[slot].body_b = b;
+    constraints[slot].normal = normal;
+    constraints[slot].inv_mass_a = bodies[a].inv_mass;
+    constraints[slot].inv_inertia_a = bodies[a].inv_inertia;
+    constraints[slot].inv_mass_b = bodies[b].inv_mass;
+    constraints[slot].inv_inertia_b = bodies[b].inv_inertia;
+    constraints[slot].friction = sqrt(shapes[shape_a].friction * shapes[shape_b].friction);
+    constraints[slot].restitution = select(
+        min(shapes[shape_a].restitution, shapes[shape_b].restitution),
+        max(shapes[shape_a].restitution, shapes[shape_b].restitution),
+        (params.switches & RESTITUTION_MAX) != 0u,
+    );
+    constraints[slot].flags = contacts[index].flags;
+    constraints[slot].contact = index;
+    var impulses = vec4<f32>(0.0);
+    for (var end = 0u; end < 2u; end += 1u) {
+        var fresh = ConstraintPoint(vec2<f32>(0.0), vec2<f32>(0.0), 0.0, 0.0, 0.0, 0.0);
+        if end < count {
+            let r_a = contacts[index].points[end].anchor_a;
+            let r_b = contacts[index].points[end].anchor_b;
+            let velocity_a = states[a].velocity + cross_scalar(states[a].angular_velocity, r_a);
+            let velocity_b = states[b].velocity + cross_scalar(states[b].angular_velocity, r_b);
+            fresh.r_a = r_a;
+            fresh.r_b = r_b;
+            fresh.adjusted_separation = contacts[index].points[end].separation - dot(r_b - r_a, normal);
+            fresh.normal_mass = effective_mass(a, b, r_a, r_b, normal);
+            fresh.tangent_mass = effective_mass(a, b, r_a, r_b, tangent);
+            fresh.relative_velocity = dot(velocity_b - velocity_a, normal);
+        }
+        constraints[slot].points[end] = fresh;
+    }
+    if (params.switches & WARM_START) != 0u {
+        if count > 0u {
+            impulses.x = contacts[index].points[0].normal_impulse;
+            impulses.y = contacts[index].points[0].tangent_impulse;
+        }
+        if count > 1u {
+            impulses.z = contacts[index].points[1].normal_impulse;
+            impulses.w = contacts[index].points[1].tangent_impulse;
+        }
+    }
+    constraints[slot].impulses = impulses;
+    constraints[slot].max_impulses = vec4<f32>(0.0);
+}

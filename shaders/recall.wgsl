@@ -1,0 +1,35 @@
+// recall: src/stages/recall.rs.
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> pair_starts_previous: array<u32>;
+@group(0) @binding(2) var<storage, read> contacts_previous: array<Contact>;
+@group(0) @binding(3) var<storage, read_write> contacts: array<Contact>;
+@group(0) @binding(4) var<storage, read_write> counters: Counters;
+
+@compute @workgroup_size(LANES)
+fn recall(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index >= counters.contacts {
+        return;
+    }
+    let producer = contacts[index].shape_a;
+    let partner = contacts[index].shape_b;
+    let end = pair_starts_previous[producer + 1u];
+    for (var old = pair_starts_previous[producer]; old < end; old += 1u) {
+        if contacts_previous[old].shape_b == partner {
+            contacts[index] = contacts_previous[old];
+            return;
+        }
+    }
+    contacts[index].normal = vec2<f32>(0.0);
+    contacts[index].cached_rotation_a = vec2<f32>(0.0);
+    contacts[index].cached_rotation_b = vec2<f32>(0.0);
+    contacts[index].cached_position = vec2<f32>(0.0);
+    contacts[index].features = vec2<u32>(0u);
+    contacts[index].points[0] = ContactPoint(vec2<f32>(0.0), vec2<f32>(0.0), 0.0, 0.0, 0.0, 0.0);
+    contacts[index].points[1] = ContactPoint(vec2<f32>(0.0), vec2<f32>(0.0), 0.0, 0.0, 0.0, 0.0);
+}

@@ -1,0 +1,23 @@
+// store_impulses: src/stages/store_impulses.rs.
+
+@group(0) @binding(0) var<storage, read> constraints: array<Constraint>;
+@group(0) @binding(1) var<storage, read_write> contacts: array<Contact>;
+@group(0) @binding(2) var<storage, read_write> counters: Counters;
+
+@compute @workgroup_size(LANES)
+fn store_impulses(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let slot = flat_index(workgroup, workgroups, LANES, lane);
+    if slot >= counters.color_starts[COLOR_COUNT] {
+        return;
+    }
+    let contact = constraints[slot].contact;
+    let impulses = constraints[slot].impulses;
+    contacts[contact].points[0].normal_impulse = impulses.x;
+    contacts[contact].points[0].tangent_impulse = impulses.y;
+    contacts[contact].points[1].normal_impulse = impulses.z;
+    contacts[contact].points[1].tangent_impulse = impulses.w;
+}

@@ -1,0 +1,268 @@
+//! The CPU backend: the reference that the GPU is checked against, and the backend where there is no GPU.
+
+use std::time::Instant;
+
+use crate::scene::{Compiled, Scene};
+use crate::snapshot::Snapshot;
+use crate::stages::{
+    bin::bin, bound::bound, collide::collide, color::ColorScratch, color::color, finalize::finalize, guard::guard,
+    integrate_positions::integrate_positions, integrate_velocities::integrate_velocities, pair::pair, prepare::prepare,
+    project::project, recall::recall, restitution::restitution, solve::solve, store_impulses::store_impulses,
+    warm_start::warm_start,
+};
+use crate::step::{Op, Stage, plan};
+use crate::tables::Tables;
+use crate::threads::{Rows, Threads};
+use crate::types::{
+    Aabb, Accumulator, BodyState, Constraint, Contact, Counters, FORCE_OVERFLOW, Pose, RECYCLED,
+};
+use crate::world::WorldError;
+
+/// A world on the CPU.
+///
+/// The result is the same to the last bit for any number of threads and on every CPU.
+#[derive(Debug)]
+pub struct CpuWorld {
+    compiled: Compiled,
+    plan: Vec<Op>,
+    threads: Threads,
+    steps: u64,
+    stage_ms: Vec<(Stage, f64)>,
+
+    poses: Vec<Pose>,
+    states: Rows<BodyState, 4>,
+    accumulators: Rows<Accumulator, 2>,
+    aabbs: Vec<Aabb>,
+    cell_ends: Vec<u32>,
+    cell_shapes: Vec<u32>,
+    pair_starts_previous: Vec<u32>,
+    contacts_previous: Vec<Contact>,
+    pair_starts: Vec<u32>,
+    contacts: Vec<Contact>,
+    coloring: ColorScratch,
+    slots: Vec<u32>,
+    constraints: Vec<Constraint>,
+    counters: Counters,
+}
+
+impl CpuWorld {
+    /// A world as the scene describes it, on one thread.
+    ///
+    /// # Errors
+    /// If the scene is not valid.
+    pub fn new(scene: &Scene) -> Result<Self, WorldError> {
+        Ok(Self::from_compiled(Compiled::new(scene)?))
+    }
+
+    /// A world from arrays that are already laid out.
+    #[must_use]
+    pub fn from_compiled(compiled: Compiled) -> Self {
+        let bodies = compiled.bodies.len();
+        Self {
+            plan: plan(&compiled.settings, compiled.bounces),
+            threads: Threads::default(),
+            steps: 0,
+            stage_ms: Stage::ALL.map(|stage| (stage, 0.0)).into(),
+            poses: compiled.poses.clone(),
+            states: Rows::new(&compiled.states),
+            accumulators: Rows::new(&vec![Accumulator::default(); bodies]),
+            aabbs: vec![Aabb::default(); compiled.shapes.len()],
+            cell_ends: Vec::new(),
+            cell_shapes: Vec::new(),
+            pair_starts_previous: Vec::new(),
+            contacts_previous: Vec::new(),
+            pair_starts: Vec::new(),
+            contacts: Vec::new(),
+            coloring: ColorScratch::default(),
+            slots: Vec::new(),
+            constraints: Vec::new(),
+            counters: Counters::default(),
+            compiled,
+        }
+    }
+
+    /// The same world on `count` threads. The result does not change.
+    ///
+    /// # Errors
+    /// If the operating system refuses to start them.
+    pub fn with_threads(mut self, count: usize) -> Result<Self, WorldError> {
+        self.threads = Threads::new(count)?;
+        Ok(self)
+    }
+
+    /// Puts every contact into the overflow path, which is solved in order. For tests.
+    #[must_use]
+    pub fn with_forced_overflow(mut self) -> Self {
+        self.compiled.params.switches |= FORCE_OVERFLOW;
+        self
+    }
+
+    /// Advances the world by one step.
+    pub fn step(&mut self) {
+        self.begin_step();
+        for index in 0..self.plan.len() {
+            let op = self.plan[index];
+            let start = Instant::now();
+            self.run(op);
+            self.stage_ms[op.stage as usize].1 += 1e3 * start.elapsed().as_secs_f64();
+        }
+        self.steps += 1;
+    }
+
+    /// Yesterday's contacts become those to recall from.
+    pub(crate) fn begin_step(&mut self) {
+        std::mem::swap(&mut self.contacts, &mut self.contacts_previous);
+        std::mem::swap(&mut self.pair_starts, &mut self.pair_starts_previous);
+    }
+
+    /// Runs one stage.
+    pub(crate) fn run(&mut self, op: Op) {
+        let Self { threads, poses, states, accumulators, aabbs, cell_ends, cell_shapes, .. } = self;
+        let Self { pair_starts, pair_starts_previous, contacts, contacts_previous, .. } = self;
+        let Self { coloring, slots, constraints, counters, .. } = self;
+        let Compiled { params, bodies, shapes, .. } = &self.compiled;
+        match op.stage {
+            Stage::Guard => counters.quarantined += guard(threads, poses, states, accumulators),
+
+            Stage::Bound => bound(threads, params, shapes, poses, states, aabbs),
+            Stage::Bin => bin(params, shapes, aabbs, cell_ends, cell_shapes),
+            Stage::Pair => pair(threads, params, shapes, aabbs, cell_ends, cell_shapes, pair_starts, contacts),
+
+            Stage::Recall => recall(threads, pair_starts_previous, contacts_previous, contacts),
+            Stage::Collide => collide(threads, params, bodies, shapes, poses, states, contacts),
+            Stage::Color => color(params, contacts, coloring, slots, counters),
+            Stage::Prepare => prepare(threads, params, bodies, shapes, states, contacts, slots, constraints),
+
+            Stage::WarmStart => warm_start(threads, counters, constraints, accumulators),
+            Stage::IntegrateVelocities => {
+                integrate_velocities(threads, params, bodies, poses, states, accumulators);
+            }
+            Stage::Solve | Stage::Relax => {
+                solve(threads, params, op.flags, counters, states, accumulators, constraints);
+            }
+            Stage::IntegratePositions => integrate_positions(threads, params, bodies, states),
+            Stage::Project => project(threads, params, counters, states, constraints),
+
+            Stage::Restitution => restitution(threads, params, counters, states, constraints),
+            Stage::StoreImpulses => store_impulses(constraints, contacts),
+            Stage::Finalize => finalize(threads, bodies, states, poses),
+        }
+        #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+        match op.stage {
+            Stage::Pair => {
+                counters.pairs_found = contacts.len() as u32;
+                counters.contacts = contacts.len() as u32;
+            }
+            Stage::Collide => {
+                counters.recycled = contacts.iter().filter(|c| c.flags & RECYCLED != 0).count() as u32;
+            }
+            _ => {}
+        }
+    }
+
+    /// The stages of a step.
+    #[must_use]
+    pub fn plan(&self) -> &[Op] {
+        &self.plan
+    }
+
+    /// What the world was made from.
+    #[must_use]
+    pub fn compiled(&self) -> &Compiled {
+        &self.compiled
+    }
+
+    /// Steps done.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Threads in use.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.threads.count()
+    }
+
+    /// Milliseconds spent in each stage so far.
+    #[must_use]
+    pub fn stage_ms(&self) -> &[(Stage, f64)] {
+        &self.stage_ms
+    }
+
+    /// One a body, of its centre of mass.
+    #[must_use]
+    pub fn poses(&self) -> &[Pose] {
+        &self.poses
+    }
+
+    /// Counts of the last step.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The state between two steps.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            step: self.steps,
+            poses: self.poses.clone(),
+            states: self.states.to_vec(),
+            pair_starts: self.pair_starts.clone(),
+            contacts: self.contacts.clone(),
+            counters: self.counters,
+        }
+    }
+
+    /// Continues from a snapshot, to the same bits.
+    ///
+    /// # Errors
+    /// If the snapshot is of another world; then nothing has changed.
+    pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), WorldError> {
+        snapshot.check(self.poses.len(), self.aabbs.len())?;
+        self.steps = snapshot.step;
+        self.poses.clone_from(&snapshot.poses);
+        self.states = Rows::new(&snapshot.states);
+        self.pair_starts.clone_from(&snapshot.pair_starts);
+        self.contacts.clone_from(&snapshot.contacts);
+        self.counters = snapshot.counters;
+        Ok(())
+    }
+
+    /// Every table as it stands, for comparing stage by stage.
+    pub(crate) fn tables(&self) -> Tables {
+        Tables {
+            poses: self.poses.clone(),
+            states: self.states.to_vec(),
+            accumulators: self.accumulators.to_vec(),
+            aabbs: self.aabbs.clone(),
+            cell_ends: self.cell_ends.clone(),
+            cell_shapes: self.cell_shapes.clone(),
+            pair_starts_previous: self.pair_starts_previous.clone(),
+            contacts_previous: self.contacts_previous.clone(),
+            pair_starts: self.pair_starts.clone(),
+            contacts: self.contacts.clone(),
+            slots: self.slots.clone(),
+            constraints: self.constraints.clone(),
+            counters: self.counters,
+        }
+    }
+
+    /// Takes over every table.
+    pub(crate) fn load(&mut self, tables: &Tables) {
+        self.poses.clone_from(&tables.poses);
+        self.states = Rows::new(&tables.states);
+        self.accumulators = Rows::new(&tables.accumulators);
+        self.aabbs.clone_from(&tables.aabbs);
+        self.cell_ends.clone_from(&tables.cell_ends);
+        self.cell_shapes.clone_from(&tables.cell_shapes);
+        self.pair_starts_previous.clone_from(&tables.pair_starts_previous);
+        self.contacts_previous.clone_from(&tables.contacts_previous);
+        self.pair_starts.clone_from(&tables.pair_starts);
+        self.contacts.clone_from(&tables.contacts);
+        self.slots.clone_from(&tables.slots);
+        self.constraints.clone_from(&tables.constraints);
+        self.counters = tables.counters;
+    }
+}

@@ -1,0 +1,68 @@
+//! All that a world carries from one step to the next.
+
+use crate::types::{BodyState, Contact, Counters, Pose};
+
+/// The state of a world between two steps. Both backends give it and take it, so a run can move from one to the other.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Snapshot {
+    /// Steps done.
+    pub step: u64,
+    /// One a body, of its centre of mass.
+    pub poses: Vec<Pose>,
+    /// One a body.
+    pub states: Vec<BodyState>,
+    /// Shape `i` produced contacts `pair_starts[i] .. pair_starts[i + 1]`. One more than shapes; empty before the first
+    /// step.
+    pub pair_starts: Vec<u32>,
+    /// Contacts, touching or not.
+    pub contacts: Vec<Contact>,
+    /// Of the last step.
+    pub counters: Counters,
+}
+
+impl Snapshot {
+    /// Checks that it belongs to a world of this size, before anything is overwritten.
+    ///
+    /// # Errors
+    /// What does not fit.
+    pub fn check(&self, bodies: usize, shapes: usize) -> Result<(), SnapshotError> {
+        let mut sizes = vec![("poses", self.poses.len(), bodies), ("states", self.states.len(), bodies)];
+        if !self.pair_starts.is_empty() || !self.contacts.is_empty() {
+            sizes.push(("pair starts", self.pair_starts.len(), shapes + 1));
+        }
+        for (what, found, expected) in sizes {
+            if found != expected {
+                return Err(SnapshotError { what, found, expected });
+            }
+        }
+        let last = self.pair_starts.last().map_or(0, |&end| end as usize);
+        if last != self.contacts.len() || !self.pair_starts.is_sorted() {
+            return Err(SnapshotError { what: "contacts", found: self.contacts.len(), expected: last });
+        }
+        for contact in &self.contacts {
+            for (what, index, count) in [
+                ("shapes", contact.shape_a, shapes),
+                ("shapes", contact.shape_b, shapes),
+                ("bodies", contact.body_a, bodies),
+                ("bodies", contact.body_b, bodies),
+            ] {
+                if index as usize >= count {
+                    return Err(SnapshotError { what, found: index as usize, expected: count });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A snapshot of another world.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the snapshot does not belong to this world: {found} {what}, expected {expected}")]
+pub struct SnapshotError {
+    /// Which table.
+    pub what: &'static str,
+    /// Its length, or an index in it.
+    pub found: usize,
+    /// The length or bound in this world.
+    pub expected: usize,
+}

@@ -1,0 +1,78 @@
+//! **bin**: sorts the shapes into the cells of the grid, within a cell by index.
+//!
+//! Reads aabbs and shapes (levels); writes cell_ends (after the stage, cell `c` holds
+//! `cell_shapes[cell_ends[c - 1] .. cell_ends[c]]`) and cell_shapes. On the device five kernels: `bin_clear`,
+//! `bin_count` (integer atomics, which commute), scan, `bin_place` (in any order) and `bin_sort` (by index, so that the
+//! order of threads leaves no trace). A counting sort in order of the index gives the same here.
+
+use glam::Vec2;
+
+use crate::types::{Aabb, Level, Params, Shape};
+
+/// Column and row of a point on a level, before they are wrapped around the torus.
+#[inline]
+#[must_use]
+pub fn cell_of(level: &Level, at: Vec2) -> (i32, i32) {
+    let scaled = (at * level.inv_cell).clamp(Vec2::splat(-1e9), Vec2::splat(1e9)).floor();
+    #[allow(clippy::cast_possible_truncation, reason = "clamped to ±1e9")]
+    (scaled.x as i32, scaled.y as i32)
+}
+
+/// Index of a cell.
+#[inline]
+#[must_use]
+pub fn cell_index(level: &Level, column: i32, row: i32) -> u32 {
+    let column = column.cast_unsigned() & ((1 << level.log2_width) - 1);
+    let row = row.cast_unsigned() & ((1 << level.log2_height) - 1);
+    level.first_cell + (row << level.log2_width) + column
+}
+
+/// Middle of an AABB.
+#[inline]
+#[must_use]
+pub fn middle(aabb: &Aabb) -> Vec2 {
+    (Vec2::from(aabb.min) + Vec2::from(aabb.max)) * 0.5
+}
+
+/// Fills `cell_ends` and `cell_shapes`.
+pub fn bin(params: &Params, shapes: &[Shape], aabbs: &[Aabb], cell_ends: &mut Vec<u32>, cell_shapes: &mut Vec<u32>) {
+    let cell = |index: usize| {
+        let aabb = &aabbs[index];
+        (aabb.min[0] <= aabb.max[0]).then(|| {
+            let level = &params.levels[shapes[index].level as usize];
+            let (column, row) = cell_of(level, middle(aabb));
+            cell_index(level, column, row) as usize
+        })
+    };
+    cell_ends.clear();
+    cell_ends.resize(params.cell_count as usize + 1, 0);
+    for index in 0..aabbs.len() {
+        if let Some(cell) = cell(index) {
+            cell_ends[cell] += 1;
+        }
+    }
+    let mut start = 0;
+    for end in cell_ends.iter_mut() {
+        let count = *end;
+        *end = start;
+        start += count;
+    }
+    cell_shapes.clear();
+    cell_shapes.resize(aabbs.len(), 0);
+    for index in 0..aabbs.len() {
+        if let Some(cell) = cell(index) {
+            #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
+            let id = index as u32;
+            cell_shapes[cell_ends[cell] as usize] = id;
+            cell_ends[cell] += 1;
+        }
+    }
+}
+
+/// The shapes of cells `first ..= last` of one row, which lie side by side.
+#[inline]
+#[must_use]
+pub fn cells<'a>(cell_ends: &[u32], cell_shapes: &'a [u32], first: u32, last: u32) -> &'a [u32] {
+    let start = if first == 0 { 0 } else { cell_ends[first as usize - 1] };
+    &cell_shapes[start as usize..cell_ends[last as usize] as usize]
+}

@@ -1,0 +1,369 @@
+//! **collide**: the manifold of every pair: normal, points, separations. Points that persist keep their impulses.
+//!
+//! Reads shapes, poses, bodies, states; reads and writes contacts. One thread a contact.
+//!
+//! Boxes meet by separating axes and clipping: the face with the largest separation is the reference, the face of the
+//! other box that looks at it most is cut to its width. Ties go to box A and to x, by a margin, so that aligned boxes do
+//! not flip from step to step or between CPU and GPU.
+//!
+//! **Recycling.** While a pair hardly moves its manifold is kept and only the separations are measured anew, from
+//! the anchors of the step that made it. Aligned stacks stand on this: points that wander between features lose their
+//! impulses. The idea is Box2D's (Erin Catto, `b2CollideTask`), which asks to be cited.
+
+use glam::Vec2;
+
+use crate::math::{inv_mul_rotation, inv_rotate, mul_rotation, rotate};
+use crate::threads::{Rows, Threads};
+use crate::types::{
+    Body, BodyState, CACHED, CIRCLE, Contact, ContactPoint, FIXED_A, FIXED_B, GEOMETRY_MASK, NONE, POINT_COUNT_MASK,
+    Params, Pose, RECYCLE, RECYCLED, STATIC, Shape,
+};
+
+/// A pair whose bodies turned by more than about 11.5° gets a new manifold (Box2D).
+const RECYCLE_COS: f32 = 0.98;
+/// Another face must be better by this share of the slop to become the reference.
+const FACE_PREFERENCE: f32 = 0.1;
+
+/// Contacts that kept their manifold are marked [`RECYCLED`].
+pub fn collide(
+    threads: &Threads,
+    params: &Params,
+    bodies: &[Body],
+    shapes: &[Shape],
+    poses: &[Pose],
+    states: &Rows<BodyState, 4>,
+    contacts: &mut [Contact],
+) {
+    threads.for_each(contacts, |_, contact| {
+        let (a, b) = (contact.body_a as usize, contact.body_b as usize);
+        let (pose_a, pose_b) = (&poses[a], &poses[b]);
+        contact.flags &= !RECYCLED;
+        if params.switches & RECYCLE != 0
+            && contact.flags & CACHED != 0
+            && is_slow(params, &bodies[a], &states.get(a))
+            && is_slow(params, &bodies[b], &states.get(b))
+            && recycle(params, &bodies[a], &bodies[b], pose_a, pose_b, contact)
+        {
+            return;
+        }
+        let manifold = manifold(
+            &shapes[contact.shape_a as usize],
+            &shapes[contact.shape_b as usize],
+            pose_a,
+            pose_b,
+            params.speculative_distance,
+            params.linear_slop,
+        );
+        renew(contact, &manifold, pose_a, pose_b);
+    });
+}
+
+/// A body that moves less than half its thickness in a step.
+#[inline]
+fn is_slow(params: &Params, body: &Body, state: &BodyState) -> bool {
+    let speed = Vec2::from(state.velocity).length() + state.angular_velocity.abs() * body.extent;
+    speed * params.dt <= 0.5 * body.min_extent
+}
+
+/// Measures the separations of the manifold again and returns true, unless the pair moved too far.
+#[inline]
+fn recycle(params: &Params, body_a: &Body, body_b: &Body, pose_a: &Pose, pose_b: &Pose, contact: &mut Contact) -> bool {
+    let (q_a, q_b) = (Vec2::from(pose_a.rotation), Vec2::from(pose_b.rotation));
+    let (cached_a, cached_b) = (Vec2::from(contact.cached_rotation_a), Vec2::from(contact.cached_rotation_b));
+    let turn_a = inv_mul_rotation(cached_a, q_a);
+    let turn_b = inv_mul_rotation(cached_b, q_b);
+    let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
+    let moved = (inv_rotate(q_a, between) - Vec2::from(contact.cached_position)).length();
+    // sin of how far B turned against A.
+    let turned = inv_mul_rotation(turn_a, turn_b).y.abs();
+    let extent_a = if body_a.kind == STATIC { 0.0 } else { body_a.extent };
+    let extent_b = if body_b.kind == STATIC { 0.0 } else { body_b.extent };
+    let count = contact.flags & POINT_COUNT_MASK;
+    let tolerance = if count > 0 { params.recycle_distance } else { params.recycle_distance_apart };
+    if turn_a.x <= RECYCLE_COS || turn_b.x <= RECYCLE_COS || moved + extent_a.max(extent_b) * turned >= tolerance {
+        return false;
+    }
+    let normal = Vec2::from(contact.normal);
+    for point in &mut contact.points[..count as usize] {
+        let arm = rotate(turn_b, point.anchor_b.into()) - rotate(turn_a, point.anchor_a.into());
+        point.separation = point.base_separation + (between + arm).dot(normal);
+    }
+    contact.flags |= RECYCLED;
+    true
+}
+
+/// Puts a new manifold in place; points with the same feature keep their impulses.
+#[inline]
+fn renew(contact: &mut Contact, manifold: &Manifold, pose_a: &Pose, pose_b: &Pose) {
+    let old = *contact;
+    let old_count = (old.flags & POINT_COUNT_MASK) as usize;
+    contact.normal = manifold.normal.into();
+    contact.features = [0; 2];
+    contact.points = [ContactPoint::default(); 2];
+    for (index, point) in manifold.points[..manifold.count as usize].iter().enumerate() {
+        contact.features[index] = point.feature;
+        let mut fresh = ContactPoint {
+            anchor_a: point.anchor_a.into(),
+            anchor_b: point.anchor_b.into(),
+            base_separation: point.separation,
+            separation: point.separation,
+            ..ContactPoint::default()
+        };
+        for other in 0..old_count {
+            if old.features[other] == point.feature {
+                fresh.normal_impulse = old.points[other].normal_impulse;
+                fresh.tangent_impulse = old.points[other].tangent_impulse;
+            }
+        }
+        contact.points[index] = fresh;
+    }
+    contact.flags = old.flags & (FIXED_A | FIXED_B) | CACHED | manifold.count;
+    if manifold.count == 0 {
+        contact.color = NONE;
+    }
+    contact.cached_rotation_a = pose_a.rotation;
+    contact.cached_rotation_b = pose_b.rotation;
+    let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
+    contact.cached_position = inv_rotate(pose_a.rotation.into(), between).into();
+}
+
+/// Where two shapes touch.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Manifold {
+    /// From A to B, world axes.
+    pub normal: Vec2,
+    /// 0 … 2.
+    pub count: u32,
+    /// The first `count` are valid.
+    pub points: [ManifoldPoint; 2],
+}
+
+/// One point of a [`Manifold`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ManifoldPoint {
+    /// From A's centre of mass, world axes, m.
+    pub anchor_a: Vec2,
+    /// From B's centre of mass, likewise.
+    pub anchor_b: Vec2,
+    /// Negative is penetration, m.
+    pub separation: f32,
+    /// Which vertex of A met which of B.
+    pub feature: u32,
+}
+
+/// A manifold about the centre of shape A.
+#[derive(Clone, Copy, Default)]
+struct Local {
+    normal: Vec2,
+    count: u32,
+    points: [Vec2; 2],
+    separations: [f32; 2],
+    features: [u32; 2],
+}
+
+/// The manifold of two shapes at two poses; empty if they are further apart than `speculative_distance`.
+#[inline]
+#[must_use]
+pub fn manifold(
+    a: &Shape,
+    b: &Shape,
+    pose_a: &Pose,
+    pose_b: &Pose,
+    speculative_distance: f32,
+    linear_slop: f32,
+) -> Manifold {
+    let (q_a, q_b) = (Vec2::from(pose_a.rotation), Vec2::from(pose_b.rotation));
+    // Everything is relative to A's centre: nothing is lost far from the origin.
+    let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
+    let center_a = rotate(q_a, a.offset.into());
+    let center_b = rotate(q_b, b.offset.into());
+    let d = between + center_b - center_a;
+    let turn_a = mul_rotation(q_a, a.rotation.into());
+    let turn_b = mul_rotation(q_b, b.rotation.into());
+    let local = match (a.kind & GEOMETRY_MASK == CIRCLE, b.kind & GEOMETRY_MASK == CIRCLE) {
+        (true, true) => circles(a.radius, b.radius, d, speculative_distance),
+        (false, true) => box_circle(a.half.into(), turn_a, b.radius, d, speculative_distance),
+        (true, false) => {
+            let flipped = box_circle(b.half.into(), turn_b, a.radius, -d, speculative_distance);
+            Local { normal: -flipped.normal, points: [flipped.points[0] + d, Vec2::ZERO], ..flipped }
+        }
+        (false, false) => boxes(a.half.into(), b.half.into(), turn_a, turn_b, d, speculative_distance, linear_slop),
+    };
+    let mut manifold = Manifold { normal: local.normal, count: local.count, ..Manifold::default() };
+    for index in 0..local.count as usize {
+        let anchor_a = center_a + local.points[index];
+        manifold.points[index] = ManifoldPoint {
+            anchor_a,
+            anchor_b: anchor_a - between,
+            separation: local.separations[index],
+            feature: local.features[index],
+        };
+    }
+    manifold
+}
+
+/// Two circles, `d` from the first to the second.
+fn circles(radius_a: f32, radius_b: f32, d: Vec2, speculative_distance: f32) -> Local {
+    let distance = d.length();
+    let separation = distance - radius_a - radius_b;
+    if separation > speculative_distance {
+        return Local::default();
+    }
+    // Concentric circles have no direction of their own; up is as good as any and the same everywhere.
+    let normal = if distance > 1e-12 { d / distance } else { Vec2::new(0.0, 1.0) };
+    Local {
+        normal,
+        count: 1,
+        points: [normal * (radius_a + 0.5 * separation), Vec2::ZERO],
+        separations: [separation, 0.0],
+        features: [0; 2],
+    }
+}
+
+/// A box turned by `turn`, and a circle at `d` from its centre.
+fn box_circle(half: Vec2, turn: Vec2, radius: f32, d: Vec2, speculative_distance: f32) -> Local {
+    let center = inv_rotate(turn, d);
+    let nearest = center.clamp(-half, half);
+    let gap = center - nearest;
+    let distance = gap.length();
+    let (normal, surface, separation) = if distance > 1e-12 {
+        (gap / distance, nearest, distance - radius)
+    } else {
+        // The centre is inside: out through the nearest face.
+        let depth = half - center.abs();
+        if depth.x < depth.y {
+            let side = if center.x < 0.0 { -1.0 } else { 1.0 };
+            (Vec2::new(side, 0.0), Vec2::new(side * half.x, center.y), -depth.x - radius)
+        } else {
+            let side = if center.y < 0.0 { -1.0 } else { 1.0 };
+            (Vec2::new(0.0, side), Vec2::new(center.x, side * half.y), -depth.y - radius)
+        }
+    };
+    if separation > speculative_distance {
+        return Local::default();
+    }
+    Local {
+        normal: rotate(turn, normal),
+        count: 1,
+        points: [rotate(turn, surface + normal * (0.5 * separation)), Vec2::ZERO],
+        separations: [separation, 0.0],
+        features: [0; 2],
+    }
+}
+
+/// Index of a box's vertex, counter-clockwise from the lower left.
+fn vertex(right: bool, upper: bool) -> u32 {
+    if upper {
+        if right { 2 } else { 3 }
+    } else {
+        u32::from(right)
+    }
+}
+
+/// Two boxes, `d` from the centre of A to the centre of B.
+fn boxes(
+    half_a: Vec2,
+    half_b: Vec2,
+    turn_a: Vec2,
+    turn_b: Vec2,
+    d: Vec2,
+    speculative_distance: f32,
+    linear_slop: f32,
+) -> Local {
+    let between = inv_mul_rotation(turn_a, turn_b);
+    let turn = between.abs();
+    let d_a = inv_rotate(turn_a, d);
+    let d_b = inv_rotate(turn_b, d);
+    // Separation along the axes of A, then of B.
+    let reach_b = Vec2::new(turn.x * half_b.x + turn.y * half_b.y, turn.y * half_b.x + turn.x * half_b.y);
+    let reach_a = Vec2::new(turn.x * half_a.x + turn.y * half_a.y, turn.y * half_a.x + turn.x * half_a.y);
+    let along_a = d_a.abs() - (half_a + reach_b);
+    let along_b = d_b.abs() - (half_b + reach_a);
+
+    let thinnest = half_a.x.min(half_a.y).min(half_b.x.min(half_b.y));
+    let preference = FACE_PREFERENCE * linear_slop.min(0.1 * thinnest);
+    let (mut best, mut axis, mut on_b) = (along_a.x, 0, false);
+    if along_a.y > best + preference {
+        (best, axis) = (along_a.y, 1);
+    }
+    if along_b.x > best + preference {
+        (best, axis, on_b) = (along_b.x, 0, true);
+    }
+    if along_b.y > best + preference {
+        (best, axis, on_b) = (along_b.y, 1, true);
+    }
+    if best > speculative_distance {
+        return Local::default();
+    }
+
+    // From here on in the frame of the reference box, with the other one at `at`, turned by `rel`.
+    let (half, other, turn_ref, at, rel) = if on_b {
+        (half_b, half_a, turn_b, -d_b, Vec2::new(between.x, -between.y))
+    } else {
+        (half_a, half_b, turn_a, d_a, between)
+    };
+    let tangent_axis = 1 - axis;
+    let side = if at[axis] < 0.0 { -1.0 } else { 1.0 };
+    let mut normal = Vec2::ZERO;
+    normal[axis] = side;
+
+    // The incident face: the one whose normal points most against ours.
+    let facing = inv_rotate(rel, normal);
+    let face = usize::from(facing.y.abs() > facing.x.abs());
+    let face_side = if facing[face] > 0.0 { -1.0 } else { 1.0 };
+    let mut ends = [Vec2::ZERO; 2];
+    let mut vertices = [0; 2];
+    for (end, sign) in [-1.0_f32, 1.0].into_iter().enumerate() {
+        let mut corner = Vec2::ZERO;
+        corner[face] = face_side * other[face];
+        corner[1 - face] = sign * other[1 - face];
+        vertices[end] = vertex(corner.x > 0.0, corner.y > 0.0);
+        ends[end] = at + rotate(rel, corner);
+    }
+    if ends[0][tangent_axis] > ends[1][tangent_axis] {
+        ends.swap(0, 1);
+        vertices.swap(0, 1);
+    }
+
+    // Cut it to the width of the reference face.
+    let width = half[tangent_axis];
+    let (low, high) = (ends[0], ends[1]);
+    if high[tangent_axis] < -width || low[tangent_axis] > width {
+        return Local::default();
+    }
+    let span = high[tangent_axis] - low[tangent_axis];
+    let cut = |end: Vec2, limit: f32| {
+        if span <= 0.0 {
+            return end;
+        }
+        let share = (limit - low[tangent_axis]) / span;
+        let mut point = Vec2::ZERO;
+        point[tangent_axis] = limit;
+        point[axis] = low[axis] + (high[axis] - low[axis]) * share;
+        point
+    };
+    let clipped = [
+        if low[tangent_axis] < -width { cut(low, -width) } else { low },
+        if high[tangent_axis] > width { cut(high, width) } else { high },
+    ];
+
+    let mut local = Local { normal: rotate(turn_ref, if on_b { -normal } else { normal }), ..Local::default() };
+    for end in 0..2 {
+        let separation = side * clipped[end][axis] - half[axis];
+        if separation > speculative_distance {
+            continue;
+        }
+        let mut reference = Vec2::ZERO;
+        reference[axis] = side;
+        reference[tangent_axis] = if end == 0 { -1.0 } else { 1.0 };
+        let corner = vertex(reference.x > 0.0, reference.y > 0.0);
+        // Halfway between the two surfaces.
+        let middle = rotate(turn_ref, clipped[end] - normal * (0.5 * separation));
+        let index = local.count as usize;
+        local.points[index] = if on_b { middle + d } else { middle };
+        local.separations[index] = separation;
+        local.features[index] = if on_b { 4 * vertices[end] + corner } else { 4 * corner + vertices[end] };
+        local.count += 1;
+    }
+    local
+}

@@ -1,0 +1,187 @@
+//! **color**: gives every touching contact a colour, such that no two contacts of one colour share a dynamic body, and
+//! sorts the contacts by colour. A colour can then be solved in parallel.
+//!
+//! Reads and writes contacts (colour); writes slots (the contact of each constraint, in colour order, within a colour
+//! by index) and the colour starts. One thread a contact.
+//!
+//! Taking a contact away never breaks a colouring, so contacts that live on keep their colour. The others try in
+//! rounds: each proposes the lowest colour that is free at both bodies (with a static or kinematic body: the highest),
+//! claims it at both by a unique hashed key, and has it if no one claimed it with a larger one. The hash matters: ties
+//! broken by index need hundreds of rounds on a pyramid. What is left after [`MAX_COLOR_ROUNDS`] rounds or finds no
+//! free colour is solved in order ([`OVERFLOW_COLOR`]) and tries again in the next step.
+//!
+//! The outcome of a round does not depend on the order in which contacts are visited. So the device may run rounds
+//! over all contacts (`color_claim`, `color_commit`) or inside one workgroup (`color_finish`) as it suits.
+
+use crate::types::{
+    CLAIM_SLOTS, COLOR_COUNT, Contact, Counters, DYNAMIC_COLORS, FIRST_FIXED_COLOR, FIXED_A, FIXED_B, FORCE_OVERFLOW,
+    MAX_COLOR_ROUNDS, NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Params,
+};
+
+/// Colours for contacts of two dynamic bodies.
+const DYNAMIC_MASK: u32 = (1 << DYNAMIC_COLORS) - 1;
+/// Colours for contacts with a fixed body.
+const FIXED_MASK: u32 = !((1 << FIRST_FIXED_COLOR) - 1);
+
+/// What [`color`] needs to remember only while it runs.
+#[derive(Clone, Debug, Default)]
+pub struct ColorScratch {
+    /// Colours taken, as bits, a body.
+    pub masks: Vec<u32>,
+    /// Largest claim on each slot, [`CLAIM_SLOTS`] a body.
+    pub claims: Vec<u32>,
+    uncolored: Vec<u32>,
+    proposals: Vec<u32>,
+}
+
+/// Colours the contacts, and fills `slots` and the colour counts of `counters`.
+pub fn color(
+    params: &Params,
+    contacts: &mut [Contact],
+    scratch: &mut ColorScratch,
+    slots: &mut Vec<u32>,
+    counters: &mut Counters,
+) {
+    color_inherit(params, contacts, scratch, counters);
+    color_rounds(contacts, scratch, counters);
+    color_sort(contacts, slots, counters);
+}
+
+/// Keeps the colours of contacts that live on, and lists those without.
+fn color_inherit(params: &Params, contacts: &mut [Contact], scratch: &mut ColorScratch, counters: &mut Counters) {
+    scratch.masks.clear();
+    scratch.masks.resize(params.body_count as usize, 0);
+    scratch.claims.clear();
+    scratch.claims.resize((params.body_count * CLAIM_SLOTS) as usize, 0);
+    scratch.uncolored.clear();
+    counters.touching = 0;
+    for (index, contact) in contacts.iter_mut().enumerate() {
+        if contact.flags & POINT_COUNT_MASK == 0 {
+            continue;
+        }
+        counters.touching += 1;
+        if params.switches & FORCE_OVERFLOW != 0 {
+            contact.color = OVERFLOW_COLOR;
+        } else if contact.color < COLOR_COUNT && contact.color != OVERFLOW_COLOR {
+            take(&mut scratch.masks, contact);
+        } else {
+            contact.color = NONE;
+            #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+            scratch.uncolored.push(index as u32);
+        }
+    }
+    #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+    let uncolored = scratch.uncolored.len() as u32;
+    counters.uncolored = uncolored;
+}
+
+/// Marks the colour of a contact as taken at its dynamic bodies.
+fn take(masks: &mut [u32], contact: &Contact) {
+    if contact.flags & FIXED_A == 0 {
+        masks[contact.body_a as usize] |= 1 << contact.color;
+    }
+    if contact.flags & FIXED_B == 0 {
+        masks[contact.body_b as usize] |= 1 << contact.color;
+    }
+}
+
+/// The colour that a contact tries next, or [`OVERFLOW_COLOR`] if there is none.
+fn propose(masks: &[u32], contact: &Contact) -> u32 {
+    let mask = |fixed: u32, body: u32| if contact.flags & fixed == 0 { masks[body as usize] } else { 0 };
+    let free = !(mask(FIXED_A, contact.body_a) | mask(FIXED_B, contact.body_b));
+    let dynamic = free & DYNAMIC_MASK;
+    if contact.flags & (FIXED_A | FIXED_B) == 0 {
+        return if dynamic == 0 { OVERFLOW_COLOR } else { dynamic.trailing_zeros() };
+    }
+    let last = free & FIXED_MASK;
+    match (last, dynamic) {
+        (0, 0) => OVERFLOW_COLOR,
+        (0, _) => 31 - dynamic.leading_zeros(),
+        _ => 31 - last.leading_zeros(),
+    }
+}
+
+/// A unique key: rounds count up, and within a round the contacts are shuffled by a bijection of 27 bits.
+#[must_use]
+pub fn claim_key(round: u32, contact: u32) -> u32 {
+    const BITS: u32 = (1 << 27) - 1;
+    let mut x = contact & BITS;
+    x = x.wrapping_mul(0x02c1_b3c7) & BITS;
+    x ^= x >> 13;
+    x = x.wrapping_mul(0x0297_a2d5) & BITS;
+    x ^= x >> 12;
+    x = x.wrapping_mul(0x0456_7c5b) & BITS;
+    x ^= x >> 14;
+    (round << 27) | x
+}
+
+fn color_rounds(contacts: &mut [Contact], scratch: &mut ColorScratch, counters: &mut Counters) {
+    let ColorScratch { masks, claims, uncolored, proposals } = scratch;
+    counters.rounds = 0;
+    for round in 1..=MAX_COLOR_ROUNDS {
+        if uncolored.is_empty() {
+            break;
+        }
+        counters.rounds = round;
+        proposals.clear();
+        for &index in uncolored.iter() {
+            let contact = &mut contacts[index as usize];
+            let proposal = propose(masks, contact);
+            proposals.push(proposal);
+            if proposal == OVERFLOW_COLOR {
+                contact.color = OVERFLOW_COLOR;
+                continue;
+            }
+            let key = claim_key(round, index);
+            for (fixed, body) in [(FIXED_A, contact.body_a), (FIXED_B, contact.body_b)] {
+                if contact.flags & fixed == 0 {
+                    let claim = &mut claims[(body * CLAIM_SLOTS + proposal % CLAIM_SLOTS) as usize];
+                    *claim = key.max(*claim);
+                }
+            }
+        }
+        for (&index, &proposal) in uncolored.iter().zip(proposals.iter()) {
+            let contact = &mut contacts[index as usize];
+            if proposal == OVERFLOW_COLOR {
+                continue;
+            }
+            let key = claim_key(round, index);
+            let won = [(FIXED_A, contact.body_a), (FIXED_B, contact.body_b)].into_iter().all(|(fixed, body)| {
+                contact.flags & fixed != 0 || claims[(body * CLAIM_SLOTS + proposal % CLAIM_SLOTS) as usize] == key
+            });
+            if won {
+                contact.color = proposal;
+                take(masks, contact);
+            }
+        }
+        uncolored.retain(|&index| contacts[index as usize].color == NONE);
+    }
+    for &index in uncolored.iter() {
+        contacts[index as usize].color = OVERFLOW_COLOR;
+    }
+}
+
+fn color_sort(contacts: &[Contact], slots: &mut Vec<u32>, counters: &mut Counters) {
+    let mut starts = [0_u32; COLOR_COUNT as usize + 1];
+    for contact in contacts {
+        if contact.flags & POINT_COUNT_MASK != 0 {
+            starts[contact.color as usize + 1] += 1;
+        }
+    }
+    for color in 0..COLOR_COUNT as usize {
+        starts[color + 1] += starts[color];
+    }
+    counters.color_starts = starts;
+    slots.clear();
+    slots.resize(starts[COLOR_COUNT as usize] as usize, 0);
+    let mut next = starts;
+    for (index, contact) in contacts.iter().enumerate() {
+        if contact.flags & POINT_COUNT_MASK != 0 {
+            let slot = &mut next[contact.color as usize];
+            #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+            let id = index as u32;
+            slots[*slot as usize] = id;
+            *slot += 1;
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! **integrate_positions**: moves every body by its velocity over one substep, into the deltas.
+//!
+//! Reads bodies; reads and writes states. One thread a body. Semi-implicit Euler: the new velocity moves the body.
+
+use glam::Vec2;
+
+use crate::math::integrate_rotation;
+use crate::threads::{Rows, Threads};
+use crate::types::{Body, BodyState, Params, STATIC};
+
+/// Advances the deltas by one substep.
+pub fn integrate_positions(threads: &Threads, params: &Params, bodies: &[Body], states: &Rows<BodyState, 4>) {
+    threads.map_ranges(bodies.len(), |first, end| {
+        for index in first..end {
+            if bodies[index].kind == STATIC {
+                continue;
+            }
+            let mut state = states.get(index);
+            let moved = Vec2::from(state.delta_position) + Vec2::from(state.velocity) * params.h;
+            state.delta_position = moved.into();
+            state.delta_rotation =
+                integrate_rotation(state.delta_rotation.into(), params.h * state.angular_velocity).into();
+            states.set(index, state);
+        }
+    });
+}

@@ -1,0 +1,19 @@
+//! The stages of a step, one file each, beside the shader of the same name. The functions here are the CPU reference:
+//! [`crate::cpu::CpuWorld`] runs them, and every test of a shader compares with them.
+
+pub mod bin;
+pub mod bound;
+pub mod collide;
+pub mod color;
+pub mod finalize;
+pub mod guard;
+pub mod integrate_positions;
+pub mod integrate_velocities;
+pub mod pair;
+pub mod prepare;
+pub mod project;
+pub mod recall;
+pub mod restitution;
+pub mod solve;
+pub mod store_impulses;
+pub mod warm_start;

@@ -1,0 +1,135 @@
+//! **pair**: the pairs of shapes whose AABBs overlap and that may touch, grouped by producer.
+//!
+//! Reads aabbs, shapes and the grid; writes pair_starts (shape `i` produced contacts
+//! `pair_starts[i] .. pair_starts[i + 1]`) and the head of each contact: shapes, bodies, flags. One thread a shape; on
+//! the device `pair_count`, scan, `pair_emit`.
+//!
+//! The producer is the shape on the finer level, or on one level the one of lower index: a rule that never changes
+//! for a pair, so that [`recall`](super::recall) finds last step's contact in the list of the same shape. The price is
+//! that each shape looks at all nine cells around it instead of half of them.
+
+use glam::Vec2;
+
+use super::bin::{cell_index, cell_of, cells, middle};
+use crate::threads::Threads;
+use crate::types::{Aabb, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, NONE, Params, Shape};
+
+/// Fills `pair_starts` and `contacts`.
+pub fn pair(
+    threads: &Threads,
+    params: &Params,
+    shapes: &[Shape],
+    aabbs: &[Aabb],
+    cell_ends: &[u32],
+    cell_shapes: &[u32],
+    pair_starts: &mut Vec<u32>,
+    contacts: &mut Vec<Contact>,
+) {
+    let parts = threads.map_ranges(shapes.len(), |first, end| {
+        let mut counts = Vec::with_capacity(end - first);
+        let mut found = Vec::with_capacity(4 * (end - first));
+        for index in first..end {
+            let before = found.len();
+            pairs_of(params, shapes, aabbs, cell_ends, cell_shapes, index, &mut found);
+            counts.push(found.len() - before);
+        }
+        (counts, found)
+    });
+    pair_starts.clear();
+    contacts.clear();
+    let mut start = 0;
+    for (counts, found) in parts {
+        for count in counts {
+            pair_starts.push(start);
+            #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+            let count = count as u32;
+            start += count;
+        }
+        contacts.extend(found);
+    }
+    pair_starts.push(start);
+}
+
+/// Whether two filters let shapes meet (Box2D's rule).
+#[inline]
+#[must_use]
+pub fn may_meet(a: &Shape, b: &Shape) -> bool {
+    if a.group == b.group && a.group != 0 {
+        return a.group > 0;
+    }
+    a.mask & b.category != 0 && b.mask & a.category != 0
+}
+
+/// Whether two AABBs overlap.
+#[inline]
+#[must_use]
+pub fn overlap(a: &Aabb, b: &Aabb) -> bool {
+    a.min[0] <= b.max[0] && b.min[0] <= a.max[0] && a.min[1] <= b.max[1] && b.min[1] <= a.max[1]
+}
+
+fn pairs_of(
+    params: &Params,
+    shapes: &[Shape],
+    aabbs: &[Aabb],
+    cell_ends: &[u32],
+    cell_shapes: &[u32],
+    index: usize,
+    found: &mut Vec<Contact>,
+) {
+    let aabb = aabbs[index];
+    if aabb.min[0] > aabb.max[0] {
+        return;
+    }
+    let shape = &shapes[index];
+    let mut visit = |first: u32, last: u32, own_level: bool| {
+        for &other in cells(cell_ends, cell_shapes, first, last) {
+            let other_index = other as usize;
+            if (own_level && other_index <= index) || !overlap(&aabb, &aabbs[other_index]) {
+                continue;
+            }
+            let partner = &shapes[other_index];
+            if shape.body == partner.body || shape.kind & partner.kind & FIXED_SHAPE != 0 || !may_meet(shape, partner) {
+                continue;
+            }
+            #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
+            found.push(Contact {
+                shape_a: index as u32,
+                shape_b: other,
+                body_a: shape.body,
+                body_b: partner.body,
+                flags: if shape.kind & FIXED_SHAPE != 0 { FIXED_A } else { 0 }
+                    | if partner.kind & FIXED_SHAPE != 0 { FIXED_B } else { 0 },
+                color: NONE,
+                ..Contact::default()
+            });
+        }
+    };
+    for level_index in shape.level..params.level_count {
+        let level = &params.levels[level_index as usize];
+        if level.shape_count == 0 {
+            continue;
+        }
+        // Shapes of this level reach at most half a cell from their centre.
+        let own_level = level_index == shape.level;
+        let ((left, bottom), (right, top)) = if own_level {
+            let (column, row) = cell_of(level, middle(&aabb));
+            ((column - 1, row - 1), (column + 1, row + 1))
+        } else {
+            let reach = Vec2::splat(level.half_cell);
+            (cell_of(level, Vec2::from(aabb.min) - reach), cell_of(level, Vec2::from(aabb.max) + reach))
+        };
+        for row in bottom..=top {
+            let first = cell_index(level, left, row);
+            let last = cell_index(level, right, row);
+            if last >= first {
+                // The cells of this row lie side by side.
+                visit(first, last, own_level);
+            } else {
+                for column in left..=right {
+                    let cell = cell_index(level, column, row);
+                    visit(cell, cell, own_level);
+                }
+            }
+        }
+    }
+}

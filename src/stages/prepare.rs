@@ -1,0 +1,81 @@
+//! **prepare**: the constraint of every touching contact, in colour order: lever arms, effective masses, the separation
+//! less what the arms contribute, the approach speed before gravity.
+//!
+//! Reads slots, contacts, bodies, shapes (materials), states; writes constraints. One thread a constraint. Masses are
+//! copied into the constraint so that a sweep touches nothing but constraints and states.
+
+use glam::Vec2;
+
+use crate::math::{cross, cross_scalar, right_perp};
+use crate::threads::{Rows, Threads};
+use crate::types::{
+    Body, BodyState, Constraint, ConstraintPoint, Contact, POINT_COUNT_MASK, Params, RESTITUTION_MAX, Shape, WARM_START,
+};
+
+/// Fills `constraints`.
+pub fn prepare(
+    threads: &Threads,
+    params: &Params,
+    bodies: &[Body],
+    shapes: &[Shape],
+    states: &Rows<BodyState, 4>,
+    contacts: &[Contact],
+    slots: &[u32],
+    constraints: &mut Vec<Constraint>,
+) {
+    constraints.resize(slots.len(), Constraint::default());
+    threads.for_each(constraints, |slot, constraint| {
+        let index = slots[slot];
+        let contact = &contacts[index as usize];
+        let (body_a, body_b) = (&bodies[contact.body_a as usize], &bodies[contact.body_b as usize]);
+        let (shape_a, shape_b) = (&shapes[contact.shape_a as usize], &shapes[contact.shape_b as usize]);
+        let (state_a, state_b) = (states.get(contact.body_a as usize), states.get(contact.body_b as usize));
+        let normal = Vec2::from(contact.normal);
+        let tangent = right_perp(normal);
+        let mut fresh = Constraint {
+            body_a: contact.body_a,
+            body_b: contact.body_b,
+            normal: contact.normal,
+            inv_mass_a: body_a.inv_mass,
+            inv_inertia_a: body_a.inv_inertia,
+            inv_mass_b: body_b.inv_mass,
+            inv_inertia_b: body_b.inv_inertia,
+            friction: (shape_a.friction * shape_b.friction).sqrt(),
+            restitution: if params.switches & RESTITUTION_MAX != 0 {
+                shape_a.restitution.max(shape_b.restitution)
+            } else {
+                shape_a.restitution.min(shape_b.restitution)
+            },
+            flags: contact.flags,
+            contact: index,
+            ..Constraint::default()
+        };
+        for end in 0..(contact.flags & POINT_COUNT_MASK) as usize {
+            let point = &contact.points[end];
+            let (r_a, r_b) = (Vec2::from(point.anchor_a), Vec2::from(point.anchor_b));
+            let effective_mass = |direction: Vec2| {
+                let (arm_a, arm_b) = (cross(r_a, direction), cross(r_b, direction));
+                let k = body_a.inv_mass
+                    + body_b.inv_mass
+                    + body_a.inv_inertia * arm_a * arm_a
+                    + body_b.inv_inertia * arm_b * arm_b;
+                if k > 0.0 { 1.0 / k } else { 0.0 }
+            };
+            let velocity_a = Vec2::from(state_a.velocity) + cross_scalar(state_a.angular_velocity, r_a);
+            let velocity_b = Vec2::from(state_b.velocity) + cross_scalar(state_b.angular_velocity, r_b);
+            fresh.points[end] = ConstraintPoint {
+                r_a: point.anchor_a,
+                r_b: point.anchor_b,
+                adjusted_separation: point.separation - (r_b - r_a).dot(normal),
+                normal_mass: effective_mass(normal),
+                tangent_mass: effective_mass(tangent),
+                relative_velocity: (velocity_b - velocity_a).dot(normal),
+            };
+            if params.switches & WARM_START != 0 {
+                fresh.impulses[2 * end] = point.normal_impulse;
+                fresh.impulses[2 * end + 1] = point.tangent_impulse;
+            }
+        }
+        *constraint = fresh;
+    });
+}

@@ -1,0 +1,55 @@
+//! **restitution**: bounces, once a step, after all sweeps.
+//!
+//! Reads and writes constraints and states (velocities). By colour, one thread a constraint. A point bounces if it was
+//! approached faster than the threshold when the step began, before gravity, and took an impulse since.
+
+use glam::Vec2;
+
+use super::solve::{for_colors, set_velocity};
+use crate::math::{cross, cross_scalar};
+use crate::threads::{Rows, Threads};
+use crate::types::{BodyState, Constraint, Counters, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params};
+
+/// One sweep.
+pub fn restitution(
+    threads: &Threads,
+    params: &Params,
+    counters: &Counters,
+    states: &Rows<BodyState, 4>,
+    constraints: &mut [Constraint],
+) {
+    for_colors(threads, counters, constraints, |constraint| {
+        if constraint.restitution == 0.0 {
+            return;
+        }
+        let state_a = states.get(constraint.body_a as usize);
+        let state_b = states.get(constraint.body_b as usize);
+        let (mut v_a, mut w_a) = (Vec2::from(state_a.velocity), state_a.angular_velocity);
+        let (mut v_b, mut w_b) = (Vec2::from(state_b.velocity), state_b.angular_velocity);
+        let normal = Vec2::from(constraint.normal);
+        for end in 0..(constraint.flags & POINT_COUNT_MASK) as usize {
+            let point = &constraint.points[end];
+            if point.relative_velocity > -params.restitution_threshold || constraint.max_impulses[end] == 0.0 {
+                continue;
+            }
+            let (r_a, r_b) = (Vec2::from(point.r_a), Vec2::from(point.r_b));
+            let velocity = ((v_b + cross_scalar(w_b, r_b)) - (v_a + cross_scalar(w_a, r_a))).dot(normal);
+            let old = constraint.impulses[2 * end];
+            let wanted = -point.normal_mass * (velocity + constraint.restitution * point.relative_velocity);
+            let new = (old + wanted).max(0.0);
+            constraint.impulses[2 * end] = new;
+            constraint.max_impulses[end] = constraint.max_impulses[end].max(new);
+            let impulse = normal * (new - old);
+            v_a -= impulse * constraint.inv_mass_a;
+            w_a -= constraint.inv_inertia_a * cross(r_a, impulse);
+            v_b += impulse * constraint.inv_mass_b;
+            w_b += constraint.inv_inertia_b * cross(r_b, impulse);
+        }
+        if constraint.flags & FIXED_A == 0 {
+            set_velocity(states, constraint.body_a, v_a, w_a, state_a.status);
+        }
+        if constraint.flags & FIXED_B == 0 {
+            set_velocity(states, constraint.body_b, v_b, w_b, state_b.status);
+        }
+    });
+}

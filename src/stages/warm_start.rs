@@ -1,0 +1,23 @@
+//! **warm_start**: adds up, for every body, what the impulses kept from the step before do to its velocity.
+//!
+//! Reads constraints; writes accumulators. By colour, one thread a constraint. The sum is applied in
+//! [`integrate_velocities`](super::integrate_velocities). Later substeps need no such sweep, as the last
+//! sweep of a substep leaves the sums behind ([`solve`](super::solve)).
+
+use glam::Vec2;
+
+use super::solve::{accumulate, for_colors};
+use crate::threads::{Rows, Threads};
+use crate::types::{Accumulator, Constraint, Counters};
+
+/// Fills `accumulators`.
+pub fn warm_start(
+    threads: &Threads,
+    counters: &Counters,
+    constraints: &mut [Constraint],
+    accumulators: &Rows<Accumulator, 2>,
+) {
+    for_colors(threads, counters, constraints, |constraint| {
+        accumulate(constraint, Vec2::from(constraint.normal), accumulators);
+    });
+}

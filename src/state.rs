@@ -1,0 +1,196 @@
+//! What a world looks like from outside: reported bodies, a hash, and the metrics by which two runs are compared.
+
+use glam::Vec2;
+use serde::Serialize;
+
+use crate::math::{cross_scalar, right_perp, rotate};
+use crate::scene::Compiled;
+use crate::snapshot::Snapshot;
+use crate::stages::collide::manifold;
+use crate::types::{BodyState, Contact, DYNAMIC, FIXED_A, FIXED_B, POINT_COUNT_MASK, Pose};
+
+/// A body as the scene's author knows it: by its own frame, not its centre of mass.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ReportedBody {
+    /// Name, if the scene gives one.
+    pub id: Option<String>,
+    /// Origin of the body's frame, m.
+    pub position: [f32; 2],
+    /// rad, in (−π, π].
+    pub angle: f32,
+    /// Of the centre of mass, m/s.
+    pub velocity: [f32; 2],
+    /// rad/s.
+    pub angular_velocity: f32,
+}
+
+/// All bodies in scene order.
+#[must_use]
+pub fn body_states(compiled: &Compiled, snapshot: &Snapshot) -> Vec<ReportedBody> {
+    let bodies = snapshot.poses.iter().zip(&snapshot.states).enumerate();
+    bodies
+        .map(|(index, (pose, state))| {
+            let turn = Vec2::from(pose.rotation);
+            ReportedBody {
+                id: compiled.ids[index].clone(),
+                position: (Vec2::from(pose.position) - rotate(turn, compiled.mass[index].center)).into(),
+                angle: turn.y.atan2(turn.x),
+                velocity: state.velocity,
+                angular_velocity: state.angular_velocity,
+            }
+        })
+        .collect()
+}
+
+/// A hash of poses, velocities and quarantine (FNV-1a over their bits). Equal runs have equal hashes.
+#[must_use]
+pub fn hash(snapshot: &Snapshot) -> u64 {
+    fn mix(hash: u64, word: u32) -> u64 {
+        word.to_le_bytes().iter().fold(hash, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    }
+    let mut hash = 0xcbf2_9ce4_8422_2325;
+    for (Pose { position, rotation }, BodyState { velocity, angular_velocity, status, .. }) in
+        snapshot.poses.iter().zip(&snapshot.states)
+    {
+        for &value in position.iter().chain(rotation).chain(velocity).chain([angular_velocity]) {
+            hash = mix(hash, value.to_bits());
+        }
+        hash = mix(hash, *status);
+    }
+    hash
+}
+
+/// How good and how lively a world is, independent of who computed it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Metrics {
+    /// Deepest overlap of two shapes, m, measured afresh at the final poses.
+    pub max_penetration: f64,
+    /// Mean over overlapping contact points, m.
+    pub mean_penetration: f64,
+    /// J.
+    pub kinetic_energy: f64,
+    /// J, zero at the origin.
+    pub potential_energy: f64,
+    /// kg·m/s.
+    pub momentum: [f64; 2],
+    /// About the origin, kg·m²/s.
+    pub angular_momentum: f64,
+    /// m/s.
+    pub max_speed: f64,
+    /// Upward impulse of fixed bodies in the last substep over the weight's impulse, less 1. At rest 0. `None` without
+    /// gravity or mass.
+    pub ground_impulse_ratio: Option<f64>,
+    /// Largest speed at which a contact that pushes moves, or one that does not push is approached, m/s.
+    pub complementarity: f64,
+    /// Largest friction impulse beyond the friction cone, N·s.
+    pub cone_violation: f64,
+    /// How far the dynamic body that began highest has sunk, m.
+    pub top_sink: f64,
+    /// How far it has moved sideways, m.
+    pub top_lean: f64,
+}
+
+/// Measures a world between two steps.
+#[must_use]
+pub fn metrics(compiled: &Compiled, snapshot: &Snapshot) -> Metrics {
+    let mut metrics = Metrics::default();
+    let gravity = Vec2::from(compiled.params.gravity).as_dvec2();
+    let mut weight = 0.0;
+    for (index, body) in compiled.bodies.iter().enumerate() {
+        if body.kind != DYNAMIC {
+            continue;
+        }
+        let mass = f64::from(compiled.mass[index].mass);
+        let inertia = f64::from(compiled.mass[index].inertia);
+        let at = Vec2::from(snapshot.poses[index].position).as_dvec2();
+        let velocity = Vec2::from(snapshot.states[index].velocity).as_dvec2();
+        let spin = f64::from(snapshot.states[index].angular_velocity);
+        let scale = f64::from(body.gravity_scale);
+        metrics.kinetic_energy += 0.5 * (mass * velocity.length_squared() + inertia * spin * spin);
+        metrics.potential_energy -= mass * scale * gravity.dot(at);
+        metrics.momentum[0] += mass * velocity.x;
+        metrics.momentum[1] += mass * velocity.y;
+        metrics.angular_momentum += inertia * spin + mass * at.perp_dot(velocity);
+        metrics.max_speed = metrics.max_speed.max(velocity.length());
+        weight += mass * scale * gravity.length();
+    }
+
+    let (mut overlaps, mut overlap_sum, mut support) = (0_u32, 0.0, 0.0);
+    let up = if gravity.length() > 0.0 { -gravity / gravity.length() } else { glam::DVec2::ZERO };
+    for contact in &snapshot.contacts {
+        if contact.flags & POINT_COUNT_MASK == 0 {
+            continue;
+        }
+        for depth in depths(compiled, snapshot, contact).into_iter().filter(|&depth| depth > 0.0) {
+            overlaps += 1;
+            overlap_sum += depth;
+            metrics.max_penetration = metrics.max_penetration.max(depth);
+        }
+        residuals(compiled, snapshot, contact, &mut metrics);
+        // Impulses act on B along the normal and on A against it.
+        let on_dynamic = match contact.flags & (FIXED_A | FIXED_B) {
+            FIXED_A => 1.0,
+            FIXED_B => -1.0,
+            _ => continue,
+        };
+        let normal = Vec2::from(contact.normal);
+        for point in &contact.points[..(contact.flags & POINT_COUNT_MASK) as usize] {
+            let impulse = normal * point.normal_impulse + right_perp(normal) * point.tangent_impulse;
+            support += on_dynamic * up.dot(impulse.as_dvec2());
+        }
+    }
+    if overlaps > 0 {
+        metrics.mean_penetration = overlap_sum / f64::from(overlaps);
+    }
+    if weight > 0.0 {
+        metrics.ground_impulse_ratio = Some(support / (weight * f64::from(compiled.params.h)) - 1.0);
+    }
+    let top = (0..compiled.bodies.len())
+        .filter(|&index| compiled.bodies[index].kind == DYNAMIC)
+        .max_by(|&a, &b| compiled.poses[a].position[1].total_cmp(&compiled.poses[b].position[1]));
+    if let Some(top) = top {
+        let moved = Vec2::from(snapshot.poses[top].position) - Vec2::from(compiled.poses[top].position);
+        metrics.top_sink = -f64::from(moved.y);
+        metrics.top_lean = f64::from(moved.x.abs());
+    }
+    metrics
+}
+
+/// Penetration of each point of a fresh manifold, m.
+fn depths(compiled: &Compiled, snapshot: &Snapshot, contact: &Contact) -> Vec<f64> {
+    let fresh = manifold(
+        &compiled.shapes[contact.shape_a as usize],
+        &compiled.shapes[contact.shape_b as usize],
+        &snapshot.poses[contact.body_a as usize],
+        &snapshot.poses[contact.body_b as usize],
+        compiled.params.speculative_distance,
+        compiled.params.linear_slop,
+    );
+    fresh.points[..fresh.count as usize].iter().map(|point| -f64::from(point.separation)).collect()
+}
+
+fn residuals(compiled: &Compiled, snapshot: &Snapshot, contact: &Contact, metrics: &mut Metrics) {
+    let state_a = &snapshot.states[contact.body_a as usize];
+    let state_b = &snapshot.states[contact.body_b as usize];
+    let friction = (compiled.shapes[contact.shape_a as usize].friction
+        * compiled.shapes[contact.shape_b as usize].friction)
+        .sqrt();
+    let normal = Vec2::from(contact.normal);
+    for point in &contact.points[..(contact.flags & POINT_COUNT_MASK) as usize] {
+        let velocity_a =
+            Vec2::from(state_a.velocity) + cross_scalar(state_a.angular_velocity, point.anchor_a.into());
+        let velocity_b =
+            Vec2::from(state_b.velocity) + cross_scalar(state_b.angular_velocity, point.anchor_b.into());
+        let approach = f64::from((velocity_b - velocity_a).dot(normal));
+        let residual = if point.normal_impulse > 0.0 {
+            approach.abs()
+        } else if point.separation <= 0.0 {
+            (-approach).max(0.0)
+        } else {
+            0.0
+        };
+        metrics.complementarity = metrics.complementarity.max(residual);
+        let beyond = f64::from(point.tangent_impulse.abs() - friction * point.normal_impulse);
+        metrics.cone_violation = metrics.cone_violation.max(beyond);
+    }
+}

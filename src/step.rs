@@ -1,0 +1,153 @@
+//! The table of contents of a step: which stages run, in which order. Both backends follow it.
+
+use crate::scene::{Mode, Settings};
+use crate::types::{FRESH, LAST_SWEEP, USE_BIAS, USE_FRICTION};
+
+/// A stage. Its name is also that of its two files, its entry point, its row in the profile and its column in reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Stage {
+    /// [`crate::stages::guard`]
+    Guard,
+    /// [`crate::stages::bound`]
+    Bound,
+    /// [`crate::stages::bin`]
+    Bin,
+    /// [`crate::stages::pair`]
+    Pair,
+    /// [`crate::stages::recall`]
+    Recall,
+    /// [`crate::stages::collide`]
+    Collide,
+    /// [`crate::stages::color`]
+    Color,
+    /// [`crate::stages::prepare`]
+    Prepare,
+    /// [`crate::stages::warm_start`]
+    WarmStart,
+    /// [`crate::stages::integrate_velocities`]
+    IntegrateVelocities,
+    /// [`crate::stages::solve`]
+    Solve,
+    /// [`crate::stages::integrate_positions`]
+    IntegratePositions,
+    /// [`crate::stages::solve`] without bias.
+    Relax,
+    /// [`crate::stages::project`]
+    Project,
+    /// [`crate::stages::restitution`]
+    Restitution,
+    /// [`crate::stages::store_impulses`]
+    StoreImpulses,
+    /// [`crate::stages::finalize`]
+    Finalize,
+}
+
+impl Stage {
+    /// All of them, in the order in which they first run.
+    pub const ALL: [Self; 17] = [
+        Self::Guard,
+        Self::Bound,
+        Self::Bin,
+        Self::Pair,
+        Self::Recall,
+        Self::Collide,
+        Self::Color,
+        Self::Prepare,
+        Self::WarmStart,
+        Self::IntegrateVelocities,
+        Self::Solve,
+        Self::IntegratePositions,
+        Self::Relax,
+        Self::Project,
+        Self::Restitution,
+        Self::StoreImpulses,
+        Self::Finalize,
+    ];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Guard => "guard",
+            Self::Bound => "bound",
+            Self::Bin => "bin",
+            Self::Pair => "pair",
+            Self::Recall => "recall",
+            Self::Collide => "collide",
+            Self::Color => "color",
+            Self::Prepare => "prepare",
+            Self::WarmStart => "warm_start",
+            Self::IntegrateVelocities => "integrate_velocities",
+            Self::Solve => "solve",
+            Self::IntegratePositions => "integrate_positions",
+            Self::Relax => "relax",
+            Self::Project => "project",
+            Self::Restitution => "restitution",
+            Self::StoreImpulses => "store_impulses",
+            Self::Finalize => "finalize",
+        }
+    }
+}
+
+/// One line of the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Op {
+    /// What runs.
+    pub stage: Stage,
+    /// [`crate::types::Sweep::flags`] of a solver sweep, else 0.
+    pub flags: u32,
+}
+
+/// The stages of one step. `bounces` says whether any two shapes can.
+#[must_use]
+pub fn plan(settings: &Settings, bounces: bool) -> Vec<Op> {
+    let mut ops = Vec::new();
+    let mut run = |stage, flags| ops.push(Op { stage, flags });
+
+    run(Stage::Guard, 0);
+    run(Stage::Bound, 0);
+    run(Stage::Bin, 0);
+    run(Stage::Pair, 0);
+    run(Stage::Recall, 0);
+    run(Stage::Collide, 0);
+    run(Stage::Color, 0);
+    run(Stage::Prepare, 0);
+    if settings.warm_start {
+        run(Stage::WarmStart, 0);
+    }
+
+    let relax = settings.mode == Mode::Soft && settings.relax;
+    let iterations = settings.iteration_count();
+    for _ in 0..settings.substep_count() {
+        run(Stage::IntegrateVelocities, 0);
+        for iteration in 0..iterations {
+            let mut flags = if settings.mode == Mode::Projection { 0 } else { USE_BIAS };
+            if !relax {
+                flags |= USE_FRICTION;
+            }
+            if iteration == 0 && !settings.warm_start {
+                flags |= FRESH;
+            }
+            if iteration + 1 == iterations && !relax {
+                flags |= LAST_SWEEP;
+            }
+            run(Stage::Solve, flags);
+        }
+        run(Stage::IntegratePositions, 0);
+        if relax {
+            run(Stage::Relax, USE_FRICTION | LAST_SWEEP);
+        }
+        if settings.mode == Mode::Projection && settings.correct_position {
+            for _ in 0..iterations {
+                run(Stage::Project, 0);
+            }
+        }
+    }
+
+    if bounces {
+        run(Stage::Restitution, 0);
+    }
+    run(Stage::StoreImpulses, 0);
+    run(Stage::Finalize, 0);
+    ops
+}

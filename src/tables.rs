@@ -1,0 +1,21 @@
+//! Every array of a step, as plain vectors: what the two backends are compared by, stage for stage.
+
+use crate::types::{Aabb, Accumulator, BodyState, Constraint, Contact, Counters, Pose};
+
+/// A copy of all arrays, cut to what is in use.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Tables {
+    pub poses: Vec<Pose>,
+    pub states: Vec<BodyState>,
+    pub accumulators: Vec<Accumulator>,
+    pub aabbs: Vec<Aabb>,
+    pub cell_ends: Vec<u32>,
+    pub cell_shapes: Vec<u32>,
+    pub pair_starts_previous: Vec<u32>,
+    pub contacts_previous: Vec<Contact>,
+    pub pair_starts: Vec<u32>,
+    pub contacts: Vec<Contact>,
+    pub slots: Vec<u32>,
+    pub constraints: Vec<Constraint>,
+    pub counters: Counters,
+}

@@ -1,0 +1,134 @@
+//! Threads as a parameter: one loop, cut into chunks, whose results never depend on how many threads share them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytemuck::Pod;
+use rayon::prelude::*;
+
+/// Elements that one task takes at least; below this, handing work over costs more than it saves.
+const CHUNK: usize = 512;
+
+/// How many threads run a stage.
+#[derive(Clone, Debug, Default)]
+pub struct Threads(Option<Arc<rayon::ThreadPool>>);
+
+impl Threads {
+    /// `count` threads; 0 and 1 mean the calling thread alone.
+    ///
+    /// # Errors
+    /// If the operating system refuses to start them.
+    pub fn new(count: usize) -> Result<Self, rayon::ThreadPoolBuildError> {
+        if count <= 1 {
+            return Ok(Self(None));
+        }
+        Ok(Self(Some(Arc::new(rayon::ThreadPoolBuilder::new().num_threads(count).build()?))))
+    }
+
+    /// Number of threads.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.0.as_ref().map_or(1, |pool| pool.current_num_threads())
+    }
+
+    /// Calls `each(index, element)` for every element of `out`.
+    pub fn for_each<T: Send>(&self, out: &mut [T], each: impl Fn(usize, &mut T) + Sync) {
+        self.for_chunks(out, CHUNK, |first, chunk| {
+            for (offset, element) in chunk.iter_mut().enumerate() {
+                each(first + offset, element);
+            }
+        });
+    }
+
+    /// Calls `each(first index, chunk)` for consecutive chunks of `out`.
+    pub fn for_chunks<T: Send>(&self, out: &mut [T], chunk: usize, each: impl Fn(usize, &mut [T]) + Sync) {
+        match &self.0 {
+            Some(pool) if out.len() > chunk => pool.install(|| {
+                out.par_chunks_mut(chunk).enumerate().for_each(|(index, part)| each(index * chunk, part));
+            }),
+            _ => each(0, out),
+        }
+    }
+
+    /// Calls `each(first, end)` for consecutive ranges of `0 .. len` and returns what it gives, in order.
+    pub fn map_ranges<T: Send>(&self, len: usize, each: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
+        match &self.0 {
+            Some(pool) if len > CHUNK => pool.install(|| {
+                (0..len.div_ceil(CHUNK))
+                    .into_par_iter()
+                    .map(|index| each(index * CHUNK, ((index + 1) * CHUNK).min(len)))
+                    .collect()
+            }),
+            _ => vec![each(0, len)],
+        }
+    }
+}
+
+/// Rows that several threads read and write, each row by one thread at a time (a colour touches a body once).
+///
+/// Relaxed atomics are plain loads and stores on every CPU we know; they buy us freedom from `unsafe`. `W` is the size
+/// of `T` in words of eight bytes.
+#[derive(Debug)]
+pub struct Rows<T, const W: usize> {
+    words: Vec<[AtomicU64; W]>,
+    kind: std::marker::PhantomData<T>,
+}
+
+impl<T: Pod, const W: usize> Rows<T, W> {
+    /// Copies `rows`.
+    #[must_use]
+    pub fn new(rows: &[T]) -> Self {
+        const { assert!(size_of::<T>() == 8 * W) };
+        let words = rows.iter().map(|&row| Self::split(row).map(AtomicU64::new)).collect();
+        Self { words, kind: std::marker::PhantomData }
+    }
+
+    fn split(row: T) -> [u64; W] {
+        let mut words = [0; W];
+        bytemuck::bytes_of_mut(&mut words).copy_from_slice(bytemuck::bytes_of(&row));
+        words
+    }
+
+    /// Row `index`.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(&self, index: usize) -> T {
+        let row = &self.words[index];
+        let words: [u64; W] = std::array::from_fn(|w| row[w].load(Ordering::Relaxed));
+        bytemuck::pod_read_unaligned(bytemuck::bytes_of(&words))
+    }
+
+    /// Writes row `index`.
+    #[inline(always)]
+    pub fn set(&self, index: usize, row: T) {
+        for (word, value) in self.words[index].iter().zip(Self::split(row)) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Writes the first `N` words of row `index`, leaving the others to whoever wrote them.
+    #[inline(always)]
+    pub fn set_head<const N: usize>(&self, index: usize, words: [u64; N]) {
+        for (word, value) in self.words[index].iter().zip(words) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// A copy of all rows.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<T> {
+        (0..self.len()).map(|index| self.get(index)).collect()
+    }
+}
