@@ -171,7 +171,7 @@ fn thickness(shape: &types::Shape) -> f32 {
 }
 
 /// Area integrals in f64: compound bodies far from their origin would lose digits in f32.
-fn mass_properties(body: &super::Body) -> MassProperties {
+pub(super) fn mass_properties(body: &super::Body) -> MassProperties {
     if body.kind != BodyType::Dynamic {
         return MassProperties::default();
     }

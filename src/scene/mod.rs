@@ -6,6 +6,6 @@ mod compile;
 pub mod file;
 mod model;
 
-pub use check::SceneError;
+pub use check::{MAX_BODIES, MAX_SHAPES, SceneError};
 pub use compile::{Compiled, MassProperties};
 pub use model::{Body, BodyType, Filter, Geometry, Material, Mode, RestitutionMix, Scene, Settings, Shape};

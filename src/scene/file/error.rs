@@ -1,0 +1,103 @@
+//! What is told about a file that cannot be read.
+
+use std::fmt;
+use std::ops::Range;
+
+/// What went wrong, for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileErrorKind {
+    /// The file cannot be opened or read, or is not UTF-8.
+    Io,
+    /// More bytes than [`MAX_FILE_BYTES`](super::MAX_FILE_BYTES).
+    TooLarge,
+    /// Not well-formed JSON or RON.
+    Syntax,
+    /// A key that is unknown, missing or given twice, or a value of the wrong type: the JSON Schema says the same.
+    Structure,
+    /// A value out of range, values that do not go together, or something this release does not support.
+    Value,
+}
+
+/// Where in the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// From 1.
+    pub line: usize,
+    /// From 1, in characters.
+    pub column: usize,
+    /// The offending bytes of `text`; may be empty. Always on character boundaries.
+    pub span: Range<usize>,
+    /// The whole text, for a picture of the place.
+    pub text: String,
+}
+
+impl Place {
+    pub(super) fn new(text: &str, span: Range<usize>) -> Self {
+        let start = text.floor_char_boundary(span.start);
+        let end = text.floor_char_boundary(span.end).max(start);
+        let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+        Self {
+            line: text[..start].matches('\n').count() + 1,
+            column: text[line_start..start].chars().count() + 1,
+            span: start..end,
+            text: text.to_owned(),
+        }
+    }
+}
+
+/// Why a scene file was refused: which file, where in it, what is there, what was expected.
+///
+/// Shown on one line: `tower.json:3:14: bodies[1].shapes[0].box.half[1]: is -1; expected a length from …`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{}: {}{problem}; expected {expected}", one_line(source_name), Colons(place.as_deref()), PathColon(path))]
+pub struct FileError {
+    /// What went wrong, for programs.
+    pub kind: FileErrorKind,
+    /// The file, or whatever the text was said to come from.
+    pub source_name: String,
+    /// Where; `None` if the file could not be read at all, or is too large.
+    pub place: Option<Box<Place>>,
+    /// JSON path, such as `bodies[3].shapes[0].box.half[1]`; empty for the whole file.
+    pub path: String,
+    /// What is there, such as `is -1`.
+    pub problem: String,
+    /// What should be there.
+    pub expected: String,
+}
+
+struct Colons<'a>(Option<&'a Place>);
+
+impl fmt::Display for Colons<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |place| write!(f, ":{}:{}", place.line, place.column))
+    }
+}
+
+struct PathColon<'a>(&'a str);
+
+impl fmt::Display for PathColon<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, "{}: ", self.0) }
+    }
+}
+
+/// Text from a file or its name, fit to be shown: control characters escaped, so that a file cannot steer a terminal,
+/// and cut where it gets long.
+pub(super) fn one_line(text: &str) -> String {
+    const MOST: usize = 300;
+    let mut shown = String::new();
+    for (count, character) in text.chars().enumerate() {
+        if count == MOST {
+            shown.push('…');
+            break;
+        }
+        if character.is_control()
+            || matches!(character, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        {
+            shown.extend(character.escape_unicode());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}

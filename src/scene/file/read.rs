@@ -1,0 +1,256 @@
+//! From text to records, and from the parsers' complaints to ours.
+
+use std::ops::Range;
+
+use serde::Deserialize;
+use serde_json::error::Category;
+
+use super::error::FileErrorKind::{self, Structure, Syntax as Malformed, Value};
+use super::path::{self, Step};
+use super::records::SceneRecord;
+
+/// How the text is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Syntax {
+    Json,
+    Ron,
+}
+
+/// What went wrong while reading.
+pub struct Complaint {
+    pub kind: FileErrorKind,
+    pub path: Vec<Step>,
+    pub span: Range<usize>,
+    pub problem: String,
+    pub expected: String,
+}
+
+/// The record, or what is wrong. Another version is told as such, whatever else is in the file.
+pub fn record(text: &str, syntax: Syntax) -> Result<SceneRecord, Complaint> {
+    let result = match syntax {
+        Syntax::Json => json(text),
+        Syntax::Ron => ron(text),
+    };
+    result.map_err(|complaint| if complaint.kind == Malformed { complaint } else { version(text, syntax, complaint) })
+}
+
+fn version(text: &str, syntax: Syntax, complaint: Complaint) -> Complaint {
+    #[derive(Deserialize)]
+    #[serde(rename = "Scene")]
+    struct Versioned {
+        version: u32,
+    }
+    let read = match syntax {
+        Syntax::Json => serde_json::from_str(text).ok(),
+        Syntax::Ron => super::ron_options().from_str(text).ok(),
+    };
+    match read {
+        Some(Versioned { version }) if version != super::VERSION => {
+            let path = vec![Step::Key("version".to_owned())];
+            Complaint {
+                kind: Value,
+                span: path::locate(text, syntax, &path),
+                path,
+                problem: format!("is {version}"),
+                expected: format!("{}, the version this release reads", super::VERSION),
+            }
+        }
+        _ => complaint,
+    }
+}
+
+fn json(text: &str) -> Result<SceneRecord, Complaint> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let mut track = serde_path_to_error::Track::new();
+    let tracked = serde_path_to_error::Deserializer::new(&mut deserializer, &mut track);
+    let (error, path) = match SceneRecord::deserialize(tracked) {
+        Ok(record) => match deserializer.end() {
+            Ok(()) => return Ok(record),
+            Err(error) => (error, Vec::new()),
+        },
+        Err(error) => (error, path::from_track(&track.path())),
+    };
+    let after = json_offset(text, error.line(), error.column());
+    let message = error.to_string();
+    let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
+    Err(match error.classify() {
+        Category::Data => data(text, Syntax::Json, message, path, after),
+        Category::Syntax if message == "number out of range" => Complaint {
+            kind: Value,
+            span: path::locate(text, Syntax::Json, &path),
+            path,
+            problem: "is too large".to_owned(),
+            expected: "a number below 3.4e38".to_owned(),
+        },
+        category => {
+            let start = if category == Category::Eof { text.trim_end().len() } else { after.saturating_sub(1) };
+            let (problem, expected) = match message.strip_prefix("expected ") {
+                Some(expected) => ("is broken here", expected),
+                None => (message, "well-formed JSON"),
+            };
+            let problem = if category == Category::Eof { "ends too early" } else { problem };
+            let expected = if category == Category::Eof {
+                message.replace("EOF while parsing", "the rest of")
+            } else {
+                expected.to_owned()
+            };
+            Complaint {
+                kind: Malformed,
+                span: start..(start + 1).min(text.len()).max(start),
+                path,
+                problem: problem.to_owned(),
+                expected,
+            }
+        }
+    })
+}
+
+fn ron(text: &str) -> Result<SceneRecord, Complaint> {
+    let broken = |error: ron::error::SpannedError, path| ron_complaint(text, &error, path);
+    let options = super::ron_options();
+    let mut deserializer =
+        ron::Deserializer::from_str_with_options(text, &options).map_err(|error| broken(error, Vec::new()))?;
+    let mut track = serde_path_to_error::Track::new();
+    let tracked = serde_path_to_error::Deserializer::new(&mut deserializer, &mut track);
+    match SceneRecord::deserialize(tracked) {
+        Ok(record) => match deserializer.end() {
+            Ok(()) => Ok(record),
+            Err(error) => Err(broken(deserializer.span_error(error), Vec::new())),
+        },
+        Err(error) => Err(broken(deserializer.span_error(error), path::from_track(&track.path()))),
+    }
+}
+
+/// A type the format wants and the parser did not find.
+fn ron_expected(code: &ron::Error) -> Option<String> {
+    use ron::Error as E;
+    Some(match code {
+        E::ExpectedFloat => "a number".to_owned(),
+        E::ExpectedInteger | E::IntegerOutOfBounds | E::InvalidIntegerDigit { .. } => {
+            "a whole number from 0 to 4294967295 (a group: from -2147483648 to 2147483647)".to_owned()
+        }
+        E::ExpectedBoolean => "true or false".to_owned(),
+        E::ExpectedString => "a string".to_owned(),
+        E::ExpectedArray => "an array, [ … ]".to_owned(),
+        E::ExpectedIdentifier => "a word without quotes".to_owned(),
+        E::ExpectedStructLike | E::ExpectedNamedStructLike("") => "an object, (key: value, …)".to_owned(),
+        E::ExpectedNamedStructLike(name) => format!("a {name} object, (key: value, …)"),
+        E::ExpectedDifferentStructName { expected, .. } => format!("{expected}(…), or (…) without a name"),
+        _ => return None,
+    })
+}
+
+fn ron_complaint(text: &str, error: &ron::error::SpannedError, path: Vec<Step>) -> Complaint {
+    use ron::Error as E;
+    let after = ron_offset(text, &error.span.end);
+    let at_path = |path: Vec<Step>, problem: String, expected: String| Complaint {
+        kind: Structure,
+        span: path::locate(text, Syntax::Ron, &path),
+        path,
+        problem,
+        expected,
+    };
+    if let Some(expected) = ron_expected(&error.code) {
+        let span = path::locate(text, Syntax::Ron, &path);
+        let there = if text[span.clone()].is_empty() { "nothing" } else { &text[span.clone()] };
+        return at_path(path, format!("is {there}"), expected);
+    }
+    match &error.code {
+        E::Message(message) => data(text, Syntax::Ron, message, path, after),
+        E::InvalidValueForType { expected, found } => at_path(path, format!("is {found}"), plain(expected)),
+        E::ExpectedDifferentLength { expected, found } => {
+            at_path(path, format!("has {found} elements"), plain(expected))
+        }
+        E::MissingStructField { field, .. } => {
+            data(text, Syntax::Ron, &format!("missing field `{field}`"), path, after)
+        }
+        E::DuplicateStructField { field, .. } => {
+            data(text, Syntax::Ron, &format!("duplicate field `{field}`"), path, after)
+        }
+        E::NoSuchStructField { expected, found, .. } => {
+            let message = format!("unknown field `{found}`, expected {}", expected.join(", "));
+            data(text, Syntax::Ron, &message, path, after)
+        }
+        code => {
+            let message = code.to_string();
+            let early = after >= text.trim_end().len();
+            let (problem, expected) = match message.strip_prefix("Expected ") {
+                Some(expected) => ("is broken here".to_owned(), expected.to_owned()),
+                None => (message.chars().flat_map(char::to_lowercase).collect(), "well-formed RON".to_owned()),
+            };
+            let problem = if early { "ends too early".to_owned() } else { problem };
+            let span = if early { text.trim_end().len()..text.len() } else { path::value_at(text, after, Syntax::Ron) };
+            Complaint { kind: Malformed, span, path, problem, expected }
+        }
+    }
+}
+
+/// A complaint of serde's, which both parsers pass on as text.
+fn data(text: &str, syntax: Syntax, message: &str, mut path: Vec<Step>, after: usize) -> Complaint {
+    let quoted = |prefix: &str| message.strip_prefix(prefix)?.split_once('`').map(|(key, _)| key.to_owned());
+    if let Some(key) = quoted("unknown field `").or_else(|| quoted("duplicate field `")) {
+        // Keys written by a user may hold a quote of their own; the tracked path has them whole.
+        let key = match path.last() {
+            Some(Step::Key(last)) if last.starts_with(&key) => last.clone(),
+            _ => {
+                path.push(Step::Key(key.clone()));
+                key
+            }
+        };
+        let span = path::key_before(text, after, &key);
+        let (problem, expected) = if message.starts_with("unknown") {
+            let known = message.rsplit_once(", expected ").map_or("no key at all", |(_, known)| known);
+            ("is an unknown key", known.replace('`', ""))
+        } else {
+            ("is given twice", "each key once".to_owned())
+        };
+        return Complaint { kind: Structure, path, span, problem: problem.to_owned(), expected };
+    }
+    if let Some(key) = quoted("missing field `") {
+        let span = path::locate(text, syntax, &path);
+        let problem = format!("has no `{key}`");
+        return Complaint { kind: Structure, path, span, problem, expected: format!("the key `{key}`") };
+    }
+    let span = path::locate(text, syntax, &path);
+    let (found, expected) = message.rsplit_once(", expected ").unwrap_or((message, "something else"));
+    let problem = if let Some(found) = found.strip_prefix("invalid type: ").or(found.strip_prefix("invalid value: ")) {
+        format!("is {found}")
+    } else if let Some(length) = found.strip_prefix("invalid length ") {
+        format!("has {length} elements")
+    } else {
+        format!("has {found}")
+    };
+    Complaint { kind: Structure, path, span, problem, expected: plain(expected) }
+}
+
+/// Rust's names of types in words.
+fn plain(expected: &str) -> String {
+    match expected {
+        "f32" => "a number".to_owned(),
+        "u32" => format!("a whole number from 0 to {}", u32::MAX),
+        "i32" => format!("a whole number from {} to {}", i32::MIN, i32::MAX),
+        "a boolean" => "true or false".to_owned(),
+        "a sequence" => "an array".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+/// The byte after the `column`-th byte of a line, from `serde_json`'s line and column.
+pub fn json_offset(text: &str, line: usize, column: usize) -> usize {
+    (line_start(text, line) + column).min(text.len())
+}
+
+/// From `ron`'s line and column, both from 1, the column in characters.
+pub fn ron_offset(text: &str, position: &ron::error::Position) -> usize {
+    let start = line_start(text, position.line);
+    let rest = &text[start..];
+    start + rest.char_indices().nth(position.col.saturating_sub(1)).map_or(rest.len(), |(at, _)| at)
+}
+
+/// `line` from 1.
+fn line_start(text: &str, line: usize) -> usize {
+    match line {
+        0 | 1 => 0,
+        _ => text.match_indices('\n').nth(line - 2).map_or(text.len(), |(newline, _)| newline + 1),
+    }
+}

@@ -1,0 +1,464 @@
+//! The scene file as it is written down: one struct an object, one field a key. Defaults are the model's.
+//!
+//! JSON and RON share these. In RON an object is `(key: value)`, a pair is `(1, 2)` or `[1, 2]`, and the words of
+//! `type`, `mode` and `restitution_mix` have no quotes.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::schema;
+use super::values::{BodyRef, JointType, Named, Pair, at_most, given};
+use crate::scene::check;
+use crate::scene::{Body, BodyType, Mode, RestitutionMix, Scene, Settings, Shape};
+
+/// Most joints in a file.
+pub const MAX_JOINTS: usize = 4_000_000;
+
+/// A scene for Drystone, a 2D rigid-body solver. SI units, y up, angles in radians, counter-clockwise.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename = "Scene", deny_unknown_fields, expecting = "a scene object")]
+pub struct SceneRecord {
+    /// Where an editor finds this schema; Drystone does not read it.
+    #[serde(rename = "$schema", default, deserialize_with = "given")]
+    #[schemars(with = "String")]
+    #[expect(dead_code, reason = "for editors")]
+    pub schema: Option<String>,
+    /// Of the format: 1.
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    /// What you call it.
+    #[serde(default)]
+    #[schemars(length(max = check::MAX_NAME))]
+    pub name: String,
+    /// m/s².
+    #[serde(default = "default_gravity")]
+    pub gravity: Pair,
+    /// How it is solved.
+    #[serde(default)]
+    pub settings: SettingsRecord,
+    /// In the order in which states are reported.
+    #[serde(default, deserialize_with = "at_most::<_, _, { check::MAX_BODIES }>")]
+    #[schemars(length(max = check::MAX_BODIES))]
+    pub bodies: Vec<BodyRecord>,
+    /// What ties bodies together. Not supported yet: checked, then refused.
+    #[serde(default, deserialize_with = "at_most::<_, _, MAX_JOINTS>")]
+    #[schemars(length(max = MAX_JOINTS))]
+    pub joints: Vec<JointRecord>,
+}
+
+fn default_gravity() -> Pair {
+    Pair(Scene::default().gravity)
+}
+
+/// How the scene is solved. The defaults are Box2D's.
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename = "Settings", default, deny_unknown_fields, expecting = "a settings object")]
+#[allow(clippy::struct_excessive_bools, reason = "as in the file")]
+pub struct SettingsRecord {
+    /// Length of a step, s.
+    #[schemars(range(min = check::MIN_DT, max = check::MAX_DT))]
+    pub dt: f32,
+    /// Substeps a step. Left out: 4 in soft mode, 1 in the others.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u32", range(min = 1, max = check::MAX_SUBSTEPS))]
+    pub substeps: Option<u32>,
+    /// Sweeps a substep. Left out: 1 in soft mode, 10 in the others.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u32", range(min = 1, max = check::MAX_ITERATIONS))]
+    pub iterations: Option<u32>,
+    /// soft: soft contacts in substeps (Box2D); baumgarte: sequential impulses with bias; projection: sequential
+    /// impulses, then a projection of the positions.
+    pub mode: Named<Mode>,
+    /// Soft mode: one more sweep without bias after positions moved.
+    pub relax: bool,
+    /// Start from the impulses of the step before.
+    pub warm_start: bool,
+    /// Clamp the accumulated impulse, not each increment. Off is wrong, and shows why.
+    pub accumulate: bool,
+    /// Share of the penetration that is removed in a step (baumgarte) or a sweep (projection).
+    #[schemars(range(min = 0, max = 1))]
+    pub baumgarte: f32,
+    /// Penetration that is left alone, m.
+    #[schemars(range(min = 0, max = check::MAX_LENGTH))]
+    pub slop: f32,
+    /// Correct penetration at all.
+    pub correct_position: bool,
+    /// Keep contact manifolds while a pair hardly moves.
+    pub recycle: bool,
+    /// Impacts slower than this do not bounce, m/s.
+    #[schemars(range(min = 0, max = check::MAX_VALUE))]
+    pub restitution_threshold: f32,
+    /// Which of two restitutions counts.
+    pub restitution_mix: Named<RestitutionMix>,
+    /// Repeat a step that outgrew a buffer, so that the result never depends on capacities.
+    pub strict: bool,
+}
+
+impl Default for SettingsRecord {
+    fn default() -> Self {
+        let s = Settings::default();
+        Self {
+            dt: s.dt,
+            substeps: s.substeps,
+            iterations: s.iterations,
+            mode: Named(s.mode),
+            relax: s.relax,
+            warm_start: s.warm_start,
+            accumulate: s.accumulate,
+            baumgarte: s.baumgarte,
+            slop: s.slop,
+            correct_position: s.correct_position,
+            recycle: s.recycle,
+            restitution_threshold: s.restitution_threshold,
+            restitution_mix: Named(s.restitution_mix),
+            strict: s.strict,
+        }
+    }
+}
+
+/// A rigid body: a frame with velocity, and the shapes that are fixed to it.
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename = "Body", default, deny_unknown_fields, expecting = "a body object")]
+#[schemars(extend("required" = ["shapes"]))]
+pub struct BodyRecord {
+    /// Name for reports and joints; unique in the scene.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", length(min = 1, max = check::MAX_NAME))]
+    pub id: Option<String>,
+    /// static never moves; kinematic moves by its velocity alone; dynamic moves by forces.
+    #[serde(rename = "type")]
+    pub kind: Named<BodyType>,
+    /// Origin of its frame (not its centre of mass), m.
+    #[schemars(schema_with = "schema::position")]
+    pub position: Pair,
+    /// rad.
+    #[schemars(range(min = -check::MAX_ANGLE, max = check::MAX_ANGLE))]
+    pub angle: f32,
+    /// Of the centre of mass, m/s. Not used by static bodies.
+    pub velocity: Pair,
+    /// rad/s. Not used by static bodies.
+    #[schemars(range(min = -check::MAX_VALUE, max = check::MAX_VALUE))]
+    pub angular_velocity: f32,
+    /// Factor on gravity.
+    #[schemars(range(min = -check::MAX_VALUE, max = check::MAX_VALUE))]
+    pub gravity_scale: f32,
+    /// 1/s.
+    #[schemars(range(min = 0, max = check::MAX_VALUE))]
+    pub linear_damping: f32,
+    /// 1/s.
+    #[schemars(range(min = 0, max = check::MAX_VALUE))]
+    pub angular_damping: f32,
+    /// Never turns.
+    pub fixed_rotation: bool,
+    /// Swept against other bodies when fast. Not supported yet: must be false.
+    pub bullet: bool,
+    /// Constant force in world axes, N.
+    pub force: Pair,
+    /// Where the force acts: a point fixed on the body, in its frame, m. Left out: the centre of mass.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::position")]
+    pub force_point: Option<Pair>,
+    /// Constant torque, N·m.
+    #[schemars(range(min = -check::MAX_VALUE, max = check::MAX_VALUE))]
+    pub torque: f32,
+    /// kg; overrides what the shapes give (inertia is scaled along unless given).
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f32", extend("exclusiveMinimum" = 0))]
+    pub mass: Option<f32>,
+    /// kg·m² about the centre of mass; overrides what the shapes give.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f32", extend("exclusiveMinimum" = 0))]
+    pub inertia: Option<f32>,
+    /// At least one.
+    #[serde(deserialize_with = "at_most::<_, _, { check::MAX_SHAPES }>", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(min = 1))]
+    pub shapes: Vec<ShapeRecord>,
+}
+
+impl Default for BodyRecord {
+    fn default() -> Self {
+        let b = Body::default();
+        Self {
+            id: b.id,
+            kind: Named(b.kind),
+            position: Pair(b.position),
+            angle: b.angle,
+            velocity: Pair(b.velocity),
+            angular_velocity: b.angular_velocity,
+            gravity_scale: b.gravity_scale,
+            linear_damping: b.linear_damping,
+            angular_damping: b.angular_damping,
+            fixed_rotation: b.fixed_rotation,
+            bullet: b.bullet,
+            force: Pair(b.force),
+            force_point: b.force_point.map(Pair),
+            torque: b.torque,
+            mass: b.mass,
+            inertia: b.inertia,
+            shapes: Vec::new(),
+        }
+    }
+}
+
+/// A collider on a body. Exactly one of `circle`, `box`, `capsule`, `polygon`, `segment`, `half_plane`, `particle`.
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename = "Shape", default, deny_unknown_fields, expecting = "a shape object")]
+#[schemars(transform = schema::one_geometry)]
+pub struct ShapeRecord {
+    /// About the shape's origin.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Round")]
+    pub circle: Option<Round>,
+    /// A rectangle about the shape's origin.
+    #[serde(rename = "box", deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "BoxRecord")]
+    pub rectangle: Option<BoxRecord>,
+    /// Not supported yet: checked, then refused.
+    #[serde(deserialize_with = "given", skip_serializing)]
+    #[schemars(with = "Capsule")]
+    pub capsule: Option<Box<Capsule>>,
+    /// Not supported yet: checked, then refused.
+    #[serde(deserialize_with = "given", skip_serializing)]
+    #[schemars(with = "Polygon")]
+    pub polygon: Option<Box<Polygon>>,
+    /// Not supported yet: checked, then refused.
+    #[serde(deserialize_with = "given", skip_serializing)]
+    #[schemars(with = "Segment")]
+    pub segment: Option<Box<Segment>>,
+    /// Not supported yet: checked, then refused.
+    #[serde(deserialize_with = "given", skip_serializing)]
+    #[schemars(with = "HalfPlane")]
+    pub half_plane: Option<Box<HalfPlane>>,
+    /// Not supported yet: checked, then refused.
+    #[serde(deserialize_with = "given", skip_serializing)]
+    #[schemars(with = "Round")]
+    pub particle: Option<Round>,
+    /// In the body's frame, m.
+    #[schemars(schema_with = "schema::position")]
+    pub offset: Pair,
+    /// On the body, rad.
+    #[schemars(range(min = -check::MAX_ANGLE, max = check::MAX_ANGLE))]
+    pub rotation: f32,
+    /// kg/m².
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub density: f32,
+    /// Coulomb's coefficient; two are mixed by √(ab).
+    #[schemars(range(min = 0, max = check::MAX_VALUE))]
+    pub friction: f32,
+    /// Friction while sliding. Not supported yet: must equal `friction`.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f32", range(min = 0, max = check::MAX_VALUE))]
+    pub kinetic_friction: Option<f32>,
+    /// Share of the approach speed that is given back.
+    #[schemars(range(min = 0, max = 1))]
+    pub restitution: f32,
+    /// What it touches.
+    pub filter: FilterRecord,
+}
+
+impl Default for ShapeRecord {
+    fn default() -> Self {
+        let s = Shape::circle(1.0);
+        Self {
+            circle: None,
+            rectangle: None,
+            capsule: None,
+            polygon: None,
+            segment: None,
+            half_plane: None,
+            particle: None,
+            offset: Pair(s.offset),
+            rotation: s.rotation,
+            density: s.density,
+            friction: s.material.friction,
+            kinetic_friction: None,
+            restitution: s.material.restitution,
+            filter: FilterRecord::default(),
+        }
+    }
+}
+
+/// What a shape touches.
+#[derive(Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(rename = "Filter", default, deny_unknown_fields, expecting = "a filter object")]
+pub struct FilterRecord {
+    /// What it is, as bits.
+    pub category: u32,
+    /// What it meets, as bits. Both shapes must agree.
+    pub mask: u32,
+    /// Equal and positive: always meet; equal and negative: never; else category and mask decide.
+    pub group: i32,
+}
+
+impl Default for FilterRecord {
+    fn default() -> Self {
+        let filter = crate::scene::Filter::default();
+        Self { category: filter.category, mask: filter.mask, group: filter.group }
+    }
+}
+
+/// A circle or a particle.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "an object with a radius")]
+pub struct Round {
+    /// m.
+    #[schemars(range(min = check::MIN_LENGTH, max = check::MAX_LENGTH))]
+    pub radius: f32,
+}
+
+/// A rectangle.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename = "Box", deny_unknown_fields, expecting = "a box object")]
+pub struct BoxRecord {
+    /// Half width and half height, m.
+    #[schemars(schema_with = "schema::lengths")]
+    pub half: Pair,
+    /// Of the rounding, m. Not supported yet: must be 0.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = check::MAX_LENGTH))]
+    pub radius: f32,
+}
+
+/// All points within `radius` of a segment.
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a capsule object")]
+pub struct Capsule {
+    /// One end of the segment, m.
+    #[schemars(schema_with = "schema::position")]
+    pub a: Pair,
+    /// The other end, m.
+    #[schemars(schema_with = "schema::position")]
+    pub b: Pair,
+    /// m.
+    #[schemars(range(min = check::MIN_LENGTH, max = check::MAX_LENGTH))]
+    pub radius: f32,
+}
+
+/// A convex polygon.
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a polygon object")]
+pub struct Polygon {
+    /// 3 to 8 corners, convex, counter-clockwise, m.
+    #[schemars(schema_with = "schema::corners")]
+    pub points: Vec<Pair>,
+    /// Of the rounding, m.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = check::MAX_LENGTH))]
+    pub radius: f32,
+}
+
+/// A line from `a` to `b`.
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a segment object")]
+pub struct Segment {
+    /// m.
+    #[schemars(schema_with = "schema::position")]
+    pub a: Pair,
+    /// m.
+    #[schemars(schema_with = "schema::position")]
+    pub b: Pair,
+}
+
+/// Everything below a line. Static and kinematic bodies only.
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a half_plane object")]
+pub struct HalfPlane {
+    /// Out of the ground; need not have length 1.
+    pub normal: Pair,
+    /// Distance of the line from the origin along the normal, m.
+    #[serde(default)]
+    #[schemars(range(min = -check::MAX_POSITION, max = check::MAX_POSITION))]
+    pub offset: f32,
+}
+
+/// Turns or winds a joint.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a motor object")]
+pub struct MotorRecord {
+    /// rad/s or m/s.
+    pub speed: f32,
+    /// Largest torque, N·m, or force, N.
+    #[schemars(range(min = 0, max = check::MAX_VALUE))]
+    pub max: f32,
+}
+
+/// A joint between two bodies. Not supported yet: checked, then refused. Which keys it has depends on `type`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename = "Joint", deny_unknown_fields, expecting = "a joint object")]
+pub struct JointRecord {
+    /// What it does.
+    #[serde(rename = "type")]
+    pub kind: Named<JointType>,
+    /// First body: index or id.
+    pub a: BodyRef,
+    /// Second body: index or id.
+    pub b: BodyRef,
+    /// In the frame of `a`, m.
+    #[serde(default)]
+    #[schemars(schema_with = "schema::position")]
+    pub anchor_a: Pair,
+    /// In the frame of `b`, m.
+    #[serde(default)]
+    #[schemars(schema_with = "schema::position")]
+    pub anchor_b: Pair,
+    /// Whether the two bodies collide.
+    #[serde(default)]
+    #[expect(dead_code, reason = "joints are refused")]
+    pub collide: bool,
+    /// distance, m.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "f32", range(min = check::MIN_LENGTH, max = check::MAX_LENGTH))]
+    pub length: Option<f32>,
+    /// spring, m.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "f32", range(min = 0, max = check::MAX_LENGTH))]
+    pub rest_length: Option<f32>,
+    /// spring, N/m.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "f32", range(min = 0, max = check::MAX_VALUE))]
+    pub stiffness: Option<f32>,
+    /// spring, N·s/m.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "f32", range(min = 0, max = check::MAX_VALUE))]
+    pub damping: Option<f32>,
+    /// prismatic and wheel: direction in the frame of `a`; need not have length 1.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Pair")]
+    pub axis: Option<Pair>,
+    /// distance, prismatic, wheel: m; revolute: rad. Lower, upper.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Pair")]
+    pub limits: Option<Pair>,
+    /// distance, revolute, prismatic, wheel.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "MotorRecord")]
+    pub motor: Option<MotorRecord>,
+    /// Stiffness of the constraint, Hz.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "f32", range(min = 0, max = check::MAX_VALUE))]
+    pub hertz: Option<f32>,
+    /// Damping of the constraint; 1 is critical.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "f32", range(min = 0, max = check::MAX_VALUE))]
+    pub damping_ratio: Option<f32>,
+    /// motor: where `b` should be, in the frame of `a`, m.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(schema_with = "schema::position")]
+    pub linear_offset: Option<Pair>,
+    /// motor: angle `b` should have to `a`, rad.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "f32", range(min = -check::MAX_ANGLE, max = check::MAX_ANGLE))]
+    pub angular_offset: Option<f32>,
+    /// motor, mouse: largest force, N.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "f32", range(min = 0, max = check::MAX_VALUE))]
+    pub max_force: Option<f32>,
+    /// motor: largest torque, N·m.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "f32", range(min = 0, max = check::MAX_VALUE))]
+    pub max_torque: Option<f32>,
+    /// mouse: where `b`'s anchor is pulled to, in the world, m.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(schema_with = "schema::position")]
+    pub target: Option<Pair>,
+}

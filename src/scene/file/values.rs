@@ -1,0 +1,224 @@
+//! The values of the scene file that are not plain numbers, strings and switches.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use glam::Vec2;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Unexpected, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::schema;
+use crate::scene::check;
+use crate::scene::{BodyType, Mode, RestitutionMix};
+
+/// A value that is named by a word in the file.
+pub trait Word: Copy + PartialEq + 'static {
+    /// What to expect, for messages.
+    const EXPECTED: &'static str;
+    /// The words.
+    const WORDS: &'static [(&'static str, Self)];
+
+    /// The word for this value.
+    fn word(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, value)| *value == self).map_or("", |(word, _)| word)
+    }
+}
+
+impl Word for BodyType {
+    const EXPECTED: &'static str = "static, kinematic or dynamic";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("static", Self::Static), ("kinematic", Self::Kinematic), ("dynamic", Self::Dynamic)];
+}
+
+impl Word for Mode {
+    const EXPECTED: &'static str = "soft, baumgarte or projection";
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("soft", Self::Soft), ("baumgarte", Self::Baumgarte), ("projection", Self::Projection)];
+}
+
+impl Word for RestitutionMix {
+    const EXPECTED: &'static str = "min or max";
+    const WORDS: &'static [(&'static str, Self)] = &[("min", Self::Min), ("max", Self::Max)];
+}
+
+/// What a joint does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JointType {
+    Distance,
+    Spring,
+    Revolute,
+    Prismatic,
+    Weld,
+    Wheel,
+    Motor,
+    Mouse,
+}
+
+impl Word for JointType {
+    const EXPECTED: &'static str = "distance, spring, revolute, prismatic, weld, wheel, motor or mouse";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("distance", Self::Distance),
+        ("spring", Self::Spring),
+        ("revolute", Self::Revolute),
+        ("prismatic", Self::Prismatic),
+        ("weld", Self::Weld),
+        ("wheel", Self::Wheel),
+        ("motor", Self::Motor),
+        ("mouse", Self::Mouse),
+    ];
+}
+
+/// A [`Word`] in a file: a string in JSON, an identifier in RON.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Named<T>(pub T);
+
+impl<'de, T: Word> Deserialize<'de> for Named<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct WordVisitor<T>(PhantomData<T>);
+        impl<T: Word> Visitor<'_> for WordVisitor<T> {
+            type Value = Named<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(T::EXPECTED)
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                let found = T::WORDS.iter().find(|(word, _)| *word == text);
+                found.map(|(_, value)| Named(*value)).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+            }
+        }
+        // Not an enum, which JSON would also take as `{"static": null}`.
+        deserializer.deserialize_identifier(WordVisitor(PhantomData))
+    }
+}
+
+impl<T: Word> Serialize for Named<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_unit_variant("", 0, self.0.word())
+    }
+}
+
+impl<T: Word> JsonSchema for Named<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        T::EXPECTED.into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let words: Vec<_> = T::WORDS.iter().map(|(word, _)| *word).collect();
+        json_schema!({ "type": "string", "enum": words })
+    }
+}
+
+/// Two numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Pair(pub Vec2);
+
+impl<'de> Deserialize<'de> for Pair {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct PairVisitor;
+        impl<'de> Visitor<'de> for PairVisitor {
+            type Value = Pair;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an array of two numbers")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Pair, A::Error> {
+                let x = seq.next_element()?.ok_or_else(|| A::Error::invalid_length(0, &self))?;
+                let y = seq.next_element()?.ok_or_else(|| A::Error::invalid_length(1, &self))?;
+                if seq.next_element::<IgnoredAny>()?.is_some() {
+                    return Err(A::Error::custom("more than two numbers, expected an array of two numbers"));
+                }
+                Ok(Pair(Vec2::new(x, y)))
+            }
+        }
+        // Any, so that RON's `(1, 2)` and `[1, 2]` are both fine.
+        deserializer.deserialize_any(PairVisitor)
+    }
+}
+
+impl Serialize for Pair {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.to_array().serialize(serializer)
+    }
+}
+
+impl JsonSchema for Pair {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Pair".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schema::pair(-check::MAX_VALUE, check::MAX_VALUE)
+    }
+}
+
+/// A body, by its index or its id.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BodyRef {
+    Index(u64),
+    Id(String),
+}
+
+impl<'de> Deserialize<'de> for BodyRef {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct RefVisitor;
+        impl Visitor<'_> for RefVisitor {
+            type Value = BodyRef;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the index or the id of a body")
+            }
+            fn visit_u64<E: Error>(self, index: u64) -> Result<BodyRef, E> {
+                Ok(BodyRef::Index(index))
+            }
+            fn visit_str<E: Error>(self, id: &str) -> Result<BodyRef, E> {
+                Ok(BodyRef::Id(id.to_owned()))
+            }
+        }
+        deserializer.deserialize_any(RefVisitor)
+    }
+}
+
+impl JsonSchema for BodyRef {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "BodyRef".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "string", "minLength": 1 }] })
+    }
+}
+
+/// A key that may be left out, but not be `null`: silence is the only way to say nothing.
+pub fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+/// A list that stops reading at `MOST` elements, before memory does.
+pub fn at_most<'de, D, T, const MOST: usize>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    struct ListVisitor<T, const MOST: usize>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for ListVisitor<T, MOST> {
+        type Value = Vec<T>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "an array of at most {MOST} elements")
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+            let mut list = Vec::new();
+            while let Some(element) = seq.next_element()? {
+                if list.len() == MOST {
+                    return Err(A::Error::invalid_length(MOST + 1, &self));
+                }
+                list.push(element);
+            }
+            Ok(list)
+        }
+    }
+    deserializer.deserialize_seq(ListVisitor::<T, MOST>(PhantomData))
+}

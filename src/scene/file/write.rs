@@ -1,0 +1,216 @@
+//! From a [`Scene`] to text: keys in a fixed order, defaults left out, one body a line.
+
+use glam::Vec2;
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+
+use super::records::{FilterRecord, Round};
+use super::values::{Named, Pair, Word};
+use crate::scene::{Body, Geometry, Scene, Settings, Shape};
+
+/// The scene as JSON: readable, the same text for the same scene, and `parse` of it gives the same scene back, to the
+/// last bit of every number. Defaults are left out.
+///
+/// A scene that [`Scene::check`] refuses is written all the same, but may not be read back: NaN and infinities,
+/// which JSON lacks, become `null`.
+#[must_use]
+pub fn write_json(scene: &Scene) -> String {
+    let mut text = String::from("{\n");
+    text.push_str(&format!("  \"version\": {},\n", super::VERSION));
+    text.push_str(&format!("  \"name\": {},\n", json(&scene.name)));
+    text.push_str(&format!("  \"gravity\": {},\n", json(&Pair(scene.gravity))));
+    if !is_default(&scene.settings) {
+        text.push_str(&format!("  \"settings\": {},\n", json(&Out(&scene.settings))));
+    }
+    text.push_str("  \"bodies\": [");
+    for (index, body) in scene.bodies.iter().enumerate() {
+        text.push_str(if index == 0 { "\n    " } else { ",\n    " });
+        text.push_str(&json(&Out(body)));
+    }
+    text.push_str(if scene.bodies.is_empty() { "]\n}\n" } else { "\n  ]\n}\n" });
+    text
+}
+
+/// The scene as RON, likewise. NaN and infinities are kept, for [`Scene::check`] to refuse.
+#[must_use]
+pub fn write_ron(scene: &Scene) -> String {
+    let config = ron::ser::PrettyConfig::new().depth_limit(2).new_line("\n").struct_names(false);
+    // Writing to a string fails only for types that RON does not have; these all are.
+    let mut text = super::ron_options().to_string_pretty(&Out(scene), config).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+fn json<T: Serialize>(value: &T) -> String {
+    let mut bytes = Vec::new();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, Spaced);
+    // Neither writing to memory nor these types can fail.
+    let written = value.serialize(&mut serializer);
+    debug_assert!(written.is_ok(), "{written:?}");
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+/// On one line, with spaces.
+struct Spaced;
+
+impl serde_json::ser::Formatter for Spaced {
+    fn begin_array_value<W: ?Sized + std::io::Write>(&mut self, writer: &mut W, first: bool) -> std::io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+    fn begin_object_key<W: ?Sized + std::io::Write>(&mut self, writer: &mut W, first: bool) -> std::io::Result<()> {
+        writer.write_all(if first { b" " } else { b", " })
+    }
+    fn begin_object_value<W: ?Sized + std::io::Write>(&mut self, writer: &mut W) -> std::io::Result<()> {
+        writer.write_all(b": ")
+    }
+    fn end_object<W: ?Sized + std::io::Write>(&mut self, writer: &mut W) -> std::io::Result<()> {
+        writer.write_all(b" }")
+    }
+}
+
+/// How a part of the model is written.
+struct Out<'a, T>(&'a T);
+
+/// Equal in every bit, so that −0 is not taken for the default 0.
+trait Same {
+    fn same(&self, other: &Self) -> bool;
+}
+
+impl Same for f32 {
+    fn same(&self, other: &Self) -> bool {
+        self.to_bits() == other.to_bits()
+    }
+}
+
+impl Same for Vec2 {
+    fn same(&self, other: &Self) -> bool {
+        self.x.same(&other.x) && self.y.same(&other.y)
+    }
+}
+
+impl Same for bool {
+    fn same(&self, other: &Self) -> bool {
+        self == other
+    }
+}
+
+/// The keys of one object; those with default values are left out.
+struct Keys<S>(S);
+
+impl<S: SerializeStruct> Keys<S> {
+    fn number(&mut self, key: &'static str, value: f32, default: f32) -> Result<(), S::Error> {
+        if value.same(&default) { Ok(()) } else { self.0.serialize_field(key, &value) }
+    }
+    fn pair(&mut self, key: &'static str, value: Vec2, default: Vec2) -> Result<(), S::Error> {
+        if value.same(&default) { Ok(()) } else { self.0.serialize_field(key, &Pair(value)) }
+    }
+    fn switch(&mut self, key: &'static str, value: bool, default: bool) -> Result<(), S::Error> {
+        if value.same(&default) { Ok(()) } else { self.0.serialize_field(key, &value) }
+    }
+    fn word<T: Word>(&mut self, key: &'static str, value: T, default: T) -> Result<(), S::Error> {
+        if value == default { Ok(()) } else { self.0.serialize_field(key, &Named(value)) }
+    }
+    fn given<T: Serialize>(&mut self, key: &'static str, value: Option<&T>) -> Result<(), S::Error> {
+        value.map_or(Ok(()), |value| self.0.serialize_field(key, value))
+    }
+}
+
+fn is_default(settings: &Settings) -> bool {
+    let default = Settings::default();
+    *settings == default
+        && settings.baumgarte.same(&default.baumgarte)
+        && settings.slop.same(&default.slop)
+        && settings.restitution_threshold.same(&default.restitution_threshold)
+}
+
+impl Serialize for Out<'_, Scene> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let scene = self.0;
+        let mut keys = serializer.serialize_struct("Scene", 5)?;
+        keys.serialize_field("version", &super::VERSION)?;
+        keys.serialize_field("name", &scene.name)?;
+        keys.serialize_field("gravity", &Pair(scene.gravity))?;
+        if !is_default(&scene.settings) {
+            keys.serialize_field("settings", &Out(&scene.settings))?;
+        }
+        keys.serialize_field("bodies", &scene.bodies.iter().map(Out).collect::<Vec<_>>())?;
+        keys.end()
+    }
+}
+
+impl Serialize for Out<'_, Settings> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (s, d) = (self.0, Settings::default());
+        let mut keys = Keys(serializer.serialize_struct("Settings", 14)?);
+        keys.number("dt", s.dt, d.dt)?;
+        keys.given("substeps", s.substeps.as_ref())?;
+        keys.given("iterations", s.iterations.as_ref())?;
+        keys.word("mode", s.mode, d.mode)?;
+        keys.switch("relax", s.relax, d.relax)?;
+        keys.switch("warm_start", s.warm_start, d.warm_start)?;
+        keys.switch("accumulate", s.accumulate, d.accumulate)?;
+        keys.number("baumgarte", s.baumgarte, d.baumgarte)?;
+        keys.number("slop", s.slop, d.slop)?;
+        keys.switch("correct_position", s.correct_position, d.correct_position)?;
+        keys.switch("recycle", s.recycle, d.recycle)?;
+        keys.number("restitution_threshold", s.restitution_threshold, d.restitution_threshold)?;
+        keys.word("restitution_mix", s.restitution_mix, d.restitution_mix)?;
+        keys.switch("strict", s.strict, d.strict)?;
+        keys.0.end()
+    }
+}
+
+impl Serialize for Out<'_, Body> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (b, d) = (self.0, Body::default());
+        let mut keys = Keys(serializer.serialize_struct("Body", 17)?);
+        keys.given("id", b.id.as_ref())?;
+        keys.0.serialize_field("type", &Named(b.kind))?;
+        keys.pair("position", b.position, d.position)?;
+        keys.number("angle", b.angle, d.angle)?;
+        keys.pair("velocity", b.velocity, d.velocity)?;
+        keys.number("angular_velocity", b.angular_velocity, d.angular_velocity)?;
+        keys.number("gravity_scale", b.gravity_scale, d.gravity_scale)?;
+        keys.number("linear_damping", b.linear_damping, d.linear_damping)?;
+        keys.number("angular_damping", b.angular_damping, d.angular_damping)?;
+        keys.switch("fixed_rotation", b.fixed_rotation, d.fixed_rotation)?;
+        keys.switch("bullet", b.bullet, d.bullet)?;
+        keys.pair("force", b.force, d.force)?;
+        keys.given("force_point", b.force_point.map(Pair).as_ref())?;
+        keys.number("torque", b.torque, d.torque)?;
+        keys.given("mass", b.mass.as_ref())?;
+        keys.given("inertia", b.inertia.as_ref())?;
+        keys.0.serialize_field("shapes", &b.shapes.iter().map(Out).collect::<Vec<_>>())?;
+        keys.0.end()
+    }
+}
+
+impl Serialize for Out<'_, Shape> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let s = self.0;
+        let d = Shape::new(s.geometry);
+        let mut keys = Keys(serializer.serialize_struct("Shape", 7)?);
+        match s.geometry {
+            Geometry::Circle { radius } => keys.0.serialize_field("circle", &Round { radius })?,
+            Geometry::Box { half } => keys.0.serialize_field("box", &Out(&half))?,
+        }
+        keys.pair("offset", s.offset, d.offset)?;
+        keys.number("rotation", s.rotation, d.rotation)?;
+        keys.number("density", s.density, d.density)?;
+        keys.number("friction", s.material.friction, d.material.friction)?;
+        keys.number("restitution", s.material.restitution, d.material.restitution)?;
+        if s.filter != d.filter {
+            let crate::scene::Filter { category, mask, group } = s.filter;
+            keys.0.serialize_field("filter", &FilterRecord { category, mask, group })?;
+        }
+        keys.0.end()
+    }
+}
+
+/// The half extents of a box.
+impl Serialize for Out<'_, Vec2> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut keys = serializer.serialize_struct("Box", 1)?;
+        keys.serialize_field("half", &Pair(*self.0))?;
+        keys.end()
+    }
+}
