@@ -1,13 +1,14 @@
 //! Built-in scenes: written once, for the viewer, the benchmarks, the tests and the service.
 //!
 //! A scene is named by a *spec*: `large_pyramid`, or `large_pyramid:base=200`, or
-//! `vertical_stack:count=15,jitter=0.01,pitch=1.1,friction=0.3`. Sizes are parameters, each with a default, a range and
-//! a meaning, and the default is the size of the source. Building is deterministic: nothing is random, no clock is read.
+//! `vertical_stack:count=15,jitter=0.01,pitch=1.1,friction=0.3`. Sizes are parameters, each with a default, a range
+//! and a meaning, and the default is the size of the source. Building is deterministic: nothing is random.
 //!
-//! Numbers come from Box2D's benchmarks (commit 617d32ab), solver2d's samples (d178a568) and the tutorials this project
-//! began with; each [`Entry::source`] says which, and where a scene differs from it and why. Three differences are
-//! common: a ground *segment* is a box with its top on the segment, as there are no segments yet; nothing sleeps; and
-//! scenes from Box2D and solver2d mix restitution by the larger value, the tutorials' by the smaller.
+//! Numbers come from Box2D's benchmarks (commit 617d32ab), solver2d's samples (d178a568) and the tutorials that this
+//! project began with; each [`Entry::source`] says which, and where a scene differs from it and why. Three
+//! differences are common: a ground *segment* is a box with its top on the segment, as there are no segments yet;
+//! nothing sleeps; and scenes from Box2D and solver2d mix restitution by the larger value, the tutorials' by the
+//! smaller.
 //!
 //! ```
 //! let scene = drystone::scene::catalogue::build("large_pyramid:base=20")?;

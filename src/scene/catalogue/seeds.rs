@@ -100,8 +100,8 @@ fn thruster(values: &Values) -> Scene {
 pub(super) const CIRCLE_MASSES: Entry = Entry {
     name: "circle_masses",
     summary: "two circles of 1 kg and 0.5 kg meet head-on",
-    source: "Physics engines for dummies (Paul Firth): the impulse is (1 + e)·v·m_a·m_b/(m_a + m_b), in the ratio of the \
-             masses. No gravity, no friction; every impact bounces, however slow.",
+    source: "Physics engines for dummies (Paul Firth): the impulse is (1 + e)·v·m_a·m_b/(m_a + m_b), shared by \
+             the masses. No gravity, no friction; every impact bounces, however slow.",
     parameters: &[
         Parameter::real("mass_a", 1.0, 0.001, 1_000.0, "of the left circle, kg"),
         Parameter::real("mass_b", 0.5, 0.001, 1_000.0, "of the right circle, kg"),

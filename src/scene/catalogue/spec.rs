@@ -129,8 +129,11 @@ fn known(parameters: &[Parameter]) -> String {
     text
 }
 
-/// Name, and parameters as they are written.
-pub(super) fn parse(spec: &str) -> Result<(&str, Vec<(&str, f64)>), CatalogueError> {
+/// Parameters as they are written, in that order.
+type Given<'a> = Vec<(&'a str, f64)>;
+
+/// Name and parameters.
+pub(super) fn parse(spec: &str) -> Result<(&str, Given<'_>), CatalogueError> {
     let Some((name, list)) = spec.split_once(':') else {
         return Ok((spec.trim(), Vec::new()));
     };
