@@ -1,0 +1,419 @@
+//! The built-in scenes are those of their sources, and specs are read strictly.
+
+use std::collections::HashSet;
+
+use drystone::math::{inv_rotate, rotation};
+use drystone::scene::Compiled;
+use drystone::scene::catalogue::{self, CatalogueError, Entry, Parameter};
+use drystone::{BodyType, Geometry, Mode, RestitutionMix, Scene};
+use glam::Vec2;
+
+/// Larger scenes are not built here: they would only take time.
+const SMALL: u64 = 100_000;
+
+fn build(spec: &str) -> Scene {
+    catalogue::build(spec).unwrap_or_else(|error| panic!("{spec}: {error}"))
+}
+
+/// What the contract says of every scene, whether or not `Scene::check` has come to test it.
+fn assert_sound(scene: &Scene) {
+    let name = &scene.name;
+    scene.check().unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert!(!scene.bodies.is_empty(), "{name} is empty");
+    let length = |value: f32| (1e-4..=1e5).contains(&value);
+    let mut ids = HashSet::new();
+    for (index, body) in scene.bodies.iter().enumerate() {
+        assert!(body.position.abs().max_element() <= 1e5, "{name}: body {index} is at {}", body.position);
+        assert!(body.angle.is_finite() && body.velocity.is_finite() && body.angular_velocity.is_finite());
+        assert!(body.id.as_ref().is_none_or(|id| ids.insert(id.clone())), "{name}: id of body {index} is not unique");
+        assert!(!body.shapes.is_empty(), "{name}: body {index} has no shape");
+        for shape in &body.shapes {
+            let fits = match shape.geometry {
+                Geometry::Circle { radius } => length(radius),
+                Geometry::Box { half } => length(half.x) && length(half.y),
+            };
+            assert!(fits, "{name}: body {index} has {:?}", shape.geometry);
+            assert!(shape.offset.abs().max_element() <= 1e5 && shape.rotation.is_finite(), "{name}: body {index}");
+            assert!(shape.density > 0.0 && shape.material.friction >= 0.0, "{name}: body {index}");
+            assert!((0.0..=1.0).contains(&shape.material.restitution), "{name}: body {index}");
+        }
+    }
+}
+
+/// Values of one parameter that differ from its default, the ends of its range first.
+fn others(parameter: &Parameter) -> Vec<f64> {
+    let middle = parameter.default + if parameter.default < parameter.max { 1.0 } else { -1.0 };
+    [parameter.min, parameter.max, middle].into_iter().filter(|value| *value != parameter.default).collect()
+}
+
+fn built_if_small(entry: &Entry, parameter: &Parameter, value: f64) -> Option<Scene> {
+    let given = [(parameter.name, value)];
+    let count = entry.body_count(&given).ok()?;
+    (count <= SMALL).then(|| {
+        let scene = entry.build(&given).unwrap_or_else(|error| panic!("{}: {error}", entry.name));
+        assert_eq!(scene.bodies.len() as u64, count, "{}", scene.name);
+        scene
+    })
+}
+
+#[test]
+fn every_scene_of_the_contract_is_there_or_says_what_it_waits_for() {
+    let box2d = "large_pyramid many_pyramids joint_grid smash tumbler washer spinner compounds junkyard rain";
+    let solver2d = "vertical_stack card_house arch domino high_mass_ratio_1 high_mass_ratio_2 high_mass_ratio_3 \
+                    friction_ramp overlap_recovery circle_stack confined rush bridge ball_and_chain far_pyramid \
+                    far_stack";
+    let seeds = "small_si thruster particles_in_a_turning_box circle_masses rod_chain naphy_bridge springs \
+                 bouncing_ball slope";
+    let mut left: HashSet<&str> = [box2d, solver2d, seeds].iter().flat_map(|names| names.split(' ')).collect();
+    left.remove("");
+    for name in catalogue::entries().iter().map(|e| e.name).chain(catalogue::waiting().iter().map(|w| w.0)) {
+        assert!(left.remove(name), "{name} is there twice, or not in the contract");
+    }
+    assert!(left.is_empty(), "missing: {left:?}");
+}
+
+#[test]
+fn every_scene_builds_with_defaults_and_at_both_ends_of_each_range() {
+    let mut built = 0;
+    for entry in catalogue::entries() {
+        assert!(!entry.summary.is_empty() && !entry.source.is_empty() && entry.steps > 0, "{}", entry.name);
+        let scene = build(entry.name);
+        assert_eq!(scene.name, entry.name);
+        assert_eq!(scene.bodies.len() as u64, entry.body_count(&[]).unwrap(), "{}", entry.name);
+        assert_sound(&scene);
+        let mut names = HashSet::new();
+        for parameter in entry.parameters {
+            assert!(names.insert(parameter.name), "{}: {} is there twice", entry.name, parameter.name);
+            assert!(parameter.min <= parameter.default && parameter.default <= parameter.max, "{}", parameter.name);
+            for end in [parameter.min, parameter.max] {
+                if let Some(scene) = built_if_small(entry, parameter, end) {
+                    assert_sound(&scene);
+                    built += 1;
+                }
+            }
+        }
+    }
+    // Two ends each, less those of large scenes: the loop did run.
+    let ends: usize = catalogue::entries().iter().map(|entry| 2 * entry.parameters.len()).sum();
+    assert!(built > ends * 3 / 4, "only {built} of {ends} ends were built");
+}
+
+#[test]
+fn every_parameter_changes_the_scene_and_the_name_builds_it_again() {
+    for entry in catalogue::entries() {
+        let default = build(entry.name);
+        for parameter in entry.parameters {
+            let value = *others(parameter)
+                .iter()
+                .find(|value| entry.body_count(&[(parameter.name, **value)]).is_ok_and(|count| count <= SMALL))
+                .unwrap_or_else(|| panic!("{}: {} has one value only", entry.name, parameter.name));
+            let changed = built_if_small(entry, parameter, value).unwrap();
+            assert_eq!(changed.name, format!("{}:{}={value}", entry.name, parameter.name));
+            let renamed = Scene { name: default.name.clone(), ..changed.clone() };
+            assert!(renamed != default, "{}: {} changes nothing", entry.name, parameter.name);
+            assert!(build(&changed.name) == changed, "{} builds another scene", changed.name);
+        }
+    }
+}
+
+#[test]
+fn body_and_shape_counts_are_those_of_the_sources() {
+    for (spec, bodies, shapes) in [
+        ("large_pyramid", 5_051, 5_051),
+        ("large_pyramid:base=1", 2, 2),
+        ("large_pyramid:base=200", 20_101, 20_101),
+        ("many_pyramids", 22_001, 22_020),
+        ("many_pyramids:rows=3,columns=5,base=4,tile=2", 151, 159),
+        ("smash", 9_601, 9_601),
+        // Box2D's 2027 bodies include an empty one that the motor is fixed to.
+        ("tumbler", 2_026, 2_029),
+        ("vertical_stack", 11, 11),
+        ("vertical_stack:count=50", 51, 51),
+        ("card_house", 41, 41),
+        ("domino", 16, 16),
+        ("high_mass_ratio_1", 166, 166),
+        ("high_mass_ratio_2", 4, 4),
+        ("high_mass_ratio_3", 4, 4),
+        ("friction_ramp", 6, 11),
+        ("overlap_recovery", 11, 11),
+        ("circle_stack", 11, 11),
+        ("confined", 626, 629),
+        ("far_pyramid", 56, 56),
+        ("far_stack", 6, 6),
+        ("small_si", 17, 17),
+        ("thruster", 1, 1),
+        ("circle_masses", 2, 2),
+        ("bouncing_ball", 2, 2),
+        ("slope", 2, 2),
+    ] {
+        let scene = build(spec);
+        assert_eq!(scene.bodies.len(), bodies, "bodies of {spec}");
+        assert_eq!(scene.bodies.iter().map(|b| b.shapes.len()).sum::<usize>(), shapes, "shapes of {spec}");
+    }
+    let million = catalogue::find("many_pyramids").unwrap().body_count(&[("rows", 135.0), ("columns", 135.0)]);
+    assert_eq!(million, Ok(1_002_376));
+}
+
+#[test]
+fn bodies_are_where_the_sources_put_them() {
+    // (spec, body, x, y, angle)
+    let lean = 25.0_f32.to_radians();
+    for (spec, body, x, y, angle) in [
+        ("large_pyramid", 0, 0.0, -1.0, 0.0),
+        ("large_pyramid", 1, -49.5, 0.5, 0.0),
+        ("large_pyramid", 100, 49.5, 0.5, 0.0),
+        ("large_pyramid", 101, -49.0, 1.5, 0.0),
+        ("large_pyramid", 5_050, 0.0, 99.5, 0.0),
+        ("many_pyramids", 1, -109.0, 0.5, 0.0),
+        ("many_pyramids", 55, -104.5, 9.5, 0.0),
+        ("many_pyramids", 22_000, 104.5, 218.5, 0.0),
+        ("smash", 0, -20.0, 0.0, 0.0),
+        ("smash", 1, 30.0, -16.0, 0.0),
+        ("smash", 2, 30.0, -15.6, 0.0),
+        ("smash", 9_600, 77.6, 15.6, 0.0),
+        ("tumbler", 0, 0.0, 10.0, 0.0),
+        ("tumbler", 1, -9.0, 1.0, 0.0),
+        ("tumbler", 2_025, 8.6, 18.6, 0.0),
+        ("vertical_stack", 10, 0.0, 9.5, 0.0),
+        ("vertical_stack:count=15,jitter=0.01,pitch=1.1,friction=0.3", 1, -0.01, 0.55, 0.0),
+        ("vertical_stack:count=15,jitter=0.01,pitch=1.1,friction=0.3", 14, 0.01, 14.85, 0.0),
+        ("card_house", 1, 0.25, 0.365, std::f32::consts::FRAC_PI_2),
+        ("card_house", 2, 0.0, 0.18, -lean),
+        ("card_house", 3, 0.175, 0.18, lean),
+        ("card_house", 40, 0.875, 1.66, lean),
+        ("domino", 1, -7.5, 0.5, 0.0),
+        ("high_mass_ratio_1", 1, -30.0, 1.0, 0.0),
+        ("high_mass_ratio_1", 55, -21.0, 21.0, 0.0),
+        ("high_mass_ratio_1", 165, 23.0, 21.0, 0.0),
+        ("high_mass_ratio_2", 3, 0.0, 26.0, 0.0),
+        ("friction_ramp", 5, 1.0, 28.0, 0.0),
+        ("overlap_recovery", 1, -1.5, 0.5, 0.0),
+        ("overlap_recovery", 5, -1.125, 1.25, 0.0),
+        ("overlap_recovery", 10, -0.375, 2.75, 0.0),
+        ("circle_stack", 10, 0.0, 31.0, 0.0),
+        ("confined", 1, -8.75, 1.5, 0.0),
+        ("confined", 625, 8.53, 18.78, 0.0),
+        ("far_pyramid:x=0,y=0", 1, -4.375, 1.125, 0.0),
+        ("far_pyramid", 1, 89_995.625, -79_998.875, 0.0),
+        ("far_stack:x=0,y=0", 5, -0.55, 1.7, 0.0),
+        ("bouncing_ball", 1, 0.0, 10.0, 0.0),
+    ] {
+        let scene = build(spec);
+        let there = &scene.bodies[body];
+        let off = (there.position - Vec2::new(x, y)).abs().max_element();
+        assert!(off < 1e-5, "{spec}: body {body} is at {}, expected {x}, {y}", there.position);
+        assert!((there.angle - angle).abs() < 1e-6, "{spec}: body {body} is turned by {}", there.angle);
+    }
+}
+
+/// Lower left and upper right corner of each box, with its body; for scenes whose boxes are upright.
+fn upright_boxes(scene: &Scene) -> Vec<(usize, Vec2, Vec2)> {
+    let mut boxes = Vec::new();
+    for (index, body) in scene.bodies.iter().enumerate() {
+        assert!(body.angle == 0.0, "{}: body {index} is turned", scene.name);
+        for shape in &body.shapes {
+            let Geometry::Box { half } = shape.geometry else { panic!("{}: body {index} is round", scene.name) };
+            let center = body.position + shape.offset;
+            boxes.push((index, center - half, center + half));
+        }
+    }
+    boxes.sort_by(|a, b| a.1.x.total_cmp(&b.1.x));
+    boxes
+}
+
+/// Pairs of boxes that are closer than 1 mm, and the deepest overlap, m.
+fn touching(scene: &Scene) -> (usize, f32) {
+    let boxes = upright_boxes(scene);
+    let fixed = |body: usize| scene.bodies[body].kind != BodyType::Dynamic;
+    let (mut pairs, mut deepest) = (0, 0.0_f32);
+    for (i, &(a, min_a, max_a)) in boxes.iter().enumerate() {
+        for &(b, min_b, max_b) in boxes[i + 1..].iter().take_while(|b| b.1.x < max_a.x + 1e-3) {
+            let apart = (min_b - max_a).max(min_a - max_b).max_element();
+            if a != b && !(fixed(a) && fixed(b)) && apart < 1e-3 {
+                pairs += 1;
+                deepest = deepest.max(-apart);
+            }
+        }
+    }
+    (pairs, deepest)
+}
+
+#[test]
+fn boxes_touch_where_they_should_and_overlap_where_they_should() {
+    for (spec, pairs, deepest) in [
+        // As many as the contacts that Box2D reports at the end of its runs, in which nothing falls over.
+        ("large_pyramid", 14_950, 0.0),
+        ("many_pyramids", 58_000, 0.0),
+        // A grid of 120 × 80 with its diagonals: 119·80 + 120·79 + 2·119·79.
+        ("smash", 37_802, 0.0),
+        ("tumbler", 0, 0.0),
+        ("vertical_stack", 10, 0.0),
+        ("vertical_stack:pitch=1.1", 0, 0.0),
+        ("domino", 15, 0.0),
+        ("overlap_recovery:overlap=0", 22, 0.0),
+        ("overlap_recovery", 22, 0.25),
+        ("far_pyramid", 0, 0.0),
+    ] {
+        let (found, depth) = touching(&build(spec));
+        assert_eq!(found, pairs, "touching pairs of {spec}");
+        assert!((depth - deepest).abs() < 1e-5, "{spec}: deepest overlap is {depth} m");
+    }
+}
+
+#[test]
+fn mass_and_inertia_are_those_of_rectangles_and_disks() {
+    for (spec, body, mass, inertia) in [
+        ("large_pyramid", 1, 1.0, 1.0 * (1.0 + 1.0) / 12.0),
+        ("large_pyramid", 0, 0.0, 0.0),
+        ("smash", 0, 512.0, 512.0 * (64.0 + 64.0) / 12.0),
+        ("smash", 1, 0.16, 0.16 * (0.16 + 0.16) / 12.0),
+        ("card_house", 1, 0.0008, 0.0008 * (0.002 * 0.002 + 0.4 * 0.4) / 12.0),
+        ("domino", 1, 0.25, 0.25 * (0.0625 + 1.0) / 12.0),
+        ("high_mass_ratio_1", 165, 1_200.0, 1_200.0 * 8.0 / 12.0),
+        ("high_mass_ratio_3", 3, 400.0, 400.0 * 800.0 / 12.0),
+        ("friction_ramp", 1, 25.0, 25.0 * 2.0 / 12.0),
+        ("circle_stack", 1, std::f32::consts::PI, 0.5 * std::f32::consts::PI),
+        ("circle_masses", 0, 1.0, 0.125),
+        ("circle_masses", 1, 0.5, 0.0625),
+        ("thruster", 0, 1.0, 1.0 / 6.0),
+        ("tumbler", 0, 0.0, 0.0),
+    ] {
+        let found = Compiled::new(&build(spec)).unwrap().mass[body];
+        assert!((found.mass - mass).abs() <= 1e-5 * mass, "{spec}: body {body} has {} kg, expected {mass}", found.mass);
+        let close = (found.inertia - inertia).abs() <= 1e-5 * inertia;
+        assert!(close, "{spec}: body {body} has {} kg·m², expected {inertia}", found.inertia);
+    }
+}
+
+#[test]
+fn settings_are_those_of_the_sources() {
+    for entry in catalogue::entries() {
+        let scene = build(entry.name);
+        let tutorial = ["small_si", "thruster", "circle_masses", "bouncing_ball", "slope"].contains(&entry.name);
+        let weightless = ["smash", "confined", "circle_masses"].contains(&entry.name);
+        let gravity = match (weightless, tutorial) {
+            (true, _) => 0.0,
+            (false, true) => -9.81,
+            (false, false) => -10.0,
+        };
+        assert_eq!(scene.gravity, Vec2::new(0.0, gravity), "{}", entry.name);
+        let mix = if tutorial { RestitutionMix::Min } else { RestitutionMix::Max };
+        assert_eq!(scene.settings.restitution_mix, mix, "{}", entry.name);
+        let mode = if entry.name == "small_si" { Mode::Baumgarte } else { Mode::Soft };
+        assert_eq!(scene.settings.mode, mode, "{}", entry.name);
+    }
+}
+
+#[test]
+fn the_tumbler_turns_by_25_degrees_a_second_and_holds_its_boxes() {
+    for (spec, half) in [("tumbler", 10.0), ("tumbler:grid=5", 2.0), ("tumbler:grid=100", 21.0)] {
+        let scene = build(spec);
+        let drum = &scene.bodies[0];
+        assert_eq!(drum.kind, BodyType::Kinematic);
+        assert!((drum.angular_velocity - 0.436_332_3).abs() < 1e-6);
+        assert!((drum.shapes[0].offset.x - half).abs() < 1e-5, "{spec}: wall at {}", drum.shapes[0].offset.x);
+        for body in &scene.bodies[1..] {
+            let reach = (body.position - drum.position).abs().max_element() + 0.125;
+            assert!(reach < half - 0.5, "{spec}: a box reaches {reach} m");
+        }
+    }
+}
+
+#[test]
+fn the_first_domino_starts_as_if_struck_at_its_top() {
+    let scene = build("domino:impulse=0.4");
+    let mass = Compiled::new(&scene).unwrap().mass[1];
+    let first = &scene.bodies[1];
+    let (arm, impulse) = (Vec2::new(0.0, 0.5), Vec2::new(0.4, 0.0));
+    assert!((first.velocity * mass.mass - impulse).length() < 1e-6);
+    assert!((first.angular_velocity * mass.inertia - arm.perp_dot(impulse)).abs() < 1e-6);
+    assert!(scene.bodies[2..].iter().all(|b| b.velocity == Vec2::ZERO && b.angular_velocity == 0.0));
+}
+
+#[test]
+fn the_box_on_the_slope_lies_on_it() {
+    for tangent in [0.0, 0.5, 2.0] {
+        let scene = build(&format!("slope:tangent={tangent},friction=0.3"));
+        let [slab, sliding] = &scene.bodies[..] else { panic!("two bodies") };
+        assert!((slab.angle.tan() - tangent).abs() < 1e-6);
+        assert_eq!(slab.angle, sliding.angle);
+        // Half the slab's thickness and half the box, and neither to the left nor to the right.
+        let apart = inv_rotate(rotation(slab.angle), sliding.position - slab.position);
+        assert!((apart - Vec2::new(0.0, 1.5)).length() < 1e-6, "{apart}");
+        assert!(scene.bodies.iter().all(|b| (b.shapes[0].material.friction - 0.3).abs() < 1e-7));
+    }
+}
+
+#[test]
+fn the_thruster_pushes_where_it_is_told() {
+    let scene = build("thruster:force=20,arm=-0.5");
+    assert_eq!(scene.bodies[0].force, Vec2::new(0.0, 20.0));
+    assert_eq!(scene.bodies[0].force_point, Some(Vec2::new(-0.5, 0.0)));
+}
+
+#[test]
+fn both_sides_of_a_bounce_bounce() {
+    // The smaller of two restitutions counts, so one elastic side is not enough.
+    for spec in ["bouncing_ball:restitution=0.5", "circle_masses:restitution=0.5", "small_si"] {
+        let scene = build(spec);
+        assert!(scene.bodies.iter().flat_map(|b| &b.shapes).all(|s| s.material.restitution == 0.5), "{spec}");
+    }
+}
+
+#[test]
+fn boxes_on_the_chute_of_small_si_lie_on_it_in_a_row() {
+    let scene = build("small_si:boxes=9,tower=0");
+    let chute = &scene.bodies[3];
+    let Geometry::Box { half } = chute.shapes[0].geometry else { panic!("the chute is a box") };
+    let mut last = f32::NEG_INFINITY;
+    for body in &scene.bodies[6..] {
+        let at = inv_rotate(rotation(chute.angle), body.position - chute.position);
+        assert!((at.y - half.y - 0.385).abs() < 1e-5, "{} above the chute", at.y - half.y);
+        assert!(at.x.abs() + 0.37 < half.x && at.x - last > 0.74, "{} along the chute", at.x);
+        last = at.x;
+    }
+}
+
+#[test]
+fn wrong_specs_are_refused_with_the_reason() {
+    for (spec, message) in [
+        ("large_piramid", "there is no scene \"large_piramid\"; did you mean large_pyramid"),
+        ("stack", "there is no scene \"stack\"; did you mean"),
+        ("zzzz", "there is no scene \"zzzz\"; the catalogue lists those there are"),
+        ("", "there is no scene \"\""),
+        ("washer", "scene washer is not supported yet: it waits for polygons"),
+        ("washer:size=3", "scene washer is not supported yet"),
+        ("large_pyramid:", "cannot read \"\" in \"large_pyramid:\"; expected name:key=value,key=value"),
+        ("large_pyramid:base", "cannot read \"base\""),
+        ("large_pyramid:=3", "cannot read \"=3\""),
+        ("large_pyramid:base=", "cannot read \"base=\""),
+        ("large_pyramid:base=3,", "cannot read \"\""),
+        ("large_pyramid:base=3=4", "base is \"3=4\"; expected a number"),
+        ("large_pyramid:base=ten", "base is \"ten\"; expected a number"),
+        ("large_pyramid:size=10", "scene large_pyramid has no parameter \"size\"; there are base"),
+        ("vertical_stack:n=1", "no parameter \"n\"; there are count, jitter, pitch, friction"),
+        ("large_pyramid:base=0", "base of scene large_pyramid is 0; expected 1 to 10000"),
+        ("large_pyramid:base=100000", "base of scene large_pyramid is 100000; expected 1 to 10000"),
+        ("large_pyramid:base=NaN", "base of scene large_pyramid is NaN; expected 1 to 10000"),
+        ("large_pyramid:base=inf", "base of scene large_pyramid is inf"),
+        ("large_pyramid:base=2.5", "base of scene large_pyramid is 2.5; expected a whole number"),
+        ("large_pyramid:base=2,base=2", "base of scene large_pyramid is given twice"),
+        ("large_pyramid:base=10000", "would have 50005001 bodies with these parameters; at most 20000000 are built"),
+        ("many_pyramids:rows=900,columns=900,base=100", "would have 4090500001 bodies"),
+    ] {
+        let error = catalogue::build(spec).map(|scene| scene.name).unwrap_err().to_string();
+        assert!(error.contains(message), "{spec:?}: {error:?} does not contain {message:?}");
+    }
+    assert!(matches!(catalogue::find("nothing_like_it"), Err(CatalogueError::UnknownScene { .. })));
+    let error = catalogue::build("large_pyramid:base=9000").map(|scene| scene.bodies.len());
+    assert_eq!(error, Err(CatalogueError::TooManyBodies { scene: "large_pyramid", bodies: 40_504_501 }));
+}
+
+#[test]
+fn specs_may_have_spaces_and_exponents() {
+    let plain = build("vertical_stack:count=20,jitter=0.01");
+    assert!(build(" vertical_stack : count = 2e1 , jitter = 1e-2 ") == plain);
+    assert_eq!(plain.name, "vertical_stack:count=20,jitter=0.01");
+    // In the entry's order, without what is default anyway.
+    assert_eq!(build("vertical_stack:jitter=0.01,pitch=1,count=20").name, plain.name);
+}
