@@ -14,6 +14,7 @@ const CIRCLE: u32 = 0u;
 const BOX: u32 = 1u;
 const GEOMETRY_MASK: u32 = 0xffu;
 const FIXED_SHAPE: u32 = 0x100u;
+const KINEMATIC_SHAPE: u32 = 0x200u;
 
 const STATIC: u32 = 0u;
 const KINEMATIC: u32 = 1u;

@@ -1,4 +1,5 @@
 pub mod cpu;
+pub mod draw;
 pub mod math;
 pub mod scene;
 pub mod snapshot;

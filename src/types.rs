@@ -44,6 +44,9 @@ pub const GEOMETRY_MASK: u32 = 0xff;
 /// [`Shape::kind`]: the body is static or kinematic.
 pub const FIXED_SHAPE: u32 = 0x100;
 
+/// [`Shape::kind`]: the body is kinematic. Set beside [`FIXED_SHAPE`]; only pictures tell the two apart.
+pub const KINEMATIC_SHAPE: u32 = 0x200;
+
 /// [`Body::kind`].
 pub const STATIC: u32 = 0;
 /// [`Body::kind`].
@@ -275,7 +278,7 @@ pub struct Shape {
     pub half: [f32; 2],
     /// Of a circle, m.
     pub radius: f32,
-    /// [`CIRCLE`] or [`BOX`], and [`FIXED_SHAPE`].
+    /// [`CIRCLE`] or [`BOX`], and [`FIXED_SHAPE`], [`KINEMATIC_SHAPE`].
     pub kind: u32,
     /// Centre, relative to the body's centre of mass, in its frame, m.
     pub offset: [f32; 2],

@@ -82,6 +82,9 @@ impl Compiled {
                 if fixed {
                     flat.kind |= types::FIXED_SHAPE;
                 }
+                if body.kind == BodyType::Kinematic {
+                    flat.kind |= types::KINEMATIC_SHAPE;
+                }
                 shapes.push(flat);
             }
             let mine = &shapes[first_shape..];

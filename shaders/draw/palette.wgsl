@@ -1,0 +1,28 @@
+// The colour of a shape, from the index of its body. Twin on the CPU: src/draw/palette.rs.
+
+/// Mixes the bits of a body index (Wellons' lowbias32), so that neighbours get unlike values.
+fn hash_body(body: u32) -> u32 {
+    var h = body;
+    h = (h ^ (h >> 16u)) * 0x7feb352du;
+    h = (h ^ (h >> 15u)) * 0x846ca68bu;
+    return h ^ (h >> 16u);
+}
+
+/// Strata: the ramp runs over the scene in the order of its bodies, so that rows show and mixing shows; a little
+/// scatter along the ramp and in lightness keeps neighbours apart.
+fn fill_color(body: u32, kind: u32) -> vec3<f32> {
+    if (kind & KINEMATIC_SHAPE) != 0u {
+        return view.kinematic_fill.rgb;
+    }
+    if (kind & FIXED_SHAPE) != 0u {
+        return view.fixed_fill.rgb;
+    }
+    let h = hash_body(body);
+    let scatter = f32(h & 0xffffu) / 65535.0 - 0.5;
+    let lightness = f32(h >> 16u) / 65535.0 - 0.5;
+    let along = (f32(body) + 0.5) / f32(max(view.body_count, 1u)) + scatter * view.tuning.x;
+    let at = clamp(along, 0.0, 1.0) * 7.0;
+    let stop = min(u32(at), 6u);
+    let color = mix(view.ramp[stop].rgb, view.ramp[stop + 1u].rgb, at - f32(stop));
+    return clamp(color * (1.0 + lightness * view.tuning.y), vec3<f32>(0.0), vec3<f32>(1.0));
+}

@@ -1,0 +1,62 @@
+//! A picture in memory.
+
+use std::path::Path;
+
+use super::DrawError;
+
+/// Opaque pixels, sRGB-encoded, rows from the top.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Image {
+    /// px.
+    pub width: u32,
+    /// px.
+    pub height: u32,
+    /// Red, green, blue, 255; `width · height · 4` bytes.
+    pub rgba: Vec<u8>,
+}
+
+impl std::fmt::Debug for Image {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Image({} × {})", self.width, self.height)
+    }
+}
+
+impl Image {
+    /// One pixel, from the top left; `None` outside.
+    #[must_use]
+    pub fn pixel(&self, x: u32, y: u32) -> Option<[u8; 4]> {
+        if x >= self.width || y >= self.height {
+            return None;
+        }
+        let at = (y as usize * self.width as usize + x as usize) * 4;
+        self.rgba.get(at..at + 4)?.try_into().ok()
+    }
+
+    /// As a PNG file's bytes, 24 bits a pixel.
+    ///
+    /// # Errors
+    /// [`DrawError::Png`] if `rgba` is not as long as the size says.
+    pub fn to_png(&self) -> Result<Vec<u8>, DrawError> {
+        let mut bytes = Vec::new();
+        let mut encoder = png::Encoder::new(&mut bytes, self.width, self.height);
+        encoder.set_color(png::ColorType::Rgb);
+        encoder.set_depth(png::BitDepth::Eight);
+        encoder.set_source_srgb(png::SrgbRenderingIntent::Perceptual);
+        encoder.set_compression(png::Compression::Balanced);
+        let rgb: Vec<u8> = self.rgba.chunks_exact(4).flat_map(|p| [p[0], p[1], p[2]]).collect();
+        let mut writer = encoder.write_header()?;
+        writer.write_image_data(&rgb)?;
+        writer.finish()?;
+        Ok(bytes)
+    }
+
+    /// Writes a PNG file.
+    ///
+    /// # Errors
+    /// As [`Self::to_png`], and [`DrawError::File`].
+    pub fn write_png(&self, path: impl AsRef<Path>) -> Result<(), DrawError> {
+        let path = path.as_ref();
+        std::fs::write(path, self.to_png()?)
+            .map_err(|source| DrawError::File { path: path.display().to_string(), source })
+    }
+}

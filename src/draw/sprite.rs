@@ -1,0 +1,144 @@
+//! From a shape to pixels. Twin on the GPU: `shaders/draw/shapes.wgsl`, function by function; `cover` is in
+//! `view.wgsl`.
+
+use glam::Vec2;
+
+use super::Rgb;
+use super::palette::{fill_color, mix};
+use super::view::View;
+use crate::math::{is_finite, rotate};
+use crate::types::{BOX, CIRCLE, GEOMETRY_MASK, Pose, Shape};
+
+/// How much of a pixel at `distance` from the middle of a stripe of half width `half` is covered: a box filter.
+#[inline]
+pub(crate) fn cover(distance: f32, half: f32) -> f32 {
+    ((distance + 0.5).min(half) - (distance - 0.5).max(-half)).clamp(0.0, 1.0)
+}
+
+/// A shape on the picture.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sprite {
+    /// Pixels, y down.
+    center: Vec2,
+    /// Cosine and sine, counter-clockwise with y up.
+    axis: Vec2,
+    /// Pixels, at least half a one; a circle's radius twice.
+    half: Vec2,
+    /// Width, px.
+    outline: f32,
+    opacity: f32,
+    round: bool,
+    /// Strength of the radius line or tick.
+    detail: f32,
+    fill: Rgb,
+    /// First pixel that may be covered.
+    pub low: [u32; 2],
+    /// Past the last.
+    pub high: [u32; 2],
+}
+
+impl Sprite {
+    /// `None` if the shape is outside the picture, or not finite, or has no body.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the picture")]
+    pub(crate) fn new(view: &View, shape: &Shape, poses: &[Pose]) -> Option<Self> {
+        let pose = poses.get(shape.body as usize)?;
+        let all_finite = |row: &[f32]| row.iter().all(|&v| is_finite(v));
+        if !(all_finite(&pose.position)
+            && all_finite(&pose.rotation)
+            && all_finite(&shape.offset)
+            && all_finite(&shape.rotation)
+            && all_finite(&shape.half)
+            && all_finite(&[shape.radius, shape.bound]))
+        {
+            return None;
+        }
+        let scale = view.pixels_per_metre;
+        let size = Vec2::from(view.size);
+        let rotation = Vec2::from(pose.rotation);
+        // The camera first, the offset then: fewer digits are lost far from the origin.
+        let from_camera = Vec2::from(pose.position) - Vec2::from(view.center);
+        let place = (from_camera + rotate(rotation, shape.offset.into())) * scale;
+        let center = 0.5 * size + Vec2::new(place.x, -place.y);
+        let axis = rotate(rotation, shape.rotation.into());
+        let geometry = shape.kind & GEOMETRY_MASK;
+        // What is neither circle nor box is drawn as the circle around it: it never vanishes.
+        let round = geometry != BOX;
+        let half = if round {
+            Vec2::splat(if geometry == CIRCLE { shape.radius } else { shape.bound } * scale)
+        } else {
+            Vec2::from(shape.half) * scale
+        };
+        // Zooms that overflow show nothing rather than something wrong.
+        if !(all_finite(&center.to_array()) && all_finite(&half.to_array())) {
+            return None;
+        }
+        let half = half.max(Vec2::ZERO);
+        // Dots: never thinner than a pixel, and paler instead. The square root of the covered share, since shapes that
+        // tile a pixel are painted over each other: with the share itself a third of the background would shine
+        // through.
+        let thick = half.max(Vec2::splat(0.5));
+        let share = (half.x / thick.x) * (half.y / thick.y);
+        let thinnest = thick.x.min(thick.y);
+        let outline = view.outline.min(0.3 * thinnest);
+        let detail = ((thinnest - 4.0) / 6.0).clamp(0.0, 1.0);
+
+        let a = axis.abs();
+        let mut reach = thick;
+        if !round {
+            reach = Vec2::new(a.x * thick.x + a.y * thick.y, a.y * thick.x + a.x * thick.y);
+        }
+        reach += 0.5 * outline + 1.0;
+        let low = (center - reach).floor().clamp(Vec2::ZERO, size);
+        let high = (center + reach).ceil().clamp(Vec2::ZERO, size);
+        if !(low.x < high.x && low.y < high.y) {
+            return None;
+        }
+        Some(Self {
+            center,
+            axis,
+            half: thick,
+            outline,
+            opacity: share.sqrt(),
+            round,
+            detail,
+            fill: fill_color(view, shape.body, shape.kind),
+            low: [low.x as u32, low.y as u32],
+            high: [high.x as u32, high.y as u32],
+        })
+    }
+
+    /// Colour and opacity at the middle of a pixel; `None` where nothing is.
+    #[inline]
+    pub(crate) fn shade(&self, view: &View, pixel: Vec2) -> Option<(Rgb, f32)> {
+        let away = pixel - self.center;
+        // Turned back into the shape's own frame, y up.
+        let q = self.axis;
+        let p = Vec2::new(q.x * away.x - q.y * away.y, -q.y * away.x - q.x * away.y);
+        let pen = 0.5 * self.outline;
+        let (outer, inner, mark);
+        if self.round {
+            let r = p.length();
+            outer = (self.half.x + pen + 0.5 - r).clamp(0.0, 1.0);
+            if outer <= 0.0 {
+                return None;
+            }
+            inner = (self.half.x - pen + 0.5 - r).clamp(0.0, 1.0);
+            // A radius: rotation shows.
+            mark = cover(p.y, pen) * (p.x + 0.5).clamp(0.0, 1.0) * self.detail;
+        } else {
+            let d = p.abs();
+            outer = cover(d.x, self.half.x + pen) * cover(d.y, self.half.y + pen);
+            if outer <= 0.0 {
+                return None;
+            }
+            inner = cover(d.x, self.half.x - pen) * cover(d.y, self.half.y - pen);
+            // A tick on the side that looked east.
+            let length = (0.4 * self.half.x).min(self.half.y);
+            mark = cover(p.y, pen) * (p.x - self.half.x + length + 0.5).clamp(0.0, 1.0) * self.detail;
+        }
+        let [_, _, shade, mark_opacity] = view.tuning;
+        let line = self.fill.map(|c| c * shade);
+        let body = mix(self.fill, line, mark * mark_opacity);
+        Some((mix(line, body, inner / outer), outer * self.opacity))
+    }
+}

@@ -1,0 +1,97 @@
+//! How a picture looks.
+
+/// A colour, sRGB-encoded, each channel 0 – 1.
+pub type Rgb = [f32; 3];
+
+/// Colours and line widths.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Style {
+    /// Behind everything.
+    pub background: Rgb,
+    /// Grid lines.
+    pub grid: Rgb,
+    /// Opacity of the strongest grid lines, 0 – 1; 0 for no grid. Lines are powers of ten of a metre apart, and paler
+    /// where they are dense.
+    pub grid_strength: f32,
+    /// Static bodies.
+    pub fixed: Rgb,
+    /// Kinematic bodies.
+    pub kinematic: Rgb,
+    /// Dynamic bodies, from the first in the scene to the last.
+    pub ramp: [Rgb; 8],
+    /// How far neighbours are scattered along the ramp, as a share of it.
+    pub scatter: f32,
+    /// How far neighbours differ in lightness, as a share of it.
+    pub lightness: f32,
+    /// Width of outlines, px. Thinner on shapes of a few pixels; 0 for none.
+    pub outline: f32,
+    /// Outlines are the fill times this.
+    pub outline_shade: f32,
+    /// Opacity of the radius of circles and the tick of boxes, 0 – 1; 0 for none.
+    pub marks: f32,
+    /// The scale bar.
+    pub ink: Rgb,
+    /// Whether to draw a scale bar, lower left. Pictures below 240 × 120 pixels have none.
+    pub scale_bar: bool,
+}
+
+/// `0xrrggbb`.
+const fn hex(rgb: u32) -> Rgb {
+    let [_, r, g, b] = rgb.to_be_bytes();
+    [r as f32 / 255.0, g as f32 / 255.0, b as f32 / 255.0]
+}
+
+/// Slate, teal, sage, straw, sand, apricot, terracotta, mauve: strata.
+const RAMP: [Rgb; 8] = [
+    hex(0x3f_5f_86),
+    hex(0x4d_8a_90),
+    hex(0x80_ab_8f),
+    hex(0xbf_be_85),
+    hex(0xe8_c5_72),
+    hex(0xe5_a0_69),
+    hex(0xcd_70_5d),
+    hex(0x8f_58_75),
+];
+
+impl Style {
+    /// Muted strata on paper.
+    #[must_use]
+    pub const fn light() -> Self {
+        Self {
+            background: hex(0xf6_f4_ee),
+            grid: hex(0x8c_8a_82),
+            grid_strength: 0.36,
+            fixed: hex(0xb4_b0_a7),
+            kinematic: hex(0xa3_96_bd),
+            ramp: RAMP,
+            scatter: 0.08,
+            lightness: 0.14,
+            outline: 1.5,
+            outline_shade: 0.42,
+            marks: 0.7,
+            ink: hex(0x3a_38_35),
+            scale_bar: true,
+        }
+    }
+
+    /// The same strata at night.
+    #[must_use]
+    pub const fn dark() -> Self {
+        Self {
+            background: hex(0x16_19_1e),
+            grid: hex(0x7d_88_99),
+            grid_strength: 0.30,
+            fixed: hex(0x59_5f_69),
+            kinematic: hex(0x80_73_a3),
+            outline_shade: 0.30,
+            ink: hex(0xd8_dc_e3),
+            ..Self::light()
+        }
+    }
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self::light()
+    }
+}
