@@ -5,7 +5,7 @@ use drystone::Scene;
 use serde::Serialize;
 
 use super::engine::World;
-use super::failure::Failure;
+use super::failure::{Code, Failure};
 use super::report::count;
 
 /// `--backend`.
@@ -69,11 +69,16 @@ impl About {
 ///
 /// # Errors
 /// The scene is wrong; no usable GPU though one was demanded.
-pub fn open(scene: &Scene, _backend: Backend, threads: Option<u32>) -> Result<Opened, Failure> {
+pub fn open(scene: &Scene, backend: Backend, threads: Option<u32>) -> Result<Opened, Failure> {
+    let reason = match backend {
+        Backend::Cpu => "as asked",
+        Backend::Auto => "this version has no GPU backend",
+        Backend::Gpu => return Err(Failure::new(Code::NoGpu, "this version has no GPU backend")),
+    };
     let threads = threads.map_or_else(default_threads, |n| n as usize);
     let world = World::cpu(scene, threads)?;
     let adapter = Adapter { name: "none".to_owned(), kind: "none", driver: String::new() };
-    let about = About { backend: "cpu", adapter, threads: Some(threads), reason: "no GPU".to_owned() };
+    let about = About { backend: "cpu", adapter, threads: Some(threads), reason: reason.to_owned() };
     Ok(Opened { world, about })
 }
 

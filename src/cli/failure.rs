@@ -3,6 +3,13 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
+use drystone::WorldError;
+use drystone::scene::file::{FileError, Place};
+use miette::{LabeledSpan, MietteHandlerOpts, NamedSource};
+
+/// Longer lines of a scene file, in bytes, are not printed.
+const LONGEST_LINE: usize = 160;
+
 /// Exit codes beyond those of the contract (0 done, 1 a check failed, 2 bad usage or input, 3 no GPU) follow
 /// `sysexits.h`, which scripts already know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,11 +61,6 @@ impl Failure {
         Self::new(Code::Write, format_args!("cannot write {path}: {}", reason(error)))
     }
 
-    /// Bad input with the place where it is.
-    pub fn report(report: miette::Report) -> Self {
-        Self { code: Code::Usage, text: Text::Report(report), hint: None }
-    }
-
     /// Adds what to do about it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -79,10 +81,42 @@ impl Failure {
     }
 }
 
-impl From<drystone::SceneError> for Failure {
-    fn from(error: drystone::SceneError) -> Self {
-        Self::usage(error)
+impl From<WorldError> for Failure {
+    fn from(error: WorldError) -> Self {
+        let code = if matches!(error, WorldError::Scene(_)) { Code::Usage } else { Code::Check };
+        Self::new(code, error)
     }
+}
+
+impl From<FileError> for Failure {
+    fn from(error: FileError) -> Self {
+        let line = error.to_string();
+        match picture(error) {
+            Some(report) => Self { code: Code::Usage, text: Text::Report(report), hint: None },
+            None => Self::usage(line),
+        }
+    }
+}
+
+/// The place in the file, if it can be shown: lines of a screen's width, and nothing that steers a terminal.
+fn picture(error: FileError) -> Option<miette::Report> {
+    let FileError { source_name, place, path, problem, expected, .. } = error;
+    let Place { line, span, text, .. } = *place?;
+    let shown = text.lines().skip(line.saturating_sub(2)).take(3);
+    if shown.into_iter().any(|line| line.len() > LONGEST_LINE || line.chars().any(|c| c.is_control() && c != '\t')) {
+        return None;
+    }
+    let message = if path.is_empty() { problem } else { format!("{path}: {problem}") };
+    let label = LabeledSpan::at(span, format!("expected {expected}"));
+    Some(miette::miette!(labels = vec![label], "{message}").with_source_code(NamedSource::new(source_name, text)))
+}
+
+/// How failures with a place in a file look.
+pub fn install_theme() {
+    // Fails only if one is installed already.
+    let _ = miette::set_hook(Box::new(|_| {
+        Box::new(MietteHandlerOpts::new().terminal_links(false).context_lines(1).wrap_lines(false).build())
+    }));
 }
 
 /// An I/O error without the code that Rust appends, which tells a person nothing.

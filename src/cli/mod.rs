@@ -9,6 +9,7 @@ mod movie;
 mod npz;
 mod output;
 mod palette;
+mod picture;
 mod report;
 mod run;
 mod scenes;
@@ -27,7 +28,7 @@ Drystone simulates rigid bodies in 2D, on the GPU or the CPU.
 
 Three commands to try:
   drystone run large_pyramid             simulate 5,050 boxes and print a summary
-  drystone run rain --movie rain.gif     watch a scene
+  drystone run tumbler --movie t.gif      watch a turning drum with 2,025 boxes
   drystone scenes                        list the built-in scenes
 
 `drystone --help` lists all commands, `drystone run --help` all options.
@@ -69,6 +70,7 @@ struct Later {
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     std::panic::set_hook(Box::new(report_bug));
+    failure::install_theme();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return show(&error),

@@ -2,6 +2,7 @@
 //!
 //! A frame stores only the rectangle that changed, and in it only the pixels that changed.
 
+use drystone::draw::Image;
 use gif::{DisposalMethod, Encoder, Frame, Repeat};
 
 use super::failure::Failure;
@@ -12,17 +13,6 @@ use super::palette::{Color, Palette};
 const FRAME_RATE: f64 = 25.0;
 /// The palette entry that leaves a pixel as it is.
 const UNCHANGED: u8 = 255;
-
-/// A drawing in RGBA, top row first, opaque.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Image {
-    /// Pixels.
-    pub width: u32,
-    /// Pixels.
-    pub height: u32,
-    /// Four bytes each.
-    pub pixels: Vec<u8>,
-}
 
 /// Whether a frame is due after this step: the first, and those after which another 1/25 s has passed.
 pub fn is_due(step: u64, dt: f64) -> bool {
@@ -118,7 +108,7 @@ impl Movie {
 }
 
 fn colors(image: &Image) -> Vec<Color> {
-    image.pixels.chunks_exact(4).map(|p| [p[0], p[1], p[2]]).collect()
+    image.rgba.chunks_exact(4).map(|p| [p[0], p[1], p[2]]).collect()
 }
 
 /// Differences of rounded times, not rounded differences: the movie keeps pace.
@@ -172,13 +162,13 @@ mod tests {
     /// White, with a black square of 4 pixels at `x`.
     fn drawing(x: u32) -> Image {
         let (width, height) = (40, 20);
-        let pixels = (0..height)
+        let rgba = (0..height)
             .flat_map(|j| (0..width).map(move |i| (i, j)))
             .flat_map(|(i, j)| {
                 if (x..x + 4).contains(&i) && (8..12).contains(&j) { [0, 0, 0, 255] } else { [255; 4] }
             })
             .collect();
-        Image { width, height, pixels }
+        Image { width, height, rgba }
     }
 
     #[test]
@@ -205,7 +195,7 @@ mod tests {
         let mut options = gif::DecodeOptions::new();
         options.set_color_output(gif::ColorOutput::RGBA);
         let mut decoder = options.read_info(File::open(&path).unwrap()).unwrap();
-        let mut screen = drawing(0).pixels;
+        let mut screen = drawing(0).rgba;
         let mut delays = 0;
         let mut count = 0;
         while let Some(frame) = decoder.read_next_frame().unwrap() {
@@ -217,7 +207,7 @@ mod tests {
                 }
             }
             let x = if count < 11 { count } else { count + 1 };
-            assert!(screen == drawing(x).pixels, "frame {count}");
+            assert!(screen == drawing(x).rgba, "frame {count}");
             assert!(count == 0 || frame.width <= 6, "only what changed is stored");
             delays += frame.delay;
             count += 1;
@@ -233,7 +223,7 @@ mod tests {
         let destination = Destination::open("--movie", &path, &["gif"]).unwrap();
         let mut movie = Movie::new(destination, &drawing(0)).unwrap();
         let mut red = drawing(3);
-        for pixel in red.pixels.chunks_exact_mut(4).filter(|p| p[0] == 0) {
+        for pixel in red.rgba.chunks_exact_mut(4).filter(|p| p[0] == 0) {
             pixel.copy_from_slice(&[200, 20, 30, 255]);
         }
         movie.push(0.04, &red).unwrap();

@@ -3,12 +3,12 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
 
+use drystone::state::ReportedBody;
 use npyz::npz::NpzWriter;
 use npyz::zip::write::FileOptions;
 use npyz::zip::{CompressionMethod, DateTime};
 use npyz::{AutoSerialize, WriterBuilder};
 
-use super::engine::ReportedBody;
 use super::failure::Failure;
 use super::output::Destination;
 

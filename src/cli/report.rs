@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
-use drystone::Mode;
-use drystone::types::{COLOR_COUNT, Counters, OVERFLOW_COLOR};
+use drystone::state::{self, Metrics};
+use drystone::types::{COLOR_COUNT, Counters, OVERFLOW_CONTACTS, OVERFLOW_COLOR};
+use drystone::{Mode, Snapshot};
 use serde::{Serialize, Serializer};
 
 use super::backend::About;
-use super::engine::{self, Metrics, Snapshot, World};
+use super::engine::World;
 
 /// The report. Numbers that are not finite become `null`.
 #[derive(Debug, Serialize)]
@@ -111,6 +112,22 @@ fn colors(counters: &Counters) -> Vec<u32> {
     regular.map(|color| counters.color_size(color)).filter(|&size| size > 0).collect()
 }
 
+/// Per step. Stages that the settings leave out are left out.
+fn stages(world: &World, steps: u64) -> Vec<(&'static str, f64)> {
+    #[allow(clippy::cast_precision_loss, reason = "steps stay far below 2^53")]
+    let per_step = |(name, ms)| (name, ms / steps as f64);
+    world.stage_ms().into_iter().filter(|&(_, ms)| ms > 0.0).map(per_step).collect()
+}
+
+fn overflows(counters: &Counters) -> Vec<String> {
+    let mut overflows = Vec::new();
+    if counters.overflow_bits & OVERFLOW_CONTACTS != 0 {
+        let (found, kept) = (group(counters.pairs_found.into()), group(counters.contacts.into()));
+        overflows.push(format!("contacts: {found} pairs were found, {kept} fitted"));
+    }
+    overflows
+}
+
 fn as_map<S: Serializer>(pairs: &[(&'static str, f64)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(pairs.iter().copied())
 }
@@ -138,13 +155,13 @@ impl Report {
             overflow_contacts: counters.color_size(OVERFLOW_COLOR),
             dispatches_per_step: world.dispatches_per_step(),
             ms_per_step: Timing::of(times),
-            stages_ms: world.stage_times(),
-            metrics: engine::metrics(compiled, snapshot),
-            overflows: Vec::new(),
+            stages_ms: stages(world, snapshot.step),
+            metrics: state::metrics(compiled, snapshot),
+            overflows: overflows(counters),
             quarantined: counters.quarantined,
             simulated_seconds,
             wall_seconds: 1e-3 * times.iter().copied().map(f64::from).sum::<f64>(),
-            hash: format!("{:016x}", engine::hash(snapshot)),
+            hash: format!("{:016x}", state::hash(snapshot)),
         }
     }
 

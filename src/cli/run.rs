@@ -5,20 +5,21 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use drystone::{Mode, Scene};
+use drystone::draw::Camera;
+use drystone::{Mode, Scene, Snapshot, state};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::backend::{self, Backend};
-use super::engine::{self, Snapshot, World};
+use super::engine::World;
 use super::failure::{Code, Failure};
-use super::movie::{self, Image, Movie};
+use super::movie::{self, Movie};
 use super::npz::{self, Trace};
 use super::output::{self, Destination};
 use super::report::{self, Report};
 use super::source::{self, Source};
-use super::{console, stop};
+use super::{console, picture, stop};
 
-/// Steps if nothing else is said; Box2D's benchmarks run as long.
+/// Steps of a scene file if nothing else is said; Box2D's benchmarks run as long.
 const DEFAULT_STEPS: u64 = 500;
 /// Half a year at 60 a second.
 const MOST_STEPS: u64 = 1_000_000_000;
@@ -35,7 +36,7 @@ pub struct Options {
     /// Threads of the CPU backend [default: all cores]; the result does not depend on them
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
-    /// How many steps to simulate [default: 500]
+    /// How many steps to simulate [default: what suits the built-in scene, 500 for files]
     #[arg(long, value_name = "N", conflicts_with = "seconds", value_parser = clap::value_parser!(u64).range(..=MOST_STEPS))]
     steps: Option<u64>,
     /// How long to simulate, in seconds of the scene
@@ -131,10 +132,10 @@ impl Options {
     }
 
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; saturates, then is refused")]
-    fn step_count(&self, dt: f32) -> Result<u64, Failure> {
+    fn step_count(&self, dt: f32, suggested: Option<u64>) -> Result<u64, Failure> {
         let steps = match self.seconds {
             Some(seconds) => (seconds / f64::from(dt)).round() as u64,
-            None => self.steps.unwrap_or(DEFAULT_STEPS),
+            None => self.steps.or(suggested).unwrap_or(DEFAULT_STEPS),
         };
         if steps > MOST_STEPS {
             let most = report::group(MOST_STEPS);
@@ -154,9 +155,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         return Err(Failure::usage("--json - and --hash both want standard output")
             .hint("the report of --json holds the hash as well"));
     }
-    let Source { mut scene, path } = source::load(&options.scene)?;
+    let Source { mut scene, path, steps: suggested } = source::load(&options.scene)?;
     options.apply(&mut scene);
-    let steps = options.step_count(scene.settings.dt)?;
+    let steps = options.step_count(scene.settings.dt, suggested)?;
 
     stop::install()?;
     let outputs = Outputs::open(options, json_on_stdout, path.as_deref())?;
@@ -168,15 +169,15 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let times = simulate(&mut opened.world, steps, &mut recorder, !options.quiet)?;
 
     let snapshot = opened.world.snapshot()?;
-    let report = Report::new(&opened.about, &mut opened.world, &snapshot, &times);
+    let report = Report::new(&opened.about, &opened.world, &snapshot, &times);
     let mut destinations = recorder.finish(&snapshot)?;
     if let Some(mut state) = outputs.state {
         write_state(&mut state, &opened.world, &snapshot)?;
         destinations.push(state);
     }
-    if let Some(mut picture) = outputs.picture {
-        write_picture(&mut picture, &opened.world, &snapshot, options.size)?;
-        destinations.push(picture);
+    if let Some(mut file) = outputs.picture {
+        picture::write(&mut file, opened.world.compiled(), &snapshot, options.size)?;
+        destinations.push(file);
     }
     if let Some(mut json) = outputs.json {
         json.fill(report.to_json().as_bytes())?;
@@ -251,7 +252,6 @@ fn simulate(world: &mut World, steps: u64, recorder: &mut Recorder, progress: bo
     for step in 1..=steps {
         let started = Instant::now();
         world.step()?;
-        world.wait()?;
         times.push(1e3 * started.elapsed().as_secs_f32());
         recorder.record(world, step)?;
         bar.inc(1);
@@ -269,8 +269,7 @@ struct Recorder {
     trace: Option<Trace>,
     every: u64,
     movie: Option<Movie>,
-    camera: engine::Camera,
-    size: (u32, u32),
+    camera: Camera,
     dt: f64,
 }
 
@@ -284,22 +283,18 @@ impl Recorder {
         steps: u64,
     ) -> Result<Self, Failure> {
         let every = options.every.unwrap_or(1);
-        let bodies = world.compiled().bodies.len();
-        let camera = engine::fit(world.compiled());
-        let dt = f64::from(world.compiled().params.dt);
+        let (compiled, first) = (world.compiled().clone(), world.snapshot()?);
+        let camera = picture::camera(&compiled, &first, options.size);
+        let bodies = compiled.bodies.len();
         let mut this = Self {
             trace: trace.map(|destination| Trace::new(destination, bodies, steps / every + 1)).transpose()?,
             every,
             movie: None,
             camera,
-            size: options.size,
-            dt,
+            dt: f64::from(compiled.params.dt),
         };
         if let Some(destination) = movie {
-            let snapshot = world.snapshot()?;
-            let (width, height) = this.size;
-            let first = engine::draw(world.compiled(), &snapshot, &this.camera, width, height);
-            this.movie = Some(Movie::new(destination, &first)?);
+            this.movie = Some(Movie::new(destination, &picture::draw(&compiled, &first, &camera)?)?);
         }
         this.record(world, 0)?;
         Ok(this)
@@ -315,11 +310,10 @@ impl Recorder {
         #[allow(clippy::cast_precision_loss, reason = "steps stay far below 2^53")]
         let time = step as f64 * self.dt;
         if let Some(trace) = trace {
-            trace.push(step, time, &engine::body_states(world.compiled(), &snapshot))?;
+            trace.push(step, time, &state::body_states(world.compiled(), &snapshot))?;
         }
         if let Some(movie) = movie {
-            let (width, height) = self.size;
-            movie.push(time, &engine::draw(world.compiled(), &snapshot, &self.camera, width, height))?;
+            movie.push(time, &picture::draw(world.compiled(), &snapshot, &self.camera)?)?;
         }
         Ok(())
     }
@@ -334,30 +328,11 @@ impl Recorder {
 }
 
 fn write_state(state: &mut Destination, world: &World, snapshot: &Snapshot) -> Result<(), Failure> {
-    let bodies = engine::body_states(world.compiled(), snapshot);
+    let bodies = state::body_states(world.compiled(), snapshot);
     let written = if state.extension() == "npz" {
         npz::write_state(&mut *state, &bodies)
     } else {
         serde_json::to_writer(&mut *state, &bodies).map_err(io::Error::from)
     };
     written.map_err(|e| Failure::write(&state.shown, &e))
-}
-
-fn write_picture(
-    picture: &mut Destination,
-    world: &World,
-    snapshot: &Snapshot,
-    (width, height): (u32, u32),
-) -> Result<(), Failure> {
-    let image = engine::draw(world.compiled(), snapshot, &engine::fit(world.compiled()), width, height);
-    encode_png(&mut *picture, &image).map_err(|e| Failure::write(&picture.shown, &e))
-}
-
-fn encode_png(writer: impl io::Write, image: &Image) -> Result<(), png::EncodingError> {
-    let mut encoder = png::Encoder::new(writer, image.width, image.height);
-    encoder.set_color(png::ColorType::Rgba);
-    encoder.set_depth(png::BitDepth::Eight);
-    let mut writer = encoder.write_header()?;
-    writer.write_image_data(&image.pixels)?;
-    writer.finish()
 }

@@ -4,23 +4,23 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use drystone::Scene;
+use drystone::scene::catalogue::{self, CatalogueError};
+use drystone::scene::file;
 
-use super::engine;
 use super::failure::{Failure, reason};
 
-/// A scene, and the file it came from.
+/// A scene, and where it came from.
 #[derive(Debug)]
 pub struct Source {
-    /// Not yet checked.
+    /// Checked, if it came from a file; a world checks it in any case.
     pub scene: Scene,
     /// `None` for standard input and the catalogue.
     pub path: Option<PathBuf>,
+    /// How many steps show what it is for, if somebody thought about it.
+    pub steps: Option<u64>,
 }
 
-/// Largest scene file, in bytes: about two million bodies.
-const LARGEST_FILE: u64 = 1 << 30;
-
-/// Reads `-`, a file, or builds a scene of the catalogue.
+/// Reads `-` or a file, or builds a scene of the catalogue.
 ///
 /// A built-in name wins over a file of that name: write `./name` for the file.
 ///
@@ -28,44 +28,53 @@ const LARGEST_FILE: u64 = 1 << 30;
 /// No such scene, or it is wrong.
 pub fn load(name: &str) -> Result<Source, Failure> {
     if name == "-" {
-        let text = read(std::io::stdin().lock(), "standard input")?;
-        return Ok(Source { scene: parse(&text, "standard input")?, path: None });
-    }
-    if !looks_like_file(name) {
-        return Ok(Source { scene: engine::load(name), path: None });
+        return Ok(Source { scene: standard_input()?, path: None, steps: None });
     }
     let path = Path::new(name);
-    let file = std::fs::File::open(path).map_err(|e| unreadable(name, &e))?;
-    if file.metadata().is_ok_and(|m| m.is_dir()) {
-        return Err(Failure::usage(format_args!("{name}: is a folder, not a scene file")));
+    if looks_like_file(path) {
+        return from_file(path);
     }
-    let text = read(file, name)?;
-    Ok(Source { scene: parse(&text, name)?, path: Some(path.to_owned()) })
+    let base = name.split(':').next().unwrap_or(name).trim();
+    match catalogue::find(base) {
+        Err(CatalogueError::UnknownScene { .. }) if path.exists() => from_file(path),
+        Err(error) => Err(unknown(&error)),
+        Ok(entry) => {
+            let scene = catalogue::build(name).map_err(|error| {
+                Failure::usage(error).hint(format!("`drystone scenes {base}` lists its parameters"))
+            })?;
+            Ok(Source { scene, path: None, steps: Some(entry.steps.into()) })
+        }
+    }
 }
 
-fn looks_like_file(name: &str) -> bool {
-    let extension = Path::new(name).extension().map(|e| e.to_string_lossy().to_lowercase());
-    name.contains(['/', '\\']) || matches!(extension.as_deref(), Some("json" | "jsonc" | "ron"))
+/// A scene that is not in the catalogue.
+pub fn unknown(error: &CatalogueError) -> Failure {
+    Failure::usage(error).hint("`drystone scenes` lists the built-in scenes; scene files end in .json or .ron")
 }
 
-fn read(reader: impl Read, name: &str) -> Result<String, Failure> {
+fn looks_like_file(path: &Path) -> bool {
+    let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase());
+    path.components().count() > 1
+        || path.is_absolute()
+        || path.starts_with(".")
+        || matches!(extension.as_deref(), Some("json" | "ron"))
+}
+
+fn from_file(path: &Path) -> Result<Source, Failure> {
+    let refuse = |why: String| Failure::usage(format_args!("{}: {why}", path.display()));
+    match std::fs::metadata(path) {
+        Err(e) => return Err(refuse(reason(&e))),
+        Ok(metadata) if metadata.is_dir() => return Err(refuse("is a folder, not a scene file".to_owned())),
+        Ok(_) => {}
+    }
+    let scene = file::read(path).map_err(Failure::from)?;
+    Ok(Source { scene, path: Some(path.to_owned()), steps: None })
+}
+
+fn standard_input() -> Result<Scene, Failure> {
     let mut text = String::new();
-    match reader.take(LARGEST_FILE + 1).read_to_string(&mut text) {
-        Ok(_) if text.len() as u64 > LARGEST_FILE => {
-            Err(Failure::usage(format_args!("{name}: is larger than {} MiB", LARGEST_FILE >> 20)))
-        }
-        Ok(_) => Ok(text),
-        Err(e) if e.kind() == std::io::ErrorKind::InvalidData => {
-            Err(Failure::usage(format_args!("{name}: is not a text file")))
-        }
-        Err(e) => Err(unreadable(name, &e)),
-    }
-}
-
-fn unreadable(name: &str, error: &std::io::Error) -> Failure {
-    Failure::usage(format_args!("{name}: cannot be read: {}", reason(error)))
-}
-
-fn parse(_text: &str, name: &str) -> Result<Scene, Failure> {
-    Ok(engine::load(name))
+    // One byte more than fits, so that too much is told from just enough.
+    let read = std::io::stdin().lock().take(file::MAX_FILE_BYTES as u64 + 1).read_to_string(&mut text);
+    read.map_err(|e| Failure::usage(format_args!("standard input: {}", reason(&e))))?;
+    file::parse(&text, "standard input").map_err(Failure::from)
 }
