@@ -81,7 +81,7 @@ fn mess() -> Compiled {
     scene.add(Body::kinematic(0.0, 9.0).angle(0.3).shape(Shape::half_box(5.0, 0.3)));
     for i in 0..420_u16 {
         let body = Body::dynamic(noise.next(-16.0, 16.0), 0.5 + f32::from(i) * 0.036 + noise.next(0.0, 1.0))
-            .angle(noise.next(0.0, 6.28));
+            .angle(noise.next(0.0, std::f32::consts::TAU));
         scene.add(match i % 5 {
             0 | 1 => body.shape(Shape::circle(noise.next(0.2, 0.65))),
             2 => body.shape(Shape::half_box(0.8, 0.2)).shape(Shape::half_box(0.2, 0.8)),
@@ -167,9 +167,8 @@ fn comparison_sees_a_moved_body_and_a_wrong_style() {
     let style = Style::light();
     let cpu = raster(&world, &camera, &style);
     let mut offscreen = Offscreen::new(&device, &queue).expect("pipelines");
-    let mut draw = |poses: &[Pose], style: &Style| {
-        offscreen.picture_of(poses, &world.shapes, &camera, style).expect("draws")
-    };
+    let mut draw =
+        |poses: &[Pose], style: &Style| offscreen.picture_of(poses, &world.shapes, &camera, style).expect("draws");
     assert!(look_alike(&cpu, &draw(&world.poses, &style)));
 
     let mut moved = world.poses.clone();
@@ -273,11 +272,7 @@ fn renderer_draws_into_a_part_of_any_target() {
             resolved.as_image_copy(),
             wgpu::TexelCopyBufferInfo {
                 buffer: &readback,
-                layout: wgpu::TexelCopyBufferLayout {
-                    offset: 0,
-                    bytes_per_row: Some(512 * 4),
-                    rows_per_image: None,
-                },
+                layout: wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(512 * 4), rows_per_image: None },
             },
             extent,
         );
@@ -504,6 +499,18 @@ fn fit_ignores_few_that_flew_far_but_not_in_small_scenes() {
     scene.add(Body::dynamic(500.0, 0.0).shape(Shape::circle(0.5)));
     let seen = seen(&fit(&Compiled::new(&scene).expect("valid"), [1600, 900]));
     assert!(contains(seen, Bounds { min: Vec2::new(-0.5, -0.5), max: Vec2::new(500.5, 0.5) }), "{seen:?}");
+}
+
+/// A ramp beside the pile is shown whole, a wall far off not at all.
+#[test]
+fn fit_shows_small_fixed_shapes_nearby_whole() {
+    let mut world = handmade();
+    let ramp = Bounds::of(&world.shapes[1], &world.poses).expect("finite");
+    let view = seen(&fit(&world, [701, 397]));
+    assert!(contains(view, ramp), "{view:?}");
+    world.poses[1].position[0] = -200.0;
+    let without = seen(&fit(&world, [701, 397]));
+    assert!(without.size().x < view.size().x, "{without:?}");
 }
 
 #[test]

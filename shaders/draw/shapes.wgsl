@@ -65,12 +65,14 @@ fn shape_vertex(@builtin(vertex_index) corner: u32, @builtin(instance_index) ins
     // Dots: never thinner than a pixel, and paler instead. The square root of the covered share, since shapes that
     // tile a pixel are painted over each other: with the share itself a third of the background would shine through.
     let thick = max(half, vec2<f32>(0.5));
-    let share = (half.x / thick.x) * (half.y / thick.y);
+    let shown = (half.x / thick.x) * (half.y / thick.y);
     let thinnest = min(thick.x, thick.y);
     let outline = min(view.outline, 0.3 * thinnest);
-    let detail = clamp((thinnest - 4.0) / 6.0, 0.0, 1.0);
+    // What never turns needs no mark.
+    let turns = (shape.kind & (FIXED_SHAPE | KINEMATIC_SHAPE)) != FIXED_SHAPE;
+    let detail = select(0.0, clamp((thinnest - 4.0) / 6.0, 0.0, 1.0), turns);
     sprite.half = thick;
-    sprite.pen = vec4<f32>(outline, sqrt(share), select(0.0, 1.0, round), detail);
+    sprite.pen = vec4<f32>(outline, sqrt(shown), select(0.0, 1.0, round), detail);
     sprite.fill = fill_color(shape.body, shape.kind);
 
     let a = abs(sprite.axis);

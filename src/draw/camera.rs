@@ -18,7 +18,13 @@ const OUTLIERS: usize = 200;
 const WORTH_LEAVING_OUT: f32 = 1.25;
 /// A picture is at least this many typical shapes (centre to corner) high, so that a lone box has room around it.
 const LEAST_HEIGHT: f32 = 7.0;
-/// Fixed shapes this many typical shapes away from the moving ones are still shown: what they will fall on.
+/// A fixed shape at most this large, against all that moves, is shown whole …
+const SMALL_FIXED: f32 = 0.5;
+/// … if that makes the picture at most this much higher; …
+const WHOLE: f32 = 1.4;
+/// … of others the near side is shown, if that does not make it more than this much higher …
+const NEAR_SIDE: f32 = 1.6;
+/// … or than this many typical shapes: what a lone shape will fall on.
 const REACH: f32 = 24.0;
 /// Fixed shapes are cut off this far past everything else, as a share of its size.
 const CLIP: f32 = 0.06;
@@ -134,7 +140,9 @@ impl Camera {
     pub fn fit_scene(poses: &[Pose], shapes: &[Shape], size: [u32; 2]) -> Self {
         let (mut moving, mut driven, mut fixed, mut reaches) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for shape in shapes {
-            let Some(bounds) = Bounds::of(shape, poses) else { continue };
+            let Some(bounds) = Bounds::of(shape, poses) else {
+                continue;
+            };
             match (shape.kind & FIXED_SHAPE != 0, shape.kind & KINEMATIC_SHAPE != 0) {
                 (false, _) => {
                     moving.push(bounds);
@@ -158,20 +166,22 @@ impl Camera {
                 .map_or_else(|| Self::new(Vec2::ZERO, 10.0, size), |all| Self::fit(all, size, MARGIN));
         };
         let typical = median(&mut reaches).unwrap_or(0.0);
-        // What moving shapes will meet: the nearest points of fixed shapes in reach …
-        let reach = core.size().max_element().max(REACH * typical);
+        // What moving shapes meet or will meet: small fixed shapes whole, the near side of large ones …
+        let seen = visible_height(core, size);
+        let roomy = seen.max(LEAST_HEIGHT * typical);
+        let near_side = (NEAR_SIDE * seen).max(REACH * typical);
         let mut near = core;
-        for bounds in &fixed {
-            let nearest = Bounds {
-                min: core.min.clamp(bounds.min, bounds.max),
-                max: core.max.clamp(bounds.min, bounds.max),
-            };
-            let gap = (nearest.min - core.max).max(core.min - nearest.max).max_element();
-            if gap <= reach {
+        for &bounds in &fixed {
+            let nearest =
+                Bounds { min: core.min.clamp(bounds.min, bounds.max), max: core.max.clamp(bounds.min, bounds.max) };
+            let small = visible_height(bounds, size) <= SMALL_FIXED * roomy;
+            if small && visible_height(core.union(bounds), size) <= WHOLE * roomy {
+                near = near.union(bounds);
+            } else if visible_height(core.union(nearest), size) <= near_side {
                 near = near.union(nearest);
             }
         }
-        // … and a rim of them.
+        // … with a rim.
         let rim = near.grow(CLIP * near.size().max_element().max(LEAST_HEIGHT * typical));
         let all = fixed.iter().filter_map(|bounds| bounds.intersection(rim)).fold(near, Bounds::union);
         let camera = Self::fit(all, size, MARGIN);

@@ -52,7 +52,9 @@ impl Offscreen {
                 *target = None;
                 *target = Some(Target::new(device, camera.size)?);
             }
-            let Some(target) = target else { return Err(DrawError::Device("no target".into())) };
+            let Some(target) = target else {
+                return Err(DrawError::Device("no target".into()));
+            };
             target.picture(device, queue, |pass| renderer.draw(pass, &frame))
         })
         .inspect_err(|_| self.target = None)
@@ -121,7 +123,9 @@ impl Target {
         let bytes = pitch * u64::from(height);
         let limit = device.limits().max_buffer_size;
         let too_large = DrawError::TooLarge { what: "the picture", bytes, limit };
-        let Ok(pitch) = u32::try_from(pitch) else { return Err(too_large) };
+        let Ok(pitch) = u32::try_from(pitch) else {
+            return Err(too_large);
+        };
         if bytes > limit {
             return Err(too_large);
         }
@@ -151,18 +155,14 @@ impl Target {
         draw: impl FnOnce(&mut wgpu::RenderPass<'_>),
     ) -> Result<Image, DrawError> {
         let view = self.texture.create_view(&wgpu::TextureViewDescriptor::default());
-        let mut encoder =
-            device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("picture") });
+        let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("picture") });
         let mut pass = encoder.begin_render_pass(&wgpu::RenderPassDescriptor {
             label: Some("picture"),
             color_attachments: &[Some(wgpu::RenderPassColorAttachment {
                 view: &view,
                 depth_slice: None,
                 resolve_target: None,
-                ops: wgpu::Operations {
-                    load: wgpu::LoadOp::Clear(wgpu::Color::BLACK),
-                    store: wgpu::StoreOp::Store,
-                },
+                ops: wgpu::Operations { load: wgpu::LoadOp::Clear(wgpu::Color::BLACK), store: wgpu::StoreOp::Store },
             })],
             ..Default::default()
         });

@@ -94,7 +94,11 @@ impl Canvas {
         }
     }
 
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` clamps at 0, blend at the picture")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "`as` clamps at 0, blend at the picture"
+    )]
     fn bar(&mut self, view: &View) {
         let [x, y, width, height] = backdrop::plate(view);
         let high = [(x + width).floor() as u32, (y + height).floor() as u32];

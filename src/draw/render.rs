@@ -124,10 +124,8 @@ impl Renderer {
             })
         };
         // The target stays opaque.
-        let over = wgpu::BlendState {
-            color: wgpu::BlendState::ALPHA_BLENDING.color,
-            alpha: wgpu::BlendComponent::OVER,
-        };
+        let over =
+            wgpu::BlendState { color: wgpu::BlendState::ALPHA_BLENDING.color, alpha: wgpu::BlendComponent::OVER };
         Self {
             backdrop: pipeline("backdrop", &backdrop_module, None),
             shapes: pipeline("shape", &shape_module, Some(over)),
@@ -159,7 +157,7 @@ impl Renderer {
         let limits = device.limits();
         let [width, height] = camera.size;
         let limit = limits.max_texture_dimension_2d;
-        if width.clamp(1, limit) != width || height.clamp(1, limit) != height {
+        if !(1..=limit).contains(&width) || !(1..=limit).contains(&height) {
             return Err(DrawError::Size { width, height, limit });
         }
         let mut view = View::new(camera, style, inputs.shape_count, inputs.body_count)?;
@@ -210,12 +208,7 @@ impl Renderer {
     }
 }
 
-fn check_buffer(
-    name: &'static str,
-    buffer: &wgpu::Buffer,
-    least: u64,
-    limits: &wgpu::Limits,
-) -> Result<(), DrawError> {
+fn check_buffer(name: &'static str, buffer: &wgpu::Buffer, least: u64, limits: &wgpu::Limits) -> Result<(), DrawError> {
     if !buffer.usage().contains(wgpu::BufferUsages::STORAGE) {
         return Err(DrawError::Inputs { buffer: name, problem: "is not a storage buffer" });
     }

@@ -7,7 +7,7 @@ use super::Rgb;
 use super::palette::{fill_color, mix};
 use super::view::View;
 use crate::math::{is_finite, rotate};
-use crate::types::{BOX, CIRCLE, GEOMETRY_MASK, Pose, Shape};
+use crate::types::{BOX, CIRCLE, FIXED_SHAPE, GEOMETRY_MASK, KINEMATIC_SHAPE, Pose, Shape};
 
 /// How much of a pixel at `distance` from the middle of a stripe of half width `half` is covered: a box filter.
 #[inline]
@@ -77,10 +77,12 @@ impl Sprite {
         // tile a pixel are painted over each other: with the share itself a third of the background would shine
         // through.
         let thick = half.max(Vec2::splat(0.5));
-        let share = (half.x / thick.x) * (half.y / thick.y);
+        let shown = (half.x / thick.x) * (half.y / thick.y);
         let thinnest = thick.x.min(thick.y);
         let outline = view.outline.min(0.3 * thinnest);
-        let detail = ((thinnest - 4.0) / 6.0).clamp(0.0, 1.0);
+        // What never turns needs no mark.
+        let turns = shape.kind & (FIXED_SHAPE | KINEMATIC_SHAPE) != FIXED_SHAPE;
+        let detail = if turns { ((thinnest - 4.0) / 6.0).clamp(0.0, 1.0) } else { 0.0 };
 
         let a = axis.abs();
         let mut reach = thick;
@@ -98,7 +100,7 @@ impl Sprite {
             axis,
             half: thick,
             outline,
-            opacity: share.sqrt(),
+            opacity: shown.sqrt(),
             round,
             detail,
             fill: fill_color(view, shape.body, shape.kind),

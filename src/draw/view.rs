@@ -52,15 +52,11 @@ impl View {
         let pixels_per_metre = 1.0 / camera.metres_per_pixel;
         let usable = camera.center.is_finite() && camera.origin.is_finite() && camera.metres_per_pixel > 0.0;
         if !usable || !pixels_per_metre.is_normal() || !camera.metres_per_pixel.is_normal() {
-            return Err(DrawError::Camera {
-                center: camera.center.into(),
-                metres_per_pixel: camera.metres_per_pixel,
-            });
+            return Err(DrawError::Camera { center: camera.center.into(), metres_per_pixel: camera.metres_per_pixel });
         }
         let size = [camera.size[0] as f32, camera.size[1] as f32];
         let (grid_steps, grid_strength) = grid(camera, style.grid_strength);
-        let (bar, label, label_length) =
-            if style.scale_bar { scale_bar(camera) } else { ([0.0; 4], [0; 8], 0) };
+        let (bar, label, label_length) = if style.scale_bar { scale_bar(camera) } else { ([0.0; 4], [0; 8], 0) };
         let row = |[r, g, b]: Rgb| [r, g, b, 1.0];
         Ok(Self {
             center: camera.center.into(),
@@ -190,17 +186,35 @@ mod tests {
             ($($field:ident),*) => { vec![$((stringify!($field), std::mem::offset_of!(View, $field))),*] };
         }
         let ours = offsets!(
-            center, pixels_per_metre, outline, size, origin, shape_count, body_count, linear_target, label_length,
-            background, grid, grid_steps, grid_strength, fixed_fill, kinematic_fill, ink, tuning, bar, label, ramp
+            center,
+            pixels_per_metre,
+            outline,
+            size,
+            origin,
+            shape_count,
+            body_count,
+            linear_target,
+            label_length,
+            background,
+            grid,
+            grid_steps,
+            grid_strength,
+            fixed_fill,
+            kinematic_fill,
+            ink,
+            tuning,
+            bar,
+            label,
+            ramp
         );
-        let theirs: Vec<_> =
-            members.iter().map(|m| (m.name.as_deref().unwrap_or(""), m.offset as usize)).collect();
+        let theirs: Vec<_> = members.iter().map(|m| (m.name.as_deref().unwrap_or(""), m.offset as usize)).collect();
         assert_eq!(ours, theirs);
     }
 
     #[test]
     fn lengths_are_written_as_people_do() {
-        let written = [(2, 3), (5, 2), (1, 0), (2, -1), (5, -2), (1, -3), (1, -4), (2, 5)].map(|(d, e)| length_text(d, e));
+        let written =
+            [(2, 3), (5, 2), (1, 0), (2, -1), (5, -2), (1, -3), (1, -4), (2, 5)].map(|(d, e)| length_text(d, e));
         assert_eq!(written, ["2 km", "500 m", "1 m", "20 cm", "5 cm", "1 mm", "0.1 mm", "200 km"]);
         for letter in written.concat().chars().filter(|c| *c != ' ') {
             assert_ne!(glyph(letter), 0, "no glyph for {letter}");

@@ -8,6 +8,7 @@ use serde_json::error::Category;
 use super::error::FileErrorKind::{self, Structure, Syntax as Malformed, Value};
 use super::path::{self, Step};
 use super::records::SceneRecord;
+use super::values;
 
 /// How the text is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +64,7 @@ fn json(text: &str) -> Result<SceneRecord, Complaint> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let mut track = serde_path_to_error::Track::new();
     let tracked = serde_path_to_error::Deserializer::new(&mut deserializer, &mut track);
-    let (error, path) = match SceneRecord::deserialize(tracked) {
+    let (error, path) = match values::object::<_, SceneRecord>(tracked) {
         Ok(record) => match deserializer.end() {
             Ok(()) => return Ok(record),
             Err(error) => (error, Vec::new()),
@@ -112,7 +113,7 @@ fn ron(text: &str) -> Result<SceneRecord, Complaint> {
         ron::Deserializer::from_str_with_options(text, &options).map_err(|error| broken(error, Vec::new()))?;
     let mut track = serde_path_to_error::Track::new();
     let tracked = serde_path_to_error::Deserializer::new(&mut deserializer, &mut track);
-    match SceneRecord::deserialize(tracked) {
+    match values::object::<_, SceneRecord>(tracked) {
         Ok(record) => match deserializer.end() {
             Ok(()) => Ok(record),
             Err(error) => Err(broken(deserializer.span_error(error), Vec::new())),

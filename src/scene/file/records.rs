@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::schema;
-use super::values::{BodyRef, JointType, Named, Pair, at_most, given};
+use super::values::{BodyRef, JointType, Named, Pair, at_most, given, given_object, object};
 use crate::scene::check;
 use crate::scene::{Body, BodyType, Mode, RestitutionMix, Scene, Settings, Shape};
 
@@ -34,7 +34,7 @@ pub struct SceneRecord {
     #[serde(default = "default_gravity")]
     pub gravity: Pair,
     /// How it is solved.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     pub settings: SettingsRecord,
     /// In the order in which states are reported.
     #[serde(default, deserialize_with = "at_most::<_, _, { check::MAX_BODIES }>")]
@@ -206,31 +206,31 @@ impl Default for BodyRecord {
 #[schemars(transform = schema::one_geometry)]
 pub struct ShapeRecord {
     /// About the shape's origin.
-    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "given_object", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Round")]
     pub circle: Option<Round>,
     /// A rectangle about the shape's origin.
-    #[serde(rename = "box", deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "box", deserialize_with = "given_object", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "BoxRecord")]
     pub rectangle: Option<BoxRecord>,
     /// Not supported yet: checked, then refused.
-    #[serde(deserialize_with = "given", skip_serializing)]
+    #[serde(deserialize_with = "given_object", skip_serializing)]
     #[schemars(with = "Capsule")]
     pub capsule: Option<Box<Capsule>>,
     /// Not supported yet: checked, then refused.
-    #[serde(deserialize_with = "given", skip_serializing)]
+    #[serde(deserialize_with = "given_object", skip_serializing)]
     #[schemars(with = "Polygon")]
     pub polygon: Option<Box<Polygon>>,
     /// Not supported yet: checked, then refused.
-    #[serde(deserialize_with = "given", skip_serializing)]
+    #[serde(deserialize_with = "given_object", skip_serializing)]
     #[schemars(with = "Segment")]
     pub segment: Option<Box<Segment>>,
     /// Not supported yet: checked, then refused.
-    #[serde(deserialize_with = "given", skip_serializing)]
+    #[serde(deserialize_with = "given_object", skip_serializing)]
     #[schemars(with = "HalfPlane")]
     pub half_plane: Option<Box<HalfPlane>>,
     /// Not supported yet: checked, then refused.
-    #[serde(deserialize_with = "given", skip_serializing)]
+    #[serde(deserialize_with = "given_object", skip_serializing)]
     #[schemars(with = "Round")]
     pub particle: Option<Round>,
     /// In the body's frame, m.
@@ -253,6 +253,7 @@ pub struct ShapeRecord {
     #[schemars(range(min = 0, max = 1))]
     pub restitution: f32,
     /// What it touches.
+    #[serde(deserialize_with = "object")]
     pub filter: FilterRecord,
 }
 
@@ -430,7 +431,7 @@ pub struct JointRecord {
     #[schemars(with = "Pair")]
     pub limits: Option<Pair>,
     /// distance, revolute, prismatic, wheel.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "given_object")]
     #[schemars(with = "MotorRecord")]
     pub motor: Option<MotorRecord>,
     /// Stiffness of the constraint, Hz.

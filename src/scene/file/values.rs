@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use glam::Vec2;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Unexpected, Visitor};
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::schema;
@@ -93,7 +93,7 @@ impl<'de, T: Word> Deserialize<'de> for Named<T> {
 
 impl<T: Word> Serialize for Named<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_unit_variant("", 0, self.0.word())
+        serializer.serialize_unit_variant("Word", 0, self.0.word())
     }
 }
 
@@ -197,12 +197,62 @@ pub fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) ->
     T::deserialize(deserializer).map(Some)
 }
 
-/// A list that stops reading at `MOST` elements, before memory does.
+/// An object, and nothing else: serde's own records would also take `[1]` for `{ "radius": 1 }`.
+pub fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    T::deserialize(OnlyObjects(deserializer))
+}
+
+/// An [`object`] that may be left out.
+pub fn given_object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    object(deserializer).map(Some)
+}
+
+struct OnlyObjects<D>(D);
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for OnlyObjects<D> {
+    type Error = D::Error;
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        struct MapVisitor<V>(V);
+        impl<'de, V: Visitor<'de>> Visitor<'de> for MapVisitor<V> {
+            type Value = V::Value;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.expecting(f)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
+                self.0.visit_map(map)
+            }
+        }
+        self.0.deserialize_struct(name, fields, MapVisitor(visitor))
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
+        self.0.deserialize_any(visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+/// A list of objects that stops reading at `MOST` elements, before memory does.
 pub fn at_most<'de, D, T, const MOST: usize>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
 {
+    struct Object<T>(T);
+    impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            object(deserializer).map(Self)
+        }
+    }
     struct ListVisitor<T, const MOST: usize>(PhantomData<T>);
     impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for ListVisitor<T, MOST> {
         type Value = Vec<T>;
@@ -211,7 +261,7 @@ where
         }
         fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
             let mut list = Vec::new();
-            while let Some(element) = seq.next_element()? {
+            while let Some(Object(element)) = seq.next_element()? {
                 if list.len() == MOST {
                     return Err(A::Error::invalid_length(MOST + 1, &self));
                 }

@@ -34,8 +34,10 @@ pub fn write_json(scene: &Scene) -> String {
 #[must_use]
 pub fn write_ron(scene: &Scene) -> String {
     let config = ron::ser::PrettyConfig::new().depth_limit(2).new_line("\n").struct_names(false);
-    // Writing to a string fails only for types that RON does not have; these all are.
-    let mut text = super::ron_options().to_string_pretty(&Out(scene), config).unwrap_or_default();
+    // Writing to a string fails only for types and names that RON does not have; these all are.
+    let written = super::ron_options().to_string_pretty(&Out(scene), config);
+    debug_assert!(written.is_ok(), "{written:?}");
+    let mut text = written.unwrap_or_default();
     text.push('\n');
     text
 }
