@@ -17,6 +17,28 @@ fn main() {
     } else {
         for i in 0..n { top = scene.add(Body::dynamic(0.0, 0.5 + i as f32).shape(Shape::half_box(0.5, 0.5))); }
     }
+    if std::env::args().nth(5).is_some() {
+        let ctx = Context::new(AdapterChoice::Any).unwrap();
+        println!("{:?}", ctx.info().name);
+        let t = std::time::Instant::now();
+        let mut g = GpuWorld::new(&ctx, &scene).unwrap();
+        println!("made in {:?}", t.elapsed());
+        let mut c = CpuWorld::new(&scene).unwrap();
+        let t = std::time::Instant::now();
+        for s in 0..steps {
+            g.step().unwrap();
+            if s < 3 || s % (steps / 10).max(1) == 0 || s == steps - 1 {
+                let snap = g.snapshot().unwrap(); let k = snap.counters;
+                println!("{s} top {:?} pairs {} contacts {} touching {} recycled {} uncolored {} rounds {} dispatches {} colors {:?}", snap.poses[top].position, k.pairs_found, k.contacts, k.touching, k.recycled, k.uncolored, k.rounds, g.dispatches(), (0..32).map(|q| k.color_size(q)).collect::<Vec<_>>());
+            }
+        }
+        g.context().wait().unwrap();
+        println!("mean {:.3} ms", t.elapsed().as_secs_f64() * 1e3 / steps as f64);
+        for _ in 0..10 { g.step_profiled().unwrap(); }
+        for (s, ms) in g.stage_ms().0 { println!("  {:22} {:.3}", s.name(), ms / 10.0); }
+        c.step();
+        return;
+    }
     let mut w = CpuWorld::new(&scene).unwrap().with_threads(arg(4, 1)).unwrap();
     let mut best = f64::MAX;
     let t = std::time::Instant::now();

@@ -9,6 +9,7 @@
 @group(0) @binding(5) var<storage, read_write> color_histogram: array<u32>;
 @group(0) @binding(6) var<storage, read_write> slots: array<u32>;
 @group(0) @binding(7) var<storage, read_write> counters: Counters;
+@group(0) @binding(8) var<storage, read_write> color_starts: array<u32>;
 @group(1) @binding(0) var<uniform> sweep: Sweep;
 
 const DYNAMIC_MASK: u32 = 0x007fffffu;
@@ -259,9 +260,13 @@ fn color_place(
         slots[color_histogram[color * params.color_blocks + block] + block_ranks[lane]] = index;
     }
     if block == 0u && lane < COLOR_COUNT {
-        counters.color_starts[lane] = color_histogram[lane * params.color_blocks];
+        let start = color_histogram[lane * params.color_blocks];
+        counters.color_starts[lane] = start;
+        color_starts[lane] = start;
     }
     if block == 0u && lane == COLOR_COUNT {
-        counters.color_starts[COLOR_COUNT] = atomicLoad(&counters.touching);
+        let end = atomicLoad(&counters.touching);
+        counters.color_starts[COLOR_COUNT] = end;
+        color_starts[COLOR_COUNT] = end;
     }
 }

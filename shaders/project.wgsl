@@ -50,7 +50,7 @@ fn project(
     wide(workgroup, workgroups, lane);
 }
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(TAIL_LANES)
 fn project_tail(@builtin(local_invocation_index) lane: u32) {
     tail(lane);
 }

@@ -60,7 +60,7 @@ fn restitution(
     wide(workgroup, workgroups, lane);
 }
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(TAIL_LANES)
 fn restitution_tail(@builtin(local_invocation_index) lane: u32) {
     tail(lane);
 }

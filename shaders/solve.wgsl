@@ -106,7 +106,7 @@ fn solve(
     wide(workgroup, workgroups, lane);
 }
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(TAIL_LANES)
 fn solve_tail(@builtin(local_invocation_index) lane: u32) {
     tail(lane);
 }

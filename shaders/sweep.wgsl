@@ -7,37 +7,31 @@
 @group(0) @binding(1) var<storage, read_write> constraints: array<Constraint>;
 @group(0) @binding(2) var<storage, read_write> states: array<BodyState>;
 @group(0) @binding(3) var<storage, read_write> accumulators: array<Accumulator>;
-@group(0) @binding(4) var<storage, read_write> counters: Counters;
+// counters.color_starts once more, read-only: then all lanes are known to see the same, and may meet at a barrier in a
+// loop over it.
+@group(0) @binding(4) var<storage, read> color_starts: array<u32>;
 @group(1) @binding(0) var<uniform> sweep: Sweep;
 
-const TAIL_LANES: u32 = 256u;
+const TAIL_LANES: u32 = 64u;
 
 fn wide(workgroup: vec3<u32>, workgroups: vec3<u32>, lane: u32) {
-    let end = counters.color_starts[sweep.first_color + 1u];
+    let end = color_starts[sweep.first_color + 1u];
     let stride = workgroups.x * workgroups.y * LANES;
-    var slot = counters.color_starts[sweep.first_color] + flat_index(workgroup, workgroups, LANES, lane);
+    var slot = color_starts[sweep.first_color] + flat_index(workgroup, workgroups, LANES, lane);
     for (; slot < end; slot += stride) {
         each_constraint(slot);
     }
 }
 
-var<workgroup> color_range: vec2<u32>;
-
 fn tail(lane: u32) {
     for (var color = sweep.first_color; color < sweep.end_color; color += 1u) {
-        if lane == 0u {
-            color_range = vec2<u32>(counters.color_starts[color], counters.color_starts[color + 1u]);
-        }
-        let range = workgroupUniformLoad(&color_range);
-        if range.x < range.y {
-            if color == OVERFLOW_COLOR {
-                if lane == 0u {
-                    for (var slot = range.x; slot < range.y; slot += 1u) {
-                        each_constraint(slot);
-                    }
-                }
-            } else {
-                for (var slot = range.x + lane; slot < range.y; slot += TAIL_LANES) {
+        let start = color_starts[color];
+        let end = color_starts[color + 1u];
+        if start < end {
+            // The overflow is solved by one lane, in order.
+            let lanes = select(TAIL_LANES, 1u, color == OVERFLOW_COLOR);
+            if lane < lanes {
+                for (var slot = start + lane; slot < end; slot += lanes) {
                     each_constraint(slot);
                 }
             }

@@ -13,7 +13,7 @@ fn warm_start(
     wide(workgroup, workgroups, lane);
 }
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(TAIL_LANES)
 fn warm_start_tail(@builtin(local_invocation_index) lane: u32) {
     tail(lane);
 }

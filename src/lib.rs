@@ -1,5 +1,6 @@
 pub mod cpu;
 pub mod draw;
+pub mod gpu;
 pub mod math;
 pub mod scene;
 pub mod snapshot;
@@ -12,8 +13,9 @@ pub mod types;
 pub mod world;
 
 pub use cpu::CpuWorld;
+pub use gpu::{AdapterChoice, Context, GpuWorld};
 pub use scene::{
     Body, BodyType, Filter, Geometry, Material, Mode, RestitutionMix, Scene, SceneError, Settings, Shape,
 };
 pub use snapshot::Snapshot;
-pub use world::WorldError;
+pub use world::{World, WorldError};

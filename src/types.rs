@@ -170,7 +170,7 @@ pub struct Params {
 
 /// Which colours one dispatch of a sweep solves, and how. Uniform, one for each dispatch.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Pod, Zeroable)]
 pub struct Sweep {
     /// First colour.
     pub first_color: u32,

@@ -1,7 +1,10 @@
 //! One world, whichever backend steps it.
 
-use crate::scene::SceneError;
-use crate::snapshot::SnapshotError;
+use crate::cpu::CpuWorld;
+use crate::gpu::{DeviceError, GpuWorld};
+use crate::scene::{Compiled, SceneError};
+use crate::snapshot::{Snapshot, SnapshotError};
+use crate::step::Stage;
 
 /// Why a world could not be made or stepped.
 #[derive(Debug, thiserror::Error)]
@@ -15,4 +18,150 @@ pub enum WorldError {
     /// The operating system refused to start threads.
     #[error("no threads: {0}")]
     Threads(#[from] rayon::ThreadPoolBuildError),
+    /// The device is lost or refused something.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// A shader does not compile: a mistake of ours, or of the driver.
+    #[error("{0}")]
+    Kernel(String),
+    /// The world does not fit the device.
+    #[error("buffer {buffer} needs {bytes} bytes, the device allows {limit}")]
+    TooLarge {
+        /// Which buffer.
+        buffer: &'static str,
+        /// Its size.
+        bytes: u64,
+        /// What the device allows.
+        limit: u64,
+    },
+}
+
+/// A world on either backend.
+#[derive(Debug)]
+pub enum World {
+    /// On the CPU.
+    Cpu(Box<CpuWorld>),
+    /// On the GPU.
+    Gpu(Box<GpuWorld>),
+}
+
+impl From<CpuWorld> for World {
+    fn from(world: CpuWorld) -> Self {
+        Self::Cpu(Box::new(world))
+    }
+}
+
+impl From<GpuWorld> for World {
+    fn from(world: GpuWorld) -> Self {
+        Self::Gpu(Box::new(world))
+    }
+}
+
+impl World {
+    /// Advances the world by one step.
+    ///
+    /// # Errors
+    /// As [`GpuWorld::step`]; the CPU has none.
+    pub fn step(&mut self) -> Result<(), WorldError> {
+        match self {
+            Self::Cpu(world) => {
+                world.step();
+                Ok(())
+            }
+            Self::Gpu(world) => world.step(),
+        }
+    }
+
+    /// Advances the world by one step and measures its stages. On the GPU this waits for the device.
+    ///
+    /// # Errors
+    /// As [`Self::step`].
+    pub fn step_profiled(&mut self) -> Result<(), WorldError> {
+        match self {
+            Self::Cpu(_) => self.step(),
+            Self::Gpu(world) => world.step_profiled(),
+        }
+    }
+
+    /// Waits until all steps are done.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn wait(&self) -> Result<(), WorldError> {
+        match self {
+            Self::Cpu(_) => Ok(()),
+            Self::Gpu(world) => Ok(world.context().wait()?),
+        }
+    }
+
+    /// The state between two steps.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn snapshot(&mut self) -> Result<Snapshot, WorldError> {
+        match self {
+            Self::Cpu(world) => Ok(world.snapshot()),
+            Self::Gpu(world) => world.snapshot(),
+        }
+    }
+
+    /// Continues from a snapshot, to the same bits.
+    ///
+    /// # Errors
+    /// If it is of another world or the device is lost; then nothing has changed.
+    pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), WorldError> {
+        match self {
+            Self::Cpu(world) => world.restore(snapshot),
+            Self::Gpu(world) => world.restore(snapshot),
+        }
+    }
+
+    /// What the world was made from.
+    #[must_use]
+    pub fn compiled(&self) -> &Compiled {
+        match self {
+            Self::Cpu(world) => world.compiled(),
+            Self::Gpu(world) => world.compiled(),
+        }
+    }
+
+    /// Steps done.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        match self {
+            Self::Cpu(world) => world.steps(),
+            Self::Gpu(world) => world.steps(),
+        }
+    }
+
+    /// Milliseconds a step spends in each stage, over the steps that were measured: all on the CPU, those of
+    /// [`Self::step_profiled`] on the GPU. Empty if there were none.
+    #[must_use]
+    pub fn stage_ms(&self) -> Vec<(Stage, f64)> {
+        let (stages, steps) = match self {
+            Self::Cpu(world) => (world.stage_ms(), world.steps()),
+            Self::Gpu(world) => world.stage_ms(),
+        };
+        #[allow(clippy::cast_precision_loss, reason = "a number of steps")]
+        let share = |ms: f64| ms / steps as f64;
+        if steps == 0 { Vec::new() } else { stages.iter().map(|&(stage, ms)| (stage, share(ms))).collect() }
+    }
+
+    /// Dispatches of the last step, on the GPU.
+    #[must_use]
+    pub fn dispatches(&self) -> Option<u32> {
+        match self {
+            Self::Cpu(_) => None,
+            Self::Gpu(world) => Some(world.dispatches()),
+        }
+    }
+
+    /// Steps that are known to have dropped contacts because a buffer was full. The CPU never does.
+    #[must_use]
+    pub fn overflowed_steps(&self) -> &[u64] {
+        match self {
+            Self::Cpu(_) => &[],
+            Self::Gpu(world) => world.overflowed_steps(),
+        }
+    }
 }

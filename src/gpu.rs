@@ -1,0 +1,944 @@
+//! The GPU backend. The host records a step without knowing a single count; the device decides them all.
+
+mod context;
+pub mod kernel;
+mod readback;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use wgpu::util::DeviceExt;
+
+pub use context::{AdapterChoice, Context, ContextError, DeviceError, adapters, is_software};
+use kernel::{KernelError, Kernels, Patch};
+use readback::{CounterRing, cast, download};
+
+use crate::cpu::CpuWorld;
+use crate::scene::{Compiled, Scene};
+use crate::snapshot::Snapshot;
+use crate::step::{Op, Stage, plan};
+use crate::tables::Tables;
+use crate::types::{
+    Aabb, Accumulator, BodyState, CLAIM_SLOTS, COLOR_BLOCK, COLOR_COUNT, Constraint, Contact, Counters, FORCE_OVERFLOW,
+    OVERFLOW_COLOR, OVERFLOW_CONTACTS, Params, Pose, Shape, Sweep,
+};
+use crate::world::WorldError;
+
+/// Workgroups that fit in one dimension of a dispatch.
+const MAX_WORKGROUPS: u32 = 65_535;
+/// Elements that one workgroup scans by itself; above, three dispatches are faster.
+const SCAN_ALONE: u32 = 1 << 15;
+/// Elements of a scan block (`shaders/scan.wgsl`).
+const SCAN_BLOCK: u32 = 1024;
+/// Colours with fewer constraints share a workgroup with their neighbours.
+const WIDE_COLOR: u32 = 640;
+/// Colours that get a dispatch of their own before the first counters are back.
+const BLIND_WIDE_COLORS: u32 = 12;
+/// Rounds of colouring over all contacts, when many may be new; the rest happens in one workgroup.
+const WIDE_ROUNDS: u32 = 4;
+/// New contacts that one workgroup colours quickly enough alone.
+const FEW_UNCOLORED: u32 = 2048;
+/// Steps whose counters may be in flight.
+const RING: usize = 3;
+/// Different sweeps a world can use; a few hundred occur.
+const MAX_SWEEPS: usize = 4096;
+/// Spacing of uniforms in a buffer (wgpu's default limit).
+const UNIFORM_STRIDE: usize = 256;
+
+/// Where the kernels of the scans find their arrays.
+const SCANS: [(&str, &str); 3] =
+    [("cells", "cell_ends"), ("pairs", "pair_starts"), ("colors", "color_histogram")];
+
+/// A run of colours that one dispatch solves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Run {
+    Wide { color: u32, threads: u32 },
+    Tail { first: u32, end: u32 },
+}
+
+/// A world on the GPU.
+///
+/// The same scene on the same adapter, driver and build gives the same result to the last bit, at any capacity.
+#[derive(Debug)]
+pub struct GpuWorld {
+    context: Context,
+    kernels: Arc<Kernels>,
+    compiled: Compiled,
+    plan: Vec<Op>,
+    steps: u64,
+
+    buffers: HashMap<&'static str, wgpu::Buffer>,
+    /// Bind groups by kernel, by parity. Which of the two contact buffers is the current one changes every step.
+    groups: HashMap<(&'static str, &'static str), [wgpu::BindGroup; 2]>,
+    parity: usize,
+    contact_capacity: u32,
+    sweeps: HashMap<Sweep, u32>,
+    sweep_buffer: wgpu::Buffer,
+    sweep_group: wgpu::BindGroup,
+
+    ring: CounterRing,
+    /// The newest counters known, and the step they belong to.
+    known: Option<(u64, Counters)>,
+    /// Steps known to have overflowed.
+    overflowed: Vec<u64>,
+    dispatches: u32,
+    stage_ms: Vec<(Stage, f64)>,
+    profiled: u64,
+}
+
+impl GpuWorld {
+    /// A world as the scene describes it.
+    ///
+    /// # Errors
+    /// If the scene is not valid or does not fit the device.
+    pub fn new(context: &Context, scene: &Scene) -> Result<Self, WorldError> {
+        Self::from_compiled(context, Compiled::new(scene)?, None)
+    }
+
+    /// A world from arrays that are already laid out. `contact_capacity` is estimated unless given.
+    ///
+    /// # Errors
+    /// If it does not fit the device.
+    pub fn from_compiled(
+        context: &Context,
+        compiled: Compiled,
+        contact_capacity: Option<u32>,
+    ) -> Result<Self, WorldError> {
+        let kernels = context.kernels()?;
+        Self::with_kernels(context, compiled, contact_capacity, kernels)
+    }
+
+    /// A world whose shaders are changed, for tests that break a stage on purpose.
+    ///
+    /// # Errors
+    /// If a patch does not match exactly once or the result is no valid shader.
+    #[doc(hidden)]
+    pub fn patched(context: &Context, scene: &Scene, patches: &[Patch]) -> Result<Self, WorldError> {
+        let kernels = Arc::new(Kernels::new(context.device(), patches)?);
+        Self::with_kernels(context, Compiled::new(scene)?, None, kernels)
+    }
+
+    fn with_kernels(
+        context: &Context,
+        compiled: Compiled,
+        contact_capacity: Option<u32>,
+        kernels: Arc<Kernels>,
+    ) -> Result<Self, WorldError> {
+        context.check()?;
+        let device = context.device();
+        let capacity = contact_capacity.unwrap_or_else(|| estimate_contacts(&compiled)).max(1);
+        let sweep_buffer = device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("sweeps"),
+            size: (MAX_SWEEPS * UNIFORM_STRIDE) as u64,
+            usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        let sweep_group = device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: Some("sweep"),
+            layout: &kernels.sweep_layout,
+            entries: &[wgpu::BindGroupEntry {
+                binding: 0,
+                resource: wgpu::BindingResource::Buffer(wgpu::BufferBinding {
+                    buffer: &sweep_buffer,
+                    offset: 0,
+                    size: std::num::NonZeroU64::new(size_of::<Sweep>() as u64),
+                }),
+            }],
+        });
+        let mut world = Self {
+            context: context.clone(),
+            kernels,
+            plan: plan(&compiled.settings, compiled.bounces),
+            steps: 0,
+            buffers: HashMap::new(),
+            groups: HashMap::new(),
+            parity: 0,
+            contact_capacity: capacity,
+            sweeps: HashMap::new(),
+            sweep_buffer,
+            sweep_group,
+            ring: CounterRing::new(device, RING),
+            known: None,
+            overflowed: Vec::new(),
+            dispatches: 0,
+            stage_ms: Stage::ALL.map(|stage| (stage, 0.0)).into(),
+            profiled: 0,
+            compiled,
+        };
+        world.create_buffers()?;
+        world.create_contact_buffers(capacity)?;
+        world.create_groups();
+        world.context.check()?;
+        Ok(world)
+    }
+
+    fn create(&mut self, name: &'static str, bytes: usize) -> Result<(), WorldError> {
+        let limits = self.context.device().limits();
+        let bytes = (bytes.max(32).next_multiple_of(16)) as u64;
+        let limit = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
+        if bytes > limit {
+            return Err(WorldError::TooLarge { buffer: name, bytes, limit });
+        }
+        let buffer = self.context.device().create_buffer(&wgpu::BufferDescriptor {
+            label: Some(name),
+            size: bytes,
+            usage: wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        self.buffers.insert(name, buffer);
+        Ok(())
+    }
+
+    fn create_with<T: Pod>(&mut self, name: &'static str, elements: &[T]) -> Result<(), WorldError> {
+        self.create(name, size_of_val(elements))?;
+        self.upload(name, elements);
+        Ok(())
+    }
+
+    fn upload<T: Pod>(&self, name: &str, elements: &[T]) {
+        if !elements.is_empty() {
+            self.context.queue().write_buffer(&self.buffers[name], 0, bytemuck::cast_slice(elements));
+        }
+    }
+
+    /// What depends on the number of bodies, shapes and cells, which never changes.
+    fn create_buffers(&mut self) -> Result<(), WorldError> {
+        let Compiled { bodies, poses, states, shapes, params, .. } = &self.compiled;
+        let (bodies, poses, states, shapes) = (bodies.clone(), poses.clone(), states.clone(), shapes.clone());
+        let cells = params.cell_count as usize;
+        self.create_with("bodies", &bodies)?;
+        self.create_with("poses", &poses)?;
+        self.create_with("states", &states)?;
+        self.create_with("shapes", &shapes)?;
+        self.create("poses_backup", size_of_val(&poses[..]))?;
+        self.create("states_backup", size_of_val(&states[..]))?;
+        self.create("accumulators", bodies.len() * size_of::<Accumulator>())?;
+        self.create("aabbs", shapes.len() * size_of::<Aabb>())?;
+        self.create("cell_ends", (cells + 1) * 4)?;
+        self.create("shape_cells", shapes.len() * 4)?;
+        self.create("cell_unsorted", shapes.len() * 4)?;
+        self.create("cell_shapes", shapes.len() * 4)?;
+        self.create("pair_starts_0", (shapes.len() + 1) * 4)?;
+        self.create("pair_starts_1", (shapes.len() + 1) * 4)?;
+        self.create("color_masks", bodies.len() * 4)?;
+        self.create("color_claims", bodies.len() * 4 * CLAIM_SLOTS as usize)?;
+        self.create("counters", size_of::<Counters>())?;
+        self.create("color_starts", 4 * (COLOR_COUNT as usize + 1))?;
+        self.create("counters_backup", size_of::<Counters>())?;
+        let longest = (cells + 1).max(shapes.len() + 1);
+        self.create("block_sums", longest.div_ceil(SCAN_BLOCK as usize) * 4)?;
+        Ok(())
+    }
+
+    /// What depends on the number of contacts. Contents are not kept.
+    fn create_contact_buffers(&mut self, capacity: u32) -> Result<(), WorldError> {
+        let contacts = capacity as usize;
+        let blocks = contacts.div_ceil(COLOR_BLOCK as usize);
+        self.create("contacts_0", contacts * size_of::<Contact>())?;
+        self.create("contacts_1", contacts * size_of::<Contact>())?;
+        self.create("uncolored", contacts * 4)?;
+        self.create("slots", contacts * 4)?;
+        self.create("constraints", contacts * size_of::<Constraint>())?;
+        self.create("color_histogram", blocks * 4 * COLOR_COUNT as usize)?;
+        self.create("color_block_sums", (blocks * COLOR_COUNT as usize).div_ceil(SCAN_BLOCK as usize) * 4)?;
+        self.contact_capacity = capacity;
+        self.compiled.params.contact_capacity = capacity;
+        self.compiled.params.color_blocks = u32::try_from(blocks).unwrap_or(u32::MAX);
+        Ok(())
+    }
+
+    /// The constants of a step. A new buffer each time: steps recorded but not submitted yet keep theirs.
+    fn create_uniforms(&mut self) {
+        let device = self.context.device();
+        let mut uniform = |name: &'static str, bytes: &[u8]| {
+            let buffer = device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
+                label: Some(name),
+                contents: bytes,
+                usage: wgpu::BufferUsages::UNIFORM,
+            });
+            self.buffers.insert(name, buffer);
+        };
+        let Params { cell_count, shape_count, color_blocks, .. } = self.compiled.params;
+        uniform("params", bytemuck::bytes_of(&self.compiled.params));
+        uniform("scan_cells", bytemuck::bytes_of(&[cell_count + 1, 0, 0, 0]));
+        uniform("scan_pairs", bytemuck::bytes_of(&[shape_count + 1, 0, 0, 0]));
+        uniform("scan_colors", bytemuck::bytes_of(&[color_blocks * COLOR_COUNT, 0, 0, 0]));
+        for (name, values) in [("blocks_cells", cell_count + 1), ("blocks_pairs", shape_count + 1)] {
+            uniform(name, bytemuck::bytes_of(&[values.div_ceil(SCAN_BLOCK), 0, 0, 0]));
+        }
+        uniform("blocks_colors", bytemuck::bytes_of(&[(color_blocks * COLOR_COUNT).div_ceil(SCAN_BLOCK), 0, 0, 0]));
+    }
+
+    fn create_groups(&mut self) {
+        self.create_uniforms();
+        self.groups.clear();
+        let kernels = self.kernels.clone();
+        for kernel in &kernels.list {
+            let Some(&name) = ENTRY_POINTS.iter().find(|&&name| name == kernel.name) else { continue };
+            if name.starts_with("scan") {
+                for (scan, values) in SCANS {
+                    self.create_group(kernel, (name, scan), |binding| match binding {
+                        "values" => values,
+                        "block_sums" => block_sums_of(scan),
+                        _ => scan_uniform(scan),
+                    });
+                    if name == "scan_blocks" {
+                        self.create_group(kernel, ("scan_blocks of sums", scan), |binding| match binding {
+                            "values" => block_sums_of(scan),
+                            _ => block_uniform(scan),
+                        });
+                    }
+                }
+            } else {
+                self.create_group(kernel, (name, ""), |_| "");
+            }
+        }
+    }
+
+    fn create_group<'a>(
+        &mut self,
+        kernel: &kernel::Kernel,
+        key: (&'static str, &'static str),
+        rename: impl Fn(&str) -> &'a str,
+    ) {
+        let group = |parity: usize| {
+            let entries: Vec<wgpu::BindGroupEntry> = kernel
+                .reflection
+                .bindings
+                .iter()
+                .map(|binding| {
+                    let renamed = rename(&binding.name);
+                    let name = if renamed.is_empty() { binding.name.as_str() } else { renamed };
+                    let buffer = &self.buffers[at_parity(name, parity)];
+                    wgpu::BindGroupEntry { binding: binding.index, resource: buffer.as_entire_binding() }
+                })
+                .collect();
+            self.context.device().create_bind_group(&wgpu::BindGroupDescriptor {
+                label: Some(key.0),
+                layout: &kernel.layout,
+                entries: &entries,
+            })
+        };
+        let both = [group(0), group(1)];
+        self.groups.insert(key, both);
+    }
+
+    /// Advances the world by one step: records it, submits it and returns without waiting for it, unless several steps
+    /// are on their way already.
+    ///
+    /// # Errors
+    /// If the device is lost or refused something, or a buffer outgrows it. In strict mode an overflow is repaired here.
+    pub fn step(&mut self) -> Result<(), WorldError> {
+        if self.compiled.settings.strict {
+            return self.step_strictly();
+        }
+        self.wait_for_room()?;
+        let mut encoder = self.encoder();
+        self.record(&mut encoder)?;
+        self.submit(encoder)
+    }
+
+    fn encoder(&self) -> wgpu::CommandEncoder {
+        self.context.device().create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("step") })
+    }
+
+    fn submit(&mut self, encoder: wgpu::CommandEncoder) -> Result<(), WorldError> {
+        self.context.queue().submit([encoder.finish()]);
+        self.poll()
+    }
+
+    /// Learns what arrived, without waiting.
+    fn poll(&mut self) -> Result<(), WorldError> {
+        // A lost device is reported by `check` below.
+        let _ = self.context.device().poll(wgpu::PollType::Poll);
+        self.context.check()?;
+        for (step, counters) in self.ring.take() {
+            if counters.overflow_bits & OVERFLOW_CONTACTS != 0 {
+                self.overflowed.push(step);
+            }
+            if self.known.is_none_or(|(known, _)| known < step) {
+                self.known = Some((step, counters));
+            }
+        }
+        Ok(())
+    }
+
+    fn wait_for_room(&mut self) -> Result<(), WorldError> {
+        self.poll()?;
+        if !self.ring.has_room() {
+            self.context.wait()?;
+            self.poll()?;
+        }
+        Ok(())
+    }
+
+    /// Runs the step; if it outgrew a buffer, goes back to its start, grows and runs it again.
+    fn step_strictly(&mut self) -> Result<(), WorldError> {
+        const BACKUPS: [(&str, &str); 3] =
+            [("poses", "poses_backup"), ("states", "states_backup"), ("counters", "counters_backup")];
+        self.context.wait()?;
+        self.poll()?;
+        loop {
+            let mut encoder = self.encoder();
+            for (from, to) in BACKUPS {
+                encoder.copy_buffer_to_buffer(&self.buffers[from], 0, &self.buffers[to], 0, self.buffers[from].size());
+            }
+            self.record(&mut encoder)?;
+            self.submit(encoder)?;
+            self.context.wait()?;
+            self.poll()?;
+            let step = self.steps - 1;
+            if self.overflowed.last() != Some(&step) {
+                return Ok(());
+            }
+            self.overflowed.pop();
+            // Back to the start: the contacts of the step before still lie in the other buffer.
+            self.steps = step;
+            self.parity ^= 1;
+            let mut encoder = self.encoder();
+            for (to, from) in BACKUPS {
+                encoder.copy_buffer_to_buffer(&self.buffers[from], 0, &self.buffers[to], 0, self.buffers[from].size());
+            }
+            self.grow(&mut encoder)?;
+            self.context.queue().submit([encoder.finish()]);
+        }
+    }
+
+    /// Records one step into the caller's encoder. Nothing is submitted; submit it yourself, in order.
+    ///
+    /// # Errors
+    /// If the device is lost, or a buffer outgrows it; then nothing was recorded.
+    pub fn record(&mut self, encoder: &mut wgpu::CommandEncoder) -> Result<(), WorldError> {
+        self.poll()?;
+        self.grow(encoder)?;
+        self.begin_step();
+        self.dispatches = 0;
+        {
+            let mut pass = encoder
+                .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("step"), timestamp_writes: None });
+            for index in 0..self.plan.len() {
+                self.run(&mut pass, self.plan[index])?;
+            }
+        }
+        let counters = self.buffers["counters"].clone();
+        self.ring.record(encoder, &counters, self.steps);
+        self.steps += 1;
+        Ok(())
+    }
+
+    /// Yesterday's contacts become those to recall from.
+    pub(crate) fn begin_step(&mut self) {
+        self.parity ^= 1;
+    }
+
+    /// Runs one stage.
+    fn run(&mut self, pass: &mut wgpu::ComputePass, op: Op) -> Result<(), WorldError> {
+        let Params { body_count: bodies, shape_count: shapes, cell_count: cells, color_blocks, .. } =
+            self.compiled.params;
+        let contacts = self.contact_capacity;
+        match op.stage {
+            Stage::Guard => self.dispatch(pass, "guard", bodies.max(1)),
+
+            Stage::Bound => self.dispatch(pass, "bound", shapes),
+            Stage::Bin => {
+                self.dispatch(pass, "bin_clear", cells + 1);
+                self.dispatch(pass, "bin_count", shapes);
+                self.scan(pass, "cells", cells + 1);
+                self.dispatch(pass, "bin_place", shapes);
+                self.dispatch(pass, "bin_sort", shapes);
+            }
+            Stage::Pair => {
+                self.dispatch(pass, "pair_count", shapes + 1);
+                self.scan(pass, "pairs", shapes + 1);
+                self.dispatch(pass, "pair_emit", shapes + 1);
+            }
+
+            Stage::Recall => self.dispatch(pass, "recall", contacts),
+            Stage::Collide => self.dispatch(pass, "collide", contacts),
+            Stage::Color => {
+                self.dispatch(pass, "color_inherit", contacts);
+                let mut round = 1;
+                if self.may_have_many_uncolored() {
+                    while round <= WIDE_ROUNDS {
+                        let sweep = Sweep { round, ..Sweep::default() };
+                        self.dispatch_sweep(pass, "color_claim", sweep, contacts)?;
+                        self.dispatch_sweep(pass, "color_commit", sweep, contacts)?;
+                        round += 1;
+                    }
+                }
+                self.dispatch_sweep(pass, "color_finish", Sweep { round, ..Sweep::default() }, 1)?;
+                self.dispatch(pass, "color_count", color_blocks * COLOR_BLOCK);
+                self.scan(pass, "colors", color_blocks * COLOR_COUNT);
+                self.dispatch(pass, "color_place", color_blocks * COLOR_BLOCK);
+            }
+            Stage::Prepare => self.dispatch(pass, "prepare", contacts),
+
+            Stage::WarmStart => self.sweep(pass, "warm_start", "warm_start_tail", op.flags)?,
+            Stage::IntegrateVelocities => self.dispatch(pass, "integrate_velocities", bodies),
+            Stage::Solve | Stage::Relax => self.sweep(pass, "solve", "solve_tail", op.flags)?,
+            Stage::IntegratePositions => self.dispatch(pass, "integrate_positions", bodies),
+            Stage::Project => self.sweep(pass, "project", "project_tail", op.flags)?,
+
+            Stage::Restitution => self.sweep(pass, "restitution", "restitution_tail", op.flags)?,
+            Stage::StoreImpulses => self.dispatch(pass, "store_impulses", contacts),
+            Stage::Finalize => self.dispatch(pass, "finalize", bodies),
+        }
+        Ok(())
+    }
+
+    /// One colour after the other. Which of them get a dispatch of their own depends on counts that may be old; the
+    /// result does not.
+    fn sweep(
+        &mut self,
+        pass: &mut wgpu::ComputePass,
+        wide: &'static str,
+        tail: &'static str,
+        flags: u32,
+    ) -> Result<(), WorldError> {
+        for run in self.color_runs() {
+            match run {
+                Run::Wide { color, threads } => {
+                    let sweep = Sweep { first_color: color, end_color: color + 1, flags, round: 0 };
+                    self.dispatch_sweep(pass, wide, sweep, threads)?;
+                }
+                Run::Tail { first, end } => {
+                    let sweep = Sweep { first_color: first, end_color: end, flags, round: 0 };
+                    self.dispatch_sweep(pass, tail, sweep, 1)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn color_runs(&self) -> Vec<Run> {
+        let threads = |color: u32| match &self.known {
+            // A quarter more than last known; a wide kernel loops if that is too few.
+            Some((_, counters)) => {
+                let size = counters.color_size(color);
+                (size >= WIDE_COLOR).then_some(size + size / 4)
+            }
+            None => {
+                let large = self.contact_capacity / 4 >= WIDE_COLOR;
+                let likely = color < BLIND_WIDE_COLORS || color >= COLOR_COUNT - 2;
+                (large && likely).then_some(self.contact_capacity / 4)
+            }
+        };
+        let mut runs = Vec::new();
+        for color in 0..COLOR_COUNT {
+            match (if color == OVERFLOW_COLOR { None } else { threads(color) }, runs.last_mut()) {
+                (Some(threads), _) => runs.push(Run::Wide { color, threads }),
+                (None, Some(Run::Tail { end, .. })) => *end = color + 1,
+                (None, _) => runs.push(Run::Tail { first: color, end: color + 1 }),
+            }
+        }
+        runs
+    }
+
+    fn may_have_many_uncolored(&self) -> bool {
+        match &self.known {
+            Some((_, counters)) => counters.uncolored > FEW_UNCOLORED,
+            None => self.contact_capacity > FEW_UNCOLORED,
+        }
+    }
+
+    fn dispatch(&mut self, pass: &mut wgpu::ComputePass, name: &'static str, threads: u32) {
+        self.dispatch_as(pass, name, (name, ""), threads);
+    }
+
+    fn dispatch_as(
+        &mut self,
+        pass: &mut wgpu::ComputePass,
+        entry_point: &'static str,
+        key: (&'static str, &'static str),
+        threads: u32,
+    ) {
+        let Some(index) = self.kernels.find(entry_point) else { return };
+        let kernel = &self.kernels.list[index];
+        let workgroups = threads.div_ceil(kernel.reflection.workgroup_size);
+        if workgroups == 0 {
+            return;
+        }
+        let (x, y) = (workgroups.min(MAX_WORKGROUPS), workgroups.div_ceil(MAX_WORKGROUPS));
+        pass.set_pipeline(&kernel.pipeline);
+        pass.set_bind_group(0, &self.groups[&key][self.parity], &[]);
+        pass.dispatch_workgroups(x, y, 1);
+        self.dispatches += 1;
+    }
+
+    fn dispatch_sweep(
+        &mut self,
+        pass: &mut wgpu::ComputePass,
+        name: &'static str,
+        sweep: Sweep,
+        threads: u32,
+    ) -> Result<(), WorldError> {
+        let next = self.sweeps.len();
+        let slot = match self.sweeps.get(&sweep) {
+            Some(&slot) => slot,
+            None if next >= MAX_SWEEPS => {
+                return Err(WorldError::TooLarge {
+                    buffer: "sweeps",
+                    bytes: ((next + 1) * UNIFORM_STRIDE) as u64,
+                    limit: (MAX_SWEEPS * UNIFORM_STRIDE) as u64,
+                });
+            }
+            None => {
+                // Entries are only ever added, so that steps recorded earlier keep theirs.
+                let offset = next * UNIFORM_STRIDE;
+                self.context.queue().write_buffer(&self.sweep_buffer, offset as u64, bytemuck::bytes_of(&sweep));
+                let slot = u32::try_from(offset).unwrap_or(u32::MAX);
+                self.sweeps.insert(sweep, slot);
+                slot
+            }
+        };
+        pass.set_bind_group(1, &self.sweep_group, &[slot]);
+        self.dispatch(pass, name, threads);
+        Ok(())
+    }
+
+    fn scan(&mut self, pass: &mut wgpu::ComputePass, which: &'static str, length: u32) {
+        if length <= SCAN_ALONE {
+            self.dispatch_as(pass, "scan_blocks", ("scan_blocks", which), 1);
+            return;
+        }
+        let threads = length.div_ceil(SCAN_BLOCK) * COLOR_BLOCK;
+        self.dispatch_as(pass, "scan_reduce", ("scan_reduce", which), threads);
+        self.dispatch_as(pass, "scan_blocks", ("scan_blocks of sums", which), 1);
+        self.dispatch_as(pass, "scan_apply", ("scan_apply", which), threads);
+    }
+
+    /// Makes room when the newest counters say that three quarters are in use, keeping the contacts of the last step.
+    fn grow(&mut self, encoder: &mut wgpu::CommandEncoder) -> Result<(), WorldError> {
+        let Some((_, counters)) = self.known else { return Ok(()) };
+        let needed = u64::from(counters.pairs_found);
+        if needed * 4 < u64::from(self.contact_capacity) * 3 {
+            return Ok(());
+        }
+        self.grow_to(encoder, (needed * 3 / 2).max(1024))
+    }
+
+    fn grow_to(&mut self, encoder: &mut wgpu::CommandEncoder, wanted: u64) -> Result<(), WorldError> {
+        let capacity = u32::try_from(wanted.next_multiple_of(1024)).map_err(|_| WorldError::TooLarge {
+            buffer: "contacts",
+            bytes: wanted * size_of::<Contact>() as u64,
+            limit: u64::from(u32::MAX) * size_of::<Contact>() as u64,
+        })?;
+        if capacity <= self.contact_capacity {
+            return Ok(());
+        }
+        let current = at_parity("contacts", self.parity);
+        let old = self.buffers.clone();
+        let old_capacity = self.contact_capacity;
+        if let Err(error) = self.create_contact_buffers(capacity) {
+            // As it was: the world goes on with what fits.
+            self.buffers = old;
+            self.contact_capacity = old_capacity;
+            self.compiled.params.contact_capacity = old_capacity;
+            self.compiled.params.color_blocks = old_capacity.div_ceil(COLOR_BLOCK);
+            return Err(error);
+        }
+        encoder.copy_buffer_to_buffer(&old[current], 0, &self.buffers[current], 0, old[current].size());
+        self.create_groups();
+        Ok(())
+    }
+
+    /// Advances the world by one step and adds the time of every stage on the device to [`Self::stage_ms`]. Waits for
+    /// the device. Does as [`Self::step`] where the device has no timestamps.
+    ///
+    /// # Errors
+    /// As [`Self::step`].
+    pub fn step_profiled(&mut self) -> Result<(), WorldError> {
+        if !self.context.has_timestamps() {
+            return self.step();
+        }
+        self.wait_for_room()?;
+        let mut encoder = self.encoder();
+        self.grow(&mut encoder)?;
+        self.begin_step();
+        self.dispatches = 0;
+        let device = self.context.device().clone();
+        let count = u32::try_from(2 * self.plan.len()).unwrap_or(u32::MAX);
+        let queries = device.create_query_set(&wgpu::QuerySetDescriptor {
+            label: Some("stages"),
+            ty: wgpu::QueryType::Timestamp,
+            count,
+        });
+        for (index, op) in self.plan.clone().into_iter().enumerate() {
+            let first = u32::try_from(2 * index).unwrap_or(u32::MAX);
+            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+                label: Some(op.stage.name()),
+                timestamp_writes: Some(wgpu::ComputePassTimestampWrites {
+                    query_set: &queries,
+                    beginning_of_pass_write_index: Some(first),
+                    end_of_pass_write_index: Some(first + 1),
+                }),
+            });
+            self.run(&mut pass, op)?;
+        }
+        let resolved = device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("stage times"),
+            size: u64::from(count) * 8,
+            usage: wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC,
+            mapped_at_creation: false,
+        });
+        encoder.resolve_query_set(&queries, 0..count, &resolved, 0);
+        let counters = self.buffers["counters"].clone();
+        self.ring.record(&mut encoder, &counters, self.steps);
+        self.steps += 1;
+        self.submit(encoder)?;
+        let bytes = download(&self.context, &[(&resolved, u64::from(count) * 8)])?;
+        let times: Vec<u64> = cast(&bytes[0]);
+        let period = f64::from(self.context.queue().get_timestamp_period()) * 1e-6;
+        for (op, pair) in self.plan.iter().zip(times.chunks_exact(2)) {
+            #[allow(clippy::cast_precision_loss, reason = "nanoseconds of one step")]
+            let ticks = pair[1].saturating_sub(pair[0]) as f64;
+            self.stage_ms[op.stage as usize].1 += ticks * period;
+        }
+        self.profiled += 1;
+        self.poll()
+    }
+
+    /// Milliseconds spent in each stage so far by [`Self::step_profiled`], and the number of those steps.
+    #[must_use]
+    pub fn stage_ms(&self) -> (&[(Stage, f64)], u64) {
+        (&self.stage_ms, self.profiled)
+    }
+
+    /// Puts every contact into the overflow path, which is solved in order. For tests.
+    #[must_use]
+    pub fn with_forced_overflow(mut self) -> Self {
+        self.compiled.params.switches |= FORCE_OVERFLOW;
+        self.create_groups();
+        self
+    }
+
+    /// The stages of a step.
+    #[must_use]
+    pub fn plan(&self) -> &[Op] {
+        &self.plan
+    }
+
+    /// What the world was made from.
+    #[must_use]
+    pub fn compiled(&self) -> &Compiled {
+        &self.compiled
+    }
+
+    /// The device it lives on.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Steps recorded.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Dispatches of the last step.
+    #[must_use]
+    pub fn dispatches(&self) -> u32 {
+        self.dispatches
+    }
+
+    /// Contacts that fit.
+    #[must_use]
+    pub fn contact_capacity(&self) -> u32 {
+        self.contact_capacity
+    }
+
+    /// Steps that are known to have outgrown a buffer and dropped contacts.
+    #[must_use]
+    pub fn overflowed_steps(&self) -> &[u64] {
+        &self.overflowed
+    }
+
+    /// Bytes of all buffers on the device.
+    #[must_use]
+    pub fn device_bytes(&self) -> u64 {
+        self.buffers.values().map(wgpu::Buffer::size).sum::<u64>() + self.sweep_buffer.size()
+    }
+
+    /// `array<Pose>`, one a body, of its centre of mass: draw from it.
+    #[must_use]
+    pub fn poses(&self) -> &wgpu::Buffer {
+        &self.buffers["poses"]
+    }
+
+    /// `array<Shape>`: draw from it.
+    #[must_use]
+    pub fn shapes(&self) -> &wgpu::Buffer {
+        &self.buffers["shapes"]
+    }
+
+    /// The state between two steps. Waits for the device.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn snapshot(&mut self) -> Result<Snapshot, WorldError> {
+        let tables = self.tables()?;
+        self.poll()?;
+        Ok(Snapshot {
+            step: self.steps,
+            poses: tables.poses,
+            states: tables.states,
+            pair_starts: if self.steps == 0 { Vec::new() } else { tables.pair_starts },
+            contacts: tables.contacts,
+            counters: tables.counters,
+        })
+    }
+
+    /// Continues from a snapshot, to the same bits.
+    ///
+    /// # Errors
+    /// If the snapshot is of another world or the device is lost; then nothing has changed.
+    pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), WorldError> {
+        snapshot.check(self.compiled.bodies.len(), self.compiled.shapes.len())?;
+        self.context.wait()?;
+        let mut encoder = self.encoder();
+        self.grow_to(&mut encoder, snapshot.contacts.len() as u64)?;
+        self.submit(encoder)?;
+        self.steps = snapshot.step;
+        self.known = None;
+        self.upload("poses", &snapshot.poses);
+        self.upload("states", &snapshot.states);
+        let starts = vec![0; self.compiled.shapes.len() + 1];
+        let starts = if snapshot.pair_starts.is_empty() { &starts } else { &snapshot.pair_starts };
+        self.upload(at_parity("pair_starts", self.parity), starts);
+        self.upload(at_parity("contacts", self.parity), &snapshot.contacts);
+        self.upload("counters", &[snapshot.counters]);
+        Ok(())
+    }
+
+    /// Runs one stage by itself, for comparing stage by stage.
+    pub(crate) fn run_alone(&mut self, op: Op) -> Result<(), WorldError> {
+        let mut encoder = self.encoder();
+        {
+            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+            self.run(&mut pass, op)?;
+        }
+        self.submit(encoder)
+    }
+
+    /// Ends a step of stages run by themselves.
+    pub(crate) fn end_step(&mut self) {
+        self.steps += 1;
+    }
+
+    /// Every table as it stands.
+    pub(crate) fn tables(&self) -> Result<Tables, WorldError> {
+        let Params { body_count, shape_count, cell_count, .. } = self.compiled.params;
+        let (bodies, shapes) = (u64::from(body_count), u64::from(shape_count));
+        let of = |name: &str, bytes: u64| (&self.buffers[name], bytes);
+        let head = download(
+            &self.context,
+            &[
+                of("counters", size_of::<Counters>() as u64),
+                of("poses", bodies * size_of::<Pose>() as u64),
+                of("states", bodies * size_of::<BodyState>() as u64),
+                of("accumulators", bodies * size_of::<Accumulator>() as u64),
+                of("aabbs", shapes * size_of::<Aabb>() as u64),
+                of("cell_ends", (u64::from(cell_count) + 1) * 4),
+                of("cell_shapes", shapes * 4),
+                of(at_parity("pair_starts_previous", self.parity), (shapes + 1) * 4),
+                of(at_parity("pair_starts", self.parity), (shapes + 1) * 4),
+            ],
+        )?;
+        let counters = cast::<Counters>(&head[0])[0];
+        let pair_starts_previous: Vec<u32> = cast(&head[7]);
+        let contacts = u64::from(counters.contacts.min(self.contact_capacity));
+        let previous = u64::from(pair_starts_previous.last().copied().unwrap_or(0).min(self.contact_capacity));
+        let constraints = u64::from(counters.color_starts[COLOR_COUNT as usize].min(self.contact_capacity));
+        let tail = download(
+            &self.context,
+            &[
+                of(at_parity("contacts_previous", self.parity), previous * size_of::<Contact>() as u64),
+                of(at_parity("contacts", self.parity), contacts * size_of::<Contact>() as u64),
+                of("slots", constraints * 4),
+                of("constraints", constraints * size_of::<Constraint>() as u64),
+            ],
+        )?;
+        Ok(Tables {
+            poses: cast(&head[1]),
+            states: cast(&head[2]),
+            accumulators: cast(&head[3]),
+            aabbs: cast(&head[4]),
+            cell_ends: cast(&head[5]),
+            cell_shapes: cast(&head[6]),
+            pair_starts_previous,
+            pair_starts: cast(&head[8]),
+            contacts_previous: cast(&tail[0]),
+            contacts: cast(&tail[1]),
+            slots: cast(&tail[2]),
+            constraints: cast(&tail[3]),
+            counters,
+        })
+    }
+
+    /// Bytes that one shape and one contact take on the device.
+    #[must_use]
+    pub fn bytes_per() -> (usize, usize) {
+        let shape = size_of::<Shape>() + size_of::<Aabb>() + 5 * 4;
+        let contact = 2 * size_of::<Contact>() + size_of::<Constraint>() + 2 * 4;
+        (shape, contact)
+    }
+}
+
+/// Kernels that are dispatched by name.
+const ENTRY_POINTS: &[&str] = &[
+    "guard", "bound", "bin_clear", "bin_count", "bin_place", "bin_sort", "scan_reduce", "scan_blocks", "scan_apply",
+    "pair_count", "pair_emit", "recall", "collide", "color_inherit", "color_claim", "color_commit", "color_finish",
+    "color_count", "color_place", "prepare", "warm_start", "warm_start_tail", "integrate_velocities", "solve",
+    "solve_tail", "integrate_positions", "project", "project_tail", "restitution", "restitution_tail",
+    "store_impulses", "finalize",
+];
+
+/// The buffer behind a name that changes its meaning every step.
+fn at_parity(name: &str, parity: usize) -> &str {
+    match (name, parity) {
+        ("contacts", 0) | ("contacts_previous", 1) => "contacts_0",
+        ("contacts" | "contacts_previous", _) => "contacts_1",
+        ("pair_starts", 0) | ("pair_starts_previous", 1) => "pair_starts_0",
+        ("pair_starts" | "pair_starts_previous", _) => "pair_starts_1",
+        _ => name,
+    }
+}
+
+fn block_sums_of(scan: &str) -> &'static str {
+    if scan == "colors" { "color_block_sums" } else { "block_sums" }
+}
+
+fn scan_uniform(scan: &str) -> &'static str {
+    match scan {
+        "cells" => "scan_cells",
+        "pairs" => "scan_pairs",
+        _ => "scan_colors",
+    }
+}
+
+fn block_uniform(scan: &str) -> &'static str {
+    match scan {
+        "cells" => "blocks_cells",
+        "pairs" => "blocks_pairs",
+        _ => "blocks_colors",
+    }
+}
+
+/// Room for twice the pairs that the scene starts with, and for a pile of its shapes.
+fn estimate_contacts(compiled: &Compiled) -> u32 {
+    let mut probe = CpuWorld::from_compiled(compiled.clone());
+    for stage in [Stage::Guard, Stage::Bound, Stage::Bin, Stage::Pair] {
+        probe.run(Op { stage, flags: 0 });
+    }
+    let start = u64::from(probe.counters().pairs_found) * 3 / 2;
+    let pile = 4 * u64::from(compiled.params.shape_count);
+    u32::try_from(start.max(pile).max(256).next_multiple_of(1024)).unwrap_or(u32::MAX)
+}
+
+impl From<KernelError> for WorldError {
+    fn from(error: KernelError) -> Self {
+        Self::Kernel(error.to_string())
+    }
+}

@@ -1,0 +1,245 @@
+//! The device: choosing an adapter, and hearing of errors without panicking.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::kernel::Kernels;
+
+/// Which adapters are acceptable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdapterChoice {
+    /// A hardware GPU.
+    Hardware,
+    /// A hardware GPU if there is one, else a software adapter.
+    Any,
+    /// A software adapter such as lavapipe.
+    Software,
+}
+
+/// No adapter of the wanted kind, or no device from it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ContextError {
+    /// What was wanted, and what there is instead.
+    #[error("no {wanted} adapter; found: {found}")]
+    NoAdapter {
+        /// Kind of adapter.
+        wanted: &'static str,
+        /// The adapters there are.
+        found: String,
+    },
+    /// The adapter gave no device.
+    #[error("adapter {adapter} gives no device: {reason}")]
+    NoDevice {
+        /// Its name.
+        adapter: String,
+        /// What it says.
+        reason: String,
+    },
+}
+
+/// What went wrong on the device.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeviceError {
+    /// The device is gone: driver reset, unplugged, destroyed. Worlds on it cannot go on; a snapshot taken before can, on
+    /// another device or the CPU.
+    #[error("the device is lost: {0}")]
+    Lost(String),
+    /// The device has no memory left.
+    #[error("out of device memory: {0}")]
+    OutOfMemory(String),
+    /// A call was refused.
+    #[error("refused by the device: {0}")]
+    Validation(String),
+}
+
+/// A device and its queue. Cheap to clone; clones share the compiled kernels.
+#[derive(Clone)]
+pub struct Context {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    info: wgpu::AdapterInfo,
+    device: wgpu::Device,
+    queue: wgpu::Queue,
+    error: Arc<Mutex<Option<DeviceError>>>,
+    kernels: Mutex<Option<Arc<Kernels>>>,
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("adapter", &self.inner.info.name).finish_non_exhaustive()
+    }
+}
+
+/// Whether an adapter computes on the CPU. Such an adapter is never called a GPU.
+#[must_use]
+pub fn is_software(info: &wgpu::AdapterInfo) -> bool {
+    info.device_type == wgpu::DeviceType::Cpu
+}
+
+fn instance() -> wgpu::Instance {
+    let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+    descriptor.backends = wgpu::Backends::PRIMARY;
+    wgpu::Instance::new(descriptor)
+}
+
+/// All adapters of this machine.
+#[must_use]
+pub fn adapters() -> Vec<wgpu::Adapter> {
+    pollster::block_on(instance().enumerate_adapters(wgpu::Backends::PRIMARY))
+        .into_iter()
+        .filter(|adapter| adapter.get_info().backend != wgpu::Backend::Noop)
+        .collect()
+}
+
+impl Context {
+    /// Takes the best adapter of the wanted kind: discrete before integrated before virtual before software.
+    ///
+    /// # Errors
+    /// If there is none, naming what there is; or if it gives no device.
+    pub fn new(choice: AdapterChoice) -> Result<Self, ContextError> {
+        let mut found = adapters();
+        let rank = |adapter: &wgpu::Adapter| match adapter.get_info().device_type {
+            wgpu::DeviceType::DiscreteGpu => 0,
+            wgpu::DeviceType::IntegratedGpu => 1,
+            wgpu::DeviceType::VirtualGpu => 2,
+            wgpu::DeviceType::Other => 3,
+            wgpu::DeviceType::Cpu => 4,
+        };
+        found.sort_by_key(rank);
+        let wanted = |adapter: &wgpu::Adapter| match choice {
+            AdapterChoice::Any => true,
+            AdapterChoice::Hardware => !is_software(&adapter.get_info()),
+            AdapterChoice::Software => is_software(&adapter.get_info()),
+        };
+        let Some(adapter) = found.iter().find(|adapter| wanted(adapter)) else {
+            let names: Vec<String> = found
+                .iter()
+                .map(|adapter| adapter.get_info())
+                .map(|info| format!("{} ({})", info.name, if is_software(&info) { "software" } else { "hardware" }))
+                .collect();
+            return Err(ContextError::NoAdapter {
+                wanted: match choice {
+                    AdapterChoice::Hardware => "hardware GPU",
+                    AdapterChoice::Any => "Vulkan, Metal or DirectX 12",
+                    AdapterChoice::Software => "software",
+                },
+                found: if names.is_empty() { "none".to_owned() } else { names.join(", ") },
+            });
+        };
+        Self::from_adapter(adapter)
+    }
+
+    /// A device of this adapter, with all the memory it allows.
+    ///
+    /// # Errors
+    /// If it gives none.
+    pub fn from_adapter(adapter: &wgpu::Adapter) -> Result<Self, ContextError> {
+        let info = adapter.get_info();
+        let most = adapter.limits();
+        // The defaults, 8 storage buffers a stage among them, run everywhere; only sizes are raised.
+        let limits = wgpu::Limits {
+            max_buffer_size: most.max_buffer_size,
+            max_storage_buffer_binding_size: most.max_storage_buffer_binding_size,
+            max_texture_dimension_2d: most.max_texture_dimension_2d,
+            ..wgpu::Limits::default()
+        };
+        let request = adapter.request_device(&wgpu::DeviceDescriptor {
+            label: Some("drystone"),
+            required_features: adapter.features() & wgpu::Features::TIMESTAMP_QUERY,
+            required_limits: limits,
+            ..wgpu::DeviceDescriptor::default()
+        });
+        let (device, queue) = pollster::block_on(request).map_err(|error| ContextError::NoDevice {
+            adapter: info.name.clone(),
+            reason: error.to_string(),
+        })?;
+        let context = Self::from_device(info, device, queue);
+        let error = context.inner.error.clone();
+        context.inner.device.on_uncaptured_error(Arc::new(move |uncaptured: wgpu::Error| {
+            let fresh = match uncaptured {
+                wgpu::Error::OutOfMemory { source } => DeviceError::OutOfMemory(source.to_string()),
+                wgpu::Error::Validation { description, .. } | wgpu::Error::Internal { description, .. } => {
+                    DeviceError::Validation(description)
+                }
+            };
+            remember(&error, fresh);
+        }));
+        Ok(context)
+    }
+
+    /// A user's own device. It should have an uncaptured-error handler of its own: wgpu's default one panics.
+    #[must_use]
+    pub fn from_device(info: wgpu::AdapterInfo, device: wgpu::Device, queue: wgpu::Queue) -> Self {
+        let error = Arc::new(Mutex::new(None));
+        let lost = error.clone();
+        device.set_device_lost_callback(move |reason, message| {
+            remember(&lost, DeviceError::Lost(format!("{reason:?} {message}").trim().to_owned()));
+        });
+        Self { inner: Arc::new(Inner { info, device, queue, error, kernels: Mutex::new(None) }) }
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &wgpu::Device {
+        &self.inner.device
+    }
+
+    /// Its queue.
+    #[must_use]
+    pub fn queue(&self) -> &wgpu::Queue {
+        &self.inner.queue
+    }
+
+    /// Name, type and driver of the adapter.
+    #[must_use]
+    pub fn info(&self) -> &wgpu::AdapterInfo {
+        &self.inner.info
+    }
+
+    /// Whether the device can tell how long a pass took.
+    #[must_use]
+    pub fn has_timestamps(&self) -> bool {
+        self.inner.device.features().contains(wgpu::Features::TIMESTAMP_QUERY)
+    }
+
+    /// The first error since the context was made, if any. A lost device overrules others.
+    ///
+    /// # Errors
+    /// That error.
+    pub fn check(&self) -> Result<(), DeviceError> {
+        match &*self.inner.error.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until the device has done all it was given.
+    ///
+    /// # Errors
+    /// If the device is lost or refused something.
+    pub fn wait(&self) -> Result<(), DeviceError> {
+        let polled = self.inner.device.poll(wgpu::PollType::wait_indefinitely());
+        self.check()?;
+        polled.map(drop).map_err(|error| DeviceError::Lost(error.to_string()))
+    }
+
+    /// The kernels, compiled on first use.
+    pub(crate) fn kernels(&self) -> Result<Arc<Kernels>, super::kernel::KernelError> {
+        let mut slot = self.inner.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernels) = &*slot {
+            return Ok(kernels.clone());
+        }
+        let kernels = Arc::new(Kernels::new(&self.inner.device, &[])?);
+        *slot = Some(kernels.clone());
+        Ok(kernels)
+    }
+}
+
+fn remember(slot: &Mutex<Option<DeviceError>>, error: DeviceError) {
+    let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+    if slot.is_none() || (matches!(error, DeviceError::Lost(_)) && !matches!(*slot, Some(DeviceError::Lost(_)))) {
+        *slot = Some(error);
+    }
+}

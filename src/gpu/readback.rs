@@ -1,0 +1,132 @@
+//! From the device to the host: whole buffers, waiting; and the counters of each step, without waiting.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use bytemuck::{Pod, Zeroable};
+
+use super::context::{Context, DeviceError};
+use crate::types::Counters;
+
+/// Copies the first `counts[i]` bytes of each buffer to the host and waits for them.
+pub(crate) fn download(context: &Context, wanted: &[(&wgpu::Buffer, u64)]) -> Result<Vec<Vec<u8>>, DeviceError> {
+    let device = context.device();
+    let total: u64 = wanted.iter().map(|(_, bytes)| bytes.next_multiple_of(8)).sum();
+    if total == 0 {
+        return Ok(vec![Vec::new(); wanted.len()]);
+    }
+    let staging = device.create_buffer(&wgpu::BufferDescriptor {
+        label: Some("download"),
+        size: total,
+        usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+        mapped_at_creation: false,
+    });
+    let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("download") });
+    let mut offset = 0;
+    for (buffer, bytes) in wanted {
+        if *bytes > 0 {
+            encoder.copy_buffer_to_buffer(buffer, 0, &staging, offset, *bytes);
+        }
+        offset += bytes.next_multiple_of(8);
+    }
+    context.queue().submit([encoder.finish()]);
+    staging.map_async(wgpu::MapMode::Read, .., |_| {});
+    context.wait()?;
+    let view = staging.get_mapped_range(..).map_err(|error| DeviceError::Lost(error.to_string()))?;
+    let mut offset = 0;
+    let mut parts = Vec::with_capacity(wanted.len());
+    for (_, bytes) in wanted {
+        #[allow(clippy::cast_possible_truncation, reason = "it was just allocated")]
+        let range = offset as usize..(offset + bytes) as usize;
+        parts.push(view[range].to_vec());
+        offset += bytes.next_multiple_of(8);
+    }
+    drop(view);
+    staging.unmap();
+    Ok(parts)
+}
+
+/// Bytes as elements.
+pub(crate) fn cast<T: Pod>(bytes: &[u8]) -> Vec<T> {
+    let mut elements = vec![T::zeroed(); bytes.len() / size_of::<T>()];
+    bytemuck::cast_slice_mut(&mut elements).copy_from_slice(bytes);
+    elements
+}
+
+const FREE: u8 = 0;
+const PENDING: u8 = 1;
+const READY: u8 = 2;
+const FAILED: u8 = 3;
+
+#[derive(Debug)]
+struct Slot {
+    buffer: wgpu::Buffer,
+    state: Arc<AtomicU8>,
+    step: u64,
+}
+
+/// The counters of recent steps, on their way to the host.
+#[derive(Debug)]
+pub(crate) struct CounterRing {
+    slots: Vec<Slot>,
+}
+
+impl CounterRing {
+    pub fn new(device: &wgpu::Device, length: usize) -> Self {
+        let slots = (0..length)
+            .map(|_| Slot {
+                buffer: device.create_buffer(&wgpu::BufferDescriptor {
+                    label: Some("counters readback"),
+                    size: size_of::<Counters>() as u64,
+                    usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+                    mapped_at_creation: false,
+                }),
+                state: Arc::new(AtomicU8::new(FREE)),
+                step: 0,
+            })
+            .collect();
+        Self { slots }
+    }
+
+    /// Whether a slot is free.
+    pub fn has_room(&self) -> bool {
+        self.slots.iter().any(|slot| slot.state.load(Ordering::Acquire) == FREE)
+    }
+
+    /// Copies the counters as they will be when `encoder` has run. Does nothing when all slots are in flight, as when
+    /// a user records many steps into one encoder.
+    pub fn record(&mut self, encoder: &mut wgpu::CommandEncoder, counters: &wgpu::Buffer, step: u64) {
+        let Some(slot) = self.slots.iter_mut().find(|slot| slot.state.load(Ordering::Acquire) == FREE) else {
+            return;
+        };
+        slot.step = step;
+        slot.state.store(PENDING, Ordering::Release);
+        encoder.copy_buffer_to_buffer(counters, 0, &slot.buffer, 0, size_of::<Counters>() as u64);
+        let state = slot.state.clone();
+        encoder.map_buffer_on_submit(&slot.buffer, wgpu::MapMode::Read, .., move |result| {
+            state.store(if result.is_ok() { READY } else { FAILED }, Ordering::Release);
+        });
+    }
+
+    /// The counters that have arrived, oldest first.
+    pub fn take(&mut self) -> Vec<(u64, Counters)> {
+        let mut arrived = Vec::new();
+        for slot in &mut self.slots {
+            match slot.state.load(Ordering::Acquire) {
+                READY => {
+                    if let Ok(view) = slot.buffer.get_mapped_range(..) {
+                        let mut counters = Counters::zeroed();
+                        bytemuck::bytes_of_mut(&mut counters).copy_from_slice(&view);
+                        arrived.push((slot.step, counters));
+                    }
+                    slot.buffer.unmap();
+                    slot.state.store(FREE, Ordering::Release);
+                }
+                FAILED => slot.state.store(FREE, Ordering::Release),
+                _ => {}
+            }
+        }
+        arrived.sort_by_key(|(step, _)| *step);
+        arrived
+    }
+}
