@@ -32,17 +32,6 @@ pub(super) const MANY_PYRAMIDS: Entry = Entry {
         Parameter::whole("rows", 20, 1, 900, "shelves; 135 of 135 columns are a million boxes"),
         Parameter::whole("columns", 20, 1, 900, "pyramids on a shelf"),
         Parameter::whole("base", 10, 1, 100, "boxes in the lowest row of a pyramid"),
-<<<<<<< HEAD
-        Parameter::whole(
-            "tile",
-            20,
-            1,
-            900,
-            "pyramids on one piece of a shelf; the pieces meet between pyramids. Small ones keep a wide world's broad \
-             phase local",
-        ),
-=======
->>>>>>> main
     ],
     steps: 200,
     count: |values| 1 + values.count("rows") * values.count("columns") * pyramid_count(values.count("base")),
@@ -53,20 +42,6 @@ pub(super) const MANY_PYRAMIDS: Entry = Entry {
 const SHELF: f32 = 0.25;
 
 fn many_pyramids(values: &Values) -> Scene {
-<<<<<<< HEAD
-    let [rows, columns, base, tile] = ["rows", "columns", "base", "tile"].map(|name| values.count(name));
-    let pitch = real(base + 1);
-    let left = -0.5 * pitch * real(columns);
-    let mut scene = box2d_scene();
-    let mut shelves = Body::fixed(0.0, 0.0);
-    for row in 0..rows {
-        let y = real(row) * pitch - SHELF;
-        for first in (0..columns).step_by(usize::try_from(tile).unwrap_or(usize::MAX)) {
-            let half_width = 0.5 * pitch * real(tile.min(columns - first));
-            let x = left + pitch * real(first) + half_width;
-            shelves = shelves.shape(Shape::half_box(half_width, SHELF).offset(x, y));
-        }
-=======
     let [rows, columns, base] = ["rows", "columns", "base"].map(|name| values.count(name));
     let pitch = real(base + 1);
     let left = -0.5 * pitch * real(columns);
@@ -75,7 +50,6 @@ fn many_pyramids(values: &Values) -> Scene {
     let mut shelves = Body::fixed(0.0, 0.0);
     for row in 0..rows {
         shelves = shelves.shape(Shape::half_box(-left, SHELF).offset(0.0, real(row) * pitch - SHELF));
->>>>>>> main
     }
     scene.add(shelves);
     for row in 0..rows {

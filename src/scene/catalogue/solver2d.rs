@@ -170,16 +170,10 @@ fn big_box(values: &Values, ground: Body) -> Scene {
 pub(super) const FRICTION_RAMP: Entry = Entry {
     name: "friction_ramp",
     summary: "five boxes from rough to smooth slide down a zigzag of ramps",
-<<<<<<< HEAD
-    source: "solver2d Friction Ramp: boxes of friction 0.75, 0.5, 0.35, 0.1, 0. The ground segment is a box.",
-    parameters: &[Parameter::real("friction", 0.2, 0.0, 10.0, "of ramps and ground")],
-    steps: 900,
-=======
     source: "solver2d Friction Ramp: boxes of friction 0.75, 0.5, 0.35, 0.1, 0. The ground segment is a box, and the \
              last one slides off its end.",
     parameters: &[Parameter::real("friction", 0.2, 0.0, 10.0, "of ramps and ground")],
     steps: 600,
->>>>>>> main
     count: |_| 6,
     construct: friction_ramp,
 };
