@@ -1,12 +1,14 @@
 //! Which backend to run on, and why.
 
 use clap::ValueEnum;
-use drystone::Scene;
+use drystone::{AdapterChoice, Context, CpuWorld, GpuWorld, Scene, World, WorldError};
 use serde::Serialize;
 
-use super::engine::World;
 use super::failure::{Code, Failure};
 use super::report::count;
+
+/// Why a backend that was named runs.
+const AS_ASKED: &str = "as asked";
 
 /// `--backend`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -55,11 +57,29 @@ pub struct About {
 }
 
 impl About {
-    /// In a few words.
+    /// The CPU.
+    pub fn cpu(threads: usize, reason: String) -> Self {
+        let adapter = Adapter { name: "none".to_owned(), kind: "none", driver: String::new() };
+        Self { backend: "cpu", adapter, threads: Some(threads), reason }
+    }
+
+    /// A device.
+    pub fn gpu(context: &Context, reason: String) -> Self {
+        let info = context.info();
+        let adapter = Adapter { name: info.name.clone(), kind: kind(info.device_type), driver: driver(info) };
+        Self { backend: "gpu", adapter, threads: None, reason }
+    }
+
+    /// What runs, and why.
+    pub fn used(&self) -> String {
+        format!("{}: {}", self.line(), self.reason)
+    }
+
+    /// In a few words. A software adapter is never called a GPU.
     pub fn line(&self) -> String {
         match (self.threads, self.adapter.kind) {
             (Some(threads), _) => format!("{}, {}", self.backend, count(threads as u64, "thread")),
-            (None, "cpu") => format!("{}, software adapter {}, not a GPU", self.backend, self.adapter.name),
+            (None, "cpu") => format!("software adapter {}, not a GPU", self.adapter.name),
             (None, kind) => format!("{}, {} ({kind})", self.backend, self.adapter.name),
         }
     }
@@ -68,18 +88,59 @@ impl About {
 /// Makes the world.
 ///
 /// # Errors
-/// The scene is wrong; no usable GPU though one was demanded.
+/// The scene is wrong; no usable GPU though one was demanded; no threads.
 pub fn open(scene: &Scene, backend: Backend, threads: Option<u32>) -> Result<Opened, Failure> {
-    let reason = match backend {
-        Backend::Cpu => "as asked",
-        Backend::Auto => "this version has no GPU backend",
-        Backend::Gpu => return Err(Failure::new(Code::NoGpu, "this version has no GPU backend")),
-    };
     let threads = threads.map_or_else(default_threads, |n| n as usize);
-    let world = World::cpu(scene, threads)?;
-    let adapter = Adapter { name: "none".to_owned(), kind: "none", driver: String::new() };
-    let about = About { backend: "cpu", adapter, threads: Some(threads), reason: reason.to_owned() };
-    Ok(Opened { world, about })
+    match choose(backend)? {
+        Choice::Cpu { reason } => on_cpu(scene, threads, reason),
+        Choice::Gpu { context, reason } => match GpuWorld::new(&context, scene) {
+            Ok(world) => Ok(Opened { world: world.into(), about: About::gpu(&context, reason) }),
+            Err(error @ WorldError::Scene(_)) => Err(error.into()),
+            Err(error) if backend == Backend::Auto => {
+                on_cpu(scene, threads, format!("{} cannot run this: {error}", context.info().name))
+            }
+            Err(error) => Err(Failure::new(Code::NoGpu, format_args!("{}: {error}", context.info().name))),
+        },
+    }
+}
+
+fn on_cpu(scene: &Scene, threads: usize, reason: String) -> Result<Opened, Failure> {
+    let world = CpuWorld::new(scene)?.with_threads(threads)?;
+    Ok(Opened { world: world.into(), about: About::cpu(threads, reason) })
+}
+
+/// What to run on.
+pub enum Choice {
+    /// The CPU.
+    Cpu {
+        /// Why.
+        reason: String,
+    },
+    /// An adapter.
+    Gpu {
+        /// Its device.
+        context: Context,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Decides, whatever the scene.
+///
+/// # Errors
+/// No usable GPU though one was demanded.
+pub fn choose(backend: Backend) -> Result<Choice, Failure> {
+    match backend {
+        Backend::Cpu => Ok(Choice::Cpu { reason: AS_ASKED.to_owned() }),
+        Backend::Gpu => match Context::new(AdapterChoice::Any) {
+            Ok(context) => Ok(Choice::Gpu { context, reason: AS_ASKED.to_owned() }),
+            Err(error) => Err(Failure::new(Code::NoGpu, error).hint("`--backend cpu` needs none")),
+        },
+        Backend::Auto => Ok(match Context::new(AdapterChoice::Hardware) {
+            Ok(context) => Choice::Gpu { context, reason: "a hardware GPU is there".to_owned() },
+            Err(error) => Choice::Cpu { reason: error.to_string() },
+        }),
+    }
 }
 
 /// All cores.

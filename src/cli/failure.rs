@@ -1,6 +1,6 @@
 //! Why a command ends early, in words for a person and as an exit code for a script.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::io::{self, Write};
 
 use drystone::WorldError;
@@ -9,6 +9,8 @@ use miette::{LabeledSpan, MietteHandlerOpts, NamedSource};
 
 /// Longer lines of a scene file, in bytes, are not printed.
 const LONGEST_LINE: usize = 160;
+/// Longer remarks, in characters, stand below the lines they are about.
+const LONGEST_LABEL: usize = 60;
 
 /// Exit codes beyond those of the contract (0 done, 1 a check failed, 2 bad usage or input, 3 no GPU) follow
 /// `sysexits.h`, which scripts already know.
@@ -81,6 +83,15 @@ impl Failure {
     }
 }
 
+impl Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.text {
+            Text::Line(line) => f.write_str(line),
+            Text::Report(report) => Display::fmt(report, f),
+        }
+    }
+}
+
 impl From<WorldError> for Failure {
     fn from(error: WorldError) -> Self {
         let code = if matches!(error, WorldError::Scene(_)) { Code::Usage } else { Code::Check };
@@ -107,15 +118,20 @@ fn picture(error: FileError) -> Option<miette::Report> {
         return None;
     }
     let message = if path.is_empty() { problem } else { format!("{path}: {problem}") };
-    let label = LabeledSpan::at(span, format!("expected {expected}"));
-    Some(miette::miette!(labels = vec![label], "{message}").with_source_code(NamedSource::new(source_name, text)))
+    let expected = format!("expected {expected}");
+    let report = if expected.chars().count() <= LONGEST_LABEL {
+        miette::miette!(labels = vec![LabeledSpan::at(span, expected)], "{message}")
+    } else {
+        miette::miette!(labels = vec![LabeledSpan::underline(span)], help = expected, "{message}")
+    };
+    Some(report.with_source_code(NamedSource::new(source_name, text)))
 }
 
 /// How failures with a place in a file look.
 pub fn install_theme() {
     // Fails only if one is installed already.
     let _ = miette::set_hook(Box::new(|_| {
-        Box::new(MietteHandlerOpts::new().terminal_links(false).context_lines(1).wrap_lines(false).build())
+        Box::new(MietteHandlerOpts::new().terminal_links(false).context_lines(1).build())
     }));
 }
 

@@ -2,7 +2,6 @@
 
 mod backend;
 mod console;
-mod engine;
 mod failure;
 mod info;
 mod movie;

@@ -1,14 +1,14 @@
 //! What a run did: the JSON report of `--json`, and the summary a person reads.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use drystone::state::{self, Metrics};
-use drystone::types::{COLOR_COUNT, Counters, OVERFLOW_CONTACTS, OVERFLOW_COLOR};
-use drystone::{Mode, Snapshot};
+use drystone::types::{COLOR_COUNT, Counters, OVERFLOW_COLOR};
+use drystone::{Mode, Snapshot, World};
 use serde::{Serialize, Serializer};
 
 use super::backend::About;
-use super::engine::World;
 
 /// The report. Numbers that are not finite become `null`.
 #[derive(Debug, Serialize)]
@@ -44,13 +44,13 @@ pub struct Report {
     pub dispatches_per_step: Option<u32>,
     /// Wall-clock time.
     pub ms_per_step: Timing,
-    /// Mean of each stage, ms per step.
+    /// Mean of each stage, ms per step; on the GPU over the last few steps.
     #[serde(serialize_with = "as_map")]
     pub stages_ms: Vec<(&'static str, f64)>,
     /// After the last step.
     pub metrics: Metrics,
-    /// Buffers that were too small.
-    pub overflows: Vec<String>,
+    /// Buffers that were too small at times.
+    pub overflows: Vec<Overflow>,
     /// Bodies that held a NaN or an infinity.
     pub quarantined: u32,
     /// s.
@@ -59,6 +59,36 @@ pub struct Report {
     pub wall_seconds: f64,
     /// Of the last state, 16 hex digits.
     pub hash: String,
+}
+
+/// A buffer that was too small.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Overflow {
+    /// Which.
+    pub buffer: &'static str,
+    /// In how many steps. What did not fit was left out in them.
+    pub steps: u64,
+    /// The first of them, counted from 1.
+    pub first_step: u64,
+}
+
+/// How long steps took.
+#[derive(Clone, Debug, Default)]
+pub struct Times {
+    /// Each step that counts, ms.
+    counted: Vec<f32>,
+    /// All steps.
+    total: Duration,
+}
+
+impl Times {
+    /// Adds a step. One that does not count is only part of the total.
+    pub fn add(&mut self, step: Duration, counts: bool) {
+        self.total += step;
+        if counts {
+            self.counted.push(1e3 * step.as_secs_f32());
+        }
+    }
 }
 
 /// Wall-clock times of the steps, ms. All but `first` leave the first step out (it allocates, and compiles shaders),
@@ -112,20 +142,17 @@ fn colors(counters: &Counters) -> Vec<u32> {
     regular.map(|color| counters.color_size(color)).filter(|&size| size > 0).collect()
 }
 
-/// Per step. Stages that the settings leave out are left out.
-fn stages(world: &World, steps: u64) -> Vec<(&'static str, f64)> {
-    #[allow(clippy::cast_precision_loss, reason = "steps stay far below 2^53")]
-    let per_step = |(name, ms)| (name, ms / steps as f64);
-    world.stage_ms().into_iter().filter(|&(_, ms)| ms > 0.0).map(per_step).collect()
+/// Stages that the settings leave out are left out.
+fn stages(world: &World) -> Vec<(&'static str, f64)> {
+    world.stage_ms().into_iter().filter(|&(_, ms)| ms > 0.0).map(|(stage, ms)| (stage.name(), ms)).collect()
 }
 
-fn overflows(counters: &Counters) -> Vec<String> {
-    let mut overflows = Vec::new();
-    if counters.overflow_bits & OVERFLOW_CONTACTS != 0 {
-        let (found, kept) = (group(counters.pairs_found.into()), group(counters.contacts.into()));
-        overflows.push(format!("contacts: {found} pairs were found, {kept} fitted"));
+fn overflows(world: &World) -> Vec<Overflow> {
+    let steps = world.overflowed_steps();
+    match steps.first() {
+        Some(&first) => vec![Overflow { buffer: "contacts", steps: steps.len() as u64, first_step: first + 1 }],
+        None => Vec::new(),
     }
-    overflows
 }
 
 fn as_map<S: Serializer>(pairs: &[(&'static str, f64)], serializer: S) -> Result<S::Ok, S::Error> {
@@ -133,8 +160,8 @@ fn as_map<S: Serializer>(pairs: &[(&'static str, f64)], serializer: S) -> Result
 }
 
 impl Report {
-    /// Of a run whose steps took `times`, ms.
-    pub fn new(about: &About, world: &World, snapshot: &Snapshot, times: &[f32]) -> Self {
+    /// Of a run whose steps took this long.
+    pub fn new(about: &About, world: &World, snapshot: &Snapshot, times: &Times) -> Self {
         let compiled = world.compiled();
         let counters = &snapshot.counters;
         #[allow(clippy::cast_precision_loss, reason = "steps stay far below 2^53")]
@@ -153,14 +180,14 @@ impl Report {
             contacts: counters.touching,
             colors: colors(counters),
             overflow_contacts: counters.color_size(OVERFLOW_COLOR),
-            dispatches_per_step: world.dispatches_per_step(),
-            ms_per_step: Timing::of(times),
-            stages_ms: stages(world, snapshot.step),
+            dispatches_per_step: world.dispatches(),
+            ms_per_step: Timing::of(&times.counted),
+            stages_ms: stages(world),
             metrics: state::metrics(compiled, snapshot),
-            overflows: overflows(counters),
+            overflows: overflows(world),
             quarantined: counters.quarantined,
             simulated_seconds,
-            wall_seconds: 1e-3 * times.iter().copied().map(f64::from).sum::<f64>(),
+            wall_seconds: times.total.as_secs_f64(),
             hash: format!("{:016x}", state::hash(snapshot)),
         }
     }
@@ -200,10 +227,17 @@ impl Report {
 
     /// What a user must not overlook.
     pub fn warnings(&self) -> Vec<String> {
-        let mut warnings: Vec<String> = self.overflows.iter().map(|o| format!("overflow: {o}")).collect();
+        let mut warnings = Vec::new();
+        for Overflow { buffer, steps, first_step } in &self.overflows {
+            let (steps, first) = (count(*steps, "step"), group(*first_step));
+            warnings.push(format!(
+                "the {buffer} buffer was too small in {steps}, first in step {first}; what did not fit was left out \
+                 (--strict repeats such steps)"
+            ));
+        }
         if self.overflow_contacts > 0 {
             let contacts = count(self.overflow_contacts.into(), "contact");
-            warnings.push(format!("{contacts} found no colour in the last step and were solved one after the other"));
+            warnings.push(format!("{contacts} without a colour in the last step: solved one after the other, slowly"));
         }
         if self.quarantined > 0 {
             let bodies = count(self.quarantined.into(), "body");

@@ -6,16 +6,15 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use drystone::draw::Camera;
-use drystone::{Mode, Scene, Snapshot, state};
+use drystone::{Mode, Scene, Snapshot, World, state};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::backend::{self, Backend};
-use super::engine::World;
 use super::failure::{Code, Failure};
 use super::movie::{self, Movie};
 use super::npz::{self, Trace};
 use super::output::{self, Destination};
-use super::report::{self, Report};
+use super::report::{self, Report, Times};
 use super::source::{self, Source};
 use super::{console, picture, stop};
 
@@ -162,11 +161,16 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     stop::install()?;
     let outputs = Outputs::open(options, json_on_stdout, path.as_deref())?;
     let mut opened = backend::open(&scene, options.backend, options.threads)?;
+    if options.threads.is_some() && opened.about.threads.is_none() {
+        console::warn("--threads is of no use here: it counts the threads of the CPU backend");
+    }
     if !options.quiet {
-        console::note(&format!("running on {}: {}", opened.about.line(), opened.about.reason));
+        console::note(&format!("running on {}", opened.about.used()));
     }
     let mut recorder = Recorder::new(outputs.trace, outputs.movie, options, &mut opened.world, steps)?;
-    let times = simulate(&mut opened.world, steps, &mut recorder, !options.quiet)?;
+    // Only the report has the times of stages.
+    let profiled = if options.json.is_some() { profiled_steps(&opened.world, steps) } else { 0 };
+    let times = simulate(&mut opened.world, steps, profiled, &mut recorder, !options.quiet)?;
 
     let snapshot = opened.world.snapshot()?;
     let report = Report::new(&opened.about, &opened.world, &snapshot, &times);
@@ -242,22 +246,44 @@ impl Outputs {
     }
 }
 
-/// Steps the world and returns how long each step took, ms.
-fn simulate(world: &mut World, steps: u64, recorder: &mut Recorder, progress: bool) -> Result<Vec<f32>, Failure> {
+/// How many steps at the end measure their stages on the device. That slows a step down, so they do not count for
+/// the time of a step. The CPU measures along. A profiled step cannot be repeated, which strict mode may have to.
+fn profiled_steps(world: &World, steps: u64) -> u64 {
+    match world {
+        World::Gpu(world) if !world.compiled().settings.strict => (steps / 2).min(10),
+        _ => 0,
+    }
+}
+
+/// Steps the world and returns how long the steps took, the last `profiled` of them left out.
+fn simulate(
+    world: &mut World,
+    steps: u64,
+    profiled: u64,
+    recorder: &mut Recorder,
+    progress: bool,
+) -> Result<Times, Failure> {
     let bar = if progress && io::stderr().is_terminal() { ProgressBar::new(steps) } else { ProgressBar::hidden() };
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} steps, {per_sec}, {eta} left") {
         bar.set_style(style);
     }
-    let mut times = Vec::new();
+    let mut times = Times::default();
     for step in 1..=steps {
         let started = Instant::now();
-        world.step()?;
-        times.push(1e3 * started.elapsed().as_secs_f32());
+        if step > steps - profiled {
+            world.step_profiled()?;
+            times.add(started.elapsed(), false);
+        } else {
+            world.step()?;
+            // So that this step's time is its own.
+            world.wait()?;
+            times.add(started.elapsed(), true);
+        }
         recorder.record(world, step)?;
         bar.inc(1);
         if stop::requested() {
             bar.finish_and_clear();
-            return stop::check(&format!("after step {step} of {steps}; no file was written")).map(|()| times);
+            stop::check(&format!("after step {step} of {steps}; no file was written"))?;
         }
     }
     bar.finish_and_clear();
