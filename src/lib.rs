@@ -10,6 +10,7 @@ pub mod step;
 mod tables;
 pub mod threads;
 pub mod types;
+pub mod validate;
 pub mod world;
 
 pub use cpu::CpuWorld;
