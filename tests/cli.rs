@@ -15,6 +15,8 @@ use tempfile::TempDir;
 fn drystone(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_drystone"));
     command.current_dir(folder).env("NO_COLOR", "1").env_remove("CLICOLOR_FORCE").env_remove("FORCE_COLOR");
+    // Without it, some Vulkan drivers write to our standard error.
+    command.env("XDG_RUNTIME_DIR", std::env::temp_dir());
     command
 }
 
@@ -98,6 +100,7 @@ mod help {
     #[test]
     fn one_command() {
         insta::assert_snapshot!("run", shown("run --help"));
+        insta::assert_snapshot!("validate", shown("validate --help"));
         insta::assert_snapshot!("scenes", shown("scenes --help"));
         insta::assert_snapshot!("info", shown("info --help"));
     }
@@ -149,6 +152,9 @@ mod mistakes {
             ("run slope --hash --json -", "standard output"),
             ("scenes --write a.json", "NAME"),
             ("info now", "unexpected argument"),
+            ("validate slope --steps 0", "not in 1..=1000000"),
+            ("validate slope --json a.txt", "must end in .json"),
+            ("validate slope --backend cpu", "unexpected argument '--backend'"),
         ] {
             refused(folder.path(), arguments, says);
         }
@@ -412,9 +418,17 @@ mod runs {
         }
         assert!(report["stages_ms"]["solve"].as_f64().is_some_and(|ms| ms > 0.0));
         let metrics = &report["metrics"];
-        for key in ["max_penetration", "mean_penetration", "kinetic_energy", "potential_energy", "angular_momentum",
-            "max_speed", "ground_impulse_ratio", "complementarity", "cone_violation"]
-        {
+        for key in [
+            "max_penetration",
+            "mean_penetration",
+            "kinetic_energy",
+            "potential_energy",
+            "angular_momentum",
+            "max_speed",
+            "ground_impulse_ratio",
+            "complementarity",
+            "cone_violation",
+        ] {
             assert!(metrics[key].is_f64(), "{key}: {}", metrics[key]);
         }
         assert_eq!(metrics["momentum"].as_array().map(Vec::len), Some(2));
@@ -481,10 +495,7 @@ mod runs {
     #[test]
     fn traces() {
         let folder = folder();
-        let ran = run_in(
-            folder.path(),
-            "run thruster --backend cpu --steps 10 --trace t.npz --every 4 --state s.npz",
-        );
+        let ran = run_in(folder.path(), "run thruster --backend cpu --steps 10 --trace t.npz --every 4 --state s.npz");
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         assert_eq!(names(folder.path()), ["s.npz", "t.npz"]);
         let mut npz = NpzArchive::open(folder.path().join("t.npz")).expect("archive");
@@ -502,13 +513,13 @@ mod runs {
     #[test]
     fn pictures() {
         let folder = folder();
-        let arguments =
-            format!("run {SCENE} --backend cpu --seconds 0.5 --size 320x200 --picture p.png --movie m.gif");
+        let arguments = format!("run {SCENE} --backend cpu --seconds 0.5 --size 320x200 --picture p.png --movie m.gif");
         let ran = run_in(folder.path(), &arguments);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         assert!(ran.stdout.contains("m.gif, p.png"), "{}", ran.stdout);
 
-        let decoder = png::Decoder::new(std::io::BufReader::new(File::open(folder.path().join("p.png")).expect("file")));
+        let decoder =
+            png::Decoder::new(std::io::BufReader::new(File::open(folder.path().join("p.png")).expect("file")));
         let mut picture = decoder.read_info().expect("PNG");
         let mut pixels = vec![0; picture.output_buffer_size().expect("fits")];
         let frame = picture.next_frame(&mut pixels).expect("PNG");
@@ -628,6 +639,43 @@ mod backends {
     }
 }
 
+mod validates {
+    use super::*;
+
+    const SCENE: &str = "large_pyramid:base=4";
+
+    #[test]
+    fn agree_and_differ() {
+        let demanded = run(&format!("validate {SCENE} --steps 12"));
+        if drystone::gpu::adapters().is_empty() {
+            assert_eq!(demanded.code, 3, "{}", demanded.stderr);
+            return;
+        }
+        assert_eq!(demanded.code, 0, "{}{}", demanded.stdout, demanded.stderr);
+        assert!(demanded.stdout.ends_with("\nthey agree\n"), "{}", demanded.stdout);
+        for row in ["guard", "collide", "solve", "one step", "kinetic energy, average"] {
+            assert!(demanded.stdout.contains(&format!("\n  {row} ")), "{row} in\n{}", demanded.stdout);
+        }
+
+        let folder = folder();
+        let faulty = run_in(folder.path(), &format!("validate {SCENE} --steps 12 --leave-out collide --json a.json"));
+        assert_eq!(faulty.code, 1, "{}", faulty.stderr);
+        assert!(faulty.stdout.ends_with("\nthey differ\n"), "{}", faulty.stdout);
+        assert!(faulty.stderr.contains("differ first in stage collide of step 1, in contacts["), "{}", faulty.stderr);
+        let report = json(&folder.path().join("a.json"));
+        assert_eq!(report["passed"], false);
+        assert_eq!(report["first_failure"], "collide");
+        assert_eq!(report["first_difference"]["table"], "contacts");
+        assert_eq!(report["scene"], SCENE);
+        assert!(report["adapter"]["name"].is_string());
+
+        let quiet = run(&format!("validate {SCENE} --steps 5 --json - --quiet"));
+        assert_eq!((quiet.code, quiet.stderr.as_str()), (0, ""));
+        let report: Value = serde_json::from_str(&quiet.stdout).expect("JSON");
+        assert_eq!((&report["passed"], &report["first_failure"]), (&Value::Bool(true), &Value::Null));
+    }
+}
+
 #[cfg(unix)]
 mod signals {
     use std::time::{Duration, Instant};
@@ -643,7 +691,7 @@ mod signals {
             .stderr(Stdio::piped())
             .spawn()
             .expect("starts");
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + Duration::from_mins(1);
         while names(folder).iter().filter(|name| name.starts_with(".drystone-")).count() < 5 {
             assert!(Instant::now() < deadline, "no temporary files: {:?}", names(folder));
             std::thread::sleep(Duration::from_millis(10));
@@ -692,7 +740,7 @@ mod signals {
             .stderr(Stdio::piped())
             .spawn()
             .expect("starts");
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + Duration::from_mins(1);
         while names(folder.path()).is_empty() {
             assert!(Instant::now() < deadline, "no temporary file");
             std::thread::sleep(Duration::from_millis(10));

@@ -63,6 +63,13 @@ impl Failure {
         Self::new(Code::Write, format_args!("cannot write {path}: {}", reason(error)))
     }
 
+    /// Adds what was going on.
+    #[must_use]
+    pub fn context(mut self, what: impl Display) -> Self {
+        self.text = Text::Line(format!("{what}: {self}"));
+        self
+    }
+
     /// Adds what to do about it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {

@@ -30,10 +30,15 @@ pub fn run(_: &Options) -> Result<(), Failure> {
     let _ = writeln!(text, "CPU: {}\n", count(threads as u64, "thread"));
     for (option, backend) in [("auto", Backend::Auto), ("gpu", Backend::Gpu), ("cpu", Backend::Cpu)] {
         let used = match backend::choose(backend) {
-            Ok(Choice::Cpu { reason }) => About::cpu(threads, reason).used(),
-            Ok(Choice::Gpu { context, reason }) => About::gpu(&context, reason).used(),
-            Err(failure) => failure.to_string(),
+            Ok(Choice::Cpu { reason }) => About::cpu(threads, reason),
+            Ok(Choice::Gpu { context, reason }) => About::gpu(&context, reason),
+            Err(failure) => {
+                let _ = writeln!(text, "--backend {option:<4}  {failure}");
+                continue;
+            }
         };
+        // Only auto has a reason worth telling.
+        let used = if backend == Backend::Auto { used.used() } else { used.line() };
         let _ = writeln!(text, "--backend {option:<4}  {used}");
     }
     console::print(&text)

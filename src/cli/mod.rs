@@ -7,13 +7,16 @@ mod info;
 mod movie;
 mod npz;
 mod output;
+mod overrides;
 mod palette;
 mod picture;
+mod progress;
 mod report;
 mod run;
 mod scenes;
 mod source;
 mod stop;
+mod validate;
 
 use std::process::ExitCode;
 
@@ -49,6 +52,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run::Options),
+    Validate(validate::Options),
     Scenes(scenes::Options),
     Info(info::Options),
     #[command(hide = true, disable_help_flag = true)]
@@ -87,6 +91,7 @@ fn dispatch(command: Option<Command>) -> Result<(), Failure> {
     match command {
         None => console::print(WELCOME),
         Some(Command::Run(options)) => run::run(&options),
+        Some(Command::Validate(options)) => validate::run(&options),
         Some(Command::Scenes(options)) => scenes::run(&options),
         Some(Command::Info(options)) => info::run(&options),
         Some(Command::View(_)) => Err(later("view")),

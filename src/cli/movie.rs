@@ -68,9 +68,12 @@ impl Movie {
         }
         let mut buffer = Vec::with_capacity(usize::from(area.width) * usize::from(area.height));
         for row in area.rows(self.width) {
-            buffer.extend(self.screen[row.clone()].iter().zip(&drawn[row]).map(|(old, &new)| {
-                if *old == new { UNCHANGED } else { self.palette.nearest(new).0 }
-            }));
+            buffer.extend(
+                self.screen[row.clone()]
+                    .iter()
+                    .zip(&drawn[row])
+                    .map(|(old, &new)| if *old == new { UNCHANGED } else { self.palette.nearest(new).0 }),
+            );
         }
         let frame = Frame {
             left: area.left,
@@ -164,9 +167,7 @@ mod tests {
         let (width, height) = (40, 20);
         let rgba = (0..height)
             .flat_map(|j| (0..width).map(move |i| (i, j)))
-            .flat_map(|(i, j)| {
-                if (x..x + 4).contains(&i) && (8..12).contains(&j) { [0, 0, 0, 255] } else { [255; 4] }
-            })
+            .flat_map(|(i, j)| if (x..x + 4).contains(&i) && (8..12).contains(&j) { [0, 0, 0, 255] } else { [255; 4] })
             .collect();
         Image { width, height, rgba }
     }

@@ -61,9 +61,8 @@ impl Palette {
     /// Index of the nearest colour, and the squared distance to it.
     pub fn nearest(&mut self, color: Color) -> (u8, u32) {
         *self.nearest.entry(color).or_insert_with(|| {
-            let distance = |other: &Color| {
-                color.iter().zip(other).map(|(&a, &b)| u32::from(a.abs_diff(b)).pow(2)).sum::<u32>()
-            };
+            let distance =
+                |other: &Color| color.iter().zip(other).map(|(&a, &b)| u32::from(a.abs_diff(b)).pow(2)).sum::<u32>();
             let best = (0_u8..).zip(&self.colors).map(|(index, other)| (distance(other), index)).min();
             best.map_or((0, 0), |(distance, index)| (index, distance))
         })

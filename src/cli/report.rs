@@ -201,9 +201,7 @@ impl Report {
     /// For a person.
     pub fn summary(&self) -> String {
         let mut text = String::new();
-        let mut row = |label: &str, value: String| {
-            let _ = writeln!(text, "  {label:<12} {value}");
-        };
+        let mut row = |label: &str, value: String| text += &row(label, &value);
         row("backend", self.backend.line());
         row("solver", format!("{}, {}", self.mode, count(self.substeps.into(), "substep")));
         row("bodies", format!("{} with {}", group(self.bodies as u64), count(self.shapes as u64, "shape")));
@@ -254,12 +252,18 @@ impl Report {
     fn time_line(&self) -> String {
         let (steps, wall) = (count(self.steps, "step"), self.wall_seconds);
         let each = significant(1e3 * f64::from(self.dt));
-        let mut line = format!("{} s, {steps} of {each} ms, in {} s", significant(self.simulated_seconds), significant(wall));
+        let mut line =
+            format!("{} s, {steps} of {each} ms, in {} s", significant(self.simulated_seconds), significant(wall));
         if self.steps > 0 && wall > 0.0 {
             let _ = write!(line, " ({} × real time)", significant(self.simulated_seconds / wall));
         }
         line
     }
+}
+
+/// A line of the summary.
+pub fn row(label: &str, value: &str) -> String {
+    format!("  {label:<12} {value}\n")
 }
 
 /// `1 step`, `5,050 bodies`.

@@ -1,22 +1,22 @@
 //! `drystone run`: simulates a scene and reports.
 
-use std::io::{self, IsTerminal};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use drystone::draw::Camera;
-use drystone::{Mode, Scene, Snapshot, World, state};
-use indicatif::{ProgressBar, ProgressStyle};
+use drystone::{Snapshot, World, WorldError, state};
 
 use super::backend::{self, Backend};
 use super::failure::{Code, Failure};
 use super::movie::{self, Movie};
 use super::npz::{self, Trace};
 use super::output::{self, Destination};
+use super::overrides::Overrides;
 use super::report::{self, Report, Times};
 use super::source::{self, Source};
-use super::{console, picture, stop};
+use super::{console, picture, progress, stop};
 
 /// Steps of a scene file if nothing else is said; Box2D's benchmarks run as long.
 const DEFAULT_STEPS: u64 = 500;
@@ -41,12 +41,8 @@ pub struct Options {
     /// How long to simulate, in seconds of the scene
     #[arg(long, value_name = "S", value_parser = seconds)]
     seconds: Option<f64>,
-    /// Substeps a step, 1 to 64, instead of the scene's
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
-    substeps: Option<u32>,
-    /// Equations to solve, instead of the scene's
-    #[arg(long, value_enum)]
-    mode: Option<ModeName>,
+    #[command(flatten)]
+    overrides: Overrides,
     /// Repeat a step that outgrew a buffer, so that the result never depends on buffer sizes
     #[arg(long)]
     strict: bool,
@@ -73,31 +69,11 @@ pub struct Options {
     size: (u32, u32),
     /// Print only the hash of the last state on standard output; =HEX also compares it, and exits 1 if it differs
     #[arg(long, value_name = "HEX", num_args = 0..=1, require_equals = true, value_parser = hash)]
+    #[allow(clippy::option_option, reason = "clap's form of an option whose value may be left out")]
     hash: Option<Option<u64>>,
     /// No progress, no summary
     #[arg(long, short)]
     quiet: bool,
-}
-
-/// `--mode`.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ModeName {
-    /// Soft contacts in substeps, then a relaxing sweep (Box2D's)
-    Soft,
-    /// Sequential impulses with Baumgarte's bias
-    Baumgarte,
-    /// Sequential impulses, then a projection of the positions
-    Projection,
-}
-
-impl From<ModeName> for Mode {
-    fn from(name: ModeName) -> Self {
-        match name {
-            ModeName::Soft => Self::Soft,
-            ModeName::Baumgarte => Self::Baumgarte,
-            ModeName::Projection => Self::Projection,
-        }
-    }
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -122,14 +98,6 @@ fn hash(text: &str) -> Result<u64, String> {
 }
 
 impl Options {
-    /// The scene with what the command line overrides.
-    fn apply(&self, scene: &mut Scene) {
-        let settings = &mut scene.settings;
-        settings.substeps = self.substeps.or(settings.substeps);
-        settings.mode = self.mode.map_or(settings.mode, Mode::from);
-        settings.strict |= self.strict;
-    }
-
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; saturates, then is refused")]
     fn step_count(&self, dt: f32, suggested: Option<u64>) -> Result<u64, Failure> {
         let steps = match self.seconds {
@@ -155,7 +123,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
             .hint("the report of --json holds the hash as well"));
     }
     let Source { mut scene, path, steps: suggested } = source::load(&options.scene)?;
-    options.apply(&mut scene);
+    options.overrides.apply(&mut scene);
+    scene.settings.strict |= options.strict;
     let steps = options.step_count(scene.settings.dt, suggested)?;
 
     stop::install()?;
@@ -197,7 +166,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     if !options.quiet {
         let mut summary = report.summary();
         if !files.is_empty() {
-            summary += &format!("  {:<12} {}\n", "wrote", files.join(", "));
+            summary += &report::row("wrote", &files.join(", "));
         }
         if results_on_stdout { console::note(summary.trim_end()) } else { console::print(&summary)? }
     }
@@ -261,22 +230,18 @@ fn simulate(
     steps: u64,
     profiled: u64,
     recorder: &mut Recorder,
-    progress: bool,
+    wants_bar: bool,
 ) -> Result<Times, Failure> {
-    let bar = if progress && io::stderr().is_terminal() { ProgressBar::new(steps) } else { ProgressBar::hidden() };
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} steps, {per_sec}, {eta} left") {
-        bar.set_style(style);
-    }
+    let bar = progress::bar(steps, wants_bar);
     let mut times = Times::default();
     for step in 1..=steps {
         let started = Instant::now();
         if step > steps - profiled {
-            world.step_profiled()?;
+            world.step_profiled().map_err(|error| failed(step, error))?;
             times.add(started.elapsed(), false);
         } else {
-            world.step()?;
-            // So that this step's time is its own.
-            world.wait()?;
+            // Waits, so that this step's time is its own.
+            world.step().and_then(|()| world.wait()).map_err(|error| failed(step, error))?;
             times.add(started.elapsed(), true);
         }
         recorder.record(world, step)?;
@@ -290,12 +255,15 @@ fn simulate(
     Ok(times)
 }
 
+fn failed(step: u64, error: WorldError) -> Failure {
+    Failure::from(error).context(format_args!("step {step} failed"))
+}
+
 /// Writes along: the trace and the movie.
 struct Recorder {
     trace: Option<Trace>,
     every: u64,
-    movie: Option<Movie>,
-    camera: Camera,
+    movie: Option<(Movie, Camera)>,
     dt: f64,
 }
 
@@ -309,18 +277,19 @@ impl Recorder {
         steps: u64,
     ) -> Result<Self, Failure> {
         let every = options.every.unwrap_or(1);
-        let (compiled, first) = (world.compiled().clone(), world.snapshot()?);
-        let camera = picture::camera(&compiled, &first, options.size);
-        let bodies = compiled.bodies.len();
+        let bodies = world.compiled().bodies.len();
         let mut this = Self {
             trace: trace.map(|destination| Trace::new(destination, bodies, steps / every + 1)).transpose()?,
             every,
             movie: None,
-            camera,
-            dt: f64::from(compiled.params.dt),
+            dt: f64::from(world.compiled().params.dt),
         };
         if let Some(destination) = movie {
-            this.movie = Some(Movie::new(destination, &picture::draw(&compiled, &first, &camera)?)?);
+            let first = world.snapshot()?;
+            // One camera for all frames, so that nothing but bodies moves.
+            let camera = picture::camera(world.compiled(), &first, options.size);
+            let image = picture::draw(world.compiled(), &first, &camera)?;
+            this.movie = Some((Movie::new(destination, &image)?, camera));
         }
         this.record(world, 0)?;
         Ok(this)
@@ -338,8 +307,8 @@ impl Recorder {
         if let Some(trace) = trace {
             trace.push(step, time, &state::body_states(world.compiled(), &snapshot))?;
         }
-        if let Some(movie) = movie {
-            movie.push(time, &picture::draw(world.compiled(), &snapshot, &self.camera)?)?;
+        if let Some((movie, camera)) = movie {
+            movie.push(time, &picture::draw(world.compiled(), &snapshot, camera)?)?;
         }
         Ok(())
     }
@@ -348,7 +317,7 @@ impl Recorder {
         #[allow(clippy::cast_precision_loss, reason = "steps stay far below 2^53")]
         let end = last.step as f64 * self.dt;
         let trace = self.trace.map(Trace::finish).transpose()?;
-        let movie = self.movie.map(|movie| movie.finish(end)).transpose()?;
+        let movie = self.movie.map(|(movie, _)| movie.finish(end)).transpose()?;
         Ok(trace.into_iter().chain(movie).collect())
     }
 }
