@@ -117,7 +117,7 @@ impl Context {
         let Some(adapter) = found.iter().find(|adapter| wanted(adapter)) else {
             let names: Vec<String> = found
                 .iter()
-                .map(|adapter| adapter.get_info())
+                .map(wgpu::Adapter::get_info)
                 .map(|info| format!("{} ({})", info.name, if is_software(&info) { "software" } else { "hardware" }))
                 .collect();
             return Err(ContextError::NoAdapter {
