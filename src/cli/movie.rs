@@ -16,7 +16,6 @@ const UNCHANGED: u8 = 255;
 
 /// Whether a frame is due after this step: the first, and those after which another 1/25 s has passed.
 pub fn is_due(step: u64, dt: f64) -> bool {
-    #[allow(clippy::cast_precision_loss, reason = "steps stay far below 2^53")]
     let frames = |step: u64| (step as f64 * dt * FRAME_RATE + 1e-6).floor();
     step == 0 || frames(step) > frames(step - 1)
 }

@@ -147,7 +147,6 @@ fn check_size(destination: &Destination, bodies: u64, frames: u64) -> Result<(),
     if frames.saturating_mul(frame) <= LARGEST_TRACE {
         return Ok(());
     }
-    #[allow(clippy::cast_precision_loss, reason = "shown with one digit")]
     let size = frames as f64 * frame as f64 / (1_u64 << 30) as f64;
     let (option, shown, limit) = (destination.option, &destination.shown, LARGEST_TRACE >> 30);
     let most = LARGEST_TRACE / frame;

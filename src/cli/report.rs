@@ -117,7 +117,6 @@ impl Timing {
         if n == 0 {
             return Self::default();
         }
-        #[allow(clippy::cast_precision_loss, reason = "steps stay far below 2^53")]
         let mean = sorted.iter().sum::<f64>() / n as f64;
         Self {
             mean: Some(mean),
@@ -164,7 +163,6 @@ impl Report {
     pub fn new(about: &About, world: &World, snapshot: &Snapshot, times: &Times) -> Self {
         let compiled = world.compiled();
         let counters = &snapshot.counters;
-        #[allow(clippy::cast_precision_loss, reason = "steps stay far below 2^53")]
         let simulated_seconds = snapshot.step as f64 * f64::from(compiled.params.dt);
         Self {
             scene: compiled.name.clone(),

@@ -302,7 +302,6 @@ impl Recorder {
             return Ok(());
         }
         let snapshot = world.snapshot()?;
-        #[allow(clippy::cast_precision_loss, reason = "steps stay far below 2^53")]
         let time = step as f64 * self.dt;
         if let Some(trace) = trace {
             trace.push(step, time, &state::body_states(world.compiled(), &snapshot))?;
@@ -314,7 +313,6 @@ impl Recorder {
     }
 
     fn finish(self, last: &Snapshot) -> Result<Vec<Destination>, Failure> {
-        #[allow(clippy::cast_precision_loss, reason = "steps stay far below 2^53")]
         let end = last.step as f64 * self.dt;
         let trace = self.trace.map(Trace::finish).transpose()?;
         let movie = self.movie.map(|(movie, _)| movie.finish(end)).transpose()?;
