@@ -676,6 +676,21 @@ mod validates {
     }
 }
 
+/// A limit on the size of files stands for a full disk.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_leaves_nothing_half() {
+    let folder = folder();
+    let script = "trap '' XFSZ; ulimit -f 8; exec \"$0\" run large_pyramid:base=30 --backend cpu --steps 5 -q \
+                  --json a.json --state s.json";
+    let mut command = Command::new("bash");
+    command.current_dir(folder.path()).args(["-c", script, env!("CARGO_BIN_EXE_drystone")]);
+    let ran = finished(command.output().expect("bash"));
+    assert_eq!((ran.code, ran.stdout.as_str()), (74, ""));
+    assert_eq!(ran.stderr, "error: cannot write s.json: file too large\n");
+    assert_eq!(names(folder.path()), [""; 0], "not even the report, which was small enough");
+}
+
 #[cfg(unix)]
 mod signals {
     use std::time::{Duration, Instant};
