@@ -114,3 +114,7 @@ pub use scene::{
 };
 pub use snapshot::Snapshot;
 pub use world::{World, WorldError};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

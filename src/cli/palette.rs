@@ -101,6 +101,7 @@ mod tests {
         let mut pixels = vec![background; 60_000];
         pixels.extend(vec![body; 20_000]);
         for i in 0..1000_u32 {
+            #[allow(clippy::cast_possible_truncation, reason = "between two bytes")]
             let mix = |a: u8, b: u8| ((u32::from(a) * i + u32::from(b) * (999 - i)) / 999) as u8;
             pixels.push(std::array::from_fn(|k| mix(background[k], body[k])));
         }
