@@ -32,9 +32,7 @@ fn rebound(sim: &mut Sim) -> f64 {
 
 fn bounce_heights(backend: Backend) {
     // Restitution, Box2D's height, the ideal e²·9.5.
-    for (e, box2d, ideal) in
-        [(0.25, 0.517, 0.594), (0.5, 2.304, 2.375), (0.75, 5.287, 5.344), (1.0, 9.466, 9.5)]
-    {
+    for (e, box2d, ideal) in [(0.25, 0.517, 0.594), (0.5, 2.304, 2.375), (0.75, 5.287, 5.344), (1.0, 9.466, 9.5)] {
         let mut sim = backend.build(&format!("bouncing_ball:restitution={e},height=9.5,gravity=10"));
         let height = rebound(&mut sim);
         // The same method with the same constants: 5 mm are the third digit of the reference and of its drop height.
@@ -147,7 +145,7 @@ fn slope_distances(backend: Backend) {
         // two points does not find all of it at first: less than one substep's load is missing, and the μ·g·cos·h that
         // friction lacks by it lasts for 2 s. Nothing makes it slide less.
         let euler = ideal * (1.0 + 1.0 / 480.0);
-        let late = friction * 10.0 * 0.5_f64.atan().cos() / 240.0 * 2.0;
+        let late = f64::from(friction) * 10.0 * 0.5_f64.atan().cos() / 240.0 * 2.0;
         between(&format!("distance at friction {friction}"), distance, euler - 2e-3, euler + late);
         // Box2D's box starts a little faster still, by 8 to 9 mm/s at every friction that slides.
         near(&format!("distance at friction {friction} by Box2D"), distance, box2d, 0.02);
@@ -174,7 +172,12 @@ fn friction_ramp(backend: Backend) {
         // The first ramp is above 18 m, the others below.
         if (friction * 0.2).sqrt() > 1.1 * 0.25_f64.tan() {
             between(&format!("height at friction {friction}"), after.position[1], 18.0, 28.0);
-            near(&format!("creep in a second at friction {friction}"), after.position[0], before.position[0].into(), 1e-4);
+            near(
+                &format!("creep in a second at friction {friction}"),
+                after.position[0],
+                before.position[0].into(),
+                1e-4,
+            );
         } else if friction != 0.35 {
             between(&format!("height at friction {friction}"), after.position[1], 0.0, 18.0);
             assert!(after.velocity[0].abs() > 0.5, "friction {friction} slides: {after:?}");

@@ -55,10 +55,8 @@ fn compound_inertia(backend: Backend) {
     ];
     let mass: f64 = parts.iter().map(|(m, ..)| m).sum();
     let center = [0, 1].map(|k| parts.iter().map(|(m, _, r)| m * r[k]).sum::<f64>() / mass);
-    let inertia: f64 = parts
-        .iter()
-        .map(|(m, own, r)| m * (own + (r[0] - center[0]).powi(2) + (r[1] - center[1]).powi(2)))
-        .sum();
+    let inertia: f64 =
+        parts.iter().map(|(m, own, r)| m * (own + (r[0] - center[0]).powi(2) + (r[1] - center[1]).powi(2))).sum();
     let (spin, speed) = responses(backend, hammer.clone());
     near("1/m", speed, 1.0 / mass, ROUNDING / mass);
     near("1/I", spin, 1.0 / inertia, ROUNDING / inertia);

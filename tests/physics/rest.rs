@@ -16,7 +16,15 @@ use drystone::{Body, Scene, Shape};
 
 use crate::common::{Backend, between, far, near};
 
-on_every_backend!(circle_sinks, box_sinks, two_boxes_sink, stack_of_10, stack_of_20, stack_of_50, stack_without_recycling);
+on_every_backend!(
+    circle_sinks,
+    box_sinks,
+    two_boxes_sink,
+    stack_of_10,
+    stack_of_20,
+    stack_of_50,
+    stack_without_recycling
+);
 
 /// Of contacts with static bodies, squared.
 const STATIC: f64 = (2.0 * PI * 60.0) * (2.0 * PI * 60.0);

@@ -39,7 +39,8 @@ fn large_pyramid(backend: Backend) {
 
 /// All of them stand: no body is more than a few cm from where it began.
 fn many_pyramids(backend: Backend) {
-    let spec = if backend == Backend::Gpu { "many_pyramids:rows=3,columns=3" } else { "many_pyramids:rows=4,columns=4" };
+    let spec =
+        if backend == Backend::Gpu { "many_pyramids:rows=3,columns=3" } else { "many_pyramids:rows=4,columns=4" };
     let mut sim = backend.build(spec);
     let before = sim.bodies();
     let after = sim.advance(200).bodies();
@@ -49,18 +50,20 @@ fn many_pyramids(backend: Backend) {
     }
 }
 
-/// Five storeys of cards stand for 10 s.
+/// Five storeys of cards stand for 10 s. The cards of a tent start 4 mm apart, corner to corner: a narrow phase that
+/// knows faces only lets the top tent, which nothing presses together, fall through itself.
 fn card_house(backend: Backend) {
     let mut sim = backend.build("card_house");
     let before = sim.bodies();
     let after = sim.advance(600).bodies();
-    for (index, (a, b)) in before.iter().zip(&after).enumerate() {
-        println!("{index}: {:?} {} -> {:?} {}", a.position, a.angle, b.position, b.angle);
-    }
-    for (index, (a, b)) in before.iter().zip(&after).enumerate() {
-        // The cards start a few mm apart or inside each other and settle by as much; a fallen one is 0.18 m lower.
-        near(&format!("y of card {index}"), b.position[1], a.position[1].into(), 0.03);
-        near(&format!("x of card {index}"), b.position[0], a.position[0].into(), 0.03);
+    for (index, (a, b)) in before.iter().zip(&after).enumerate().skip(1) {
+        // A storey starts 5 mm higher than its cards are, and its contacts give by some mm: cards weigh 0.8 g, and a
+        // contact at their ends is as soft as their effective mass is small. A fallen card is 180 mm lower.
+        let storey = f64::from((a.position[1] - 0.18) / 0.37).floor();
+        let sink = f64::from(a.position[1] - b.position[1]);
+        between(&format!("sink of card {index}"), sink, -0.002, 0.01 * (storey + 1.0));
+        near(&format!("x of card {index}"), b.position[0], a.position[0].into(), 0.01);
+        near(&format!("angle of card {index}"), b.angle, a.angle.into(), 0.05);
     }
     between("speed", sim.metrics().max_speed, 0.0, 0.05);
 }
