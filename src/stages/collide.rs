@@ -3,9 +3,9 @@
 //! Reads shapes, poses, bodies, states; reads and writes contacts. One thread a contact.
 //!
 //! Boxes meet by separating axes and clipping: the face with the largest separation is the reference, the face of the
-//! other box that looks at it most is cut to its width. Ties go to box A and to x, by a margin, so that aligned boxes do
-//! not flip from step to step or between CPU and GPU. Boxes that are apart and nearest at two corners make one point, with
-//! the normal from corner to corner, as in Box2D.
+//! other box that looks at it most is cut to its width. Ties go to box A and to x, by a margin, so that aligned boxes
+//! do not flip from step to step or between CPU and GPU. Boxes that are apart and nearest at two corners make one
+//! point, with the normal from corner to corner, as in Box2D.
 //!
 //! **Recycling.** While a pair hardly moves its manifold is kept and only the separations are measured anew, from
 //! the anchors of the step that made it. Aligned stacks stand on this: points that wander between features lose their

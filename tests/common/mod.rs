@@ -50,6 +50,11 @@ impl Sim {
         self
     }
 
+    /// Steps done.
+    pub fn steps(&self) -> u64 {
+        self.world.steps()
+    }
+
     /// The state now. No contact may have been dropped and no body taken out on the way to it.
     pub fn snapshot(&mut self) -> Snapshot {
         let snapshot = self.world.snapshot().expect("a snapshot");
