@@ -67,6 +67,14 @@ pub struct Run {
     pub end: Snapshot,
 }
 
+impl Run {
+    /// Processor time where it is known, else wall time; ms a step.
+    #[must_use]
+    pub fn time(&self) -> f64 {
+        self.cpu_ms.unwrap_or(self.ms)
+    }
+}
+
 /// Builds the scene for a contender and steps it, `1 + steps` times.
 ///
 /// # Errors

@@ -68,7 +68,7 @@ fn main() -> Result<()> {
     println!("{}", results.machine.text());
     if arguments.growth {
         results.growth = growth(&contenders, arguments.steps.unwrap_or(60), arguments.repeats)?;
-        println!("{}", report::growth_table(&results.growth));
+        println!("{}", report::growth_table(&results.growth, arguments.stages));
     } else {
         for spec in split(&arguments.scenes) {
             let scene = catalogue::build(&spec)?;
@@ -156,35 +156,42 @@ fn growth(contenders: &[Contender], steps: u32, repeats: u32) -> Result<Vec<Grow
         .iter()
         .map(|(rows, columns)| catalogue::build(&format!("many_pyramids:rows={rows},columns={columns}")))
         .collect::<Result<_, _>>()?;
-    // Wall and processor time of the fastest repeat, by contender and size.
-    let mut best = vec![vec![(f64::INFINITY, None::<f64>); scenes.len()]; contenders.len()];
+    // The fastest repeat, by contender and size.
+    let mut best: Vec<Vec<Option<Run>>> = vec![vec![None; scenes.len()]; contenders.len()];
     for _ in 0..repeats {
         for (size, scene) in scenes.iter().enumerate() {
             for (contender, best) in contenders.iter().zip(&mut best) {
                 let run = run(contender, scene, steps)?;
-                let best = &mut best[size];
-                best.0 = best.0.min(run.ms);
-                best.1 = run.cpu_ms.map(|ms| best.1.map_or(ms, |before| before.min(ms)));
+                if best[size].as_ref().is_none_or(|best| run.time() < best.time()) {
+                    best[size] = Some(run);
+                }
             }
         }
     }
     let mut growths = Vec::new();
     for (contender, best) in contenders.iter().zip(best) {
-        let cpu_time = best.iter().all(|(_, cpu)| cpu.is_some());
-        let mut sizes = Vec::new();
-        for (scene, (wall, cpu)) in scenes.iter().zip(best) {
-            let boxes = scene.bodies.len() - 1;
-            #[allow(clippy::cast_precision_loss, reason = "at most 100,000")]
-            let us_per_box = 1e3 * cpu.unwrap_or(wall) / boxes as f64;
-            sizes.push(GrowthSize { scene: scene.name.clone(), boxes, us_per_box });
-        }
-        let costs: Vec<f64> = sizes.iter().map(|size| size.us_per_box).collect();
-        let spread = Spread::of(costs.clone()).context("no sizes")?;
+        let best: Vec<Run> = best.into_iter().flatten().collect();
+        let sizes: Vec<GrowthSize> = scenes
+            .iter()
+            .zip(&best)
+            .map(|(scene, run)| {
+                let boxes = scene.bodies.len() - 1;
+                #[allow(clippy::cast_precision_loss, reason = "at most 100,000")]
+                let share = |ms: f64| 1e3 * ms / boxes as f64;
+                GrowthSize {
+                    scene: scene.name.clone(),
+                    boxes,
+                    us_per_box: share(run.time()),
+                    stages_us_per_box: run.stages.iter().map(|&(stage, ms)| (stage, share(ms))).collect(),
+                }
+            })
+            .collect();
+        let costs = Spread::of(sizes.iter().map(|size| size.us_per_box).collect()).context("no sizes")?;
         growths.push(Growth {
             backend: contender.name(),
-            cpu_time,
-            factor: costs[costs.len() - 1] / costs[0],
-            worst_factor: spread.max / spread.min,
+            cpu_time: best.iter().all(|run| run.cpu_ms.is_some()),
+            factor: costs.samples[costs.samples.len() - 1] / costs.samples[0],
+            worst_factor: costs.max / costs.min,
             sizes,
         });
     }

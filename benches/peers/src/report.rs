@@ -275,24 +275,36 @@ pub struct GrowthSize {
     pub boxes: usize,
     /// Microseconds a box and step, of the fastest repeat.
     pub us_per_box: f64,
+    /// Likewise by stage, wall time.
+    pub stages_us_per_box: Vec<(&'static str, f64)>,
 }
 
 /// As a table.
 #[must_use]
-pub fn growth_table(growths: &[Growth]) -> String {
+pub fn growth_table(growths: &[Growth], with_stages: bool) -> String {
     let mut text = String::new();
     let Some(first) = growths.first() else { return text };
-    let _ = write!(text, "many_pyramids, us a box and step\n{:<12}", "boxes");
+    let _ = write!(text, "many_pyramids, us a box and step\n{:<24}", "boxes");
     for size in &first.sizes {
         let _ = write!(text, "{:>10}", size.boxes);
     }
     let _ = writeln!(text, "{:>14}{:>12}", "last/first", "worst/best");
     for growth in growths {
-        let _ = write!(text, "{:<12}", format!("{} {}", growth.backend, if growth.cpu_time { "cpu" } else { "wall" }));
+        let _ = write!(text, "{:<24}", format!("{} {}", growth.backend, if growth.cpu_time { "cpu" } else { "wall" }));
         for size in &growth.sizes {
             let _ = write!(text, "{:>10.4}", size.us_per_box);
         }
         let _ = writeln!(text, "{:>14.3}{:>12.3}", growth.factor, growth.worst_factor);
+        let stages = growth.sizes.first().map_or(0, |size| size.stages_us_per_box.len());
+        for stage in 0..if with_stages { stages } else { 0 } {
+            let of = |size: &GrowthSize| size.stages_us_per_box.get(stage).copied().unwrap_or(("", 0.0));
+            let costs: Vec<f64> = growth.sizes.iter().map(|size| of(size).1).collect();
+            if costs.iter().all(|cost| *cost > 0.0) {
+                let _ = write!(text, "  {:<22}", of(&growth.sizes[0]).0);
+                let cells: String = costs.iter().map(|cost| format!("{cost:>10.4}")).collect();
+                let _ = writeln!(text, "{cells}{:>14.3}", costs[costs.len() - 1] / costs[0]);
+            }
+        }
     }
     text
 }
