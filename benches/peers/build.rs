@@ -1,4 +1,4 @@
-//! Notes the versions that a report names, and refuses to build Box2D with its asserts on.
+//! Notes the versions that a report names, and refuses to build the peer with its asserts on.
 
 use std::process::Command;
 

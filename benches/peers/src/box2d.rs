@@ -33,7 +33,7 @@ pub struct Box2d {
     world: World,
     /// One a body, in scene order.
     bodies: Vec<BodyId>,
-    forces: Vec<Force>,
+    pushes: Vec<Push>,
     dt: f32,
     substeps: i32,
     steps: u64,
@@ -41,7 +41,7 @@ pub struct Box2d {
 }
 
 /// A force or torque that acts in every step. Box2D forgets it after one.
-struct Force {
+struct Push {
     body: BodyId,
     force: Vec2,
     /// On the body; `None` is the centre of mass.
@@ -78,13 +78,13 @@ impl Box2d {
         }
 
         let mut bodies = Vec::with_capacity(scene.bodies.len());
-        let mut forces = Vec::new();
+        let mut pushes = Vec::new();
         for (index, body) in scene.bodies.iter().enumerate() {
             let id = add(&mut world, body, &compiled, index).with_context(|| format!("bodies[{index}]"))?;
             bodies.push(id);
             let acts = body.force.length_squared() > 0.0 || body.torque != 0.0;
             if acts && body.kind == drystone::BodyType::Dynamic {
-                forces.push(Force {
+                pushes.push(Push {
                     body: id,
                     force: vector(body.force.into()),
                     point: body.force_point.map(|point| vector(point.into())),
@@ -95,7 +95,7 @@ impl Box2d {
         Ok(Self {
             world,
             bodies,
-            forces,
+            pushes,
             dt: scene.settings.dt,
             substeps: i32::try_from(scene.settings.substep_count())?,
             steps: 0,
@@ -108,16 +108,16 @@ impl Box2d {
     /// # Errors
     /// If Box2D refuses one.
     pub fn push(&mut self) -> Result<()> {
-        for force in &self.forces {
-            let mut body = self.world.body(force.body)?;
-            match force.point {
+        for push in &self.pushes {
+            let mut body = self.world.body(push.body)?;
+            match push.point {
                 Some(point) => {
                     let at = body.world_point(point)?;
-                    body.apply_force(force.force, at, true)?;
+                    body.apply_force(push.force, at, true)?;
                 }
-                None => body.apply_force_to_center(force.force, true)?,
+                None => body.apply_force_to_center(push.force, true)?,
             }
-            body.apply_torque(force.torque, true)?;
+            body.apply_torque(push.torque, true)?;
         }
         Ok(())
     }

@@ -170,6 +170,7 @@ impl Watch {
 
 /// Processor time of the calling thread, ms.
 #[cfg(target_os = "linux")]
+#[allow(clippy::unnecessary_wraps, reason = "other systems do not tell")]
 #[allow(clippy::cast_precision_loss, reason = "nanoseconds since the thread began, far below 2^53")]
 fn thread_ms() -> Option<f64> {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);

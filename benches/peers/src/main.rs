@@ -19,6 +19,7 @@ use report::{Growth, GrowthSize, Machine, Row, Spread};
 /// Step the same scenes in Box2D and in Drystone, in turns, and report how long both take and what is left at the end.
 #[derive(Debug, Parser)]
 #[command(version)]
+#[allow(clippy::struct_excessive_bools, clippy::doc_markdown, reason = "independent switches; the help is plain text")]
 struct Arguments {
     /// Catalogue scenes, with parameters if wanted: large_pyramid:base=50,many_pyramids:rows=3,columns=4
     #[arg(long, value_name = "A,B", default_value = "large_pyramid,many_pyramids,smash,tumbler")]

@@ -124,7 +124,8 @@ impl Spread {
         sorted.sort_by(f64::total_cmp);
         let (&min, &max) = (sorted.first()?, sorted.last()?);
         let half = sorted.len() / 2;
-        let median = if sorted.len() % 2 == 0 { 0.5 * (sorted[half - 1] + sorted[half]) } else { sorted[half] };
+        let median =
+            if sorted.len().is_multiple_of(2) { 0.5 * (sorted[half - 1] + sorted[half]) } else { sorted[half] };
         Some(Self { min, median, max, samples })
     }
 }
@@ -301,8 +302,10 @@ pub fn growth_table(growths: &[Growth], with_stages: bool) -> String {
             let costs: Vec<f64> = growth.sizes.iter().map(|size| of(size).1).collect();
             if costs.iter().all(|cost| *cost > 0.0) {
                 let _ = write!(text, "  {:<22}", of(&growth.sizes[0]).0);
-                let cells: String = costs.iter().map(|cost| format!("{cost:>10.4}")).collect();
-                let _ = writeln!(text, "{cells}{:>14.3}", costs[costs.len() - 1] / costs[0]);
+                for cost in &costs {
+                    let _ = write!(text, "{cost:>10.4}");
+                }
+                let _ = writeln!(text, "{:>14.3}", costs[costs.len() - 1] / costs[0]);
             }
         }
     }
