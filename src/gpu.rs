@@ -31,6 +31,8 @@ const MAX_WORKGROUPS: u32 = 65_535;
 const SCAN_ALONE: u32 = 1 << 15;
 /// Elements of a scan block (`shaders/scan.wgsl`).
 const SCAN_BLOCK: u32 = 1024;
+/// Words a shape in which the pairs are remembered between counting and emitting (`shaders/pair.wgsl`).
+const PARTNER_WORDS: usize = 8;
 /// Colours with fewer constraints share a workgroup with their neighbours.
 const WIDE_COLOR: u32 = 640;
 /// Colours that get a dispatch of their own before the first counters are back.
@@ -175,7 +177,8 @@ impl GpuWorld {
 
     fn create(&mut self, name: &'static str, bytes: usize) -> Result<(), WorldError> {
         let limits = self.context.device().limits();
-        let bytes = (bytes.max(32).next_multiple_of(16)) as u64;
+        // Never less than one element of the largest struct, which is what a binding must hold.
+        let bytes = (bytes.max(size_of::<Constraint>()).next_multiple_of(16)) as u64;
         let limit = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
         if bytes > limit {
             return Err(WorldError::TooLarge { buffer: name, bytes, limit });
@@ -219,6 +222,7 @@ impl GpuWorld {
         self.create("shape_cells", shapes.len() * 4)?;
         self.create("cell_unsorted", shapes.len() * 4)?;
         self.create("cell_shapes", shapes.len() * 4)?;
+        self.create("partners", shapes.len() * 4 * PARTNER_WORDS)?;
         self.create("pair_starts_0", (shapes.len() + 1) * 4)?;
         self.create("pair_starts_1", (shapes.len() + 1) * 4)?;
         self.create("color_masks", bodies.len() * 4)?;

@@ -103,7 +103,7 @@ structs! {
         features, points,
     }
     ConstraintPoint {
-        r_a, r_b, adjusted_separation, normal_mass, tangent_mass, relative_velocity,
+        r_a, r_b, separation, normal_mass, tangent_mass, relative_velocity,
     }
     Constraint {
         body_a, body_b, normal, inv_mass_a, inv_inertia_a, inv_mass_b, inv_inertia_b, friction, restitution, flags,
