@@ -801,7 +801,9 @@ impl GpuWorld {
         self.grow_to(&mut encoder, snapshot.contacts.len() as u64)?;
         self.submit(encoder)?;
         self.steps = snapshot.step;
-        self.known = None;
+        // The next step shall have room for what the last one had; what came later did not happen.
+        self.known = snapshot.step.checked_sub(1).map(|step| (step, snapshot.counters));
+        self.overflowed.retain(|&step| step < snapshot.step);
         self.upload("poses", &snapshot.poses);
         self.upload("states", &snapshot.states);
         let starts = vec![0; self.compiled.shapes.len() + 1];
