@@ -43,6 +43,8 @@ const FEW_UNCOLORED: u32 = 2048;
 const RING: usize = 3;
 /// Different sweeps a world can use; a few hundred occur.
 const MAX_SWEEPS: usize = 4096;
+/// Bytes of an empty array: a binding must hold one element at least, also in a world without bodies.
+const SMALLEST_BUFFER: usize = 256;
 /// Spacing of uniforms in a buffer (wgpu's default limit).
 const UNIFORM_STRIDE: usize = 256;
 
@@ -175,7 +177,7 @@ impl GpuWorld {
 
     fn create(&mut self, name: &'static str, bytes: usize) -> Result<(), WorldError> {
         let limits = self.context.device().limits();
-        let bytes = (bytes.max(32).next_multiple_of(16)) as u64;
+        let bytes = (bytes.max(SMALLEST_BUFFER).next_multiple_of(16)) as u64;
         let limit = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
         if bytes > limit {
             return Err(WorldError::TooLarge { buffer: name, bytes, limit });
