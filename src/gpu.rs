@@ -424,7 +424,7 @@ impl GpuWorld {
             }
         }
         let counters = self.buffers["counters"].clone();
-        self.ring.record(encoder, &counters, self.steps);
+        self.ring.record(self.context.device(), encoder, &counters, self.steps);
         self.steps += 1;
         Ok(())
     }
@@ -686,7 +686,7 @@ impl GpuWorld {
         });
         encoder.resolve_query_set(&queries, 0..count, &resolved, 0);
         let counters = self.buffers["counters"].clone();
-        self.ring.record(&mut encoder, &counters, self.steps);
+        self.ring.record(self.context.device(), &mut encoder, &counters, self.steps);
         self.steps += 1;
         self.submit(encoder)?;
         let bytes = download(&self.context, &[(&resolved, u64::from(count) * 8)])?;
