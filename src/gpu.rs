@@ -518,7 +518,7 @@ impl GpuWorld {
             // A quarter more than last known; a wide kernel loops if that is too few.
             Some((_, counters)) => {
                 let size = counters.color_size(color);
-                (size >= WIDE_COLOR).then_some(size + size / 4)
+                (size >= WIDE_COLOR).then_some(size.saturating_add(size / 4).min(self.contact_capacity))
             }
             None => {
                 let large = self.contact_capacity / 4 >= WIDE_COLOR;
