@@ -20,6 +20,11 @@ fn inv_rotate(q: vec2<f32>, v: vec2<f32>) -> vec2<f32> {
     return vec2<f32>(q.x * v.x + q.y * v.y, q.x * v.y - q.y * v.x);
 }
 
+fn turned(q: vec2<f32>, v: vec2<f32>) -> vec2<f32> {
+    let less = q.x - 1.0;
+    return vec2<f32>(less * v.x - q.y * v.y, q.y * v.x + less * v.y);
+}
+
 fn mul_rotation(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> {
     return vec2<f32>(a.x * b.x - a.y * b.y, a.y * b.x + a.x * b.y);
 }

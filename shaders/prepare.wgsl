@@ -64,7 +64,7 @@ fn prepare(
             let velocity_b = states[b].velocity + cross_scalar(states[b].angular_velocity, r_b);
             fresh.r_a = r_a;
             fresh.r_b = r_b;
-            fresh.adjusted_separation = contacts[index].points[end].separation - dot(r_b - r_a, normal);
+            fresh.separation = contacts[index].points[end].separation;
             fresh.normal_mass = effective_mass(a, b, r_a, r_b, normal);
             fresh.tangent_mass = effective_mass(a, b, r_a, r_b, tangent);
             fresh.relative_velocity = dot(velocity_b - velocity_a, normal);

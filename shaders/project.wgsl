@@ -14,7 +14,8 @@ fn each_constraint(slot: u32) {
         let point = constraints[slot].points[end];
         let r_a = rotate(q_a, point.r_a);
         let r_b = rotate(q_b, point.r_b);
-        let separation = point.adjusted_separation + dot((p_b - p_a) + (r_b - r_a), normal);
+        let moved = (p_b - p_a) + (turned(q_b, point.r_b) - turned(q_a, point.r_a));
+        let separation = point.separation + dot(moved, normal);
         let depth = min(params.projection_rate * (separation + params.linear_slop), 0.0);
         let correction = max(depth, -params.max_correction);
         let arm_a = cross_2d(r_a, normal);

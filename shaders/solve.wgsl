@@ -1,5 +1,7 @@
 // solve and relax: src/stages/solve.rs. Over sweep.wgsl and contact.wgsl; `sweep.flags` tells them apart.
 
+const GAP: f32 = 1e-3;
+
 fn each_constraint(slot: u32) {
     let a = constraints[slot].body_a;
     let b = constraints[slot].body_b;
@@ -28,12 +30,12 @@ fn each_constraint(slot: u32) {
 
     for (var end = 0u; end < count; end += 1u) {
         let point = constraints[slot].points[end];
-        let separation = point.adjusted_separation + dot(
-            moved + (rotate(state_b.delta_rotation, point.r_b) - rotate(state_a.delta_rotation, point.r_a)), normal);
+        let separation = point.separation + dot(
+            moved + (turned(state_b.delta_rotation, point.r_b) - turned(state_a.delta_rotation, point.r_a)), normal);
         var bias = 0.0;
         var mass_scale = 1.0;
         var impulse_scale = 0.0;
-        if separation > 0.0 {
+        if separation > GAP * params.linear_slop {
             bias = separation / params.h;
         } else if (sweep.flags & USE_BIAS) != 0u {
             let depth = min(separation + softness.w, 0.0);

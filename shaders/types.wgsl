@@ -168,7 +168,7 @@ struct Contact {
 struct ConstraintPoint {
     r_a: vec2<f32>,
     r_b: vec2<f32>,
-    adjusted_separation: f32,
+    separation: f32,
     normal_mass: f32,
     tangent_mass: f32,
     relative_velocity: f32,

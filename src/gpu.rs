@@ -352,9 +352,7 @@ impl GpuWorld {
 
     /// Learns what arrived, without waiting.
     fn poll(&mut self) -> Result<(), WorldError> {
-        // A lost device is reported by `check` below.
-        let _ = self.context.device().poll(wgpu::PollType::Poll);
-        self.context.check()?;
+        self.context.poll(wgpu::PollType::Poll)?;
         for (step, counters) in self.ring.take() {
             if counters.overflow_bits & OVERFLOW_CONTACTS != 0 {
                 self.overflowed.push(step);

@@ -1,3 +1,96 @@
+//! Rigid bodies and particles in 2D, stepped by compute shaders on the GPU, with a CPU reference that runs the same
+//! stages in the same order.
+//!
+//! ```
+//! use drystone::{Body, CpuWorld, Scene, Shape};
+//!
+//! let mut scene = Scene::new("hello");
+//! scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(50.0, 1.0)));
+//! let ball = scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+//!
+//! let mut world = CpuWorld::new(&scene)?;
+//! for _ in 0..120 {
+//!     world.step();
+//! }
+//! let height = world.snapshot().poses[ball].position[1];
+//! assert!((height - 0.5).abs() < 0.01, "the ball rests on the ground, not at {height} m");
+//! # Ok::<(), drystone::WorldError>(())
+//! ```
+//!
+//! The same scene on the GPU: `GpuWorld::new(&Context::new(AdapterChoice::Any)?, &scene)?`. On your own device, in your
+//! own encoder, for your own renderer: `examples/gpu.rs`. Either backend, chosen at run time: [`World`].
+//!
+//! Units are SI, y is up, angles are in radians, counter-clockwise.
+//!
+//! # The map of a step
+//!
+//! A stage is one word and two files: the function in `src/stages/` is the reference, the kernel of the same name in
+//! `shaders/` is what the GPU runs. [`step::plan`] says in which order; [`CpuWorld`] and [`GpuWorld`] both follow it.
+//! Between stages there are only these tables (the constants in [`types::Params`] aside):
+//!
+//! ```text
+//! stage                 reads                                       writes
+//! ── each step ───────────────────────────────────────────────────────────────────────────────────────────────────
+//! guard                 counters poses states                       accumulators color_claims color_masks counters
+//!                                                                   poses states
+//! bound                 poses shapes states                         aabbs
+//! bin                   aabbs cell_ends cell_unsorted shape_cells   cell_ends cell_shapes cell_unsorted shape_cells
+//!                       shapes
+//! pair                  aabbs cell_ends cell_shapes counters        contacts counters pair_starts
+//!                       pair_starts shapes
+//! recall                contacts contacts_previous counters         contacts
+//!                       pair_starts_previous
+//! collide               bodies contacts counters poses shapes       contacts counters
+//!                       states
+//! color                 color_claims color_histogram color_masks    color_claims color_histogram color_masks
+//!                       contacts counters uncolored                 color_starts contacts counters slots uncolored
+//! prepare               bodies contacts counters shapes slots       constraints
+//!                       states
+//! warm_start            accumulators color_starts constraints       accumulators
+//! ── each substep ────────────────────────────────────────────────────────────────────────────────────────────────
+//! integrate_velocities  accumulators bodies poses states            accumulators states
+//! solve                 accumulators color_starts constraints       accumulators constraints states
+//!                       states
+//! integrate_positions   bodies states                               states
+//! relax                 accumulators color_starts constraints       accumulators constraints states
+//!                       states
+//! project               color_starts constraints states             states
+//! ── at the end of the step ──────────────────────────────────────────────────────────────────────────────────────
+//! restitution           color_starts constraints states             constraints states
+//! store_impulses        constraints counters                        contacts
+//! finalize              bodies poses states                         poses
+//! ```
+//!
+//! In words: find the pairs of shapes whose boxes overlap ([`bound`](stages::bound), [`bin`](stages::bin),
+//! [`pair`](stages::pair)); give each pair what it knew a step ago ([`recall`](stages::recall)) and its contact points
+//! ([`collide`](stages::collide)); sort the contacts into colours, so that no two of a colour move the same body
+//! ([`color`](stages::color)); lay them out for the solver ([`prepare`](stages::prepare)). Then several times, in
+//! short substeps: gravity and last impulses, one [`solve`](stages::solve) sweep that pushes bodies apart, motion, one
+//! that takes back the speed the push added (relax). Last: bounces ([`restitution`](stages::restitution)), and
+//! impulses put by for the next step. Which of this happens is data ([`Settings`]), not other code.
+//!
+//! | where | what |
+//! |---|---|
+//! | [`scene`] | what a user builds: bodies, shapes, settings; the file format; the catalogue of built-in scenes |
+//! | [`step`], [`stages`], [`types`], [`math`] | the pipeline, and the structs it shares with WGSL |
+//! | [`cpu`], [`gpu`], [`world`] | the backends, and either of them |
+//! | [`snapshot`], [`state`] | the state between two steps; its hash; metrics: energy, momentum, penetration |
+//! | [`draw`] | pictures, from poses on the CPU or straight from the GPU's buffers |
+//!
+//! # What is promised
+//!
+//! - **A step never waits.** The host records it without knowing a single count; the GPU decides them. Counters come
+//!   back a few steps later.
+//! - **Replay is exact.** On the same adapter, driver and build a scene gives the same bits every time, whatever the
+//!   capacities; on the CPU for any number of threads as well. [`state::hash`] is equal or it is a bug.
+//! - **The backends agree.** What is counted, sorted and coloured is the same bit for bit, from the same input; what is
+//!   computed in floats agrees within stated tolerances, stage by stage. Long runs agree in their metrics.
+//! - **Nothing is dropped silently.** Every table has a capacity and an overflow bit. A step that finds more contacts
+//!   than fit solves those that do, reports it ([`World::overflowed_steps`]) and the table grows. With
+//!   [`Settings::strict`] such a step is run again instead. A body that comes to hold a NaN is taken out and counted
+//!   ([`types::Counters::quarantined`]).
+//! - **Nothing panics on input.** Scenes are checked before anything is made from them, and errors name the place.
+
 pub mod cpu;
 pub mod draw;
 pub mod gpu;
@@ -10,6 +103,7 @@ pub mod step;
 mod tables;
 pub mod threads;
 pub mod types;
+pub mod validate;
 pub mod world;
 
 pub use cpu::CpuWorld;

@@ -38,6 +38,15 @@ pub fn inv_rotate(q: Vec2, v: Vec2) -> Vec2 {
     Vec2::new(q.x * v.x + q.y * v.y, q.x * v.y - q.y * v.x)
 }
 
+/// How far turning by `q` moves `v`: `(q − 1) v`. Small turns of long arms keep their digits, and a body that does not
+/// turn contributes exactly nothing.
+#[inline]
+#[must_use]
+pub fn turned(q: Vec2, v: Vec2) -> Vec2 {
+    let less = q.x - 1.0;
+    Vec2::new(less * v.x - q.y * v.y, q.y * v.x + less * v.y)
+}
+
 /// The rotation `b`, then `a`.
 #[inline]
 #[must_use]

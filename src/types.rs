@@ -370,8 +370,8 @@ pub struct ConstraintPoint {
     pub r_a: [f32; 2],
     /// Lever arm on B, m.
     pub r_b: [f32; 2],
-    /// Separation less the part that the lever arms contribute: `s(t) = adjusted + (Δp + R(Δq) r)·n`, m.
-    pub adjusted_separation: f32,
+    /// Separation when the step began, m. Later it is `separation + (Δp_b + (Δq_b − 1) r_b − Δp_a − (Δq_a − 1) r_a)·n`.
+    pub separation: f32,
     /// Effective mass along the normal, kg.
     pub normal_mass: f32,
     /// Effective mass along the tangent, kg.

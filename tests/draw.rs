@@ -306,10 +306,12 @@ fn kinds_of_bodies_have_their_colours() {
     let style = Style { grid_strength: 0.0, scale_bar: false, ..Style::light() };
     let camera = fit(&world, [701, 397]);
     let image = raster(&world, &camera, &style);
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "inside the picture")]
     let at = |x: f32, y: f32| {
         let pixel = camera.to_pixel(Vec2::new(x, y));
         image.pixel(pixel.x as u32, pixel.y as u32).map(|[r, g, b, _]| [r, g, b])
     };
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255")]
     let bytes = |color: [f32; 3]| Some(color.map(|c| (c * 255.0).round() as u8));
     assert_eq!(at(-5.0, -0.4), bytes(style.fixed));
     assert_eq!(at(5.0, 2.5 - 0.42), bytes(style.kinematic));

@@ -56,10 +56,10 @@ fn bad_scenes_are_told_what_is_wrong() {
         assert_tells(&error, text, name);
         let place = error.place.as_ref().expect("a place");
         let _ = writeln!(told, "{error}\n  {:?} at {:?}", error.kind, &text[place.span.clone()]);
-        if let Ok(value) = serde_json::from_str::<serde_json::Value>(text) {
+        if let (true, Ok(value)) = (name.ends_with(".json"), serde_json::from_str::<serde_json::Value>(text)) {
             let refused = !schema.is_valid(&value);
             // serde_json's Value keeps only the last of two equal keys.
-            if error.kind == FileErrorKind::Structure && error.problem != "is given twice" && name.ends_with(".json") {
+            if error.kind == FileErrorKind::Structure && error.problem != "is given twice" {
                 assert!(refused, "the schema accepts {name}: {error}");
             }
             let _ = writeln!(told, "  schema {}", if refused { "refuses" } else { "accepts" });
@@ -78,17 +78,17 @@ fn paths_and_places_are_those_of_the_value() {
         if error.kind != FileErrorKind::Value || error.path.is_empty() {
             continue;
         }
-        let pointer = error.path.replace('.', "/").replace('[', "/").replace(']', "");
+        let pointer = error.path.replace(['.', '['], "/").replace(']', "");
         let Some(found) = value.pointer(&format!("/{pointer}")) else {
             assert!(error.problem.contains("missing"), "{name}: no {}", error.path);
             continue;
         };
         let place = error.place.expect("a place");
-        let pointed = &text[place.span];
+        let covered = &text[place.span];
         match found {
-            serde_json::Value::Object(_) => assert_eq!(pointed, "{", "{name}"),
-            serde_json::Value::Array(_) => assert_eq!(pointed, "[", "{name}"),
-            found => assert_eq!(&serde_json::from_str::<serde_json::Value>(pointed).expect(name), found, "{name}"),
+            serde_json::Value::Object(_) => assert_eq!(covered, "{", "{name}"),
+            serde_json::Value::Array(_) => assert_eq!(covered, "[", "{name}"),
+            found => assert_eq!(&serde_json::from_str::<serde_json::Value>(covered).expect(name), found, "{name}"),
         }
         followed += 1;
     }
@@ -236,19 +236,29 @@ fn deep_nesting_neither_overflows_nor_hangs() {
 
 #[test]
 fn sizes_are_limited() {
-    let body = "{},";
-    let mut text = String::from(r#"{"version":1,"bodies":["#);
-    text.push_str(&body.repeat(drystone::scene::MAX_BODIES + 1));
-    text.push_str("{}]}");
-    let error = file::parse(&text, "many.json").expect_err("too many bodies");
-    assert_tells(&error, &text, "many.json");
-    assert_eq!((error.kind, error.path.as_str()), (FileErrorKind::Structure, "bodies"));
-    assert!(error.expected.contains("4000000"), "{error}");
-
     let text = " ".repeat(file::MAX_FILE_BYTES + 1);
     let error = file::parse(&text, "large.json").expect_err("too large");
     assert_eq!((error.kind, error.place.clone()), (FileErrorKind::TooLarge, None));
     assert!(error.to_string().starts_with("large.json: has 268435457 bytes; expected at most 268435456"), "{error}");
+}
+
+#[test]
+#[ignore = "takes 3 GB and half a minute"]
+fn bodies_are_limited() {
+    let body = r#"{"shapes":[{"circle":{"radius":1}}]},"#;
+    let mut text = String::from(r#"{"version":1,"bodies":["#);
+    text.push_str(&body.repeat(drystone::scene::MAX_BODIES));
+    let most = format!("{}]}}", text.trim_end_matches(','));
+    let scene = file::parse(&most, "most.json").expect("as many as there may be");
+    assert_eq!(scene.bodies.len(), drystone::scene::MAX_BODIES);
+    text.push_str("{}]}");
+    let error = file::parse(&text, "many.json").expect_err("too many bodies");
+    assert_tells(&error, &text, "many.json");
+    assert_eq!((error.kind, error.path.as_str()), (FileErrorKind::Structure, "bodies[4000000]"));
+    let one_more = text.replace("{}]}", "{\"shapes\":[{\"circle\":{\"radius\":1}}]}]}");
+    let error = file::parse(&one_more, "many.json").expect_err("too many bodies");
+    assert_eq!((error.kind, error.path.as_str()), (FileErrorKind::Structure, "bodies"));
+    assert_eq!(error.problem, "has 4000001 elements");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The device: choosing an adapter, and hearing of errors without panicking.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::kernel::Kernels;
@@ -116,7 +117,7 @@ impl Context {
         let Some(adapter) = found.iter().find(|adapter| wanted(adapter)) else {
             let names: Vec<String> = found
                 .iter()
-                .map(|adapter| adapter.get_info())
+                .map(wgpu::Adapter::get_info)
                 .map(|info| format!("{} ({})", info.name, if is_software(&info) { "software" } else { "hardware" }))
                 .collect();
             return Err(ContextError::NoAdapter {
@@ -220,9 +221,26 @@ impl Context {
     /// # Errors
     /// If the device is lost or refused something.
     pub fn wait(&self) -> Result<(), DeviceError> {
-        let polled = self.inner.device.poll(wgpu::PollType::wait_indefinitely());
+        self.poll(wgpu::PollType::wait_indefinitely())
+    }
+
+    /// `wgpu::Device::poll`, with errors as a result.
+    ///
+    /// # Errors
+    /// If the device is lost or refused something.
+    pub fn poll(&self, how: wgpu::PollType) -> Result<(), DeviceError> {
+        // wgpu 30 panics here if the driver reports a loss just then. The device is gone either way, and wgpu holds no
+        // lock at that point, so the panic is taken for what it means.
+        let polled = catch_unwind(AssertUnwindSafe(|| self.inner.device.poll(how)));
         self.check()?;
-        polled.map(drop).map_err(|error| DeviceError::Lost(error.to_string()))
+        match polled {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(DeviceError::Lost(error.to_string())),
+            Err(_) => {
+                remember(&self.inner.error, DeviceError::Lost("the driver gave up".to_owned()));
+                self.check()
+            }
+        }
     }
 
     /// The kernels, compiled on first use.

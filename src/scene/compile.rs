@@ -175,7 +175,8 @@ fn thickness(shape: &types::Shape) -> f32 {
 
 /// Area integrals in f64: compound bodies far from their origin would lose digits in f32.
 pub(super) fn mass_properties(body: &super::Body) -> MassProperties {
-    if body.kind != BodyType::Dynamic {
+    if body.kind == BodyType::Kinematic {
+        // Its velocity is that of its origin, about which it turns.
         return MassProperties::default();
     }
     let (mut mass, mut moment, mut about_origin) = (0.0_f64, glam::DVec2::ZERO, 0.0_f64);
@@ -197,6 +198,10 @@ pub(super) fn mass_properties(body: &super::Body) -> MassProperties {
         about_origin += m * (own + offset.length_squared());
     }
     let center = if mass > 0.0 { moment / mass } else { glam::DVec2::ZERO };
+    if body.kind == BodyType::Static {
+        // Any point will do for a body that never moves; the middle of it keeps lever arms short.
+        return MassProperties { center: center.as_vec2(), ..MassProperties::default() };
+    }
     let mut inertia = about_origin - mass * center.length_squared();
     if let Some(given) = body.mass {
         inertia *= f64::from(given) / mass;

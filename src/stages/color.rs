@@ -96,8 +96,8 @@ fn propose(masks: &[u32], contact: &Contact) -> u32 {
     let last = free & FIXED_MASK;
     match (last, dynamic) {
         (0, 0) => OVERFLOW_COLOR,
-        (0, _) => 31 - dynamic.leading_zeros(),
-        _ => 31 - last.leading_zeros(),
+        (0, _) => dynamic.ilog2(),
+        _ => last.ilog2(),
     }
 }
 

@@ -11,8 +11,8 @@ use crate::types::{Body, BodyState, Params, STATIC};
 /// Advances the deltas by one substep.
 pub fn integrate_positions(threads: &Threads, params: &Params, bodies: &[Body], states: &Rows<BodyState, 4>) {
     threads.map_ranges(bodies.len(), |first, end| {
-        for index in first..end {
-            if bodies[index].kind == STATIC {
+        for (index, body) in bodies[..end].iter().enumerate().skip(first) {
+            if body.kind == STATIC {
                 continue;
             }
             let mut state = states.get(index);

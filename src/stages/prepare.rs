@@ -1,5 +1,5 @@
-//! **prepare**: the constraint of every touching contact, in colour order: lever arms, effective masses, the separation
-//! less what the arms contribute, the approach speed before gravity.
+//! **prepare**: the constraint of every touching contact, in colour order: lever arms, effective masses, the separation,
+//! the approach speed before gravity.
 //!
 //! Reads slots, contacts, bodies, shapes (materials), states; writes constraints. One thread a constraint. Masses are
 //! copied into the constraint so that a sweep touches nothing but constraints and states.
@@ -66,7 +66,7 @@ pub fn prepare(
             fresh.points[end] = ConstraintPoint {
                 r_a: point.anchor_a,
                 r_b: point.anchor_b,
-                adjusted_separation: point.separation - (r_b - r_a).dot(normal),
+                separation: point.separation,
                 normal_mass: effective_mass(normal),
                 tangent_mass: effective_mass(tangent),
                 relative_velocity: (velocity_b - velocity_a).dot(normal),

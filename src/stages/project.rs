@@ -6,7 +6,7 @@
 use glam::Vec2;
 
 use super::solve::for_colors;
-use crate::math::{cross, integrate_rotation, rotate};
+use crate::math::{cross, integrate_rotation, rotate, turned};
 use crate::threads::{Rows, Threads};
 use crate::types::{BodyState, Constraint, Counters, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params};
 
@@ -27,7 +27,8 @@ pub fn project(
         for end in 0..(constraint.flags & POINT_COUNT_MASK) as usize {
             let point = &constraint.points[end];
             let (r_a, r_b) = (rotate(q_a, point.r_a.into()), rotate(q_b, point.r_b.into()));
-            let separation = point.adjusted_separation + ((p_b - p_a) + (r_b - r_a)).dot(normal);
+            let moved = (p_b - p_a) + (turned(q_b, point.r_b.into()) - turned(q_a, point.r_a.into()));
+            let separation = point.separation + moved.dot(normal);
             let depth = (params.projection_rate * (separation + params.linear_slop)).min(0.0);
             let correction = depth.max(-params.max_correction);
             let (arm_a, arm_b) = (cross(r_a, normal), cross(r_b, normal));

@@ -2,7 +2,7 @@
 
 use super::records::{BodyRecord, SceneRecord, SettingsRecord, ShapeRecord};
 use super::refuse;
-use crate::scene::check::{FRICTION, LENGTH};
+use crate::scene::check::FRICTION;
 use crate::scene::{Body, Filter, Geometry, Material, Scene, SceneError, Settings, Shape};
 
 /// Also checks the scene ([`Scene::check`]).
@@ -74,9 +74,7 @@ fn shape(record: &ShapeRecord, fixed: bool, at: &dyn Fn() -> String) -> Result<S
         Geometry::Circle { radius: circle.radius }
     } else if let Some(rectangle) = record.rectangle {
         if rectangle.radius != 0.0 {
-            if rectangle.radius < 0.0 || !rectangle.radius.is_finite() {
-                LENGTH.check(rectangle.radius, format_args!("{}.box.radius", at()))?;
-            }
+            refuse::ROUNDING.check(rectangle.radius, format_args!("{}.box.radius", at()))?;
             let problem = format!("is {}, and rounded boxes are not supported yet", rectangle.radius);
             return Err(SceneError::new(at() + ".box.radius", problem, "0"));
         }

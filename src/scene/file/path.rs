@@ -47,14 +47,14 @@ pub fn show(path: &[Step]) -> String {
     let mut shown = String::new();
     for step in path {
         match step {
-            Step::Index(index) => shown.push_str(&format!("[{index}]")),
+            Step::Index(index) => shown.extend(["[", &index.to_string(), "]"]),
             Step::Key(key) if !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$') => {
                 if !shown.is_empty() {
                     shown.push('.');
                 }
                 shown.push_str(&one_line(key));
             }
-            Step::Key(key) => shown.push_str(&format!("[{}]", one_line(&format!("{key:?}")))),
+            Step::Key(key) => shown.extend(["[", &one_line(&format!("{key:?}")), "]"]),
         }
     }
     shown

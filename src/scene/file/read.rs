@@ -76,6 +76,13 @@ fn json(text: &str) -> Result<SceneRecord, Complaint> {
     let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
     Err(match error.classify() {
         Category::Data => data(text, Syntax::Json, message, path, after),
+        Category::Syntax if message == "number out of range" && path.is_empty() => Complaint {
+            kind: Structure,
+            span: path::locate(text, Syntax::Json, &path),
+            path,
+            problem: "is a number".to_owned(),
+            expected: "a scene object".to_owned(),
+        },
         Category::Syntax if message == "number out of range" => Complaint {
             kind: Value,
             span: path::locate(text, Syntax::Json, &path),
@@ -86,6 +93,7 @@ fn json(text: &str) -> Result<SceneRecord, Complaint> {
         category => {
             let start = if category == Category::Eof { text.trim_end().len() } else { after.saturating_sub(1) };
             let (problem, expected) = match message.strip_prefix("expected ") {
+                Some("value") => ("is broken here", "a value"),
                 Some(expected) => ("is broken here", expected),
                 None => (message, "well-formed JSON"),
             };
@@ -123,12 +131,13 @@ fn ron(text: &str) -> Result<SceneRecord, Complaint> {
 }
 
 /// A type the format wants and the parser did not find.
-fn ron_expected(code: &ron::Error) -> Option<String> {
+fn ron_expected(code: &ron::Error, path: &[Step]) -> Option<String> {
     use ron::Error as E;
     Some(match code {
         E::ExpectedFloat => "a number".to_owned(),
         E::ExpectedInteger | E::IntegerOutOfBounds | E::InvalidIntegerDigit { .. } => {
-            "a whole number from 0 to 4294967295 (a group: from -2147483648 to 2147483647)".to_owned()
+            // ron does not say which it wanted; the format has one signed key.
+            plain(if path.last() == Some(&Step::Key("group".to_owned())) { "i32" } else { "u32" })
         }
         E::ExpectedBoolean => "true or false".to_owned(),
         E::ExpectedString => "a string".to_owned(),
@@ -151,14 +160,16 @@ fn ron_complaint(text: &str, error: &ron::error::SpannedError, path: Vec<Step>) 
         problem,
         expected,
     };
-    if let Some(expected) = ron_expected(&error.code) {
+    if let Some(expected) = ron_expected(&error.code, &path) {
         let span = path::locate(text, Syntax::Ron, &path);
         let there = if text[span.clone()].is_empty() { "nothing" } else { &text[span.clone()] };
         return at_path(path, format!("is {there}"), expected);
     }
     match &error.code {
         E::Message(message) => data(text, Syntax::Ron, message, path, after),
-        E::InvalidValueForType { expected, found } => at_path(path, format!("is {found}"), plain(expected)),
+        E::InvalidValueForType { expected, found } => {
+            at_path(path, format!("is {}", plain_value(found)), plain(expected))
+        }
         E::ExpectedDifferentLength { expected, found } => {
             at_path(path, format!("has {found} elements"), plain(expected))
         }
@@ -215,7 +226,7 @@ fn data(text: &str, syntax: Syntax, message: &str, mut path: Vec<Step>, after: u
     let span = path::locate(text, syntax, &path);
     let (found, expected) = message.rsplit_once(", expected ").unwrap_or((message, "something else"));
     let problem = if let Some(found) = found.strip_prefix("invalid type: ").or(found.strip_prefix("invalid value: ")) {
-        format!("is {found}")
+        format!("is {}", plain_value(found))
     } else if let Some(length) = found.strip_prefix("invalid length ") {
         format!("has {length} elements")
     } else {
@@ -224,7 +235,26 @@ fn data(text: &str, syntax: Syntax, message: &str, mut path: Vec<Step>, after: u
     Complaint { kind: Structure, path, span, problem, expected: plain(expected) }
 }
 
-/// Rust's names of types in words.
+/// Serde's description of a value, in words.
+fn plain_value(found: &str) -> String {
+    // The shorter ones are serde's, the longer ones ron's.
+    for kind in ["integer `", "floating point `", "boolean `", "the floating point number `"] {
+        if let Some(value) = found.strip_prefix(kind) {
+            return value.trim_end_matches('`').to_owned();
+        }
+    }
+    match found {
+        "map" | "a map" => "an object".to_owned(),
+        "sequence" | "a sequence" => "an array".to_owned(),
+        "unit value" | "a unit value" => "empty".to_owned(),
+        other => {
+            let string = other.strip_prefix("string ").or_else(|| other.strip_prefix("the string "));
+            string.unwrap_or(other).to_owned()
+        }
+    }
+}
+
+/// Rust's names of types, in words.
 fn plain(expected: &str) -> String {
     match expected {
         "f32" => "a number".to_owned(),

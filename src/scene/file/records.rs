@@ -7,9 +7,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::schema;
-use super::values::{BodyRef, JointType, Named, Pair, at_most, given, given_object, object};
+use super::values::{BodyRef, Element, JointType, Named, Pair, at_most, given, given_object, object};
 use crate::scene::check;
 use crate::scene::{Body, BodyType, Mode, RestitutionMix, Scene, Settings, Shape};
+
+/// The keys of which a shape has exactly one.
+pub const GEOMETRIES: [&str; 7] = ["circle", "box", "capsule", "polygon", "segment", "half_plane", "particle"];
 
 /// Most joints in a file.
 pub const MAX_JOINTS: usize = 4_000_000;
@@ -200,6 +203,12 @@ impl Default for BodyRecord {
     }
 }
 
+impl Element for BodyRecord {
+    fn lack(&self) -> Option<String> {
+        self.shapes.is_empty().then(|| "no shapes, expected at least one".to_owned())
+    }
+}
+
 /// A collider on a body. Exactly one of `circle`, `box`, `capsule`, `polygon`, `segment`, `half_plane`, `particle`.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename = "Shape", default, deny_unknown_fields, expecting = "a shape object")]
@@ -276,6 +285,28 @@ impl Default for ShapeRecord {
             restitution: s.material.restitution,
             filter: FilterRecord::default(),
         }
+    }
+}
+
+impl ShapeRecord {
+    /// Which of [`GEOMETRIES`] it has.
+    pub fn geometries(&self) -> [bool; 7] {
+        [
+            self.circle.is_some(),
+            self.rectangle.is_some(),
+            self.capsule.is_some(),
+            self.polygon.is_some(),
+            self.segment.is_some(),
+            self.half_plane.is_some(),
+            self.particle.is_some(),
+        ]
+    }
+}
+
+impl Element for ShapeRecord {
+    fn lack(&self) -> Option<String> {
+        let none = self.geometries() == [false; 7];
+        none.then(|| format!("no outline, expected one of {}", GEOMETRIES.join(", ")))
     }
 }
 
@@ -381,6 +412,12 @@ pub struct MotorRecord {
     /// Largest torque, N·m, or force, N.
     #[schemars(range(min = 0, max = check::MAX_VALUE))]
     pub max: f32,
+}
+
+impl Element for JointRecord {
+    fn lack(&self) -> Option<String> {
+        None
+    }
 }
 
 /// A joint between two bodies. Not supported yet: checked, then refused. Which keys it has depends on `type`.

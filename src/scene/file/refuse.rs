@@ -3,22 +3,19 @@
 
 use glam::Vec2;
 
-use super::records::{Capsule, HalfPlane, JointRecord, Polygon, Segment, ShapeRecord};
+use super::records::{Capsule, GEOMETRIES, HalfPlane, JointRecord, Polygon, Segment, ShapeRecord};
 use super::values::{BodyRef, JointType, Word};
 use crate::scene::check::{ANGLE, FINITE, LENGTH, NOT_NEGATIVE, POSITION, Range};
 use crate::scene::{Body, BodyType, SceneError};
 
-/// The keys of which a shape has exactly one.
-pub const GEOMETRIES: [&str; 7] = ["circle", "box", "capsule", "polygon", "segment", "half_plane", "particle"];
-
-const ROUNDING: Range = Range::new("a rounding radius", 0.0, 1e5, "m");
+pub const ROUNDING: Range = Range::new("a rounding radius", 0.0, 1e5, "m");
 const CIRCLE_OR_BOX: &str = "circle or box, the shapes of this release";
 
 type Check = Result<(), SceneError>;
 
 /// A shape with two outlines is an error.
 pub fn several_geometries(record: &ShapeRecord, at: &dyn Fn() -> String) -> Check {
-    let there = present(record);
+    let there = record.geometries();
     if there.iter().filter(|there| **there).count() <= 1 {
         return Ok(());
     }
@@ -26,21 +23,9 @@ pub fn several_geometries(record: &ShapeRecord, at: &dyn Fn() -> String) -> Chec
     Err(SceneError::new(at(), format!("has {}", keys.join(" and ")), "only one of them in a shape"))
 }
 
-fn present(record: &ShapeRecord) -> [bool; 7] {
-    [
-        record.circle.is_some(),
-        record.rectangle.is_some(),
-        record.capsule.is_some(),
-        record.polygon.is_some(),
-        record.segment.is_some(),
-        record.half_plane.is_some(),
-        record.particle.is_some(),
-    ]
-}
-
 /// What is wrong with a shape that is neither a circle nor a box.
 pub fn geometry(record: &ShapeRecord, fixed: bool, at: &dyn Fn() -> String) -> SceneError {
-    let Some(position) = present(record).iter().position(|there| *there) else {
+    let Some(position) = record.geometries().iter().position(|there| *there) else {
         return SceneError::new(at(), "has no outline", format!("one of {}", GEOMETRIES.join(", ")));
     };
     let key = GEOMETRIES[position];

@@ -25,12 +25,20 @@ pub fn json_schema() -> String {
 }
 
 /// Writes every number as the shortest that gives the same `f32`, not as the f64 next to it (0.6, not
-/// 0.6000000238418579), and leaves out what is only true of Rust: number formats, and `null` as a default.
+/// 0.6000000238418579), number formats as ranges, and leaves out `null` as a default, which is Rust's alone.
 fn tidy(value: &mut Value) {
     match value {
         Value::Array(list) => list.iter_mut().for_each(tidy),
         Value::Object(map) => {
-            map.remove("format");
+            let ends = match map.remove("format").as_ref().and_then(Value::as_str) {
+                Some("uint32") => Some((i64::from(u32::MIN), i64::from(u32::MAX))),
+                Some("int32") => Some((i64::from(i32::MIN), i64::from(i32::MAX))),
+                _ => None,
+            };
+            if let Some((min, max)) = ends {
+                map.entry("minimum").or_insert_with(|| min.into());
+                map.entry("maximum").or_insert_with(|| max.into());
+            }
             if map.get("default") == Some(&Value::Null) {
                 map.remove("default");
             }
@@ -71,6 +79,6 @@ pub fn corners(generator: &mut SchemaGenerator) -> Schema {
 
 /// Exactly one of the geometries.
 pub fn one_geometry(schema: &mut Schema) {
-    let each = super::refuse::GEOMETRIES.map(|key| serde_json::json!({ "required": [key] }));
+    let each = super::records::GEOMETRIES.map(|key| serde_json::json!({ "required": [key] }));
     schema.insert("oneOf".to_owned(), each.to_vec().into());
 }

@@ -241,20 +241,28 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for OnlyObjects<D> {
     }
 }
 
+/// An element of a list that is refused at once if it is bare: three bytes of `{}` would become a hundred times as
+/// many in memory.
+pub trait Element {
+    /// What it lacks, and what was expected.
+    fn lack(&self) -> Option<String>;
+}
+
 /// A list of objects that stops reading at `MOST` elements, before memory does.
 pub fn at_most<'de, D, T, const MOST: usize>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
-    T: Deserialize<'de>,
+    T: Deserialize<'de> + Element,
 {
     struct Object<T>(T);
-    impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    impl<'de, T: Deserialize<'de> + Element> Deserialize<'de> for Object<T> {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            object(deserializer).map(Self)
+            let element: T = object(deserializer)?;
+            element.lack().map_or(Ok(Self(element)), |lack| Err(D::Error::custom(lack)))
         }
     }
     struct ListVisitor<T, const MOST: usize>(PhantomData<T>);
-    impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for ListVisitor<T, MOST> {
+    impl<'de, T: Deserialize<'de> + Element, const MOST: usize> Visitor<'de> for ListVisitor<T, MOST> {
         type Value = Vec<T>;
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             write!(f, "an array of at most {MOST} elements")
@@ -271,4 +279,39 @@ where
         }
     }
     deserializer.deserialize_seq(ListVisitor::<T, MOST>(PhantomData))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct Holder {
+        #[serde(deserialize_with = "at_most::<_, _, 2>")]
+        list: Vec<Entry>,
+    }
+
+    #[derive(Deserialize)]
+    struct Entry {
+        full: bool,
+    }
+
+    impl Element for Entry {
+        fn lack(&self) -> Option<String> {
+            (!self.full).then(|| "nothing in it".to_owned())
+        }
+    }
+
+    fn read(text: &str) -> Result<usize, String> {
+        serde_json::from_str::<Holder>(text).map(|holder| holder.list.len()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn lists_end_where_they_must() {
+        assert_eq!(read(r#"{"list": [{"full": true}, {"full": true}]}"#), Ok(2));
+        let error = read(r#"{"list": [{"full": true}, {"full": true}, {"full": true}, {"full": true}]}"#).unwrap_err();
+        assert!(error.starts_with("invalid length 3, expected an array of at most 2 elements"), "{error}");
+        assert!(read(r#"{"list": [{"full": false}]}"#).unwrap_err().starts_with("nothing in it"));
+        assert!(read(r#"{"list": [[true]]}"#).unwrap_err().starts_with("invalid type: sequence"));
+    }
 }

@@ -14,20 +14,18 @@ use crate::scene::{Body, Geometry, Scene, Settings, Shape};
 /// which JSON lacks, become `null`.
 #[must_use]
 pub fn write_json(scene: &Scene) -> String {
-    let mut text = String::from("{\n");
-    text.push_str(&format!("  \"version\": {},\n", super::VERSION));
-    text.push_str(&format!("  \"name\": {},\n", json(&scene.name)));
-    text.push_str(&format!("  \"gravity\": {},\n", json(&Pair(scene.gravity))));
+    let mut entries = vec![
+        format!("\"version\": {}", super::VERSION),
+        format!("\"name\": {}", json(&scene.name)),
+        format!("\"gravity\": {}", json(&Pair(scene.gravity))),
+    ];
     if !is_default(&scene.settings) {
-        text.push_str(&format!("  \"settings\": {},\n", json(&Out(&scene.settings))));
+        entries.push(format!("\"settings\": {}", json(&Out(&scene.settings))));
     }
-    text.push_str("  \"bodies\": [");
-    for (index, body) in scene.bodies.iter().enumerate() {
-        text.push_str(if index == 0 { "\n    " } else { ",\n    " });
-        text.push_str(&json(&Out(body)));
-    }
-    text.push_str(if scene.bodies.is_empty() { "]\n}\n" } else { "\n  ]\n}\n" });
-    text
+    let bodies: Vec<String> = scene.bodies.iter().map(|body| format!("\n    {}", json(&Out(body)))).collect();
+    let last_line = if bodies.is_empty() { "" } else { "\n  " };
+    entries.push(format!("\"bodies\": [{}{last_line}]", bodies.join(",")));
+    format!("{{\n  {}\n}}\n", entries.join(",\n  "))
 }
 
 /// The scene as RON, likewise. NaN and infinities are kept, for [`Scene::check`] to refuse.

@@ -1,0 +1,24 @@
+//! Any text, read as JSON and as RON: an error that says something, or a scene that is valid and survives being written.
+
+#![no_main]
+
+use drystone::scene::file;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    for name in ["fuzz.json", "fuzz.ron"] {
+        match file::parse(text, name) {
+            Ok(scene) => {
+                assert_eq!(scene.check(), Ok(()));
+                assert_eq!(file::parse(&file::write_json(&scene), "fuzz.json").as_ref(), Ok(&scene));
+                assert_eq!(file::parse(&file::write_ron(&scene), "fuzz.ron").as_ref(), Ok(&scene));
+            }
+            Err(error) => {
+                assert!(!error.problem.is_empty() && !error.expected.is_empty());
+                assert!(error.to_string().starts_with(name));
+                let place = error.place.expect("a place");
+                assert!(text.get(place.span).is_some());
+            }
+        }
+    }
+});

@@ -1,0 +1,536 @@
+//! GPU against CPU, three ways: every stage on the same input, one step from the same state, and the whole run by its
+//! metrics. What agrees bit for bit must; what is arithmetic may differ by rounding, since shading languages may fuse
+//! and reassociate.
+
+use serde::Serialize;
+
+use crate::cpu::CpuWorld;
+use crate::gpu::{Context, GpuWorld};
+use crate::scene::{Compiled, Scene};
+use crate::state::{Metrics, metrics};
+use crate::step::{Op, Stage};
+use crate::tables::Tables;
+use crate::types::{Constraint, Contact, DYNAMIC, FIXED_SHAPE, POINT_COUNT_MASK};
+use crate::world::WorldError;
+
+/// Share of 1 or of the value, whichever is larger, by which one arithmetic stage may differ: a hundred roundings.
+const STAGE_TOLERANCE: f64 = 1e-5;
+/// The same for a solver sweep, where an error travels along up to 32 colours.
+const SWEEP_TOLERANCE: f64 = 1e-4;
+/// How far the velocity of a body may be off after one step, m/s. Its position may be off by what that makes in a step.
+/// This is more than rounding: a contact that changes from gap to touch within a step takes another formula.
+const STEP_VELOCITY_TOLERANCE: f64 = 1e-2;
+/// Contacts, or bodies after one step, that may differ because a decision was a tie: one in a thousand.
+const TIES: f64 = 1e-3;
+/// A decision is a tie if the two manifolds differ by less than this, m.
+const TIE_DISTANCE: f64 = 1e-4;
+/// Agreement of a run that has come to rest.
+const REST_TOLERANCE: f64 = 0.05;
+/// Agreement of time averages of a run that has not.
+const TRANSIENT_TOLERANCE: f64 = 0.15;
+/// Agreement of what the ground carries with the weight.
+const GROUND_TOLERANCE: f64 = 0.01;
+/// Momentum that a closed system may gain, as a share of Σ m·|v|.
+const MOMENTUM_TOLERANCE: f64 = 1e-4;
+/// Slower worlds are at rest, m/s.
+const REST_SPEED: f64 = 0.05;
+
+/// What to compare.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Steps to run.
+    pub steps: u64,
+    /// A stage that the CPU leaves out, for tests of this very module.
+    #[doc(hidden)]
+    pub cpu_fault: Option<Stage>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { steps: 300, cpu_fault: None }
+    }
+}
+
+/// A place where the backends disagree.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// Steps done before.
+    pub step: u64,
+    /// The stage, or "step" for a whole one.
+    pub stage: &'static str,
+    /// The array.
+    pub table: &'static str,
+    /// The element.
+    pub index: usize,
+    /// The CPU's value.
+    pub cpu: String,
+    /// The GPU's value.
+    pub gpu: String,
+    /// How far they are apart; infinite for integers.
+    pub error: f64,
+    /// How far they may be.
+    pub tolerance: f64,
+}
+
+/// How one stage did.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct StageReport {
+    /// Which.
+    pub stage: &'static str,
+    /// How often it was compared.
+    pub checks: u32,
+    /// Largest difference as a share of the tolerance; above 1 it failed.
+    pub worst: f64,
+    /// Decisions that were ties.
+    pub ties: u32,
+}
+
+/// One metric of the whole run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MetricReport {
+    /// Which.
+    pub metric: &'static str,
+    /// The CPU's value.
+    pub cpu: f64,
+    /// The GPU's value.
+    pub gpu: f64,
+    /// How far they may be apart.
+    pub tolerance: f64,
+    /// Whether they are not.
+    pub passed: bool,
+}
+
+/// The outcome.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// Name of the scene.
+    pub scene: String,
+    /// Steps run.
+    pub steps: u64,
+    /// Steps at which every stage was compared.
+    pub stepwise: Vec<u64>,
+    /// Stage by stage, in the order in which they run.
+    pub stages: Vec<StageReport>,
+    /// Largest difference of a body after one step, as a share of the tolerance.
+    pub one_step_worst: f64,
+    /// The whole run.
+    pub metrics: Vec<MetricReport>,
+    /// The first place where a stage or a step differs.
+    pub first_difference: Option<Difference>,
+}
+
+impl Report {
+    /// Whether nothing is out of tolerance.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.first_difference.is_none() && self.metrics.iter().all(|metric| metric.passed)
+    }
+
+    /// The name of the first stage that differs, or `step` or `metrics`.
+    #[must_use]
+    pub fn first_failure(&self) -> Option<&'static str> {
+        match &self.first_difference {
+            Some(difference) => Some(difference.stage),
+            None => self.metrics.iter().any(|metric| !metric.passed).then_some("metrics"),
+        }
+    }
+}
+
+/// Runs `scene` on both backends and compares. `progress` is told the steps done.
+///
+/// # Errors
+/// If the scene is not valid or the device fails. A disagreement is no error; it is in the report.
+pub fn validate(
+    context: &Context,
+    scene: &Scene,
+    options: Options,
+    progress: impl FnMut(u64),
+) -> Result<Report, WorldError> {
+    compare(GpuWorld::new(context, scene)?, scene, options, progress)
+}
+
+/// As [`validate`], with a GPU world made by the caller.
+///
+/// # Errors
+/// As [`validate`].
+pub fn compare(
+    mut gpu: GpuWorld,
+    scene: &Scene,
+    options: Options,
+    mut progress: impl FnMut(u64),
+) -> Result<Report, WorldError> {
+    let compiled = Compiled::new(scene)?;
+    let mut reference = CpuWorld::from_compiled(compiled.clone());
+    let mut twin = CpuWorld::from_compiled(compiled.clone());
+    let mut report = Report {
+        scene: scene.name.clone(),
+        steps: options.steps,
+        stepwise: Vec::new(),
+        stages: Vec::new(),
+        one_step_worst: 0.0,
+        metrics: Vec::new(),
+        first_difference: None,
+    };
+    let mut history = Vec::new();
+    let every = (options.steps / 10).max(1);
+    for step in 0..options.steps {
+        let sampled = step < 4 || step % every == every - 1;
+        if sampled {
+            report.stepwise.push(step);
+            let before = gpu.snapshot()?;
+            step_by_stages(&mut gpu, &mut twin, &mut report, step, options)?;
+            if report.first_difference.is_some() {
+                return Ok(report);
+            }
+            let mut once = CpuWorld::from_compiled(compiled.clone());
+            once.restore(&before)?;
+            once.step();
+            compare_step(&once, &mut gpu, &mut report, step)?;
+            if report.first_difference.is_some() {
+                return Ok(report);
+            }
+        } else {
+            gpu.step()?;
+        }
+        reference.step();
+        if sampled || step + 1 == options.steps || step % (every / 3).max(1) == 0 {
+            let (cpu, gpu) = (reference.snapshot(), gpu.snapshot()?);
+            history.push((metrics(&compiled, &cpu), metrics(&compiled, &gpu)));
+            if step + 1 == options.steps {
+                report.metrics = compare_metrics(&compiled, &history);
+                report.metrics.push(MetricReport {
+                    metric: "quarantined",
+                    cpu: f64::from(cpu.counters.quarantined),
+                    gpu: f64::from(gpu.counters.quarantined),
+                    tolerance: 0.0,
+                    passed: cpu.counters.quarantined == gpu.counters.quarantined,
+                });
+            }
+        }
+        progress(step + 1);
+    }
+    Ok(report)
+}
+
+/// One step of the GPU, each stage beside the CPU's on the same input.
+fn step_by_stages(
+    gpu: &mut GpuWorld,
+    twin: &mut CpuWorld,
+    report: &mut Report,
+    step: u64,
+    options: Options,
+) -> Result<(), WorldError> {
+    gpu.begin_step();
+    let mut before = gpu.tables()?;
+    for op in gpu.plan().to_vec() {
+        gpu.run_alone(op)?;
+        let after = gpu.tables()?;
+        twin.load(&before);
+        if options.cpu_fault != Some(op.stage) {
+            twin.run(op);
+        }
+        let expected = twin.tables();
+        let outcome = compare_tables(op, &expected, &after);
+        let row = match report.stages.iter().position(|row| row.stage == op.stage.name()) {
+            Some(index) => &mut report.stages[index],
+            None => {
+                report.stages.push(StageReport { stage: op.stage.name(), checks: 0, worst: 0.0, ties: 0 });
+                let last = report.stages.len() - 1;
+                &mut report.stages[last]
+            }
+        };
+        row.checks += 1;
+        row.worst = row.worst.max(outcome.worst);
+        row.ties += outcome.ties;
+        if let Some(mut difference) = outcome.first {
+            difference.step = step;
+            report.first_difference = Some(difference);
+            break;
+        }
+        before = after;
+    }
+    gpu.end_step();
+    Ok(())
+}
+
+/// What comparing all tables after a stage found.
+struct Outcome {
+    stage: &'static str,
+    tolerance: f64,
+    worst: f64,
+    ties: u32,
+    first: Option<Difference>,
+}
+
+impl Outcome {
+    fn fail(&mut self, table: &'static str, index: usize, cpu: String, gpu: String, error: f64) {
+        self.worst = self.worst.max(if error.is_finite() { error / self.tolerance } else { f64::INFINITY });
+        if self.first.is_none() {
+            let (stage, tolerance) = (self.stage, self.tolerance);
+            self.first = Some(Difference { step: 0, stage, table, index, cpu, gpu, error, tolerance });
+        }
+    }
+
+    /// Rows that must be equal to the bit.
+    fn exact<T: PartialEq + std::fmt::Debug>(&mut self, table: &'static str, cpu: &[T], gpu: &[T]) {
+        if cpu.len() != gpu.len() {
+            self.fail(table, 0, format!("{} rows", cpu.len()), format!("{} rows", gpu.len()), f64::INFINITY);
+            return;
+        }
+        if let Some(index) = (0..cpu.len()).find(|&index| cpu[index] != gpu[index]) {
+            self.fail(table, index, format!("{:?}", cpu[index]), format!("{:?}", gpu[index]), f64::INFINITY);
+        }
+    }
+
+    /// Rows whose floats may differ by rounding.
+    fn close<T: std::fmt::Debug>(
+        &mut self,
+        table: &'static str,
+        cpu: &[T],
+        gpu: &[T],
+        floats: impl Fn(&T) -> Vec<f32>,
+    ) {
+        if cpu.len() != gpu.len() {
+            self.fail(table, 0, format!("{} rows", cpu.len()), format!("{} rows", gpu.len()), f64::INFINITY);
+            return;
+        }
+        for index in 0..cpu.len() {
+            let error = distance(&floats(&cpu[index]), &floats(&gpu[index]));
+            self.worst = self.worst.max(error / self.tolerance);
+            if error > self.tolerance {
+                self.fail(table, index, format!("{:?}", cpu[index]), format!("{:?}", gpu[index]), error);
+                return;
+            }
+        }
+    }
+}
+
+/// Largest difference of two rows, each as a share of 1 or of the value. Infinite if one is not a number.
+fn distance(cpu: &[f32], gpu: &[f32]) -> f64 {
+    let mut worst = 0.0_f64;
+    for (&a, &b) in cpu.iter().zip(gpu) {
+        if a.to_bits() == b.to_bits() {
+            continue;
+        }
+        let (a, b) = (f64::from(a), f64::from(b));
+        let error = (a - b).abs() / a.abs().max(b.abs()).max(1.0);
+        worst = if error.is_nan() { f64::INFINITY } else { worst.max(error) };
+    }
+    worst
+}
+
+fn compare_tables(op: Op, cpu: &Tables, gpu: &Tables) -> Outcome {
+    let sweep = matches!(
+        op.stage,
+        Stage::WarmStart | Stage::Solve | Stage::Relax | Stage::Project | Stage::Restitution
+    );
+    let tolerance = if sweep { SWEEP_TOLERANCE } else { STAGE_TOLERANCE };
+    let mut outcome = Outcome { stage: op.stage.name(), tolerance, worst: 0.0, ties: 0, first: None };
+    outcome.close("poses", &cpu.poses, &gpu.poses, |pose| [pose.position, pose.rotation].concat());
+    outcome.close("states", &cpu.states, &gpu.states, |state| {
+        let mut row = [state.velocity, state.delta_position, state.delta_rotation].concat();
+        row.push(state.angular_velocity);
+        row
+    });
+    let status = |tables: &Tables| tables.states.iter().map(|state| state.status).collect::<Vec<_>>();
+    outcome.exact("status", &status(cpu), &status(gpu));
+    outcome.close("accumulators", &cpu.accumulators, &gpu.accumulators, |sum| {
+        vec![sum.velocity[0], sum.velocity[1], sum.angular_velocity]
+    });
+    outcome.close("aabbs", &cpu.aabbs, &gpu.aabbs, |aabb| [aabb.min, aabb.max].concat());
+    // The grid, the pairs and the slots of the step before are left over until their stage has run.
+    if op.stage >= Stage::Bin {
+        outcome.exact("cell_ends", &cpu.cell_ends, &gpu.cell_ends);
+        let binned = cpu.cell_ends.last().map_or(0, |&end| end as usize).min(gpu.cell_shapes.len());
+        outcome.exact("cell_shapes", &cpu.cell_shapes[..binned], &gpu.cell_shapes[..binned]);
+    }
+    if op.stage >= Stage::Pair {
+        outcome.exact("pair_starts", &cpu.pair_starts, &gpu.pair_starts);
+        compare_contacts(op, &mut outcome, &cpu.contacts, &gpu.contacts);
+    }
+    if op.stage >= Stage::Color {
+        outcome.exact("slots", &cpu.slots, &gpu.slots);
+        let (a, b) = (&cpu.counters, &gpu.counters);
+        outcome.exact("color_starts", &a.color_starts, &b.color_starts);
+        outcome.exact("rounds, uncolored, touching", &[a.rounds, a.uncolored, a.touching], &[
+            b.rounds, b.uncolored, b.touching,
+        ]);
+    }
+    if op.stage >= Stage::Prepare {
+        compare_constraints(&mut outcome, &cpu.constraints, &gpu.constraints);
+    }
+    outcome
+}
+
+fn compare_contacts(op: Op, outcome: &mut Outcome, cpu: &[Contact], gpu: &[Contact]) {
+    let pair = |contact: &Contact| [contact.shape_a, contact.shape_b, contact.body_a, contact.body_b];
+    let pairs = |contacts: &[Contact]| contacts.iter().map(pair).collect::<Vec<_>>();
+    outcome.exact("pairs", &pairs(cpu), &pairs(gpu));
+    if cpu.len() != gpu.len() || outcome.first.is_some() {
+        return;
+    }
+    if op.stage == Stage::Pair {
+        // Only the heads are there yet.
+        let heads = |contacts: &[Contact]| contacts.iter().map(|c| (c.flags, c.color)).collect::<Vec<_>>();
+        outcome.exact("contacts", &heads(cpu), &heads(gpu));
+        return;
+    }
+    let mut ties = 0;
+    for (index, (a, b)) in cpu.iter().zip(gpu).enumerate() {
+        let decided = |contact: &Contact| (contact.flags, contact.features, contact.color);
+        if decided(a) != decided(b) {
+            if op.stage == Stage::Collide && is_tie(a, b) {
+                ties += 1;
+                continue;
+            }
+            outcome.fail("contacts", index, format!("{a:?}"), format!("{b:?}"), f64::INFINITY);
+            return;
+        }
+        let floats = |contact: &Contact| {
+            let mut row = [contact.normal, contact.cached_rotation_a, contact.cached_rotation_b].concat();
+            row.extend(contact.cached_position);
+            for point in &contact.points {
+                row.extend([point.anchor_a, point.anchor_b].concat());
+                row.extend([point.base_separation, point.separation, point.normal_impulse, point.tangent_impulse]);
+            }
+            row
+        };
+        let error = distance(&floats(a), &floats(b));
+        outcome.worst = outcome.worst.max(error / outcome.tolerance);
+        if error > outcome.tolerance {
+            outcome.fail("contacts", index, format!("{a:?}"), format!("{b:?}"), error);
+            return;
+        }
+    }
+    outcome.ties = ties;
+    #[allow(clippy::cast_precision_loss, reason = "a count")]
+    if f64::from(ties) > (cpu.len() as f64 * TIES).max(1.0) {
+        outcome.fail("contacts", 0, "no ties".to_owned(), format!("{ties} ties"), f64::INFINITY);
+    }
+}
+
+/// Whether two manifolds of one pair describe the same touch with another reference face, or one point more or less
+/// at the very edge of being a contact.
+fn is_tie(a: &Contact, b: &Contact) -> bool {
+    let deepest = |contact: &Contact| {
+        contact.points[..(contact.flags & POINT_COUNT_MASK) as usize]
+            .iter()
+            .map(|point| f64::from(point.separation))
+            .fold(0.02, f64::min)
+    };
+    (deepest(a) - deepest(b)).abs() < TIE_DISTANCE
+}
+
+fn compare_constraints(outcome: &mut Outcome, cpu: &[Constraint], gpu: &[Constraint]) {
+    let exact = |constraints: &[Constraint]| {
+        constraints.iter().map(|c| (c.body_a, c.body_b, c.flags, c.contact)).collect::<Vec<_>>()
+    };
+    outcome.exact("constraints", &exact(cpu), &exact(gpu));
+    outcome.close("constraints", cpu, gpu, |c| {
+        let mut row = vec![
+            c.normal[0], c.normal[1], c.inv_mass_a, c.inv_inertia_a, c.inv_mass_b, c.inv_inertia_b, c.friction,
+            c.restitution,
+        ];
+        for point in &c.points {
+            row.extend([point.r_a, point.r_b].concat());
+            row.extend([
+                point.separation, point.normal_mass, point.tangent_mass, point.relative_velocity,
+            ]);
+        }
+        row.extend(c.impulses);
+        row.extend(&c.max_impulses[..2]);
+        row
+    });
+}
+
+/// Bodies after one step from the same state.
+fn compare_step(cpu: &CpuWorld, gpu: &mut GpuWorld, report: &mut Report, step: u64) -> Result<(), WorldError> {
+    let dt = f64::from(cpu.compiled().params.dt);
+    let (cpu, gpu) = (cpu.snapshot(), gpu.snapshot()?);
+    let mut off = Vec::new();
+    for index in 0..cpu.poses.len() {
+        let (a, b) = (&cpu.poses[index], &gpu.poses[index]);
+        let far = distance(&[a.position, a.rotation].concat(), &[b.position, b.rotation].concat());
+        let (a, b) = (&cpu.states[index], &gpu.states[index]);
+        let fast = distance(&a.velocity, &b.velocity);
+        let share = (far / (STEP_VELOCITY_TOLERANCE * dt)).max(fast / STEP_VELOCITY_TOLERANCE);
+        if share > 1.0 {
+            off.push((index, share));
+        } else {
+            report.one_step_worst = report.one_step_worst.max(share);
+        }
+    }
+    #[allow(clippy::cast_precision_loss, reason = "a count")]
+    if off.len() as f64 > (cpu.poses.len() as f64 * TIES).max(1.0) {
+        let (index, share) = off[0];
+        report.one_step_worst = report.one_step_worst.max(share);
+        report.first_difference = Some(Difference {
+            step,
+            stage: "step",
+            table: "bodies",
+            index,
+            cpu: format!("{:?} {:?}", cpu.poses[index], cpu.states[index]),
+            gpu: format!("{:?} {:?}", gpu.poses[index], gpu.states[index]),
+            error: share,
+            tolerance: 1.0,
+        });
+    }
+    Ok(())
+}
+
+/// The whole run, by averages over time; if both worlds are at rest, by their end.
+fn compare_metrics(compiled: &Compiled, history: &[(Metrics, Metrics)]) -> Vec<MetricReport> {
+    let mut rows = Vec::new();
+    let mut check = |metric, cpu: f64, gpu: f64, tolerance: f64| {
+        // Written so that a NaN fails.
+        let passed = (cpu - gpu).abs() <= tolerance;
+        rows.push(MetricReport { metric, cpu, gpu, tolerance, passed });
+    };
+    let Some((last_cpu, last_gpu)) = history.last() else { return rows };
+    let (first, _) = &history[0];
+    #[allow(clippy::cast_precision_loss, reason = "a count")]
+    let mean = |of: &dyn Fn(&Metrics) -> f64| {
+        let sum = history.iter().fold((0.0, 0.0), |(a, b), (cpu, gpu)| (a + of(cpu), b + of(gpu)));
+        (sum.0 / history.len() as f64, sum.1 / history.len() as f64)
+    };
+    // Differences below a fiftieth of the slop, or of the energy scale of the run, mean nothing.
+    let length = f64::from(compiled.params.linear_slop) / 50.0;
+    let most = |of: &dyn Fn(&Metrics) -> f64| {
+        history.iter().flat_map(|(cpu, gpu)| [of(cpu), of(gpu)]).fold(0.0, |most: f64, value| most.max(value.abs()))
+    };
+    let fallen = most(&|m| m.potential_energy - first.potential_energy);
+    let energy = 0.01 * most(&|m| m.kinetic_energy).max(fallen) + 1e-9;
+
+    let (cpu, gpu) = mean(&|m| m.mean_penetration);
+    check("mean penetration, average", cpu, gpu, TRANSIENT_TOLERANCE * cpu.abs().max(gpu.abs()) + length);
+    let (cpu, gpu) = mean(&|m| m.kinetic_energy);
+    check("kinetic energy, average", cpu, gpu, TRANSIENT_TOLERANCE * cpu.abs().max(gpu.abs()) + energy);
+    let (cpu, gpu) = mean(&|m| m.potential_energy - first.potential_energy);
+    check("potential energy, average change", cpu, gpu, TRANSIENT_TOLERANCE * cpu.abs().max(gpu.abs()) + energy);
+
+    if last_cpu.max_speed < REST_SPEED && last_gpu.max_speed < REST_SPEED {
+        let (cpu, gpu) = (last_cpu.mean_penetration, last_gpu.mean_penetration);
+        check("mean penetration at rest", cpu, gpu, REST_TOLERANCE * cpu.max(gpu) + length / 10.0);
+        if let (Some(cpu), Some(gpu)) = (last_cpu.ground_impulse_ratio, last_gpu.ground_impulse_ratio) {
+            check("ground impulse ratio at rest", cpu, gpu, GROUND_TOLERANCE);
+        }
+    }
+    let closed = compiled.params.gravity == [0.0; 2]
+        && compiled.shapes.iter().all(|shape| shape.kind & FIXED_SHAPE == 0)
+        && compiled.bodies.iter().all(|body| body.force == [0.0; 2] && body.linear_damping == 0.0);
+    if closed {
+        let (mut start, mut scale) = ([0.0; 2], 0.0);
+        for (index, body) in compiled.bodies.iter().enumerate().filter(|(_, body)| body.kind == DYNAMIC) {
+            debug_assert!(body.inv_mass > 0.0);
+            let mass = f64::from(compiled.mass[index].mass);
+            let velocity = compiled.states[index].velocity.map(f64::from);
+            start = [start[0] + mass * velocity[0], start[1] + mass * velocity[1]];
+            scale += mass * velocity[0].hypot(velocity[1]);
+        }
+        for (metric, metrics) in [("momentum gained, CPU", last_cpu), ("momentum gained, GPU", last_gpu)] {
+            let gained = (metrics.momentum[0] - start[0]).hypot(metrics.momentum[1] - start[1]);
+            check(metric, 0.0, gained, MOMENTUM_TOLERANCE * scale.max(1e-6));
+        }
+    }
+    rows
+}

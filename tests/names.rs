@@ -1,0 +1,238 @@
+//! A stage is one word and two files, and the map in the crate docs is the pipeline that runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use drystone::gpu::kernel::SHADERS;
+use drystone::scene::Settings;
+use drystone::step::{Stage, plan};
+use wgpu::naga;
+
+/// Shader text that several stages build on.
+const SHARED_SHADERS: [&str; 6] = ["types", "math", "grid", "scan", "sweep", "contact"];
+/// Between these two lines of the crate docs is the map.
+const MAP: (&str, &str) = ("//! ```text\n", "//! ```\n");
+
+fn root(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// Stems of the files with this extension in a folder.
+fn stems(folder: &str, extension: &str) -> BTreeSet<String> {
+    fs::read_dir(root(folder))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|found| found == extension))
+        .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+        .collect()
+}
+
+/// The word for a stage's two files. To relax is to solve with other flags.
+fn file_of(stage: Stage) -> &'static str {
+    if stage == Stage::Relax { "solve" } else { stage.name() }
+}
+
+fn words() -> BTreeSet<String> {
+    Stage::ALL.iter().map(|&stage| file_of(stage).to_owned()).collect()
+}
+
+#[test]
+fn a_stage_is_one_word() {
+    let names: BTreeSet<&str> = Stage::ALL.iter().map(|stage| stage.name()).collect();
+    assert_eq!(names.len(), Stage::ALL.len(), "two stages share a name");
+    for stage in Stage::ALL {
+        let snake = stage.name().chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        assert!(snake, "{} is not snake case", stage.name());
+        let camel: String = stage.name().split('_').map(|word| word[..1].to_uppercase() + &word[1..]).collect();
+        assert_eq!(format!("{stage:?}"), camel, "variant and name differ");
+        assert_eq!(Stage::ALL[stage as usize], stage, "ALL is not in the order of the variants");
+    }
+}
+
+#[test]
+fn a_stage_is_two_files() {
+    let mut rust = stems("src/stages", "rs");
+    assert!(rust.remove("mod"));
+    assert_eq!(rust, words(), "src/stages");
+
+    let mut shaders = stems("shaders", "wgsl");
+    for shared in SHARED_SHADERS {
+        assert!(shaders.remove(shared), "shaders/{shared}.wgsl is gone: take it off the list");
+    }
+    assert_eq!(shaders, words(), "shaders");
+}
+
+#[test]
+fn a_stage_is_one_function_with_its_story() {
+    for word in words() {
+        let text = fs::read_to_string(root(&format!("src/stages/{word}.rs"))).unwrap();
+        assert!(text.starts_with(&format!("//! **{word}**")), "src/stages/{word}.rs does not begin with its name");
+        let function = format!("\npub fn {word}");
+        assert!(
+            text.match_indices(&function).any(|(at, _)| text[at + function.len()..].starts_with(['(', '<'])),
+            "src/stages/{word}.rs has no `pub fn {word}`"
+        );
+        let shader = fs::read_to_string(root(&format!("shaders/{word}.wgsl"))).unwrap();
+        let first = shader.lines().next().unwrap();
+        assert!(first.contains(&format!("src/stages/{word}.rs")), "shaders/{word}.wgsl does not name its twin");
+    }
+}
+
+#[test]
+fn entry_points_bear_the_name_of_their_file() {
+    let compiled: BTreeSet<String> = SHADERS.iter().map(|shader| shader.name.to_owned()).collect();
+    let mut expected = words();
+    expected.insert("scan".to_owned());
+    assert_eq!(compiled, expected);
+    for shader in SHADERS {
+        let uses = uses(shader.name);
+        assert!(!uses.is_empty(), "{} has no entry point", shader.name);
+        for point in uses.keys() {
+            let own = point == shader.name || point.starts_with(&format!("{}_", shader.name));
+            assert!(own, "entry point {point} of shaders/{}.wgsl", shader.name);
+        }
+    }
+}
+
+/// What an entry point does to the storage buffers: names read, names written. Not what it declares but what it does.
+type Uses = (BTreeSet<String>, BTreeSet<String>);
+
+fn uses(shader: &str) -> BTreeMap<String, Uses> {
+    let shader = SHADERS.iter().find(|found| found.name == shader).unwrap();
+    uses_in(&shader.text())
+}
+
+fn uses_in(text: &str) -> BTreeMap<String, Uses> {
+    let module = naga::front::wgsl::parse_str(text).unwrap();
+    let info = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), naga::valid::Capabilities::all())
+        .validate(&module)
+        .unwrap();
+    let mut points = BTreeMap::new();
+    for (index, point) in module.entry_points.iter().enumerate() {
+        let (mut reads, mut writes) = (BTreeSet::new(), BTreeSet::new());
+        for (handle, global) in module.global_variables.iter() {
+            if !matches!(global.space, naga::AddressSpace::Storage { .. }) {
+                continue;
+            }
+            let name = global.name.clone().unwrap();
+            let done = info.get_entry_point(index)[handle];
+            if done.intersects(naga::valid::GlobalUse::READ | naga::valid::GlobalUse::ATOMIC) {
+                reads.insert(name.clone());
+            }
+            if done.intersects(naga::valid::GlobalUse::WRITE | naga::valid::GlobalUse::ATOMIC) {
+                writes.insert(name);
+            }
+        }
+        points.insert(point.name.clone(), (reads, writes));
+    }
+    points
+}
+
+/// All that a stage's kernels do.
+fn uses_of(stage: Stage) -> Uses {
+    let mut all = Uses::default();
+    for (reads, writes) in uses(file_of(stage)).into_values() {
+        all.0.extend(reads);
+        all.1.extend(writes);
+    }
+    all
+}
+
+/// Whether a stage runs in every substep, by what the plan does with twice as many.
+fn is_in_substep(stage: Stage) -> bool {
+    let count = |substeps: u32| {
+        let mut count = 0;
+        for mode in [drystone::Mode::Soft, drystone::Mode::Projection] {
+            let settings = Settings { substeps: Some(substeps), mode, ..Settings::default() };
+            count += plan(&settings, true).iter().filter(|op| op.stage == stage).count();
+        }
+        count
+    };
+    assert!(count(2) > 0, "{} never runs", stage.name());
+    count(4) > count(2)
+}
+
+/// The map as it ought to be.
+fn map() -> String {
+    const STAGE: usize = 22;
+    const READS: usize = 44;
+    const WRITES: usize = 48;
+    let wrap = |words: &BTreeSet<String>, width: usize| {
+        let mut lines = vec![String::new()];
+        for word in words {
+            let last = lines.last_mut().unwrap();
+            if last.is_empty() {
+                last.push_str(word);
+            } else if last.len() + 1 + word.len() <= width {
+                last.push(' ');
+                last.push_str(word);
+            } else {
+                lines.push(word.clone());
+            }
+        }
+        lines
+    };
+    let mut text = format!("{:STAGE$}{:READS$}writes\n", "stage", "reads");
+    let mut group = "";
+    for stage in Stage::ALL {
+        let own = match (is_in_substep(stage), group) {
+            (true, _) => "each substep",
+            (false, "" | "each step") => "each step",
+            (false, _) => "at the end of the step",
+        };
+        if own != group {
+            group = own;
+            text += &format!("── {own} {}\n", "─".repeat(STAGE + READS + WRITES - own.len() - 6));
+        }
+        let (reads, writes) = uses_of(stage);
+        let (reads, writes) = (wrap(&reads, READS - 2), wrap(&writes, WRITES));
+        for line in 0..reads.len().max(writes.len()) {
+            let cell = |lines: &[String]| lines.get(line).cloned().unwrap_or_default();
+            let name = if line == 0 { stage.name() } else { "" };
+            text += format!("{name:STAGE$}{:READS$}{}", cell(&reads), cell(&writes)).trim_end();
+            text += "\n";
+        }
+    }
+    text
+}
+
+/// The map as it is.
+fn documented() -> String {
+    let text = fs::read_to_string(root("src/lib.rs")).unwrap();
+    let start = text.find(MAP.0).expect("the crate docs have no map") + MAP.0.len();
+    let end = start + text[start..].find(MAP.1).unwrap();
+    text[start..end]
+        .lines()
+        .map(|line| line.trim_start_matches("//!").trim_start_matches(' ').to_owned() + "\n")
+        .collect()
+}
+
+/// Compares words, not blanks.
+fn words_of(map: &str) -> Vec<Vec<&str>> {
+    map.lines().map(|line| line.split_whitespace().collect()).collect()
+}
+
+#[test]
+fn the_map_in_the_crate_docs_is_the_pipeline() {
+    let (ours, theirs) = (map(), documented());
+    let lines: String = ours.lines().map(|line| format!("//! {line}").trim_end().to_owned() + "\n").collect();
+    assert!(words_of(&ours) == words_of(&theirs), "the map in src/lib.rs should read\n\n{lines}");
+}
+
+/// Negative control: a kernel that reads one more buffer, or writes one, is seen to.
+#[test]
+fn one_more_access_is_noticed() {
+    let bound = SHADERS.iter().find(|shader| shader.name == "bound").unwrap().text();
+    let more = |statement: &str| {
+        let at = bound.rfind('}').unwrap();
+        let declared = "@group(0) @binding(7) var<storage, read_write> more: array<u32>;\n";
+        uses_in(&format!("{declared}{}{statement}{}", &bound[..at], &bound[at..])).remove("bound").unwrap()
+    };
+    let before = uses_in(&bound).remove("bound").unwrap();
+    let read = more("aabbs[0].min.x = f32(more[0]);");
+    assert_eq!(read.0.difference(&before.0).collect::<Vec<_>>(), ["more"]);
+    assert_eq!(read.1, before.1);
+    let written = more("more[0] = 1u;");
+    assert_eq!(written.1.difference(&before.1).collect::<Vec<_>>(), ["more"]);
+}

@@ -1,0 +1,145 @@
+//! Every shader is valid for any GPU that wgpu supports, and every pipeline of a world builds and records. No GPU is
+//! needed: naga validates the shaders, and wgpu's noop backend validates everything else without computing anything.
+
+use std::sync::{Arc, Mutex};
+
+use drystone::gpu::kernel::{Patch, SHADERS, reflect};
+use drystone::scene::catalogue;
+use drystone::{Context, GpuWorld, Mode, Scene};
+use wgpu::naga;
+
+/// What wgpu promises on every device.
+fn limits() -> wgpu::Limits {
+    wgpu::Limits::default()
+}
+
+#[test]
+fn shaders_need_no_optional_feature() {
+    for shader in SHADERS {
+        let text = shader.text();
+        let module =
+            naga::front::wgsl::parse_str(&text).unwrap_or_else(|error| panic!("{}", error.emit_to_string(&text)));
+        let plain = naga::valid::Capabilities::empty();
+        if let Err(error) = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), plain).validate(&module) {
+            panic!("shader {}: {}", shader.name, error.emit_to_string(&text));
+        }
+        // Floats of other precision, subgroups and the like differ between devices: results would too.
+        assert!(
+            !text.lines().any(|line| line.trim_start().starts_with("enable ")),
+            "{} enables something",
+            shader.name
+        );
+    }
+}
+
+/// What an entry point asks for.
+fn storage_buffers(text: &str) -> Vec<(String, usize, u32)> {
+    reflect("test", text)
+        .unwrap()
+        .into_iter()
+        .map(|(name, found)| {
+            let uniform = drystone::gpu::kernel::BindingKind::Uniform;
+            let count = found.bindings.iter().filter(|binding| binding.kind != uniform).count();
+            (name, count, found.workgroup_size)
+        })
+        .collect()
+}
+
+#[test]
+fn kernels_stay_within_the_default_limits() {
+    let limits = limits();
+    let mut kernels = 0;
+    for shader in SHADERS {
+        for (name, buffers, lanes) in storage_buffers(&shader.text()) {
+            kernels += 1;
+            assert!(
+                buffers <= limits.max_storage_buffers_per_shader_stage as usize,
+                "{name} has {buffers} storage buffers"
+            );
+            assert!(lanes <= limits.max_compute_invocations_per_workgroup, "{name} has {lanes} lanes");
+        }
+        let module = naga::front::wgsl::parse_str(&shader.text()).unwrap();
+        let shared: u32 = module
+            .global_variables
+            .iter()
+            .filter(|(_, global)| global.space == naga::AddressSpace::WorkGroup)
+            .map(|(_, global)| module.types[global.ty].inner.size(module.to_ctx()))
+            .sum();
+        assert!(shared <= limits.max_compute_workgroup_storage_size, "{} shares {shared} bytes", shader.name);
+    }
+    assert!(kernels > SHADERS.len(), "only {kernels} kernels were looked at");
+}
+
+/// Negative control of the test above.
+#[test]
+fn nine_storage_buffers_are_counted() {
+    let declared: String =
+        (0..9).map(|n| format!("@group(0) @binding({n}) var<storage, read_write> b{n}: array<u32>;\n")).collect();
+    let used: String = (0..9).map(|n| format!("b{n}[0] = 1u;\n")).collect();
+    let text = format!("{declared}@compute @workgroup_size(512) fn greedy() {{\n{used}}}");
+    assert_eq!(storage_buffers(&text), [("greedy".to_owned(), 9, 512)]);
+}
+
+/// A device that only validates, and what it complains of.
+fn noop() -> (Context, Arc<Mutex<Vec<String>>>) {
+    let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+    descriptor.backends = wgpu::Backends::NOOP;
+    descriptor.backend_options.noop.enable = true;
+    let instance = wgpu::Instance::new(descriptor);
+    let adapter = pollster::block_on(instance.request_adapter(&wgpu::RequestAdapterOptions::default())).unwrap();
+    let (device, queue) =
+        pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor {
+            required_limits: limits(),
+            ..wgpu::DeviceDescriptor::default()
+        }))
+        .unwrap();
+    let complaints = Arc::new(Mutex::new(Vec::new()));
+    let heard = complaints.clone();
+    device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| heard.lock().unwrap().push(error.to_string())));
+    (Context::from_device(adapter.get_info(), device, queue), complaints)
+}
+
+/// Scenes that between them use every stage, and both ways of running scans, sweeps and colouring rounds.
+fn scenes() -> Vec<Scene> {
+    let build = |spec: &str| catalogue::build(spec).unwrap();
+    let mut projection = build("large_pyramid:base=10");
+    projection.settings.mode = Mode::Projection;
+    let mut cold = build("large_pyramid:base=10");
+    cold.settings.warm_start = false;
+    let mut strict = build("large_pyramid:base=10");
+    strict.settings.strict = true;
+    vec![Scene::new("nothing"), build("bouncing_ball"), build("large_pyramid:base=100"), projection, cold, strict]
+}
+
+#[test]
+fn worlds_build_and_record_without_complaint() {
+    let (context, complaints) = noop();
+    for scene in scenes() {
+        let mut world = GpuWorld::new(&context, &scene).unwrap();
+        for _ in 0..3 {
+            world.step().unwrap();
+        }
+        let mut encoder = context.device().create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        world.record(&mut encoder).unwrap();
+        context.queue().submit([encoder.finish()]);
+        context.wait().unwrap();
+        assert!(world.dispatches() > 0);
+        assert_eq!(*complaints.lock().unwrap(), [] as [String; 0], "scene {}", scene.name);
+    }
+}
+
+/// Negative control: a kernel that no device must accept is complained of, and so is one that does not parse.
+#[test]
+fn bad_kernels_are_refused() {
+    let (context, complaints) = noop();
+    let scene = catalogue::build("bouncing_ball").unwrap();
+    let broken = Patch { shader: "bound", from: "fn bound(", to: "fn bound((" };
+    let error = GpuWorld::patched(&context, &scene, &[broken]).unwrap_err().to_string();
+    assert!(error.starts_with("shader bound: "), "{error}");
+    assert_eq!(*complaints.lock().unwrap(), [] as [String; 0]);
+
+    let wide = Patch { shader: "bound", from: "@workgroup_size(LANES)", to: "@workgroup_size(257)" };
+    let _ = GpuWorld::patched(&context, &scene, &[wide]);
+    let complaints = complaints.lock().unwrap();
+    assert!(complaints.iter().any(|complaint| complaint.contains("257")), "{complaints:?}");
+}

@@ -1,0 +1,154 @@
+//! GPU against CPU, stage by stage, step by step and by the run's metrics; and that each of these checks can fail.
+
+use drystone::gpu::kernel::Patch;
+use drystone::scene::catalogue;
+use drystone::step::Stage;
+use drystone::validate::{Options, Report, compare, validate};
+use drystone::{AdapterChoice, Body, Context, GpuWorld, Mode, Scene, Shape};
+
+fn context() -> Context {
+    Context::new(AdapterChoice::Any).expect("these tests need a Vulkan adapter; lavapipe will do")
+}
+
+fn check(spec: &str, steps: u64) {
+    let scene = catalogue::build(spec).expect("a catalogue scene");
+    let report = validate(&context(), &scene, Options { steps, ..Options::default() }, |_| {}).expect("a run");
+    assert_passed(spec, &report);
+    assert!(report.stages.len() >= 14, "{spec}: only {} stages were compared", report.stages.len());
+}
+
+fn assert_passed(spec: &str, report: &Report) {
+    let failed: Vec<_> = report.metrics.iter().filter(|metric| !metric.passed).collect();
+    assert!(report.passed(), "{spec}: {:#?} {failed:#?}", report.first_difference);
+}
+
+/// One test for each scene of the catalogue. The big ones are cut down here; `drystone validate` runs them whole.
+macro_rules! scenes {
+    ($($name:ident: $spec:literal, $steps:literal;)*) => {
+        $(#[test] fn $name() { check($spec, $steps); })*
+
+        #[test]
+        fn every_scene_has_a_test() {
+            let tested = [$($spec),*].map(|spec: &str| spec.split(':').next().unwrap_or(spec).to_owned());
+            for entry in catalogue::entries() {
+                assert!(tested.iter().any(|name| name == entry.name), "{} has no test here", entry.name);
+            }
+        }
+    };
+}
+
+scenes! {
+    large_pyramid: "large_pyramid:base=40", 300;
+    many_pyramids: "many_pyramids:rows=3,columns=3", 300;
+    vertical_stack: "vertical_stack", 300;
+    card_house: "card_house", 300;
+    overlap_recovery: "overlap_recovery", 300;
+    circle_stack: "circle_stack", 300;
+    confined: "confined", 120;
+    smash: "smash:columns=30,rows=20", 200;
+    tumbler: "tumbler:grid=12", 300;
+    high_mass_ratio_1: "high_mass_ratio_1", 300;
+    high_mass_ratio_2: "high_mass_ratio_2", 300;
+    high_mass_ratio_3: "high_mass_ratio_3", 300;
+    friction_ramp: "friction_ramp", 300;
+    far_pyramid: "far_pyramid", 300;
+    far_stack: "far_stack", 300;
+    domino: "domino", 300;
+    small_si: "small_si", 300;
+    circle_masses: "circle_masses", 300;
+    bouncing_ball: "bouncing_ball", 300;
+    slope: "slope", 300;
+    thruster: "thruster", 300;
+}
+
+/// Something of everything: boxes and circles that fall, bounce, slide and rest.
+fn lively(mode: Mode) -> Scene {
+    let mut scene = Scene::new("lively").gravity(0.0, -10.0);
+    scene.settings.mode = mode;
+    scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(20.0, 1.0).restitution(0.5)));
+    for index in 0_u8..12 {
+        let x = f32::from(index % 4) * 1.05 - 2.0;
+        let y = 0.45 + f32::from(index / 4) * 1.1;
+        let shape = if index % 5 == 3 { Shape::circle(0.5) } else { Shape::half_box(0.5, 0.5) };
+        let body = Body::dynamic(x, y).angle(0.1 * f32::from(index)).velocity(f32::from(index) - 5.0, -3.0);
+        scene.add(body.shape(shape.restitution(0.5)));
+    }
+    scene
+}
+
+fn mode_for(stage: Stage) -> Mode {
+    if stage == Stage::Project { Mode::Projection } else { Mode::Soft }
+}
+
+#[test]
+fn lively_scenes_agree_in_every_mode() {
+    for mode in [Mode::Soft, Mode::Baumgarte, Mode::Projection] {
+        let report = validate(&context(), &lively(mode), Options { steps: 60, ..Options::default() }, |_| {});
+        assert_passed("lively", &report.expect("a run"));
+    }
+}
+
+/// A CPU that leaves out any one stage is found out, and the stage is named.
+#[test]
+fn a_stage_missing_on_the_cpu_is_found() {
+    let context = context();
+    for stage in Stage::ALL {
+        let options = Options { steps: 40, cpu_fault: Some(stage) };
+        let report = validate(&context, &lively(mode_for(stage)), options, |_| {}).expect("a run");
+        assert_eq!(report.first_failure(), Some(stage.name()), "{:?}", report.first_difference);
+    }
+}
+
+/// A slightly wrong shader is found out, and the stage is named.
+#[test]
+fn a_wrong_shader_is_found() {
+    let context = context();
+    let faults = [
+        (Stage::Guard, "guard", "state.delta_rotation = vec2<f32>(1.0, 0.0);", "state.delta_rotation = vec2<f32>(1.0, 1e-3);"),
+        (Stage::Bound, "bound", "Aabb(center - reach, center + reach)", "Aabb(center - reach, center + reach * 0.99)"),
+        (Stage::Bin, "bin", "if cell_unsorted[slot] < index {", "if cell_unsorted[slot] > index {"),
+        (Stage::Pair, "pair", "if aabb.min.x > partner.max.x ||", "if aabb.min.x > partner.max.x - 0.03 ||"),
+        (Stage::Recall, "recall", "contacts[index] = contacts_previous[old];",
+            "contacts[index] = contacts_previous[old]; contacts[index].points[0].normal_impulse = 0.0;"),
+        (Stage::Collide, "collide", "manifold.separations[index] = separation;",
+            "manifold.separations[index] = separation + 1e-4;"),
+        (Stage::Color, "color", "return countTrailingZeros(dynamic);", "return 22u - countLeadingZeros(dynamic << 9u);"),
+        (Stage::Prepare, "prepare", "= effective_mass(a, b, r_a, r_b, normal)",
+            "= 0.999 * effective_mass(a, b, r_a, r_b, normal)"),
+        (Stage::WarmStart, "warm_start", "    accumulate(slot);\n}\n\n@compute", "    accumulate(slot);\n    accumulate(slot);\n}\n\n@compute"),
+        (Stage::IntegrateVelocities, "integrate_velocities", "params.gravity * body.gravity_scale",
+            "params.gravity * body.gravity_scale * 1.01"),
+        (Stage::Solve, "solve", "bias = max(mass_scale * softness.x * depth,", "bias = max(0.95 * mass_scale * softness.x * depth,"),
+        (Stage::IntegratePositions, "integrate_positions", "state.velocity * params.h", "state.velocity * params.h * 1.01"),
+        (Stage::Relax, "solve", "min(old - point.tangent_mass * velocity, most)",
+            "min(old - 0.95 * point.tangent_mass * velocity, most)"),
+        (Stage::Project, "project", "let correction = max(depth,", "let correction = max(0.9 * depth,"),
+        (Stage::Restitution, "restitution", "(velocity + restitution_mixed", "(velocity + 0.99 * restitution_mixed"),
+        (Stage::StoreImpulses, "store_impulses", "points[1].tangent_impulse = impulses.w;", "points[1].tangent_impulse = impulses.z;"),
+        (Stage::Finalize, "finalize", "+ states[index].delta_position", "+ 1.01 * states[index].delta_position"),
+    ];
+    assert_eq!(faults.map(|fault| fault.0), Stage::ALL, "every stage has its fault");
+    for (stage, shader, from, to) in faults {
+        let scene = lively(mode_for(stage));
+        let gpu = GpuWorld::patched(&context, &scene, &[Patch { shader, from, to }]).expect("a patched shader");
+        let report = compare(gpu, &scene, Options { steps: 40, ..Options::default() }, |_| {}).expect("a run");
+        assert_eq!(report.first_failure(), Some(stage.name()), "{:?}", report.first_difference);
+    }
+}
+
+#[test]
+fn a_patch_that_does_not_match_is_refused() {
+    let patch = Patch { shader: "solve", from: "no such text", to: "" };
+    let error = GpuWorld::patched(&context(), &lively(Mode::Soft), &[patch]).expect_err("a patch without a place");
+    assert!(error.to_string().contains("found 0 times"), "{error}");
+}
+
+/// The comparison of whole runs sees what no single stage shows: here a world with 20 % more gravity.
+#[test]
+fn another_world_is_found_by_its_metrics() {
+    let mut other = lively(Mode::Soft);
+    other.gravity.y *= 1.2;
+    let gpu = GpuWorld::new(&context(), &other).expect("a world");
+    let report = compare(gpu, &lively(Mode::Soft), Options { steps: 40, ..Options::default() }, |_| {}).expect("a run");
+    assert!(!report.passed());
+}
