@@ -330,7 +330,8 @@ impl GpuWorld {
     /// are on their way already.
     ///
     /// # Errors
-    /// If the device is lost or refused something, or a buffer outgrows it. In strict mode an overflow is repaired here.
+    /// If the device is lost or refused something, or a buffer outgrows it. In strict mode an overflow is repaired here;
+    /// if it cannot be, the world is as it was before the step.
     pub fn step(&mut self) -> Result<(), WorldError> {
         if self.compiled.settings.strict {
             return self.step_strictly();
@@ -360,6 +361,10 @@ impl GpuWorld {
             if self.known.is_none_or(|(known, _)| known < step) {
                 self.known = Some((step, counters));
             }
+        }
+        if self.ring.take_refused() {
+            // A device that was just lost refuses steps in silence, and says so only once it has nothing left to do.
+            self.context.wait()?;
         }
         Ok(())
     }
@@ -400,6 +405,9 @@ impl GpuWorld {
             for (to, from) in BACKUPS {
                 encoder.copy_buffer_to_buffer(&self.buffers[from], 0, &self.buffers[to], 0, self.buffers[from].size());
             }
+            // Before growing, which may fail: then the world is as it was before the step.
+            self.context.queue().submit([encoder.finish()]);
+            let mut encoder = self.encoder();
             self.grow(&mut encoder)?;
             self.context.queue().submit([encoder.finish()]);
         }

@@ -81,11 +81,17 @@ impl Slot {
 #[derive(Debug)]
 pub(crate) struct CounterRing {
     slots: Vec<Slot>,
+    refused: bool,
 }
 
 impl CounterRing {
     pub fn new(device: &wgpu::Device, length: usize) -> Self {
-        Self { slots: (0..length).map(|_| Slot::new(device)).collect() }
+        Self { slots: (0..length).map(|_| Slot::new(device)).collect(), refused: false }
+    }
+
+    /// Whether counters failed to arrive since this was last asked: their step was not run.
+    pub fn take_refused(&mut self) -> bool {
+        std::mem::take(&mut self.refused)
     }
 
     /// Whether a slot is free.
@@ -131,7 +137,10 @@ impl CounterRing {
                     slot.buffer.unmap();
                     slot.state.store(FREE, Ordering::Release);
                 }
-                FAILED => slot.state.store(FREE, Ordering::Release),
+                FAILED => {
+                    self.refused = true;
+                    slot.state.store(FREE, Ordering::Release);
+                }
                 _ => {}
             }
         }
