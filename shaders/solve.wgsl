@@ -26,7 +26,10 @@ fn each_constraint(slot: u32) {
     if (sweep.flags & FRESH) != 0u {
         impulses = vec4<f32>(0.0);
     }
-    var largest = constraints[slot].max_impulses.xy;
+    var largest = vec2<f32>(0.0);
+    if (params.switches & BOUNCES) != 0u {
+        largest = constraints[slot].max_impulses.xy;
+    }
 
     for (var end = 0u; end < count; end += 1u) {
         let point = constraints[slot].points[end];
@@ -85,7 +88,9 @@ fn each_constraint(slot: u32) {
     }
 
     constraints[slot].impulses = impulses;
-    constraints[slot].max_impulses = vec4<f32>(largest, 0.0, 0.0);
+    if (params.switches & BOUNCES) != 0u {
+        constraints[slot].max_impulses = vec4<f32>(largest, 0.0, 0.0);
+    }
     if (flags & FIXED_A) == 0u {
         states[a].velocity = v_a;
         states[a].angular_velocity = w_a;

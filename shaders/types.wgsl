@@ -32,6 +32,7 @@ const ACCUMULATE: u32 = 1u;
 const RECYCLE: u32 = 2u;
 const FORCE_OVERFLOW: u32 = 4u;
 const RESTITUTION_MAX: u32 = 8u;
+const BOUNCES: u32 = 32u;
 const WARM_START: u32 = 16u;
 
 const USE_BIAS: u32 = 1u;

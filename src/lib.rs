@@ -94,6 +94,7 @@
 pub mod cpu;
 pub mod draw;
 pub mod gpu;
+pub mod lanes;
 pub mod math;
 pub mod scene;
 pub mod snapshot;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytemuck::Pod;
 use rayon::prelude::*;
+use wide::{f32x4, f64x2};
 
 /// Elements that one task takes at least; below this, handing work over costs more than it saves.
 const CHUNK: usize = 512;
@@ -106,12 +107,23 @@ impl<T: Pod, const W: usize> Rows<T, W> {
         }
     }
 
-    /// Writes the first `N` words of row `index`, leaving the others to whoever wrote them.
+    /// Sixteen bytes of row `index`, from word `2 * half` on, as lanes. They never pass through memory on the way: a wide
+    /// load of two narrow stores would stall every time.
     #[inline(always)]
-    pub fn set_head<const N: usize>(&self, index: usize, words: [u64; N]) {
-        for (word, value) in self.words[index].iter().zip(words) {
-            word.store(value, Ordering::Relaxed);
-        }
+    #[must_use]
+    pub fn lanes(&self, index: usize, half: usize) -> f32x4 {
+        let row = &self.words[index];
+        let word = |w: usize| f64::from_bits(row[w].load(Ordering::Relaxed));
+        bytemuck::cast(f64x2::new([word(2 * half), word(2 * half + 1)]))
+    }
+
+    /// Writes sixteen bytes of row `index`, leaving the others to whoever wrote them.
+    #[inline(always)]
+    pub fn set_lanes(&self, index: usize, half: usize, lanes: f32x4) {
+        let row = &self.words[index];
+        let words: [f64; 2] = bytemuck::cast::<_, f64x2>(lanes).to_array();
+        row[2 * half].store(words[0].to_bits(), Ordering::Relaxed);
+        row[2 * half + 1].store(words[1].to_bits(), Ordering::Relaxed);
     }
 
     /// Rows.

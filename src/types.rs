@@ -76,6 +76,8 @@ pub const RECYCLE: u32 = 2;
 pub const FORCE_OVERFLOW: u32 = 4;
 /// [`Params::switches`]: mix restitution by the larger value, not the smaller.
 pub const RESTITUTION_MAX: u32 = 8;
+/// [`Params::switches`]: some shapes bounce, so the largest impulses of a step are kept.
+pub const BOUNCES: u32 = 32;
 /// [`Params::switches`]: carry impulses over from the step before.
 pub const WARM_START: u32 = 16;
 

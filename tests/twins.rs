@@ -107,7 +107,7 @@ fn a_wrong_shader_is_found() {
         (Stage::Guard, "guard", "state.delta_rotation = vec2<f32>(1.0, 0.0);", "state.delta_rotation = vec2<f32>(1.0, 1e-3);"),
         (Stage::Bound, "bound", "Aabb(center - reach, center + reach)", "Aabb(center - reach, center + reach * 0.99)"),
         (Stage::Bin, "bin", "if cell_unsorted[slot] < index {", "if cell_unsorted[slot] > index {"),
-        (Stage::Pair, "pair", "if aabb.min.x > partner.max.x ||", "if aabb.min.x > partner.max.x - 0.03 ||"),
+        (Stage::Pair, "pair", "if own_level && other <= index {", "if own_level && other >= index {"),
         (Stage::Recall, "recall", "contacts[index] = contacts_previous[old];",
             "contacts[index] = contacts_previous[old]; contacts[index].points[0].normal_impulse = 0.0;"),
         (Stage::Collide, "collide", "manifold.separations[index] = separation;",

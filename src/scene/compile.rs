@@ -127,6 +127,9 @@ impl Compiled {
             RestitutionMix::Max => shapes.iter().any(|s| s.restitution > 0.0),
             RestitutionMix::Min => shapes.iter().filter(|s| s.restitution > 0.0).count() > 1,
         };
+        if bounces {
+            params.switches |= types::BOUNCES;
+        }
         Ok(Self {
             name: scene.name.clone(),
             settings: scene.settings,

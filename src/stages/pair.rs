@@ -31,23 +31,33 @@ pub fn pair(
         for index in first..end {
             let before = found.len();
             pairs_of(params, shapes, aabbs, cell_ends, cell_shapes, index, &mut found);
-            counts.push(found.len() - before);
+            #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+            counts.push((found.len() - before) as u32);
         }
         (counts, found)
     });
     pair_starts.clear();
-    contacts.clear();
     let mut start = 0;
-    for (counts, found) in parts {
-        for count in counts {
+    for (counts, _) in &parts {
+        for &count in counts {
             pair_starts.push(start);
-            #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-            let count = count as u32;
             start += count;
         }
-        contacts.extend(found);
     }
     pair_starts.push(start);
+    // Only the heads are written; recall fills in the rest.
+    contacts.resize(start as usize, Contact::default());
+    let pairs = parts.iter().flat_map(|(_, found)| found);
+    for (contact, &[shape_a, shape_b]) in contacts.iter_mut().zip(pairs) {
+        let (a, b) = (&shapes[shape_a as usize], &shapes[shape_b as usize]);
+        contact.shape_a = shape_a;
+        contact.shape_b = shape_b;
+        contact.body_a = a.body;
+        contact.body_b = b.body;
+        contact.flags = if a.kind & FIXED_SHAPE != 0 { FIXED_A } else { 0 }
+            | if b.kind & FIXED_SHAPE != 0 { FIXED_B } else { 0 };
+        contact.color = NONE;
+    }
 }
 
 /// Whether two filters let shapes meet (Box2D's rule).
@@ -74,7 +84,7 @@ fn pairs_of(
     cell_ends: &[u32],
     cell_shapes: &[u32],
     index: usize,
-    found: &mut Vec<Contact>,
+    found: &mut Vec<[u32; 2]>,
 ) {
     let aabb = aabbs[index];
     if aabb.min[0] > aabb.max[0] {
@@ -92,16 +102,7 @@ fn pairs_of(
                 continue;
             }
             #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
-            found.push(Contact {
-                shape_a: index as u32,
-                shape_b: other,
-                body_a: shape.body,
-                body_b: partner.body,
-                flags: if shape.kind & FIXED_SHAPE != 0 { FIXED_A } else { 0 }
-                    | if partner.kind & FIXED_SHAPE != 0 { FIXED_B } else { 0 },
-                color: NONE,
-                ..Contact::default()
-            });
+            found.push([index as u32, other]);
         }
     };
     for level_index in shape.level..params.level_count {

@@ -5,7 +5,7 @@
 
 use glam::Vec2;
 
-use super::solve::for_colors;
+use super::solve::for_constraints;
 use crate::math::{cross, integrate_rotation, rotate, turned};
 use crate::threads::{Rows, Threads};
 use crate::types::{BodyState, Constraint, Counters, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params};
@@ -18,7 +18,7 @@ pub fn project(
     states: &Rows<BodyState, 4>,
     constraints: &mut [Constraint],
 ) {
-    for_colors(threads, counters, constraints, |constraint| {
+    for_constraints(threads, counters, constraints, |constraint| {
         let mut state_a = states.get(constraint.body_a as usize);
         let mut state_b = states.get(constraint.body_b as usize);
         let (mut p_a, mut q_a) = (Vec2::from(state_a.delta_position), Vec2::from(state_a.delta_rotation));

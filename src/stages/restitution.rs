@@ -5,7 +5,7 @@
 
 use glam::Vec2;
 
-use super::solve::{for_colors, set_velocity};
+use super::solve::{for_constraints, set_velocity};
 use crate::math::{cross, cross_scalar};
 use crate::threads::{Rows, Threads};
 use crate::types::{BodyState, Constraint, Counters, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params};
@@ -18,7 +18,7 @@ pub fn restitution(
     states: &Rows<BodyState, 4>,
     constraints: &mut [Constraint],
 ) {
-    for_colors(threads, counters, constraints, |constraint| {
+    for_constraints(threads, counters, constraints, |constraint| {
         if constraint.restitution == 0.0 {
             return;
         }
@@ -46,10 +46,12 @@ pub fn restitution(
             w_b += constraint.inv_inertia_b * cross(r_b, impulse);
         }
         if constraint.flags & FIXED_A == 0 {
-            set_velocity(states, constraint.body_a, v_a, w_a, state_a.status);
+            let status = f32::from_bits(state_a.status);
+            set_velocity(states, constraint.body_a, [v_a.x, v_a.y, w_a, status].into());
         }
         if constraint.flags & FIXED_B == 0 {
-            set_velocity(states, constraint.body_b, v_b, w_b, state_b.status);
+            let status = f32::from_bits(state_b.status);
+            set_velocity(states, constraint.body_b, [v_b.x, v_b.y, w_b, status].into());
         }
     });
 }

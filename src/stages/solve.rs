@@ -1,44 +1,56 @@
 //! **solve** and **relax**: one sweep of sequential impulses over all contacts, colour by colour.
 //!
 //! Reads and writes constraints (impulses), states (velocities) and, in the last sweep of a substep, accumulators. By
-//! colour, one thread a constraint. `relax` is the same sweep without bias.
+//! colour, one thread a constraint on the device, four constraints side by side on the CPU. `relax` is the same sweep
+//! without bias.
 //!
 //! One formula serves every mode: `λ = −m (mass_scale·v + bias) − impulse_scale·Λ`, with `Λ` clamped, not `λ`. The soft
 //! step takes its three coefficients from a spring-damper; Baumgarte's method is mass scale 1, impulse scale 0.
 //! A gap `s > 0` closes at most at the speed `s/h` in every mode (speculative contact). Friction is solved where
 //! [`USE_FRICTION`] says so: in the soft step only when relaxing, when the normal impulses carry no bias.
 
-use glam::Vec2;
+use bytemuck::cast_ref;
 
-use crate::math::{cross, cross_scalar, right_perp, turned};
+use crate::lanes::{Vec2x4, WIDTH, cross, cross_scalar, f32x4, right_perp, turned};
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    ACCUMULATE, Accumulator, BodyState, COLOR_COUNT, Constraint, Counters, FIXED_A, FIXED_B, FRESH, LAST_SWEEP,
-    OVERFLOW_COLOR, POINT_COUNT_MASK, Params, USE_BIAS, USE_FRICTION, WARM_START,
+    ACCUMULATE, Accumulator, BOUNCES, BodyState, COLOR_COUNT, Constraint, Counters, FIXED_A, FIXED_B, FRESH, LAST_SWEEP,
+    OVERFLOW_COLOR, Params, USE_BIAS, USE_FRICTION, WARM_START,
 };
 
 /// Share of the slop from which on a gap counts as one. The formulae for gap and touch differ by a few per cent of the
 /// impulse; bodies placed exactly side by side would be handed to either by rounding if the line were at zero.
 const GAP: f32 = 1e-3;
 /// Constraints that one task solves at least.
-const CHUNK: usize = 256;
+const CHUNK: usize = 64 * WIDTH;
 
-/// Visits the constraints colour by colour; those of one colour may be visited at the same time.
-pub fn for_colors(
+/// Visits the constraints colour by colour, in groups of up to [`WIDTH`] that share no dynamic body. Groups of one
+/// colour may be visited at the same time; the overflow is visited one by one, in order.
+pub fn for_groups(
     threads: &Threads,
     counters: &Counters,
     constraints: &mut [Constraint],
-    each: impl Fn(&mut Constraint) + Sync,
+    each: impl Fn(&mut [Constraint]) + Sync,
 ) {
     for color in 0..COLOR_COUNT as usize {
         let (start, end) = (counters.color_starts[color] as usize, counters.color_starts[color + 1] as usize);
         let range = &mut constraints[start..end];
         if color == OVERFLOW_COLOR as usize {
-            range.iter_mut().for_each(&each);
+            range.chunks_mut(1).for_each(&each);
         } else {
-            threads.for_chunks(range, CHUNK, |_, chunk| chunk.iter_mut().for_each(&each));
+            threads.for_chunks(range, CHUNK, |_, chunk| chunk.chunks_mut(WIDTH).for_each(&each));
         }
     }
+}
+
+/// As [`for_groups`], one constraint at a time.
+pub fn for_constraints(
+    threads: &Threads,
+    counters: &Counters,
+    constraints: &mut [Constraint],
+    each: impl Fn(&mut Constraint) + Sync,
+) {
+    for_groups(threads, counters, constraints, |group| group.iter_mut().for_each(&each));
 }
 
 /// One sweep.
@@ -51,121 +63,259 @@ pub fn solve(
     accumulators: &Rows<Accumulator, 2>,
     constraints: &mut [Constraint],
 ) {
-    for_colors(threads, counters, constraints, |constraint| {
-        solve_constraint(params, flags, constraint, states, accumulators);
+    for_groups(threads, counters, constraints, |group| {
+        let mut lanes = Lanes::load(group);
+        lanes.solve(params, flags, states);
+        if flags & LAST_SWEEP != 0 && params.switches & WARM_START != 0 {
+            lanes.accumulate(accumulators);
+        }
+        lanes.store(group, params.switches & BOUNCES != 0);
     });
 }
 
 /// Writes back the velocity of a body, and nothing else of its state.
 #[inline(always)]
-pub fn set_velocity(states: &Rows<BodyState, 4>, body: u32, velocity: Vec2, angular_velocity: f32, status: u32) {
-    states.set_head(
-        body as usize,
-        [
-            u64::from(velocity.x.to_bits()) | u64::from(velocity.y.to_bits()) << 32,
-            u64::from(angular_velocity.to_bits()) | u64::from(status) << 32,
-        ],
-    );
+pub fn set_velocity(states: &Rows<BodyState, 4>, body: u32, row: f32x4) {
+    states.set_lanes(body as usize, 0, row);
 }
 
-#[inline(always)]
-fn solve_constraint(
-    params: &Params,
-    flags: u32,
-    constraint: &mut Constraint,
-    states: &Rows<BodyState, 4>,
-    accumulators: &Rows<Accumulator, 2>,
-) {
-    let state_a = states.get(constraint.body_a as usize);
-    let state_b = states.get(constraint.body_b as usize);
-    let (mut v_a, mut w_a) = (Vec2::from(state_a.velocity), state_a.angular_velocity);
-    let (mut v_b, mut w_b) = (Vec2::from(state_b.velocity), state_b.angular_velocity);
-    let (m_a, i_a) = (constraint.inv_mass_a, constraint.inv_inertia_a);
-    let (m_b, i_b) = (constraint.inv_mass_b, constraint.inv_inertia_b);
-    let normal = Vec2::from(constraint.normal);
-    let tangent = right_perp(normal);
-    let moved = Vec2::from(state_b.delta_position) - Vec2::from(state_a.delta_position);
-    let (turn_a, turn_b) = (Vec2::from(state_a.delta_rotation), Vec2::from(state_b.delta_rotation));
-    let fixed = constraint.flags & (FIXED_A | FIXED_B) != 0;
-    let [bias_rate, mass_scale, impulse_scale, slop] =
-        if fixed { params.fixed_softness } else { params.contact_softness };
-    if flags & FRESH != 0 {
-        constraint.impulses = [0.0; 4];
-    }
+/// A constraint that moves nothing, for the lanes of a group that is not full.
+const NEUTRAL: Constraint = Constraint {
+    body_a: 0,
+    body_b: 0,
+    normal: [0.0; 2],
+    inv_mass_a: 0.0,
+    inv_inertia_a: 0.0,
+    inv_mass_b: 0.0,
+    inv_inertia_b: 0.0,
+    friction: 0.0,
+    restitution: 0.0,
+    flags: FIXED_A | FIXED_B,
+    contact: 0,
+    points: [crate::types::ConstraintPoint {
+        r_a: [0.0; 2],
+        r_b: [0.0; 2],
+        separation: 0.0,
+        normal_mass: 0.0,
+        tangent_mass: 0.0,
+        relative_velocity: 0.0,
+    }; 2],
+    impulses: [0.0; 4],
+    max_impulses: [0.0; 4],
+};
 
-    for end in 0..(constraint.flags & POINT_COUNT_MASK) as usize {
-        let point = &constraint.points[end];
-        let (r_a, r_b) = (Vec2::from(point.r_a), Vec2::from(point.r_b));
-        let separation = point.separation + (moved + (turned(turn_b, r_b) - turned(turn_a, r_a))).dot(normal);
-        let (bias, mass_scale, impulse_scale) = if separation > GAP * params.linear_slop {
-            (separation / params.h, 1.0, 0.0)
-        } else if flags & USE_BIAS != 0 {
-            let depth = (separation + slop).min(0.0);
-            ((mass_scale * bias_rate * depth).max(-params.push_speed), mass_scale, impulse_scale)
-        } else {
-            (0.0, 1.0, 0.0)
+/// A group of constraints, a lane each. Points that a contact does not have are zero and take no impulse.
+pub struct Lanes {
+    count: usize,
+    body_a: [u32; WIDTH],
+    body_b: [u32; WIDTH],
+    flags: [u32; WIDTH],
+    normal: Vec2x4,
+    inv_mass_a: f32x4,
+    inv_inertia_a: f32x4,
+    inv_mass_b: f32x4,
+    inv_inertia_b: f32x4,
+    friction: f32x4,
+    points: [PointLanes; 2],
+    max_impulses: [f32x4; 2],
+}
+
+struct PointLanes {
+    r_a: Vec2x4,
+    r_b: Vec2x4,
+    separation: f32x4,
+    normal_mass: f32x4,
+    tangent_mass: f32x4,
+    normal_impulse: f32x4,
+    tangent_impulse: f32x4,
+}
+
+impl Lanes {
+    /// Reads a group of one to four constraints.
+    #[inline(always)]
+    #[must_use]
+    pub fn load(group: &[Constraint]) -> Self {
+        let lanes: [&Constraint; WIDTH] = std::array::from_fn(|lane| group.get(lane).unwrap_or(&NEUTRAL));
+        let row = |row: usize| {
+            let lane = |lane: usize| f32x4::from(cast_ref::<_, [[f32; 4]; 9]>(lanes[lane])[row]);
+            f32x4::transpose([lane(0), lane(1), lane(2), lane(3)])
         };
-        let velocity = ((v_b + cross_scalar(w_b, r_b)) - (v_a + cross_scalar(w_a, r_a))).dot(normal);
-        let old = constraint.impulses[2 * end];
-        let wanted = -point.normal_mass * (mass_scale * velocity + bias) - impulse_scale * old;
-        let new = if params.switches & ACCUMULATE != 0 { (old + wanted).max(0.0) } else { old + wanted.max(0.0) };
-        constraint.impulses[2 * end] = new;
-        constraint.max_impulses[end] = constraint.max_impulses[end].max(new);
-        let impulse = normal * (new - old);
-        v_a -= impulse * m_a;
-        w_a -= i_a * cross(r_a, impulse);
-        v_b += impulse * m_b;
-        w_b += i_b * cross(r_b, impulse);
+        let [_, _, normal_x, normal_y] = row(0);
+        let [inv_mass_a, inv_inertia_a, inv_mass_b, inv_inertia_b] = row(1);
+        let [normal_impulse_0, tangent_impulse_0, normal_impulse_1, tangent_impulse_1] = row(7);
+        let [max_impulse_0, max_impulse_1, ..] = row(8);
+        let point = |end: usize, normal_impulse: f32x4, tangent_impulse: f32x4| {
+            let [r_a_x, r_a_y, r_b_x, r_b_y] = row(3 + 2 * end);
+            let [separation, normal_mass, tangent_mass, _] = row(4 + 2 * end);
+            PointLanes {
+                r_a: Vec2x4::new(r_a_x, r_a_y),
+                r_b: Vec2x4::new(r_b_x, r_b_y),
+                separation,
+                normal_mass,
+                tangent_mass,
+                normal_impulse,
+                tangent_impulse,
+            }
+        };
+        Self {
+            count: group.len(),
+            body_a: lanes.map(|constraint| constraint.body_a),
+            body_b: lanes.map(|constraint| constraint.body_b),
+            flags: lanes.map(|constraint| constraint.flags),
+            normal: Vec2x4::new(normal_x, normal_y),
+            inv_mass_a,
+            inv_inertia_a,
+            inv_mass_b,
+            inv_inertia_b,
+            friction: row(2)[0],
+            points: [
+                point(0, normal_impulse_0, tangent_impulse_0),
+                point(1, normal_impulse_1, tangent_impulse_1),
+            ],
+            max_impulses: [max_impulse_0, max_impulse_1],
+        }
     }
 
-    if flags & USE_FRICTION != 0 {
-        for end in 0..(constraint.flags & POINT_COUNT_MASK) as usize {
-            let point = &constraint.points[end];
-            let (r_a, r_b) = (Vec2::from(point.r_a), Vec2::from(point.r_b));
-            let velocity = ((v_b + cross_scalar(w_b, r_b)) - (v_a + cross_scalar(w_a, r_a))).dot(tangent);
-            let most = constraint.friction * constraint.impulses[2 * end];
-            let old = constraint.impulses[2 * end + 1];
-            let new = (old - point.tangent_mass * velocity).min(most).max(-most);
-            constraint.impulses[2 * end + 1] = new;
-            let impulse = tangent * (new - old);
+    /// Writes the impulses back.
+    #[inline(always)]
+    fn store(&self, group: &mut [Constraint], bounces: bool) {
+        let [p_0, p_1] = &self.points;
+        let impulses =
+            f32x4::transpose([p_0.normal_impulse, p_0.tangent_impulse, p_1.normal_impulse, p_1.tangent_impulse]);
+        for (constraint, impulses) in group.iter_mut().zip(impulses) {
+            constraint.impulses = impulses.to_array();
+        }
+        if bounces {
+            let [most_0, most_1] = self.max_impulses.map(f32x4::to_array);
+            for (lane, constraint) in group.iter_mut().enumerate() {
+                constraint.max_impulses = [most_0[lane], most_1[lane], 0.0, 0.0];
+            }
+        }
+    }
+
+    /// One visit: normal impulses, then friction, on the velocities of the bodies.
+    #[inline(always)]
+    fn solve(&mut self, params: &Params, flags: u32, states: &Rows<BodyState, 4>) {
+        let load = |bodies: &[u32; WIDTH]| {
+            // Spelled out: `map` on an array is not always inlined, and then the lanes go through memory.
+            let [a, b, c, d] = bodies.map(|body| body as usize);
+            let half = |half: usize| {
+                f32x4::transpose([
+                    states.lanes(a, half),
+                    states.lanes(b, half),
+                    states.lanes(c, half),
+                    states.lanes(d, half),
+                ])
+            };
+            (half(0), half(1))
+        };
+        let ([v_a_x, v_a_y, mut w_a, status_a], [p_a_x, p_a_y, q_a_x, q_a_y]) = load(&self.body_a);
+        let ([v_b_x, v_b_y, mut w_b, status_b], [p_b_x, p_b_y, q_b_x, q_b_y]) = load(&self.body_b);
+        let (mut v_a, mut v_b) = (Vec2x4::new(v_a_x, v_a_y), Vec2x4::new(v_b_x, v_b_y));
+        let moved = Vec2x4::new(p_b_x, p_b_y) - Vec2x4::new(p_a_x, p_a_y);
+        let (turn_a, turn_b) = (Vec2x4::new(q_a_x, q_a_y), Vec2x4::new(q_b_x, q_b_y));
+        let Self { normal, inv_mass_a: m_a, inv_inertia_a: i_a, inv_mass_b: m_b, inv_inertia_b: i_b, .. } = *self;
+        let tangent = right_perp(normal);
+        let (zero, one) = (f32x4::splat(0.0), f32x4::splat(1.0));
+
+        let (h, gap) = (f32x4::splat(params.h), f32x4::splat(GAP * params.linear_slop));
+        let use_bias = flags & USE_BIAS != 0;
+        let softness: [f32x4; 4] = if use_bias {
+            let lane = |lane: usize| {
+                let fixed = self.flags[lane] & (FIXED_A | FIXED_B) != 0;
+                f32x4::from(if fixed { params.fixed_softness } else { params.contact_softness })
+            };
+            f32x4::transpose([lane(0), lane(1), lane(2), lane(3)])
+        } else {
+            [zero, one, zero, zero]
+        };
+        let [bias_rate, soft_mass_scale, soft_impulse_scale, slop] = softness;
+        let push_speed = f32x4::splat(-params.push_speed);
+        let accumulate = params.switches & ACCUMULATE != 0;
+
+        for (point, most) in self.points.iter_mut().zip(&mut self.max_impulses) {
+            let (r_a, r_b) = (point.r_a, point.r_b);
+            if flags & FRESH != 0 {
+                point.normal_impulse = zero;
+                point.tangent_impulse = zero;
+            }
+            let separation = point.separation + (moved + (turned(turn_b, r_b) - turned(turn_a, r_a))).dot(normal);
+            let apart = separation.simd_gt(gap);
+            let (bias, mass_scale, impulse_scale) = if use_bias {
+                let depth = (separation + slop).fast_min(zero);
+                let push = (soft_mass_scale * bias_rate * depth).fast_max(push_speed);
+                (
+                    apart.bitselect(separation / h, push),
+                    apart.bitselect(one, soft_mass_scale),
+                    apart.bitselect(zero, soft_impulse_scale),
+                )
+            } else {
+                (apart.bitselect(separation / h, zero), one, zero)
+            };
+            let velocity = ((v_b + cross_scalar(w_b, r_b)) - (v_a + cross_scalar(w_a, r_a))).dot(normal);
+            let old = point.normal_impulse;
+            let wanted = -(point.normal_mass * (mass_scale * velocity + bias)) - impulse_scale * old;
+            let new = if accumulate { (old + wanted).fast_max(zero) } else { old + wanted.fast_max(zero) };
+            point.normal_impulse = new;
+            *most = most.fast_max(new);
+            let impulse = normal * (new - old);
             v_a -= impulse * m_a;
             w_a -= i_a * cross(r_a, impulse);
             v_b += impulse * m_b;
             w_b += i_b * cross(r_b, impulse);
         }
+
+        if flags & USE_FRICTION != 0 {
+            for point in &mut self.points {
+                let (r_a, r_b) = (point.r_a, point.r_b);
+                let velocity = ((v_b + cross_scalar(w_b, r_b)) - (v_a + cross_scalar(w_a, r_a))).dot(tangent);
+                let most = self.friction * point.normal_impulse;
+                let old = point.tangent_impulse;
+                let new = (old - point.tangent_mass * velocity).fast_min(most).fast_max(-most);
+                point.tangent_impulse = new;
+                let impulse = tangent * (new - old);
+                v_a -= impulse * m_a;
+                w_a -= i_a * cross(r_a, impulse);
+                v_b += impulse * m_b;
+                w_b += i_b * cross(r_b, impulse);
+            }
+        }
+
+        let rows_a = f32x4::transpose([v_a.x, v_a.y, w_a, status_a]);
+        let rows_b = f32x4::transpose([v_b.x, v_b.y, w_b, status_b]);
+        for lane in 0..self.count {
+            if self.flags[lane] & FIXED_A == 0 {
+                set_velocity(states, self.body_a[lane], rows_a[lane]);
+            }
+            if self.flags[lane] & FIXED_B == 0 {
+                set_velocity(states, self.body_b[lane], rows_b[lane]);
+            }
+        }
     }
 
-    if constraint.flags & FIXED_A == 0 {
-        set_velocity(states, constraint.body_a, v_a, w_a, state_a.status);
-    }
-    if constraint.flags & FIXED_B == 0 {
-        set_velocity(states, constraint.body_b, v_b, w_b, state_b.status);
-    }
-    if flags & LAST_SWEEP != 0 && params.switches & WARM_START != 0 {
-        accumulate(constraint, normal, accumulators);
-    }
-}
-
-/// Adds what the impulses of a constraint do to its bodies.
-#[inline(always)]
-pub fn accumulate(constraint: &Constraint, normal: Vec2, accumulators: &Rows<Accumulator, 2>) {
-    let tangent = right_perp(normal);
-    let impulse_0 = normal * constraint.impulses[0] + tangent * constraint.impulses[1];
-    let impulse_1 = normal * constraint.impulses[2] + tangent * constraint.impulses[3];
-    let impulse = impulse_0 + impulse_1;
-    let [p_0, p_1] = &constraint.points;
-    if constraint.flags & FIXED_A == 0 {
-        let mut sum = accumulators.get(constraint.body_a as usize);
-        let spin = cross(p_0.r_a.into(), impulse_0) + cross(p_1.r_a.into(), impulse_1);
-        sum.velocity = (Vec2::from(sum.velocity) - impulse * constraint.inv_mass_a).into();
-        sum.angular_velocity -= constraint.inv_inertia_a * spin;
-        accumulators.set(constraint.body_a as usize, sum);
-    }
-    if constraint.flags & FIXED_B == 0 {
-        let mut sum = accumulators.get(constraint.body_b as usize);
-        let spin = cross(p_0.r_b.into(), impulse_0) + cross(p_1.r_b.into(), impulse_1);
-        sum.velocity = (Vec2::from(sum.velocity) + impulse * constraint.inv_mass_b).into();
-        sum.angular_velocity += constraint.inv_inertia_b * spin;
-        accumulators.set(constraint.body_b as usize, sum);
+    /// Adds what the impulses do to the velocities of the bodies.
+    #[inline(always)]
+    pub fn accumulate(&self, accumulators: &Rows<Accumulator, 2>) {
+        let tangent = right_perp(self.normal);
+        let [p_0, p_1] = &self.points;
+        let impulse_0 = self.normal * p_0.normal_impulse + tangent * p_0.tangent_impulse;
+        let impulse_1 = self.normal * p_1.normal_impulse + tangent * p_1.tangent_impulse;
+        let impulse = impulse_0 + impulse_1;
+        let spin_a = cross(p_0.r_a, impulse_0) + cross(p_1.r_a, impulse_1);
+        let spin_b = cross(p_0.r_b, impulse_0) + cross(p_1.r_b, impulse_1);
+        let (push_a, push_b) = (impulse * self.inv_mass_a, impulse * self.inv_mass_b);
+        let zero = f32x4::splat(0.0);
+        let rows_a = f32x4::transpose([push_a.x, push_a.y, self.inv_inertia_a * spin_a, zero]);
+        let rows_b = f32x4::transpose([push_b.x, push_b.y, self.inv_inertia_b * spin_b, zero]);
+        for lane in 0..self.count {
+            if self.flags[lane] & FIXED_A == 0 {
+                let body = self.body_a[lane] as usize;
+                accumulators.set_lanes(body, 0, accumulators.lanes(body, 0) - rows_a[lane]);
+            }
+            if self.flags[lane] & FIXED_B == 0 {
+                let body = self.body_b[lane] as usize;
+                accumulators.set_lanes(body, 0, accumulators.lanes(body, 0) + rows_b[lane]);
+            }
+        }
     }
 }

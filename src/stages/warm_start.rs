@@ -4,9 +4,7 @@
 //! [`integrate_velocities`](super::integrate_velocities). Later substeps need no such sweep, as the last
 //! sweep of a substep leaves the sums behind ([`solve`](super::solve)).
 
-use glam::Vec2;
-
-use super::solve::{accumulate, for_colors};
+use super::solve::{Lanes, for_groups};
 use crate::threads::{Rows, Threads};
 use crate::types::{Accumulator, Constraint, Counters};
 
@@ -17,7 +15,5 @@ pub fn warm_start(
     constraints: &mut [Constraint],
     accumulators: &Rows<Accumulator, 2>,
 ) {
-    for_colors(threads, counters, constraints, |constraint| {
-        accumulate(constraint, Vec2::from(constraint.normal), accumulators);
-    });
+    for_groups(threads, counters, constraints, |group| Lanes::load(group).accumulate(accumulators));
 }

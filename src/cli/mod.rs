@@ -1,0 +1,133 @@
+//! The `drystone` command: one file a subcommand, and what they share.
+
+mod backend;
+mod console;
+mod failure;
+mod info;
+mod movie;
+mod npz;
+mod output;
+mod overrides;
+mod palette;
+mod picture;
+mod progress;
+mod report;
+mod run;
+mod scenes;
+mod source;
+mod stop;
+mod validate;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use failure::{Code, Failure};
+
+/// What `drystone` alone prints.
+const WELCOME: &str = "\
+Drystone simulates rigid bodies in 2D, on the GPU or the CPU.
+
+Three commands to try:
+  drystone run large_pyramid             simulate 5,050 boxes and print a summary
+  drystone run tumbler --movie t.gif     watch a turning drum with 2,025 boxes
+  drystone scenes                        list the built-in scenes
+
+`drystone --help` lists all commands, `drystone run --help` all options.
+";
+
+/// Exit codes, below the help.
+const EXIT_CODES: &str = "\
+Exit codes: 0 done; 1 a check failed or the simulation could not go on; 2 bad usage or input;
+3 no usable GPU though one was demanded; 70 a bug; 74 a file could not be written; 130 stopped";
+
+/// Simulates rigid bodies in 2D, on the GPU or the CPU
+#[derive(Debug, Parser)]
+#[command(name = "drystone", version, after_help = EXIT_CODES, disable_help_subcommand = true, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(run::Options),
+    Validate(validate::Options),
+    Scenes(scenes::Options),
+    Info(info::Options),
+    #[command(hide = true, disable_help_flag = true)]
+    View(Later),
+    #[command(hide = true, disable_help_flag = true)]
+    Bench(Later),
+    #[command(hide = true, disable_help_flag = true)]
+    Serve(Later),
+}
+
+/// Of a command to come: anything.
+#[derive(Debug, clap::Args)]
+struct Later {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    _rest: Vec<std::ffi::OsString>,
+}
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(report_bug));
+    failure::install_theme();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return show(&error),
+    };
+    match dispatch(cli.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.print();
+            ExitCode::from(failure.code as u8)
+        }
+    }
+}
+
+fn dispatch(command: Option<Command>) -> Result<(), Failure> {
+    match command {
+        None => console::print(WELCOME),
+        Some(Command::Run(options)) => run::run(&options),
+        Some(Command::Validate(options)) => validate::run(&options),
+        Some(Command::Scenes(options)) => scenes::run(&options),
+        Some(Command::Info(options)) => info::run(&options),
+        Some(Command::View(_)) => Err(later("view")),
+        Some(Command::Bench(_)) => Err(later("bench")),
+        Some(Command::Serve(_)) => Err(later("serve")),
+    }
+}
+
+fn later(command: &str) -> Failure {
+    Failure::usage(format_args!("`drystone {command}` is not supported yet"))
+}
+
+/// Help and version go to standard output with exit code 0, everything else to standard error with 2.
+fn show(error: &clap::Error) -> ExitCode {
+    // Nothing can be done if the terminal is gone.
+    let _ = error.print();
+    if error.use_stderr() { ExitCode::from(Code::Usage as u8) } else { ExitCode::SUCCESS }
+}
+
+/// A panic is a bug of ours: one line that helps to find it, no backtrace.
+fn report_bug(info: &std::panic::PanicHookInfo<'_>) {
+    let message = info.payload_as_str().unwrap_or("no message");
+    let place = info.location().map(ToString::to_string).unwrap_or_default();
+    console::note(&format!(
+        "bug in drystone {}: {message} ({place}); please report this line with the command you ran",
+        env!("CARGO_PKG_VERSION")
+    ));
+    stop::exit_now(Code::Bug)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_line_is_consistent() {
+        <Cli as clap::CommandFactory>::command().debug_assert();
+    }
+}

@@ -1,0 +1,255 @@
+//! States as NumPy archives: the last one (`--state`), or one every few steps (`--trace`).
+
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, Write};
+
+use drystone::state::ReportedBody;
+use npyz::npz::NpzWriter;
+use npyz::zip::write::FileOptions;
+use npyz::zip::{CompressionMethod, DateTime};
+use npyz::{AutoSerialize, WriterBuilder};
+
+use super::failure::Failure;
+use super::output::Destination;
+
+/// Bytes a body takes in a frame of a trace: six f32.
+const BYTES_PER_BODY: u64 = 24;
+/// Bytes a frame takes besides: its step (u64) and time (f64).
+const BYTES_PER_FRAME: u64 = 16;
+/// Largest trace, in bytes. It needs twice this on the disk while it is put together.
+pub const LARGEST_TRACE: u64 = 16 << 30;
+
+/// Arrays `position (n,2)`, `angle (n)`, `velocity (n,2)`, `angular_velocity (n)`, all f32, and `body_index (n)` u32.
+///
+/// # Errors
+/// The writer's.
+pub fn write_state(writer: impl Write + Seek, bodies: &[ReportedBody]) -> io::Result<()> {
+    let mut npz = NpzWriter::new(writer);
+    let n = bodies.len() as u64;
+    array(&mut npz, "position", &[n, 2], bodies.iter().flat_map(|b| b.position))?;
+    array(&mut npz, "angle", &[n], bodies.iter().map(|b| b.angle))?;
+    array(&mut npz, "velocity", &[n, 2], bodies.iter().flat_map(|b| b.velocity))?;
+    array(&mut npz, "angular_velocity", &[n], bodies.iter().map(|b| b.angular_velocity))?;
+    array(&mut npz, "body_index", &[n], body_indices(n))?;
+    npz.zip_writer().finish()?;
+    Ok(())
+}
+
+fn body_indices(n: u64) -> std::ops::Range<u32> {
+    0..u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+fn array<T: AutoSerialize>(
+    npz: &mut NpzWriter<impl Write + Seek>,
+    name: &str,
+    shape: &[u64],
+    items: impl Iterator<Item = T>,
+) -> io::Result<()> {
+    let mut array = npz.array(name, options())?.default_dtype().shape(shape).begin_nd()?;
+    array.extend(items)?;
+    array.finish()
+}
+
+/// Not compressed (as `numpy.savez`; floats hardly shrink), over 4 GiB allowed, and without a date, so that equal
+/// states make equal files.
+fn options() -> FileOptions {
+    FileOptions::default()
+        .compression_method(CompressionMethod::Stored)
+        .last_modified_time(DateTime::default())
+        .large_file(true)
+}
+
+/// A trace in the making: the state arrays with a leading time axis, and `step (t)` u64, `time (t)` f64 in s.
+///
+/// An archive holds its arrays one after the other, but they grow side by side: each is spooled to an unnamed file
+/// beside the destination. Memory holds one state, however long the run.
+pub struct Trace {
+    destination: Destination,
+    bodies: u64,
+    pushed: u64,
+    step: Spool,
+    time: Spool,
+    position: Spool,
+    angle: Spool,
+    velocity: Spool,
+    angular_velocity: Spool,
+}
+
+impl Trace {
+    /// For `frames` states of `bodies` bodies.
+    ///
+    /// # Errors
+    /// The trace would be larger than [`LARGEST_TRACE`].
+    pub fn new(destination: Destination, bodies: usize, frames: u64) -> Result<Self, Failure> {
+        let bodies = bodies as u64;
+        check_size(&destination, bodies, frames)?;
+        let spool = || Spool::new(&destination).map_err(|e| Failure::write(&destination.shown, &e));
+        Ok(Self {
+            step: spool()?,
+            time: spool()?,
+            position: spool()?,
+            angle: spool()?,
+            velocity: spool()?,
+            angular_velocity: spool()?,
+            destination,
+            bodies,
+            pushed: 0,
+        })
+    }
+
+    /// Adds one state.
+    ///
+    /// # Errors
+    /// The disk is full, for example.
+    pub fn push(&mut self, step: u64, time: f64, bodies: &[ReportedBody]) -> Result<(), Failure> {
+        self.pushed += 1;
+        self.spool(step, time, bodies).map_err(|e| Failure::write(&self.destination.shown, &e))
+    }
+
+    fn spool(&mut self, step: u64, time: f64, bodies: &[ReportedBody]) -> io::Result<()> {
+        self.step.write(&step.to_le_bytes())?;
+        self.time.write(&time.to_le_bytes())?;
+        for body in bodies {
+            self.position.floats(&body.position)?;
+            self.angle.floats(&[body.angle])?;
+            self.velocity.floats(&body.velocity)?;
+            self.angular_velocity.floats(&[body.angular_velocity])?;
+        }
+        Ok(())
+    }
+
+    /// Puts the archive together.
+    ///
+    /// # Errors
+    /// The disk is full, for example.
+    pub fn finish(mut self) -> Result<Destination, Failure> {
+        self.assemble().map_err(|e| Failure::write(&self.destination.shown, &e))?;
+        Ok(self.destination)
+    }
+
+    fn assemble(&mut self) -> io::Result<()> {
+        let (t, n) = (self.pushed, self.bodies);
+        let mut npz = NpzWriter::new(&mut self.destination);
+        self.step.append::<u64>(&mut npz, "step", &[t])?;
+        self.time.append::<f64>(&mut npz, "time", &[t])?;
+        self.position.append::<f32>(&mut npz, "position", &[t, n, 2])?;
+        self.angle.append::<f32>(&mut npz, "angle", &[t, n])?;
+        self.velocity.append::<f32>(&mut npz, "velocity", &[t, n, 2])?;
+        self.angular_velocity.append::<f32>(&mut npz, "angular_velocity", &[t, n])?;
+        array(&mut npz, "body_index", &[n], body_indices(n))?;
+        npz.zip_writer().finish()?;
+        Ok(())
+    }
+}
+
+fn check_size(destination: &Destination, bodies: u64, frames: u64) -> Result<(), Failure> {
+    let frame = bodies * BYTES_PER_BODY + BYTES_PER_FRAME;
+    if frames.saturating_mul(frame) <= LARGEST_TRACE {
+        return Ok(());
+    }
+    let size = frames as f64 * frame as f64 / (1_u64 << 30) as f64;
+    let (option, shown, limit) = (destination.option, &destination.shown, LARGEST_TRACE >> 30);
+    let most = LARGEST_TRACE / frame;
+    Err(Failure::usage(format_args!("{option} {shown}: would take {size:.1} GiB; the limit is {limit} GiB"))
+        .hint(format!("{most} states of {bodies} bodies fit; keep fewer with --every N")))
+}
+
+/// The bytes of one array while it grows, little-endian as in the file.
+struct Spool(BufWriter<File>);
+
+impl Spool {
+    fn new(beside: &Destination) -> io::Result<Self> {
+        beside.spool().map(BufWriter::new).map(Self)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all(bytes)
+    }
+
+    fn floats(&mut self, values: &[f32]) -> io::Result<()> {
+        values.iter().try_for_each(|value| self.write(&value.to_le_bytes()))
+    }
+
+    fn append<T: AutoSerialize>(
+        &mut self,
+        npz: &mut NpzWriter<impl Write + Seek>,
+        name: &str,
+        shape: &[u64],
+    ) -> io::Result<()> {
+        self.0.flush()?;
+        let file = self.0.get_mut();
+        file.rewind()?;
+        let array = npz.array::<T>(name, options())?.default_dtype().shape(shape).write_header_only()?;
+        io::copy(file, array)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use npyz::npz::NpzArchive;
+
+    use super::super::output::publish;
+    use super::*;
+
+    fn body(x: f32) -> ReportedBody {
+        ReportedBody {
+            id: None,
+            position: [x, -x],
+            angle: 0.5 * x,
+            velocity: [2.0 * x, 3.0 * x],
+            angular_velocity: 4.0 * x,
+        }
+    }
+
+    fn floats(npz: &mut NpzArchive<impl io::Read + Seek>, name: &str) -> (Vec<u64>, Vec<f32>) {
+        let array = npz.by_name(name).unwrap().unwrap();
+        (array.shape().to_vec(), array.into_vec().unwrap())
+    }
+
+    #[test]
+    fn state_reads_back() {
+        let mut bytes = Cursor::new(Vec::new());
+        write_state(&mut bytes, &[body(1.0), body(2.0)]).unwrap();
+        let mut npz = NpzArchive::new(bytes).unwrap();
+        assert_eq!(floats(&mut npz, "position"), (vec![2, 2], vec![1.0, -1.0, 2.0, -2.0]));
+        assert_eq!(floats(&mut npz, "angle"), (vec![2], vec![0.5, 1.0]));
+        assert_eq!(floats(&mut npz, "velocity"), (vec![2, 2], vec![2.0, 3.0, 4.0, 6.0]));
+        assert_eq!(floats(&mut npz, "angular_velocity"), (vec![2], vec![4.0, 8.0]));
+        let index = npz.by_name("body_index").unwrap().unwrap();
+        assert_eq!(index.into_vec::<u32>().unwrap(), [0, 1]);
+    }
+
+    #[test]
+    fn trace_reads_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.npz");
+        let destination = Destination::open("--trace", &path, &["npz"]).unwrap();
+        let mut trace = Trace::new(destination, 2, 2).unwrap();
+        trace.push(0, 0.0, &[body(1.0), body(2.0)]).unwrap();
+        trace.push(10, 0.25, &[body(3.0), body(4.0)]).unwrap();
+        publish(vec![trace.finish().unwrap()]).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no spool may be left");
+
+        let mut npz = NpzArchive::open(&path).unwrap();
+        assert_eq!(npz.by_name("step").unwrap().unwrap().into_vec::<u64>().unwrap(), [0, 10]);
+        assert_eq!(npz.by_name("time").unwrap().unwrap().into_vec::<f64>().unwrap(), [0.0, 0.25]);
+        let (shape, positions) = floats(&mut npz, "position");
+        assert_eq!(shape, [2, 2, 2]);
+        assert_eq!(positions, [1.0, -1.0, 2.0, -2.0, 3.0, -3.0, 4.0, -4.0]);
+        assert_eq!(floats(&mut npz, "angular_velocity"), (vec![2, 2], vec![4.0, 8.0, 12.0, 16.0]));
+        assert_eq!(npz.by_name("body_index").unwrap().unwrap().into_vec::<u32>().unwrap(), [0, 1]);
+    }
+
+    #[test]
+    fn oversized_traces_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || Destination::open("--trace", &folder.path().join("a.npz"), &["npz"]).unwrap();
+        let frame = 1000 * BYTES_PER_BODY + BYTES_PER_FRAME;
+        assert!(Trace::new(open(), 1000, LARGEST_TRACE / frame).is_ok());
+        assert!(Trace::new(open(), 1000, LARGEST_TRACE / frame + 1).is_err());
+        assert!(Trace::new(open(), 1000, u64::MAX).is_err());
+    }
+}

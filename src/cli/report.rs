@@ -1,0 +1,345 @@
+//! What a run did: the JSON report of `--json`, and the summary a person reads.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use drystone::state::{self, Metrics};
+use drystone::types::{COLOR_COUNT, Counters, OVERFLOW_COLOR};
+use drystone::{Mode, Snapshot, World};
+use serde::{Serialize, Serializer};
+
+use super::backend::About;
+
+/// The report. Numbers that are not finite become `null`.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// Name of the scene.
+    pub scene: String,
+    /// What it ran on.
+    #[serde(flatten)]
+    pub backend: About,
+    /// Of this program.
+    pub version: &'static str,
+    /// Simulated.
+    pub steps: u64,
+    /// s.
+    pub dt: f32,
+    /// A step.
+    pub substeps: u32,
+    /// `soft`, `baumgarte` or `projection`.
+    pub mode: &'static str,
+    /// All kinds.
+    pub bodies: usize,
+    /// All kinds.
+    pub shapes: usize,
+    /// None yet.
+    pub joints: usize,
+    /// Touching, after the last step.
+    pub contacts: u32,
+    /// Contacts of each colour in use, in the order in which they are solved, without the overflow colour.
+    pub colors: Vec<u32>,
+    /// Contacts that found no colour.
+    pub overflow_contacts: u32,
+    /// GPU only.
+    pub dispatches_per_step: Option<u32>,
+    /// Wall-clock time.
+    pub ms_per_step: Timing,
+    /// Mean of each stage, ms per step; on the GPU over the last few steps.
+    #[serde(serialize_with = "as_map")]
+    pub stages_ms: Vec<(&'static str, f64)>,
+    /// After the last step.
+    pub metrics: Metrics,
+    /// Buffers that were too small at times.
+    pub overflows: Vec<Overflow>,
+    /// Bodies that held a NaN or an infinity.
+    pub quarantined: u32,
+    /// s.
+    pub simulated_seconds: f64,
+    /// Stepping alone, without start-up, drawing and writing, s.
+    pub wall_seconds: f64,
+    /// Of the last state, 16 hex digits.
+    pub hash: String,
+}
+
+/// A buffer that was too small.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Overflow {
+    /// Which.
+    pub buffer: &'static str,
+    /// In how many steps. What did not fit was left out in them.
+    pub steps: u64,
+    /// The first of them, counted from 1.
+    pub first_step: u64,
+}
+
+/// How long steps took.
+#[derive(Clone, Debug, Default)]
+pub struct Times {
+    /// Each step that counts, ms.
+    counted: Vec<f32>,
+    /// All steps.
+    total: Duration,
+}
+
+impl Times {
+    /// Adds a step. One that does not count is only part of the total.
+    pub fn add(&mut self, step: Duration, counts: bool) {
+        self.total += step;
+        if counts {
+            self.counted.push(1e3 * step.as_secs_f32());
+        }
+    }
+}
+
+/// Wall-clock times of the steps, ms. All but `first` leave the first step out (it allocates, and compiles shaders),
+/// unless there was no other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Timing {
+    /// Arithmetic mean.
+    pub mean: Option<f64>,
+    /// Middle.
+    pub median: Option<f64>,
+    /// Shortest.
+    pub min: Option<f64>,
+    /// Longest.
+    pub max: Option<f64>,
+    /// The first step.
+    pub first: Option<f64>,
+}
+
+impl Timing {
+    /// From the duration of each step, ms.
+    pub fn of(steps: &[f32]) -> Self {
+        let rest = if steps.len() > 1 { &steps[1..] } else { steps };
+        let mut sorted: Vec<f64> = rest.iter().copied().map(f64::from).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let n = sorted.len();
+        if n == 0 {
+            return Self::default();
+        }
+        let mean = sorted.iter().sum::<f64>() / n as f64;
+        Self {
+            mean: Some(mean),
+            median: Some(0.5 * (sorted[n / 2] + sorted[(n - 1) / 2])),
+            min: Some(sorted[0]),
+            max: Some(sorted[n - 1]),
+            first: steps.first().copied().map(f64::from),
+        }
+    }
+}
+
+fn mode_name(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Soft => "soft",
+        Mode::Baumgarte => "baumgarte",
+        Mode::Projection => "projection",
+    }
+}
+
+fn colors(counters: &Counters) -> Vec<u32> {
+    let regular = (0..COLOR_COUNT).filter(|&color| color != OVERFLOW_COLOR);
+    regular.map(|color| counters.color_size(color)).filter(|&size| size > 0).collect()
+}
+
+/// Stages that the settings leave out are left out.
+fn stages(world: &World) -> Vec<(&'static str, f64)> {
+    world.stage_ms().into_iter().filter(|&(_, ms)| ms > 0.0).map(|(stage, ms)| (stage.name(), ms)).collect()
+}
+
+fn overflows(world: &World) -> Vec<Overflow> {
+    let steps = world.overflowed_steps();
+    match steps.first() {
+        Some(&first) => vec![Overflow { buffer: "contacts", steps: steps.len() as u64, first_step: first + 1 }],
+        None => Vec::new(),
+    }
+}
+
+fn as_map<S: Serializer>(pairs: &[(&'static str, f64)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(pairs.iter().copied())
+}
+
+impl Report {
+    /// Of a run whose steps took this long.
+    pub fn new(about: &About, world: &World, snapshot: &Snapshot, times: &Times) -> Self {
+        let compiled = world.compiled();
+        let counters = &snapshot.counters;
+        let simulated_seconds = snapshot.step as f64 * f64::from(compiled.params.dt);
+        Self {
+            scene: compiled.name.clone(),
+            backend: about.clone(),
+            version: env!("CARGO_PKG_VERSION"),
+            steps: snapshot.step,
+            dt: compiled.params.dt,
+            substeps: compiled.settings.substep_count(),
+            mode: mode_name(compiled.settings.mode),
+            bodies: compiled.bodies.len(),
+            shapes: compiled.shapes.len(),
+            joints: 0,
+            contacts: counters.touching,
+            colors: colors(counters),
+            overflow_contacts: counters.color_size(OVERFLOW_COLOR),
+            dispatches_per_step: world.dispatches(),
+            ms_per_step: Timing::of(&times.counted),
+            stages_ms: stages(world),
+            metrics: state::metrics(compiled, snapshot),
+            overflows: overflows(world),
+            quarantined: counters.quarantined,
+            simulated_seconds,
+            wall_seconds: times.total.as_secs_f64(),
+            hash: format!("{:016x}", state::hash(snapshot)),
+        }
+    }
+
+    /// Pretty-printed, with a final line break.
+    pub fn to_json(&self) -> String {
+        // Only maps with odd keys and failing `Serialize`s can fail; a report has neither.
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+
+    /// For a person.
+    pub fn summary(&self) -> String {
+        let mut text = String::new();
+        let mut row = |label: &str, value: String| text += &row(label, &value);
+        row("backend", self.backend.line());
+        row("solver", format!("{}, {}", self.mode, count(self.substeps.into(), "substep")));
+        row("bodies", format!("{} with {}", group(self.bodies as u64), count(self.shapes as u64, "shape")));
+        row("contacts", self.contact_line());
+        row("simulated", self.time_line());
+        if let Timing { mean: Some(mean), median: Some(median), min: Some(min), max: Some(max), first: Some(first) } =
+            self.ms_per_step
+        {
+            let [mean, median, min, max, first] = [mean, median, min, max, first].map(significant);
+            row("ms per step", format!("mean {mean}, median {median}, min {min}, max {max}; the first took {first}"));
+        }
+        let metrics = &self.metrics;
+        let [deepest, mean] = [metrics.max_penetration, metrics.mean_penetration].map(|m| significant(1e3 * m));
+        row("penetration", format!("at most {deepest} mm, mean {mean} mm"));
+        let [kinetic, potential] = [metrics.kinetic_energy, metrics.potential_energy].map(|e| si(e, "J"));
+        row("energy", format!("kinetic {kinetic}, potential {potential}"));
+        row("fastest", si(metrics.max_speed, "m/s"));
+        row("hash", self.hash.clone());
+        format!("{}\n{text}", if self.scene.is_empty() { "unnamed scene" } else { &self.scene })
+    }
+
+    /// What a user must not overlook.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for Overflow { buffer, steps, first_step } in &self.overflows {
+            let (steps, first) = (count(*steps, "step"), group(*first_step));
+            warnings.push(format!(
+                "the {buffer} buffer was too small in {steps}, first in step {first}; what did not fit was left out \
+                 (--strict repeats such steps)"
+            ));
+        }
+        if self.overflow_contacts > 0 {
+            let contacts = count(self.overflow_contacts.into(), "contact");
+            warnings.push(format!("{contacts} without a colour in the last step: solved one after the other, slowly"));
+        }
+        if self.quarantined > 0 {
+            let bodies = count(self.quarantined.into(), "body");
+            warnings.push(format!("{bodies} taken out of the simulation: NaN or infinity"));
+        }
+        warnings
+    }
+
+    fn contact_line(&self) -> String {
+        let colors = count(self.colors.len() as u64, "colour");
+        format!("{} touching, in {colors}, {} without a colour", group(self.contacts.into()), self.overflow_contacts)
+    }
+
+    fn time_line(&self) -> String {
+        let (steps, wall) = (count(self.steps, "step"), self.wall_seconds);
+        let each = significant(1e3 * f64::from(self.dt));
+        let mut line =
+            format!("{} s, {steps} of {each} ms, in {} s", significant(self.simulated_seconds), significant(wall));
+        if self.steps > 0 && wall > 0.0 {
+            let _ = write!(line, " ({} × real time)", significant(self.simulated_seconds / wall));
+        }
+        line
+    }
+}
+
+/// A line of the summary.
+pub fn row(label: &str, value: &str) -> String {
+    format!("  {label:<12} {value}\n")
+}
+
+/// `1 step`, `5,050 bodies`.
+pub fn count(n: u64, noun: &str) -> String {
+    let plural = match noun.strip_suffix('y') {
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{noun}s"),
+    };
+    format!("{} {}", group(n), if n == 1 { noun } else { &plural })
+}
+
+/// Digits in groups of three.
+pub fn group(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (index, digit) in digits.char_indices() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Three significant digits, without exponent where that is readable.
+pub fn significant(x: f64) -> String {
+    let size = x.abs();
+    match size {
+        _ if !x.is_finite() => "not finite".to_owned(),
+        0.0 => "0".to_owned(),
+        _ if !(1e-4..1e6).contains(&size) => format!("{x:.2e}"),
+        _ if size >= 99.95 => format!("{x:.0}"),
+        _ if size >= 9.995 => format!("{x:.1}"),
+        _ if size >= 0.9995 => format!("{x:.2}"),
+        _ if size >= 0.099_95 => format!("{x:.3}"),
+        _ if size >= 0.009_995 => format!("{x:.4}"),
+        _ => format!("{x:.5}"),
+    }
+}
+
+/// With a prefix of the unit: `1.23 MJ`.
+fn si(x: f64, unit: &str) -> String {
+    let prefixes = [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ")];
+    let (scale, prefix) = prefixes.into_iter().find(|(scale, _)| x.abs() >= 0.9995 * scale).unwrap_or((1.0, ""));
+    format!("{} {prefix}{unit}", significant(x / scale))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timing_leaves_the_first_step_out() {
+        let timing = Timing::of(&[100.0, 1.0, 4.0, 2.0, 3.0]);
+        assert_eq!(timing.first, Some(100.0));
+        assert_eq!(timing.max, Some(4.0));
+        assert_eq!(timing.min, Some(1.0));
+        assert!((timing.mean.unwrap() - 2.5).abs() < 1e-9);
+        assert!((timing.median.unwrap() - 2.5).abs() < 1e-9);
+        assert_eq!(Timing::of(&[7.0]).mean, Some(7.0), "a single step is all there is");
+        assert_eq!(Timing::of(&[]), Timing::default());
+    }
+
+    #[test]
+    fn numbers_are_readable() {
+        assert_eq!(group(5050), "5,050");
+        assert_eq!(group(999), "999");
+        assert_eq!(group(1_234_567), "1,234,567");
+        assert_eq!(count(1, "step"), "1 step");
+        assert_eq!(count(2, "body"), "2 bodies");
+        assert_eq!(significant(0.0), "0");
+        assert_eq!(significant(12.345), "12.3");
+        assert_eq!(significant(-0.012_345), "-0.0123");
+        assert_eq!(significant(99.99), "100");
+        assert_eq!(significant(1.5e-7), "1.50e-7");
+        assert_eq!(significant(f64::NAN), "not finite");
+        assert_eq!(si(1_234_000.0, "J"), "1.23 MJ");
+        assert_eq!(si(0.004_5, "m/s"), "4.50 mm/s");
+        assert_eq!(si(0.0, "J"), "0 J");
+    }
+}

@@ -1,0 +1,80 @@
+//! Where a scene comes from: a file, standard input, or the catalogue.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use drystone::Scene;
+use drystone::scene::catalogue::{self, CatalogueError};
+use drystone::scene::file;
+
+use super::failure::{Failure, reason};
+
+/// A scene, and where it came from.
+#[derive(Debug)]
+pub struct Source {
+    /// Checked, if it came from a file; a world checks it in any case.
+    pub scene: Scene,
+    /// `None` for standard input and the catalogue.
+    pub path: Option<PathBuf>,
+    /// How many steps show what it is for, if somebody thought about it.
+    pub steps: Option<u64>,
+}
+
+/// Reads `-` or a file, or builds a scene of the catalogue.
+///
+/// A built-in name wins over a file of that name: write `./name` for the file.
+///
+/// # Errors
+/// No such scene, or it is wrong.
+pub fn load(name: &str) -> Result<Source, Failure> {
+    if name == "-" {
+        return Ok(Source { scene: standard_input()?, path: None, steps: None });
+    }
+    let path = Path::new(name);
+    if looks_like_file(path) {
+        return from_file(path);
+    }
+    let base = name.split(':').next().unwrap_or(name).trim();
+    match catalogue::find(base) {
+        Err(CatalogueError::UnknownScene { .. }) if path.exists() => from_file(path),
+        Err(error) => Err(unknown(&error)),
+        Ok(entry) => {
+            let scene = catalogue::build(name).map_err(|error| {
+                Failure::usage(error).hint(format!("`drystone scenes {base}` lists its parameters"))
+            })?;
+            Ok(Source { scene, path: None, steps: Some(entry.steps.into()) })
+        }
+    }
+}
+
+/// A scene that is not in the catalogue.
+pub fn unknown(error: &CatalogueError) -> Failure {
+    Failure::usage(error).hint("`drystone scenes` lists the built-in scenes; scene files end in .json or .ron")
+}
+
+fn looks_like_file(path: &Path) -> bool {
+    let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase());
+    path.components().count() > 1
+        || path.is_absolute()
+        || path.starts_with(".")
+        || matches!(extension.as_deref(), Some("json" | "ron"))
+}
+
+fn from_file(path: &Path) -> Result<Source, Failure> {
+    let refuse = |why: String| Failure::usage(format_args!("{}: {why}", path.display()));
+    match std::fs::metadata(path) {
+        Err(e) => return Err(refuse(reason(&e))),
+        Ok(metadata) if metadata.is_dir() => return Err(refuse("is a folder, not a scene file".to_owned())),
+        Ok(_) => {}
+    }
+    let scene = file::read(path).map_err(Failure::from)?;
+    Ok(Source { scene, path: Some(path.to_owned()), steps: None })
+}
+
+fn standard_input() -> Result<Scene, Failure> {
+    let mut text = String::new();
+    // One byte more than fits, so that too much is told from just enough.
+    let read = std::io::stdin().lock().take(file::MAX_FILE_BYTES as u64 + 1).read_to_string(&mut text);
+    read.map_err(|e| Failure::usage(format_args!("standard input: {}", reason(&e))))?;
+    file::parse(&text, "standard input").map_err(Failure::from)
+}
