@@ -330,8 +330,8 @@ impl GpuWorld {
     /// are on their way already.
     ///
     /// # Errors
-    /// If the device is lost or refused something, or a buffer outgrows it. In strict mode an overflow is repaired here;
-    /// if it cannot be, the world is as it was before the step.
+    /// If the device is lost or refused something, or a buffer outgrows it. In strict mode an overflow is repaired
+    /// here; if it cannot be, the world is as it was before the step.
     pub fn step(&mut self) -> Result<(), WorldError> {
         if self.compiled.settings.strict {
             return self.step_strictly();

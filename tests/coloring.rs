@@ -249,7 +249,8 @@ fn fixed_bodies_take_no_color() {
     }
 }
 
-/// A plate on the ground that carries a thousand boxes: 23 of its contacts find a colour, the others are solved in order.
+/// A plate on the ground that carries a thousand boxes: 23 of its contacts find a colour, the others are solved in
+/// order.
 fn loaded_plate(plate: f32, density: f32) -> Scene {
     let mut scene = Scene::new("loaded plate");
     scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(200.0, 0.5)));
@@ -273,10 +274,10 @@ fn carried_plate(plate: f32) -> Scene {
     scene
 }
 
-/// One body in a thousand contacts. A soft contact under a load sinks by `load·g / (m_eff (2πf)²)`, with f = 30 Hz between
-/// two dynamic bodies and 60 Hz on the ground: 0.28 mm for a box on the heavy plate; 0.9 mm for the light plate under
-/// 26.7 kg, whose effective mass at a corner is a quarter of its 4.2 kg; 0.13 mm for the plate on the boxes. Twice that
-/// is allowed for what moves, and sinking adds over at most two contacts.
+/// One body in a thousand contacts. A soft contact under a load sinks by `load·g / (m_eff (2πf)²)`, with f = 30 Hz
+/// between two dynamic bodies and 60 Hz on the ground: 0.28 mm for a box on the heavy plate; 0.9 mm for the light plate
+/// under 26.7 kg, whose effective mass at a corner is a quarter of its 4.2 kg; 0.13 mm for the plate on the boxes.
+/// About twice that is allowed, as the light plate trembles: it carries five times its own weight.
 #[test]
 fn hubs_overflow_and_stay_sane() {
     for (scene, deepest_allowed, rests) in [
@@ -390,7 +391,7 @@ fn claim_keys_are_unique() {
     assert!((0..COUNT).step_by(97).all(|contact| claim_key(3, contact) > claim_key(2, COUNT - contact)));
 }
 
-/// The bijection itself, over all of its 27 bits: each step can be undone, since odd factors and shifts to the right can.
+/// The bijection itself, over all of its 27 bits: odd factors and shifts to the right can be undone.
 #[test]
 fn claim_keys_fill_their_range() {
     let mut seen = vec![0_u64; 1 << 21];
