@@ -208,10 +208,9 @@ fn boxes(half_a: vec2<f32>, half_b: vec2<f32>, turn_a: vec2<f32>, turn_b: vec2<f
     let low_across = select(low.y, low.x, axis == 0u);
     let high_along = select(high.x, high.y, axis == 0u);
     let high_across = select(high.y, high.x, axis == 0u);
-    if high_along < -width || low_along > width {
-        return manifold;
-    }
+    let reaches = high_along >= -width && low_along <= width;
     let span = high_along - low_along;
+    var nearest = 1e30;
     manifold.normal = rotate(turn_ref, select(normal, -normal, on_b));
     for (var end = 0u; end < 2u; end += 1u) {
         var along = select(high_along, low_along, end == 0u);
@@ -224,9 +223,10 @@ fn boxes(half_a: vec2<f32>, half_b: vec2<f32>, turn_a: vec2<f32>, turn_b: vec2<f
             across = low_across + (high_across - low_across) * share;
         }
         let separation = side * across - height;
-        if separation > params.speculative_distance {
+        if !reaches || separation > params.speculative_distance {
             continue;
         }
+        nearest = min(nearest, separation);
         let corner = vertex_of(on_axes(axis, side, select(1.0, -1.0, end == 0u)));
         let incident = select(vertex_high, vertex_low, end == 0u);
         let point = rotate(turn_ref, on_axes(axis, across, along) - normal * (0.5 * separation));
@@ -235,6 +235,30 @@ fn boxes(half_a: vec2<f32>, half_b: vec2<f32>, turn_a: vec2<f32>, turn_b: vec2<f
         manifold.separations[index] = separation;
         manifold.features[index] = select(4u * corner + incident, 4u * incident + corner, on_b);
         manifold.count += 1u;
+    }
+
+    // Corner to corner, beside the reference face.
+    if best > preference {
+        for (var end = 0u; end < 2u; end += 1u) {
+            let along = select(high_along, low_along, end == 0u);
+            let across = select(high_across, low_across, end == 0u);
+            let at_corner = on_axes(axis, side * height, clamp(along, -width, width));
+            let gap = on_axes(axis, across, along) - at_corner;
+            let distance = length(gap);
+            if abs(along) <= width || distance > params.speculative_distance || distance + preference >= nearest {
+                continue;
+            }
+            nearest = distance;
+            let out = rotate(turn_ref, gap / distance);
+            let middle = rotate(turn_ref, at_corner + gap * 0.5);
+            let corner = vertex_of(on_axes(axis, side, select(-1.0, 1.0, along > 0.0)));
+            let incident = select(vertex_high, vertex_low, end == 0u);
+            manifold.normal = select(out, -out, on_b);
+            manifold.count = 1u;
+            manifold.points[0] = select(middle, middle + d, on_b);
+            manifold.separations[0] = distance;
+            manifold.features[0] = select(4u * corner + incident, 4u * incident + corner, on_b);
+        }
     }
     return manifold;
 }

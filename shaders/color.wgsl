@@ -207,29 +207,13 @@ fn color_finish(@builtin(local_invocation_index) lane: u32) {
 
 var<workgroup> block_colors: array<u32, 256>;
 var<workgroup> block_ranks: array<u32, 256>;
-var<workgroup> block_counts: array<u32, 32>;
+var<workgroup> block_counts: array<atomic<u32>, 32>;
 
-// Ranks the contacts of a block among those of their colour, and returns this lane's colour (or NONE). One lane
-// counts for each colour: 256 reads of fast memory, in an order that is always the same.
-fn rank_block(index: u32, lane: u32) -> u32 {
-    var color = NONE;
+fn color_of(index: u32) -> u32 {
     if index < counters.contacts && (contacts[index].flags & POINT_COUNT_MASK) != 0u {
-        color = contacts[index].color;
+        return contacts[index].color;
     }
-    block_colors[lane] = color;
-    workgroupBarrier();
-    if lane < COLOR_COUNT {
-        var count = 0u;
-        for (var other = 0u; other < COLOR_BLOCK; other += 1u) {
-            if block_colors[other] == lane {
-                block_ranks[other] = count;
-                count += 1u;
-            }
-        }
-        block_counts[lane] = count;
-    }
-    workgroupBarrier();
-    return color;
+    return NONE;
 }
 
 // One workgroup a block of contacts, also for blocks without: the scan runs over all.
@@ -240,9 +224,17 @@ fn color_count(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let block = workgroup.y * workgroups.x + workgroup.x;
-    _ = rank_block(block * COLOR_BLOCK + lane, lane);
+    if lane < COLOR_COUNT {
+        atomicStore(&block_counts[lane], 0u);
+    }
+    workgroupBarrier();
+    let color = color_of(block * COLOR_BLOCK + lane);
+    if color != NONE {
+        atomicAdd(&block_counts[color], 1u);
+    }
+    workgroupBarrier();
     if lane < COLOR_COUNT && block < params.color_blocks {
-        color_histogram[lane * params.color_blocks + block] = block_counts[lane];
+        color_histogram[lane * params.color_blocks + block] = atomicLoad(&block_counts[lane]);
     }
 }
 
@@ -255,7 +247,21 @@ fn color_place(
 ) {
     let block = workgroup.y * workgroups.x + workgroup.x;
     let index = block * COLOR_BLOCK + lane;
-    let color = rank_block(index, lane);
+    // The rank of each contact among those of its colour. One lane counts for each colour, over fast memory and in an
+    // order that is always the same.
+    let color = color_of(index);
+    block_colors[lane] = color;
+    workgroupBarrier();
+    if lane < COLOR_COUNT {
+        var rank = 0u;
+        for (var other = 0u; other < COLOR_BLOCK; other += 1u) {
+            if block_colors[other] == lane {
+                block_ranks[other] = rank;
+                rank += 1u;
+            }
+        }
+    }
+    workgroupBarrier();
     if color != NONE && block < params.color_blocks {
         slots[color_histogram[color * params.color_blocks + block] + block_ranks[lane]] = index;
     }

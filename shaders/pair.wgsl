@@ -8,6 +8,31 @@
 @group(0) @binding(5) var<storage, read_write> pair_starts: array<u32>;
 @group(0) @binding(6) var<storage, read_write> contacts: array<Contact>;
 @group(0) @binding(7) var<storage, read_write> counters: Counters;
+// What pair_count found, so that pair_emit need not search again: PARTNER_WORDS a shape, the count and then the first
+// partners. Shapes with more are searched twice.
+@group(0) @binding(8) var<storage, read_write> partners: array<u32>;
+
+const PARTNER_WORDS: u32 = 8u;
+
+// Writes one contact, if there is room.
+fn emit_contact(contact: u32, index: u32, other: u32) {
+    if contact >= params.contact_capacity {
+        return;
+    }
+    var flags = 0u;
+    if (shapes[index].kind & FIXED_SHAPE) != 0u {
+        flags |= FIXED_A;
+    }
+    if (shapes[other].kind & FIXED_SHAPE) != 0u {
+        flags |= FIXED_B;
+    }
+    contacts[contact].shape_a = index;
+    contacts[contact].shape_b = other;
+    contacts[contact].body_a = shapes[index].body;
+    contacts[contact].body_b = shapes[other].body;
+    contacts[contact].flags = flags;
+    contacts[contact].color = NONE;
+}
 
 fn may_meet(a: u32, b: u32) -> bool {
     if shapes[a].group == shapes[b].group && shapes[a].group != 0 {
@@ -17,7 +42,7 @@ fn may_meet(a: u32, b: u32) -> bool {
 }
 
 // Visits the shapes of cells first ..= last and returns how many of them pair with `index`. With `emit`, writes them
-// from contact `start` on, as far as there is room.
+// from contact `start` on; without, remembers them as partners from the `start`th on.
 fn visit(index: u32, aabb: Aabb, first: u32, last: u32, own_level: bool, emit: bool, start: u32) -> u32 {
     var slot = 0u;
     if first > 0u {
@@ -40,22 +65,9 @@ fn visit(index: u32, aabb: Aabb, first: u32, last: u32, own_level: bool, emit: b
             continue;
         }
         if emit {
-            let contact = start + count;
-            if contact < params.contact_capacity {
-                var flags = 0u;
-                if (shapes[index].kind & FIXED_SHAPE) != 0u {
-                    flags |= FIXED_A;
-                }
-                if (shapes[other].kind & FIXED_SHAPE) != 0u {
-                    flags |= FIXED_B;
-                }
-                contacts[contact].shape_a = index;
-                contacts[contact].shape_b = other;
-                contacts[contact].body_a = shapes[index].body;
-                contacts[contact].body_b = shapes[other].body;
-                contacts[contact].flags = flags;
-                contacts[contact].color = NONE;
-            }
+            emit_contact(start + count, index, other);
+        } else if start + count + 1u < PARTNER_WORDS {
+            partners[index * PARTNER_WORDS + start + count + 1u] = other;
         }
         count += 1u;
     }
@@ -114,6 +126,7 @@ fn pair_count(
     var count = 0u;
     if index < params.shape_count {
         count = pairs_of(index, false, 0u);
+        partners[index * PARTNER_WORDS] = count;
     }
     pair_starts[index] = count;
 }
@@ -131,7 +144,14 @@ fn pair_emit(
     }
     let start = pair_starts[index];
     if index < params.shape_count {
-        _ = pairs_of(index, true, start);
+        let count = partners[index * PARTNER_WORDS];
+        if count < PARTNER_WORDS {
+            for (var partner = 0u; partner < count; partner += 1u) {
+                emit_contact(start + partner, index, partners[index * PARTNER_WORDS + 1u + partner]);
+            }
+        } else {
+            _ = pairs_of(index, true, start);
+        }
     } else {
         counters.pairs_found = start;
         counters.contacts = min(start, params.contact_capacity);

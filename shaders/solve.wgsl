@@ -1,96 +1,110 @@
-// solve and relax: src/stages/solve.rs. Over sweep.wgsl and contact.wgsl; `sweep.flags` tells them apart.
+// solve and relax: src/stages/solve.rs. Over sweep.wgsl; `sweep.flags` tells them apart. The last sweep of a substep
+// always has friction, so that is where the warm-start accumulators are filled.
 
 const GAP: f32 = 1e-3;
 
+// Each field is read once, at the top, and each result written once, at the end: the sweeps are bound by memory, and on
+// a software adapter every word counts. A point that a contact does not have is all zero and takes no impulse.
 fn each_constraint(slot: u32) {
     let a = constraints[slot].body_a;
     let b = constraints[slot].body_b;
-    let state_a = states[a];
-    let state_b = states[b];
-    var v_a = state_a.velocity;
-    var w_a = state_a.angular_velocity;
-    var v_b = state_b.velocity;
-    var w_b = state_b.angular_velocity;
+    let flags = constraints[slot].flags;
+    let normal = constraints[slot].normal;
     let m_a = constraints[slot].inv_mass_a;
     let i_a = constraints[slot].inv_inertia_a;
     let m_b = constraints[slot].inv_mass_b;
     let i_b = constraints[slot].inv_inertia_b;
-    let flags = constraints[slot].flags;
-    let count = flags & POINT_COUNT_MASK;
-    let normal = constraints[slot].normal;
-    let tangent = right_perp(normal);
-    let moved = state_b.delta_position - state_a.delta_position;
+    let r_a_0 = constraints[slot].points[0].r_a;
+    let r_b_0 = constraints[slot].points[0].r_b;
+    let r_a_1 = constraints[slot].points[1].r_a;
+    let r_b_1 = constraints[slot].points[1].r_b;
+    let mass_0 = constraints[slot].points[0].normal_mass;
+    let mass_1 = constraints[slot].points[1].normal_mass;
+    var v_a = states[a].velocity;
+    var w_a = states[a].angular_velocity;
+    var v_b = states[b].velocity;
+    var w_b = states[b].angular_velocity;
+    let moved = states[b].delta_position - states[a].delta_position;
+    let turn_a = states[a].delta_rotation;
+    let turn_b = states[b].delta_rotation;
+    let separation_0 = constraints[slot].points[0].separation
+        + dot(moved + (turned(turn_b, r_b_0) - turned(turn_a, r_a_0)), normal);
+    let separation_1 = constraints[slot].points[1].separation
+        + dot(moved + (turned(turn_b, r_b_1) - turned(turn_a, r_a_1)), normal);
     let softness = select(params.contact_softness, params.fixed_softness, (flags & (FIXED_A | FIXED_B)) != 0u);
-    let friction = constraints[slot].friction;
-    var impulses = constraints[slot].impulses;
-    if (sweep.flags & FRESH) != 0u {
-        impulses = vec4<f32>(0.0);
-    }
-    var largest = vec2<f32>(0.0);
-    if (params.switches & BOUNCES) != 0u {
-        largest = constraints[slot].max_impulses.xy;
-    }
+    let fresh = (sweep.flags & FRESH) != 0u;
 
-    for (var end = 0u; end < count; end += 1u) {
-        let point = constraints[slot].points[end];
-        let separation = point.separation + dot(
-            moved + (turned(state_b.delta_rotation, point.r_b) - turned(state_a.delta_rotation, point.r_a)), normal);
-        var bias = 0.0;
-        var mass_scale = 1.0;
-        var impulse_scale = 0.0;
-        if separation > GAP * params.linear_slop {
-            bias = separation / params.h;
-        } else if (sweep.flags & USE_BIAS) != 0u {
-            let depth = min(separation + softness.w, 0.0);
-            mass_scale = softness.y;
-            impulse_scale = softness.z;
-            bias = max(mass_scale * softness.x * depth, -params.push_speed);
-        }
-        let velocity = dot((v_b + cross_scalar(w_b, point.r_b)) - (v_a + cross_scalar(w_a, point.r_a)), normal);
-        let old = select(impulses.z, impulses.x, end == 0u);
-        let wanted = -point.normal_mass * (mass_scale * velocity + bias) - impulse_scale * old;
-        var new_impulse = max(old + wanted, 0.0);
-        if (params.switches & ACCUMULATE) == 0u {
-            new_impulse = old + max(wanted, 0.0);
-        }
-        if end == 0u {
-            impulses.x = new_impulse;
-            largest.x = max(largest.x, new_impulse);
-        } else {
-            impulses.z = new_impulse;
-            largest.y = max(largest.y, new_impulse);
-        }
-        let impulse = normal * (new_impulse - old);
-        v_a -= impulse * m_a;
-        w_a -= i_a * cross_2d(point.r_a, impulse);
-        v_b += impulse * m_b;
-        w_b += i_b * cross_2d(point.r_b, impulse);
+    let old_0 = select(constraints[slot].impulses.x, 0.0, fresh);
+    let velocity_0 = dot((v_b + cross_scalar(w_b, r_b_0)) - (v_a + cross_scalar(w_a, r_a_0)), normal);
+    let new_0 = normal_impulse(separation_0, velocity_0, mass_0, old_0, softness);
+    let push_0 = normal * (new_0 - old_0);
+    v_a -= push_0 * m_a;
+    w_a -= i_a * cross_2d(r_a_0, push_0);
+    v_b += push_0 * m_b;
+    w_b += i_b * cross_2d(r_b_0, push_0);
+
+    let old_1 = select(constraints[slot].impulses.z, 0.0, fresh);
+    let velocity_1 = dot((v_b + cross_scalar(w_b, r_b_1)) - (v_a + cross_scalar(w_a, r_a_1)), normal);
+    let new_1 = normal_impulse(separation_1, velocity_1, mass_1, old_1, softness);
+    let push_1 = normal * (new_1 - old_1);
+    v_a -= push_1 * m_a;
+    w_a -= i_a * cross_2d(r_a_1, push_1);
+    v_b += push_1 * m_b;
+    w_b += i_b * cross_2d(r_b_1, push_1);
+
+    constraints[slot].impulses.x = new_0;
+    constraints[slot].impulses.z = new_1;
+    if (params.switches & BOUNCES) != 0u {
+        constraints[slot].max_impulses.x = max(constraints[slot].max_impulses.x, new_0);
+        constraints[slot].max_impulses.y = max(constraints[slot].max_impulses.y, new_1);
     }
 
     if (sweep.flags & USE_FRICTION) != 0u {
-        for (var end = 0u; end < count; end += 1u) {
-            let point = constraints[slot].points[end];
-            let velocity = dot((v_b + cross_scalar(w_b, point.r_b)) - (v_a + cross_scalar(w_a, point.r_a)), tangent);
-            let most = friction * select(impulses.z, impulses.x, end == 0u);
-            let old = select(impulses.w, impulses.y, end == 0u);
-            let new_impulse = max(min(old - point.tangent_mass * velocity, most), -most);
-            if end == 0u {
-                impulses.y = new_impulse;
-            } else {
-                impulses.w = new_impulse;
+        let tangent = right_perp(normal);
+        let friction = constraints[slot].friction;
+        let tangent_mass_0 = constraints[slot].points[0].tangent_mass;
+        let tangent_mass_1 = constraints[slot].points[1].tangent_mass;
+
+        let held_0 = select(constraints[slot].impulses.y, 0.0, fresh);
+        let slip_0 = dot((v_b + cross_scalar(w_b, r_b_0)) - (v_a + cross_scalar(w_a, r_a_0)), tangent);
+        let most_0 = friction * new_0;
+        let hold_0 = max(min(held_0 - tangent_mass_0 * slip_0, most_0), -most_0);
+        let drag_0 = tangent * (hold_0 - held_0);
+        v_a -= drag_0 * m_a;
+        w_a -= i_a * cross_2d(r_a_0, drag_0);
+        v_b += drag_0 * m_b;
+        w_b += i_b * cross_2d(r_b_0, drag_0);
+
+        let held_1 = select(constraints[slot].impulses.w, 0.0, fresh);
+        let slip_1 = dot((v_b + cross_scalar(w_b, r_b_1)) - (v_a + cross_scalar(w_a, r_a_1)), tangent);
+        let most_1 = friction * new_1;
+        let hold_1 = max(min(held_1 - tangent_mass_1 * slip_1, most_1), -most_1);
+        let drag_1 = tangent * (hold_1 - held_1);
+        v_a -= drag_1 * m_a;
+        w_a -= i_a * cross_2d(r_a_1, drag_1);
+        v_b += drag_1 * m_b;
+        w_b += i_b * cross_2d(r_b_1, drag_1);
+
+        constraints[slot].impulses.y = hold_0;
+        constraints[slot].impulses.w = hold_1;
+        if (sweep.flags & LAST_SWEEP) != 0u && (params.switches & WARM_START) != 0u {
+            let impulse_0 = normal * new_0 + tangent * hold_0;
+            let impulse_1 = normal * new_1 + tangent * hold_1;
+            let impulse = impulse_0 + impulse_1;
+            if (flags & FIXED_A) == 0u {
+                accumulators[a].velocity -= impulse * m_a;
+                accumulators[a].angular_velocity -= i_a * (cross_2d(r_a_0, impulse_0) + cross_2d(r_a_1, impulse_1));
             }
-            let impulse = tangent * (new_impulse - old);
-            v_a -= impulse * m_a;
-            w_a -= i_a * cross_2d(point.r_a, impulse);
-            v_b += impulse * m_b;
-            w_b += i_b * cross_2d(point.r_b, impulse);
+            if (flags & FIXED_B) == 0u {
+                accumulators[b].velocity += impulse * m_b;
+                accumulators[b].angular_velocity += i_b * (cross_2d(r_b_0, impulse_0) + cross_2d(r_b_1, impulse_1));
+            }
         }
+    } else if fresh {
+        constraints[slot].impulses.y = 0.0;
+        constraints[slot].impulses.w = 0.0;
     }
 
-    constraints[slot].impulses = impulses;
-    if (params.switches & BOUNCES) != 0u {
-        constraints[slot].max_impulses = vec4<f32>(largest, 0.0, 0.0);
-    }
     if (flags & FIXED_A) == 0u {
         states[a].velocity = v_a;
         states[a].angular_velocity = w_a;
@@ -99,9 +113,26 @@ fn each_constraint(slot: u32) {
         states[b].velocity = v_b;
         states[b].angular_velocity = w_b;
     }
-    if (sweep.flags & LAST_SWEEP) != 0u && (params.switches & WARM_START) != 0u {
-        accumulate(slot);
+}
+
+// The accumulated normal impulse of a point after this visit.
+fn normal_impulse(separation: f32, velocity: f32, mass: f32, old: f32, softness: vec4<f32>) -> f32 {
+    var bias = 0.0;
+    var mass_scale = 1.0;
+    var impulse_scale = 0.0;
+    if separation > GAP * params.linear_slop {
+        bias = separation / params.h;
+    } else if (sweep.flags & USE_BIAS) != 0u {
+        let depth = min(separation + softness.w, 0.0);
+        mass_scale = softness.y;
+        impulse_scale = softness.z;
+        bias = max(mass_scale * softness.x * depth, -params.push_speed);
     }
+    let wanted = -mass * (mass_scale * velocity + bias) - impulse_scale * old;
+    if (params.switches & ACCUMULATE) == 0u {
+        return old + max(wanted, 0.0);
+    }
+    return max(old + wanted, 0.0);
 }
 
 @compute @workgroup_size(LANES)

@@ -122,7 +122,10 @@ impl CpuWorld {
         let Self { coloring, slots, constraints, counters, .. } = self;
         let Compiled { params, bodies, shapes, .. } = &self.compiled;
         match op.stage {
-            Stage::Guard => counters.quarantined += guard(threads, poses, states, accumulators),
+            Stage::Guard => {
+                let quarantined = guard(threads, poses, states, accumulators);
+                counters.quarantined = counters.quarantined.wrapping_add(quarantined);
+            }
 
             Stage::Bound => bound(threads, params, shapes, poses, states, aabbs),
             Stage::Bin => bin(params, shapes, aabbs, cell_ends, cell_shapes),

@@ -31,6 +31,8 @@ const MAX_WORKGROUPS: u32 = 65_535;
 const SCAN_ALONE: u32 = 1 << 15;
 /// Elements of a scan block (`shaders/scan.wgsl`).
 const SCAN_BLOCK: u32 = 1024;
+/// Words a shape in which the pairs are remembered between counting and emitting (`shaders/pair.wgsl`).
+const PARTNER_WORDS: usize = 8;
 /// Colours with fewer constraints share a workgroup with their neighbours.
 const WIDE_COLOR: u32 = 640;
 /// Colours that get a dispatch of their own before the first counters are back.
@@ -43,6 +45,8 @@ const FEW_UNCOLORED: u32 = 2048;
 const RING: usize = 3;
 /// Different sweeps a world can use; a few hundred occur.
 const MAX_SWEEPS: usize = 4096;
+/// Bytes of an empty array: a binding must hold one element at least, also in a world without bodies.
+const SMALLEST_BUFFER: usize = 256;
 /// Spacing of uniforms in a buffer (wgpu's default limit).
 const UNIFORM_STRIDE: usize = 256;
 
@@ -175,7 +179,7 @@ impl GpuWorld {
 
     fn create(&mut self, name: &'static str, bytes: usize) -> Result<(), WorldError> {
         let limits = self.context.device().limits();
-        let bytes = (bytes.max(32).next_multiple_of(16)) as u64;
+        let bytes = (bytes.max(SMALLEST_BUFFER).next_multiple_of(16)) as u64;
         let limit = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
         if bytes > limit {
             return Err(WorldError::TooLarge { buffer: name, bytes, limit });
@@ -219,6 +223,7 @@ impl GpuWorld {
         self.create("shape_cells", shapes.len() * 4)?;
         self.create("cell_unsorted", shapes.len() * 4)?;
         self.create("cell_shapes", shapes.len() * 4)?;
+        self.create("partners", shapes.len() * 4 * PARTNER_WORDS)?;
         self.create("pair_starts_0", (shapes.len() + 1) * 4)?;
         self.create("pair_starts_1", (shapes.len() + 1) * 4)?;
         self.create("color_masks", bodies.len() * 4)?;
@@ -328,7 +333,8 @@ impl GpuWorld {
     /// are on their way already.
     ///
     /// # Errors
-    /// If the device is lost or refused something, or a buffer outgrows it. In strict mode an overflow is repaired here.
+    /// If the device is lost or refused something, or a buffer outgrows it. In strict mode an overflow is repaired
+    /// here; if it cannot be, the world is as it was before the step.
     pub fn step(&mut self) -> Result<(), WorldError> {
         if self.compiled.settings.strict {
             return self.step_strictly();
@@ -358,6 +364,10 @@ impl GpuWorld {
             if self.known.is_none_or(|(known, _)| known < step) {
                 self.known = Some((step, counters));
             }
+        }
+        if self.ring.take_refused() {
+            // A device that was just lost refuses steps in silence, and says so only once it has nothing left to do.
+            self.context.wait()?;
         }
         Ok(())
     }
@@ -398,6 +408,9 @@ impl GpuWorld {
             for (to, from) in BACKUPS {
                 encoder.copy_buffer_to_buffer(&self.buffers[from], 0, &self.buffers[to], 0, self.buffers[from].size());
             }
+            // Before growing, which may fail: then the world is as it was before the step.
+            self.context.queue().submit([encoder.finish()]);
+            let mut encoder = self.encoder();
             self.grow(&mut encoder)?;
             self.context.queue().submit([encoder.finish()]);
         }
@@ -420,7 +433,7 @@ impl GpuWorld {
             }
         }
         let counters = self.buffers["counters"].clone();
-        self.ring.record(encoder, &counters, self.steps);
+        self.ring.record(self.context.device(), encoder, &counters, self.steps);
         self.steps += 1;
         Ok(())
     }
@@ -514,7 +527,7 @@ impl GpuWorld {
             // A quarter more than last known; a wide kernel loops if that is too few.
             Some((_, counters)) => {
                 let size = counters.color_size(color);
-                (size >= WIDE_COLOR).then_some(size + size / 4)
+                (size >= WIDE_COLOR).then_some(size.saturating_add(size / 4).min(self.contact_capacity))
             }
             None => {
                 let large = self.contact_capacity / 4 >= WIDE_COLOR;
@@ -682,7 +695,7 @@ impl GpuWorld {
         });
         encoder.resolve_query_set(&queries, 0..count, &resolved, 0);
         let counters = self.buffers["counters"].clone();
-        self.ring.record(&mut encoder, &counters, self.steps);
+        self.ring.record(self.context.device(), &mut encoder, &counters, self.steps);
         self.steps += 1;
         self.submit(encoder)?;
         let bytes = download(&self.context, &[(&resolved, u64::from(count) * 8)])?;
@@ -799,7 +812,9 @@ impl GpuWorld {
         self.grow_to(&mut encoder, snapshot.contacts.len() as u64)?;
         self.submit(encoder)?;
         self.steps = snapshot.step;
-        self.known = None;
+        // The next step shall have room for what the last one had; what came later did not happen.
+        self.known = snapshot.step.checked_sub(1).map(|step| (step, snapshot.counters));
+        self.overflowed.retain(|&step| step < snapshot.step);
         self.upload("poses", &snapshot.poses);
         self.upload("states", &snapshot.states);
         let starts = vec![0; self.compiled.shapes.len() + 1];

@@ -1,6 +1,6 @@
 //! All that a world carries from one step to the next.
 
-use crate::types::{BodyState, Contact, Counters, Pose};
+use crate::types::{BodyState, Contact, Counters, POINT_COUNT_MASK, Pose};
 
 /// The state of a world between two steps. Both backends give it and take it, so a run can move from one to the other.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,7 +21,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Checks that it belongs to a world of this size, before anything is overwritten.
+    /// Checks that it belongs to a world of this size, before anything is overwritten. A snapshot may come from a file,
+    /// so whatever is used as an index or a count is looked at; other values may be anything.
     ///
     /// # Errors
     /// What does not fit.
@@ -36,7 +37,8 @@ impl Snapshot {
             }
         }
         let last = self.pair_starts.last().map_or(0, |&end| end as usize);
-        if last != self.contacts.len() || !self.pair_starts.is_sorted() {
+        let first = self.pair_starts.first().map_or(0, |&start| start as usize);
+        if first != 0 || last != self.contacts.len() || !self.pair_starts.is_sorted() {
             return Err(SnapshotError { what: "contacts", found: self.contacts.len(), expected: last });
         }
         for contact in &self.contacts {
@@ -45,6 +47,7 @@ impl Snapshot {
                 ("shapes", contact.shape_b, shapes),
                 ("bodies", contact.body_a, bodies),
                 ("bodies", contact.body_b, bodies),
+                ("points of a contact", contact.flags & POINT_COUNT_MASK, contact.points.len() + 1),
             ] {
                 if index as usize >= count {
                     return Err(SnapshotError { what, found: index as usize, expected: count });

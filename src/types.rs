@@ -449,9 +449,9 @@ impl Default for Counters {
 }
 
 impl Counters {
-    /// Constraints of one colour.
+    /// Constraints of one colour. 0 if the starts fall, as they may in a snapshot that is not ours.
     #[must_use]
     pub fn color_size(&self, color: u32) -> u32 {
-        self.color_starts[color as usize + 1] - self.color_starts[color as usize]
+        self.color_starts[color as usize + 1].saturating_sub(self.color_starts[color as usize])
     }
 }

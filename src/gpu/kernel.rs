@@ -41,7 +41,6 @@ const TYPES: &str = include_str!("../../shaders/types.wgsl");
 const MATH: &str = include_str!("../../shaders/math.wgsl");
 const GRID: &str = include_str!("../../shaders/grid.wgsl");
 const SWEEP: &str = include_str!("../../shaders/sweep.wgsl");
-const CONTACT: &str = include_str!("../../shaders/contact.wgsl");
 
 macro_rules! shader {
     ($name:literal $(, $shared:expr)*) => {
@@ -85,9 +84,9 @@ pub const SHADERS: &[Shader] = &[
     shader!("collide"),
     shader!("color"),
     shader!("prepare"),
-    shader!("warm_start", SWEEP, CONTACT),
+    shader!("warm_start", SWEEP),
     shader!("integrate_velocities"),
-    shader!("solve", SWEEP, CONTACT),
+    shader!("solve", SWEEP),
     shader!("integrate_positions"),
     shader!("project", SWEEP),
     shader!("restitution", SWEEP),

@@ -65,27 +65,33 @@ struct Slot {
     step: u64,
 }
 
+impl Slot {
+    fn new(device: &wgpu::Device) -> Self {
+        let buffer = device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("counters readback"),
+            size: size_of::<Counters>() as u64,
+            usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        Self { buffer, state: Arc::new(AtomicU8::new(FREE)), step: 0 }
+    }
+}
+
 /// The counters of recent steps, on their way to the host.
 #[derive(Debug)]
 pub(crate) struct CounterRing {
     slots: Vec<Slot>,
+    refused: bool,
 }
 
 impl CounterRing {
     pub fn new(device: &wgpu::Device, length: usize) -> Self {
-        let slots = (0..length)
-            .map(|_| Slot {
-                buffer: device.create_buffer(&wgpu::BufferDescriptor {
-                    label: Some("counters readback"),
-                    size: size_of::<Counters>() as u64,
-                    usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
-                    mapped_at_creation: false,
-                }),
-                state: Arc::new(AtomicU8::new(FREE)),
-                step: 0,
-            })
-            .collect();
-        Self { slots }
+        Self { slots: (0..length).map(|_| Slot::new(device)).collect(), refused: false }
+    }
+
+    /// Whether counters failed to arrive since this was last asked: their step was not run.
+    pub fn take_refused(&mut self) -> bool {
+        std::mem::take(&mut self.refused)
     }
 
     /// Whether a slot is free.
@@ -93,12 +99,21 @@ impl CounterRing {
         self.slots.iter().any(|slot| slot.state.load(Ordering::Acquire) == FREE)
     }
 
-    /// Copies the counters as they will be when `encoder` has run. Does nothing when all slots are in flight, as when
-    /// a user records many steps into one encoder.
-    pub fn record(&mut self, encoder: &mut wgpu::CommandEncoder, counters: &wgpu::Buffer, step: u64) {
-        let Some(slot) = self.slots.iter_mut().find(|slot| slot.state.load(Ordering::Acquire) == FREE) else {
-            return;
-        };
+    /// Copies the counters as they will be when `encoder` has run. When all slots are in flight, as when a user records
+    /// many steps into one encoder, there is a new one: no step may drop contacts unheard.
+    pub fn record(
+        &mut self,
+        device: &wgpu::Device,
+        encoder: &mut wgpu::CommandEncoder,
+        counters: &wgpu::Buffer,
+        step: u64,
+    ) {
+        let free = self.slots.iter().position(|slot| slot.state.load(Ordering::Acquire) == FREE);
+        let index = free.unwrap_or_else(|| {
+            self.slots.push(Slot::new(device));
+            self.slots.len() - 1
+        });
+        let slot = &mut self.slots[index];
         slot.step = step;
         slot.state.store(PENDING, Ordering::Release);
         encoder.copy_buffer_to_buffer(counters, 0, &slot.buffer, 0, size_of::<Counters>() as u64);
@@ -122,7 +137,10 @@ impl CounterRing {
                     slot.buffer.unmap();
                     slot.state.store(FREE, Ordering::Release);
                 }
-                FAILED => slot.state.store(FREE, Ordering::Release),
+                FAILED => {
+                    self.refused = true;
+                    slot.state.store(FREE, Ordering::Release);
+                }
                 _ => {}
             }
         }

@@ -88,7 +88,7 @@ pub struct Settings {
     pub baumgarte: f32,
     /// Penetration that is left alone, m. Default 0.005.
     pub slop: f32,
-    /// Correct penetration at all. Off keeps the energy of perfect bounces.
+    /// Correct penetration at all. Off, no bounce gains energy from being pushed out, and overlaps stay.
     pub correct_position: bool,
     /// Keep contact manifolds while a pair hardly moves. Without it, aligned stacks of 20 fall.
     pub recycle: bool,

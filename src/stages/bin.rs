@@ -13,9 +13,16 @@ use crate::types::{Aabb, Level, Params, Shape};
 #[inline]
 #[must_use]
 pub fn cell_of(level: &Level, at: Vec2) -> (i32, i32) {
-    let scaled = (at * level.inv_cell).clamp(Vec2::splat(-1e9), Vec2::splat(1e9)).floor();
-    #[allow(clippy::cast_possible_truncation, reason = "clamped to ±1e9")]
-    (scaled.x as i32, scaled.y as i32)
+    let scaled = (at * level.inv_cell).clamp(Vec2::splat(-1e9), Vec2::splat(1e9));
+    (floor(scaled.x), floor(scaled.y))
+}
+
+/// Largest integer not above `value`, which is within ±1e9. `f32::floor` is a call into the C library on plain x86-64.
+#[inline]
+#[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "within ±1e9")]
+fn floor(value: f32) -> i32 {
+    let toward_zero = value as i32;
+    toward_zero - i32::from(toward_zero as f32 > value)
 }
 
 /// Index of a cell.

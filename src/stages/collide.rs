@@ -3,8 +3,9 @@
 //! Reads shapes, poses, bodies, states; reads and writes contacts. One thread a contact.
 //!
 //! Boxes meet by separating axes and clipping: the face with the largest separation is the reference, the face of the
-//! other box that looks at it most is cut to its width. Ties go to box A and to x, by a margin, so that aligned boxes do
-//! not flip from step to step or between CPU and GPU.
+//! other box that looks at it most is cut to its width. Ties go to box A and to x, by a margin, so that aligned boxes
+//! do not flip from step to step or between CPU and GPU. Boxes that are apart and nearest at two corners make one
+//! point, with the normal from corner to corner, as in Box2D.
 //!
 //! **Recycling.** While a pair hardly moves its manifold is kept and only the separations are measured anew, from
 //! the anchors of the step that made it. Aligned stacks stand on this: points that wander between features lose their
@@ -253,11 +254,7 @@ fn box_circle(half: Vec2, turn: Vec2, radius: f32, d: Vec2, speculative_distance
 
 /// Index of a box's vertex, counter-clockwise from the lower left.
 fn vertex(right: bool, upper: bool) -> u32 {
-    if upper {
-        if right { 2 } else { 3 }
-    } else {
-        u32::from(right)
-    }
+    if upper { if right { 2 } else { 3 } } else { u32::from(right) }
 }
 
 /// Two boxes, `d` from the centre of A to the centre of B.
@@ -328,9 +325,6 @@ fn boxes(
     // Cut it to the width of the reference face.
     let width = half[tangent_axis];
     let (low, high) = (ends[0], ends[1]);
-    if high[tangent_axis] < -width || low[tangent_axis] > width {
-        return Local::default();
-    }
     let span = high[tangent_axis] - low[tangent_axis];
     let cut = |end: Vec2, limit: f32| {
         if span <= 0.0 {
@@ -346,24 +340,53 @@ fn boxes(
         if low[tangent_axis] < -width { cut(low, -width) } else { low },
         if high[tangent_axis] > width { cut(high, width) } else { high },
     ];
+    let reaches = high[tangent_axis] >= -width && low[tangent_axis] <= width;
 
+    let corner = |upper: bool| {
+        let mut corner = Vec2::ZERO;
+        corner[axis] = side;
+        corner[tangent_axis] = if upper { 1.0 } else { -1.0 };
+        vertex(corner.x > 0.0, corner.y > 0.0)
+    };
+    let feature = |corner: u32, other: u32| if on_b { 4 * other + corner } else { 4 * corner + other };
     let mut local = Local { normal: rotate(turn_ref, if on_b { -normal } else { normal }), ..Local::default() };
+    let mut nearest = f32::INFINITY;
     for end in 0..2 {
         let separation = side * clipped[end][axis] - half[axis];
-        if separation > speculative_distance {
+        if !reaches || separation > speculative_distance {
             continue;
         }
-        let mut reference = Vec2::ZERO;
-        reference[axis] = side;
-        reference[tangent_axis] = if end == 0 { -1.0 } else { 1.0 };
-        let corner = vertex(reference.x > 0.0, reference.y > 0.0);
+        nearest = nearest.min(separation);
         // Halfway between the two surfaces.
         let middle = rotate(turn_ref, clipped[end] - normal * (0.5 * separation));
         let index = local.count as usize;
         local.points[index] = if on_b { middle + d } else { middle };
         local.separations[index] = separation;
-        local.features[index] = if on_b { 4 * vertices[end] + corner } else { 4 * corner + vertices[end] };
+        local.features[index] = feature(corner(end == 1), vertices[end]);
         local.count += 1;
+    }
+
+    // Boxes that are apart may be nearest at two corners, beside the reference face: where clipping finds nothing, or
+    // only points that are further off. Two cards that lean on each other meet so.
+    if best > preference {
+        for end in 0..2 {
+            let along = ends[end][tangent_axis];
+            let mut at_corner = Vec2::ZERO;
+            at_corner[axis] = side * half[axis];
+            at_corner[tangent_axis] = along.clamp(-width, width);
+            let gap = ends[end] - at_corner;
+            let distance = gap.length();
+            if along.abs() <= width || distance > speculative_distance || distance + preference >= nearest {
+                continue;
+            }
+            nearest = distance;
+            let out = rotate(turn_ref, gap / distance);
+            let middle = rotate(turn_ref, at_corner + gap * 0.5);
+            local = Local { normal: if on_b { -out } else { out }, count: 1, ..Local::default() };
+            local.points[0] = if on_b { middle + d } else { middle };
+            local.separations[0] = distance;
+            local.features[0] = feature(corner(along > 0.0), vertices[end]);
+        }
     }
     local
 }

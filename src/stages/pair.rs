@@ -74,7 +74,8 @@ pub fn may_meet(a: &Shape, b: &Shape) -> bool {
 #[inline]
 #[must_use]
 pub fn overlap(a: &Aabb, b: &Aabb) -> bool {
-    a.min[0] <= b.max[0] && b.min[0] <= a.max[0] && a.min[1] <= b.max[1] && b.min[1] <= a.max[1]
+    // No short cut: four comparisons cost less than a branch that is hard to foresee.
+    (a.min[0] <= b.max[0]) & (b.min[0] <= a.max[0]) & (a.min[1] <= b.max[1]) & (b.min[1] <= a.max[1])
 }
 
 fn pairs_of(
@@ -94,7 +95,7 @@ fn pairs_of(
     let mut visit = |first: u32, last: u32, own_level: bool| {
         for &other in cells(cell_ends, cell_shapes, first, last) {
             let other_index = other as usize;
-            if (own_level && other_index <= index) || !overlap(&aabb, &aabbs[other_index]) {
+            if (own_level & (other_index <= index)) | !overlap(&aabb, &aabbs[other_index]) {
                 continue;
             }
             let partner = &shapes[other_index];

@@ -1,0 +1,431 @@
+//! A scene in Box2D.
+//!
+//! Everything that a scene can say is handed over, or refused by name: a comparison of two different scenes is worth
+//! nothing. What a scene does not say is Box2D's default: contact recycling, speculative contacts and continuous
+//! collision are on. Only sleeping is off, as it is in Box2D's own benchmarks of these scenes.
+
+use anyhow::{Context as _, Result, bail};
+use boxdd::{
+    BodyId, BodyType, Circle, Filter, Foundation, MassData, MixerId, MotionLocks, Polygon, Position, Profile, ShapeDef,
+    SurfaceMaterial, Transform, Vec2, WorkerCount, World,
+};
+use drystone::scene::Compiled;
+use drystone::types::{BodyState, Pose};
+use drystone::{Geometry, Mode, RestitutionMix, Scene, Settings, Snapshot};
+
+/// The Box2D that the pinned crate builds.
+pub const VERSION: &str = "Box2D 3.2-dev 56edae79 through boxdd 0.6.0";
+
+/// What Box2D is built for. Both sides get the instructions of plain x86-64 unless asked otherwise.
+pub const SIMD: &str = if cfg!(feature = "avx2") { "AVX2, 8 wide" } else { "SSE2 or NEON, 4 wide" };
+
+/// How Box2D is run where the scene has no say.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Workers, 1 – 32.
+    pub threads: usize,
+    /// Sweep fast bodies against fixed ones. Box2D's default is on; Drystone cannot.
+    pub continuous: bool,
+}
+
+/// A world in Box2D.
+pub struct Box2d {
+    world: World,
+    /// One a body, in scene order.
+    bodies: Vec<BodyId>,
+    /// The point of each body whose pose a snapshot tells, in its frame, m.
+    centers: Vec<[f32; 2]>,
+    pushes: Vec<Push>,
+    dt: f32,
+    substeps: i32,
+    steps: u64,
+    profile: Vec<(&'static str, f64)>,
+}
+
+/// A force or torque that acts in every step. Box2D forgets it after one.
+struct Push {
+    body: BodyId,
+    force: Vec2,
+    /// On the body; `None` is the centre of mass.
+    point: Option<Vec2>,
+    torque: f32,
+}
+
+impl Box2d {
+    /// Builds the scene.
+    ///
+    /// # Errors
+    /// If the scene asks for what Box2D does not do, or Box2D refuses something.
+    pub fn new(scene: &Scene, options: Options) -> Result<Self> {
+        refuse(&scene.settings)?;
+        let compiled = Compiled::new(scene)?;
+        let foundation = Foundation::initialize_default()?;
+        let definition = foundation
+            .world_builder()
+            .gravity(vector(scene.gravity.into()))
+            .restitution_threshold(scene.settings.restitution_threshold)
+            .enable_sleep(false)
+            .enable_continuous(options.continuous)
+            .worker_count(WorkerCount::new(u32::try_from(options.threads)?)?)
+            .build()?;
+        let mut world = foundation.create_world(definition)?;
+        if !scene.settings.recycle {
+            world.set_contact_recycle_distance(0.0)?;
+        }
+        world.enable_warm_starting(scene.settings.warm_start)?;
+        // Box2D takes the larger. The callback costs time, so only who needs it pays.
+        if scene.settings.restitution_mix == RestitutionMix::Min && compiled.bounces {
+            let smaller = MixerId::from_bytes(*b"the smaller of two restitutions ");
+            world.set_restitution_callback(smaller, |a, b| a.coefficient.min(b.coefficient))?;
+        }
+
+        let mut bodies = Vec::with_capacity(scene.bodies.len());
+        let mut pushes = Vec::new();
+        for (index, body) in scene.bodies.iter().enumerate() {
+            let id = add(&mut world, body, &compiled, index).with_context(|| format!("bodies[{index}]"))?;
+            bodies.push(id);
+            let acts = body.force.length_squared() > 0.0 || body.torque != 0.0;
+            if acts && body.kind == drystone::BodyType::Dynamic {
+                pushes.push(Push {
+                    body: id,
+                    force: vector(body.force.into()),
+                    point: body.force_point.map(|point| vector(point.into())),
+                    torque: body.torque,
+                });
+            }
+        }
+        Ok(Self {
+            world,
+            bodies,
+            centers: compiled.mass.iter().map(|mass| mass.center.into()).collect(),
+            pushes,
+            dt: scene.settings.dt,
+            substeps: i32::try_from(scene.settings.substep_count())?,
+            steps: 0,
+            profile: Vec::new(),
+        })
+    }
+
+    /// Sets the forces of the next step. Not timed: Drystone's act on their own.
+    ///
+    /// # Errors
+    /// If Box2D refuses one.
+    pub fn push(&mut self) -> Result<()> {
+        for push in &self.pushes {
+            let mut body = self.world.body(push.body)?;
+            match push.point {
+                Some(point) => {
+                    let at = body.world_point(point)?;
+                    body.apply_force(push.force, at, true)?;
+                }
+                None => body.apply_force_to_center(push.force, true)?,
+            }
+            body.apply_torque(push.torque, true)?;
+        }
+        Ok(())
+    }
+
+    /// Advances the world by one step.
+    ///
+    /// # Errors
+    /// If Box2D refuses.
+    pub fn step(&mut self) -> Result<()> {
+        let done = self.world.step(self.dt, self.substeps)?;
+        if let Some(error) = done.post_step_error() {
+            bail!("Box2D: {error}");
+        }
+        self.steps += 1;
+        Ok(())
+    }
+
+    /// Adds what Box2D measured in the last step to its profile.
+    ///
+    /// # Errors
+    /// If Box2D refuses.
+    pub fn note_profile(&mut self) -> Result<()> {
+        let rows = rows(&self.world.profile()?);
+        if self.profile.is_empty() {
+            self.profile = rows.map(|(name, _)| (name, 0.0)).to_vec();
+        }
+        for (sum, (_, ms)) in self.profile.iter_mut().zip(rows) {
+            sum.1 += f64::from(ms);
+        }
+        Ok(())
+    }
+
+    /// Milliseconds in each stage, over all steps that were noted.
+    #[must_use]
+    pub fn stage_ms(&self) -> &[(&'static str, f64)] {
+        &self.profile
+    }
+
+    /// The state between two steps, as Drystone writes it; without contacts.
+    ///
+    /// # Errors
+    /// If Box2D refuses.
+    pub fn snapshot(&mut self) -> Result<Snapshot> {
+        let mut snapshot = Snapshot { step: self.steps, ..Snapshot::default() };
+        for (&id, &center) in self.bodies.iter().zip(&self.centers) {
+            let body = self.world.body(id)?;
+            // Where Box2D has its centre of mass, too; but fixed bodies have none there.
+            let (center, turn) = (body.world_point(vector(center))?, body.rotation()?);
+            let velocity = body.linear_velocity()?;
+            snapshot.poses.push(Pose { position: [center.x, center.y], rotation: [turn.cosine(), turn.sine()] });
+            snapshot.states.push(BodyState {
+                velocity: [velocity.x, velocity.y],
+                angular_velocity: body.angular_velocity()?,
+                ..BodyState::default()
+            });
+        }
+        Ok(snapshot)
+    }
+
+    /// Mass (kg), inertia about the centre of mass (kg·m²) and centre of mass in the body's frame (m) of one body.
+    #[cfg(test)]
+    fn mass(&mut self, index: usize) -> Result<(f32, f32, [f32; 2])> {
+        let body = self.world.body(self.bodies[index])?;
+        let center = body.local_center_of_mass()?;
+        Ok((body.mass()?, body.rotational_inertia()?, [center.x, center.y]))
+    }
+}
+
+/// Box2D solves in one way only.
+fn refuse(settings: &Settings) -> Result<()> {
+    let wants = Settings::default();
+    for (what, differs) in [
+        ("mode", settings.mode != Mode::Soft),
+        ("iterations", settings.iteration_count() != wants.iteration_count()),
+        ("relax", !settings.relax),
+        ("accumulate", !settings.accumulate),
+        ("correct_position", !settings.correct_position),
+    ] {
+        if differs {
+            bail!("Box2D has no setting for `{what}`");
+        }
+    }
+    Ok(())
+}
+
+fn add(world: &mut World, body: &drystone::Body, compiled: &Compiled, index: usize) -> Result<BodyId> {
+    let definition = world
+        .body_builder()
+        .body_type(match body.kind {
+            drystone::BodyType::Static => BodyType::Static,
+            drystone::BodyType::Kinematic => BodyType::Kinematic,
+            drystone::BodyType::Dynamic => BodyType::Dynamic,
+        })
+        .position(Position::from([body.position.x, body.position.y]))
+        .angle(body.angle)
+        .gravity_scale(body.gravity_scale)
+        .linear_damping(body.linear_damping)
+        .angular_damping(body.angular_damping)
+        .motion_locks(MotionLocks::new(false, false, body.fixed_rotation))
+        .build()?;
+    let id = world.create_body(definition)?;
+    let mut made = world.body(id)?;
+    for shape in &body.shapes {
+        let material = SurfaceMaterial::new()
+            .with_friction(shape.material.friction)?
+            .with_restitution(shape.material.restitution)?;
+        let filter = Filter {
+            category_bits: shape.filter.category.into(),
+            mask_bits: shape.filter.mask.into(),
+            group_index: shape.filter.group,
+        };
+        let definition = ShapeDef::builder().material(material).density(shape.density).filter(filter).build()?;
+        let offset = vector(shape.offset.into());
+        match shape.geometry {
+            Geometry::Circle { radius } => {
+                made.create_circle(&definition, &Circle::new(offset, radius)?)?;
+            }
+            Geometry::Box { half } => {
+                let at = Transform::from_pos_angle(offset, shape.rotation)?;
+                made.create_polygon(&definition, &Polygon::offset_box_polygon(half.x, half.y, at)?)?;
+            }
+        }
+    }
+    if body.kind == drystone::BodyType::Dynamic && (body.mass.is_some() || body.inertia.is_some()) {
+        let mass = &compiled.mass[index];
+        made.set_mass_data(MassData::new(mass.mass, vector(mass.center.into()), mass.inertia)?)?;
+    }
+    // A definition gives the velocity of the origin; this is the centre of mass's, as in the scene.
+    if body.kind != drystone::BodyType::Static {
+        made.set_linear_velocity(vector(body.velocity.into()))?;
+        made.set_angular_velocity(body.angular_velocity)?;
+    }
+    Ok(id)
+}
+
+fn vector([x, y]: [f32; 2]) -> Vec2 {
+    Vec2::new(x, y)
+}
+
+/// Box2D's timers, by its words, the parts of one indented below it.
+fn rows(profile: &Profile) -> [(&'static str, f32); 14] {
+    [
+        ("step", profile.step),
+        ("pairs", profile.pairs),
+        ("collide", profile.collide),
+        ("solve", profile.solve),
+        ("  solver_setup", profile.solver_setup),
+        ("  constraints", profile.constraints),
+        ("    prepare", profile.prepare_constraints),
+        ("    warm_start", profile.warm_start),
+        ("    solve_impulses", profile.solve_impulses),
+        ("    relax_impulses", profile.relax_impulses),
+        ("    integrate", profile.integrate_velocities + profile.integrate_positions),
+        ("    store_impulses", profile.store_impulses),
+        ("  transforms", profile.transforms),
+        ("  refit", profile.refit),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use drystone::scene::catalogue;
+    use drystone::{CpuWorld, Filter, Shape};
+
+    use super::*;
+
+    const ONE: Options = Options { threads: 1, continuous: true };
+
+    fn end(spec: &str, steps: u32) -> (Snapshot, Snapshot) {
+        let scene = catalogue::build(spec).unwrap();
+        let (mut theirs, mut ours) = (Box2d::new(&scene, ONE).unwrap(), CpuWorld::new(&scene).unwrap());
+        for _ in 0..steps {
+            theirs.push().unwrap();
+            theirs.step().unwrap();
+            ours.step();
+        }
+        (theirs.snapshot().unwrap(), ours.snapshot())
+    }
+
+    /// Box2D's own number for a stack of ten, from its own build: were a scene mapped wrongly, it would be another.
+    #[test]
+    fn a_stack_of_ten_sinks_as_in_box2d_itself() {
+        let (theirs, _) = end("vertical_stack:count=10", 1200);
+        let top = theirs.poses.last().unwrap().position[1];
+        assert!((top - 9.467).abs() < 0.0006, "{top}");
+    }
+
+    /// Also compound bodies, given masses and fixed rotation.
+    #[test]
+    fn every_scene_starts_alike() {
+        let mut scenes: Vec<Scene> = catalogue::entries().iter().map(|entry| entry.build(&[]).unwrap()).collect();
+        let mut odd = Scene::new("odd");
+        let mut body = drystone::Body::dynamic(1.0, 2.0).angle(0.7).velocity(3.0, 4.0).angular_velocity(5.0);
+        body = body.shape(Shape::half_box(0.5, 0.2).offset(1.0, 0.5).rotation(0.3).density(2.0));
+        body = body.shape(Shape::circle(0.3).offset(-1.0, 0.0).density(0.5));
+        odd.add(body.clone());
+        body.mass = Some(7.0);
+        odd.add(body.clone());
+        body.inertia = Some(9.0);
+        odd.add(body.clone());
+        // Box2D stops the turning of a body that must not turn; Drystone takes the scene's word for it.
+        body.fixed_rotation = true;
+        odd.add(body.angular_velocity(0.0));
+        scenes.push(odd);
+
+        let mut mapped = 0;
+        for scene in scenes {
+            let compiled = Compiled::new(&scene).unwrap();
+            let Ok(mut world) = Box2d::new(&scene, ONE) else {
+                assert_ne!(scene.settings.mode, Mode::Soft, "{}", scene.name);
+                continue;
+            };
+            mapped += 1;
+            let start = world.snapshot().unwrap();
+            let close = |a: f32, b: f32| (a - b).abs() <= 1e-5 * a.abs().max(b.abs()).max(1.0);
+            for (index, mass) in compiled.mass.iter().enumerate() {
+                let place = format!("{} bodies[{index}]", scene.name);
+                let (kg, inertia, center) = world.mass(index).unwrap();
+                assert!(close(kg, mass.mass), "{place}: {kg} {mass:?}");
+                // Box2D keeps the inertia of bodies that cannot turn.
+                assert!(
+                    close(inertia, mass.inertia) || scene.bodies[index].fixed_rotation,
+                    "{place}: {inertia} {mass:?}"
+                );
+                // Any point will do for a body without mass.
+                let same = close(center[0], mass.center.x) && close(center[1], mass.center.y);
+                assert!(same || mass.mass == 0.0, "{place}: {center:?} {mass:?}");
+                let (mine, state) = (&compiled.poses[index], &compiled.states[index]);
+                let (theirs, moving) = (&start.poses[index], &start.states[index]);
+                for axis in 0..2 {
+                    assert!(close(mine.position[axis], theirs.position[axis]), "{place}: {mine:?} {theirs:?}");
+                    assert!((mine.rotation[axis] - theirs.rotation[axis]).abs() < 1e-3, "{place}: {mine:?} {theirs:?}");
+                    assert!(close(state.velocity[axis], moving.velocity[axis]), "{place}: {state:?} {moving:?}");
+                }
+                assert!(close(state.angular_velocity, moving.angular_velocity), "{place}: {state:?} {moving:?}");
+            }
+        }
+        assert!(mapped >= 20, "{mapped}");
+    }
+
+    /// Forces that act at a point, slides and bounces end at the same place in both. The thruster gets less time: Box2D
+    /// holds its torque for a step, Drystone for a substep, and the swing soon shows it.
+    #[test]
+    fn forces_and_bounces_agree() {
+        for (spec, steps, tolerance) in [
+            ("thruster", 20, 2e-2),
+            ("circle_masses", 180, 1e-3),
+            ("bouncing_ball:restitution=0.5", 300, 1e-2),
+            ("slope", 120, 2e-2),
+        ] {
+            let (theirs, ours) = end(spec, steps);
+            for (theirs, ours) in theirs.poses.iter().zip(&ours.poses) {
+                for axis in 0..2 {
+                    let apart = (theirs.position[axis] - ours.position[axis]).abs();
+                    assert!(apart < tolerance, "{spec}: {theirs:?} {ours:?}");
+                    let apart = (theirs.rotation[axis] - ours.rotation[axis]).abs();
+                    assert!(apart < tolerance, "{spec}: {theirs:?} {ours:?}");
+                }
+            }
+        }
+    }
+
+    /// The smaller restitution by callback, the larger by default.
+    #[test]
+    fn restitution_is_mixed_as_the_scene_says() {
+        let height = |mix| {
+            let mut scene = Scene::new("").gravity(0.0, -10.0);
+            scene.settings.restitution_mix = mix;
+            scene.add(drystone::Body::fixed(0.0, -1.0).shape(Shape::half_box(10.0, 1.0).restitution(0.2)));
+            scene.add(drystone::Body::dynamic(0.0, 5.0).shape(Shape::circle(0.5).restitution(0.8)));
+            let mut world = Box2d::new(&scene, ONE).unwrap();
+            let mut highest = f32::NEG_INFINITY;
+            for step in 0..180 {
+                world.step().unwrap();
+                if step > 70 {
+                    highest = highest.max(world.snapshot().unwrap().poses[1].position[1]);
+                }
+            }
+            highest
+        };
+        let (smaller, larger) = (height(RestitutionMix::Min), height(RestitutionMix::Max));
+        assert!(smaller < 0.8, "{smaller}");
+        assert!(larger > 2.5, "{larger}");
+    }
+
+    #[test]
+    fn filters_are_handed_over() {
+        let lands = |filter: Filter| {
+            let mut scene = Scene::new("").gravity(0.0, -10.0);
+            scene.add(drystone::Body::fixed(0.0, -1.0).shape(Shape::half_box(10.0, 1.0)));
+            scene.add(drystone::Body::dynamic(0.0, 1.0).shape(Shape::circle(0.5).filter(filter)));
+            let mut world = Box2d::new(&scene, ONE).unwrap();
+            for _ in 0..120 {
+                world.step().unwrap();
+            }
+            world.snapshot().unwrap().poses[1].position[1] > 0.0
+        };
+        assert!(lands(Filter::default()));
+        assert!(!lands(Filter { mask: 2, ..Filter::default() }));
+        assert!(lands(Filter { category: 1 << 31, ..Filter::default() }));
+    }
+
+    #[test]
+    fn what_box2d_cannot_do_is_refused() {
+        let error = Box2d::new(&catalogue::build("small_si").unwrap(), ONE).err().unwrap();
+        assert!(error.to_string().contains("mode"), "{error}");
+    }
+}

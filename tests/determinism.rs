@@ -1,0 +1,378 @@
+//! The same scene gives the same bits: step by step, whoever steps, however often one looks, whatever the buffers hold.
+
+mod support;
+
+use drystone::types::Pose;
+use drystone::{GpuWorld, Scene, Snapshot, state};
+use support::{
+    Trace, build, chaotic, compile, context, cpu, full_hash, gpu, gpu_with, new_context, pile, trace_cpu, trace_gpu,
+};
+
+const STEPS: usize = 100;
+
+/// Steps and looks only at the end, so that the counters the host knows are old ones.
+fn last_of_blind_run(world: &mut GpuWorld, steps: usize) -> Snapshot {
+    for _ in 0..steps {
+        world.step().expect("a step");
+    }
+    world.snapshot().expect("a snapshot")
+}
+
+fn assert_ends_as(snapshot: &Snapshot, trace: &Trace, what: &str) {
+    let index = usize::try_from(snapshot.step).expect("few steps") - 1;
+    assert_eq!(state::hash(snapshot), trace.states[index], "{what}");
+}
+
+#[test]
+fn cpu_runs_agree_for_any_number_of_threads() {
+    for scene in chaotic() {
+        let trace = trace_cpu(&mut cpu(&scene), 200);
+        for threads in [1, 2, 3, 7] {
+            let mut world = cpu(&scene).with_threads(threads).expect("threads");
+            assert_eq!(world.threads(), threads);
+            trace_cpu(&mut world, 200).assert_is(&trace, &format!("{} on {threads} threads", scene.name));
+        }
+    }
+}
+
+/// Above 512 bodies and 256 contacts of a colour the work is really shared.
+#[test]
+fn cpu_threads_agree_where_there_is_much_to_share() {
+    let scene = build("smash:columns=50,rows=40,speed=200");
+    let trace = trace_cpu(&mut cpu(&scene), 40);
+    for threads in [2, 7] {
+        let mut world = cpu(&scene).with_threads(threads).expect("threads");
+        trace_cpu(&mut world, 40).assert_is(&trace, &format!("{threads} threads"));
+    }
+}
+
+#[test]
+fn gpu_runs_agree() {
+    for scene in chaotic() {
+        let trace = trace_gpu(&mut gpu(&scene), STEPS);
+        trace_gpu(&mut gpu(&scene), STEPS).assert_is(&trace, &scene.name);
+    }
+}
+
+/// Colours above and below the size that gets a dispatch of its own, and counters that are old or new.
+#[test]
+fn gpu_dispatch_sizes_leave_no_trace() {
+    let scene = build("smash:columns=60,rows=40,speed=150");
+    let mut ample = gpu_with(&scene, 60_000);
+    let trace = trace_gpu(&mut ample, 22);
+    let mut blind = gpu_with(&scene, 60_000);
+    assert_ends_as(&last_of_blind_run(&mut blind, 22), &trace, "a run without looking");
+    // More scan blocks than one workgroup scans alone, in the thick of it.
+    let mut ample = gpu_with(&scene, 60_000);
+    last_of_blind_run(&mut ample, 19);
+    let mut large = gpu_with(&scene, 300_000);
+    large.restore(&ample.snapshot().expect("a snapshot")).expect("it is of this world");
+    assert_ends_as(&last_of_blind_run(&mut large, 3), &trace, "300,000 contacts fit");
+    for world in [&ample, &blind, &large] {
+        assert_eq!(world.overflowed_steps(), &[] as &[u64]);
+    }
+}
+
+/// The host decides by counters which colours get a dispatch of their own and how many rounds of colouring run over
+/// all contacts. Wrong counters cost time, not bits.
+#[test]
+fn gpu_wrong_counters_leave_no_trace() {
+    for scene in chaotic() {
+        let mut world = gpu_with(&scene, 16_384);
+        for at in [20, 80] {
+            while world.steps() < at {
+                world.step().expect("a step");
+            }
+            let snapshot = world.snapshot().expect("a snapshot");
+            let mut dispatches = Vec::new();
+            let mut hashes = Vec::new();
+            for (size, uncolored) in [(0, 0), (640, 0), (5_000, 10_000), (100, 4_000)] {
+                let mut wrong = snapshot.clone();
+                wrong.counters.uncolored = uncolored;
+                wrong.counters.color_starts = std::array::from_fn(|color| size * u32::try_from(color).expect("32"));
+                // No more contacts than there are, or the world would grow.
+                let mut other = gpu_with(&scene, 16_384);
+                other.restore(&wrong).expect("it is of this world");
+                other.step().expect("a step");
+                dispatches.push(other.dispatches());
+                hashes.push(full_hash(&other.snapshot().expect("a snapshot")));
+            }
+            assert!(hashes.iter().all(|&hash| hash == hashes[0]), "{} at {at}: {dispatches:?}", scene.name);
+            assert!(dispatches[2] > 2 * dispatches[0], "the counters decided nothing: {dispatches:?}");
+        }
+    }
+}
+
+#[test]
+fn gpu_looking_leaves_no_trace() {
+    for scene in chaotic() {
+        let trace = trace_gpu(&mut gpu(&scene), STEPS);
+        assert_ends_as(&last_of_blind_run(&mut gpu(&scene), STEPS), &trace, &scene.name);
+    }
+}
+
+#[test]
+fn cpu_worlds_side_by_side_agree_with_worlds_alone() {
+    let scenes = chaotic();
+    let traces: Vec<Trace> = scenes.iter().map(|scene| trace_cpu(&mut cpu(scene), STEPS)).collect();
+    let mut worlds: Vec<_> = scenes.iter().map(cpu).collect();
+    for step in 0..STEPS {
+        for (world, trace) in worlds.iter_mut().zip(&traces) {
+            world.step();
+            assert_eq!(state::hash(&world.snapshot()), trace.states[step], "step {step}");
+        }
+    }
+}
+
+#[test]
+fn gpu_worlds_side_by_side_agree_with_worlds_alone() {
+    let scenes = chaotic();
+    let traces: Vec<Trace> = scenes.iter().map(|scene| trace_gpu(&mut gpu(scene), STEPS)).collect();
+    let other = new_context();
+    for (what, second) in [("one device", context()), ("two devices", &other)] {
+        let mut worlds: Vec<GpuWorld> = scenes
+            .iter()
+            .enumerate()
+            .map(|(index, scene)| {
+                let context = if index % 2 == 0 { context() } else { second };
+                GpuWorld::new(context, scene).expect("a world")
+            })
+            .collect();
+        // Nobody waits for anybody; the first world is looked at now and then.
+        for step in 0..STEPS {
+            for world in &mut worlds {
+                world.step().expect("a step");
+            }
+            if step % 17 == 0 {
+                assert_ends_as(&worlds[0].snapshot().expect("a snapshot"), &traces[0], what);
+            }
+        }
+        for (world, trace) in worlds.iter_mut().zip(&traces) {
+            let last = world.snapshot().expect("a snapshot");
+            assert_ends_as(&last, trace, what);
+            assert_eq!(full_hash(&last), trace.last, "{what}");
+        }
+    }
+}
+
+#[test]
+fn gpu_worlds_on_two_threads_agree_with_worlds_alone() {
+    let scenes = chaotic();
+    std::thread::scope(|scope| {
+        let both: Vec<_> = (0..2).map(|_| scope.spawn(|| trace_gpu(&mut gpu(&scenes[2]), 60))).collect();
+        let alone = trace_gpu(&mut GpuWorld::new(&new_context(), &scenes[2]).expect("a world"), 60);
+        for thread in both {
+            thread.join().expect("no panic").assert_is(&alone, "a world a thread");
+        }
+    });
+}
+
+/// In strict mode no capacity shows: steps that did not fit are run again.
+#[test]
+fn gpu_growth_leaves_no_trace_in_strict_mode() {
+    for mut scene in chaotic() {
+        let trace = trace_gpu(&mut gpu_with(&scene, 16_384), 60);
+        scene.settings.strict = true;
+        for capacity in [1, 300] {
+            let mut world = gpu_with(&scene, capacity);
+            let what = format!("{} from {capacity}", scene.name);
+            trace_gpu(&mut world, 60).assert_is(&trace, &what);
+            assert!(world.contact_capacity() > capacity, "{what}: it never grew");
+            assert_eq!(world.overflowed_steps(), &[] as &[u64], "{what}");
+        }
+    }
+}
+
+/// Without strict mode a world that grows ahead of need drops nothing either.
+#[test]
+fn gpu_growth_ahead_of_need_leaves_no_trace() {
+    for scene in [pile(1, 300), build("tumbler:grid=18")] {
+        let trace = trace_gpu(&mut gpu_with(&scene, 16_384), STEPS);
+        let mut world = gpu_with(&scene, 600);
+        let found = trace_gpu(&mut world, STEPS);
+        assert_eq!(world.overflowed_steps(), &[] as &[u64], "{}", scene.name);
+        found.assert_is(&trace, &scene.name);
+        assert!(world.contact_capacity() > 600, "{}: it never grew", scene.name);
+    }
+}
+
+#[test]
+fn cpu_restoring_and_going_on_is_going_on() {
+    for scene in chaotic() {
+        let mut world = cpu(&scene);
+        let trace = trace_cpu(&mut world, STEPS);
+        for at in [0, 1, 50] {
+            let mut first = cpu(&scene);
+            trace_cpu(&mut first, at);
+            let snapshot = first.snapshot();
+            // Into the world that has run on, and into a fresh one on several threads.
+            for mut other in [cpu(&scene), cpu(&scene).with_threads(3).expect("threads")] {
+                trace_cpu(&mut other, 3 * (at % 2) + 10);
+                other.restore(&snapshot).expect("it is of this world");
+                assert_eq!(other.snapshot(), snapshot, "{} at {at}", scene.name);
+                let rest = trace_cpu(&mut other, STEPS - at);
+                assert_eq!(rest.states, trace.states[at..], "{} at {at}", scene.name);
+                assert_eq!(rest.last, trace.last, "{} at {at}", scene.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn gpu_restoring_and_going_on_is_going_on() {
+    for scene in chaotic() {
+        let trace = trace_gpu(&mut gpu(&scene), 60);
+        for at in [0, 1, 40] {
+            let mut first = gpu(&scene);
+            trace_gpu(&mut first, at);
+            let snapshot = first.snapshot().expect("a snapshot");
+            // Into a fresh world, one that has run an odd number of steps, one that is too small and one far ahead.
+            let mut strict = scene.clone();
+            strict.settings.strict = true;
+            let mut others = [gpu(&scene), gpu(&scene), gpu_with(&strict, 1), gpu(&scene)];
+            last_of_blind_run(&mut others[1], 7);
+            last_of_blind_run(&mut others[3], at + 20);
+            for (index, other) in others.iter_mut().enumerate() {
+                let what = format!("{} at {at} into world {index}", scene.name);
+                other.restore(&snapshot).expect("it is of this world");
+                assert_eq!(full_hash(&other.snapshot().expect("a snapshot")), full_hash(&snapshot), "{what}");
+                let last = last_of_blind_run(other, 60 - at);
+                assert_eq!(other.overflowed_steps(), &[] as &[u64], "{what}");
+                assert_ends_as(&last, &trace, &what);
+                assert_eq!(full_hash(&last), trace.last, "{what}");
+            }
+        }
+    }
+}
+
+/// A snapshot moves between the backends without a bit changing.
+#[test]
+fn snapshots_move_between_backends() {
+    let scene = pile(5, 120);
+    let (mut here, mut there) = (cpu(&scene), gpu(&scene));
+    trace_cpu(&mut here, 40);
+    there.restore(&here.snapshot()).expect("it is of this world");
+    assert_eq!(full_hash(&there.snapshot().expect("a snapshot")), full_hash(&here.snapshot()));
+    trace_gpu(&mut there, 40);
+    let moved = there.snapshot().expect("a snapshot");
+    here.restore(&moved).expect("it is of this world");
+    assert_eq!(full_hash(&here.snapshot()), full_hash(&moved));
+    assert_eq!(here.steps(), 80);
+    trace_cpu(&mut here, 40);
+}
+
+/// Steps that a user records into an encoder of their own are the same steps.
+#[test]
+fn gpu_recorded_steps_are_steps() {
+    for scene in chaotic() {
+        let trace = trace_gpu(&mut gpu(&scene), STEPS);
+        let mut world = gpu(&scene);
+        let mut done = 0;
+        for batch in [1, 2, 5, 12, 30, 50] {
+            let device = world.context().device().clone();
+            let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+            for _ in 0..batch {
+                world.record(&mut encoder).expect("recorded");
+            }
+            world.context().queue().submit([encoder.finish()]);
+            done += batch;
+            assert_eq!(world.steps(), done);
+            assert_ends_as(&world.snapshot().expect("a snapshot"), &trace, &scene.name);
+        }
+        assert_eq!(full_hash(&world.snapshot().expect("a snapshot")), trace.last, "{}", scene.name);
+    }
+}
+
+fn last_hash(scene: &Scene, steps: usize) -> u64 {
+    trace_cpu(&mut cpu(scene), steps).states[steps - 1]
+}
+
+/// The hash sees the smallest change of every number it covers, and no body is left out.
+#[test]
+fn hash_sees_one_ulp() {
+    let scene = pile(2, 60);
+    let world = cpu(&scene);
+    let before = world.snapshot();
+    let nudge = |value: &mut f32| *value = f32::from_bits(value.to_bits() + 1);
+    for body in [0, 1, 30, 60] {
+        let values: [fn(&mut Snapshot, usize) -> &mut f32; 7] = [
+            |s, i| &mut s.poses[i].position[0],
+            |s, i| &mut s.poses[i].position[1],
+            |s, i| &mut s.poses[i].rotation[0],
+            |s, i| &mut s.poses[i].rotation[1],
+            |s, i| &mut s.states[i].velocity[0],
+            |s, i| &mut s.states[i].velocity[1],
+            |s, i| &mut s.states[i].angular_velocity,
+        ];
+        for (index, value) in values.iter().enumerate() {
+            let mut after = before.clone();
+            nudge(value(&mut after, body));
+            assert_ne!(state::hash(&after), state::hash(&before), "body {body}, value {index}");
+        }
+    }
+    let mut swapped = before.clone();
+    swapped.poses.swap(3, 4);
+    assert_ne!(state::hash(&swapped), state::hash(&before), "two poses swapped");
+}
+
+/// Runs that begin an ulp apart do not come together again, on either backend.
+#[test]
+fn one_ulp_and_other_seeds_make_other_runs() {
+    let scene = pile(1, 180);
+    assert_ne!(last_hash(&scene, STEPS), last_hash(&pile(3, 180), STEPS), "seeds");
+    let mut nudged = compile(&scene);
+    let Pose { position, .. } = &mut nudged.poses[90];
+    position[0] = f32::from_bits(position[0].to_bits() + 1);
+    let plain = trace_cpu(&mut cpu(&scene), STEPS);
+    let other = trace_cpu(&mut drystone::CpuWorld::from_compiled(nudged.clone()), STEPS);
+    assert!(plain.states.iter().zip(&other.states).all(|(a, b)| a != b), "cpu");
+    let plain = trace_gpu(&mut gpu(&scene), STEPS);
+    let mut other = GpuWorld::from_compiled(context(), nudged, None).expect("a world");
+    let other = trace_gpu(&mut other, STEPS);
+    assert!(plain.states.iter().zip(&other.states).all(|(a, b)| a != b), "gpu");
+}
+
+/// States on the CPU after so many steps.
+///
+/// They may change only when a change of the solver is meant to change results, and never without saying why in the
+/// commit: new constants, another order of constraints or of arithmetic. They do not change with the number of
+/// threads, the operating system or the processor, nor by code that only moves. To renew them, run the test and copy
+/// the table it prints.
+const GOLDEN: &[(&str, usize, u64)] = &[
+    ("small_si", 120, 0xc29e_83ca_15a9_b402),
+    ("bouncing_ball", 120, 0x49c0_a9c2_5597_e3f2),
+    ("large_pyramid:base=12", 120, 0xb621_2e8e_9ae8_7ee3),
+    ("vertical_stack", 120, 0x0ea1_399a_8bc5_77e3),
+    ("smash:columns=16,rows=12,speed=100", 120, 0xf7ec_f591_de48_cab1),
+    ("tumbler:grid=10", 120, 0xa5bc_8ba0_a507_41cb),
+    ("card_house", 120, 0xfa62_519c_37ac_270b),
+    ("circle_stack", 120, 0x17ba_cf20_3ab8_ba6f),
+    ("domino", 120, 0x095a_bcd0_ebbb_f1bb),
+    ("confined:grid=20", 120, 0x5320_c7f2_19a1_be59),
+];
+
+#[test]
+fn golden_hashes() {
+    let specs = [
+        ("small_si", 120),
+        ("bouncing_ball", 120),
+        ("large_pyramid:base=12", 120),
+        ("vertical_stack", 120),
+        ("smash:columns=16,rows=12,speed=100", 120),
+        ("tumbler:grid=10", 120),
+        ("card_house", 120),
+        ("circle_stack", 120),
+        ("domino", 120),
+        ("confined:grid=20", 120),
+    ];
+    let found: Vec<_> = specs.map(|(spec, steps)| (spec, steps, last_hash(&build(spec), steps))).into();
+    let table: String = found
+        .iter()
+        .map(|(spec, steps, hash)| {
+            let digits = format!("{hash:016x}");
+            let digits: Vec<&str> = (0..4).map(|part| &digits[4 * part..4 * part + 4]).collect();
+            format!("    ({spec:?}, {steps}, 0x{}),\n", digits.join("_"))
+        })
+        .collect();
+    assert!(found == GOLDEN, "the table would be\n{table}");
+}

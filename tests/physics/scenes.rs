@@ -1,0 +1,265 @@
+//! Scenes of Box2D and solver2d: what stands there must stand here.
+
+use drystone::state::ReportedBody;
+
+use crate::common::{Backend, Sim, between, near};
+
+on_every_backend!(
+    large_pyramid,
+    many_pyramids,
+    card_house,
+    tumbler,
+    smash,
+    overlap_recovery,
+    circle_stack,
+    high_mass_ratio_1,
+    high_mass_ratio_2,
+    high_mass_ratio_3,
+    far_pyramid,
+    far_stack,
+    confined,
+    small_si,
+    domino,
+);
+
+/// The 5050 boxes sink by 0.73 m at the top in Box2D: 98.768 m after 500 steps, drift 0.02 m.
+fn large_pyramid(backend: Backend) {
+    let mut sim = backend.build("large_pyramid");
+    let bodies = sim.advance(500).bodies();
+    let top = bodies.last().expect("an apex");
+    println!("top {:?}", top.position);
+    between("top, y", top.position[1], 98.5, 99.2);
+    near("top, x", top.position[0], 0.0, 0.1);
+    let metrics = sim.metrics();
+    println!("{metrics:?}");
+    // 22 m deep columns press on the middle of the lowest row; nothing may be pressed through anything.
+    between("penetration", metrics.max_penetration, 0.0, 0.05);
+    near("ground impulse over weight, less 1", metrics.ground_impulse_ratio.expect("gravity"), 0.0, 0.01);
+}
+
+/// All of them stand: no body is more than a few cm from where it began.
+fn many_pyramids(backend: Backend) {
+    let spec =
+        if backend == Backend::Gpu { "many_pyramids:rows=3,columns=3" } else { "many_pyramids:rows=4,columns=4" };
+    let mut sim = backend.build(spec);
+    let before = sim.bodies();
+    let after = sim.advance(200).bodies();
+    for (index, (a, b)) in before.iter().zip(&after).enumerate() {
+        near(&format!("x of body {index}"), b.position[0], a.position[0].into(), 0.02);
+        near(&format!("y of body {index}"), b.position[1], a.position[1].into(), 0.03);
+    }
+}
+
+/// Five storeys of cards stand for 10 s. The cards of a tent start 4 mm apart, corner to corner: a narrow phase that
+/// knows faces only lets the top tent, which nothing presses together, fall through itself.
+fn card_house(backend: Backend) {
+    let mut sim = backend.build("card_house");
+    let before = sim.bodies();
+    let after = sim.advance(600).bodies();
+    for (index, (a, b)) in before.iter().zip(&after).enumerate().skip(1) {
+        // A storey starts 5 mm higher than its cards are, and its contacts give by some mm: cards weigh 0.8 g, and a
+        // contact at their ends is as soft as their effective mass is small. A fallen card is 180 mm lower.
+        let storey = f64::from((a.position[1] - 0.18) / 0.37).floor();
+        let sink = f64::from(a.position[1] - b.position[1]);
+        between(&format!("sink of card {index}"), sink, -0.002, 0.01 * (storey + 1.0));
+        near(&format!("x of card {index}"), b.position[0], a.position[0].into(), 0.01);
+        near(&format!("angle of card {index}"), b.angle, a.angle.into(), 0.05);
+    }
+    between("speed", sim.metrics().max_speed, 0.0, 0.05);
+}
+
+/// Those that are not where they should be.
+fn outside(bodies: &[ReportedBody], inside: impl Fn(&ReportedBody) -> bool) -> Vec<(usize, [f32; 2])> {
+    bodies.iter().enumerate().filter(|(_, b)| !inside(b)).map(|(index, b)| (index, b.position)).collect()
+}
+
+/// No box leaves the drum, whose walls are 1 m thick.
+fn tumbler(backend: Backend) {
+    let (spec, half) = if backend == Backend::Gpu { ("tumbler:grid=20", 5.0) } else { ("tumbler", 10.0) };
+    let mut sim = backend.build(spec);
+    let bodies = sim.advance(750).bodies();
+    // 25° a second for 12.5 s.
+    let turn = f64::from(bodies[0].angle);
+    let (s, c) = turn.sin_cos();
+    let lost = outside(&bodies[1..], |body| {
+        let (x, y) = (f64::from(body.position[0]), f64::from(body.position[1]) - 10.0);
+        (c * x + s * y).abs().max((c * y - s * x).abs()) < half - 0.5
+    });
+    assert!(lost.is_empty(), "outside the drum: {lost:?}");
+    // They tumble: some are faster than falling asleep, none is shot around.
+    between("speed", sim.metrics().max_speed, 0.5, 20.0);
+}
+
+/// The wall is swept away and no box is inside the block or lost.
+fn smash(backend: Backend) {
+    let spec = if backend == Backend::Gpu { "smash:columns=30,rows=40" } else { "smash:columns=60,rows=60" };
+    let mut sim = backend.build(spec);
+    let before = sim.metrics();
+    let bodies = sim.advance(200).bodies();
+    let metrics = sim.metrics();
+    println!("{before:?}\n{metrics:?}\nblock {:?}", bodies[0]);
+    let block = &bodies[0];
+    let (s, c) = block.angle.sin_cos();
+    // A box's centre inside the block's half metre: it has gone through its face.
+    let lost = outside(&bodies[1..], |body| {
+        let (x, y) = (body.position[0] - block.position[0], body.position[1] - block.position[1]);
+        (c * x + s * y).abs().max((c * y - s * x).abs()) > 4.0 - 0.1
+    });
+    assert!(lost.is_empty(), "inside the block: {lost:?}");
+    // A closed system: momentum stays, energy does not grow.
+    near("momentum", metrics.momentum[0], before.momentum[0], 1e-4 * before.momentum[0]);
+    between("energy kept", metrics.kinetic_energy / before.kinetic_energy, 0.0, 1.0);
+    assert!(block.velocity[0] < 39.0, "the block was slowed: {:?}", block.velocity);
+}
+
+/// Boxes a quarter inside each other come apart without being thrown.
+fn overlap_recovery(backend: Backend) {
+    let mut sim = backend.build("overlap_recovery");
+    let mut fastest = 0.0_f64;
+    let mut highest = 0.0_f64;
+    for _ in 0..60 {
+        let metrics = sim.advance(1).metrics();
+        fastest = fastest.max(metrics.max_speed);
+        for body in sim.bodies() {
+            highest = highest.max(body.position[1].into());
+        }
+    }
+    let after = sim.advance(240).metrics();
+    println!("fastest {fastest}, highest {highest}, after {after:?}");
+    // The push-out is at most 3 m/s for a contact; the pile may not be faster than its fall from there.
+    between("speed on the way", fastest, 0.0, 6.0);
+    between("highest", highest, 0.0, 4.5);
+    between("penetration", after.max_penetration, 0.0, 0.01);
+    between("speed at the end", after.max_speed, 0.0, 0.2);
+}
+
+fn spread(sim: &mut Sim, steps: usize) -> (Vec<ReportedBody>, f64) {
+    let bodies = sim.advance(steps).bodies();
+    let widest = bodies[1..].iter().map(|b| f64::from(b.position[0]).abs()).fold(0.0, f64::max);
+    (bodies, widest)
+}
+
+/// Ten circles fall on each other, exactly aligned: nothing pushes sideways, so they may stand or not, but must not
+/// explode or go through each other.
+fn circle_stack(backend: Backend) {
+    let mut sim = backend.build("circle_stack");
+    let (bodies, widest) = spread(&mut sim, 600);
+    let metrics = sim.metrics();
+    println!("widest {widest}, top {:?}, {metrics:?}", bodies.last());
+    for (index, body) in bodies.iter().enumerate().skip(1) {
+        between(&format!("height of circle {index}"), body.position[1], 0.95, 20.5);
+    }
+    between("penetration", metrics.max_penetration, 0.0, 0.05);
+    between("speed", metrics.max_speed, 0.0, 10.0);
+}
+
+/// Apexes of 100 to 300 times the density fall on pyramids: these give way or not; nothing explodes.
+fn high_mass_ratio_1(backend: Backend) {
+    let mut sim = backend.build("high_mass_ratio_1");
+    let (bodies, widest) = spread(&mut sim, 600);
+    let metrics = sim.metrics();
+    println!("widest {widest}, {metrics:?}");
+    for (index, body) in bodies.iter().enumerate().skip(1) {
+        between(&format!("height of box {index}"), body.position[1], 0.9, 23.0);
+    }
+    between("widest", widest, 0.0, 60.0);
+    between("speed", metrics.max_speed, 0.0, 10.0);
+}
+
+fn big_box(backend: Backend, spec: &str) {
+    let mut sim = backend.build(spec);
+    let mut fastest = 0.0_f64;
+    for _ in 0..60 {
+        fastest = fastest.max(sim.advance(10).metrics().max_speed);
+    }
+    let bodies = sim.bodies();
+    let metrics = sim.metrics();
+    for body in &bodies[1..] {
+        println!("{spec}: {:?} {} {:?}", body.position, body.angle, body.velocity);
+    }
+    println!("fastest {fastest}, {metrics:?}");
+    // It falls 15 m: √(2·10·15) = 17 m/s. Nothing may get faster.
+    between("fastest", fastest, 10.0, 25.0);
+    // The large box lies on the small ones or on the ground, not in it.
+    between("height of the large box", bodies[3].position[1], 9.9, 11.1);
+    between("speed at the end", metrics.max_speed, 0.0, 0.5);
+}
+
+fn high_mass_ratio_2(backend: Backend) {
+    big_box(backend, "high_mass_ratio_2");
+}
+
+fn high_mass_ratio_3(backend: Backend) {
+    big_box(backend, "high_mass_ratio_3");
+}
+
+/// 120 km from the origin positions are 8 mm apart: the pyramid falls together by 1.25 m and stands.
+fn far_pyramid(backend: Backend) {
+    let mut sim = backend.build("far_pyramid");
+    let before = sim.bodies();
+    let after = sim.advance(500).bodies();
+    let top = after.last().expect("an apex");
+    println!("top {:?} from {:?}, {:?}", top.position, before.last().expect("an apex").position, sim.metrics());
+    for (index, (a, b)) in before.iter().zip(&after).enumerate() {
+        let row = (f64::from(a.position[1]) + 80_000.0 - 0.5 - 0.625) / 1.25;
+        let want = if index == 0 { f64::from(a.position[1]) } else { -80_000.0 + 0.5 + row };
+        near(&format!("y of body {index}"), b.position[1], want, 0.1);
+        near(&format!("x of body {index}"), b.position[0], a.position[0].into(), 0.1);
+    }
+}
+
+/// A plank on a ball and a box carries two boxes.
+fn far_stack(backend: Backend) {
+    let mut sim = backend.build("far_stack");
+    let before = sim.bodies();
+    let after = sim.advance(500).bodies();
+    for (a, b) in before.iter().zip(&after) {
+        println!("{:?} -> {:?} {}", a.position, b.position, b.angle);
+    }
+    let metrics = sim.metrics();
+    println!("{metrics:?}");
+    // In order from below, upright, and at rest.
+    between("plank", after[3].position[1] + 25_000.0, 0.2, 0.4);
+    between("lower box", after[4].position[1] + 25_000.0, 0.45, 0.75);
+    between("upper box", after[5].position[1] + 25_000.0, 1.2, 1.5);
+    between("speed", metrics.max_speed, 0.0, 0.2);
+}
+
+/// More circles than fit: all stay in the room, and the pressure evens out. The best they can do is the triangular
+/// lattice, 0.624 m² a circle: 0.849 m apart, 0.151 m into each other.
+fn confined(backend: Backend) {
+    let mut sim = backend.build("confined");
+    let steps = if backend == Backend::Gpu { 150 } else { 300 };
+    let early = sim.advance(1).metrics();
+    let bodies = sim.advance(steps).bodies();
+    let metrics = sim.metrics();
+    println!("{early:?}\n{metrics:?}");
+    let lost = outside(&bodies[1..], |b| b.position[0].abs() < 10.0 && (b.position[1] - 10.25).abs() < 9.75);
+    assert!(lost.is_empty(), "outside the room: {lost:?}");
+    // They start 0.257 m deep on average. Frozen disorder keeps them from the lattice.
+    between("mean penetration", metrics.mean_penetration, 0.15, 0.2);
+    between("penetration", metrics.max_penetration, 0.15, 0.45);
+    between("speed", metrics.max_speed, 0.0, 0.1);
+}
+
+/// The tutorial's room comes to rest, with its boxes above the floor and within the walls.
+fn small_si(backend: Backend) {
+    let mut sim = backend.build("small_si");
+    let bodies = sim.advance(900).bodies();
+    let metrics = sim.metrics();
+    println!("{metrics:?}");
+    for body in &bodies[6..] {
+        println!("{:?} {:?} {}", body.position, body.velocity, body.angular_velocity);
+    }
+    let lost = outside(&bodies[6..], |b| b.position[0].abs() < 8.85 && b.position[1] > 0.3);
+    assert!(lost.is_empty(), "outside the room: {lost:?}");
+    between("speed", metrics.max_speed, 0.0, 0.3);
+    between("penetration", metrics.max_penetration, 0.0, 0.06);
+}
+
+/// Each domino knocks over the next: all fifteen fall to the right.
+fn domino(backend: Backend) {
+    let bodies = backend.build("domino").advance(900).bodies();
+    let angles: Vec<f32> = bodies[1..].iter().map(|b| b.angle).collect();
+    assert!(angles.iter().all(|&angle| angle < -0.9), "angles {angles:?}");
+}

@@ -1,0 +1,208 @@
+//! What the contract tests share: a device, scenes with churn, and runs written down step by step.
+//!
+//! A missing adapter fails these tests: a contract that was not tested does not hold.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::sync::OnceLock;
+
+use drystone::scene::{Compiled, catalogue};
+use drystone::types::{BodyState, Contact, FIXED_A, FIXED_B, NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Pose};
+use drystone::{AdapterChoice, Body, Context, CpuWorld, GpuWorld, Scene, Shape, Snapshot, state};
+
+/// A device of its own.
+pub fn new_context() -> Context {
+    Context::new(AdapterChoice::Any).expect("these tests need an adapter; Debian's mesa-vulkan-drivers has one")
+}
+
+/// The device that the tests of a file share.
+pub fn context() -> &'static Context {
+    static CONTEXT: OnceLock<Context> = OnceLock::new();
+    CONTEXT.get_or_init(new_context)
+}
+
+pub fn build(spec: &str) -> Scene {
+    catalogue::build(spec).unwrap_or_else(|error| panic!("{spec}: {error}"))
+}
+
+pub fn compile(scene: &Scene) -> Compiled {
+    Compiled::new(scene).unwrap_or_else(|error| panic!("{}: {error}", scene.name))
+}
+
+pub fn cpu(scene: &Scene) -> CpuWorld {
+    CpuWorld::new(scene).unwrap_or_else(|error| panic!("{}: {error}", scene.name))
+}
+
+pub fn gpu(scene: &Scene) -> GpuWorld {
+    GpuWorld::new(context(), scene).unwrap_or_else(|error| panic!("{}: {error}", scene.name))
+}
+
+/// A world on the shared device with room for `capacity` contacts.
+pub fn gpu_with(scene: &Scene, capacity: u32) -> GpuWorld {
+    GpuWorld::from_compiled(context(), compile(scene), Some(capacity)).expect("the capacity fits the device")
+}
+
+/// Boxes and circles of three sizes, thrown into a bin from above: contacts come and go all the time.
+pub fn pile(seed: u64, count: u32) -> Scene {
+    let mut random = Random(seed);
+    let mut scene = Scene::new(format!("pile {seed}"));
+    let half_width = 0.4 * f32::from(u16::try_from(count).expect("a small pile")).sqrt() + 1.0;
+    scene.add(
+        Body::fixed(0.0, 0.0)
+            .shape(Shape::half_box(half_width + 1.0, 0.5).offset(0.0, -0.5))
+            .shape(Shape::half_box(0.5, 50.0).offset(-half_width - 0.5, 50.0))
+            .shape(Shape::half_box(0.5, 50.0).offset(half_width + 0.5, 50.0)),
+    );
+    let mut y = 0.6;
+    while scene.bodies.len() <= count as usize {
+        let mut x = -half_width + 0.6;
+        while x < half_width - 0.6 && scene.bodies.len() <= count as usize {
+            let size = [0.2, 0.3, 0.45][random.below(3)];
+            let shape = if random.below(2) == 0 {
+                Shape::circle(size)
+            } else {
+                Shape::half_box(size, size * random.between(0.4, 0.9))
+            };
+            let material = shape.friction(random.between(0.0, 1.0)).restitution(random.between(0.0, 0.5));
+            let at = [x + random.between(-0.1, 0.1), y + random.between(-0.1, 0.1)];
+            let body = Body::dynamic(at[0], at[1])
+                .angle(random.between(-3.0, 3.0))
+                .velocity(random.between(-3.0, 3.0), random.between(-8.0, 0.0));
+            scene.add(body.angular_velocity(random.between(-5.0, 5.0)).shape(material));
+            x += 1.2;
+        }
+        y += 1.2;
+    }
+    scene
+}
+
+/// Dense, chaotic scenes in which contacts come and go.
+pub fn chaotic() -> Vec<Scene> {
+    vec![build("smash:columns=16,rows=12,speed=100"), build("tumbler:grid=14"), pile(1, 180)]
+}
+
+/// A xorshift generator: scenes need no good one, but always the same one.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        let x = (self.0 ^ (self.0 >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        x ^ (x >> 29)
+    }
+
+    pub fn below(&mut self, end: u64) -> usize {
+        usize::try_from(self.next() % end).expect("a small number")
+    }
+
+    pub fn between(&mut self, low: f32, high: f32) -> f32 {
+        let share = f32::from(u16::try_from(self.next() >> 48).expect("16 bits")) / 65_536.0;
+        low + (high - low) * share
+    }
+}
+
+/// Everything a snapshot carries, as one number: [`state::hash`] leaves contacts and counters out.
+pub fn full_hash(snapshot: &Snapshot) -> u64 {
+    let parts: [&[u8]; 5] = [
+        bytemuck::cast_slice::<Pose, u8>(&snapshot.poses),
+        bytemuck::cast_slice::<BodyState, u8>(&snapshot.states),
+        bytemuck::cast_slice::<u32, u8>(&snapshot.pair_starts),
+        bytemuck::cast_slice::<Contact, u8>(&snapshot.contacts),
+        bytemuck::bytes_of(&snapshot.counters),
+    ];
+    let mut hash = 0xcbf2_9ce4_8422_2325;
+    for byte in parts.concat() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash
+}
+
+/// The hashes of a run: of the state after every step, and of all that the last snapshot carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    pub states: Vec<u64>,
+    pub last: u64,
+}
+
+impl Trace {
+    /// Fails at the first step that differs, and says which.
+    pub fn assert_is(&self, other: &Self, what: &str) {
+        assert_eq!(self.states.len(), other.states.len(), "{what}: lengths");
+        let differs = self.states.iter().zip(&other.states).position(|(a, b)| a != b);
+        assert_eq!(differs, None, "{what}: first step that differs");
+        assert_eq!(self.last, other.last, "{what}: contacts or counters of the last step");
+    }
+}
+
+pub fn trace_cpu(world: &mut CpuWorld, steps: usize) -> Trace {
+    let states = (0..steps)
+        .map(|_| {
+            world.step();
+            state::hash(&world.snapshot())
+        })
+        .collect();
+    Trace { states, last: full_hash(&world.snapshot()) }
+}
+
+pub fn trace_gpu(world: &mut GpuWorld, steps: usize) -> Trace {
+    let mut last = 0;
+    let states = (0..steps)
+        .map(|_| {
+            world.step().expect("a step");
+            let snapshot = world.snapshot().expect("a snapshot");
+            last = full_hash(&snapshot);
+            state::hash(&snapshot)
+        })
+        .collect();
+    Trace { states, last }
+}
+
+pub fn is_finite(snapshot: &Snapshot) -> bool {
+    let poses = snapshot.poses.iter().flat_map(|pose| pose.position.iter().chain(&pose.rotation));
+    let states = snapshot.states.iter().flat_map(|state| state.velocity.iter().chain([&state.angular_velocity]));
+    poses.chain(states).all(|value| value.is_finite())
+}
+
+pub fn is_touching(contact: &Contact) -> bool {
+    contact.flags & POINT_COUNT_MASK != 0
+}
+
+/// The dynamic bodies of a contact.
+pub fn dynamic_bodies(contact: &Contact) -> impl Iterator<Item = u32> {
+    let bodies = [(FIXED_A, contact.body_a), (FIXED_B, contact.body_b)];
+    let flags = contact.flags;
+    bodies.into_iter().filter(move |(fixed, _)| flags & fixed == 0).map(|(_, body)| body)
+}
+
+/// Fails unless the colours are valid and the counters tell them.
+pub fn assert_colored(snapshot: &Snapshot, what: &str) {
+    let mut taken = vec![0_u32; snapshot.poses.len()];
+    let mut sizes = [0_u32; 32];
+    for (index, contact) in snapshot.contacts.iter().enumerate() {
+        if !is_touching(contact) {
+            assert_eq!(contact.color, NONE, "{what}: contact {index} does not touch");
+            continue;
+        }
+        assert!(contact.color < 32, "{what}: contact {index} has colour {}", contact.color);
+        sizes[contact.color as usize] += 1;
+        if contact.color == OVERFLOW_COLOR {
+            continue;
+        }
+        for body in dynamic_bodies(contact) {
+            let bit = 1 << contact.color;
+            assert_eq!(taken[body as usize] & bit, 0, "{what}: body {body} has colour {} twice", contact.color);
+            taken[body as usize] |= bit;
+        }
+    }
+    let counters = &snapshot.counters;
+    let counted: Vec<u32> = (0..32).map(|color| counters.color_size(color)).collect();
+    assert_eq!(counted, sizes, "{what}: sizes of the colours");
+    assert_eq!(counters.color_starts[0], 0, "{what}");
+    assert_eq!(counters.touching, sizes.iter().sum::<u32>(), "{what}: touching contacts");
+    assert_eq!(counters.contacts as usize, snapshot.contacts.len(), "{what}: contacts");
+}
+
+/// Colours in use, the overflow left out.
+pub fn colors_used(snapshot: &Snapshot) -> usize {
+    (0..32).filter(|&color| color != OVERFLOW_COLOR && snapshot.counters.color_size(color) > 0).count()
+}
