@@ -13,9 +13,7 @@ use crate::stages::{
 use crate::step::{Op, Stage, plan};
 use crate::tables::Tables;
 use crate::threads::{Rows, Threads};
-use crate::types::{
-    Aabb, Accumulator, BodyState, Constraint, Contact, Counters, FORCE_OVERFLOW, Pose, RECYCLED,
-};
+use crate::types::{Aabb, Accumulator, BodyState, Constraint, Contact, Counters, FORCE_OVERFLOW, Pose, RECYCLED};
 use crate::world::WorldError;
 
 /// A world on the CPU.

@@ -51,8 +51,7 @@ const SMALLEST_BUFFER: usize = 256;
 const UNIFORM_STRIDE: usize = 256;
 
 /// Where the kernels of the scans find their arrays.
-const SCANS: [(&str, &str); 3] =
-    [("cells", "cell_ends"), ("pairs", "pair_starts"), ("colors", "color_histogram")];
+const SCANS: [(&str, &str); 3] = [("cells", "cell_ends"), ("pairs", "pair_starts"), ("colors", "color_histogram")];
 
 /// A run of colours that one dispatch solves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -564,7 +563,8 @@ impl GpuWorld {
         key: (&'static str, &'static str),
         threads: u32,
     ) {
-        let Some(index) = self.kernels.find(entry_point) else { return };
+        // Every name is one of ENTRY_POINTS, and a test finds each of those in the shaders.
+        let Some(index) = self.kernels.find(entry_point) else { unreachable!("no kernel {entry_point}") };
         let kernel = &self.kernels.list[index];
         let workgroups = threads.div_ceil(kernel.reflection.workgroup_size);
         if workgroups == 0 {
@@ -901,11 +901,38 @@ impl GpuWorld {
 
 /// Kernels that are dispatched by name.
 const ENTRY_POINTS: &[&str] = &[
-    "guard", "bound", "bin_clear", "bin_count", "bin_place", "bin_sort", "scan_reduce", "scan_blocks", "scan_apply",
-    "pair_count", "pair_emit", "recall", "collide", "color_inherit", "color_claim", "color_commit", "color_finish",
-    "color_count", "color_place", "prepare", "warm_start", "warm_start_tail", "integrate_velocities", "solve",
-    "solve_tail", "integrate_positions", "project", "project_tail", "restitution", "restitution_tail",
-    "store_impulses", "finalize",
+    "guard",
+    "bound",
+    "bin_clear",
+    "bin_count",
+    "bin_place",
+    "bin_sort",
+    "scan_reduce",
+    "scan_blocks",
+    "scan_apply",
+    "pair_count",
+    "pair_emit",
+    "recall",
+    "collide",
+    "color_inherit",
+    "color_claim",
+    "color_commit",
+    "color_finish",
+    "color_count",
+    "color_place",
+    "prepare",
+    "warm_start",
+    "warm_start_tail",
+    "integrate_velocities",
+    "solve",
+    "solve_tail",
+    "integrate_positions",
+    "project",
+    "project_tail",
+    "restitution",
+    "restitution_tail",
+    "store_impulses",
+    "finalize",
 ];
 
 /// The buffer behind a name that changes its meaning every step.

@@ -109,9 +109,7 @@ pub mod world;
 
 pub use cpu::CpuWorld;
 pub use gpu::{AdapterChoice, Context, GpuWorld};
-pub use scene::{
-    Body, BodyType, Filter, Geometry, Material, Mode, RestitutionMix, Scene, SceneError, Settings, Shape,
-};
+pub use scene::{Body, BodyType, Filter, Geometry, Material, Mode, RestitutionMix, Scene, SceneError, Settings, Shape};
 pub use snapshot::Snapshot;
 pub use world::{World, WorldError};
 

@@ -177,10 +177,8 @@ fn residuals(compiled: &Compiled, snapshot: &Snapshot, contact: &Contact, metric
         .sqrt();
     let normal = Vec2::from(contact.normal);
     for point in &contact.points[..(contact.flags & POINT_COUNT_MASK) as usize] {
-        let velocity_a =
-            Vec2::from(state_a.velocity) + cross_scalar(state_a.angular_velocity, point.anchor_a.into());
-        let velocity_b =
-            Vec2::from(state_b.velocity) + cross_scalar(state_b.angular_velocity, point.anchor_b.into());
+        let velocity_a = Vec2::from(state_a.velocity) + cross_scalar(state_a.angular_velocity, point.anchor_a.into());
+        let velocity_b = Vec2::from(state_b.velocity) + cross_scalar(state_b.angular_velocity, point.anchor_b.into());
         let approach = f64::from((velocity_b - velocity_a).dot(normal));
         let residual = if point.normal_impulse > 0.0 {
             approach.abs()

@@ -320,10 +320,8 @@ fn distance(cpu: &[f32], gpu: &[f32]) -> f64 {
 }
 
 fn compare_tables(op: Op, cpu: &Tables, gpu: &Tables) -> Outcome {
-    let sweep = matches!(
-        op.stage,
-        Stage::WarmStart | Stage::Solve | Stage::Relax | Stage::Project | Stage::Restitution
-    );
+    let sweep =
+        matches!(op.stage, Stage::WarmStart | Stage::Solve | Stage::Relax | Stage::Project | Stage::Restitution);
     let tolerance = if sweep { SWEEP_TOLERANCE } else { STAGE_TOLERANCE };
     let mut outcome = Outcome { stage: op.stage.name(), tolerance, worst: 0.0, ties: 0, first: None };
     outcome.close("poses", &cpu.poses, &gpu.poses, |pose| [pose.position, pose.rotation].concat());
@@ -352,9 +350,11 @@ fn compare_tables(op: Op, cpu: &Tables, gpu: &Tables) -> Outcome {
         outcome.exact("slots", &cpu.slots, &gpu.slots);
         let (a, b) = (&cpu.counters, &gpu.counters);
         outcome.exact("color_starts", &a.color_starts, &b.color_starts);
-        outcome.exact("rounds, uncolored, touching", &[a.rounds, a.uncolored, a.touching], &[
-            b.rounds, b.uncolored, b.touching,
-        ]);
+        outcome.exact(
+            "rounds, uncolored, touching",
+            &[a.rounds, a.uncolored, a.touching],
+            &[b.rounds, b.uncolored, b.touching],
+        );
     }
     if op.stage >= Stage::Prepare {
         compare_constraints(&mut outcome, &cpu.constraints, &gpu.constraints);
@@ -428,14 +428,18 @@ fn compare_constraints(outcome: &mut Outcome, cpu: &[Constraint], gpu: &[Constra
     outcome.exact("constraints", &exact(cpu), &exact(gpu));
     outcome.close("constraints", cpu, gpu, |c| {
         let mut row = vec![
-            c.normal[0], c.normal[1], c.inv_mass_a, c.inv_inertia_a, c.inv_mass_b, c.inv_inertia_b, c.friction,
+            c.normal[0],
+            c.normal[1],
+            c.inv_mass_a,
+            c.inv_inertia_a,
+            c.inv_mass_b,
+            c.inv_inertia_b,
+            c.friction,
             c.restitution,
         ];
         for point in &c.points {
             row.extend([point.r_a, point.r_b].concat());
-            row.extend([
-                point.separation, point.normal_mass, point.tangent_mass, point.relative_velocity,
-            ]);
+            row.extend([point.separation, point.normal_mass, point.tangent_mass, point.relative_velocity]);
         }
         row.extend(c.impulses);
         row.extend(&c.max_impulses[..2]);

@@ -152,10 +152,8 @@ impl Context {
             required_limits: limits,
             ..wgpu::DeviceDescriptor::default()
         });
-        let (device, queue) = pollster::block_on(request).map_err(|error| ContextError::NoDevice {
-            adapter: info.name.clone(),
-            reason: error.to_string(),
-        })?;
+        let (device, queue) = pollster::block_on(request)
+            .map_err(|error| ContextError::NoDevice { adapter: info.name.clone(), reason: error.to_string() })?;
         let context = Self::from_device(info, device, queue);
         let error = context.inner.error.clone();
         context.inner.device.on_uncaptured_error(Arc::new(move |uncaptured: wgpu::Error| {

@@ -201,10 +201,8 @@ impl Kernels {
             }],
         });
         let compiled: Vec<Result<Vec<Kernel>, KernelError>> = std::thread::scope(|scope| {
-            let tasks: Vec<_> = SHADERS
-                .iter()
-                .map(|shader| scope.spawn(|| compile(device, &sweep_layout, shader, patches)))
-                .collect();
+            let tasks: Vec<_> =
+                SHADERS.iter().map(|shader| scope.spawn(|| compile(device, &sweep_layout, shader, patches))).collect();
             tasks
                 .into_iter()
                 .map(|task| {
@@ -266,8 +264,8 @@ fn compile(
                 count: None,
             })
             .collect();
-        let layout = device
-            .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(&name), entries: &entries });
+        let layout =
+            device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(&name), entries: &entries });
         let groups = [Some(&layout), Some(sweep_layout)];
         let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
             label: Some(&name),

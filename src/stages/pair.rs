@@ -54,8 +54,8 @@ pub fn pair(
         contact.shape_b = shape_b;
         contact.body_a = a.body;
         contact.body_b = b.body;
-        contact.flags = if a.kind & FIXED_SHAPE != 0 { FIXED_A } else { 0 }
-            | if b.kind & FIXED_SHAPE != 0 { FIXED_B } else { 0 };
+        contact.flags =
+            if a.kind & FIXED_SHAPE != 0 { FIXED_A } else { 0 } | if b.kind & FIXED_SHAPE != 0 { FIXED_B } else { 0 };
         contact.color = NONE;
     }
 }

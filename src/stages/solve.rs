@@ -14,8 +14,8 @@ use bytemuck::cast_ref;
 use crate::lanes::{Vec2x4, WIDTH, cross, cross_scalar, f32x4, right_perp, turned};
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    ACCUMULATE, Accumulator, BOUNCES, BodyState, COLOR_COUNT, Constraint, Counters, FIXED_A, FIXED_B, FRESH, LAST_SWEEP,
-    OVERFLOW_COLOR, Params, USE_BIAS, USE_FRICTION, WARM_START,
+    ACCUMULATE, Accumulator, BOUNCES, BodyState, COLOR_COUNT, Constraint, Counters, FIXED_A, FIXED_B, FRESH,
+    LAST_SWEEP, OVERFLOW_COLOR, Params, USE_BIAS, USE_FRICTION, WARM_START,
 };
 
 /// Share of the slop from which on a gap counts as one. The formulae for gap and touch differ by a few per cent of the
@@ -105,6 +105,7 @@ const NEUTRAL: Constraint = Constraint {
 };
 
 /// A group of constraints, a lane each. Points that a contact does not have are zero and take no impulse.
+#[derive(Debug)]
 pub struct Lanes {
     count: usize,
     body_a: [u32; WIDTH],
@@ -120,6 +121,7 @@ pub struct Lanes {
     max_impulses: [f32x4; 2],
 }
 
+#[derive(Debug)]
 struct PointLanes {
     r_a: Vec2x4,
     r_b: Vec2x4,
@@ -168,10 +170,7 @@ impl Lanes {
             inv_mass_b,
             inv_inertia_b,
             friction: row(2)[0],
-            points: [
-                point(0, normal_impulse_0, tangent_impulse_0),
-                point(1, normal_impulse_1, tangent_impulse_1),
-            ],
+            points: [point(0, normal_impulse_0, tangent_impulse_0), point(1, normal_impulse_1, tangent_impulse_1)],
             max_impulses: [max_impulse_0, max_impulse_1],
         }
     }
