@@ -129,6 +129,9 @@ impl GpuWorld {
         kernels: Arc<Kernels>,
     ) -> Result<Self, WorldError> {
         context.check()?;
+        if let Some(missing) = ENTRY_POINTS.iter().find(|name| kernels.find(name).is_none()) {
+            return Err(WorldError::Kernel(format!("no shader has the entry point {missing}")));
+        }
         let device = context.device();
         let capacity = contact_capacity.unwrap_or_else(|| estimate_contacts(&compiled)).max(1);
         let sweep_buffer = device.create_buffer(&wgpu::BufferDescriptor {
@@ -563,7 +566,7 @@ impl GpuWorld {
         key: (&'static str, &'static str),
         threads: u32,
     ) {
-        // Every name is one of ENTRY_POINTS, and a test finds each of those in the shaders.
+        // Every name is one of ENTRY_POINTS, which were found when the world was made.
         let Some(index) = self.kernels.find(entry_point) else { unreachable!("no kernel {entry_point}") };
         let kernel = &self.kernels.list[index];
         let workgroups = threads.div_ceil(kernel.reflection.workgroup_size);

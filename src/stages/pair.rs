@@ -73,6 +73,7 @@ pub fn may_meet(a: &Shape, b: &Shape) -> bool {
 /// Whether two AABBs overlap.
 #[inline]
 #[must_use]
+#[allow(clippy::needless_bitwise_bool, reason = "see inside")]
 pub fn overlap(a: &Aabb, b: &Aabb) -> bool {
     // No short cut: four comparisons cost less than a branch that is hard to foresee.
     (a.min[0] <= b.max[0]) & (b.min[0] <= a.max[0]) & (a.min[1] <= b.max[1]) & (b.min[1] <= a.max[1])
@@ -95,6 +96,7 @@ fn pairs_of(
     let mut visit = |first: u32, last: u32, own_level: bool| {
         for &other in cells(cell_ends, cell_shapes, first, last) {
             let other_index = other as usize;
+            #[allow(clippy::needless_bitwise_bool, reason = "one branch instead of two")]
             if (own_level & (other_index <= index)) | !overlap(&aabb, &aabbs[other_index]) {
                 continue;
             }
