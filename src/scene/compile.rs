@@ -114,7 +114,7 @@ impl Compiled {
             let moves = body.kind != BodyType::Static;
             states.push(BodyState {
                 velocity: if moves { body.velocity.into() } else { [0.0; 2] },
-                angular_velocity: if moves { body.angular_velocity } else { 0.0 },
+                angular_velocity: if moves && !body.fixed_rotation { body.angular_velocity } else { 0.0 },
                 ..BodyState::default()
             });
             masses.push(mass);
