@@ -36,8 +36,8 @@
 //! bound                 poses shapes states                         aabbs
 //! bin                   aabbs cell_ends cell_unsorted shape_cells   cell_ends cell_shapes cell_unsorted shape_cells
 //!                       shapes
-//! pair                  aabbs cell_ends cell_shapes counters        contacts counters pair_starts
-//!                       pair_starts shapes
+//! pair                  aabbs cell_ends cell_shapes counters        contacts counters pair_starts partners
+//!                       pair_starts partners shapes
 //! recall                contacts contacts_previous counters         contacts
 //!                       pair_starts_previous
 //! collide               bodies contacts counters poses shapes       contacts counters
