@@ -104,7 +104,7 @@ impl CpuWorld {
             self.run(op);
             self.stage_ms[op.stage as usize].1 += 1e3 * start.elapsed().as_secs_f64();
         }
-        self.steps += 1;
+        self.steps = self.steps.saturating_add(1);
     }
 
     /// Yesterday's contacts become those to recall from.

@@ -436,7 +436,7 @@ impl GpuWorld {
         }
         let counters = self.buffers["counters"].clone();
         self.ring.record(self.context.device(), encoder, &counters, self.steps);
-        self.steps += 1;
+        self.steps = self.steps.saturating_add(1);
         Ok(())
     }
 
@@ -623,19 +623,32 @@ impl GpuWorld {
     }
 
     /// Makes room when the newest counters say that three quarters are in use, keeping the contacts of the last step.
+    /// Where the device allows no more, the world goes on with what fits; in strict mode that is an error.
     fn grow(&mut self, encoder: &mut wgpu::CommandEncoder) -> Result<(), WorldError> {
         let Some((_, counters)) = self.known else { return Ok(()) };
         let needed = u64::from(counters.pairs_found);
         if needed * 4 < u64::from(self.contact_capacity) * 3 {
             return Ok(());
         }
-        self.grow_to(encoder, (needed * 3 / 2).max(1024))
+        let wanted = (needed * 3 / 2).next_multiple_of(1024);
+        let most = self.most_contacts();
+        if needed > most && self.compiled.settings.strict {
+            return self.grow_to(encoder, needed);
+        }
+        self.grow_to(encoder, wanted.min(most))
+    }
+
+    /// Contacts for which the device allows buffers.
+    fn most_contacts(&self) -> u64 {
+        let limits = self.context.device().limits();
+        let limit = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
+        limit / size_of::<Constraint>().max(size_of::<Contact>()) as u64
     }
 
     fn grow_to(&mut self, encoder: &mut wgpu::CommandEncoder, wanted: u64) -> Result<(), WorldError> {
-        let capacity = u32::try_from(wanted.next_multiple_of(1024)).map_err(|_| WorldError::TooLarge {
+        let capacity = u32::try_from(wanted).map_err(|_| WorldError::TooLarge {
             buffer: "contacts",
-            bytes: wanted * size_of::<Contact>() as u64,
+            bytes: wanted.saturating_mul(size_of::<Contact>() as u64),
             limit: u64::from(u32::MAX) * size_of::<Contact>() as u64,
         })?;
         if capacity <= self.contact_capacity {
@@ -645,7 +658,7 @@ impl GpuWorld {
         let old = self.buffers.clone();
         let old_capacity = self.contact_capacity;
         if let Err(error) = self.create_contact_buffers(capacity) {
-            // As it was: the world goes on with what fits.
+            // As it was.
             self.buffers = old;
             self.contact_capacity = old_capacity;
             self.compiled.params.contact_capacity = old_capacity;
@@ -699,7 +712,7 @@ impl GpuWorld {
         encoder.resolve_query_set(&queries, 0..count, &resolved, 0);
         let counters = self.buffers["counters"].clone();
         self.ring.record(self.context.device(), &mut encoder, &counters, self.steps);
-        self.steps += 1;
+        self.steps = self.steps.saturating_add(1);
         self.submit(encoder)?;
         let bytes = download(&self.context, &[(&resolved, u64::from(count) * 8)])?;
         let times: Vec<u64> = cast(&bytes[0]);
@@ -840,7 +853,7 @@ impl GpuWorld {
 
     /// Ends a step of stages run by themselves.
     pub(crate) fn end_step(&mut self) {
-        self.steps += 1;
+        self.steps = self.steps.saturating_add(1);
     }
 
     /// Every table as it stands.

@@ -1,5 +1,6 @@
 //! All that a world carries from one step to the next.
 
+use crate::math::is_finite;
 use crate::types::{BodyState, Contact, Counters, POINT_COUNT_MASK, Pose};
 
 /// The state of a world between two steps. Both backends give it and take it, so a run can move from one to the other.
@@ -52,6 +53,12 @@ impl Snapshot {
                 if index as usize >= count {
                     return Err(SnapshotError { what, found: index as usize, expected: count });
                 }
+            }
+            // A body with a NaN is quarantined; one in an impulse would reach both bodies before that.
+            let impulses = contact.points.iter().flat_map(|point| [point.normal_impulse, point.tangent_impulse]);
+            let broken = impulses.filter(|&impulse| !is_finite(impulse)).count();
+            if broken > 0 {
+                return Err(SnapshotError { what: "impulses that are not finite", found: broken, expected: 0 });
             }
         }
         Ok(())

@@ -1,0 +1,19 @@
+//! A snapshot with a NaN among its impulses is refused, and the world is as it was.
+
+use drystone::{CpuWorld, scene::catalogue, state};
+
+#[test]
+fn impulses_that_are_not_finite_are_refused() {
+    let scene = catalogue::build("vertical_stack").expect("a catalogue scene");
+    let mut world = CpuWorld::new(&scene).expect("a valid scene");
+    world.step();
+    let good = world.snapshot();
+    for poison in [f32::NAN, f32::INFINITY] {
+        let mut bad = good.clone();
+        bad.contacts[3].points[1].tangent_impulse = poison;
+        let error = world.restore(&bad).expect_err("a poisoned snapshot");
+        assert!(error.to_string().contains("1 impulses that are not finite"), "{error}");
+        assert_eq!(state::hash(&world.snapshot()), state::hash(&good));
+    }
+    world.restore(&good).expect("the untouched snapshot");
+}
