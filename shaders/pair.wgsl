@@ -86,16 +86,8 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
             continue;
         }
         let own_level = level == own;
-        var low = vec2<i32>(0);
-        var high = vec2<i32>(0);
-        if own_level {
-            let at = cell_of(level, middle(aabb));
-            low = at - 1;
-            high = at + 1;
-        } else {
-            low = cell_of(level, aabb.min - params.levels[level].half_cell);
-            high = cell_of(level, aabb.max + params.levels[level].half_cell);
-        }
+        let low = cell_of(level, aabb.min - params.levels[level].half_cell);
+        let high = cell_of(level, aabb.max + params.levels[level].half_cell);
         for (var row = low.y; row <= high.y; row += 1) {
             let first = cell_index(level, low.x, row);
             let last = cell_index(level, high.x, row);

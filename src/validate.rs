@@ -17,7 +17,8 @@ use crate::world::WorldError;
 const STAGE_TOLERANCE: f64 = 1e-5;
 /// The same for a solver sweep, where an error travels along up to 32 colours.
 const SWEEP_TOLERANCE: f64 = 1e-4;
-/// The smallest gap that `collide` measures from corner to corner, m: a tenth of the default slop.
+/// The smallest gap that `collide` measures from corner to corner, m, between boxes thicker than 10 cm: a tenth of the
+/// default slop.
 const CORNER_GAP: f32 = 5e-4;
 /// Roundings that meet in a gap between two corners.
 const GAP_ROUNDINGS: f32 = 4.0;

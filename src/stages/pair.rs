@@ -6,11 +6,11 @@
 //!
 //! The producer is the shape on the finer level, or on one level the one of lower index: a rule that never changes
 //! for a pair, so that [`recall`](super::recall) finds last step's contact in the list of the same shape. The price is
-//! that each shape looks at all nine cells around it instead of half of them.
+//! that each shape looks at all of the up to nine cells around it instead of half of them.
 
 use glam::Vec2;
 
-use super::bin::{cell_index, cell_of, cells, middle};
+use super::bin::{cell_index, cell_of, cells};
 use crate::threads::Threads;
 use crate::types::{Aabb, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, NONE, Params, Shape};
 
@@ -115,13 +115,9 @@ fn pairs_of(
         }
         // Shapes of this level reach at most half a cell from their centre.
         let own_level = level_index == shape.level;
-        let ((left, bottom), (right, top)) = if own_level {
-            let (column, row) = cell_of(level, middle(&aabb));
-            ((column - 1, row - 1), (column + 1, row + 1))
-        } else {
-            let reach = Vec2::splat(level.half_cell);
-            (cell_of(level, Vec2::from(aabb.min) - reach), cell_of(level, Vec2::from(aabb.max) + reach))
-        };
+        let reach = Vec2::splat(level.half_cell);
+        let (left, bottom) = cell_of(level, Vec2::from(aabb.min) - reach);
+        let (right, top) = cell_of(level, Vec2::from(aabb.max) + reach);
         for row in bottom..=top {
             let first = cell_index(level, left, row);
             let last = cell_index(level, right, row);
