@@ -30,6 +30,8 @@ pub struct ColorScratch {
     pub masks: Vec<u32>,
     /// Largest claim on each slot, [`CLAIM_SLOTS`] a body.
     pub claims: Vec<u32>,
+    /// Colour of each contact, [`NONE`] if it does not touch: contacts are read once, not for every pass.
+    colors: Vec<u32>,
     uncolored: Vec<u32>,
     proposals: Vec<u32>,
 }
@@ -43,8 +45,12 @@ pub fn color(
     counters: &mut Counters,
 ) {
     color_inherit(params, contacts, scratch, counters);
+    let fresh = scratch.uncolored.clone();
     color_rounds(contacts, scratch, counters);
-    color_sort(contacts, slots, counters);
+    for index in fresh {
+        scratch.colors[index as usize] = contacts[index as usize].color;
+    }
+    color_sort(&scratch.colors, slots, counters);
 }
 
 /// Keeps the colours of contacts that live on, and lists those without.
@@ -54,8 +60,10 @@ fn color_inherit(params: &Params, contacts: &mut [Contact], scratch: &mut ColorS
     scratch.claims.clear();
     scratch.claims.resize((params.body_count * CLAIM_SLOTS) as usize, 0);
     scratch.uncolored.clear();
+    scratch.colors.clear();
+    scratch.colors.resize(contacts.len(), NONE);
     counters.touching = 0;
-    for (index, contact) in contacts.iter_mut().enumerate() {
+    for (index, (contact, color)) in contacts.iter_mut().zip(&mut scratch.colors).enumerate() {
         if contact.flags & POINT_COUNT_MASK == 0 {
             continue;
         }
@@ -69,6 +77,7 @@ fn color_inherit(params: &Params, contacts: &mut [Contact], scratch: &mut ColorS
             #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
             scratch.uncolored.push(index as u32);
         }
+        *color = contact.color;
     }
     #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
     let uncolored = scratch.uncolored.len() as u32;
@@ -116,7 +125,7 @@ pub fn claim_key(round: u32, contact: u32) -> u32 {
 }
 
 fn color_rounds(contacts: &mut [Contact], scratch: &mut ColorScratch, counters: &mut Counters) {
-    let ColorScratch { masks, claims, uncolored, proposals } = scratch;
+    let ColorScratch { masks, claims, uncolored, proposals, .. } = scratch;
     counters.rounds = 0;
     for round in 1..=MAX_COLOR_ROUNDS {
         if uncolored.is_empty() {
@@ -161,12 +170,10 @@ fn color_rounds(contacts: &mut [Contact], scratch: &mut ColorScratch, counters: 
     }
 }
 
-fn color_sort(contacts: &[Contact], slots: &mut Vec<u32>, counters: &mut Counters) {
+fn color_sort(colors: &[u32], slots: &mut Vec<u32>, counters: &mut Counters) {
     let mut starts = [0_u32; COLOR_COUNT as usize + 1];
-    for contact in contacts {
-        if contact.flags & POINT_COUNT_MASK != 0 {
-            starts[contact.color as usize + 1] += 1;
-        }
+    for &color in colors.iter().filter(|&&color| color != NONE) {
+        starts[color as usize + 1] += 1;
     }
     for color in 0..COLOR_COUNT as usize {
         starts[color + 1] += starts[color];
@@ -175,13 +182,11 @@ fn color_sort(contacts: &[Contact], slots: &mut Vec<u32>, counters: &mut Counter
     slots.clear();
     slots.resize(starts[COLOR_COUNT as usize] as usize, 0);
     let mut next = starts;
-    for (index, contact) in contacts.iter().enumerate() {
-        if contact.flags & POINT_COUNT_MASK != 0 {
-            let slot = &mut next[contact.color as usize];
-            #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-            let id = index as u32;
-            slots[*slot as usize] = id;
-            *slot += 1;
-        }
+    for (index, &color) in colors.iter().enumerate().filter(|&(_, &color)| color != NONE) {
+        let slot = &mut next[color as usize];
+        #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+        let id = index as u32;
+        slots[*slot as usize] = id;
+        *slot += 1;
     }
 }

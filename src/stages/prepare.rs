@@ -12,6 +12,11 @@ use crate::types::{
     Body, BodyState, Constraint, ConstraintPoint, Contact, POINT_COUNT_MASK, Params, RESTITUTION_MAX, Shape, WARM_START,
 };
 
+/// Contacts of which the constraints are made together: 128 KiB, so that they stay in a core's cache.
+const BLOCK: u32 = 1024;
+/// Pieces that one task takes at least.
+const SEGMENTS: usize = 16;
+
 /// Fills `constraints`.
 pub fn prepare(
     threads: &Threads,
@@ -24,8 +29,7 @@ pub fn prepare(
     constraints: &mut Vec<Constraint>,
 ) {
     constraints.resize(slots.len(), Constraint::default());
-    threads.for_each(constraints, |slot, constraint| {
-        let index = slots[slot];
+    let fill = |index: u32, constraint: &mut Constraint| {
         let contact = &contacts[index as usize];
         let (body_a, body_b) = (&bodies[contact.body_a as usize], &bodies[contact.body_b as usize]);
         let (shape_a, shape_b) = (&shapes[contact.shape_a as usize], &shapes[contact.shape_b as usize]);
@@ -77,5 +81,37 @@ pub fn prepare(
             }
         }
         *constraint = fresh;
+    };
+    let mut segments = by_block(slots, constraints);
+    threads.for_chunks(&mut segments, SEGMENTS, |_, segments| {
+        for (first, part) in segments {
+            for (constraint, &index) in part.iter_mut().zip(&slots[*first..]) {
+                fill(index, constraint);
+            }
+        }
     });
+}
+
+/// Cuts the constraints where their contacts pass from one block to the next, and lines the pieces up by block: the first
+/// slot of each, and its constraints.
+///
+/// In colour order alone, every colour would walk through all contacts once more and miss the caches at each: with
+/// 300,000 contacts that made this stage four times as slow a contact as with 3,000.
+fn by_block<'a>(slots: &[u32], mut constraints: &'a mut [Constraint]) -> Vec<(usize, &'a mut [Constraint])> {
+    let mut segments = Vec::new();
+    let mut first = 0;
+    while first < slots.len() {
+        let block = slots[first] / BLOCK;
+        // Within a colour the contacts go up; where the next colour begins they go down.
+        let count = slots[first..]
+            .windows(2)
+            .position(|pair| pair[1] < pair[0] || pair[1] / BLOCK != block)
+            .map_or(slots.len() - first, |last| last + 1);
+        let (part, rest) = constraints.split_at_mut(count);
+        segments.push((first, part));
+        constraints = rest;
+        first += count;
+    }
+    segments.sort_by_key(|(first, _)| slots[*first] / BLOCK);
+    segments
 }
