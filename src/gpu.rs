@@ -21,7 +21,7 @@ use crate::step::{Op, Stage, plan};
 use crate::tables::Tables;
 use crate::types::{
     Aabb, Accumulator, BodyState, CLAIM_SLOTS, COLOR_BLOCK, COLOR_COUNT, Constraint, Contact, Counters, FORCE_OVERFLOW,
-    OVERFLOW_COLOR, OVERFLOW_CONTACTS, Params, Pose, Shape, Sweep,
+    OVERFLOW_COLOR, OVERFLOW_CONTACTS, Params, Pose, Sweep,
 };
 use crate::world::WorldError;
 
@@ -180,9 +180,8 @@ impl GpuWorld {
     }
 
     fn create(&mut self, name: &'static str, bytes: usize) -> Result<(), WorldError> {
-        let limits = self.context.device().limits();
         let bytes = (bytes.max(SMALLEST_BUFFER).next_multiple_of(16)) as u64;
-        let limit = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
+        let limit = self.largest_buffer();
         if bytes > limit {
             return Err(WorldError::TooLarge { buffer: name, bytes, limit });
         }
@@ -424,9 +423,7 @@ impl GpuWorld {
     /// If the device is lost, or a buffer outgrows it; then nothing was recorded.
     pub fn record(&mut self, encoder: &mut wgpu::CommandEncoder) -> Result<(), WorldError> {
         self.poll()?;
-        self.grow(encoder)?;
-        self.begin_step();
-        self.dispatches = 0;
+        self.begin_recording(encoder)?;
         {
             let mut pass = encoder
                 .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("step"), timestamp_writes: None });
@@ -434,10 +431,22 @@ impl GpuWorld {
                 self.run(&mut pass, self.plan[index])?;
             }
         }
-        let counters = self.buffers["counters"].clone();
-        self.ring.record(self.context.device(), encoder, &counters, self.steps);
-        self.steps = self.steps.saturating_add(1);
+        self.end_recording(encoder);
         Ok(())
+    }
+
+    /// Makes room if need be, and starts a step in `encoder`.
+    fn begin_recording(&mut self, encoder: &mut wgpu::CommandEncoder) -> Result<(), WorldError> {
+        self.grow(encoder)?;
+        self.begin_step();
+        self.dispatches = 0;
+        Ok(())
+    }
+
+    /// Sends the counters of the step in `encoder` on their way.
+    fn end_recording(&mut self, encoder: &mut wgpu::CommandEncoder) {
+        self.ring.record(self.context.device(), encoder, &self.buffers["counters"], self.steps);
+        self.end_step();
     }
 
     /// Yesterday's contacts become those to recall from.
@@ -638,11 +647,15 @@ impl GpuWorld {
         self.grow_to(encoder, wanted.min(most))
     }
 
+    /// Bytes that the device allows a storage buffer.
+    fn largest_buffer(&self) -> u64 {
+        let limits = self.context.device().limits();
+        limits.max_storage_buffer_binding_size.min(limits.max_buffer_size)
+    }
+
     /// Contacts for which the device allows buffers.
     fn most_contacts(&self) -> u64 {
-        let limits = self.context.device().limits();
-        let limit = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
-        limit / size_of::<Constraint>().max(size_of::<Contact>()) as u64
+        self.largest_buffer() / size_of::<Constraint>().max(size_of::<Contact>()) as u64
     }
 
     fn grow_to(&mut self, encoder: &mut wgpu::CommandEncoder, wanted: u64) -> Result<(), WorldError> {
@@ -681,9 +694,7 @@ impl GpuWorld {
         }
         self.wait_for_room()?;
         let mut encoder = self.encoder();
-        self.grow(&mut encoder)?;
-        self.begin_step();
-        self.dispatches = 0;
+        self.begin_recording(&mut encoder)?;
         let device = self.context.device().clone();
         let count = u32::try_from(2 * self.plan.len()).unwrap_or(u32::MAX);
         let queries = device.create_query_set(&wgpu::QuerySetDescriptor {
@@ -710,9 +721,7 @@ impl GpuWorld {
             mapped_at_creation: false,
         });
         encoder.resolve_query_set(&queries, 0..count, &resolved, 0);
-        let counters = self.buffers["counters"].clone();
-        self.ring.record(self.context.device(), &mut encoder, &counters, self.steps);
-        self.steps = self.steps.saturating_add(1);
+        self.end_recording(&mut encoder);
         self.submit(encoder)?;
         let bytes = download(&self.context, &[(&resolved, u64::from(count) * 8)])?;
         let times: Vec<u64> = cast(&bytes[0]);
@@ -904,14 +913,6 @@ impl GpuWorld {
             constraints: cast(&tail[3]),
             counters,
         })
-    }
-
-    /// Bytes that one shape and one contact take on the device.
-    #[must_use]
-    pub fn bytes_per() -> (usize, usize) {
-        let shape = size_of::<Shape>() + size_of::<Aabb>() + 5 * 4;
-        let contact = 2 * size_of::<Contact>() + size_of::<Constraint>() + 2 * 4;
-        (shape, contact)
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 
-use glam::Vec2;
 pub use wide::f32x4;
 
 /// Constraints that go through the solver side by side.
@@ -31,12 +30,6 @@ impl Vec2x4 {
     #[must_use]
     pub fn dot(self, other: Self) -> f32x4 {
         self.x * other.x + self.y * other.y
-    }
-
-    /// One of the four.
-    #[must_use]
-    pub fn lane(self, lane: usize) -> Vec2 {
-        Vec2::new(self.x.to_array()[lane], self.y.to_array()[lane])
     }
 }
 
