@@ -12,9 +12,13 @@ const MAX_COLOR_ROUNDS: u32 = 31u;
 
 const CIRCLE: u32 = 0u;
 const BOX: u32 = 1u;
+const POLYGON: u32 = 2u;
+const HALF_PLANE: u32 = 3u;
 const GEOMETRY_MASK: u32 = 0xffu;
 const FIXED_SHAPE: u32 = 0x100u;
 const KINEMATIC_SHAPE: u32 = 0x200u;
+const VERTEX_COUNT_SHIFT: u32 = 12u;
+const MAX_VERTICES: u32 = 8u;
 
 const STATIC: u32 = 0u;
 const KINEMATIC: u32 = 1u;
@@ -34,6 +38,34 @@ const FORCE_OVERFLOW: u32 = 4u;
 const RESTITUTION_MAX: u32 = 8u;
 const BOUNCES: u32 = 32u;
 const WARM_START: u32 = 16u;
+const KINETIC_FRICTION: u32 = 64u;
+const CONVEYORS: u32 = 128u;
+const ROLLING: u32 = 256u;
+
+const JOINT_COLORS: u32 = 32u;
+const JOINT_OVERFLOW: u32 = 31u;
+
+const ROW_COUNT_MASK: u32 = 7u;
+const WORLD_A: u32 = 8u;
+const JOINT_FIXED_A: u32 = 16u;
+const JOINT_FIXED_B: u32 = 32u;
+const JOINT_DISABLED: u32 = 64u;
+
+const BROKEN: u32 = 1u;
+
+const ROW_ALONG: u32 = 0u;
+const ROW_AXIS: u32 = 1u;
+const ROW_ACROSS: u32 = 2u;
+const ROW_ANGLE: u32 = 3u;
+const ROW_POINT: u32 = 4u;
+const ROW_GEOMETRY: u32 = 0xfu;
+const ROW_EQUALITY: u32 = 0x00u;
+const ROW_LOWER: u32 = 0x10u;
+const ROW_UPPER: u32 = 0x20u;
+const ROW_MOTOR: u32 = 0x30u;
+const ROW_SPRING: u32 = 0x40u;
+const ROW_ROLE: u32 = 0xf0u;
+const ROW_BY_MASS: u32 = 0x100u;
 
 const USE_BIAS: u32 = 1u;
 const USE_FRICTION: u32 = 2u;
@@ -76,7 +108,8 @@ struct Params {
     switches: u32,
     level_count: u32,
     color_blocks: u32,
-    pad: vec2<u32>,
+    half_plane_count: u32,
+    joint_count: u32,
     levels: array<Level, 8>,
 }
 
@@ -135,6 +168,10 @@ struct Shape {
     mask: u32,
     group: i32,
     bound: f32,
+    kinetic_friction: f32,
+    tangent_speed: f32,
+    rolling_resistance: f32,
+    first_vertex: u32,
 }
 
 struct Aabb {
@@ -190,6 +227,53 @@ struct Constraint {
     points: array<ConstraintPoint, 2>,
     impulses: vec4<f32>,
     max_impulses: vec4<f32>,
+}
+
+struct Joint {
+    body_a: u32,
+    body_b: u32,
+    first_row: u32,
+    flags: u32,
+    anchor_a: vec2<f32>,
+    anchor_b: vec2<f32>,
+    axis: vec2<f32>,
+    reference_angle: f32,
+    id: u32,
+    break_force: f32,
+    break_torque: f32,
+    pad: vec2<u32>,
+}
+
+struct JointRow {
+    kind: u32,
+    goal: f32,
+    max_impulse: f32,
+    pad_0: u32,
+    softness: array<f32, 3>,
+    pad_1: u32,
+}
+
+struct JointState {
+    angle: f32,
+    status: u32,
+    pad: vec2<u32>,
+}
+
+struct JointFrame {
+    body_a: u32,
+    body_b: u32,
+    first_row: u32,
+    flags: u32,
+    r_a: vec2<f32>,
+    r_b: vec2<f32>,
+    between: vec2<f32>,
+    axis: vec2<f32>,
+    inv_mass_a: f32,
+    inv_inertia_a: f32,
+    inv_mass_b: f32,
+    inv_inertia_b: f32,
+    angle: f32,
+    pad: array<u32, 3>,
 }
 
 struct Counters {

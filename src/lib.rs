@@ -109,7 +109,10 @@ pub mod world;
 
 pub use cpu::CpuWorld;
 pub use gpu::{AdapterChoice, Context, GpuWorld};
-pub use scene::{Body, BodyType, Filter, Geometry, Material, Mode, RestitutionMix, Scene, SceneError, Settings, Shape};
+pub use scene::{
+    Body, BodyType, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, RestitutionMix, Scene, SceneError,
+    Settings, Shape, Spring,
+};
 pub use snapshot::Snapshot;
 pub use world::{World, WorldError};
 

@@ -37,8 +37,14 @@ pub const MAX_LEVELS: usize = 8;
 
 /// [`Shape::kind`], low byte.
 pub const CIRCLE: u32 = 0;
-/// [`Shape::kind`], low byte.
+/// [`Shape::kind`], low byte. With or without a radius.
 pub const BOX: u32 = 1;
+/// [`Shape::kind`], low byte: [`VERTEX_COUNT_SHIFT`] vertices from [`Shape::first_vertex`] on, counter-clockwise, and a
+/// radius. Two vertices are a segment or a capsule.
+pub const POLYGON: u32 = 2;
+/// [`Shape::kind`], low byte: everything below the line through the shape's centre along its x axis. These come first
+/// among the shapes.
+pub const HALF_PLANE: u32 = 3;
 /// [`Shape::kind`]: the low byte is the geometry.
 pub const GEOMETRY_MASK: u32 = 0xff;
 /// [`Shape::kind`]: the body is static or kinematic.
@@ -46,6 +52,10 @@ pub const FIXED_SHAPE: u32 = 0x100;
 
 /// [`Shape::kind`]: the body is kinematic. Set beside [`FIXED_SHAPE`]; only pictures tell the two apart.
 pub const KINEMATIC_SHAPE: u32 = 0x200;
+/// [`Shape::kind`]: where the number of vertices begins, four bits.
+pub const VERTEX_COUNT_SHIFT: u32 = 12;
+/// Vertices that a polygon can have.
+pub const MAX_VERTICES: u32 = 8;
 
 /// [`Body::kind`].
 pub const STATIC: u32 = 0;
@@ -80,6 +90,60 @@ pub const RESTITUTION_MAX: u32 = 8;
 pub const BOUNCES: u32 = 32;
 /// [`Params::switches`]: carry impulses over from the step before.
 pub const WARM_START: u32 = 16;
+/// [`Params::switches`]: some shapes hold better at rest than while sliding.
+pub const KINETIC_FRICTION: u32 = 64;
+/// [`Params::switches`]: some surfaces run along themselves.
+pub const CONVEYORS: u32 = 128;
+/// [`Params::switches`]: some shapes resist rolling.
+pub const ROLLING: u32 = 256;
+
+/// Colours of joints; the last is their overflow, solved in order.
+pub const JOINT_COLORS: u32 = 32;
+/// The last colour of joints.
+pub const JOINT_OVERFLOW: u32 = JOINT_COLORS - 1;
+
+/// [`Joint::flags`]: the number of rows, 1 … 7.
+pub const ROW_COUNT_MASK: u32 = 7;
+/// [`Joint::flags`]: body A is the world; [`Joint::body_a`] repeats body B and is not used. Set beside
+/// [`JOINT_FIXED_A`].
+pub const WORLD_A: u32 = 8;
+/// [`Joint::flags`]: body A is static, kinematic or the world.
+pub const JOINT_FIXED_A: u32 = 16;
+/// [`Joint::flags`]: body B is static or kinematic.
+pub const JOINT_FIXED_B: u32 = 32;
+/// [`Joint::flags`]: switched off.
+pub const JOINT_DISABLED: u32 = 64;
+
+/// [`JointState::status`]: the joint broke.
+pub const BROKEN: u32 = 1;
+
+/// [`JointRow::kind`], low nibble: along the line from anchor to anchor; the position is their distance.
+pub const ROW_ALONG: u32 = 0;
+/// [`JointRow::kind`]: along A's axis.
+pub const ROW_AXIS: u32 = 1;
+/// [`JointRow::kind`]: across A's axis, to its left.
+pub const ROW_ACROSS: u32 = 2;
+/// [`JointRow::kind`]: the angle of B against A.
+pub const ROW_ANGLE: u32 = 3;
+/// [`JointRow::kind`]: both coordinates of anchor B against anchor A, as one block of two.
+pub const ROW_POINT: u32 = 4;
+/// [`JointRow::kind`]: the part that says what moves.
+pub const ROW_GEOMETRY: u32 = 0xf;
+/// [`JointRow::kind`], second nibble: holds the position at the goal. Its coefficients are bias rate, mass scale and
+/// impulse scale, as a contact's.
+pub const ROW_EQUALITY: u32 = 0x00;
+/// [`JointRow::kind`]: the position is at least the goal.
+pub const ROW_LOWER: u32 = 0x10;
+/// [`JointRow::kind`]: the position is at most the goal.
+pub const ROW_UPPER: u32 = 0x20;
+/// [`JointRow::kind`]: drives the velocity to the goal.
+pub const ROW_MOTOR: u32 = 0x30;
+/// [`JointRow::kind`]: pulls towards the goal. Its coefficients are stiffness and damping.
+pub const ROW_SPRING: u32 = 0x40;
+/// [`JointRow::kind`]: the part that says what happens to it.
+pub const ROW_ROLE: u32 = 0xf0;
+/// [`JointRow::kind`]: stiffness and damping of a spring are for one kilogram of effective mass: (2πf)² and 2ζ·2πf.
+pub const ROW_BY_MASS: u32 = 0x100;
 
 /// [`Sweep::flags`]: push penetrating bodies apart.
 pub const USE_BIAS: u32 = 1;
@@ -164,8 +228,10 @@ pub struct Params {
     pub level_count: u32,
     /// Blocks of [`COLOR_BLOCK`] contacts in the colour histogram.
     pub color_blocks: u32,
-    /// Unused.
-    pub pad: [u32; 2],
+    /// Half planes, which are the first shapes.
+    pub half_plane_count: u32,
+    /// Joints in the world.
+    pub joint_count: u32,
     /// The grid.
     pub levels: [Level; MAX_LEVELS],
 }
@@ -278,15 +344,16 @@ pub struct Accumulator {
 pub struct Shape {
     /// Half width and half height of a box, m.
     pub half: [f32; 2],
-    /// Of a circle, m.
+    /// Of a circle, or of the rounding, m.
     pub radius: f32,
-    /// [`CIRCLE`] or [`BOX`], and [`FIXED_SHAPE`], [`KINEMATIC_SHAPE`].
+    /// [`CIRCLE`], [`BOX`], [`POLYGON`] or [`HALF_PLANE`], the number of vertices, and [`FIXED_SHAPE`],
+    /// [`KINEMATIC_SHAPE`].
     pub kind: u32,
     /// Centre, relative to the body's centre of mass, in its frame, m.
     pub offset: [f32; 2],
     /// Cosine and sine of the angle on the body.
     pub rotation: [f32; 2],
-    /// Coulomb's coefficient; two are mixed by √(ab).
+    /// Coulomb's coefficient, at rest; two are mixed by √(ab).
     pub friction: f32,
     /// Share of the approach speed that is given back.
     pub restitution: f32,
@@ -300,8 +367,16 @@ pub struct Shape {
     pub mask: u32,
     /// Equal and positive: always meet; equal and negative: never; else by category and mask.
     pub group: i32,
-    /// Distance from the shape's centre to its farthest point, m.
+    /// Distance from the shape's centre to its farthest point, m. 0 for a half plane.
     pub bound: f32,
+    /// Coulomb's coefficient while sliding, mixed likewise.
+    pub kinetic_friction: f32,
+    /// Speed of the surface along itself, clockwise around the shape, m/s. Those of two shapes add up.
+    pub tangent_speed: f32,
+    /// Largest torque against rolling, as a share of normal force times radius; the larger of two counts.
+    pub rolling_resistance: f32,
+    /// Of a polygon, in the vertex table.
+    pub first_vertex: u32,
 }
 
 /// An axis-aligned box, margin included. Empty (`min > max`) for quarantined bodies.
@@ -414,6 +489,102 @@ pub struct Constraint {
     pub impulses: [f32; 4],
     /// Largest normal impulse of points 0 and 1 over the step, N·s; unused.
     pub max_impulses: [f32; 4],
+}
+
+/// A joint, as it stays. Joints are sorted by colour; no two of a colour move the same body.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Joint {
+    /// Index.
+    pub body_a: u32,
+    /// Index.
+    pub body_b: u32,
+    /// Index of the first row.
+    pub first_row: u32,
+    /// [`ROW_COUNT_MASK`], [`WORLD_A`], …
+    pub flags: u32,
+    /// From A's centre of mass, in its frame, m; in the world if A is the world.
+    pub anchor_a: [f32; 2],
+    /// From B's centre of mass, in its frame, m.
+    pub anchor_b: [f32; 2],
+    /// Unit vector in A's frame.
+    pub axis: [f32; 2],
+    /// Angle of B against A that counts as 0, rad.
+    pub reference_angle: f32,
+    /// Index in the scene.
+    pub id: u32,
+    /// Breaks above this, N; `f32::MAX` if it never does.
+    pub break_force: f32,
+    /// Breaks above this, N·m; `f32::MAX` if it never does.
+    pub break_torque: f32,
+    /// Unused.
+    pub pad: [u32; 2],
+}
+
+/// One thing that a joint does: a constraint of one velocity, or of two for [`ROW_POINT`].
+///
+/// A joint is a list of these, so that a rod does not pay for a wheel, and a new kind of joint is a new list.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct JointRow {
+    /// What moves ([`ROW_ALONG`] …), what happens to it ([`ROW_EQUALITY`] …), [`ROW_BY_MASS`].
+    pub kind: u32,
+    /// Position, m or rad; of a motor speed, m/s or rad/s. Of a point it is 0.
+    pub goal: f32,
+    /// Largest impulse of a substep, N·s or N·m·s; `f32::MAX` where nothing limits it.
+    pub max_impulse: f32,
+    /// Unused.
+    pub pad_0: u32,
+    /// Bias rate 1/s, mass scale, impulse scale; of a spring stiffness N/m (or N·m/rad), damping N·s/m, and 0.
+    pub softness: [f32; 3],
+    /// Unused.
+    pub pad_1: u32,
+}
+
+/// What a joint carries from step to step, beside the impulses of its rows.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct JointState {
+    /// Angle of B against A when the step began, rad: counted on over full turns, reference angle taken off.
+    pub angle: f32,
+    /// [`BROKEN`].
+    pub status: u32,
+    /// Unused.
+    pub pad: [u32; 2],
+}
+
+/// A joint as the solver sees it, made anew each step.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct JointFrame {
+    /// Index.
+    pub body_a: u32,
+    /// Index.
+    pub body_b: u32,
+    /// Index of the first row.
+    pub first_row: u32,
+    /// As [`Joint::flags`], with no rows if the joint is switched off, broken, or holds a quarantined body.
+    pub flags: u32,
+    /// Anchor from A's centre of mass when the step began, world axes, m.
+    pub r_a: [f32; 2],
+    /// Anchor from B's centre of mass likewise.
+    pub r_b: [f32; 2],
+    /// From anchor to anchor likewise, m.
+    pub between: [f32; 2],
+    /// A's axis likewise.
+    pub axis: [f32; 2],
+    /// 1/kg.
+    pub inv_mass_a: f32,
+    /// 1/(kg·m²).
+    pub inv_inertia_a: f32,
+    /// 1/kg.
+    pub inv_mass_b: f32,
+    /// 1/(kg·m²).
+    pub inv_inertia_b: f32,
+    /// As [`JointState::angle`], rad.
+    pub angle: f32,
+    /// Unused.
+    pub pad: [u32; 3],
 }
 
 /// What the device counts. The host learns it a few steps later, without waiting.

@@ -80,8 +80,8 @@ structs! {
     Params {
         gravity, dt, h, body_count, shape_count, contact_capacity, cell_count, contact_softness, fixed_softness,
         push_speed, speculative_distance, restitution_threshold, recycle_distance, recycle_distance_apart, aabb_margin,
-        max_speed, max_spin, projection_rate, max_correction, linear_slop, switches, level_count, color_blocks, pad,
-        levels,
+        max_speed, max_spin, projection_rate, max_correction, linear_slop, switches, level_count, color_blocks,
+        half_plane_count, joint_count, levels,
     }
     Sweep { first_color, end_color, flags, round }
     Body {
@@ -93,6 +93,7 @@ structs! {
     Accumulator { velocity, angular_velocity, pad }
     Shape {
         half, radius, kind, offset, rotation, friction, restitution, body, level, category, mask, group, bound,
+        kinetic_friction, tangent_speed, rolling_resistance, first_vertex,
     }
     Aabb { min, max }
     ContactPoint {
@@ -109,6 +110,15 @@ structs! {
         body_a, body_b, normal, inv_mass_a, inv_inertia_a, inv_mass_b, inv_inertia_b, friction, restitution, flags,
         contact, points, impulses, max_impulses,
     }
+    Joint {
+        body_a, body_b, first_row, flags, anchor_a, anchor_b, axis, reference_angle, id, break_force, break_torque, pad,
+    }
+    JointRow { kind, goal, max_impulse, pad_0, softness, pad_1 }
+    JointState { angle, status, pad }
+    JointFrame {
+        body_a, body_b, first_row, flags, r_a, r_b, between, axis, inv_mass_a, inv_inertia_a, inv_mass_b,
+        inv_inertia_b, angle, pad,
+    }
     Counters {
         pairs_found, contacts, touching, recycled, overflow_bits, quarantined, uncolored, rounds, color_starts, pad,
     }
@@ -120,6 +130,10 @@ constants! {
     POINT_COUNT_MASK FIXED_A FIXED_B RECYCLED CACHED
     ACCUMULATE RECYCLE FORCE_OVERFLOW RESTITUTION_MAX WARM_START BOUNCES
     USE_BIAS USE_FRICTION LAST_SWEEP FRESH OVERFLOW_CONTACTS
+    POLYGON HALF_PLANE VERTEX_COUNT_SHIFT MAX_VERTICES KINETIC_FRICTION CONVEYORS ROLLING
+    JOINT_COLORS JOINT_OVERFLOW ROW_COUNT_MASK WORLD_A JOINT_FIXED_A JOINT_FIXED_B JOINT_DISABLED BROKEN
+    ROW_ALONG ROW_AXIS ROW_ACROSS ROW_ANGLE ROW_POINT ROW_GEOMETRY
+    ROW_EQUALITY ROW_LOWER ROW_UPPER ROW_MOTOR ROW_SPRING ROW_ROLE ROW_BY_MASS
 }
 
 const RUST: &str = include_str!("../src/types.rs");

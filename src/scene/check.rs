@@ -235,7 +235,8 @@ fn check_body(body: &Body, index: usize) -> Result<(), SceneError> {
 fn check_shape(shape: &Shape, at: Arguments<'_>) -> Result<(), SceneError> {
     match shape.geometry {
         Geometry::Circle { radius } => LENGTH.check(radius, format_args!("{at}.circle.radius"))?,
-        Geometry::Box { half } => LENGTH.check_pair(half, format_args!("{at}.box.half"))?,
+        Geometry::Box { half, radius: _ } => LENGTH.check_pair(half, format_args!("{at}.box.half"))?,
+        _ => return Err(SceneError::new(at.to_string(), "has a shape that is not supported yet", "circle or box")),
     }
     POSITION.check_pair(shape.offset, format_args!("{at}.offset"))?;
     ANGLE.check(shape.rotation, format_args!("{at}.rotation"))?;

@@ -2,6 +2,7 @@
 
 use glam::Vec2;
 
+use super::joint_rows::Joints;
 use super::{BodyType, Geometry, Mode, RestitutionMix, Scene, SceneError, Settings};
 use crate::math::{self, rotation};
 use crate::types::{self, BodyState, Level, Params, Pose};
@@ -34,7 +35,7 @@ pub struct MassProperties {
     pub center: Vec2,
 }
 
-/// The flat arrays a world starts from. Bodies and shapes are in scene order.
+/// The flat arrays a world starts from. Bodies are in scene order; so are shapes, half planes first.
 #[derive(Clone, Debug)]
 pub struct Compiled {
     /// As in the scene.
@@ -55,8 +56,12 @@ pub struct Compiled {
     pub ids: Vec<Option<String>>,
     /// Shapes of all bodies.
     pub shapes: Vec<types::Shape>,
+    /// Vertices of all polygons, about the centre of their shape, m.
+    pub vertices: Vec<[f32; 2]>,
     /// Whether two shapes can bounce at all; if not, the restitution stage is left out.
     pub bounces: bool,
+    /// Joints, by colour.
+    pub joints: Joints,
 }
 
 impl Compiled {
@@ -70,24 +75,31 @@ impl Compiled {
         let mut poses = Vec::with_capacity(scene.bodies.len());
         let mut states = Vec::with_capacity(scene.bodies.len());
         let mut masses = Vec::with_capacity(scene.bodies.len());
-        let mut shapes = Vec::with_capacity(scene.bodies.len());
+        let (mut shapes, mut half_planes) = (Vec::with_capacity(scene.bodies.len()), Vec::new());
+        let mut vertices = Vec::new();
         for (index, body) in scene.bodies.iter().enumerate() {
             let mass = mass_properties(body);
             let turn = rotation(body.angle);
-            let fixed = body.kind != BodyType::Dynamic;
-            let first_shape = shapes.len();
-            for shape in &body.shapes {
-                let mut flat = flatten_shape(shape, mass.center);
-                flat.body = u32_from(index);
-                if fixed {
-                    flat.kind |= types::FIXED_SHAPE;
-                }
-                if body.kind == BodyType::Kinematic {
-                    flat.kind |= types::KINEMATIC_SHAPE;
-                }
-                shapes.push(flat);
+            let mut flags = 0;
+            if body.kind != BodyType::Dynamic {
+                flags |= types::FIXED_SHAPE;
             }
-            let mine = &shapes[first_shape..];
+            if body.kind == BodyType::Kinematic {
+                flags |= types::KINEMATIC_SHAPE;
+            }
+            let (mut extent, mut min_extent) = (0.0_f32, 1e5_f32);
+            for shape in &body.shapes {
+                let mut flat = flatten_shape(shape, mass.center, &mut vertices);
+                flat.body = u32_from(index);
+                flat.kind |= flags;
+                if flat.kind & types::GEOMETRY_MASK == types::HALF_PLANE {
+                    half_planes.push(flat);
+                } else {
+                    extent = extent.max(Vec2::from(flat.offset).length() + flat.bound);
+                    min_extent = min_extent.min(thickness(&shape.geometry));
+                    shapes.push(flat);
+                }
+            }
             let invert = |x: f32| if x > 0.0 { 1.0 / x } else { 0.0 };
             bodies.push(types::Body {
                 inv_mass: invert(mass.mass),
@@ -98,8 +110,8 @@ impl Compiled {
                 force_point: (body.force_point.unwrap_or(mass.center) - mass.center).into(),
                 torque: body.torque,
                 gravity_scale: body.gravity_scale,
-                extent: mine.iter().map(|s| Vec2::from(s.offset).length() + s.bound).fold(0.0, f32::max),
-                min_extent: mine.iter().map(thickness).fold(f32::INFINITY, f32::min).min(1e5),
+                extent,
+                min_extent,
                 kind: match body.kind {
                     BodyType::Static => types::STATIC,
                     BodyType::Kinematic => types::KINEMATIC,
@@ -112,17 +124,24 @@ impl Compiled {
                 rotation: turn.into(),
             });
             let moves = body.kind != BodyType::Static;
+            let turns = moves && !never_turns(body);
             states.push(BodyState {
                 velocity: if moves { body.velocity.into() } else { [0.0; 2] },
-                angular_velocity: if moves && !body.fixed_rotation { body.angular_velocity } else { 0.0 },
+                angular_velocity: if turns { body.angular_velocity } else { 0.0 },
                 ..BodyState::default()
             });
             masses.push(mass);
         }
-        let mut params = params(scene);
+        let half_plane_count = half_planes.len();
+        half_planes.append(&mut shapes);
+        let mut shapes = half_planes;
+        let joints = Joints::new(scene, &masses);
+        let mut params = params(scene, &shapes);
         params.body_count = u32_from(bodies.len());
         params.shape_count = u32_from(shapes.len());
-        lay_grid(&mut params, &mut shapes, &poses);
+        params.half_plane_count = u32_from(half_plane_count);
+        params.joint_count = u32_from(joints.joints.len());
+        lay_grid(&mut params, &mut shapes[half_plane_count..], &poses);
         let bounces = match scene.settings.restitution_mix {
             RestitutionMix::Max => shapes.iter().any(|s| s.restitution > 0.0),
             RestitutionMix::Min => shapes.iter().filter(|s| s.restitution > 0.0).count() > 1,
@@ -140,40 +159,176 @@ impl Compiled {
             mass: masses,
             ids: scene.bodies.iter().map(|b| b.id.clone()).collect(),
             shapes,
+            vertices,
             bounces,
+            joints,
         })
     }
 }
 
-fn u32_from(n: usize) -> u32 {
+/// Whether nothing can turn the body: it was told so, or it is a particle.
+fn never_turns(body: &super::Body) -> bool {
+    body.fixed_rotation || body.shapes.iter().any(|shape| matches!(shape.geometry, Geometry::Particle { .. }))
+}
+
+pub(super) fn u32_from(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-fn flatten_shape(shape: &super::Shape, center: Vec2) -> types::Shape {
-    let (kind, half, radius, bound) = match shape.geometry {
-        Geometry::Circle { radius } => (types::CIRCLE, Vec2::ZERO, radius, radius),
-        Geometry::Box { half } => (types::BOX, half, 0.0, half.length()),
-    };
-    types::Shape {
-        half: half.into(),
-        radius,
-        kind,
+fn flatten_shape(shape: &super::Shape, center: Vec2, vertices: &mut Vec<[f32; 2]>) -> types::Shape {
+    let turn = rotation(shape.rotation);
+    let material = &shape.material;
+    let mut flat = types::Shape {
         offset: (shape.offset - center).into(),
-        rotation: rotation(shape.rotation).into(),
-        friction: shape.material.friction,
-        restitution: shape.material.restitution,
-        body: 0,
-        level: 0,
+        rotation: turn.into(),
+        friction: material.friction,
+        kinetic_friction: material.kinetic_friction.unwrap_or(material.friction),
+        restitution: material.restitution,
+        tangent_speed: material.tangent_speed,
+        rolling_resistance: material.rolling_resistance,
         category: shape.filter.category,
         mask: shape.filter.mask,
         group: shape.filter.group,
-        bound,
+        ..types::Shape::default()
+    };
+    match &shape.geometry {
+        Geometry::Circle { radius } | Geometry::Particle { radius } => {
+            flat.kind = types::CIRCLE;
+            flat.radius = *radius;
+            flat.bound = *radius;
+        }
+        Geometry::Box { half, radius } => {
+            flat.kind = types::BOX;
+            flat.half = (*half).into();
+            flat.radius = *radius;
+            flat.bound = half.length() + radius;
+        }
+        Geometry::HalfPlane { normal, offset } => {
+            // Its y axis is the normal, its centre the point of the surface nearest to the shape's origin.
+            let axis = Vec2::new(normal.y, -normal.x);
+            flat.kind = types::HALF_PLANE;
+            flat.rotation = math::mul_rotation(turn, axis).into();
+            flat.offset = (shape.offset - center + math::rotate(turn, *normal * *offset)).into();
+        }
+        Geometry::Capsule { .. } | Geometry::Segment { .. } | Geometry::Polygon { .. } => {
+            let outline = Outline::of(&shape.geometry);
+            // About the middle of their bounding box, so that the bound is tight and no digits are lost.
+            let (low, high) = outline
+                .points
+                .iter()
+                .fold((Vec2::INFINITY, Vec2::NEG_INFINITY), |(low, high), &point| (low.min(point), high.max(point)));
+            let middle = 0.5 * (low + high);
+            flat.kind = types::POLYGON | u32_from(outline.points.len()) << types::VERTEX_COUNT_SHIFT;
+            flat.first_vertex = u32_from(vertices.len());
+            flat.offset = (shape.offset - center + math::rotate(turn, middle)).into();
+            flat.radius = outline.radius;
+            let reach = outline.points.iter().map(|&point| (point - middle).length()).fold(0.0, f32::max);
+            flat.bound = reach + outline.radius;
+            vertices.extend(outline.points.iter().map(|&point| <[f32; 2]>::from(point - middle)));
+        }
+    }
+    flat
+}
+
+/// A shape as the points of a convex polygon, counter-clockwise, and a radius around it. One point is a disc, two a
+/// capsule.
+struct Outline {
+    points: Vec<Vec2>,
+    radius: f32,
+}
+
+impl Outline {
+    /// Empty for a half plane, which has none.
+    fn of(geometry: &Geometry) -> Self {
+        let (points, radius) = match geometry {
+            Geometry::Circle { radius } | Geometry::Particle { radius } => (vec![Vec2::ZERO], *radius),
+            Geometry::Box { half, radius } => {
+                let corner = |x: f32, y: f32| Vec2::new(x * half.x, y * half.y);
+                (vec![corner(-1.0, -1.0), corner(1.0, -1.0), corner(1.0, 1.0), corner(-1.0, 1.0)], *radius)
+            }
+            Geometry::Capsule { a, b, radius } => (vec![*a, *b], *radius),
+            Geometry::Segment { a, b } => (vec![*a, *b], 0.0),
+            Geometry::Polygon { points, radius } => (points.clone(), *radius),
+            Geometry::HalfPlane { .. } => (Vec::new(), 0.0),
+        };
+        Self { points, radius }
     }
 }
 
-/// Half of the thinnest part: what a fast body can jump over.
-fn thickness(shape: &types::Shape) -> f32 {
-    if shape.kind & types::GEOMETRY_MASK == types::CIRCLE { shape.radius } else { shape.half[0].min(shape.half[1]) }
+/// Half of the thinnest part, m: what a fast body can jump over.
+fn thickness(geometry: &Geometry) -> f32 {
+    match geometry {
+        Geometry::Circle { radius } | Geometry::Particle { radius } | Geometry::Capsule { radius, .. } => *radius,
+        Geometry::Box { half, radius } => half.min_element() + radius,
+        Geometry::Segment { .. } => 0.0,
+        Geometry::HalfPlane { .. } => f32::INFINITY,
+        Geometry::Polygon { points, radius } => {
+            // The width across each edge; the smallest of them is that of the polygon.
+            let width = (0..points.len()).map(|edge| {
+                let (from, to) = (points[edge], points[(edge + 1) % points.len()]);
+                let normal = Vec2::new(to.y - from.y, from.x - to.x).normalize_or_zero();
+                points.iter().map(|&point| (from - point).dot(normal)).fold(0.0, f32::max)
+            });
+            0.5 * width.fold(f32::INFINITY, f32::min) + radius
+        }
+    }
+}
+
+/// Area, centre and second moment of area about that centre, of a shape about its own origin; m², m, m⁴.
+fn area_integrals(geometry: &Geometry) -> (f64, glam::DVec2, f64) {
+    // Parts: the polygon as signed triangles about the first point, a rectangle on each edge, a sector at each corner.
+    let outline = Outline::of(geometry);
+    let radius = f64::from(outline.radius);
+    let points: Vec<glam::DVec2> = outline.points.iter().map(|point| point.as_dvec2()).collect();
+    let (mut area, mut moment, mut about_origin) = (0.0, glam::DVec2::ZERO, 0.0);
+    let mut add = |a: f64, center: glam::DVec2, own: f64| {
+        area += a;
+        moment += a * center;
+        about_origin += own + a * center.length_squared();
+    };
+    let Some(&first) = points.first() else { return (0.0, glam::DVec2::ZERO, 0.0) };
+    if let Geometry::Box { half, radius: 0.0 } = geometry {
+        let half = half.as_dvec2();
+        let area = 4.0 * half.x * half.y;
+        return (area, glam::DVec2::ZERO, area * half.length_squared() / 3.0);
+    }
+    if points.len() == 1 {
+        let disc = std::f64::consts::PI * radius * radius;
+        return (disc, first, 0.5 * disc * radius * radius);
+    }
+    for pair in points.windows(2).skip(1) {
+        let (u, v) = (pair[0] - first, pair[1] - first);
+        let triangle = 0.5 * u.perp_dot(v);
+        let center = (u + v) / 3.0;
+        let about_first = triangle * (u.dot(u) + u.dot(v) + v.dot(v)) / 6.0;
+        add(triangle, first + center, about_first - triangle * center.length_squared());
+    }
+    for (index, &from) in points.iter().enumerate() {
+        let to = points[(index + 1) % points.len()];
+        let next = points[(index + 2) % points.len()];
+        let (edge, following) = (to - from, next - to);
+        let length = edge.length();
+        let outward = |edge: glam::DVec2| glam::DVec2::new(edge.y, -edge.x).normalize_or_zero();
+        let strip = length * radius;
+        add(
+            strip,
+            0.5 * (from + to) + 0.5 * radius * outward(edge),
+            strip * (length * length + radius * radius) / 12.0,
+        );
+        let angle = edge.perp_dot(following).atan2(edge.dot(following)).rem_euclid(std::f64::consts::TAU);
+        if angle > 0.0 && radius > 0.0 {
+            let sector = 0.5 * angle * radius * radius;
+            let reach = 2.0 * radius / 3.0 * (0.5 * angle).sin() / (0.5 * angle);
+            let half_way = glam::DVec2::from_angle(0.5 * angle).rotate(outward(edge));
+            let own = 0.5 * sector * radius * radius - sector * reach * reach;
+            add(sector, to + reach * half_way, own);
+        }
+    }
+    if area <= 0.0 {
+        return (0.0, 0.5 * (first + points[points.len() - 1]), 0.0);
+    }
+    let center = moment / area;
+    (area, center, about_origin - area * center.length_squared())
 }
 
 /// Area integrals in f64: compound bodies far from their origin would lose digits in f32.
@@ -184,21 +339,13 @@ pub(super) fn mass_properties(body: &super::Body) -> MassProperties {
     }
     let (mut mass, mut moment, mut about_origin) = (0.0_f64, glam::DVec2::ZERO, 0.0_f64);
     for shape in &body.shapes {
-        let (area, own) = match shape.geometry {
-            Geometry::Circle { radius } => {
-                let r2 = f64::from(radius) * f64::from(radius);
-                (std::f64::consts::PI * r2, 0.5 * r2)
-            }
-            Geometry::Box { half } => {
-                let half = half.as_dvec2();
-                (4.0 * half.x * half.y, half.length_squared() / 3.0)
-            }
-        };
-        let m = f64::from(shape.density) * area;
-        let offset = shape.offset.as_dvec2();
-        mass += m;
-        moment += m * offset;
-        about_origin += m * (own + offset.length_squared());
+        let (area, middle, own) = area_integrals(&shape.geometry);
+        let density = f64::from(shape.density);
+        let turn = rotation(shape.rotation).as_dvec2();
+        let offset = shape.offset.as_dvec2() + turn.rotate(middle);
+        mass += density * area;
+        moment += density * area * offset;
+        about_origin += density * (own + area * offset.length_squared());
     }
     let center = if mass > 0.0 { moment / mass } else { glam::DVec2::ZERO };
     if body.kind == BodyType::Static {
@@ -207,7 +354,7 @@ pub(super) fn mass_properties(body: &super::Body) -> MassProperties {
     }
     let mut inertia = about_origin - mass * center.length_squared();
     if let Some(given) = body.mass {
-        inertia *= f64::from(given) / mass;
+        inertia = if mass > 0.0 { inertia * f64::from(given) / mass } else { 0.0 };
         mass = f64::from(given);
     }
     if let Some(given) = body.inertia {
@@ -216,13 +363,13 @@ pub(super) fn mass_properties(body: &super::Body) -> MassProperties {
     #[allow(clippy::cast_possible_truncation, reason = "rounded to f32 on purpose")]
     MassProperties {
         mass: mass as f32,
-        inertia: if body.fixed_rotation { 0.0 } else { inertia as f32 },
+        inertia: if never_turns(body) { 0.0 } else { inertia as f32 },
         center: center.as_vec2(),
     }
 }
 
 /// Bias rate, mass scale and impulse scale of a spring-damper solved implicitly (Box2D's `b2MakeSoft`).
-fn soft(hertz: f32, damping_ratio: f32, h: f32) -> [f32; 3] {
+pub(super) fn soft(hertz: f32, damping_ratio: f32, h: f32) -> [f32; 3] {
     if hertz <= 0.0 {
         return [0.0, 1.0, 0.0];
     }
@@ -233,7 +380,7 @@ fn soft(hertz: f32, damping_ratio: f32, h: f32) -> [f32; 3] {
     [omega / a1, a2 * a3, a3]
 }
 
-fn params(scene: &Scene) -> Params {
+fn params(scene: &Scene, shapes: &[types::Shape]) -> Params {
     let settings = &scene.settings;
     #[allow(clippy::cast_precision_loss, reason = "at most 64")]
     let h = settings.dt / settings.substep_count() as f32;
@@ -256,6 +403,9 @@ fn params(scene: &Scene) -> Params {
         (settings.recycle, types::RECYCLE),
         (settings.warm_start, types::WARM_START),
         (settings.restitution_mix == RestitutionMix::Max, types::RESTITUTION_MAX),
+        (shapes.iter().any(|s| s.kinetic_friction < s.friction), types::KINETIC_FRICTION),
+        (shapes.iter().any(|s| s.tangent_speed != 0.0), types::CONVEYORS),
+        (shapes.iter().any(|s| s.rolling_resistance > 0.0), types::ROLLING),
     ] {
         if on {
             switches |= bit;

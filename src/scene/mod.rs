@@ -1,11 +1,15 @@
-//! What a user builds: bodies, shapes, materials; the file format; the catalogue of built-in scenes.
+//! What a user builds: bodies, shapes, materials, joints; the file format; the catalogue of built-in scenes.
 
 pub mod catalogue;
 mod check;
 mod compile;
 pub mod file;
+mod joint;
+mod joint_rows;
 mod model;
 
 pub use check::{MAX_BODIES, MAX_SHAPES, SceneError};
 pub use compile::{Compiled, MassProperties};
+pub use joint::{Joint, JointKind, Motor, Spring};
+pub use joint_rows::Joints;
 pub use model::{Body, BodyType, Filter, Geometry, Material, Mode, RestitutionMix, Scene, Settings, Shape};

@@ -5,7 +5,9 @@
 
 use glam::Vec2;
 
-/// A world as it starts: settings, bodies and (later) joints.
+use super::Joint;
+
+/// A world as it starts: settings, bodies and joints.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scene {
     /// What the user calls it.
@@ -16,11 +18,19 @@ pub struct Scene {
     pub settings: Settings,
     /// In the order in which states are reported.
     pub bodies: Vec<Body>,
+    /// What ties bodies together.
+    pub joints: Vec<Joint>,
 }
 
 impl Default for Scene {
     fn default() -> Self {
-        Self { name: String::new(), gravity: Vec2::new(0.0, -9.81), settings: Settings::default(), bodies: Vec::new() }
+        Self {
+            name: String::new(),
+            gravity: Vec2::new(0.0, -9.81),
+            settings: Settings::default(),
+            bodies: Vec::new(),
+            joints: Vec::new(),
+        }
     }
 }
 
@@ -42,6 +52,12 @@ impl Scene {
     pub fn add(&mut self, body: Body) -> usize {
         self.bodies.push(body);
         self.bodies.len() - 1
+    }
+
+    /// Adds a joint and returns its index.
+    pub fn join(&mut self, joint: Joint) -> usize {
+        self.joints.push(joint);
+        self.joints.len() - 1
     }
 }
 
@@ -170,7 +186,7 @@ pub struct Body {
     pub angular_damping: f32,
     /// Never turns.
     pub fixed_rotation: bool,
-    /// Swept against other bodies when fast. Not supported yet: must be false.
+    /// Swept against moving bodies as well when fast, not only against static ones.
     pub bullet: bool,
     /// Constant force in world axes, N.
     pub force: Vec2,
@@ -266,22 +282,59 @@ impl Body {
 }
 
 /// The outline of a shape, about its own origin.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Geometry {
-    /// Radius, m.
+    /// A disc.
     Circle {
         /// m, above 0.
         radius: f32,
     },
-    /// A rectangle.
+    /// A rectangle, its corners rounded if there is a radius.
     Box {
         /// Half width and half height, m, above 0.
         half: Vec2,
+        /// Of the rounding, added on all sides, m, at least 0.
+        radius: f32,
+    },
+    /// All points within `radius` of a segment.
+    Capsule {
+        /// One end, m.
+        a: Vec2,
+        /// The other, m.
+        b: Vec2,
+        /// m, above 0.
+        radius: f32,
+    },
+    /// A convex polygon, its corners rounded if there is a radius.
+    Polygon {
+        /// 3 – 8, counter-clockwise, m.
+        points: Vec<Vec2>,
+        /// Of the rounding, added on all sides, m, at least 0.
+        radius: f32,
+    },
+    /// A line from one point to another, solid from both sides. It has no area, hence no mass.
+    Segment {
+        /// One end, m.
+        a: Vec2,
+        /// The other, m.
+        b: Vec2,
+    },
+    /// All points `x` with `normal·x ≤ offset`. On static and kinematic bodies only.
+    HalfPlane {
+        /// Out of the solid side, of length 1.
+        normal: Vec2,
+        /// Of the surface along the normal, m.
+        offset: f32,
+    },
+    /// A disc on a body that never turns, and the only shape of it.
+    Particle {
+        /// m, above 0.
+        radius: f32,
     },
 }
 
 /// A collider on a body.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
     /// Outline.
     pub geometry: Geometry,
@@ -307,7 +360,43 @@ impl Shape {
     /// A box about the body's origin, by half width and half height, m.
     #[must_use]
     pub fn half_box(half_width: f32, half_height: f32) -> Self {
-        Self::new(Geometry::Box { half: Vec2::new(half_width, half_height) })
+        Self::new(Geometry::Box { half: Vec2::new(half_width, half_height), radius: 0.0 })
+    }
+
+    /// A box with rounded corners: `radius` is added on all sides, m.
+    #[must_use]
+    pub fn rounded_box(half_width: f32, half_height: f32, radius: f32) -> Self {
+        Self::new(Geometry::Box { half: Vec2::new(half_width, half_height), radius })
+    }
+
+    /// All points within `radius` of the segment from `a` to `b`, m.
+    #[must_use]
+    pub fn capsule(a: impl Into<Vec2>, b: impl Into<Vec2>, radius: f32) -> Self {
+        Self::new(Geometry::Capsule { a: a.into(), b: b.into(), radius })
+    }
+
+    /// A convex polygon, 3 – 8 points, counter-clockwise, m.
+    #[must_use]
+    pub fn polygon(points: impl IntoIterator<Item = impl Into<Vec2>>) -> Self {
+        Self::new(Geometry::Polygon { points: points.into_iter().map(Into::into).collect(), radius: 0.0 })
+    }
+
+    /// A line from `a` to `b`, m, solid from both sides, without mass.
+    #[must_use]
+    pub fn segment(a: impl Into<Vec2>, b: impl Into<Vec2>) -> Self {
+        Self::new(Geometry::Segment { a: a.into(), b: b.into() })
+    }
+
+    /// Everything below a line, seen along its normal (of length 1): `normal·x ≤ offset`, m.
+    #[must_use]
+    pub fn half_plane(normal: impl Into<Vec2>, offset: f32) -> Self {
+        Self::new(Geometry::HalfPlane { normal: normal.into(), offset })
+    }
+
+    /// A particle: a disc that never turns.
+    #[must_use]
+    pub fn particle(radius: f32) -> Self {
+        Self::new(Geometry::Particle { radius })
     }
 
     /// With density 1 kg/m² and the default material.
@@ -351,6 +440,27 @@ impl Shape {
         self
     }
 
+    /// Coulomb's coefficient while sliding, where it differs from the one at rest.
+    #[must_use]
+    pub fn kinetic_friction(mut self, friction: f32) -> Self {
+        self.material.kinetic_friction = Some(friction);
+        self
+    }
+
+    /// The surface runs along itself, as a conveyor belt's, m/s.
+    #[must_use]
+    pub fn tangent_speed(mut self, speed: f32) -> Self {
+        self.material.tangent_speed = speed;
+        self
+    }
+
+    /// Resists rolling.
+    #[must_use]
+    pub fn rolling_resistance(mut self, resistance: f32) -> Self {
+        self.material.rolling_resistance = resistance;
+        self
+    }
+
     /// Share of the approach speed given back.
     #[must_use]
     pub fn restitution(mut self, restitution: f32) -> Self {
@@ -369,15 +479,23 @@ impl Shape {
 /// How a shape touches.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Material {
-    /// Coulomb's coefficient, at least 0; two are mixed by √(ab). Default 0.6.
+    /// Coulomb's coefficient, at least 0; two are mixed by √(ab). Default 0.6. At rest, if `kinetic_friction` is given.
     pub friction: f32,
+    /// Coulomb's coefficient while sliding, from 0 to `friction`; mixed likewise. `None`: as at rest.
+    pub kinetic_friction: Option<f32>,
     /// 0 – 1. Default 0.
     pub restitution: f32,
+    /// Speed of the surface along itself, m/s: positive is clockwise around the shape, so that what lies on top is
+    /// carried to the right. Those of two shapes add up. Default 0.
+    pub tangent_speed: f32,
+    /// At least 0: the torque that resists rolling is at most this times the normal force times the larger radius of
+    /// the two shapes; the larger of two counts (Box2D). Default 0.
+    pub rolling_resistance: f32,
 }
 
 impl Default for Material {
     fn default() -> Self {
-        Self { friction: 0.6, restitution: 0.0 }
+        Self { friction: 0.6, kinetic_friction: None, restitution: 0.0, tangent_speed: 0.0, rolling_resistance: 0.0 }
     }
 }
 

@@ -119,7 +119,7 @@ fn circle_masses(values: &Values) -> Scene {
     scene.settings.restitution_threshold = 0.0;
     let shape = Shape::circle(0.5).friction(0.0).restitution(values.real("restitution"));
     for (id, x, mass, velocity) in [("a", -2.0, "mass_a", "velocity_a"), ("b", 2.0, "mass_b", "velocity_b")] {
-        let mut body = Body::dynamic(x, 0.0).id(id).velocity(values.real(velocity), 0.0).shape(shape);
+        let mut body = Body::dynamic(x, 0.0).id(id).velocity(values.real(velocity), 0.0).shape(shape.clone());
         body.mass = Some(values.real(mass));
         scene.add(body);
     }

@@ -270,8 +270,8 @@ fn confined(values: &Values) -> Scene {
     let wall = Shape::half_box(0.5, 10.75);
     scene.add(
         Body::fixed(0.0, 0.0)
-            .shape(floor)
-            .shape(wall.offset(-10.5, 10.25))
+            .shape(floor.clone())
+            .shape(wall.clone().offset(-10.5, 10.25))
             .shape(wall.offset(10.5, 10.25))
             .shape(floor.offset(0.0, 20.5)),
     );

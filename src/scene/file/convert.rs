@@ -15,7 +15,13 @@ pub fn scene(record: SceneRecord) -> Result<Scene, SceneError> {
     for (index, body_record) in record.bodies.into_iter().enumerate() {
         bodies.push(body(body_record, index)?);
     }
-    let scene = Scene { name: record.name, gravity: record.gravity.0, settings: settings(&record.settings), bodies };
+    let scene = Scene {
+        name: record.name,
+        gravity: record.gravity.0,
+        settings: settings(&record.settings),
+        bodies,
+        joints: Vec::new(),
+    };
     scene.check()?;
     // Last, because joints refer to bodies.
     refuse::joints(&record.joints, &scene.bodies)?;
@@ -78,7 +84,7 @@ fn shape(record: &ShapeRecord, fixed: bool, at: &dyn Fn() -> String) -> Result<S
             let problem = format!("is {}, and rounded boxes are not supported yet", rectangle.radius);
             return Err(SceneError::new(at() + ".box.radius", problem, "0"));
         }
-        Geometry::Box { half: rectangle.half.0 }
+        Geometry::Box { half: rectangle.half.0, radius: 0.0 }
     } else {
         return Err(refuse::geometry(record, fixed, at));
     };
@@ -96,7 +102,7 @@ fn shape(record: &ShapeRecord, fixed: bool, at: &dyn Fn() -> String) -> Result<S
         offset: record.offset.0,
         rotation: record.rotation,
         density: record.density,
-        material: Material { friction: record.friction, restitution: record.restitution },
+        material: Material { friction: record.friction, restitution: record.restitution, ..Material::default() },
         filter: Filter { category: record.filter.category, mask: record.filter.mask, group: record.filter.group },
     })
 }

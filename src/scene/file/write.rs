@@ -187,11 +187,12 @@ impl Serialize for Out<'_, Body> {
 impl Serialize for Out<'_, Shape> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let s = self.0;
-        let d = Shape::new(s.geometry);
+        let d = Shape::new(s.geometry.clone());
         let mut keys = Keys(serializer.serialize_struct("Shape", 7)?);
         match s.geometry {
             Geometry::Circle { radius } => keys.0.serialize_field("circle", &Round { radius })?,
-            Geometry::Box { half } => keys.0.serialize_field("box", &Out(&half))?,
+            Geometry::Box { half, .. } => keys.0.serialize_field("box", &Out(&half))?,
+            _ => {}
         }
         keys.pair("offset", s.offset, d.offset)?;
         keys.number("rotation", s.rotation, d.rotation)?;
