@@ -42,6 +42,40 @@ fn integrate_rotation(q: vec2<f32>, angle: f32) -> vec2<f32> {
     return vec2<f32>(1.0, 0.0);
 }
 
+fn angle_of(q: vec2<f32>) -> f32 {
+    let x = abs(q.x);
+    let y = abs(q.y);
+    let small = min(x, y);
+    let large = max(x, y);
+    if large <= 0.0 {
+        return 0.0;
+    }
+    let t = small / large;
+    let t2 = t * t;
+    var series = 0.0028662257;
+    series = series * t2 - 0.016165737;
+    series = series * t2 + 0.04290961;
+    series = series * t2 - 0.07528964;
+    series = series * t2 + 0.10656264;
+    series = series * t2 - 0.142089;
+    series = series * t2 + 0.19993551;
+    series = series * t2 - 0.33333145;
+    var angle = t + t * (t2 * series);
+    if y > x {
+        angle = 1.5707964 - angle;
+    }
+    if q.x < 0.0 {
+        angle = 3.1415927 - angle;
+    }
+    return select(angle, -angle, q.y < 0.0);
+}
+
+fn tangent(angle: f32) -> f32 {
+    let x = clamp(angle, -0.78539816, 0.78539816);
+    let x2 = x * x;
+    return x * (105.0 - 10.0 * x2) / (105.0 - 45.0 * x2 + x2 * x2);
+}
+
 fn is_finite(v: f32) -> bool {
     return (bitcast<u32>(v) & 0x7f800000u) != 0x7f800000u;
 }

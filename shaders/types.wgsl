@@ -24,6 +24,15 @@ const STATIC: u32 = 0u;
 const KINEMATIC: u32 = 1u;
 const DYNAMIC: u32 = 2u;
 
+const COMMAND_IMPULSE: u32 = 0u;
+const COMMAND_ANGULAR_IMPULSE: u32 = 1u;
+const COMMAND_FORCE: u32 = 2u;
+const COMMAND_TORQUE: u32 = 3u;
+const COMMAND_VELOCITY: u32 = 4u;
+const COMMAND_ANGULAR_VELOCITY: u32 = 5u;
+const COMMAND_TELEPORT: u32 = 6u;
+const COMMAND_TARGET: u32 = 7u;
+
 const QUARANTINED: u32 = 1u;
 
 const POINT_COUNT_MASK: u32 = 3u;
@@ -172,6 +181,14 @@ struct Shape {
     tangent_speed: f32,
     rolling_resistance: f32,
     first_vertex: u32,
+}
+
+struct Command {
+    kind: u32,
+    body: u32,
+    pad: vec2<u32>,
+    value: vec2<f32>,
+    other: vec2<f32>,
 }
 
 struct Aabb {

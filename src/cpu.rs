@@ -2,18 +2,19 @@
 
 use std::time::Instant;
 
+use crate::command::{Command, CommandError, by_body};
 use crate::scene::{Compiled, Scene};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Force, Snapshot};
 use crate::stages::{
-    bin::bin, bound::bound, collide::collide, color::ColorScratch, color::color, finalize::finalize, guard::guard,
-    integrate_positions::integrate_positions, integrate_velocities::integrate_velocities, pair::pair, prepare::prepare,
-    project::project, recall::recall, restitution::restitution, solve::solve, store_impulses::store_impulses,
-    warm_start::warm_start,
+    bin::bin, bound::bound, collide::collide, color::ColorScratch, color::color, command::command, finalize::finalize,
+    guard::guard, integrate_positions::integrate_positions, integrate_velocities::integrate_velocities, pair::pair,
+    prepare::prepare, project::project, recall::recall, restitution::restitution, solve::solve,
+    store_impulses::store_impulses, warm_start::warm_start,
 };
 use crate::step::{Op, Stage, plan};
 use crate::tables::Tables;
 use crate::threads::{Rows, Threads};
-use crate::types::{Aabb, Accumulator, BodyState, Constraint, Contact, Counters, FORCE_OVERFLOW, Pose, RECYCLED};
+use crate::types::{self, Aabb, Accumulator, BodyState, Constraint, Contact, Counters, FORCE_OVERFLOW, Pose, RECYCLED};
 use crate::world::WorldError;
 
 /// A world on the CPU.
@@ -26,6 +27,7 @@ pub struct CpuWorld {
     threads: Threads,
     steps: u64,
     stage_ms: Vec<(Stage, f64)>,
+    commands: Vec<types::Command>,
 
     poses: Vec<Pose>,
     states: Rows<BodyState, 4>,
@@ -61,6 +63,7 @@ impl CpuWorld {
             threads: Threads::default(),
             steps: 0,
             stage_ms: Stage::ALL.map(|stage| (stage, 0.0)).into(),
+            commands: Vec::new(),
             poses: compiled.poses.clone(),
             states: Rows::new(&compiled.states),
             accumulators: Rows::new(&vec![Accumulator::default(); bodies]),
@@ -107,6 +110,15 @@ impl CpuWorld {
         self.steps = self.steps.saturating_add(1);
     }
 
+    /// Asks something of a body; it happens at the start of the next step.
+    ///
+    /// # Errors
+    /// If there is no such body, it does not move in this way, or a value is not finite.
+    pub fn command(&mut self, body: usize, command: Command) -> Result<(), CommandError> {
+        self.commands.push(command.flatten(&self.compiled, body)?);
+        Ok(())
+    }
+
     /// Yesterday's contacts become those to recall from.
     pub(crate) fn begin_step(&mut self) {
         std::mem::swap(&mut self.contacts, &mut self.contacts_previous);
@@ -118,8 +130,13 @@ impl CpuWorld {
         let Self { threads, poses, states, accumulators, aabbs, cell_ends, cell_shapes, .. } = self;
         let Self { pair_starts, pair_starts_previous, contacts, contacts_previous, .. } = self;
         let Self { coloring, slots, constraints, counters, .. } = self;
-        let Compiled { params, bodies, shapes, .. } = &self.compiled;
+        let Compiled { params, bodies, shapes, .. } = &mut self.compiled;
         match op.stage {
+            Stage::Command => {
+                by_body(&mut self.commands);
+                command(params, &self.commands, bodies, poses, states);
+                self.commands.clear();
+            }
             Stage::Guard => {
                 let quarantined = guard(threads, poses, states, accumulators);
                 counters.quarantined = counters.quarantined.wrapping_add(quarantined);
@@ -213,6 +230,8 @@ impl CpuWorld {
             pair_starts: self.pair_starts.clone(),
             contacts: self.contacts.clone(),
             counters: self.counters,
+            forces: self.compiled.bodies.iter().map(Force::of).collect(),
+            commands: self.commands.clone(),
         }
     }
 
@@ -228,6 +247,10 @@ impl CpuWorld {
         self.pair_starts.clone_from(&snapshot.pair_starts);
         self.contacts.clone_from(&snapshot.contacts);
         self.counters = snapshot.counters;
+        for (body, force) in self.compiled.bodies.iter_mut().zip(&snapshot.forces) {
+            force.put(body);
+        }
+        self.commands.clone_from(&snapshot.commands);
         Ok(())
     }
 

@@ -14,14 +14,15 @@ pub use context::{AdapterChoice, Context, ContextError, DeviceError, adapters, i
 use kernel::{KernelError, Kernels, Patch};
 use readback::{CounterRing, cast, download};
 
+use crate::command::{Command, CommandError, by_body};
 use crate::cpu::CpuWorld;
 use crate::scene::{Compiled, Scene};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Force, Snapshot};
 use crate::step::{Op, Stage, plan};
 use crate::tables::Tables;
 use crate::types::{
-    Aabb, Accumulator, BodyState, CLAIM_SLOTS, COLOR_BLOCK, COLOR_COUNT, Constraint, Contact, Counters, FORCE_OVERFLOW,
-    OVERFLOW_COLOR, OVERFLOW_CONTACTS, Params, Pose, Sweep,
+    self, Aabb, Accumulator, BodyState, CLAIM_SLOTS, COLOR_BLOCK, COLOR_COUNT, COMMAND_FORCE, COMMAND_TORQUE,
+    Constraint, Contact, Counters, FORCE_OVERFLOW, OVERFLOW_COLOR, OVERFLOW_CONTACTS, Params, Pose, Sweep,
 };
 use crate::world::WorldError;
 
@@ -70,6 +71,7 @@ pub struct GpuWorld {
     compiled: Compiled,
     plan: Vec<Op>,
     steps: u64,
+    commands: Vec<types::Command>,
 
     buffers: HashMap<&'static str, wgpu::Buffer>,
     /// Bind groups by kernel, by parity. Which of the two contact buffers is the current one changes every step.
@@ -157,6 +159,7 @@ impl GpuWorld {
             kernels,
             plan: plan(&compiled.settings, compiled.bounces),
             steps: 0,
+            commands: Vec::new(),
             buffers: HashMap::new(),
             groups: HashMap::new(),
             parity: 0,
@@ -297,7 +300,10 @@ impl GpuWorld {
                     }
                 }
             } else {
-                self.create_group(kernel, (name, ""), |_| "");
+                // The commands' buffer is made when there are any.
+                if name != "command" {
+                    self.create_group(kernel, (name, ""), |_| "");
+                }
             }
         }
     }
@@ -328,6 +334,23 @@ impl GpuWorld {
         };
         let both = [group(0), group(1)];
         self.groups.insert(key, both);
+    }
+
+    /// Asks something of a body; it happens at the start of the next step that is recorded. Nothing waits.
+    ///
+    /// # Errors
+    /// If there is no such body, it does not move in this way, or a value is not finite.
+    pub fn command(&mut self, body: usize, command: Command) -> Result<(), CommandError> {
+        let flat = command.flatten(&self.compiled, body)?;
+        // The device's bodies learn it with the step; this copy is for snapshots.
+        let mirror = &mut self.compiled.bodies[body];
+        match flat.kind {
+            COMMAND_FORCE => (mirror.force, mirror.force_point) = (flat.value, flat.other),
+            COMMAND_TORQUE => mirror.torque = flat.value[0],
+            _ => {}
+        }
+        self.commands.push(flat);
+        Ok(())
     }
 
     /// Advances the world by one step: records it, submits it and returns without waiting for it, unless several steps
@@ -388,6 +411,7 @@ impl GpuWorld {
             [("poses", "poses_backup"), ("states", "states_backup"), ("counters", "counters_backup")];
         self.context.wait()?;
         self.poll()?;
+        let commands = self.commands.clone();
         loop {
             let mut encoder = self.encoder();
             for (from, to) in BACKUPS {
@@ -405,6 +429,7 @@ impl GpuWorld {
             // Back to the start: the contacts of the step before still lie in the other buffer.
             self.steps = step;
             self.parity ^= 1;
+            self.commands.clone_from(&commands);
             let mut encoder = self.encoder();
             for (to, from) in BACKUPS {
                 encoder.copy_buffer_to_buffer(&self.buffers[from], 0, &self.buffers[to], 0, self.buffers[from].size());
@@ -460,6 +485,7 @@ impl GpuWorld {
             self.compiled.params;
         let contacts = self.contact_capacity;
         match op.stage {
+            Stage::Command => self.send_commands(pass),
             Stage::Guard => self.dispatch(pass, "guard", bodies.max(1)),
 
             Stage::Bound => self.dispatch(pass, "bound", shapes),
@@ -555,6 +581,29 @@ impl GpuWorld {
             }
         }
         runs
+    }
+
+    /// What was asked since the last step. A new buffer each time: steps recorded but not submitted yet keep theirs.
+    fn send_commands(&mut self, pass: &mut wgpu::ComputePass) {
+        if self.commands.is_empty() {
+            return;
+        }
+        by_body(&mut self.commands);
+        let kernels = self.kernels.clone();
+        let Some(index) = kernels.find("command") else { unreachable!("no kernel command") };
+        // In pieces that the device takes; a body's commands may be cut in two, and stay in order.
+        #[allow(clippy::cast_possible_truncation, reason = "a share of a buffer's limit")]
+        let most = (self.largest_buffer() / size_of::<types::Command>() as u64).min(1 << 24) as usize;
+        for piece in std::mem::take(&mut self.commands).chunks(most.max(1)) {
+            let buffer = self.context.device().create_buffer_init(&wgpu::util::BufferInitDescriptor {
+                label: Some("commands"),
+                contents: bytemuck::cast_slice(piece),
+                usage: wgpu::BufferUsages::STORAGE,
+            });
+            self.buffers.insert("commands", buffer);
+            self.create_group(&kernels.list[index], ("command", ""), |_| "");
+            self.dispatch(pass, "command", u32::try_from(piece.len()).unwrap_or(u32::MAX));
+        }
     }
 
     fn may_have_many_uncolored(&self) -> bool {
@@ -823,6 +872,8 @@ impl GpuWorld {
             pair_starts: if self.steps == 0 { Vec::new() } else { tables.pair_starts },
             contacts: tables.contacts,
             counters: tables.counters,
+            forces: self.compiled.bodies.iter().map(Force::of).collect(),
+            commands: self.commands.clone(),
         })
     }
 
@@ -847,6 +898,11 @@ impl GpuWorld {
         self.upload(at_parity("pair_starts", self.parity), starts);
         self.upload(at_parity("contacts", self.parity), &snapshot.contacts);
         self.upload("counters", &[snapshot.counters]);
+        for (body, force) in self.compiled.bodies.iter_mut().zip(&snapshot.forces) {
+            force.put(body);
+        }
+        self.upload("bodies", &self.compiled.bodies);
+        self.commands.clone_from(&snapshot.commands);
         Ok(())
     }
 
@@ -918,6 +974,7 @@ impl GpuWorld {
 
 /// Kernels that are dispatched by name.
 const ENTRY_POINTS: &[&str] = &[
+    "command",
     "guard",
     "bound",
     "bin_clear",

@@ -31,6 +31,7 @@
 //! ```text
 //! stage                 reads                                       writes
 //! ── each step ───────────────────────────────────────────────────────────────────────────────────────────────────
+//! command               bodies commands poses states                bodies poses states
 //! guard                 counters poses states                       accumulators color_claims color_masks counters
 //!                                                                   poses states
 //! bound                 poses shapes states                         aabbs
@@ -61,7 +62,7 @@
 //! finalize              bodies poses states                         poses
 //! ```
 //!
-//! In words: find the pairs of shapes whose boxes overlap ([`bound`](stages::bound), [`bin`](stages::bin),
+//! In words: do what was asked of bodies since the last step ([`command`](stages::command)); find the pairs of shapes whose boxes overlap ([`bound`](stages::bound), [`bin`](stages::bin),
 //! [`pair`](stages::pair)); give each pair what it knew a step ago ([`recall`](stages::recall)) and its contact points
 //! ([`collide`](stages::collide)); sort the contacts into colours, so that no two of a colour move the same body
 //! ([`color`](stages::color)); lay them out for the solver ([`prepare`](stages::prepare)). Then several times, in
@@ -74,6 +75,7 @@
 //! | [`scene`] | what a user builds: bodies, shapes, settings; the file format; the catalogue of built-in scenes |
 //! | [`step`], [`stages`], [`types`], [`math`] | the pipeline, and the structs it shares with WGSL |
 //! | [`cpu`], [`gpu`], [`world`] | the backends, and either of them |
+//! | [`command`](mod@command) | what may be asked of bodies between two steps |
 //! | [`snapshot`], [`state`] | the state between two steps; its hash; metrics: energy, momentum, penetration |
 //! | [`draw`] | pictures, from poses on the CPU or straight from the GPU's buffers |
 //!
@@ -91,6 +93,7 @@
 //!   ([`types::Counters::quarantined`]).
 //! - **Nothing panics on input.** Scenes are checked before anything is made from them, and errors name the place.
 
+pub mod command;
 pub mod cpu;
 pub mod draw;
 pub mod gpu;
@@ -107,6 +110,7 @@ pub mod types;
 pub mod validate;
 pub mod world;
 
+pub use command::{Command, CommandError};
 pub use cpu::CpuWorld;
 pub use gpu::{AdapterChoice, Context, GpuWorld};
 pub use scene::{

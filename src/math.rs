@@ -70,6 +70,40 @@ pub fn integrate_rotation(q: Vec2, angle: f32) -> Vec2 {
     if length > 0.0 { turned / length } else { Vec2::new(1.0, 0.0) }
 }
 
+/// The angle of a rotation (cos, sin), −π … π, to 1e-6 rad (Abramowitz and Stegun 4.4.49).
+#[inline]
+#[must_use]
+pub fn angle_of(q: Vec2) -> f32 {
+    let (x, y) = (q.x.abs(), q.y.abs());
+    let (small, large) = (x.min(y), x.max(y));
+    if large <= 0.0 {
+        return 0.0;
+    }
+    let t = small / large;
+    let t2 = t * t;
+    let mut series = 0.002_866_225_7;
+    for term in [-0.016_165_737, 0.042_909_61, -0.075_289_64, 0.106_562_64, -0.142_089, 0.199_935_51, -0.333_331_45] {
+        series = series * t2 + term;
+    }
+    let mut angle = t + t * (t2 * series);
+    if y > x {
+        angle = std::f32::consts::FRAC_PI_2 - angle;
+    }
+    if q.x < 0.0 {
+        angle = std::f32::consts::PI - angle;
+    }
+    if q.y < 0.0 { -angle } else { angle }
+}
+
+/// Tangent of an angle of at most an eighth of a turn, rad, to 1e-5; larger ones are cut off there.
+#[inline]
+#[must_use]
+pub fn tangent(angle: f32) -> f32 {
+    let x = angle.clamp(-std::f32::consts::FRAC_PI_4, std::f32::consts::FRAC_PI_4);
+    let x2 = x * x;
+    x * (105.0 - 10.0 * x2) / (105.0 - 45.0 * x2 + x2 * x2)
+}
+
 /// Cosine and sine of an angle in rad, from our own series in f64, so that scenes start from the same bits everywhere.
 #[must_use]
 pub fn rotation(angle: f32) -> Vec2 {

@@ -1,7 +1,7 @@
 //! All that a world carries from one step to the next.
 
 use crate::math::is_finite;
-use crate::types::{BodyState, Contact, Counters, POINT_COUNT_MASK, Pose};
+use crate::types::{Body, BodyState, COMMAND_TARGET, Command, Contact, Counters, POINT_COUNT_MASK, Pose};
 
 /// The state of a world between two steps. Both backends give it and take it, so a run can move from one to the other.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,6 +19,33 @@ pub struct Snapshot {
     pub contacts: Vec<Contact>,
     /// Of the last step.
     pub counters: Counters,
+    /// One a body: commands change them.
+    pub forces: Vec<Force>,
+    /// Given since the last step.
+    pub commands: Vec<Command>,
+}
+
+/// What pulls at a body all the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Force {
+    /// In world axes, N.
+    pub force: [f32; 2],
+    /// Where it acts, from the centre of mass, in the body's frame, m.
+    pub point: [f32; 2],
+    /// N·m.
+    pub torque: f32,
+}
+
+impl Force {
+    pub(crate) fn of(body: &Body) -> Self {
+        Self { force: body.force, point: body.force_point, torque: body.torque }
+    }
+
+    pub(crate) fn put(self, body: &mut Body) {
+        body.force = self.force;
+        body.force_point = self.point;
+        body.torque = self.torque;
+    }
 }
 
 impl Snapshot {
@@ -28,13 +55,27 @@ impl Snapshot {
     /// # Errors
     /// What does not fit.
     pub fn check(&self, bodies: usize, shapes: usize) -> Result<(), SnapshotError> {
-        let mut sizes = vec![("poses", self.poses.len(), bodies), ("states", self.states.len(), bodies)];
+        let mut sizes = vec![
+            ("poses", self.poses.len(), bodies),
+            ("states", self.states.len(), bodies),
+            ("forces", self.forces.len(), bodies),
+        ];
         if !self.pair_starts.is_empty() || !self.contacts.is_empty() {
             sizes.push(("pair starts", self.pair_starts.len(), shapes + 1));
         }
         for (what, found, expected) in sizes {
             if found != expected {
                 return Err(SnapshotError { what, found, expected });
+            }
+        }
+        for command in &self.commands {
+            for (what, index, count) in [
+                ("bodies", command.body as usize, bodies),
+                ("commands", command.kind as usize, COMMAND_TARGET as usize + 1),
+            ] {
+                if index >= count {
+                    return Err(SnapshotError { what, found: index, expected: count });
+                }
             }
         }
         let last = self.pair_starts.last().map_or(0, |&end| end as usize);

@@ -6,6 +6,8 @@ use crate::types::{FRESH, LAST_SWEEP, USE_BIAS, USE_FRICTION};
 /// A stage. Its name is also that of its two files, its entry point, its row in the profile and its column in reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Stage {
+    /// [`crate::stages::command`]
+    Command,
     /// [`crate::stages::guard`]
     Guard,
     /// [`crate::stages::bound`]
@@ -44,7 +46,8 @@ pub enum Stage {
 
 impl Stage {
     /// All of them, in the order in which they first run.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
+        Self::Command,
         Self::Guard,
         Self::Bound,
         Self::Bin,
@@ -68,6 +71,7 @@ impl Stage {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Command => "command",
             Self::Guard => "guard",
             Self::Bound => "bound",
             Self::Bin => "bin",
@@ -104,6 +108,7 @@ pub fn plan(settings: &Settings, bounces: bool) -> Vec<Op> {
     let mut ops = Vec::new();
     let mut run = |stage, flags| ops.push(Op { stage, flags });
 
+    run(Stage::Command, 0);
     run(Stage::Guard, 0);
     run(Stage::Bound, 0);
     run(Stage::Bin, 0);

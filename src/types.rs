@@ -64,6 +64,23 @@ pub const KINEMATIC: u32 = 1;
 /// [`Body::kind`].
 pub const DYNAMIC: u32 = 2;
 
+/// [`Command::kind`].
+pub const COMMAND_IMPULSE: u32 = 0;
+/// [`Command::kind`].
+pub const COMMAND_ANGULAR_IMPULSE: u32 = 1;
+/// [`Command::kind`].
+pub const COMMAND_FORCE: u32 = 2;
+/// [`Command::kind`].
+pub const COMMAND_TORQUE: u32 = 3;
+/// [`Command::kind`].
+pub const COMMAND_VELOCITY: u32 = 4;
+/// [`Command::kind`].
+pub const COMMAND_ANGULAR_VELOCITY: u32 = 5;
+/// [`Command::kind`].
+pub const COMMAND_TELEPORT: u32 = 6;
+/// [`Command::kind`].
+pub const COMMAND_TARGET: u32 = 7;
+
 /// [`BodyState::status`]: the body held a NaN or an infinity and was taken out of the simulation.
 pub const QUARANTINED: u32 = 1;
 
@@ -377,6 +394,22 @@ pub struct Shape {
     pub rolling_resistance: f32,
     /// Of a polygon, in the vertex table.
     pub first_vertex: u32,
+}
+
+/// Something asked of a body between two steps.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Command {
+    /// [`COMMAND_IMPULSE`], …
+    pub kind: u32,
+    /// Index of the body.
+    pub body: u32,
+    /// Unused.
+    pub pad: [u32; 2],
+    /// Impulse N·s, force N, velocity m/s, place of the centre of mass m; or an angular value, then with a 0.
+    pub value: [f32; 2],
+    /// Point from the centre of mass, in the body's frame, m; or cosine and sine.
+    pub other: [f32; 2],
 }
 
 /// An axis-aligned box, margin included. Empty (`min > max`) for quarantined bodies.

@@ -1,5 +1,6 @@
 //! One world, whichever backend steps it.
 
+use crate::command::{Command, CommandError};
 use crate::cpu::CpuWorld;
 use crate::gpu::{DeviceError, GpuWorld};
 use crate::scene::{Compiled, SceneError};
@@ -80,6 +81,17 @@ impl World {
         match self {
             Self::Cpu(_) => self.step(),
             Self::Gpu(world) => world.step_profiled(),
+        }
+    }
+
+    /// Asks something of a body; it happens at the start of the next step. Nothing waits.
+    ///
+    /// # Errors
+    /// If there is no such body, it does not move in this way, or a value is not finite.
+    pub fn command(&mut self, body: usize, command: Command) -> Result<(), CommandError> {
+        match self {
+            Self::Cpu(world) => world.command(body, command),
+            Self::Gpu(world) => world.command(body, command),
         }
     }
 

@@ -95,6 +95,7 @@ structs! {
         half, radius, kind, offset, rotation, friction, restitution, body, level, category, mask, group, bound,
         kinetic_friction, tangent_speed, rolling_resistance, first_vertex,
     }
+    Command { kind, body, pad, value, other }
     Aabb { min, max }
     ContactPoint {
         anchor_a, anchor_b, base_separation, separation, normal_impulse, tangent_impulse,
@@ -131,6 +132,8 @@ constants! {
     ACCUMULATE RECYCLE FORCE_OVERFLOW RESTITUTION_MAX WARM_START BOUNCES
     USE_BIAS USE_FRICTION LAST_SWEEP FRESH OVERFLOW_CONTACTS
     POLYGON HALF_PLANE VERTEX_COUNT_SHIFT MAX_VERTICES KINETIC_FRICTION CONVEYORS ROLLING
+    COMMAND_IMPULSE COMMAND_ANGULAR_IMPULSE COMMAND_FORCE COMMAND_TORQUE COMMAND_VELOCITY COMMAND_ANGULAR_VELOCITY
+    COMMAND_TELEPORT COMMAND_TARGET
     JOINT_COLORS JOINT_OVERFLOW ROW_COUNT_MASK WORLD_A JOINT_FIXED_A JOINT_FIXED_B JOINT_DISABLED BROKEN
     ROW_ALONG ROW_AXIS ROW_ACROSS ROW_ANGLE ROW_POINT ROW_GEOMETRY
     ROW_EQUALITY ROW_LOWER ROW_UPPER ROW_MOTOR ROW_SPRING ROW_ROLE ROW_BY_MASS

@@ -92,7 +92,8 @@ fn lively_scenes_agree_in_every_mode() {
 #[test]
 fn a_stage_missing_on_the_cpu_is_found() {
     let context = context();
-    for stage in Stage::ALL {
+    // Nothing is asked of bodies here; tests/commands.rs has the same for what is.
+    for stage in Stage::ALL.into_iter().filter(|&stage| stage != Stage::Command) {
         let options = Options { steps: 40, cpu_fault: Some(stage) };
         let report = validate(&context, &lively(mode_for(stage)), options, |_| {}).expect("a run");
         assert_eq!(report.first_failure(), Some(stage.name()), "{:?}", report.first_difference);
@@ -177,7 +178,9 @@ fn a_wrong_shader_is_found() {
         ),
         (Stage::Finalize, "finalize", "+ states[index].delta_position", "+ 1.01 * states[index].delta_position"),
     ];
-    assert_eq!(faults.map(|fault| fault.0), Stage::ALL, "every stage has its fault");
+    let tested: Vec<Stage> = faults.iter().map(|fault| fault.0).collect();
+    let others: Vec<Stage> = Stage::ALL.into_iter().filter(|&stage| stage != Stage::Command).collect();
+    assert_eq!(tested, others, "every stage has its fault");
     for (stage, shader, from, to) in faults {
         let scene = lively(mode_for(stage));
         let gpu = GpuWorld::patched(&context, &scene, &[Patch { shader, from, to }]).expect("a patched shader");

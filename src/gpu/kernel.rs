@@ -75,6 +75,7 @@ impl Shader {
 
 /// All shaders of the pipeline.
 pub const SHADERS: &[Shader] = &[
+    shader!("command"),
     shader!("guard"),
     shader!("bound"),
     shader!("bin", GRID),

@@ -5,6 +5,7 @@ pub mod bin;
 pub mod bound;
 pub mod collide;
 pub mod color;
+pub mod command;
 pub mod finalize;
 pub mod guard;
 pub mod integrate_positions;

@@ -1,0 +1,171 @@
+//! What may be asked of a body between two steps: pushes, forces, velocities, places.
+//!
+//! Commands wait for the start of the next step, in the order in which they were given; giving them neither waits for
+//! the GPU nor reads anything back. Points and places are those of a body's frame and origin, as in a
+//! [`Scene`](crate::Scene), forces and impulses are in world axes.
+
+use glam::Vec2;
+
+use crate::math::{rotate, rotation};
+use crate::scene::{Compiled, MAX_POSITION};
+use crate::types::{self, DYNAMIC, KINEMATIC};
+
+/// Something asked of a body.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Command {
+    /// A sudden push. Dynamic bodies.
+    Impulse {
+        /// N·s.
+        impulse: Vec2,
+        /// Where it acts, a point of the body, m. `None`: its centre of mass.
+        point: Option<Vec2>,
+    },
+    /// A sudden turn, N·m·s. Dynamic bodies.
+    AngularImpulse(f32),
+    /// The body's constant force from now on, in place of the one it had. Dynamic bodies.
+    Force {
+        /// N.
+        force: Vec2,
+        /// Where it acts, a point of the body that moves along with it, m. `None`: its centre of mass.
+        point: Option<Vec2>,
+    },
+    /// The body's constant torque from now on, N·m. Dynamic bodies.
+    Torque(f32),
+    /// Of the centre of mass, m/s. Dynamic and kinematic bodies.
+    Velocity(Vec2),
+    /// rad/s. Dynamic and kinematic bodies.
+    AngularVelocity(f32),
+    /// Puts the body elsewhere, at once; it keeps its velocity. What it now overlaps is pushed apart softly.
+    Teleport {
+        /// Of its origin, m.
+        position: Vec2,
+        /// rad.
+        angle: f32,
+    },
+    /// Gives the body the velocity that brings it there in one step, and what is in the way is pushed. It keeps that
+    /// velocity until told otherwise, so give a target each step. Kinematic bodies.
+    Target {
+        /// Of its origin, m.
+        position: Vec2,
+        /// rad; the shorter way round.
+        angle: f32,
+    },
+}
+
+/// A command that was refused. Nothing has changed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum CommandError {
+    /// There is no such body.
+    #[error("there is no body {body}; the world has {count}")]
+    NoBody {
+        /// Index asked for.
+        body: usize,
+        /// Bodies in the world.
+        count: usize,
+    },
+    /// A value is NaN or infinite, or a place further away than [`MAX_POSITION`].
+    #[error("{what} is {value}; expected a finite number{limit}")]
+    Value {
+        /// Which value.
+        what: &'static str,
+        /// What it is.
+        value: f32,
+        /// What more is expected of it.
+        limit: &'static str,
+    },
+    /// The body does not move in this way.
+    #[error("body {body} is {found}; expected {expected}")]
+    Kind {
+        /// Index.
+        body: usize,
+        /// What it is.
+        found: &'static str,
+        /// What the command is for.
+        expected: &'static str,
+    },
+}
+
+impl Command {
+    /// The record that a step works from, checked against the world.
+    pub(crate) fn flatten(self, compiled: &Compiled, body: usize) -> Result<types::Command, CommandError> {
+        let count = compiled.bodies.len();
+        let Some(target) = compiled.bodies.get(body) else { return Err(CommandError::NoBody { body, count }) };
+        self.check_kind(target.kind, body)?;
+        self.check_values()?;
+        let center = compiled.mass[body].center;
+        let point = |point: Option<Vec2>| point.unwrap_or(center) - center;
+        let place = |position: Vec2, angle: f32| {
+            let turn = rotation(angle);
+            (position + rotate(turn, center), turn)
+        };
+        let (kind, (value, other)) = match self {
+            Self::Impulse { impulse, point: at } => (types::COMMAND_IMPULSE, (impulse, point(at))),
+            Self::AngularImpulse(impulse) => (types::COMMAND_ANGULAR_IMPULSE, (Vec2::new(impulse, 0.0), Vec2::ZERO)),
+            Self::Force { force, point: at } => (types::COMMAND_FORCE, (force, point(at))),
+            Self::Torque(torque) => (types::COMMAND_TORQUE, (Vec2::new(torque, 0.0), Vec2::ZERO)),
+            Self::Velocity(velocity) => (types::COMMAND_VELOCITY, (velocity, Vec2::ZERO)),
+            Self::AngularVelocity(speed) => (types::COMMAND_ANGULAR_VELOCITY, (Vec2::new(speed, 0.0), Vec2::ZERO)),
+            Self::Teleport { position, angle } => (types::COMMAND_TELEPORT, place(position, angle)),
+            Self::Target { position, angle } => (types::COMMAND_TARGET, place(position, angle)),
+        };
+        #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
+        let body = body as u32;
+        Ok(types::Command { kind, body, value: value.into(), other: other.into(), ..types::Command::default() })
+    }
+
+    fn check_kind(self, kind: u32, body: usize) -> Result<(), CommandError> {
+        let (fits, expected) = match self {
+            Self::Impulse { .. } | Self::AngularImpulse(_) | Self::Force { .. } | Self::Torque(_) => {
+                (kind == DYNAMIC, "dynamic")
+            }
+            Self::Velocity(_) | Self::AngularVelocity(_) => {
+                (kind == DYNAMIC || kind == KINEMATIC, "dynamic or kinematic")
+            }
+            Self::Target { .. } => (kind == KINEMATIC, "kinematic"),
+            Self::Teleport { .. } => (true, "any"),
+        };
+        let found = match kind {
+            DYNAMIC => "dynamic",
+            KINEMATIC => "kinematic",
+            _ => "static",
+        };
+        if fits { Ok(()) } else { Err(CommandError::Kind { body, found, expected }) }
+    }
+
+    fn check_values(self) -> Result<(), CommandError> {
+        let finite = |what, value: f32| {
+            if value.is_finite() { Ok(()) } else { Err(CommandError::Value { what, value, limit: "" }) }
+        };
+        let pair = |what, value: Vec2| finite(what, value.x).and_then(|()| finite(what, value.y));
+        let near = |what, value: Vec2| {
+            pair(what, value)?;
+            match value.to_array().into_iter().find(|v| v.abs() > MAX_POSITION) {
+                Some(value) => Err(CommandError::Value { what, value, limit: " within 100 km of the origin" }),
+                None => Ok(()),
+            }
+        };
+        match self {
+            Self::Impulse { impulse, point } => {
+                pair("the impulse", impulse)?;
+                near("the point", point.unwrap_or_default())
+            }
+            Self::AngularImpulse(impulse) => finite("the angular impulse", impulse),
+            Self::Force { force, point } => {
+                pair("the force", force)?;
+                near("the point", point.unwrap_or_default())
+            }
+            Self::Torque(torque) => finite("the torque", torque),
+            Self::Velocity(velocity) => pair("the velocity", velocity),
+            Self::AngularVelocity(speed) => finite("the angular velocity", speed),
+            Self::Teleport { position, angle } | Self::Target { position, angle } => {
+                near("the position", position)?;
+                finite("the angle", angle)
+            }
+        }
+    }
+}
+
+/// Puts the commands of a body side by side, in the order in which they were given.
+pub(crate) fn by_body(commands: &mut [types::Command]) {
+    commands.sort_by_key(|command| command.body);
+}

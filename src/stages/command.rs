@@ -1,0 +1,57 @@
+//! **command**: what was asked of bodies since the last step: impulses, forces, velocities, places.
+//!
+//! Reads commands; reads and writes bodies (constant forces), poses and states. One thread a command; the first of a
+//! body does all of that body's, in their order. Without commands it does not run.
+//!
+//! A target becomes the velocity that leads there: `n` substeps turn by `n·atan(ω·h)`, so `ω = tan(θ/n)/h`.
+
+use glam::Vec2;
+
+use crate::math::{angle_of, cross, inv_mul_rotation, rotate, tangent};
+use crate::threads::Rows;
+use crate::types::{
+    Body, BodyState, COMMAND_ANGULAR_IMPULSE, COMMAND_ANGULAR_VELOCITY, COMMAND_FORCE, COMMAND_IMPULSE, COMMAND_TARGET,
+    COMMAND_TELEPORT, COMMAND_TORQUE, COMMAND_VELOCITY, Command, Params, Pose,
+};
+
+/// Does them all.
+pub fn command(
+    params: &Params,
+    commands: &[Command],
+    bodies: &mut [Body],
+    poses: &mut [Pose],
+    states: &Rows<BodyState, 4>,
+) {
+    for command in commands {
+        let index = command.body as usize;
+        let (body, pose, mut state) = (&mut bodies[index], &mut poses[index], states.get(index));
+        let (value, other) = (Vec2::from(command.value), Vec2::from(command.other));
+        match command.kind {
+            COMMAND_IMPULSE => {
+                let arm = rotate(pose.rotation.into(), other);
+                state.velocity = (Vec2::from(state.velocity) + value * body.inv_mass).into();
+                state.angular_velocity += body.inv_inertia * cross(arm, value);
+            }
+            COMMAND_ANGULAR_IMPULSE => state.angular_velocity += body.inv_inertia * value.x,
+            COMMAND_FORCE => {
+                body.force = command.value;
+                body.force_point = command.other;
+            }
+            COMMAND_TORQUE => body.torque = value.x,
+            COMMAND_VELOCITY => state.velocity = command.value,
+            COMMAND_ANGULAR_VELOCITY => state.angular_velocity = value.x,
+            COMMAND_TELEPORT => {
+                pose.position = command.value;
+                pose.rotation = command.other;
+            }
+            COMMAND_TARGET => {
+                let turn = inv_mul_rotation(pose.rotation.into(), other);
+                let angle = angle_of(turn);
+                state.velocity = ((value - Vec2::from(pose.position)) / params.dt).into();
+                state.angular_velocity = tangent(angle * params.h / params.dt) / params.h;
+            }
+            _ => {}
+        }
+        states.set(index, state);
+    }
+}
