@@ -117,7 +117,7 @@ pub use scene::{
     Body, BodyType, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, RestitutionMix, Scene, SceneError,
     Settings, Shape, Spring,
 };
-pub use snapshot::Snapshot;
+pub use snapshot::{Snapshot, SnapshotFileError};
 pub use world::{World, WorldError};
 
 #[cfg(doctest)]

@@ -1,5 +1,11 @@
 //! All that a world carries from one step to the next.
 
+mod file;
+
+use bytemuck::{Pod, Zeroable};
+
+pub use file::SnapshotFileError;
+
 use crate::math::is_finite;
 use crate::types::{Body, BodyState, COMMAND_TARGET, Command, Contact, Counters, POINT_COUNT_MASK, Pose};
 
@@ -26,7 +32,8 @@ pub struct Snapshot {
 }
 
 /// What pulls at a body all the time.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Force {
     /// In world axes, N.
     pub force: [f32; 2],

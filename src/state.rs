@@ -42,22 +42,35 @@ pub fn body_states(compiled: &Compiled, snapshot: &Snapshot) -> Vec<ReportedBody
         .collect()
 }
 
+/// FNV-1a, word by word.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fnv(pub u64);
+
+impl Fnv {
+    pub(crate) const START: Self = Self(0xcbf2_9ce4_8422_2325);
+
+    pub(crate) fn bytes(self, bytes: &[u8]) -> Self {
+        Self(bytes.iter().fold(self.0, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)))
+    }
+
+    fn word(self, word: u32) -> Self {
+        self.bytes(&word.to_le_bytes())
+    }
+}
+
 /// A hash of poses, velocities and quarantine (FNV-1a over their bits). Equal runs have equal hashes.
 #[must_use]
 pub fn hash(snapshot: &Snapshot) -> u64 {
-    fn mix(hash: u64, word: u32) -> u64 {
-        word.to_le_bytes().iter().fold(hash, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-    }
-    let mut hash = 0xcbf2_9ce4_8422_2325;
+    let mut hash = Fnv::START;
     for (Pose { position, rotation }, BodyState { velocity, angular_velocity, status, .. }) in
         snapshot.poses.iter().zip(&snapshot.states)
     {
         for &value in position.iter().chain(rotation).chain(velocity).chain([angular_velocity]) {
-            hash = mix(hash, value.to_bits());
+            hash = hash.word(value.to_bits());
         }
-        hash = mix(hash, *status);
+        hash = hash.word(*status);
     }
-    hash
+    hash.0
 }
 
 /// How good and how lively a world is, independent of who computed it.

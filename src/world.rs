@@ -4,7 +4,7 @@ use crate::command::{Command, CommandError};
 use crate::cpu::CpuWorld;
 use crate::gpu::{DeviceError, GpuWorld};
 use crate::scene::{Compiled, SceneError};
-use crate::snapshot::{Snapshot, SnapshotError};
+use crate::snapshot::{Snapshot, SnapshotError, SnapshotFileError};
 use crate::step::Stage;
 
 /// Why a world could not be made or stepped.
@@ -16,6 +16,9 @@ pub enum WorldError {
     /// The snapshot is of another world.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
+    /// The bytes are no snapshot of this world.
+    #[error(transparent)]
+    SnapshotFile(#[from] SnapshotFileError),
     /// The operating system refused to start threads.
     #[error("no threads: {0}")]
     Threads(#[from] rayon::ThreadPoolBuildError),
@@ -126,6 +129,25 @@ impl World {
             Self::Cpu(world) => world.restore(snapshot),
             Self::Gpu(world) => world.restore(snapshot),
         }
+    }
+
+    /// The state between two steps as bytes, versioned and checksummed, for [`Self::load`] of the same scene on either
+    /// backend.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn save(&mut self) -> Result<Vec<u8>, WorldError> {
+        Ok(self.snapshot()?.to_bytes(self.compiled().fingerprint()))
+    }
+
+    /// Continues from what [`Self::save`] gave, to the same bits on the same backend.
+    ///
+    /// # Errors
+    /// If the bytes are damaged, of another version, or of another world, or the device is lost; then nothing has
+    /// changed.
+    pub fn load(&mut self, bytes: &[u8]) -> Result<(), WorldError> {
+        let snapshot = Snapshot::from_bytes(bytes, self.compiled().fingerprint())?;
+        self.restore(&snapshot)
     }
 
     /// What the world was made from.

@@ -5,6 +5,7 @@ use glam::Vec2;
 use super::joint_rows::Joints;
 use super::{BodyType, Geometry, Mode, RestitutionMix, Scene, SceneError, Settings};
 use crate::math::{self, rotation};
+use crate::state::Fnv;
 use crate::types::{self, BodyState, Level, Params, Pose};
 
 /// Shapes closer than this are in contact, m; four slops, as in Box2D.
@@ -163,6 +164,25 @@ impl Compiled {
             bounces,
             joints,
         })
+    }
+}
+
+impl Compiled {
+    /// A hash of all that stays as it is while the world runs: two worlds with the same one understand each other's
+    /// snapshots.
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        // Forces change by command, capacities by growth; neither makes it another world.
+        let params = Params { contact_capacity: 0, color_blocks: 0, ..self.params };
+        let mut hash = Fnv::START.bytes(bytemuck::bytes_of(&params));
+        for body in &self.bodies {
+            let body = types::Body { force: [0.0; 2], force_point: [0.0; 2], torque: 0.0, ..*body };
+            hash = hash.bytes(bytemuck::bytes_of(&body));
+        }
+        let Joints { joints, rows, .. } = &self.joints;
+        hash = hash.bytes(bytemuck::cast_slice(&self.shapes)).bytes(bytemuck::cast_slice(&self.vertices));
+        hash = hash.bytes(bytemuck::cast_slice(joints)).bytes(bytemuck::cast_slice(rows));
+        hash.bytes(format!("{:?}", self.settings).as_bytes()).0
     }
 }
 

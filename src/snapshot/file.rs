@@ -1,0 +1,181 @@
+//! A snapshot as bytes: for a file, a checkpoint, another process.
+//!
+//! Little-endian: 8 bytes `DRYSNAP` and a newline, u32 version, u32 number of sections, u64 fingerprint of the world
+//! ([`Compiled::fingerprint`](crate::scene::Compiled::fingerprint)), u64 steps done; then the sections, each 4 bytes of
+//! name, u32 bytes of an element, u64 elements, the elements; then a CRC-32 of all that came before. Nothing is read
+//! beyond its checksum, and what is not known is refused: a snapshot is continued to the last bit or not at all.
+
+use bytemuck::{AnyBitPattern, NoUninit};
+
+use super::{Snapshot, SnapshotError};
+use crate::types::Counters;
+
+/// Goes up with every change of what the bytes mean.
+const VERSION: u32 = 1;
+const MAGIC: [u8; 8] = *b"DRYSNAP\n";
+const HEAD: usize = 32;
+const SECTION_HEAD: usize = 16;
+const CHECKSUM: usize = 4;
+
+/// Bytes that are no snapshot of this world.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SnapshotFileError {
+    /// Something else, or cut off before its first section.
+    #[error("this is not a snapshot: expected the bytes DRYSNAP at its start and at least {HEAD} of them")]
+    NotASnapshot,
+    /// Written by another release.
+    #[error("the snapshot has version {found}; expected {VERSION}, the one this release reads")]
+    Version {
+        /// What it says.
+        found: u32,
+    },
+    /// A part of it is missing or was changed.
+    #[error("the snapshot is damaged: its checksum is {found:08x}, expected {expected:08x}")]
+    Damaged {
+        /// Of the bytes.
+        found: u32,
+        /// As it says at the end.
+        expected: u32,
+    },
+    /// Its sections are not those of this release.
+    #[error("the snapshot has {found} at byte {at}; expected {expected}")]
+    Section {
+        /// What is there.
+        found: String,
+        /// Where.
+        at: usize,
+        /// What should be.
+        expected: String,
+    },
+    /// It was taken of another scene, or with other settings.
+    #[error("the snapshot was taken of another world, {found:016x}; expected {expected:016x}")]
+    OtherWorld {
+        /// Fingerprint in the bytes.
+        found: u64,
+        /// That of this world.
+        expected: u64,
+    },
+    /// It holds what this world cannot.
+    #[error(transparent)]
+    Content(#[from] SnapshotError),
+}
+
+/// The tables of a snapshot: its name in the bytes and the field.
+macro_rules! sections {
+    ($visit:ident) => {
+        $visit! {
+            b"pose" poses, b"stat" states, b"pair" pair_starts, b"cont" contacts, b"forc" forces, b"cmds" commands,
+        }
+    };
+}
+
+impl Snapshot {
+    /// The snapshot as bytes, for the world with this fingerprint.
+    #[must_use]
+    pub fn to_bytes(&self, world: u64) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        let mut sections = 1_u32;
+        macro_rules! count {
+            ($($tag:literal $field:ident,)*) => { $( let _ = &self.$field; sections += 1; )* };
+        }
+        sections!(count);
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend(sections.to_le_bytes());
+        bytes.extend(world.to_le_bytes());
+        bytes.extend(self.step.to_le_bytes());
+        put(&mut bytes, *b"coun", &[self.counters]);
+        macro_rules! put_all {
+            ($($tag:literal $field:ident,)*) => { $( put(&mut bytes, *$tag, &self.$field); )* };
+        }
+        sections!(put_all);
+        let checksum = crc32fast::hash(&bytes);
+        bytes.extend(checksum.to_le_bytes());
+        bytes
+    }
+
+    /// Reads back what [`Self::to_bytes`] wrote. Whether it fits a world is checked when the world restores it.
+    ///
+    /// # Errors
+    /// If it is something else, of another version or another world, damaged or cut off.
+    pub fn from_bytes(bytes: &[u8], world: u64) -> Result<Self, SnapshotFileError> {
+        if bytes.len() < HEAD + CHECKSUM || bytes[..8] != MAGIC {
+            return Err(SnapshotFileError::NotASnapshot);
+        }
+        let version = u32_at(bytes, 8);
+        if version != VERSION {
+            return Err(SnapshotFileError::Version { found: version });
+        }
+        let (content, checksum) = bytes.split_at(bytes.len() - CHECKSUM);
+        let (found, expected) = (crc32fast::hash(content), u32_at(checksum, 0));
+        if found != expected {
+            return Err(SnapshotFileError::Damaged { found, expected });
+        }
+        let found = u64_at(content, 16);
+        if found != world {
+            return Err(SnapshotFileError::OtherWorld { found, expected: world });
+        }
+        let mut reader = Reader { bytes: content, at: HEAD };
+        let mut snapshot = Self { step: u64_at(content, 24), ..Self::default() };
+        let counters: Vec<Counters> = reader.take(*b"coun")?;
+        snapshot.counters = *counters.first().ok_or_else(|| reader.wrong("no counters", "one"))?;
+        macro_rules! take_all {
+            ($($tag:literal $field:ident,)*) => { $( snapshot.$field = reader.take(*$tag)?; )* };
+        }
+        sections!(take_all);
+        if reader.at != content.len() {
+            return Err(reader.wrong(&format!("{} more bytes", content.len() - reader.at), "the end"));
+        }
+        Ok(snapshot)
+    }
+}
+
+fn put<T: NoUninit>(bytes: &mut Vec<u8>, tag: [u8; 4], elements: &[T]) {
+    #[allow(clippy::cast_possible_truncation, reason = "the size of a struct")]
+    let size = size_of::<T>() as u32;
+    bytes.extend(tag);
+    bytes.extend(size.to_le_bytes());
+    bytes.extend((elements.len() as u64).to_le_bytes());
+    bytes.extend_from_slice(bytemuck::cast_slice(elements));
+}
+
+/// The caller has seen that the bytes are there.
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(std::array::from_fn(|index| bytes[at + index]))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(std::array::from_fn(|index| bytes[at + index]))
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn wrong(&self, found: &str, expected: &str) -> SnapshotFileError {
+        SnapshotFileError::Section { found: found.to_owned(), at: self.at, expected: expected.to_owned() }
+    }
+
+    fn take<T: AnyBitPattern>(&mut self, tag: [u8; 4]) -> Result<Vec<T>, SnapshotFileError> {
+        let name = String::from_utf8_lossy(&tag).into_owned();
+        let rest = &self.bytes[self.at..];
+        if rest.len() < SECTION_HEAD || rest[..4] != tag {
+            let found = String::from_utf8_lossy(&rest[..rest.len().min(4)]).into_owned();
+            return Err(self.wrong(&format!("section {found:?}"), &format!("section {name:?}")));
+        }
+        let (size, count) = (u32_at(rest, 4), u64_at(rest, 8));
+        if size as usize != size_of::<T>() {
+            let expected = format!("{} bytes", size_of::<T>());
+            return Err(self.wrong(&format!("elements of {size} bytes in section {name:?}"), &expected));
+        }
+        let room = (rest.len() - SECTION_HEAD) as u64 / u64::from(size.max(1));
+        let length = usize::try_from(count).ok().filter(|_| count <= room).map(|count| count * size_of::<T>());
+        let Some(length) = length else {
+            return Err(self.wrong(&format!("{count} elements in section {name:?}"), &format!("at most {room}")));
+        };
+        let data = &rest[SECTION_HEAD..SECTION_HEAD + length];
+        self.at += SECTION_HEAD + length;
+        Ok(data.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect())
+    }
+}
