@@ -107,7 +107,7 @@ structs! {
     }
     Constraint {
         body_a, body_b, normal, inv_mass_a, inv_inertia_a, inv_mass_b, inv_inertia_b, friction, restitution, flags,
-        contact, points, impulses, max_impulses,
+        contact, points, impulses, max_impulses, separations,
     }
     Counters {
         pairs_found, contacts, touching, recycled, overflow_bits, quarantined, uncolored, rounds, color_starts, pad,
@@ -119,7 +119,7 @@ constants! {
     CIRCLE BOX GEOMETRY_MASK FIXED_SHAPE KINEMATIC_SHAPE STATIC KINEMATIC DYNAMIC QUARANTINED
     POINT_COUNT_MASK FIXED_A FIXED_B RECYCLED CACHED
     ACCUMULATE RECYCLE FORCE_OVERFLOW RESTITUTION_MAX WARM_START BOUNCES
-    USE_BIAS USE_FRICTION LAST_SWEEP FRESH OVERFLOW_CONTACTS
+    USE_BIAS USE_FRICTION LAST_SWEEP FRESH MEASURED OVERFLOW_CONTACTS
 }
 
 const RUST: &str = include_str!("../src/types.rs");
@@ -258,7 +258,7 @@ fn a_changed_wgsl_is_noticed() {
         ("    group: i32,", "    group: u32,", "Shape: member"),
         ("    features: vec2<u32>,", "    features: vec4<u32>,", "Contact: member"),
         ("    levels: array<Level, 8>,", "    levels: array<Level, 9>,", "Params: member"),
-        ("    max_impulses: vec4<f32>,\n", "", "Constraint: member"),
+        ("    separations: vec2<f32>,\n", "", "Constraint: member"),
         ("struct Aabb", "struct Box", "structs:"),
         ("const FRESH: u32 = 8u;", "const FRESH: u32 = 9u;", "FRESH"),
         ("const CACHED: u32 = 32u;", "", "CACHED"),
