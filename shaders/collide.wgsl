@@ -5,8 +5,9 @@
 @group(0) @binding(2) var<storage, read> shapes: array<Shape>;
 @group(0) @binding(3) var<storage, read> poses: array<Pose>;
 @group(0) @binding(4) var<storage, read> states: array<BodyState>;
-@group(0) @binding(5) var<storage, read_write> contacts: array<Contact>;
-@group(0) @binding(6) var<storage, read_write> counters: Counters;
+@group(0) @binding(5) var<storage, read> contacts_previous: array<Contact>;
+@group(0) @binding(6) var<storage, read_write> contacts: array<Contact>;
+@group(0) @binding(7) var<storage, read_write> counters: Counters;
 
 const RECYCLE_COS: f32 = 0.98;
 const FACE_PREFERENCE: f32 = 0.1;
@@ -20,43 +21,47 @@ struct Manifold {
     features: array<u32, 2>,
 }
 
-fn is_slow(body: u32) -> bool {
-    let speed = length(states[body].velocity) + abs(states[body].angular_velocity) * bodies[body].extent;
+fn is_slow(body: u32, extent: f32) -> bool {
+    let speed = length(states[body].velocity) + abs(states[body].angular_velocity) * extent;
     return speed * params.dt <= 0.5 * bodies[body].min_extent;
 }
 
-fn extent(body: u32) -> f32 {
-    if bodies[body].kind == STATIC {
-        return 0.0;
-    }
-    return bodies[body].extent;
-}
-
-fn recycle(index: u32, a: u32, b: u32) -> bool {
+fn recycle(index: u32, old: u32, flags: u32, a: u32, b: u32, extent: f32) -> bool {
     let q_a = poses[a].rotation;
     let q_b = poses[b].rotation;
-    let turn_a = inv_mul_rotation(contacts[index].cached_rotation_a, q_a);
-    let turn_b = inv_mul_rotation(contacts[index].cached_rotation_b, q_b);
+    let cached_rotation_a = contacts_previous[old].cached_rotation_a;
+    let cached_rotation_b = contacts_previous[old].cached_rotation_b;
+    let cached_position = contacts_previous[old].cached_position;
+    let turn_a = inv_mul_rotation(cached_rotation_a, q_a);
+    let turn_b = inv_mul_rotation(cached_rotation_b, q_b);
     let between = poses[b].position - poses[a].position;
-    let moved = length(inv_rotate(q_a, between) - contacts[index].cached_position);
+    let moved = length(inv_rotate(q_a, between) - cached_position);
     let turned = abs(inv_mul_rotation(turn_a, turn_b).y);
-    let count = contacts[index].flags & POINT_COUNT_MASK;
+    let count = flags & POINT_COUNT_MASK;
     var tolerance = params.recycle_distance_apart;
     if count > 0u {
         tolerance = params.recycle_distance;
     }
     if turn_a.x <= RECYCLE_COS || turn_b.x <= RECYCLE_COS
-        || moved + max(extent(a), extent(b)) * turned >= tolerance {
+        || moved + extent * turned >= tolerance {
         return false;
     }
-    let normal = contacts[index].normal;
-    for (var point = 0u; point < count; point += 1u) {
-        let arm = rotate(turn_b, contacts[index].points[point].anchor_b)
-            - rotate(turn_a, contacts[index].points[point].anchor_a);
-        contacts[index].points[point].separation =
-            contacts[index].points[point].base_separation + dot(between + arm, normal);
+    let normal = contacts_previous[old].normal;
+    for (var end = 0u; end < 2u; end += 1u) {
+        var point = contacts_previous[old].points[end];
+        if end < count {
+            let arm = rotate(turn_b, point.anchor_b) - rotate(turn_a, point.anchor_a);
+            point.separation = point.base_separation + dot(between + arm, normal);
+        }
+        contacts[index].points[end] = point;
     }
-    contacts[index].flags |= RECYCLED;
+    contacts[index].normal = normal;
+    contacts[index].color = contacts_previous[old].color;
+    contacts[index].cached_rotation_a = cached_rotation_a;
+    contacts[index].cached_rotation_b = cached_rotation_b;
+    contacts[index].cached_position = cached_position;
+    contacts[index].features = contacts_previous[old].features;
+    contacts[index].flags = flags | RECYCLED;
     atomicAdd(&counters.recycled, 1u);
     return true;
 }
@@ -275,11 +280,21 @@ fn collide(
     }
     let a = contacts[index].body_a;
     let b = contacts[index].body_b;
-    let flags = contacts[index].flags & ~RECYCLED;
-    contacts[index].flags = flags;
-    if (params.switches & RECYCLE) != 0u && (flags & CACHED) != 0u && is_slow(a) && is_slow(b) {
-        if recycle(index, a, b) {
-            return;
+    // What recall found.
+    let old = contacts[index].color;
+    var flags = contacts[index].flags;
+    if old != NONE {
+        flags = contacts_previous[old].flags & ~RECYCLED;
+    }
+    if (params.switches & RECYCLE) != 0u && (flags & CACHED) != 0u {
+        let extent_a = bodies[a].extent;
+        let extent_b = bodies[b].extent;
+        if is_slow(a, extent_a) && is_slow(b, extent_b) {
+            let turning_a = select(extent_a, 0.0, bodies[a].kind == STATIC);
+            let turning_b = select(extent_b, 0.0, bodies[b].kind == STATIC);
+            if recycle(index, old, flags, a, b, max(turning_a, turning_b)) {
+                return;
+            }
         }
     }
 
@@ -310,11 +325,17 @@ fn collide(
 
     // Points with the same feature keep their impulses.
     let old_count = flags & POINT_COUNT_MASK;
-    let old_features = contacts[index].features;
-    let old_impulses = vec4<f32>(
-        contacts[index].points[0].normal_impulse, contacts[index].points[0].tangent_impulse,
-        contacts[index].points[1].normal_impulse, contacts[index].points[1].tangent_impulse,
-    );
+    var old_features = vec2<u32>(0u);
+    var old_impulses = vec4<f32>(0.0);
+    var color = NONE;
+    if old_count > 0u {
+        old_features = contacts_previous[old].features;
+        old_impulses = vec4<f32>(
+            contacts_previous[old].points[0].normal_impulse, contacts_previous[old].points[0].tangent_impulse,
+            contacts_previous[old].points[1].normal_impulse, contacts_previous[old].points[1].tangent_impulse,
+        );
+        color = contacts_previous[old].color;
+    }
     contacts[index].normal = manifold.normal;
     var features = vec2<u32>(0u);
     for (var point = 0u; point < 2u; point += 1u) {
@@ -343,9 +364,7 @@ fn collide(
     }
     contacts[index].features = features;
     contacts[index].flags = (flags & (FIXED_A | FIXED_B)) | CACHED | manifold.count;
-    if manifold.count == 0u {
-        contacts[index].color = NONE;
-    }
+    contacts[index].color = select(color, NONE, manifold.count == 0u);
     contacts[index].cached_rotation_a = q_a;
     contacts[index].cached_rotation_b = q_b;
     contacts[index].cached_position = inv_rotate(q_a, between);

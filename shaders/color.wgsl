@@ -17,8 +17,7 @@ const FIXED_MASK: u32 = 0xff000000u;
 // A proposal waits in `contact.color` between claim and commit, marked so that it is not taken for a colour.
 const PROPOSAL: u32 = 0x100u;
 
-fn take(contact: u32, color: u32) {
-    let flags = contacts[contact].flags;
+fn take(contact: u32, flags: u32, color: u32) {
     if (flags & FIXED_A) == 0u {
         atomicOr(&color_masks[contacts[contact].body_a], 1u << color);
     }
@@ -104,7 +103,7 @@ fn commit(contact: u32, round: u32) -> bool {
     }
     if won {
         contacts[contact].color = color;
-        take(contact, color);
+        take(contact, flags, color);
         return false;
     }
     contacts[contact].color = NONE;
@@ -119,7 +118,11 @@ fn color_inherit(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let index = flat_index(workgroup, workgroups, LANES, lane);
-    if index >= counters.contacts || (contacts[index].flags & POINT_COUNT_MASK) == 0u {
+    if index >= counters.contacts {
+        return;
+    }
+    let flags = contacts[index].flags;
+    if (flags & POINT_COUNT_MASK) == 0u {
         return;
     }
     atomicAdd(&counters.touching, 1u);
@@ -127,7 +130,7 @@ fn color_inherit(
     if (params.switches & FORCE_OVERFLOW) != 0u {
         contacts[index].color = OVERFLOW_COLOR;
     } else if color < COLOR_COUNT && color != OVERFLOW_COLOR {
-        take(index, color);
+        take(index, flags, color);
     } else {
         contacts[index].color = NONE;
         // The order of this list differs from run to run and does not matter.
@@ -207,6 +210,9 @@ fn color_finish(@builtin(local_invocation_index) lane: u32) {
 
 var<workgroup> block_colors: array<u32, 256>;
 var<workgroup> block_ranks: array<u32, 256>;
+// Of each colour, how many a segment of the block has, then how many the segments before it have.
+var<workgroup> segment_counts: array<u32, 1024>;
+const SEGMENT: u32 = COLOR_BLOCK / COLOR_COUNT;
 var<workgroup> block_counts: array<atomic<u32>, 32>;
 
 fn color_of(index: u32) -> u32 {
@@ -247,23 +253,37 @@ fn color_place(
 ) {
     let block = workgroup.y * workgroups.x + workgroup.x;
     let index = block * COLOR_BLOCK + lane;
-    // The rank of each contact among those of its colour. One lane counts for each colour, over fast memory and in an
-    // order that is always the same.
+    // The rank of each contact among those of its colour, in an order that is always the same: one lane a segment of
+    // eight ranks within it, then one lane a colour adds up the segments.
     let color = color_of(index);
     block_colors[lane] = color;
+    for (var count = lane; count < COLOR_COUNT * COLOR_COUNT; count += COLOR_BLOCK) {
+        segment_counts[count] = 0u;
+    }
     workgroupBarrier();
     if lane < COLOR_COUNT {
-        var rank = 0u;
-        for (var other = 0u; other < COLOR_BLOCK; other += 1u) {
-            if block_colors[other] == lane {
+        for (var other = lane * SEGMENT; other < (lane + 1u) * SEGMENT; other += 1u) {
+            let color = block_colors[other];
+            if color != NONE {
+                let rank = segment_counts[lane * COLOR_COUNT + color];
                 block_ranks[other] = rank;
-                rank += 1u;
+                segment_counts[lane * COLOR_COUNT + color] = rank + 1u;
             }
         }
     }
     workgroupBarrier();
+    if lane < COLOR_COUNT {
+        var before = 0u;
+        for (var segment = 0u; segment < COLOR_COUNT; segment += 1u) {
+            let count = segment_counts[segment * COLOR_COUNT + lane];
+            segment_counts[segment * COLOR_COUNT + lane] = before;
+            before += count;
+        }
+    }
+    workgroupBarrier();
     if color != NONE && block < params.color_blocks {
-        slots[color_histogram[color * params.color_blocks + block] + block_ranks[lane]] = index;
+        let rank = segment_counts[lane / SEGMENT * COLOR_COUNT + color] + block_ranks[lane];
+        slots[color_histogram[color * params.color_blocks + block] + rank] = index;
     }
     if block == 0u && lane < COLOR_COUNT {
         let start = color_histogram[lane * params.color_blocks];

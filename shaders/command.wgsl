@@ -40,7 +40,7 @@ fn obey(index: u32) {
             let turn = inv_mul_rotation(poses[body].rotation, other);
             let angle = angle_of(turn);
             states[body].velocity = (value - poses[body].position) / params.dt;
-            states[body].angular_velocity = tangent(angle * params.h / params.dt) / params.h;
+            states[body].angular_velocity = tangent_of(angle * params.h / params.dt) / params.h;
         }
         default: {
         }

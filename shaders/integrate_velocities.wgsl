@@ -16,21 +16,25 @@ fn integrate_velocities(
     if index >= params.body_count {
         return;
     }
-    let body = bodies[index];
-    let state = states[index];
-    if body.kind != DYNAMIC || (state.status & QUARANTINED) != 0u {
+    if bodies[index].kind != DYNAMIC || (states[index].status & QUARANTINED) != 0u {
         return;
     }
-    let kept = accumulators[index];
-    let turn = mul_rotation(state.delta_rotation, poses[index].rotation);
-    let arm = rotate(turn, body.force_point);
-    let torque = body.torque + cross_2d(arm, body.force);
-    let push = (params.gravity * body.gravity_scale + body.force * body.inv_mass) * params.h;
-    let spin = params.h * body.inv_inertia * torque;
-    var velocity = state.velocity * (1.0 / (1.0 + params.h * body.linear_damping));
-    var angular_velocity = state.angular_velocity * (1.0 / (1.0 + params.h * body.angular_damping));
-    velocity = velocity + push + kept.velocity;
-    angular_velocity = angular_velocity + spin + kept.angular_velocity;
+    let kept_velocity = accumulators[index].velocity;
+    let kept_spin = accumulators[index].angular_velocity;
+    let inv_mass = bodies[index].inv_mass;
+    let force = bodies[index].force;
+    var torque = bodies[index].torque;
+    // Most bodies have none, and need not know how they are turned.
+    if force.x != 0.0 || force.y != 0.0 {
+        let turn = mul_rotation(states[index].delta_rotation, poses[index].rotation);
+        torque += cross_2d(rotate(turn, bodies[index].force_point), force);
+    }
+    let push = (params.gravity * bodies[index].gravity_scale + force * inv_mass) * params.h;
+    let spin = params.h * bodies[index].inv_inertia * torque;
+    var velocity = states[index].velocity * (1.0 / (1.0 + params.h * bodies[index].linear_damping));
+    var angular_velocity = states[index].angular_velocity * (1.0 / (1.0 + params.h * bodies[index].angular_damping));
+    velocity = velocity + push + kept_velocity;
+    angular_velocity = angular_velocity + spin + kept_spin;
     velocity = clamp(velocity, vec2<f32>(-params.max_speed), vec2<f32>(params.max_speed));
     let speed = length(velocity);
     if speed > params.max_speed {

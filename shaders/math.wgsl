@@ -70,10 +70,21 @@ fn angle_of(q: vec2<f32>) -> f32 {
     return select(angle, -angle, q.y < 0.0);
 }
 
-fn tangent(angle: f32) -> f32 {
+fn tangent_of(angle: f32) -> f32 {
     let x = clamp(angle, -0.78539816, 0.78539816);
     let x2 = x * x;
     return x * (105.0 - 10.0 * x2) / (105.0 - 45.0 * x2 + x2 * x2);
+}
+
+// 1/k of a contact point along `direction`. `inv` is 1/mass and 1/inertia of A, then of B. (src/stages/prepare.rs.)
+fn effective_mass(inv: vec4<f32>, r_a: vec2<f32>, r_b: vec2<f32>, direction: vec2<f32>) -> f32 {
+    let arm_a = cross_2d(r_a, direction);
+    let arm_b = cross_2d(r_b, direction);
+    let k = inv.x + inv.z + inv.y * arm_a * arm_a + inv.w * arm_b * arm_b;
+    if k > 0.0 {
+        return 1.0 / k;
+    }
+    return 0.0;
 }
 
 fn is_finite(v: f32) -> bool {

@@ -34,16 +34,34 @@ fn emit_contact(contact: u32, index: u32, other: u32) {
     contacts[contact].color = NONE;
 }
 
-fn may_meet(a: u32, b: u32) -> bool {
-    if shapes[a].group == shapes[b].group && shapes[a].group != 0 {
-        return shapes[a].group > 0;
+// What decides whether two shapes may meet.
+struct Rules {
+    body: u32,
+    kind: u32,
+    group: i32,
+    mask: u32,
+    category: u32,
+}
+
+fn rules_of(shape: u32) -> Rules {
+    return Rules(
+        shapes[shape].body, shapes[shape].kind, shapes[shape].group, shapes[shape].mask, shapes[shape].category,
+    );
+}
+
+fn may_meet(a: Rules, b: Rules) -> bool {
+    if a.body == b.body || (a.kind & b.kind & FIXED_SHAPE) != 0u {
+        return false;
     }
-    return (shapes[a].mask & shapes[b].category) != 0u && (shapes[b].mask & shapes[a].category) != 0u;
+    if a.group == b.group && a.group != 0 {
+        return a.group > 0;
+    }
+    return (a.mask & b.category) != 0u && (b.mask & a.category) != 0u;
 }
 
 // Visits the shapes of cells first ..= last and returns how many of them pair with `index`. With `emit`, writes them
 // from contact `start` on; without, remembers them as partners from the `start`th on.
-fn visit(index: u32, aabb: Aabb, first: u32, last: u32, own_level: bool, emit: bool, start: u32) -> u32 {
+fn visit(index: u32, aabb: Aabb, rules: Rules, first: u32, last: u32, own_level: bool, emit: bool, start: u32) -> u32 {
     var slot = 0u;
     if first > 0u {
         slot = cell_ends[first - 1u];
@@ -60,8 +78,7 @@ fn visit(index: u32, aabb: Aabb, first: u32, last: u32, own_level: bool, emit: b
             || aabb.min.y > partner.max.y || partner.min.y > aabb.max.y {
             continue;
         }
-        let both = shapes[index].kind & shapes[other].kind;
-        if shapes[index].body == shapes[other].body || (both & FIXED_SHAPE) != 0u || !may_meet(index, other) {
+        if !may_meet(rules, rules_of(other)) {
             continue;
         }
         if emit {
@@ -80,6 +97,7 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
         return 0u;
     }
     let own = shapes[index].level;
+    let rules = rules_of(index);
     var count = 0u;
     for (var level = own; level < params.level_count; level += 1u) {
         if params.levels[level].shape_count == 0u {
@@ -92,11 +110,11 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
             let first = cell_index(level, low.x, row);
             let last = cell_index(level, high.x, row);
             if last >= first {
-                count += visit(index, aabb, first, last, own_level, emit, start + count);
+                count += visit(index, aabb, rules, first, last, own_level, emit, start + count);
             } else {
                 for (var column = low.x; column <= high.x; column += 1) {
                     let cell = cell_index(level, column, row);
-                    count += visit(index, aabb, cell, cell, own_level, emit, start + count);
+                    count += visit(index, aabb, rules, cell, cell, own_level, emit, start + count);
                 }
             }
         }

@@ -9,17 +9,6 @@
 @group(0) @binding(6) var<storage, read_write> constraints: array<Constraint>;
 @group(0) @binding(7) var<storage, read_write> counters: Counters;
 
-fn effective_mass(a: u32, b: u32, r_a: vec2<f32>, r_b: vec2<f32>, direction: vec2<f32>) -> f32 {
-    let arm_a = cross_2d(r_a, direction);
-    let arm_b = cross_2d(r_b, direction);
-    let k = bodies[a].inv_mass + bodies[b].inv_mass
-        + bodies[a].inv_inertia * arm_a * arm_a + bodies[b].inv_inertia * arm_b * arm_b;
-    if k > 0.0 {
-        return 1.0 / k;
-    }
-    return 0.0;
-}
-
 @compute @workgroup_size(LANES)
 fn prepare(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -31,28 +20,37 @@ fn prepare(
         return;
     }
     let index = slots[slot];
+    // Everything is read once: what was read is not known to still be there after a store.
     let a = contacts[index].body_a;
     let b = contacts[index].body_b;
     let shape_a = contacts[index].shape_a;
     let shape_b = contacts[index].shape_b;
     let normal = contacts[index].normal;
     let tangent = right_perp(normal);
-    let count = contacts[index].flags & POINT_COUNT_MASK;
+    let flags = contacts[index].flags;
+    let count = flags & POINT_COUNT_MASK;
+    let inv = vec4<f32>(bodies[a].inv_mass, bodies[a].inv_inertia, bodies[b].inv_mass, bodies[b].inv_inertia);
+    let v_a = states[a].velocity;
+    let w_a = states[a].angular_velocity;
+    let v_b = states[b].velocity;
+    let w_b = states[b].angular_velocity;
+    let restitution_a = shapes[shape_a].restitution;
+    let restitution_b = shapes[shape_b].restitution;
 
     constraints[slot].body_a = a;
     constraints[slot].body_b = b;
     constraints[slot].normal = normal;
-    constraints[slot].inv_mass_a = bodies[a].inv_mass;
-    constraints[slot].inv_inertia_a = bodies[a].inv_inertia;
-    constraints[slot].inv_mass_b = bodies[b].inv_mass;
-    constraints[slot].inv_inertia_b = bodies[b].inv_inertia;
+    constraints[slot].inv_mass_a = inv.x;
+    constraints[slot].inv_inertia_a = inv.y;
+    constraints[slot].inv_mass_b = inv.z;
+    constraints[slot].inv_inertia_b = inv.w;
     constraints[slot].friction = sqrt(shapes[shape_a].friction * shapes[shape_b].friction);
     constraints[slot].restitution = select(
-        min(shapes[shape_a].restitution, shapes[shape_b].restitution),
-        max(shapes[shape_a].restitution, shapes[shape_b].restitution),
+        min(restitution_a, restitution_b),
+        max(restitution_a, restitution_b),
         (params.switches & RESTITUTION_MAX) != 0u,
     );
-    constraints[slot].flags = contacts[index].flags;
+    constraints[slot].flags = flags;
     constraints[slot].contact = index;
     var impulses = vec4<f32>(0.0);
     for (var end = 0u; end < 2u; end += 1u) {
@@ -60,13 +58,13 @@ fn prepare(
         if end < count {
             let r_a = contacts[index].points[end].anchor_a;
             let r_b = contacts[index].points[end].anchor_b;
-            let velocity_a = states[a].velocity + cross_scalar(states[a].angular_velocity, r_a);
-            let velocity_b = states[b].velocity + cross_scalar(states[b].angular_velocity, r_b);
+            let velocity_a = v_a + cross_scalar(w_a, r_a);
+            let velocity_b = v_b + cross_scalar(w_b, r_b);
             fresh.r_a = r_a;
             fresh.r_b = r_b;
             fresh.separation = contacts[index].points[end].separation;
-            fresh.normal_mass = effective_mass(a, b, r_a, r_b, normal);
-            fresh.tangent_mass = effective_mass(a, b, r_a, r_b, tangent);
+            fresh.normal_mass = effective_mass(inv, r_a, r_b, normal);
+            fresh.tangent_mass = effective_mass(inv, r_a, r_b, tangent);
             fresh.relative_velocity = dot(velocity_b - velocity_a, normal);
         }
         constraints[slot].points[end] = fresh;
@@ -82,5 +80,6 @@ fn prepare(
         }
     }
     constraints[slot].impulses = impulses;
-    constraints[slot].max_impulses = vec4<f32>(0.0);
+    constraints[slot].max_impulses = vec2<f32>(0.0);
+    constraints[slot].separations = vec2<f32>(0.0);
 }

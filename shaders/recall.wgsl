@@ -21,15 +21,8 @@ fn recall(
     let end = pair_starts_previous[producer + 1u];
     for (var old = pair_starts_previous[producer]; old < end; old += 1u) {
         if contacts_previous[old].shape_b == partner {
-            contacts[index] = contacts_previous[old];
+            contacts[index].color = old;
             return;
         }
     }
-    contacts[index].normal = vec2<f32>(0.0);
-    contacts[index].cached_rotation_a = vec2<f32>(0.0);
-    contacts[index].cached_rotation_b = vec2<f32>(0.0);
-    contacts[index].cached_position = vec2<f32>(0.0);
-    contacts[index].features = vec2<u32>(0u);
-    contacts[index].points[0] = ContactPoint(vec2<f32>(0.0), vec2<f32>(0.0), 0.0, 0.0, 0.0, 0.0);
-    contacts[index].points[1] = ContactPoint(vec2<f32>(0.0), vec2<f32>(0.0), 0.0, 0.0, 0.0, 0.0);
 }

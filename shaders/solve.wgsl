@@ -17,26 +17,36 @@ fn each_constraint(slot: u32) {
     let r_a_0 = constraints[slot].points[0].r_a;
     let r_b_0 = constraints[slot].points[0].r_b;
     let r_a_1 = constraints[slot].points[1].r_a;
-    let r_b_1 = constraints[slot].points[1].r_b;
-    let mass_0 = constraints[slot].points[0].normal_mass;
-    let mass_1 = constraints[slot].points[1].normal_mass;
+    // Both points have the same vector from A to B between their arms. A is on the finer level, so that the arm on B is
+    // the longer one and loses nothing.
+    let two = (flags & POINT_COUNT_MASK) > 1u;
+    let r_b_1 = select(vec2<f32>(0.0), r_a_1 + (r_b_0 - r_a_0), two);
+    let inv = vec4<f32>(m_a, i_a, m_b, i_b);
+    let mass_0 = effective_mass(inv, r_a_0, r_b_0, normal);
+    let mass_1 = select(0.0, effective_mass(inv, r_a_1, r_b_1, normal), two);
     var v_a = states[a].velocity;
     var w_a = states[a].angular_velocity;
     var v_b = states[b].velocity;
     var w_b = states[b].angular_velocity;
-    let moved = states[b].delta_position - states[a].delta_position;
-    let turn_a = states[a].delta_rotation;
-    let turn_b = states[b].delta_rotation;
-    let separation_0 = constraints[slot].points[0].separation
-        + dot(moved + (turned(turn_b, r_b_0) - turned(turn_a, r_a_0)), normal);
-    let separation_1 = constraints[slot].points[1].separation
-        + dot(moved + (turned(turn_b, r_b_1) - turned(turn_a, r_a_1)), normal);
+    var separation = vec2<f32>(0.0);
+    if (sweep.flags & MEASURED) != 0u {
+        separation = constraints[slot].separations;
+    } else {
+        let moved = states[b].delta_position - states[a].delta_position;
+        let turn_a = states[a].delta_rotation;
+        let turn_b = states[b].delta_rotation;
+        separation.x = constraints[slot].points[0].separation
+            + dot(moved + (turned(turn_b, r_b_0) - turned(turn_a, r_a_0)), normal);
+        separation.y = constraints[slot].points[1].separation
+            + dot(moved + (turned(turn_b, r_b_1) - turned(turn_a, r_a_1)), normal);
+        constraints[slot].separations = separation;
+    }
     let softness = select(params.contact_softness, params.fixed_softness, (flags & (FIXED_A | FIXED_B)) != 0u);
     let fresh = (sweep.flags & FRESH) != 0u;
 
     let old_0 = select(constraints[slot].impulses.x, 0.0, fresh);
     let velocity_0 = dot((v_b + cross_scalar(w_b, r_b_0)) - (v_a + cross_scalar(w_a, r_a_0)), normal);
-    let new_0 = normal_impulse(separation_0, velocity_0, mass_0, old_0, softness);
+    let new_0 = normal_impulse(separation.x, velocity_0, mass_0, old_0, softness);
     let push_0 = normal * (new_0 - old_0);
     v_a -= push_0 * m_a;
     w_a -= i_a * cross_2d(r_a_0, push_0);
@@ -45,7 +55,7 @@ fn each_constraint(slot: u32) {
 
     let old_1 = select(constraints[slot].impulses.z, 0.0, fresh);
     let velocity_1 = dot((v_b + cross_scalar(w_b, r_b_1)) - (v_a + cross_scalar(w_a, r_a_1)), normal);
-    let new_1 = normal_impulse(separation_1, velocity_1, mass_1, old_1, softness);
+    let new_1 = normal_impulse(separation.y, velocity_1, mass_1, old_1, softness);
     let push_1 = normal * (new_1 - old_1);
     v_a -= push_1 * m_a;
     w_a -= i_a * cross_2d(r_a_1, push_1);
@@ -62,8 +72,8 @@ fn each_constraint(slot: u32) {
     if (sweep.flags & USE_FRICTION) != 0u {
         let tangent = right_perp(normal);
         let friction = constraints[slot].friction;
-        let tangent_mass_0 = constraints[slot].points[0].tangent_mass;
-        let tangent_mass_1 = constraints[slot].points[1].tangent_mass;
+        let tangent_mass_0 = effective_mass(inv, r_a_0, r_b_0, tangent);
+        let tangent_mass_1 = select(0.0, effective_mass(inv, r_a_1, r_b_1, tangent), two);
 
         let held_0 = select(constraints[slot].impulses.y, 0.0, fresh);
         let slip_0 = dot((v_b + cross_scalar(w_b, r_b_0)) - (v_a + cross_scalar(w_a, r_a_0)), tangent);

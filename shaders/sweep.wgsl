@@ -18,24 +18,41 @@ fn wide(workgroup: vec3<u32>, workgroups: vec3<u32>, lane: u32) {
     let end = color_starts[sweep.first_color + 1u];
     let stride = workgroups.x * workgroups.y * LANES;
     var slot = color_starts[sweep.first_color] + flat_index(workgroup, workgroups, LANES, lane);
-    for (; slot < end; slot += stride) {
-        each_constraint(slot);
+    if slot < end {
+        loop {
+            each_constraint(slot);
+            continuing {
+                slot += stride;
+                break if slot >= end;
+            }
+        }
     }
 }
 
 fn tail(lane: u32) {
-    for (var color = sweep.first_color; color < sweep.end_color; color += 1u) {
-        let start = color_starts[color];
+    var color = sweep.first_color;
+    loop {
+        // The next colour that has any.
+        while color < sweep.end_color && color_starts[color] == color_starts[color + 1u] {
+            color += 1u;
+        }
+        if color >= sweep.end_color {
+            break;
+        }
         let end = color_starts[color + 1u];
-        if start < end {
-            // The overflow is solved by one lane, in order.
-            let lanes = select(TAIL_LANES, 1u, color == OVERFLOW_COLOR);
-            if lane < lanes {
-                for (var slot = start + lane; slot < end; slot += lanes) {
-                    each_constraint(slot);
+        // The overflow is solved by one lane, in order.
+        let lanes = select(TAIL_LANES, 1u, color == OVERFLOW_COLOR);
+        var slot = color_starts[color] + lane;
+        if lane < lanes && slot < end {
+            loop {
+                each_constraint(slot);
+                continuing {
+                    slot += lanes;
+                    break if slot >= end;
                 }
             }
-            storageBarrier();
         }
+        storageBarrier();
+        color += 1u;
     }
 }

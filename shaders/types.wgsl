@@ -80,6 +80,7 @@ const USE_BIAS: u32 = 1u;
 const USE_FRICTION: u32 = 2u;
 const LAST_SWEEP: u32 = 4u;
 const FRESH: u32 = 8u;
+const MEASURED: u32 = 16u;
 
 const OVERFLOW_CONTACTS: u32 = 1u;
 
@@ -243,7 +244,8 @@ struct Constraint {
     contact: u32,
     points: array<ConstraintPoint, 2>,
     impulses: vec4<f32>,
-    max_impulses: vec4<f32>,
+    max_impulses: vec2<f32>,
+    separations: vec2<f32>,
 }
 
 struct Joint {

@@ -8,17 +8,19 @@ fn each_constraint(slot: u32) {
     let impulse_1 = normal * impulses.z + tangent * impulses.w;
     let impulse = impulse_0 + impulse_1;
     let flags = constraints[slot].flags;
+    let r_a_0 = constraints[slot].points[0].r_a;
+    let r_a_1 = constraints[slot].points[1].r_a;
     if (flags & FIXED_A) == 0u {
         let a = constraints[slot].body_a;
-        let spin = cross_2d(constraints[slot].points[0].r_a, impulse_0)
-            + cross_2d(constraints[slot].points[1].r_a, impulse_1);
+        let spin = cross_2d(r_a_0, impulse_0) + cross_2d(r_a_1, impulse_1);
         accumulators[a].velocity -= impulse * constraints[slot].inv_mass_a;
         accumulators[a].angular_velocity -= constraints[slot].inv_inertia_a * spin;
     }
     if (flags & FIXED_B) == 0u {
         let b = constraints[slot].body_b;
-        let spin = cross_2d(constraints[slot].points[0].r_b, impulse_0)
-            + cross_2d(constraints[slot].points[1].r_b, impulse_1);
+        let r_b_0 = constraints[slot].points[0].r_b;
+        let r_b_1 = r_a_1 + (r_b_0 - r_a_0);
+        let spin = cross_2d(r_b_0, impulse_0) + cross_2d(r_b_1, impulse_1);
         accumulators[b].velocity += impulse * constraints[slot].inv_mass_b;
         accumulators[b].angular_velocity += constraints[slot].inv_inertia_b * spin;
     }

@@ -147,7 +147,9 @@ impl CpuWorld {
             Stage::Pair => pair(threads, params, shapes, aabbs, cell_ends, cell_shapes, pair_starts, contacts),
 
             Stage::Recall => recall(threads, pair_starts_previous, contacts_previous, contacts),
-            Stage::Collide => collide(threads, params, bodies, shapes, poses, states, contacts),
+            Stage::Collide => {
+                collide(threads, params, bodies, shapes, poses, states, contacts_previous, contacts);
+            }
             Stage::Color => color(params, contacts, coloring, slots, counters),
             Stage::Prepare => prepare(threads, params, bodies, shapes, states, contacts, slots, constraints),
 

@@ -561,10 +561,10 @@ impl GpuWorld {
 
     fn color_runs(&self) -> Vec<Run> {
         let threads = |color: u32| match &self.known {
-            // A quarter more than last known; a wide kernel loops if that is too few.
+            // A little more than last known; a wide kernel loops if that is too few.
             Some((_, counters)) => {
                 let size = counters.color_size(color);
-                (size >= WIDE_COLOR).then_some(size.saturating_add(size / 4).min(self.contact_capacity))
+                (size >= WIDE_COLOR).then_some(size.saturating_add(size / 16).min(self.contact_capacity))
             }
             None => {
                 let large = self.contact_capacity / 4 >= WIDE_COLOR;

@@ -41,8 +41,8 @@
 //!                       pair_starts partners shapes
 //! recall                contacts contacts_previous counters         contacts
 //!                       pair_starts_previous
-//! collide               bodies contacts counters poses shapes       contacts counters
-//!                       states
+//! collide               bodies contacts contacts_previous counters  contacts counters
+//!                       poses shapes states
 //! color                 color_claims color_histogram color_masks    color_claims color_histogram color_masks
 //!                       contacts counters uncolored                 color_starts contacts counters slots uncolored
 //! prepare               bodies contacts counters shapes slots       constraints
@@ -62,8 +62,9 @@
 //! finalize              bodies poses states                         poses
 //! ```
 //!
-//! In words: do what was asked of bodies since the last step ([`command`](stages::command)); find the pairs of shapes whose boxes overlap ([`bound`](stages::bound), [`bin`](stages::bin),
-//! [`pair`](stages::pair)); give each pair what it knew a step ago ([`recall`](stages::recall)) and its contact points
+//! In words: do what was asked of bodies since the last step ([`command`](stages::command)); find the pairs of shapes
+//! whose boxes overlap ([`bound`](stages::bound), [`bin`](stages::bin), [`pair`](stages::pair)); find each pair's contact
+//! of a step ago ([`recall`](stages::recall)) and its contact points now
 //! ([`collide`](stages::collide)); sort the contacts into colours, so that no two of a colour move the same body
 //! ([`color`](stages::color)); lay them out for the solver ([`prepare`](stages::prepare)). Then several times, in
 //! short substeps: gravity and last impulses, one [`solve`](stages::solve) sweep that pushes bodies apart, motion, one

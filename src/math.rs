@@ -98,7 +98,7 @@ pub fn angle_of(q: Vec2) -> f32 {
 /// Tangent of an angle of at most an eighth of a turn, rad, to 1e-5; larger ones are cut off there.
 #[inline]
 #[must_use]
-pub fn tangent(angle: f32) -> f32 {
+pub fn tangent_of(angle: f32) -> f32 {
     let x = angle.clamp(-std::f32::consts::FRAC_PI_4, std::f32::consts::FRAC_PI_4);
     let x2 = x * x;
     x * (105.0 - 10.0 * x2) / (105.0 - 45.0 * x2 + x2 * x2)

@@ -1,7 +1,7 @@
 //! The table of contents of a step: which stages run, in which order. Both backends follow it.
 
 use crate::scene::{Mode, Settings};
-use crate::types::{FRESH, LAST_SWEEP, USE_BIAS, USE_FRICTION};
+use crate::types::{FRESH, LAST_SWEEP, MEASURED, USE_BIAS, USE_FRICTION};
 
 /// A stage. Its name is also that of its two files, its entry point, its row in the profile and its column in reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -123,12 +123,15 @@ pub fn plan(settings: &Settings, bounces: bool) -> Vec<Op> {
 
     let relax = settings.mode == Mode::Soft && settings.relax;
     let iterations = settings.iteration_count();
-    for _ in 0..settings.substep_count() {
+    for substep in 0..settings.substep_count() {
         run(Stage::IntegrateVelocities, 0);
         for iteration in 0..iterations {
             let mut flags = if settings.mode == Mode::Projection { 0 } else { USE_BIAS };
             if !relax {
                 flags |= USE_FRICTION;
+            }
+            if iteration > 0 || (relax && substep > 0) {
+                flags |= MEASURED;
             }
             if iteration == 0 && !settings.warm_start {
                 flags |= FRESH;

@@ -170,6 +170,8 @@ pub const USE_FRICTION: u32 = 2;
 pub const LAST_SWEEP: u32 = 4;
 /// [`Sweep::flags`]: forget the impulses of the substep before (warm starting is off).
 pub const FRESH: u32 = 8;
+/// [`Sweep::flags`]: nothing has moved since the sweep before, so that its separations still hold.
+pub const MEASURED: u32 = 16;
 
 /// [`Counters::overflow_bits`]: more pairs than contact capacity.
 pub const OVERFLOW_CONTACTS: u32 = 1;
@@ -458,7 +460,7 @@ pub struct Contact {
     pub normal: [f32; 2],
     /// [`POINT_COUNT_MASK`], [`FIXED_A`], …
     pub flags: u32,
-    /// [`NONE`] while not touching.
+    /// [`NONE`] while not touching. From `recall` to `collide`, the index of this contact in the step before, or [`NONE`].
     pub color: u32,
     /// Rotation of A when the manifold was made.
     pub cached_rotation_a: [f32; 2],
@@ -520,8 +522,10 @@ pub struct Constraint {
     pub points: [ConstraintPoint; 2],
     /// Normal and tangent impulse of point 0, then of point 1, N·s.
     pub impulses: [f32; 4],
-    /// Largest normal impulse of points 0 and 1 over the step, N·s; unused.
-    pub max_impulses: [f32; 4],
+    /// Largest normal impulse of points 0 and 1 over the step, N·s. Zero unless [`BOUNCES`].
+    pub max_impulses: [f32; 2],
+    /// Separation of points 0 and 1 as last measured by a sweep, m ([`MEASURED`]).
+    pub separations: [f32; 2],
 }
 
 /// A joint, as it stays. Joints are sorted by colour; no two of a colour move the same body.

@@ -374,7 +374,7 @@ fn compare_contacts(op: Op, outcome: &mut Outcome, cpu: &[Contact], gpu: &[Conta
     if cpu.len() != gpu.len() || outcome.first.is_some() {
         return;
     }
-    if op.stage == Stage::Pair {
+    if matches!(op.stage, Stage::Pair | Stage::Recall) {
         // Only the heads are there yet.
         let heads = |contacts: &[Contact]| contacts.iter().map(|c| (c.flags, c.color)).collect::<Vec<_>>();
         outcome.exact("contacts", &heads(cpu), &heads(gpu));
@@ -461,7 +461,8 @@ fn compare_constraints(outcome: &mut Outcome, cpu: &[Constraint], gpu: &[Constra
             row.extend([point.separation, point.normal_mass, point.tangent_mass, point.relative_velocity]);
         }
         row.extend(c.impulses);
-        row.extend(&c.max_impulses[..2]);
+        row.extend(c.max_impulses);
+        row.extend(c.separations);
         row
     });
 }

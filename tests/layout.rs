@@ -109,7 +109,7 @@ structs! {
     }
     Constraint {
         body_a, body_b, normal, inv_mass_a, inv_inertia_a, inv_mass_b, inv_inertia_b, friction, restitution, flags,
-        contact, points, impulses, max_impulses,
+        contact, points, impulses, max_impulses, separations,
     }
     Joint {
         body_a, body_b, first_row, flags, anchor_a, anchor_b, axis, reference_angle, id, break_force, break_torque, pad,
@@ -130,7 +130,7 @@ constants! {
     CIRCLE BOX GEOMETRY_MASK FIXED_SHAPE KINEMATIC_SHAPE STATIC KINEMATIC DYNAMIC QUARANTINED
     POINT_COUNT_MASK FIXED_A FIXED_B RECYCLED CACHED
     ACCUMULATE RECYCLE FORCE_OVERFLOW RESTITUTION_MAX WARM_START BOUNCES
-    USE_BIAS USE_FRICTION LAST_SWEEP FRESH OVERFLOW_CONTACTS
+    USE_BIAS USE_FRICTION LAST_SWEEP FRESH MEASURED OVERFLOW_CONTACTS
     POLYGON HALF_PLANE VERTEX_COUNT_SHIFT MAX_VERTICES KINETIC_FRICTION CONVEYORS ROLLING
     COMMAND_IMPULSE COMMAND_ANGULAR_IMPULSE COMMAND_FORCE COMMAND_TORQUE COMMAND_VELOCITY COMMAND_ANGULAR_VELOCITY
     COMMAND_TELEPORT COMMAND_TARGET
@@ -275,7 +275,7 @@ fn a_changed_wgsl_is_noticed() {
         ("    group: i32,", "    group: u32,", "Shape: member"),
         ("    features: vec2<u32>,", "    features: vec4<u32>,", "Contact: member"),
         ("    levels: array<Level, 8>,", "    levels: array<Level, 9>,", "Params: member"),
-        ("    max_impulses: vec4<f32>,\n", "", "Constraint: member"),
+        ("    separations: vec2<f32>,\n", "", "Constraint: member"),
         ("struct Aabb", "struct Box", "structs:"),
         ("const FRESH: u32 = 8u;", "const FRESH: u32 = 9u;", "FRESH"),
         ("const CACHED: u32 = 32u;", "", "CACHED"),

@@ -114,12 +114,7 @@ fn a_wrong_shader_is_found() {
         (Stage::Bound, "bound", "Aabb(center - reach, center + reach)", "Aabb(center - reach, center + reach * 0.99)"),
         (Stage::Bin, "bin", "if cell_unsorted[slot] < index {", "if cell_unsorted[slot] > index {"),
         (Stage::Pair, "pair", "if own_level && other <= index {", "if own_level && other >= index {"),
-        (
-            Stage::Recall,
-            "recall",
-            "contacts[index] = contacts_previous[old];",
-            "contacts[index] = contacts_previous[old]; contacts[index].points[0].normal_impulse = 0.0;",
-        ),
+        (Stage::Recall, "recall", "contacts[index].color = old;", "contacts[index].color = old + 1u;"),
         (
             Stage::Collide,
             "collide",
@@ -135,8 +130,8 @@ fn a_wrong_shader_is_found() {
         (
             Stage::Prepare,
             "prepare",
-            "= effective_mass(a, b, r_a, r_b, normal)",
-            "= 0.999 * effective_mass(a, b, r_a, r_b, normal)",
+            "= effective_mass(inv, r_a, r_b, normal)",
+            "= 0.999 * effective_mass(inv, r_a, r_b, normal)",
         ),
         (
             Stage::WarmStart,
@@ -147,8 +142,8 @@ fn a_wrong_shader_is_found() {
         (
             Stage::IntegrateVelocities,
             "integrate_velocities",
-            "params.gravity * body.gravity_scale",
-            "params.gravity * body.gravity_scale * 1.01",
+            "params.gravity * bodies[index].gravity_scale",
+            "params.gravity * bodies[index].gravity_scale * 1.01",
         ),
         (
             Stage::Solve,

@@ -1,6 +1,7 @@
 //! **collide**: the manifold of every pair: normal, points, separations. Points that persist keep their impulses.
 //!
-//! Reads shapes, poses, bodies, states; reads and writes contacts. One thread a contact.
+//! Reads shapes, poses, bodies, states and contacts_previous; reads and writes contacts. One thread a contact. A contact
+//! that [`recall`](super::recall) found begins with the manifold, impulses and colour of the step before.
 //!
 //! Boxes meet by separating axes and clipping: the face with the largest separation is the reference, the face of the
 //! other box that looks at it most is cut to its width. Ties go to box A and to x, by a margin, so that aligned boxes
@@ -33,11 +34,24 @@ pub fn collide(
     shapes: &[Shape],
     poses: &[Pose],
     states: &Rows<BodyState, 4>,
+    previous: &[Contact],
     contacts: &mut [Contact],
 ) {
     threads.for_each(contacts, |_, contact| {
         let (a, b) = (contact.body_a as usize, contact.body_b as usize);
         let (pose_a, pose_b) = (&poses[a], &poses[b]);
+        *contact = match previous.get(contact.color as usize) {
+            Some(old) => *old,
+            None => Contact {
+                shape_a: contact.shape_a,
+                shape_b: contact.shape_b,
+                body_a: contact.body_a,
+                body_b: contact.body_b,
+                flags: contact.flags,
+                color: NONE,
+                ..Contact::default()
+            },
+        };
         contact.flags &= !RECYCLED;
         if params.switches & RECYCLE != 0
             && contact.flags & CACHED != 0

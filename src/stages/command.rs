@@ -7,7 +7,7 @@
 
 use glam::Vec2;
 
-use crate::math::{angle_of, cross, inv_mul_rotation, rotate, tangent};
+use crate::math::{angle_of, cross, inv_mul_rotation, rotate, tangent_of};
 use crate::threads::Rows;
 use crate::types::{
     Body, BodyState, COMMAND_ANGULAR_IMPULSE, COMMAND_ANGULAR_VELOCITY, COMMAND_FORCE, COMMAND_IMPULSE, COMMAND_TARGET,
@@ -48,7 +48,7 @@ pub fn command(
                 let turn = inv_mul_rotation(pose.rotation.into(), other);
                 let angle = angle_of(turn);
                 state.velocity = ((value - Vec2::from(pose.position)) / params.dt).into();
-                state.angular_velocity = tangent(angle * params.h / params.dt) / params.h;
+                state.angular_velocity = tangent_of(angle * params.h / params.dt) / params.h;
             }
             _ => {}
         }

@@ -45,7 +45,7 @@ pub fn pair(
         }
     }
     pair_starts.push(start);
-    // Only the heads are written; recall fills in the rest.
+    // Only the heads are written; collide fills in the rest.
     contacts.resize(start as usize, Contact::default());
     let pairs = parts.iter().flat_map(|(_, found)| found);
     for (contact, &[shape_a, shape_b]) in contacts.iter_mut().zip(pairs) {

@@ -15,7 +15,7 @@ use crate::lanes::{Vec2x4, WIDTH, cross, cross_scalar, f32x4, right_perp, turned
 use crate::threads::{Rows, Threads};
 use crate::types::{
     ACCUMULATE, Accumulator, BOUNCES, BodyState, COLOR_COUNT, Constraint, Counters, FIXED_A, FIXED_B, FRESH,
-    LAST_SWEEP, OVERFLOW_COLOR, Params, USE_BIAS, USE_FRICTION, WARM_START,
+    LAST_SWEEP, MEASURED, OVERFLOW_COLOR, Params, USE_BIAS, USE_FRICTION, WARM_START,
 };
 
 /// Share of the slop from which on a gap counts as one. The formulae for gap and touch differ by a few per cent of the
@@ -69,7 +69,7 @@ pub fn solve(
         if flags & LAST_SWEEP != 0 && params.switches & WARM_START != 0 {
             lanes.accumulate(accumulators);
         }
-        lanes.store(group, params.switches & BOUNCES != 0);
+        lanes.store(group, params.switches & BOUNCES != 0, flags & MEASURED == 0);
     });
 }
 
@@ -101,7 +101,8 @@ const NEUTRAL: Constraint = Constraint {
         relative_velocity: 0.0,
     }; 2],
     impulses: [0.0; 4],
-    max_impulses: [0.0; 4],
+    max_impulses: [0.0; 2],
+    separations: [0.0; 2],
 };
 
 /// A group of constraints, a lane each. Points that a contact does not have are zero and take no impulse.
@@ -119,6 +120,7 @@ pub struct Lanes {
     friction: f32x4,
     points: [PointLanes; 2],
     max_impulses: [f32x4; 2],
+    separations: [f32x4; 2],
 }
 
 #[derive(Debug)]
@@ -145,7 +147,7 @@ impl Lanes {
         let [_, _, normal_x, normal_y] = row(0);
         let [inv_mass_a, inv_inertia_a, inv_mass_b, inv_inertia_b] = row(1);
         let [normal_impulse_0, tangent_impulse_0, normal_impulse_1, tangent_impulse_1] = row(7);
-        let [max_impulse_0, max_impulse_1, ..] = row(8);
+        let [max_impulse_0, max_impulse_1, separation_0, separation_1] = row(8);
         let point = |end: usize, normal_impulse: f32x4, tangent_impulse: f32x4| {
             let [r_a_x, r_a_y, r_b_x, r_b_y] = row(3 + 2 * end);
             let [separation, normal_mass, tangent_mass, _] = row(4 + 2 * end);
@@ -172,22 +174,26 @@ impl Lanes {
             friction: row(2)[0],
             points: [point(0, normal_impulse_0, tangent_impulse_0), point(1, normal_impulse_1, tangent_impulse_1)],
             max_impulses: [max_impulse_0, max_impulse_1],
+            separations: [separation_0, separation_1],
         }
     }
 
-    /// Writes the impulses back.
+    /// Writes the impulses back, and what was `measured`.
     #[inline(always)]
-    fn store(&self, group: &mut [Constraint], bounces: bool) {
+    fn store(&self, group: &mut [Constraint], bounces: bool, measured: bool) {
         let [p_0, p_1] = &self.points;
         let impulses =
             f32x4::transpose([p_0.normal_impulse, p_0.tangent_impulse, p_1.normal_impulse, p_1.tangent_impulse]);
         for (constraint, impulses) in group.iter_mut().zip(impulses) {
             constraint.impulses = impulses.to_array();
         }
-        if bounces {
-            let [most_0, most_1] = self.max_impulses.map(f32x4::to_array);
-            for (lane, constraint) in group.iter_mut().enumerate() {
-                constraint.max_impulses = [most_0[lane], most_1[lane], 0.0, 0.0];
+        if bounces || measured {
+            let most = if bounces { self.max_impulses } else { [f32x4::splat(0.0); 2] };
+            let rows = f32x4::transpose([most[0], most[1], self.separations[0], self.separations[1]]);
+            for (constraint, row) in group.iter_mut().zip(rows) {
+                let [most_0, most_1, separation_0, separation_1] = row.to_array();
+                constraint.max_impulses = [most_0, most_1];
+                constraint.separations = [separation_0, separation_1];
             }
         }
     }
@@ -195,24 +201,29 @@ impl Lanes {
     /// One visit: normal impulses, then friction, on the velocities of the bodies.
     #[inline(always)]
     fn solve(&mut self, params: &Params, flags: u32, states: &Rows<BodyState, 4>) {
-        let load = |bodies: &[u32; WIDTH]| {
+        let load = |bodies: &[u32; WIDTH], half: usize| {
             // Spelled out: `map` on an array is not always inlined, and then the lanes go through memory.
             let [a, b, c, d] = bodies.map(|body| body as usize);
-            let half = |half: usize| {
-                f32x4::transpose([
-                    states.lanes(a, half),
-                    states.lanes(b, half),
-                    states.lanes(c, half),
-                    states.lanes(d, half),
-                ])
-            };
-            (half(0), half(1))
+            f32x4::transpose([
+                states.lanes(a, half),
+                states.lanes(b, half),
+                states.lanes(c, half),
+                states.lanes(d, half),
+            ])
         };
-        let ([v_a_x, v_a_y, mut w_a, status_a], [p_a_x, p_a_y, q_a_x, q_a_y]) = load(&self.body_a);
-        let ([v_b_x, v_b_y, mut w_b, status_b], [p_b_x, p_b_y, q_b_x, q_b_y]) = load(&self.body_b);
+        let [v_a_x, v_a_y, mut w_a, status_a] = load(&self.body_a, 0);
+        let [v_b_x, v_b_y, mut w_b, status_b] = load(&self.body_b, 0);
         let (mut v_a, mut v_b) = (Vec2x4::new(v_a_x, v_a_y), Vec2x4::new(v_b_x, v_b_y));
-        let moved = Vec2x4::new(p_b_x, p_b_y) - Vec2x4::new(p_a_x, p_a_y);
-        let (turn_a, turn_b) = (Vec2x4::new(q_a_x, q_a_y), Vec2x4::new(q_b_x, q_b_y));
+        if flags & MEASURED == 0 {
+            let [p_a_x, p_a_y, q_a_x, q_a_y] = load(&self.body_a, 1);
+            let [p_b_x, p_b_y, q_b_x, q_b_y] = load(&self.body_b, 1);
+            let moved = Vec2x4::new(p_b_x, p_b_y) - Vec2x4::new(p_a_x, p_a_y);
+            let (turn_a, turn_b) = (Vec2x4::new(q_a_x, q_a_y), Vec2x4::new(q_b_x, q_b_y));
+            for (point, separation) in self.points.iter().zip(&mut self.separations) {
+                let turned = turned(turn_b, point.r_b) - turned(turn_a, point.r_a);
+                *separation = point.separation + (moved + turned).dot(self.normal);
+            }
+        }
         let Self { normal, inv_mass_a: m_a, inv_inertia_a: i_a, inv_mass_b: m_b, inv_inertia_b: i_b, .. } = *self;
         let tangent = right_perp(normal);
         let (zero, one) = (f32x4::splat(0.0), f32x4::splat(1.0));
@@ -232,13 +243,12 @@ impl Lanes {
         let push_speed = f32x4::splat(-params.push_speed);
         let accumulate = params.switches & ACCUMULATE != 0;
 
-        for (point, most) in self.points.iter_mut().zip(&mut self.max_impulses) {
+        for ((point, most), separation) in self.points.iter_mut().zip(&mut self.max_impulses).zip(self.separations) {
             let (r_a, r_b) = (point.r_a, point.r_b);
             if flags & FRESH != 0 {
                 point.normal_impulse = zero;
                 point.tangent_impulse = zero;
             }
-            let separation = point.separation + (moved + (turned(turn_b, r_b) - turned(turn_a, r_a))).dot(normal);
             let apart = separation.simd_gt(gap);
             let (bias, mass_scale, impulse_scale) = if use_bias {
                 let depth = (separation + slop).fast_min(zero);
