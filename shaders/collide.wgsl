@@ -61,9 +61,18 @@ fn recycle(index: u32, old: u32, flags: u32, a: u32, b: u32, extent: f32) -> boo
     contacts[index].cached_rotation_b = cached_rotation_b;
     contacts[index].cached_position = cached_position;
     contacts[index].features = contacts_previous[old].features;
+    contacts[index].rolling_impulse = rolling_impulse(old);
     contacts[index].flags = flags | RECYCLED;
     atomicAdd(&counters.recycled, 1u);
     return true;
+}
+
+// What recall found, if any material resists rolling.
+fn rolling_impulse(old: u32) -> f32 {
+    if (params.switches & ROLLING) == 0u || old == NONE {
+        return 0.0;
+    }
+    return contacts_previous[old].rolling_impulse;
 }
 
 fn empty_manifold() -> Manifold {
@@ -325,7 +334,7 @@ fn collide(
 
     // Points with the same feature keep their impulses.
     let old_count = flags & POINT_COUNT_MASK;
-    var old_features = vec2<u32>(0u);
+    var old_features = 0u;
     var old_impulses = vec4<f32>(0.0);
     var color = NONE;
     if old_count > 0u {
@@ -337,25 +346,21 @@ fn collide(
         color = contacts_previous[old].color;
     }
     contacts[index].normal = manifold.normal;
-    var features = vec2<u32>(0u);
+    var features = 0u;
     for (var point = 0u; point < 2u; point += 1u) {
         var fresh = ContactPoint(vec2<f32>(0.0), vec2<f32>(0.0), 0.0, 0.0, 0.0, 0.0);
         if point < manifold.count {
             let feature = manifold.features[point];
-            if point == 0u {
-                features.x = feature;
-            } else {
-                features.y = feature;
-            }
+            features |= feature << (16u * point);
             fresh.anchor_a = center_a + manifold.points[point];
             fresh.anchor_b = fresh.anchor_a - between;
             fresh.base_separation = manifold.separations[point];
             fresh.separation = manifold.separations[point];
-            if old_count > 0u && old_features.x == feature {
+            if old_count > 0u && (old_features & 0xffffu) == feature {
                 fresh.normal_impulse = old_impulses.x;
                 fresh.tangent_impulse = old_impulses.y;
             }
-            if old_count > 1u && old_features.y == feature {
+            if old_count > 1u && (old_features >> 16u) == feature {
                 fresh.normal_impulse = old_impulses.z;
                 fresh.tangent_impulse = old_impulses.w;
             }
@@ -363,6 +368,7 @@ fn collide(
         contacts[index].points[point] = fresh;
     }
     contacts[index].features = features;
+    contacts[index].rolling_impulse = select(rolling_impulse(old), 0.0, manifold.count == 0u);
     contacts[index].flags = (flags & (FIXED_A | FIXED_B)) | CACHED | manifold.count;
     contacts[index].color = select(color, NONE, manifold.count == 0u);
     contacts[index].cached_rotation_a = q_a;

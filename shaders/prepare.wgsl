@@ -7,7 +7,9 @@
 @group(0) @binding(4) var<storage, read> contacts: array<Contact>;
 @group(0) @binding(5) var<storage, read> slots: array<u32>;
 @group(0) @binding(6) var<storage, read_write> constraints: array<Constraint>;
-@group(0) @binding(7) var<storage, read_write> counters: Counters;
+@group(0) @binding(7) var<storage, read_write> surfaces: array<Surface>;
+// counters.color_starts once more.
+@group(0) @binding(8) var<storage, read> color_starts: array<u32>;
 
 @compute @workgroup_size(LANES)
 fn prepare(
@@ -16,7 +18,7 @@ fn prepare(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let slot = flat_index(workgroup, workgroups, LANES, lane);
-    if slot >= counters.color_starts[COLOR_COUNT] {
+    if slot >= color_starts[COLOR_COUNT] {
         return;
     }
     let index = slots[slot];
@@ -82,4 +84,15 @@ fn prepare(
     constraints[slot].impulses = impulses;
     constraints[slot].max_impulses = vec2<f32>(0.0);
     constraints[slot].separations = vec2<f32>(0.0);
+    if (params.switches & SURFACES) != 0u {
+        var surface = Surface(0.0, 0.0, 0.0, 0.0);
+        surface.kinetic_friction = sqrt(shapes[shape_a].kinetic_friction * shapes[shape_b].kinetic_friction);
+        surface.tangent_speed = shapes[shape_a].tangent_speed + shapes[shape_b].tangent_speed;
+        surface.rolling_resistance = max(shapes[shape_a].rolling_resistance, shapes[shape_b].rolling_resistance)
+            * max(shapes[shape_a].radius, shapes[shape_b].radius);
+        if (params.switches & WARM_START) != 0u {
+            surface.rolling_impulse = contacts[index].rolling_impulse;
+        }
+        surfaces[slot] = surface;
+    }
 }

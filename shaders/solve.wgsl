@@ -2,6 +2,7 @@
 // always has friction, so that is where the warm-start accumulators are filled.
 
 const GAP: f32 = 1e-3;
+const STICK_SPEED: f32 = 0.01;
 
 // Each field is read once, at the top, and each result written once, at the end: the sweeps are bound by memory, and on
 // a software adapter every word counts. A point that a contact does not have is all zero and takes no impulse.
@@ -72,13 +73,29 @@ fn each_constraint(slot: u32) {
     if (sweep.flags & USE_FRICTION) != 0u {
         let tangent = right_perp(normal);
         let friction = constraints[slot].friction;
+        var kinetic = friction;
+        var speed = 0.0;
+        var rolling = 0.0;
+        if (params.switches & SURFACES) != 0u {
+            let surface = surfaces[slot];
+            kinetic = surface.kinetic_friction;
+            speed = surface.tangent_speed;
+            let most = surface.rolling_resistance * (new_0 + new_1);
+            let old = select(surface.rolling_impulse, 0.0, fresh);
+            let mass = select(0.0, 1.0 / (i_a + i_b), i_a + i_b > 0.0);
+            rolling = max(min(old - mass * (w_b - w_a), most), -most);
+            w_a -= i_a * (rolling - old);
+            w_b += i_b * (rolling - old);
+            surfaces[slot].rolling_impulse = rolling;
+        }
         let tangent_mass_0 = effective_mass(inv, r_a_0, r_b_0, tangent);
         let tangent_mass_1 = select(0.0, effective_mass(inv, r_a_1, r_b_1, tangent), two);
 
         let held_0 = select(constraints[slot].impulses.y, 0.0, fresh);
-        let slip_0 = dot((v_b + cross_scalar(w_b, r_b_0)) - (v_a + cross_scalar(w_a, r_a_0)), tangent);
+        let slip_0 = dot((v_b + cross_scalar(w_b, r_b_0)) - (v_a + cross_scalar(w_a, r_a_0)), tangent) - speed;
         let most_0 = friction * new_0;
-        let hold_0 = max(min(held_0 - tangent_mass_0 * slip_0, most_0), -most_0);
+        let wanted_0 = held_0 - tangent_mass_0 * slip_0;
+        var hold_0 = max(min(wanted_0, most_0), -most_0);
         let drag_0 = tangent * (hold_0 - held_0);
         v_a -= drag_0 * m_a;
         w_a -= i_a * cross_2d(r_a_0, drag_0);
@@ -86,14 +103,33 @@ fn each_constraint(slot: u32) {
         w_b += i_b * cross_2d(r_b_0, drag_0);
 
         let held_1 = select(constraints[slot].impulses.w, 0.0, fresh);
-        let slip_1 = dot((v_b + cross_scalar(w_b, r_b_1)) - (v_a + cross_scalar(w_a, r_a_1)), tangent);
+        let slip_1 = dot((v_b + cross_scalar(w_b, r_b_1)) - (v_a + cross_scalar(w_a, r_a_1)), tangent) - speed;
         let most_1 = friction * new_1;
-        let hold_1 = max(min(held_1 - tangent_mass_1 * slip_1, most_1), -most_1);
+        let wanted_1 = held_1 - tangent_mass_1 * slip_1;
+        var hold_1 = max(min(wanted_1, most_1), -most_1);
         let drag_1 = tangent * (hold_1 - held_1);
         v_a -= drag_1 * m_a;
         w_a -= i_a * cross_2d(r_a_1, drag_1);
         v_b += drag_1 * m_b;
         w_b += i_b * cross_2d(r_b_1, drag_1);
+
+        if (params.switches & KINETIC_FRICTION) != 0u && abs(wanted_0) >= most_0 + tangent_mass_0 * STICK_SPEED
+            && abs(wanted_1) >= most_1 + tangent_mass_1 * STICK_SPEED {
+            let sliding_0 = max(min(hold_0, kinetic * new_0), -kinetic * new_0);
+            let less_0 = tangent * (sliding_0 - hold_0);
+            v_a -= less_0 * m_a;
+            w_a -= i_a * cross_2d(r_a_0, less_0);
+            v_b += less_0 * m_b;
+            w_b += i_b * cross_2d(r_b_0, less_0);
+            hold_0 = sliding_0;
+            let sliding_1 = max(min(hold_1, kinetic * new_1), -kinetic * new_1);
+            let less_1 = tangent * (sliding_1 - hold_1);
+            v_a -= less_1 * m_a;
+            w_a -= i_a * cross_2d(r_a_1, less_1);
+            v_b += less_1 * m_b;
+            w_b += i_b * cross_2d(r_b_1, less_1);
+            hold_1 = sliding_1;
+        }
 
         constraints[slot].impulses.y = hold_0;
         constraints[slot].impulses.w = hold_1;
@@ -103,16 +139,21 @@ fn each_constraint(slot: u32) {
             let impulse = impulse_0 + impulse_1;
             if (flags & FIXED_A) == 0u {
                 accumulators[a].velocity -= impulse * m_a;
-                accumulators[a].angular_velocity -= i_a * (cross_2d(r_a_0, impulse_0) + cross_2d(r_a_1, impulse_1));
+                let spin = cross_2d(r_a_0, impulse_0) + cross_2d(r_a_1, impulse_1) + rolling;
+                accumulators[a].angular_velocity -= i_a * spin;
             }
             if (flags & FIXED_B) == 0u {
                 accumulators[b].velocity += impulse * m_b;
-                accumulators[b].angular_velocity += i_b * (cross_2d(r_b_0, impulse_0) + cross_2d(r_b_1, impulse_1));
+                let spin = cross_2d(r_b_0, impulse_0) + cross_2d(r_b_1, impulse_1) + rolling;
+                accumulators[b].angular_velocity += i_b * spin;
             }
         }
     } else if fresh {
         constraints[slot].impulses.y = 0.0;
         constraints[slot].impulses.w = 0.0;
+        if (params.switches & SURFACES) != 0u {
+            surfaces[slot].rolling_impulse = 0.0;
+        }
     }
 
     if (flags & FIXED_A) == 0u {

@@ -3,6 +3,8 @@
 @group(0) @binding(0) var<storage, read> constraints: array<Constraint>;
 @group(0) @binding(1) var<storage, read_write> contacts: array<Contact>;
 @group(0) @binding(2) var<storage, read_write> counters: Counters;
+@group(0) @binding(3) var<storage, read> surfaces: array<Surface>;
+@group(0) @binding(4) var<uniform> params: Params;
 
 @compute @workgroup_size(LANES)
 fn store_impulses(
@@ -20,4 +22,7 @@ fn store_impulses(
     contacts[contact].points[0].tangent_impulse = impulses.y;
     contacts[contact].points[1].normal_impulse = impulses.z;
     contacts[contact].points[1].tangent_impulse = impulses.w;
+    if (params.switches & SURFACES) != 0u {
+        contacts[contact].rolling_impulse = surfaces[slot].rolling_impulse;
+    }
 }

@@ -10,6 +10,7 @@
 // counters.color_starts once more, read-only: then all lanes are known to see the same, and may meet at a barrier in a
 // loop over it.
 @group(0) @binding(4) var<storage, read> color_starts: array<u32>;
+@group(0) @binding(5) var<storage, read_write> surfaces: array<Surface>;
 @group(1) @binding(0) var<uniform> sweep: Sweep;
 
 const TAIL_LANES: u32 = 64u;

@@ -50,6 +50,7 @@ const WARM_START: u32 = 16u;
 const KINETIC_FRICTION: u32 = 64u;
 const CONVEYORS: u32 = 128u;
 const ROLLING: u32 = 256u;
+const SURFACES: u32 = 448u;
 
 const JOINT_COLORS: u32 = 32u;
 const JOINT_OVERFLOW: u32 = 31u;
@@ -184,6 +185,13 @@ struct Shape {
     first_vertex: u32,
 }
 
+struct Surface {
+    kinetic_friction: f32,
+    tangent_speed: f32,
+    rolling_resistance: f32,
+    rolling_impulse: f32,
+}
+
 struct Command {
     kind: u32,
     body: u32,
@@ -217,7 +225,8 @@ struct Contact {
     cached_rotation_a: vec2<f32>,
     cached_rotation_b: vec2<f32>,
     cached_position: vec2<f32>,
-    features: vec2<u32>,
+    features: u32,
+    rolling_impulse: f32,
     points: array<ContactPoint, 2>,
 }
 

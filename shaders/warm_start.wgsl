@@ -10,9 +10,13 @@ fn each_constraint(slot: u32) {
     let flags = constraints[slot].flags;
     let r_a_0 = constraints[slot].points[0].r_a;
     let r_a_1 = constraints[slot].points[1].r_a;
+    var rolling = 0.0;
+    if (params.switches & SURFACES) != 0u {
+        rolling = surfaces[slot].rolling_impulse;
+    }
     if (flags & FIXED_A) == 0u {
         let a = constraints[slot].body_a;
-        let spin = cross_2d(r_a_0, impulse_0) + cross_2d(r_a_1, impulse_1);
+        let spin = cross_2d(r_a_0, impulse_0) + cross_2d(r_a_1, impulse_1) + rolling;
         accumulators[a].velocity -= impulse * constraints[slot].inv_mass_a;
         accumulators[a].angular_velocity -= constraints[slot].inv_inertia_a * spin;
     }
@@ -20,7 +24,7 @@ fn each_constraint(slot: u32) {
         let b = constraints[slot].body_b;
         let r_b_0 = constraints[slot].points[0].r_b;
         let r_b_1 = r_a_1 + (r_b_0 - r_a_0);
-        let spin = cross_2d(r_b_0, impulse_0) + cross_2d(r_b_1, impulse_1);
+        let spin = cross_2d(r_b_0, impulse_0) + cross_2d(r_b_1, impulse_1) + rolling;
         accumulators[b].velocity += impulse * constraints[slot].inv_mass_b;
         accumulators[b].angular_velocity += constraints[slot].inv_inertia_b * spin;
     }

@@ -14,7 +14,9 @@ use crate::stages::{
 use crate::step::{Op, Stage, plan};
 use crate::tables::Tables;
 use crate::threads::{Rows, Threads};
-use crate::types::{self, Aabb, Accumulator, BodyState, Constraint, Contact, Counters, FORCE_OVERFLOW, Pose, RECYCLED};
+use crate::types::{
+    self, Aabb, Accumulator, BodyState, Constraint, Contact, Counters, FORCE_OVERFLOW, Pose, RECYCLED, Surface,
+};
 use crate::world::WorldError;
 
 /// A world on the CPU.
@@ -42,6 +44,7 @@ pub struct CpuWorld {
     coloring: ColorScratch,
     slots: Vec<u32>,
     constraints: Vec<Constraint>,
+    surfaces: Rows<Surface, 2>,
     counters: Counters,
 }
 
@@ -77,6 +80,7 @@ impl CpuWorld {
             coloring: ColorScratch::default(),
             slots: Vec::new(),
             constraints: Vec::new(),
+            surfaces: Rows::new(&[]),
             counters: Counters::default(),
             compiled,
         }
@@ -129,7 +133,7 @@ impl CpuWorld {
     pub(crate) fn run(&mut self, op: Op) {
         let Self { threads, poses, states, accumulators, aabbs, cell_ends, cell_shapes, .. } = self;
         let Self { pair_starts, pair_starts_previous, contacts, contacts_previous, .. } = self;
-        let Self { coloring, slots, constraints, counters, .. } = self;
+        let Self { coloring, slots, constraints, surfaces, counters, .. } = self;
         let Compiled { params, bodies, shapes, .. } = &mut self.compiled;
         match op.stage {
             Stage::Command => {
@@ -151,20 +155,20 @@ impl CpuWorld {
                 collide(threads, params, bodies, shapes, poses, states, contacts_previous, contacts);
             }
             Stage::Color => color(params, contacts, coloring, slots, counters),
-            Stage::Prepare => prepare(threads, params, bodies, shapes, states, contacts, slots, constraints),
+            Stage::Prepare => prepare(threads, params, bodies, shapes, states, contacts, slots, constraints, surfaces),
 
-            Stage::WarmStart => warm_start(threads, counters, constraints, accumulators),
+            Stage::WarmStart => warm_start(threads, counters, constraints, accumulators, surfaces),
             Stage::IntegrateVelocities => {
                 integrate_velocities(threads, params, bodies, poses, states, accumulators);
             }
             Stage::Solve | Stage::Relax => {
-                solve(threads, params, op.flags, counters, states, accumulators, constraints);
+                solve(threads, params, op.flags, counters, states, accumulators, constraints, surfaces);
             }
             Stage::IntegratePositions => integrate_positions(threads, params, bodies, states),
             Stage::Project => project(threads, params, counters, states, constraints),
 
             Stage::Restitution => restitution(threads, params, counters, states, constraints),
-            Stage::StoreImpulses => store_impulses(constraints, contacts),
+            Stage::StoreImpulses => store_impulses(constraints, surfaces, contacts),
             Stage::Finalize => finalize(threads, bodies, states, poses),
         }
         #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
@@ -271,6 +275,7 @@ impl CpuWorld {
             contacts: self.contacts.clone(),
             slots: self.slots.clone(),
             constraints: self.constraints.clone(),
+            surfaces: self.surfaces.to_vec(),
             counters: self.counters,
         }
     }
@@ -289,6 +294,7 @@ impl CpuWorld {
         self.contacts.clone_from(&tables.contacts);
         self.slots.clone_from(&tables.slots);
         self.constraints.clone_from(&tables.constraints);
+        self.surfaces = Rows::new(&tables.surfaces);
         self.counters = tables.counters;
     }
 }

@@ -22,7 +22,8 @@ use crate::step::{Op, Stage, plan};
 use crate::tables::Tables;
 use crate::types::{
     self, Aabb, Accumulator, BodyState, CLAIM_SLOTS, COLOR_BLOCK, COLOR_COUNT, COMMAND_FORCE, COMMAND_TORQUE,
-    Constraint, Contact, Counters, FORCE_OVERFLOW, OVERFLOW_COLOR, OVERFLOW_CONTACTS, Params, Pose, Sweep,
+    Constraint, Contact, Counters, FORCE_OVERFLOW, OVERFLOW_COLOR, OVERFLOW_CONTACTS, Params, Pose, SURFACES, Surface,
+    Sweep,
 };
 use crate::world::WorldError;
 
@@ -249,6 +250,8 @@ impl GpuWorld {
         self.create("uncolored", contacts * 4)?;
         self.create("slots", contacts * 4)?;
         self.create("constraints", contacts * size_of::<Constraint>())?;
+        let surfaces = if self.compiled.params.switches & SURFACES == 0 { 0 } else { contacts };
+        self.create("surfaces", surfaces * size_of::<Surface>())?;
         self.create("color_histogram", blocks * 4 * COLOR_COUNT as usize)?;
         self.create("color_block_sums", (blocks * COLOR_COUNT as usize).div_ceil(SCAN_BLOCK as usize) * 4)?;
         self.contact_capacity = capacity;
@@ -945,6 +948,7 @@ impl GpuWorld {
         let contacts = u64::from(counters.contacts.min(self.contact_capacity));
         let previous = u64::from(pair_starts_previous.last().copied().unwrap_or(0).min(self.contact_capacity));
         let constraints = u64::from(counters.color_starts[COLOR_COUNT as usize].min(self.contact_capacity));
+        let surfaces = if self.compiled.params.switches & SURFACES == 0 { 0 } else { constraints };
         let tail = download(
             &self.context,
             &[
@@ -952,6 +956,7 @@ impl GpuWorld {
                 of(at_parity("contacts", self.parity), contacts * size_of::<Contact>() as u64),
                 of("slots", constraints * 4),
                 of("constraints", constraints * size_of::<Constraint>() as u64),
+                of("surfaces", surfaces * size_of::<Surface>() as u64),
             ],
         )?;
         Ok(Tables {
@@ -967,6 +972,7 @@ impl GpuWorld {
             contacts: cast(&tail[1]),
             slots: cast(&tail[2]),
             constraints: cast(&tail[3]),
+            surfaces: cast(&tail[4]),
             counters,
         })
     }

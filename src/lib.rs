@@ -45,20 +45,21 @@
 //!                       poses shapes states
 //! color                 color_claims color_histogram color_masks    color_claims color_histogram color_masks
 //!                       contacts counters uncolored                 color_starts contacts counters slots uncolored
-//! prepare               bodies contacts counters shapes slots       constraints
+//! prepare               bodies color_starts contacts shapes slots   constraints surfaces
 //!                       states
 //! warm_start            accumulators color_starts constraints       accumulators
+//!                       surfaces
 //! ── each substep ────────────────────────────────────────────────────────────────────────────────────────────────
 //! integrate_velocities  accumulators bodies poses states            accumulators states
-//! solve                 accumulators color_starts constraints       accumulators constraints states
-//!                       states
+//! solve                 accumulators color_starts constraints       accumulators constraints states surfaces
+//!                       states surfaces
 //! integrate_positions   bodies states                               states
-//! relax                 accumulators color_starts constraints       accumulators constraints states
-//!                       states
+//! relax                 accumulators color_starts constraints       accumulators constraints states surfaces
+//!                       states surfaces
 //! project               color_starts constraints states             states
 //! ── at the end of the step ──────────────────────────────────────────────────────────────────────────────────────
 //! restitution           color_starts constraints states             constraints states
-//! store_impulses        constraints counters                        contacts
+//! store_impulses        constraints counters surfaces               contacts
 //! finalize              bodies poses states                         poses
 //! ```
 //!

@@ -1,6 +1,6 @@
 //! Every array of a step, as plain vectors: what the two backends are compared by, stage for stage.
 
-use crate::types::{Aabb, Accumulator, BodyState, Constraint, Contact, Counters, Pose};
+use crate::types::{Aabb, Accumulator, BodyState, Constraint, Contact, Counters, Pose, Surface};
 
 /// A copy of all arrays, cut to what is in use.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,5 +17,6 @@ pub(crate) struct Tables {
     pub contacts: Vec<Contact>,
     pub slots: Vec<u32>,
     pub constraints: Vec<Constraint>,
+    pub surfaces: Vec<Surface>,
     pub counters: Counters,
 }

@@ -84,6 +84,11 @@ impl<T: Pod, const W: usize> Rows<T, W> {
         Self { words, kind: std::marker::PhantomData }
     }
 
+    /// Changes the number of rows; new ones are zero.
+    pub fn resize(&mut self, rows: usize) {
+        self.words.resize_with(rows, || std::array::from_fn(|_| AtomicU64::new(0)));
+    }
+
     fn split(row: T) -> [u64; W] {
         let mut words = [0; W];
         bytemuck::bytes_of_mut(&mut words).copy_from_slice(bytemuck::bytes_of(&row));

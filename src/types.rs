@@ -114,6 +114,9 @@ pub const CONVEYORS: u32 = 128;
 /// [`Params::switches`]: some shapes resist rolling.
 pub const ROLLING: u32 = 256;
 
+/// [`Params::switches`]: constraints have a [`Surface`].
+pub const SURFACES: u32 = KINETIC_FRICTION | CONVEYORS | ROLLING;
+
 /// Colours of joints; the last is their overflow, solved in order.
 pub const JOINT_COLORS: u32 = 32;
 /// The last colour of joints.
@@ -398,6 +401,21 @@ pub struct Shape {
     pub first_vertex: u32,
 }
 
+/// What only some materials need of a constraint, in its order: sliding friction, belts, resistance to rolling. Worlds
+/// without such materials ([`SURFACES`]) have none.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Surface {
+    /// Mixed.
+    pub kinetic_friction: f32,
+    /// Sum of both, m/s: friction drives the speed of B against A along the tangent towards it.
+    pub tangent_speed: f32,
+    /// Mixed, times the larger radius, m.
+    pub rolling_resistance: f32,
+    /// Accumulated, of the substep, N·m·s.
+    pub rolling_impulse: f32,
+}
+
 /// Something asked of a body between two steps.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
@@ -468,8 +486,10 @@ pub struct Contact {
     pub cached_rotation_b: [f32; 2],
     /// B's position in A's frame likewise, m.
     pub cached_position: [f32; 2],
-    /// Which vertex of A met which of B, a point each: `4·a + b`.
-    pub features: [u32; 2],
+    /// Which vertex of A met which of B, 16 bits a point, those of point 0 first.
+    pub features: u32,
+    /// Accumulated against rolling, of the last substep, N·m·s.
+    pub rolling_impulse: f32,
     /// `flags & POINT_COUNT_MASK` of them are valid.
     pub points: [ContactPoint; 2],
 }

@@ -10,7 +10,7 @@ use crate::scene::{Compiled, Scene};
 use crate::state::{Metrics, metrics};
 use crate::step::{Op, Stage};
 use crate::tables::Tables;
-use crate::types::{Constraint, Contact, DYNAMIC, FIXED_SHAPE, POINT_COUNT_MASK};
+use crate::types::{Constraint, Contact, DYNAMIC, FIXED_SHAPE, POINT_COUNT_MASK, Surface};
 use crate::world::WorldError;
 
 /// Share of 1 or of the value, whichever is larger, by which one arithmetic stage may differ: a hundred roundings.
@@ -363,6 +363,7 @@ fn compare_tables(op: Op, cpu: &Tables, gpu: &Tables) -> Outcome {
     }
     if op.stage >= Stage::Prepare {
         compare_constraints(&mut outcome, &cpu.constraints, &gpu.constraints);
+        compare_surfaces(&mut outcome, &cpu.surfaces, &gpu.surfaces);
     }
     outcome
 }
@@ -464,6 +465,12 @@ fn compare_constraints(outcome: &mut Outcome, cpu: &[Constraint], gpu: &[Constra
         row.extend(c.max_impulses);
         row.extend(c.separations);
         row
+    });
+}
+
+fn compare_surfaces(outcome: &mut Outcome, cpu: &[Surface], gpu: &[Surface]) {
+    outcome.close("surfaces", cpu, gpu, |s| {
+        vec![s.kinetic_friction, s.tangent_speed, s.rolling_resistance, s.rolling_impulse]
     });
 }
 

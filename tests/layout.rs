@@ -95,6 +95,7 @@ structs! {
         half, radius, kind, offset, rotation, friction, restitution, body, level, category, mask, group, bound,
         kinetic_friction, tangent_speed, rolling_resistance, first_vertex,
     }
+    Surface { kinetic_friction, tangent_speed, rolling_resistance, rolling_impulse }
     Command { kind, body, pad, value, other }
     Aabb { min, max }
     ContactPoint {
@@ -102,7 +103,7 @@ structs! {
     }
     Contact {
         shape_a, shape_b, body_a, body_b, normal, flags, color, cached_rotation_a, cached_rotation_b, cached_position,
-        features, points,
+        features, rolling_impulse, points,
     }
     ConstraintPoint {
         r_a, r_b, separation, normal_mass, tangent_mass, relative_velocity,
@@ -131,7 +132,7 @@ constants! {
     POINT_COUNT_MASK FIXED_A FIXED_B RECYCLED CACHED
     ACCUMULATE RECYCLE FORCE_OVERFLOW RESTITUTION_MAX WARM_START BOUNCES
     USE_BIAS USE_FRICTION LAST_SWEEP FRESH MEASURED OVERFLOW_CONTACTS
-    POLYGON HALF_PLANE VERTEX_COUNT_SHIFT MAX_VERTICES KINETIC_FRICTION CONVEYORS ROLLING
+    POLYGON HALF_PLANE VERTEX_COUNT_SHIFT MAX_VERTICES KINETIC_FRICTION CONVEYORS ROLLING SURFACES
     COMMAND_IMPULSE COMMAND_ANGULAR_IMPULSE COMMAND_FORCE COMMAND_TORQUE COMMAND_VELOCITY COMMAND_ANGULAR_VELOCITY
     COMMAND_TELEPORT COMMAND_TARGET
     JOINT_COLORS JOINT_OVERFLOW ROW_COUNT_MASK WORLD_A JOINT_FIXED_A JOINT_FIXED_B JOINT_DISABLED BROKEN
@@ -273,7 +274,7 @@ fn a_changed_wgsl_is_noticed() {
         ("    dt: f32,\n    h: f32,", "    h: f32,\n    dt: f32,", "Params: member"),
         ("    inv_mass: f32,", "    mass: f32,", "Body: member"),
         ("    group: i32,", "    group: u32,", "Shape: member"),
-        ("    features: vec2<u32>,", "    features: vec4<u32>,", "Contact: member"),
+        ("    features: u32,", "    features: vec2<u32>,", "Contact: member"),
         ("    levels: array<Level, 8>,", "    levels: array<Level, 9>,", "Params: member"),
         ("    separations: vec2<f32>,\n", "", "Constraint: member"),
         ("struct Aabb", "struct Box", "structs:"),

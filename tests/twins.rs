@@ -200,3 +200,34 @@ fn another_world_is_found_by_its_metrics() {
     let report = compare(gpu, &lively(Mode::Soft), Options { steps: 40, ..Options::default() }, |_| {}).expect("a run");
     assert!(!report.passed());
 }
+
+/// Materials with all that a surface can have.
+fn surfaces() -> Scene {
+    let mut scene = lively(Mode::Soft);
+    for (index, body) in (0_u8..).zip(&mut scene.bodies) {
+        for shape in &mut body.shapes {
+            shape.material.kinetic_friction = Some(0.2 + 0.02 * f32::from(index));
+            shape.material.tangent_speed = 0.3 * f32::from(index % 3);
+            shape.material.rolling_resistance = 0.05;
+        }
+    }
+    scene
+}
+
+#[test]
+fn surfaces_agree_and_a_wrong_one_is_found() {
+    let context = context();
+    let options = Options { steps: 60, ..Options::default() };
+    assert_passed("surfaces", &validate(&context, &surfaces(), options, |_| {}).expect("a run"));
+    for (stage, shader, from, to) in [
+        (Stage::Prepare, "prepare", "surface.tangent_speed = shapes", "surface.tangent_speed = 1.01 * shapes"),
+        (Stage::Relax, "solve", "kinetic = surface.kinetic_friction;", "kinetic = 0.9 * surface.kinetic_friction;"),
+        (Stage::Relax, "solve", "let most = surface.rolling_resistance", "let most = 0.9 * surface.rolling_resistance"),
+        (Stage::WarmStart, "warm_start", "rolling = surfaces[slot].rolling_impulse;", "rolling = 0.0;"),
+        (Stage::StoreImpulses, "store_impulses", "= surfaces[slot].rolling_impulse;", "= 0.0;"),
+    ] {
+        let gpu = GpuWorld::patched(&context, &surfaces(), &[Patch { shader, from, to }]).expect("a valid patch");
+        let report = compare(gpu, &surfaces(), Options { steps: 40, ..Options::default() }, |_| {}).expect("a run");
+        assert_eq!(report.first_failure(), Some(stage.name()), "{from}: {:?}", report.first_difference);
+    }
+}

@@ -113,10 +113,10 @@ fn renew(contact: &mut Contact, manifold: &Manifold, pose_a: &Pose, pose_b: &Pos
     let old = *contact;
     let old_count = (old.flags & POINT_COUNT_MASK) as usize;
     contact.normal = manifold.normal.into();
-    contact.features = [0; 2];
+    contact.features = 0;
     contact.points = [ContactPoint::default(); 2];
     for (index, point) in manifold.points[..manifold.count as usize].iter().enumerate() {
-        contact.features[index] = point.feature;
+        contact.features |= point.feature << (16 * index);
         let mut fresh = ContactPoint {
             anchor_a: point.anchor_a.into(),
             anchor_b: point.anchor_b.into(),
@@ -125,7 +125,7 @@ fn renew(contact: &mut Contact, manifold: &Manifold, pose_a: &Pose, pose_b: &Pos
             ..ContactPoint::default()
         };
         for other in 0..old_count {
-            if old.features[other] == point.feature {
+            if old.features >> (16 * other) & 0xffff == point.feature {
                 fresh.normal_impulse = old.points[other].normal_impulse;
                 fresh.tangent_impulse = old.points[other].tangent_impulse;
             }
@@ -134,6 +134,7 @@ fn renew(contact: &mut Contact, manifold: &Manifold, pose_a: &Pose, pose_b: &Pos
     }
     contact.flags = old.flags & (FIXED_A | FIXED_B) | CACHED | manifold.count;
     if manifold.count == 0 {
+        contact.rolling_impulse = 0.0;
         contact.color = NONE;
     }
     contact.cached_rotation_a = pose_a.rotation;

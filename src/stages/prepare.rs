@@ -1,7 +1,7 @@
 //! **prepare**: the constraint of every touching contact, in colour order: lever arms, effective masses, the separation,
 //! the approach speed before gravity.
 //!
-//! Reads slots, contacts, bodies, shapes (materials), states; writes constraints. One thread a constraint. Masses are
+//! Reads slots, contacts, bodies, shapes (materials), states; writes constraints, and surfaces if there are any. One thread a constraint. Masses are
 //! copied into the constraint so that a sweep touches nothing but constraints and states.
 
 use glam::Vec2;
@@ -9,7 +9,8 @@ use glam::Vec2;
 use crate::math::{cross, cross_scalar, right_perp};
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    Body, BodyState, Constraint, ConstraintPoint, Contact, POINT_COUNT_MASK, Params, RESTITUTION_MAX, Shape, WARM_START,
+    Body, BodyState, Constraint, ConstraintPoint, Contact, POINT_COUNT_MASK, Params, RESTITUTION_MAX, SURFACES, Shape,
+    Surface, WARM_START,
 };
 
 /// Contacts of which the constraints are made together: 128 KiB, so that they stay in a core's cache.
@@ -27,8 +28,11 @@ pub fn prepare(
     contacts: &[Contact],
     slots: &[u32],
     constraints: &mut Vec<Constraint>,
+    surfaces: &mut Rows<Surface, 2>,
 ) {
     constraints.resize(slots.len(), Constraint::default());
+    surfaces.resize(if params.switches & SURFACES == 0 { 0 } else { slots.len() });
+    let surfaces = &*surfaces;
     let fill = |index: u32, constraint: &mut Constraint| {
         let contact = &contacts[index as usize];
         let (body_a, body_b) = (&bodies[contact.body_a as usize], &bodies[contact.body_b as usize]);
@@ -85,11 +89,25 @@ pub fn prepare(
     let mut segments = by_block(slots, constraints);
     threads.for_chunks(&mut segments, SEGMENTS, |_, segments| {
         for (first, part) in segments {
-            for (constraint, &index) in part.iter_mut().zip(&slots[*first..]) {
+            for (offset, (constraint, &index)) in part.iter_mut().zip(&slots[*first..]).enumerate() {
                 fill(index, constraint);
+                if !surfaces.is_empty() {
+                    surfaces.set(*first + offset, surface(params, shapes, &contacts[index as usize]));
+                }
             }
         }
     });
+}
+
+/// What the materials of a contact need beside friction and restitution.
+fn surface(params: &Params, shapes: &[Shape], contact: &Contact) -> Surface {
+    let (a, b) = (&shapes[contact.shape_a as usize], &shapes[contact.shape_b as usize]);
+    Surface {
+        kinetic_friction: (a.kinetic_friction * b.kinetic_friction).sqrt(),
+        tangent_speed: a.tangent_speed + b.tangent_speed,
+        rolling_resistance: a.rolling_resistance.max(b.rolling_resistance) * a.radius.max(b.radius),
+        rolling_impulse: if params.switches & WARM_START == 0 { 0.0 } else { contact.rolling_impulse },
+    }
 }
 
 /// Cuts the constraints where their contacts pass from one block to the next, and lines the pieces up by block: the first

@@ -15,30 +15,36 @@ use crate::lanes::{Vec2x4, WIDTH, cross, cross_scalar, f32x4, right_perp, turned
 use crate::threads::{Rows, Threads};
 use crate::types::{
     ACCUMULATE, Accumulator, BOUNCES, BodyState, COLOR_COUNT, Constraint, Counters, FIXED_A, FIXED_B, FRESH,
-    LAST_SWEEP, MEASURED, OVERFLOW_COLOR, Params, USE_BIAS, USE_FRICTION, WARM_START,
+    LAST_SWEEP, MEASURED, OVERFLOW_COLOR, Params, Surface, USE_BIAS, USE_FRICTION, WARM_START,
 };
 
 /// Share of the slop from which on a gap counts as one. The formulae for gap and touch differ by a few per cent of the
 /// impulse; bodies placed exactly side by side would be handed to either by rounding if the line were at zero.
 const GAP: f32 = 1e-3;
+/// A contact that slides slower than this after friction did what it can at rest still counts as at rest, m/s. Without
+/// it, a load that lets go for one substep, as it may while impulses settle, would never hold again.
+const STICK_SPEED: f32 = 0.01;
 /// Constraints that one task solves at least.
 const CHUNK: usize = 64 * WIDTH;
 
-/// Visits the constraints colour by colour, in groups of up to [`WIDTH`] that share no dynamic body. Groups of one
+/// Visits the constraints colour by colour, with the slot of the first, in groups of up to [`WIDTH`] that share no dynamic body. Groups of one
 /// colour may be visited at the same time; the overflow is visited one by one, in order.
 pub fn for_groups(
     threads: &Threads,
     counters: &Counters,
     constraints: &mut [Constraint],
-    each: impl Fn(&mut [Constraint]) + Sync,
+    each: impl Fn(usize, &mut [Constraint]) + Sync,
 ) {
     for color in 0..COLOR_COUNT as usize {
         let (start, end) = (counters.color_starts[color] as usize, counters.color_starts[color + 1] as usize);
         let range = &mut constraints[start..end];
         if color == OVERFLOW_COLOR as usize {
-            range.chunks_mut(1).for_each(&each);
+            range.iter_mut().enumerate().for_each(|(slot, one)| each(start + slot, std::slice::from_mut(one)));
         } else {
-            threads.for_chunks(range, CHUNK, |_, chunk| chunk.chunks_mut(WIDTH).for_each(&each));
+            threads.for_chunks(range, CHUNK, |first, chunk| {
+                let groups = chunk.chunks_mut(WIDTH).enumerate();
+                groups.for_each(|(group, part)| each(start + first + group * WIDTH, part));
+            });
         }
     }
 }
@@ -50,7 +56,7 @@ pub fn for_constraints(
     constraints: &mut [Constraint],
     each: impl Fn(&mut Constraint) + Sync,
 ) {
-    for_groups(threads, counters, constraints, |group| group.iter_mut().for_each(&each));
+    for_groups(threads, counters, constraints, |_, group| group.iter_mut().for_each(&each));
 }
 
 /// One sweep.
@@ -62,14 +68,16 @@ pub fn solve(
     states: &Rows<BodyState, 4>,
     accumulators: &Rows<Accumulator, 2>,
     constraints: &mut [Constraint],
+    surfaces: &Rows<Surface, 2>,
 ) {
-    for_groups(threads, counters, constraints, |group| {
-        let mut lanes = Lanes::load(group);
+    for_groups(threads, counters, constraints, |slot, group| {
+        let mut lanes = Lanes::load(slot, group, surfaces);
         lanes.solve(params, flags, states);
         if flags & LAST_SWEEP != 0 && params.switches & WARM_START != 0 {
             lanes.accumulate(accumulators);
         }
         lanes.store(group, params.switches & BOUNCES != 0, flags & MEASURED == 0);
+        lanes.store_rolling(slot, surfaces);
     });
 }
 
@@ -121,6 +129,16 @@ pub struct Lanes {
     points: [PointLanes; 2],
     max_impulses: [f32x4; 2],
     separations: [f32x4; 2],
+    surface: Option<SurfaceLanes>,
+}
+
+/// [`Surface`], a lane each.
+#[derive(Clone, Copy, Debug)]
+struct SurfaceLanes {
+    kinetic_friction: f32x4,
+    tangent_speed: f32x4,
+    rolling_resistance: f32x4,
+    rolling_impulse: f32x4,
 }
 
 #[derive(Debug)]
@@ -134,11 +152,22 @@ struct PointLanes {
     tangent_impulse: f32x4,
 }
 
+impl SurfaceLanes {
+    #[inline(always)]
+    fn load(slot: usize, count: usize, surfaces: &Rows<Surface, 2>) -> Self {
+        let zero = f32x4::splat(0.0);
+        let row = |lane: usize| if lane < count { surfaces.lanes(slot + lane, 0) } else { zero };
+        let [kinetic_friction, tangent_speed, rolling_resistance, rolling_impulse] =
+            f32x4::transpose([row(0), row(1), row(2), row(3)]);
+        Self { kinetic_friction, tangent_speed, rolling_resistance, rolling_impulse }
+    }
+}
+
 impl Lanes {
-    /// Reads a group of one to four constraints.
+    /// Reads a group of one to four constraints, of which `slot` is the first, and their surfaces if there are any.
     #[inline(always)]
     #[must_use]
-    pub fn load(group: &[Constraint]) -> Self {
+    pub fn load(slot: usize, group: &[Constraint], surfaces: &Rows<Surface, 2>) -> Self {
         let lanes: [&Constraint; WIDTH] = std::array::from_fn(|lane| group.get(lane).unwrap_or(&NEUTRAL));
         let row = |row: usize| {
             let lane = |lane: usize| f32x4::from(cast_ref::<_, [[f32; 4]; 9]>(lanes[lane])[row]);
@@ -175,6 +204,7 @@ impl Lanes {
             points: [point(0, normal_impulse_0, tangent_impulse_0), point(1, normal_impulse_1, tangent_impulse_1)],
             max_impulses: [max_impulse_0, max_impulse_1],
             separations: [separation_0, separation_1],
+            surface: (!surfaces.is_empty()).then(|| SurfaceLanes::load(slot, group.len(), surfaces)),
         }
     }
 
@@ -195,6 +225,19 @@ impl Lanes {
                 constraint.max_impulses = [most_0, most_1];
                 constraint.separations = [separation_0, separation_1];
             }
+        }
+    }
+
+    /// Writes the impulses against rolling back.
+    #[inline(always)]
+    fn store_rolling(&self, slot: usize, surfaces: &Rows<Surface, 2>) {
+        let Some(SurfaceLanes { kinetic_friction, tangent_speed, rolling_resistance, rolling_impulse }) = self.surface
+        else {
+            return;
+        };
+        let rows = f32x4::transpose([kinetic_friction, tangent_speed, rolling_resistance, rolling_impulse]);
+        for (lane, row) in rows.into_iter().enumerate().take(self.count) {
+            surfaces.set_lanes(slot + lane, 0, row);
         }
     }
 
@@ -242,6 +285,11 @@ impl Lanes {
         let [bias_rate, soft_mass_scale, soft_impulse_scale, slop] = softness;
         let push_speed = f32x4::splat(-params.push_speed);
         let accumulate = params.switches & ACCUMULATE != 0;
+        if let Some(surface) = &mut self.surface
+            && flags & FRESH != 0
+        {
+            surface.rolling_impulse = zero;
+        }
 
         for ((point, most), separation) in self.points.iter_mut().zip(&mut self.max_impulses).zip(self.separations) {
             let (r_a, r_b) = (point.r_a, point.r_b);
@@ -275,18 +323,54 @@ impl Lanes {
         }
 
         if flags & USE_FRICTION != 0 {
+            if let Some(surface) = &mut self.surface {
+                let k = i_a + i_b;
+                let mass = k.simd_gt(zero).bitselect(one / k, zero);
+                let load = self.points[0].normal_impulse + self.points[1].normal_impulse;
+                let most = surface.rolling_resistance * load;
+                let old = surface.rolling_impulse;
+                let new = (old - mass * (w_b - w_a)).fast_min(most).fast_max(-most);
+                surface.rolling_impulse = new;
+                w_a -= i_a * (new - old);
+                w_b += i_b * (new - old);
+            }
+            // All ones at first. A point that the contact does not have agrees with the other.
+            let mut slides = zero.simd_eq(zero);
             for point in &mut self.points {
                 let (r_a, r_b) = (point.r_a, point.r_b);
-                let velocity = ((v_b + cross_scalar(w_b, r_b)) - (v_a + cross_scalar(w_a, r_a))).dot(tangent);
+                let mut velocity = ((v_b + cross_scalar(w_b, r_b)) - (v_a + cross_scalar(w_a, r_a))).dot(tangent);
                 let most = self.friction * point.normal_impulse;
                 let old = point.tangent_impulse;
-                let new = (old - point.tangent_mass * velocity).fast_min(most).fast_max(-most);
+                if let Some(surface) = &self.surface {
+                    velocity -= surface.tangent_speed;
+                }
+                let wanted = old - point.tangent_mass * velocity;
+                if self.surface.is_some() {
+                    slides &= wanted.abs().simd_ge(most + point.tangent_mass * f32x4::splat(STICK_SPEED));
+                }
+                let new = wanted.fast_min(most).fast_max(-most);
                 point.tangent_impulse = new;
                 let impulse = tangent * (new - old);
                 v_a -= impulse * m_a;
                 w_a -= i_a * cross(r_a, impulse);
                 v_b += impulse * m_b;
                 w_b += i_b * cross(r_b, impulse);
+            }
+            if let Some(surface) = &self.surface {
+                // A contact slides when none of its points holds any more, and then has what sliding gives. One point alone
+                // says nothing: the first that is visited is asked to hold everything.
+                for point in &mut self.points {
+                    let (r_a, r_b) = (point.r_a, point.r_b);
+                    let most = surface.kinetic_friction * point.normal_impulse;
+                    let old = point.tangent_impulse;
+                    let new = slides.bitselect(old.fast_min(most).fast_max(-most), old);
+                    point.tangent_impulse = new;
+                    let impulse = tangent * (new - old);
+                    v_a -= impulse * m_a;
+                    w_a -= i_a * cross(r_a, impulse);
+                    v_b += impulse * m_b;
+                    w_b += i_b * cross(r_b, impulse);
+                }
             }
         }
 
@@ -310,8 +394,12 @@ impl Lanes {
         let impulse_0 = self.normal * p_0.normal_impulse + tangent * p_0.tangent_impulse;
         let impulse_1 = self.normal * p_1.normal_impulse + tangent * p_1.tangent_impulse;
         let impulse = impulse_0 + impulse_1;
-        let spin_a = cross(p_0.r_a, impulse_0) + cross(p_1.r_a, impulse_1);
-        let spin_b = cross(p_0.r_b, impulse_0) + cross(p_1.r_b, impulse_1);
+        let mut spin_a = cross(p_0.r_a, impulse_0) + cross(p_1.r_a, impulse_1);
+        let mut spin_b = cross(p_0.r_b, impulse_0) + cross(p_1.r_b, impulse_1);
+        if let Some(surface) = &self.surface {
+            spin_a += surface.rolling_impulse;
+            spin_b += surface.rolling_impulse;
+        }
         let (push_a, push_b) = (impulse * self.inv_mass_a, impulse * self.inv_mass_b);
         let zero = f32x4::splat(0.0);
         let rows_a = f32x4::transpose([push_a.x, push_a.y, self.inv_inertia_a * spin_a, zero]);

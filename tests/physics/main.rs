@@ -35,6 +35,7 @@ macro_rules! on_every_backend {
 }
 
 mod bodies;
+mod friction;
 mod impacts;
 mod mass;
 mod modes;
