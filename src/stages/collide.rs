@@ -42,9 +42,6 @@ pub fn collide(
         let (pose_a, pose_b) = (&poses[a], &poses[b]);
         if let Some(old) = previous.get(contact.color as usize) {
             *contact = *old;
-        } else {
-            contact.features = [0; 2];
-            contact.points = [ContactPoint::default(); 2];
         }
         contact.flags &= !RECYCLED;
         if params.switches & RECYCLE != 0
