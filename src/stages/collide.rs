@@ -40,18 +40,9 @@ pub fn collide(
     threads.for_each(contacts, |_, contact| {
         let (a, b) = (contact.body_a as usize, contact.body_b as usize);
         let (pose_a, pose_b) = (&poses[a], &poses[b]);
-        *contact = match previous.get(contact.color as usize) {
-            Some(old) => *old,
-            None => Contact {
-                shape_a: contact.shape_a,
-                shape_b: contact.shape_b,
-                body_a: contact.body_a,
-                body_b: contact.body_b,
-                flags: contact.flags,
-                color: NONE,
-                ..Contact::default()
-            },
-        };
+        if let Some(old) = previous.get(contact.color as usize) {
+            *contact = *old;
+        }
         contact.flags &= !RECYCLED;
         if params.switches & RECYCLE != 0
             && contact.flags & CACHED != 0
