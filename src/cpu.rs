@@ -151,7 +151,7 @@ impl CpuWorld {
                 collide(threads, params, bodies, shapes, poses, states, contacts_previous, contacts);
             }
             Stage::Color => color(params, contacts, coloring, slots, counters),
-            Stage::Prepare => prepare(threads, params, bodies, shapes, states, contacts, slots, constraints),
+            Stage::Prepare => prepare(threads, params, bodies, shapes, states, contacts, slots, counters, constraints),
 
             Stage::WarmStart => warm_start(threads, counters, constraints, accumulators),
             Stage::IntegrateVelocities => {
@@ -164,7 +164,7 @@ impl CpuWorld {
             Stage::Project => project(threads, params, counters, states, constraints),
 
             Stage::Restitution => restitution(threads, params, counters, states, constraints),
-            Stage::StoreImpulses => store_impulses(constraints, contacts),
+            Stage::StoreImpulses => store_impulses(threads, slots, counters, constraints, contacts),
             Stage::Finalize => finalize(threads, bodies, states, poses),
         }
         #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]

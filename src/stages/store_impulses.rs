@@ -1,16 +1,30 @@
 //! **store_impulses**: hands the impulses back to the contacts, from where the next step recalls them.
 //!
-//! Reads constraints; writes contacts. One thread a constraint.
+//! Reads constraints; writes contacts. One thread a constraint; here one a contact, which [`prepare`](super::prepare) explains.
 
-use crate::types::{Constraint, Contact};
+use super::prepare::{BLOCK, cut};
+use crate::threads::Threads;
+use crate::types::{Constraint, Contact, Counters};
 
 /// Writes the impulses of `contacts`.
-pub fn store_impulses(constraints: &[Constraint], contacts: &mut [Contact]) {
-    for constraint in constraints {
-        let points = &mut contacts[constraint.contact as usize].points;
-        for (end, point) in points.iter_mut().enumerate() {
-            point.normal_impulse = constraint.impulses[2 * end];
-            point.tangent_impulse = constraint.impulses[2 * end + 1];
+pub fn store_impulses(
+    threads: &Threads,
+    slots: &[u32],
+    counters: &Counters,
+    constraints: &[Constraint],
+    contacts: &mut [Contact],
+) {
+    let cuts = cut(slots, counters, contacts.len());
+    threads.for_chunks(contacts, BLOCK, |first, contacts| {
+        let mut next = cuts[first / BLOCK];
+        for contact in contacts {
+            let Some(slot) = next.get_mut(contact.color as usize) else { continue };
+            let Some(constraint) = constraints.get(*slot) else { continue };
+            *slot += 1;
+            for (end, point) in contact.points.iter_mut().enumerate() {
+                point.normal_impulse = constraint.impulses[2 * end];
+                point.tangent_impulse = constraint.impulses[2 * end + 1];
+            }
         }
-    }
+    });
 }
