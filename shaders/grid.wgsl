@@ -10,6 +10,18 @@ fn cell_index(level: u32, column: i32, row: i32) -> u32 {
     return params.levels[level].first_cell + (y << params.levels[level].log2_width) + x;
 }
 
+fn level_of(own: u32, aabb: Aabb) -> u32 {
+    let size = aabb.max - aabb.min;
+    let last = own + params.levels[own].bands;
+    for (var index = own + 1u; index <= last; index += 1u) {
+        let half = params.levels[index].half_cell;
+        if size.x < 2.0 * half.x && size.y < 2.0 * half.y {
+            return index;
+        }
+    }
+    return own;
+}
+
 fn middle(aabb: Aabb) -> vec2<f32> {
     return (aabb.min + aabb.max) * 0.5;
 }

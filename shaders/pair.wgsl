@@ -97,25 +97,22 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
         return 0u;
     }
     let own = shapes[index].level;
+    let last_own = own + params.levels[own].bands;
     let rules = rules_of(index);
     var count = 0u;
     for (var level = own; level < params.level_count; level += 1u) {
-        if params.levels[level].shape_count == 0u {
-            continue;
-        }
-        let own_level = level == own;
+        let own_level = level <= last_own;
         let low = cell_of(level, aabb.min - params.levels[level].half_cell);
-        let high = cell_of(level, aabb.max + params.levels[level].half_cell);
+        let size = vec2<i32>(1i << params.levels[level].log2_width, 1i << params.levels[level].log2_height);
+        let high = min(cell_of(level, aabb.max + params.levels[level].half_cell), low + size - 1i);
         for (var row = low.y; row <= high.y; row += 1) {
             let first = cell_index(level, low.x, row);
             let last = cell_index(level, high.x, row);
-            if last >= first {
+            if first <= last {
                 count += visit(index, aabb, rules, first, last, own_level, emit, start + count);
             } else {
-                for (var column = low.x; column <= high.x; column += 1) {
-                    let cell = cell_index(level, column, row);
-                    count += visit(index, aabb, rules, cell, cell, own_level, emit, start + count);
-                }
+                count += visit(index, aabb, rules, first, cell_index(level, -1, row), own_level, emit, start + count);
+                count += visit(index, aabb, rules, cell_index(level, 0, row), last, own_level, emit, start + count);
             }
         }
     }

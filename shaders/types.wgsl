@@ -86,13 +86,12 @@ const MEASURED: u32 = 16u;
 const OVERFLOW_CONTACTS: u32 = 1u;
 
 struct Level {
-    inv_cell: f32,
-    half_cell: f32,
+    inv_cell: vec2<f32>,
+    half_cell: vec2<f32>,
     log2_width: u32,
     log2_height: u32,
     first_cell: u32,
-    shape_count: u32,
-    pad: vec2<u32>,
+    bands: u32,
 }
 
 struct Params {
@@ -121,7 +120,7 @@ struct Params {
     color_blocks: u32,
     half_plane_count: u32,
     joint_count: u32,
-    levels: array<Level, 8>,
+    levels: array<Level, 24>,
 }
 
 struct Sweep {

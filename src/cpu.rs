@@ -155,7 +155,9 @@ impl CpuWorld {
                 collide(threads, params, bodies, shapes, poses, states, contacts_previous, contacts);
             }
             Stage::Color => color(params, contacts, coloring, slots, counters),
-            Stage::Prepare => prepare(threads, params, bodies, shapes, states, contacts, slots, constraints, surfaces),
+            Stage::Prepare => {
+                prepare(threads, params, bodies, shapes, states, contacts, slots, counters, constraints, surfaces);
+            }
 
             Stage::WarmStart => warm_start(threads, counters, constraints, accumulators, surfaces),
             Stage::IntegrateVelocities => {
@@ -168,7 +170,7 @@ impl CpuWorld {
             Stage::Project => project(threads, params, counters, states, constraints),
 
             Stage::Restitution => restitution(threads, params, counters, states, constraints),
-            Stage::StoreImpulses => store_impulses(constraints, surfaces, contacts),
+            Stage::StoreImpulses => store_impulses(threads, slots, counters, constraints, surfaces, contacts),
             Stage::Finalize => finalize(threads, bodies, states, poses),
         }
         #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]

@@ -32,8 +32,8 @@ pub const CLAIM_SLOTS: u32 = 8;
 /// its contacts are new.
 pub const MAX_COLOR_ROUNDS: u32 = 31;
 
-/// Grid levels; a level's cells are four times as wide as those of the level below.
-pub const MAX_LEVELS: usize = 8;
+/// Grid levels: for each of eight sizes of shapes one of square cells and two bands, of low and of narrow ones.
+pub const MAX_LEVELS: usize = 24;
 
 /// [`Shape::kind`], low byte.
 pub const CIRCLE: u32 = 0;
@@ -181,23 +181,25 @@ pub const OVERFLOW_CONTACTS: u32 = 1;
 
 /// One level of the broadphase grid. The plane is wrapped around a torus of `2^log2_width × 2^log2_height` cells, so
 /// no body is ever outside: cells that share a slot only cost a test.
+///
+/// The levels go from fine to coarse. Where many long shapes lie flat or upright, the level of their size is followed
+/// by up to two bands, whose cells are as long but thinner; in square cells every small shape would meet all of them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Level {
-    /// 1 / cell width, in 1/m.
-    pub inv_cell: f32,
-    /// Half a cell width, in m. No shape of this level reaches further from its centre, margin included.
-    pub half_cell: f32,
+    /// 1 / width and 1 / height of a cell, in 1/m.
+    pub inv_cell: [f32; 2],
+    /// Half the width and height of a cell, in m. No shape of this level reaches further from its middle, margin
+    /// included.
+    pub half_cell: [f32; 2],
     /// Cells from west to east, as a power of two, at least 2 (four cells).
     pub log2_width: u32,
     /// Cells from south to north, likewise.
     pub log2_height: u32,
     /// Index of this level's first cell.
     pub first_cell: u32,
-    /// Shapes on this level; levels without are skipped.
-    pub shape_count: u32,
-    /// Unused.
-    pub pad: [u32; 2],
+    /// The bands of this level, which follow it. 0 for a band itself.
+    pub bands: u32,
 }
 
 /// What is constant for a whole step. Uniform.
@@ -381,7 +383,7 @@ pub struct Shape {
     pub restitution: f32,
     /// Index of the body.
     pub body: u32,
-    /// Grid level.
+    /// Grid level of its size. Where it lies in a step may also be one of that level's bands.
     pub level: u32,
     /// What this shape is, as bits.
     pub category: u32,

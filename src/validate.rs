@@ -395,6 +395,7 @@ fn compare_contacts(op: Op, outcome: &mut Outcome, cpu: &[Contact], gpu: &[Conta
         let floats = |contact: &Contact| {
             let mut row = [contact.cached_rotation_a, contact.cached_rotation_b].concat();
             row.extend(contact.cached_position);
+            row.push(contact.rolling_impulse);
             for point in &contact.points {
                 row.extend([point.anchor_a, point.anchor_b].concat());
                 row.extend([point.base_separation, point.separation, point.normal_impulse, point.tangent_impulse]);

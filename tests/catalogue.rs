@@ -30,7 +30,7 @@ fn assert_sound(scene: &Scene) {
         for shape in &body.shapes {
             let fits = match shape.geometry {
                 Geometry::Circle { radius } => length(radius),
-                Geometry::Box { half } => length(half.x) && length(half.y),
+                Geometry::Box { half, .. } => length(half.x) && length(half.y),
             };
             assert!(fits, "{name}: body {index} has {:?}", shape.geometry);
             assert!(shape.offset.abs().max_element() <= 1e5 && shape.rotation.is_finite(), "{name}: body {index}");
@@ -212,7 +212,7 @@ fn upright_boxes(scene: &Scene) -> Vec<(usize, Vec2, Vec2)> {
     for (index, body) in scene.bodies.iter().enumerate() {
         assert!(body.angle == 0.0, "{}: body {index} is turned", scene.name);
         for shape in &body.shapes {
-            let Geometry::Box { half } = shape.geometry else { panic!("{}: body {index} is round", scene.name) };
+            let Geometry::Box { half, .. } = shape.geometry else { panic!("{}: body {index} is round", scene.name) };
             let center = body.position + shape.offset;
             boxes.push((index, center - half, center + half));
         }
@@ -364,7 +364,7 @@ fn both_sides_of_a_bounce_bounce() {
 fn boxes_on_the_chute_of_small_si_lie_on_it_in_a_row() {
     let scene = build("small_si:boxes=9,tower=0");
     let chute = &scene.bodies[3];
-    let Geometry::Box { half } = chute.shapes[0].geometry else { panic!("the chute is a box") };
+    let Geometry::Box { half, .. } = chute.shapes[0].geometry else { panic!("the chute is a box") };
     let mut last = f32::NEG_INFINITY;
     for body in &scene.bodies[6..] {
         let at = inv_rotate(rotation(chute.angle), body.position - chute.position);

@@ -76,7 +76,7 @@ macro_rules! constants {
 }
 
 structs! {
-    Level { inv_cell, half_cell, log2_width, log2_height, first_cell, shape_count, pad }
+    Level { inv_cell, half_cell, log2_width, log2_height, first_cell, bands }
     Params {
         gravity, dt, h, body_count, shape_count, contact_capacity, cell_count, contact_softness, fixed_softness,
         push_speed, speculative_distance, restitution_threshold, recycle_distance, recycle_distance_apart, aabb_margin,
@@ -275,7 +275,7 @@ fn a_changed_wgsl_is_noticed() {
         ("    inv_mass: f32,", "    mass: f32,", "Body: member"),
         ("    group: i32,", "    group: u32,", "Shape: member"),
         ("    features: u32,", "    features: vec2<u32>,", "Contact: member"),
-        ("    levels: array<Level, 8>,", "    levels: array<Level, 9>,", "Params: member"),
+        ("    levels: array<Level, 24>,", "    levels: array<Level, 25>,", "Params: member"),
         ("    separations: vec2<f32>,\n", "", "Constraint: member"),
         ("struct Aabb", "struct Box", "structs:"),
         ("const FRESH: u32 = 8u;", "const FRESH: u32 = 9u;", "FRESH"),

@@ -160,8 +160,8 @@ fn a_wrong_shader_is_found() {
         (
             Stage::Relax,
             "solve",
-            "min(held_0 - tangent_mass_0 * slip_0, most_0)",
-            "min(held_0 - 0.95 * tangent_mass_0 * slip_0, most_0)",
+            "let wanted_0 = held_0 - tangent_mass_0 * slip_0;",
+            "let wanted_0 = held_0 - 0.95 * tangent_mass_0 * slip_0;",
         ),
         (Stage::Project, "project", "let correction = max(depth,", "let correction = max(0.9 * depth,"),
         (Stage::Restitution, "restitution", "(velocity + restitution_mixed", "(velocity + 0.99 * restitution_mixed"),

@@ -5,8 +5,12 @@ use glam::Vec2;
 use super::joint_rows::Joints;
 use super::{BodyType, Geometry, Mode, RestitutionMix, Scene, SceneError, Settings};
 use crate::math::{self, rotation};
+use crate::stages::{
+    bin::{level_of, middle},
+    bound::bound_shape,
+};
 use crate::state::Fnv;
-use crate::types::{self, BodyState, Level, Params, Pose};
+use crate::types::{self, Aabb, BodyState, Level, Params, Pose};
 
 /// Shapes closer than this are in contact, m; four slops, as in Box2D.
 const SPECULATIVE_DISTANCE: f32 = 0.02;
@@ -24,6 +28,12 @@ const MAX_SPEED: f32 = 400.0;
 const MAX_TURN: f32 = 0.25 * std::f32::consts::PI;
 /// Largest position correction in one sweep, m. Box2D 2.4.
 const MAX_CORRECTION: f32 = 0.2;
+/// Sizes of square grid cells; each is four times as wide as the one below.
+const CELL_SIZES: usize = types::MAX_LEVELS / 3;
+/// Long shapes of one size that need no cells of their own form: testing them all costs less than looking into more cells.
+const FEW_LONG: usize = 8;
+/// A long shape is this many times as long as it is thick.
+const LONG: f32 = 4.0;
 
 /// Mass, inertia and centre of one body.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -454,10 +464,14 @@ fn params(scene: &Scene, shapes: &[types::Shape]) -> Params {
     }
 }
 
-/// Chooses the cell widths, gives every shape its level, and sizes the tori.
+/// Chooses the sizes of the cells, gives every shape its level, and sizes the tori.
 ///
 /// The finest cell is twice the 95th-percentile bound, so that most shapes share one level and find their neighbours
-/// in 3 × 3 cells; each coarser level is four times as wide, the last as wide as the largest shape needs.
+/// in 3 × 3 cells; each coarser one is four times as wide, the last as wide as the largest shape needs. Where many long
+/// shapes lie flat, or stand upright, their level is followed by a band of cells that are as long but thinner.
+///
+/// The initial poses decide only what is fast. Wherever a shape goes and however it turns, it is found: what fits no band
+/// lies in the square cells.
 fn lay_grid(params: &mut Params, shapes: &mut [types::Shape], poses: &[Pose]) {
     if shapes.is_empty() {
         return;
@@ -469,54 +483,97 @@ fn lay_grid(params: &mut Params, shapes: &mut [types::Shape], poses: &[Pose]) {
     let typical = bounds[(bounds.len() - 1) * 95 / 100];
     // A thousandth more than needed, so that rounding never makes a shape reach over its neighbour cell.
     let reach = |bound: f32| 2.0 * (bound + margin) * 1.001;
-    let finest = reach(typical);
-    let mut cells = [finest; types::MAX_LEVELS];
-    let mut counts = [0_u32; types::MAX_LEVELS];
-    for level in 1..types::MAX_LEVELS {
-        cells[level] = cells[level - 1] * 4.0;
+    let mut cells = [reach(typical); CELL_SIZES];
+    for size in 1..cells.len() {
+        cells[size] = cells[size - 1] * 4.0;
     }
-    cells[types::MAX_LEVELS - 1] = cells[types::MAX_LEVELS - 1].max(reach(largest));
-    for shape in shapes.iter_mut() {
-        let level = cells.iter().position(|&cell| reach(shape.bound) <= cell).unwrap_or(types::MAX_LEVELS - 1);
-        shape.level = u32_from(level);
-        counts[level] += 1;
+    cells[CELL_SIZES - 1] = cells[CELL_SIZES - 1].max(reach(largest));
+    // The shapes of each size of cell.
+    let mut sorted = [const { Vec::new() }; CELL_SIZES];
+    for (index, shape) in shapes.iter().enumerate() {
+        let size = cells.iter().position(|&cell| reach(shape.bound) <= cell).unwrap_or(CELL_SIZES - 1);
+        sorted[size].push(index);
     }
-    params.level_count = u32_from(counts.iter().rposition(|&n| n > 0).map_or(0, |last| last + 1));
 
-    let mut first_cell = 0;
-    for level in 0..params.level_count as usize {
-        // The span of this level's shapes, so that the torus has about their aspect ratio and one cell a shape or two.
-        let (mut min, mut max) = (Vec2::INFINITY, Vec2::NEG_INFINITY);
-        for shape in shapes.iter().filter(|s| s.level as usize == level) {
-            let at = Vec2::from(poses[shape.body as usize].position);
-            min = min.min(at);
-            max = max.max(at);
+    let mut levels = Vec::new();
+    for (size, members) in sorted.iter().enumerate().filter(|(_, members)| !members.is_empty()) {
+        let own = levels.len();
+        let aabbs: Vec<Aabb> = members
+            .iter()
+            .map(|&index| bound_shape(&shapes[index], &poses[shapes[index].body as usize], margin))
+            .collect();
+        for &index in members {
+            shapes[index].level = u32_from(own);
         }
-        let span = if counts[level] == 0 { Vec2::ZERO } else { (max - min) / cells[level] + 2.0 };
-        let log2 = |cells_across: f32| {
-            let mut log2 = 2_u32;
-            #[allow(clippy::cast_precision_loss, reason = "a small power of two")]
-            while log2 < 12 && ((1_u32 << log2) as f32) < cells_across {
-                log2 += 1;
+        let long = cells[size];
+        let thinner = &cells[..size];
+        levels.push(level(Vec2::splat(long)));
+        let sizes = || aabbs.iter().map(|aabb| Vec2::from(aabb.max) - Vec2::from(aabb.min));
+        let flat = sizes().filter(|size| size.y * LONG <= size.x).map(|size| size.y);
+        let upright = sizes().filter(|size| size.x * LONG <= size.y).map(|size| size.x);
+        levels.extend(band(thinner, flat).map(|low| level(Vec2::new(long, low))));
+        levels.extend(band(thinner, upright).map(|narrow| level(Vec2::new(narrow, long))));
+        levels[own].bands = u32_from(levels.len() - own - 1);
+        params.levels[own..levels.len()].copy_from_slice(&levels[own..]);
+
+        let mut places = vec![Vec::new(); levels.len() - own];
+        for aabb in &aabbs {
+            // Any shape may turn out of its band, so the square cells are laid out for all.
+            places[0].push(middle(aabb));
+            let lies_on = level_of(params, u32_from(own), aabb) as usize - own;
+            if lies_on > 0 {
+                places[lies_on].push(middle(aabb));
             }
-            log2
-        };
-        let (mut width, mut height) = (log2(span.x), log2(span.y));
-        // At most four cells a shape: sparse scenes wrap sooner instead of clearing empty cells.
-        let most = u64::from(counts[level]).max(4) * 4;
-        while (1_u64 << (width + height)) > most && width + height > 4 {
-            if width >= height { width -= 1 } else { height -= 1 }
         }
-        params.levels[level] = Level {
-            inv_cell: 1.0 / cells[level],
-            half_cell: 0.5 * cells[level],
-            log2_width: width,
-            log2_height: height,
-            first_cell,
-            shape_count: counts[level],
-            pad: [0; 2],
-        };
-        first_cell += 1 << (width + height);
+        for (level, places) in levels[own..].iter_mut().zip(&places) {
+            lay_torus(level, places);
+            level.first_cell = params.cell_count;
+            params.cell_count += 1 << (level.log2_width + level.log2_height);
+        }
     }
-    params.cell_count = first_cell;
+    params.level_count = u32_from(levels.len());
+    params.levels[..levels.len()].copy_from_slice(&levels);
+}
+
+/// A level of cells of this size, in m.
+fn level(cell: Vec2) -> Level {
+    Level { inv_cell: (1.0 / cell).into(), half_cell: (0.5 * cell).into(), ..Level::default() }
+}
+
+/// How thin the cells of a band are for long shapes of these thicknesses, in m: the thinnest of `thinner` (ascending) that
+/// three in four of them fit. None if the shapes are few.
+fn band(thinner: &[f32], thicknesses: impl Iterator<Item = f32>) -> Option<f32> {
+    let widest = *thinner.last()?;
+    let mut thin: Vec<f32> = thicknesses.filter(|&thickness| thickness < widest).collect();
+    if thin.len() <= FEW_LONG {
+        return None;
+    }
+    thin.sort_unstable_by(f32::total_cmp);
+    let most = thin[(thin.len() - 1) * 3 / 4];
+    thinner.iter().copied().find(|&cell| most < cell)
+}
+
+/// Gives the torus about the aspect ratio of what lies on it, and one cell a shape or two.
+fn lay_torus(level: &mut Level, places: &[Vec2]) {
+    let (mut min, mut max) = (Vec2::INFINITY, Vec2::NEG_INFINITY);
+    for &at in places {
+        min = min.min(at);
+        max = max.max(at);
+    }
+    let span = if places.is_empty() { Vec2::ZERO } else { (max - min) * Vec2::from(level.inv_cell) + 2.0 };
+    let log2 = |cells_across: f32| {
+        let mut log2 = 2_u32;
+        #[allow(clippy::cast_precision_loss, reason = "a small power of two")]
+        while log2 < 12 && ((1_u32 << log2) as f32) < cells_across {
+            log2 += 1;
+        }
+        log2
+    };
+    let (mut width, mut height) = (log2(span.x), log2(span.y));
+    // At most four cells a shape: sparse scenes wrap sooner instead of clearing empty cells.
+    let most = (places.len() as u64).max(4) * 4;
+    while (1_u64 << (width + height)) > most && width + height > 4 {
+        if width >= height { width -= 1 } else { height -= 1 }
+    }
+    (level.log2_width, level.log2_height) = (width, height);
 }

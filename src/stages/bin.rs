@@ -1,5 +1,8 @@
 //! **bin**: sorts the shapes into the cells of the grid, within a cell by index.
 //!
+//! A shape lies on the level of its size, or, if it is long and thin and neither tilted nor alone, on one of its bands.
+//! Which one is decided anew in every step from its AABB, so that a wall may turn. Nothing else depends on it.
+//!
 //! Reads aabbs and shapes (levels); writes cell_ends (after the stage, cell `c` holds
 //! `cell_shapes[cell_ends[c - 1] .. cell_ends[c]]`) and cell_shapes. On the device five kernels: `bin_clear`,
 //! `bin_count` (integer atomics, which commute), scan, `bin_place` (in any order) and `bin_sort` (by index, so that the
@@ -13,7 +16,7 @@ use crate::types::{Aabb, Level, Params, Shape};
 #[inline]
 #[must_use]
 pub fn cell_of(level: &Level, at: Vec2) -> (i32, i32) {
-    let scaled = (at * level.inv_cell).clamp(Vec2::splat(-1e9), Vec2::splat(1e9));
+    let scaled = (at * Vec2::from(level.inv_cell)).clamp(Vec2::splat(-1e9), Vec2::splat(1e9));
     (floor(scaled.x), floor(scaled.y))
 }
 
@@ -41,12 +44,27 @@ pub fn middle(aabb: &Aabb) -> Vec2 {
     (Vec2::from(aabb.min) + Vec2::from(aabb.max)) * 0.5
 }
 
+/// Index of the level on which a shape of level `own` lies in this step: the first band that it fits, else its own.
+#[inline]
+#[must_use]
+pub fn level_of(params: &Params, own: u32, aabb: &Aabb) -> u32 {
+    let size = Vec2::from(aabb.max) - Vec2::from(aabb.min);
+    for index in own + 1..=own + params.levels[own as usize].bands {
+        // Strictly less, so that rounding the size up or down never lets a shape reach over its cell's half.
+        let half = params.levels[index as usize].half_cell;
+        if size.x < 2.0 * half[0] && size.y < 2.0 * half[1] {
+            return index;
+        }
+    }
+    own
+}
+
 /// Fills `cell_ends` and `cell_shapes`.
 pub fn bin(params: &Params, shapes: &[Shape], aabbs: &[Aabb], cell_ends: &mut Vec<u32>, cell_shapes: &mut Vec<u32>) {
     let cell = |index: usize| {
         let aabb = &aabbs[index];
         (aabb.min[0] <= aabb.max[0]).then(|| {
-            let level = &params.levels[shapes[index].level as usize];
+            let level = &params.levels[level_of(params, shapes[index].level, aabb) as usize];
             let (column, row) = cell_of(level, middle(aabb));
             cell_index(level, column, row) as usize
         })

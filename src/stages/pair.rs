@@ -4,8 +4,8 @@
 //! `pair_starts[i] .. pair_starts[i + 1]`) and the head of each contact: shapes, bodies, flags. One thread a shape; on
 //! the device `pair_count`, scan, `pair_emit`.
 //!
-//! The producer is the shape on the finer level, or on one level the one of lower index: a rule that never changes
-//! for a pair, so that [`recall`](super::recall) finds last step's contact in the list of the same shape. The price is
+//! The producer is the shape on the finer level, or on one level the one of lower index (bands count as the level they
+//! belong to): a rule that never changes for a pair, so that [`recall`](super::recall) finds last step's contact in the list of the same shape. The price is
 //! that each shape looks at all of the up to nine cells around it instead of half of them.
 
 use glam::Vec2;
@@ -108,27 +108,26 @@ fn pairs_of(
             found.push([index as u32, other]);
         }
     };
+    let last_own = shape.level + params.levels[shape.level as usize].bands;
     for level_index in shape.level..params.level_count {
         let level = &params.levels[level_index as usize];
-        if level.shape_count == 0 {
-            continue;
-        }
-        // Shapes of this level reach at most half a cell from their centre.
-        let own_level = level_index == shape.level;
-        let reach = Vec2::splat(level.half_cell);
+        let own_level = level_index <= last_own;
+        // Shapes of this level reach at most half a cell from their middle.
+        let reach = Vec2::from(level.half_cell);
         let (left, bottom) = cell_of(level, Vec2::from(aabb.min) - reach);
         let (right, top) = cell_of(level, Vec2::from(aabb.max) + reach);
+        // Once around the torus is enough, or a long shape would meet the same cell again.
+        let right = right.min(left + (1 << level.log2_width) - 1);
+        let top = top.min(bottom + (1 << level.log2_height) - 1);
         for row in bottom..=top {
+            // The cells of a row lie side by side.
             let first = cell_index(level, left, row);
             let last = cell_index(level, right, row);
-            if last >= first {
-                // The cells of this row lie side by side.
+            if first <= last {
                 visit(first, last, own_level);
             } else {
-                for column in left..=right {
-                    let cell = cell_index(level, column, row);
-                    visit(cell, cell, own_level);
-                }
+                visit(first, cell_index(level, -1, row), own_level);
+                visit(cell_index(level, 0, row), last, own_level);
             }
         }
     }
