@@ -15,7 +15,7 @@ use crate::step::{Op, Stage, plan};
 use crate::tables::Tables;
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    self, Aabb, Accumulator, BodyState, Constraint, Contact, Counters, FORCE_OVERFLOW, Pose, RECYCLED, Surface,
+    self, Aabb, Accumulator, BodyState, Constraint, Contact, Counters, FORCE_OVERFLOW, Pose, Surface,
 };
 use crate::world::WorldError;
 
@@ -152,7 +152,8 @@ impl CpuWorld {
 
             Stage::Recall => recall(threads, pair_starts_previous, contacts_previous, contacts),
             Stage::Collide => {
-                collide(threads, params, bodies, shapes, poses, states, contacts_previous, contacts);
+                counters.recycled =
+                    collide(threads, params, bodies, shapes, poses, states, contacts_previous, contacts);
             }
             Stage::Color => color(params, contacts, coloring, slots, counters),
             Stage::Prepare => {
@@ -174,15 +175,9 @@ impl CpuWorld {
             Stage::Finalize => finalize(threads, bodies, states, poses),
         }
         #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-        match op.stage {
-            Stage::Pair => {
-                counters.pairs_found = contacts.len() as u32;
-                counters.contacts = contacts.len() as u32;
-            }
-            Stage::Collide => {
-                counters.recycled = contacts.iter().filter(|c| c.flags & RECYCLED != 0).count() as u32;
-            }
-            _ => {}
+        if op.stage == Stage::Pair {
+            counters.pairs_found = contacts.len() as u32;
+            counters.contacts = contacts.len() as u32;
         }
     }
 

@@ -12,6 +12,8 @@
 //! the anchors of the step that made it. Aligned stacks stand on this: points that wander between features lose their
 //! impulses. The idea is Box2D's (Erin Catto, `b2CollideTask`), which asks to be cited.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use glam::Vec2;
 
 use crate::math::{inv_mul_rotation, inv_rotate, mul_rotation, rotate};
@@ -23,10 +25,12 @@ use crate::types::{
 
 /// A pair whose bodies turned by more than about 11.5° gets a new manifold (Box2D).
 const RECYCLE_COS: f32 = 0.98;
+/// Contacts that one task takes at least.
+const CHUNK: usize = 512;
 /// Another face must be better by this share of the slop to become the reference.
 const FACE_PREFERENCE: f32 = 0.1;
 
-/// Contacts that kept their manifold are marked [`RECYCLED`].
+/// Contacts that kept their manifold are marked [`RECYCLED`], and counted.
 pub fn collide(
     threads: &Threads,
     params: &Params,
@@ -36,8 +40,9 @@ pub fn collide(
     states: &Rows<BodyState, 4>,
     previous: &[Contact],
     contacts: &mut [Contact],
-) {
-    threads.for_each(contacts, |_, contact| {
+) -> u32 {
+    let recycled = AtomicU32::new(0);
+    let renew_or_keep = |contact: &mut Contact| {
         let (a, b) = (contact.body_a as usize, contact.body_b as usize);
         let (pose_a, pose_b) = (&poses[a], &poses[b]);
         if let Some(old) = previous.get(contact.color as usize) {
@@ -50,7 +55,7 @@ pub fn collide(
             && is_slow(params, &bodies[b], &states.get(b))
             && recycle(params, &bodies[a], &bodies[b], pose_a, pose_b, contact)
         {
-            return;
+            return true;
         }
         let manifold = manifold(
             &shapes[contact.shape_a as usize],
@@ -61,7 +66,15 @@ pub fn collide(
             params.linear_slop,
         );
         renew(contact, &manifold, pose_a, pose_b);
+        false
+    };
+    threads.for_chunks(contacts, CHUNK, |_, contacts| {
+        // Counted here: a pass over all contacts of its own would cost as much as the caches they fall out of.
+        let kept = contacts.iter_mut().map(renew_or_keep).filter(|&kept| kept).count();
+        #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+        recycled.fetch_add(kept as u32, Ordering::Relaxed);
     });
+    recycled.into_inner()
 }
 
 /// A body that moves less than half its thickness in a step.
@@ -124,8 +137,10 @@ fn renew(contact: &mut Contact, manifold: &Manifold, pose_a: &Pose, pose_b: &Pos
         contact.points[index] = fresh;
     }
     contact.flags = old.flags & (FIXED_A | FIXED_B) | CACHED | manifold.count;
-    if manifold.count == 0 {
+    if manifold.count == 0 || old_count == 0 {
         contact.rolling_impulse = 0.0;
+    }
+    if manifold.count == 0 {
         contact.color = NONE;
     }
     contact.cached_rotation_a = pose_a.rotation;

@@ -57,8 +57,6 @@ pub fn color(
 fn color_inherit(params: &Params, contacts: &mut [Contact], scratch: &mut ColorScratch, counters: &mut Counters) {
     scratch.masks.clear();
     scratch.masks.resize(params.body_count as usize, 0);
-    scratch.claims.clear();
-    scratch.claims.resize((params.body_count * CLAIM_SLOTS) as usize, 0);
     scratch.uncolored.clear();
     scratch.colors.clear();
     scratch.colors.resize(contacts.len(), NONE);
@@ -127,6 +125,11 @@ pub fn claim_key(round: u32, contact: u32) -> u32 {
 fn color_rounds(contacts: &mut [Contact], scratch: &mut ColorScratch, counters: &mut Counters) {
     let ColorScratch { masks, claims, uncolored, proposals, .. } = scratch;
     counters.rounds = 0;
+    if uncolored.is_empty() {
+        return;
+    }
+    claims.clear();
+    claims.resize(masks.len() * CLAIM_SLOTS as usize, 0);
     for round in 1..=MAX_COLOR_ROUNDS {
         if uncolored.is_empty() {
             break;

@@ -238,10 +238,11 @@ fn add(world: &mut World, body: &drystone::Body, compiled: &Compiled, index: usi
             Geometry::Circle { radius } => {
                 made.create_circle(&definition, &Circle::new(offset, radius)?)?;
             }
-            Geometry::Box { half } => {
+            Geometry::Box { half, radius: 0.0 } => {
                 let at = Transform::from_pos_angle(offset, shape.rotation)?;
                 made.create_polygon(&definition, &Polygon::offset_box_polygon(half.x, half.y, at)?)?;
             }
+            ref other => bail!("this comparison does not hand over {other:?} yet"),
         }
     }
     if body.kind == drystone::BodyType::Dynamic && (body.mass.is_some() || body.inertia.is_some()) {
