@@ -245,7 +245,7 @@ fn random_poses_of_every_pair() {
     for (index, (name_a, a)) in shapes.iter().enumerate() {
         for (name_b, b) in &shapes[index..] {
             let pair = Pair::new(a, b);
-            for _ in 0..60 {
+            for _ in 0..150 {
                 let poses = random_poses(&pair, &mut random);
                 total += 1;
                 touching += pair.manifold(0, 1, &poses).count.min(1);
