@@ -5,6 +5,7 @@
 @group(0) @binding(2) var<storage, read> poses: array<Pose>;
 @group(0) @binding(3) var<storage, read> states: array<BodyState>;
 @group(0) @binding(4) var<storage, read_write> aabbs: array<Aabb>;
+@group(0) @binding(5) var<storage, read> vertices: array<vec2<f32>>;
 
 @compute @workgroup_size(LANES)
 fn bound(
@@ -23,11 +24,32 @@ fn bound(
     }
     let pose = poses[body];
     let center = pose.position + rotate(pose.rotation, shapes[index].offset);
+    let kind = shapes[index].kind & GEOMETRY_MASK;
+    let turn = mul_rotation(pose.rotation, shapes[index].rotation);
+    if kind == POLYGON {
+        let first = shapes[index].first_vertex;
+        let count = (shapes[index].kind >> VERTEX_COUNT_SHIFT) & 0xfu;
+        var low = vec2<f32>(1e30);
+        var high = vec2<f32>(-1e30);
+        for (var vertex = first; vertex < first + count; vertex += 1u) {
+            let point = rotate(turn, vertices[vertex]);
+            low = min(low, point);
+            high = max(high, point);
+        }
+        let rim = shapes[index].radius + params.aabb_margin;
+        aabbs[index] = Aabb(center + low - rim, center + high + rim);
+        return;
+    }
+    if kind == HALF_PLANE {
+        let normal = vec2<f32>(-turn.y, turn.x);
+        aabbs[index] = Aabb(vec2<f32>(f32(HALF_PLANE_ROW), dot(normal, center) + params.aabb_margin), normal);
+        return;
+    }
     var reach = vec2<f32>(shapes[index].radius);
-    if (shapes[index].kind & GEOMETRY_MASK) != CIRCLE {
-        let turn = abs(mul_rotation(pose.rotation, shapes[index].rotation));
+    if kind != CIRCLE {
         let half = shapes[index].half;
-        reach = vec2<f32>(turn.x * half.x + turn.y * half.y, turn.y * half.x + turn.x * half.y);
+        let spread = abs(turn);
+        reach += vec2<f32>(spread.x * half.x + spread.y * half.y, spread.y * half.x + spread.x * half.y);
     }
     reach = reach + params.aabb_margin;
     aabbs[index] = Aabb(center - reach, center + reach);

@@ -8,6 +8,7 @@
 @group(0) @binding(5) var<storage, read> contacts_previous: array<Contact>;
 @group(0) @binding(6) var<storage, read_write> contacts: array<Contact>;
 @group(0) @binding(7) var<storage, read_write> counters: Counters;
+@group(0) @binding(8) var<storage, read> vertices: array<vec2<f32>>;
 
 const RECYCLE_COS: f32 = 0.98;
 const FACE_PREFERENCE: f32 = 0.1;
@@ -277,6 +278,43 @@ fn boxes(half_a: vec2<f32>, half_b: vec2<f32>, turn_a: vec2<f32>, turn_b: vec2<f
     return manifold;
 }
 
+// A manifold of one point with A and B exchanged; `d` is from the new A to the new B.
+fn flip(manifold: Manifold, d: vec2<f32>) -> Manifold {
+    var flipped = manifold;
+    flipped.normal = -flipped.normal;
+    flipped.points[0] = flipped.points[0] + d;
+    return flipped;
+}
+
+fn manifold_of(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>) -> Manifold {
+    let kind_a = shapes[a].kind & GEOMETRY_MASK;
+    let kind_b = shapes[b].kind & GEOMETRY_MASK;
+    let sharp_box_a = kind_a == BOX && shapes[a].radius == 0.0;
+    let sharp_box_b = kind_b == BOX && shapes[b].radius == 0.0;
+    if sharp_box_a && sharp_box_b {
+        return boxes(shapes[a].half, shapes[b].half, turn_a, turn_b, d);
+    }
+    if kind_a == CIRCLE && kind_b == CIRCLE {
+        return circles(shapes[a].radius, shapes[b].radius, d);
+    }
+    if sharp_box_a && kind_b == CIRCLE {
+        return box_circle(shapes[a].half, turn_a, shapes[b].radius, d);
+    }
+    if kind_a == CIRCLE && sharp_box_b {
+        return flip(box_circle(shapes[b].half, turn_b, shapes[a].radius, -d), d);
+    }
+    if kind_b == HALF_PLANE {
+        return hull_half_plane(a, turn_a, vec2<f32>(-turn_b.y, turn_b.x), d);
+    }
+    if kind_b == CIRCLE {
+        return hull_circle(a, turn_a, shapes[b].radius, d);
+    }
+    if kind_a == CIRCLE {
+        return flip(hull_circle(b, turn_b, shapes[a].radius, -d), d);
+    }
+    return hulls(a, b, turn_a, turn_b, d);
+}
+
 @compute @workgroup_size(LANES)
 fn collide(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -317,20 +355,7 @@ fn collide(
     let d = between + center_b - center_a;
     let turn_a = mul_rotation(q_a, shapes[shape_a].rotation);
     let turn_b = mul_rotation(q_b, shapes[shape_b].rotation);
-    let circle_a = (shapes[shape_a].kind & GEOMETRY_MASK) == CIRCLE;
-    let circle_b = (shapes[shape_b].kind & GEOMETRY_MASK) == CIRCLE;
-    var manifold = empty_manifold();
-    if circle_a && circle_b {
-        manifold = circles(shapes[shape_a].radius, shapes[shape_b].radius, d);
-    } else if circle_b {
-        manifold = box_circle(shapes[shape_a].half, turn_a, shapes[shape_b].radius, d);
-    } else if circle_a {
-        manifold = box_circle(shapes[shape_b].half, turn_b, shapes[shape_a].radius, -d);
-        manifold.normal = -manifold.normal;
-        manifold.points[0] = manifold.points[0] + d;
-    } else {
-        manifold = boxes(shapes[shape_a].half, shapes[shape_b].half, turn_a, turn_b, d);
-    }
+    let manifold = manifold_of(shape_a, shape_b, turn_a, turn_b, d);
 
     // Points with the same feature keep their impulses.
     let old_count = flags & POINT_COUNT_MASK;

@@ -91,6 +91,28 @@ fn visit(index: u32, aabb: Aabb, rules: Rules, first: u32, last: u32, own_level:
     return count;
 }
 
+fn reaches(aabb: Aabb, plane: Aabb) -> bool {
+    let lowest = select(aabb.max, aabb.min, plane.max > vec2<f32>(0.0));
+    return plane.min.x == f32(HALF_PLANE_ROW) && plane.max.x * lowest.x + plane.max.y * lowest.y <= plane.min.y;
+}
+
+// Pairs with half planes, as `visit` does.
+fn half_planes_of(index: u32, aabb: Aabb, rules: Rules, emit: bool, start: u32) -> u32 {
+    var count = 0u;
+    for (var plane = 0u; plane < params.half_plane_count; plane += 1u) {
+        if !reaches(aabb, aabbs[plane]) || !may_meet(rules, rules_of(plane)) {
+            continue;
+        }
+        if emit {
+            emit_contact(start + count, index, plane);
+        } else if start + count + 1u < PARTNER_WORDS {
+            partners[index * PARTNER_WORDS + start + count + 1u] = plane;
+        }
+        count += 1u;
+    }
+    return count;
+}
+
 fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
     let aabb = aabbs[index];
     if aabb.min.x > aabb.max.x {
@@ -99,7 +121,7 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
     let own = shapes[index].level;
     let last_own = own + params.levels[own].bands;
     let rules = rules_of(index);
-    var count = 0u;
+    var count = half_planes_of(index, aabb, rules, emit, start);
     for (var level = own; level < params.level_count; level += 1u) {
         let own_level = level <= last_own;
         let low = cell_of(level, aabb.min - params.levels[level].half_cell);

@@ -20,6 +20,8 @@ const KINEMATIC_SHAPE: u32 = 0x200u;
 const VERTEX_COUNT_SHIFT: u32 = 12u;
 const MAX_VERTICES: u32 = 8u;
 
+const HALF_PLANE_ROW: u32 = 2u;
+
 const STATIC: u32 = 0u;
 const KINEMATIC: u32 = 1u;
 const DYNAMIC: u32 = 2u;

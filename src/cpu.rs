@@ -14,9 +14,7 @@ use crate::stages::{
 use crate::step::{Op, Stage, plan};
 use crate::tables::Tables;
 use crate::threads::{Rows, Threads};
-use crate::types::{
-    self, Aabb, Accumulator, BodyState, Constraint, Contact, Counters, FORCE_OVERFLOW, Pose, Surface,
-};
+use crate::types::{self, Aabb, Accumulator, BodyState, Constraint, Contact, Counters, FORCE_OVERFLOW, Pose, Surface};
 use crate::world::WorldError;
 
 /// A world on the CPU.
@@ -134,7 +132,7 @@ impl CpuWorld {
         let Self { threads, poses, states, accumulators, aabbs, cell_ends, cell_shapes, .. } = self;
         let Self { pair_starts, pair_starts_previous, contacts, contacts_previous, .. } = self;
         let Self { coloring, slots, constraints, surfaces, counters, .. } = self;
-        let Compiled { params, bodies, shapes, .. } = &mut self.compiled;
+        let Compiled { params, bodies, shapes, vertices, .. } = &mut self.compiled;
         match op.stage {
             Stage::Command => {
                 by_body(&mut self.commands);
@@ -146,14 +144,14 @@ impl CpuWorld {
                 counters.quarantined = counters.quarantined.wrapping_add(quarantined);
             }
 
-            Stage::Bound => bound(threads, params, shapes, poses, states, aabbs),
+            Stage::Bound => bound(threads, params, shapes, vertices, poses, states, aabbs),
             Stage::Bin => bin(params, shapes, aabbs, cell_ends, cell_shapes),
             Stage::Pair => pair(threads, params, shapes, aabbs, cell_ends, cell_shapes, pair_starts, contacts),
 
             Stage::Recall => recall(threads, pair_starts_previous, contacts_previous, contacts),
             Stage::Collide => {
                 counters.recycled =
-                    collide(threads, params, bodies, shapes, poses, states, contacts_previous, contacts);
+                    collide(threads, params, bodies, shapes, vertices, poses, states, contacts_previous, contacts);
             }
             Stage::Color => color(params, contacts, coloring, slots, counters),
             Stage::Prepare => {

@@ -213,13 +213,15 @@ impl GpuWorld {
 
     /// What depends on the number of bodies, shapes and cells, which never changes.
     fn create_buffers(&mut self) -> Result<(), WorldError> {
-        let Compiled { bodies, poses, states, shapes, params, .. } = &self.compiled;
+        let Compiled { bodies, poses, states, shapes, vertices, params, .. } = &self.compiled;
         let (bodies, poses, states, shapes) = (bodies.clone(), poses.clone(), states.clone(), shapes.clone());
+        let vertices = vertices.clone();
         let cells = params.cell_count as usize;
         self.create_with("bodies", &bodies)?;
         self.create_with("poses", &poses)?;
         self.create_with("states", &states)?;
         self.create_with("shapes", &shapes)?;
+        self.create_with("vertices", &vertices)?;
         self.create("poses_backup", size_of_val(&poses[..]))?;
         self.create("states_backup", size_of_val(&states[..]))?;
         self.create("accumulators", bodies.len() * size_of::<Accumulator>())?;
@@ -859,6 +861,12 @@ impl GpuWorld {
     #[must_use]
     pub fn shapes(&self) -> &wgpu::Buffer {
         &self.buffers["shapes"]
+    }
+
+    /// `array<vec2<f32>>`, the vertices of all polygons: draw from it.
+    #[must_use]
+    pub fn vertices(&self) -> &wgpu::Buffer {
+        &self.buffers["vertices"]
     }
 
     /// The state between two steps. Waits for the device.

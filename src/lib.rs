@@ -34,7 +34,7 @@
 //! command               bodies commands poses states                bodies poses states
 //! guard                 counters poses states                       accumulators color_claims color_masks counters
 //!                                                                   poses states
-//! bound                 poses shapes states                         aabbs
+//! bound                 poses shapes states vertices                aabbs
 //! bin                   aabbs cell_ends cell_unsorted shape_cells   cell_ends cell_shapes cell_unsorted shape_cells
 //!                       shapes
 //! pair                  aabbs cell_ends cell_shapes counters        contacts counters pair_starts partners
@@ -42,7 +42,7 @@
 //! recall                contacts contacts_previous counters         contacts
 //!                       pair_starts_previous
 //! collide               bodies contacts contacts_previous counters  contacts counters
-//!                       poses shapes states
+//!                       poses shapes states vertices
 //! color                 color_claims color_histogram color_masks    color_claims color_histogram color_masks
 //!                       contacts counters uncolored                 color_starts contacts counters slots uncolored
 //! prepare               bodies color_starts contacts shapes slots   constraints surfaces

@@ -174,6 +174,7 @@ fn depths(compiled: &Compiled, snapshot: &Snapshot, contact: &Contact) -> Vec<f6
     let fresh = manifold(
         &compiled.shapes[contact.shape_a as usize],
         &compiled.shapes[contact.shape_b as usize],
+        &compiled.vertices,
         &snapshot.poses[contact.body_a as usize],
         &snapshot.poses[contact.body_b as usize],
         compiled.params.speculative_distance,

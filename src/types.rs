@@ -57,6 +57,9 @@ pub const VERTEX_COUNT_SHIFT: u32 = 12;
 /// Vertices that a polygon can have.
 pub const MAX_VERTICES: u32 = 8;
 
+/// [`Aabb::min`], x, of a half plane, as a float: above any coordinate of a normal.
+pub const HALF_PLANE_ROW: u32 = 2;
+
 /// [`Body::kind`].
 pub const STATIC: u32 = 0;
 /// [`Body::kind`].
@@ -434,7 +437,11 @@ pub struct Command {
     pub other: [f32; 2],
 }
 
-/// An axis-aligned box, margin included. Empty (`min > max`) for quarantined bodies.
+/// An axis-aligned box, margin included. Empty (`min.x > max.x`) for quarantined bodies.
+///
+/// A half plane's row is empty by the same rule, and says where its surface is in the world: `min` is
+/// ([`HALF_PLANE_ROW`], offset along the normal, margin included), `max` the normal. A shape's own margin alone would do
+/// for the speculative distance; that the plane has one too makes room for rounding 100 km from the origin.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Aabb {

@@ -10,7 +10,7 @@ use drystone::step::{Stage, plan};
 use wgpu::naga;
 
 /// Shader text that several stages build on.
-const SHARED_SHADERS: [&str; 5] = ["types", "math", "grid", "scan", "sweep"];
+const SHARED_SHADERS: [&str; 6] = ["types", "math", "grid", "hull", "scan", "sweep"];
 /// Between these two lines of the crate docs is the map.
 const MAP: (&str, &str) = ("//! ```text\n", "//! ```\n");
 

@@ -40,6 +40,7 @@ pub struct Patch {
 const TYPES: &str = include_str!("../../shaders/types.wgsl");
 const MATH: &str = include_str!("../../shaders/math.wgsl");
 const GRID: &str = include_str!("../../shaders/grid.wgsl");
+const HULL: &str = include_str!("../../shaders/hull.wgsl");
 const SWEEP: &str = include_str!("../../shaders/sweep.wgsl");
 
 macro_rules! shader {
@@ -82,7 +83,7 @@ pub const SHADERS: &[Shader] = &[
     shader!("scan"),
     shader!("pair", GRID),
     shader!("recall"),
-    shader!("collide"),
+    shader!("collide", HULL),
     shader!("color"),
     shader!("prepare"),
     shader!("warm_start", SWEEP),

@@ -5,7 +5,7 @@ use std::fmt::{self, Arguments};
 
 use glam::Vec2;
 
-use super::compile::mass_properties;
+use super::compile::{mass_properties, never_turns};
 use super::{Body, BodyType, Geometry, Scene, Settings, Shape};
 
 /// Shortest length (radius, half width), m. Contacts are resolved to a few millimetres; less is noise.
@@ -233,10 +233,34 @@ fn check_body(body: &Body, index: usize) -> Result<(), SceneError> {
 }
 
 fn check_shape(shape: &Shape, at: Arguments<'_>) -> Result<(), SceneError> {
-    match shape.geometry {
-        Geometry::Circle { radius } => LENGTH.check(radius, format_args!("{at}.circle.radius"))?,
-        Geometry::Box { half, radius: _ } => LENGTH.check_pair(half, format_args!("{at}.box.half"))?,
-        _ => return Err(SceneError::new(at.to_string(), "has a shape that is not supported yet", "circle or box")),
+    match &shape.geometry {
+        Geometry::Circle { radius } => LENGTH.check(*radius, format_args!("{at}.circle.radius"))?,
+        Geometry::Particle { radius } => LENGTH.check(*radius, format_args!("{at}.particle.radius"))?,
+        Geometry::Box { half, radius } => {
+            LENGTH.check_pair(*half, format_args!("{at}.box.half"))?;
+            NOT_NEGATIVE.check(*radius, format_args!("{at}.box.radius"))?;
+        }
+        Geometry::Capsule { a, b, radius } => {
+            LENGTH.check(*radius, format_args!("{at}.capsule.radius"))?;
+            LENGTH.check(a.distance(*b), format_args!("{at}.capsule"))?;
+        }
+        Geometry::Segment { a, b } => LENGTH.check(a.distance(*b), format_args!("{at}.segment"))?,
+        Geometry::Polygon { points, radius } => {
+            if !(3..=8).contains(&points.len()) {
+                let problem = format!("has {} corners", points.len());
+                return Err(SceneError::new(format!("{at}.polygon.points"), problem, "3 to 8"));
+            }
+            NOT_NEGATIVE.check(*radius, format_args!("{at}.polygon.radius"))?;
+            for index in 0..points.len() {
+                POSITION.check_pair(points[index], format_args!("{at}.polygon.points[{index}]"))?;
+                let side = points[index].distance(points[(index + 1) % points.len()]);
+                LENGTH.check(side, format_args!("{at}.polygon.points[{index}]"))?;
+            }
+        }
+        Geometry::HalfPlane { normal, offset } => {
+            FINITE.check_pair(*normal, format_args!("{at}.half_plane.normal"))?;
+            POSITION.check(*offset, format_args!("{at}.half_plane.offset"))?;
+        }
     }
     POSITION.check_pair(shape.offset, format_args!("{at}.offset"))?;
     ANGLE.check(shape.rotation, format_args!("{at}.rotation"))?;
@@ -257,7 +281,7 @@ fn check_mass(body: &Body, at: &str) -> Result<(), SceneError> {
             "sizes and densities that give a mass from 1.2e-38 to 8.5e37 kg",
         ));
     }
-    if !body.fixed_rotation && !fits(found.inertia) {
+    if !never_turns(body) && !fits(found.inertia) {
         let key = if body.inertia.is_some() { ".inertia" } else { "" };
         return Err(SceneError::new(
             format!("{at}{key}"),

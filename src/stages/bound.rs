@@ -1,12 +1,16 @@
 //! **bound**: the AABB of every shape, with a margin, in the world.
 //!
-//! Reads poses, states (quarantine) and shapes; writes aabbs. One thread a shape.
+//! Reads poses, states (quarantine), shapes and vertices; writes aabbs. One thread a shape. A half plane has no box: its
+//! row says where its surface is, in a form that overlaps nothing ([`Aabb`]).
 
 use glam::Vec2;
 
 use crate::math::{mul_rotation, rotate};
 use crate::threads::{Rows, Threads};
-use crate::types::{Aabb, BodyState, CIRCLE, GEOMETRY_MASK, Params, Pose, QUARANTINED, Shape};
+use crate::types::{
+    Aabb, BodyState, CIRCLE, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, POLYGON, Params, Pose, QUARANTINED, Shape,
+    VERTEX_COUNT_SHIFT,
+};
 
 /// An AABB that overlaps nothing.
 pub const EMPTY: Aabb = Aabb { min: [1e30, 1e30], max: [-1e30, -1e30] };
@@ -16,6 +20,7 @@ pub fn bound(
     threads: &Threads,
     params: &Params,
     shapes: &[Shape],
+    vertices: &[[f32; 2]],
     poses: &[Pose],
     states: &Rows<BodyState, 4>,
     aabbs: &mut [Aabb],
@@ -26,23 +31,41 @@ pub fn bound(
         *aabb = if states.get(body).status & QUARANTINED != 0 {
             EMPTY
         } else {
-            bound_shape(shape, &poses[body], params.aabb_margin)
+            bound_shape(shape, vertices, &poses[body], params.aabb_margin)
         };
     });
 }
 
-/// The AABB of one shape on a body at `pose`, grown by `margin` on each side.
+/// The AABB of one shape on a body at `pose`, grown by `margin` on each side; the row of a half plane.
 #[inline]
 #[must_use]
-pub fn bound_shape(shape: &Shape, pose: &Pose, margin: f32) -> Aabb {
+pub fn bound_shape(shape: &Shape, vertices: &[[f32; 2]], pose: &Pose, margin: f32) -> Aabb {
     let rotation = Vec2::from(pose.rotation);
     let center = Vec2::from(pose.position) + rotate(rotation, shape.offset.into());
-    let reach = if shape.kind & GEOMETRY_MASK == CIRCLE {
-        Vec2::splat(shape.radius)
-    } else {
-        let turn = mul_rotation(rotation, shape.rotation.into()).abs();
-        let half = Vec2::from(shape.half);
-        Vec2::new(turn.x * half.x + turn.y * half.y, turn.y * half.x + turn.x * half.y)
+    let reach = match shape.kind & GEOMETRY_MASK {
+        CIRCLE => Vec2::splat(shape.radius),
+        POLYGON => {
+            let turn = mul_rotation(rotation, shape.rotation.into());
+            let count = (shape.kind >> VERTEX_COUNT_SHIFT) & 0xf;
+            let (mut low, mut high) = (Vec2::splat(1e30), Vec2::splat(-1e30));
+            for &vertex in &vertices[shape.first_vertex as usize..(shape.first_vertex + count) as usize] {
+                let point = rotate(turn, vertex.into());
+                low = low.min(point);
+                high = high.max(point);
+            }
+            let rim = shape.radius + margin;
+            return Aabb { min: (center + low - rim).into(), max: (center + high + rim).into() };
+        }
+        HALF_PLANE => {
+            let turn = mul_rotation(rotation, shape.rotation.into());
+            let normal = Vec2::new(-turn.y, turn.x);
+            return Aabb { min: [HALF_PLANE_ROW as f32, normal.dot(center) + margin], max: normal.into() };
+        }
+        _ => {
+            let turn = mul_rotation(rotation, shape.rotation.into()).abs();
+            let half = Vec2::from(shape.half);
+            Vec2::new(turn.x * half.x + turn.y * half.y, turn.y * half.x + turn.x * half.y) + shape.radius
+        }
     } + margin;
     Aabb { min: (center - reach).into(), max: (center + reach).into() }
 }

@@ -1,26 +1,31 @@
 //! **collide**: the manifold of every pair: normal, points, separations. Points that persist keep their impulses.
 //!
-//! Reads shapes, poses, bodies, states and contacts_previous; reads and writes contacts. One thread a contact. A contact
-//! that [`recall`](super::recall) found begins with the manifold, impulses and colour of the step before.
+//! Reads shapes, vertices, poses, bodies, states and contacts_previous; reads and writes contacts. One thread a contact.
+//! A contact that [`recall`](super::recall) found begins with the manifold, impulses and colour of the step before.
 //!
 //! Boxes meet by separating axes and clipping: the face with the largest separation is the reference, the face of the
 //! other box that looks at it most is cut to its width. Ties go to box A and to x, by a margin, so that aligned boxes
 //! do not flip from step to step or between CPU and GPU. Boxes that are apart and nearest at two corners make one
-//! point, with the normal from corner to corner, as in Box2D.
+//! point, with the normal from corner to corner, as in Box2D. Polygons, capsules, segments, half planes and whatever is
+//! rounded: `collide/hull.rs`.
 //!
 //! **Recycling.** While a pair hardly moves its manifold is kept and only the separations are measured anew, from
 //! the anchors of the step that made it. Aligned stacks stand on this: points that wander between features lose their
 //! impulses. The idea is Box2D's (Erin Catto, `b2CollideTask`), which asks to be cited.
 
+mod hull;
+
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use glam::Vec2;
 
+use hull::{Hull, hull_circle, hull_half_plane, hulls};
+
 use crate::math::{inv_mul_rotation, inv_rotate, mul_rotation, rotate};
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    Body, BodyState, CACHED, CIRCLE, Contact, ContactPoint, FIXED_A, FIXED_B, GEOMETRY_MASK, NONE, POINT_COUNT_MASK,
-    Params, Pose, RECYCLE, RECYCLED, STATIC, Shape,
+    BOX, Body, BodyState, CACHED, CIRCLE, Contact, ContactPoint, FIXED_A, FIXED_B, GEOMETRY_MASK, HALF_PLANE, NONE,
+    POINT_COUNT_MASK, Params, Pose, RECYCLE, RECYCLED, STATIC, Shape,
 };
 
 /// A pair whose bodies turned by more than about 11.5° gets a new manifold (Box2D).
@@ -36,6 +41,7 @@ pub fn collide(
     params: &Params,
     bodies: &[Body],
     shapes: &[Shape],
+    vertices: &[[f32; 2]],
     poses: &[Pose],
     states: &Rows<BodyState, 4>,
     previous: &[Contact],
@@ -60,6 +66,7 @@ pub fn collide(
         let manifold = manifold(
             &shapes[contact.shape_a as usize],
             &shapes[contact.shape_b as usize],
+            vertices,
             pose_a,
             pose_b,
             params.speculative_distance,
@@ -183,12 +190,14 @@ struct Local {
     features: [u32; 2],
 }
 
-/// The manifold of two shapes at two poses; empty if they are further apart than `speculative_distance`.
+/// The manifold of two shapes at two poses; empty if they are further apart than `speculative_distance`. A half plane can
+/// only be B.
 #[inline]
 #[must_use]
 pub fn manifold(
     a: &Shape,
     b: &Shape,
+    vertices: &[[f32; 2]],
     pose_a: &Pose,
     pose_b: &Pose,
     speculative_distance: f32,
@@ -202,14 +211,25 @@ pub fn manifold(
     let d = between + center_b - center_a;
     let turn_a = mul_rotation(q_a, a.rotation.into());
     let turn_b = mul_rotation(q_b, b.rotation.into());
-    let local = match (a.kind & GEOMETRY_MASK == CIRCLE, b.kind & GEOMETRY_MASK == CIRCLE) {
-        (true, true) => circles(a.radius, b.radius, d, speculative_distance),
-        (false, true) => box_circle(a.half.into(), turn_a, b.radius, d, speculative_distance),
-        (true, false) => {
-            let flipped = box_circle(b.half.into(), turn_b, a.radius, -d, speculative_distance);
-            Local { normal: -flipped.normal, points: [flipped.points[0] + d, Vec2::ZERO], ..flipped }
+    let local = match (a.kind & GEOMETRY_MASK, b.kind & GEOMETRY_MASK) {
+        (CIRCLE, CIRCLE) => circles(a.radius, b.radius, d, speculative_distance),
+        (BOX, CIRCLE) if a.radius == 0.0 => box_circle(a.half.into(), turn_a, b.radius, d, speculative_distance),
+        (CIRCLE, BOX) if b.radius == 0.0 => {
+            flip(box_circle(b.half.into(), turn_b, a.radius, -d, speculative_distance), d)
         }
-        (false, false) => boxes(a.half.into(), b.half.into(), turn_a, turn_b, d, speculative_distance, linear_slop),
+        (BOX, BOX) if a.radius == 0.0 && b.radius == 0.0 => {
+            boxes(a.half.into(), b.half.into(), turn_a, turn_b, d, speculative_distance, linear_slop)
+        }
+        (_, HALF_PLANE) => {
+            let normal = Vec2::new(-turn_b.y, turn_b.x);
+            hull_half_plane(&Hull::new(a, vertices), turn_a, normal, d, speculative_distance)
+        }
+        (_, CIRCLE) => hull_circle(&Hull::new(a, vertices), turn_a, b.radius, d, speculative_distance),
+        (CIRCLE, _) => flip(hull_circle(&Hull::new(b, vertices), turn_b, a.radius, -d, speculative_distance), d),
+        _ => {
+            let (a, b) = (Hull::new(a, vertices), Hull::new(b, vertices));
+            hulls(&a, &b, turn_a, turn_b, d, speculative_distance, linear_slop)
+        }
     };
     let mut manifold = Manifold { normal: local.normal, count: local.count, ..Manifold::default() };
     for index in 0..local.count as usize {
@@ -222,6 +242,11 @@ pub fn manifold(
         };
     }
     manifold
+}
+
+/// A manifold of one point with A and B exchanged; `d` is from the new A to the new B.
+fn flip(local: Local, d: Vec2) -> Local {
+    Local { normal: -local.normal, points: [local.points[0] + d, Vec2::ZERO], ..local }
 }
 
 /// Two circles, `d` from the first to the second.

@@ -7,12 +7,14 @@
 //! The producer is the shape on the finer level, or on one level the one of lower index (bands count as the level they
 //! belong to): a rule that never changes for a pair, so that [`recall`](super::recall) finds last step's contact in the list of the same shape. The price is
 //! that each shape looks at all of the up to nine cells around it instead of half of them.
+//!
+//! Half planes are in no cell. Every dynamic shape looks at each of them, before the grid: scenes have a handful.
 
 use glam::Vec2;
 
 use super::bin::{cell_index, cell_of, cells};
 use crate::threads::Threads;
-use crate::types::{Aabb, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, NONE, Params, Shape};
+use crate::types::{Aabb, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, HALF_PLANE_ROW, NONE, Params, Shape};
 
 /// Fills `pair_starts` and `contacts`.
 pub fn pair(
@@ -79,6 +81,33 @@ pub fn overlap(a: &Aabb, b: &Aabb) -> bool {
     (a.min[0] <= b.max[0]) & (b.min[0] <= a.max[0]) & (a.min[1] <= b.max[1]) & (b.min[1] <= a.max[1])
 }
 
+/// Whether an AABB reaches the surface of a half plane, both with their margins. Axis-aligned planes round the same
+/// everywhere; a tilted one may be a tie between a device that fuses products and one that does not.
+#[inline]
+#[must_use]
+pub fn reaches(aabb: &Aabb, plane: &Aabb) -> bool {
+    let normal = plane.max;
+    let lowest = [
+        if normal[0] > 0.0 { aabb.min[0] } else { aabb.max[0] },
+        if normal[1] > 0.0 { aabb.min[1] } else { aabb.max[1] },
+    ];
+    // The row of a quarantined one says something else.
+    plane.min[0] == HALF_PLANE_ROW as f32 && normal[0] * lowest[0] + normal[1] * lowest[1] <= plane.min[1]
+}
+
+fn half_planes_of(params: &Params, shapes: &[Shape], aabbs: &[Aabb], index: usize, found: &mut Vec<[u32; 2]>) {
+    let shape = &shapes[index];
+    if shape.kind & FIXED_SHAPE != 0 {
+        return;
+    }
+    for plane in 0..params.half_plane_count {
+        if reaches(&aabbs[index], &aabbs[plane as usize]) && may_meet(shape, &shapes[plane as usize]) {
+            #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
+            found.push([index as u32, plane]);
+        }
+    }
+}
+
 fn pairs_of(
     params: &Params,
     shapes: &[Shape],
@@ -92,6 +121,7 @@ fn pairs_of(
     if aabb.min[0] > aabb.max[0] {
         return;
     }
+    half_planes_of(params, shapes, aabbs, index, found);
     let shape = &shapes[index];
     let mut visit = |first: u32, last: u32, own_level: bool| {
         for &other in cells(cell_ends, cell_shapes, first, last) {

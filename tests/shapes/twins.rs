@@ -1,0 +1,86 @@
+//! The GPU against the CPU on the same poses, stage by stage; and that a wrong shader is found.
+
+use drystone::gpu::kernel::Patch;
+use drystone::validate::{Options, Report, compare, validate};
+use drystone::{AdapterChoice, Body, Context, GpuWorld, Scene, Shape};
+use glam::Vec2;
+
+use crate::kit::{Random, shapes};
+
+fn context() -> Context {
+    Context::new(AdapterChoice::Any).expect("these tests need an adapter; lavapipe will do")
+}
+
+fn body(shape: &Shape, at: Vec2, angle: f32) -> Body {
+    let mass = matches!(shape.geometry, drystone::Geometry::Segment { .. }).then_some(1.0);
+    Body { mass, inertia: mass, ..Body::dynamic(at.x, at.y) }.angle(angle).shape(shape.clone())
+}
+
+/// Every pair of shapes, several times, at random poses that reach each other, each pair in a place of its own; and
+/// every shape about the surface of a half plane far below.
+fn every_pair(seed: u64, times: usize) -> Scene {
+    let shapes = shapes();
+    let mut random = Random(seed);
+    let mut scene = Scene::new("every pair").gravity(0.0, 0.0);
+    scene.add(Body::fixed(0.0, -40.0).angle(0.1).shape(Shape::half_plane([0.0, 1.0], 0.5)));
+    let mut place = 0_u16;
+    for (index, (_, a)) in shapes.iter().enumerate() {
+        for (_, b) in &shapes[index..] {
+            for _ in 0..times {
+                let at = Vec2::new(20.0 * f32::from(place % 40) - 400.0, 20.0 * f32::from(place / 40) + 60.0);
+                let reach = |shape: &Shape| match &shape.geometry {
+                    drystone::Geometry::Box { half, .. } => f64::from(half.y),
+                    _ => 0.4,
+                };
+                let away = random.between(0.0, 1.2 * (reach(a) + reach(b)));
+                let direction = Vec2::from_angle(random.between(-3.2, 3.2) as f32);
+                let mut turn = || random.between(-3.2, 3.2) as f32;
+                scene.add(body(a, at, turn()));
+                scene.add(body(b, at + direction * away as f32, turn()));
+                place += 1;
+            }
+        }
+        let x = 20.0 * index as f32 - 140.0;
+        scene.add(body(a, Vec2::new(x, -39.5 + 0.1 * x + random.between(0.0, 0.6) as f32), 0.1 + 0.3 * index as f32));
+    }
+    scene
+}
+
+fn assert_passed(report: &Report) {
+    let failed: Vec<_> = report.metrics.iter().filter(|metric| !metric.passed).collect();
+    assert!(report.passed(), "{:#?} {failed:#?}", report.first_difference);
+}
+
+#[test]
+fn every_pair_of_shapes() {
+    for seed in [3, 77] {
+        let report = validate(&context(), &every_pair(seed, 4), Options { steps: 3, ..Options::default() }, |_| {})
+            .expect("a run");
+        let collide = report.stages.iter().find(|stage| stage.stage == "collide").expect("collide was compared");
+        println!("{collide:?}");
+        assert_eq!(collide.checks, 3);
+        assert_passed(&report);
+    }
+}
+
+/// Each routine slightly wrong is found, and by its stage.
+#[test]
+fn a_wrong_shader_is_found() {
+    let context = context();
+    let scene = every_pair(3, 4);
+    let faults = [
+        ("bound", "bound", "let rim = shapes[index].radius +", "let rim = 0.99 * shapes[index].radius +"),
+        ("bound", "bound", "dot(normal, center) + params", "dot(normal, center) + 1.1 * params"),
+        ("pair", "pair", "plane.max.y * lowest.y <= plane.min.y", "plane.max.y * lowest.y + 0.1 <= plane.min.y"),
+        ("collide", "hull", "let gap = clipped.y - radius;", "let gap = clipped.y - 0.999 * radius;"),
+        ("collide", "hull", "manifold.separations[0] = distance - radius;", "manifold.separations[0] = distance;"),
+        ("collide", "hull", "distance = sqrt(least);\n        if", "distance = 1.01 * sqrt(least);\n        if"),
+        ("collide", "hull", "let apart = height + dot(up, point);", "let apart = height + 1.001 * dot(up, point);"),
+    ];
+    for (stage, file, from, to) in faults {
+        let shader = if file == "hull" { "collide" } else { file };
+        let gpu = GpuWorld::patched(&context, &scene, &[Patch { shader, from, to }]).expect("a patched shader");
+        let report = compare(gpu, &scene, Options { steps: 1, ..Options::default() }, |_| {}).expect("a run");
+        assert_eq!(report.first_failure(), Some(stage), "{to}: {:?}", report.first_difference);
+    }
+}
