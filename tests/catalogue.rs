@@ -28,9 +28,15 @@ fn assert_sound(scene: &Scene) {
         assert!(body.id.as_ref().is_none_or(|id| ids.insert(id.clone())), "{name}: id of body {index} is not unique");
         assert!(!body.shapes.is_empty(), "{name}: body {index} has no shape");
         for shape in &body.shapes {
-            let fits = match shape.geometry {
-                Geometry::Circle { radius } => length(radius),
-                Geometry::Box { half } => length(half.x) && length(half.y),
+            let fits = match &shape.geometry {
+                Geometry::Circle { radius } | Geometry::Particle { radius } => length(*radius),
+                Geometry::Box { half, radius } => length(half.x) && length(half.y) && *radius >= 0.0,
+                Geometry::Capsule { a, b, radius } => length(a.distance(*b)) && length(*radius),
+                Geometry::Segment { a, b } => length(a.distance(*b)),
+                Geometry::Polygon { points, radius } => (3..=8).contains(&points.len()) && *radius >= 0.0,
+                Geometry::HalfPlane { normal, .. } => {
+                    (normal.length() - 1.0).abs() < 1e-5 && body.kind != BodyType::Dynamic
+                }
             };
             assert!(fits, "{name}: body {index} has {:?}", shape.geometry);
             assert!(shape.offset.abs().max_element() <= 1e5 && shape.rotation.is_finite(), "{name}: body {index}");
@@ -212,7 +218,7 @@ fn upright_boxes(scene: &Scene) -> Vec<(usize, Vec2, Vec2)> {
     for (index, body) in scene.bodies.iter().enumerate() {
         assert!(body.angle == 0.0, "{}: body {index} is turned", scene.name);
         for shape in &body.shapes {
-            let Geometry::Box { half } = shape.geometry else { panic!("{}: body {index} is round", scene.name) };
+            let Geometry::Box { half, .. } = shape.geometry else { panic!("{}: body {index} is round", scene.name) };
             let center = body.position + shape.offset;
             boxes.push((index, center - half, center + half));
         }
@@ -364,7 +370,7 @@ fn both_sides_of_a_bounce_bounce() {
 fn boxes_on_the_chute_of_small_si_lie_on_it_in_a_row() {
     let scene = build("small_si:boxes=9,tower=0");
     let chute = &scene.bodies[3];
-    let Geometry::Box { half } = chute.shapes[0].geometry else { panic!("the chute is a box") };
+    let Geometry::Box { half, .. } = chute.shapes[0].geometry else { panic!("the chute is a box") };
     let mut last = f32::NEG_INFINITY;
     for body in &scene.bodies[6..] {
         let at = inv_rotate(rotation(chute.angle), body.position - chute.position);

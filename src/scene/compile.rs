@@ -167,7 +167,7 @@ impl Compiled {
 }
 
 /// Whether nothing can turn the body: it was told so, or it is a particle.
-fn never_turns(body: &super::Body) -> bool {
+pub(super) fn never_turns(body: &super::Body) -> bool {
     body.fixed_rotation || body.shapes.iter().any(|shape| matches!(shape.geometry, Geometry::Particle { .. }))
 }
 
