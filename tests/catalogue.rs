@@ -28,9 +28,15 @@ fn assert_sound(scene: &Scene) {
         assert!(body.id.as_ref().is_none_or(|id| ids.insert(id.clone())), "{name}: id of body {index} is not unique");
         assert!(!body.shapes.is_empty(), "{name}: body {index} has no shape");
         for shape in &body.shapes {
-            let fits = match shape.geometry {
-                Geometry::Circle { radius } => length(radius),
-                Geometry::Box { half, .. } => length(half.x) && length(half.y),
+            let fits = match &shape.geometry {
+                Geometry::Circle { radius } | Geometry::Particle { radius } => length(*radius),
+                Geometry::Box { half, radius } => length(half.x) && length(half.y) && *radius >= 0.0,
+                Geometry::Capsule { a, b, radius } => length(a.distance(*b)) && length(*radius),
+                Geometry::Segment { a, b } => length(a.distance(*b)),
+                Geometry::Polygon { points, radius } => (3..=8).contains(&points.len()) && *radius >= 0.0,
+                Geometry::HalfPlane { normal, .. } => {
+                    (normal.length() - 1.0).abs() < 1e-5 && body.kind != BodyType::Dynamic
+                }
             };
             assert!(fits, "{name}: body {index} has {:?}", shape.geometry);
             assert!(shape.offset.abs().max_element() <= 1e5 && shape.rotation.is_finite(), "{name}: body {index}");

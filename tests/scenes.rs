@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use drystone::scene::file::{self, FileError, FileErrorKind};
+use drystone::scene::{Joint, JointKind, Material, Motor, Spring};
 use drystone::{Body, BodyType, Filter, Geometry, Mode, RestitutionMix, Scene, Settings, Shape};
 use glam::Vec2;
 use proptest::prelude::*;
@@ -15,8 +16,15 @@ use proptest::strategy::ValueTree as _;
 const TWO_BOXES: &str = include_str!("good_scenes/two_boxes.json");
 const EVERYTHING_JSON: &str = include_str!("good_scenes/everything.json");
 const EVERYTHING_RON: &str = include_str!("good_scenes/everything.ron");
-const GOOD: [(&str, &str); 3] =
-    [("two_boxes.json", TWO_BOXES), ("everything.json", EVERYTHING_JSON), ("everything.ron", EVERYTHING_RON)];
+const ALL_KINDS_JSON: &str = include_str!("good_scenes/all_kinds.json");
+const ALL_KINDS_RON: &str = include_str!("good_scenes/all_kinds.ron");
+const GOOD: [(&str, &str); 5] = [
+    ("two_boxes.json", TWO_BOXES),
+    ("everything.json", EVERYTHING_JSON),
+    ("everything.ron", EVERYTHING_RON),
+    ("all_kinds.json", ALL_KINDS_JSON),
+    ("all_kinds.ron", ALL_KINDS_RON),
+];
 
 /// `tests/bad_scenes/cases.txt`, as name and text.
 fn bad_scenes() -> Vec<(&'static str, &'static str)> {
@@ -55,7 +63,10 @@ fn bad_scenes_are_told_what_is_wrong() {
     let schema = schema();
     let mut told = String::new();
     let cases = bad_scenes();
-    assert!(cases.len() >= 200, "only {} cases", cases.len());
+    assert!(cases.len() >= 400, "only {} cases", cases.len());
+    let accepted: Vec<&str> =
+        cases.iter().filter(|(name, text)| file::parse(text, name).is_ok()).map(|(name, _)| *name).collect();
+    assert!(accepted.is_empty(), "{accepted:?} are read");
     for (name, text) in cases {
         let error = file::parse(text, name).expect_err(name);
         assert_tells(&error, text, name);
@@ -97,7 +108,7 @@ fn paths_and_places_are_those_of_the_value() {
         }
         followed += 1;
     }
-    assert!(followed > 100, "followed only {followed}");
+    assert!(followed > 200, "followed only {followed}");
 }
 
 #[test]
@@ -106,7 +117,7 @@ fn the_example_of_the_contract_is_read() {
     expected.settings.dt = 0.016_666_667;
     expected.settings.substeps = Some(4);
     expected.add(Body::fixed(0.0, 0.0).shape(Shape::half_box(50.0, 1.0).offset(0.0, -1.0)));
-    let mut a = Body::dynamic(0.0, 0.5).id("a").shape(Shape::half_box(0.5, 0.5));
+    let mut a = Body::dynamic(0.0, 0.5).id("a").shape(Shape::half_box(0.5, 0.5).kinetic_friction(0.6));
     a.force_point = Some(Vec2::new(0.5, 0.0));
     expected.add(a);
     assert_eq!(file::parse(TWO_BOXES, "two_boxes.json"), Ok(expected));
@@ -141,7 +152,7 @@ fn every_key_is_read() {
         linear_damping: 0.1,
         angular_damping: 0.2,
         fixed_rotation: true,
-        bullet: false,
+        bullet: true,
         force: Vec2::new(4.0, 5.0),
         force_point: Some(Vec2::new(0.25, -0.25)),
         torque: 6.0,
@@ -153,17 +164,124 @@ fn every_key_is_read() {
                 .rotation(1.5)
                 .density(2.5)
                 .friction(0.4)
+                .kinetic_friction(0.3)
                 .restitution(0.9)
+                .tangent_speed(-1.5)
+                .rolling_resistance(0.01)
                 .filter(Filter { category: 2, mask: 4_294_967_293, group: -3 }),
             Shape::half_box(1.0, 0.125),
         ],
     };
-    let expected =
-        Scene { name: "everything".to_owned(), gravity: Vec2::new(0.5, -1.62), settings, bodies: vec![body] };
+    let expected = Scene {
+        name: "everything".to_owned(),
+        gravity: Vec2::new(0.5, -1.62),
+        settings,
+        bodies: vec![body],
+        joints: vec![],
+    };
     assert_eq!(file::parse(EVERYTHING_JSON, "everything.json").as_ref(), Ok(&expected));
     assert_eq!(file::parse(EVERYTHING_RON, "everything.ron").as_ref(), Ok(&expected));
     assert_eq!(file::parse(EVERYTHING_JSON, "-").as_ref(), Ok(&expected), "told apart by content");
     assert_eq!(file::parse(EVERYTHING_RON, "-").as_ref(), Ok(&expected), "told apart by content");
+}
+
+/// Every shape and every type of joint, with all their keys.
+fn all_kinds() -> Scene {
+    let mut scene = Scene::new("all kinds");
+    let post = Body::fixed(0.0, 0.0)
+        .id("post")
+        .shape(Shape::segment([-5.0, 0.0], [5.0, 0.5]))
+        .shape(Shape::half_plane([0.6, 0.8], -3.0).tangent_speed(2.0))
+        .shape(Shape::half_plane([1.0, 0.0], 0.0));
+    scene.add(post);
+    scene.add(Body::dynamic(0.0, 1.0).id("a").shape(Shape::rounded_box(0.5, 0.25, 0.1)));
+    scene.add(Body::dynamic(0.0, 2.0).id("b").shape(Shape::capsule([-0.5, 0.0], [0.5, 0.0], 0.25)));
+    let triangle =
+        Geometry::Polygon { points: vec![Vec2::new(0.0, 0.0), Vec2::new(1.0, 0.0), Vec2::new(0.0, 1.0)], radius: 0.05 };
+    let pentagon = [[1.0, 0.0], [0.31, 0.95], [-0.81, 0.59], [-0.81, -0.59], [0.31, -0.95]];
+    scene.add(Body::dynamic(0.0, 3.0).shape(Shape::new(triangle)).shape(Shape::polygon(pentagon)));
+    scene.add(Body::dynamic(0.0, 4.0).shape(Shape::particle(0.1)));
+    let mut wire = Body::dynamic(0.0, 5.0).shape(Shape::segment([0.0, 0.0], [1.0, 0.0]));
+    (wire.mass, wire.inertia) = (Some(1.0), Some(0.5));
+    scene.add(wire);
+    let (motor, limits) = (Some(Motor { speed: -1.5, max: 20.0 }), Some([-0.5, 0.75]));
+    let spring = Some(Spring { hertz: 2.0, damping_ratio: 0.5, target: 0.25 });
+    let axis = Vec2::new(0.6, 0.8);
+    let mut rod = Joint::new(JointKind::Distance { length: Some(1.25), limits: Some([1.0, 2.0]), motor }, 0, 1)
+        .id("rod")
+        .anchors([0.5, 0.25], [-0.25, 0.0])
+        .collide()
+        .soft(5.0, 0.7)
+        .break_force(100.0)
+        .break_torque(50.0);
+    rod.enabled = false;
+    scene.join(rod);
+    scene.join(Joint::to_world(JointKind::rope(2.0), 1));
+    scene.join(Joint::new(JointKind::Spring { rest_length: Some(0.0), stiffness: 40.0, damping: 0.5 }, 1, 2));
+    scene.join(Joint::new(JointKind::Revolute { reference_angle: Some(0.1), limits, motor, spring }, 2, 3));
+    scene.join(Joint::new(JointKind::Prismatic { axis, reference_angle: Some(-0.1), limits, motor, spring }, 3, 0));
+    scene.join(Joint::to_world(JointKind::Wheel { axis: Vec2::Y, limits, motor, spring }, 4));
+    let angular = (Some(3.0), Some(1.5));
+    scene.join(Joint::new(
+        JointKind::Weld { reference_angle: Some(0.2), angular_hertz: angular.0, angular_damping_ratio: angular.1 },
+        4,
+        5,
+    ));
+    let linear_offset = Vec2::new(0.5, 1.0);
+    scene.join(Joint::to_world(
+        JointKind::Motor { linear_offset, angular_offset: 0.5, max_force: 30.0, max_torque: 40.0 },
+        5,
+    ));
+    scene.join(Joint::to_world(JointKind::Mouse { target: Vec2::new(3.0, 4.0), max_force: 50.0 }, 2));
+    scene
+}
+
+#[test]
+fn every_kind_of_shape_and_joint_is_read() {
+    let expected = all_kinds();
+    assert_eq!(file::parse(ALL_KINDS_JSON, "all_kinds.json").as_ref(), Ok(&expected));
+    assert_eq!(file::parse(ALL_KINDS_RON, "all_kinds.ron").as_ref(), Ok(&expected));
+    insta::assert_snapshot!("all_kinds_json", file::write_json(&expected));
+    insta::assert_snapshot!("all_kinds_ron", file::write_ron(&expected));
+}
+
+#[test]
+fn joints_have_the_models_defaults() {
+    let text = |joint: &str| {
+        format!(
+            r#"{{ "version": 1, "bodies": [ {{ "type": "static", "shapes": [{{ "circle": {{ "radius": 1 }} }}] }},
+                {{ "position": [0, 3], "shapes": [{{ "circle": {{ "radius": 1 }} }}] }} ], "joints": [{joint}] }}"#
+        )
+    };
+    let axis = Vec2::new(0.6, 0.8);
+    for (joint, kind) in [
+        (r#""type": "distance""#, JointKind::rod()),
+        (r#""type": "distance", "limits": [0, 4]"#, JointKind::rope(4.0)),
+        (r#""type": "spring", "stiffness": 5"#, JointKind::spring(5.0, 0.0)),
+        (r#""type": "revolute""#, JointKind::hinge()),
+        // Normalised, in f64.
+        (r#""type": "prismatic", "axis": [3, 4]"#, JointKind::slider(axis)),
+        (
+            r#""type": "wheel", "axis": [0, 1e-3]"#,
+            JointKind::Wheel { axis: Vec2::Y, limits: None, motor: None, spring: None },
+        ),
+        (r#""type": "weld""#, JointKind::weld()),
+        (
+            r#""type": "motor""#,
+            JointKind::Motor { linear_offset: Vec2::ZERO, angular_offset: 0.0, max_force: 1e15, max_torque: 1e15 },
+        ),
+    ] {
+        let between = file::parse(&text(&format!(r#"{{ {joint}, "a": 0, "b": 1 }}"#)), "").expect(joint);
+        assert_eq!(between.joints, [Joint::new(kind.clone(), 0, 1)], "{joint}");
+        let to_world = file::parse(&text(&format!(r#"{{ "b": 1, {joint} }}"#)), "").expect(joint);
+        assert_eq!(to_world.joints, [Joint::to_world(kind, 1)], "{joint}");
+    }
+    let mouse = file::parse(&text(r#"{ "type": "mouse", "b": 1, "target": [1, 2] }"#), "").expect("a mouse joint");
+    let kind = JointKind::Mouse { target: Vec2::new(1.0, 2.0), max_force: 1e15 };
+    assert_eq!(mouse.joints, [Joint::to_world(kind, 1)]);
+    // An axis that is nearly of length 1 stays as it was written.
+    let near = file::parse(&text(r#"{ "type": "prismatic", "b": 1, "axis": [0.600001, 0.8] }"#), "").expect("near");
+    assert_eq!(near.joints[0].kind, JointKind::slider([0.600_001, 0.8]));
 }
 
 #[test]
@@ -180,8 +298,8 @@ fn what_is_left_out_has_the_models_default() {
 fn what_changes_nothing_is_accepted() {
     let text = r#"{ "version": 1, "bodies": [ { "shapes": [
         { "box": { "half": [1, 1], "radius": 0 }, "friction": 0.3, "kinetic_friction": 0.3 } ] } ], "joints": [] }"#;
-    let shape = Shape::half_box(1.0, 1.0).friction(0.3);
-    assert_eq!(file::parse(text, "").map(|scene| scene.bodies[0].shapes[0]), Ok(shape));
+    let shape = Shape::half_box(1.0, 1.0).friction(0.3).kinetic_friction(0.3);
+    assert_eq!(file::parse(text, "").map(|scene| scene.bodies[0].shapes[0].clone()), Ok(shape));
 }
 
 #[test]
@@ -287,6 +405,40 @@ fn files_that_cannot_be_read_are_told_by_name() {
     std::fs::remove_dir_all(&directory).expect("removable");
 }
 
+/// Makes this the only shape, of a static body, which any shape may have.
+fn shape(scene: &mut Scene, shape: Shape) {
+    scene.bodies[0].kind = BodyType::Static;
+    scene.bodies[0].shapes = vec![shape];
+}
+
+/// Adds a joint of the only body to the world.
+fn joint(scene: &mut Scene, kind: JointKind) -> &mut Joint {
+    scene.join(Joint::to_world(kind, 0));
+    &mut scene.joints[0]
+}
+
+#[test]
+fn what_rust_can_say_and_a_file_cannot_is_checked_too() {
+    let mut scene = Scene { bodies: vec![Body::default().shape(Shape::circle(1.0)); 2], ..Scene::default() };
+    let mouse = JointKind::Mouse { target: Vec2::ZERO, max_force: 1.0 };
+    for (joint, told) in [
+        (Joint::to_world(JointKind::slider([3.0, 4.0]), 0), "joints[0].axis: has length 5; expected a direction"),
+        (Joint::to_world(JointKind::spring(1.0, 0.0), 0).soft(1.0, 1.0), "joints[0].hertz: is given to a spring"),
+        (Joint::new(mouse.clone(), 0, 1), "joints[0].a: is given to a mouse joint"),
+        (Joint::to_world(mouse, 1).anchors([1.0, 0.0], [0.0, 0.0]), "joints[0].anchor_a: is given to a mouse joint"),
+        (Joint::to_world(JointKind::weld(), 2), "joints[0].b: is 2, and there is no such body; expected an index from"),
+    ] {
+        scene.joints = vec![joint];
+        let error = scene.check().expect_err(told).to_string();
+        assert!(error.starts_with(told), "{error}");
+    }
+    scene.joints.clear();
+    scene.bodies[0].kind = BodyType::Static;
+    scene.bodies[0].shapes = vec![Shape::half_plane([0.0, 2.0], 0.0)];
+    let error = scene.check().expect_err("a long normal").to_string();
+    assert!(error.starts_with("bodies[0].shapes[0].half_plane.normal: has length 2; expected"), "{error}");
+}
+
 #[test]
 fn scenes_from_rust_are_checked_like_files() {
     let ok = || Scene { bodies: vec![Body::default().shape(Shape::circle(1.0))], ..Scene::default() };
@@ -294,7 +446,7 @@ fn scenes_from_rust_are_checked_like_files() {
     for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         // Every number of the model, by its path.
         type Set = fn(&mut Scene, f32);
-        let numbers: [(&str, Set); 24] = [
+        let numbers: [(&str, Set); 58] = [
             ("gravity[0]", |s, x| s.gravity.x = x),
             ("gravity[1]", |s, x| s.gravity.y = x),
             ("settings.dt", |s, x| s.settings.dt = x),
@@ -317,7 +469,79 @@ fn scenes_from_rust_are_checked_like_files() {
                 s.bodies[0].shapes[0].geometry = Geometry::Circle { radius: x }
             }),
             ("bodies[0].shapes[0].box.half[1]", |s, x| {
-                s.bodies[0].shapes[0].geometry = Geometry::Box { half: Vec2::new(1.0, x) };
+                s.bodies[0].shapes[0].geometry = Geometry::Box { half: Vec2::new(1.0, x), radius: 0.0 };
+            }),
+            ("bodies[0].shapes[0].box.radius", |s, x| shape(s, Shape::rounded_box(1.0, 1.0, x))),
+            ("bodies[0].shapes[0].capsule.a[0]", |s, x| shape(s, Shape::capsule([x, 0.0], [1.0, 0.0], 1.0))),
+            ("bodies[0].shapes[0].capsule.b[1]", |s, x| shape(s, Shape::capsule([0.0, 0.0], [1.0, x], 1.0))),
+            ("bodies[0].shapes[0].capsule.radius", |s, x| shape(s, Shape::capsule([0.0, 0.0], [1.0, 0.0], x))),
+            ("bodies[0].shapes[0].polygon.points[2][0]", |s, x| {
+                shape(s, Shape::polygon([[0.0, 0.0], [1.0, 0.0], [x, 1.0]]));
+            }),
+            ("bodies[0].shapes[0].polygon.radius", |s, x| {
+                let points = vec![Vec2::ZERO, Vec2::X, Vec2::Y];
+                shape(s, Shape::new(Geometry::Polygon { points, radius: x }));
+            }),
+            ("bodies[0].shapes[0].segment.a[1]", |s, x| shape(s, Shape::segment([0.0, x], [1.0, 0.0]))),
+            ("bodies[0].shapes[0].segment.b[0]", |s, x| shape(s, Shape::segment([0.0, 0.0], [x, 0.0]))),
+            ("bodies[0].shapes[0].half_plane.normal[1]", |s, x| shape(s, Shape::half_plane([0.0, x], 0.0))),
+            ("bodies[0].shapes[0].half_plane.offset", |s, x| shape(s, Shape::half_plane([0.0, 1.0], x))),
+            ("bodies[0].shapes[0].particle.radius", |s, x| shape(s, Shape::particle(x))),
+            ("bodies[0].shapes[0].kinetic_friction", |s, x| {
+                s.bodies[0].shapes[0].material.kinetic_friction = Some(x);
+            }),
+            ("bodies[0].shapes[0].restitution", |s, x| s.bodies[0].shapes[0].material.restitution = x),
+            ("bodies[0].shapes[0].tangent_speed", |s, x| s.bodies[0].shapes[0].material.tangent_speed = x),
+            ("bodies[0].shapes[0].rolling_resistance", |s, x| {
+                s.bodies[0].shapes[0].material.rolling_resistance = x;
+            }),
+            ("joints[0].anchor_a[0]", |s, x| joint(s, JointKind::weld()).anchor_a.x = x),
+            ("joints[0].anchor_b[1]", |s, x| joint(s, JointKind::weld()).anchor_b.y = x),
+            ("joints[0].hertz", |s, x| joint(s, JointKind::weld()).hertz = Some(x)),
+            ("joints[0].damping_ratio", |s, x| joint(s, JointKind::weld()).damping_ratio = Some(x)),
+            ("joints[0].break_force", |s, x| joint(s, JointKind::weld()).break_force = Some(x)),
+            ("joints[0].break_torque", |s, x| joint(s, JointKind::weld()).break_torque = Some(x)),
+            ("joints[0].length", |s, x| {
+                joint(s, JointKind::Distance { length: Some(x), limits: None, motor: None });
+            }),
+            ("joints[0].limits[1]", |s, x| {
+                joint(s, JointKind::rope(x));
+            }),
+            ("joints[0].rest_length", |s, x| {
+                joint(s, JointKind::Spring { rest_length: Some(x), stiffness: 1.0, damping: 0.0 });
+            }),
+            ("joints[0].stiffness", |s, x| {
+                joint(s, JointKind::spring(x, 0.0));
+            }),
+            ("joints[0].damping", |s, x| {
+                joint(s, JointKind::spring(1.0, x));
+            }),
+            ("joints[0].axis[0]", |s, x| {
+                joint(s, JointKind::slider([x, 0.0]));
+            }),
+            ("joints[0].spring.hertz", |s, x| {
+                joint(s, JointKind::wheel(Vec2::Y, Spring { hertz: x, damping_ratio: 1.0, target: 0.0 }));
+            }),
+            ("joints[0].spring.damping_ratio", |s, x| {
+                joint(s, JointKind::wheel(Vec2::Y, Spring { hertz: 1.0, damping_ratio: x, target: 0.0 }));
+            }),
+            ("joints[0].spring.target", |s, x| {
+                joint(s, JointKind::wheel(Vec2::Y, Spring { hertz: 1.0, damping_ratio: 1.0, target: x }));
+            }),
+            ("joints[0].motor.speed", |s, x| {
+                let motor = Some(Motor { speed: x, max: 1.0 });
+                joint(s, JointKind::Distance { length: None, limits: None, motor });
+            }),
+            ("joints[0].angular_hertz", |s, x| {
+                let (reference_angle, angular_damping_ratio) = (None, None);
+                joint(s, JointKind::Weld { reference_angle, angular_hertz: Some(x), angular_damping_ratio });
+            }),
+            ("joints[0].linear_offset[0]", |s, x| {
+                let linear_offset = Vec2::new(x, 0.0);
+                joint(s, JointKind::Motor { linear_offset, angular_offset: 0.0, max_force: 1.0, max_torque: 1.0 });
+            }),
+            ("joints[0].target[1]", |s, x| {
+                joint(s, JointKind::Mouse { target: Vec2::new(0.0, x), max_force: 1.0 });
             }),
             ("bodies[0].shapes[0].offset[0]", |s, x| s.bodies[0].shapes[0].offset.x = x),
             ("bodies[0].shapes[0].rotation", |s, x| s.bodies[0].shapes[0].rotation = x),
@@ -364,11 +588,50 @@ fn the_ends_of_every_range_are_in() {
         r#""circle": { "radius": 1 }, "offset": [-100000, 100000]"#,
         r#""circle": { "radius": 1 }, "density": 1e-30"#,
         r#""circle": { "radius": 1 }, "density": 1e30"#,
+        r#""circle": { "radius": 1 }, "friction": 0.5, "kinetic_friction": 0.5"#,
+        r#""circle": { "radius": 1 }, "friction": 0.5, "kinetic_friction": 0"#,
+        r#""circle": { "radius": 1 }, "tangent_speed": -1e15, "rolling_resistance": 1e15"#,
+        r#""box": { "half": [1, 1], "radius": 100000 }"#,
+        r#""capsule": { "a": [0, 0], "b": [0.0001, 0], "radius": 0.0001 }"#,
+        r#""polygon": { "points": [[0, 0], [0.0002, 0], [0.0001, 0.0002]] }"#,
+        // Corners a tenth of a millimetre out of the line through their neighbours.
+        r#""polygon": { "points": [[-1, 0], [0, -0.0001], [1, 0], [0, 0.0001]] }"#,
+        r#""polygon": { "points": [[2, 0], [1.4, 1.4], [0, 2], [-1.4, 1.4], [-2, 0], [-1.4, -1.4], [0, -2], [1.4, -1.4]] }"#,
+        r#""particle": { "radius": 0.0001 }"#,
     ] {
         accepted(
             &schema,
             &format!(
                 r#"{{ "version": 1, "bodies": [{{ "position": [100000, -100000], "shapes": [{{ {inside} }}] }}] }}"#
+            ),
+        );
+    }
+}
+
+#[test]
+fn the_ends_of_every_range_of_joints_are_in() {
+    let schema = schema();
+    for joint in [
+        r#""type": "weld", "hertz": 1e6, "damping_ratio": 0, "break_force": 1e-30, "break_torque": 1e15"#,
+        r#""type": "weld", "anchor_a": [-100000, 100000], "anchor_b": [100000, -100000]"#,
+        r#""type": "distance", "length": 0.0001"#,
+        r#""type": "distance", "limits": [0, 0.0001]"#,
+        r#""type": "distance", "limits": [2, 2]"#,
+        r#""type": "distance", "limits": [1, 2], "length": 5, "hertz": 1"#,
+        r#""type": "distance", "motor": { "speed": 1, "max": 0 }, "length": 5, "hertz": 1, "damping_ratio": 0"#,
+        r#""type": "spring", "rest_length": 0, "stiffness": 0, "damping": 1e15"#,
+        r#""type": "revolute", "limits": [-100, 100], "motor": { "speed": -1e15, "max": 1e15 }"#,
+        r#""type": "revolute", "spring": { "hertz": 1e-30 }"#,
+        r#""type": "prismatic", "axis": [1e15, -1e15], "limits": [-100000, 100000]"#,
+        r#""type": "wheel", "axis": [0, -0.00001], "limits": [0, 0]"#,
+        r#""type": "motor", "max_force": 0, "max_torque": 0, "angular_offset": 100000"#,
+    ] {
+        accepted(
+            &schema,
+            &format!(
+                r#"{{ "version": 1, "bodies": [{{ "id": "b", "position": [0, 1], "shapes": [{{ "circle": {{ "radius": 1 }}
+                }}] }}, {{ "shapes": [{{ "particle": {{ "radius": 1 }} }}] }}],
+                "joints": [{{ "a": 1, "b": "b", {joint} }}] }}"#
             ),
         );
     }
@@ -391,22 +654,64 @@ fn pair(min: f32, max: f32) -> impl Strategy<Value = Vec2> {
     (number(min, max), number(min, max)).prop_map(|(x, y)| Vec2::new(x, y))
 }
 
+fn any_geometry() -> impl Strategy<Value = Geometry> {
+    let length = || number(0.001, 1e5);
+    let rounding = || prop_oneof![Just(0.0_f32), number(-0.0, 1e5)];
+    // A capsule and a segment by one end and the way to the other.
+    let ends = || {
+        (pair(-10.0, 10.0), number(0.01, 50.0), any::<bool>()).prop_map(|(a, length, upright)| {
+            (a, a + if upright { Vec2::new(0.0, length) } else { Vec2::new(-length, 0.0) })
+        })
+    };
+    // A polygon as points around a circle, no nearer to each other than a ninth of it.
+    let polygon = (3_usize..=8, number(0.01, 100.0), 0.0_f32..1.0, pair(-10.0, 10.0), rounding()).prop_map(
+        |(count, size, turn, middle, radius)| {
+            let point = |index: usize| {
+                let angle = std::f32::consts::TAU * (index as f32 + turn) / count as f32;
+                middle + size * Vec2::from_angle(angle)
+            };
+            Geometry::Polygon { points: (0..count).map(point).collect(), radius }
+        },
+    );
+    prop_oneof![
+        length().prop_map(|radius| Geometry::Circle { radius }),
+        (pair(0.001, 1e5), rounding()).prop_map(|(half, radius)| Geometry::Box { half, radius }),
+        (ends(), length()).prop_map(|((a, b), radius)| Geometry::Capsule { a, b, radius }),
+        polygon,
+        ends().prop_map(|(a, b)| Geometry::Segment { a, b }),
+        ((-4.0_f32..4.0).prop_map(Vec2::from_angle), number(-1e5, 1e5))
+            .prop_map(|(normal, offset)| Geometry::HalfPlane { normal, offset }),
+        length().prop_map(|radius| Geometry::Particle { radius }),
+    ]
+}
+
+fn any_material() -> impl Strategy<Value = Material> {
+    let share = prop_oneof![Just(1.0_f32), Just(0.0_f32), 0.0_f32..1.0];
+    (number(0.0, 1e15), prop::option::of(share), number(0.0, 1.0), number(-1e15, 1e15), number(0.0, 1e15)).prop_map(
+        |(friction, kinetic, restitution, tangent_speed, rolling_resistance)| Material {
+            friction,
+            kinetic_friction: kinetic.map(|share| share * friction),
+            restitution,
+            tangent_speed,
+            rolling_resistance,
+        },
+    )
+}
+
 fn any_shape() -> impl Strategy<Value = Shape> {
-    let geometry = prop_oneof![
-        number(0.001, 1e5).prop_map(|radius| Geometry::Circle { radius }),
-        pair(0.001, 1e5).prop_map(|half| Geometry::Box { half }),
-    ];
     let filter = (any::<u32>(), any::<u32>(), any::<i32>());
     let filter = prop_oneof![
         Just(Filter::default()),
         filter.prop_map(|(category, mask, group)| Filter { category, mask, group })
     ];
+    let material = prop_oneof![Just(Material::default()), any_material()];
     // Small enough that no centre of mass drowns the inertia of a small shape.
-    (geometry, pair(-10.0, 10.0), number(-1e5, 1e5), number(1e-3, 1e3), number(0.0, 1e15), number(0.0, 1.0), filter)
-        .prop_map(|(geometry, offset, rotation, density, friction, restitution, filter)| {
+    (any_geometry(), pair(-10.0, 10.0), number(-1e5, 1e5), number(1e-3, 1e3), material, filter).prop_map(
+        |(geometry, offset, rotation, density, material, filter)| {
             let shape = Shape::new(geometry).offset(offset.x, offset.y).rotation(rotation).density(density);
-            shape.friction(friction).restitution(restitution).filter(filter)
-        })
+            Shape { material, ..shape }.filter(filter)
+        },
+    )
 }
 
 fn any_body() -> impl Strategy<Value = Body> {
@@ -414,7 +719,7 @@ fn any_body() -> impl Strategy<Value = Body> {
     let big = || number(-1e15, 1e15);
     (
         (kind, pair(-1e5, 1e5), number(-1e5, 1e5), pair(-1e15, 1e15), big(), big()),
-        (number(0.0, 1e15), number(0.0, 1e15), any::<bool>(), pair(-1e15, 1e15)),
+        (number(0.0, 1e15), number(0.0, 1e15), any::<(bool, bool)>(), pair(-1e15, 1e15)),
         (prop::option::of(pair(-1e5, 1e5)), big(), prop::option::of(number(1e-9, 1e9))),
         (prop::option::of(number(1e-9, 1e9)), prop::collection::vec(any_shape(), 1..4)),
     )
@@ -428,14 +733,128 @@ fn any_body() -> impl Strategy<Value = Body> {
             gravity_scale: a.5,
             linear_damping: b.0,
             angular_damping: b.1,
-            fixed_rotation: b.2,
-            bullet: false,
+            fixed_rotation: b.2.0,
+            bullet: b.2.1,
             force: b.3,
             force_point: c.0,
             torque: c.1,
             mass: c.2,
             inertia: d.0,
             shapes: d.1,
+        })
+        .prop_map(made_sound)
+}
+
+/// What no range tells: which shapes go with which bodies.
+fn made_sound(mut body: Body) -> Body {
+    let has = |body: &Body, which: fn(&Geometry) -> bool| body.shapes.iter().any(|shape| which(&shape.geometry));
+    if has(&body, |geometry| matches!(geometry, Geometry::Particle { .. })) {
+        body.shapes.retain(|shape| matches!(shape.geometry, Geometry::Particle { .. }));
+        body.shapes.truncate(1);
+    }
+    if body.kind == BodyType::Dynamic && has(&body, |geometry| matches!(geometry, Geometry::HalfPlane { .. })) {
+        body.kind = BodyType::Kinematic;
+    }
+    if !has(&body, |geometry| !matches!(geometry, Geometry::Segment { .. })) {
+        body.mass = body.mass.or(Some(2.0));
+        body.inertia = body.inertia.or(Some(0.5));
+    }
+    body
+}
+
+fn any_joint_kind() -> impl Strategy<Value = JointKind> {
+    let option = |range: std::ops::Range<f32>| prop::option::of(number(range.start, range.end));
+    let limits = |least: f32| {
+        let pair = (number(least, 1e5), number(least, 1e5));
+        prop::option::of(pair.prop_map(|(a, b)| [a.min(b), a.max(b).max(0.001)]))
+    };
+    let motor =
+        || prop::option::of((number(-1e15, 1e15), number(0.0, 1e15)).prop_map(|(speed, max)| Motor { speed, max }));
+    let spring = || {
+        let spring = (number(1e-9, 1e6), number(0.0, 1e6), number(-1e5, 1e5));
+        prop::option::of(spring.prop_map(|(hertz, damping_ratio, target)| Spring { hertz, damping_ratio, target }))
+    };
+    let axis = || (-4.0_f32..4.0).prop_map(Vec2::from_angle);
+    let angle = || option(-1e5..1e5);
+    prop_oneof![
+        // A length is given where there is one to hold: any_joint takes it away again.
+        (number(0.001, 1e5), limits(0.0), motor()).prop_map(|(length, limits, motor)| JointKind::Distance {
+            length: Some(length),
+            limits,
+            motor
+        }),
+        (option(0.0..1e5), number(0.0, 1e15), number(0.0, 1e15))
+            .prop_map(|(rest_length, stiffness, damping)| JointKind::Spring { rest_length, stiffness, damping }),
+        (angle(), limits(-1e5), motor(), spring()).prop_map(|(reference_angle, limits, motor, spring)| {
+            JointKind::Revolute { reference_angle, limits, motor, spring }
+        }),
+        (axis(), angle(), limits(-1e5), motor(), spring()).prop_map(
+            |(axis, reference_angle, limits, motor, spring)| {
+                JointKind::Prismatic { axis, reference_angle, limits, motor, spring }
+            }
+        ),
+        (axis(), limits(-1e5), motor(), spring()).prop_map(|(axis, limits, motor, spring)| JointKind::Wheel {
+            axis,
+            limits,
+            motor,
+            spring
+        }),
+        (angle(), option(1e-9..1e6), option(0.0..1e6)).prop_map(
+            |(reference_angle, angular_hertz, angular_damping_ratio)| JointKind::Weld {
+                reference_angle,
+                angular_hertz,
+                angular_damping_ratio
+            }
+        ),
+        (pair(-1e5, 1e5), number(-1e5, 1e5), number(0.0, 1e15), number(0.0, 1e15)).prop_map(
+            |(linear_offset, angular_offset, max_force, max_torque)| JointKind::Motor {
+                linear_offset,
+                angular_offset,
+                max_force,
+                max_torque
+            }
+        ),
+        (pair(-1e5, 1e5), number(0.0, 1e15)).prop_map(|(target, max_force)| JointKind::Mouse { target, max_force }),
+    ]
+}
+
+/// Between the world or a body that is named by `a`, and the first body, which is dynamic.
+fn any_joint() -> impl Strategy<Value = Joint> {
+    (
+        (any_joint_kind(), prop::option::of(1_usize..5), pair(-1e5, 1e5), pair(-1e5, 1e5), any::<[bool; 2]>()),
+        (prop::option::of(number(1e-9, 1e6)), prop::option::of(number(0.0, 1e6))),
+        (prop::option::of(number(1e-9, 1e15)), prop::option::of(number(1e-9, 1e15)), prop::option::of(any::<String>())),
+    )
+        .prop_map(|((kind, a, anchor_a, anchor_b, switches), soft, (break_force, break_torque, id))| {
+            let mut joint = Joint {
+                id,
+                a,
+                b: 0,
+                anchor_a,
+                anchor_b,
+                kind,
+                collide: switches[0],
+                hertz: soft.0,
+                damping_ratio: soft.1,
+                break_force,
+                break_torque,
+                enabled: switches[1],
+            };
+            let spring = matches!(joint.kind, JointKind::Spring { .. });
+            if let JointKind::Distance { length, limits, motor } = &mut joint.kind
+                && joint.hertz.is_none()
+                && (limits.is_some() || motor.is_some())
+            {
+                *length = None;
+                joint.damping_ratio = None;
+            }
+            if spring {
+                (joint.hertz, joint.damping_ratio) = (None, None);
+            }
+            if matches!(joint.kind, JointKind::Mouse { .. }) {
+                (joint.a, joint.anchor_a) = (None, Vec2::ZERO);
+            }
+            joint
         })
 }
 
@@ -468,18 +887,30 @@ fn any_settings() -> impl Strategy<Value = Settings> {
 fn any_scene() -> impl Strategy<Value = Scene> {
     let settings = prop_oneof![Just(Settings::default()), any_settings()];
     let bodies = prop::collection::vec((any_body(), prop::option::of(any::<String>())), 0..5);
-    (any::<String>(), pair(-1e15, 1e15), settings, bodies).prop_map(|(name, gravity, settings, bodies)| {
-        let with_id = |(index, (body, id)): (usize, (Body, Option<String>))| Body {
-            id: id.map(|id| format!("{index} {id}").chars().take(60).collect()),
-            ..body
-        };
-        Scene {
-            name: name.chars().take(60).collect(),
-            gravity,
-            settings,
-            bodies: bodies.into_iter().enumerate().map(with_id).collect(),
-        }
-    })
+    let joints = prop::collection::vec(any_joint(), 0..4);
+    (any::<String>(), pair(-1e15, 1e15), settings, bodies, joints).prop_map(
+        |(name, gravity, settings, bodies, joints)| {
+            let with_id = |(index, (body, id)): (usize, (Body, Option<String>))| Body {
+                id: id.map(|id| format!("{index} {id}").chars().take(60).collect()),
+                ..body
+            };
+            let mut bodies: Vec<Body> = bodies.into_iter().enumerate().map(with_id).collect();
+            let mut joints = joints;
+            if let Some(first) = bodies.first_mut().filter(|_| !joints.is_empty()) {
+                first.kind = BodyType::Dynamic;
+                if first.shapes.iter().any(|shape| matches!(shape.geometry, Geometry::HalfPlane { .. })) {
+                    first.shapes = vec![Shape::circle(1.0)];
+                }
+            } else {
+                joints.clear();
+            }
+            for (index, joint) in joints.iter_mut().enumerate() {
+                joint.id = joint.id.take().map(|id| format!("{index} {id}").chars().take(60).collect());
+                joint.a = joint.a.filter(|&a| a < bodies.len());
+            }
+            Scene { name: name.chars().take(60).collect(), gravity, settings, bodies, joints }
+        },
+    )
 }
 
 proptest! {

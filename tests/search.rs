@@ -52,7 +52,7 @@ fn mixture(seed: u64) -> Scene {
 fn brute_force(compiled: &Compiled, before: &Snapshot, margin: f32, skip: usize) -> Vec<[u32; 2]> {
     let shapes = &compiled.shapes;
     let aabbs: Vec<Aabb> =
-        shapes.iter().map(|shape| bound_shape(shape, &before.poses[shape.body as usize], margin)).collect();
+        shapes.iter().map(|shape| bound_shape(shape, &[], &before.poses[shape.body as usize], margin)).collect();
     let mut pairs = Vec::new();
     for b in 0..shapes.len() {
         for a in 0..b {
@@ -143,7 +143,7 @@ fn long_shapes_lie_on_bands() {
     let own = compiled.params.levels.iter().position(|level| level.bands == 2).expect("a level with two bands");
     let mut counts = [0; 3];
     for shape in compiled.shapes.iter().filter(|shape| shape.level as usize == own) {
-        let aabb = bound_shape(shape, &compiled.poses[shape.body as usize], compiled.params.aabb_margin);
+        let aabb = bound_shape(shape, &[], &compiled.poses[shape.body as usize], compiled.params.aabb_margin);
         counts[level_of(&compiled.params, shape.level, &aabb) as usize - own] += 1;
     }
     assert!(counts.iter().all(|&count| count > 10), "square, low, narrow: {counts:?}");
@@ -166,7 +166,7 @@ fn a_thousand_shelves_do_not_share_a_cell() {
     let bodies = &compiled.poses;
     let margin = compiled.params.aabb_margin;
     let aabbs: Vec<Aabb> =
-        compiled.shapes.iter().map(|shape| bound_shape(shape, &bodies[shape.body as usize], margin)).collect();
+        compiled.shapes.iter().map(|shape| bound_shape(shape, &[], &bodies[shape.body as usize], margin)).collect();
     let fullest = |compiled: &Compiled| {
         let (mut ends, mut sorted) = (Vec::new(), Vec::new());
         bin(&compiled.params, &compiled.shapes, &aabbs, &mut ends, &mut sorted);

@@ -1,4 +1,7 @@
-//! What makes a scene valid: the range of every value, and what this release does not do yet.
+//! What makes a scene valid: the range of every value, and which values go together.
+
+mod joint;
+mod shape;
 
 use std::collections::HashMap;
 use std::fmt::{self, Arguments};
@@ -6,7 +9,7 @@ use std::fmt::{self, Arguments};
 use glam::Vec2;
 
 use super::compile::{mass_properties, never_turns};
-use super::{Body, BodyType, Geometry, Scene, Settings, Shape};
+use super::{Body, BodyType, Geometry, Scene, Settings};
 
 /// Shortest length (radius, half width), m. Contacts are resolved to a few millimetres; less is noise.
 pub const MIN_LENGTH: f32 = 1e-4;
@@ -30,7 +33,13 @@ pub const MAX_ITERATIONS: u32 = 64;
 pub const MAX_BODIES: usize = 4_000_000;
 /// Most shapes in a scene, over all bodies.
 pub const MAX_SHAPES: usize = 8_000_000;
-/// Longest name of a scene or id of a body, in bytes.
+/// Most joints in a scene.
+pub const MAX_JOINTS: usize = 4_000_000;
+/// Highest frequency, Hz, and damping ratio of a spring or a joint; far above what a step can follow.
+pub const MAX_HERTZ: f32 = 1e6;
+/// How far the length of a normal or an axis may be from 1.
+pub const UNIT_TOLERANCE: f32 = 1e-5;
+/// Longest name of a scene or id of a body or a joint, in bytes.
 pub const MAX_NAME: usize = 256;
 
 /// What is wrong with a scene, and where.
@@ -53,26 +62,26 @@ impl SceneError {
 
 /// The values a number may have.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Range {
-    pub min: f32,
-    pub max: f32,
+struct Range {
+    min: f32,
+    max: f32,
     /// Whether `min` itself is out.
-    pub above: bool,
+    above: bool,
     /// What the number is, for the message.
-    pub what: &'static str,
-    pub unit: &'static str,
+    what: &'static str,
+    unit: &'static str,
 }
 
 impl Range {
-    pub const fn new(what: &'static str, min: f32, max: f32, unit: &'static str) -> Self {
+    const fn new(what: &'static str, min: f32, max: f32, unit: &'static str) -> Self {
         Self { min, max, above: false, what, unit }
     }
 
-    const fn above(what: &'static str, min: f32, unit: &'static str) -> Self {
-        Self { min, max: f32::MAX, above: true, what, unit }
+    const fn above(what: &'static str, min: f32, max: f32, unit: &'static str) -> Self {
+        Self { min, max, above: true, what, unit }
     }
 
-    pub fn check(&self, value: f32, path: Arguments<'_>) -> Result<(), SceneError> {
+    fn check(&self, value: f32, path: Arguments<'_>) -> Result<(), SceneError> {
         let low = if self.above { value > self.min } else { value >= self.min };
         if low && value <= self.max {
             return Ok(());
@@ -87,7 +96,7 @@ impl Range {
         Err(SceneError::new(path.to_string(), problem, self.to_string()))
     }
 
-    pub fn check_pair(&self, value: Vec2, path: Arguments<'_>) -> Result<(), SceneError> {
+    fn check_pair(&self, value: Vec2, path: Arguments<'_>) -> Result<(), SceneError> {
         self.check(value.x, format_args!("{path}[0]"))?;
         self.check(value.y, format_args!("{path}[1]"))
     }
@@ -98,8 +107,11 @@ impl fmt::Display for Range {
         let gap = if self.unit.is_empty() { "" } else { " " };
         match (self.above, self.max < f32::MAX) {
             (true, false) => write!(f, "{} above {}{gap}{}", self.what, show(self.min), self.unit),
+            (true, true) => {
+                write!(f, "{} above {}, at most {}{gap}{}", self.what, show(self.min), show(self.max), self.unit)
+            }
             (_, false) => write!(f, "{} of at least {}{gap}{}", self.what, show(self.min), self.unit),
-            _ => write!(f, "{} from {} to {}{gap}{}", self.what, show(self.min), show(self.max), self.unit),
+            (false, true) => write!(f, "{} from {} to {}{gap}{}", self.what, show(self.min), show(self.max), self.unit),
         }
     }
 }
@@ -110,21 +122,21 @@ fn show(value: f32) -> String {
     if size == 0.0 || (1e-4..1e7).contains(&size) { format!("{value}") } else { format!("{value:e}") }
 }
 
-pub(super) const LENGTH: Range = Range::new("a length", MIN_LENGTH, MAX_LENGTH, "m");
-pub(super) const POSITION: Range = Range::new("a coordinate", -MAX_POSITION, MAX_POSITION, "m");
-pub(super) const ANGLE: Range = Range::new("an angle", -MAX_ANGLE, MAX_ANGLE, "rad");
-pub(super) const FINITE: Range = Range::new("a number", -MAX_VALUE, MAX_VALUE, "");
-pub(super) const NOT_NEGATIVE: Range = Range::new("a number", 0.0, MAX_VALUE, "");
+const LENGTH: Range = Range::new("a length", MIN_LENGTH, MAX_LENGTH, "m");
+const POSITION: Range = Range::new("a coordinate", -MAX_POSITION, MAX_POSITION, "m");
+const ANGLE: Range = Range::new("an angle", -MAX_ANGLE, MAX_ANGLE, "rad");
+const FINITE: Range = Range::new("a number", -MAX_VALUE, MAX_VALUE, "");
+const NOT_NEGATIVE: Range = Range::new("a number", 0.0, MAX_VALUE, "");
 const ACCELERATION: Range = Range::new("an acceleration", -MAX_VALUE, MAX_VALUE, "m/s²");
 const VELOCITY: Range = Range::new("a velocity", -MAX_VALUE, MAX_VALUE, "m/s");
 const SPIN: Range = Range::new("an angular velocity", -MAX_VALUE, MAX_VALUE, "rad/s");
 const FORCE: Range = Range::new("a force", -MAX_VALUE, MAX_VALUE, "N");
 const TORQUE: Range = Range::new("a torque", -MAX_VALUE, MAX_VALUE, "N·m");
 const DAMPING: Range = Range::new("a damping rate", 0.0, MAX_VALUE, "1/s");
-const MASS: Range = Range::above("a mass", 0.0, "kg");
-const INERTIA: Range = Range::above("a moment of inertia", 0.0, "kg·m²");
-const DENSITY: Range = Range::above("a density", 0.0, "kg/m²");
-pub(super) const FRICTION: Range = Range::new("a coefficient of friction", 0.0, MAX_VALUE, "");
+const MASS: Range = Range::above("a mass", 0.0, f32::MAX, "kg");
+const INERTIA: Range = Range::above("a moment of inertia", 0.0, f32::MAX, "kg·m²");
+const DENSITY: Range = Range::above("a density", 0.0, f32::MAX, "kg/m²");
+const FRICTION: Range = Range::new("a coefficient of friction", 0.0, MAX_VALUE, "");
 const RESTITUTION: Range = Range::new("a restitution", 0.0, 1.0, "");
 const STEP: Range = Range::new("a step above 0,", MIN_DT, MAX_DT, "s");
 const SHARE: Range = Range::new("a share", 0.0, 1.0, "");
@@ -134,9 +146,15 @@ const THRESHOLD: Range = Range::new("a speed", 0.0, MAX_VALUE, "m/s");
 impl Scene {
     /// Checks every value against its range. Worlds do this before they start; the scene file does it too.
     ///
-    /// Lengths are 1e-4 – 1e5 m, coordinates at most 1e5 m on each axis, angles at most 1e5 rad; velocities, forces and
-    /// the rest at most 1e15, so that squares stay finite. Mass and inertia of a dynamic body, and their inverses, must
-    /// fit an `f32`. [`Body::bullet`] is not supported yet. A static body's velocity is not used.
+    /// Lengths are 1e-4 – 1e5 m, coordinates at most 1e5 m on each axis, angles at most 1e5 rad, frequencies and damping
+    /// ratios at most 1e6; velocities, forces and the rest at most 1e15, so that squares stay finite. Mass and inertia of
+    /// a dynamic body, and their inverses, must fit an `f32`: one of nothing but segments has to be given both. A static
+    /// body's velocity is not used, nor a particle's angular velocity.
+    ///
+    /// A polygon goes round once, counter-clockwise, and each corner stands at least 1e-4 m out of the line through its
+    /// neighbours. Normals and axes have length 1, to 1e-5 (the scene file normalises others). Half planes are on static
+    /// and kinematic bodies; a particle is alone on its body. A joint has at least one dynamic body, the world counting
+    /// as static, and every value that it is given has something to do.
     ///
     /// # Errors
     /// The first value that is out of range, with its JSON path.
@@ -148,19 +166,10 @@ impl Scene {
             let problem = format!("has {} bodies", self.bodies.len());
             return Err(SceneError::new("bodies", problem, format!("at most {MAX_BODIES}")));
         }
-        let mut ids: HashMap<&str, usize> = HashMap::new();
+        let mut ids = HashMap::new();
         let mut shapes = 0;
         for (index, body) in self.bodies.iter().enumerate() {
-            if let Some(id) = &body.id {
-                if id.is_empty() {
-                    return Err(SceneError::new(format!("bodies[{index}].id"), "is empty", "a name, or no id at all"));
-                }
-                check_name(id, format_args!("bodies[{index}].id"), "an id")?;
-                if let Some(first) = ids.insert(id, index) {
-                    let problem = format!("is {id:?}, as bodies[{first}].id is");
-                    return Err(SceneError::new(format!("bodies[{index}].id"), problem, "an id of its own"));
-                }
-            }
+            check_id(body.id.as_deref(), "bodies", index, &mut ids)?;
             check_body(body, index)?;
             shapes += body.shapes.len();
             if shapes > MAX_SHAPES {
@@ -172,7 +181,35 @@ impl Scene {
                 ));
             }
         }
+        if self.joints.len() > MAX_JOINTS {
+            let problem = format!("has {} joints", self.joints.len());
+            return Err(SceneError::new("joints", problem, format!("at most {MAX_JOINTS}")));
+        }
+        let mut ids = HashMap::new();
+        for (index, joint) in self.joints.iter().enumerate() {
+            check_id(joint.id.as_deref(), "joints", index, &mut ids)?;
+            joint::check(joint, &self.bodies, format_args!("joints[{index}]"))?;
+        }
         Ok(())
+    }
+}
+
+/// `ids` are those of the list so far, with their places.
+fn check_id<'a>(
+    id: Option<&'a str>,
+    list: &str,
+    index: usize,
+    ids: &mut HashMap<&'a str, usize>,
+) -> Result<(), SceneError> {
+    let Some(id) = id else { return Ok(()) };
+    let at = || format!("{list}[{index}].id");
+    if id.is_empty() {
+        return Err(SceneError::new(at(), "is empty", "a name, or no id at all"));
+    }
+    check_name(id, format_args!("{list}[{index}].id"), "an id")?;
+    match ids.insert(id, index) {
+        Some(first) => Err(SceneError::new(at(), format!("is {id:?}, as {list}[{first}].id is"), "an id of its own")),
+        None => Ok(()),
     }
 }
 
@@ -209,9 +246,6 @@ fn check_body(body: &Body, index: usize) -> Result<(), SceneError> {
     FINITE.check(body.gravity_scale, format_args!("{at}.gravity_scale"))?;
     DAMPING.check(body.linear_damping, format_args!("{at}.linear_damping"))?;
     DAMPING.check(body.angular_damping, format_args!("{at}.angular_damping"))?;
-    if body.bullet {
-        return Err(SceneError::new(format!("{at}.bullet"), "is true, which is not supported yet", "false"));
-    }
     FORCE.check_pair(body.force, format_args!("{at}.force"))?;
     if let Some(point) = body.force_point {
         POSITION.check_pair(point, format_args!("{at}.force_point"))?;
@@ -227,67 +261,56 @@ fn check_body(body: &Body, index: usize) -> Result<(), SceneError> {
         return Err(SceneError::new(format!("{at}.shapes"), "is empty or missing", "at least one shape"));
     }
     for (number, shape) in body.shapes.iter().enumerate() {
-        check_shape(shape, format_args!("{at}.shapes[{number}]"))?;
+        shape::check(shape, body, format_args!("{at}.shapes[{number}]"))?;
     }
     if body.kind == BodyType::Dynamic { check_mass(body, &at) } else { Ok(()) }
-}
-
-fn check_shape(shape: &Shape, at: Arguments<'_>) -> Result<(), SceneError> {
-    match &shape.geometry {
-        Geometry::Circle { radius } => LENGTH.check(*radius, format_args!("{at}.circle.radius"))?,
-        Geometry::Particle { radius } => LENGTH.check(*radius, format_args!("{at}.particle.radius"))?,
-        Geometry::Box { half, radius } => {
-            LENGTH.check_pair(*half, format_args!("{at}.box.half"))?;
-            NOT_NEGATIVE.check(*radius, format_args!("{at}.box.radius"))?;
-        }
-        Geometry::Capsule { a, b, radius } => {
-            LENGTH.check(*radius, format_args!("{at}.capsule.radius"))?;
-            LENGTH.check(a.distance(*b), format_args!("{at}.capsule"))?;
-        }
-        Geometry::Segment { a, b } => LENGTH.check(a.distance(*b), format_args!("{at}.segment"))?,
-        Geometry::Polygon { points, radius } => {
-            if !(3..=8).contains(&points.len()) {
-                let problem = format!("has {} corners", points.len());
-                return Err(SceneError::new(format!("{at}.polygon.points"), problem, "3 to 8"));
-            }
-            NOT_NEGATIVE.check(*radius, format_args!("{at}.polygon.radius"))?;
-            for index in 0..points.len() {
-                POSITION.check_pair(points[index], format_args!("{at}.polygon.points[{index}]"))?;
-                let side = points[index].distance(points[(index + 1) % points.len()]);
-                LENGTH.check(side, format_args!("{at}.polygon.points[{index}]"))?;
-            }
-        }
-        Geometry::HalfPlane { normal, offset } => {
-            FINITE.check_pair(*normal, format_args!("{at}.half_plane.normal"))?;
-            POSITION.check(*offset, format_args!("{at}.half_plane.offset"))?;
-        }
-    }
-    POSITION.check_pair(shape.offset, format_args!("{at}.offset"))?;
-    ANGLE.check(shape.rotation, format_args!("{at}.rotation"))?;
-    DENSITY.check(shape.density, format_args!("{at}.density"))?;
-    FRICTION.check(shape.material.friction, format_args!("{at}.friction"))?;
-    RESTITUTION.check(shape.material.restitution, format_args!("{at}.restitution"))
 }
 
 /// A density and a size can both be in range and their product not: 1e30 kg/m² on a box of 100 km overflows.
 fn check_mass(body: &Body, at: &str) -> Result<(), SceneError> {
     let fits = |x: f32| x > 0.0 && x.is_normal() && (1.0 / x).is_normal();
     let found = mass_properties(body);
+    let flat = body.shapes.iter().all(|shape| matches!(shape.geometry, Geometry::Segment { .. }));
     if !fits(found.mass) {
-        let key = if body.mass.is_some() { ".mass" } else { "" };
+        let (key, expected) = match (body.mass.is_some(), flat) {
+            (false, true) => ("", "`mass`, as segments have none of their own"),
+            (given, _) => {
+                (if given { ".mass" } else { "" }, "sizes and densities that give a mass from 1.2e-38 to 8.5e37 kg")
+            }
+        };
         return Err(SceneError::new(
             format!("{at}{key}"),
             format!("comes to a mass of {} kg", show(found.mass)),
-            "sizes and densities that give a mass from 1.2e-38 to 8.5e37 kg",
+            expected,
         ));
     }
     if !never_turns(body) && !fits(found.inertia) {
-        let key = if body.inertia.is_some() { ".inertia" } else { "" };
+        let (key, expected) = match (body.inertia.is_some(), flat) {
+            (false, true) => ("", "`inertia`, as segments have none of their own, or fixed_rotation"),
+            (given, _) => (
+                if given { ".inertia" } else { "" },
+                "sizes, offsets and densities that give one from 1.2e-38 to 8.5e37 kg·m², or fixed_rotation",
+            ),
+        };
         return Err(SceneError::new(
             format!("{at}{key}"),
             format!("comes to a moment of inertia of {} kg·m²", show(found.inertia)),
-            "sizes, offsets and densities that give one from 1.2e-38 to 8.5e37 kg·m², or fixed_rotation",
+            expected,
         ));
+    }
+    Ok(())
+}
+
+/// Of a normal or an axis.
+fn check_direction(direction: Vec2, path: Arguments<'_>) -> Result<(), SceneError> {
+    FINITE.check_pair(direction, path)?;
+    let length = direction.as_dvec2().length();
+    if length < 1e-6 {
+        let problem = format!("is [{}, {}], which has no direction", direction.x, direction.y);
+        return Err(SceneError::new(path.to_string(), problem, "a direction"));
+    }
+    if (length - 1.0).abs() > f64::from(UNIT_TOLERANCE) {
+        return Err(SceneError::new(path.to_string(), format!("has length {length}"), "a direction of length 1"));
     }
     Ok(())
 }

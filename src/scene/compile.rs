@@ -152,7 +152,7 @@ impl Compiled {
         params.shape_count = u32_from(shapes.len());
         params.half_plane_count = u32_from(half_plane_count);
         params.joint_count = u32_from(joints.joints.len());
-        lay_grid(&mut params, &mut shapes[half_plane_count..], &poses);
+        lay_grid(&mut params, &mut shapes[half_plane_count..], &vertices, &poses);
         let bounces = match scene.settings.restitution_mix {
             RestitutionMix::Max => shapes.iter().any(|s| s.restitution > 0.0),
             RestitutionMix::Min => shapes.iter().filter(|s| s.restitution > 0.0).count() > 1,
@@ -472,7 +472,7 @@ fn params(scene: &Scene, shapes: &[types::Shape]) -> Params {
 ///
 /// The initial poses decide only what is fast. Wherever a shape goes and however it turns, it is found: what fits no band
 /// lies in the square cells.
-fn lay_grid(params: &mut Params, shapes: &mut [types::Shape], poses: &[Pose]) {
+fn lay_grid(params: &mut Params, shapes: &mut [types::Shape], vertices: &[[f32; 2]], poses: &[Pose]) {
     if shapes.is_empty() {
         return;
     }
@@ -500,7 +500,7 @@ fn lay_grid(params: &mut Params, shapes: &mut [types::Shape], poses: &[Pose]) {
         let own = levels.len();
         let aabbs: Vec<Aabb> = members
             .iter()
-            .map(|&index| bound_shape(&shapes[index], &poses[shapes[index].body as usize], margin))
+            .map(|&index| bound_shape(&shapes[index], vertices, &poses[shapes[index].body as usize], margin))
             .collect();
         for &index in members {
             shapes[index].level = u32_from(own);

@@ -18,17 +18,18 @@
 //!
 //! `schema/scene-v1.schema.json` ([`json_schema`]) lists every key with its meaning, unit, range and default.
 //! Reading is all or nothing, and strict: unknown keys, keys given twice, `null`, comments (in JSON), NaN and infinities
-//! are errors. Shapes and joints that the format knows but this release does not simulate are checked, then refused.
+//! are errors, and so is a key that belongs to another type of joint. Normals and axes need not have length 1: they are
+//! normalised.
 //!
-//! Limits: [`MAX_FILE_BYTES`], [`MAX_BODIES`](crate::scene::MAX_BODIES), [`MAX_SHAPES`](crate::scene::MAX_SHAPES), and
-//! those of [`Scene::check`](crate::Scene::check).
+//! Limits: [`MAX_FILE_BYTES`], [`MAX_BODIES`](crate::scene::MAX_BODIES), [`MAX_SHAPES`](crate::scene::MAX_SHAPES),
+//! [`MAX_JOINTS`](crate::scene::MAX_JOINTS), and those of [`Scene::check`](crate::Scene::check).
 
 mod convert;
 mod error;
+mod joint_records;
 mod path;
 mod read;
 mod records;
-mod refuse;
 mod schema;
 mod values;
 mod write;

@@ -8,7 +8,7 @@ mod joint;
 mod joint_rows;
 mod model;
 
-pub use check::{MAX_BODIES, MAX_POSITION, MAX_SHAPES, SceneError};
+pub use check::{MAX_BODIES, MAX_JOINTS, MAX_POSITION, MAX_SHAPES, SceneError};
 pub use compile::{Compiled, MassProperties};
 pub use joint::{Joint, JointKind, Motor, Spring};
 pub use joint_rows::Joints;

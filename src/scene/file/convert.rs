@@ -1,9 +1,14 @@
-//! From what the file says to the [`Scene`] it means. Whatever this release cannot do is refused, never left out.
+//! From what the file says to the [`Scene`] it means.
 
-use super::records::{BodyRecord, SceneRecord, SettingsRecord, ShapeRecord};
-use super::refuse;
-use crate::scene::check::FRICTION;
-use crate::scene::{Body, Filter, Geometry, Material, Scene, SceneError, Settings, Shape};
+use std::collections::HashMap;
+
+use glam::Vec2;
+
+use super::joint_records::{JointRecord, JointType, own_keys};
+use super::records::{BodyRecord, GEOMETRIES, SceneRecord, SettingsRecord, ShapeRecord};
+use super::values::{BodyRef, Word};
+use crate::scene::check::{MAX_VALUE, UNIT_TOLERANCE};
+use crate::scene::{Body, Filter, Geometry, Joint, JointKind, Material, Motor, Scene, SceneError, Settings, Shape};
 
 /// Also checks the scene ([`Scene::check`]).
 pub fn scene(record: SceneRecord) -> Result<Scene, SceneError> {
@@ -15,16 +20,18 @@ pub fn scene(record: SceneRecord) -> Result<Scene, SceneError> {
     for (index, body_record) in record.bodies.into_iter().enumerate() {
         bodies.push(body(body_record, index)?);
     }
-    let scene = Scene {
-        name: record.name,
-        gravity: record.gravity.0,
-        settings: settings(&record.settings),
-        bodies,
-        joints: Vec::new(),
-    };
+    let mut joints = Vec::with_capacity(record.joints.len());
+    if !record.joints.is_empty() {
+        // Of two bodies with one id the check complains.
+        let ids: HashMap<&str, usize> =
+            bodies.iter().enumerate().filter_map(|(index, body)| Some((body.id.as_deref()?, index))).collect();
+        for (index, joint_record) in record.joints.into_iter().enumerate() {
+            joints.push(joint(joint_record, &ids, &|| format!("joints[{index}]"))?);
+        }
+    }
+    let scene =
+        Scene { name: record.name, gravity: record.gravity.0, settings: settings(&record.settings), bodies, joints };
     scene.check()?;
-    // Last, because joints refer to bodies.
-    refuse::joints(&record.joints, &scene.bodies)?;
     Ok(scene)
 }
 
@@ -49,9 +56,8 @@ fn settings(record: &SettingsRecord) -> Settings {
 
 fn body(record: BodyRecord, index: usize) -> Result<Body, SceneError> {
     let mut shapes = Vec::with_capacity(record.shapes.len());
-    for (number, shape_record) in record.shapes.iter().enumerate() {
-        let fixed = record.kind.0 != crate::scene::BodyType::Dynamic;
-        shapes.push(shape(shape_record, fixed, &|| format!("bodies[{index}].shapes[{number}]"))?);
+    for (number, shape_record) in record.shapes.into_iter().enumerate() {
+        shapes.push(shape(shape_record, &|| format!("bodies[{index}].shapes[{number}]"))?);
     }
     Ok(Body {
         id: record.id,
@@ -74,35 +80,132 @@ fn body(record: BodyRecord, index: usize) -> Result<Body, SceneError> {
     })
 }
 
-fn shape(record: &ShapeRecord, fixed: bool, at: &dyn Fn() -> String) -> Result<Shape, SceneError> {
-    refuse::several_geometries(record, at)?;
+fn shape(record: ShapeRecord, at: &dyn Fn() -> String) -> Result<Shape, SceneError> {
+    let there = record.geometries();
+    if there.iter().filter(|there| **there).count() > 1 {
+        let keys: Vec<&str> = GEOMETRIES.iter().zip(there).filter(|(_, there)| *there).map(|(key, _)| *key).collect();
+        return Err(SceneError::new(at(), format!("has {}", keys.join(" and ")), "only one of them in a shape"));
+    }
     let geometry = if let Some(circle) = record.circle {
         Geometry::Circle { radius: circle.radius }
     } else if let Some(rectangle) = record.rectangle {
-        if rectangle.radius != 0.0 {
-            refuse::ROUNDING.check(rectangle.radius, format_args!("{}.box.radius", at()))?;
-            let problem = format!("is {}, and rounded boxes are not supported yet", rectangle.radius);
-            return Err(SceneError::new(at() + ".box.radius", problem, "0"));
-        }
-        Geometry::Box { half: rectangle.half.0, radius: 0.0 }
+        Geometry::Box { half: rectangle.half.0, radius: rectangle.radius }
+    } else if let Some(capsule) = record.capsule {
+        Geometry::Capsule { a: capsule.a.0, b: capsule.b.0, radius: capsule.radius }
+    } else if let Some(polygon) = record.polygon {
+        let points = polygon.points.into_iter().map(|point| point.0).collect();
+        Geometry::Polygon { points, radius: polygon.radius }
+    } else if let Some(segment) = record.segment {
+        Geometry::Segment { a: segment.a.0, b: segment.b.0 }
+    } else if let Some(half_plane) = record.half_plane {
+        Geometry::HalfPlane { normal: unit(half_plane.normal.0), offset: half_plane.offset }
+    } else if let Some(particle) = record.particle {
+        Geometry::Particle { radius: particle.radius }
     } else {
-        return Err(refuse::geometry(record, fixed, at));
+        return Err(SceneError::new(at(), "has no outline", format!("one of {}", GEOMETRIES.join(", "))));
     };
-    if let Some(kinetic) = record.kinetic_friction {
-        FRICTION.check(kinetic, format_args!("{}.kinetic_friction", at()))?;
-        #[allow(clippy::float_cmp, reason = "the same number or another one")]
-        if kinetic != record.friction {
-            let problem = format!("is {kinetic}, and two coefficients of friction are not supported yet");
-            let expected = format!("{}, as friction", record.friction);
-            return Err(SceneError::new(at() + ".kinetic_friction", problem, expected));
-        }
-    }
     Ok(Shape {
         geometry,
         offset: record.offset.0,
         rotation: record.rotation,
         density: record.density,
-        material: Material { friction: record.friction, restitution: record.restitution, ..Material::default() },
+        material: Material {
+            friction: record.friction,
+            kinetic_friction: record.kinetic_friction,
+            restitution: record.restitution,
+            tangent_speed: record.tangent_speed,
+            rolling_resistance: record.rolling_resistance,
+        },
         filter: Filter { category: record.filter.category, mask: record.filter.mask, group: record.filter.group },
     })
+}
+
+/// Normalised, unless it is already as the check wants it: then it stays as it was written. What has no direction
+/// stays too, for the check to refuse.
+fn unit(direction: Vec2) -> Vec2 {
+    let length = direction.as_dvec2().length();
+    if !(1e-6..=f64::from(2.0 * MAX_VALUE)).contains(&length) || (length - 1.0).abs() <= f64::from(UNIT_TOLERANCE) {
+        return direction;
+    }
+    (direction.as_dvec2() / length).as_vec2()
+}
+
+fn joint(record: JointRecord, ids: &HashMap<&str, usize>, at: &dyn Fn() -> String) -> Result<Joint, SceneError> {
+    check_keys(&record, at)?;
+    let find = |reference: &BodyRef, key: &str| match reference {
+        // The check complains about what is too large for this machine as about what is too large for the scene.
+        BodyRef::Index(index) => Ok(usize::try_from(*index).unwrap_or(usize::MAX)),
+        BodyRef::Id(id) => ids.get(id.as_str()).copied().ok_or_else(|| {
+            let problem = format!("is {id:?}, and no body has this id");
+            SceneError::new(format!("{}.{key}", at()), problem, "the id of a body, or its index")
+        }),
+    };
+    Ok(Joint {
+        a: record.a.as_ref().map(|a| find(a, "a")).transpose()?,
+        b: find(&record.b, "b")?,
+        anchor_a: record.anchor_a.0,
+        anchor_b: record.anchor_b.0,
+        collide: record.collide,
+        hertz: record.hertz,
+        damping_ratio: record.damping_ratio,
+        break_force: record.break_force,
+        break_torque: record.break_torque,
+        enabled: record.enabled,
+        kind: kind(&record),
+        id: record.id,
+    })
+}
+
+fn kind(record: &JointRecord) -> JointKind {
+    let limits = record.limits.map(|limits| limits.0.to_array());
+    let motor = record.motor.map(Motor::from);
+    let spring = record.spring.as_deref().map(|spring| (*spring).into());
+    let reference_angle = record.reference_angle;
+    // The keys of a type were checked to be there.
+    let axis = unit(record.axis.unwrap_or_default().0);
+    match record.kind.0 {
+        JointType::Distance => JointKind::Distance { length: record.length, limits, motor },
+        JointType::Spring => JointKind::Spring {
+            rest_length: record.rest_length,
+            stiffness: record.stiffness.unwrap_or_default(),
+            damping: record.damping.unwrap_or_default(),
+        },
+        JointType::Revolute => JointKind::Revolute { reference_angle, limits, motor, spring },
+        JointType::Prismatic => JointKind::Prismatic { axis, reference_angle, limits, motor, spring },
+        JointType::Wheel => JointKind::Wheel { axis, limits, motor, spring },
+        JointType::Weld => JointKind::Weld {
+            reference_angle,
+            angular_hertz: record.angular_hertz,
+            angular_damping_ratio: record.angular_damping_ratio,
+        },
+        JointType::Motor => JointKind::Motor {
+            linear_offset: record.linear_offset.unwrap_or_default().0,
+            angular_offset: record.angular_offset.unwrap_or_default(),
+            max_force: record.max_force.unwrap_or(MAX_VALUE),
+            max_torque: record.max_torque.unwrap_or(MAX_VALUE),
+        },
+        JointType::Mouse => JointKind::Mouse {
+            target: record.target.unwrap_or_default().0,
+            max_force: record.max_force.unwrap_or(MAX_VALUE),
+        },
+    }
+}
+
+/// Which keys a joint may and must have.
+fn check_keys(record: &JointRecord, at: &dyn Fn() -> String) -> Result<(), SceneError> {
+    let kind = record.kind.0;
+    let (required, optional) = own_keys(kind);
+    for (key, there) in record.given_keys() {
+        if required.contains(&key) && !there {
+            let expected = format!("the key `{key}` in a {} joint", kind.word());
+            return Err(SceneError::new(at(), format!("has no `{key}`"), expected));
+        }
+        let common = key == "a" && kind != JointType::Mouse;
+        if there && !common && !required.contains(&key) && !optional.contains(&key) {
+            let problem = format!("is no key of a {} joint", kind.word());
+            let known: Vec<&str> = required.iter().chain(optional).copied().collect();
+            return Err(SceneError::new(format!("{}.{key}", at()), problem, known.join(", ")));
+        }
+    }
+    Ok(())
 }

@@ -14,7 +14,7 @@ pub enum FileErrorKind {
     Syntax,
     /// A key that is unknown, missing or given twice, or a value of the wrong type: the JSON Schema says the same.
     Structure,
-    /// A value out of range, values that do not go together, or something this release does not support.
+    /// A value out of range, or values that do not go together.
     Value,
 }
 

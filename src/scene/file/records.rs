@@ -6,16 +6,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::joint_records::JointRecord;
 use super::schema;
-use super::values::{BodyRef, Element, JointType, Named, Pair, at_most, given, given_object, object};
+use super::values::{Element, Named, Pair, at_most, given, given_object, object};
 use crate::scene::check;
 use crate::scene::{Body, BodyType, Mode, RestitutionMix, Scene, Settings, Shape};
 
 /// The keys of which a shape has exactly one.
 pub const GEOMETRIES: [&str; 7] = ["circle", "box", "capsule", "polygon", "segment", "half_plane", "particle"];
-
-/// Most joints in a file.
-pub const MAX_JOINTS: usize = 4_000_000;
 
 /// A scene for Drystone, a 2D rigid-body solver. SI units, y up, angles in radians, counter-clockwise.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -43,9 +41,9 @@ pub struct SceneRecord {
     #[serde(default, deserialize_with = "at_most::<_, _, { check::MAX_BODIES }>")]
     #[schemars(length(max = check::MAX_BODIES))]
     pub bodies: Vec<BodyRecord>,
-    /// What ties bodies together. Not supported yet: checked, then refused.
-    #[serde(default, deserialize_with = "at_most::<_, _, MAX_JOINTS>")]
-    #[schemars(length(max = MAX_JOINTS))]
+    /// What ties bodies together.
+    #[serde(default, deserialize_with = "at_most::<_, _, { check::MAX_JOINTS }>")]
+    #[schemars(length(max = check::MAX_JOINTS))]
     pub joints: Vec<JointRecord>,
 }
 
@@ -153,7 +151,7 @@ pub struct BodyRecord {
     pub angular_damping: f32,
     /// Never turns.
     pub fixed_rotation: bool,
-    /// Swept against other bodies when fast. Not supported yet: must be false.
+    /// Swept against moving bodies as well when fast, not only against static ones.
     pub bullet: bool,
     /// Constant force in world axes, N.
     pub force: Pair,
@@ -222,23 +220,23 @@ pub struct ShapeRecord {
     #[serde(rename = "box", deserialize_with = "given_object", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "BoxRecord")]
     pub rectangle: Option<BoxRecord>,
-    /// Not supported yet: checked, then refused.
+    /// All points within a radius of a segment.
     #[serde(deserialize_with = "given_object", skip_serializing)]
     #[schemars(with = "Capsule")]
     pub capsule: Option<Box<Capsule>>,
-    /// Not supported yet: checked, then refused.
+    /// A convex polygon, with rounded corners if it has a radius.
     #[serde(deserialize_with = "given_object", skip_serializing)]
     #[schemars(with = "Polygon")]
     pub polygon: Option<Box<Polygon>>,
-    /// Not supported yet: checked, then refused.
+    /// A line, solid from both sides. It has no area, hence no mass.
     #[serde(deserialize_with = "given_object", skip_serializing)]
     #[schemars(with = "Segment")]
     pub segment: Option<Box<Segment>>,
-    /// Not supported yet: checked, then refused.
+    /// Everything below a line, seen along its normal. On static and kinematic bodies only.
     #[serde(deserialize_with = "given_object", skip_serializing)]
     #[schemars(with = "HalfPlane")]
     pub half_plane: Option<Box<HalfPlane>>,
-    /// Not supported yet: checked, then refused.
+    /// A disc on a body that never turns, and the only shape of it.
     #[serde(deserialize_with = "given_object", skip_serializing)]
     #[schemars(with = "Round")]
     pub particle: Option<Round>,
@@ -251,16 +249,22 @@ pub struct ShapeRecord {
     /// kg/m².
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub density: f32,
-    /// Coulomb's coefficient; two are mixed by √(ab).
+    /// Coulomb's coefficient; two are mixed by √(ab). At rest, if `kinetic_friction` is given.
     #[schemars(range(min = 0, max = check::MAX_VALUE))]
     pub friction: f32,
-    /// Friction while sliding. Not supported yet: must equal `friction`.
+    /// Coulomb's coefficient while sliding, at most `friction`; mixed likewise. Left out: as `friction`.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f32", range(min = 0, max = check::MAX_VALUE))]
     pub kinetic_friction: Option<f32>,
     /// Share of the approach speed that is given back.
     #[schemars(range(min = 0, max = 1))]
     pub restitution: f32,
+    /// Speed of the surface along itself, as a conveyor belt's, m/s: positive carries what lies on top to the right.
+    #[schemars(range(min = -check::MAX_VALUE, max = check::MAX_VALUE))]
+    pub tangent_speed: f32,
+    /// Torque that resists rolling, over normal force times radius; the larger of two counts.
+    #[schemars(range(min = 0, max = check::MAX_VALUE))]
+    pub rolling_resistance: f32,
     /// What it touches.
     #[serde(deserialize_with = "object")]
     pub filter: FilterRecord,
@@ -281,8 +285,10 @@ impl Default for ShapeRecord {
             rotation: s.rotation,
             density: s.density,
             friction: s.material.friction,
-            kinetic_friction: None,
+            kinetic_friction: s.material.kinetic_friction,
             restitution: s.material.restitution,
+            tangent_speed: s.material.tangent_speed,
+            rolling_resistance: s.material.rolling_resistance,
             filter: FilterRecord::default(),
         }
     }
@@ -329,6 +335,12 @@ impl Default for FilterRecord {
     }
 }
 
+/// 0, but not −0, which is written.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(value: &f32) -> bool {
+    value.to_bits() == 0
+}
+
 /// A circle or a particle.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "an object with a radius")]
@@ -345,8 +357,8 @@ pub struct BoxRecord {
     /// Half width and half height, m.
     #[schemars(schema_with = "schema::lengths")]
     pub half: Pair,
-    /// Of the rounding, m. Not supported yet: must be 0.
-    #[serde(default)]
+    /// Of the rounding, added on all sides, m.
+    #[serde(default, skip_serializing_if = "is_zero")]
     #[schemars(range(min = 0, max = check::MAX_LENGTH))]
     pub radius: f32,
 }
@@ -370,11 +382,11 @@ pub struct Capsule {
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a polygon object")]
 pub struct Polygon {
-    /// 3 to 8 corners, convex, counter-clockwise, m.
+    /// 3 to 8 corners, convex, counter-clockwise, each at least 0.1 mm out of the line through its neighbours, m.
     #[schemars(schema_with = "schema::corners")]
     pub points: Vec<Pair>,
-    /// Of the rounding, m.
-    #[serde(default)]
+    /// Of the rounding, added on all sides, m.
+    #[serde(default, skip_serializing_if = "is_zero")]
     #[schemars(range(min = 0, max = check::MAX_LENGTH))]
     pub radius: f32,
 }
@@ -395,108 +407,10 @@ pub struct Segment {
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a half_plane object")]
 pub struct HalfPlane {
-    /// Out of the ground; need not have length 1.
+    /// Out of the solid side; need not have length 1.
     pub normal: Pair,
     /// Distance of the line from the origin along the normal, m.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_zero")]
     #[schemars(range(min = -check::MAX_POSITION, max = check::MAX_POSITION))]
     pub offset: f32,
-}
-
-/// Turns or winds a joint.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a motor object")]
-pub struct MotorRecord {
-    /// rad/s or m/s.
-    pub speed: f32,
-    /// Largest torque, N·m, or force, N.
-    #[schemars(range(min = 0, max = check::MAX_VALUE))]
-    pub max: f32,
-}
-
-impl Element for JointRecord {
-    fn lack(&self) -> Option<String> {
-        None
-    }
-}
-
-/// A joint between two bodies. Not supported yet: checked, then refused. Which keys it has depends on `type`.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename = "Joint", deny_unknown_fields, expecting = "a joint object")]
-pub struct JointRecord {
-    /// What it does.
-    #[serde(rename = "type")]
-    pub kind: Named<JointType>,
-    /// First body: index or id.
-    pub a: BodyRef,
-    /// Second body: index or id.
-    pub b: BodyRef,
-    /// In the frame of `a`, m.
-    #[serde(default)]
-    #[schemars(schema_with = "schema::position")]
-    pub anchor_a: Pair,
-    /// In the frame of `b`, m.
-    #[serde(default)]
-    #[schemars(schema_with = "schema::position")]
-    pub anchor_b: Pair,
-    /// Whether the two bodies collide.
-    #[serde(default)]
-    #[expect(dead_code, reason = "joints are refused")]
-    pub collide: bool,
-    /// distance, m.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "f32", range(min = check::MIN_LENGTH, max = check::MAX_LENGTH))]
-    pub length: Option<f32>,
-    /// spring, m.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "f32", range(min = 0, max = check::MAX_LENGTH))]
-    pub rest_length: Option<f32>,
-    /// spring, N/m.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "f32", range(min = 0, max = check::MAX_VALUE))]
-    pub stiffness: Option<f32>,
-    /// spring, N·s/m.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "f32", range(min = 0, max = check::MAX_VALUE))]
-    pub damping: Option<f32>,
-    /// prismatic and wheel: direction in the frame of `a`; need not have length 1.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "Pair")]
-    pub axis: Option<Pair>,
-    /// distance, prismatic, wheel: m; revolute: rad. Lower, upper.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "Pair")]
-    pub limits: Option<Pair>,
-    /// distance, revolute, prismatic, wheel.
-    #[serde(default, deserialize_with = "given_object")]
-    #[schemars(with = "MotorRecord")]
-    pub motor: Option<MotorRecord>,
-    /// Stiffness of the constraint, Hz.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "f32", range(min = 0, max = check::MAX_VALUE))]
-    pub hertz: Option<f32>,
-    /// Damping of the constraint; 1 is critical.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "f32", range(min = 0, max = check::MAX_VALUE))]
-    pub damping_ratio: Option<f32>,
-    /// motor: where `b` should be, in the frame of `a`, m.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(schema_with = "schema::position")]
-    pub linear_offset: Option<Pair>,
-    /// motor: angle `b` should have to `a`, rad.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "f32", range(min = -check::MAX_ANGLE, max = check::MAX_ANGLE))]
-    pub angular_offset: Option<f32>,
-    /// motor, mouse: largest force, N.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "f32", range(min = 0, max = check::MAX_VALUE))]
-    pub max_force: Option<f32>,
-    /// motor: largest torque, N·m.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "f32", range(min = 0, max = check::MAX_VALUE))]
-    pub max_torque: Option<f32>,
-    /// mouse: where `b`'s anchor is pulled to, in the world, m.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(schema_with = "schema::position")]
-    pub target: Option<Pair>,
 }

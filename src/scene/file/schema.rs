@@ -4,14 +4,15 @@ use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
+use super::joint_records::{self, JointType};
 use super::records::SceneRecord;
+use super::values::Word;
 use crate::scene::check::{MAX_LENGTH, MAX_POSITION, MIN_LENGTH};
 
 /// The schema, as pretty JSON with a newline at the end; shipped as `schema/scene-v1.schema.json`.
 ///
 /// It says what a scene file may hold, key by key. What takes more than one value to see (a clockwise polygon, an id
-/// given twice, a mass that overflows) is left to [`parse`](super::parse); so are shapes and joints that this
-/// release refuses.
+/// given twice, a mass that overflows) is left to [`parse`](super::parse).
 #[must_use]
 pub fn json_schema() -> String {
     let mut schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<SceneRecord>().to_value();
@@ -81,4 +82,22 @@ pub fn corners(generator: &mut SchemaGenerator) -> Schema {
 pub fn one_geometry(schema: &mut Schema) {
     let each = super::records::GEOMETRIES.map(|key| serde_json::json!({ "required": [key] }));
     schema.insert("oneOf".to_owned(), each.to_vec().into());
+}
+
+/// The keys that each type of joint may and must have.
+pub fn keys_of_joints(schema: &mut Schema) {
+    let each = JointType::WORDS.iter().map(|(word, kind)| {
+        let (required, optional) = joint_records::own_keys(*kind);
+        let mut keys: Vec<&str> = [joint_records::COMMON_KEYS.as_slice(), required, optional].concat();
+        keys.retain(|key| *kind != JointType::Mouse || *key != "a");
+        let mut one = serde_json::json!({
+            "properties": { "type": { "const": word } }, "propertyNames": { "enum": keys }
+        });
+        if !required.is_empty() {
+            one["required"] = required.into();
+        }
+        one
+    });
+    let each: Vec<Value> = each.collect();
+    schema.insert("anyOf".to_owned(), each.into());
 }

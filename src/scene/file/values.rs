@@ -42,33 +42,6 @@ impl Word for RestitutionMix {
     const WORDS: &'static [(&'static str, Self)] = &[("min", Self::Min), ("max", Self::Max)];
 }
 
-/// What a joint does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JointType {
-    Distance,
-    Spring,
-    Revolute,
-    Prismatic,
-    Weld,
-    Wheel,
-    Motor,
-    Mouse,
-}
-
-impl Word for JointType {
-    const EXPECTED: &'static str = "distance, spring, revolute, prismatic, weld, wheel, motor or mouse";
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("distance", Self::Distance),
-        ("spring", Self::Spring),
-        ("revolute", Self::Revolute),
-        ("prismatic", Self::Prismatic),
-        ("weld", Self::Weld),
-        ("wheel", Self::Wheel),
-        ("motor", Self::Motor),
-        ("mouse", Self::Mouse),
-    ];
-}
-
 /// A [`Word`] in a file: a string in JSON, an identifier in RON.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Named<T>(pub T);

@@ -1,11 +1,13 @@
-//! From a [`Scene`] to text: keys in a fixed order, defaults left out, one body a line.
+//! From a [`Scene`] to text: keys in a fixed order, defaults left out, one body or joint a line.
 
 use glam::Vec2;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-use super::records::{FilterRecord, Round};
+use super::joint_records::{JointType, MotorRecord, SpringRecord};
+use super::records::{BoxRecord, Capsule, FilterRecord, HalfPlane, Polygon, Round, Segment};
 use super::values::{Named, Pair, Word};
-use crate::scene::{Body, Geometry, Scene, Settings, Shape};
+use crate::scene::check::MAX_VALUE;
+use crate::scene::{Body, Geometry, Joint, JointKind, Motor, Scene, Settings, Shape, Spring};
 
 /// The scene as JSON: readable, the same text for the same scene, and `parse` of it gives the same scene back, to the
 /// last bit of every number. Defaults are left out.
@@ -22,9 +24,10 @@ pub fn write_json(scene: &Scene) -> String {
     if !is_default(&scene.settings) {
         entries.push(format!("\"settings\": {}", json(&Out(&scene.settings))));
     }
-    let bodies: Vec<String> = scene.bodies.iter().map(|body| format!("\n    {}", json(&Out(body)))).collect();
-    let last_line = if bodies.is_empty() { "" } else { "\n  " };
-    entries.push(format!("\"bodies\": [{}{last_line}]", bodies.join(",")));
+    entries.push(json_lines("bodies", &scene.bodies));
+    if !scene.joints.is_empty() {
+        entries.push(json_lines("joints", &scene.joints));
+    }
     format!("{{\n  {}\n}}\n", entries.join(",\n  "))
 }
 
@@ -38,6 +41,16 @@ pub fn write_ron(scene: &Scene) -> String {
     let mut text = written.unwrap_or_default();
     text.push('\n');
     text
+}
+
+/// A list, one element a line.
+fn json_lines<T>(key: &str, list: &[T]) -> String
+where
+    for<'a> Out<'a, T>: Serialize,
+{
+    let lines: Vec<String> = list.iter().map(|element| format!("\n    {}", json(&Out(element)))).collect();
+    let last_line = if lines.is_empty() { "" } else { "\n  " };
+    format!("\"{key}\": [{}{last_line}]", lines.join(","))
 }
 
 fn json<T: Serialize>(value: &T) -> String {
@@ -125,7 +138,7 @@ fn is_default(settings: &Settings) -> bool {
 impl Serialize for Out<'_, Scene> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let scene = self.0;
-        let mut keys = serializer.serialize_struct("Scene", 5)?;
+        let mut keys = serializer.serialize_struct("Scene", 6)?;
         keys.serialize_field("version", &super::VERSION)?;
         keys.serialize_field("name", &scene.name)?;
         keys.serialize_field("gravity", &Pair(scene.gravity))?;
@@ -133,6 +146,9 @@ impl Serialize for Out<'_, Scene> {
             keys.serialize_field("settings", &Out(&scene.settings))?;
         }
         keys.serialize_field("bodies", &scene.bodies.iter().map(Out).collect::<Vec<_>>())?;
+        if !scene.joints.is_empty() {
+            keys.serialize_field("joints", &scene.joints.iter().map(Out).collect::<Vec<_>>())?;
+        }
         keys.end()
     }
 }
@@ -188,17 +204,35 @@ impl Serialize for Out<'_, Shape> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let s = self.0;
         let d = Shape::new(s.geometry.clone());
-        let mut keys = Keys(serializer.serialize_struct("Shape", 7)?);
-        match s.geometry {
-            Geometry::Circle { radius } => keys.0.serialize_field("circle", &Round { radius })?,
-            Geometry::Box { half, .. } => keys.0.serialize_field("box", &Out(&half))?,
-            _ => {}
+        let mut keys = Keys(serializer.serialize_struct("Shape", 10)?);
+        match &s.geometry {
+            &Geometry::Circle { radius } => keys.0.serialize_field("circle", &Round { radius })?,
+            &Geometry::Box { half, radius } => {
+                keys.0.serialize_field("box", &BoxRecord { half: Pair(half), radius })?;
+            }
+            &Geometry::Capsule { a, b, radius } => {
+                keys.0.serialize_field("capsule", &Capsule { a: Pair(a), b: Pair(b), radius })?;
+            }
+            Geometry::Polygon { points, radius } => {
+                let points = points.iter().copied().map(Pair).collect();
+                keys.0.serialize_field("polygon", &Polygon { points, radius: *radius })?;
+            }
+            &Geometry::Segment { a, b } => {
+                keys.0.serialize_field("segment", &Segment { a: Pair(a), b: Pair(b) })?;
+            }
+            &Geometry::HalfPlane { normal, offset } => {
+                keys.0.serialize_field("half_plane", &HalfPlane { normal: Pair(normal), offset })?;
+            }
+            &Geometry::Particle { radius } => keys.0.serialize_field("particle", &Round { radius })?,
         }
         keys.pair("offset", s.offset, d.offset)?;
         keys.number("rotation", s.rotation, d.rotation)?;
         keys.number("density", s.density, d.density)?;
         keys.number("friction", s.material.friction, d.material.friction)?;
+        keys.given("kinetic_friction", s.material.kinetic_friction.as_ref())?;
         keys.number("restitution", s.material.restitution, d.material.restitution)?;
+        keys.number("tangent_speed", s.material.tangent_speed, d.material.tangent_speed)?;
+        keys.number("rolling_resistance", s.material.rolling_resistance, d.material.rolling_resistance)?;
         if s.filter != d.filter {
             let crate::scene::Filter { category, mask, group } = s.filter;
             keys.0.serialize_field("filter", &FilterRecord { category, mask, group })?;
@@ -207,11 +241,83 @@ impl Serialize for Out<'_, Shape> {
     }
 }
 
-/// The half extents of a box.
-impl Serialize for Out<'_, Vec2> {
+impl Serialize for Out<'_, Joint> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut keys = serializer.serialize_struct("Box", 1)?;
-        keys.serialize_field("half", &Pair(*self.0))?;
-        keys.end()
+        let j = self.0;
+        let mut keys = Keys(serializer.serialize_struct("Joint", 24)?);
+        keys.given("id", j.id.as_ref())?;
+        keys.0.serialize_field("type", &Named(JointType::of(&j.kind)))?;
+        keys.given("a", j.a.as_ref())?;
+        keys.0.serialize_field("b", &j.b)?;
+        keys.pair("anchor_a", j.anchor_a, Vec2::ZERO)?;
+        keys.pair("anchor_b", j.anchor_b, Vec2::ZERO)?;
+        keys.switch("collide", j.collide, false)?;
+        keys.kind(&j.kind)?;
+        keys.given("hertz", j.hertz.as_ref())?;
+        keys.given("damping_ratio", j.damping_ratio.as_ref())?;
+        keys.given("break_force", j.break_force.as_ref())?;
+        keys.given("break_torque", j.break_torque.as_ref())?;
+        keys.switch("enabled", j.enabled, true)?;
+        keys.0.end()
+    }
+}
+
+impl<S: SerializeStruct> Keys<S> {
+    /// The keys of one type of joint.
+    fn kind(&mut self, kind: &JointKind) -> Result<(), S::Error> {
+        match kind {
+            JointKind::Distance { length, limits, motor } => {
+                self.given("length", length.as_ref())?;
+                self.given("limits", limits.as_ref())?;
+                self.motor(*motor)
+            }
+            JointKind::Spring { rest_length, stiffness, damping } => {
+                self.given("rest_length", rest_length.as_ref())?;
+                self.0.serialize_field("stiffness", stiffness)?;
+                self.number("damping", *damping, 0.0)
+            }
+            JointKind::Revolute { reference_angle, limits, motor, spring } => {
+                self.given("reference_angle", reference_angle.as_ref())?;
+                self.given("limits", limits.as_ref())?;
+                self.motor(*motor)?;
+                self.spring(*spring)
+            }
+            JointKind::Prismatic { axis, reference_angle, limits, motor, spring } => {
+                self.0.serialize_field("axis", &Pair(*axis))?;
+                self.given("reference_angle", reference_angle.as_ref())?;
+                self.given("limits", limits.as_ref())?;
+                self.motor(*motor)?;
+                self.spring(*spring)
+            }
+            JointKind::Wheel { axis, limits, motor, spring } => {
+                self.0.serialize_field("axis", &Pair(*axis))?;
+                self.given("limits", limits.as_ref())?;
+                self.motor(*motor)?;
+                self.spring(*spring)
+            }
+            JointKind::Weld { reference_angle, angular_hertz, angular_damping_ratio } => {
+                self.given("reference_angle", reference_angle.as_ref())?;
+                self.given("angular_hertz", angular_hertz.as_ref())?;
+                self.given("angular_damping_ratio", angular_damping_ratio.as_ref())
+            }
+            JointKind::Motor { linear_offset, angular_offset, max_force, max_torque } => {
+                self.pair("linear_offset", *linear_offset, Vec2::ZERO)?;
+                self.number("angular_offset", *angular_offset, 0.0)?;
+                self.number("max_force", *max_force, MAX_VALUE)?;
+                self.number("max_torque", *max_torque, MAX_VALUE)
+            }
+            JointKind::Mouse { target, max_force } => {
+                self.0.serialize_field("target", &Pair(*target))?;
+                self.number("max_force", *max_force, MAX_VALUE)
+            }
+        }
+    }
+
+    fn motor(&mut self, motor: Option<Motor>) -> Result<(), S::Error> {
+        self.given("motor", motor.map(MotorRecord::from).as_ref())
+    }
+
+    fn spring(&mut self, spring: Option<Spring>) -> Result<(), S::Error> {
+        self.given("spring", spring.map(SpringRecord::from).as_ref())
     }
 }

@@ -1,0 +1,187 @@
+//! Ranges of joints, and which of their values go together.
+
+use std::fmt::Arguments;
+
+use glam::Vec2;
+
+use super::{
+    ANGLE, FINITE, LENGTH, MAX_HERTZ, MAX_LENGTH, MAX_POSITION, MAX_VALUE, MIN_LENGTH, NOT_NEGATIVE, POSITION, Range,
+    SceneError, check_direction, show,
+};
+use crate::math::{rotate, rotation};
+use crate::scene::{Body, BodyType, Joint, JointKind, Motor, Spring};
+
+const REST_LENGTH: Range = Range::new("a length", 0.0, MAX_LENGTH, "m");
+const TRAVEL: Range = Range::new("a travel", -MAX_POSITION, MAX_POSITION, "m");
+const HERTZ: Range = Range::above("a frequency", 0.0, MAX_HERTZ, "Hz");
+const DAMPING_RATIO: Range = Range::new("a damping ratio", 0.0, MAX_HERTZ, "");
+const STIFFNESS: Range = Range::new("a stiffness", 0.0, MAX_VALUE, "N/m");
+const DAMPING: Range = Range::new("a damping", 0.0, MAX_VALUE, "N·s/m");
+const MOST_FORCE: Range = Range::new("a largest force", 0.0, MAX_VALUE, "N");
+const MOST_TORQUE: Range = Range::new("a largest torque", 0.0, MAX_VALUE, "N·m");
+const BREAK_FORCE: Range = Range::above("a force", 0.0, MAX_VALUE, "N");
+const BREAK_TORQUE: Range = Range::above("a torque", 0.0, MAX_VALUE, "N·m");
+
+type Check = Result<(), SceneError>;
+
+pub(super) fn check(joint: &Joint, bodies: &[Body], at: Arguments<'_>) -> Check {
+    check_bodies(joint, bodies, at)?;
+    POSITION.check_pair(joint.anchor_a, format_args!("{at}.anchor_a"))?;
+    POSITION.check_pair(joint.anchor_b, format_args!("{at}.anchor_b"))?;
+    for (key, value, range) in [
+        ("hertz", joint.hertz, HERTZ),
+        ("damping_ratio", joint.damping_ratio, DAMPING_RATIO),
+        ("break_force", joint.break_force, BREAK_FORCE),
+        ("break_torque", joint.break_torque, BREAK_TORQUE),
+    ] {
+        given(value, range, format_args!("{at}.{key}"))?;
+    }
+    match &joint.kind {
+        JointKind::Distance { length, limits, motor } => {
+            given(*length, LENGTH, format_args!("{at}.length"))?;
+            check_limits(*limits, REST_LENGTH, at)?;
+            check_motor(*motor, at)?;
+            check_distance(joint, bodies, at)
+        }
+        JointKind::Spring { rest_length, stiffness, damping } => {
+            given(*rest_length, REST_LENGTH, format_args!("{at}.rest_length"))?;
+            STIFFNESS.check(*stiffness, format_args!("{at}.stiffness"))?;
+            DAMPING.check(*damping, format_args!("{at}.damping"))?;
+            for (key, value) in [("hertz", joint.hertz), ("damping_ratio", joint.damping_ratio)] {
+                if value.is_some() {
+                    let problem = "is given to a spring";
+                    return Err(SceneError::new(format!("{at}.{key}"), problem, "stiffness and damping"));
+                }
+            }
+            Ok(())
+        }
+        JointKind::Revolute { reference_angle, limits, motor, spring } => {
+            given(*reference_angle, ANGLE, format_args!("{at}.reference_angle"))?;
+            check_limits(*limits, ANGLE, at)?;
+            check_motor(*motor, at)?;
+            check_spring(*spring, ANGLE, at)
+        }
+        JointKind::Prismatic { axis, reference_angle, limits, motor, spring } => {
+            check_direction(*axis, format_args!("{at}.axis"))?;
+            given(*reference_angle, ANGLE, format_args!("{at}.reference_angle"))?;
+            check_limits(*limits, TRAVEL, at)?;
+            check_motor(*motor, at)?;
+            check_spring(*spring, TRAVEL, at)
+        }
+        JointKind::Wheel { axis, limits, motor, spring } => {
+            check_direction(*axis, format_args!("{at}.axis"))?;
+            check_limits(*limits, TRAVEL, at)?;
+            check_motor(*motor, at)?;
+            check_spring(*spring, TRAVEL, at)
+        }
+        JointKind::Weld { reference_angle, angular_hertz, angular_damping_ratio } => {
+            given(*reference_angle, ANGLE, format_args!("{at}.reference_angle"))?;
+            given(*angular_hertz, HERTZ, format_args!("{at}.angular_hertz"))?;
+            given(*angular_damping_ratio, DAMPING_RATIO, format_args!("{at}.angular_damping_ratio"))
+        }
+        JointKind::Motor { linear_offset, angular_offset, max_force, max_torque } => {
+            POSITION.check_pair(*linear_offset, format_args!("{at}.linear_offset"))?;
+            ANGLE.check(*angular_offset, format_args!("{at}.angular_offset"))?;
+            MOST_FORCE.check(*max_force, format_args!("{at}.max_force"))?;
+            MOST_TORQUE.check(*max_torque, format_args!("{at}.max_torque"))
+        }
+        JointKind::Mouse { target, max_force } => {
+            POSITION.check_pair(*target, format_args!("{at}.target"))?;
+            MOST_FORCE.check(*max_force, format_args!("{at}.max_force"))?;
+            if joint.a.is_some() {
+                return Err(SceneError::new(format!("{at}.a"), "is given to a mouse joint", "b and a target only"));
+            }
+            if joint.anchor_a != Vec2::ZERO {
+                let problem = "is given to a mouse joint";
+                return Err(SceneError::new(format!("{at}.anchor_a"), problem, "anchor_b and a target only"));
+            }
+            Ok(())
+        }
+    }
+}
+
+fn check_bodies(joint: &Joint, bodies: &[Body], at: Arguments<'_>) -> Check {
+    for (key, index) in [("a", joint.a), ("b", Some(joint.b))] {
+        let Some(index) = index else { continue };
+        if index >= bodies.len() {
+            let expected = match bodies.len() {
+                0 => "a body; the scene has none".to_owned(),
+                count => format!("an index from 0 to {}, or an id", count - 1),
+            };
+            let problem = format!("is {index}, and there is no such body");
+            return Err(SceneError::new(format!("{at}.{key}"), problem, expected));
+        }
+    }
+    if joint.a == Some(joint.b) {
+        return Err(SceneError::new(format!("{at}.b"), "is the same body as a", "another body"));
+    }
+    let moves = |body: usize| bodies[body].kind == BodyType::Dynamic;
+    if moves(joint.b) || joint.a.is_some_and(moves) {
+        return Ok(());
+    }
+    let problem = match joint.a {
+        Some(_) => "joins two bodies that are not dynamic",
+        None => "joins a body that is not dynamic to the world",
+    };
+    Err(SceneError::new(at.to_string(), problem, "at least one dynamic body"))
+}
+
+fn given(value: Option<f32>, range: Range, path: Arguments<'_>) -> Check {
+    value.map_or(Ok(()), |value| range.check(value, path))
+}
+
+/// Equal limits are fine: they hold.
+fn check_limits(limits: Option<[f32; 2]>, range: Range, at: Arguments<'_>) -> Check {
+    let Some([lower, upper]) = limits else { return Ok(()) };
+    range.check_pair(Vec2::new(lower, upper), format_args!("{at}.limits"))?;
+    if lower > upper {
+        let problem = format!("is [{}, {}], upside down", show(lower), show(upper));
+        return Err(SceneError::new(format!("{at}.limits"), problem, "the lower limit, then the upper"));
+    }
+    Ok(())
+}
+
+fn check_motor(motor: Option<Motor>, at: Arguments<'_>) -> Check {
+    let Some(Motor { speed, max }) = motor else { return Ok(()) };
+    FINITE.check(speed, format_args!("{at}.motor.speed"))?;
+    NOT_NEGATIVE.check(max, format_args!("{at}.motor.max"))
+}
+
+fn check_spring(spring: Option<Spring>, target_range: Range, at: Arguments<'_>) -> Check {
+    let Some(Spring { hertz, damping_ratio, target }) = spring else { return Ok(()) };
+    HERTZ.check(hertz, format_args!("{at}.spring.hertz"))?;
+    DAMPING_RATIO.check(damping_ratio, format_args!("{at}.spring.damping_ratio"))?;
+    target_range.check(target, format_args!("{at}.spring.target"))
+}
+
+/// A rod has a length; a rope, a piston or a winch has one only where a spring holds it.
+fn check_distance(joint: &Joint, bodies: &[Body], at: Arguments<'_>) -> Check {
+    let JointKind::Distance { length, limits, motor } = &joint.kind else { return Ok(()) };
+    if let Some([_, upper]) = limits
+        && *upper < MIN_LENGTH
+    {
+        let expected = format!("a longest length of at least {MIN_LENGTH} m");
+        return Err(SceneError::new(format!("{at}.limits[1]"), format!("is {}", show(*upper)), expected));
+    }
+    let free = (limits.is_some() || motor.is_some()) && joint.hertz.is_none();
+    if free {
+        let by = if limits.is_some() { "limits" } else { "a motor" };
+        for (key, there) in [("length", length.is_some()), ("damping_ratio", joint.damping_ratio.is_some())] {
+            if there {
+                let problem = format!("has nothing to do, as the distance is left free by {by}");
+                return Err(SceneError::new(format!("{at}.{key}"), problem, "hertz as well, or neither"));
+            }
+        }
+        return Ok(());
+    }
+    if length.is_none() {
+        let place = |body: usize, anchor: Vec2| bodies[body].position + rotate(rotation(bodies[body].angle), anchor);
+        let start = joint.a.map_or(joint.anchor_a, |a| place(a, joint.anchor_a));
+        let apart = start.distance(place(joint.b, joint.anchor_b));
+        if apart < MIN_LENGTH {
+            let problem = format!("is missing, and the anchors start {} m apart", show(apart));
+            return Err(SceneError::new(format!("{at}.length"), problem, LENGTH.to_string()));
+        }
+    }
+    Ok(())
+}

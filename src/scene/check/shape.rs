@@ -1,0 +1,139 @@
+//! Ranges of shapes and materials.
+
+use std::fmt::Arguments;
+
+use glam::Vec2;
+
+use super::{
+    ANGLE, DENSITY, FRICTION, LENGTH, MAX_LENGTH, MAX_VALUE, MIN_LENGTH, POSITION, RESTITUTION, Range, SceneError,
+    VELOCITY, check_direction, show,
+};
+use crate::scene::{Body, BodyType, Geometry, Material, Shape};
+
+const ROUNDING: Range = Range::new("a rounding radius", 0.0, MAX_LENGTH, "m");
+const ROLLING: Range = Range::new("a rolling resistance", 0.0, MAX_VALUE, "");
+
+type Check = Result<(), SceneError>;
+
+/// A shape of this body.
+pub(super) fn check(shape: &Shape, body: &Body, at: Arguments<'_>) -> Check {
+    match &shape.geometry {
+        Geometry::Circle { radius } => LENGTH.check(*radius, format_args!("{at}.circle.radius"))?,
+        Geometry::Box { half, radius } => {
+            LENGTH.check_pair(*half, format_args!("{at}.box.half"))?;
+            ROUNDING.check(*radius, format_args!("{at}.box.radius"))?;
+        }
+        Geometry::Capsule { a, b, radius } => {
+            LENGTH.check(*radius, format_args!("{at}.capsule.radius"))?;
+            check_ends(*a, *b, format_args!("{at}.capsule"))?;
+        }
+        Geometry::Polygon { points, radius } => {
+            check_polygon(points, format_args!("{at}.polygon.points"))?;
+            ROUNDING.check(*radius, format_args!("{at}.polygon.radius"))?;
+        }
+        Geometry::Segment { a, b } => check_ends(*a, *b, format_args!("{at}.segment"))?,
+        Geometry::HalfPlane { normal, offset } => {
+            check_direction(*normal, format_args!("{at}.half_plane.normal"))?;
+            POSITION.check(*offset, format_args!("{at}.half_plane.offset"))?;
+            if body.kind == BodyType::Dynamic {
+                let path = format!("{at}.half_plane");
+                return Err(SceneError::new(path, "is on a dynamic body", "a static or kinematic body"));
+            }
+        }
+        Geometry::Particle { radius } => {
+            LENGTH.check(*radius, format_args!("{at}.particle.radius"))?;
+            if body.shapes.len() > 1 {
+                let problem = format!("is one of {} shapes of its body", body.shapes.len());
+                return Err(SceneError::new(format!("{at}.particle"), problem, "a body of its own"));
+            }
+        }
+    }
+    POSITION.check_pair(shape.offset, format_args!("{at}.offset"))?;
+    ANGLE.check(shape.rotation, format_args!("{at}.rotation"))?;
+    DENSITY.check(shape.density, format_args!("{at}.density"))?;
+    check_material(&shape.material, at)
+}
+
+fn check_material(material: &Material, at: Arguments<'_>) -> Check {
+    FRICTION.check(material.friction, format_args!("{at}.friction"))?;
+    if let Some(kinetic) = material.kinetic_friction {
+        FRICTION.check(kinetic, format_args!("{at}.kinetic_friction"))?;
+        if kinetic > material.friction {
+            let expected = format!("a coefficient from 0 to {}, which is friction", show(material.friction));
+            return Err(SceneError::new(format!("{at}.kinetic_friction"), format!("is {}", show(kinetic)), expected));
+        }
+    }
+    RESTITUTION.check(material.restitution, format_args!("{at}.restitution"))?;
+    VELOCITY.check(material.tangent_speed, format_args!("{at}.tangent_speed"))?;
+    ROLLING.check(material.rolling_resistance, format_args!("{at}.rolling_resistance"))
+}
+
+fn check_ends(a: Vec2, b: Vec2, path: Arguments<'_>) -> Check {
+    POSITION.check_pair(a, format_args!("{path}.a"))?;
+    POSITION.check_pair(b, format_args!("{path}.b"))?;
+    let length = a.distance(b);
+    if length < MIN_LENGTH {
+        let expected = format!("ends at least {MIN_LENGTH} m apart");
+        return Err(SceneError::new(path.to_string(), format!("has ends {} m apart", show(length)), expected));
+    }
+    Ok(())
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "for show")]
+fn show_wide(value: f64) -> String {
+    show(value as f32)
+}
+
+/// In f64, so that rounding decides nothing.
+fn check_polygon(points: &[Vec2], path: Arguments<'_>) -> Check {
+    const CONVEX: &str = "a convex polygon, counter-clockwise";
+    let count = points.len();
+    if !(3..=8).contains(&count) {
+        return Err(SceneError::new(path.to_string(), format!("has {count} corners"), "3 to 8"));
+    }
+    for (index, point) in points.iter().enumerate() {
+        POSITION.check_pair(*point, format_args!("{path}[{index}]"))?;
+    }
+    let least = f64::from(MIN_LENGTH);
+    let corner = |index: usize| points[index % count].as_dvec2();
+    for index in 0..count {
+        let (before, side) = ((index + count - 1) % count, corner(index).distance(corner(index + count - 1)));
+        if side < least {
+            let problem = format!("is {} m from corner {before}", show_wide(side));
+            return Err(SceneError::new(
+                format!("{path}[{index}]"),
+                problem,
+                format!("corners at least {MIN_LENGTH} m apart"),
+            ));
+        }
+    }
+    // How far a corner stands out to the right of the line from the one before to the one after: twice the area of the
+    // triangle over its base.
+    let out = |index: usize| {
+        let (before, here, after) = (corner(index + count - 1), corner(index), corner(index + 1));
+        let twice = (here - before).perp_dot(after - here);
+        twice / (after - before).length().max(least)
+    };
+    let outs: Vec<f64> = (0..count).map(out).collect();
+    if outs.iter().all(|out| out.abs() < least) {
+        return Err(SceneError::new(path.to_string(), "has no area", "corners that are not on one line"));
+    }
+    if outs.iter().all(|out| *out <= 0.0) {
+        return Err(SceneError::new(path.to_string(), "goes clockwise", "corners in counter-clockwise order"));
+    }
+    if let Some(index) = outs.iter().position(|out| *out <= 0.0) {
+        return Err(SceneError::new(format!("{path}[{index}]"), "is a corner that does not turn left", CONVEX));
+    }
+    if let Some(index) = outs.iter().position(|out| *out < least) {
+        let problem = format!("is {} m from the line through its neighbours", show_wide(outs[index]));
+        let expected = format!("corners that stand out by at least {MIN_LENGTH} m");
+        return Err(SceneError::new(format!("{path}[{index}]"), problem, expected));
+    }
+    // A star turns left at every corner too, but goes round twice.
+    let side = |index: usize| corner(index + 1) - corner(index);
+    let round: f64 = (0..count).map(|index| side(index).angle_to(side(index + 1))).sum();
+    if round > 3.0 * std::f64::consts::PI {
+        return Err(SceneError::new(path.to_string(), "crosses itself", CONVEX));
+    }
+    Ok(())
+}
