@@ -59,6 +59,37 @@ fn handmade() -> Compiled {
     Compiled::new(&scene).expect("valid")
 }
 
+/// Every kind of shape: sharp and rounded, slender, tiny, turned, on a slope that has no end.
+fn all_shapes() -> Compiled {
+    let mut scene = Scene::new("all shapes");
+    scene.add(Body::fixed(0.0, 0.0).angle(-0.05).shape(Shape::half_plane([0.0, 1.0], 0.0)));
+    scene.add(Body::fixed(0.0, 0.0).shape(Shape::segment([-5.0, 3.0], [-1.0, 2.4])));
+    scene.add(Body::kinematic(4.0, 3.0).angle(0.3).shape(Shape::capsule([-1.0, 0.0], [1.0, 0.0], 0.1)));
+    let regular = |count: u8, radius: f32| {
+        (0..count).map(move |i| Vec2::from_angle(std::f32::consts::TAU * f32::from(i) / f32::from(count)) * radius)
+    };
+    let rounded =
+        |count: u8| Shape::new(drystone::Geometry::Polygon { points: regular(count, 0.35).collect(), radius: 0.15 });
+    let shapes = [
+        Shape::capsule([-0.5, -0.1], [0.5, 0.2], 0.25),
+        Shape::capsule([0.0, 0.3], [0.0, 1.0], 0.05),
+        Shape::rounded_box(0.4, 0.2, 0.15),
+        Shape::polygon(regular(3, 0.6)),
+        Shape::polygon(regular(5, 0.5)),
+        Shape::polygon(regular(8, 0.5)),
+        rounded(3),
+        rounded(6),
+        Shape::polygon([[-0.8, 0.0], [0.8, -0.05], [0.8, 0.05]]),
+        Shape::particle(0.3),
+        Shape::polygon(regular(6, 0.004)),
+    ];
+    for (index, shape) in shapes.into_iter().enumerate() {
+        let at = Vec2::new(index as f32 * 1.1 - 5.5, 1.0 + 0.5 * (index % 3) as f32);
+        scene.add(Body::dynamic(at.x, at.y).angle(0.4 * index as f32).shape(shape));
+    }
+    Compiled::new(&scene).expect("valid")
+}
+
 /// Box2D's: `base` rows of 1 m boxes on a ground 200 m wide.
 fn large_pyramid(base: u16) -> Compiled {
     let mut scene = Scene::new("large_pyramid");
@@ -112,7 +143,7 @@ fn fit(world: &Compiled, size: [u32; 2]) -> Camera {
 }
 
 fn raster(world: &Compiled, camera: &Camera, style: &Style) -> Image {
-    raster::picture(&world.poses, &world.shapes, camera, style).expect("rasterises")
+    raster::picture(&world.poses, &world.shapes, &world.vertices, camera, style).expect("rasterises")
 }
 
 fn keep(image: &Image, name: &str) {
@@ -139,6 +170,7 @@ fn gpu_draws_what_the_rasteriser_draws() {
     // 701 × 4 bytes is no multiple of 256: rows are padded on the way back.
     for (name, world, size) in [
         ("handmade", handmade(), [701, 397]),
+        ("all_shapes", all_shapes(), [1200, 500]),
         ("large_pyramid", large_pyramid(100), [1600, 900]),
         ("mess", mess(), [1600, 900]),
         ("single_box", single_box(), [1600, 900]),
@@ -148,7 +180,8 @@ fn gpu_draws_what_the_rasteriser_draws() {
         for (style_name, style) in [("light", Style::light()), ("dark", Style::dark())] {
             let camera = fit(&world, size);
             let cpu = raster(&world, &camera, &style);
-            let gpu = offscreen.picture_of(&world.poses, &world.shapes, &camera, &style).expect("draws");
+            let gpu =
+                offscreen.picture_of(&world.poses, &world.shapes, &world.vertices, &camera, &style).expect("draws");
             keep(&cpu, &format!("{name}-{style_name}-raster"));
             keep(&gpu, &format!("{name}-{style_name}-gpu"));
             let (worst, mean) = difference(&cpu, &gpu);
@@ -167,8 +200,9 @@ fn comparison_sees_a_moved_body_and_a_wrong_style() {
     let style = Style::light();
     let cpu = raster(&world, &camera, &style);
     let mut offscreen = Offscreen::new(&device, &queue).expect("pipelines");
-    let mut draw =
-        |poses: &[Pose], style: &Style| offscreen.picture_of(poses, &world.shapes, &camera, style).expect("draws");
+    let mut draw = |poses: &[Pose], style: &Style| {
+        offscreen.picture_of(poses, &world.shapes, &world.vertices, &camera, style).expect("draws")
+    };
     assert!(look_alike(&cpu, &draw(&world.poses, &style)));
 
     let mut moved = world.poses.clone();
@@ -204,6 +238,7 @@ fn renderer_draws_into_a_part_of_any_target() {
     let inputs = DrawInputs {
         poses: &poses,
         shapes: &shapes,
+        vertices: &shapes,
         shape_count: world.params.shape_count,
         body_count: world.params.body_count,
     };
@@ -373,7 +408,7 @@ fn broken_poses_and_shapes_are_left_out() {
         shape.body = 1_000_000;
     }
     assert!(look_alike(&expected, &raster(&world, &camera, &style)));
-    let gpu = offscreen.picture_of(&world.poses, &world.shapes, &camera, &style).expect("draws");
+    let gpu = offscreen.picture_of(&world.poses, &world.shapes, &world.vertices, &camera, &style).expect("draws");
     assert!(look_alike(&expected, &gpu), "{:?}", difference(&expected, &gpu));
     assert_eq!(fit(&world, [301, 203]).size, [301, 203], "fitting survives them too");
     assert!(fit(&world, [301, 203]).center.is_finite());
@@ -385,11 +420,11 @@ fn nothing_to_draw_is_a_background() {
     let mut offscreen = Offscreen::new(&device, &queue).expect("pipelines");
     let camera = Camera::fit_scene(&[], &[], [300, 200]);
     let style = Style::dark();
-    let cpu = raster::picture(&[], &[], &camera, &style).expect("rasterises");
-    let gpu = offscreen.picture_of(&[], &[], &camera, &style).expect("draws");
+    let cpu = raster::picture(&[], &[], &[], &camera, &style).expect("rasterises");
+    let gpu = offscreen.picture_of(&[], &[], &[], &camera, &style).expect("draws");
     assert!(look_alike(&cpu, &gpu));
     let world = handmade();
-    let bodiless = offscreen.picture_of(&[], &world.shapes, &camera, &style).expect("draws");
+    let bodiless = offscreen.picture_of(&[], &world.shapes, &world.vertices, &camera, &style).expect("draws");
     assert!(look_alike(&cpu, &bodiless), "shapes without bodies");
 }
 
@@ -402,9 +437,9 @@ fn what_cannot_be_drawn_is_an_error() {
     let good = fit(&world, [64, 64]);
     for size in [[0, 10], [10, 0], [0, 0], [10, 1_000_000], [u32::MAX, u32::MAX]] {
         let camera = Camera { size, ..good };
-        let gpu = offscreen.picture_of(&world.poses, &world.shapes, &camera, &style);
+        let gpu = offscreen.picture_of(&world.poses, &world.shapes, &world.vertices, &camera, &style);
         assert!(matches!(gpu, Err(DrawError::Size { .. })), "{size:?}: {gpu:?}");
-        let cpu = raster::picture(&world.poses, &world.shapes, &camera, &style);
+        let cpu = raster::picture(&world.poses, &world.shapes, &world.vertices, &camera, &style);
         assert!(matches!(cpu, Err(DrawError::Size { .. })), "{size:?}: {cpu:?}");
         assert!(fit(&world, size).center.is_finite(), "fitting any size is harmless");
     }
@@ -412,7 +447,7 @@ fn what_cannot_be_drawn_is_an_error() {
     let limit = device.limits().max_texture_dimension_2d;
     assert!(u64::from(limit) * u64::from(limit) * 4 <= device.limits().max_buffer_size, "else expect TooLarge here");
     let camera = Camera { metres_per_pixel: f32::NAN, ..good };
-    let blind = offscreen.picture_of(&world.poses, &world.shapes, &camera, &style);
+    let blind = offscreen.picture_of(&world.poses, &world.shapes, &world.vertices, &camera, &style);
     assert!(matches!(blind, Err(DrawError::Camera { .. })), "{blind:?}");
 
     let buffer = |size, usage| {
@@ -421,16 +456,18 @@ fn what_cannot_be_drawn_is_an_error() {
     let storage = buffer(64, wgpu::BufferUsages::STORAGE);
     let vertex = buffer(64, wgpu::BufferUsages::VERTEX);
     for (poses, shapes, shape_count) in [(&storage, &vertex, 1), (&vertex, &storage, 1), (&storage, &storage, 2)] {
-        let inputs = DrawInputs { poses, shapes, shape_count, body_count: 1 };
+        let inputs = DrawInputs { poses, shapes, vertices: &storage, shape_count, body_count: 1 };
         let result = offscreen.picture(&inputs, &good, &style);
         assert!(matches!(result, Err(DrawError::Inputs { .. })), "{result:?}");
     }
-    offscreen.picture_of(&world.poses, &world.shapes, &good, &style).expect("still works after every error");
+    offscreen
+        .picture_of(&world.poses, &world.shapes, &world.vertices, &good, &style)
+        .expect("still works after every error");
 
     device.destroy();
-    let lost = offscreen.picture_of(&world.poses, &world.shapes, &good, &style);
+    let lost = offscreen.picture_of(&world.poses, &world.shapes, &world.vertices, &good, &style);
     assert!(matches!(lost, Err(DrawError::Device(_))), "{lost:?}");
-    let lost = Offscreen::new(&device, &queue).and_then(|mut o| o.picture_of(&[], &[], &good, &style));
+    let lost = Offscreen::new(&device, &queue).and_then(|mut o| o.picture_of(&[], &[], &[], &good, &style));
     assert!(matches!(lost, Err(DrawError::Device(_))), "{lost:?}");
 }
 

@@ -4,6 +4,16 @@
 
 @group(0) @binding(1) var<storage, read> poses: array<Pose>;
 @group(0) @binding(2) var<storage, read> shapes: array<Shape>;
+@group(0) @binding(3) var<storage, read> vertices: array<vec2<f32>>;
+
+// Half width of a line that has none of its own, px.
+const LINE: f32 = 0.75;
+
+// How an outline is measured.
+const FORM_BOX: u32 = 0u;
+const FORM_CIRCLE: u32 = 1u;
+const FORM_HULL: u32 = 2u;
+const FORM_HALF_PLANE: u32 = 3u;
 
 struct Sprite {
     @builtin(position) clip: vec4<f32>,
@@ -11,11 +21,13 @@ struct Sprite {
     @location(0) @interpolate(flat) center: vec2<f32>,
     // Cosine and sine, counter-clockwise with y up.
     @location(1) @interpolate(flat) axis: vec2<f32>,
-    // Pixels, at least half a one; a circle's radius twice.
+    // Pixels, at least half a one; a circle's radius twice; of a hull its radius twice.
     @location(2) @interpolate(flat) half: vec2<f32>,
-    // Outline width in pixels, opacity, 1 for a circle, strength of the radius line or tick.
-    @location(3) @interpolate(flat) pen: vec4<f32>,
+    // Outline width in pixels, opacity, strength of the radius line or tick.
+    @location(3) @interpolate(flat) pen: vec3<f32>,
     @location(4) @interpolate(flat) fill: vec3<f32>,
+    // Form, index of the shape.
+    @location(5) @interpolate(flat) form: vec2<u32>,
 }
 
 /// By its bits: a shader compiler may assume that there are no NaNs.
@@ -28,12 +40,45 @@ fn turn(q: vec2<f32>, v: vec2<f32>) -> vec2<f32> {
     return vec2<f32>(q.x * v.x - q.y * v.y, q.y * v.x + q.x * v.y);
 }
 
+fn hull_count(shape: u32) -> u32 {
+    let kind = shapes[shape].kind;
+    return select((kind >> VERTEX_COUNT_SHIFT) & 0xfu, 4u, (kind & GEOMETRY_MASK) == BOX);
+}
+
+/// A corner of a core, px, y up.
+fn hull_point(shape: u32, index: u32) -> vec2<f32> {
+    if (shapes[shape].kind & GEOMETRY_MASK) == BOX {
+        let half = shapes[shape].half;
+        let corner = vec2<f32>(select(-half.x, half.x, index == 1u || index == 2u), select(-half.y, half.y, index > 1u));
+        return corner * view.pixels_per_metre;
+    }
+    return vertices[shapes[shape].first_vertex + index] * view.pixels_per_metre;
+}
+
+/// Distance from a point to the edge of a core, px; negative inside.
+fn hull_distance(shape: u32, p: vec2<f32>) -> f32 {
+    let count = hull_count(shape);
+    var squared = 1e30;
+    var inside = count > 2u;
+    for (var index = 0u; index < count; index += 1u) {
+        let start = hull_point(shape, index);
+        let edge = hull_point(shape, select(0u, index + 1u, index + 1u < count)) - start;
+        let away = p - start;
+        let share = clamp(dot(away, edge) / max(dot(edge, edge), 1e-20), 0.0, 1.0);
+        let gap = away - edge * share;
+        squared = min(squared, dot(gap, gap));
+        inside = inside && edge.x * away.y - edge.y * away.x >= 0.0;
+    }
+    return select(sqrt(squared), -sqrt(squared), inside);
+}
+
 @vertex
 fn shape_vertex(@builtin(vertex_index) corner: u32, @builtin(instance_index) instance: u32) -> Sprite {
     var sprite: Sprite;
     // Behind the far plane: not drawn.
     sprite.clip = vec4<f32>(0.0, 0.0, 2.0, 1.0);
-    let shape = shapes[instance % view.shape_count];
+    let index = instance % view.shape_count;
+    let shape = shapes[index];
     let fixed_pass = instance < view.shape_count;
     if ((shape.kind & FIXED_SHAPE) != 0u) != fixed_pass || shape.body >= arrayLength(&poses) {
         return sprite;
@@ -51,11 +96,22 @@ fn shape_vertex(@builtin(vertex_index) corner: u32, @builtin(instance_index) ins
     sprite.center = 0.5 * view.size + vec2<f32>(place.x, -place.y);
     sprite.axis = turn(pose.rotation, shape.rotation);
     let geometry = shape.kind & GEOMETRY_MASK;
-    // What is neither circle nor box is drawn as the circle around it: it never vanishes.
-    let round = geometry != BOX;
-    var half = shape.half * scale;
-    if round {
-        half = vec2<f32>(select(shape.bound, shape.radius, geometry == CIRCLE) * scale);
+    let rounded = geometry == POLYGON || (geometry == BOX && shape.radius > 0.0);
+    var form = FORM_CIRCLE;
+    if geometry == HALF_PLANE {
+        form = FORM_HALF_PLANE;
+    } else if rounded && shape.bound * scale >= 1.0 {
+        // What is smaller than a pixel is a dot.
+        form = FORM_HULL;
+    } else if geometry == BOX && !rounded {
+        form = FORM_BOX;
+    }
+    sprite.form = vec2<u32>(form, index);
+    var half = vec2<f32>(shape.radius * scale);
+    if form == FORM_BOX {
+        half = shape.half * scale;
+    } else if form == FORM_CIRCLE && geometry != CIRCLE {
+        half = vec2<f32>(shape.bound * scale);
     }
     // Zooms that overflow show nothing rather than something wrong.
     if !is_finite_row(vec4<f32>(sprite.center, half)) {
@@ -64,25 +120,40 @@ fn shape_vertex(@builtin(vertex_index) corner: u32, @builtin(instance_index) ins
     half = max(half, vec2<f32>(0.0));
     // Dots: never thinner than a pixel, and paler instead. The square root of the covered share, since shapes that
     // tile a pixel are painted over each other: with the share itself a third of the background would shine through.
-    let thick = max(half, vec2<f32>(0.5));
-    let shown = (half.x / thick.x) * (half.y / thick.y);
-    let thinnest = min(thick.x, thick.y);
+    var thick = max(half, vec2<f32>(0.5));
+    var shown = (half.x / thick.x) * (half.y / thick.y);
+    var thinnest = min(thick.x, thick.y);
+    if form == FORM_HULL {
+        // A polygon has its area, a line needs a width.
+        thick = max(half, vec2<f32>(select(LINE, 0.0, hull_count(index) > 2u)));
+        shown = 1.0;
+        thinnest = max(thick.x - hull_distance(index, vec2<f32>(0.0)), 0.5);
+    } else if form == FORM_HALF_PLANE {
+        shown = 1.0;
+        thinnest = 1e3;
+    }
     let outline = min(view.outline, 0.3 * thinnest);
     // What never turns needs no mark.
-    let turns = (shape.kind & (FIXED_SHAPE | KINEMATIC_SHAPE)) != FIXED_SHAPE;
+    let turns = (shape.kind & (FIXED_SHAPE | KINEMATIC_SHAPE)) != FIXED_SHAPE && form != FORM_HALF_PLANE;
     let detail = select(0.0, clamp((thinnest - 4.0) / 6.0, 0.0, 1.0), turns);
     sprite.half = thick;
-    sprite.pen = vec4<f32>(outline, sqrt(shown), select(0.0, 1.0, round), detail);
+    sprite.pen = vec3<f32>(outline, sqrt(shown), detail);
     sprite.fill = fill_color(shape.body, shape.kind);
 
     let a = abs(sprite.axis);
     var reach = thick;
-    if !round {
+    if form == FORM_BOX {
         reach = vec2<f32>(a.x * thick.x + a.y * thick.y, a.y * thick.x + a.x * thick.y);
+    } else if form == FORM_HULL {
+        reach = vec2<f32>(shape.bound * scale) + LINE;
     }
     reach += 0.5 * outline + 1.0;
-    let low = clamp(floor(sprite.center - reach), vec2<f32>(0.0), view.size);
-    let high = clamp(ceil(sprite.center + reach), vec2<f32>(0.0), view.size);
+    var low = clamp(floor(sprite.center - reach), vec2<f32>(0.0), view.size);
+    var high = clamp(ceil(sprite.center + reach), vec2<f32>(0.0), view.size);
+    if form == FORM_HALF_PLANE {
+        low = vec2<f32>(0.0);
+        high = view.size;
+    }
     if low.x < high.x && low.y < high.y {
         sprite.clip = to_clip(vec2<f32>(select(low.x, high.x, (corner & 1u) != 0u),
                                         select(low.y, high.y, (corner & 2u) != 0u)));
@@ -100,19 +171,24 @@ fn shape_fragment(sprite: Sprite) -> @location(0) vec4<f32> {
     var outer: f32;
     var inner: f32;
     var mark: f32;
-    if sprite.pen.z > 0.5 {
-        let r = length(p);
-        outer = clamp(sprite.half.x + pen + 0.5 - r, 0.0, 1.0);
-        inner = clamp(sprite.half.x - pen + 0.5 - r, 0.0, 1.0);
-        // A radius: rotation shows.
-        mark = cover(p.y, pen) * clamp(p.x + 0.5, 0.0, 1.0) * sprite.pen.w;
-    } else {
+    if sprite.form.x == FORM_BOX {
         let d = abs(p);
         outer = cover(d.x, sprite.half.x + pen) * cover(d.y, sprite.half.y + pen);
         inner = cover(d.x, sprite.half.x - pen) * cover(d.y, sprite.half.y - pen);
         // A tick on the side that looked east.
         let length = min(0.4 * sprite.half.x, sprite.half.y);
-        mark = cover(p.y, pen) * clamp(p.x - sprite.half.x + length + 0.5, 0.0, 1.0) * sprite.pen.w;
+        mark = cover(p.y, pen) * clamp(p.x - sprite.half.x + length + 0.5, 0.0, 1.0) * sprite.pen.z;
+    } else {
+        var r = length(p);
+        if sprite.form.x == FORM_HULL {
+            r = hull_distance(sprite.form.y, p);
+        } else if sprite.form.x == FORM_HALF_PLANE {
+            r = p.y + sprite.half.x;
+        }
+        outer = clamp(sprite.half.x + pen + 0.5 - r, 0.0, 1.0);
+        inner = clamp(sprite.half.x - pen + 0.5 - r, 0.0, 1.0);
+        // A radius: rotation shows.
+        mark = cover(p.y, pen) * clamp(p.x + 0.5, 0.0, 1.0) * sprite.pen.z;
     }
     if outer <= 0.0 {
         discard;

@@ -17,7 +17,7 @@ pub fn camera(compiled: &Compiled, snapshot: &Snapshot, (width, height): (u32, u
 /// # Errors
 /// The camera sees nothing finite.
 pub fn draw(compiled: &Compiled, snapshot: &Snapshot, camera: &Camera) -> Result<Image, Failure> {
-    raster::picture(&snapshot.poses, &compiled.shapes, camera, &Style::default())
+    raster::picture(&snapshot.poses, &compiled.shapes, &compiled.vertices, camera, &Style::default())
         .map_err(|error| Failure::new(Code::Check, error))
 }
 

@@ -3,7 +3,7 @@
 use glam::Vec2;
 
 use crate::math::rotate;
-use crate::types::{BOX, CIRCLE, FIXED_SHAPE, GEOMETRY_MASK, KINEMATIC_SHAPE, Pose, Shape};
+use crate::types::{BOX, CIRCLE, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, KINEMATIC_SHAPE, Pose, Shape};
 
 /// px.
 pub const DEFAULT_SIZE: [u32; 2] = [1600, 900];
@@ -39,7 +39,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Around a shape; `None` if it is not finite or has no body.
+    /// Around a shape; `None` if it is not finite or has no body, and for half planes, which have no end.
     #[must_use]
     pub fn of(shape: &Shape, poses: &[Pose]) -> Option<Self> {
         let pose = poses.get(shape.body as usize)?;
@@ -50,8 +50,9 @@ impl Bounds {
             CIRCLE => Vec2::splat(shape.radius),
             BOX => {
                 let [x, y] = shape.half;
-                Vec2::new(q.x * x + q.y * y, q.y * x + q.x * y)
+                Vec2::new(q.x * x + q.y * y, q.y * x + q.x * y) + shape.radius
             }
+            HALF_PLANE => return None,
             _ => Vec2::splat(shape.bound),
         };
         let bounds = Self { min: center - half, max: center + half };

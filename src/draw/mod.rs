@@ -68,7 +68,7 @@ pub enum DrawError {
     /// The buffers do not hold what they should.
     #[error("the {buffer} buffer {problem}")]
     Inputs {
-        /// `poses` or `shapes`.
+        /// `poses`, `shapes` or `vertices`.
         buffer: &'static str,
         /// What is wrong.
         problem: &'static str,

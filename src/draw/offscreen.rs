@@ -68,16 +68,21 @@ impl Offscreen {
         &mut self,
         poses: &[Pose],
         shapes: &[Shape],
+        vertices: &[[f32; 2]],
         camera: &Camera,
         style: &Style,
     ) -> Result<Image, DrawError> {
         let (device, queue) = (&self.device, &self.queue);
-        let (pose_buffer, shape_buffer) =
-            guarded(device, || Ok((upload(device, queue, "poses", poses)?, upload(device, queue, "shapes", shapes)?)))?;
+        let (pose_buffer, shape_buffer, vertex_buffer) = guarded(device, || {
+            let poses = upload(device, queue, "poses", poses)?;
+            let shapes = upload(device, queue, "shapes", shapes)?;
+            Ok((poses, shapes, upload(device, queue, "vertices", vertices)?))
+        })?;
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let inputs = DrawInputs {
             poses: &pose_buffer,
             shapes: &shape_buffer,
+            vertices: &vertex_buffer,
             // Without bodies no shape has a place.
             shape_count: if poses.is_empty() { 0 } else { count(shapes.len()) },
             body_count: count(poses.len()),
@@ -110,10 +115,11 @@ pub fn picture_of(
     queue: &wgpu::Queue,
     poses: &[Pose],
     shapes: &[Shape],
+    vertices: &[[f32; 2]],
     camera: &Camera,
     style: &Style,
 ) -> Result<Image, DrawError> {
-    Offscreen::new(device, queue)?.picture_of(poses, shapes, camera, style)
+    Offscreen::new(device, queue)?.picture_of(poses, shapes, vertices, camera, style)
 }
 
 impl Target {

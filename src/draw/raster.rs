@@ -14,11 +14,17 @@ const LONGEST_SIDE: u32 = 32_768;
 const BAND: usize = 16;
 
 /// Draws shapes on bodies; looks as [`Offscreen::picture`](super::Offscreen::picture) does. Shapes with a NaN or an
-/// infinity, and those whose body is not in `poses`, are left out.
+/// infinity, and those whose body is not in `poses`, or whose vertices are not in `vertices`, are left out.
 ///
 /// # Errors
 /// [`DrawError::Size`] and [`DrawError::Camera`].
-pub fn picture(poses: &[Pose], shapes: &[Shape], camera: &Camera, style: &Style) -> Result<Image, DrawError> {
+pub fn picture(
+    poses: &[Pose],
+    shapes: &[Shape],
+    vertices: &[[f32; 2]],
+    camera: &Camera,
+    style: &Style,
+) -> Result<Image, DrawError> {
     let [width, height] = camera.size;
     let fits = |side: u32| (1..=LONGEST_SIDE).contains(&side);
     if !fits(width) || !fits(height) {
@@ -33,7 +39,7 @@ pub fn picture(poses: &[Pose], shapes: &[Shape], camera: &Camera, style: &Style)
             shapes
                 .par_iter()
                 .filter(|shape| (shape.kind & FIXED_SHAPE != 0) == fixed)
-                .filter_map(|shape| Sprite::new(&view, shape, poses)),
+                .filter_map(|shape| Sprite::new(&view, shape, vertices, poses)),
         );
     }
     let columns: Vec<f32> = (0..width).map(|x| backdrop::grid_strength(&view, 0, middle(x))).collect();

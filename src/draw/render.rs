@@ -22,6 +22,8 @@ pub struct DrawInputs<'a> {
     pub poses: &'a wgpu::Buffer,
     /// `array<Shape>`.
     pub shapes: &'a wgpu::Buffer,
+    /// `array<vec2<f32>>`, the vertices of polygons.
+    pub vertices: &'a wgpu::Buffer,
     /// How many of them are drawn.
     pub shape_count: u32,
     /// Bodies in the world: the colours run over so many.
@@ -54,7 +56,7 @@ impl Renderer {
     pub fn new(device: &wgpu::Device, target_format: wgpu::TextureFormat, sample_count: u32) -> Self {
         let storage = |binding, bytes| wgpu::BindGroupLayoutEntry {
             binding,
-            visibility: wgpu::ShaderStages::VERTEX,
+            visibility: wgpu::ShaderStages::VERTEX_FRAGMENT,
             ty: wgpu::BindingType::Buffer {
                 ty: wgpu::BufferBindingType::Storage { read_only: true },
                 has_dynamic_offset: false,
@@ -77,6 +79,7 @@ impl Renderer {
                 },
                 storage(1, size_of::<Pose>() as u64),
                 storage(2, size_of::<Shape>() as u64),
+                storage(3, size_of::<[f32; 2]>() as u64),
             ],
         });
         let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
@@ -162,13 +165,14 @@ impl Renderer {
         }
         let mut view = View::new(camera, style, inputs.shape_count, inputs.body_count)?;
         view.linear_target = u32::from(self.linear_target);
-        let (poses, shapes) = if inputs.shape_count == 0 {
-            (&self.empty, &self.empty)
+        let (poses, shapes, vertices) = if inputs.shape_count == 0 {
+            (&self.empty, &self.empty, &self.empty)
         } else {
             let shape_bytes = u64::from(inputs.shape_count) * size_of::<Shape>() as u64;
             check_buffer("poses", inputs.poses, size_of::<Pose>() as u64, &limits)?;
             check_buffer("shapes", inputs.shapes, shape_bytes, &limits)?;
-            (inputs.poses, inputs.shapes)
+            check_buffer("vertices", inputs.vertices, size_of::<[f32; 2]>() as u64, &limits)?;
+            (inputs.poses, inputs.shapes, inputs.vertices)
         };
         let uniform = device.create_buffer(&wgpu::BufferDescriptor {
             label: Some("draw view"),
@@ -184,6 +188,7 @@ impl Renderer {
                 wgpu::BindGroupEntry { binding: 0, resource: uniform.as_entire_binding() },
                 wgpu::BindGroupEntry { binding: 1, resource: poses.as_entire_binding() },
                 wgpu::BindGroupEntry { binding: 2, resource: shapes.as_entire_binding() },
+                wgpu::BindGroupEntry { binding: 3, resource: vertices.as_entire_binding() },
             ],
         });
         Ok(Frame { bind_group, view })
