@@ -236,10 +236,15 @@ impl Laying<'_> {
         }
     }
 
-    /// What the joint holds: rigid, or swinging where a lower frequency is given.
+    /// What the joint holds: rigid, or swinging where a lower frequency is given. What has a limited force is a spring in
+    /// any case: of a rigid row the relaxing sweep would take back the little speed that so little force gave.
     fn hold(&mut self, geometry: u32, goal: f32, hertz: Option<f32>, damping_ratio: Option<f32>, max: f32) {
         let damping_ratio = damping_ratio.unwrap_or(RIGID_DAMPING_RATIO);
         match hertz {
+            _ if max < f32::MAX => {
+                let hertz = hertz.unwrap_or(RIGID_HERTZ).min(0.25 / self.h());
+                self.swinging(geometry, Spring { hertz, damping_ratio, target: goal }, max);
+            }
             Some(hertz) if hertz < RIGID_HERTZ.min(0.25 / self.h()) => {
                 self.swinging(geometry, Spring { hertz, damping_ratio, target: goal }, max);
             }
