@@ -160,7 +160,7 @@ fn a_suspension_sags_by_the_weight_over_its_stiffness(backend: Backend) {
     chassis.mass = Some(4.0);
     chassis.fixed_rotation = true;
     let chassis = scene.add(chassis);
-    let post = scene.add(Body::fixed(0.0, 1.0));
+    let post = scene.add(Body::fixed(0.0, 1.0).shape(Shape::circle(0.1)));
     let spring = Spring { hertz: 2.0, damping_ratio: 0.7, target: 0.0 };
     let joint = JointKind::wheel([0.0, 1.0], spring);
     scene.join(Joint::new(joint, post, chassis).anchors([0.0, 1.0], [0.0, 0.0]));
