@@ -1,5 +1,7 @@
 // solve_joints and relax_joints: src/stages/solve_joints.rs. Over joint_sweep.wgsl; `sweep.flags` tells them apart.
 
+const MAX_SWING: f32 = 2.0;
+
 // Velocities of the two bodies while a joint is visited.
 struct Motion {
     v_a: vec2<f32>,
@@ -31,9 +33,13 @@ fn spring(row: u32, k: f32) -> vec2<f32> {
             scale = 1.0 / k;
         }
     }
-    let stiffness = joint_rows[row].softness[0] * scale;
+    var stiffness = joint_rows[row].softness[0] * scale;
     let damping = joint_rows[row].softness[1] * scale;
-    let swing = stiffness * params.h * params.h * k;
+    var swing = stiffness * params.h * params.h * k;
+    if swing > MAX_SWING {
+        stiffness *= MAX_SWING / swing;
+        swing = MAX_SWING;
+    }
     var theta = 0.0;
     if swing > 0.25 {
         theta = 0.5 - 0.125 / swing;

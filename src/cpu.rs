@@ -145,7 +145,7 @@ impl CpuWorld {
         let Self { coloring, slots, constraints, surfaces, counters, .. } = self;
         let Self { joint_frames, joint_states, joint_impulses, .. } = self;
         let Compiled { params, bodies, shapes, vertices, joints, .. } = &mut self.compiled;
-        let Joints { joints, rows, starts, .. } = joints;
+        let Joints { joints, rows, starts, joined, .. } = joints;
         match op.stage {
             Stage::Command => {
                 by_body(&mut self.commands);
@@ -159,7 +159,7 @@ impl CpuWorld {
 
             Stage::Bound => bound(threads, params, shapes, vertices, poses, states, aabbs),
             Stage::Bin => bin(params, shapes, aabbs, cell_ends, cell_shapes),
-            Stage::Pair => pair(threads, params, shapes, aabbs, cell_ends, cell_shapes, pair_starts, contacts),
+            Stage::Pair => pair(threads, params, shapes, aabbs, cell_ends, cell_shapes, joined, pair_starts, contacts),
 
             Stage::Recall => recall(threads, pair_starts_previous, contacts_previous, contacts),
             Stage::Collide => {

@@ -219,7 +219,7 @@ impl GpuWorld {
         let Compiled { bodies, poses, states, shapes, vertices, params, .. } = &self.compiled;
         let (bodies, poses, states, shapes) = (bodies.clone(), poses.clone(), states.clone(), shapes.clone());
         let vertices = vertices.clone();
-        let Joints { joints, rows, states: joint_states, starts, .. } = self.compiled.joints.clone();
+        let Joints { joints, rows, states: joint_states, starts, joined, .. } = self.compiled.joints.clone();
         let cells = params.cell_count as usize;
         self.create_with("bodies", &bodies)?;
         self.create_with("poses", &poses)?;
@@ -234,7 +234,9 @@ impl GpuWorld {
         self.create("shape_cells", shapes.len() * 4)?;
         self.create("cell_unsorted", shapes.len() * 4)?;
         self.create("cell_shapes", shapes.len() * 4)?;
-        self.create("partners", shapes.len() * 4 * PARTNER_WORDS)?;
+        let partners = shapes.len() * 4 * PARTNER_WORDS;
+        self.create("partners", partners + size_of_val(&joined[..]))?;
+        self.context.queue().write_buffer(&self.buffers["partners"], partners as u64, bytemuck::cast_slice(&joined));
         self.create("pair_starts_0", (shapes.len() + 1) * 4)?;
         self.create("pair_starts_1", (shapes.len() + 1) * 4)?;
         self.create("color_masks", bodies.len() * 4)?;

@@ -55,20 +55,15 @@
 //! warm_start_joints     accumulators joint_frames joint_impulses    accumulators
 //!                       joint_rows joint_starts states
 //! integrate_velocities  accumulators bodies poses states            accumulators states
+//! solve_joints          accumulators joint_frames joint_impulses    accumulators joint_impulses states
+//!                       joint_rows joint_starts states
 //! solve                 accumulators color_starts constraints       accumulators constraints states surfaces
 //!                       states surfaces
 //! integrate_positions   bodies states                               states
-//! relax                 accumulators color_starts constraints       accumulators constraints states surfaces
-//!                       states surfaces
-//! solve_joints          accumulators joint_frames joint_impulses    accumulators joint_impulses states
-//!                       joint_rows joint_starts states
-//! solve                 accumulators color_starts constraints       accumulators constraints states
-//!                       states
-//! integrate_positions   bodies states                               states
 //! relax_joints          accumulators joint_frames joint_impulses    accumulators joint_impulses states
 //!                       joint_rows joint_starts states
-//! relax                 accumulators color_starts constraints       accumulators constraints states
-//!                       states
+//! relax                 accumulators color_starts constraints       accumulators constraints states surfaces
+//!                       states surfaces
 //! project_joints        joint_frames joint_rows joint_starts        states
 //!                       states
 //! project               color_starts constraints states             states

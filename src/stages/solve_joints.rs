@@ -11,8 +11,9 @@
 //!
 //! Springs are integrated by a θ-scheme: the force is `−k (x − goal + θ h ẋ') − c ẋ'` with the velocity `ẋ'` after the
 //! visit. `θ = max(0, ½ − 1/(8 k h² K))`, `K` the inverse of the effective mass: a spring slower than half a radian a
-//! substep has `θ = 0`, which is symplectic and loses no energy at all; a stiffer one is damped just enough never to
-//! explode. Solved for the impulse `Λ + λ` of the substep this is `λ = −(h k (x − goal) + a ẋ + Λ)/(1 + a K)` with
+//! substep has `θ = 0`, which is symplectic and loses no energy at all; a stiffer one is damped by as much as it needs.
+//! None is stiffer than `2 / (h² K)`: one sweep a substep does not bring stiffer springs on a light body to agree, their
+//! forces come late, and a late force does work. Solved for the impulse `Λ + λ` of the substep this is `λ = −(h k (x − goal) + a ẋ + Λ)/(1 + a K)` with
 //! `a = h (c + θ h k)`.
 
 use glam::{Mat2, Vec2};
@@ -24,6 +25,9 @@ use crate::types::{
     JointRow, LAST_SWEEP, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_COUNT_MASK,
     ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, USE_BIAS, WARM_START, WORLD_A,
 };
+
+/// The largest `k h² K`. At 4 a chain of light and heavy bodies gains energy.
+const MAX_SWING: f32 = 2.0;
 
 /// Visits the joints colour by colour. Those of one colour may be visited at the same time; the overflow is visited one
 /// by one, in order.
@@ -246,8 +250,12 @@ fn spring(params: &Params, rule: &JointRow, k: f32) -> (f32, f32) {
     if rule.kind & ROW_BY_MASS != 0 {
         scale = if k > 0.0 { 1.0 / k } else { 0.0 };
     }
-    let (stiffness, damping) = (rule.softness[0] * scale, rule.softness[1] * scale);
-    let swing = stiffness * params.h * params.h * k;
+    let (mut stiffness, damping) = (rule.softness[0] * scale, rule.softness[1] * scale);
+    let mut swing = stiffness * params.h * params.h * k;
+    if swing > MAX_SWING {
+        stiffness *= MAX_SWING / swing;
+        swing = MAX_SWING;
+    }
     let theta = if swing > 0.25 { 0.5 - 0.125 / swing } else { 0.0 };
     (stiffness, params.h * (damping + theta * params.h * stiffness))
 }

@@ -75,13 +75,13 @@ impl Sim {
     }
 
     /// The world itself.
-    #[allow(dead_code, reason = "only some test files need it")]
+    #[allow(dead_code, reason = "only some suites need it")]
     pub fn world(&mut self) -> &mut World {
         &mut self.world
     }
 
     /// What the joints do, in scene order.
-    #[allow(dead_code, reason = "only some test files have joints")]
+    #[allow(dead_code, reason = "only some suites have joints")]
     pub fn joints(&mut self) -> Vec<JointReaction> {
         self.world.joint_reactions().expect("a snapshot")
     }

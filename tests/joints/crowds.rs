@@ -75,13 +75,14 @@ fn a_light_chain_holds_a_heavy_ball(backend: Backend) {
     let ball = scene.add(ball);
     scene.join(Joint::new(JointKind::hinge(), last.expect("links"), ball).anchors([0.0, -0.5], [0.0, 1.0]));
     let mut sim = backend.start(&scene);
-    let mut load = 0.0;
-    for second in 0..10 {
-        sim.advance(60);
-        let (gap, height) = (worst_gap(&mut sim), sim.body(ball).position[1]);
-        load = f64::from(sim.joints()[0].force[1]);
-        println!("{second}: gap {gap} m, ball at {height} m of −11, top carries {load} N of 4100");
-        between("gap", gap, 0.0, 0.2);
+    // It bounces on the give of its joints, so that the load is right on average: over 8 bounces of 1.7 s, with what is
+    // left of the first, within 3 %.
+    let (mut gap, mut load) = (0.0_f64, 0.0);
+    for _ in 0..800 {
+        gap = gap.max(worst_gap(sim.advance(1)));
+        load += f64::from(sim.joints()[0].force[1]) / 800.0;
     }
-    near("load at the top", load, 4100.0, 41.0);
+    println!("gap {gap} m, ball at {} m of −11, top carries {load} N of 4100", sim.body(ball).position[1]);
+    between("gap", gap, 0.0, 0.15);
+    near("load at the top", load, 4100.0, 123.0);
 }

@@ -5,6 +5,7 @@
 //! stages are compared with it elsewhere (`tests/twins.rs`).
 
 #[path = "../common/mod.rs"]
+#[allow(dead_code, reason = "each suite uses a part")]
 mod common;
 
 /// One test for each oracle and backend.

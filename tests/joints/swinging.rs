@@ -2,7 +2,6 @@
 
 use std::f64::consts::TAU;
 
-use drystone::state::JointReaction;
 use drystone::{Joint, JointKind, Scene, Spring};
 
 use crate::common::{Backend, Sim, between, far, near};
@@ -195,12 +194,13 @@ fn a_pendulum_keeps_its_energy_and_its_rod() {
     }
 }
 
-/// The spring is stable at any stiffness and step, also between bodies of very different mass and in a chain.
+/// The spring is stable at any stiffness and step, also in a chain of bodies of very different mass. Along the chain: across
+/// it a light body swings by the tension, which no scheme of a single spring knows of.
 #[test]
 fn stiff_springs_do_not_explode() {
     for stiffness in [1e2, 1e4, 1e6, 1e9] {
         for mass in [1e-3, 1.0, 1e3] {
-            let mut scene = world(10.0);
+            let mut scene = world(0.0);
             let mut last = None;
             for link in 0_u8..5 {
                 let mut body = point(f32::from(link) + 1.0, 0.0);
@@ -213,11 +213,19 @@ fn stiff_springs_do_not_explode() {
                 last = Some(body);
             }
             let mut sim = Backend::Cpu1.start(&scene);
-            let mut energies = |sim: &mut Sim| {
+            let energies = |sim: &mut Sim| {
                 let metrics = sim.metrics();
-                let stretched = |joint: &JointReaction| f64::from(joint.between[0].hypot(joint.between[1])) - 0.8;
-                let squares: f64 = sim.joints().iter().map(|joint| stretched(joint).powi(2)).sum();
-                let elastic = 0.5 * f64::from(stiffness) * squares;
+                let elastic: f64 = sim
+                    .joints()
+                    .iter()
+                    .enumerate()
+                    .map(|(index, joint)| {
+                        let inverse_mass = if index == 0 { 1.0 } else { 1.0 + 1.0 / f64::from(mass) };
+                        let felt = f64::from(stiffness).min(2.0 * 240.0_f64.powi(2) / inverse_mass);
+                        let stretched = f64::from(joint.between[0].hypot(joint.between[1])) - 0.8;
+                        0.5 * felt * stretched.powi(2)
+                    })
+                    .sum();
                 (metrics.kinetic_energy + elastic, metrics.potential_energy)
             };
             let (own, place) = energies(&mut sim);
