@@ -1,6 +1,7 @@
 //! GPU against CPU, stage by stage, step by step and by the run's metrics; and that each of these checks can fail.
 
 use drystone::gpu::kernel::Patch;
+use drystone::math::{inv_rotate, rotation};
 use drystone::scene::catalogue;
 use drystone::step::Stage;
 use drystone::validate::{Options, Report, compare, validate};
@@ -96,13 +97,23 @@ fn jointed(mode: Mode) -> Scene {
         JointKind::weld(),
         JointKind::Motor { linear_offset: [0.3, 0.2].into(), angular_offset: 0.1, max_force: 50.0, max_torque: 5.0 },
     ];
+    // Anchors that meet half way, as the bodies stand; those of rods and springs are the bodies' origins.
+    let meet = |scene: &Scene, joint: Joint| {
+        let (a, b) = (&scene.bodies[joint.a.expect("two bodies")], &scene.bodies[joint.b]);
+        let middle = 0.5 * (a.position + b.position);
+        let local = |body: &Body| inv_rotate(rotation(body.angle), middle - body.position);
+        let anchors = (local(a), local(b));
+        joint.anchors(anchors.0, anchors.1)
+    };
     for (index, kind) in kinds.into_iter().enumerate() {
-        scene.join(Joint::new(kind, index + 1, index + 2).anchors([0.3, 0.1], [-0.4, 0.2]));
+        let joint = Joint::new(kind, index + 1, index + 2);
+        scene.join(if index < 3 { joint } else { meet(&scene, joint) });
     }
-    scene.join(Joint::to_world(JointKind::Mouse { target: [3.0, 4.0].into(), max_force: 100.0 }, 12));
+    scene.join(Joint::to_world(JointKind::Mouse { target: [1.0, 3.0].into(), max_force: 100.0 }, 12));
     // Breaks on the way.
     scene.join(Joint::new(JointKind::rod(), 10, 11).break_force(30.0));
-    scene.join(Joint::new(JointKind::weld(), 12, 0).anchors([0.0, 0.0], [0.0, 3.0]).soft(4.0, 0.5));
+    let soft = meet(&scene, Joint::new(JointKind::weld(), 12, 0)).soft(4.0, 0.5);
+    scene.join(soft);
     scene
 }
 
