@@ -9,7 +9,7 @@
 @group(0) @binding(6) var<storage, read_write> contacts: array<Contact>;
 @group(0) @binding(7) var<storage, read_write> counters: Counters;
 // What pair_count found, so that pair_emit need not search again: PARTNER_WORDS a shape, the count and then the first
-// partners. Shapes with more are searched twice.
+// partners. Shapes with more are searched twice. Behind it lies which bodies joints keep apart (Joints::joined).
 @group(0) @binding(8) var<storage, read_write> partners: array<u32>;
 
 const PARTNER_WORDS: u32 = 8u;
@@ -49,8 +49,28 @@ fn rules_of(shape: u32) -> Rules {
     );
 }
 
+fn are_joined(a: u32, b: u32) -> bool {
+    let base = params.shape_count * PARTNER_WORDS;
+    var shorter = a;
+    var longer = b;
+    if partners[base + a + 1u] - partners[base + a] > partners[base + b + 1u] - partners[base + b] {
+        shorter = b;
+        longer = a;
+    }
+    let end = partners[base + shorter + 1u];
+    for (var at = partners[base + shorter]; at < end; at += 1u) {
+        if partners[base + at] == longer {
+            return true;
+        }
+    }
+    return false;
+}
+
 fn may_meet(a: Rules, b: Rules) -> bool {
     if a.body == b.body || (a.kind & b.kind & FIXED_SHAPE) != 0u {
+        return false;
+    }
+    if (a.kind & b.kind & JOINED_SHAPE) != 0u && are_joined(a.body, b.body) {
         return false;
     }
     if a.group == b.group && a.group != 0 {

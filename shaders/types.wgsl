@@ -17,6 +17,7 @@ const HALF_PLANE: u32 = 3u;
 const GEOMETRY_MASK: u32 = 0xffu;
 const FIXED_SHAPE: u32 = 0x100u;
 const KINEMATIC_SHAPE: u32 = 0x200u;
+const JOINED_SHAPE: u32 = 0x400u;
 const VERTEX_COUNT_SHIFT: u32 = 12u;
 const MAX_VERTICES: u32 = 8u;
 

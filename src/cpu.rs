@@ -3,18 +3,23 @@
 use std::time::Instant;
 
 use crate::command::{Command, CommandError, by_body};
-use crate::scene::{Compiled, Scene};
+use crate::scene::{Compiled, Joints, Scene};
 use crate::snapshot::{Force, Snapshot};
 use crate::stages::{
     bin::bin, bound::bound, collide::collide, color::ColorScratch, color::color, command::command, finalize::finalize,
     guard::guard, integrate_positions::integrate_positions, integrate_velocities::integrate_velocities, pair::pair,
-    prepare::prepare, project::project, recall::recall, restitution::restitution, solve::solve,
-    store_impulses::store_impulses, warm_start::warm_start,
+    prepare::prepare, prepare_joints::prepare_joints, project::project, project_joints::project_joints, recall::recall,
+    restitution::restitution, solve::solve, solve_joints::solve_joints, store_impulses::store_impulses,
+    warm_start::warm_start, warm_start_joints::warm_start_joints,
 };
+use crate::state::{JointReaction, joint_reactions};
 use crate::step::{Op, Stage, plan};
 use crate::tables::Tables;
 use crate::threads::{Rows, Threads};
-use crate::types::{self, Aabb, Accumulator, BodyState, Constraint, Contact, Counters, FORCE_OVERFLOW, Pose, Surface};
+use crate::types::{
+    self, Aabb, Accumulator, BodyState, Constraint, Contact, Counters, FORCE_OVERFLOW, JointFrame, JointState, Pose,
+    Surface,
+};
 use crate::world::WorldError;
 
 /// A world on the CPU.
@@ -43,6 +48,9 @@ pub struct CpuWorld {
     slots: Vec<u32>,
     constraints: Vec<Constraint>,
     surfaces: Rows<Surface, 2>,
+    joint_frames: Vec<JointFrame>,
+    joint_states: Rows<JointState, 2>,
+    joint_impulses: Rows<[f32; 2], 1>,
     counters: Counters,
 }
 
@@ -60,7 +68,7 @@ impl CpuWorld {
     pub fn from_compiled(compiled: Compiled) -> Self {
         let bodies = compiled.bodies.len();
         Self {
-            plan: plan(&compiled.settings, compiled.bounces),
+            plan: plan(&compiled.settings, compiled.bounces, !compiled.joints.joints.is_empty()),
             threads: Threads::default(),
             steps: 0,
             stage_ms: Stage::ALL.map(|stage| (stage, 0.0)).into(),
@@ -79,6 +87,9 @@ impl CpuWorld {
             slots: Vec::new(),
             constraints: Vec::new(),
             surfaces: Rows::new(&[]),
+            joint_frames: vec![JointFrame::default(); compiled.joints.joints.len()],
+            joint_states: Rows::new(&compiled.joints.states),
+            joint_impulses: Rows::new(&vec![[0.0; 2]; compiled.joints.rows.len()]),
             counters: Counters::default(),
             compiled,
         }
@@ -132,7 +143,9 @@ impl CpuWorld {
         let Self { threads, poses, states, accumulators, aabbs, cell_ends, cell_shapes, .. } = self;
         let Self { pair_starts, pair_starts_previous, contacts, contacts_previous, .. } = self;
         let Self { coloring, slots, constraints, surfaces, counters, .. } = self;
-        let Compiled { params, bodies, shapes, vertices, .. } = &mut self.compiled;
+        let Self { joint_frames, joint_states, joint_impulses, .. } = self;
+        let Compiled { params, bodies, shapes, vertices, joints, .. } = &mut self.compiled;
+        let Joints { joints, rows, starts, joined, .. } = joints;
         match op.stage {
             Stage::Command => {
                 by_body(&mut self.commands);
@@ -146,7 +159,7 @@ impl CpuWorld {
 
             Stage::Bound => bound(threads, params, shapes, vertices, poses, states, aabbs),
             Stage::Bin => bin(params, shapes, aabbs, cell_ends, cell_shapes),
-            Stage::Pair => pair(threads, params, shapes, aabbs, cell_ends, cell_shapes, pair_starts, contacts),
+            Stage::Pair => pair(threads, params, shapes, aabbs, cell_ends, cell_shapes, joined, pair_starts, contacts),
 
             Stage::Recall => recall(threads, pair_starts_previous, contacts_previous, contacts),
             Stage::Collide => {
@@ -157,15 +170,46 @@ impl CpuWorld {
             Stage::Prepare => {
                 prepare(threads, params, bodies, shapes, states, contacts, slots, counters, constraints, surfaces);
             }
+            Stage::PrepareJoints => {
+                prepare_joints(
+                    threads,
+                    params,
+                    bodies,
+                    poses,
+                    states,
+                    joints,
+                    rows,
+                    joint_states,
+                    joint_impulses,
+                    joint_frames,
+                );
+            }
 
             Stage::WarmStart => warm_start(threads, counters, constraints, accumulators, surfaces),
+            Stage::WarmStartJoints => {
+                warm_start_joints(threads, starts, joint_frames, rows, joint_impulses, states, accumulators);
+            }
             Stage::IntegrateVelocities => {
                 integrate_velocities(threads, params, bodies, poses, states, accumulators);
+            }
+            Stage::SolveJoints | Stage::RelaxJoints => {
+                solve_joints(
+                    threads,
+                    params,
+                    op.flags,
+                    starts,
+                    joint_frames,
+                    rows,
+                    joint_impulses,
+                    states,
+                    accumulators,
+                );
             }
             Stage::Solve | Stage::Relax => {
                 solve(threads, params, op.flags, counters, states, accumulators, constraints, surfaces);
             }
             Stage::IntegratePositions => integrate_positions(threads, params, bodies, states),
+            Stage::ProjectJoints => project_joints(threads, params, starts, joint_frames, rows, states),
             Stage::Project => project(threads, params, counters, states, constraints),
 
             Stage::Restitution => restitution(threads, params, counters, states, constraints),
@@ -233,7 +277,15 @@ impl CpuWorld {
             counters: self.counters,
             forces: self.compiled.bodies.iter().map(Force::of).collect(),
             commands: self.commands.clone(),
+            joint_states: self.joint_states.to_vec(),
+            joint_impulses: self.joint_impulses.to_vec(),
         }
+    }
+
+    /// What the joints do, in scene order.
+    #[must_use]
+    pub fn joint_reactions(&self) -> Vec<JointReaction> {
+        joint_reactions(&self.compiled, &self.snapshot())
     }
 
     /// Continues from a snapshot, to the same bits.
@@ -241,7 +293,7 @@ impl CpuWorld {
     /// # Errors
     /// If the snapshot is of another world; then nothing has changed.
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), WorldError> {
-        snapshot.check(self.poses.len(), self.aabbs.len())?;
+        snapshot.check(&self.compiled)?;
         self.steps = snapshot.step;
         self.poses.clone_from(&snapshot.poses);
         self.states = Rows::new(&snapshot.states);
@@ -252,6 +304,8 @@ impl CpuWorld {
             force.put(body);
         }
         self.commands.clone_from(&snapshot.commands);
+        self.joint_states = Rows::new(&snapshot.joint_states);
+        self.joint_impulses = Rows::new(&snapshot.joint_impulses);
         Ok(())
     }
 
@@ -271,6 +325,9 @@ impl CpuWorld {
             slots: self.slots.clone(),
             constraints: self.constraints.clone(),
             surfaces: self.surfaces.to_vec(),
+            joint_frames: self.joint_frames.clone(),
+            joint_states: self.joint_states.to_vec(),
+            joint_impulses: self.joint_impulses.to_vec(),
             counters: self.counters,
         }
     }
@@ -290,6 +347,9 @@ impl CpuWorld {
         self.slots.clone_from(&tables.slots);
         self.constraints.clone_from(&tables.constraints);
         self.surfaces = Rows::new(&tables.surfaces);
+        self.joint_frames.clone_from(&tables.joint_frames);
+        self.joint_states = Rows::new(&tables.joint_states);
+        self.joint_impulses = Rows::new(&tables.joint_impulses);
         self.counters = tables.counters;
     }
 }

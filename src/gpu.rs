@@ -16,14 +16,15 @@ use readback::{CounterRing, cast, download};
 
 use crate::command::{Command, CommandError, by_body};
 use crate::cpu::CpuWorld;
-use crate::scene::{Compiled, Scene};
+use crate::scene::{Compiled, Joints, Scene};
 use crate::snapshot::{Force, Snapshot};
+use crate::state::{JointReaction, joint_reactions};
 use crate::step::{Op, Stage, plan};
 use crate::tables::Tables;
 use crate::types::{
     self, Aabb, Accumulator, BodyState, CLAIM_SLOTS, COLOR_BLOCK, COLOR_COUNT, COMMAND_FORCE, COMMAND_TORQUE,
-    Constraint, Contact, Counters, FORCE_OVERFLOW, OVERFLOW_COLOR, OVERFLOW_CONTACTS, Params, Pose, SURFACES, Surface,
-    Sweep,
+    Constraint, Contact, Counters, FORCE_OVERFLOW, JOINT_COLORS, JOINT_OVERFLOW, JointFrame, JointState,
+    OVERFLOW_COLOR, OVERFLOW_CONTACTS, Params, Pose, SURFACES, Surface, Sweep,
 };
 use crate::world::WorldError;
 
@@ -71,6 +72,7 @@ pub struct GpuWorld {
     kernels: Arc<Kernels>,
     compiled: Compiled,
     plan: Vec<Op>,
+    joint_runs: Vec<Run>,
     steps: u64,
     commands: Vec<types::Command>,
 
@@ -158,7 +160,8 @@ impl GpuWorld {
         let mut world = Self {
             context: context.clone(),
             kernels,
-            plan: plan(&compiled.settings, compiled.bounces),
+            plan: plan(&compiled.settings, compiled.bounces, !compiled.joints.joints.is_empty()),
+            joint_runs: joint_runs(&compiled.joints.starts),
             steps: 0,
             commands: Vec::new(),
             buffers: HashMap::new(),
@@ -216,6 +219,7 @@ impl GpuWorld {
         let Compiled { bodies, poses, states, shapes, vertices, params, .. } = &self.compiled;
         let (bodies, poses, states, shapes) = (bodies.clone(), poses.clone(), states.clone(), shapes.clone());
         let vertices = vertices.clone();
+        let Joints { joints, rows, states: joint_states, starts, joined, .. } = self.compiled.joints.clone();
         let cells = params.cell_count as usize;
         self.create_with("bodies", &bodies)?;
         self.create_with("poses", &poses)?;
@@ -230,7 +234,9 @@ impl GpuWorld {
         self.create("shape_cells", shapes.len() * 4)?;
         self.create("cell_unsorted", shapes.len() * 4)?;
         self.create("cell_shapes", shapes.len() * 4)?;
-        self.create("partners", shapes.len() * 4 * PARTNER_WORDS)?;
+        let partners = shapes.len() * 4 * PARTNER_WORDS;
+        self.create("partners", partners + size_of_val(&joined[..]))?;
+        self.context.queue().write_buffer(&self.buffers["partners"], partners as u64, bytemuck::cast_slice(&joined));
         self.create("pair_starts_0", (shapes.len() + 1) * 4)?;
         self.create("pair_starts_1", (shapes.len() + 1) * 4)?;
         self.create("color_masks", bodies.len() * 4)?;
@@ -238,6 +244,14 @@ impl GpuWorld {
         self.create("counters", size_of::<Counters>())?;
         self.create("color_starts", 4 * (COLOR_COUNT as usize + 1))?;
         self.create("counters_backup", size_of::<Counters>())?;
+        self.create_with("joints", &joints)?;
+        self.create_with("joint_rows", &rows)?;
+        self.create_with("joint_starts", &starts)?;
+        self.create_with("joint_states", &joint_states)?;
+        self.create("joint_states_backup", size_of_val(&joint_states[..]))?;
+        self.create("joint_impulses", rows.len() * size_of::<[f32; 2]>())?;
+        self.create("joint_impulses_backup", rows.len() * size_of::<[f32; 2]>())?;
+        self.create("joint_frames", joints.len() * size_of::<JointFrame>())?;
         let longest = (cells + 1).max(shapes.len() + 1);
         self.create("block_sums", longest.div_ceil(SCAN_BLOCK as usize) * 4)?;
         Ok(())
@@ -412,8 +426,13 @@ impl GpuWorld {
 
     /// Runs the step; if it outgrew a buffer, goes back to its start, grows and runs it again.
     fn step_strictly(&mut self) -> Result<(), WorldError> {
-        const BACKUPS: [(&str, &str); 3] =
-            [("poses", "poses_backup"), ("states", "states_backup"), ("counters", "counters_backup")];
+        const BACKUPS: [(&str, &str); 5] = [
+            ("poses", "poses_backup"),
+            ("states", "states_backup"),
+            ("counters", "counters_backup"),
+            ("joint_states", "joint_states_backup"),
+            ("joint_impulses", "joint_impulses_backup"),
+        ];
         self.context.wait()?;
         self.poll()?;
         let commands = self.commands.clone();
@@ -486,8 +505,14 @@ impl GpuWorld {
 
     /// Runs one stage.
     fn run(&mut self, pass: &mut wgpu::ComputePass, op: Op) -> Result<(), WorldError> {
-        let Params { body_count: bodies, shape_count: shapes, cell_count: cells, color_blocks, .. } =
-            self.compiled.params;
+        let Params {
+            body_count: bodies,
+            shape_count: shapes,
+            cell_count: cells,
+            color_blocks,
+            joint_count: joints,
+            ..
+        } = self.compiled.params;
         let contacts = self.contact_capacity;
         match op.stage {
             Stage::Command => self.send_commands(pass),
@@ -526,11 +551,19 @@ impl GpuWorld {
                 self.dispatch(pass, "color_place", color_blocks * COLOR_BLOCK);
             }
             Stage::Prepare => self.dispatch(pass, "prepare", contacts),
+            Stage::PrepareJoints => self.dispatch(pass, "prepare_joints", joints),
 
             Stage::WarmStart => self.sweep(pass, "warm_start", "warm_start_tail", op.flags)?,
+            Stage::WarmStartJoints => {
+                self.joint_sweep(pass, "warm_start_joints", "warm_start_joints_tail", op.flags)?;
+            }
             Stage::IntegrateVelocities => self.dispatch(pass, "integrate_velocities", bodies),
+            Stage::SolveJoints | Stage::RelaxJoints => {
+                self.joint_sweep(pass, "solve_joints", "solve_joints_tail", op.flags)?;
+            }
             Stage::Solve | Stage::Relax => self.sweep(pass, "solve", "solve_tail", op.flags)?,
             Stage::IntegratePositions => self.dispatch(pass, "integrate_positions", bodies),
+            Stage::ProjectJoints => self.joint_sweep(pass, "project_joints", "project_joints_tail", op.flags)?,
             Stage::Project => self.sweep(pass, "project", "project_tail", op.flags)?,
 
             Stage::Restitution => self.sweep(pass, "restitution", "restitution_tail", op.flags)?,
@@ -549,7 +582,29 @@ impl GpuWorld {
         tail: &'static str,
         flags: u32,
     ) -> Result<(), WorldError> {
-        for run in self.color_runs() {
+        self.sweep_runs(pass, wide, tail, flags, &self.color_runs())
+    }
+
+    /// The same over joints, of which the counts are known.
+    fn joint_sweep(
+        &mut self,
+        pass: &mut wgpu::ComputePass,
+        wide: &'static str,
+        tail: &'static str,
+        flags: u32,
+    ) -> Result<(), WorldError> {
+        self.sweep_runs(pass, wide, tail, flags, &self.joint_runs.clone())
+    }
+
+    fn sweep_runs(
+        &mut self,
+        pass: &mut wgpu::ComputePass,
+        wide: &'static str,
+        tail: &'static str,
+        flags: u32,
+        runs: &[Run],
+    ) -> Result<(), WorldError> {
+        for &run in runs {
             match run {
                 Run::Wide { color, threads } => {
                     let sweep = Sweep { first_color: color, end_color: color + 1, flags, round: 0 };
@@ -885,7 +940,18 @@ impl GpuWorld {
             counters: tables.counters,
             forces: self.compiled.bodies.iter().map(Force::of).collect(),
             commands: self.commands.clone(),
+            joint_states: tables.joint_states,
+            joint_impulses: tables.joint_impulses,
         })
+    }
+
+    /// What the joints do, in scene order. Waits for the device.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn joint_reactions(&mut self) -> Result<Vec<JointReaction>, WorldError> {
+        let snapshot = self.snapshot()?;
+        Ok(joint_reactions(&self.compiled, &snapshot))
     }
 
     /// Continues from a snapshot, to the same bits.
@@ -893,7 +959,7 @@ impl GpuWorld {
     /// # Errors
     /// If the snapshot is of another world or the device is lost; then nothing has changed.
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), WorldError> {
-        snapshot.check(self.compiled.bodies.len(), self.compiled.shapes.len())?;
+        snapshot.check(&self.compiled)?;
         self.context.wait()?;
         let mut encoder = self.encoder();
         self.grow_to(&mut encoder, snapshot.contacts.len() as u64)?;
@@ -914,6 +980,8 @@ impl GpuWorld {
         }
         self.upload("bodies", &self.compiled.bodies);
         self.commands.clone_from(&snapshot.commands);
+        self.upload("joint_states", &snapshot.joint_states);
+        self.upload("joint_impulses", &snapshot.joint_impulses);
         Ok(())
     }
 
@@ -934,8 +1002,8 @@ impl GpuWorld {
 
     /// Every table as it stands.
     pub(crate) fn tables(&self) -> Result<Tables, WorldError> {
-        let Params { body_count, shape_count, cell_count, .. } = self.compiled.params;
-        let (bodies, shapes) = (u64::from(body_count), u64::from(shape_count));
+        let Params { body_count, shape_count, cell_count, joint_count, .. } = self.compiled.params;
+        let (bodies, shapes, joints) = (u64::from(body_count), u64::from(shape_count), u64::from(joint_count));
         let of = |name: &str, bytes: u64| (&self.buffers[name], bytes);
         let head = download(
             &self.context,
@@ -949,6 +1017,9 @@ impl GpuWorld {
                 of("cell_shapes", shapes * 4),
                 of(at_parity("pair_starts_previous", self.parity), (shapes + 1) * 4),
                 of(at_parity("pair_starts", self.parity), (shapes + 1) * 4),
+                of("joint_frames", joints * size_of::<JointFrame>() as u64),
+                of("joint_states", joints * size_of::<JointState>() as u64),
+                of("joint_impulses", self.compiled.joints.rows.len() as u64 * size_of::<[f32; 2]>() as u64),
             ],
         )?;
         let counters = cast::<Counters>(&head[0])[0];
@@ -981,6 +1052,9 @@ impl GpuWorld {
             slots: cast(&tail[2]),
             constraints: cast(&tail[3]),
             surfaces: cast(&tail[4]),
+            joint_frames: cast(&head[9]),
+            joint_states: cast(&head[10]),
+            joint_impulses: cast(&head[11]),
             counters,
         })
     }
@@ -1009,12 +1083,19 @@ const ENTRY_POINTS: &[&str] = &[
     "color_count",
     "color_place",
     "prepare",
+    "prepare_joints",
     "warm_start",
     "warm_start_tail",
+    "warm_start_joints",
+    "warm_start_joints_tail",
     "integrate_velocities",
+    "solve_joints",
+    "solve_joints_tail",
     "solve",
     "solve_tail",
     "integrate_positions",
+    "project_joints",
+    "project_joints_tail",
     "project",
     "project_tail",
     "restitution",
@@ -1052,6 +1133,21 @@ fn block_uniform(scan: &str) -> &'static str {
         "pairs" => "blocks_pairs",
         _ => "blocks_colors",
     }
+}
+
+/// Which colours of joints get a dispatch of their own. Empty ones cost nothing.
+fn joint_runs(starts: &[u32]) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for (color, ends) in (0..JOINT_COLORS).zip(starts.windows(2)) {
+        let size = ends[1] - ends[0];
+        match runs.last_mut() {
+            _ if size == 0 => {}
+            _ if size >= WIDE_COLOR && color != JOINT_OVERFLOW => runs.push(Run::Wide { color, threads: size }),
+            Some(Run::Tail { end, .. }) => *end = color + 1,
+            _ => runs.push(Run::Tail { first: color, end: color + 1 }),
+        }
+    }
+    runs
 }
 
 /// Room for twice the pairs that the scene starts with, and for a pile of its shapes.

@@ -47,15 +47,25 @@
 //!                       contacts counters uncolored                 color_starts contacts counters slots uncolored
 //! prepare               bodies color_starts contacts shapes slots   constraints surfaces
 //!                       states
+//! prepare_joints        bodies joint_impulses joint_rows            joint_frames joint_impulses joint_states
+//!                       joint_states joints poses states
 //! warm_start            accumulators color_starts constraints       accumulators
 //!                       surfaces
 //! ── each substep ────────────────────────────────────────────────────────────────────────────────────────────────
+//! warm_start_joints     accumulators joint_frames joint_impulses    accumulators
+//!                       joint_rows joint_starts states
 //! integrate_velocities  accumulators bodies poses states            accumulators states
+//! solve_joints          accumulators joint_frames joint_impulses    accumulators joint_impulses states
+//!                       joint_rows joint_starts states
 //! solve                 accumulators color_starts constraints       accumulators constraints states surfaces
 //!                       states surfaces
 //! integrate_positions   bodies states                               states
+//! relax_joints          accumulators joint_frames joint_impulses    accumulators joint_impulses states
+//!                       joint_rows joint_starts states
 //! relax                 accumulators color_starts constraints       accumulators constraints states surfaces
 //!                       states surfaces
+//! project_joints        joint_frames joint_rows joint_starts        states
+//!                       states
 //! project               color_starts constraints states             states
 //! ── at the end of the step ──────────────────────────────────────────────────────────────────────────────────────
 //! restitution           color_starts constraints states             constraints states
@@ -69,7 +79,8 @@
 //! ([`collide`](stages::collide)); sort the contacts into colours, so that no two of a colour move the same body
 //! ([`color`](stages::color)); lay them out for the solver ([`prepare`](stages::prepare)). Then several times, in
 //! short substeps: gravity and last impulses, one [`solve`](stages::solve) sweep that pushes bodies apart, motion, one
-//! that takes back the speed the push added (relax). Last: bounces ([`restitution`](stages::restitution)), and
+//! that takes back the speed the push added (relax). Joints, if there are any, are sorted into colours once and have
+//! sweeps of their own, before those of the contacts ([`solve_joints`](stages::solve_joints)). Last: bounces ([`restitution`](stages::restitution)), and
 //! impulses put by for the next step. Which of this happens is data ([`Settings`]), not other code.
 //!
 //! | where | what |

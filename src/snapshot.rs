@@ -7,7 +7,8 @@ use bytemuck::{Pod, Zeroable};
 pub use file::SnapshotFileError;
 
 use crate::math::is_finite;
-use crate::types::{Body, BodyState, COMMAND_TARGET, Command, Contact, Counters, POINT_COUNT_MASK, Pose};
+use crate::scene::Compiled;
+use crate::types::{Body, BodyState, COMMAND_TARGET, Command, Contact, Counters, JointState, POINT_COUNT_MASK, Pose};
 
 /// The state of a world between two steps. Both backends give it and take it, so a run can move from one to the other.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,6 +30,11 @@ pub struct Snapshot {
     pub forces: Vec<Force>,
     /// Given since the last step.
     pub commands: Vec<Command>,
+    /// One a joint, by colour, as in [`crate::scene::Joints::joints`].
+    pub joint_states: Vec<JointState>,
+    /// Of the last substep, one a row, as in [`crate::scene::Joints::rows`]; N·s, of an angle N·m·s. Only that of a point
+    /// has a second coordinate.
+    pub joint_impulses: Vec<[f32; 2]>,
 }
 
 /// What pulls at a body all the time.
@@ -56,16 +62,19 @@ impl Force {
 }
 
 impl Snapshot {
-    /// Checks that it belongs to a world of this size, before anything is overwritten. A snapshot may come from a file,
+    /// Checks that it belongs to this world, before anything is overwritten. A snapshot may come from a file,
     /// so whatever is used as an index or a count is looked at; other values may be anything.
     ///
     /// # Errors
     /// What does not fit.
-    pub fn check(&self, bodies: usize, shapes: usize) -> Result<(), SnapshotError> {
+    pub fn check(&self, compiled: &Compiled) -> Result<(), SnapshotError> {
+        let (bodies, shapes) = (compiled.bodies.len(), compiled.shapes.len());
         let mut sizes = vec![
             ("poses", self.poses.len(), bodies),
             ("states", self.states.len(), bodies),
             ("forces", self.forces.len(), bodies),
+            ("joint states", self.joint_states.len(), compiled.joints.states.len()),
+            ("joint impulses", self.joint_impulses.len(), compiled.joints.rows.len()),
         ];
         if !self.pair_starts.is_empty() || !self.contacts.is_empty() {
             sizes.push(("pair starts", self.pair_starts.len(), shapes + 1));
@@ -107,6 +116,13 @@ impl Snapshot {
             let broken = impulses.filter(|&impulse| !is_finite(impulse)).count();
             if broken > 0 {
                 return Err(SnapshotError { what: "impulses that are not finite", found: broken, expected: 0 });
+            }
+        }
+        let impulses = self.joint_impulses.iter().flatten().filter(|&&impulse| !is_finite(impulse)).count();
+        let angles = self.joint_states.iter().filter(|state| !is_finite(state.angle)).count();
+        for (what, found) in [("joint impulses that are not finite", impulses), ("joint angles likewise", angles)] {
+            if found > 0 {
+                return Err(SnapshotError { what, found, expected: 0 });
             }
         }
         Ok(())

@@ -4,10 +4,14 @@ use glam::Vec2;
 use serde::Serialize;
 
 use crate::math::{cross_scalar, right_perp, rotate};
-use crate::scene::Compiled;
+use crate::scene::{Compiled, Joints};
 use crate::snapshot::Snapshot;
 use crate::stages::collide::manifold;
-use crate::types::{BodyState, Contact, DYNAMIC, FIXED_A, FIXED_B, POINT_COUNT_MASK, Pose};
+use crate::stages::prepare_joints::frame_of;
+use crate::stages::solve_joints::{Stance, total};
+use crate::types::{
+    BROKEN, BodyState, Contact, DYNAMIC, FIXED_A, FIXED_B, Joint, JointFrame, JointState, POINT_COUNT_MASK, Pose,
+};
 
 /// A body as the scene's author knows it: by its own frame, not its centre of mass.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -58,7 +62,7 @@ impl Fnv {
     }
 }
 
-/// A hash of poses, velocities and quarantine (FNV-1a over their bits). Equal runs have equal hashes.
+/// A hash of poses, velocities, quarantine and what joints carry (FNV-1a over their bits). Equal runs have equal hashes.
 #[must_use]
 pub fn hash(snapshot: &Snapshot) -> u64 {
     let mut hash = Fnv::START;
@@ -70,7 +74,62 @@ pub fn hash(snapshot: &Snapshot) -> u64 {
         }
         hash = hash.word(*status);
     }
+    for JointState { angle, status, .. } in &snapshot.joint_states {
+        hash = hash.word(angle.to_bits()).word(*status);
+    }
+    for value in snapshot.joint_impulses.iter().flatten() {
+        hash = hash.word(value.to_bits());
+    }
     hash.0
+}
+
+/// What a joint does, as of the last substep.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct JointReaction {
+    /// Name, if the scene gives one.
+    pub id: Option<String>,
+    /// On body B at its anchor, N; on A it is the opposite.
+    pub force: [f32; 2],
+    /// Beside what that force makes, N·m.
+    pub torque: f32,
+    /// From the anchor of A to that of B, world axes, m.
+    pub between: [f32; 2],
+    /// Of B against A, less the reference angle, full turns counted on, rad.
+    pub angle: f32,
+    /// Whether it broke. Then it does nothing any more.
+    pub broken: bool,
+}
+
+/// All joints in scene order.
+#[must_use]
+pub fn joint_reactions(compiled: &Compiled, snapshot: &Snapshot) -> Vec<JointReaction> {
+    let Joints { joints, rows, ids, .. } = &compiled.joints;
+    let mut reactions: Vec<_> = joints
+        .iter()
+        .zip(&snapshot.joint_states)
+        .map(|(joint, state)| {
+            let (frame, stance) = stand(compiled, snapshot, joint, state);
+            let (impulse, spin) = total(&frame, rows, |row| snapshot.joint_impulses[row], &stance);
+            let reaction = JointReaction {
+                id: ids[joint.id as usize].clone(),
+                force: (impulse / compiled.params.h).into(),
+                torque: spin / compiled.params.h,
+                between: frame.between,
+                angle: frame.angle,
+                broken: state.status & BROKEN != 0,
+            };
+            (joint.id, reaction)
+        })
+        .collect();
+    reactions.sort_by_key(|&(id, _)| id);
+    reactions.into_iter().map(|(_, reaction)| reaction).collect()
+}
+
+/// A joint at the poses of a snapshot.
+fn stand(compiled: &Compiled, snapshot: &Snapshot, joint: &Joint, state: &JointState) -> (JointFrame, Stance) {
+    let frame = frame_of(joint, &compiled.bodies, &snapshot.poses, state.angle);
+    let rest = BodyState::default();
+    (frame, Stance::new(&frame, &rest, &rest))
 }
 
 /// How good and how lively a world is, independent of who computed it.

@@ -24,16 +24,26 @@ pub enum Stage {
     Color,
     /// [`crate::stages::prepare`]
     Prepare,
+    /// [`crate::stages::prepare_joints`]
+    PrepareJoints,
     /// [`crate::stages::warm_start`]
     WarmStart,
+    /// [`crate::stages::warm_start_joints`]
+    WarmStartJoints,
     /// [`crate::stages::integrate_velocities`]
     IntegrateVelocities,
+    /// [`crate::stages::solve_joints`]
+    SolveJoints,
     /// [`crate::stages::solve`]
     Solve,
     /// [`crate::stages::integrate_positions`]
     IntegratePositions,
+    /// [`crate::stages::solve_joints`] without bias and springs.
+    RelaxJoints,
     /// [`crate::stages::solve`] without bias.
     Relax,
+    /// [`crate::stages::project_joints`]
+    ProjectJoints,
     /// [`crate::stages::project`]
     Project,
     /// [`crate::stages::restitution`]
@@ -46,7 +56,7 @@ pub enum Stage {
 
 impl Stage {
     /// All of them, in the order in which they first run.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 23] = [
         Self::Command,
         Self::Guard,
         Self::Bound,
@@ -56,11 +66,16 @@ impl Stage {
         Self::Collide,
         Self::Color,
         Self::Prepare,
+        Self::PrepareJoints,
         Self::WarmStart,
+        Self::WarmStartJoints,
         Self::IntegrateVelocities,
+        Self::SolveJoints,
         Self::Solve,
         Self::IntegratePositions,
+        Self::RelaxJoints,
         Self::Relax,
+        Self::ProjectJoints,
         Self::Project,
         Self::Restitution,
         Self::StoreImpulses,
@@ -80,11 +95,16 @@ impl Stage {
             Self::Collide => "collide",
             Self::Color => "color",
             Self::Prepare => "prepare",
+            Self::PrepareJoints => "prepare_joints",
             Self::WarmStart => "warm_start",
+            Self::WarmStartJoints => "warm_start_joints",
             Self::IntegrateVelocities => "integrate_velocities",
+            Self::SolveJoints => "solve_joints",
             Self::Solve => "solve",
             Self::IntegratePositions => "integrate_positions",
+            Self::RelaxJoints => "relax_joints",
             Self::Relax => "relax",
+            Self::ProjectJoints => "project_joints",
             Self::Project => "project",
             Self::Restitution => "restitution",
             Self::StoreImpulses => "store_impulses",
@@ -102,9 +122,9 @@ pub struct Op {
     pub flags: u32,
 }
 
-/// The stages of one step. `bounces` says whether any two shapes can.
+/// The stages of one step. `bounces` says whether any two shapes can, `joints` whether there are any.
 #[must_use]
-pub fn plan(settings: &Settings, bounces: bool) -> Vec<Op> {
+pub fn plan(settings: &Settings, bounces: bool, joints: bool) -> Vec<Op> {
     let mut ops = Vec::new();
     let mut run = |stage, flags| ops.push(Op { stage, flags });
 
@@ -117,13 +137,25 @@ pub fn plan(settings: &Settings, bounces: bool) -> Vec<Op> {
     run(Stage::Collide, 0);
     run(Stage::Color, 0);
     run(Stage::Prepare, 0);
+    if joints {
+        run(Stage::PrepareJoints, 0);
+    }
+    let relax = settings.mode == Mode::Soft && settings.relax;
     if settings.warm_start {
         run(Stage::WarmStart, 0);
+        // The relax sweep of joints leaves the sums behind for the next substep, as it comes after the bodies moved.
+        // Without it the impulses must be turned into the new directions of the rows first: a tension along an old
+        // direction would do work.
+        if joints && relax {
+            run(Stage::WarmStartJoints, 0);
+        }
     }
 
-    let relax = settings.mode == Mode::Soft && settings.relax;
     let iterations = settings.iteration_count();
     for substep in 0..settings.substep_count() {
+        if joints && settings.warm_start && !relax {
+            run(Stage::WarmStartJoints, 0);
+        }
         run(Stage::IntegrateVelocities, 0);
         for iteration in 0..iterations {
             let mut flags = if settings.mode == Mode::Projection { 0 } else { USE_BIAS };
@@ -139,14 +171,23 @@ pub fn plan(settings: &Settings, bounces: bool) -> Vec<Op> {
             if iteration + 1 == iterations && !relax {
                 flags |= LAST_SWEEP;
             }
+            if joints {
+                run(Stage::SolveJoints, USE_BIAS | flags & FRESH);
+            }
             run(Stage::Solve, flags);
         }
         run(Stage::IntegratePositions, 0);
         if relax {
+            if joints {
+                run(Stage::RelaxJoints, LAST_SWEEP);
+            }
             run(Stage::Relax, USE_FRICTION | LAST_SWEEP);
         }
         if settings.mode == Mode::Projection && settings.correct_position {
             for _ in 0..iterations {
+                if joints {
+                    run(Stage::ProjectJoints, 0);
+                }
                 run(Stage::Project, 0);
             }
         }

@@ -1,6 +1,8 @@
 //! Every array of a step, as plain vectors: what the two backends are compared by, stage for stage.
 
-use crate::types::{Aabb, Accumulator, BodyState, Constraint, Contact, Counters, Pose, Surface};
+use crate::types::{
+    Aabb, Accumulator, BodyState, Constraint, Contact, Counters, JointFrame, JointState, Pose, Surface,
+};
 
 /// A copy of all arrays, cut to what is in use.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,5 +20,8 @@ pub(crate) struct Tables {
     pub slots: Vec<u32>,
     pub constraints: Vec<Constraint>,
     pub surfaces: Vec<Surface>,
+    pub joint_frames: Vec<JointFrame>,
+    pub joint_states: Vec<JointState>,
+    pub joint_impulses: Vec<[f32; 2]>,
     pub counters: Counters,
 }

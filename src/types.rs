@@ -52,6 +52,8 @@ pub const FIXED_SHAPE: u32 = 0x100;
 
 /// [`Shape::kind`]: the body is kinematic. Set beside [`FIXED_SHAPE`]; only pictures tell the two apart.
 pub const KINEMATIC_SHAPE: u32 = 0x200;
+/// [`Shape::kind`]: the body is jointed to one that it does not touch ([`crate::scene::Joints::joined`]).
+pub const JOINED_SHAPE: u32 = 0x400;
 /// [`Shape::kind`]: where the number of vertices begins, four bits.
 pub const VERTEX_COUNT_SHIFT: u32 = 12;
 /// Vertices that a polygon can have.
@@ -374,7 +376,7 @@ pub struct Shape {
     /// Of a circle, or of the rounding, m.
     pub radius: f32,
     /// [`CIRCLE`], [`BOX`], [`POLYGON`] or [`HALF_PLANE`], the number of vertices, and [`FIXED_SHAPE`],
-    /// [`KINEMATIC_SHAPE`].
+    /// [`KINEMATIC_SHAPE`], [`JOINED_SHAPE`].
     pub kind: u32,
     /// Centre, relative to the body's centre of mass, in its frame, m.
     pub offset: [f32; 2],

@@ -325,8 +325,18 @@ fn distance(cpu: &[f32], gpu: &[f32]) -> f64 {
 }
 
 fn compare_tables(op: Op, cpu: &Tables, gpu: &Tables) -> Outcome {
-    let sweep =
-        matches!(op.stage, Stage::WarmStart | Stage::Solve | Stage::Relax | Stage::Project | Stage::Restitution);
+    let sweep = matches!(
+        op.stage,
+        Stage::WarmStart
+            | Stage::WarmStartJoints
+            | Stage::SolveJoints
+            | Stage::Solve
+            | Stage::RelaxJoints
+            | Stage::Relax
+            | Stage::ProjectJoints
+            | Stage::Project
+            | Stage::Restitution
+    );
     let tolerance = if sweep { SWEEP_TOLERANCE } else { STAGE_TOLERANCE };
     let mut outcome = Outcome { stage: op.stage.name(), tolerance, worst: 0.0, ties: 0, first: None };
     outcome.close("poses", &cpu.poses, &gpu.poses, |pose| [pose.position, pose.rotation].concat());
@@ -365,6 +375,7 @@ fn compare_tables(op: Op, cpu: &Tables, gpu: &Tables) -> Outcome {
         compare_constraints(&mut outcome, &cpu.constraints, &gpu.constraints);
         compare_surfaces(&mut outcome, &cpu.surfaces, &gpu.surfaces);
     }
+    compare_joints(&mut outcome, cpu, gpu);
     outcome
 }
 
@@ -473,6 +484,22 @@ fn compare_surfaces(outcome: &mut Outcome, cpu: &[Surface], gpu: &[Surface]) {
     outcome.close("surfaces", cpu, gpu, |s| {
         vec![s.kinetic_friction, s.tangent_speed, s.rolling_resistance, s.rolling_impulse]
     });
+}
+
+fn compare_joints(outcome: &mut Outcome, cpu: &Tables, gpu: &Tables) {
+    let heads = |tables: &Tables| {
+        tables.joint_frames.iter().map(|f| (f.body_a, f.body_b, f.first_row, f.flags)).collect::<Vec<_>>()
+    };
+    outcome.exact("joint_frames", &heads(cpu), &heads(gpu));
+    outcome.close("joint_frames", &cpu.joint_frames, &gpu.joint_frames, |f| {
+        let mut row = [f.r_a, f.r_b, f.between, f.axis].concat();
+        row.extend([f.inv_mass_a, f.inv_inertia_a, f.inv_mass_b, f.inv_inertia_b, f.angle]);
+        row
+    });
+    let status = |tables: &Tables| tables.joint_states.iter().map(|state| state.status).collect::<Vec<_>>();
+    outcome.exact("joint status", &status(cpu), &status(gpu));
+    outcome.close("joint_states", &cpu.joint_states, &gpu.joint_states, |state| vec![state.angle]);
+    outcome.close("joint_impulses", &cpu.joint_impulses, &gpu.joint_impulses, |impulse| impulse.to_vec());
 }
 
 /// Bodies after one step from the same state.

@@ -5,6 +5,7 @@ use crate::cpu::CpuWorld;
 use crate::gpu::{DeviceError, GpuWorld};
 use crate::scene::{Compiled, SceneError};
 use crate::snapshot::{Snapshot, SnapshotError, SnapshotFileError};
+use crate::state::{JointReaction, joint_reactions};
 use crate::step::Stage;
 
 /// Why a world could not be made or stepped.
@@ -118,6 +119,15 @@ impl World {
             Self::Cpu(world) => Ok(world.snapshot()),
             Self::Gpu(world) => world.snapshot(),
         }
+    }
+
+    /// What the joints do, in scene order. On the GPU this waits for the device.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn joint_reactions(&mut self) -> Result<Vec<JointReaction>, WorldError> {
+        let snapshot = self.snapshot()?;
+        Ok(joint_reactions(self.compiled(), &snapshot))
     }
 
     /// Continues from a snapshot, to the same bits.

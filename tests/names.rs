@@ -10,7 +10,7 @@ use drystone::step::{Stage, plan};
 use wgpu::naga;
 
 /// Shader text that several stages build on.
-const SHARED_SHADERS: [&str; 6] = ["types", "math", "grid", "hull", "scan", "sweep"];
+const SHARED_SHADERS: [&str; 7] = ["types", "math", "grid", "hull", "scan", "sweep", "joint_sweep"];
 /// Between these two lines of the crate docs is the map.
 const MAP: (&str, &str) = ("//! ```text\n", "//! ```\n");
 
@@ -30,7 +30,11 @@ fn stems(folder: &str, extension: &str) -> BTreeSet<String> {
 
 /// The word for a stage's two files. To relax is to solve with other flags.
 fn file_of(stage: Stage) -> &'static str {
-    if stage == Stage::Relax { "solve" } else { stage.name() }
+    match stage {
+        Stage::Relax => "solve",
+        Stage::RelaxJoints => "solve_joints",
+        _ => stage.name(),
+    }
 }
 
 fn words() -> BTreeSet<String> {
@@ -145,7 +149,7 @@ fn is_in_substep(stage: Stage) -> bool {
         let mut count = 0;
         for mode in [drystone::Mode::Soft, drystone::Mode::Projection] {
             let settings = Settings { substeps: Some(substeps), mode, ..Settings::default() };
-            count += plan(&settings, true).iter().filter(|op| op.stage == stage).count();
+            count += plan(&settings, true, true).iter().filter(|op| op.stage == stage).count();
         }
         count
     };

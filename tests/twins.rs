@@ -1,10 +1,11 @@
 //! GPU against CPU, stage by stage, step by step and by the run's metrics; and that each of these checks can fail.
 
 use drystone::gpu::kernel::Patch;
+use drystone::math::{inv_rotate, rotation};
 use drystone::scene::catalogue;
 use drystone::step::Stage;
 use drystone::validate::{Options, Report, compare, validate};
-use drystone::{AdapterChoice, Body, Context, GpuWorld, Mode, Scene, Shape};
+use drystone::{AdapterChoice, Body, Context, GpuWorld, Joint, JointKind, Mode, Motor, Scene, Shape, Spring};
 
 fn context() -> Context {
     Context::new(AdapterChoice::Any).expect("these tests need a Vulkan adapter; lavapipe will do")
@@ -77,14 +78,57 @@ fn lively(mode: Mode) -> Scene {
 }
 
 fn mode_for(stage: Stage) -> Mode {
-    if stage == Stage::Project { Mode::Projection } else { Mode::Soft }
+    if matches!(stage, Stage::Project | Stage::ProjectJoints) { Mode::Projection } else { Mode::Soft }
+}
+
+/// The same with joints of every kind between the bodies, for the stages that only joints have.
+fn jointed(mode: Mode) -> Scene {
+    let mut scene = lively(mode);
+    let spring = Some(Spring { hertz: 3.0, damping_ratio: 0.2, target: 0.5 });
+    let motor = Some(Motor { speed: 2.0, max: 20.0 });
+    let limits = Some([-0.2, 0.3]);
+    let kinds = [
+        JointKind::rod(),
+        JointKind::rope(1.2),
+        JointKind::spring(80.0, 0.5),
+        JointKind::Revolute { reference_angle: None, limits, motor, spring },
+        JointKind::Prismatic { axis: [0.6, 0.8].into(), reference_angle: None, limits, motor, spring },
+        JointKind::Wheel { axis: [0.0, 1.0].into(), limits, motor, spring },
+        JointKind::weld(),
+        JointKind::Motor { linear_offset: [0.3, 0.2].into(), angular_offset: 0.1, max_force: 50.0, max_torque: 5.0 },
+    ];
+    // Anchors that meet half way, as the bodies stand; those of rods and springs are the bodies' origins.
+    let meet = |scene: &Scene, joint: Joint| {
+        let (a, b) = (&scene.bodies[joint.a.expect("two bodies")], &scene.bodies[joint.b]);
+        let middle = 0.5 * (a.position + b.position);
+        let local = |body: &Body| inv_rotate(rotation(body.angle), middle - body.position);
+        let anchors = (local(a), local(b));
+        joint.anchors(anchors.0, anchors.1)
+    };
+    for (index, kind) in kinds.into_iter().enumerate() {
+        let joint = Joint::new(kind, index + 1, index + 2);
+        scene.join(if index < 3 { joint } else { meet(&scene, joint) });
+    }
+    scene.join(Joint::to_world(JointKind::Mouse { target: [1.0, 3.0].into(), max_force: 100.0 }, 12));
+    // Breaks on the way.
+    scene.join(Joint::new(JointKind::rod(), 10, 11).break_force(30.0));
+    let soft = meet(&scene, Joint::new(JointKind::weld(), 12, 0)).soft(4.0, 0.5);
+    scene.join(soft);
+    scene
+}
+
+fn scene_for(stage: Stage) -> Scene {
+    let jointed_stage = stage.name().ends_with("_joints");
+    if jointed_stage { jointed(mode_for(stage)) } else { lively(mode_for(stage)) }
 }
 
 #[test]
 fn lively_scenes_agree_in_every_mode() {
     for mode in [Mode::Soft, Mode::Baumgarte, Mode::Projection] {
-        let report = validate(&context(), &lively(mode), Options { steps: 60, ..Options::default() }, |_| {});
-        assert_passed("lively", &report.expect("a run"));
+        for scene in [lively(mode), jointed(mode)] {
+            let report = validate(&context(), &scene, Options { steps: 60, ..Options::default() }, |_| {});
+            assert_passed(&format!("{mode:?}"), &report.expect("a run"));
+        }
     }
 }
 
@@ -95,7 +139,7 @@ fn a_stage_missing_on_the_cpu_is_found() {
     // Nothing is asked of bodies here; tests/commands.rs has the same for what is.
     for stage in Stage::ALL.into_iter().filter(|&stage| stage != Stage::Command) {
         let options = Options { steps: 40, cpu_fault: Some(stage) };
-        let report = validate(&context, &lively(mode_for(stage)), options, |_| {}).expect("a run");
+        let report = validate(&context, &scene_for(stage), options, |_| {}).expect("a run");
         assert_eq!(report.first_failure(), Some(stage.name()), "{:?}", report.first_difference);
     }
 }
@@ -133,6 +177,7 @@ fn a_wrong_shader_is_found() {
             "= effective_mass(inv, r_a, r_b, normal)",
             "= 0.999 * effective_mass(inv, r_a, r_b, normal)",
         ),
+        (Stage::PrepareJoints, "prepare_joints", "+ (r_b - r_a)", "+ (r_b - 1.001 * r_a)"),
         (
             Stage::WarmStart,
             "warm_start",
@@ -140,11 +185,18 @@ fn a_wrong_shader_is_found() {
             "accumulators[b].velocity += 1.01 * impulse *",
         ),
         (
+            Stage::WarmStartJoints,
+            "warm_start_joints",
+            "accumulate(joint, stance_now(joint));",
+            "accumulate(joint, stance_now(joint)); accumulate(joint, stance_now(joint));",
+        ),
+        (
             Stage::IntegrateVelocities,
             "integrate_velocities",
             "params.gravity * bodies[index].gravity_scale",
             "params.gravity * bodies[index].gravity_scale * 1.01",
         ),
+        (Stage::SolveJoints, "solve_joints", "theta = 0.5 - 0.125 / swing;", "theta = 0.5;"),
         (
             Stage::Solve,
             "solve",
@@ -158,11 +210,18 @@ fn a_wrong_shader_is_found() {
             "state.velocity * params.h * 1.01",
         ),
         (
+            Stage::RelaxJoints,
+            "solve_joints",
+            "wanted = -solve_symmetric(k, velocity);",
+            "wanted = -0.99 * solve_symmetric(k, velocity);",
+        ),
+        (
             Stage::Relax,
             "solve",
             "let wanted_0 = held_0 - tangent_mass_0 * slip_0;",
             "let wanted_0 = held_0 - 0.95 * tangent_mass_0 * slip_0;",
         ),
+        (Stage::ProjectJoints, "project_joints", "let wanted = min(max(", "let wanted = 0.9 * min(max("),
         (Stage::Project, "project", "let correction = max(depth,", "let correction = max(0.9 * depth,"),
         (Stage::Restitution, "restitution", "(velocity + restitution_mixed", "(velocity + 0.99 * restitution_mixed"),
         (
@@ -177,7 +236,7 @@ fn a_wrong_shader_is_found() {
     let others: Vec<Stage> = Stage::ALL.into_iter().filter(|&stage| stage != Stage::Command).collect();
     assert_eq!(tested, others, "every stage has its fault");
     for (stage, shader, from, to) in faults {
-        let scene = lively(mode_for(stage));
+        let scene = scene_for(stage);
         let gpu = GpuWorld::patched(&context, &scene, &[Patch { shader, from, to }]).expect("a patched shader");
         let report = compare(gpu, &scene, Options { steps: 40, ..Options::default() }, |_| {}).expect("a run");
         assert_eq!(report.first_failure(), Some(stage.name()), "{:?}", report.first_difference);

@@ -42,6 +42,7 @@ const MATH: &str = include_str!("../../shaders/math.wgsl");
 const GRID: &str = include_str!("../../shaders/grid.wgsl");
 const HULL: &str = include_str!("../../shaders/hull.wgsl");
 const SWEEP: &str = include_str!("../../shaders/sweep.wgsl");
+const JOINT_SWEEP: &str = include_str!("../../shaders/joint_sweep.wgsl");
 
 macro_rules! shader {
     ($name:literal $(, $shared:expr)*) => {
@@ -86,10 +87,14 @@ pub const SHADERS: &[Shader] = &[
     shader!("collide", HULL),
     shader!("color"),
     shader!("prepare"),
+    shader!("prepare_joints"),
     shader!("warm_start", SWEEP),
+    shader!("warm_start_joints", JOINT_SWEEP),
     shader!("integrate_velocities"),
+    shader!("solve_joints", JOINT_SWEEP),
     shader!("solve", SWEEP),
     shader!("integrate_positions"),
+    shader!("project_joints", JOINT_SWEEP),
     shader!("project", SWEEP),
     shader!("restitution", SWEEP),
     shader!("store_impulses"),

@@ -147,6 +147,12 @@ impl Compiled {
         half_planes.append(&mut shapes);
         let mut shapes = half_planes;
         let joints = Joints::new(scene, &masses);
+        for shape in shapes.iter_mut().filter(|_| !joints.joined.is_empty()) {
+            let body = shape.body as usize;
+            if joints.joined[body] < joints.joined[body + 1] {
+                shape.kind |= types::JOINED_SHAPE;
+            }
+        }
         let mut params = params(scene, &shapes);
         params.body_count = u32_from(bodies.len());
         params.shape_count = u32_from(shapes.len());
@@ -189,9 +195,10 @@ impl Compiled {
             let body = types::Body { force: [0.0; 2], force_point: [0.0; 2], torque: 0.0, ..*body };
             hash = hash.bytes(bytemuck::bytes_of(&body));
         }
-        let Joints { joints, rows, .. } = &self.joints;
+        let Joints { joints, rows, joined, .. } = &self.joints;
         hash = hash.bytes(bytemuck::cast_slice(&self.shapes)).bytes(bytemuck::cast_slice(&self.vertices));
         hash = hash.bytes(bytemuck::cast_slice(joints)).bytes(bytemuck::cast_slice(rows));
+        hash = hash.bytes(bytemuck::cast_slice(joined));
         hash.bytes(format!("{:?}", self.settings).as_bytes()).0
     }
 }

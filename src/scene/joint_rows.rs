@@ -37,6 +37,9 @@ pub struct Joints {
     pub states: Vec<JointState>,
     /// Joints of colour `c` are `starts[c] .. starts[c + 1]`; one more than [`JOINT_COLORS`].
     pub starts: Vec<u32>,
+    /// Which bodies touch none of which others, because a joint says so: the others of body `i` are
+    /// `joined[joined[i]] .. joined[joined[i + 1]]`. Empty if there are none. A joint that breaks changes nothing here.
+    pub joined: Vec<u32>,
     /// Names, one a joint, in scene order.
     pub ids: Vec<Option<String>>,
 }
@@ -65,8 +68,29 @@ impl Joints {
             states.push(state);
         }
         let ids = scene.joints.iter().map(|joint| joint.id.clone()).collect();
-        Self { joints, rows, states, starts, ids }
+        Self { joints, rows, states, starts, joined: joined(scene), ids }
     }
+}
+
+/// Pairs of bodies that do not touch: first where the list of each body begins, then the lists.
+fn joined(scene: &Scene) -> Vec<u32> {
+    let mut pairs: Vec<(usize, usize)> = scene
+        .joints
+        .iter()
+        .filter(|joint| joint.enabled && !joint.collide)
+        .filter_map(|joint| joint.a.map(|a| (a, joint.b)))
+        .flat_map(|(a, b)| [(a, b), (b, a)])
+        .collect();
+    if pairs.is_empty() {
+        return Vec::new();
+    }
+    pairs.sort_unstable();
+    pairs.dedup();
+    let first = scene.bodies.len() + 1;
+    let begin = |body: usize| u32_from(first + pairs.partition_point(|&(a, _)| a < body));
+    let mut joined: Vec<u32> = (0..first).map(begin).collect();
+    joined.extend(pairs.iter().map(|&(_, b)| u32_from(b)));
+    joined
 }
 
 /// The lowest colour that is free at both bodies, joint by joint.
@@ -236,10 +260,15 @@ impl Laying<'_> {
         }
     }
 
-    /// What the joint holds: rigid, or swinging where a lower frequency is given.
+    /// What the joint holds: rigid, or swinging where a lower frequency is given. What has a limited force is a spring in
+    /// any case: of a rigid row the relaxing sweep would take back the little speed that so little force gave.
     fn hold(&mut self, geometry: u32, goal: f32, hertz: Option<f32>, damping_ratio: Option<f32>, max: f32) {
         let damping_ratio = damping_ratio.unwrap_or(RIGID_DAMPING_RATIO);
         match hertz {
+            _ if max < f32::MAX => {
+                let hertz = hertz.unwrap_or(RIGID_HERTZ).min(0.25 / self.h());
+                self.swinging(geometry, Spring { hertz, damping_ratio, target: goal }, max);
+            }
             Some(hertz) if hertz < RIGID_HERTZ.min(0.25 / self.h()) => {
                 self.swinging(geometry, Spring { hertz, damping_ratio, target: goal }, max);
             }

@@ -14,7 +14,7 @@ use glam::Vec2;
 
 use super::bin::{cell_index, cell_of, cells};
 use crate::threads::Threads;
-use crate::types::{Aabb, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, HALF_PLANE_ROW, NONE, Params, Shape};
+use crate::types::{Aabb, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, HALF_PLANE_ROW, JOINED_SHAPE, NONE, Params, Shape};
 
 /// Fills `pair_starts` and `contacts`.
 pub fn pair(
@@ -24,6 +24,7 @@ pub fn pair(
     aabbs: &[Aabb],
     cell_ends: &[u32],
     cell_shapes: &[u32],
+    joined: &[u32],
     pair_starts: &mut Vec<u32>,
     contacts: &mut Vec<Contact>,
 ) {
@@ -32,7 +33,7 @@ pub fn pair(
         let mut found = Vec::with_capacity(4 * (end - first));
         for index in first..end {
             let before = found.len();
-            pairs_of(params, shapes, aabbs, cell_ends, cell_shapes, index, &mut found);
+            pairs_of(params, shapes, aabbs, cell_ends, cell_shapes, joined, index, &mut found);
             #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
             counts.push((found.len() - before) as u32);
         }
@@ -70,6 +71,14 @@ pub fn may_meet(a: &Shape, b: &Shape) -> bool {
         return a.group > 0;
     }
     a.mask & b.category != 0 && b.mask & a.category != 0
+}
+
+/// Whether a joint keeps two bodies from touching. Both have such a joint, or this need not be asked.
+#[must_use]
+pub fn are_joined(joined: &[u32], a: u32, b: u32) -> bool {
+    let list = |body: u32| &joined[joined[body as usize] as usize..joined[body as usize + 1] as usize];
+    // A ground may have many joints where a plank has two.
+    if list(a).len() <= list(b).len() { list(a).contains(&b) } else { list(b).contains(&a) }
 }
 
 /// Whether two AABBs overlap.
@@ -114,6 +123,7 @@ fn pairs_of(
     aabbs: &[Aabb],
     cell_ends: &[u32],
     cell_shapes: &[u32],
+    joined: &[u32],
     index: usize,
     found: &mut Vec<[u32; 2]>,
 ) {
@@ -132,6 +142,9 @@ fn pairs_of(
             }
             let partner = &shapes[other_index];
             if shape.body == partner.body || shape.kind & partner.kind & FIXED_SHAPE != 0 || !may_meet(shape, partner) {
+                continue;
+            }
+            if shape.kind & partner.kind & JOINED_SHAPE != 0 && are_joined(joined, shape.body, partner.body) {
                 continue;
             }
             #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]

@@ -1,7 +1,7 @@
 //! One suite, every backend: what a test needs to run a scene on any of them and to compare figures.
 
 use drystone::scene::catalogue;
-use drystone::state::{Metrics, ReportedBody, body_states, metrics};
+use drystone::state::{JointReaction, Metrics, ReportedBody, body_states, metrics};
 use drystone::{AdapterChoice, Context, CpuWorld, GpuWorld, Scene, Snapshot, World};
 
 /// Where a scene runs.
@@ -72,6 +72,18 @@ impl Sim {
     /// One of them.
     pub fn body(&mut self, index: usize) -> ReportedBody {
         self.bodies().swap_remove(index)
+    }
+
+    /// The world itself.
+    #[allow(dead_code, reason = "only some suites need it")]
+    pub fn world(&mut self) -> &mut World {
+        &mut self.world
+    }
+
+    /// What the joints do, in scene order.
+    #[allow(dead_code, reason = "only some suites have joints")]
+    pub fn joints(&mut self) -> Vec<JointReaction> {
+        self.world.joint_reactions().expect("a snapshot")
     }
 
     /// Energies, momenta, penetration.

@@ -1,0 +1,180 @@
+// How a sweep visits joints, shared by warm_start_joints, solve_joints and project_joints, each of which defines
+// `each_joint`; and how a joint stands. As sweep.wgsl, but the host knows how many joints a colour has.
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> joint_frames: array<JointFrame>;
+@group(0) @binding(2) var<storage, read> joint_rows: array<JointRow>;
+@group(0) @binding(3) var<storage, read> joint_starts: array<u32>;
+@group(0) @binding(4) var<storage, read_write> joint_impulses: array<vec2<f32>>;
+@group(0) @binding(5) var<storage, read_write> states: array<BodyState>;
+@group(0) @binding(6) var<storage, read_write> accumulators: array<Accumulator>;
+@group(1) @binding(0) var<uniform> sweep: Sweep;
+
+const TAIL_LANES: u32 = 64u;
+
+fn wide(workgroup: vec3<u32>, workgroups: vec3<u32>, lane: u32) {
+    let joint = joint_starts[sweep.first_color] + flat_index(workgroup, workgroups, LANES, lane);
+    if joint < joint_starts[sweep.first_color + 1u] {
+        each_joint(joint);
+    }
+}
+
+fn tail(lane: u32) {
+    for (var color = sweep.first_color; color < sweep.end_color; color += 1u) {
+        let start = joint_starts[color];
+        let end = joint_starts[color + 1u];
+        if start < end {
+            // The overflow is solved by one lane, in order.
+            let lanes = select(TAIL_LANES, 1u, color == JOINT_OVERFLOW);
+            if lane < lanes {
+                for (var joint = start + lane; joint < end; joint += lanes) {
+                    each_joint(joint);
+                }
+            }
+            storageBarrier();
+        }
+    }
+}
+
+// A joint as it stands now (src/stages/solve_joints.rs).
+struct Stance {
+    arm_a: vec2<f32>,
+    arm_b: vec2<f32>,
+    between: vec2<f32>,
+    axis: vec2<f32>,
+    angle: f32,
+    turn: vec2<f32>,
+    inv_mass_a: f32,
+    inv_inertia_a: f32,
+    inv_mass_b: f32,
+    inv_inertia_b: f32,
+}
+
+fn stance_of(joint: u32, p_a: vec2<f32>, q_a: vec2<f32>, p_b: vec2<f32>, q_b: vec2<f32>) -> Stance {
+    let r_a = joint_frames[joint].r_a;
+    let r_b = joint_frames[joint].r_b;
+    let between = joint_frames[joint].between + ((p_b - p_a) + (turned(q_b, r_b) - turned(q_a, r_a)));
+    return Stance(
+        rotate(q_a, r_a) + between,
+        rotate(q_b, r_b),
+        between,
+        rotate(q_a, joint_frames[joint].axis),
+        joint_frames[joint].angle,
+        inv_mul_rotation(q_a, q_b),
+        joint_frames[joint].inv_mass_a,
+        joint_frames[joint].inv_inertia_a,
+        joint_frames[joint].inv_mass_b,
+        joint_frames[joint].inv_inertia_b,
+    );
+}
+
+// By how far the bodies have moved since the step began. The world never does.
+fn stance_now(joint: u32) -> Stance {
+    let a = joint_frames[joint].body_a;
+    let b = joint_frames[joint].body_b;
+    var p_a = vec2<f32>(0.0);
+    var q_a = vec2<f32>(1.0, 0.0);
+    if (joint_frames[joint].flags & WORLD_A) == 0u {
+        p_a = states[a].delta_position;
+        q_a = states[a].delta_rotation;
+    }
+    return stance_of(joint, p_a, q_a, states[b].delta_position, states[b].delta_rotation);
+}
+
+fn direction(stance: Stance, geometry: u32) -> vec2<f32> {
+    if geometry == ROW_AXIS {
+        return stance.axis;
+    }
+    if geometry == ROW_ACROSS {
+        return vec2<f32>(-stance.axis.y, stance.axis.x);
+    }
+    let size = length(stance.between);
+    if size > 0.0 {
+        return stance.between / size;
+    }
+    return vec2<f32>(0.0, 1.0);
+}
+
+fn position(stance: Stance, geometry: u32) -> f32 {
+    if geometry == ROW_ANGLE {
+        return stance.angle + angle_of(stance.turn);
+    }
+    if geometry == ROW_ALONG {
+        return length(stance.between);
+    }
+    return dot(stance.between, direction(stance, geometry));
+}
+
+fn side(kind: u32) -> f32 {
+    return select(1.0, -1.0, (kind & ROW_ROLE) == ROW_UPPER);
+}
+
+fn inverse_mass(stance: Stance, geometry: u32) -> f32 {
+    if geometry == ROW_ANGLE {
+        return stance.inv_inertia_a + stance.inv_inertia_b;
+    }
+    let along = direction(stance, geometry);
+    let arm_a = cross_2d(stance.arm_a, along);
+    let arm_b = cross_2d(stance.arm_b, along);
+    return stance.inv_mass_a + stance.inv_mass_b
+        + stance.inv_inertia_a * arm_a * arm_a + stance.inv_inertia_b * arm_b * arm_b;
+}
+
+// xx, xy, yy of a symmetric matrix.
+fn inverse_point_mass(stance: Stance) -> vec3<f32> {
+    let r_a = stance.arm_a;
+    let r_b = stance.arm_b;
+    let both = stance.inv_mass_a + stance.inv_mass_b;
+    return vec3<f32>(
+        both + stance.inv_inertia_a * r_a.y * r_a.y + stance.inv_inertia_b * r_b.y * r_b.y,
+        -stance.inv_inertia_a * r_a.x * r_a.y - stance.inv_inertia_b * r_b.x * r_b.y,
+        both + stance.inv_inertia_a * r_a.x * r_a.x + stance.inv_inertia_b * r_b.x * r_b.x,
+    );
+}
+
+fn solve_symmetric(k: vec3<f32>, b: vec2<f32>) -> vec2<f32> {
+    let determinant = k.x * k.z - k.y * k.y;
+    if determinant > 0.0 {
+        return vec2<f32>(k.z * b.x - k.y * b.y, k.x * b.y - k.y * b.x) / determinant;
+    }
+    return vec2<f32>(0.0);
+}
+
+fn shortened(v: vec2<f32>, most: f32) -> vec2<f32> {
+    let size = length(v);
+    if size > most {
+        return v * (most / size);
+    }
+    return v;
+}
+
+// Adds what the impulses of a joint do to the velocities of its bodies.
+fn accumulate(joint: u32, stance: Stance) {
+    let flags = joint_frames[joint].flags;
+    let first = joint_frames[joint].first_row;
+    let end = first + (flags & ROW_COUNT_MASK);
+    var impulse = vec2<f32>(0.0);
+    var spin = 0.0;
+    for (var row = first; row < end; row += 1u) {
+        let kind = joint_rows[row].kind;
+        let geometry = kind & ROW_GEOMETRY;
+        let part = joint_impulses[row];
+        if geometry == ROW_POINT {
+            impulse += part;
+        } else if geometry == ROW_ANGLE {
+            spin += side(kind) * part.x;
+        } else {
+            impulse += direction(stance, geometry) * (side(kind) * part.x);
+        }
+    }
+    if (flags & JOINT_FIXED_A) == 0u {
+        let a = joint_frames[joint].body_a;
+        accumulators[a].velocity -= impulse * stance.inv_mass_a;
+        accumulators[a].angular_velocity -= stance.inv_inertia_a * (cross_2d(stance.arm_a, impulse) + spin);
+    }
+    if (flags & JOINT_FIXED_B) == 0u {
+        let b = joint_frames[joint].body_b;
+        accumulators[b].velocity += impulse * stance.inv_mass_b;
+        accumulators[b].angular_velocity += stance.inv_inertia_b * (cross_2d(stance.arm_b, impulse) + spin);
+    }
+}

@@ -1,0 +1,104 @@
+// prepare_joints: src/stages/prepare_joints.rs.
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> bodies: array<Body>;
+@group(0) @binding(2) var<storage, read> poses: array<Pose>;
+@group(0) @binding(3) var<storage, read> states: array<BodyState>;
+@group(0) @binding(4) var<storage, read> joints: array<Joint>;
+@group(0) @binding(5) var<storage, read> joint_rows: array<JointRow>;
+@group(0) @binding(6) var<storage, read_write> joint_states: array<JointState>;
+@group(0) @binding(7) var<storage, read_write> joint_impulses: array<vec2<f32>>;
+@group(0) @binding(8) var<storage, read_write> joint_frames: array<JointFrame>;
+
+const TAU: f32 = 6.2831853072;
+
+@compute @workgroup_size(LANES)
+fn prepare_joints(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index >= params.joint_count {
+        return;
+    }
+    let joint = joints[index];
+    let a = joint.body_a;
+    let b = joint.body_b;
+    let world = (joint.flags & WORLD_A) != 0u;
+    var pose_a = Pose(vec2<f32>(0.0), vec2<f32>(1.0, 0.0));
+    var inv_mass_a = 0.0;
+    var inv_inertia_a = 0.0;
+    if !world {
+        pose_a = poses[a];
+        inv_mass_a = bodies[a].inv_mass;
+        inv_inertia_a = bodies[a].inv_inertia;
+    }
+    let pose_b = poses[b];
+    let r_a = rotate(pose_a.rotation, joint.anchor_a);
+    let r_b = rotate(pose_b.rotation, joint.anchor_b);
+    var between = (pose_b.position - pose_a.position) + (r_b - r_a);
+    if world {
+        between = (pose_b.position - r_a) + r_b;
+    }
+    let axis = rotate(pose_a.rotation, joint.axis);
+    let turn = angle_of(inv_mul_rotation(pose_a.rotation, pose_b.rotation)) - joint.reference_angle;
+    let angle = turn + TAU * floor((joint_states[index].angle - turn) / TAU + 0.5);
+    joint_states[index].angle = angle;
+
+    // What the impulses of the last substep come to.
+    let first = joint.first_row;
+    let end = first + (joint.flags & ROW_COUNT_MASK);
+    var impulse = vec2<f32>(0.0);
+    var spin = 0.0;
+    for (var row = first; row < end; row += 1u) {
+        let kind = joint_rows[row].kind;
+        let geometry = kind & ROW_GEOMETRY;
+        let part = joint_impulses[row];
+        let sign = select(1.0, -1.0, (kind & ROW_ROLE) == ROW_UPPER);
+        if geometry == ROW_POINT {
+            impulse += part;
+        } else if geometry == ROW_ANGLE {
+            spin += sign * part.x;
+        } else {
+            var along = vec2<f32>(0.0, 1.0);
+            if geometry == ROW_AXIS {
+                along = axis;
+            } else if geometry == ROW_ACROSS {
+                along = vec2<f32>(-axis.y, axis.x);
+            } else if length(between) > 0.0 {
+                along = between / length(between);
+            }
+            impulse += along * (sign * part.x);
+        }
+    }
+    if length(impulse) > joint.break_force * params.h || abs(spin) > joint.break_torque * params.h {
+        joint_states[index].status |= BROKEN;
+    }
+
+    var flags = joint.flags;
+    var gone = (joint.flags & JOINT_DISABLED) != 0u || (joint_states[index].status & BROKEN) != 0u
+        || (states[b].status & QUARANTINED) != 0u;
+    if !world {
+        gone = gone || (states[a].status & QUARANTINED) != 0u;
+    }
+    if gone {
+        for (var row = first; row < end; row += 1u) {
+            joint_impulses[row] = vec2<f32>(0.0);
+        }
+        flags &= ~ROW_COUNT_MASK;
+    }
+    joint_frames[index].body_a = a;
+    joint_frames[index].body_b = b;
+    joint_frames[index].first_row = first;
+    joint_frames[index].flags = flags;
+    joint_frames[index].r_a = r_a;
+    joint_frames[index].r_b = r_b;
+    joint_frames[index].between = between;
+    joint_frames[index].axis = axis;
+    joint_frames[index].inv_mass_a = inv_mass_a;
+    joint_frames[index].inv_inertia_a = inv_inertia_a;
+    joint_frames[index].inv_mass_b = bodies[b].inv_mass;
+    joint_frames[index].inv_inertia_b = bodies[b].inv_inertia;
+    joint_frames[index].angle = angle;
+}

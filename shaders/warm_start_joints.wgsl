@@ -1,0 +1,19 @@
+// warm_start_joints: src/stages/warm_start_joints.rs. Over joint_sweep.wgsl.
+
+fn each_joint(joint: u32) {
+    accumulate(joint, stance_now(joint));
+}
+
+@compute @workgroup_size(LANES)
+fn warm_start_joints(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    wide(workgroup, workgroups, lane);
+}
+
+@compute @workgroup_size(TAIL_LANES)
+fn warm_start_joints_tail(@builtin(local_invocation_index) lane: u32) {
+    tail(lane);
+}

@@ -1,0 +1,88 @@
+//! **prepare_joints**: lays the joints out for the solver, as they stand when the step begins, and breaks those that
+//! pulled too hard in the step before.
+//!
+//! Reads joints, joint_rows, bodies, poses, states; reads and writes joint_states and joint_impulses; writes
+//! joint_frames. One thread a joint. Distances are taken between the bodies before the anchors are added: far from the
+//! origin the places of the anchors themselves have no digits to spare.
+
+use std::f32::consts::TAU;
+
+use glam::Vec2;
+
+use super::solve_joints::{Stance, rows_of, total};
+use crate::math::{angle_of, inv_mul_rotation, rotate};
+use crate::threads::{Rows, Threads};
+use crate::types::{
+    BROKEN, Body, BodyState, JOINT_DISABLED, Joint, JointFrame, JointRow, JointState, Params, Pose, QUARANTINED,
+    ROW_COUNT_MASK, WORLD_A,
+};
+
+/// Fills `joint_frames`.
+pub fn prepare_joints(
+    threads: &Threads,
+    params: &Params,
+    bodies: &[Body],
+    poses: &[Pose],
+    states: &Rows<BodyState, 4>,
+    joints: &[Joint],
+    joint_rows: &[JointRow],
+    joint_states: &Rows<JointState, 2>,
+    joint_impulses: &Rows<[f32; 2], 1>,
+    joint_frames: &mut [JointFrame],
+) {
+    threads.for_each(joint_frames, |index, place| {
+        let joint = &joints[index];
+        let mut state = joint_states.get(index);
+        let mut frame = frame_of(joint, bodies, poses, state.angle);
+        state.angle = frame.angle;
+
+        let rest = BodyState::default();
+        let (impulse, spin) =
+            total(&frame, joint_rows, |row| joint_impulses.get(row), &Stance::new(&frame, &rest, &rest));
+        if impulse.length() > joint.break_force * params.h || spin.abs() > joint.break_torque * params.h {
+            state.status |= BROKEN;
+        }
+        let lost = |body: u32| states.get(body as usize).status & QUARANTINED != 0;
+        let gone = lost(joint.body_b) || (joint.flags & WORLD_A == 0 && lost(joint.body_a));
+        if gone || joint.flags & JOINT_DISABLED != 0 || state.status & BROKEN != 0 {
+            rows_of(&frame).for_each(|row| joint_impulses.set(row, [0.0; 2]));
+            frame.flags &= !ROW_COUNT_MASK;
+        }
+        joint_states.set(index, state);
+        *place = frame;
+    });
+}
+
+/// A joint between bodies that stand like this. `last` is its angle a step ago: of the full turns the one nearest to it
+/// is meant.
+#[must_use]
+pub fn frame_of(joint: &Joint, bodies: &[Body], poses: &[Pose], last: f32) -> JointFrame {
+    let world = joint.flags & WORLD_A != 0;
+    let (a, b) = (joint.body_a as usize, joint.body_b as usize);
+    let (pose_a, body_a) = if world { (Pose::default(), Body::default()) } else { (poses[a], bodies[a]) };
+    let (pose_b, body_b) = (poses[b], bodies[b]);
+    let (turn_a, turn_b) = (Vec2::from(pose_a.rotation), Vec2::from(pose_b.rotation));
+    let (r_a, r_b) = (rotate(turn_a, joint.anchor_a.into()), rotate(turn_b, joint.anchor_b.into()));
+    let between = if world {
+        (Vec2::from(pose_b.position) - r_a) + r_b
+    } else {
+        (Vec2::from(pose_b.position) - Vec2::from(pose_a.position)) + (r_b - r_a)
+    };
+    let angle = angle_of(inv_mul_rotation(turn_a, turn_b)) - joint.reference_angle;
+    JointFrame {
+        body_a: joint.body_a,
+        body_b: joint.body_b,
+        first_row: joint.first_row,
+        flags: joint.flags,
+        r_a: r_a.into(),
+        r_b: r_b.into(),
+        between: between.into(),
+        axis: rotate(turn_a, joint.axis.into()).into(),
+        inv_mass_a: body_a.inv_mass,
+        inv_inertia_a: body_a.inv_inertia,
+        inv_mass_b: body_b.inv_mass,
+        inv_inertia_b: body_b.inv_inertia,
+        angle: angle + TAU * ((last - angle) / TAU + 0.5).floor(),
+        pad: [0; 3],
+    }
+}

@@ -1,0 +1,394 @@
+//! **solve_joints** and **relax_joints**: one sweep of sequential impulses over all joints, colour by colour, row by row.
+//!
+//! Reads joint_frames, joint_rows, joint_starts; reads and writes joint_impulses, states (velocities) and, in the last
+//! sweep of a substep, accumulators. By joint colour, one thread a joint. `relax_joints` is the same sweep without bias
+//! and springs. It comes before the contacts' sweep, which has the last word.
+//!
+//! A row has a position `x` and a goal; every visit finds its direction anew from how far the bodies have moved, so that
+//! a rod pulls along itself also at the end of a step in which it turned. All rows that push do so at one place, the
+//! anchor of B, on both bodies: then no row makes a torque out of nothing, however far the anchors are apart. The
+//! direction turns with A, to whose frame the position belongs.
+//!
+//! Springs are integrated by a θ-scheme: the force is `−k (x − goal + θ h ẋ') − c ẋ'` with the velocity `ẋ'` after the
+//! visit. `θ = max(0, ½ − 1/(8 k h² K))`, `K` the inverse of the effective mass: a spring slower than half a radian a
+//! substep has `θ = 0`, which is symplectic and loses no energy at all; a stiffer one is damped by as much as it needs.
+//! None is stiffer than `2 / (h² K)`: one sweep a substep does not bring stiffer springs on a light body to agree, their
+//! forces come late, and a late force does work. Solved for the impulse `Λ + λ` of the substep this is `λ = −(h k (x − goal) + a ẋ + Λ)/(1 + a K)` with
+//! `a = h (c + θ h k)`.
+
+use glam::{Mat2, Vec2};
+
+use crate::math::{angle_of, cross, cross_scalar, inv_mul_rotation, rotate, turned};
+use crate::threads::{Rows, Threads};
+use crate::types::{
+    ACCUMULATE, Accumulator, BodyState, FRESH, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW, JointFrame,
+    JointRow, LAST_SWEEP, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_COUNT_MASK,
+    ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, USE_BIAS, WARM_START, WORLD_A,
+};
+
+/// The largest `k h² K`. At 4 a chain of light and heavy bodies gains energy.
+const MAX_SWING: f32 = 2.0;
+
+/// Visits the joints colour by colour. Those of one colour may be visited at the same time; the overflow is visited one
+/// by one, in order.
+pub fn for_joints(threads: &Threads, joint_starts: &[u32], each: impl Fn(usize) + Sync) {
+    for color in 0..JOINT_COLORS as usize {
+        let (start, end) = (joint_starts[color] as usize, joint_starts[color + 1] as usize);
+        if color == JOINT_OVERFLOW as usize {
+            (start..end).for_each(&each);
+        } else {
+            threads.map_ranges(end - start, |first, last| (start + first..start + last).for_each(&each));
+        }
+    }
+}
+
+/// One sweep.
+pub fn solve_joints(
+    threads: &Threads,
+    params: &Params,
+    flags: u32,
+    joint_starts: &[u32],
+    joint_frames: &[JointFrame],
+    joint_rows: &[JointRow],
+    joint_impulses: &Rows<[f32; 2], 1>,
+    states: &Rows<BodyState, 4>,
+    accumulators: &Rows<Accumulator, 2>,
+) {
+    for_joints(threads, joint_starts, |index| {
+        let frame = &joint_frames[index];
+        let (state_a, state_b) = states_of(frame, states);
+        let stance = Stance::new(frame, &state_a, &state_b);
+        let mut motion = Motion {
+            v_a: state_a.velocity.into(),
+            w_a: state_a.angular_velocity,
+            v_b: state_b.velocity.into(),
+            w_b: state_b.angular_velocity,
+        };
+        for row in rows_of(frame) {
+            let rule = &joint_rows[row];
+            if rule.kind & ROW_ROLE == ROW_SPRING && flags & USE_BIAS == 0 {
+                continue;
+            }
+            let old = if flags & FRESH == 0 { Vec2::from(joint_impulses.get(row)) } else { Vec2::ZERO };
+            let new = if rule.kind & ROW_GEOMETRY == ROW_POINT {
+                let new = solve_point(params, flags, frame, rule, &stance, &motion, old);
+                motion.apply(frame, &stance, new - old, 0.0);
+                new
+            } else {
+                let new = solve_row(params, flags, frame, rule, &stance, &motion, old.x);
+                let size = side(rule) * (new - old.x);
+                if rule.kind & ROW_GEOMETRY == ROW_ANGLE {
+                    motion.apply(frame, &stance, Vec2::ZERO, size);
+                } else {
+                    motion.apply(frame, &stance, stance.direction(rule.kind & ROW_GEOMETRY) * size, 0.0);
+                }
+                Vec2::new(new, 0.0)
+            };
+            joint_impulses.set(row, new.into());
+        }
+        if frame.flags & JOINT_FIXED_A == 0 {
+            let state = BodyState { velocity: motion.v_a.into(), angular_velocity: motion.w_a, ..state_a };
+            states.set(frame.body_a as usize, state);
+        }
+        if frame.flags & JOINT_FIXED_B == 0 {
+            let state = BodyState { velocity: motion.v_b.into(), angular_velocity: motion.w_b, ..state_b };
+            states.set(frame.body_b as usize, state);
+        }
+        if flags & LAST_SWEEP != 0 && params.switches & WARM_START != 0 {
+            accumulate(frame, joint_rows, joint_impulses, &stance, accumulators);
+        }
+    });
+}
+
+/// The rows of a joint; none of one that is switched off, broken or quarantined.
+#[must_use]
+pub fn rows_of(frame: &JointFrame) -> std::ops::Range<usize> {
+    let first = frame.first_row as usize;
+    first..first + (frame.flags & ROW_COUNT_MASK) as usize
+}
+
+/// Both bodies; the world is one that rests.
+#[must_use]
+pub fn states_of(frame: &JointFrame, states: &Rows<BodyState, 4>) -> (BodyState, BodyState) {
+    let state_a = if frame.flags & WORLD_A != 0 { BodyState::default() } else { states.get(frame.body_a as usize) };
+    (state_a, states.get(frame.body_b as usize))
+}
+
+/// How a joint stands now.
+#[derive(Clone, Copy, Debug)]
+pub struct Stance {
+    /// Where it pulls, from A's centre of mass: the anchor of B.
+    pub arm_a: Vec2,
+    /// Likewise from B's.
+    pub arm_b: Vec2,
+    /// From the anchor of A to that of B.
+    pub between: Vec2,
+    /// A's axis.
+    pub axis: Vec2,
+    /// Angle of B against A when the step began, rad.
+    pub angle: f32,
+    /// How far B has turned against A since.
+    pub turn: Vec2,
+}
+
+impl Stance {
+    /// From how far the bodies have moved since the step began.
+    #[inline]
+    #[must_use]
+    pub fn new(frame: &JointFrame, a: &BodyState, b: &BodyState) -> Self {
+        let (turn_a, turn_b) = (Vec2::from(a.delta_rotation), Vec2::from(b.delta_rotation));
+        let (r_a, r_b) = (Vec2::from(frame.r_a), Vec2::from(frame.r_b));
+        let moved = Vec2::from(b.delta_position) - Vec2::from(a.delta_position);
+        let between = Vec2::from(frame.between) + (moved + (turned(turn_b, r_b) - turned(turn_a, r_a)));
+        Self {
+            arm_a: rotate(turn_a, r_a) + between,
+            arm_b: rotate(turn_b, r_b),
+            between,
+            axis: rotate(turn_a, frame.axis.into()),
+            angle: frame.angle,
+            turn: inv_mul_rotation(turn_a, turn_b),
+        }
+    }
+
+    /// Along which a row that is neither of an angle nor of a point pushes B. Where the anchors meet there is no line
+    /// between them; it counts as upright, so that what shall be kept apart can be driven apart.
+    #[inline]
+    #[must_use]
+    pub fn direction(&self, geometry: u32) -> Vec2 {
+        match geometry {
+            ROW_AXIS => self.axis,
+            ROW_ACROSS => Vec2::new(-self.axis.y, self.axis.x),
+            _ => {
+                let length = self.between.length();
+                if length > 0.0 { self.between / length } else { Vec2::new(0.0, 1.0) }
+            }
+        }
+    }
+
+    /// m or rad.
+    #[inline]
+    #[must_use]
+    pub fn position(&self, geometry: u32) -> f32 {
+        match geometry {
+            ROW_ANGLE => self.angle + angle_of(self.turn),
+            ROW_ALONG => self.between.length(),
+            _ => self.between.dot(self.direction(geometry)),
+        }
+    }
+}
+
+/// Velocities of the two bodies while a joint is visited.
+#[derive(Clone, Copy, Debug)]
+struct Motion {
+    v_a: Vec2,
+    w_a: f32,
+    v_b: Vec2,
+    w_b: f32,
+}
+
+impl Motion {
+    /// Of B against A where the joint pulls.
+    #[inline]
+    fn velocity(&self, stance: &Stance) -> Vec2 {
+        (self.v_b + cross_scalar(self.w_b, stance.arm_b)) - (self.v_a + cross_scalar(self.w_a, stance.arm_a))
+    }
+
+    /// Pushes and turns B, and A against it.
+    #[inline]
+    fn apply(&mut self, frame: &JointFrame, stance: &Stance, impulse: Vec2, spin: f32) {
+        self.v_a -= impulse * frame.inv_mass_a;
+        self.w_a -= frame.inv_inertia_a * (cross(stance.arm_a, impulse) + spin);
+        self.v_b += impulse * frame.inv_mass_b;
+        self.w_b += frame.inv_inertia_b * (cross(stance.arm_b, impulse) + spin);
+    }
+}
+
+/// Whether the impulse of a row acts along its direction or against it: that of an upper limit is counted positive.
+#[inline]
+#[must_use]
+pub fn side(rule: &JointRow) -> f32 {
+    if rule.kind & ROW_ROLE == ROW_UPPER { -1.0 } else { 1.0 }
+}
+
+/// Inverse of the effective mass of a row that is not of a point.
+#[inline]
+#[must_use]
+pub fn inverse_mass(frame: &JointFrame, stance: &Stance, geometry: u32) -> f32 {
+    if geometry == ROW_ANGLE {
+        return frame.inv_inertia_a + frame.inv_inertia_b;
+    }
+    let direction = stance.direction(geometry);
+    let (arm_a, arm_b) = (cross(stance.arm_a, direction), cross(stance.arm_b, direction));
+    frame.inv_mass_a + frame.inv_mass_b + frame.inv_inertia_a * arm_a * arm_a + frame.inv_inertia_b * arm_b * arm_b
+}
+
+/// The same of a point.
+#[inline]
+#[must_use]
+pub fn inverse_point_mass(frame: &JointFrame, stance: &Stance) -> Mat2 {
+    let (r_a, r_b) = (stance.arm_a, stance.arm_b);
+    let both = frame.inv_mass_a + frame.inv_mass_b;
+    let xx = both + frame.inv_inertia_a * r_a.y * r_a.y + frame.inv_inertia_b * r_b.y * r_b.y;
+    let xy = -frame.inv_inertia_a * r_a.x * r_a.y - frame.inv_inertia_b * r_b.x * r_b.y;
+    let yy = both + frame.inv_inertia_a * r_a.x * r_a.x + frame.inv_inertia_b * r_b.x * r_b.x;
+    Mat2::from_cols(Vec2::new(xx, xy), Vec2::new(xy, yy))
+}
+
+/// Solves `k x = b` for a symmetric `k`; 0 if that says nothing.
+#[inline]
+#[must_use]
+pub fn solve_symmetric(k: Mat2, b: Vec2) -> Vec2 {
+    let (xx, xy, yy) = (k.x_axis.x, k.x_axis.y, k.y_axis.y);
+    let determinant = xx * yy - xy * xy;
+    if determinant > 0.0 { Vec2::new(yy * b.x - xy * b.y, xx * b.y - xy * b.x) / determinant } else { Vec2::ZERO }
+}
+
+/// Stiffness and `a` (see above) of a spring on a mass of `1 / k`.
+#[inline]
+fn spring(params: &Params, rule: &JointRow, k: f32) -> (f32, f32) {
+    let mut scale = 1.0;
+    if rule.kind & ROW_BY_MASS != 0 {
+        scale = if k > 0.0 { 1.0 / k } else { 0.0 };
+    }
+    let (mut stiffness, damping) = (rule.softness[0] * scale, rule.softness[1] * scale);
+    let mut swing = stiffness * params.h * params.h * k;
+    if swing > MAX_SWING {
+        stiffness *= MAX_SWING / swing;
+        swing = MAX_SWING;
+    }
+    let theta = if swing > 0.25 { 0.5 - 0.125 / swing } else { 0.0 };
+    (stiffness, params.h * (damping + theta * params.h * stiffness))
+}
+
+/// The impulse of a row after this visit.
+#[inline]
+fn solve_row(
+    params: &Params,
+    flags: u32,
+    frame: &JointFrame,
+    rule: &JointRow,
+    stance: &Stance,
+    motion: &Motion,
+    old: f32,
+) -> f32 {
+    let geometry = rule.kind & ROW_GEOMETRY;
+    let role = rule.kind & ROW_ROLE;
+    let k = inverse_mass(frame, stance, geometry);
+    let mass = if k > 0.0 { 1.0 / k } else { 0.0 };
+    let sign = side(rule);
+    let velocity = if geometry == ROW_ANGLE {
+        sign * (motion.w_b - motion.w_a)
+    } else {
+        sign * motion.velocity(stance).dot(stance.direction(geometry))
+    };
+    let error = sign * (stance.position(geometry) - rule.goal);
+    let limit = role == ROW_LOWER || role == ROW_UPPER;
+    let wanted = if role == ROW_MOTOR {
+        -mass * (velocity - rule.goal)
+    } else if role == ROW_SPRING {
+        let (stiffness, a) = spring(params, rule, k);
+        -(params.h * stiffness * error + a * velocity + old) / (1.0 + a * k)
+    } else if limit && error > 0.0 {
+        -mass * (velocity + error / params.h)
+    } else if flags & USE_BIAS != 0 {
+        let [bias_rate, mass_scale, impulse_scale] = rule.softness;
+        -mass * mass_scale * (velocity + bias_rate * error) - impulse_scale * old
+    } else {
+        -mass * velocity
+    };
+    let low = if limit { 0.0 } else { -rule.max_impulse };
+    if params.switches & ACCUMULATE != 0 {
+        (old + wanted).max(low).min(rule.max_impulse)
+    } else {
+        old + wanted.max(low).min(rule.max_impulse)
+    }
+}
+
+/// The same of a point.
+#[inline]
+fn solve_point(
+    params: &Params,
+    flags: u32,
+    frame: &JointFrame,
+    rule: &JointRow,
+    stance: &Stance,
+    motion: &Motion,
+    old: Vec2,
+) -> Vec2 {
+    let k = inverse_point_mass(frame, stance);
+    let velocity = motion.velocity(stance);
+    let wanted = if rule.kind & ROW_ROLE == ROW_SPRING {
+        let (stiffness, a) = spring(params, rule, 0.5 * (k.x_axis.x + k.y_axis.y));
+        let damped = Mat2::from_cols(
+            Vec2::new(1.0 + a * k.x_axis.x, a * k.x_axis.y),
+            Vec2::new(a * k.y_axis.x, 1.0 + a * k.y_axis.y),
+        );
+        -solve_symmetric(damped, stance.between * (params.h * stiffness) + velocity * a + old)
+    } else if flags & USE_BIAS != 0 {
+        let [bias_rate, mass_scale, impulse_scale] = rule.softness;
+        -solve_symmetric(k, velocity + stance.between * bias_rate) * mass_scale - old * impulse_scale
+    } else {
+        -solve_symmetric(k, velocity)
+    };
+    if params.switches & ACCUMULATE != 0 {
+        shortened(old + wanted, rule.max_impulse)
+    } else {
+        old + shortened(wanted, rule.max_impulse)
+    }
+}
+
+/// A vector no longer than `most`.
+#[inline]
+#[must_use]
+pub fn shortened(v: Vec2, most: f32) -> Vec2 {
+    let length = v.length();
+    if length > most { v * (most / length) } else { v }
+}
+
+/// All that the rows of a joint do: a push on B where the joint pulls, and a turn; N·s, N·m·s.
+#[inline]
+#[must_use]
+pub fn total(
+    frame: &JointFrame,
+    joint_rows: &[JointRow],
+    impulse_of: impl Fn(usize) -> [f32; 2],
+    stance: &Stance,
+) -> (Vec2, f32) {
+    let (mut impulse, mut spin) = (Vec2::ZERO, 0.0);
+    for row in rows_of(frame) {
+        let rule = &joint_rows[row];
+        let part = Vec2::from(impulse_of(row));
+        match rule.kind & ROW_GEOMETRY {
+            ROW_POINT => impulse += part,
+            ROW_ANGLE => spin += side(rule) * part.x,
+            geometry => impulse += stance.direction(geometry) * (side(rule) * part.x),
+        }
+    }
+    (impulse, spin)
+}
+
+/// Adds what the impulses of a joint do to the velocities of its bodies.
+#[inline]
+pub fn accumulate(
+    frame: &JointFrame,
+    joint_rows: &[JointRow],
+    joint_impulses: &Rows<[f32; 2], 1>,
+    stance: &Stance,
+    accumulators: &Rows<Accumulator, 2>,
+) {
+    let (impulse, spin) = total(frame, joint_rows, |row| joint_impulses.get(row), stance);
+    let add = |body: u32, velocity: Vec2, angular_velocity: f32| {
+        let mut sum = accumulators.get(body as usize);
+        sum.velocity = (Vec2::from(sum.velocity) + velocity).into();
+        sum.angular_velocity += angular_velocity;
+        accumulators.set(body as usize, sum);
+    };
+    if frame.flags & JOINT_FIXED_A == 0 {
+        let turn = frame.inv_inertia_a * (cross(stance.arm_a, impulse) + spin);
+        add(frame.body_a, -(impulse * frame.inv_mass_a), -turn);
+    }
+    if frame.flags & JOINT_FIXED_B == 0 {
+        let turn = frame.inv_inertia_b * (cross(stance.arm_b, impulse) + spin);
+        add(frame.body_b, impulse * frame.inv_mass_b, turn);
+    }
+}

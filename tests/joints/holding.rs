@@ -1,0 +1,280 @@
+//! What joints hold, what they say about it, when they break, and what they leave alone.
+
+use drystone::{Body, Joint, JointKind, Mode, Scene, Shape};
+
+use crate::common::{Backend, between, far, near};
+use crate::{block, point, world};
+
+on_every_backend!(
+    a_hanging_mass_pulls_with_its_weight,
+    a_joint_breaks_above_its_threshold_and_not_below,
+    a_weld_holds_a_cantilever,
+    free_pairs_keep_their_momenta,
+    jointed_bodies_do_not_collide_unless_told,
+    a_disabled_joint_does_nothing,
+    the_other_modes_hold_too,
+    without_correction_a_hinge_drifts,
+    fixed_bodies_stay_where_they_are,
+    a_lost_body_is_let_go,
+);
+
+/// mg, by rod and by hinge; the torque of a hinge is nothing.
+fn a_hanging_mass_pulls_with_its_weight(backend: Backend) {
+    for kind in [JointKind::rod(), JointKind::hinge()] {
+        let mut scene = world(10.0);
+        let mut body = block(0.0, -2.0);
+        body.mass = Some(3.0);
+        let body = scene.add(body);
+        let top = if kind == JointKind::rod() { [0.0, 0.0] } else { [0.0, 2.0] };
+        scene.join(Joint::to_world(kind, body).anchors([0.0, 0.0], top).id("hook"));
+        let mut sim = backend.start(&scene);
+        sim.advance(300);
+        let hook = &sim.joints()[0];
+        assert_eq!(hook.id.as_deref(), Some("hook"));
+        near("force along x", hook.force[0], 0.0, 1e-3);
+        near("force along y", hook.force[1], 30.0, 0.01);
+        near("torque", hook.torque, 0.0, 1e-6);
+        near("height", sim.body(0).position[1], -2.0, 1e-4);
+    }
+}
+
+/// 10 N hang on it; a body thrown is another matter.
+fn a_joint_breaks_above_its_threshold_and_not_below(backend: Backend) {
+    for (threshold, breaks) in [(10.5, false), (9.5, true)] {
+        let mut scene = world(10.0);
+        let body = scene.add(point(0.0, -2.0));
+        scene.join(Joint::to_world(JointKind::rod(), body).break_force(threshold));
+        let mut sim = backend.start(&scene);
+        sim.advance(60);
+        assert_eq!(sim.joints()[0].broken, breaks, "{threshold} N");
+        let height = sim.body(0).position[1];
+        if breaks {
+            assert!(height < -4.0, "still hangs at {height} m");
+            assert_eq!(sim.joints()[0].force, [0.0; 2]);
+        } else {
+            near("height", height, -2.0, 1e-3);
+        }
+    }
+    // A cantilever of 1 kg whose middle is 0.5 m out: 5 N·m; a load that comes at once pulls up to twice as hard.
+    for (threshold, breaks) in [(10.0, false), (4.7, true)] {
+        let mut scene = world(10.0);
+        let body = scene.add(block(0.5, 0.0));
+        let weld = Joint::to_world(JointKind::weld(), body).anchors([0.0, 0.0], [-0.5, 0.0]);
+        scene.join(weld.break_torque(threshold));
+        let mut sim = backend.start(&scene);
+        sim.advance(60);
+        assert_eq!(sim.joints()[0].broken, breaks, "{threshold} N·m");
+    }
+}
+
+/// Three boxes out from a wall: the wall feels 30 N and 1 + 3 + 5 halves of 10 N·m.
+fn a_weld_holds_a_cantilever(backend: Backend) {
+    let mut scene = world(10.0);
+    let mut last = None;
+    for index in 0_u8..3 {
+        let body = scene.add(block(f32::from(index) + 0.5, 0.0));
+        let (anchor_a, anchor_b) = ([if last.is_some() { 0.5 } else { 0.0 }, 0.0], [-0.5, 0.0]);
+        let joint =
+            last.map_or_else(|| Joint::to_world(JointKind::weld(), body), |a| Joint::new(JointKind::weld(), a, body));
+        scene.join(joint.anchors(anchor_a, anchor_b));
+        last = Some(body);
+    }
+    let mut sim = backend.start(&scene);
+    sim.advance(600);
+    let joints = sim.joints();
+    near("force on the wall", joints[0].force[1], 30.0, 0.1);
+    near("torque on the wall", joints[0].torque, 45.0, 0.5);
+    // Each joint gives as a spring of 60 Hz on its effective mass would: 45 N·m / (m_eff (2π·60)²) with at least
+    // 1/12 kg·m², less than 4 mrad at the wall, half of that at the next; over 3 m some 15 mm.
+    between("tip", sim.body(2).position[1], -0.03, 0.001);
+    between("speed", sim.metrics().max_speed, 0.0, 0.01);
+}
+
+/// Two boxes on a hinge, on a rod, on a weld and on a soft one, tumbling in empty space.
+fn free_pairs_keep_their_momenta(backend: Backend) {
+    let soft = |kind| Joint::new(kind, 0, 1).soft(2.0, 0.3);
+    for joint in [
+        Joint::new(JointKind::hinge(), 0, 1),
+        Joint::new(JointKind::rod(), 0, 1),
+        Joint::new(JointKind::weld(), 0, 1),
+        Joint::new(JointKind::slider([0.6, 0.8]), 0, 1),
+        Joint::new(JointKind::spring(20.0, 1.0), 0, 1),
+        soft(JointKind::weld()),
+        soft(JointKind::hinge()),
+    ] {
+        let mut scene = world(0.0);
+        scene.add(block(-1.0, 0.0).velocity(0.0, 1.0).angular_velocity(2.0));
+        let mut heavy = block(1.0, 0.0).velocity(0.5, -1.0).angular_velocity(-1.0);
+        heavy.mass = Some(2.0);
+        scene.add(heavy);
+        let rod = joint.kind == JointKind::rod() || matches!(joint.kind, JointKind::Spring { .. });
+        scene.join(if rod { joint } else { joint.anchors([1.0, 0.0], [-1.0, 0.0]) });
+        let mut sim = backend.start(&scene);
+        let before = sim.metrics();
+        sim.advance(300);
+        let after = sim.metrics();
+        let what = format!("{:?}", scene.joints[0].kind);
+        // 1,200 substeps of a few roundings each, which mostly cancel.
+        near(&format!("{what}: px"), after.momentum[0], before.momentum[0], 2e-4);
+        near(&format!("{what}: py"), after.momentum[1], before.momentum[1], 2e-4);
+        near(&format!("{what}: L"), after.angular_momentum, before.angular_momentum, 5e-3);
+        assert!(after.kinetic_energy <= before.kinetic_energy * 1.001, "{what}: energy from nothing");
+    }
+}
+
+/// Two boxes half inside each other on a hinge stay there; told to collide, they are pushed apart.
+fn jointed_bodies_do_not_collide_unless_told(backend: Backend) {
+    for collide in [false, true] {
+        let mut scene = world(0.0);
+        let a = scene.add(block(0.0, 0.0));
+        let b = scene.add(block(0.5, 0.0));
+        let c = scene.add(block(0.0, 3.0));
+        let d = scene.add(block(0.5, 3.0));
+        // Far from each other as the joint is concerned: a rope that is slack.
+        let joint = Joint::new(JointKind::rope(50.0), a, b);
+        scene.join(if collide { joint.collide() } else { joint });
+        let mut sim = backend.start(&scene);
+        sim.advance(120);
+        let bodies = sim.bodies();
+        let gap = |a: usize, b: usize| bodies[b].position[0] - bodies[a].position[0];
+        if collide {
+            between("told to collide", gap(a, b), 0.9, 3.0);
+        } else {
+            near("jointed", gap(a, b), 0.5, 0.0);
+        }
+        between("not jointed", gap(c, d), 0.9, 3.0);
+    }
+}
+
+/// To the bit what the scene without it does.
+fn a_disabled_joint_does_nothing(backend: Backend) {
+    let build = |joint: bool| {
+        let mut scene = world(10.0);
+        let a = scene.add(block(0.0, 0.0).angular_velocity(1.0));
+        let b = scene.add(block(2.0, 0.0).velocity(0.0, 1.0));
+        if joint {
+            scene.join(Joint::new(JointKind::weld(), a, b));
+            scene.joints[0].enabled = false;
+        }
+        scene
+    };
+    let (mut with, mut without) = (backend.start(&build(true)), backend.start(&build(false)));
+    assert_eq!(with.advance(60).bodies(), without.advance(60).bodies());
+}
+
+/// A chain between two walls, one that hangs, and a pendulum under Baumgarte's and projected position correction.
+fn the_other_modes_hold_too(backend: Backend) {
+    for mode in [Mode::Baumgarte, Mode::Projection] {
+        let mut scene = world(10.0);
+        scene.settings.mode = mode;
+        let mut last = None;
+        for index in 0_u8..8 {
+            let body = scene.add(block(f32::from(index) + 0.5, 0.0));
+            let joint = last
+                .map_or_else(|| Joint::to_world(JointKind::hinge(), body), |a| Joint::new(JointKind::hinge(), a, body));
+            scene.join(joint.anchors([if last.is_some() { 0.5 } else { 0.0 }, 0.0], [-0.5, 0.0]));
+            last = Some(body);
+        }
+        scene.join(Joint::to_world(JointKind::hinge(), 7).anchors([8.0, 0.0], [0.5, 0.0]));
+        let mut sim = backend.start(&scene);
+        sim.advance(600);
+        let worst = sim.joints().iter().map(|j| j.between[0].hypot(j.between[1])).fold(0.0, f32::max);
+        println!("{mode:?}: {worst} m");
+        between(&format!("{mode:?}: gap"), worst, 0.0, 0.02);
+        scene.joints.pop();
+        for (index, body) in (0_u8..).zip(&mut scene.bodies) {
+            body.position = [0.0, -f32::from(index) - 0.5].into();
+            body.angle = -std::f32::consts::FRAC_PI_2;
+        }
+        let mut sim = backend.start(&scene);
+        near(&format!("{mode:?}: load"), sim.advance(600).joints()[0].force[1], 80.0, 0.8);
+        // And a pendulum, which must not gain energy from tension along where the rod was.
+        let mut scene = world(10.0);
+        scene.settings.mode = mode;
+        let bob = scene.add(point(2.0, 0.0));
+        scene.join(Joint::to_world(JointKind::rod(), bob));
+        let mut sim = backend.start(&scene);
+        let mut highest = f64::MIN;
+        for _ in 0..600 {
+            highest = highest.max(f64::from(sim.advance(1).body(0).position[1]));
+        }
+        between(&format!("{mode:?}: swings up to"), highest, -1.0, 0.05);
+    }
+}
+
+/// A pendulum's hinge is kept by velocity alone: it drifts outwards. With correction it does not.
+fn without_correction_a_hinge_drifts(backend: Backend) {
+    let drift = |mode, correct| {
+        let mut scene = world(10.0);
+        scene.settings.mode = mode;
+        scene.settings.correct_position = correct;
+        let body = scene.add(block(1.0, 0.0));
+        scene.join(Joint::to_world(JointKind::hinge(), body).anchors([0.0, 0.0], [-1.0, 0.0]));
+        let mut sim = backend.start(&scene);
+        sim.advance(300);
+        let [x, y] = sim.joints()[0].between;
+        f64::from(x.hypot(y))
+    };
+    for mode in [Mode::Soft, Mode::Baumgarte, Mode::Projection] {
+        let (with, without) = (drift(mode, true), drift(mode, false));
+        println!("{mode:?}: {with} m, uncorrected {without} m");
+        between(&format!("{mode:?}: corrected"), with, 0.0, 0.01);
+        far(&format!("{mode:?}: uncorrected"), without, with, 0.01);
+    }
+}
+
+/// A kinematic body drives what hangs on it and feels nothing; a static one does not move.
+fn fixed_bodies_stay_where_they_are(backend: Backend) {
+    let mut scene = world(10.0);
+    let post = scene.add(Body::fixed(0.0, 0.0).shape(Shape::circle(0.1)));
+    let crank = scene.add(Body::kinematic(3.0, 0.0).shape(Shape::circle(0.1)).angular_velocity(1.0));
+    let rod = scene.add(block(1.0, 0.0));
+    let arm = scene.add(block(4.0, 0.0));
+    scene.join(Joint::new(JointKind::hinge(), post, rod).anchors([0.0, 0.0], [-1.0, 0.0]));
+    scene.join(Joint::new(JointKind::weld(), crank, arm).anchors([0.0, 0.0], [-1.0, 0.0]));
+    // B may be the fixed one as well.
+    let hook = scene.add(Body::fixed(-3.0, 0.0).shape(Shape::circle(0.1)));
+    let bob = scene.add(point(-3.0, -1.0));
+    scene.join(Joint::new(JointKind::rod(), bob, hook));
+    let mut sim = backend.start(&scene);
+    sim.advance(60);
+    let bodies = sim.bodies();
+    assert_eq!((bodies[post].position, bodies[post].velocity), ([0.0; 2], [0.0; 2]));
+    assert_eq!((bodies[crank].position, bodies[crank].angular_velocity), ([3.0, 0.0], 1.0));
+    near("arm", bodies[arm].angle, 1.0, 5e-3);
+    near("arm, y", bodies[arm].position[1], 1.0_f64.sin(), 0.02);
+    near("bob", bodies[bob].position[1], -1.0, 1e-3);
+}
+
+/// A NaN in one end of a chain takes that body out, and the others swing on.
+fn a_lost_body_is_let_go(backend: Backend) {
+    let mut scene = world(10.0);
+    let a = scene.add(point(1.0, 0.0));
+    let b = scene.add(point(2.0, 0.0));
+    scene.join(Joint::to_world(JointKind::rod(), a));
+    scene.join(Joint::new(JointKind::rod(), a, b));
+    let mut sim = backend.start(&scene);
+    let mut snapshot = sim.advance(10).snapshot();
+    snapshot.states[b].velocity[0] = f32::NAN;
+    let world = sim.world();
+    world.restore(&snapshot).expect("a snapshot of this world");
+    for _ in 0..60 {
+        world.step().expect("a step");
+    }
+    let after = world.snapshot().expect("a snapshot");
+    assert_eq!(after.counters.quarantined, 1);
+    let [x, y] = after.poses[a].position;
+    near("the other swings on", x.hypot(y), 1.0, 1e-3);
+    assert!(after.states[a].velocity != [0.0; 2]);
+    assert_eq!(world.joint_reactions().expect("a snapshot")[1].force, [0.0; 2]);
+}
+
+#[test]
+fn a_scene_without_joints_has_the_plan_it_had() {
+    let scene: Scene = world(10.0);
+    let names: Vec<_> = drystone::step::plan(&scene.settings, true, false).iter().map(|op| op.stage.name()).collect();
+    assert!(names.iter().all(|name| !name.contains("joint")), "{names:?}");
+    let with = drystone::step::plan(&scene.settings, true, true);
+    // prepare, warm start, and in each of four substeps a sweep and a relaxing one.
+    assert_eq!(with.len(), names.len() + 2 + 2 * 4);
+}

@@ -1,0 +1,125 @@
+//! The same joints give the same bits: for any number of threads, twice, side by side, and from a snapshot.
+
+use drystone::{
+    AdapterChoice, Body, Context, CpuWorld, GpuWorld, Joint, JointKind, Mode, Motor, Scene, Shape, World, state,
+};
+
+use crate::crowds::bridge;
+use crate::{block, world};
+
+/// Some of every kind, and more bodies in one colour than a thread takes at once.
+fn zoo(mode: Mode) -> Scene {
+    let mut scene = world(10.0);
+    scene.settings.mode = mode;
+    scene.add(Body::fixed(0.0, -6.0).shape(Shape::half_box(100.0, 1.0)));
+    let kinds = [
+        JointKind::rod(),
+        JointKind::rope(1.5),
+        JointKind::spring(50.0, 1.0),
+        JointKind::Revolute {
+            reference_angle: None,
+            limits: Some([-1.0, 1.0]),
+            motor: Some(Motor { speed: 3.0, max: 5.0 }),
+            spring: None,
+        },
+        JointKind::slider([0.6, 0.8]),
+        JointKind::weld(),
+    ];
+    for row in 0_u8..6 {
+        let mut last = scene.add(block(-20.0, 2.0 * f32::from(row)));
+        for (column, kind) in (1_u8..20).zip(kinds.iter().cycle().skip(usize::from(row))) {
+            let next = scene.add(block(-20.0 + 1.5 * f32::from(column), 2.0 * f32::from(row)));
+            let joint = Joint::new(kind.clone(), last, next).anchors([0.5, 0.1], [-0.5, -0.1]);
+            scene.join(if column == 7 { joint.break_force(60.0) } else { joint });
+            last = next;
+        }
+    }
+    // Enough for several threads and for a wide dispatch.
+    for index in 0_u16..1400 {
+        let bob = scene.add(Body::dynamic(0.05 * f32::from(index), 30.0).shape(Shape::circle(0.01)));
+        let rod = JointKind::Distance { length: Some(1.0), limits: None, motor: None };
+        scene.join(Joint::to_world(rod, bob).anchors([0.05 * f32::from(index), 30.9], [0.0, 0.0]));
+    }
+    scene
+}
+
+fn hashes(world: &mut World, steps: usize) -> Vec<u64> {
+    (0..steps)
+        .map(|_| {
+            world.step().expect("a step");
+            state::hash(&world.snapshot().expect("a snapshot"))
+        })
+        .collect()
+}
+
+fn cpu(scene: &Scene, threads: usize) -> World {
+    CpuWorld::new(scene).expect("a scene").with_threads(threads).expect("threads").into()
+}
+
+fn gpu(scene: &Scene) -> World {
+    let context = Context::new(AdapterChoice::Any).expect("an adapter");
+    GpuWorld::new(&context, scene).expect("a scene").into()
+}
+
+#[test]
+fn threads_leave_no_trace() {
+    for mode in [Mode::Soft, Mode::Baumgarte, Mode::Projection] {
+        let scene = zoo(mode);
+        let one = hashes(&mut cpu(&scene, 1), 60);
+        assert_eq!(one, hashes(&mut cpu(&scene, 3), 60), "{mode:?}");
+        assert!(one.windows(2).all(|pair| pair[0] != pair[1]), "nothing moves");
+    }
+}
+
+#[test]
+fn two_runs_on_the_adapter_agree_also_side_by_side() {
+    let (zoo, bridge) = (zoo(Mode::Soft), bridge(40));
+    let (first, other) = (hashes(&mut gpu(&zoo), 20), hashes(&mut gpu(&bridge), 20));
+    let (mut a, mut b) = (gpu(&zoo), gpu(&bridge));
+    for step in 0..20 {
+        assert_eq!(hashes(&mut a, 1), [first[step]], "step {step}");
+        assert_eq!(hashes(&mut b, 1), [other[step]], "step {step}");
+    }
+}
+
+#[test]
+fn a_snapshot_continues_to_the_same_bits() {
+    let scene = zoo(Mode::Soft);
+    for make in [|scene: &Scene| cpu(scene, 1), |scene: &Scene| gpu(scene)] {
+        let mut world = make(&scene);
+        hashes(&mut world, 10);
+        let snapshot = world.snapshot().expect("a snapshot");
+        assert!(snapshot.joint_impulses.iter().any(|impulse| impulse[0] != 0.0), "no joint pulls");
+        let straight = hashes(&mut world, 10);
+        let mut other = make(&scene);
+        other.restore(&snapshot).expect("of this world");
+        assert_eq!(hashes(&mut other, 10), straight);
+        // What joints carry is part of it.
+        let mut forgot = snapshot.clone();
+        forgot.joint_impulses.fill([0.0; 2]);
+        let mut other = make(&scene);
+        other.restore(&forgot).expect("of this world");
+        assert_ne!(hashes(&mut other, 1)[0], straight[0]);
+    }
+}
+
+#[test]
+fn snapshots_of_other_joints_are_refused() {
+    let scene = bridge(10);
+    let mut world = cpu(&scene, 1);
+    hashes(&mut world, 2);
+    let good = world.snapshot().expect("a snapshot");
+    let mut bad = good.clone();
+    bad.joint_impulses.pop();
+    assert!(world.restore(&bad).expect_err("too short").to_string().contains("joint impulses"));
+    let mut bad = good.clone();
+    bad.joint_states.push(bad.joint_states[0]);
+    assert!(world.restore(&bad).expect_err("too long").to_string().contains("joint states"));
+    let mut bad = good.clone();
+    bad.joint_impulses[3][1] = f32::NAN;
+    assert!(world.restore(&bad).expect_err("poisoned").to_string().contains("not finite"));
+    let mut bad = good.clone();
+    bad.joint_states[3].angle = f32::INFINITY;
+    assert!(world.restore(&bad).expect_err("poisoned").to_string().contains("angles"));
+    world.restore(&good).expect("the good one");
+}
