@@ -146,15 +146,15 @@ const THRESHOLD: Range = Range::new("a speed", 0.0, MAX_VALUE, "m/s");
 impl Scene {
     /// Checks every value against its range. Worlds do this before they start; the scene file does it too.
     ///
-    /// Lengths are 1e-4 – 1e5 m, coordinates at most 1e5 m on each axis, angles at most 1e5 rad, frequencies and damping
-    /// ratios at most 1e6; velocities, forces and the rest at most 1e15, so that squares stay finite. Mass and inertia of
-    /// a dynamic body, and their inverses, must fit an `f32`: one of nothing but segments has to be given both. A static
-    /// body's velocity is not used, nor a particle's angular velocity.
+    /// Lengths are 1e-4 – 1e5 m, coordinates at most 1e5 m on each axis, angles at most 1e5 rad, frequencies and
+    /// damping ratios at most 1e6; velocities, forces and the rest at most 1e15, so that squares stay finite. Mass and
+    /// inertia of a dynamic body, and their inverses, must fit an `f32`: one of nothing but segments has to be given
+    /// both. A static body's velocity is not used, nor a particle's angular velocity.
     ///
-    /// A polygon goes round once, counter-clockwise, and each corner stands at least 1e-4 m out of the line through its
-    /// neighbours. Normals and axes have length 1, to 1e-5 (the scene file normalises others). Half planes are on static
-    /// and kinematic bodies; a particle is alone on its body. A joint has at least one dynamic body, the world counting
-    /// as static, and every value that it is given has something to do.
+    /// A polygon goes round once, counter-clockwise, and each corner stands at least 1e-4 m out of the line through
+    /// its neighbours. Normals and axes have length 1, to 1e-5 (the scene file normalises others). Half planes are on
+    /// static and kinematic bodies; a particle is alone on its body. A joint has at least one dynamic body, the world
+    /// counting as static. A distance that limits or a motor leave free has a length only if it has hertz too.
     ///
     /// # Errors
     /// The first value that is out of range, with its JSON path.

@@ -17,9 +17,9 @@
 //! ```
 //!
 //! `schema/scene-v1.schema.json` ([`json_schema`]) lists every key with its meaning, unit, range and default.
-//! Reading is all or nothing, and strict: unknown keys, keys given twice, `null`, comments (in JSON), NaN and infinities
-//! are errors, and so is a key that belongs to another type of joint. Normals and axes need not have length 1: they are
-//! normalised.
+//! Reading is all or nothing, and strict: unknown keys, keys given twice, `null`, comments (in JSON), NaN and
+//! infinities are errors, and so is a key that belongs to another type of joint. Normals and axes need not have length
+//! 1: they are normalised.
 //!
 //! Limits: [`MAX_FILE_BYTES`], [`MAX_BODIES`](crate::scene::MAX_BODIES), [`MAX_SHAPES`](crate::scene::MAX_SHAPES),
 //! [`MAX_JOINTS`](crate::scene::MAX_JOINTS), and those of [`Scene::check`](crate::Scene::check).

@@ -1,4 +1,63 @@
-//! One scene for each idea of the tutorials that this project began with.
+//! The tutorials that this project began with: which of their ideas is in which scene, and where it is computed and
+//! tested. Scenes are names of the [catalogue](super); files are below `src` and `tests`.
+//!
+//! **Small 2D physics engine** (XMAMan, SmallSI):
+//!
+//! | section | scene | in `src` | in `tests` |
+//! |---|---|---|---|
+//! | A single box; a thruster | `thruster` | `stages/integrate_velocities.rs` | `physics/bodies.rs` |
+//! | Collision detection | `small_si` | `stages/collide.rs` | `twins.rs` |
+//! | Derivation of the constraint impulse | `small_si`, `slope` | `stages/prepare.rs` | `physics/motion.rs` |
+//! | Using the constraint impulse in code | `bouncing_ball`, `slope` | `stages/solve.rs` | `physics/impacts.rs` |
+//! | Accumulated impulse, warm start | `vertical_stack` | `stages/warm_start.rs` | `physics/modes.rs` |
+//! | Position correction | `overlap_recovery` | `stages/project.rs` | `physics/modes.rs` |
+//! | Note on gravity | `circle_stack` | `stages/integrate_velocities.rs` | `physics/rest.rs` |
+//! | The TimeStep method | `small_si` | `step.rs`, `cpu.rs` | `determinism.rs` |
+//!
+//! **Understanding Constraint Solver in Physics Engine** (Kevin):
+//!
+//! | section | scene | in `src` | in `tests` |
+//! |---|---|---|---|
+//! | Penetration constraint, Lagrangian multiplier | `vertical_stack` | `stages/prepare.rs` | `physics/rest.rs` |
+//! | Baumgarte stabilization | `small_si`, `overlap_recovery` | `stages/solve.rs` | `physics/modes.rs` |
+//! | Sequential impulse | `large_pyramid` | `stages/solve.rs` | `physics/scenes.rs` |
+//! | Restitution | `bouncing_ball` | `stages/restitution.rs` | `physics/impacts.rs` |
+//! | General step: hinges, springs by the same recipe | `bridge`, `springs` | `scene/joint_rows.rs` | `catalogue.rs` |
+//!
+//! **Physics engines for dummies** (Paul Firth):
+//!
+//! | section | scene | in `src` | in `tests` |
+//! |---|---|---|---|
+//! | Particles, turning planes | `particles_in_a_turning_box` | `scene/compile.rs` | `catalogue.rs` |
+//! | Gravity and a coefficient of restitution | `bouncing_ball` | `stages/restitution.rs` | `physics/impacts.rs` |
+//! | Masses: circles that collide | `circle_masses` | `stages/solve.rs` | `physics/impacts.rs` |
+//! | Penetration and speculative contacts | `circle_stack` | `stages/collide.rs` | `physics/rest.rs` |
+//! | Software engineering: bodies, contacts, one loop | `large_pyramid` | `world.rs`, `step.rs` | `determinism.rs` |
+//! | Inequality constraints: winch, piston, string | `rope_winch_piston` | `scene/joint_rows.rs` | `catalogue.rs` |
+//! | Equality constraints; designing a distance constraint | `rod_chain` | `scene/joint_rows.rs` | `catalogue.rs` |
+//!
+//! **Physics simulation in 2D space** (naphy, 14 February 2022):
+//!
+//! | section | scene | in `src` | in `tests` |
+//! |---|---|---|---|
+//! | Physical quantities, shape and body | `circle_masses` | `scene/model.rs`, `scene/compile.rs` | `physics/mass.rs` |
+//! | Differential equations | `thruster` | `stages/integrate_positions.rs` | `physics/motion.rs` |
+//! | Collision detection, arbiters | `small_si` | `stages/collide.rs` | `twins.rs` |
+//! | Constraints, sequential impulses | `vertical_stack` | `stages/solve.rs` | `physics/rest.rs` |
+//! | Friction, static and kinetic | `static_and_kinetic`, `friction_ramp` | `stages/solve.rs` | `physics/motion.rs` |
+//! | Springs | `springs`, `naphy_bridge` | `scene/joint_rows.rs` | `catalogue.rs` |
+//! | Spatial indexing (a grid, not a quadtree) | `many_pyramids` | `stages/bin.rs`, `stages/pair.rs` | `twins.rs` |
+//! | Dealing with numerical errors | `overlap_recovery`, `far_pyramid` | `stages/project.rs` | `physics/modes.rs` |
+//! | Examples: instability, bridge | `high_mass_ratio_1`, `naphy_bridge` | `scene/joint_rows.rs` | `catalogue.rs` |
+//!
+//! **How to Make a 2D Physics Engine – Collisions**:
+//!
+//! | section | scene | in `src` | in `tests` |
+//! |---|---|---|---|
+//! | A bias against drift: Baumgarte stabilisation | `small_si` | `stages/solve.rs` | `physics/modes.rs` |
+//! | Prescribed motion: motors | `motors`, `tumbler`, `conveyor` | `scene/joint_rows.rs` | `catalogue.rs` |
+//! | Contact constraints with rotation | `domino` | `stages/prepare.rs` | `physics/scenes.rs` |
+//! | The smaller of two restitutions | `circle_masses` | `stages/restitution.rs` | `physics/impacts.rs` |
 
 use glam::Vec2;
 
@@ -7,7 +66,7 @@ use crate::math::{rotate, rotation};
 use crate::scene::{Body, Mode, Scene, Shape};
 
 /// Box2D's reference values are for 10.
-const GRAVITY: Parameter = Parameter::real("gravity", 9.81, 0.1, 100.0, "downwards, m/s²");
+pub(super) const GRAVITY: Parameter = Parameter::real("gravity", 9.81, 0.1, 100.0, "downwards, m/s²");
 
 pub(super) const SMALL_SI: Entry = Entry {
     name: "small_si",
@@ -178,4 +237,60 @@ fn slope(values: &Values) -> Scene {
     let at = rotate(turn, Vec2::new(0.0, 0.5));
     scene.add(Body::dynamic(at.x, at.y).angle(angle).id("box").shape(Shape::half_box(0.5, 0.5).friction(friction)));
     scene
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::scene::catalogue;
+
+    /// Section, and what is quoted in the other three cells of its row: scenes, sources, tests.
+    fn rows(text: &str) -> Vec<(&str, [Vec<&str>; 3])> {
+        let rows = text.lines().filter_map(|line| line.strip_prefix("//! | "));
+        let rows = rows.filter(|row| !row.starts_with("section |"));
+        rows.map(|row| {
+            let cells: Vec<&str> = row.split(" | ").collect();
+            let quoted = |cell: usize| -> Vec<&str> { cells[cell].split('`').skip(1).step_by(2).collect() };
+            (cells[0], [1, 2, 3].map(quoted))
+        })
+        .collect()
+    }
+
+    /// What is named and is not there.
+    fn missing(text: &str) -> Vec<String> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let is_there = |kind: usize, name: &str| match kind {
+            0 => catalogue::find(name).is_ok(),
+            1 => root.join("src").join(name).is_file(),
+            _ => root.join("tests").join(name).is_file(),
+        };
+        let cells = rows(text).into_iter().flat_map(|(_, cells)| cells.into_iter().enumerate());
+        let names = cells.flat_map(|(kind, names)| names.into_iter().map(move |name| (kind, name)));
+        names.filter(|(kind, name)| !is_there(*kind, name)).map(|(_, name)| name.to_owned()).collect()
+    }
+
+    #[test]
+    fn what_the_table_names_is_there() {
+        let text = include_str!("seeds.rs");
+        let rows = rows(text);
+        assert_eq!(rows.len(), 33, "sections of the five tutorials");
+        for (section, cells) in &rows {
+            assert!(cells.iter().all(|names| !names.is_empty()), "{section}: {cells:?}");
+        }
+        assert_eq!(missing(text), Vec::<String>::new());
+        // What is not there is found.
+        let wrong = "//! | a | `slope`, `no_such_scene` | `no_such_file.rs` | `cli.rs`, `no_such_test.rs` |";
+        assert_eq!(missing(wrong), ["no_such_scene", "no_such_file.rs", "no_such_test.rs"]);
+    }
+
+    #[test]
+    fn every_scene_of_a_tutorial_is_in_the_table() {
+        let rows = rows(include_str!("seeds.rs"));
+        let named: Vec<&str> = rows.into_iter().flat_map(|(_, [scenes, ..])| scenes).collect();
+        let first = catalogue::entries().iter().position(|entry| entry.name == "small_si").expect("a scene");
+        for entry in &catalogue::entries()[first..] {
+            assert!(named.contains(&entry.name), "{} is in no table", entry.name);
+        }
+    }
 }

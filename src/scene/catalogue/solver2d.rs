@@ -1,7 +1,10 @@
 //! solver2d's samples (`samples/collection` at d178a568): the scenes that solvers are judged on.
 
+use glam::Vec2;
+
+use super::ragdoll::{self, Hinges};
 use super::{Entry, Parameter, Values, box2d_scene, ground, ground_line, pyramid, pyramid_count, real};
-use crate::scene::{Body, Scene, Shape};
+use crate::scene::{Body, Joint, JointKind, Scene, Shape};
 
 pub(super) const VERTICAL_STACK: Entry = Entry {
     name: "vertical_stack",
@@ -255,8 +258,12 @@ pub(super) const CONFINED: Entry = Entry {
     name: "confined",
     summary: "more circles than fit into a box, without gravity: pressure without a way out",
     source: "solver2d Confined: 625 circles of 1 m, whose areas add up to 1.26 times the room. Its walls are capsules \
-             of radius 0.5, here boxes with the same faces; its gravity acts on nobody, here it is 0.",
-    parameters: &[Parameter::whole("grid", 25, 1, 40, "circles in a row and rows; up to 18 start without overlap")],
+             of radius 0.5, as here with capsules=1; else boxes with the same faces. Its gravity acts on nobody, here \
+             it is 0.",
+    parameters: &[
+        Parameter::whole("grid", 25, 1, 40, "circles in a row and rows; up to 18 start without overlap"),
+        Parameter::whole("capsules", 0, 0, 1, "1: walls are capsules, as solver2d's; 0: boxes"),
+    ],
     steps: 300,
     count: |values| 1 + values.count("grid") * values.count("grid"),
     construct: confined,
@@ -266,21 +273,164 @@ fn confined(values: &Values) -> Scene {
     let grid = values.count("grid");
     let pitch = 18.0 / real(grid);
     let mut scene = box2d_scene().gravity(0.0, 0.0);
-    let floor = Shape::half_box(11.0, 0.5);
-    let wall = Shape::half_box(0.5, 10.75);
-    scene.add(
-        Body::fixed(0.0, 0.0)
-            .shape(floor.clone())
-            .shape(wall.clone().offset(-10.5, 10.25))
-            .shape(wall.offset(10.5, 10.25))
-            .shape(floor.offset(0.0, 20.5)),
-    );
+    let walls = if values.count("capsules") == 1 {
+        let corners = [[-10.5, 0.0], [10.5, 0.0], [10.5, 20.5], [-10.5, 20.5]];
+        [[0, 1], [0, 3], [1, 2], [3, 2]].map(|[from, to]| Shape::capsule(corners[from], corners[to], 0.5))
+    } else {
+        let floor = Shape::half_box(11.0, 0.5);
+        let wall = Shape::half_box(0.5, 10.75);
+        [floor.clone(), wall.clone().offset(-10.5, 10.25), wall.offset(10.5, 10.25), floor.offset(0.0, 20.5)]
+    };
+    scene.add(walls.into_iter().fold(Body::fixed(0.0, 0.0), Body::shape));
     for column in 0..grid {
         for row in 0..grid {
             let (x, y) = (-8.75 + real(column) * pitch, 1.5 + real(row) * pitch);
             scene.add(Body::dynamic(x, y).shape(Shape::circle(0.5)));
         }
     }
+    scene
+}
+
+pub(super) const ARCH: Entry = Entry {
+    name: "arch",
+    summary: "an arch of 17 stones carries four slabs",
+    source: "solver2d Arch.",
+    parameters: &[Parameter::real("friction", 0.6, 0.0, 10.0, "of stones, slabs and ground")],
+    steps: 600,
+    count: |_| 22,
+    construct: arch,
+};
+
+/// Inner and outer corners of the right half of the arch, from the ground to the keystone, in quarter metres.
+const ARCH_CORNERS: [[[f32; 2]; 2]; 9] = [
+    [[16.0, 0.0], [24.0, 0.0]],
+    [[14.938_037, 5.133_601], [22.336_195, 6.022_998_5]],
+    [[13.798_718, 10.249_281], [20.549_368, 12.009_643]],
+    [[12.562_53, 15.341_07], [18.608_547, 17.947_033]],
+    [[11.200_41, 20.398_565], [16.467_693, 23.813_679]],
+    [[9.665_212, 25.403_7], [14.053_25, 29.570_793]],
+    [[7.871_799_5, 30.317_934], [11.235_51, 35.137_756]],
+    [[5.635_199_5, 35.038_208], [7.752_568, 40.304_51]],
+    [[2.405_938, 39.095_54], [3.016_931_5, 44.288_918]],
+];
+
+fn arch(values: &Values) -> Scene {
+    let friction = values.real("friction");
+    let corners = ARCH_CORNERS.map(|pair| pair.map(|corner| 0.25 * Vec2::from(corner)));
+    let mirrored = |corner: Vec2| Vec2::new(-corner.x, corner.y);
+    let mut scene = box2d_scene();
+    scene.add(Body::fixed(0.0, 0.0).shape(Shape::segment([-100.0, 0.0], [100.0, 0.0]).friction(friction)));
+    // Stones are where their corners are, all with their origin at the arch's.
+    let mut stone =
+        |corners: [Vec2; 4]| scene.add(Body::dynamic(0.0, 0.0).shape(Shape::polygon(corners).friction(friction)));
+    let sides = corners.windows(2).map(|pair| (pair[0], pair[1]));
+    for ([inner, outer], [next_inner, next_outer]) in sides.clone() {
+        stone([inner, outer, next_outer, next_inner]);
+    }
+    for ([inner, outer], [next_inner, next_outer]) in sides {
+        stone([outer, inner, next_inner, next_outer].map(mirrored));
+    }
+    let [inner, outer] = corners[8];
+    stone([inner, outer, mirrored(outer), mirrored(inner)]);
+    for slab in 0..4 {
+        let shape = Shape::half_box(2.0, 0.5).friction(friction);
+        scene.add(Body::dynamic(0.0, 0.5 + outer.y + real(slab)).shape(shape));
+    }
+    scene
+}
+
+/// Slows everything on a chain of bodies a little, 1/s.
+const CHAIN_DAMPING: f32 = 0.1;
+
+fn chained(mut body: Body, shape: Shape) -> Body {
+    body.linear_damping = CHAIN_DAMPING;
+    body.angular_damping = CHAIN_DAMPING;
+    body.shape(shape.density(20.0))
+}
+
+pub(super) const BRIDGE: Entry = Entry {
+    name: "bridge",
+    summary: "160 planks on hinges span 160 m",
+    source: "solver2d Bridge.",
+    parameters: &[Parameter::whole("planks", 160, 1, 50_000, "of 1 m")],
+    steps: 600,
+    count: |values| values.count("planks"),
+    construct: bridge,
+};
+
+fn bridge(values: &Values) -> Scene {
+    const HEIGHT: f32 = 20.0;
+    let planks = values.count("planks");
+    let left = -0.5 * real(planks);
+    let mut scene = box2d_scene();
+    let mut before = None;
+    for plank in 0..planks {
+        let body = chained(Body::dynamic(left + 0.5 + real(plank), HEIGHT), Shape::half_box(0.5, 0.125));
+        let index = scene.add(body);
+        let joint = match before {
+            Some(before) => Joint::new(JointKind::hinge(), before, index).anchors([0.5, 0.0], [-0.5, 0.0]),
+            None => Joint::to_world(JointKind::hinge(), index).anchors([left, HEIGHT], [-0.5, 0.0]),
+        };
+        scene.join(joint);
+        before = Some(index);
+    }
+    let last = scene.bodies.len() - 1;
+    scene.join(Joint::to_world(JointKind::hinge(), last).anchors([-left, HEIGHT], [0.5, 0.0]));
+    scene
+}
+
+pub(super) const BALL_AND_CHAIN: Entry = Entry {
+    name: "ball_and_chain",
+    summary: "a chain of 40 links swings a ball that weighs as much as 672 of them",
+    source: "solver2d Ball & Chain.",
+    parameters: &[
+        Parameter::whole("links", 40, 1, 10_000, "of 1 m"),
+        Parameter::real("radius", 8.0, 0.1, 100.0, "of the ball, m"),
+    ],
+    steps: 1_200,
+    count: |values| values.count("links") + 1,
+    construct: ball_and_chain,
+};
+
+fn ball_and_chain(values: &Values) -> Scene {
+    let links = values.count("links");
+    let radius = values.real("radius");
+    let height = 0.5 * real(links);
+    let mut scene = box2d_scene();
+    for link in 0..links {
+        let shape = Shape::capsule([-0.5, 0.0], [0.5, 0.0], 0.125);
+        scene.add(chained(Body::dynamic(0.5 + real(link), height), shape));
+    }
+    scene.add(chained(Body::dynamic(real(links) + radius, height), Shape::circle(radius)));
+    scene.join(Joint::to_world(JointKind::hinge(), 0).anchors([0.0, height], [-0.5, 0.0]));
+    for link in 1..scene.bodies.len() {
+        let reach = if link + 1 == scene.bodies.len() { radius } else { 0.5 };
+        scene.join(Joint::new(JointKind::hinge(), link - 1, link).anchors([0.5, 0.0], [-reach, 0.0]));
+    }
+    scene
+}
+
+pub(super) const RAGDOLL: Entry = Entry {
+    name: "ragdoll",
+    summary: "a ragdoll falls on its feet, and over",
+    source: "solver2d Ragdoll: its ground and its height, with Box2D's ragdoll, which came of its own.",
+    parameters: &[
+        Parameter::real("friction_torque", 0.03, 0.0, 10.0, "of the hips, N·m; other joints have a share of it"),
+        Parameter::real("hertz", 5.0, 0.0, 60.0, "of the springs in its joints, Hz; 0 is limp"),
+        Parameter::real("damping_ratio", 0.5, 0.0, 10.0, "of these springs; 1 is critical"),
+    ],
+    steps: 600,
+    count: |_| 1 + ragdoll::BONES,
+    construct: ragdoll,
+};
+
+fn ragdoll(values: &Values) -> Scene {
+    let [friction_torque, hertz, damping_ratio] =
+        ["friction_torque", "hertz", "damping_ratio"].map(|name| values.real(name));
+    let mut scene = box2d_scene();
+    scene.add(ground(20.0));
+    let hinges = Hinges { friction_torque, hertz, damping_ratio };
+    ragdoll::add(&mut scene, Vec2::new(0.0, 4.0), 1, hinges, true);
     scene
 }
 
