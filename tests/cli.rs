@@ -384,6 +384,14 @@ mod runs {
     }
 
     #[test]
+    fn report_counts_joints() {
+        let folder = folder();
+        let ran = run_in(folder.path(), "run bridge:planks=5 --backend cpu --steps 1 --json a.json");
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert_eq!(json(&folder.path().join("a.json"))["joints"], 6);
+    }
+
+    #[test]
     fn report() {
         let folder = folder();
         let arguments = format!("run {SCENE} --backend cpu --steps 20 --json a.json");
