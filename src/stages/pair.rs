@@ -73,12 +73,17 @@ pub fn may_meet(a: &Shape, b: &Shape) -> bool {
     a.mask & b.category != 0 && b.mask & a.category != 0
 }
 
-/// Whether a joint keeps two bodies from touching. Both have such a joint, or this need not be asked.
+/// Whether a joint keeps two shapes from touching ([`crate::scene::Joints::joined`]).
+#[inline]
 #[must_use]
-pub fn are_joined(joined: &[u32], a: u32, b: u32) -> bool {
+pub fn kept_apart(joined: &[u32], a: &Shape, b: &Shape) -> bool {
+    if a.kind & b.kind & JOINED_SHAPE == 0 {
+        return false;
+    }
     let list = |body: u32| &joined[joined[body as usize] as usize..joined[body as usize + 1] as usize];
     // A ground may have many joints where a plank has two.
-    if list(a).len() <= list(b).len() { list(a).contains(&b) } else { list(b).contains(&a) }
+    let (of_a, of_b) = (list(a.body), list(b.body));
+    if of_a.len() <= of_b.len() { of_a.contains(&b.body) } else { of_b.contains(&a.body) }
 }
 
 /// Whether two AABBs overlap.
@@ -104,13 +109,24 @@ pub fn reaches(aabb: &Aabb, plane: &Aabb) -> bool {
     plane.min[0] == HALF_PLANE_ROW as f32 && normal[0] * lowest[0] + normal[1] * lowest[1] <= plane.min[1]
 }
 
-fn half_planes_of(params: &Params, shapes: &[Shape], aabbs: &[Aabb], index: usize, found: &mut Vec<[u32; 2]>) {
+fn half_planes_of(
+    params: &Params,
+    shapes: &[Shape],
+    aabbs: &[Aabb],
+    joined: &[u32],
+    index: usize,
+    found: &mut Vec<[u32; 2]>,
+) {
     let shape = &shapes[index];
     if shape.kind & FIXED_SHAPE != 0 {
         return;
     }
     for plane in 0..params.half_plane_count {
-        if reaches(&aabbs[index], &aabbs[plane as usize]) && may_meet(shape, &shapes[plane as usize]) {
+        let partner = &shapes[plane as usize];
+        if reaches(&aabbs[index], &aabbs[plane as usize])
+            && may_meet(shape, partner)
+            && !kept_apart(joined, shape, partner)
+        {
             #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
             found.push([index as u32, plane]);
         }
@@ -131,7 +147,7 @@ fn pairs_of(
     if aabb.min[0] > aabb.max[0] {
         return;
     }
-    half_planes_of(params, shapes, aabbs, index, found);
+    half_planes_of(params, shapes, aabbs, joined, index, found);
     let shape = &shapes[index];
     let mut visit = |first: u32, last: u32, own_level: bool| {
         for &other in cells(cell_ends, cell_shapes, first, last) {
@@ -144,7 +160,7 @@ fn pairs_of(
             if shape.body == partner.body || shape.kind & partner.kind & FIXED_SHAPE != 0 || !may_meet(shape, partner) {
                 continue;
             }
-            if shape.kind & partner.kind & JOINED_SHAPE != 0 && are_joined(joined, shape.body, partner.body) {
+            if kept_apart(joined, shape, partner) {
                 continue;
             }
             #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
