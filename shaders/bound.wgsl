@@ -18,7 +18,7 @@ fn bound(
         return;
     }
     let body = shapes[index].body;
-    if (states[body].status & QUARANTINED) != 0u {
+    if (shapes[index].kind & GEOMETRY_MASK) == NO_SHAPE || (states[body].status & QUARANTINED) != 0u {
         aabbs[index] = Aabb(vec2<f32>(1e30), vec2<f32>(-1e30));
         return;
     }

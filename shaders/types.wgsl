@@ -14,6 +14,7 @@ const CIRCLE: u32 = 0u;
 const BOX: u32 = 1u;
 const POLYGON: u32 = 2u;
 const HALF_PLANE: u32 = 3u;
+const NO_SHAPE: u32 = 4u;
 const GEOMETRY_MASK: u32 = 0xffu;
 const FIXED_SHAPE: u32 = 0x100u;
 const KINEMATIC_SHAPE: u32 = 0x200u;
@@ -26,6 +27,7 @@ const HALF_PLANE_ROW: u32 = 2u;
 const STATIC: u32 = 0u;
 const KINEMATIC: u32 = 1u;
 const DYNAMIC: u32 = 2u;
+const VACANT: u32 = 3u;
 
 const COMMAND_IMPULSE: u32 = 0u;
 const COMMAND_ANGULAR_IMPULSE: u32 = 1u;

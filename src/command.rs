@@ -8,7 +8,7 @@ use glam::Vec2;
 
 use crate::math::{rotate, rotation};
 use crate::scene::{Compiled, MAX_POSITION};
-use crate::types::{self, DYNAMIC, KINEMATIC};
+use crate::types::{self, DYNAMIC, KINEMATIC, VACANT};
 
 /// Something asked of a body.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,11 +56,11 @@ pub enum Command {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CommandError {
     /// There is no such body.
-    #[error("there is no body {body}; the world has {count}")]
+    #[error("there is no body {body}; the world has {count} slots")]
     NoBody {
         /// Index asked for.
         body: usize,
-        /// Bodies in the world.
+        /// Slots of bodies in the world.
         count: usize,
     },
     /// A value is NaN or infinite, or a place further away than [`MAX_POSITION`].
@@ -89,7 +89,9 @@ impl Command {
     /// The record that a step works from, checked against the world.
     pub(crate) fn flatten(self, compiled: &Compiled, body: usize) -> Result<types::Command, CommandError> {
         let count = compiled.bodies.len();
-        let Some(target) = compiled.bodies.get(body) else { return Err(CommandError::NoBody { body, count }) };
+        let Some(target) = compiled.bodies.get(body).filter(|body| body.kind != VACANT) else {
+            return Err(CommandError::NoBody { body, count });
+        };
         self.check_kind(target.kind, body)?;
         self.check_values()?;
         let center = compiled.mass[body].center;

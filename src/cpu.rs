@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use crate::command::{Command, CommandError, by_body};
-use crate::scene::{Compiled, Joints, Scene};
+use crate::population::{BodyId, Change, Population};
+use crate::scene::{Body, Compiled, Joints, Scene};
 use crate::snapshot::{Force, Snapshot};
 use crate::stages::{
     bin::bin, bound::bound, collide::collide, color::ColorScratch, color::color, command::command, finalize::finalize,
@@ -33,6 +34,7 @@ pub struct CpuWorld {
     steps: u64,
     stage_ms: Vec<(Stage, f64)>,
     commands: Vec<types::Command>,
+    population: Option<Population>,
 
     poses: Vec<Pose>,
     states: Rows<BodyState, 4>,
@@ -73,6 +75,7 @@ impl CpuWorld {
             steps: 0,
             stage_ms: Stage::ALL.map(|stage| (stage, 0.0)).into(),
             commands: Vec::new(),
+            population: None,
             poses: compiled.poses.clone(),
             states: Rows::new(&compiled.states),
             accumulators: Rows::new(&vec![Accumulator::default(); bodies]),
@@ -121,6 +124,55 @@ impl CpuWorld {
             self.stage_ms[op.stage as usize].1 += 1e3 * start.elapsed().as_secs_f64();
         }
         self.steps = self.steps.saturating_add(1);
+        if let Some(population) = &mut self.population {
+            population.stepped();
+        }
+    }
+
+    /// Adds bodies to the running world: all of them or, with an error, none.
+    ///
+    /// # Errors
+    /// The first value that is out of range, as for a scene; or a half plane.
+    pub fn add_bodies(&mut self, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
+        let population = self.population.get_or_insert_with(|| Population::new(&self.compiled));
+        let (ids, change) = population.add(&mut self.compiled, bodies)?;
+        self.follow(&change);
+        Ok(ids)
+    }
+
+    /// Removes bodies from the running world, and switches off their joints: all of them or, with an error, none.
+    ///
+    /// # Errors
+    /// If a body is not there, or no longer, or given twice.
+    pub fn remove_bodies(&mut self, ids: &[BodyId]) -> Result<(), WorldError> {
+        let population = self.population.get_or_insert_with(|| Population::new(&self.compiled));
+        let change = population.remove(&mut self.compiled, ids)?;
+        self.commands.retain(|command| !change.bodies.contains(&command.body));
+        self.follow(&change);
+        Ok(())
+    }
+
+    /// The body in a slot, if there is one.
+    pub fn body_id(&mut self, index: usize) -> Option<BodyId> {
+        self.population.get_or_insert_with(|| Population::new(&self.compiled)).id(&self.compiled, index)
+    }
+
+    /// Brings the tables to the bodies that there are now.
+    fn follow(&mut self, change: &Change) {
+        let Compiled { bodies, poses, states, shapes, .. } = &self.compiled;
+        self.plan = plan(&self.compiled.settings, self.compiled.bounces, !self.compiled.joints.joints.is_empty());
+        self.poses.resize(bodies.len(), Pose::default());
+        self.states.resize(bodies.len());
+        self.accumulators.resize(bodies.len());
+        self.aabbs.resize(shapes.len(), Aabb::default());
+        for &index in &change.bodies {
+            self.poses[index as usize] = poses[index as usize];
+            self.states.set(index as usize, states[index as usize]);
+        }
+        // Shapes that were not there produced nothing.
+        if let Some(&end) = self.pair_starts.last() {
+            self.pair_starts.resize(shapes.len() + 1, end);
+        }
     }
 
     /// Asks something of a body; it happens at the start of the next step.
@@ -277,6 +329,8 @@ impl CpuWorld {
             counters: self.counters,
             forces: self.compiled.bodies.iter().map(Force::of).collect(),
             commands: self.commands.clone(),
+            population: Population::history(self.population.as_ref()),
+            vacated: self.population.as_ref().map_or(Vec::new(), |population| population.vacated().to_vec()),
             joint_states: self.joint_states.to_vec(),
             joint_impulses: self.joint_impulses.to_vec(),
         }
@@ -293,7 +347,10 @@ impl CpuWorld {
     /// # Errors
     /// If the snapshot is of another world; then nothing has changed.
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), WorldError> {
-        snapshot.check(&self.compiled)?;
+        snapshot.check(&self.compiled, self.population.as_ref())?;
+        if let Some(population) = &mut self.population {
+            population.restore(&self.compiled, &snapshot.vacated);
+        }
         self.steps = snapshot.step;
         self.poses.clone_from(&snapshot.poses);
         self.states = Rows::new(&snapshot.states);

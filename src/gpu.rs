@@ -2,6 +2,7 @@
 
 mod context;
 pub mod kernel;
+mod population;
 mod readback;
 
 use std::collections::HashMap;
@@ -12,10 +13,12 @@ use wgpu::util::DeviceExt;
 
 pub use context::{AdapterChoice, Context, ContextError, DeviceError, adapters, is_software};
 use kernel::{KernelError, Kernels, Patch};
+use population::Room;
 use readback::{CounterRing, cast, download};
 
 use crate::command::{Command, CommandError, by_body};
 use crate::cpu::CpuWorld;
+use crate::population::Population;
 use crate::scene::{Compiled, Joints, Scene};
 use crate::snapshot::{Force, Snapshot};
 use crate::state::{JointReaction, joint_reactions};
@@ -75,6 +78,8 @@ pub struct GpuWorld {
     joint_runs: Vec<Run>,
     steps: u64,
     commands: Vec<types::Command>,
+    population: Option<Population>,
+    room: Room,
 
     buffers: HashMap<&'static str, wgpu::Buffer>,
     /// Bind groups by kernel, by parity. Which of the two contact buffers is the current one changes every step.
@@ -164,6 +169,8 @@ impl GpuWorld {
             joint_runs: joint_runs(&compiled.joints.starts),
             steps: 0,
             commands: Vec::new(),
+            population: None,
+            room: Room::of(&compiled),
             buffers: HashMap::new(),
             groups: HashMap::new(),
             parity: 0,
@@ -214,33 +221,38 @@ impl GpuWorld {
         }
     }
 
-    /// What depends on the number of bodies, shapes and cells, which never changes.
+    /// What depends on the number of bodies, shapes and cells. Contents are as the scene starts.
     fn create_buffers(&mut self) -> Result<(), WorldError> {
-        let Compiled { bodies, poses, states, shapes, vertices, params, .. } = &self.compiled;
+        let Compiled { bodies, poses, states, shapes, vertices, .. } = &self.compiled;
         let (bodies, poses, states, shapes) = (bodies.clone(), poses.clone(), states.clone(), shapes.clone());
         let vertices = vertices.clone();
         let Joints { joints, rows, states: joint_states, starts, joined, .. } = self.compiled.joints.clone();
-        let cells = params.cell_count as usize;
-        self.create_with("bodies", &bodies)?;
-        self.create_with("poses", &poses)?;
-        self.create_with("states", &states)?;
-        self.create_with("shapes", &shapes)?;
-        self.create_with("vertices", &vertices)?;
-        self.create("poses_backup", size_of_val(&poses[..]))?;
-        self.create("states_backup", size_of_val(&states[..]))?;
-        self.create("accumulators", bodies.len() * size_of::<Accumulator>())?;
-        self.create("aabbs", shapes.len() * size_of::<Aabb>())?;
+        let Room { bodies: body_room, shapes: shape_room, vertices: vertex_room, cells } = self.room;
+        self.create("bodies", body_room * size_of::<types::Body>())?;
+        self.upload("bodies", &bodies);
+        self.create("poses", body_room * size_of::<Pose>())?;
+        self.upload("poses", &poses);
+        self.create("states", body_room * size_of::<BodyState>())?;
+        self.upload("states", &states);
+        self.create("shapes", shape_room * size_of::<types::Shape>())?;
+        self.upload("shapes", &shapes);
+        self.create("vertices", vertex_room * size_of::<[f32; 2]>())?;
+        self.upload("vertices", &vertices);
+        self.create("poses_backup", body_room * size_of::<Pose>())?;
+        self.create("states_backup", body_room * size_of::<BodyState>())?;
+        self.create("accumulators", body_room * size_of::<Accumulator>())?;
+        self.create("aabbs", shape_room * size_of::<Aabb>())?;
         self.create("cell_ends", (cells + 1) * 4)?;
-        self.create("shape_cells", shapes.len() * 4)?;
-        self.create("cell_unsorted", shapes.len() * 4)?;
-        self.create("cell_shapes", shapes.len() * 4)?;
+        self.create("shape_cells", shape_room * 4)?;
+        self.create("cell_unsorted", shape_room * 4)?;
+        self.create("cell_shapes", shape_room * 4)?;
+        self.create("partners", shape_room * 4 * PARTNER_WORDS + size_of_val(&joined[..]))?;
         let partners = shapes.len() * 4 * PARTNER_WORDS;
-        self.create("partners", partners + size_of_val(&joined[..]))?;
         self.context.queue().write_buffer(&self.buffers["partners"], partners as u64, bytemuck::cast_slice(&joined));
-        self.create("pair_starts_0", (shapes.len() + 1) * 4)?;
-        self.create("pair_starts_1", (shapes.len() + 1) * 4)?;
-        self.create("color_masks", bodies.len() * 4)?;
-        self.create("color_claims", bodies.len() * 4 * CLAIM_SLOTS as usize)?;
+        self.create("pair_starts_0", (shape_room + 1) * 4)?;
+        self.create("pair_starts_1", (shape_room + 1) * 4)?;
+        self.create("color_masks", body_room * 4)?;
+        self.create("color_claims", body_room * 4 * CLAIM_SLOTS as usize)?;
         self.create("counters", size_of::<Counters>())?;
         self.create("color_starts", 4 * (COLOR_COUNT as usize + 1))?;
         self.create("counters_backup", size_of::<Counters>())?;
@@ -252,7 +264,7 @@ impl GpuWorld {
         self.create("joint_impulses", rows.len() * size_of::<[f32; 2]>())?;
         self.create("joint_impulses_backup", rows.len() * size_of::<[f32; 2]>())?;
         self.create("joint_frames", joints.len() * size_of::<JointFrame>())?;
-        let longest = (cells + 1).max(shapes.len() + 1);
+        let longest = (cells + 1).max(shape_room + 1);
         self.create("block_sums", longest.div_ceil(SCAN_BLOCK as usize) * 4)?;
         Ok(())
     }
@@ -940,6 +952,8 @@ impl GpuWorld {
             counters: tables.counters,
             forces: self.compiled.bodies.iter().map(Force::of).collect(),
             commands: self.commands.clone(),
+            population: Population::history(self.population.as_ref()),
+            vacated: self.population.as_ref().map_or(Vec::new(), |population| population.vacated().to_vec()),
             joint_states: tables.joint_states,
             joint_impulses: tables.joint_impulses,
         })
@@ -959,7 +973,10 @@ impl GpuWorld {
     /// # Errors
     /// If the snapshot is of another world or the device is lost; then nothing has changed.
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), WorldError> {
-        snapshot.check(&self.compiled)?;
+        snapshot.check(&self.compiled, self.population.as_ref())?;
+        if let Some(population) = &mut self.population {
+            population.restore(&self.compiled, &snapshot.vacated);
+        }
         self.context.wait()?;
         let mut encoder = self.encoder();
         self.grow_to(&mut encoder, snapshot.contacts.len() as u64)?;
@@ -998,6 +1015,9 @@ impl GpuWorld {
     /// Ends a step of stages run by themselves.
     pub(crate) fn end_step(&mut self) {
         self.steps = self.steps.saturating_add(1);
+        if let Some(population) = &mut self.population {
+            population.stepped();
+        }
     }
 
     /// Every table as it stands.
@@ -1023,7 +1043,10 @@ impl GpuWorld {
             ],
         )?;
         let counters = cast::<Counters>(&head[0])[0];
-        let pair_starts_previous: Vec<u32> = cast(&head[7]);
+        let mut pair_starts_previous: Vec<u32> = cast(&head[7]);
+        let mut pair_starts: Vec<u32> = cast(&head[8]);
+        Self::complete(&mut pair_starts_previous);
+        Self::complete(&mut pair_starts);
         let contacts = u64::from(counters.contacts.min(self.contact_capacity));
         let previous = u64::from(pair_starts_previous.last().copied().unwrap_or(0).min(self.contact_capacity));
         let constraints = u64::from(counters.color_starts[COLOR_COUNT as usize].min(self.contact_capacity));
@@ -1046,7 +1069,7 @@ impl GpuWorld {
             cell_ends: cast(&head[5]),
             cell_shapes: cast(&head[6]),
             pair_starts_previous,
-            pair_starts: cast(&head[8]),
+            pair_starts,
             contacts_previous: cast(&tail[0]),
             contacts: cast(&tail[1]),
             slots: cast(&tail[2]),

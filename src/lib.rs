@@ -89,6 +89,7 @@
 //! | [`step`], [`stages`], [`types`], [`math`] | the pipeline, and the structs it shares with WGSL |
 //! | [`cpu`], [`gpu`], [`world`] | the backends, and either of them |
 //! | [`command`](mod@command) | what may be asked of bodies between two steps |
+//! | [`population`] | bodies that come and go while a world runs |
 //! | [`snapshot`], [`state`] | the state between two steps; its hash; metrics: energy, momentum, penetration |
 //! | [`draw`] | pictures, from poses on the CPU or straight from the GPU's buffers |
 //!
@@ -112,6 +113,7 @@ pub mod draw;
 pub mod gpu;
 pub mod lanes;
 pub mod math;
+pub mod population;
 pub mod scene;
 pub mod snapshot;
 pub mod stages;
@@ -126,6 +128,7 @@ pub mod world;
 pub use command::{Command, CommandError};
 pub use cpu::CpuWorld;
 pub use gpu::{AdapterChoice, Context, GpuWorld};
+pub use population::{BodyId, PopulationError};
 pub use scene::{
     Body, BodyType, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, RestitutionMix, Scene, SceneError,
     Settings, Shape, Spring,

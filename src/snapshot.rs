@@ -7,8 +7,11 @@ use bytemuck::{Pod, Zeroable};
 pub use file::SnapshotFileError;
 
 use crate::math::is_finite;
+use crate::population::Population;
 use crate::scene::Compiled;
-use crate::types::{Body, BodyState, COMMAND_TARGET, Command, Contact, Counters, JointState, POINT_COUNT_MASK, Pose};
+use crate::types::{
+    Body, BodyState, COMMAND_TARGET, Command, Contact, Counters, JointState, POINT_COUNT_MASK, Pose, VACANT,
+};
 
 /// The state of a world between two steps. Both backends give it and take it, so a run can move from one to the other.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,6 +33,10 @@ pub struct Snapshot {
     pub forces: Vec<Force>,
     /// Given since the last step.
     pub commands: Vec<Command>,
+    /// A hash of the bodies that were added and removed before: to continue, a world must have seen the same.
+    pub population: u64,
+    /// Slots that bodies left since the last step.
+    pub vacated: Vec<u32>,
     /// One a joint, by colour, as in [`crate::scene::Joints::joints`].
     pub joint_states: Vec<JointState>,
     /// Of the last substep, one a row, as in [`crate::scene::Joints::rows`]; N·s, of an angle N·m·s. Only that of a point
@@ -67,7 +74,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// What does not fit.
-    pub fn check(&self, compiled: &Compiled) -> Result<(), SnapshotError> {
+    pub(crate) fn check(&self, compiled: &Compiled, population: Option<&Population>) -> Result<(), SnapshotError> {
         let (bodies, shapes) = (compiled.bodies.len(), compiled.shapes.len());
         let mut sizes = vec![
             ("poses", self.poses.len(), bodies),
@@ -83,6 +90,13 @@ impl Snapshot {
             if found != expected {
                 return Err(SnapshotError { what, found, expected });
             }
+        }
+        if self.population != Population::history(population) {
+            return Err(SnapshotError { what: "additions and removals of the same bodies", found: 0, expected: 1 });
+        }
+        let vacant = |body: &u32| compiled.bodies.get(*body as usize).is_some_and(|body| body.kind == VACANT);
+        if let Some(&body) = self.vacated.iter().find(|&body| !vacant(body)) {
+            return Err(SnapshotError { what: "as an empty slot", found: body as usize, expected: 0 });
         }
         for command in &self.commands {
             for (what, index, count) in [

@@ -11,6 +11,7 @@ use crate::stages::prepare_joints::frame_of;
 use crate::stages::solve_joints::{Stance, total};
 use crate::types::{
     BROKEN, BodyState, Contact, DYNAMIC, FIXED_A, FIXED_B, Joint, JointFrame, JointState, POINT_COUNT_MASK, Pose,
+    VACANT,
 };
 
 /// A body as the scene's author knows it: by its own frame, not its centre of mass.
@@ -28,11 +29,12 @@ pub struct ReportedBody {
     pub angular_velocity: f32,
 }
 
-/// All bodies in scene order.
+/// All bodies in scene order; slots without a body are left out.
 #[must_use]
 pub fn body_states(compiled: &Compiled, snapshot: &Snapshot) -> Vec<ReportedBody> {
     let bodies = snapshot.poses.iter().zip(&snapshot.states).enumerate();
     bodies
+        .filter(|&(index, _)| compiled.bodies[index].kind != VACANT)
         .map(|(index, (pose, state))| {
             let turn = Vec2::from(pose.rotation);
             ReportedBody {

@@ -45,6 +45,8 @@ pub const POLYGON: u32 = 2;
 /// [`Shape::kind`], low byte: everything below the line through the shape's centre along its x axis. These come first
 /// among the shapes.
 pub const HALF_PLANE: u32 = 3;
+/// [`Shape::kind`], low byte: a place that no shape has.
+pub const NO_SHAPE: u32 = 4;
 /// [`Shape::kind`]: the low byte is the geometry.
 pub const GEOMETRY_MASK: u32 = 0xff;
 /// [`Shape::kind`]: the body is static or kinematic.
@@ -68,6 +70,8 @@ pub const STATIC: u32 = 0;
 pub const KINEMATIC: u32 = 1;
 /// [`Body::kind`].
 pub const DYNAMIC: u32 = 2;
+/// [`Body::kind`]: a slot that no body has.
+pub const VACANT: u32 = 3;
 
 /// [`Command::kind`].
 pub const COMMAND_IMPULSE: u32 = 0;

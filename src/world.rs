@@ -3,7 +3,8 @@
 use crate::command::{Command, CommandError};
 use crate::cpu::CpuWorld;
 use crate::gpu::{DeviceError, GpuWorld};
-use crate::scene::{Compiled, SceneError};
+use crate::population::{BodyId, PopulationError};
+use crate::scene::{Body, Compiled, SceneError};
 use crate::snapshot::{Snapshot, SnapshotError, SnapshotFileError};
 use crate::state::{JointReaction, joint_reactions};
 use crate::step::Stage;
@@ -14,6 +15,9 @@ pub enum WorldError {
     /// The scene is not valid.
     #[error(transparent)]
     Scene(#[from] SceneError),
+    /// Bodies could not be added or removed.
+    #[error(transparent)]
+    Population(#[from] PopulationError),
     /// The snapshot is of another world.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
@@ -96,6 +100,37 @@ impl World {
         match self {
             Self::Cpu(world) => world.command(body, command),
             Self::Gpu(world) => world.command(body, command),
+        }
+    }
+
+    /// Adds bodies to the running world: all of them or, with an error, none. They take part from the next step on.
+    /// Slots of bodies that were removed are given out again, the lowest first, once a step has run without them.
+    ///
+    /// # Errors
+    /// The first value that is out of range, as for a scene; a half plane; or if they do not fit the device.
+    pub fn add_bodies(&mut self, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
+        match self {
+            Self::Cpu(world) => world.add_bodies(bodies),
+            Self::Gpu(world) => world.add_bodies(bodies),
+        }
+    }
+
+    /// Removes bodies from the running world, and switches off their joints: all of them or, with an error, none.
+    ///
+    /// # Errors
+    /// If a body is not there, or no longer, or given twice; or the device is lost.
+    pub fn remove_bodies(&mut self, ids: &[BodyId]) -> Result<(), WorldError> {
+        match self {
+            Self::Cpu(world) => world.remove_bodies(ids),
+            Self::Gpu(world) => world.remove_bodies(ids),
+        }
+    }
+
+    /// The body in a slot, if there is one: by it, not by the slot, it should be remembered.
+    pub fn body_id(&mut self, index: usize) -> Option<BodyId> {
+        match self {
+            Self::Cpu(world) => world.body_id(index),
+            Self::Gpu(world) => world.body_id(index),
         }
     }
 

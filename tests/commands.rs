@@ -139,7 +139,7 @@ fn what_cannot_be_done_is_refused_and_changes_nothing() {
         let before = world.snapshot().unwrap();
         let push = Command::Impulse { impulse: Vec2::X, point: None };
         let error = world.command(3, push).unwrap_err();
-        assert_eq!(error.to_string(), "there is no body 3; the world has 3");
+        assert_eq!(error.to_string(), "there is no body 3; the world has 3 slots");
         let error = world.command(0, push).unwrap_err();
         assert_eq!(error.to_string(), "body 0 is static; expected dynamic");
         let error = world.command(1, Command::Target { position: Vec2::ZERO, angle: 0.0 }).unwrap_err();

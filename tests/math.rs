@@ -8,6 +8,7 @@ fn angles_of_rotations() {
     let mut worst = 0.0_f64;
     for index in -10_000_i16..=10_000 {
         let angle = f64::from(index) * std::f64::consts::PI / 10_000.0;
+        #[allow(clippy::cast_possible_truncation, reason = "rounded to f32 on purpose")]
         let q = Vec2::new(angle.cos() as f32, angle.sin() as f32);
         let exact = f64::from(q.y).atan2(f64::from(q.x));
         worst = worst.max((f64::from(angle_of(q)) - exact).abs());

@@ -3,7 +3,7 @@
 use glam::Vec2;
 
 use crate::math::rotate;
-use crate::types::{BOX, CIRCLE, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, KINEMATIC_SHAPE, Pose, Shape};
+use crate::types::{BOX, CIRCLE, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, KINEMATIC_SHAPE, NO_SHAPE, Pose, Shape};
 
 /// px.
 pub const DEFAULT_SIZE: [u32; 2] = [1600, 900];
@@ -52,7 +52,7 @@ impl Bounds {
                 let [x, y] = shape.half;
                 Vec2::new(q.x * x + q.y * y, q.y * x + q.x * y) + shape.radius
             }
-            HALF_PLANE => return None,
+            HALF_PLANE | NO_SHAPE => return None,
             _ => Vec2::splat(shape.bound),
         };
         let bounds = Self { min: center - half, max: center + half };

@@ -55,7 +55,7 @@ pub struct SceneError {
 }
 
 impl SceneError {
-    pub(super) fn new(path: impl Into<String>, problem: impl Into<String>, expected: impl Into<String>) -> Self {
+    pub(crate) fn new(path: impl Into<String>, problem: impl Into<String>, expected: impl Into<String>) -> Self {
         Self { path: path.into(), problem: problem.into(), expected: expected.into() }
     }
 }
@@ -235,6 +235,16 @@ fn check_settings(settings: &Settings) -> Result<(), SceneError> {
     SHARE.check(settings.baumgarte, format_args!("settings.baumgarte"))?;
     SLOP.check(settings.slop, format_args!("settings.slop"))?;
     THRESHOLD.check(settings.restitution_threshold, format_args!("settings.restitution_threshold"))
+}
+
+impl Body {
+    /// Whether every value of the body is in range, as one of a scene; `index` says where it stands there.
+    ///
+    /// # Errors
+    /// The first value that is not.
+    pub fn check(&self, index: usize) -> Result<(), SceneError> {
+        check_body(self, index)
+    }
 }
 
 fn check_body(body: &Body, index: usize) -> Result<(), SceneError> {

@@ -1,5 +1,7 @@
 //! From a [`Scene`] to the flat arrays that both backends start from.
 
+use std::collections::BTreeSet;
+
 use glam::Vec2;
 
 use super::joint_rows::Joints;
@@ -82,37 +84,81 @@ impl Compiled {
     /// The first value that is out of range ([`Scene::check`]).
     pub fn new(scene: &Scene) -> Result<Self, SceneError> {
         scene.check()?;
-        let mut bodies = Vec::with_capacity(scene.bodies.len());
-        let mut poses = Vec::with_capacity(scene.bodies.len());
-        let mut states = Vec::with_capacity(scene.bodies.len());
-        let mut masses = Vec::with_capacity(scene.bodies.len());
-        let (mut shapes, mut half_planes) = (Vec::with_capacity(scene.bodies.len()), Vec::new());
-        let mut vertices = Vec::new();
-        for (index, body) in scene.bodies.iter().enumerate() {
-            let mass = mass_properties(body);
-            let turn = rotation(body.angle);
-            let mut flags = 0;
-            if body.kind != BodyType::Dynamic {
-                flags |= types::FIXED_SHAPE;
-            }
-            if body.kind == BodyType::Kinematic {
-                flags |= types::KINEMATIC_SHAPE;
-            }
-            let (mut extent, mut min_extent) = (0.0_f32, 1e5_f32);
-            for shape in &body.shapes {
-                let mut flat = flatten_shape(shape, mass.center, &mut vertices);
-                flat.body = u32_from(index);
-                flat.kind |= flags;
-                if flat.kind & types::GEOMETRY_MASK == types::HALF_PLANE {
-                    half_planes.push(flat);
-                } else {
-                    extent = extent.max(Vec2::from(flat.offset).length() + flat.bound);
-                    min_extent = min_extent.min(thickness(&shape.geometry));
-                    shapes.push(flat);
+        let mut compiled = Self {
+            name: scene.name.clone(),
+            settings: scene.settings,
+            params: params(scene),
+            bodies: Vec::with_capacity(scene.bodies.len()),
+            poses: Vec::with_capacity(scene.bodies.len()),
+            states: Vec::with_capacity(scene.bodies.len()),
+            mass: Vec::with_capacity(scene.bodies.len()),
+            ids: scene.bodies.iter().map(|b| b.id.clone()).collect(),
+            shapes: Vec::new(),
+            vertices: Vec::new(),
+            bounces: false,
+            joints: Joints::default(),
+        };
+        let mut shapes = Vec::with_capacity(scene.bodies.len());
+        for (index, body) in (0_u32..).zip(&scene.bodies) {
+            let laid = Self::lay_body(body, index);
+            compiled.bodies.push(laid.body);
+            compiled.poses.push(laid.pose);
+            compiled.states.push(laid.state);
+            compiled.mass.push(laid.mass);
+            for (mut shape, vertices) in laid.shapes {
+                if !vertices.is_empty() {
+                    shape.first_vertex = u32_from(compiled.vertices.len());
+                    compiled.vertices.extend(vertices);
                 }
+                let half_plane = shape.kind & types::GEOMETRY_MASK == types::HALF_PLANE;
+                if half_plane { &mut compiled.shapes } else { &mut shapes }.push(shape);
             }
-            let invert = |x: f32| if x > 0.0 { 1.0 / x } else { 0.0 };
-            bodies.push(types::Body {
+        }
+        compiled.params.half_plane_count = u32_from(compiled.shapes.len());
+        compiled.shapes.append(&mut shapes);
+        compiled.joints = Joints::new(scene, &compiled.mass);
+        compiled.params.joint_count = u32_from(compiled.joints.joints.len());
+        let joined = &compiled.joints.joined;
+        for shape in compiled.shapes.iter_mut().filter(|_| !joined.is_empty()) {
+            let body = shape.body as usize;
+            if joined[body] < joined[body + 1] {
+                shape.kind |= types::JOINED_SHAPE;
+            }
+        }
+        compiled.lay_grid();
+        compiled.refresh_switches();
+        Ok(compiled)
+    }
+
+    /// One body, with its shapes and their vertices, which are not in the table yet.
+    pub(crate) fn lay_body(body: &super::Body, index: u32) -> LaidBody {
+        let mass = mass_properties(body);
+        let turn = rotation(body.angle);
+        let mut flags = 0;
+        if body.kind != BodyType::Dynamic {
+            flags |= types::FIXED_SHAPE;
+        }
+        if body.kind == BodyType::Kinematic {
+            flags |= types::KINEMATIC_SHAPE;
+        }
+        let (mut extent, mut min_extent) = (0.0_f32, 1e5_f32);
+        let mut shapes = Vec::with_capacity(body.shapes.len());
+        for shape in &body.shapes {
+            let mut vertices = Vec::new();
+            let mut flat = flatten_shape(shape, mass.center, &mut vertices);
+            flat.body = index;
+            flat.kind |= flags;
+            if flat.kind & types::GEOMETRY_MASK != types::HALF_PLANE {
+                extent = extent.max(Vec2::from(flat.offset).length() + flat.bound);
+                min_extent = min_extent.min(thickness(&shape.geometry));
+            }
+            shapes.push((flat, vertices));
+        }
+        let invert = |x: f32| if x > 0.0 { 1.0 / x } else { 0.0 };
+        let moves = body.kind != BodyType::Static;
+        let turns = moves && !never_turns(body);
+        LaidBody {
+            body: types::Body {
                 inv_mass: invert(mass.mass),
                 inv_inertia: invert(mass.inertia),
                 linear_damping: body.linear_damping,
@@ -129,58 +175,72 @@ impl Compiled {
                     BodyType::Dynamic => types::DYNAMIC,
                 },
                 pad: [0; 3],
-            });
-            poses.push(Pose {
-                position: (body.position + math::rotate(turn, mass.center)).into(),
-                rotation: turn.into(),
-            });
-            let moves = body.kind != BodyType::Static;
-            let turns = moves && !never_turns(body);
-            states.push(BodyState {
+            },
+            pose: Pose { position: (body.position + math::rotate(turn, mass.center)).into(), rotation: turn.into() },
+            state: BodyState {
                 velocity: if moves { body.velocity.into() } else { [0.0; 2] },
                 angular_velocity: if turns { body.angular_velocity } else { 0.0 },
                 ..BodyState::default()
-            });
-            masses.push(mass);
+            },
+            mass,
+            shapes,
         }
-        let half_plane_count = half_planes.len();
-        half_planes.append(&mut shapes);
-        let mut shapes = half_planes;
-        let joints = Joints::new(scene, &masses);
-        for shape in shapes.iter_mut().filter(|_| !joints.joined.is_empty()) {
-            let body = shape.body as usize;
-            if joints.joined[body] < joints.joined[body + 1] {
-                shape.kind |= types::JOINED_SHAPE;
+    }
+
+    /// Lays the grid for the shapes that there are; each gets a level.
+    pub(crate) fn lay_grid(&mut self) {
+        let first = self.params.half_plane_count as usize;
+        lay_grid(&mut self.params, &mut self.shapes[first..], &self.vertices, &self.poses);
+    }
+
+    /// Gives some shapes the finest level whose cells they fit. False if a shape fits none.
+    pub(crate) fn fit_levels(&mut self, shapes: &BTreeSet<u32>) -> bool {
+        let Params { levels, level_count, aabb_margin, .. } = self.params;
+        let mut all_fit = true;
+        for &index in shapes {
+            let shape = &mut self.shapes[index as usize];
+            let mut own = 0;
+            while own < level_count && 2.0 * levels[own as usize].half_cell[0] < reach(shape.bound, aabb_margin) {
+                own += levels[own as usize].bands + 1;
             }
+            all_fit &= own < level_count;
+            shape.level = own.min(level_count.saturating_sub(1));
         }
-        let mut params = params(scene, &shapes);
-        params.body_count = u32_from(bodies.len());
-        params.shape_count = u32_from(shapes.len());
-        params.half_plane_count = u32_from(half_plane_count);
-        params.joint_count = u32_from(joints.joints.len());
-        lay_grid(&mut params, &mut shapes[half_plane_count..], &vertices, &poses);
-        let bounces = match scene.settings.restitution_mix {
+        all_fit
+    }
+
+    /// Counts, and what the materials of the shapes switch on.
+    pub(crate) fn refresh_switches(&mut self) {
+        let shapes = &self.shapes;
+        let bounces = match self.settings.restitution_mix {
             RestitutionMix::Max => shapes.iter().any(|s| s.restitution > 0.0),
             RestitutionMix::Min => shapes.iter().filter(|s| s.restitution > 0.0).count() > 1,
         };
-        if bounces {
-            params.switches |= types::BOUNCES;
+        for (on, bit) in [
+            (bounces, types::BOUNCES),
+            (shapes.iter().any(|s| s.kinetic_friction < s.friction), types::KINETIC_FRICTION),
+            (shapes.iter().any(|s| s.tangent_speed != 0.0), types::CONVEYORS),
+            (shapes.iter().any(|s| s.rolling_resistance > 0.0), types::ROLLING),
+        ] {
+            // What was switched on stays on: impulses of the step before may still be there.
+            if on {
+                self.params.switches |= bit;
+            }
         }
-        Ok(Self {
-            name: scene.name.clone(),
-            settings: scene.settings,
-            params,
-            bodies,
-            poses,
-            states,
-            mass: masses,
-            ids: scene.bodies.iter().map(|b| b.id.clone()).collect(),
-            shapes,
-            vertices,
-            bounces,
-            joints,
-        })
+        self.bounces = self.params.switches & types::BOUNCES != 0;
+        self.params.body_count = u32_from(self.bodies.len());
+        self.params.shape_count = u32_from(self.shapes.len());
     }
+}
+
+/// A body as [`Compiled`] holds it.
+pub(crate) struct LaidBody {
+    pub body: types::Body,
+    pub pose: Pose,
+    pub state: BodyState,
+    pub mass: MassProperties,
+    /// Each with its vertices.
+    pub shapes: Vec<(types::Shape, Vec<[f32; 2]>)>,
 }
 
 impl Compiled {
@@ -417,7 +477,7 @@ pub(super) fn soft(hertz: f32, damping_ratio: f32, h: f32) -> [f32; 3] {
     [omega / a1, a2 * a3, a3]
 }
 
-fn params(scene: &Scene, shapes: &[types::Shape]) -> Params {
+fn params(scene: &Scene) -> Params {
     let settings = &scene.settings;
     #[allow(clippy::cast_precision_loss, reason = "at most 64")]
     let h = settings.dt / settings.substep_count() as f32;
@@ -440,9 +500,6 @@ fn params(scene: &Scene, shapes: &[types::Shape]) -> Params {
         (settings.recycle, types::RECYCLE),
         (settings.warm_start, types::WARM_START),
         (settings.restitution_mix == RestitutionMix::Max, types::RESTITUTION_MAX),
-        (shapes.iter().any(|s| s.kinetic_friction < s.friction), types::KINETIC_FRICTION),
-        (shapes.iter().any(|s| s.tangent_speed != 0.0), types::CONVEYORS),
-        (shapes.iter().any(|s| s.rolling_resistance > 0.0), types::ROLLING),
     ] {
         if on {
             switches |= bit;
@@ -480,16 +537,18 @@ fn params(scene: &Scene, shapes: &[types::Shape]) -> Params {
 /// The initial poses decide only what is fast. Wherever a shape goes and however it turns, it is found: what fits no band
 /// lies in the square cells.
 fn lay_grid(params: &mut Params, shapes: &mut [types::Shape], vertices: &[[f32; 2]], poses: &[Pose]) {
-    if shapes.is_empty() {
+    params.cell_count = 0;
+    params.level_count = 0;
+    let margin = params.aabb_margin;
+    let there = |shape: &types::Shape| shape.kind & types::GEOMETRY_MASK != types::NO_SHAPE;
+    let mut bounds: Vec<f32> = shapes.iter().filter(|shape| there(shape)).map(|shape| shape.bound).collect();
+    if bounds.is_empty() {
         return;
     }
-    let margin = params.aabb_margin;
-    let mut bounds: Vec<f32> = shapes.iter().map(|s| s.bound).collect();
     bounds.sort_unstable_by(f32::total_cmp);
     let largest = bounds[bounds.len() - 1];
     let typical = bounds[(bounds.len() - 1) * 95 / 100];
-    // A thousandth more than needed, so that rounding never makes a shape reach over its neighbour cell.
-    let reach = |bound: f32| 2.0 * (bound + margin) * 1.001;
+    let reach = |bound: f32| reach(bound, margin);
     let mut cells = [reach(typical); CELL_SIZES];
     for size in 1..cells.len() {
         cells[size] = cells[size - 1] * 4.0;
@@ -497,7 +556,7 @@ fn lay_grid(params: &mut Params, shapes: &mut [types::Shape], vertices: &[[f32; 
     cells[CELL_SIZES - 1] = cells[CELL_SIZES - 1].max(reach(largest));
     // The shapes of each size of cell.
     let mut sorted = [const { Vec::new() }; CELL_SIZES];
-    for (index, shape) in shapes.iter().enumerate() {
+    for (index, shape) in shapes.iter().enumerate().filter(|(_, shape)| there(shape)) {
         let size = cells.iter().position(|&cell| reach(shape.bound) <= cell).unwrap_or(CELL_SIZES - 1);
         sorted[size].push(index);
     }
@@ -540,6 +599,12 @@ fn lay_grid(params: &mut Params, shapes: &mut [types::Shape], vertices: &[[f32; 
     }
     params.level_count = u32_from(levels.len());
     params.levels[..levels.len()].copy_from_slice(&levels);
+}
+
+/// Width of a cell that a shape of this bound fits, m: a thousandth more than needed, so that rounding never makes a shape
+/// reach over its neighbour cell.
+fn reach(bound: f32, margin: f32) -> f32 {
+    2.0 * (bound + margin) * 1.001
 }
 
 /// A level of cells of this size, in m.

@@ -11,7 +11,7 @@ use super::{Snapshot, SnapshotError};
 use crate::types::Counters;
 
 /// Goes up with every change of what the bytes mean.
-const VERSION: u32 = 2;
+const VERSION: u32 = 1;
 const MAGIC: [u8; 8] = *b"DRYSNAP\n";
 const HEAD: usize = 32;
 const SECTION_HEAD: usize = 16;
@@ -64,7 +64,7 @@ pub enum SnapshotFileError {
 macro_rules! sections {
     ($visit:ident) => {
         $visit! {
-            b"pose" poses, b"stat" states, b"pair" pair_starts, b"cont" contacts, b"forc" forces, b"cmds" commands,
+            b"pose" poses, b"stat" states, b"pair" pair_starts, b"cont" contacts, b"forc" forces, b"vaca" vacated, b"cmds" commands,
             b"jsta" joint_states, b"jimp" joint_impulses,
         }
     };
@@ -75,7 +75,7 @@ impl Snapshot {
     #[must_use]
     pub fn to_bytes(&self, world: u64) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
-        let mut sections = 1_u32;
+        let mut sections = 2_u32;
         macro_rules! count {
             ($($tag:literal $field:ident,)*) => { $( let _ = &self.$field; sections += 1; )* };
         }
@@ -85,6 +85,7 @@ impl Snapshot {
         bytes.extend(world.to_le_bytes());
         bytes.extend(self.step.to_le_bytes());
         put(&mut bytes, *b"coun", &[self.counters]);
+        put(&mut bytes, *b"popu", &[self.population]);
         macro_rules! put_all {
             ($($tag:literal $field:ident,)*) => { $( put(&mut bytes, *$tag, &self.$field); )* };
         }
@@ -119,6 +120,8 @@ impl Snapshot {
         let mut snapshot = Self { step: u64_at(content, 24), ..Self::default() };
         let counters: Vec<Counters> = reader.take(*b"coun")?;
         snapshot.counters = *counters.first().ok_or_else(|| reader.wrong("no counters", "one"))?;
+        let population: Vec<u64> = reader.take(*b"popu")?;
+        snapshot.population = *population.first().ok_or_else(|| reader.wrong("no population", "one"))?;
         macro_rules! take_all {
             ($($tag:literal $field:ident,)*) => { $( snapshot.$field = reader.take(*$tag)?; )* };
         }

@@ -8,8 +8,8 @@ use glam::Vec2;
 use crate::math::{mul_rotation, rotate};
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    Aabb, BodyState, CIRCLE, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, POLYGON, Params, Pose, QUARANTINED, Shape,
-    VERTEX_COUNT_SHIFT,
+    Aabb, BodyState, CIRCLE, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, NO_SHAPE, POLYGON, Params, Pose, QUARANTINED,
+    Shape, VERTEX_COUNT_SHIFT,
 };
 
 /// An AABB that overlaps nothing.
@@ -28,7 +28,7 @@ pub fn bound(
     threads.for_each(aabbs, |index, aabb| {
         let shape = &shapes[index];
         let body = shape.body as usize;
-        *aabb = if states.get(body).status & QUARANTINED != 0 {
+        *aabb = if shape.kind & GEOMETRY_MASK == NO_SHAPE || states.get(body).status & QUARANTINED != 0 {
             EMPTY
         } else {
             bound_shape(shape, vertices, &poses[body], params.aabb_margin)

@@ -1,0 +1,280 @@
+//! Bodies that come and go while a world runs.
+//!
+//! A body lives in a slot: its index, by which commands and states know it. A slot that was vacated is given out again,
+//! the lowest first, once a step has run without it; each time its generation goes up, so that a [`BodyId`] kept from
+//! before never means the newcomer. Everything here happens on the host and is the same for both backends.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fmt;
+
+use crate::scene::{Body, Compiled, Geometry, MAX_BODIES, MAX_SHAPES, MassProperties, SceneError};
+use crate::state::Fnv;
+use crate::types::{self, GEOMETRY_MASK, JOINT_DISABLED, MAX_VERTICES, NO_SHAPE, Shape, VACANT, VERTEX_COUNT_SHIFT};
+
+/// A body, whatever else comes to live in its slot later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BodyId {
+    /// Its slot: the index of its pose, its state and in reports.
+    pub index: u32,
+    /// How many bodies lived there before.
+    pub generation: u32,
+}
+
+impl fmt::Display for BodyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.index, self.generation)
+    }
+}
+
+/// Why bodies could not be added or removed. Nothing has changed.
+#[derive(Debug, thiserror::Error)]
+pub enum PopulationError {
+    /// A body that is not valid.
+    #[error(transparent)]
+    Body(#[from] SceneError),
+    /// A body that is not there, or no longer.
+    #[error("there is no body {0}")]
+    Gone(BodyId),
+    /// A body that is named twice.
+    #[error("body {0} is given twice")]
+    Twice(BodyId),
+}
+
+/// What an addition or a removal changed, so that a backend can follow.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Change {
+    /// Slots of bodies, each once.
+    pub bodies: BTreeSet<u32>,
+    /// Slots of shapes, each once.
+    pub shapes: BTreeSet<u32>,
+    /// The grid was laid anew: all shapes have other levels.
+    pub grid: bool,
+    /// Joints were switched off.
+    pub joints: bool,
+}
+
+/// Which slots are taken, by whom, and which are free.
+#[derive(Clone, Debug)]
+pub(crate) struct Population {
+    generations: Vec<u32>,
+    /// Shapes of each body.
+    shapes: Vec<Vec<u32>>,
+    free_bodies: BTreeSet<u32>,
+    free_shapes: BTreeSet<u32>,
+    /// First vertices, by their number.
+    free_vertices: [Vec<u32>; MAX_VERTICES as usize + 1],
+    /// Vacated since the last step: what is recalled from it still speaks of them.
+    vacated: Vec<u32>,
+    /// Shapes for which the grid was laid.
+    laid_for: usize,
+    /// Of all that was done so far.
+    history: Fnv,
+}
+
+impl Population {
+    /// That of a world as its scene made it.
+    pub(crate) fn new(compiled: &Compiled) -> Self {
+        let mut shapes = vec![Vec::new(); compiled.bodies.len()];
+        for (index, shape) in (0_u32..).zip(&compiled.shapes) {
+            shapes[shape.body as usize].push(index);
+        }
+        Self {
+            generations: vec![0; compiled.bodies.len()],
+            shapes,
+            free_bodies: BTreeSet::new(),
+            free_shapes: BTreeSet::new(),
+            free_vertices: std::array::from_fn(|_| Vec::new()),
+            vacated: Vec::new(),
+            laid_for: compiled.shapes.len(),
+            history: Fnv::START,
+        }
+    }
+
+    /// The body in a slot.
+    pub(crate) fn id(&self, compiled: &Compiled, index: usize) -> Option<BodyId> {
+        let generation = *self.generations.get(index)?;
+        #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
+        let index_u32 = index as u32;
+        (compiled.bodies[index].kind != VACANT).then_some(BodyId { index: index_u32, generation })
+    }
+
+    /// A hash of all that was added and removed so far.
+    pub(crate) fn history(population: Option<&Self>) -> u64 {
+        population.map_or(Fnv::START, |population| population.history).0
+    }
+
+    /// Slots that were vacated since the last step.
+    pub(crate) fn vacated(&self) -> &[u32] {
+        &self.vacated
+    }
+
+    /// Goes back to when these slots were vacated since the last step.
+    pub(crate) fn restore(&mut self, compiled: &Compiled, vacated: &[u32]) {
+        self.stepped();
+        for &body in vacated {
+            if self.free_bodies.remove(&body) {
+                let own = |place: &u32| compiled.shapes[*place as usize].body == body;
+                let shapes: Vec<u32> = self.free_shapes.iter().copied().filter(own).collect();
+                self.free_shapes.retain(|place| !own(place));
+                self.shapes[body as usize] = shapes;
+                self.vacated.push(body);
+            }
+        }
+    }
+
+    /// A step has run: the slots that were vacated before it are free.
+    pub(crate) fn stepped(&mut self) {
+        for body in self.vacated.drain(..) {
+            self.free_bodies.insert(body);
+            self.free_shapes.extend(std::mem::take(&mut self.shapes[body as usize]));
+        }
+    }
+
+    /// Adds bodies: all of them or, with an error, none.
+    pub(crate) fn add(
+        &mut self,
+        compiled: &mut Compiled,
+        bodies: &[Body],
+    ) -> Result<(Vec<BodyId>, Change), PopulationError> {
+        check(compiled, bodies)?;
+        let mut change = Change::default();
+        let mut ids = Vec::with_capacity(bodies.len());
+        for body in bodies {
+            ids.push(self.settle(compiled, body, &mut change));
+        }
+        let room = compiled.fit_levels(&change.shapes);
+        // Much fuller than the grid was laid for, cells would hold many shapes each.
+        if !room || compiled.shapes.len() > 4 * self.laid_for.max(64) {
+            compiled.lay_grid();
+            self.laid_for = compiled.shapes.len();
+            change.grid = true;
+        }
+        compiled.refresh_switches();
+        Ok((ids, change))
+    }
+
+    fn settle(&mut self, compiled: &mut Compiled, body: &Body, change: &mut Change) -> BodyId {
+        #[allow(clippy::cast_possible_truncation, reason = "bodies and shapes are counted in u32")]
+        let index = self.free_bodies.pop_first().unwrap_or(compiled.bodies.len() as u32);
+        let laid = Compiled::lay_body(body, index);
+        let slot = index as usize;
+        if slot == compiled.bodies.len() {
+            compiled.bodies.push(laid.body);
+            compiled.poses.push(laid.pose);
+            compiled.states.push(laid.state);
+            compiled.mass.push(laid.mass);
+            compiled.ids.push(body.id.clone());
+            self.generations.push(0);
+            self.shapes.push(Vec::new());
+        } else {
+            compiled.bodies[slot] = laid.body;
+            compiled.poses[slot] = laid.pose;
+            compiled.states[slot] = laid.state;
+            compiled.mass[slot] = laid.mass;
+            compiled.ids[slot].clone_from(&body.id);
+            self.generations[slot] = self.generations[slot].wrapping_add(1);
+        }
+        self.history = self.history.bytes(bytemuck::bytes_of(&laid.body)).bytes(bytemuck::bytes_of(&laid.pose));
+        self.history = self.history.bytes(&index.to_le_bytes());
+        for (mut shape, own_vertices) in laid.shapes {
+            shape.first_vertex = self.place_vertices(compiled, &own_vertices);
+            self.history = self.history.bytes(bytemuck::bytes_of(&shape));
+            #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
+            let place = self.free_shapes.pop_first().unwrap_or(compiled.shapes.len() as u32);
+            if place as usize == compiled.shapes.len() {
+                compiled.shapes.push(shape);
+            } else {
+                compiled.shapes[place as usize] = shape;
+            }
+            self.shapes[slot].push(place);
+            change.shapes.insert(place);
+        }
+        change.bodies.insert(index);
+        BodyId { index, generation: self.generations[slot] }
+    }
+
+    fn place_vertices(&mut self, compiled: &mut Compiled, vertices: &[[f32; 2]]) -> u32 {
+        if let Some(first) = self.free_vertices[vertices.len()].pop() {
+            compiled.vertices[first as usize..][..vertices.len()].copy_from_slice(vertices);
+            return first;
+        }
+        #[allow(clippy::cast_possible_truncation, reason = "vertices are counted in u32")]
+        let first = compiled.vertices.len() as u32;
+        compiled.vertices.extend_from_slice(vertices);
+        if vertices.is_empty() { 0 } else { first }
+    }
+
+    /// Removes bodies, and switches off their joints: all of them or, with an error, none.
+    pub(crate) fn remove(&mut self, compiled: &mut Compiled, ids: &[BodyId]) -> Result<Change, PopulationError> {
+        let mut seen = HashSet::new();
+        for &id in ids {
+            if self.id(compiled, id.index as usize) != Some(id) {
+                return Err(PopulationError::Gone(id));
+            }
+            if !seen.insert(id) {
+                return Err(PopulationError::Twice(id));
+            }
+        }
+        let mut change = Change::default();
+        for id in ids {
+            let slot = id.index as usize;
+            self.history = self.history.bytes(&id.index.to_le_bytes());
+            compiled.bodies[slot] = types::Body { kind: VACANT, ..types::Body::default() };
+            compiled.poses[slot] = types::Pose::default();
+            compiled.states[slot] = types::BodyState::default();
+            compiled.mass[slot] = MassProperties::default();
+            compiled.ids[slot] = None;
+            for &place in &self.shapes[slot] {
+                let shape = &mut compiled.shapes[place as usize];
+                let count = (shape.kind >> VERTEX_COUNT_SHIFT & 0xf) as usize;
+                if shape.kind & GEOMETRY_MASK == types::POLYGON {
+                    self.free_vertices[count].push(shape.first_vertex);
+                }
+                // Half planes stay in front: their places are not given out again.
+                *shape = Shape { kind: NO_SHAPE, body: id.index, ..Shape::default() };
+                change.shapes.insert(place);
+            }
+            self.shapes[slot].retain(|&place| place >= compiled.params.half_plane_count);
+            change.bodies.insert(id.index);
+            self.vacated.push(id.index);
+        }
+        for joint in &mut compiled.joints.joints {
+            let tied = |body: u32| change.bodies.contains(&body);
+            if joint.flags & JOINT_DISABLED == 0 && (tied(joint.body_a) || tied(joint.body_b)) {
+                joint.flags |= JOINT_DISABLED;
+                change.joints = true;
+            }
+        }
+        Ok(change)
+    }
+}
+
+/// Whether these bodies can join the world.
+fn check(compiled: &Compiled, bodies: &[Body]) -> Result<(), PopulationError> {
+    let named = bodies.iter().any(|body| body.id.is_some());
+    let taken = compiled.ids.iter().filter(|_| named).flatten().map(String::as_str);
+    let mut names: HashSet<&str> = taken.collect();
+    let (mut body_count, mut shape_count) = (compiled.bodies.len(), compiled.shapes.len());
+    for (index, body) in bodies.iter().enumerate() {
+        body.check(index)?;
+        let at = |key: &str| format!("bodies[{index}]{key}");
+        let plane = body.shapes.iter().position(|shape| matches!(shape.geometry, Geometry::HalfPlane { .. }));
+        if let Some(number) = plane {
+            let problem = "is a half plane, which only a scene can bring";
+            let error = SceneError::new(at(&format!(".shapes[{number}]")), problem, "a shape with an end");
+            return Err(error.into());
+        }
+        if let Some(id) = &body.id
+            && !names.insert(id)
+        {
+            return Err(SceneError::new(at(".id"), format!("is {id:?}, as another body's"), "an id of its own").into());
+        }
+        body_count += 1;
+        shape_count += body.shapes.len();
+        if body_count > MAX_BODIES || shape_count > MAX_SHAPES {
+            let expected = format!("at most {MAX_BODIES} bodies and {MAX_SHAPES} shapes in a world");
+            return Err(SceneError::new(at(""), "is one too many", expected).into());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,303 @@
+//! Bodies that come and go while a world runs: ids, slots, refusals, snapshots, and the same on every backend.
+
+mod support;
+
+use drystone::scene::Compiled;
+use drystone::types::{NO_SHAPE, VACANT};
+use drystone::{
+    Body, BodyId, Command, CpuWorld, GpuWorld, Joint, JointKind, Scene, Shape, Snapshot, World, WorldError, state,
+};
+use support::{context, cpu, gpu};
+
+fn floor() -> Scene {
+    let mut scene = Scene::new("floor").gravity(0.0, -10.0);
+    scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(50.0, 0.5)));
+    scene.add(Body::dynamic(0.0, 0.5).id("first").shape(Shape::half_box(0.5, 0.5)));
+    scene
+}
+
+fn crate_at(x: f32, y: f32) -> Body {
+    Body::dynamic(x, y).shape(Shape::half_box(0.5, 0.5))
+}
+
+/// A rack of everything that has an end.
+fn assortment(x: f32, y: f32) -> Vec<Body> {
+    vec![
+        crate_at(x, y),
+        Body::dynamic(x + 1.2, y).shape(Shape::circle(0.4).restitution(0.5)),
+        Body::dynamic(x + 2.4, y).shape(Shape::capsule([-0.3, 0.0], [0.3, 0.0], 0.2)),
+        Body::dynamic(x + 3.6, y).shape(Shape::polygon([[-0.4, -0.3], [0.4, -0.3], [0.0, 0.5]])),
+        Body::dynamic(x + 4.8, y)
+            .shape(Shape::half_box(0.3, 0.1).kinetic_friction(0.2))
+            .shape(Shape::half_box(0.1, 0.3).rolling_resistance(0.1)),
+        Body::dynamic(x + 6.0, y).shape(Shape::particle(0.2)),
+    ]
+}
+
+fn worlds(scene: &Scene) -> Vec<(&'static str, World)> {
+    vec![
+        ("cpu", cpu(scene).into()),
+        ("3 threads", cpu(scene).with_threads(3).unwrap().into()),
+        ("gpu", gpu(scene).into()),
+    ]
+}
+
+fn advance(world: &mut World, steps: usize) {
+    (0..steps).for_each(|_| world.step().unwrap());
+}
+
+fn hash(world: &mut World) -> u64 {
+    state::hash(&world.snapshot().unwrap())
+}
+
+fn height(world: &mut World, id: BodyId) -> f32 {
+    world.snapshot().unwrap().poses[id.index as usize].position[1]
+}
+
+#[test]
+fn a_body_that_is_added_falls_and_rests() {
+    for (name, mut world) in worlds(&floor()) {
+        advance(&mut world, 10);
+        let ids = world.add_bodies(&[crate_at(5.0, 3.0), crate_at(5.1, 5.0)]).unwrap();
+        assert_eq!(ids, [BodyId { index: 2, generation: 0 }, BodyId { index: 3, generation: 0 }], "{name}");
+        advance(&mut world, 240);
+        let (low, high) = (height(&mut world, ids[0]), height(&mut world, ids[1]));
+        assert!((low - 0.5).abs() < 0.01 && (high - 1.5).abs() < 0.02, "{name}: at {low} m and {high} m");
+    }
+}
+
+#[test]
+fn what_stood_on_a_body_that_is_removed_falls() {
+    for (name, mut world) in worlds(&floor()) {
+        let ids = world.add_bodies(&[crate_at(0.0, 1.5)]).unwrap();
+        advance(&mut world, 60);
+        let before = height(&mut world, ids[0]);
+        assert!((before - 1.5).abs() < 0.02, "{name}: {before} m");
+        let lower = world.body_id(1).unwrap();
+        world.remove_bodies(&[lower]).unwrap();
+        advance(&mut world, 120);
+        let after = height(&mut world, ids[0]);
+        assert!((after - 0.5).abs() < 0.01, "{name}: {after} m");
+        let snapshot = world.snapshot().unwrap();
+        let bodies = state::body_states(world.compiled(), &snapshot);
+        assert_eq!(bodies.len(), 2, "{name}: the removed one is still reported");
+        assert!(snapshot.contacts.iter().all(|contact| contact.body_a != 1 && contact.body_b != 1), "{name}");
+    }
+}
+
+/// One world is made with the bodies, the other gets them before its first step: to the last bit the same.
+#[test]
+fn added_before_the_first_step_is_as_if_they_had_been_there() {
+    let mut whole = floor();
+    whole.bodies.extend(assortment(-3.0, 4.0));
+    for ((name, mut bare), (_, mut whole)) in worlds(&floor()).into_iter().zip(worlds(&whole)) {
+        bare.add_bodies(&assortment(-3.0, 4.0)).unwrap();
+        for step in 0..120 {
+            advance(&mut bare, 1);
+            advance(&mut whole, 1);
+            assert_eq!(hash(&mut bare), hash(&mut whole), "{name}, step {step}");
+        }
+    }
+}
+
+#[test]
+fn slots_are_given_out_again_with_another_generation() {
+    for (name, mut world) in worlds(&floor()) {
+        let ids = world.add_bodies(&assortment(-3.0, 2.0)).unwrap();
+        advance(&mut world, 5);
+        world.remove_bodies(&[ids[1], ids[3]]).unwrap();
+        // Not before a step ran without them: its contacts still know them.
+        let next = world.add_bodies(&[crate_at(20.0, 1.0)]).unwrap()[0];
+        assert_eq!((next.index, next.generation), (8, 0), "{name}");
+        advance(&mut world, 1);
+        let again = world.add_bodies(&[crate_at(24.0, 1.0), crate_at(26.0, 1.0), crate_at(28.0, 1.0)]).unwrap();
+        let slots: Vec<_> = again.iter().map(|id| (id.index, id.generation)).collect();
+        assert_eq!(slots, [(3, 1), (5, 1), (9, 0)], "{name}");
+        assert_eq!(world.body_id(3), Some(again[0]), "{name}");
+        // The old id means nobody.
+        let error = world.remove_bodies(&[ids[1]]).unwrap_err();
+        assert_eq!(error.to_string(), "there is no body 3.0", "{name}");
+        advance(&mut world, 60);
+        assert!((height(&mut world, again[0]) - 0.5).abs() < 0.01, "{name}");
+    }
+}
+
+#[test]
+fn ten_thousand_at_once() {
+    let bodies: Vec<Body> = (0..10_000_u16)
+        .map(|index| {
+            Body::dynamic(f32::from(index % 100) - 49.5, 1.0 + f32::from(index / 100)).shape(Shape::circle(0.5))
+        })
+        .collect();
+    for (name, mut world) in [("cpu", World::from(cpu(&floor()))), ("gpu", gpu(&floor()).into())] {
+        advance(&mut world, 3);
+        let ids = world.add_bodies(&bodies).unwrap();
+        advance(&mut world, 3);
+        let snapshot = world.snapshot().unwrap();
+        assert_eq!(snapshot.poses.len(), 10_002, "{name}");
+        assert!(snapshot.counters.contacts > 10_000, "{name}: {} contacts", snapshot.counters.contacts);
+        world.remove_bodies(&ids[..9_990]).unwrap();
+        advance(&mut world, 3);
+        let snapshot = world.snapshot().unwrap();
+        assert!(snapshot.counters.contacts < 50, "{name}: {} contacts", snapshot.counters.contacts);
+        assert_eq!(state::body_states(world.compiled(), &snapshot).len(), 12, "{name}");
+        // Their places are taken by others, the lowest first.
+        let again = world.add_bodies(&bodies[..100]).unwrap();
+        assert_eq!((again[0].index, again[99].index), (2, 101), "{name}");
+    }
+}
+
+/// A world that starts with nothing lays its grid with the first body, and again for one that is far larger.
+#[test]
+fn an_empty_world_fills() {
+    for (name, mut world) in worlds(&Scene::new("void").gravity(0.0, -10.0)) {
+        advance(&mut world, 2);
+        world.add_bodies(&[crate_at(0.0, 1.0)]).unwrap();
+        advance(&mut world, 2);
+        let ground = Body::fixed(0.0, -100.0).shape(Shape::half_box(400.0, 100.0));
+        world.add_bodies(&[ground]).unwrap();
+        advance(&mut world, 120);
+        let id = world.body_id(0).unwrap();
+        let height = height(&mut world, id);
+        assert!((height - 0.5).abs() < 0.01, "{name}: {height} m");
+    }
+}
+
+#[test]
+fn what_cannot_join_is_refused_and_changes_nothing() {
+    for (name, mut world) in worlds(&floor()) {
+        advance(&mut world, 3);
+        let before = world.snapshot().unwrap();
+        let mut message = |bodies: &[Body]| world.add_bodies(bodies).unwrap_err().to_string();
+        let flat = crate_at(0.0, 9.0);
+        let wrong = Body::dynamic(f32::NAN, 0.0).shape(Shape::circle(1.0));
+        assert!(message(&[flat.clone(), wrong]).starts_with("bodies[1].position"), "{name}");
+        let plane = Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.0, 1.0], 0.0));
+        assert!(
+            message(&[plane]).contains("bodies[0].shapes[0]: is a half plane, which only a scene can bring"),
+            "{name}"
+        );
+        assert!(
+            message(&[flat.clone().id("first")]).contains("bodies[0].id: is \"first\", as another body's"),
+            "{name}"
+        );
+        assert!(message(&[flat.clone().id("x"), flat.id("x")]).contains("bodies[1].id"), "{name}");
+        let ghost = BodyId { index: 77, generation: 0 };
+        assert_eq!(world.remove_bodies(&[ghost]).unwrap_err().to_string(), "there is no body 77.0", "{name}");
+        let first = world.body_id(1).unwrap();
+        let error = world.remove_bodies(&[first, first]).unwrap_err();
+        assert_eq!(error.to_string(), "body 1.0 is given twice", "{name}");
+        assert_eq!(world.snapshot().unwrap(), before, "{name}");
+        assert_eq!(world.body_id(2), None, "{name}");
+    }
+}
+
+#[test]
+fn commands_and_joints_of_a_removed_body_are_gone() {
+    let mut scene = floor();
+    let bob = scene.add(Body::dynamic(10.0, 5.0).shape(Shape::circle(0.2)));
+    let other = scene.add(Body::dynamic(12.0, 5.0).shape(Shape::circle(0.2)));
+    scene.join(Joint::new(JointKind::rod(), bob, other));
+    scene.join(Joint::to_world(JointKind::hinge(), bob).anchors([10.0, 5.0], [0.0, 0.0]));
+    for (name, mut world) in worlds(&scene) {
+        advance(&mut world, 30);
+        assert!(height(&mut world, BodyId { index: 2, generation: 0 }) > 4.9, "{name}: the hinge holds");
+        world.command(bob, Command::AngularVelocity(3.0)).unwrap();
+        let id = world.body_id(bob).unwrap();
+        world.remove_bodies(&[id]).unwrap();
+        assert!(world.command(bob, Command::AngularVelocity(3.0)).is_err(), "{name}");
+        advance(&mut world, 1);
+        // Someone else moves in and is not tied.
+        world.add_bodies(&[Body::dynamic(10.0, 9.0).shape(Shape::circle(0.2))]).unwrap();
+        advance(&mut world, 240);
+        let snapshot = world.snapshot().unwrap();
+        for body in [bob, other] {
+            let pose = snapshot.poses[body].position;
+            assert!((pose[1] - 0.2).abs() < 0.01, "{name}: body {body} hangs at {pose:?}");
+        }
+    }
+}
+
+#[test]
+fn runs_with_additions_repeat_and_continue_from_snapshots() {
+    fn drive(world: &mut World, from: usize, to: usize) {
+        for step in from..to {
+            if step % 7 == 0 {
+                world.add_bodies(&assortment(f32::from(u8::try_from(step).unwrap()) / 8.0 - 5.0, 6.0)).unwrap();
+            }
+            if step % 10 == 9 {
+                let ids: Vec<BodyId> = (step / 3..step / 2).filter_map(|slot| world.body_id(slot + 2)).collect();
+                world.remove_bodies(&ids).unwrap();
+            }
+            world.step().unwrap();
+        }
+    }
+    for ((name, mut first), (_, mut second)) in worlds(&floor()).into_iter().zip(worlds(&floor())) {
+        drive(&mut first, 0, 90);
+        drive(&mut second, 0, 50);
+        let middle = second.snapshot().unwrap();
+        drive(&mut second, 50, 90);
+        assert_eq!(hash(&mut first), hash(&mut second), "{name}");
+        // Another history is another world.
+        let error = first.restore(&middle).unwrap_err();
+        assert!(matches!(error, WorldError::Snapshot(_)), "{name}: {error}");
+        let mut third = match name {
+            "gpu" => World::from(gpu(&floor())),
+            _ => cpu(&floor()).into(),
+        };
+        drive(&mut third, 0, 50);
+        third.restore(&middle).unwrap();
+        let bytes = third.save().unwrap();
+        third.load(&bytes).unwrap();
+        drive(&mut third, 50, 90);
+        assert_eq!(hash(&mut first), hash(&mut third), "{name}: continued");
+    }
+}
+
+/// A snapshot from between a removal and the next step keeps the slot closed, as it was then.
+#[test]
+fn a_slot_that_was_just_vacated_stays_closed_after_a_restore() {
+    for (name, mut world) in worlds(&floor()) {
+        world.add_bodies(&assortment(-3.0, 2.0)).unwrap();
+        advance(&mut world, 5);
+        let id = world.body_id(3).unwrap();
+        world.remove_bodies(&[id]).unwrap();
+        let snapshot: Snapshot = world.snapshot().unwrap();
+        assert_eq!(snapshot.vacated, [3], "{name}");
+        advance(&mut world, 5);
+        world.restore(&snapshot).unwrap();
+        assert_eq!(world.add_bodies(&[crate_at(20.0, 1.0)]).unwrap()[0].index, 8, "{name}");
+        advance(&mut world, 1);
+        assert_eq!(world.add_bodies(&[crate_at(22.0, 1.0)]).unwrap()[0].index, 3, "{name}");
+    }
+}
+
+/// CPU and GPU give out the same slots and agree on what they count, step by step.
+#[test]
+fn both_backends_keep_the_same_books() {
+    let mut host = CpuWorld::new(&floor()).unwrap();
+    let mut device = GpuWorld::from_compiled(context(), Compiled::new(&floor()).unwrap(), Some(64)).unwrap();
+    for round in 0..12_u8 {
+        let bodies = assortment(f32::from(round) - 6.0, 5.0);
+        assert_eq!(host.add_bodies(&bodies).unwrap(), device.add_bodies(&bodies).unwrap());
+        if round % 3 == 2 {
+            let ids: Vec<BodyId> = (4..4 + usize::from(round)).filter_map(|slot| host.body_id(slot)).collect();
+            host.remove_bodies(&ids).unwrap();
+            device.remove_bodies(&ids).unwrap();
+        }
+        for _ in 0..8 {
+            host.step();
+            device.step().unwrap();
+        }
+        let (host_now, device_now) = (host.snapshot(), device.snapshot().unwrap());
+        assert_eq!(host.compiled().shapes, device.compiled().shapes);
+        assert_eq!(host.compiled().vertices, device.compiled().vertices);
+        let status = |snapshot: &Snapshot| snapshot.states.iter().map(|state| state.status).collect::<Vec<_>>();
+        assert_eq!(status(&host_now), status(&device_now));
+        assert_eq!(host_now.population, device_now.population);
+    }
+    let compiled = device.compiled();
+    let empty = compiled.bodies.iter().filter(|body| body.kind == VACANT).count();
+    assert!(empty > 0, "no slot is empty, so nothing was tested");
+    assert!(compiled.shapes.iter().filter(|shape| shape.kind & 0xff == NO_SHAPE).count() >= empty);
+}
