@@ -333,7 +333,7 @@ fn collide(
     if old != NONE {
         flags = contacts_previous[old].flags & ~RECYCLED;
     }
-    if (params.switches & RECYCLE) != 0u && (flags & CACHED) != 0u {
+    if (params.switches & RECYCLE) != 0u && (flags & (CACHED | SENSOR)) == CACHED {
         let extent_a = bodies[a].extent;
         let extent_b = bodies[b].extent;
         if is_slow(a, extent_a) && is_slow(b, extent_b) {
@@ -355,7 +355,16 @@ fn collide(
     let d = between + center_b - center_a;
     let turn_a = mul_rotation(q_a, shapes[shape_a].rotation);
     let turn_b = mul_rotation(q_b, shapes[shape_b].rotation);
-    let manifold = manifold_of(shape_a, shape_b, turn_a, turn_b, d);
+    var manifold = manifold_of(shape_a, shape_b, turn_a, turn_b, d);
+    var sensed = 0u;
+    if (flags & SENSOR) != 0u {
+        sensed = SENSOR;
+        if (manifold.count > 0u && manifold.separations[0] <= 0.0)
+            || (manifold.count > 1u && manifold.separations[1] <= 0.0) {
+            sensed = SENSOR | OVERLAPS;
+        }
+        manifold = empty_manifold();
+    }
 
     // Points with the same feature keep their impulses.
     let old_count = flags & POINT_COUNT_MASK;
@@ -394,7 +403,7 @@ fn collide(
     }
     contacts[index].features = features;
     contacts[index].rolling_impulse = select(rolling_impulse(old), 0.0, manifold.count == 0u);
-    contacts[index].flags = (flags & (FIXED_A | FIXED_B)) | CACHED | manifold.count;
+    contacts[index].flags = (flags & (FIXED_A | FIXED_B)) | CACHED | manifold.count | sensed;
     contacts[index].color = select(color, NONE, manifold.count == 0u);
     contacts[index].cached_rotation_a = q_a;
     contacts[index].cached_rotation_b = q_b;

@@ -26,6 +26,9 @@ fn emit_contact(contact: u32, index: u32, other: u32) {
     if (shapes[other].kind & FIXED_SHAPE) != 0u {
         flags |= FIXED_B;
     }
+    if ((shapes[index].kind | shapes[other].kind) & SENSOR_SHAPE) != 0u {
+        flags |= SENSOR;
+    }
     contacts[contact].shape_a = index;
     contacts[contact].shape_b = other;
     contacts[contact].body_a = shapes[index].body;

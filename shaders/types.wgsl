@@ -19,6 +19,7 @@ const GEOMETRY_MASK: u32 = 0xffu;
 const FIXED_SHAPE: u32 = 0x100u;
 const KINEMATIC_SHAPE: u32 = 0x200u;
 const JOINED_SHAPE: u32 = 0x400u;
+const SENSOR_SHAPE: u32 = 0x800u;
 const VERTEX_COUNT_SHIFT: u32 = 12u;
 const MAX_VERTICES: u32 = 8u;
 
@@ -28,6 +29,11 @@ const STATIC: u32 = 0u;
 const KINEMATIC: u32 = 1u;
 const DYNAMIC: u32 = 2u;
 const VACANT: u32 = 3u;
+
+const EVENT_BEGIN: u32 = 0u;
+const EVENT_END: u32 = 1u;
+const EVENT_SENSOR_BEGIN: u32 = 2u;
+const EVENT_SENSOR_END: u32 = 3u;
 
 const COMMAND_IMPULSE: u32 = 0u;
 const COMMAND_ANGULAR_IMPULSE: u32 = 1u;
@@ -45,6 +51,8 @@ const FIXED_A: u32 = 4u;
 const FIXED_B: u32 = 8u;
 const RECYCLED: u32 = 16u;
 const CACHED: u32 = 32u;
+const SENSOR: u32 = 256u;
+const OVERLAPS: u32 = 512u;
 
 const ACCUMULATE: u32 = 1u;
 const RECYCLE: u32 = 2u;
@@ -194,6 +202,15 @@ struct Surface {
     tangent_speed: f32,
     rolling_resistance: f32,
     rolling_impulse: f32,
+}
+
+struct Event {
+    kind: u32,
+    shape_a: u32,
+    shape_b: u32,
+    approach_speed: f32,
+    point: vec2<f32>,
+    normal: vec2<f32>,
 }
 
 struct Command {

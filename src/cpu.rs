@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use crate::command::{Command, CommandError, by_body};
+use crate::event::ContactEvent;
 use crate::population::{BodyId, Change, Population};
 use crate::scene::{Body, Compiled, Joints, Scene};
 use crate::snapshot::{Force, Snapshot};
@@ -10,7 +11,7 @@ use crate::stages::{
     bin::bin, bound::bound, collide::collide, color::ColorScratch, color::color, command::command, finalize::finalize,
     guard::guard, integrate_positions::integrate_positions, integrate_velocities::integrate_velocities, pair::pair,
     prepare::prepare, prepare_joints::prepare_joints, project::project, project_joints::project_joints, recall::recall,
-    restitution::restitution, solve::solve, solve_joints::solve_joints, store_impulses::store_impulses,
+    report::report, restitution::restitution, solve::solve, solve_joints::solve_joints, store_impulses::store_impulses,
     warm_start::warm_start, warm_start_joints::warm_start_joints,
 };
 use crate::state::{JointReaction, joint_reactions};
@@ -18,8 +19,8 @@ use crate::step::{Op, Stage, plan};
 use crate::tables::Tables;
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    self, Aabb, Accumulator, BodyState, Constraint, Contact, Counters, FORCE_OVERFLOW, JointFrame, JointState, Pose,
-    Surface,
+    self, Aabb, Accumulator, BodyState, Constraint, Contact, Counters, Event, FORCE_OVERFLOW, JointFrame, JointState,
+    Pose, Surface,
 };
 use crate::world::WorldError;
 
@@ -35,6 +36,8 @@ pub struct CpuWorld {
     stage_ms: Vec<(Stage, f64)>,
     commands: Vec<types::Command>,
     population: Option<Population>,
+    events: Vec<ContactEvent>,
+    step_events: Vec<Event>,
 
     poses: Vec<Pose>,
     states: Rows<BodyState, 4>,
@@ -76,6 +79,8 @@ impl CpuWorld {
             stage_ms: Stage::ALL.map(|stage| (stage, 0.0)).into(),
             commands: Vec::new(),
             population: None,
+            events: Vec::new(),
+            step_events: Vec::new(),
             poses: compiled.poses.clone(),
             states: Rows::new(&compiled.states),
             accumulators: Rows::new(&vec![Accumulator::default(); bodies]),
@@ -123,6 +128,9 @@ impl CpuWorld {
             self.run(op);
             self.stage_ms[op.stage as usize].1 += 1e3 * start.elapsed().as_secs_f64();
         }
+        let step = self.steps;
+        let made = self.step_events.drain(..).map(|event| ContactEvent::new(&self.compiled, step, &event));
+        self.events.extend(made);
         self.steps = self.steps.saturating_add(1);
         if let Some(population) = &mut self.population {
             population.stepped();
@@ -150,6 +158,11 @@ impl CpuWorld {
         self.commands.retain(|command| !change.bodies.contains(&command.body));
         self.follow(&change);
         Ok(())
+    }
+
+    /// What happened since this was last asked, if the scene wants events.
+    pub fn take_events(&mut self) -> Vec<ContactEvent> {
+        std::mem::take(&mut self.events)
     }
 
     /// The body in a slot, if there is one.
@@ -218,6 +231,16 @@ impl CpuWorld {
                 counters.recycled =
                     collide(threads, params, bodies, shapes, vertices, poses, states, contacts_previous, contacts);
             }
+            Stage::Report => report(
+                threads,
+                poses,
+                states,
+                pair_starts_previous,
+                contacts_previous,
+                pair_starts,
+                contacts,
+                &mut self.step_events,
+            ),
             Stage::Color => color(params, contacts, coloring, slots, counters),
             Stage::Prepare => {
                 prepare(threads, params, bodies, shapes, states, contacts, slots, counters, constraints, surfaces);
@@ -379,6 +402,7 @@ impl CpuWorld {
             contacts_previous: self.contacts_previous.clone(),
             pair_starts: self.pair_starts.clone(),
             contacts: self.contacts.clone(),
+            events: self.step_events.clone(),
             slots: self.slots.clone(),
             constraints: self.constraints.clone(),
             surfaces: self.surfaces.to_vec(),

@@ -14,10 +14,11 @@ use wgpu::util::DeviceExt;
 pub use context::{AdapterChoice, Context, ContextError, DeviceError, adapters, is_software};
 use kernel::{KernelError, Kernels, Patch};
 use population::Room;
-use readback::{CounterRing, cast, download};
+use readback::{Arrived, StepRing, cast, download};
 
 use crate::command::{Command, CommandError, by_body};
 use crate::cpu::CpuWorld;
+use crate::event::ContactEvent;
 use crate::population::Population;
 use crate::scene::{Compiled, Joints, Scene};
 use crate::snapshot::{Force, Snapshot};
@@ -26,7 +27,7 @@ use crate::step::{Op, Stage, plan};
 use crate::tables::Tables;
 use crate::types::{
     self, Aabb, Accumulator, BodyState, CLAIM_SLOTS, COLOR_BLOCK, COLOR_COUNT, COMMAND_FORCE, COMMAND_TORQUE,
-    Constraint, Contact, Counters, FORCE_OVERFLOW, JOINT_COLORS, JOINT_OVERFLOW, JointFrame, JointState,
+    Constraint, Contact, Counters, Event, FORCE_OVERFLOW, JOINT_COLORS, JOINT_OVERFLOW, JointFrame, JointState,
     OVERFLOW_COLOR, OVERFLOW_CONTACTS, Params, Pose, SURFACES, Surface, Sweep,
 };
 use crate::world::WorldError;
@@ -47,6 +48,8 @@ const BLIND_WIDE_COLORS: u32 = 12;
 const WIDE_ROUNDS: u32 = 4;
 /// New contacts that one workgroup colours quickly enough alone.
 const FEW_UNCOLORED: u32 = 2048;
+/// Events of a step for which there is room at first.
+const FIRST_EVENTS: u32 = 1024;
 /// Steps whose counters may be in flight.
 const RING: usize = 3;
 /// Different sweeps a world can use; a few hundred occur.
@@ -57,7 +60,8 @@ const SMALLEST_BUFFER: usize = 256;
 const UNIFORM_STRIDE: usize = 256;
 
 /// Where the kernels of the scans find their arrays.
-const SCANS: [(&str, &str); 3] = [("cells", "cell_ends"), ("pairs", "pair_starts"), ("colors", "color_histogram")];
+const SCANS: [(&str, &str); 4] =
+    [("cells", "cell_ends"), ("pairs", "pair_starts"), ("events", "event_starts"), ("colors", "color_histogram")];
 
 /// A run of colours that one dispatch solves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +94,12 @@ pub struct GpuWorld {
     sweep_buffer: wgpu::Buffer,
     sweep_group: wgpu::BindGroup,
 
-    ring: CounterRing,
+    ring: StepRing,
+    /// Those that have arrived and nobody has taken.
+    events: Vec<ContactEvent>,
+    event_capacity: u32,
+    /// Room that a step is known to have lacked.
+    event_need: u32,
     /// The newest counters known, and the step they belong to.
     known: Option<(u64, Counters)>,
     /// Steps known to have overflowed.
@@ -178,7 +187,10 @@ impl GpuWorld {
             sweeps: HashMap::new(),
             sweep_buffer,
             sweep_group,
-            ring: CounterRing::new(device, RING),
+            ring: StepRing::new(device, RING),
+            events: Vec::new(),
+            event_capacity: if compiled.settings.events { FIRST_EVENTS } else { 0 },
+            event_need: 0,
             known: None,
             overflowed: Vec::new(),
             dispatches: 0,
@@ -251,6 +263,9 @@ impl GpuWorld {
         self.context.queue().write_buffer(&self.buffers["partners"], partners as u64, bytemuck::cast_slice(&joined));
         self.create("pair_starts_0", (shape_room + 1) * 4)?;
         self.create("pair_starts_1", (shape_room + 1) * 4)?;
+        let reports = if self.compiled.settings.events { shape_room + 1 } else { 0 };
+        self.create("event_starts", reports * 4)?;
+        self.create("events", self.event_capacity as usize * size_of::<Event>())?;
         self.create("color_masks", body_room * 4)?;
         self.create("color_claims", body_room * 4 * CLAIM_SLOTS as usize)?;
         self.create("counters", size_of::<Counters>())?;
@@ -384,6 +399,15 @@ impl GpuWorld {
         Ok(())
     }
 
+    /// What happened since this was last asked, oldest first, if the scene wants events: of the steps that have arrived.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn take_events(&mut self) -> Result<Vec<ContactEvent>, WorldError> {
+        self.poll()?;
+        Ok(std::mem::take(&mut self.events))
+    }
+
     /// Advances the world by one step: records it, submits it and returns without waiting for it, unless several steps
     /// are on their way already.
     ///
@@ -412,10 +436,16 @@ impl GpuWorld {
     /// Learns what arrived, without waiting.
     fn poll(&mut self) -> Result<(), WorldError> {
         self.context.poll(wgpu::PollType::Poll)?;
-        for (step, counters) in self.ring.take() {
-            if counters.overflow_bits & OVERFLOW_CONTACTS != 0 {
+        for Arrived { step, counters, events, event_count } in self.ring.take() {
+            let lost_events = event_count as usize > events.len();
+            if counters.overflow_bits & OVERFLOW_CONTACTS != 0 || lost_events {
                 self.overflowed.push(step);
             }
+            if lost_events {
+                self.event_need = self.event_need.max(event_count);
+            }
+            let told = events.iter().map(|event| ContactEvent::new(&self.compiled, step, event));
+            self.events.extend(told);
             if self.known.is_none_or(|(known, _)| known < step) {
                 self.known = Some((step, counters));
             }
@@ -462,6 +492,7 @@ impl GpuWorld {
                 return Ok(());
             }
             self.overflowed.pop();
+            self.events.retain(|event| event.step != step);
             // Back to the start: the contacts of the step before still lie in the other buffer.
             self.steps = step;
             self.parity ^= 1;
@@ -506,7 +537,14 @@ impl GpuWorld {
 
     /// Sends the counters of the step in `encoder` on their way.
     fn end_recording(&mut self, encoder: &mut wgpu::CommandEncoder) {
-        self.ring.record(self.context.device(), encoder, &self.buffers["counters"], self.steps);
+        let mut parts = vec![(&self.buffers["counters"], 0, size_of::<Counters>() as u64)];
+        if self.compiled.settings.events {
+            let total = u64::from(self.compiled.params.shape_count) * 4;
+            parts.push((&self.buffers["event_starts"], total, 4));
+            let bytes = u64::from(self.event_capacity) * size_of::<Event>() as u64;
+            parts.push((&self.buffers["events"], 0, bytes));
+        }
+        self.ring.record(self.context.device(), encoder, &parts, self.steps);
         self.end_step();
     }
 
@@ -546,6 +584,11 @@ impl GpuWorld {
 
             Stage::Recall => self.dispatch(pass, "recall", contacts),
             Stage::Collide => self.dispatch(pass, "collide", contacts),
+            Stage::Report => {
+                self.dispatch(pass, "report_count", shapes + 1);
+                self.scan(pass, "events", shapes + 1);
+                self.dispatch(pass, "report_emit", shapes);
+            }
             Stage::Color => {
                 self.dispatch(pass, "color_inherit", contacts);
                 let mut round = 1;
@@ -755,6 +798,20 @@ impl GpuWorld {
     /// Makes room when the newest counters say that three quarters are in use, keeping the contacts of the last step.
     /// Where the device allows no more, the world goes on with what fits; in strict mode that is an error.
     fn grow(&mut self, encoder: &mut wgpu::CommandEncoder) -> Result<(), WorldError> {
+        if self.event_need > self.event_capacity {
+            let event = size_of::<Event>() as u64;
+            let most = u32::try_from(self.largest_buffer() / event).unwrap_or(u32::MAX);
+            if self.event_need > most && self.compiled.settings.strict {
+                let bytes = u64::from(self.event_need) * event;
+                return Err(WorldError::TooLarge { buffer: "events", bytes, limit: u64::from(most) * event });
+            }
+            let capacity = self.event_need.saturating_add(self.event_need / 2).min(most);
+            if capacity > self.event_capacity {
+                self.create("events", capacity as usize * size_of::<Event>())?;
+                self.event_capacity = capacity;
+                self.create_groups();
+            }
+        }
         let Some((_, counters)) = self.known else { return Ok(()) };
         let needed = u64::from(counters.pairs_found);
         if needed * 4 < u64::from(self.contact_capacity) * 3 {
@@ -1040,6 +1097,7 @@ impl GpuWorld {
                 of("joint_frames", joints * size_of::<JointFrame>() as u64),
                 of("joint_states", joints * size_of::<JointState>() as u64),
                 of("joint_impulses", self.compiled.joints.rows.len() as u64 * size_of::<[f32; 2]>() as u64),
+                of("event_starts", if self.compiled.settings.events { (shapes + 1) * 4 } else { 0 }),
             ],
         )?;
         let counters = cast::<Counters>(&head[0])[0];
@@ -1051,6 +1109,8 @@ impl GpuWorld {
         let previous = u64::from(pair_starts_previous.last().copied().unwrap_or(0).min(self.contact_capacity));
         let constraints = u64::from(counters.color_starts[COLOR_COUNT as usize].min(self.contact_capacity));
         let surfaces = if self.compiled.params.switches & SURFACES == 0 { 0 } else { constraints };
+        let reported = head.get(12).and_then(|bytes| cast::<u32>(bytes).last().copied()).unwrap_or(0);
+        let reported = u64::from(reported.min(self.event_capacity));
         let tail = download(
             &self.context,
             &[
@@ -1059,6 +1119,7 @@ impl GpuWorld {
                 of("slots", constraints * 4),
                 of("constraints", constraints * size_of::<Constraint>() as u64),
                 of("surfaces", surfaces * size_of::<Surface>() as u64),
+                of("events", reported * size_of::<Event>() as u64),
             ],
         )?;
         Ok(Tables {
@@ -1075,6 +1136,7 @@ impl GpuWorld {
             slots: cast(&tail[2]),
             constraints: cast(&tail[3]),
             surfaces: cast(&tail[4]),
+            events: cast(&tail[5]),
             joint_frames: cast(&head[9]),
             joint_states: cast(&head[10]),
             joint_impulses: cast(&head[11]),
@@ -1099,6 +1161,8 @@ const ENTRY_POINTS: &[&str] = &[
     "pair_emit",
     "recall",
     "collide",
+    "report_count",
+    "report_emit",
     "color_inherit",
     "color_claim",
     "color_commit",
@@ -1145,7 +1209,7 @@ fn block_sums_of(scan: &str) -> &'static str {
 fn scan_uniform(scan: &str) -> &'static str {
     match scan {
         "cells" => "scan_cells",
-        "pairs" => "scan_pairs",
+        "pairs" | "events" => "scan_pairs",
         _ => "scan_colors",
     }
 }
@@ -1153,7 +1217,7 @@ fn scan_uniform(scan: &str) -> &'static str {
 fn block_uniform(scan: &str) -> &'static str {
     match scan {
         "cells" => "blocks_cells",
-        "pairs" => "blocks_pairs",
+        "pairs" | "events" => "blocks_pairs",
         _ => "blocks_colors",
     }
 }

@@ -43,6 +43,9 @@
 //!                       pair_starts_previous
 //! collide               bodies contacts contacts_previous counters  contacts counters
 //!                       poses shapes states vertices
+//! report                contacts contacts_previous event_starts     event_starts events
+//!                       pair_starts pair_starts_previous poses
+//!                       states
 //! color                 color_claims color_histogram color_masks    color_claims color_histogram color_masks
 //!                       contacts counters uncolored                 color_starts contacts counters slots uncolored
 //! prepare               bodies color_starts contacts shapes slots   constraints surfaces
@@ -89,6 +92,7 @@
 //! | [`step`], [`stages`], [`types`], [`math`] | the pipeline, and the structs it shares with WGSL |
 //! | [`cpu`], [`gpu`], [`world`] | the backends, and either of them |
 //! | [`command`](mod@command) | what may be asked of bodies between two steps |
+//! | [`event`] | what happened in a step: contacts that began and ceased, sensors |
 //! | [`population`] | bodies that come and go while a world runs |
 //! | [`snapshot`], [`state`] | the state between two steps; its hash; metrics: energy, momentum, penetration |
 //! | [`draw`] | pictures, from poses on the CPU or straight from the GPU's buffers |
@@ -110,6 +114,7 @@
 pub mod command;
 pub mod cpu;
 pub mod draw;
+pub mod event;
 pub mod gpu;
 pub mod lanes;
 pub mod math;
@@ -127,6 +132,7 @@ pub mod world;
 
 pub use command::{Command, CommandError};
 pub use cpu::CpuWorld;
+pub use event::{ContactEvent, EventKind};
 pub use gpu::{AdapterChoice, Context, GpuWorld};
 pub use population::{BodyId, PopulationError};
 pub use scene::{

@@ -20,6 +20,8 @@ pub enum Stage {
     Recall,
     /// [`crate::stages::collide`]
     Collide,
+    /// [`crate::stages::report`]
+    Report,
     /// [`crate::stages::color`]
     Color,
     /// [`crate::stages::prepare`]
@@ -56,7 +58,7 @@ pub enum Stage {
 
 impl Stage {
     /// All of them, in the order in which they first run.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Command,
         Self::Guard,
         Self::Bound,
@@ -64,6 +66,7 @@ impl Stage {
         Self::Pair,
         Self::Recall,
         Self::Collide,
+        Self::Report,
         Self::Color,
         Self::Prepare,
         Self::PrepareJoints,
@@ -93,6 +96,7 @@ impl Stage {
             Self::Pair => "pair",
             Self::Recall => "recall",
             Self::Collide => "collide",
+            Self::Report => "report",
             Self::Color => "color",
             Self::Prepare => "prepare",
             Self::PrepareJoints => "prepare_joints",
@@ -135,6 +139,9 @@ pub fn plan(settings: &Settings, bounces: bool, joints: bool) -> Vec<Op> {
     run(Stage::Pair, 0);
     run(Stage::Recall, 0);
     run(Stage::Collide, 0);
+    if settings.events {
+        run(Stage::Report, 0);
+    }
     run(Stage::Color, 0);
     run(Stage::Prepare, 0);
     if joints {

@@ -1,7 +1,7 @@
 //! Every array of a step, as plain vectors: what the two backends are compared by, stage for stage.
 
 use crate::types::{
-    Aabb, Accumulator, BodyState, Constraint, Contact, Counters, JointFrame, JointState, Pose, Surface,
+    Aabb, Accumulator, BodyState, Constraint, Contact, Counters, Event, JointFrame, JointState, Pose, Surface,
 };
 
 /// A copy of all arrays, cut to what is in use.
@@ -17,6 +17,7 @@ pub(crate) struct Tables {
     pub contacts_previous: Vec<Contact>,
     pub pair_starts: Vec<u32>,
     pub contacts: Vec<Contact>,
+    pub events: Vec<Event>,
     pub slots: Vec<u32>,
     pub constraints: Vec<Constraint>,
     pub surfaces: Vec<Surface>,

@@ -56,6 +56,8 @@ pub const FIXED_SHAPE: u32 = 0x100;
 pub const KINEMATIC_SHAPE: u32 = 0x200;
 /// [`Shape::kind`]: the body is jointed to one that it does not touch ([`crate::scene::Joints::joined`]).
 pub const JOINED_SHAPE: u32 = 0x400;
+/// [`Shape::kind`]: the shape notices what overlaps it and touches nothing.
+pub const SENSOR_SHAPE: u32 = 0x800;
 /// [`Shape::kind`]: where the number of vertices begins, four bits.
 pub const VERTEX_COUNT_SHIFT: u32 = 12;
 /// Vertices that a polygon can have.
@@ -72,6 +74,15 @@ pub const KINEMATIC: u32 = 1;
 pub const DYNAMIC: u32 = 2;
 /// [`Body::kind`]: a slot that no body has.
 pub const VACANT: u32 = 3;
+
+/// [`Event::kind`].
+pub const EVENT_BEGIN: u32 = 0;
+/// [`Event::kind`].
+pub const EVENT_END: u32 = 1;
+/// [`Event::kind`].
+pub const EVENT_SENSOR_BEGIN: u32 = 2;
+/// [`Event::kind`].
+pub const EVENT_SENSOR_END: u32 = 3;
 
 /// [`Command::kind`].
 pub const COMMAND_IMPULSE: u32 = 0;
@@ -101,6 +112,10 @@ pub const FIXED_A: u32 = 4;
 pub const FIXED_B: u32 = 8;
 /// [`Contact::flags`]: the manifold was kept from an earlier step, only its separations are new.
 pub const RECYCLED: u32 = 16;
+/// [`Contact::flags`]: one of the two is a sensor; there are no points.
+pub const SENSOR: u32 = 256;
+/// [`Contact::flags`]: something overlaps the sensor.
+pub const OVERLAPS: u32 = 512;
 /// [`Contact::flags`]: the cached pose and manifold are valid (not the first step of this pair).
 pub const CACHED: u32 = 32;
 
@@ -425,6 +440,24 @@ pub struct Surface {
     pub rolling_resistance: f32,
     /// Accumulated, of the substep, N·m·s.
     pub rolling_impulse: f32,
+}
+
+/// Something that happened to a pair of shapes in a step.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Event {
+    /// [`EVENT_BEGIN`], …
+    pub kind: u32,
+    /// Index: the producer of the pair.
+    pub shape_a: u32,
+    /// Index.
+    pub shape_b: u32,
+    /// When a contact begins, m/s.
+    pub approach_speed: f32,
+    /// Likewise, in the world, m.
+    pub point: [f32; 2],
+    /// Likewise, from A to B.
+    pub normal: [f32; 2],
 }
 
 /// Something asked of a body between two steps.

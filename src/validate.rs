@@ -10,7 +10,7 @@ use crate::scene::{Compiled, Scene};
 use crate::state::{Metrics, metrics};
 use crate::step::{Op, Stage};
 use crate::tables::Tables;
-use crate::types::{Constraint, Contact, DYNAMIC, FIXED_SHAPE, POINT_COUNT_MASK, Surface};
+use crate::types::{Constraint, Contact, DYNAMIC, Event, FIXED_SHAPE, POINT_COUNT_MASK, Surface};
 use crate::world::WorldError;
 
 /// Share of 1 or of the value, whichever is larger, by which one arithmetic stage may differ: a hundred roundings.
@@ -376,6 +376,9 @@ fn compare_tables(op: Op, cpu: &Tables, gpu: &Tables) -> Outcome {
         compare_surfaces(&mut outcome, &cpu.surfaces, &gpu.surfaces);
     }
     compare_joints(&mut outcome, cpu, gpu);
+    if op.stage == Stage::Report {
+        compare_events(&mut outcome, &cpu.events, &gpu.events);
+    }
     outcome
 }
 
@@ -484,6 +487,12 @@ fn compare_surfaces(outcome: &mut Outcome, cpu: &[Surface], gpu: &[Surface]) {
     outcome.close("surfaces", cpu, gpu, |s| {
         vec![s.kinetic_friction, s.tangent_speed, s.rolling_resistance, s.rolling_impulse]
     });
+}
+
+fn compare_events(outcome: &mut Outcome, cpu: &[Event], gpu: &[Event]) {
+    let exact = |events: &[Event]| events.iter().map(|e| (e.kind, e.shape_a, e.shape_b)).collect::<Vec<_>>();
+    outcome.exact("events", &exact(cpu), &exact(gpu));
+    outcome.close("events", cpu, gpu, |e| vec![e.approach_speed, e.point[0], e.point[1], e.normal[0], e.normal[1]]);
 }
 
 fn compare_joints(outcome: &mut Outcome, cpu: &Tables, gpu: &Tables) {

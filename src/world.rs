@@ -2,6 +2,7 @@
 
 use crate::command::{Command, CommandError};
 use crate::cpu::CpuWorld;
+use crate::event::ContactEvent;
 use crate::gpu::{DeviceError, GpuWorld};
 use crate::population::{BodyId, PopulationError};
 use crate::scene::{Body, Compiled, SceneError};
@@ -123,6 +124,18 @@ impl World {
         match self {
             Self::Cpu(world) => world.remove_bodies(ids),
             Self::Gpu(world) => world.remove_bodies(ids),
+        }
+    }
+
+    /// What happened since this was last asked, oldest first, if the scene wants events ([`crate::Settings::events`]). On
+    /// the GPU what has arrived; after [`Self::wait`] that is all.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn take_events(&mut self) -> Result<Vec<ContactEvent>, WorldError> {
+        match self {
+            Self::Cpu(world) => Ok(world.take_events()),
+            Self::Gpu(world) => world.take_events(),
         }
     }
 

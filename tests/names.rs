@@ -148,7 +148,7 @@ fn is_in_substep(stage: Stage) -> bool {
     let count = |substeps: u32| {
         let mut count = 0;
         for mode in [drystone::Mode::Soft, drystone::Mode::Projection] {
-            let settings = Settings { substeps: Some(substeps), mode, ..Settings::default() };
+            let settings = Settings { substeps: Some(substeps), mode, events: true, ..Settings::default() };
             count += plan(&settings, true, true).iter().filter(|op| op.stage == stage).count();
         }
         count

@@ -140,6 +140,7 @@ fn every_key_is_read() {
         restitution_threshold: 0.5,
         restitution_mix: RestitutionMix::Max,
         strict: true,
+        events: true,
     };
     let body = Body {
         id: Some("spinner \u{1f300}".to_owned()),
@@ -168,7 +169,8 @@ fn every_key_is_read() {
                 .restitution(0.9)
                 .tangent_speed(-1.5)
                 .rolling_resistance(0.01)
-                .filter(Filter { category: 2, mask: 4_294_967_293, group: -3 }),
+                .filter(Filter { category: 2, mask: 4_294_967_293, group: -3 })
+                .sensor(),
             Shape::half_box(1.0, 0.125),
         ],
     };
@@ -706,10 +708,11 @@ fn any_shape() -> impl Strategy<Value = Shape> {
     ];
     let material = prop_oneof![Just(Material::default()), any_material()];
     // Small enough that no centre of mass drowns the inertia of a small shape.
-    (any_geometry(), pair(-10.0, 10.0), number(-1e5, 1e5), number(1e-3, 1e3), material, filter).prop_map(
-        |(geometry, offset, rotation, density, material, filter)| {
+    let sensor = any::<bool>();
+    (any_geometry(), pair(-10.0, 10.0), number(-1e5, 1e5), number(1e-3, 1e3), material, filter, sensor).prop_map(
+        |(geometry, offset, rotation, density, material, filter, sensor)| {
             let shape = Shape::new(geometry).offset(offset.x, offset.y).rotation(rotation).density(density);
-            Shape { material, ..shape }.filter(filter)
+            Shape { material, sensor, ..shape }.filter(filter)
         },
     )
 }
@@ -864,7 +867,7 @@ fn any_settings() -> impl Strategy<Value = Settings> {
     (
         (number(1e-9, 1e3), prop::option::of(1_u32..=64), prop::option::of(1_u32..=64), mode, mix),
         (number(0.0, 1.0), number(0.0, 1e5), number(0.0, 1e15)),
-        any::<[bool; 6]>(),
+        any::<[bool; 7]>(),
     )
         .prop_map(|(a, b, c)| Settings {
             dt: a.0,
@@ -881,6 +884,7 @@ fn any_settings() -> impl Strategy<Value = Settings> {
             correct_position: c[3],
             recycle: c[4],
             strict: c[5],
+            events: c[6],
         })
 }
 

@@ -66,6 +66,7 @@ scenes! {
 fn lively(mode: Mode) -> Scene {
     let mut scene = Scene::new("lively").gravity(0.0, -10.0);
     scene.settings.mode = mode;
+    scene.settings.events = true;
     scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(20.0, 1.0).restitution(0.5)));
     for index in 0_u8..12 {
         let x = f32::from(index % 4) * 1.05 - 2.0;
@@ -165,6 +166,7 @@ fn a_wrong_shader_is_found() {
             "manifold.separations[index] = separation;",
             "manifold.separations[index] = separation + 1e-4;",
         ),
+        (Stage::Report, "report", "let approach = -dot(", "let approach = -1.01 * dot("),
         (
             Stage::Color,
             "color",

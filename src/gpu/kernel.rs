@@ -85,6 +85,7 @@ pub const SHADERS: &[Shader] = &[
     shader!("pair", GRID),
     shader!("recall"),
     shader!("collide", HULL),
+    shader!("report"),
     shader!("color"),
     shader!("prepare"),
     shader!("prepare_joints"),

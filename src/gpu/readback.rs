@@ -1,4 +1,5 @@
-//! From the device to the host: whole buffers, waiting; and the counters of each step, without waiting.
+//! From the device to the host: whole buffers, waiting; and what each step counted and reported, without
+//! waiting.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -6,7 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use bytemuck::{Pod, Zeroable};
 
 use super::context::{Context, DeviceError};
-use crate::types::Counters;
+use crate::types::{Counters, Event};
 
 /// Copies the first `counts[i]` bytes of each buffer to the host and waits for them.
 pub(crate) fn download(context: &Context, wanted: &[(&wgpu::Buffer, u64)]) -> Result<Vec<Vec<u8>>, DeviceError> {
@@ -66,30 +67,48 @@ struct Slot {
 }
 
 impl Slot {
-    fn new(device: &wgpu::Device) -> Self {
-        let buffer = device.create_buffer(&wgpu::BufferDescriptor {
-            label: Some("counters readback"),
-            size: size_of::<Counters>() as u64,
+    fn new(device: &wgpu::Device, bytes: u64) -> Self {
+        Self { buffer: Self::buffer(device, bytes), state: Arc::new(AtomicU8::new(FREE)), step: 0 }
+    }
+
+    fn buffer(device: &wgpu::Device, bytes: u64) -> wgpu::Buffer {
+        device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("step readback"),
+            size: bytes,
             usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
             mapped_at_creation: false,
-        });
-        Self { buffer, state: Arc::new(AtomicU8::new(FREE)), step: 0 }
+        })
     }
 }
 
-/// The counters of recent steps, on their way to the host.
+/// What came back of a step.
 #[derive(Debug)]
-pub(crate) struct CounterRing {
+pub(crate) struct Arrived {
+    pub step: u64,
+    pub counters: Counters,
+    /// Those that fitted.
+    pub events: Vec<Event>,
+    /// Those that there were.
+    pub event_count: u32,
+}
+
+/// A buffer, from where in it, and how many bytes.
+pub(crate) type Part<'a> = (&'a wgpu::Buffer, u64, u64);
+
+/// The counters and events of recent steps, on their way to the host.
+#[derive(Debug)]
+pub(crate) struct StepRing {
     slots: Vec<Slot>,
     refused: bool,
 }
 
-impl CounterRing {
+impl StepRing {
     pub fn new(device: &wgpu::Device, length: usize) -> Self {
-        Self { slots: (0..length).map(|_| Slot::new(device)).collect(), refused: false }
+        let bytes = size_of::<Counters>() as u64;
+        Self { slots: (0..length).map(|_| Slot::new(device, bytes)).collect(), refused: false }
     }
 
-    /// Whether counters failed to arrive since this was last asked: their step was not run.
+    /// Whether a step failed to arrive since this was last asked: it was not run.
     pub fn take_refused(&mut self) -> bool {
         std::mem::take(&mut self.refused)
     }
@@ -99,40 +118,41 @@ impl CounterRing {
         self.slots.iter().any(|slot| slot.state.load(Ordering::Acquire) == FREE)
     }
 
-    /// Copies the counters as they will be when `encoder` has run. When all slots are in flight, as when a user records
-    /// many steps into one encoder, there is a new one: no step may drop contacts unheard.
-    pub fn record(
-        &mut self,
-        device: &wgpu::Device,
-        encoder: &mut wgpu::CommandEncoder,
-        counters: &wgpu::Buffer,
-        step: u64,
-    ) {
+    /// Copies the counters as they will be when `encoder` has run, and behind them the number of events and the events,
+    /// if there are any. When all slots are in flight, as when a user records many steps into one encoder, there is a
+    /// new one: no step may drop contacts unheard.
+    pub fn record(&mut self, device: &wgpu::Device, encoder: &mut wgpu::CommandEncoder, parts: &[Part], step: u64) {
+        let total: u64 = parts.iter().map(|(.., bytes)| bytes).sum();
         let free = self.slots.iter().position(|slot| slot.state.load(Ordering::Acquire) == FREE);
         let index = free.unwrap_or_else(|| {
-            self.slots.push(Slot::new(device));
+            self.slots.push(Slot::new(device, total));
             self.slots.len() - 1
         });
         let slot = &mut self.slots[index];
+        if slot.buffer.size() != total {
+            slot.buffer = Slot::buffer(device, total);
+        }
         slot.step = step;
         slot.state.store(PENDING, Ordering::Release);
-        encoder.copy_buffer_to_buffer(counters, 0, &slot.buffer, 0, size_of::<Counters>() as u64);
+        let mut at = 0;
+        for &(buffer, offset, bytes) in parts {
+            encoder.copy_buffer_to_buffer(buffer, offset, &slot.buffer, at, bytes);
+            at += bytes;
+        }
         let state = slot.state.clone();
         encoder.map_buffer_on_submit(&slot.buffer, wgpu::MapMode::Read, .., move |result| {
             state.store(if result.is_ok() { READY } else { FAILED }, Ordering::Release);
         });
     }
 
-    /// The counters that have arrived, oldest first.
-    pub fn take(&mut self) -> Vec<(u64, Counters)> {
+    /// The steps that have arrived, oldest first.
+    pub fn take(&mut self) -> Vec<Arrived> {
         let mut arrived = Vec::new();
         for slot in &mut self.slots {
             match slot.state.load(Ordering::Acquire) {
                 READY => {
                     if let Ok(view) = slot.buffer.get_mapped_range(..) {
-                        let mut counters = Counters::zeroed();
-                        bytemuck::bytes_of_mut(&mut counters).copy_from_slice(&view);
-                        arrived.push((slot.step, counters));
+                        arrived.push(Self::unpack(slot.step, &view));
                     }
                     slot.buffer.unmap();
                     slot.state.store(FREE, Ordering::Release);
@@ -144,7 +164,20 @@ impl CounterRing {
                 _ => {}
             }
         }
-        arrived.sort_by_key(|(step, _)| *step);
+        arrived.sort_by_key(|step| step.step);
         arrived
+    }
+
+    fn unpack(step: u64, bytes: &[u8]) -> Arrived {
+        let (head, rest) = bytes.split_at(size_of::<Counters>());
+        let mut counters = Counters::zeroed();
+        bytemuck::bytes_of_mut(&mut counters).copy_from_slice(head);
+        let (mut events, mut event_count) = (Vec::new(), 0);
+        if let Some((count, list)) = rest.split_first_chunk() {
+            event_count = u32::from_le_bytes(*count);
+            let fitted = list.len().min(event_count as usize * size_of::<Event>());
+            events = cast(&list[..fitted]);
+        }
+        Arrived { step, counters, events, event_count }
     }
 }

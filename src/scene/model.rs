@@ -114,6 +114,8 @@ pub struct Settings {
     pub restitution_mix: RestitutionMix,
     /// Repeat a step that outgrew a buffer, after growing it, so that the result never depends on capacities.
     pub strict: bool,
+    /// Report contacts that begin and cease, and what sensors notice ([`World::take_events`](crate::World::take_events)).
+    pub events: bool,
 }
 
 impl Default for Settings {
@@ -133,6 +135,7 @@ impl Default for Settings {
             restitution_threshold: 1.0,
             restitution_mix: RestitutionMix::Min,
             strict: false,
+            events: false,
         }
     }
 }
@@ -348,6 +351,8 @@ pub struct Shape {
     pub material: Material,
     /// What it touches.
     pub filter: Filter,
+    /// Notices what overlaps it, and touches nothing. Has mass like any other.
+    pub sensor: bool,
 }
 
 impl Shape {
@@ -409,7 +414,15 @@ impl Shape {
             density: 1.0,
             material: Material::default(),
             filter: Filter::default(),
+            sensor: false,
         }
+    }
+
+    /// Notices what overlaps it, and touches nothing.
+    #[must_use]
+    pub fn sensor(mut self) -> Self {
+        self.sensor = true;
+        self
     }
 
     /// Moved on the body, m.

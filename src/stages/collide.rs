@@ -25,7 +25,7 @@ use crate::math::{inv_mul_rotation, inv_rotate, mul_rotation, rotate};
 use crate::threads::{Rows, Threads};
 use crate::types::{
     BOX, Body, BodyState, CACHED, CIRCLE, Contact, ContactPoint, FIXED_A, FIXED_B, GEOMETRY_MASK, HALF_PLANE, NONE,
-    POINT_COUNT_MASK, Params, Pose, RECYCLE, RECYCLED, STATIC, Shape,
+    OVERLAPS, POINT_COUNT_MASK, Params, Pose, RECYCLE, RECYCLED, SENSOR, STATIC, Shape,
 };
 
 /// A pair whose bodies turned by more than about 11.5° gets a new manifold (Box2D).
@@ -56,14 +56,14 @@ pub fn collide(
         }
         contact.flags &= !RECYCLED;
         if params.switches & RECYCLE != 0
-            && contact.flags & CACHED != 0
+            && contact.flags & (CACHED | SENSOR) == CACHED
             && is_slow(params, &bodies[a], &states.get(a))
             && is_slow(params, &bodies[b], &states.get(b))
             && recycle(params, &bodies[a], &bodies[b], pose_a, pose_b, contact)
         {
             return true;
         }
-        let manifold = manifold(
+        let mut manifold = manifold(
             &shapes[contact.shape_a as usize],
             &shapes[contact.shape_b as usize],
             vertices,
@@ -72,7 +72,15 @@ pub fn collide(
             params.speculative_distance,
             params.linear_slop,
         );
+        let sensed = contact.flags & SENSOR != 0;
+        let overlaps = sensed && manifold.points[..manifold.count as usize].iter().any(|point| point.separation <= 0.0);
+        if sensed {
+            manifold = Manifold::default();
+        }
         renew(contact, &manifold, pose_a, pose_b);
+        if overlaps {
+            contact.flags |= OVERLAPS;
+        }
         false
     };
     threads.for_chunks(contacts, CHUNK, |_, contacts| {
@@ -143,7 +151,7 @@ fn renew(contact: &mut Contact, manifold: &Manifold, pose_a: &Pose, pose_b: &Pos
         }
         contact.points[index] = fresh;
     }
-    contact.flags = old.flags & (FIXED_A | FIXED_B) | CACHED | manifold.count;
+    contact.flags = old.flags & (FIXED_A | FIXED_B | SENSOR) | CACHED | manifold.count;
     if manifold.count == 0 || old_count == 0 {
         contact.rolling_impulse = 0.0;
     }

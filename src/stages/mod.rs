@@ -16,6 +16,7 @@ pub mod prepare_joints;
 pub mod project;
 pub mod project_joints;
 pub mod recall;
+pub mod report;
 pub mod restitution;
 pub mod solve;
 pub mod solve_joints;

@@ -14,7 +14,10 @@ use glam::Vec2;
 
 use super::bin::{cell_index, cell_of, cells};
 use crate::threads::Threads;
-use crate::types::{Aabb, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, HALF_PLANE_ROW, JOINED_SHAPE, NONE, Params, Shape};
+use crate::types::{
+    Aabb, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, HALF_PLANE_ROW, JOINED_SHAPE, NONE, Params, SENSOR, SENSOR_SHAPE,
+    Shape,
+};
 
 /// Fills `pair_starts` and `contacts`.
 pub fn pair(
@@ -59,6 +62,9 @@ pub fn pair(
         contact.body_b = b.body;
         contact.flags =
             if a.kind & FIXED_SHAPE != 0 { FIXED_A } else { 0 } | if b.kind & FIXED_SHAPE != 0 { FIXED_B } else { 0 };
+        if (a.kind | b.kind) & SENSOR_SHAPE != 0 {
+            contact.flags |= SENSOR;
+        }
         contact.color = NONE;
     }
 }

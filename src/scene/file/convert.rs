@@ -51,6 +51,7 @@ fn settings(record: &SettingsRecord) -> Settings {
         restitution_threshold: record.restitution_threshold,
         restitution_mix: record.restitution_mix.0,
         strict: record.strict,
+        events: record.events,
     }
 }
 
@@ -117,6 +118,7 @@ fn shape(record: ShapeRecord, at: &dyn Fn() -> String) -> Result<Shape, SceneErr
             rolling_resistance: record.rolling_resistance,
         },
         filter: Filter { category: record.filter.category, mask: record.filter.mask, group: record.filter.group },
+        sensor: record.sensor,
     })
 }
 

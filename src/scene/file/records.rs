@@ -93,6 +93,8 @@ pub struct SettingsRecord {
     pub restitution_mix: Named<RestitutionMix>,
     /// Repeat a step that outgrew a buffer, so that the result never depends on capacities.
     pub strict: bool,
+    /// Report contacts that begin and cease, and what sensors notice.
+    pub events: bool,
 }
 
 impl Default for SettingsRecord {
@@ -113,6 +115,7 @@ impl Default for SettingsRecord {
             restitution_threshold: s.restitution_threshold,
             restitution_mix: Named(s.restitution_mix),
             strict: s.strict,
+            events: s.events,
         }
     }
 }
@@ -268,6 +271,8 @@ pub struct ShapeRecord {
     /// What it touches.
     #[serde(deserialize_with = "object")]
     pub filter: FilterRecord,
+    /// Notices what overlaps it, and touches nothing.
+    pub sensor: bool,
 }
 
 impl Default for ShapeRecord {
@@ -290,6 +295,7 @@ impl Default for ShapeRecord {
             tangent_speed: s.material.tangent_speed,
             rolling_resistance: s.material.rolling_resistance,
             filter: FilterRecord::default(),
+            sensor: false,
         }
     }
 }

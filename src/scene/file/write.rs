@@ -171,6 +171,7 @@ impl Serialize for Out<'_, Settings> {
         keys.number("restitution_threshold", s.restitution_threshold, d.restitution_threshold)?;
         keys.word("restitution_mix", s.restitution_mix, d.restitution_mix)?;
         keys.switch("strict", s.strict, d.strict)?;
+        keys.switch("events", s.events, d.events)?;
         keys.0.end()
     }
 }
@@ -237,6 +238,7 @@ impl Serialize for Out<'_, Shape> {
             let crate::scene::Filter { category, mask, group } = s.filter;
             keys.0.serialize_field("filter", &FilterRecord { category, mask, group })?;
         }
+        keys.switch("sensor", s.sensor, d.sensor)?;
         keys.0.end()
     }
 }

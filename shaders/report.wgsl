@@ -1,0 +1,123 @@
+// report: src/stages/report.rs. report_count, scan, report_emit.
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> pair_starts_previous: array<u32>;
+@group(0) @binding(2) var<storage, read> contacts_previous: array<Contact>;
+@group(0) @binding(3) var<storage, read> pair_starts: array<u32>;
+@group(0) @binding(4) var<storage, read> contacts: array<Contact>;
+@group(0) @binding(5) var<storage, read_write> event_starts: array<u32>;
+@group(0) @binding(6) var<storage, read> poses: array<Pose>;
+@group(0) @binding(7) var<storage, read> states: array<BodyState>;
+@group(0) @binding(8) var<storage, read_write> events: array<Event>;
+
+const TOUCHES: u32 = 515u;
+
+fn touches_now(producer: u32, partner: u32) -> bool {
+    for (var index = pair_starts[producer]; index < pair_starts[producer + 1u]; index += 1u) {
+        if contacts[index].shape_b == partner {
+            return (contacts[index].flags & TOUCHES) != 0u;
+        }
+    }
+    return false;
+}
+
+fn touched_before(producer: u32, partner: u32) -> bool {
+    for (var index = pair_starts_previous[producer]; index < pair_starts_previous[producer + 1u]; index += 1u) {
+        if contacts_previous[index].shape_b == partner {
+            return (contacts_previous[index].flags & TOUCHES) != 0u;
+        }
+    }
+    return false;
+}
+
+fn began(index: u32) -> Event {
+    let contact = contacts[index];
+    var event = Event(EVENT_BEGIN, contact.shape_a, contact.shape_b, 0.0, vec2<f32>(0.0), contact.normal);
+    if (contact.flags & SENSOR) != 0u {
+        event.kind = EVENT_SENSOR_BEGIN;
+        event.normal = vec2<f32>(0.0);
+        return event;
+    }
+    let a = contact.body_a;
+    let b = contact.body_b;
+    for (var end = 0u; end < (contact.flags & POINT_COUNT_MASK); end += 1u) {
+        let r_a = contacts[index].points[end].anchor_a;
+        let r_b = contacts[index].points[end].anchor_b;
+        let velocity_a = states[a].velocity + cross_scalar(states[a].angular_velocity, r_a);
+        let velocity_b = states[b].velocity + cross_scalar(states[b].angular_velocity, r_b);
+        let approach = -dot(velocity_b - velocity_a, contact.normal);
+        if end == 0u || approach > event.approach_speed {
+            event.approach_speed = approach;
+            event.point = poses[a].position + r_a;
+        }
+    }
+    return event;
+}
+
+// One thread a shape, and one more for the total.
+@compute @workgroup_size(LANES)
+fn report_count(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let producer = flat_index(workgroup, workgroups, LANES, lane);
+    if producer > params.shape_count {
+        return;
+    }
+    var count = 0u;
+    if producer < params.shape_count {
+        for (var index = pair_starts_previous[producer]; index < pair_starts_previous[producer + 1u]; index += 1u) {
+            let contact = contacts_previous[index].flags;
+            if (contact & TOUCHES) != 0u && !touches_now(producer, contacts_previous[index].shape_b) {
+                count += 1u;
+            }
+        }
+        for (var index = pair_starts[producer]; index < pair_starts[producer + 1u]; index += 1u) {
+            let contact = contacts[index].flags;
+            if (contact & TOUCHES) != 0u && !touched_before(producer, contacts[index].shape_b) {
+                count += 1u;
+            }
+        }
+    }
+    event_starts[producer] = count;
+}
+
+// One thread a shape. Events that do not fit are counted: the host sees the total and makes room.
+@compute @workgroup_size(LANES)
+fn report_emit(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let producer = flat_index(workgroup, workgroups, LANES, lane);
+    if producer >= params.shape_count {
+        return;
+    }
+    var next = event_starts[producer];
+    if next == event_starts[producer + 1u] {
+        return;
+    }
+    let capacity = arrayLength(&events);
+    for (var index = pair_starts_previous[producer]; index < pair_starts_previous[producer + 1u]; index += 1u) {
+        let flags = contacts_previous[index].flags;
+        let partner = contacts_previous[index].shape_b;
+        if (flags & TOUCHES) == 0u || touches_now(producer, partner) {
+            continue;
+        }
+        if next < capacity {
+            let kind = select(EVENT_END, EVENT_SENSOR_END, (flags & SENSOR) != 0u);
+            events[next] = Event(kind, producer, partner, 0.0, vec2<f32>(0.0), vec2<f32>(0.0));
+        }
+        next += 1u;
+    }
+    for (var index = pair_starts[producer]; index < pair_starts[producer + 1u]; index += 1u) {
+        if (contacts[index].flags & TOUCHES) == 0u || touched_before(producer, contacts[index].shape_b) {
+            continue;
+        }
+        if next < capacity {
+            events[next] = began(index);
+        }
+        next += 1u;
+    }
+}

@@ -1,0 +1,94 @@
+//! **report**: which pairs began to touch in this step, and which ceased to.
+//!
+//! Reads contacts and contacts_previous with their pair_starts, poses, states; writes event_starts and events. One thread
+//! a shape, for the pairs that it produces; on the device `report_count`, scan, `report_emit`. So events come in an order
+//! that is always the same: by producer, first what ceased, then what began, each as the contacts lie. Runs only if the
+//! scene asks for events.
+//!
+//! To touch is to have contact points, also across a gap below the speculative distance; with a sensor it is to overlap.
+
+use glam::Vec2;
+
+use crate::math::cross_scalar;
+use crate::threads::{Rows, Threads};
+use crate::types::{
+    BodyState, Contact, EVENT_BEGIN, EVENT_END, EVENT_SENSOR_BEGIN, EVENT_SENSOR_END, Event, OVERLAPS,
+    POINT_COUNT_MASK, Pose, SENSOR,
+};
+
+/// Fills `events`.
+pub fn report(
+    threads: &Threads,
+    poses: &[Pose],
+    states: &Rows<BodyState, 4>,
+    pair_starts_previous: &[u32],
+    contacts_previous: &[Contact],
+    pair_starts: &[u32],
+    contacts: &[Contact],
+    events: &mut Vec<Event>,
+) {
+    let shapes = pair_starts.len().saturating_sub(1);
+    let parts = threads.map_ranges(shapes, |first, end| {
+        let mut found = Vec::new();
+        for producer in first..end {
+            let before = produced(pair_starts_previous, contacts_previous, producer);
+            let now = produced(pair_starts, contacts, producer);
+            let ceased = before.iter().filter(|contact| touches(contact) && !is_among(now, contact));
+            found.extend(ceased.map(end_of));
+            let began = now.iter().filter(|contact| touches(contact) && !is_among(before, contact));
+            found.extend(began.map(|contact| begin_of(poses, states, contact)));
+        }
+        found
+    });
+    events.clear();
+    events.extend(parts.into_iter().flatten());
+}
+
+/// The contacts of a producer; none if it was not there yet.
+fn produced<'a>(starts: &[u32], contacts: &'a [Contact], producer: usize) -> &'a [Contact] {
+    match starts.get(producer..producer + 2) {
+        Some(&[start, end]) => &contacts[start as usize..end as usize],
+        _ => &[],
+    }
+}
+
+fn touches(contact: &Contact) -> bool {
+    contact.flags & (POINT_COUNT_MASK | OVERLAPS) != 0
+}
+
+/// Whether a pair touches in this list of its producer's contacts.
+fn is_among(list: &[Contact], contact: &Contact) -> bool {
+    list.iter().any(|other| other.shape_b == contact.shape_b && touches(other))
+}
+
+fn end_of(contact: &Contact) -> Event {
+    let kind = if contact.flags & SENSOR == 0 { EVENT_END } else { EVENT_SENSOR_END };
+    Event { kind, shape_a: contact.shape_a, shape_b: contact.shape_b, ..Event::default() }
+}
+
+fn begin_of(poses: &[Pose], states: &Rows<BodyState, 4>, contact: &Contact) -> Event {
+    let mut event = Event {
+        kind: EVENT_BEGIN,
+        shape_a: contact.shape_a,
+        shape_b: contact.shape_b,
+        normal: contact.normal,
+        ..Event::default()
+    };
+    if contact.flags & SENSOR != 0 {
+        return Event { kind: EVENT_SENSOR_BEGIN, normal: [0.0; 2], ..event };
+    }
+    let (state_a, state_b) = (states.get(contact.body_a as usize), states.get(contact.body_b as usize));
+    let normal = Vec2::from(contact.normal);
+    // At the point that approaches fastest.
+    for (index, point) in contact.points[..(contact.flags & POINT_COUNT_MASK) as usize].iter().enumerate() {
+        let (r_a, r_b) = (Vec2::from(point.anchor_a), Vec2::from(point.anchor_b));
+        let velocity_a = Vec2::from(state_a.velocity) + cross_scalar(state_a.angular_velocity, r_a);
+        let velocity_b = Vec2::from(state_b.velocity) + cross_scalar(state_b.angular_velocity, r_b);
+        let approach = -(velocity_b - velocity_a).dot(normal);
+        if index == 0 || approach > event.approach_speed {
+            event.approach_speed = approach;
+            event.point = (Vec2::from(poses[contact.body_a as usize].position) + r_a).into();
+        }
+    }
+    event
+}

@@ -1,0 +1,194 @@
+//! Events: what began and ceased to touch, what sensors noticed; on every backend the same, and nothing lost.
+
+mod support;
+
+use drystone::gpu::kernel::Patch;
+use drystone::step::Stage;
+use drystone::validate::{Options, compare, validate};
+use drystone::{Body, Command, ContactEvent, EventKind, GpuWorld, Scene, Shape, World, state};
+use glam::Vec2;
+use support::{context, cpu, gpu, pile};
+
+fn floor() -> Scene {
+    let mut scene = Scene::new("events").gravity(0.0, -10.0);
+    scene.settings.events = true;
+    scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(200.0, 0.5)));
+    scene
+}
+
+fn worlds(scene: &Scene) -> Vec<(&'static str, World)> {
+    vec![
+        ("cpu", cpu(scene).into()),
+        ("3 threads", cpu(scene).with_threads(3).unwrap().into()),
+        ("gpu", gpu(scene).into()),
+    ]
+}
+
+/// Runs some steps and gives all their events.
+fn run(world: &mut World, steps: usize) -> Vec<ContactEvent> {
+    (0..steps).for_each(|_| world.step().unwrap());
+    world.wait().unwrap();
+    world.take_events().unwrap()
+}
+
+fn kinds(events: &[ContactEvent]) -> Vec<EventKind> {
+    events.iter().map(|event| event.kind).collect()
+}
+
+#[test]
+fn a_box_that_lands_begins_to_touch_once() {
+    let mut scene = floor();
+    let falling = scene.add(Body::dynamic(3.0, 5.5).shape(Shape::half_box(0.5, 0.5)));
+    for (name, mut world) in worlds(&scene) {
+        let events = run(&mut world, 180);
+        assert_eq!(kinds(&events), [EventKind::Begin], "{name}");
+        let event = events[0];
+        // The smaller shape comes first.
+        assert_eq!(event.bodies, [1, 0], "{name}");
+        // From 5 m: 10 m/s after 1 s. It is noticed in the step before, up to 1/6 m above the floor.
+        assert!((event.approach_speed - 10.0).abs() < 0.2, "{name}: {} m/s", event.approach_speed);
+        assert!((58..=60).contains(&event.step), "{name}: step {}", event.step);
+        assert!((event.point[0] - 3.0).abs() < 0.51 && event.point[1].abs() < 0.02, "{name}: at {:?}", event.point);
+        assert!((event.normal[1] + 1.0).abs() < 1e-4, "{name}: {:?}", event.normal);
+        assert!(event.is_hit(9.0) && !event.is_hit(11.0), "{name}");
+        // At rest nothing happens; taken away, it ceases.
+        assert_eq!(run(&mut world, 60), [], "{name}");
+        world.command(falling, Command::Teleport { position: Vec2::new(3.0, 9.0), angle: 0.0 }).unwrap();
+        let events = run(&mut world, 1);
+        assert_eq!(kinds(&events), [EventKind::End], "{name}");
+        assert_eq!((events[0].bodies, events[0].step), ([1, 0], 240), "{name}");
+    }
+}
+
+#[test]
+fn a_sensor_notices_and_does_not_touch() {
+    let drop = |sensor: bool| {
+        let mut scene = floor();
+        if sensor {
+            scene.add(Body::fixed(0.0, 5.0).shape(Shape::half_box(2.0, 0.5).sensor()));
+        } else {
+            scene.add(Body::fixed(100.0, 5.0).shape(Shape::half_box(2.0, 0.5)));
+        }
+        scene.add(Body::dynamic(0.0, 8.0).shape(Shape::circle(0.25)));
+        scene
+    };
+    for ((name, mut sensed), (_, mut free)) in worlds(&drop(true)).into_iter().zip(worlds(&drop(false))) {
+        let events = run(&mut sensed, 120);
+        assert_eq!(kinds(&events), [EventKind::SensorBegin, EventKind::SensorEnd, EventKind::Begin], "{name}");
+        // The ball's edge is 2.25 m above the sensor's, and 3.75 m above where it has left it.
+        for (event, way) in events.iter().zip([2.25_f32, 3.75]) {
+            let due = (2.0 * way / 10.0).sqrt() * 60.0;
+            #[allow(clippy::cast_precision_loss, reason = "a small number of steps")]
+            let step = event.step as f32;
+            assert!((step - due).abs() < 1.6, "{name}: step {step}, expected about {due}");
+        }
+        run(&mut free, 120);
+        let last = |world: &mut World| world.snapshot().unwrap().poses[2];
+        assert_eq!(last(&mut sensed), last(&mut free), "{name}: the sensor was felt");
+    }
+}
+
+#[test]
+fn a_body_that_is_removed_ceases_to_touch() {
+    let mut scene = floor();
+    scene.add(Body::dynamic(0.0, 0.5).shape(Shape::half_box(0.5, 0.5)));
+    for (name, mut world) in worlds(&scene) {
+        assert_eq!(kinds(&run(&mut world, 30)), [EventKind::Begin], "{name}");
+        let id = world.body_id(1).unwrap();
+        world.remove_bodies(&[id]).unwrap();
+        let events = run(&mut world, 2);
+        assert_eq!((kinds(&events), events[0].bodies), (vec![EventKind::End], [1, 0]), "{name}");
+    }
+}
+
+#[test]
+fn without_being_asked_for_there_are_none() {
+    let mut scene = floor();
+    scene.settings.events = false;
+    scene.add(Body::dynamic(0.0, 0.5).shape(Shape::half_box(0.5, 0.5)));
+    for (name, mut world) in worlds(&scene) {
+        assert_eq!(run(&mut world, 30), [], "{name}");
+    }
+    // And asking changes nothing else.
+    let (mut silent, mut told) = (pile(7, 60), pile(7, 60));
+    (silent.settings.events, told.settings.events) = (false, true);
+    for ((name, mut silent), (_, mut told)) in worlds(&silent).into_iter().zip(worlds(&told)) {
+        run(&mut silent, 60);
+        assert!(run(&mut told, 60).len() > 60, "{name}: a pile falls without touching");
+        let hash = |world: &mut World| state::hash(&world.snapshot().unwrap());
+        assert_eq!(hash(&mut silent), hash(&mut told), "{name}");
+    }
+}
+
+/// Every event that a world tells of is true, and none is missing: touching pairs are those that began and did not end.
+#[test]
+fn the_books_balance() {
+    let mut scene = pile(11, 120);
+    scene.settings.events = true;
+    for (name, mut world) in worlds(&scene) {
+        let mut touching = std::collections::BTreeSet::new();
+        for step in 0..150_u64 {
+            let events = run(&mut world, 1);
+            assert!(events.iter().all(|event| event.step == step), "{name}");
+            for event in events {
+                let fresh = match event.kind {
+                    EventKind::Begin => touching.insert(event.shapes),
+                    _ => touching.remove(&event.shapes),
+                };
+                assert!(fresh, "{name}, step {step}: {event:?} is told twice");
+            }
+            let snapshot = world.snapshot().unwrap();
+            let there = snapshot.contacts.iter().filter(|contact| contact.flags & 3 != 0);
+            let there: std::collections::BTreeSet<_> =
+                there.map(|contact| [contact.shape_a, contact.shape_b]).collect();
+            assert_eq!(touching, there, "{name}, step {step}");
+        }
+        assert!(touching.len() > 100, "{name}: {} pairs", touching.len());
+    }
+}
+
+#[test]
+fn threads_and_runs_tell_the_same_story() {
+    let mut scene = pile(5, 150);
+    scene.settings.events = true;
+    let stories: Vec<_> = worlds(&scene).into_iter().map(|(_, mut world)| run(&mut world, 100)).collect();
+    assert_eq!(stories[0], stories[1]);
+    let again = run(&mut gpu(&scene).into(), 100);
+    assert_eq!(stories[2], again);
+}
+
+/// More events in one step than there is room for at first: reported, and with `strict` none is missing.
+#[test]
+fn a_step_with_many_events() {
+    let mut scene = floor();
+    for column in 0..1500_u16 {
+        scene.add(Body::dynamic(f32::from(column) * 0.25 - 187.0, 0.11).shape(Shape::half_box(0.1, 0.1)));
+    }
+    let lines = |world: &mut World| {
+        let events = run(world, 1);
+        (events.len(), world.overflowed_steps().to_vec())
+    };
+    assert_eq!(lines(&mut cpu(&scene).into()), (1500, vec![]));
+    let (told, overflowed) = lines(&mut gpu(&scene).into());
+    assert!(told < 1500, "there was room for {told}, so nothing was tested");
+    assert_eq!(overflowed, [0]);
+    scene.settings.strict = true;
+    assert_eq!(lines(&mut gpu(&scene).into()), (1500, vec![]));
+}
+
+#[test]
+fn both_backends_agree_and_a_wrong_shader_is_found() {
+    let mut scene = pile(3, 80);
+    scene.settings.events = true;
+    let options = Options { steps: 60, ..Options::default() };
+    let report = validate(context(), &scene, options, |_| {}).unwrap();
+    assert!(report.passed(), "{:?}", report.first_difference);
+    for (from, to) in [
+        ("let approach = -dot(", "let approach = -1.01 * dot("),
+        ("if (flags & TOUCHES) == 0u || touches_now(producer, partner) {", "if (flags & TOUCHES) == 0u {"),
+    ] {
+        let patched = GpuWorld::patched(context(), &scene, &[Patch { shader: "report", from, to }]).unwrap();
+        let report = compare(patched, &scene, options, |_| {}).unwrap();
+        assert_eq!(report.first_failure(), Some(Stage::Report.name()), "{from}: {:?}", report.first_difference);
+    }
+}
