@@ -4,6 +4,31 @@ use drystone::scene::catalogue;
 use drystone::state::{JointReaction, Metrics, ReportedBody, body_states, metrics};
 use drystone::{AdapterChoice, Context, CpuWorld, GpuWorld, Scene, Snapshot, World};
 
+/// One test for each oracle and backend.
+#[allow(unused_macros, reason = "each suite uses a part")]
+macro_rules! on_every_backend {
+    ($($oracle:ident),+ $(,)?) => { $(
+        mod $oracle {
+            use crate::common::Backend;
+
+            #[test]
+            fn cpu_1_thread() {
+                super::$oracle(Backend::Cpu1);
+            }
+
+            #[test]
+            fn cpu_3_threads() {
+                super::$oracle(Backend::Cpu3);
+            }
+
+            #[test]
+            fn gpu() {
+                super::$oracle(Backend::Gpu);
+            }
+        }
+    )+ };
+}
+
 /// Where a scene runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {

@@ -4,33 +4,10 @@
 //! compared can also fail. Long runs are for the CPU alone; on a software adapter they would take minutes, and the
 //! stages are compared with it elsewhere (`tests/twins.rs`).
 
+#[macro_use]
 #[path = "../common/mod.rs"]
 #[allow(dead_code, reason = "each suite uses a part")]
 mod common;
-
-/// One test for each oracle and backend.
-macro_rules! on_every_backend {
-    ($($oracle:ident),+ $(,)?) => { $(
-        mod $oracle {
-            use crate::common::Backend;
-
-            #[test]
-            fn cpu_1_thread() {
-                super::$oracle(Backend::Cpu1);
-            }
-
-            #[test]
-            fn cpu_3_threads() {
-                super::$oracle(Backend::Cpu3);
-            }
-
-            #[test]
-            fn gpu() {
-                super::$oracle(Backend::Gpu);
-            }
-        }
-    )+ };
-}
 
 mod crowds;
 mod holding;

@@ -7,32 +7,9 @@
 //! Tolerances are argued where they stand: the error of the method, which is known, or the rounding of f32 (6·10⁻⁸ of
 //! the value, half of it once per operation). Nothing is timed.
 
+#[macro_use]
 #[path = "../common/mod.rs"]
 mod common;
-
-/// One test for each oracle and backend.
-macro_rules! on_every_backend {
-    ($($oracle:ident),+ $(,)?) => { $(
-        mod $oracle {
-            use crate::common::Backend;
-
-            #[test]
-            fn cpu_1_thread() {
-                super::$oracle(Backend::Cpu1);
-            }
-
-            #[test]
-            fn cpu_3_threads() {
-                super::$oracle(Backend::Cpu3);
-            }
-
-            #[test]
-            fn gpu() {
-                super::$oracle(Backend::Gpu);
-            }
-        }
-    )+ };
-}
 
 mod bodies;
 mod friction;
