@@ -1,4 +1,4 @@
-// report: src/stages/report.rs. report_count, scan, report_emit.
+// report: src/stages/report.rs. report_count, scan, report_emit, report_joints.
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> pair_starts_previous: array<u32>;
@@ -9,6 +9,8 @@
 @group(0) @binding(6) var<storage, read> poses: array<Pose>;
 @group(0) @binding(7) var<storage, read> states: array<BodyState>;
 @group(0) @binding(8) var<storage, read_write> events: array<Event>;
+@group(0) @binding(9) var<storage, read> joints: array<Joint>;
+@group(0) @binding(10) var<storage, read_write> joint_states: array<JointState>;
 
 const TOUCHES: u32 = 515u;
 
@@ -54,7 +56,7 @@ fn began(index: u32) -> Event {
     return event;
 }
 
-// One thread a shape, and one more for the total.
+// One thread a shape, then one a joint, and one more for the total.
 @compute @workgroup_size(LANES)
 fn report_count(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -62,10 +64,15 @@ fn report_count(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let producer = flat_index(workgroup, workgroups, LANES, lane);
-    if producer > params.shape_count {
+    let last = params.shape_count + params.joint_count;
+    if producer > last {
         return;
     }
     var count = 0u;
+    if producer >= params.shape_count && producer < last {
+        let status = joint_states[producer - params.shape_count].status;
+        count = select(0u, 1u, (status & (BROKEN | BREAK_TOLD)) == BROKEN);
+    }
     if producer < params.shape_count {
         for (var index = pair_starts_previous[producer]; index < pair_starts_previous[producer + 1u]; index += 1u) {
             let contact = contacts_previous[index].flags;
@@ -119,5 +126,23 @@ fn report_emit(
             events[next] = began(index);
         }
         next += 1u;
+    }
+}
+
+// One thread a joint.
+@compute @workgroup_size(LANES)
+fn report_joints(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index >= params.joint_count || (joint_states[index].status & (BROKEN | BREAK_TOLD)) != BROKEN {
+        return;
+    }
+    joint_states[index].status |= BREAK_TOLD;
+    let place = event_starts[params.shape_count + index];
+    if place < arrayLength(&events) {
+        events[place] = Event(EVENT_JOINT_BROKE, joints[index].id, index, 0.0, vec2<f32>(0.0), vec2<f32>(0.0));
     }
 }

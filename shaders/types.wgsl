@@ -34,6 +34,7 @@ const EVENT_BEGIN: u32 = 0u;
 const EVENT_END: u32 = 1u;
 const EVENT_SENSOR_BEGIN: u32 = 2u;
 const EVENT_SENSOR_END: u32 = 3u;
+const EVENT_JOINT_BROKE: u32 = 4u;
 
 const COMMAND_IMPULSE: u32 = 0u;
 const COMMAND_ANGULAR_IMPULSE: u32 = 1u;
@@ -75,6 +76,7 @@ const JOINT_FIXED_B: u32 = 32u;
 const JOINT_DISABLED: u32 = 64u;
 
 const BROKEN: u32 = 1u;
+const BREAK_TOLD: u32 = 2u;
 
 const ROW_ALONG: u32 = 0u;
 const ROW_AXIS: u32 = 1u;

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::command::{Command, CommandError, by_body};
-use crate::event::ContactEvent;
+use crate::event;
 use crate::population::{BodyId, Change, Population};
 use crate::scene::{Body, Compiled, Joints, Scene};
 use crate::snapshot::{Force, Snapshot};
@@ -36,7 +36,7 @@ pub struct CpuWorld {
     stage_ms: Vec<(Stage, f64)>,
     commands: Vec<types::Command>,
     population: Option<Population>,
-    events: Vec<ContactEvent>,
+    events: Vec<event::Event>,
     step_events: Vec<Event>,
 
     poses: Vec<Pose>,
@@ -129,7 +129,7 @@ impl CpuWorld {
             self.stage_ms[op.stage as usize].1 += 1e3 * start.elapsed().as_secs_f64();
         }
         let step = self.steps;
-        let made = self.step_events.drain(..).map(|event| ContactEvent::new(&self.compiled, step, &event));
+        let made = self.step_events.drain(..).map(|event| event::Event::new(&self.compiled, step, &event));
         self.events.extend(made);
         self.steps = self.steps.saturating_add(1);
         if let Some(population) = &mut self.population {
@@ -161,7 +161,7 @@ impl CpuWorld {
     }
 
     /// What happened since this was last asked, if the scene wants events.
-    pub fn take_events(&mut self) -> Vec<ContactEvent> {
+    pub fn take_events(&mut self) -> Vec<event::Event> {
         std::mem::take(&mut self.events)
     }
 
@@ -239,6 +239,8 @@ impl CpuWorld {
                 contacts_previous,
                 pair_starts,
                 contacts,
+                joints,
+                joint_states,
                 &mut self.step_events,
             ),
             Stage::Color => color(params, contacts, coloring, slots, counters),

@@ -1,10 +1,10 @@
-//! What happened in a step: contacts that began or ceased, sensors that something entered or left.
+//! What happened in a step: contacts that began or ceased, sensors that something entered or left, joints that broke.
 //!
 //! A scene asks for it with [`Settings::events`](crate::Settings::events). On the GPU events arrive a few steps later,
 //! without anyone waiting; none is lost, and their order is always the same.
 
 use crate::scene::Compiled;
-use crate::types::{self, EVENT_BEGIN, EVENT_END, EVENT_SENSOR_BEGIN};
+use crate::types::{self, EVENT_BEGIN, EVENT_END, EVENT_JOINT_BROKE, EVENT_SENSOR_BEGIN, NONE, WORLD_A};
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,19 +17,23 @@ pub enum EventKind {
     SensorBegin,
     /// It no longer does, or one of them is gone.
     SensorEnd,
+    /// A joint was pulled or turned harder than it bears, in the step before. It does nothing any more.
+    JointBroke,
 }
 
 /// Something that happened in a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ContactEvent {
+pub struct Event {
     /// The step, counted from 0.
     pub step: u64,
     /// What.
     pub kind: EventKind,
-    /// Indices of the two shapes.
+    /// Indices of the two shapes; [`NONE`](crate::types::NONE) of a joint.
     pub shapes: [u32; 2],
-    /// Slots of their bodies.
+    /// Slots of their bodies, or of those that the joint tied; [`NONE`](crate::types::NONE) is the world.
     pub bodies: [u32; 2],
+    /// The joint, by its index in the scene.
+    pub joint: Option<u32>,
     /// Where, m. Of [`EventKind::Begin`]; of the others 0.
     pub point: [f32; 2],
     /// From the first shape to the second, likewise.
@@ -38,9 +42,24 @@ pub struct ContactEvent {
     pub approach_speed: f32,
 }
 
-impl ContactEvent {
+impl Event {
     pub(crate) fn new(compiled: &Compiled, step: u64, event: &types::Event) -> Self {
-        let body = |shape: u32| compiled.shapes.get(shape as usize).map_or(types::NONE, |shape| shape.body);
+        if event.kind == EVENT_JOINT_BROKE {
+            let tied = compiled.joints.joints.get(event.shape_b as usize);
+            let ends =
+                |joint: &types::Joint| [if joint.flags & WORLD_A == 0 { joint.body_a } else { NONE }, joint.body_b];
+            return Self {
+                step,
+                kind: EventKind::JointBroke,
+                shapes: [NONE; 2],
+                bodies: tied.map_or([NONE; 2], ends),
+                joint: Some(event.shape_a),
+                point: [0.0; 2],
+                normal: [0.0; 2],
+                approach_speed: 0.0,
+            };
+        }
+        let body = |shape: u32| compiled.shapes.get(shape as usize).map_or(NONE, |shape| shape.body);
         Self {
             step,
             kind: match event.kind {
@@ -51,6 +70,7 @@ impl ContactEvent {
             },
             shapes: [event.shape_a, event.shape_b],
             bodies: [body(event.shape_a), body(event.shape_b)],
+            joint: None,
             point: event.point,
             normal: event.normal,
             approach_speed: event.approach_speed,

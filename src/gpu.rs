@@ -18,7 +18,7 @@ use readback::{Arrived, StepRing, cast, download};
 
 use crate::command::{Command, CommandError, by_body};
 use crate::cpu::CpuWorld;
-use crate::event::ContactEvent;
+use crate::event;
 use crate::population::Population;
 use crate::scene::{Compiled, Joints, Scene};
 use crate::snapshot::{Force, Snapshot};
@@ -96,7 +96,7 @@ pub struct GpuWorld {
 
     ring: StepRing,
     /// Those that have arrived and nobody has taken.
-    events: Vec<ContactEvent>,
+    events: Vec<event::Event>,
     event_capacity: u32,
     /// Room that a step is known to have lacked.
     event_need: u32,
@@ -263,7 +263,7 @@ impl GpuWorld {
         self.context.queue().write_buffer(&self.buffers["partners"], partners as u64, bytemuck::cast_slice(&joined));
         self.create("pair_starts_0", (shape_room + 1) * 4)?;
         self.create("pair_starts_1", (shape_room + 1) * 4)?;
-        let reports = if self.compiled.settings.events { shape_room + 1 } else { 0 };
+        let reports = if self.compiled.settings.events { shape_room + joints.len() + 1 } else { 0 };
         self.create("event_starts", reports * 4)?;
         self.create("events", self.event_capacity as usize * size_of::<Event>())?;
         self.create("color_masks", body_room * 4)?;
@@ -279,7 +279,7 @@ impl GpuWorld {
         self.create("joint_impulses", rows.len() * size_of::<[f32; 2]>())?;
         self.create("joint_impulses_backup", rows.len() * size_of::<[f32; 2]>())?;
         self.create("joint_frames", joints.len() * size_of::<JointFrame>())?;
-        let longest = (cells + 1).max(shape_room + 1);
+        let longest = (cells + 1).max(shape_room + joints.len() + 1);
         self.create("block_sums", longest.div_ceil(SCAN_BLOCK as usize) * 4)?;
         Ok(())
     }
@@ -314,12 +314,15 @@ impl GpuWorld {
             });
             self.buffers.insert(name, buffer);
         };
-        let Params { cell_count, shape_count, color_blocks, .. } = self.compiled.params;
+        let Params { cell_count, shape_count, joint_count, color_blocks, .. } = self.compiled.params;
+        let reports = shape_count + joint_count + 1;
         uniform("params", bytemuck::bytes_of(&self.compiled.params));
         uniform("scan_cells", bytemuck::bytes_of(&[cell_count + 1, 0, 0, 0]));
         uniform("scan_pairs", bytemuck::bytes_of(&[shape_count + 1, 0, 0, 0]));
         uniform("scan_colors", bytemuck::bytes_of(&[color_blocks * COLOR_COUNT, 0, 0, 0]));
-        for (name, values) in [("blocks_cells", cell_count + 1), ("blocks_pairs", shape_count + 1)] {
+        uniform("scan_events", bytemuck::bytes_of(&[reports, 0, 0, 0]));
+        let blocks = [("blocks_cells", cell_count + 1), ("blocks_pairs", shape_count + 1), ("blocks_events", reports)];
+        for (name, values) in blocks {
             uniform(name, bytemuck::bytes_of(&[values.div_ceil(SCAN_BLOCK), 0, 0, 0]));
         }
         uniform("blocks_colors", bytemuck::bytes_of(&[(color_blocks * COLOR_COUNT).div_ceil(SCAN_BLOCK), 0, 0, 0]));
@@ -403,7 +406,7 @@ impl GpuWorld {
     ///
     /// # Errors
     /// If the device is lost.
-    pub fn take_events(&mut self) -> Result<Vec<ContactEvent>, WorldError> {
+    pub fn take_events(&mut self) -> Result<Vec<event::Event>, WorldError> {
         self.poll()?;
         Ok(std::mem::take(&mut self.events))
     }
@@ -444,7 +447,7 @@ impl GpuWorld {
             if lost_events {
                 self.event_need = self.event_need.max(event_count);
             }
-            let told = events.iter().map(|event| ContactEvent::new(&self.compiled, step, event));
+            let told = events.iter().map(|event| event::Event::new(&self.compiled, step, event));
             self.events.extend(told);
             if self.known.is_none_or(|(known, _)| known < step) {
                 self.known = Some((step, counters));
@@ -539,7 +542,7 @@ impl GpuWorld {
     fn end_recording(&mut self, encoder: &mut wgpu::CommandEncoder) {
         let mut parts = vec![(&self.buffers["counters"], 0, size_of::<Counters>() as u64)];
         if self.compiled.settings.events {
-            let total = u64::from(self.compiled.params.shape_count) * 4;
+            let total = u64::from(self.compiled.params.shape_count + self.compiled.params.joint_count) * 4;
             parts.push((&self.buffers["event_starts"], total, 4));
             let bytes = u64::from(self.event_capacity) * size_of::<Event>() as u64;
             parts.push((&self.buffers["events"], 0, bytes));
@@ -585,9 +588,11 @@ impl GpuWorld {
             Stage::Recall => self.dispatch(pass, "recall", contacts),
             Stage::Collide => self.dispatch(pass, "collide", contacts),
             Stage::Report => {
-                self.dispatch(pass, "report_count", shapes + 1);
-                self.scan(pass, "events", shapes + 1);
+                let joints = self.compiled.params.joint_count;
+                self.dispatch(pass, "report_count", shapes + joints + 1);
+                self.scan(pass, "events", shapes + joints + 1);
                 self.dispatch(pass, "report_emit", shapes);
+                self.dispatch(pass, "report_joints", joints);
             }
             Stage::Color => {
                 self.dispatch(pass, "color_inherit", contacts);
@@ -1097,7 +1102,7 @@ impl GpuWorld {
                 of("joint_frames", joints * size_of::<JointFrame>() as u64),
                 of("joint_states", joints * size_of::<JointState>() as u64),
                 of("joint_impulses", self.compiled.joints.rows.len() as u64 * size_of::<[f32; 2]>() as u64),
-                of("event_starts", if self.compiled.settings.events { (shapes + 1) * 4 } else { 0 }),
+                of("event_starts", if self.compiled.settings.events { (shapes + joints + 1) * 4 } else { 0 }),
             ],
         )?;
         let counters = cast::<Counters>(&head[0])[0];
@@ -1163,6 +1168,7 @@ const ENTRY_POINTS: &[&str] = &[
     "collide",
     "report_count",
     "report_emit",
+    "report_joints",
     "color_inherit",
     "color_claim",
     "color_commit",
@@ -1209,7 +1215,8 @@ fn block_sums_of(scan: &str) -> &'static str {
 fn scan_uniform(scan: &str) -> &'static str {
     match scan {
         "cells" => "scan_cells",
-        "pairs" | "events" => "scan_pairs",
+        "pairs" => "scan_pairs",
+        "events" => "scan_events",
         _ => "scan_colors",
     }
 }
@@ -1217,7 +1224,8 @@ fn scan_uniform(scan: &str) -> &'static str {
 fn block_uniform(scan: &str) -> &'static str {
     match scan {
         "cells" => "blocks_cells",
-        "pairs" | "events" => "blocks_pairs",
+        "pairs" => "blocks_pairs",
+        "events" => "blocks_events",
         _ => "blocks_colors",
     }
 }

@@ -43,9 +43,9 @@
 //!                       pair_starts_previous
 //! collide               bodies contacts contacts_previous counters  contacts counters
 //!                       poses shapes states vertices
-//! report                contacts contacts_previous event_starts     event_starts events
-//!                       pair_starts pair_starts_previous poses
-//!                       states
+//! report                contacts contacts_previous event_starts     event_starts events joint_states
+//!                       joint_states joints pair_starts
+//!                       pair_starts_previous poses states
 //! color                 color_claims color_histogram color_masks    color_claims color_histogram color_masks
 //!                       contacts counters uncolored                 color_starts contacts counters slots uncolored
 //! prepare               bodies color_starts contacts shapes slots   constraints surfaces
@@ -132,7 +132,7 @@ pub mod world;
 
 pub use command::{Command, CommandError};
 pub use cpu::CpuWorld;
-pub use event::{ContactEvent, EventKind};
+pub use event::{Event, EventKind};
 pub use gpu::{AdapterChoice, Context, GpuWorld};
 pub use population::{BodyId, PopulationError};
 pub use scene::{

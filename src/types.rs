@@ -83,6 +83,8 @@ pub const EVENT_END: u32 = 1;
 pub const EVENT_SENSOR_BEGIN: u32 = 2;
 /// [`Event::kind`].
 pub const EVENT_SENSOR_END: u32 = 3;
+/// [`Event::kind`]: then `shape_a` is the joint, as it stands in the scene, and `shape_b` its place in the tables.
+pub const EVENT_JOINT_BROKE: u32 = 4;
 
 /// [`Command::kind`].
 pub const COMMAND_IMPULSE: u32 = 0;
@@ -160,6 +162,8 @@ pub const JOINT_DISABLED: u32 = 64;
 
 /// [`JointState::status`]: the joint broke.
 pub const BROKEN: u32 = 1;
+/// [`JointState::status`]: an event has told so.
+pub const BREAK_TOLD: u32 = 2;
 
 /// [`JointRow::kind`], low nibble: along the line from anchor to anchor; the position is their distance.
 pub const ROW_ALONG: u32 = 0;

@@ -2,7 +2,7 @@
 
 use crate::command::{Command, CommandError};
 use crate::cpu::CpuWorld;
-use crate::event::ContactEvent;
+use crate::event::Event;
 use crate::gpu::{DeviceError, GpuWorld};
 use crate::population::{BodyId, PopulationError};
 use crate::scene::{Body, Compiled, SceneError};
@@ -132,7 +132,7 @@ impl World {
     ///
     /// # Errors
     /// If the device is lost.
-    pub fn take_events(&mut self) -> Result<Vec<ContactEvent>, WorldError> {
+    pub fn take_events(&mut self) -> Result<Vec<Event>, WorldError> {
         match self {
             Self::Cpu(world) => Ok(world.take_events()),
             Self::Gpu(world) => world.take_events(),

@@ -4,8 +4,9 @@ mod support;
 
 use drystone::gpu::kernel::Patch;
 use drystone::step::Stage;
+use drystone::types::NONE;
 use drystone::validate::{Options, compare, validate};
-use drystone::{Body, Command, ContactEvent, EventKind, GpuWorld, Scene, Shape, World, state};
+use drystone::{Body, Command, Event, EventKind, GpuWorld, Joint, JointKind, Scene, Shape, World, state};
 use glam::Vec2;
 use support::{context, cpu, gpu, pile};
 
@@ -25,13 +26,13 @@ fn worlds(scene: &Scene) -> Vec<(&'static str, World)> {
 }
 
 /// Runs some steps and gives all their events.
-fn run(world: &mut World, steps: usize) -> Vec<ContactEvent> {
+fn run(world: &mut World, steps: usize) -> Vec<Event> {
     (0..steps).for_each(|_| world.step().unwrap());
     world.wait().unwrap();
     world.take_events().unwrap()
 }
 
-fn kinds(events: &[ContactEvent]) -> Vec<EventKind> {
+fn kinds(events: &[Event]) -> Vec<EventKind> {
     events.iter().map(|event| event.kind).collect()
 }
 
@@ -190,5 +191,24 @@ fn both_backends_agree_and_a_wrong_shader_is_found() {
         let patched = GpuWorld::patched(context(), &scene, &[Patch { shader: "report", from, to }]).unwrap();
         let report = compare(patched, &scene, options, |_| {}).unwrap();
         assert_eq!(report.first_failure(), Some(Stage::Report.name()), "{from}: {:?}", report.first_difference);
+    }
+}
+
+/// A rod of 20 N under a load of 30 N breaks in the first step, one of 40 N never; it is told once, in the step after.
+#[test]
+fn a_joint_that_breaks_is_told_once() {
+    let mut scene = floor();
+    for (x, limit) in [(0.0, 40.0), (5.0, 20.0)] {
+        let load = scene.add(Body::dynamic(x, 5.0).shape(Shape::half_box(0.5, 0.5).density(3.0)));
+        let rod = JointKind::Distance { length: None, limits: None, motor: None };
+        scene.join(Joint::to_world(rod, load).anchors([x, 8.0], [0.0, 0.0]).break_force(limit));
+    }
+    for (name, mut world) in worlds(&scene) {
+        let events = run(&mut world, 30);
+        assert_eq!(kinds(&events), [EventKind::JointBroke], "{name}: {events:?}");
+        let event = events[0];
+        assert_eq!((event.joint, event.bodies, event.shapes), (Some(1), [NONE, 2], [NONE; 2]), "{name}");
+        assert!((1..10).contains(&event.step), "{name}: told in step {}", event.step);
+        assert_eq!(kinds(&run(&mut world, 90)), [EventKind::Begin], "{name}: the load lands");
     }
 }

@@ -1,7 +1,8 @@
-//! **report**: which pairs began to touch in this step, and which ceased to.
+//! **report**: which pairs began to touch in this step, and which ceased to; which joints broke in the step before.
 //!
 //! Reads contacts and contacts_previous with their pair_starts, poses, states; writes event_starts and events. One thread
-//! a shape, for the pairs that it produces; on the device `report_count`, scan, `report_emit`. So events come in an order
+//! a shape, for the pairs that it produces, and one a joint; on the device `report_count`, scan, `report_emit`,
+//! `report_joints`. So events come in an order
 //! that is always the same: by producer, first what ceased, then what began, each as the contacts lie. Runs only if the
 //! scene asks for events.
 //!
@@ -12,8 +13,8 @@ use glam::Vec2;
 use crate::math::cross_scalar;
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    BodyState, Contact, EVENT_BEGIN, EVENT_END, EVENT_SENSOR_BEGIN, EVENT_SENSOR_END, Event, OVERLAPS,
-    POINT_COUNT_MASK, Pose, SENSOR,
+    BREAK_TOLD, BROKEN, BodyState, Contact, EVENT_BEGIN, EVENT_END, EVENT_JOINT_BROKE, EVENT_SENSOR_BEGIN,
+    EVENT_SENSOR_END, Event, Joint, JointState, OVERLAPS, POINT_COUNT_MASK, Pose, SENSOR,
 };
 
 /// Fills `events`.
@@ -25,6 +26,8 @@ pub fn report(
     contacts_previous: &[Contact],
     pair_starts: &[u32],
     contacts: &[Contact],
+    joints: &[Joint],
+    joint_states: &Rows<JointState, 2>,
     events: &mut Vec<Event>,
 ) {
     let shapes = pair_starts.len().saturating_sub(1);
@@ -42,6 +45,14 @@ pub fn report(
     });
     events.clear();
     events.extend(parts.into_iter().flatten());
+    for (place, joint) in (0_u32..).zip(joints) {
+        let mut state = joint_states.get(place as usize);
+        if state.status & (BROKEN | BREAK_TOLD) == BROKEN {
+            state.status |= BREAK_TOLD;
+            joint_states.set(place as usize, state);
+            events.push(Event { kind: EVENT_JOINT_BROKE, shape_a: joint.id, shape_b: place, ..Event::default() });
+        }
+    }
 }
 
 /// The contacts of a producer; none if it was not there yet.
