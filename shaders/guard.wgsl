@@ -24,6 +24,7 @@ fn guard(
         counters.overflow_bits = 0u;
         atomicStore(&counters.uncolored, 0u);
         atomicStore(&counters.rounds, 0u);
+        atomicStore(&counters.continuous, 0u);
     }
     if index >= params.body_count {
         return;

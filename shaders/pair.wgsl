@@ -12,8 +12,6 @@
 // partners. Shapes with more are searched twice. Behind it lies which bodies joints keep apart (Joints::joined).
 @group(0) @binding(8) var<storage, read_write> partners: array<u32>;
 
-const PARTNER_WORDS: u32 = 8u;
-
 // Writes one contact, if there is room.
 fn emit_contact(contact: u32, index: u32, other: u32) {
     if contact >= params.contact_capacity {
@@ -50,23 +48,6 @@ fn rules_of(shape: u32) -> Rules {
     return Rules(
         shapes[shape].body, shapes[shape].kind, shapes[shape].group, shapes[shape].mask, shapes[shape].category,
     );
-}
-
-fn are_joined(a: u32, b: u32) -> bool {
-    let base = params.shape_count * PARTNER_WORDS;
-    var shorter = a;
-    var longer = b;
-    if partners[base + a + 1u] - partners[base + a] > partners[base + b + 1u] - partners[base + b] {
-        shorter = b;
-        longer = a;
-    }
-    let end = partners[base + shorter + 1u];
-    for (var at = partners[base + shorter]; at < end; at += 1u) {
-        if partners[base + at] == longer {
-            return true;
-        }
-    }
-    return false;
 }
 
 fn may_meet(a: Rules, b: Rules) -> bool {

@@ -20,6 +20,7 @@ const FIXED_SHAPE: u32 = 0x100u;
 const KINEMATIC_SHAPE: u32 = 0x200u;
 const JOINED_SHAPE: u32 = 0x400u;
 const SENSOR_SHAPE: u32 = 0x800u;
+const BULLET_SHAPE: u32 = 0x10000u;
 const VERTEX_COUNT_SHIFT: u32 = 12u;
 const MAX_VERTICES: u32 = 8u;
 
@@ -64,6 +65,8 @@ const WARM_START: u32 = 16u;
 const KINETIC_FRICTION: u32 = 64u;
 const CONVEYORS: u32 = 128u;
 const ROLLING: u32 = 256u;
+const MOVING_WALLS: u32 = 512u;
+const BULLETS: u32 = 1024u;
 const SURFACES: u32 = 448u;
 
 const JOINT_COLORS: u32 = 32u;
@@ -97,6 +100,7 @@ const USE_FRICTION: u32 = 2u;
 const LAST_SWEEP: u32 = 4u;
 const FRESH: u32 = 8u;
 const MEASURED: u32 = 16u;
+const ONLY_BULLETS: u32 = 32u;
 
 const OVERFLOW_CONTACTS: u32 = 1u;
 
@@ -158,6 +162,15 @@ struct Body {
     min_extent: f32,
     kind: u32,
     pad: array<u32, 3>,
+}
+
+struct Mover {
+    extent: f32,
+    min_extent: f32,
+    next: u32,
+    reach: atomic<u32>,
+    stop_position: vec2<f32>,
+    stop_rotation: vec2<f32>,
 }
 
 struct Pose {
@@ -337,5 +350,6 @@ struct Counters {
     uncolored: atomic<u32>,
     rounds: atomic<u32>,
     color_starts: array<u32, 33>,
-    pad: array<u32, 3>,
+    continuous: atomic<u32>,
+    pad: array<u32, 2>,
 }

@@ -8,11 +8,12 @@ use crate::population::{BodyId, Change, Population};
 use crate::scene::{Body, Compiled, Joints, Scene};
 use crate::snapshot::{Force, Snapshot};
 use crate::stages::{
-    bin::bin, bound::bound, collide::collide, color::ColorScratch, color::color, command::command, finalize::finalize,
-    guard::guard, integrate_positions::integrate_positions, integrate_velocities::integrate_velocities, pair::pair,
-    prepare::prepare, prepare_joints::prepare_joints, project::project, project_joints::project_joints, recall::recall,
-    report::report, restitution::restitution, solve::solve, solve_joints::solve_joints, store_impulses::store_impulses,
-    warm_start::warm_start, warm_start_joints::warm_start_joints,
+    bin::bin, bound::bound, collide::collide, color::ColorScratch, color::color, command::command,
+    continuous::continuous, finalize::finalize, guard::guard, integrate_positions::integrate_positions,
+    integrate_velocities::integrate_velocities, pair::pair, prepare::prepare, prepare_joints::prepare_joints,
+    project::project, project_joints::project_joints, recall::recall, report::report, restitution::restitution,
+    solve::solve, solve_joints::solve_joints, store_impulses::store_impulses, warm_start::warm_start,
+    warm_start_joints::warm_start_joints,
 };
 use crate::state::{JointReaction, joint_reactions};
 use crate::step::{Op, Stage, plan};
@@ -119,6 +120,14 @@ impl CpuWorld {
         self
     }
 
+    /// The same world with a stage left out of every step. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without(mut self, stage: Stage) -> Self {
+        self.plan.retain(|op| op.stage != stage);
+        self
+    }
+
     /// Advances the world by one step.
     pub fn step(&mut self) {
         self.begin_step();
@@ -209,7 +218,7 @@ impl CpuWorld {
         let Self { pair_starts, pair_starts_previous, contacts, contacts_previous, .. } = self;
         let Self { coloring, slots, constraints, surfaces, counters, .. } = self;
         let Self { joint_frames, joint_states, joint_impulses, .. } = self;
-        let Compiled { params, bodies, shapes, vertices, joints, .. } = &mut self.compiled;
+        let Compiled { params, bodies, shapes, vertices, movers, joints, .. } = &mut self.compiled;
         let Joints { joints, rows, starts, joined, .. } = joints;
         match op.stage {
             Stage::Command => {
@@ -291,6 +300,11 @@ impl CpuWorld {
 
             Stage::Restitution => restitution(threads, params, counters, states, constraints),
             Stage::StoreImpulses => store_impulses(threads, slots, counters, constraints, surfaces, contacts),
+            Stage::Continuous => {
+                let grid = (&cell_ends[..], &cell_shapes[..]);
+                counters.continuous =
+                    continuous(threads, params, shapes, vertices, joined, poses, states, grid, movers);
+            }
             Stage::Finalize => finalize(threads, bodies, states, poses),
         }
         #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]

@@ -26,9 +26,9 @@ use crate::state::{JointReaction, joint_reactions};
 use crate::step::{Op, Stage, plan};
 use crate::tables::Tables;
 use crate::types::{
-    self, Aabb, Accumulator, BodyState, CLAIM_SLOTS, COLOR_BLOCK, COLOR_COUNT, COMMAND_FORCE, COMMAND_TORQUE,
+    self, Aabb, Accumulator, BULLETS, BodyState, CLAIM_SLOTS, COLOR_BLOCK, COLOR_COUNT, COMMAND_FORCE, COMMAND_TORQUE,
     Constraint, Contact, Counters, Event, FORCE_OVERFLOW, JOINT_COLORS, JOINT_OVERFLOW, JointFrame, JointState,
-    OVERFLOW_COLOR, OVERFLOW_CONTACTS, Params, Pose, SURFACES, Surface, Sweep,
+    MOVING_WALLS, ONLY_BULLETS, OVERFLOW_COLOR, OVERFLOW_CONTACTS, Params, Pose, SURFACES, Surface, Sweep,
 };
 use crate::world::WorldError;
 
@@ -235,9 +235,9 @@ impl GpuWorld {
 
     /// What depends on the number of bodies, shapes and cells. Contents are as the scene starts.
     fn create_buffers(&mut self) -> Result<(), WorldError> {
-        let Compiled { bodies, poses, states, shapes, vertices, .. } = &self.compiled;
+        let Compiled { bodies, poses, states, shapes, vertices, movers, .. } = &self.compiled;
         let (bodies, poses, states, shapes) = (bodies.clone(), poses.clone(), states.clone(), shapes.clone());
-        let vertices = vertices.clone();
+        let (vertices, movers) = (vertices.clone(), movers.clone());
         let Joints { joints, rows, states: joint_states, starts, joined, .. } = self.compiled.joints.clone();
         let Room { bodies: body_room, shapes: shape_room, vertices: vertex_room, cells } = self.room;
         self.create("bodies", body_room * size_of::<types::Body>())?;
@@ -250,6 +250,8 @@ impl GpuWorld {
         self.upload("shapes", &shapes);
         self.create("vertices", vertex_room * size_of::<[f32; 2]>())?;
         self.upload("vertices", &vertices);
+        self.create("movers", shape_room * size_of::<types::Mover>())?;
+        self.upload("movers", &movers);
         self.create("poses_backup", body_room * size_of::<Pose>())?;
         self.create("states_backup", body_room * size_of::<BodyState>())?;
         self.create("accumulators", body_room * size_of::<Accumulator>())?;
@@ -564,6 +566,7 @@ impl GpuWorld {
             cell_count: cells,
             color_blocks,
             joint_count: joints,
+            switches,
             ..
         } = self.compiled.params;
         let contacts = self.contact_capacity;
@@ -628,6 +631,18 @@ impl GpuWorld {
 
             Stage::Restitution => self.sweep(pass, "restitution", "restitution_tail", op.flags)?,
             Stage::StoreImpulses => self.dispatch(pass, "store_impulses", contacts),
+            Stage::Continuous => {
+                if switches & MOVING_WALLS != 0 {
+                    self.dispatch(pass, "continuous_reach", shapes);
+                }
+                self.dispatch_sweep(pass, "continuous_sweep", Sweep::default(), shapes)?;
+                self.dispatch(pass, "continuous_move", shapes);
+                if switches & BULLETS != 0 {
+                    let sweep = Sweep { flags: ONLY_BULLETS, ..Sweep::default() };
+                    self.dispatch_sweep(pass, "continuous_sweep", sweep, shapes)?;
+                    self.dispatch(pass, "continuous_move", shapes);
+                }
+            }
             Stage::Finalize => self.dispatch(pass, "finalize", bodies),
         }
         Ok(())
@@ -932,6 +947,14 @@ impl GpuWorld {
         self
     }
 
+    /// The same world with a stage left out of every step. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without(mut self, stage: Stage) -> Self {
+        self.plan.retain(|op| op.stage != stage);
+        self
+    }
+
     /// The stages of a step.
     #[must_use]
     pub fn plan(&self) -> &[Op] {
@@ -1194,6 +1217,9 @@ const ENTRY_POINTS: &[&str] = &[
     "restitution",
     "restitution_tail",
     "store_impulses",
+    "continuous_reach",
+    "continuous_sweep",
+    "continuous_move",
     "finalize",
 ];
 

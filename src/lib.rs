@@ -73,6 +73,8 @@
 //! ── at the end of the step ──────────────────────────────────────────────────────────────────────────────────────
 //! restitution           color_starts constraints states             constraints states
 //! store_impulses        constraints counters surfaces               contacts
+//! continuous            cell_ends cell_shapes counters movers       counters movers states
+//!                       partners poses shapes states vertices
 //! finalize              bodies poses states                         poses
 //! ```
 //!
@@ -83,8 +85,10 @@
 //! ([`color`](stages::color)); lay them out for the solver ([`prepare`](stages::prepare)). Then several times, in
 //! short substeps: gravity and last impulses, one [`solve`](stages::solve) sweep that pushes bodies apart, motion, one
 //! that takes back the speed the push added (relax). Joints, if there are any, are sorted into colours once and have
-//! sweeps of their own, before those of the contacts ([`solve_joints`](stages::solve_joints)). Last: bounces ([`restitution`](stages::restitution)), and
-//! impulses put by for the next step. Which of this happens is data ([`Settings`]), not other code.
+//! sweeps of their own, before those of the contacts ([`solve_joints`](stages::solve_joints)). Last: bounces
+//! ([`restitution`](stages::restitution)), impulses put by for the next step, and fast bodies stopped before what they
+//! would have jumped over ([`continuous`](stages::continuous)). Which of this happens is data ([`Settings`]), not other
+//! code.
 //!
 //! | where | what |
 //! |---|---|

@@ -189,6 +189,7 @@ impl Population {
             self.shapes[slot].push(place);
             change.shapes.insert(place);
         }
+        compiled.link(&self.shapes[slot]);
         change.bodies.insert(index);
         BodyId { index, generation: self.generations[slot] }
     }
@@ -232,6 +233,7 @@ impl Population {
                 }
                 // Half planes stay in front: their places are not given out again.
                 *shape = Shape { kind: NO_SHAPE, body: id.index, ..Shape::default() };
+                compiled.movers[place as usize] = types::Mover::default();
                 change.shapes.insert(place);
             }
             self.shapes[slot].retain(|&place| place >= compiled.params.half_plane_count);

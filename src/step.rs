@@ -52,13 +52,15 @@ pub enum Stage {
     Restitution,
     /// [`crate::stages::store_impulses`]
     StoreImpulses,
+    /// [`crate::stages::continuous`]
+    Continuous,
     /// [`crate::stages::finalize`]
     Finalize,
 }
 
 impl Stage {
     /// All of them, in the order in which they first run.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Command,
         Self::Guard,
         Self::Bound,
@@ -82,6 +84,7 @@ impl Stage {
         Self::Project,
         Self::Restitution,
         Self::StoreImpulses,
+        Self::Continuous,
         Self::Finalize,
     ];
 
@@ -112,6 +115,7 @@ impl Stage {
             Self::Project => "project",
             Self::Restitution => "restitution",
             Self::StoreImpulses => "store_impulses",
+            Self::Continuous => "continuous",
             Self::Finalize => "finalize",
         }
     }
@@ -204,6 +208,7 @@ pub fn plan(settings: &Settings, bounces: bool, joints: bool) -> Vec<Op> {
         run(Stage::Restitution, 0);
     }
     run(Stage::StoreImpulses, 0);
+    run(Stage::Continuous, 0);
     run(Stage::Finalize, 0);
     ops
 }

@@ -58,6 +58,8 @@ pub const KINEMATIC_SHAPE: u32 = 0x200;
 pub const JOINED_SHAPE: u32 = 0x400;
 /// [`Shape::kind`]: the shape notices what overlaps it and touches nothing.
 pub const SENSOR_SHAPE: u32 = 0x800;
+/// [`Shape::kind`]: the body is dynamic and a bullet: it does not jump over other dynamic bodies either.
+pub const BULLET_SHAPE: u32 = 0x1_0000;
 /// [`Shape::kind`]: where the number of vertices begins, four bits.
 pub const VERTEX_COUNT_SHIFT: u32 = 12;
 /// Vertices that a polygon can have.
@@ -139,6 +141,10 @@ pub const KINETIC_FRICTION: u32 = 64;
 pub const CONVEYORS: u32 = 128;
 /// [`Params::switches`]: some shapes resist rolling.
 pub const ROLLING: u32 = 256;
+/// [`Params::switches`]: there are kinematic bodies.
+pub const MOVING_WALLS: u32 = 512;
+/// [`Params::switches`]: there are bullets.
+pub const BULLETS: u32 = 1024;
 
 /// [`Params::switches`]: constraints have a [`Surface`].
 pub const SURFACES: u32 = KINETIC_FRICTION | CONVEYORS | ROLLING;
@@ -203,6 +209,8 @@ pub const LAST_SWEEP: u32 = 4;
 pub const FRESH: u32 = 8;
 /// [`Sweep::flags`]: nothing has moved since the sweep before, so that its separations still hold.
 pub const MEASURED: u32 = 16;
+/// [`Sweep::flags`]: `continuous` stops bullets at dynamic bodies, not every body at all others.
+pub const ONLY_BULLETS: u32 = 32;
 
 /// [`Counters::overflow_bits`]: more pairs than contact capacity.
 pub const OVERFLOW_CONTACTS: u32 = 1;
@@ -332,6 +340,37 @@ pub struct Body {
     pub pad: [u32; 3],
 }
 
+/// What `continuous` needs beside a [`Shape`], one a shape. All of it is in the row of a body's first shape.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+pub struct Mover {
+    /// As [`Body::extent`], m; 0 where this is not the first shape of its body.
+    pub extent: f32,
+    /// As [`Body::min_extent`], m; `f32::MAX` where the body is not dynamic, or this not its first shape.
+    pub min_extent: f32,
+    /// Index of the next shape of the body, or [`NONE`].
+    pub next: u32,
+    /// In row 0, how far kinematic bodies move in this step, m, as the bits of a float.
+    pub reach: u32,
+    /// Where the body stops, as [`BodyState::delta_position`], m.
+    pub stop_position: [f32; 2],
+    /// Likewise, as [`BodyState::delta_rotation`]; zero if the body does not stop.
+    pub stop_rotation: [f32; 2],
+}
+
+impl Default for Mover {
+    fn default() -> Self {
+        Self {
+            extent: 0.0,
+            min_extent: f32::MAX,
+            next: NONE,
+            reach: 0,
+            stop_position: [0.0; 2],
+            stop_rotation: [0.0; 2],
+        }
+    }
+}
+
 /// Where a body is.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
@@ -399,7 +438,7 @@ pub struct Shape {
     /// Of a circle, or of the rounding, m.
     pub radius: f32,
     /// [`CIRCLE`], [`BOX`], [`POLYGON`] or [`HALF_PLANE`], the number of vertices, and [`FIXED_SHAPE`],
-    /// [`KINEMATIC_SHAPE`], [`JOINED_SHAPE`].
+    /// [`KINEMATIC_SHAPE`], [`BULLET_SHAPE`], [`JOINED_SHAPE`].
     pub kind: u32,
     /// Centre, relative to the body's centre of mass, in its frame, m.
     pub offset: [f32; 2],
@@ -718,8 +757,10 @@ pub struct Counters {
     pub rounds: u32,
     /// Constraints of colour `c` are `color_starts[c] .. color_starts[c + 1]`.
     pub color_starts: [u32; 33],
+    /// Fast bodies stopped before what they would have jumped over.
+    pub continuous: u32,
     /// Unused.
-    pub pad: [u32; 3],
+    pub pad: [u32; 2],
 }
 
 impl Default for Counters {

@@ -88,6 +88,7 @@ structs! {
         inv_mass, inv_inertia, linear_damping, angular_damping, force, force_point, torque, gravity_scale, extent,
         min_extent, kind, pad,
     }
+    Mover { extent, min_extent, next, reach, stop_position, stop_rotation }
     Pose { position, rotation }
     BodyState { velocity, angular_velocity, status, delta_position, delta_rotation }
     Accumulator { velocity, angular_velocity, pad }
@@ -123,14 +124,17 @@ structs! {
         inv_inertia_b, angle, pad,
     }
     Counters {
-        pairs_found, contacts, touching, recycled, overflow_bits, quarantined, uncolored, rounds, color_starts, pad,
+        pairs_found, contacts, touching, recycled, overflow_bits, quarantined, uncolored, rounds, color_starts,
+        continuous, pad,
     }
 }
 
 constants! {
     NONE LANES COLOR_BLOCK DYNAMIC_COLORS OVERFLOW_COLOR FIRST_FIXED_COLOR COLOR_COUNT CLAIM_SLOTS MAX_COLOR_ROUNDS
-    CIRCLE BOX GEOMETRY_MASK FIXED_SHAPE KINEMATIC_SHAPE JOINED_SHAPE NO_SHAPE STATIC KINEMATIC DYNAMIC VACANT QUARANTINED
-    POINT_COUNT_MASK FIXED_A FIXED_B RECYCLED CACHED SENSOR OVERLAPS SENSOR_SHAPE EVENT_BEGIN EVENT_END EVENT_SENSOR_BEGIN EVENT_SENSOR_END EVENT_JOINT_BROKE BREAK_TOLD
+    CIRCLE BOX GEOMETRY_MASK FIXED_SHAPE KINEMATIC_SHAPE JOINED_SHAPE BULLET_SHAPE NO_SHAPE MOVING_WALLS BULLETS
+    ONLY_BULLETS STATIC KINEMATIC DYNAMIC VACANT QUARANTINED
+    POINT_COUNT_MASK FIXED_A FIXED_B RECYCLED CACHED SENSOR OVERLAPS SENSOR_SHAPE
+    EVENT_BEGIN EVENT_END EVENT_SENSOR_BEGIN EVENT_SENSOR_END EVENT_JOINT_BROKE BREAK_TOLD
     ACCUMULATE RECYCLE FORCE_OVERFLOW RESTITUTION_MAX WARM_START BOUNCES
     USE_BIAS USE_FRICTION LAST_SWEEP FRESH MEASURED OVERFLOW_CONTACTS
     POLYGON HALF_PLANE HALF_PLANE_ROW VERTEX_COUNT_SHIFT MAX_VERTICES KINETIC_FRICTION CONVEYORS ROLLING SURFACES

@@ -10,7 +10,8 @@ use drystone::step::{Stage, plan};
 use wgpu::naga;
 
 /// Shader text that several stages build on.
-const SHARED_SHADERS: [&str; 7] = ["types", "math", "grid", "hull", "scan", "sweep", "joint_sweep"];
+const SHARED_SHADERS: [&str; 9] =
+    ["types", "math", "grid", "joined", "outline", "hull", "scan", "sweep", "joint_sweep"];
 /// Between these two lines of the crate docs is the map.
 const MAP: (&str, &str) = ("//! ```text\n", "//! ```\n");
 

@@ -118,9 +118,44 @@ fn jointed(mode: Mode) -> Scene {
     scene
 }
 
+/// Fast bodies of every kind at walls that stand, turn and fly.
+fn fast() -> Scene {
+    let mut scene = lively(Mode::Soft);
+    scene.add(Body::fixed(8.0, 3.0).angle(0.3).shape(Shape::half_box(0.02, 5.0)));
+    scene.add(Body::fixed(-8.0, 3.0).shape(Shape::segment([0.0, -5.0], [0.5, 5.0])));
+    scene.add(Body::fixed(0.0, 9.0).shape(Shape::half_plane([0.0, -1.0], 0.0)));
+    scene.add(Body::kinematic(0.0, 4.0).angular_velocity(6.0).shape(Shape::half_box(1.5, 0.02)));
+    for index in 0..60_u8 {
+        let shape = match index % 5 {
+            0 => Shape::circle(0.1),
+            1 => Shape::half_box(0.1, 0.07),
+            2 => Shape::capsule([-0.2, 0.0], [0.2, 0.0], 0.03),
+            3 => Shape::polygon([[-0.1, -0.1], [0.1, -0.05], [0.0, 0.1]]),
+            _ => Shape::particle(0.05),
+        };
+        let across = f32::from(index % 10);
+        let mut body = Body::dynamic(0.8 * across - 3.6, 4.0 + 0.5 * f32::from(index / 10));
+        body.bullet = index % 3 == 0;
+        let velocity = [37.0 * f32::from(index % 11) - 180.0, 29.0 * f32::from(index % 7) - 90.0];
+        body = body.velocity(velocity[0], velocity[1]).angular_velocity(4.0 * f32::from(index % 9) - 16.0);
+        scene.add(body.shape(shape.restitution(0.8)));
+    }
+    scene
+}
+
 fn scene_for(stage: Stage) -> Scene {
-    let jointed_stage = stage.name().ends_with("_joints");
-    if jointed_stage { jointed(mode_for(stage)) } else { lively(mode_for(stage)) }
+    match stage {
+        Stage::Continuous => fast(),
+        _ if stage.name().ends_with("_joints") => jointed(mode_for(stage)),
+        _ => lively(mode_for(stage)),
+    }
+}
+
+#[test]
+fn fast_scenes_agree() {
+    let report = validate(&context(), &fast(), Options { steps: 60, ..Options::default() }, |_| {}).expect("a run");
+    println!("{:?}", report.stages);
+    assert_passed("fast", &report);
 }
 
 #[test]
@@ -231,6 +266,12 @@ fn a_wrong_shader_is_found() {
             "store_impulses",
             "points[1].tangent_impulse = impulses.w;",
             "points[1].tangent_impulse = impulses.z;",
+        ),
+        (
+            Stage::Continuous,
+            "continuous",
+            "time += (gap.distance - goal) / fastest;",
+            "time += 0.98 * (gap.distance - 2.0 * goal) / fastest;",
         ),
         (Stage::Finalize, "finalize", "+ states[index].delta_position", "+ 1.01 * states[index].delta_position"),
     ];

@@ -40,6 +40,8 @@ pub struct Patch {
 const TYPES: &str = include_str!("../../shaders/types.wgsl");
 const MATH: &str = include_str!("../../shaders/math.wgsl");
 const GRID: &str = include_str!("../../shaders/grid.wgsl");
+const JOINED: &str = include_str!("../../shaders/joined.wgsl");
+const OUTLINE: &str = include_str!("../../shaders/outline.wgsl");
 const HULL: &str = include_str!("../../shaders/hull.wgsl");
 const SWEEP: &str = include_str!("../../shaders/sweep.wgsl");
 const JOINT_SWEEP: &str = include_str!("../../shaders/joint_sweep.wgsl");
@@ -82,9 +84,9 @@ pub const SHADERS: &[Shader] = &[
     shader!("bound"),
     shader!("bin", GRID),
     shader!("scan"),
-    shader!("pair", GRID),
+    shader!("pair", GRID, JOINED),
     shader!("recall"),
-    shader!("collide", HULL),
+    shader!("collide", OUTLINE, HULL),
     shader!("report"),
     shader!("color"),
     shader!("prepare"),
@@ -99,6 +101,7 @@ pub const SHADERS: &[Shader] = &[
     shader!("project", SWEEP),
     shader!("restitution", SWEEP),
     shader!("store_impulses"),
+    shader!("continuous", GRID, JOINED, OUTLINE),
     shader!("finalize"),
 ];
 

@@ -115,6 +115,7 @@ impl GpuWorld {
         self.write("bodies", &self.compiled.bodies, &change.bodies);
         self.write("poses", &self.compiled.poses, &change.bodies);
         self.write("states", &self.compiled.states, &change.bodies);
+        self.write("movers", &self.compiled.movers, &change.shapes);
         if change.grid {
             self.upload("shapes", &self.compiled.shapes);
         } else {

@@ -69,6 +69,8 @@ pub struct Compiled {
     pub ids: Vec<Option<String>>,
     /// Shapes of all bodies.
     pub shapes: Vec<types::Shape>,
+    /// One a shape: what sweeps fast bodies.
+    pub movers: Vec<types::Mover>,
     /// Vertices of all polygons, about the centre of their shape, m.
     pub vertices: Vec<[f32; 2]>,
     /// Whether two shapes can bounce at all; if not, the restitution stage is left out.
@@ -94,6 +96,7 @@ impl Compiled {
             mass: Vec::with_capacity(scene.bodies.len()),
             ids: scene.bodies.iter().map(|b| b.id.clone()).collect(),
             shapes: Vec::new(),
+            movers: Vec::new(),
             vertices: Vec::new(),
             bounces: false,
             joints: Joints::default(),
@@ -116,6 +119,7 @@ impl Compiled {
         }
         compiled.params.half_plane_count = u32_from(compiled.shapes.len());
         compiled.shapes.append(&mut shapes);
+        compiled.link_all();
         compiled.joints = Joints::new(scene, &compiled.mass);
         compiled.params.joint_count = u32_from(compiled.joints.joints.len());
         let joined = &compiled.joints.joined;
@@ -140,6 +144,9 @@ impl Compiled {
         }
         if body.kind == BodyType::Kinematic {
             flags |= types::KINEMATIC_SHAPE;
+        }
+        if body.kind == BodyType::Dynamic && body.bullet {
+            flags |= types::BULLET_SHAPE;
         }
         let (mut extent, mut min_extent) = (0.0_f32, 1e5_f32);
         let mut shapes = Vec::with_capacity(body.shapes.len());
@@ -187,6 +194,34 @@ impl Compiled {
         }
     }
 
+    /// Says of every body which shapes it has.
+    fn link_all(&mut self) {
+        let mut own = vec![Vec::new(); self.bodies.len()];
+        for (place, shape) in (0_u32..).zip(&self.shapes) {
+            own[shape.body as usize].push(place);
+        }
+        for places in own {
+            self.link(&places);
+        }
+    }
+
+    /// Says that these shapes, and no others, are those of one body.
+    pub(crate) fn link(&mut self, places: &[u32]) {
+        self.movers.resize(self.shapes.len(), types::Mover::default());
+        for (index, &place) in places.iter().enumerate() {
+            let next = places.get(index + 1).copied().unwrap_or(types::NONE);
+            self.movers[place as usize] = types::Mover { next, ..types::Mover::default() };
+        }
+        if let Some(&first) = places.first() {
+            let body = &self.bodies[self.shapes[first as usize].body as usize];
+            let mover = &mut self.movers[first as usize];
+            mover.extent = body.extent;
+            if body.kind == types::DYNAMIC {
+                mover.min_extent = body.min_extent;
+            }
+        }
+    }
+
     /// Lays the grid for the shapes that there are; each gets a level.
     pub(crate) fn lay_grid(&mut self) {
         let first = self.params.half_plane_count as usize;
@@ -221,6 +256,8 @@ impl Compiled {
             (shapes.iter().any(|s| s.kinetic_friction < s.friction), types::KINETIC_FRICTION),
             (shapes.iter().any(|s| s.tangent_speed != 0.0), types::CONVEYORS),
             (shapes.iter().any(|s| s.rolling_resistance > 0.0), types::ROLLING),
+            (shapes.iter().any(|s| s.kind & types::KINEMATIC_SHAPE != 0), types::MOVING_WALLS),
+            (shapes.iter().any(|s| s.kind & types::BULLET_SHAPE != 0), types::BULLETS),
         ] {
             // What was switched on stays on: impulses of the step before may still be there.
             if on {

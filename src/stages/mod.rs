@@ -6,6 +6,7 @@ pub mod bound;
 pub mod collide;
 pub mod color;
 pub mod command;
+pub mod continuous;
 pub mod finalize;
 pub mod guard;
 pub mod integrate_positions;

@@ -2,6 +2,7 @@
 
 use drystone::scene::catalogue;
 use drystone::state::{JointReaction, Metrics, ReportedBody, body_states, metrics};
+use drystone::step::Stage;
 use drystone::{AdapterChoice, Context, CpuWorld, GpuWorld, Scene, Snapshot, World};
 
 /// One test for each oracle and backend.
@@ -44,15 +45,31 @@ impl Backend {
     /// The scene, ready to step. A missing adapter fails the test: a skipped test would look like a passed one.
     pub fn start(self, scene: &Scene) -> Sim {
         let world = match self {
-            Self::Cpu1 => CpuWorld::new(scene).expect("a valid scene").into(),
-            Self::Cpu3 => CpuWorld::new(scene).expect("a valid scene").with_threads(3).expect("threads").into(),
-            Self::Gpu => {
-                let context = Context::new(AdapterChoice::Any)
-                    .expect("an adapter; a software one will do (on Debian: apt install mesa-vulkan-drivers)");
-                GpuWorld::new(&context, scene).expect("a valid scene").into()
-            }
+            Self::Cpu1 | Self::Cpu3 => self.cpu(scene).into(),
+            Self::Gpu => Self::gpu(scene).into(),
         };
         Sim { world }
+    }
+
+    /// The scene with a stage left out, for negative controls.
+    #[allow(dead_code, reason = "not every suite has one of these")]
+    pub fn start_without(self, scene: &Scene, stage: Stage) -> Sim {
+        let world = match self {
+            Self::Cpu1 | Self::Cpu3 => self.cpu(scene).without(stage).into(),
+            Self::Gpu => Self::gpu(scene).without(stage).into(),
+        };
+        Sim { world }
+    }
+
+    fn cpu(self, scene: &Scene) -> CpuWorld {
+        let world = CpuWorld::new(scene).expect("a valid scene");
+        if self == Self::Cpu3 { world.with_threads(3).expect("threads") } else { world }
+    }
+
+    fn gpu(scene: &Scene) -> GpuWorld {
+        let context = Context::new(AdapterChoice::Any)
+            .expect("an adapter; a software one will do (on Debian: apt install mesa-vulkan-drivers)");
+        GpuWorld::new(&context, scene).expect("a valid scene")
     }
 
     /// A scene of the catalogue, ready to step.

@@ -25,11 +25,11 @@ const ROUNDING: f32 = 1e-6;
 /// The core of a shape: the vertices of a convex polygon about its centre, counter-clockwise. One is a disc, two a
 /// capsule or a segment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Hull {
-    count: usize,
-    points: [Vec2; MAX_VERTICES as usize],
-    radius: f32,
-    bound: f32,
+pub(in crate::stages) struct Hull {
+    pub count: usize,
+    pub points: [Vec2; MAX_VERTICES as usize],
+    pub radius: f32,
+    pub bound: f32,
 }
 
 impl Hull {
@@ -54,7 +54,11 @@ impl Hull {
         Self { count, points, radius: shape.radius, bound: shape.bound }
     }
 
-    fn next(&self, index: usize) -> usize {
+    pub fn disc(radius: f32) -> Self {
+        Self { count: 1, points: [Vec2::ZERO; MAX_VERTICES as usize], radius, bound: radius }
+    }
+
+    pub fn next(&self, index: usize) -> usize {
         if index + 1 < self.count { index + 1 } else { 0 }
     }
 
@@ -75,7 +79,7 @@ impl Hull {
     }
 
     /// The vertex that lies lowest along `up`, and how low. The first of several.
-    fn lowest(&self, up: Vec2) -> (usize, f32) {
+    pub fn lowest(&self, up: Vec2) -> (usize, f32) {
         let (mut lowest, mut height) = (0, up.dot(self.points[0]));
         for index in 1..self.count {
             let here = up.dot(self.points[index]);

@@ -1,0 +1,531 @@
+// continuous: src/stages/continuous.rs.
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> shapes: array<Shape>;
+@group(0) @binding(2) var<storage, read> vertices: array<vec2<f32>>;
+@group(0) @binding(3) var<storage, read> poses: array<Pose>;
+@group(0) @binding(4) var<storage, read_write> states: array<BodyState>;
+@group(0) @binding(5) var<storage, read> cell_ends: array<u32>;
+@group(0) @binding(6) var<storage, read> cell_shapes: array<u32>;
+@group(0) @binding(7) var<storage, read_write> movers: array<Mover>;
+@group(0) @binding(8) var<storage, read_write> counters: Counters;
+@group(0) @binding(9) var<storage, read> partners: array<u32>;
+@group(1) @binding(0) var<uniform> sweep: Sweep;
+
+const MAX_ADVANCES: u32 = 32u;
+const CORE: f32 = 0.5;
+const STOUT: f32 = 2.0;
+const STOP_SHARE: f32 = 0.25;
+const STOP_THICKNESS: f32 = 0.1;
+const STOP_EXTENT: f32 = 1e-3;
+const STOP_TOLERANCE: f32 = 0.01;
+const FAR: f32 = 1e30;
+
+// Phases of stop_time.
+const START: u32 = 0u;
+const MIDDLE: u32 = 1u;
+const ADVANCE_CORE: u32 = 2u;
+const ADVANCE: u32 = 3u;
+
+struct Motion {
+    start: vec2<f32>,
+    rotation: vec2<f32>,
+    moved: vec2<f32>,
+    turned: vec2<f32>,
+}
+
+fn motion_of(base: vec2<f32>, body: u32) -> Motion {
+    return Motion(
+        poses[body].position - base, poses[body].rotation, states[body].delta_position, states[body].delta_rotation,
+    );
+}
+
+fn turn_at(motion: Motion, time: f32) -> vec2<f32> {
+    let turn = vec2<f32>(1.0 - time, 0.0) + motion.turned * time;
+    return turn / length(turn);
+}
+
+fn chord_of(turned: vec2<f32>) -> f32 {
+    return length(turned - vec2<f32>(1.0, 0.0));
+}
+
+fn rate_of(turned: vec2<f32>) -> f32 {
+    return 2.0 * turned.y / max(1.0 + turned.x, 1e-6);
+}
+
+// `count` vertices of a shape; the core is one at the offset.
+struct Party {
+    shape: u32,
+    count: u32,
+    is_core: bool,
+    is_plane: bool,
+    radius: f32,
+    offset: vec2<f32>,
+    rotation: vec2<f32>,
+    motion: Motion,
+}
+
+fn party(shape: u32, motion: Motion) -> Party {
+    return Party(
+        shape, hull_count(shape), false, (shapes[shape].kind & GEOMETRY_MASK) == HALF_PLANE, shapes[shape].radius,
+        shapes[shape].offset, shapes[shape].rotation, motion,
+    );
+}
+
+fn party_point(who: Party, index: u32) -> vec2<f32> {
+    if who.is_core {
+        return vec2<f32>(0.0);
+    }
+    return hull_point(who.shape, index);
+}
+
+fn party_next(who: Party, index: u32) -> u32 {
+    return select(0u, index + 1u, index + 1u < who.count);
+}
+
+fn middle_of(whole: Party) -> Party {
+    var sum = vec2<f32>(0.0);
+    for (var index = 0u; index < whole.count; index += 1u) {
+        sum += hull_point(whole.shape, index);
+    }
+    var core = whole;
+    core.count = 1u;
+    core.is_core = true;
+    core.radius = 0.0;
+    core.offset = whole.offset + rotate(whole.rotation, sum / f32(whole.count));
+    return core;
+}
+
+fn arm_of(who: Party) -> f32 {
+    var arm = 0.0;
+    for (var index = 0u; index < who.count; index += 1u) {
+        arm = max(arm, length(who.offset + rotate(who.rotation, party_point(who, index))));
+    }
+    return arm;
+}
+
+struct Placed {
+    at: vec2<f32>,
+    rel: vec2<f32>,
+    frame: vec2<f32>,
+}
+
+fn place(a: Party, b: Party, time: f32) -> Placed {
+    let turn_a = mul_rotation(turn_at(a.motion, time), a.motion.rotation);
+    let turn_b = mul_rotation(turn_at(b.motion, time), b.motion.rotation);
+    let center_a = a.motion.start + a.motion.moved * time + rotate(turn_a, a.offset);
+    let center_b = b.motion.start + b.motion.moved * time + rotate(turn_b, b.offset);
+    let frame = mul_rotation(turn_b, b.rotation);
+    return Placed(
+        inv_rotate(frame, center_a - center_b), inv_mul_rotation(frame, mul_rotation(turn_a, a.rotation)), frame,
+    );
+}
+
+fn from_segment(point: vec2<f32>, start: vec2<f32>, end: vec2<f32>) -> vec2<f32> {
+    let edge = end - start;
+    let to = point - start;
+    let squared = dot(edge, edge);
+    var share = 0.0;
+    if squared > 0.0 {
+        share = clamp(dot(to, edge) / squared, 0.0, 1.0);
+    }
+    return to - edge * share;
+}
+
+fn no_face_parts(hull: Party, other: Party, at: vec2<f32>, rel: vec2<f32>) -> bool {
+    for (var face = 0u; face < hull.count; face += 1u) {
+        let start = party_point(hull, face);
+        let normal = right_perp(party_point(hull, party_next(hull, face)) - start);
+        let up = inv_rotate(rel, normal);
+        var lowest = dot(up, party_point(other, 0u));
+        for (var index = 1u; index < other.count; index += 1u) {
+            lowest = min(lowest, dot(up, party_point(other, index)));
+        }
+        if dot(normal, at - start) + lowest >= 0.0 {
+            return false;
+        }
+    }
+    return true;
+}
+
+fn cores_overlap(a: Party, b: Party, placed: Placed) -> bool {
+    if b.is_plane || a.count + b.count <= 3u {
+        return false;
+    }
+    let back = vec2<f32>(placed.rel.x, -placed.rel.y);
+    if a.count > 1u && !no_face_parts(a, b, rotate(back, -placed.at), back) {
+        return false;
+    }
+    return b.count == 1u || no_face_parts(b, a, placed.at, placed.rel);
+}
+
+struct Gap {
+    distance: f32,
+    direction: vec2<f32>,
+}
+
+fn gap_of(a: Party, b: Party, placed: Placed) -> Gap {
+    let radius = a.radius + b.radius;
+    if b.is_plane {
+        var lowest = FAR;
+        for (var index = 0u; index < a.count; index += 1u) {
+            lowest = min(lowest, (placed.at + rotate(placed.rel, party_point(a, index))).y);
+        }
+        return Gap(lowest - radius, vec2<f32>(0.0, -1.0));
+    }
+    var least = FAR;
+    var nearest = vec2<f32>(0.0);
+    for (var of_a = 0u; of_a < a.count; of_a += 1u) {
+        let here = placed.at + rotate(placed.rel, party_point(a, of_a));
+        let next = placed.at + rotate(placed.rel, party_point(a, party_next(a, of_a)));
+        for (var of_b = 0u; of_b < b.count; of_b += 1u) {
+            let corner = party_point(b, of_b);
+            let to_edge = -from_segment(here, corner, party_point(b, party_next(b, of_b)));
+            let to_corner = from_segment(corner, here, next);
+            if dot(to_edge, to_edge) < least {
+                least = dot(to_edge, to_edge);
+                nearest = to_edge;
+            }
+            if dot(to_corner, to_corner) < least {
+                least = dot(to_corner, to_corner);
+                nearest = to_corner;
+            }
+        }
+    }
+    let distance = sqrt(least);
+    var direction = vec2<f32>(0.0, 1.0);
+    if distance > 1e-12 {
+        direction = nearest / distance;
+    }
+    return Gap(distance - radius, direction);
+}
+
+struct Size {
+    half: f32,
+    goal: f32,
+    tolerance: f32,
+}
+
+fn size_of_body(first: u32) -> Size {
+    let extent = movers[first].extent;
+    let min_extent = movers[first].min_extent;
+    let least = extent * STOP_EXTENT;
+    let goal = min(params.speculative_distance * STOP_SHARE, max(min_extent * STOP_THICKNESS, least));
+    return Size(max(min_extent, least), goal, goal * STOP_TOLERANCE);
+}
+
+// How the time of impact advances, from the motions of two shapes: what does not change on the way.
+struct Course {
+    velocity: vec2<f32>,
+    rate: f32,
+    gain: f32,
+    spin: f32,
+}
+
+fn course_of(a: Party, b: Party) -> Course {
+    let velocity = a.motion.moved - b.motion.moved;
+    let rate_a = rate_of(a.motion.turned);
+    let rate_b = rate_of(b.motion.turned);
+    let apart = length(a.motion.start - b.motion.start) + length(velocity);
+    return Course(
+        velocity, rate_b, 2.0 * abs(rate_b) * length(velocity) + rate_b * rate_b * apart,
+        (abs(rate_a) + abs(rate_b)) * arm_of(a) + (abs(rate_b) - abs(b.motion.turned.y)) * apart,
+    );
+}
+
+// `stop_time` and `time_of_impact` in one loop, so that what measures a gap is compiled once: it starts with the whole
+// shape, looks from its middle, advances the core, and then the whole shape again.
+fn stop_time(size: Size, whole: Party, b: Party, together: bool, limit: f32) -> f32 {
+    var a = whole;
+    var phase = START;
+    var touches = false;
+    var goal = size.goal;
+    var tolerance = size.tolerance;
+    var course = Course(vec2<f32>(0.0), 0.0, 0.0, 0.0);
+    var time = 0.0;
+    var advance = 0u;
+    loop {
+        let placed = place(a, b, time);
+        let gap = gap_of(a, b, placed);
+        if phase < ADVANCE_CORE {
+            let inside = cores_overlap(a, b, placed);
+            if phase == START {
+                touches = inside || gap.distance <= goal + tolerance;
+                if touches && together {
+                    return limit;
+                }
+                if touches || (!together && shapes[a.shape].bound <= size.half * STOUT) {
+                    a = middle_of(whole);
+                    phase = MIDDLE;
+                    continue;
+                }
+                phase = ADVANCE;
+            } else {
+                if gap.distance <= 0.0 || inside {
+                    return limit;
+                }
+                a.radius = min(size.half * CORE, 0.5 * gap.distance);
+                goal = 0.0;
+                tolerance = min(size.tolerance, 0.1 * gap.distance);
+                phase = ADVANCE_CORE;
+            }
+            course = course_of(a, b);
+            continue;
+        }
+        var ended = gap.distance <= goal + tolerance || advance >= MAX_ADVANCES;
+        var misses = false;
+        if !ended {
+            let between = a.motion.start - b.motion.start + course.velocity * time;
+            let approach = dot(rotate(placed.frame, gap.direction), course.velocity - cross_scalar(course.rate, between));
+            let fastest = approach + course.spin + course.gain * (1.0 - time);
+            time += (gap.distance - goal) / fastest;
+            misses = fastest <= 0.0 || time >= limit;
+            advance += 1u;
+        }
+        if misses {
+            return limit;
+        }
+        if !ended {
+            continue;
+        }
+        if phase == ADVANCE || touches || time >= limit {
+            return time;
+        }
+        // The core would hit: then when does the shape?
+        a = whole;
+        goal = size.goal;
+        tolerance = size.tolerance;
+        course = course_of(a, b);
+        time = 0.0;
+        advance = 0u;
+        phase = ADVANCE;
+    }
+    return limit;
+}
+
+struct Stop {
+    time: f32,
+    shape: u32,
+}
+
+fn may_meet(a: u32, b: u32) -> bool {
+    let group_a = shapes[a].group;
+    if group_a == shapes[b].group && group_a != 0 {
+        return group_a > 0;
+    }
+    return (shapes[a].mask & shapes[b].category) != 0u && (shapes[b].mask & shapes[a].category) != 0u;
+}
+
+fn circles_meet(size: Size, a: u32, motion_a: Motion, b: u32, motion_b: Motion) -> bool {
+    let offset_a = shapes[a].offset;
+    let offset_b = shapes[b].offset;
+    let start = rotate(motion_a.rotation, offset_a) - motion_b.start - rotate(motion_b.rotation, offset_b);
+    let end = motion_a.moved + rotate(mul_rotation(motion_a.turned, motion_a.rotation), offset_a)
+        - motion_b.start - motion_b.moved - rotate(mul_rotation(motion_b.turned, motion_b.rotation), offset_b);
+    let swing = length(offset_a) * chord_of(motion_a.turned) + length(offset_b) * chord_of(motion_b.turned);
+    let reach = shapes[a].bound + shapes[b].bound + swing + size.goal;
+    let nearest = from_segment(vec2<f32>(0.0), start, end);
+    return dot(nearest, nearest) <= reach * reach * 1.001;
+}
+
+// Looks whether the shape `own` has to stop at `other` before `so_far`.
+fn meet(size: Size, base: vec2<f32>, motion: Motion, own: u32, other: u32, bullets: bool, so_far: Stop) -> Stop {
+    let kind_a = shapes[own].kind;
+    let kind_b = shapes[other].kind;
+    let body = shapes[other].body;
+    if shapes[own].body == body || bullets == ((kind_b & FIXED_SHAPE) != 0u) {
+        return so_far;
+    }
+    if ((kind_a | kind_b) & SENSOR_SHAPE) != 0u {
+        return so_far;
+    }
+    if (kind_a & kind_b & JOINED_SHAPE) != 0u && are_joined(shapes[own].body, body) {
+        return so_far;
+    }
+    if !may_meet(own, other) || (states[body].status & QUARANTINED) != 0u {
+        return so_far;
+    }
+    let other_motion = motion_of(base, body);
+    if (kind_b & GEOMETRY_MASK) != HALF_PLANE && !circles_meet(size, own, motion, other, other_motion) {
+        return so_far;
+    }
+    let together = (kind_a & kind_b & BULLET_SHAPE) != 0u;
+    var first = party(own, motion);
+    var second = party(other, other_motion);
+    var sizes = size;
+    if together {
+        let smaller = min(shapes[own].bound, shapes[other].bound);
+        sizes.goal = min(params.speculative_distance * STOP_SHARE, smaller * STOP_THICKNESS);
+        sizes.tolerance = sizes.goal * STOP_TOLERANCE;
+        if other < own {
+            let swap = first;
+            first = second;
+            second = swap;
+        }
+    }
+    let time = stop_time(sizes, first, second, together, so_far.time);
+    if time < so_far.time {
+        return Stop(time, other);
+    }
+    return so_far;
+}
+
+fn sweep_shape(size: Size, base: vec2<f32>, motion: Motion, own: u32, bullets: bool, so_far: Stop) -> Stop {
+    var stop = so_far;
+    if bullets && (shapes[own].kind & BULLET_SHAPE) == 0u {
+        return stop;
+    }
+    let offset = shapes[own].offset;
+    let start = base + rotate(motion.rotation, offset);
+    let end = base + motion.moved + rotate(mul_rotation(motion.turned, motion.rotation), offset);
+    var rim = shapes[own].bound + length(offset) * chord_of(motion.turned) + size.goal
+        + bitcast<f32>(atomicLoad(&movers[0].reach));
+    if bullets {
+        rim += params.max_speed * params.dt;
+    }
+    let low_end = min(start, end) - rim;
+    let high_end = max(start, end) + rim;
+    // After the levels come the half planes, as if they were one more row.
+    for (var level = 0u; level <= params.level_count; level += 1u) {
+        let is_grid = level < params.level_count;
+        var low = vec2<i32>(0);
+        var high = vec2<i32>(0);
+        if is_grid {
+            let torus = vec2<i32>(1i << params.levels[level].log2_width, 1i << params.levels[level].log2_height);
+            low = cell_of(level, low_end - params.levels[level].half_cell);
+            high = min(cell_of(level, high_end + params.levels[level].half_cell), low + torus - 1i);
+        }
+        for (var row = low.y; row <= high.y; row += 1) {
+            var slot = 0u;
+            var end = params.half_plane_count;
+            // A row that wraps around the torus is two runs of cells.
+            var wraps = false;
+            if is_grid {
+                let first = cell_index(level, low.x, row);
+                let last = cell_index(level, high.x, row);
+                wraps = first > last;
+                slot = slots_before(first);
+                end = cell_ends[select(last, cell_index(level, -1, row), wraps)];
+            }
+            loop {
+                if slot >= end {
+                    if !wraps {
+                        break;
+                    }
+                    wraps = false;
+                    slot = slots_before(cell_index(level, 0, row));
+                    end = cell_ends[cell_index(level, high.x, row)];
+                    continue;
+                }
+                var other = slot;
+                if is_grid {
+                    other = cell_shapes[slot];
+                }
+                stop = meet(size, base, motion, own, other, bullets, stop);
+                slot += 1u;
+            }
+        }
+    }
+    return stop;
+}
+
+fn slots_before(cell: u32) -> u32 {
+    if cell == 0u {
+        return 0u;
+    }
+    return cell_ends[cell - 1u];
+}
+
+// One thread a shape: how far kinematic bodies move. Floats that are not negative sort as their bits do.
+@compute @workgroup_size(LANES)
+fn continuous_reach(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index >= params.shape_count || (shapes[index].kind & KINEMATIC_SHAPE) == 0u {
+        return;
+    }
+    let body = shapes[index].body;
+    let moved = length(states[body].delta_position) + chord_of(states[body].delta_rotation) * movers[index].extent;
+    if is_finite(moved) {
+        atomicMax(&movers[0].reach, bitcast<u32>(moved));
+    }
+}
+
+// One thread a shape; the first of a body acts.
+@compute @workgroup_size(LANES)
+fn continuous_sweep(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index >= params.shape_count {
+        return;
+    }
+    let half = 0.5 * movers[index].min_extent;
+    if half > FAR {
+        return;
+    }
+    let body = shapes[index].body;
+    let moved = length(states[body].delta_position) + chord_of(states[body].delta_rotation) * movers[index].extent;
+    // Written so that a NaN is not fast.
+    if !(moved > half) {
+        return;
+    }
+    if !is_finite(moved) || (states[body].status & QUARANTINED) != 0u {
+        return;
+    }
+    let base = poses[body].position;
+    let motion = motion_of(base, body);
+    let size = size_of_body(index);
+    let bullets = (sweep.flags & ONLY_BULLETS) != 0u;
+    var stop = Stop(1.0, 0u);
+    var own = index;
+    while own != NONE {
+        stop = sweep_shape(size, base, motion, own, bullets, stop);
+        own = movers[own].next;
+    }
+    if !(stop.time < 1.0) {
+        return;
+    }
+    let position = motion.moved * stop.time;
+    let turn = turn_at(motion, stop.time);
+    if (shapes[stop.shape].kind & BULLET_SHAPE) != 0u {
+        movers[index].stop_position = position;
+        movers[index].stop_rotation = turn;
+        return;
+    }
+    let other = motion_of(base, shapes[stop.shape].body);
+    let rest = inv_mul_rotation(turn_at(other, stop.time), other.turned);
+    let arm = position - other.start - other.moved * stop.time;
+    movers[index].stop_position = other.start + other.moved + rotate(rest, arm);
+    movers[index].stop_rotation = mul_rotation(rest, turn);
+}
+
+// One thread a shape; the first of a body acts.
+@compute @workgroup_size(LANES)
+fn continuous_move(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index >= params.shape_count {
+        return;
+    }
+    if index == 0u {
+        atomicStore(&movers[0].reach, 0u);
+    }
+    let rotation = movers[index].stop_rotation;
+    if rotation.x == 0.0 && rotation.y == 0.0 {
+        return;
+    }
+    let body = shapes[index].body;
+    states[body].delta_position = movers[index].stop_position;
+    states[body].delta_rotation = rotation;
+    movers[index].stop_rotation = vec2<f32>(0.0);
+    atomicAdd(&counters.continuous, 1u);
+}

@@ -1,0 +1,515 @@
+//! **continuous**: puts fast bodies back to where they would have jumped over something.
+//!
+//! Reads movers, states, poses, shapes, vertices, the grid of the step's start and, behind the partners, which bodies joints
+//! keep apart; writes movers, and the deltas of states. Runs before `finalize`, while poses are those of the start. One thread a
+//! shape, the first of a body for all of them. On the device `continuous_sweep`
+//! (where each body stops) and `continuous_move` (the deltas end there); before them, where there are kinematic bodies,
+//! `continuous_reach` (how far they move: one workgroup); after them, where there are bullets, both again (where those
+//! stop at other dynamic bodies). Velocities stay: the next step finds the body just before the wall, makes a contact of
+//! it, and that stops it or lets it bounce.
+//!
+//! A dynamic body is *fast* if in this step some point of it moved more than half its thickness
+//! ([`Mover::min_extent`]); what is slower cannot get past the middle of anything in one step, and contacts push it
+//! back. A fast body is swept against static and kinematic shapes; a bullet also against dynamic ones. Between start
+//! and end both bodies move and turn evenly.
+//!
+//! **Time of impact** by conservative advancement: from the distance between two shapes and a bound on how fast it can
+//! shrink until the step ends follows a time before which they cannot touch; from there again. The bound is taken in the
+//! frame of the other body, so that a long wall that turns costs no more than what it does at the body's place, and a
+//! half plane is a shape like any other. After [`MAX_ADVANCES`] the body stops at the time reached, which is before the
+//! impact: it loses part of a step and never its side of the wall.
+//!
+//! Sensors stop nothing and are not stopped.
+//!
+//! **The core** is a disc of half the body's thickness about the shape's middle. A stout shape stops only if its core
+//! would hit: else it ends no deeper in the wall than a slow body could, and a box that slides along a floor of tiles is
+//! not stopped at each of them. A shape that touches the wall already has contacts, and only its core is swept, so that
+//! what rests or slides is not frozen. The core halves its distance to the wall at most, if it began closer than its
+//! radius: its middle never passes. Box2D's `b2SolveContinuous`, from which both ideas come, has a core of a quarter
+//! for the second only.
+//!
+//! **Walls that move.** A body that stops at a moving shape is carried along by it for the rest of the step, or the wall
+//! would pass over the body, or leave it behind without a contact. That it is carried past another wall, squeezed between
+//! the two, is left to contacts. Bullets come last, when it is known how far the others get; two bullets stop at the same
+//! time, where they met.
+
+use glam::Vec2;
+
+use super::bin::{cell_index, cell_of, cells};
+use super::collide::hull::Hull;
+use super::pair::{kept_apart, may_meet};
+use crate::math::{cross_scalar, inv_mul_rotation, inv_rotate, is_finite, mul_rotation, right_perp, rotate};
+use crate::threads::{Rows, Threads};
+use crate::types::{
+    BULLET_SHAPE, BULLETS, BodyState, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, KINEMATIC_SHAPE, MOVING_WALLS, Mover,
+    NONE, Params, Pose, QUARANTINED, SENSOR_SHAPE, Shape,
+};
+
+/// Advances after which a body stops where it is known to be safe. Without spin one or two do; each makes the rest
+/// smaller by the share of spin in the motion.
+const MAX_ADVANCES: u32 = 32;
+/// Radius of the core, as a share of the body's half thickness. More, and bodies in contact lock up; less, and they
+/// sink deeper before they are stopped.
+const CORE: f32 = 0.5;
+/// Shapes that reach further than this many half thicknesses from their middle stop also where only an end would pass.
+const STOUT: f32 = 2.0;
+/// Distance at which a body stops, as a share of the speculative distance: near enough for a contact in the next step.
+const STOP_SHARE: f32 = 0.25;
+/// The same as a share of the half thickness, for small bodies.
+const STOP_THICKNESS: f32 = 0.1;
+/// The same as a share of the extent, for bodies without thickness.
+const STOP_EXTENT: f32 = 1e-3;
+/// An impact is found to this share of the distance at which a body stops.
+const STOP_TOLERANCE: f32 = 0.01;
+/// Squared lengths are below this, m².
+const FAR: f32 = 1e30;
+
+/// How a body moves in this step, about the place where the swept body starts.
+#[derive(Clone, Copy, Debug)]
+pub struct Motion {
+    /// Centre of mass at the start, m.
+    pub start: Vec2,
+    /// Rotation at the start.
+    pub rotation: Vec2,
+    /// How far it moves, m.
+    pub moved: Vec2,
+    /// How far it turns.
+    pub turned: Vec2,
+}
+
+impl Motion {
+    fn new(base: Vec2, pose: &Pose, state: &BodyState) -> Self {
+        Self {
+            start: Vec2::from(pose.position) - base,
+            rotation: pose.rotation.into(),
+            moved: state.delta_position.into(),
+            turned: state.delta_rotation.into(),
+        }
+    }
+
+    /// Rotation against the start after a share of the step.
+    fn turn(&self, time: f32) -> Vec2 {
+        let turn = Vec2::new(1.0 - time, 0.0) + self.turned * time;
+        turn / turn.length()
+    }
+
+    /// Most and least turns per step of that, rad: even steps along the chord are not quite even turns.
+    fn rates(&self) -> (f32, f32) {
+        (2.0 * self.turned.y / (1.0 + self.turned.x).max(1e-6), self.turned.y)
+    }
+
+    /// How far a point 1 m from the centre of mass moves by turning, m.
+    fn chord(&self) -> f32 {
+        (self.turned - Vec2::new(1.0, 0.0)).length()
+    }
+}
+
+/// A shape that moves, as a convex polygon with a radius about its vertices; or a half plane.
+#[derive(Clone, Copy, Debug)]
+pub struct Party {
+    hull: Hull,
+    is_plane: bool,
+    offset: Vec2,
+    rotation: Vec2,
+    motion: Motion,
+}
+
+impl Party {
+    /// A shape on a body.
+    #[must_use]
+    pub fn new(shape: &Shape, vertices: &[[f32; 2]], motion: Motion) -> Self {
+        Self {
+            hull: Hull::new(shape, vertices),
+            is_plane: shape.kind & GEOMETRY_MASK == HALF_PLANE,
+            offset: shape.offset.into(),
+            rotation: shape.rotation.into(),
+            motion,
+        }
+    }
+
+    /// The point in its middle.
+    fn middle(&self) -> Self {
+        let mut sum = Vec2::ZERO;
+        for &point in &self.hull.points[..self.hull.count] {
+            sum += point;
+        }
+        #[allow(clippy::cast_precision_loss, reason = "at most 8")]
+        let middle = sum / self.hull.count as f32;
+        Self { hull: Hull::disc(0.0), offset: self.offset + rotate(self.rotation, middle), ..*self }
+    }
+
+    /// Distance of the farthest vertex from the centre of mass, m.
+    fn arm(&self) -> f32 {
+        let reach = |&point: &Vec2| (self.offset + rotate(self.rotation, point)).length();
+        self.hull.points[..self.hull.count].iter().map(reach).fold(0.0, f32::max)
+    }
+}
+
+/// Where A is in the frame of B's shape after a share of the step, and how that frame is turned in the world.
+struct Placed {
+    at: Vec2,
+    rel: Vec2,
+    frame: Vec2,
+}
+
+fn place(a: &Party, b: &Party, time: f32) -> Placed {
+    let turn_a = mul_rotation(a.motion.turn(time), a.motion.rotation);
+    let turn_b = mul_rotation(b.motion.turn(time), b.motion.rotation);
+    let center_a = a.motion.start + a.motion.moved * time + rotate(turn_a, a.offset);
+    let center_b = b.motion.start + b.motion.moved * time + rotate(turn_b, b.offset);
+    let frame = mul_rotation(turn_b, b.rotation);
+    Placed {
+        at: inv_rotate(frame, center_a - center_b),
+        rel: inv_mul_rotation(frame, mul_rotation(turn_a, a.rotation)),
+        frame,
+    }
+}
+
+/// From the nearest point of a segment to a point.
+fn from_segment(point: Vec2, start: Vec2, end: Vec2) -> Vec2 {
+    let (edge, to) = (end - start, point - start);
+    let squared = edge.dot(edge);
+    let share = if squared > 0.0 { (to.dot(edge) / squared).clamp(0.0, 1.0) } else { 0.0 };
+    to - edge * share
+}
+
+/// Whether no face of `hull` has all of `other` before it.
+fn no_face_parts(hull: &Hull, other: &Hull, at: Vec2, rel: Vec2) -> bool {
+    for face in 0..hull.count {
+        let start = hull.points[face];
+        let normal = right_perp(hull.points[hull.next(face)] - start);
+        let (_, lowest) = other.lowest(inv_rotate(rel, normal));
+        if normal.dot(at - start) + lowest >= 0.0 {
+            return false;
+        }
+    }
+    true
+}
+
+/// Whether the cores of two shapes overlap.
+fn overlap(a: &Party, b: &Party, placed: &Placed) -> bool {
+    // A disc and a segment never do, however they lie.
+    if b.is_plane || a.hull.count + b.hull.count <= 3 {
+        return false;
+    }
+    let back = Vec2::new(placed.rel.x, -placed.rel.y);
+    if a.hull.count > 1 && !no_face_parts(&a.hull, &b.hull, rotate(back, -placed.at), back) {
+        return false;
+    }
+    b.hull.count == 1 || no_face_parts(&b.hull, &a.hull, placed.at, placed.rel)
+}
+
+/// Distance between two shapes that do not overlap, and the direction from A to B, in B's frame. A half plane counts what
+/// is below it as negative.
+fn gap(a: &Party, b: &Party, placed: &Placed) -> (f32, Vec2) {
+    let point = |index: usize| placed.at + rotate(placed.rel, a.hull.points[index]);
+    let radius = a.hull.radius + b.hull.radius;
+    if b.is_plane {
+        let mut lowest = FAR;
+        for index in 0..a.hull.count {
+            lowest = lowest.min(point(index).y);
+        }
+        return (lowest - radius, Vec2::new(0.0, -1.0));
+    }
+    let (mut least, mut nearest) = (FAR, Vec2::ZERO);
+    for of_a in 0..a.hull.count {
+        let (here, next) = (point(of_a), point(a.hull.next(of_a)));
+        for of_b in 0..b.hull.count {
+            let (corner, next_corner) = (b.hull.points[of_b], b.hull.points[b.hull.next(of_b)]);
+            let to_edge = -from_segment(here, corner, next_corner);
+            let to_corner = from_segment(corner, here, next);
+            for between in [to_edge, to_corner] {
+                let squared = between.dot(between);
+                if squared < least {
+                    (least, nearest) = (squared, between);
+                }
+            }
+        }
+    }
+    let distance = least.sqrt();
+    let direction = if distance > 1e-12 { nearest / distance } else { Vec2::new(0.0, 1.0) };
+    (distance - radius, direction)
+}
+
+/// The share of the step after which two shapes that are further apart than `target` are that near, or `limit` if they
+/// are not before it. Right to `tolerance`, by which they may be further apart.
+#[must_use]
+pub fn time_of_impact(a: &Party, b: &Party, target: f32, tolerance: f32, limit: f32) -> f32 {
+    let velocity = a.motion.moved - b.motion.moved;
+    let (rate_a, _) = a.motion.rates();
+    let (rate_b, least_rate_b) = b.motion.rates();
+    let apart = (a.motion.start - b.motion.start).length() + velocity.length();
+    // What the approach of A's centre of mass can gain until the step ends, in B's frame: Coriolis and centrifugal.
+    let gain = 2.0 * rate_b.abs() * velocity.length() + rate_b * rate_b * apart;
+    // And what its turning brings.
+    let spin = (rate_a.abs() + rate_b.abs()) * a.arm() + (rate_b.abs() - least_rate_b.abs()) * apart;
+    let mut time = 0.0;
+    for _ in 0..MAX_ADVANCES {
+        let placed = place(a, b, time);
+        let (gap, direction) = gap(a, b, &placed);
+        if gap <= target + tolerance {
+            return time;
+        }
+        let between = a.motion.start - b.motion.start + velocity * time;
+        let approach = rotate(placed.frame, direction).dot(velocity - cross_scalar(rate_b, between));
+        let fastest = approach + spin + gain * (1.0 - time);
+        if fastest <= 0.0 {
+            return limit;
+        }
+        time += (gap - target) / fastest;
+        if time >= limit {
+            return limit;
+        }
+    }
+    time
+}
+
+/// What of a body's size matters here.
+struct Size {
+    half: f32,
+    target: f32,
+    tolerance: f32,
+}
+
+fn size_of_body(params: &Params, mover: &Mover) -> Size {
+    let least = mover.extent * STOP_EXTENT;
+    let target = (params.speculative_distance * STOP_SHARE).min((mover.min_extent * STOP_THICKNESS).max(least));
+    Size { half: mover.min_extent.max(least), target, tolerance: target * STOP_TOLERANCE }
+}
+
+/// When the shape `a` of a fast body must stop at `b`, or `limit` if not before. `together`: both are bullets.
+fn stop_time(size: &Size, a: &Party, b: &Party, together: bool, limit: f32) -> f32 {
+    let placed = place(a, b, 0.0);
+    let touches = overlap(a, b, &placed) || gap(a, b, &placed).0 <= size.target + size.tolerance;
+    if touches && together {
+        return limit;
+    }
+    if touches || (!together && a.hull.bound <= size.half * STOUT) {
+        let mut core = a.middle();
+        let placed = place(&core, b, 0.0);
+        let (height, _) = gap(&core, b, &placed);
+        if height <= 0.0 || overlap(&core, b, &placed) {
+            // It is inside. Contacts have to get it out.
+            return limit;
+        }
+        core.hull.radius = (size.half * CORE).min(0.5 * height);
+        let time = time_of_impact(&core, b, 0.0, size.tolerance.min(0.1 * height), limit);
+        if touches || time >= limit {
+            return time;
+        }
+    }
+    time_of_impact(a, b, size.target, size.tolerance, limit)
+}
+
+/// The first stop of a body, and what it stops at.
+struct Stop {
+    time: f32,
+    shape: u32,
+}
+
+/// All that a sweep reads.
+struct World<'a> {
+    params: &'a Params,
+    shapes: &'a [Shape],
+    vertices: &'a [[f32; 2]],
+    joined: &'a [u32],
+    poses: &'a [Pose],
+    states: &'a Rows<BodyState, 4>,
+    cell_ends: &'a [u32],
+    cell_shapes: &'a [u32],
+    movers: &'a [Mover],
+    reach: f32,
+    bullets: bool,
+}
+
+impl World<'_> {
+    /// Looks whether the shape `own` of a body has to stop at `other` before `stop`.
+    fn meet(&self, size: &Size, base: Vec2, motion: &Motion, own: u32, other: u32, stop: &mut Stop) {
+        let (a, b) = (&self.shapes[own as usize], &self.shapes[other as usize]);
+        if a.body == b.body || self.bullets == (b.kind & FIXED_SHAPE != 0) {
+            return;
+        }
+        if (a.kind | b.kind) & SENSOR_SHAPE != 0 || !may_meet(a, b) || kept_apart(self.joined, a, b) {
+            return;
+        }
+        let state = self.states.get(b.body as usize);
+        if state.status & QUARANTINED != 0 {
+            return;
+        }
+        let other_motion = Motion::new(base, &self.poses[b.body as usize], &state);
+        if b.kind & GEOMETRY_MASK != HALF_PLANE && !circles_meet(size, a, motion, b, &other_motion) {
+            return;
+        }
+        let first = Party::new(a, self.vertices, *motion);
+        let second = Party::new(b, self.vertices, other_motion);
+        let together = a.kind & b.kind & BULLET_SHAPE != 0;
+        // Bullets have to agree, so both ask the same question.
+        let time = if together {
+            let target = (self.params.speculative_distance * STOP_SHARE).min(a.bound.min(b.bound) * STOP_THICKNESS);
+            let size = Size { target, tolerance: target * STOP_TOLERANCE, ..*size };
+            let (first, second) = if other < own { (second, first) } else { (first, second) };
+            stop_time(&size, &first, &second, together, stop.time)
+        } else {
+            stop_time(size, &first, &second, together, stop.time)
+        };
+        if time < stop.time {
+            *stop = Stop { time, shape: other };
+        }
+    }
+
+    /// The first stop of a shape among all others.
+    fn sweep_shape(&self, size: &Size, base: Vec2, motion: &Motion, own: u32, stop: &mut Stop) {
+        let shape = &self.shapes[own as usize];
+        if self.bullets && shape.kind & BULLET_SHAPE == 0 {
+            return;
+        }
+        let offset = Vec2::from(shape.offset);
+        let start = base + rotate(motion.rotation, offset);
+        let end = base + motion.moved + rotate(mul_rotation(motion.turned, motion.rotation), offset);
+        // Between the two it may swing out of their box. What it meets may have moved as well.
+        let mut rim = shape.bound + offset.length() * motion.chord() + size.target + self.reach;
+        if self.bullets {
+            rim += self.params.max_speed * self.params.dt;
+        }
+        let (low, high) = (start.min(end) - rim, start.max(end) + rim);
+        for level in &self.params.levels[..self.params.level_count as usize] {
+            let reach = Vec2::from(level.half_cell);
+            let (left, bottom) = cell_of(level, low - reach);
+            let (right, top) = cell_of(level, high + reach);
+            let right = right.min(left + (1 << level.log2_width) - 1);
+            let top = top.min(bottom + (1 << level.log2_height) - 1);
+            for row in bottom..=top {
+                let first = cell_index(level, left, row);
+                let last = cell_index(level, right, row);
+                let spans = if first <= last {
+                    [(first, last), (1, 0)]
+                } else {
+                    [(first, cell_index(level, -1, row)), (cell_index(level, 0, row), last)]
+                };
+                for (first, last) in spans.into_iter().filter(|(first, last)| first <= last) {
+                    for &other in cells(self.cell_ends, self.cell_shapes, first, last) {
+                        self.meet(size, base, motion, own, other, stop);
+                    }
+                }
+            }
+        }
+        for plane in 0..self.params.half_plane_count {
+            self.meet(size, base, motion, own, plane, stop);
+        }
+    }
+
+    /// Where a body stops: its deltas there.
+    fn sweep_body(&self, first: u32, mover: &Mover) -> Option<(Vec2, Vec2)> {
+        if mover.min_extent == f32::MAX {
+            return None;
+        }
+        let index = self.shapes[first as usize].body as usize;
+        let state = self.states.get(index);
+        let pose = &self.poses[index];
+        let base = Vec2::from(pose.position);
+        let motion = Motion::new(base, pose, &state);
+        let moved = motion.moved.length() + motion.chord() * mover.extent;
+        if moved.partial_cmp(&(0.5 * mover.min_extent)) != Some(std::cmp::Ordering::Greater) {
+            return None;
+        }
+        if !is_finite(moved) || state.status & QUARANTINED != 0 {
+            return None;
+        }
+        let size = size_of_body(self.params, mover);
+        let mut stop = Stop { time: 1.0, shape: 0 };
+        let mut own = first;
+        while own != NONE {
+            self.sweep_shape(&size, base, &motion, own, &mut stop);
+            own = self.movers[own as usize].next;
+        }
+        if stop.time >= 1.0 {
+            return None;
+        }
+        let (position, turn) = (motion.moved * stop.time, motion.turn(stop.time));
+        let wall = &self.shapes[stop.shape as usize];
+        if wall.kind & BULLET_SHAPE != 0 {
+            return Some((position, turn));
+        }
+        // Carried along from there on.
+        let body = wall.body as usize;
+        let other = Motion::new(base, &self.poses[body], &self.states.get(body));
+        let rest = inv_mul_rotation(other.turn(stop.time), other.turned);
+        let arm = position - other.start - other.moved * stop.time;
+        Some((other.start + other.moved + rotate(rest, arm), mul_rotation(rest, turn)))
+    }
+}
+
+/// Whether the discs about two shapes come near each other.
+fn circles_meet(size: &Size, a: &Shape, motion_a: &Motion, b: &Shape, motion_b: &Motion) -> bool {
+    let (offset_a, offset_b) = (Vec2::from(a.offset), Vec2::from(b.offset));
+    let start = rotate(motion_a.rotation, offset_a) - motion_b.start - rotate(motion_b.rotation, offset_b);
+    let end = motion_a.moved + rotate(mul_rotation(motion_a.turned, motion_a.rotation), offset_a)
+        - motion_b.start
+        - motion_b.moved
+        - rotate(mul_rotation(motion_b.turned, motion_b.rotation), offset_b);
+    let swing = offset_a.length() * motion_a.chord() + offset_b.length() * motion_b.chord();
+    let reach = a.bound + b.bound + swing + size.target;
+    let nearest = from_segment(Vec2::ZERO, start, end);
+    // A little more than needed, so that rounding never matters.
+    nearest.dot(nearest) <= reach * reach * 1.001
+}
+
+/// Sweeps the fast bodies and puts those that must stop back. `grid` is `cell_ends` and `cell_shapes`. Returns how many
+/// stopped.
+pub fn continuous(
+    threads: &Threads,
+    params: &Params,
+    shapes: &[Shape],
+    vertices: &[[f32; 2]],
+    joined: &[u32],
+    poses: &[Pose],
+    states: &Rows<BodyState, 4>,
+    (cell_ends, cell_shapes): (&[u32], &[u32]),
+    movers: &[Mover],
+) -> u32 {
+    let reach = if params.switches & MOVING_WALLS == 0 { 0.0 } else { continuous_reach(shapes, states, movers) };
+    let bullets = false;
+    let world =
+        World { params, shapes, vertices, joined, poses, states, cell_ends, cell_shapes, movers, reach, bullets };
+    let mut stopped = continuous_sweep(threads, &world);
+    if params.switches & BULLETS != 0 {
+        stopped += continuous_sweep(threads, &World { bullets: true, reach: 0.0, ..world });
+    }
+    stopped
+}
+
+/// Finds where each body stops, and then puts it there.
+fn continuous_sweep(threads: &Threads, world: &World) -> u32 {
+    let stops = threads.map_ranges(world.shapes.len(), |first, end| {
+        let mut stops = Vec::new();
+        for (shape, mover) in world.movers[..end].iter().enumerate().skip(first) {
+            #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
+            if let Some(stop) = world.sweep_body(shape as u32, mover) {
+                stops.push((world.shapes[shape].body as usize, stop));
+            }
+        }
+        stops
+    });
+    let mut stopped = 0;
+    for (body, (position, rotation)) in stops.into_iter().flatten() {
+        let state = world.states.get(body);
+        let (delta_position, delta_rotation) = (position.into(), rotation.into());
+        world.states.set(body, BodyState { delta_position, delta_rotation, ..state });
+        stopped += 1;
+    }
+    stopped
+}
+
+/// How far any point of a kinematic body moves in this step, half planes aside, m.
+fn continuous_reach(shapes: &[Shape], states: &Rows<BodyState, 4>, movers: &[Mover]) -> f32 {
+    let mut reach = 0.0_f32;
+    for (shape, mover) in shapes.iter().zip(movers).filter(|(shape, _)| shape.kind & KINEMATIC_SHAPE != 0) {
+        let state = states.get(shape.body as usize);
+        let chord = (Vec2::from(state.delta_rotation) - Vec2::new(1.0, 0.0)).length();
+        let moved = Vec2::from(state.delta_position).length() + chord * mover.extent;
+        if is_finite(moved) && moved > reach {
+            reach = moved;
+        }
+    }
+    reach
+}
