@@ -90,6 +90,7 @@
 //! | [`cpu`], [`gpu`], [`world`] | the backends, and either of them |
 //! | [`command`](mod@command) | what may be asked of bodies between two steps |
 //! | [`population`] | bodies that come and go while a world runs |
+//! | [`query`] | rays, points, boxes and shapes against the world between two steps |
 //! | [`snapshot`], [`state`] | the state between two steps; its hash; metrics: energy, momentum, penetration |
 //! | [`draw`] | pictures, from poses on the CPU or straight from the GPU's buffers |
 //!
@@ -114,6 +115,7 @@ pub mod gpu;
 pub mod lanes;
 pub mod math;
 pub mod population;
+pub mod query;
 pub mod scene;
 pub mod snapshot;
 pub mod stages;
@@ -129,6 +131,7 @@ pub use command::{Command, CommandError};
 pub use cpu::CpuWorld;
 pub use gpu::{AdapterChoice, Context, GpuWorld};
 pub use population::{BodyId, PopulationError};
+pub use query::{Answers, Query, QueryError, RayHit};
 pub use scene::{
     Body, BodyType, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, RestitutionMix, Scene, SceneError,
     Settings, Shape, Spring,

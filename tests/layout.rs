@@ -98,6 +98,9 @@ structs! {
     Surface { kinetic_friction, tangent_speed, rolling_resistance, rolling_impulse }
     Command { kind, body, pad, value, other }
     Aabb { min, max }
+    Ray { from, delta, category, mask, group, pad }
+    Hit { point, normal, fraction, shape, pad }
+    Region { min, max, center, radius, count, category, mask, group, pad, points }
     ContactPoint {
         anchor_a, anchor_b, base_separation, separation, normal_impulse, tangent_impulse,
     }

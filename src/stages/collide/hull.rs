@@ -25,10 +25,10 @@ const ROUNDING: f32 = 1e-6;
 /// The core of a shape: the vertices of a convex polygon about its centre, counter-clockwise. One is a disc, two a
 /// capsule or a segment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Hull {
-    count: usize,
-    points: [Vec2; MAX_VERTICES as usize],
-    radius: f32,
+pub(crate) struct Hull {
+    pub count: usize,
+    pub points: [Vec2; MAX_VERTICES as usize],
+    pub radius: f32,
     bound: f32,
 }
 
@@ -54,7 +54,7 @@ impl Hull {
         Self { count, points, radius: shape.radius, bound: shape.bound }
     }
 
-    fn next(&self, index: usize) -> usize {
+    pub fn next(&self, index: usize) -> usize {
         if index + 1 < self.count { index + 1 } else { 0 }
     }
 
@@ -63,7 +63,7 @@ impl Hull {
     }
 
     /// Direction and length of the edge from a vertex to the next.
-    fn edge(&self, index: usize) -> (Vec2, f32) {
+    pub fn edge(&self, index: usize) -> (Vec2, f32) {
         let edge = self.points[self.next(index)] - self.points[index];
         let length = edge.length();
         (edge / length, length)
