@@ -52,18 +52,18 @@ fn sees(category: u32, mask: u32, group: i32, shape: u32) -> bool {
     return (mask & shapes[shape].category) != 0u && (shapes[shape].mask & category) != 0u;
 }
 
-fn is_near(from: vec2<f32>, delta: vec2<f32>, slack: f32, aabb: Aabb) -> bool {
+fn is_near(origin: vec2<f32>, delta: vec2<f32>, slack: f32, aabb: Aabb) -> bool {
     let low = aabb.min - slack;
     let high = aabb.max + slack;
-    let end = from + delta;
-    if min(from.x, end.x) > high.x || max(from.x, end.x) < low.x {
+    let end = origin + delta;
+    if min(origin.x, end.x) > high.x || max(origin.x, end.x) < low.x {
         return false;
     }
-    if min(from.y, end.y) > high.y || max(from.y, end.y) < low.y {
+    if min(origin.y, end.y) > high.y || max(origin.y, end.y) < low.y {
         return false;
     }
     let half = (high - low) * 0.5;
-    let arm = from - (low + high) * 0.5;
+    let arm = origin - (low + high) * 0.5;
     return abs(cross_2d(delta, arm)) <= abs(delta.y) * half.x + abs(delta.x) * half.y;
 }
 
@@ -98,13 +98,13 @@ fn center_of(shape: u32, pose: Pose) -> vec2<f32> {
 
 fn ray_shape(ray: Ray, shape: u32, pose: Pose) -> RayHit {
     let turn = turn_of(shape, pose);
-    let from = inv_rotate(turn, ray.from - center_of(shape, pose));
+    let origin = inv_rotate(turn, ray.origin - center_of(shape, pose));
     let delta = inv_rotate(turn, ray.delta);
     var hit: RayHit;
     if (shapes[shape].kind & GEOMETRY_MASK) == HALF_PLANE {
-        hit = ray_half_plane(shape, from, delta);
+        hit = ray_half_plane(shape, origin, delta);
     } else {
-        hit = ray_hull(shape, from, delta);
+        hit = ray_hull(shape, origin, delta);
     }
     hit.normal = rotate(turn, hit.normal);
     return hit;
@@ -122,21 +122,21 @@ fn inside(shape: u32, delta: vec2<f32>) -> RayHit {
     return RayHit(0.0, against(delta), shape);
 }
 
-fn ray_half_plane(shape: u32, from: vec2<f32>, delta: vec2<f32>) -> RayHit {
-    if from.y <= 0.0 {
+fn ray_half_plane(shape: u32, origin: vec2<f32>, delta: vec2<f32>) -> RayHit {
+    if origin.y <= 0.0 {
         return inside(shape, delta);
     }
-    if -delta.y < from.y {
+    if -delta.y < origin.y {
         return no_hit();
     }
-    return RayHit(from.y / -delta.y, vec2<f32>(0.0, 1.0), shape);
+    return RayHit(origin.y / -delta.y, vec2<f32>(0.0, 1.0), shape);
 }
 
-fn ray_hull(shape: u32, from: vec2<f32>, delta: vec2<f32>) -> RayHit {
+fn ray_hull(shape: u32, origin: vec2<f32>, delta: vec2<f32>) -> RayHit {
     let count = hull_count(shape);
     let radius = shapes[shape].radius;
     if count == 1u {
-        return ray_corner(shape, 0u, from, delta);
+        return ray_corner(shape, 0u, origin, delta);
     }
     let sharp = radius == 0.0 && count > 2u;
     var entry = -1.0;
@@ -147,7 +147,7 @@ fn ray_hull(shape: u32, from: vec2<f32>, delta: vec2<f32>) -> RayHit {
         let point = hull_point(shape, index);
         let edge = hull_point(shape, select(0u, index + 1u, index + 1u < count)) - point;
         let normal = right_perp(edge / length(edge));
-        let height = dot(normal, from - point) - radius;
+        let height = dot(normal, origin - point) - radius;
         let rate = dot(normal, delta);
         if height > 0.0 {
             if -rate < height {
@@ -174,35 +174,35 @@ fn ray_hull(shape: u32, from: vec2<f32>, delta: vec2<f32>) -> RayHit {
     let width = length(edge);
     let tangent = edge / width;
     if entry < 0.0 {
-        let along = dot(tangent, from - first);
+        let along = dot(tangent, origin - first);
         if sharp || (along >= 0.0 && along <= width) {
             return inside(shape, delta);
         }
         var corner = 0u;
         var least = FAR;
         for (var index = 0u; index < count; index += 1u) {
-            let arm = from - hull_point(shape, index);
+            let arm = origin - hull_point(shape, index);
             let squared = dot(arm, arm);
             if squared < least {
                 corner = index;
                 least = squared;
             }
         }
-        return ray_corner(shape, corner, from, delta);
+        return ray_corner(shape, corner, origin, delta);
     }
     if entry > exit {
         return no_hit();
     }
-    let along = dot(tangent, from + delta * entry - first);
+    let along = dot(tangent, origin + delta * entry - first);
     if sharp || (along >= 0.0 && along <= width) {
         return RayHit(entry, right_perp(tangent), shape);
     }
-    return ray_corner(shape, select(next, face, along < 0.0), from, delta);
+    return ray_corner(shape, select(next, face, along < 0.0), origin, delta);
 }
 
-fn ray_corner(shape: u32, corner: u32, from: vec2<f32>, delta: vec2<f32>) -> RayHit {
+fn ray_corner(shape: u32, corner: u32, origin: vec2<f32>, delta: vec2<f32>) -> RayHit {
     let radius = shapes[shape].radius;
-    let arm = from - hull_point(shape, corner);
+    let arm = origin - hull_point(shape, corner);
     if dot(arm, arm) <= radius * radius {
         return inside(shape, delta);
     }
@@ -397,7 +397,7 @@ fn meet_cells(ray: Ray, slack: f32, first: u32, last: u32, so_far: RayHit) -> Ra
     var nearest = so_far;
     for (; slot < end; slot += 1u) {
         let shape = cell_shapes[slot];
-        if is_near(ray.from, ray.delta * nearest.fraction, slack, aabbs[shape]) {
+        if is_near(ray.origin, ray.delta * nearest.fraction, slack, aabbs[shape]) {
             nearest = meet(ray, shape, nearest);
         }
     }
@@ -406,12 +406,12 @@ fn meet_cells(ray: Ray, slack: f32, first: u32, last: u32, so_far: RayHit) -> Ra
 
 fn ray_level(ray: Ray, level: u32, so_far: RayHit) -> RayHit {
     var nearest = so_far;
-    let spread = abs(ray.from) + abs(ray.delta);
+    let spread = abs(ray.origin) + abs(ray.delta);
     let slack = RAY_SLACK * max(spread.x, spread.y);
     let reach = params.levels[level].half_cell + slack;
-    let end = ray.from + ray.delta * nearest.fraction;
-    let low = cell_of(level, min(ray.from, end) - reach);
-    let high = cell_of(level, max(ray.from, end) + reach);
+    let end = ray.origin + ray.delta * nearest.fraction;
+    let low = cell_of(level, min(ray.origin, end) - reach);
+    let high = cell_of(level, max(ray.origin, end) + reach);
     let steps = abs(ray.delta) * params.levels[level].inv_cell;
     let upright = steps.y >= steps.x;
     let first = select(low.x, low.y, upright);
@@ -424,7 +424,7 @@ fn ray_level(ray: Ray, level: u32, so_far: RayHit) -> RayHit {
         return meet_cells(ray, slack, start, start + cells - 1u, nearest);
     }
 
-    let start = select(ray.from.x, ray.from.y, upright);
+    let start = select(ray.origin.x, ray.origin.y, upright);
     let rate = select(ray.delta.x, ray.delta.y, upright);
     let along = select(reach.x, reach.y, upright);
     let half = params.levels[level].half_cell;
@@ -444,8 +444,8 @@ fn ray_level(ray: Ray, level: u32, so_far: RayHit) -> RayHit {
         if enter > nearest.fraction {
             break;
         }
-        let here = ray.from + ray.delta * enter;
-        let there = ray.from + ray.delta * leave;
+        let here = ray.origin + ray.delta * enter;
+        let there = ray.origin + ray.delta * leave;
         let left = cell_of(level, min(here, there) - reach);
         let right = min(cell_of(level, max(here, there) + reach), left + (vec2<i32>(1i) << log2_size) - 1i);
         if upright {
@@ -488,7 +488,7 @@ fn query_ray(
     for (var level = 0u; level < params.level_count; level += 1u) {
         nearest = ray_level(ray, level, nearest);
     }
-    let point = ray.from + ray.delta * nearest.fraction;
+    let point = ray.origin + ray.delta * nearest.fraction;
     ray_hits[index] = Hit(point, nearest.normal, nearest.fraction, nearest.shape, vec2<u32>(0u));
 }
 

@@ -210,7 +210,7 @@ struct Aabb {
 }
 
 struct Ray {
-    from: vec2<f32>,
+    origin: vec2<f32>,
     delta: vec2<f32>,
     category: u32,
     mask: u32,

@@ -462,7 +462,7 @@ pub struct Aabb {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Ray {
     /// Where it starts, m.
-    pub from: [f32; 2],
+    pub origin: [f32; 2],
     /// From its start to its end, m; exactly 0 if it is a point.
     pub delta: [f32; 2],
     /// What it is, as bits.

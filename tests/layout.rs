@@ -98,7 +98,7 @@ structs! {
     Surface { kinetic_friction, tangent_speed, rolling_resistance, rolling_impulse }
     Command { kind, body, pad, value, other }
     Aabb { min, max }
-    Ray { from, delta, category, mask, group, pad }
+    Ray { origin, delta, category, mask, group, pad }
     Hit { point, normal, fraction, shape, pad }
     Region { min, max, center, radius, count, category, mask, group, pad, points }
     ContactPoint {

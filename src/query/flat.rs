@@ -49,7 +49,7 @@ impl Flat {
                 check_position(*to, format_args!("to"))?;
                 let delta = *to - *from;
                 self.rays.push(Ray {
-                    from: (*from).into(),
+                    origin: (*from).into(),
                     delta: if delta.length() < MIN_RAY { [0.0; 2] } else { delta.into() },
                     category: filter.category,
                     mask: filter.mask,

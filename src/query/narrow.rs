@@ -36,7 +36,7 @@ pub fn sees(category: u32, mask: u32, group: i32, shape: &Shape) -> bool {
 
 /// Whether the part of a ray up to `fraction` comes near the box of a shape. `slack` is more than all rounding.
 pub fn is_near(ray: &Ray, fraction: f32, slack: f32, aabb: &Aabb) -> bool {
-    let from = Vec2::from(ray.from);
+    let from = Vec2::from(ray.origin);
     let delta = Vec2::from(ray.delta) * fraction;
     let (low, high) = (Vec2::from(aabb.min) - slack, Vec2::from(aabb.max) + slack);
     let end = from + delta;
@@ -55,7 +55,7 @@ pub fn is_near(ray: &Ray, fraction: f32, slack: f32, aabb: &Aabb) -> bool {
 pub fn ray_shape(ray: &Ray, shape: &Shape, vertices: &[[f32; 2]], pose: &Pose) -> Option<(f32, Vec2)> {
     let turn = mul_rotation(pose.rotation.into(), shape.rotation.into());
     let center = Vec2::from(pose.position) + rotate(pose.rotation.into(), shape.offset.into());
-    let from = inv_rotate(turn, Vec2::from(ray.from) - center);
+    let from = inv_rotate(turn, Vec2::from(ray.origin) - center);
     let delta = inv_rotate(turn, ray.delta.into());
     let (fraction, normal) = if shape.kind & GEOMETRY_MASK == HALF_PLANE {
         ray_half_plane(from, delta)?

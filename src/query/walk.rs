@@ -73,7 +73,7 @@ pub fn ray_brute(tables: &Tables, ray: &Ray) -> Hit {
 }
 
 fn hit(ray: &Ray, fraction: f32, normal: Vec2, shape: u32) -> Hit {
-    let point = Vec2::from(ray.from) + Vec2::from(ray.delta) * fraction;
+    let point = Vec2::from(ray.origin) + Vec2::from(ray.delta) * fraction;
     Hit { point: point.into(), normal: normal.into(), fraction, shape, pad: [0; 2] }
 }
 
@@ -104,7 +104,7 @@ fn meet_cells(tables: &Tables, ray: &Ray, slack: f32, first: u32, last: u32, nea
 }
 
 fn ray_level(tables: &Tables, ray: &Ray, level: &Level, nearest: &mut Nearest) {
-    let from = Vec2::from(ray.from);
+    let from = Vec2::from(ray.origin);
     let delta = Vec2::from(ray.delta);
     let slack = RAY_SLACK * (from.abs() + delta.abs()).max_element();
     // Shapes of this level reach at most half a cell from their middle.

@@ -165,8 +165,8 @@ fn turn(rotation: DVec2, v: DVec2) -> DVec2 {
 
 /// Distance from a point to a segment.
 fn to_segment(at: DVec2, a: DVec2, b: DVec2) -> f64 {
-    let along = ((at - a).dot(b - a) / (b - a).length_squared()).clamp(0.0, 1.0);
-    at.distance(if a == b { a } else { a + along * (b - a) })
+    let along = if a == b { 0.0 } else { ((at - a).dot(b - a) / (b - a).length_squared()).clamp(0.0, 1.0) };
+    at.distance(a + along * (b - a))
 }
 
 /// Distance from a point to a convex polygon: 0 inside.
@@ -241,6 +241,10 @@ impl Solid {
     /// Fraction at which a ray enters, by steps no longer than the distance.
     fn ray(&self, from: DVec2, to: DVec2, grazing: f64) -> Option<f64> {
         let length = from.distance(to);
+        let (low, high) = self.bounds();
+        if low.is_finite() && to_segment(0.5 * (low + high), from, to) > 0.5 * low.distance(high) + 1e-3 {
+            return None;
+        }
         let (mut way, mut steps) = (0.0, 0);
         while way <= length && steps < 200_000 {
             let distance = self.distance(if length > 0.0 { from + (to - from) * (way / length) } else { from });
