@@ -238,20 +238,31 @@ impl Solid {
         }
     }
 
-    /// Fraction at which a ray enters, by steps no longer than the distance.
+    /// Fraction at which a ray comes as near as `grazing` (negative: as deep), by steps no longer than the way to there.
+    /// Segments are never deep; a ray crosses them if it does so by as much.
     fn ray(&self, from: DVec2, to: DVec2, grazing: f64) -> Option<f64> {
         let length = from.distance(to);
         let (low, high) = self.bounds();
         if low.is_finite() && to_segment(0.5 * (low + high), from, to) > 0.5 * low.distance(high) + 1e-3 {
             return None;
         }
+        if let Self::Round { points, radius: 0.0 } = self
+            && points.len() == 2
+            && grazing < 0.0
+        {
+            let (a, b) = (points[0], points[1]);
+            let far = |end: DVec2, a: DVec2, b: DVec2| to_segment(end, a, b) > -grazing;
+            let clear = far(a, from, to) && far(b, from, to) && far(from, a, b) && far(to, a, b);
+            let (before, after) = ((b - a).perp_dot(from - a), (b - a).perp_dot(to - a));
+            return (clear && cross(a, b, from, to)).then(|| before / (before - after));
+        }
         let (mut way, mut steps) = (0.0, 0);
         while way <= length && steps < 200_000 {
             let distance = self.distance(if length > 0.0 { from + (to - from) * (way / length) } else { from });
-            if distance <= grazing {
+            if distance - grazing <= 1e-9 {
                 return Some(if length > 0.0 { way / length } else { 0.0 });
             }
-            way += distance;
+            way += distance - grazing;
             steps += 1;
         }
         None
@@ -326,7 +337,7 @@ impl World {
                 // Shapes that are a little larger are hit a little earlier, those that are a little smaller later.
                 let (early, late) = (first(tolerance), first(-tolerance));
                 match answers.hit(index) {
-                    None => late == f64::INFINITY || self.has_thin(from, to, *filter, tolerance),
+                    None => late == f64::INFINITY,
                     Some(hit) => {
                         let fraction = f64::from(hit.fraction);
                         let solid = &self.solids[hit.shape];
@@ -394,16 +405,6 @@ impl World {
                 )
             }
         }
-    }
-
-    /// Whether a ray comes within rounding of the end of a segment without a radius, where it may hit or not.
-    fn has_thin(&self, from: DVec2, to: DVec2, filter: Filter, tolerance: f64) -> bool {
-        (0..self.solids.len()).any(|shape| match &self.solids[shape] {
-            Solid::Round { points, radius } if *radius == 0.0 && points.len() == 2 => {
-                self.sees(filter, shape) && points.iter().any(|&end| to_segment(end, from, to) < tolerance)
-            }
-            _ => false,
-        })
     }
 
     /// Whether a point is at a corner, where the normal is that of either side.
