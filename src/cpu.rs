@@ -211,7 +211,7 @@ impl CpuWorld {
         let Compiled { params, shapes, vertices, .. } = &self.compiled;
         let Self { poses, aabbs, cell_ends, cell_shapes, .. } = self;
         let tables = walk::Tables { params, shapes, vertices, poses, aabbs, cell_ends, cell_shapes };
-        Ok(query::answer(&self.threads, &tables, &self.compiled, &flat, brute))
+        Ok(query::answer(&self.threads, &tables, &flat, brute))
     }
 
     /// Yesterday's contacts become those to recall from.

@@ -38,7 +38,7 @@ use glam::Vec2;
 pub(crate) use flat::Flat;
 use walk::Tables;
 
-use crate::scene::{Compiled, Filter, Geometry};
+use crate::scene::{Filter, Geometry};
 use crate::threads::Threads;
 use crate::types::{Hit, NONE};
 
@@ -140,9 +140,9 @@ pub struct QueryError {
 /// Where a ray enters a shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RayHit {
-    /// Index, as in the scene.
+    /// Its slot: index in the scene, or [`BodyId::index`](crate::BodyId::index).
     pub body: usize,
-    /// Index in [`Compiled::shapes`].
+    /// Index in [`Compiled::shapes`](crate::scene::Compiled::shapes).
     pub shape: usize,
     /// m.
     pub point: Vec2,
@@ -155,9 +155,9 @@ pub struct RayHit {
 /// A shape that a query found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Index of its body, as in the scene.
+    /// Slot of its body: index in the scene, or [`BodyId::index`](crate::BodyId::index).
     pub body: usize,
-    /// Index in [`Compiled::shapes`].
+    /// Index in [`Compiled::shapes`](crate::scene::Compiled::shapes).
     pub shape: usize,
 }
 
@@ -197,12 +197,13 @@ impl Answers {
         }
     }
 
-    /// From what the rays hit and the regions found, in the order of `flat`. Lists are sorted here.
-    pub(crate) fn new(flat: &Flat, compiled: &Compiled, hits: &[Hit], mut lists: Vec<&mut [u32]>) -> Self {
+    /// From what the rays hit and the regions found, in the order of `flat`, and the body of each shape. Lists are sorted
+    /// here.
+    pub(crate) fn new(flat: &Flat, bodies: &[u32], hits: &[Hit], mut lists: Vec<&mut [u32]>) -> Self {
         let mut answers = Self { hits: vec![None; flat.count], ..Self::default() };
         for (&query, hit) in flat.ray_places.iter().zip(hits) {
             answers.hits[query] = (hit.shape != NONE).then(|| RayHit {
-                body: compiled.shapes[hit.shape as usize].body as usize,
+                body: bodies[hit.shape as usize] as usize,
                 shape: hit.shape as usize,
                 point: hit.point.into(),
                 normal: hit.normal.into(),
@@ -216,8 +217,7 @@ impl Answers {
             answers.starts.push(answers.items.len());
             if let Some((_, list)) = next.next_if(|(place, _)| **place == query) {
                 list.sort_unstable();
-                let found =
-                    |&shape: &u32| Found { body: compiled.shapes[shape as usize].body as usize, shape: shape as usize };
+                let found = |&shape: &u32| Found { body: bodies[shape as usize] as usize, shape: shape as usize };
                 answers.items.extend(list.iter().map(found));
             }
         }
@@ -227,7 +227,7 @@ impl Answers {
 }
 
 /// Answers a batch. With `brute`, by looking at every shape for every query.
-pub(crate) fn answer(threads: &Threads, tables: &Tables, compiled: &Compiled, flat: &Flat, brute: bool) -> Answers {
+pub(crate) fn answer(threads: &Threads, tables: &Tables, flat: &Flat, brute: bool) -> Answers {
     let hits: Vec<Hit> = threads
         .map_ranges(flat.rays.len(), |first, end| {
             let rays = flat.rays[first..end].iter();
@@ -256,5 +256,6 @@ pub(crate) fn answer(threads: &Threads, tables: &Tables, compiled: &Compiled, fl
             (rest, start) = (after, end);
         }
     }
-    Answers::new(flat, compiled, &hits, lists)
+    let bodies: Vec<u32> = tables.shapes.iter().map(|shape| shape.body).collect();
+    Answers::new(flat, &bodies, &hits, lists)
 }

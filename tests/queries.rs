@@ -796,3 +796,53 @@ fn long_rays_wind_around_the_torus() {
         assert_eq!(bodies, [Some(300), Some(300), None, Some(299), Some(0), Some(299), None], "{backend:?}");
     }
 }
+
+/// Bodies that are gone are not found, newcomers are, and answers that are asked for late are of their time all the same.
+#[test]
+fn bodies_that_come_and_go_are_seen_as_of_their_time() {
+    let mut scene = Scene::new("crowd").gravity(0.0, 0.0);
+    scene.add(Body::fixed(0.0, -50.0).shape(Shape::half_plane([0.0, 1.0], 0.0)));
+    for x in 0..40_u8 {
+        let wedge = Shape::polygon([[-0.4, -0.4], [0.4, -0.4], [0.0, 0.4]]);
+        scene.add(Body::fixed(f32::from(x), 0.0).shape(wedge).shape(Shape::circle(0.2)));
+    }
+    let everything = Query::aabb([-1e4, -40.0], [1e4, 1e4]);
+    let mut batch = vec![everything; 60];
+    batch.extend([Query::ray([-9.0, 0.0], [99.0, 0.0]), Query::ray([7.0, -1.0], [7.0, -99.0])]);
+    let bodies = |answers: &Answers| answers.found(0).iter().map(|found| found.body).collect::<Vec<_>>();
+    let hit = |answers: &Answers, ray: usize| answers.hit(ray).map(|hit: RayHit| hit.body);
+    let newcomers: Vec<Body> =
+        (0..200_u8).map(|x| Body::fixed(100.0 + f32::from(x), 5.0).shape(Shape::rounded_box(0.2, 0.3, 0.1))).collect();
+    let mut seen = Vec::new();
+    for backend in BACKENDS {
+        let mut world = start(backend, &scene);
+        let pending = if let World::Gpu(gpu) = &mut world { Some(gpu.query_async(&batch).unwrap()) } else { None };
+        let before = start(backend, &scene).query(&batch).unwrap();
+        assert_eq!((bodies(&before).len(), hit(&before, 60), hit(&before, 61)), (80, Some(1), Some(0)));
+
+        let gone = [0, 1, 8].map(|index| world.body_id(index).unwrap());
+        world.remove_bodies(&gone).unwrap();
+        let less = world.query(&batch).unwrap();
+        assert!(bodies(&less).iter().all(|body| ![0, 1, 8].contains(body)));
+        assert_eq!((bodies(&less).len(), hit(&less, 60), hit(&less, 61)), (76, Some(2), None), "{backend:?}");
+        world.step().unwrap();
+        world.add_bodies(&newcomers).unwrap();
+        let more = world.query(&batch).unwrap();
+        assert_eq!((bodies(&more).len(), hit(&more, 60), hit(&more, 61)), (276, Some(2), None), "{backend:?}");
+        seen.push(bodies(&more));
+
+        if let (Some(mut pending), World::Gpu(gpu)) = (pending, &mut world) {
+            let late = loop {
+                gpu.context().wait().unwrap();
+                if let Some(answers) = gpu.query_poll(&mut pending).unwrap() {
+                    break answers;
+                }
+            };
+            assert_eq!(late, before, "as it was asked");
+            assert!(gpu.query_repeats() > 1, "the past was asked again");
+            assert_eq!(gpu.query(&batch).unwrap(), more, "and the present is as it was");
+            gpu.step().unwrap();
+        }
+    }
+    assert!(seen.windows(2).all(|pair| pair[0] == pair[1]), "on every backend the same");
+}

@@ -4,20 +4,22 @@
 //! finds more is run again with room for all, from a copy of the poses that it began with, so that an answer that is
 //! asked for later is still of its time.
 
+use std::sync::Arc;
+
 use super::kernel::Kernel;
 use super::readback::{Arrival, cast};
 use super::{GpuWorld, SCAN_BLOCK};
 use crate::query::{Answers, Flat, Query, QueryError};
 use crate::step::{Op, Stage};
-use crate::types::{Hit, Ray, Region};
+use crate::types::{Hit, Params, Ray, Region};
 use crate::world::WorldError;
 
 /// Shapes a region finds, before any have been asked for.
 const FIRST_GUESS: u64 = 4;
 /// Room for items that a piece has at least.
 const LEAST_ITEMS: u64 = 1024;
-/// What a world moves by, to look at its past.
-const STATE: [&str; 2] = ["poses", "states"];
+/// What queries are about, and what is kept of it to look at the past.
+const STATE: [&str; 4] = ["poses", "states", "shapes", "vertices"];
 /// The buffers of a piece.
 const BUFFERS: [&str; 8] = [
     "query_params",
@@ -41,8 +43,13 @@ const GROUPS: [(&str, &str); 7] = [
 ];
 
 /// What the queries of a world found last: next time there is room for that.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Load {
+    /// Says which world this is, and how often bodies came or went; equal only to its clones.
+    population: Arc<()>,
+    world: Arc<()>,
+    /// Body of each shape, until bodies come or go.
+    bodies: Option<Arc<[u32]>>,
     /// Items a region.
     share: u64,
     /// Items.
@@ -52,6 +59,11 @@ pub(super) struct Load {
 }
 
 impl Load {
+    /// Bodies came or went.
+    pub fn forget_bodies(&mut self) {
+        (self.population, self.bodies) = (Arc::default(), None);
+    }
+
     fn learn(&mut self, items: u64, regions: usize) {
         self.share = items.div_ceil(regions as u64);
         self.total = items;
@@ -93,9 +105,13 @@ enum PieceState {
 pub struct PendingQuery {
     flat: Flat,
     pieces: Vec<Piece>,
-    /// The poses of the world that was asked, which also say which one that was.
-    world: wgpu::Buffer,
-    /// Poses and states at the time, if there are regions.
+    /// The world that was asked.
+    world: Arc<()>,
+    /// Its population at the time, constants, and the body of each shape.
+    population: Arc<()>,
+    params: Params,
+    bodies: Arc<[u32]>,
+    /// Its [`STATE`] at the time, if there are regions.
     past: Vec<wgpu::Buffer>,
 }
 
@@ -133,7 +149,18 @@ impl GpuWorld {
         let mut encoder = self.encoder();
         let past: Vec<wgpu::Buffer> =
             STATE.iter().filter(|_| !flat.regions.is_empty()).map(|name| self.copy_of(&mut encoder, name)).collect();
-        let mut pending = PendingQuery { flat, pieces: Vec::new(), world: self.buffers["poses"].clone(), past };
+        let shapes = &self.compiled.shapes;
+        let bodies =
+            self.query_load.bodies.get_or_insert_with(|| shapes.iter().map(|shape| shape.body).collect()).clone();
+        let mut pending = PendingQuery {
+            flat,
+            pieces: Vec::new(),
+            world: self.query_load.world.clone(),
+            population: self.query_load.population.clone(),
+            params: self.compiled.params,
+            bodies,
+            past,
+        };
         if !pieces.is_empty() {
             self.lay_grid(&mut encoder)?;
             for (rays, first, end) in pieces {
@@ -151,7 +178,7 @@ impl GpuWorld {
     /// # Errors
     /// If the device is lost or has no room for the answers, or another world was asked.
     pub fn query_poll(&mut self, pending: &mut PendingQuery) -> Result<Option<Answers>, WorldError> {
-        if pending.world != self.buffers["poses"] {
+        if !Arc::ptr_eq(&pending.world, &self.query_load.world) {
             return Err(QueryError {
                 index: 0,
                 problem: "was asked of another world".to_owned(),
@@ -179,7 +206,7 @@ impl GpuWorld {
         if pending.pieces.iter().any(|piece| matches!(piece.state, PieceState::OnItsWay(_))) {
             return Ok(None);
         }
-        Ok(Some(self.collect(pending)))
+        Ok(Some(collect(pending)))
     }
 
     /// Times that a batch, or a part of one, found more than there was room for, and was run again.
@@ -188,29 +215,24 @@ impl GpuWorld {
         self.query_load.repeats
     }
 
-    fn collect(&self, pending: &mut PendingQuery) -> Answers {
-        pending.pieces.sort_by_key(|piece| (piece.rays, piece.first));
-        let mut hits = Vec::with_capacity(pending.flat.rays.len());
-        let mut lists = Vec::with_capacity(pending.flat.regions.len());
-        for piece in &mut pending.pieces {
-            match &mut piece.state {
-                PieceState::OnItsWay(_) | PieceState::Outgrown(_) => {}
-                PieceState::Hits(found) => hits.extend_from_slice(found),
-                PieceState::Items(words) => {
-                    let (starts, mut rest) = words.split_at_mut(piece.end - piece.first + 1);
-                    for pair in starts.windows(2) {
-                        let (list, after) = rest.split_at_mut((pair[1] - pair[0]) as usize);
-                        lists.push(list);
-                        rest = after;
-                    }
-                }
-            }
-        }
-        Answers::new(&pending.flat, &self.compiled, &hits, lists)
-    }
-
     /// Runs outgrown pieces again with room for all that they found, in the world as it was.
     fn repeat(&mut self, pending: &mut PendingQuery) -> Result<(), WorldError> {
+        // Capacities, which alone may differ otherwise, mean nothing to a query.
+        let moved_on = !Arc::ptr_eq(&pending.population, &self.query_load.population);
+        let params = self.compiled.params;
+        if moved_on {
+            self.compiled.params = pending.params;
+            self.create_groups();
+        }
+        let repeated = self.repeat_in_place(pending);
+        if moved_on {
+            self.compiled.params = params;
+            self.create_groups();
+        }
+        repeated
+    }
+
+    fn repeat_in_place(&mut self, pending: &mut PendingQuery) -> Result<(), WorldError> {
         let mut encoder = self.encoder();
         let present: Vec<wgpu::Buffer> = STATE.iter().map(|name| self.copy_of(&mut encoder, name)).collect();
         self.put_state(&mut encoder, &pending.past);
@@ -377,4 +399,26 @@ impl GpuWorld {
 /// As a length of an array on this machine, at least 1.
 fn fit(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX).max(1)
+}
+
+/// Puts the pieces together.
+fn collect(pending: &mut PendingQuery) -> Answers {
+    pending.pieces.sort_by_key(|piece| (piece.rays, piece.first));
+    let mut hits = Vec::with_capacity(pending.flat.rays.len());
+    let mut lists = Vec::with_capacity(pending.flat.regions.len());
+    for piece in &mut pending.pieces {
+        match &mut piece.state {
+            PieceState::OnItsWay(_) | PieceState::Outgrown(_) => {}
+            PieceState::Hits(found) => hits.extend_from_slice(found),
+            PieceState::Items(words) => {
+                let (starts, mut rest) = words.split_at_mut(piece.end - piece.first + 1);
+                for pair in starts.windows(2) {
+                    let (list, after) = rest.split_at_mut((pair[1] - pair[0]) as usize);
+                    lists.push(list);
+                    rest = after;
+                }
+            }
+        }
+    }
+    Answers::new(&pending.flat, &pending.bodies, &hits, lists)
 }
