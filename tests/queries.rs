@@ -452,13 +452,12 @@ fn a_wrong_shader_is_noticed() {
     let right = cpu.query(&queries).unwrap();
     for (from, to) in [
         ("if slices >= cells / SLICE_CELLS {", "if slices >= cells / SLICE_CELLS {\n        return nearest;"),
-        ("let slice = select(last - step, first + step, rate >= 0.0);", "let slice = first + step;"),
-        ("if enter > nearest.fraction {", "if enter > 0.9 * nearest.fraction {"),
+        ("let left = cell_of(level, min(here, there) - reach);", "let left = cell_of(level, min(here, there));"),
+        ("if enter > nearest.fraction {", "if enter > 0.5 * nearest.fraction {"),
         ("return ray_corner(shape, select(next, face, along < 0.0), origin, delta);", "return no_hit();"),
         ("exit = min(height / -rate, exit);", "exit = min(height / rate, exit);"),
         ("let fraction = max(nearest - sqrt(rest / squared), 0.0);", "let fraction = nearest;"),
         ("if origin.y <= 0.0 {", "if origin.y <= 0.5 {"),
-        ("        if count == 2u {\n            found = max(found, beyond);\n        }\n", ""),
         ("let apart = max(gap(meeting, false), gap(meeting, true));", "let apart = gap(meeting, false);"),
         ("(near(meeting, false, radius * radius) || near(meeting, true, radius * radius))", "true"),
         ("(mask & shapes[shape].category) != 0u && ", ""),
