@@ -241,6 +241,36 @@ struct Aabb {
     max: vec2<f32>,
 }
 
+struct Ray {
+    origin: vec2<f32>,
+    delta: vec2<f32>,
+    category: u32,
+    mask: u32,
+    group: i32,
+    pad: u32,
+}
+
+struct Hit {
+    point: vec2<f32>,
+    normal: vec2<f32>,
+    fraction: f32,
+    shape: u32,
+    pad: vec2<u32>,
+}
+
+struct Region {
+    min: vec2<f32>,
+    max: vec2<f32>,
+    center: vec2<f32>,
+    radius: f32,
+    count: u32,
+    category: u32,
+    mask: u32,
+    group: i32,
+    pad: u32,
+    points: array<vec2<f32>, 8>,
+}
+
 struct ContactPoint {
     anchor_a: vec2<f32>,
     anchor_b: vec2<f32>,

@@ -5,6 +5,7 @@ use std::time::Instant;
 use crate::command::{Command, CommandError, by_body};
 use crate::event;
 use crate::population::{BodyId, Change, Population};
+use crate::query::{self, Answers, Flat, Query, walk};
 use crate::scene::{Body, Compiled, Joints, Scene};
 use crate::snapshot::{Force, Snapshot};
 use crate::stages::{
@@ -204,6 +205,35 @@ impl CpuWorld {
     pub fn command(&mut self, body: usize, command: Command) -> Result<(), CommandError> {
         self.commands.push(command.flatten(&self.compiled, body)?);
         Ok(())
+    }
+
+    /// Answers a batch of queries about the world as it is now ([`crate::query`]).
+    ///
+    /// # Errors
+    /// The first query with a value out of range.
+    pub fn query(&mut self, queries: &[Query]) -> Result<Answers, WorldError> {
+        self.answer(queries, false)
+    }
+
+    /// The same answers without the grid, by looking at every shape for every query: what the others are checked against.
+    ///
+    /// # Errors
+    /// As [`Self::query`].
+    #[doc(hidden)]
+    pub fn query_brute(&mut self, queries: &[Query]) -> Result<Answers, WorldError> {
+        self.answer(queries, true)
+    }
+
+    fn answer(&mut self, queries: &[Query], brute: bool) -> Result<Answers, WorldError> {
+        let flat = Flat::new(queries)?;
+        // The tables are those of the step's start, and each step makes its own.
+        for stage in [Stage::Bound, Stage::Bin] {
+            self.run(Op { stage, flags: 0 });
+        }
+        let Compiled { params, shapes, vertices, .. } = &self.compiled;
+        let Self { poses, aabbs, cell_ends, cell_shapes, .. } = self;
+        let tables = walk::Tables { params, shapes, vertices, poses, aabbs, cell_ends, cell_shapes };
+        Ok(query::answer(&self.threads, &tables, &flat, brute))
     }
 
     /// Yesterday's contacts become those to recall from.

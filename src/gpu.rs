@@ -3,6 +3,7 @@
 mod context;
 pub mod kernel;
 mod population;
+mod query;
 mod readback;
 
 use std::collections::HashMap;
@@ -14,6 +15,7 @@ use wgpu::util::DeviceExt;
 pub use context::{AdapterChoice, Context, ContextError, DeviceError, adapters, is_software};
 use kernel::{KernelError, Kernels, Patch};
 use population::Room;
+pub use query::PendingQuery;
 use readback::{Arrived, StepRing, cast, download};
 
 use crate::command::{Command, CommandError, by_body};
@@ -107,6 +109,8 @@ pub struct GpuWorld {
     dispatches: u32,
     stage_ms: Vec<(Stage, f64)>,
     profiled: u64,
+    /// What the queries of the world have found so far.
+    query_load: query::Load,
 }
 
 impl GpuWorld {
@@ -196,6 +200,7 @@ impl GpuWorld {
             dispatches: 0,
             stage_ms: Stage::ALL.map(|stage| (stage, 0.0)).into(),
             profiled: 0,
+            query_load: query::Load::default(),
             compiled,
         };
         world.create_buffers()?;
@@ -351,8 +356,8 @@ impl GpuWorld {
                     }
                 }
             } else {
-                // The commands' buffer is made when there are any.
-                if name != "command" {
+                // The buffers of commands and queries are made when there are any.
+                if name != "command" && !name.starts_with("query_") {
                     self.create_group(kernel, (name, ""), |_| "");
                 }
             }
@@ -1221,6 +1226,9 @@ const ENTRY_POINTS: &[&str] = &[
     "continuous_sweep",
     "continuous_move",
     "finalize",
+    "query_ray",
+    "query_count",
+    "query_emit",
 ];
 
 /// The buffer behind a name that changes its meaning every step.

@@ -98,6 +98,7 @@
 //! | [`command`](mod@command) | what may be asked of bodies between two steps |
 //! | [`event`] | what happened in a step: contacts that began and ceased, sensors |
 //! | [`population`] | bodies that come and go while a world runs |
+//! | [`query`] | rays, points, boxes and shapes against the world between two steps |
 //! | [`snapshot`], [`state`] | the state between two steps; its hash; metrics: energy, momentum, penetration |
 //! | [`draw`] | pictures, from poses on the CPU or straight from the GPU's buffers |
 //!
@@ -123,6 +124,7 @@ pub mod gpu;
 pub mod lanes;
 pub mod math;
 pub mod population;
+pub mod query;
 pub mod scene;
 pub mod snapshot;
 pub mod stages;
@@ -139,6 +141,7 @@ pub use cpu::CpuWorld;
 pub use event::{Event, EventKind};
 pub use gpu::{AdapterChoice, Context, GpuWorld};
 pub use population::{BodyId, PopulationError};
+pub use query::{Answers, Query, QueryError, RayHit};
 pub use scene::{
     Body, BodyType, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, RestitutionMix, Scene, SceneError,
     Settings, Shape, Spring,

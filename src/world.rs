@@ -5,6 +5,7 @@ use crate::cpu::CpuWorld;
 use crate::event::Event;
 use crate::gpu::{DeviceError, GpuWorld};
 use crate::population::{BodyId, PopulationError};
+use crate::query::{Answers, Query, QueryError};
 use crate::scene::{Body, Compiled, SceneError};
 use crate::snapshot::{Snapshot, SnapshotError, SnapshotFileError};
 use crate::state::{JointReaction, joint_reactions};
@@ -25,6 +26,9 @@ pub enum WorldError {
     /// The bytes are no snapshot of this world.
     #[error(transparent)]
     SnapshotFile(#[from] SnapshotFileError),
+    /// A query has a value out of range.
+    #[error(transparent)]
+    Query(#[from] QueryError),
     /// The operating system refused to start threads.
     #[error("no threads: {0}")]
     Threads(#[from] rayon::ThreadPoolBuildError),
@@ -144,6 +148,18 @@ impl World {
         match self {
             Self::Cpu(world) => world.body_id(index),
             Self::Gpu(world) => world.body_id(index),
+        }
+    }
+
+    /// Answers a batch of queries about the world as it is now ([`crate::query`]). On the GPU this waits for the device;
+    /// [`GpuWorld::query_async`] does not.
+    ///
+    /// # Errors
+    /// The first query with a value out of range; on the GPU also if the device is lost or has no room for them.
+    pub fn query(&mut self, queries: &[Query]) -> Result<Answers, WorldError> {
+        match self {
+            Self::Cpu(world) => world.query(queries),
+            Self::Gpu(world) => world.query(queries),
         }
     }
 

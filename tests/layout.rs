@@ -100,6 +100,9 @@ structs! {
     Event { kind, shape_a, shape_b, approach_speed, point, normal }
     Command { kind, body, pad, value, other }
     Aabb { min, max }
+    Ray { origin, delta, category, mask, group, pad }
+    Hit { point, normal, fraction, shape, pad }
+    Region { min, max, center, radius, count, category, mask, group, pad, points }
     ContactPoint {
         anchor_a, anchor_b, base_separation, separation, normal_impulse, tangent_impulse,
     }
@@ -278,7 +281,9 @@ fn a_changed_wgsl_is_noticed() {
     for (from, to, complaint) in [
         ("    dt: f32,\n    h: f32,", "    h: f32,\n    dt: f32,", "Params: member"),
         ("    inv_mass: f32,", "    mass: f32,", "Body: member"),
-        ("    group: i32,", "    group: u32,", "Shape: member"),
+        ("    group: i32,\n    bound", "    group: u32,\n    bound", "Shape: member"),
+        ("    origin: vec2<f32>,", "    origin: vec3<f32>,", "Ray: member"),
+        ("    points: array<vec2<f32>, 8>,", "    points: array<vec2<f32>, 6>,", "Region: member"),
         ("    features: u32,", "    features: vec2<u32>,", "Contact: member"),
         ("    levels: array<Level, 24>,", "    levels: array<Level, 25>,", "Params: member"),
         ("    separations: vec2<f32>,\n", "", "Constraint: member"),

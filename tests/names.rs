@@ -12,6 +12,8 @@ use wgpu::naga;
 /// Shader text that several stages build on.
 const SHARED_SHADERS: [&str; 9] =
     ["types", "math", "grid", "joined", "outline", "hull", "scan", "sweep", "joint_sweep"];
+/// Not a stage, but a shader with kernels and a module of the same name: `src/query.rs`.
+const QUERY: &str = "query";
 /// Between these two lines of the crate docs is the map.
 const MAP: (&str, &str) = ("//! ```text\n", "//! ```\n");
 
@@ -65,7 +67,21 @@ fn a_stage_is_two_files() {
     for shared in SHARED_SHADERS {
         assert!(shaders.remove(shared), "shaders/{shared}.wgsl is gone: take it off the list");
     }
+    assert!(shaders.remove(QUERY), "shaders/{QUERY}.wgsl is gone");
     assert_eq!(shaders, words(), "shaders");
+}
+
+/// Queries are no stage, but written as one: the reference and the kernels bear one word and name each other.
+#[test]
+fn queries_are_one_word_too() {
+    assert!(!words().contains(QUERY));
+    assert!(stems("src", "rs").contains(QUERY), "src/{QUERY}.rs is gone");
+    let shader = fs::read_to_string(root(&format!("shaders/{QUERY}.wgsl"))).unwrap();
+    assert!(shader.lines().next().unwrap().contains(&format!("src/{QUERY}.rs")));
+    for file in ["narrow", "walk"] {
+        let text = fs::read_to_string(root(&format!("src/{QUERY}/{file}.rs"))).unwrap();
+        assert!(text.contains(&format!("shaders/{QUERY}.wgsl")), "src/{QUERY}/{file}.rs does not name its twin");
+    }
 }
 
 #[test]
@@ -88,7 +104,7 @@ fn a_stage_is_one_function_with_its_story() {
 fn entry_points_bear_the_name_of_their_file() {
     let compiled: BTreeSet<String> = SHADERS.iter().map(|shader| shader.name.to_owned()).collect();
     let mut expected = words();
-    expected.insert("scan".to_owned());
+    expected.extend(["scan".to_owned(), QUERY.to_owned()]);
     assert_eq!(compiled, expected);
     for shader in SHADERS {
         let uses = uses(shader.name);

@@ -59,7 +59,7 @@ macro_rules! shader {
 /// A shader file and what it builds on.
 #[derive(Clone, Copy, Debug)]
 pub struct Shader {
-    /// File stem, which is the stage's name.
+    /// File stem: the stage's name, `scan` or `query`.
     pub name: &'static str,
     /// Sources before it.
     pub shared: &'static [&'static str],
@@ -103,6 +103,7 @@ pub const SHADERS: &[Shader] = &[
     shader!("store_impulses"),
     shader!("continuous", GRID, JOINED, OUTLINE),
     shader!("finalize"),
+    shader!("query", GRID),
 ];
 
 /// A binding of group 0.

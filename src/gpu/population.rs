@@ -111,6 +111,7 @@ impl GpuWorld {
 
     /// Brings the device to what the host has.
     fn follow(&mut self, change: &Change) -> Result<(), WorldError> {
+        self.query_load.forget_bodies();
         self.plan = plan(&self.compiled.settings, self.compiled.bounces, !self.compiled.joints.joints.is_empty());
         self.write("bodies", &self.compiled.bodies, &change.bodies);
         self.write("poses", &self.compiled.poses, &change.bodies);

@@ -181,3 +181,41 @@ impl StepRing {
         Arrived { step, counters, events, event_count }
     }
 }
+
+/// Part of a buffer on its way to the host.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    buffer: wgpu::Buffer,
+    state: Arc<AtomicU8>,
+}
+
+impl Arrival {
+    /// Copies the first `bytes` of `from`, as they will be when `encoder` has run.
+    pub fn send(device: &wgpu::Device, encoder: &mut wgpu::CommandEncoder, from: &wgpu::Buffer, bytes: u64) -> Self {
+        let buffer = device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("arrival"),
+            size: bytes,
+            usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        encoder.copy_buffer_to_buffer(from, 0, &buffer, 0, bytes);
+        let arrival = Self { buffer, state: Arc::new(AtomicU8::new(PENDING)) };
+        let state = arrival.state.clone();
+        encoder.map_buffer_on_submit(&arrival.buffer, wgpu::MapMode::Read, .., move |result| {
+            state.store(if result.is_ok() { READY } else { FAILED }, Ordering::Release);
+        });
+        arrival
+    }
+
+    /// What has arrived, or nothing yet.
+    pub fn take(&self) -> Result<Option<Vec<u8>>, DeviceError> {
+        match self.state.load(Ordering::Acquire) {
+            READY => {
+                let view = self.buffer.get_mapped_range(..).map_err(|error| DeviceError::Lost(error.to_string()))?;
+                Ok(Some(view.to_vec()))
+            }
+            FAILED => Err(DeviceError::Lost("answers did not arrive".to_owned())),
+            _ => Ok(None),
+        }
+    }
+}

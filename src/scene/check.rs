@@ -194,6 +194,21 @@ impl Scene {
     }
 }
 
+/// A place of a query.
+pub(crate) fn check_position(value: Vec2, path: Arguments<'_>) -> Result<(), SceneError> {
+    POSITION.check_pair(value, path)
+}
+
+/// An angle of a query.
+pub(crate) fn check_angle(value: f32, path: Arguments<'_>) -> Result<(), SceneError> {
+    ANGLE.check(value, path)
+}
+
+/// An outline of a query.
+pub(crate) fn check_geometry(geometry: &Geometry, path: Arguments<'_>) -> Result<(), SceneError> {
+    shape::check_geometry(geometry, path)
+}
+
 /// `ids` are those of the list so far, with their places.
 fn check_id<'a>(
     id: Option<&'a str>,

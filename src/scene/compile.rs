@@ -366,14 +366,14 @@ fn flatten_shape(shape: &super::Shape, center: Vec2, vertices: &mut Vec<[f32; 2]
 
 /// A shape as the points of a convex polygon, counter-clockwise, and a radius around it. One point is a disc, two a
 /// capsule.
-struct Outline {
-    points: Vec<Vec2>,
-    radius: f32,
+pub(crate) struct Outline {
+    pub points: Vec<Vec2>,
+    pub radius: f32,
 }
 
 impl Outline {
     /// Empty for a half plane, which has none.
-    fn of(geometry: &Geometry) -> Self {
+    pub fn of(geometry: &Geometry) -> Self {
         let (points, radius) = match geometry {
             Geometry::Circle { radius } | Geometry::Particle { radius } => (vec![Vec2::ZERO], *radius),
             Geometry::Box { half, radius } => {

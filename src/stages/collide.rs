@@ -13,7 +13,7 @@
 //! the anchors of the step that made it. Aligned stacks stand on this: points that wander between features lose their
 //! impulses. The idea is Box2D's (Erin Catto, `b2CollideTask`), which asks to be cited.
 
-pub(super) mod hull;
+pub(crate) mod hull;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -17,41 +17,44 @@ type Check = Result<(), SceneError>;
 
 /// A shape of this body.
 pub(super) fn check(shape: &Shape, body: &Body, at: Arguments<'_>) -> Check {
-    match &shape.geometry {
-        Geometry::Circle { radius } => LENGTH.check(*radius, format_args!("{at}.circle.radius"))?,
-        Geometry::Box { half, radius } => {
-            LENGTH.check_pair(*half, format_args!("{at}.box.half"))?;
-            ROUNDING.check(*radius, format_args!("{at}.box.radius"))?;
-        }
-        Geometry::Capsule { a, b, radius } => {
-            LENGTH.check(*radius, format_args!("{at}.capsule.radius"))?;
-            check_ends(*a, *b, format_args!("{at}.capsule"))?;
-        }
-        Geometry::Polygon { points, radius } => {
-            check_polygon(points, format_args!("{at}.polygon.points"))?;
-            ROUNDING.check(*radius, format_args!("{at}.polygon.radius"))?;
-        }
-        Geometry::Segment { a, b } => check_ends(*a, *b, format_args!("{at}.segment"))?,
-        Geometry::HalfPlane { normal, offset } => {
-            check_direction(*normal, format_args!("{at}.half_plane.normal"))?;
-            POSITION.check(*offset, format_args!("{at}.half_plane.offset"))?;
-            if body.kind == BodyType::Dynamic {
-                let path = format!("{at}.half_plane");
-                return Err(SceneError::new(path, "is on a dynamic body", "a static or kinematic body"));
-            }
-        }
-        Geometry::Particle { radius } => {
-            LENGTH.check(*radius, format_args!("{at}.particle.radius"))?;
-            if body.shapes.len() > 1 {
-                let problem = format!("is one of {} shapes of its body", body.shapes.len());
-                return Err(SceneError::new(format!("{at}.particle"), problem, "a body of its own"));
-            }
-        }
+    check_geometry(&shape.geometry, at)?;
+    if matches!(shape.geometry, Geometry::HalfPlane { .. }) && body.kind == BodyType::Dynamic {
+        let path = format!("{at}.half_plane");
+        return Err(SceneError::new(path, "is on a dynamic body", "a static or kinematic body"));
+    }
+    if matches!(shape.geometry, Geometry::Particle { .. }) && body.shapes.len() > 1 {
+        let problem = format!("is one of {} shapes of its body", body.shapes.len());
+        return Err(SceneError::new(format!("{at}.particle"), problem, "a body of its own"));
     }
     POSITION.check_pair(shape.offset, format_args!("{at}.offset"))?;
     ANGLE.check(shape.rotation, format_args!("{at}.rotation"))?;
     DENSITY.check(shape.density, format_args!("{at}.density"))?;
     check_material(&shape.material, at)
+}
+
+/// An outline by itself.
+pub(super) fn check_geometry(geometry: &Geometry, at: Arguments<'_>) -> Check {
+    match geometry {
+        Geometry::Circle { radius } => LENGTH.check(*radius, format_args!("{at}.circle.radius")),
+        Geometry::Box { half, radius } => {
+            LENGTH.check_pair(*half, format_args!("{at}.box.half"))?;
+            ROUNDING.check(*radius, format_args!("{at}.box.radius"))
+        }
+        Geometry::Capsule { a, b, radius } => {
+            LENGTH.check(*radius, format_args!("{at}.capsule.radius"))?;
+            check_ends(*a, *b, format_args!("{at}.capsule"))
+        }
+        Geometry::Polygon { points, radius } => {
+            check_polygon(points, format_args!("{at}.polygon.points"))?;
+            ROUNDING.check(*radius, format_args!("{at}.polygon.radius"))
+        }
+        Geometry::Segment { a, b } => check_ends(*a, *b, format_args!("{at}.segment")),
+        Geometry::HalfPlane { normal, offset } => {
+            check_direction(*normal, format_args!("{at}.half_plane.normal"))?;
+            POSITION.check(*offset, format_args!("{at}.half_plane.offset"))
+        }
+        Geometry::Particle { radius } => LENGTH.check(*radius, format_args!("{at}.particle.radius")),
+    }
 }
 
 fn check_material(material: &Material, at: Arguments<'_>) -> Check {

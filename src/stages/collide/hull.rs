@@ -25,7 +25,7 @@ const ROUNDING: f32 = 1e-6;
 /// The core of a shape: the vertices of a convex polygon about its centre, counter-clockwise. One is a disc, two a
 /// capsule or a segment.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::stages) struct Hull {
+pub(crate) struct Hull {
     pub count: usize,
     pub points: [Vec2; MAX_VERTICES as usize],
     pub radius: f32,
@@ -67,7 +67,7 @@ impl Hull {
     }
 
     /// Direction and length of the edge from a vertex to the next.
-    fn edge(&self, index: usize) -> (Vec2, f32) {
+    pub fn edge(&self, index: usize) -> (Vec2, f32) {
         let edge = self.points[self.next(index)] - self.points[index];
         let length = edge.length();
         (edge / length, length)

@@ -1,0 +1,424 @@
+//! Queries on the device: the grid is laid for the present poses, then one thread answers one query.
+//!
+//! Rays have one answer each. What regions find is counted, scanned and written; the room for it is a guess. A batch that
+//! finds more is run again with room for all, from a copy of the poses that it began with, so that an answer that is
+//! asked for later is still of its time.
+
+use std::sync::Arc;
+
+use super::kernel::Kernel;
+use super::readback::{Arrival, cast};
+use super::{GpuWorld, SCAN_BLOCK};
+use crate::query::{Answers, Flat, Query, QueryError};
+use crate::step::{Op, Stage};
+use crate::types::{Hit, Params, Ray, Region};
+use crate::world::WorldError;
+
+/// Shapes a region finds, before any have been asked for.
+const FIRST_GUESS: u64 = 4;
+/// Room for items that a piece has at least.
+const LEAST_ITEMS: u64 = 1024;
+/// What queries are about, and what is kept of it to look at the past.
+const STATE: [&str; 4] = ["poses", "states", "shapes", "vertices"];
+/// The buffers of a piece.
+const BUFFERS: [&str; 8] = [
+    "query_params",
+    "rays",
+    "ray_hits",
+    "regions",
+    "region_items",
+    "region_block_sums",
+    "scan_regions",
+    "blocks_regions",
+];
+/// The bind groups of a piece.
+const GROUPS: [(&str, &str); 7] = [
+    ("query_ray", ""),
+    ("query_count", ""),
+    ("query_emit", ""),
+    ("scan_reduce", "regions"),
+    ("scan_blocks", "regions"),
+    ("scan_blocks of sums", "regions"),
+    ("scan_apply", "regions"),
+];
+
+/// What the queries of a world found last: next time there is room for that.
+#[derive(Debug, Default)]
+pub(super) struct Load {
+    /// Says which world this is, and how often bodies came or went; equal only to its clones.
+    population: Arc<()>,
+    world: Arc<()>,
+    /// Body of each shape, until bodies come or go.
+    bodies: Option<Arc<[u32]>>,
+    /// Items a region.
+    share: u64,
+    /// Items.
+    total: u64,
+    /// Pieces that did not fit.
+    repeats: u64,
+}
+
+impl Load {
+    /// Bodies came or went.
+    pub fn forget_bodies(&mut self) {
+        (self.population, self.bodies) = (Arc::default(), None);
+    }
+
+    fn learn(&mut self, items: u64, regions: usize) {
+        self.share = items.div_ceil(regions as u64);
+        self.total = items;
+    }
+
+    /// Items to make room for: as many a region as last time and a quarter more, but never much more than all those, or
+    /// a few large regions would make room by the gigabyte for many small ones.
+    fn guess(&self, regions: usize) -> u64 {
+        let regions = regions as u64;
+        let like_before = (self.share * regions).min(2 * self.total);
+        (like_before + like_before / 4).max(FIRST_GUESS * regions)
+    }
+}
+
+/// Part of a batch that fits the device's buffers.
+#[derive(Debug)]
+struct Piece {
+    rays: bool,
+    /// Rays or regions of the batch.
+    first: usize,
+    end: usize,
+    /// Items that fit.
+    capacity: u64,
+    state: PieceState,
+}
+
+#[derive(Debug)]
+enum PieceState {
+    OnItsWay(Arrival),
+    /// Found this many items, and has to be run again.
+    Outgrown(u64),
+    Hits(Vec<Hit>),
+    /// Starts, then items.
+    Items(Vec<u32>),
+}
+
+/// Queries on their way. Dropping it forgets them.
+#[derive(Debug)]
+pub struct PendingQuery {
+    flat: Flat,
+    pieces: Vec<Piece>,
+    /// The world that was asked.
+    world: Arc<()>,
+    /// Its population at the time, constants, and the body of each shape.
+    population: Arc<()>,
+    params: Params,
+    bodies: Arc<[u32]>,
+    /// Its [`STATE`] at the time, if there are regions.
+    past: Vec<wgpu::Buffer>,
+}
+
+impl GpuWorld {
+    /// Answers a batch of queries about the world as it is now ([`crate::query`]). Waits for the device.
+    ///
+    /// # Errors
+    /// The first query with a value out of range; if the device is lost or has no room for the batch.
+    pub fn query(&mut self, queries: &[Query]) -> Result<Answers, WorldError> {
+        let mut pending = self.query_async(queries)?;
+        loop {
+            self.context.wait()?;
+            if let Some(answers) = self.query_poll(&mut pending)? {
+                return Ok(answers);
+            }
+        }
+    }
+
+    /// Sends a batch of queries about the world as it is after all steps submitted so far, and returns without waiting.
+    /// Steps may go on meanwhile; the answers do not change.
+    ///
+    /// # Errors
+    /// As [`Self::query`].
+    pub fn query_async(&mut self, queries: &[Query]) -> Result<PendingQuery, WorldError> {
+        let flat = Flat::new(queries)?;
+        self.poll()?;
+        let mut pieces = Vec::new();
+        for (rays, count, most) in
+            [(true, flat.rays.len(), self.most_rays()), (false, flat.regions.len(), self.most_regions())]
+        {
+            for first in (0..count).step_by(most) {
+                pieces.push((rays, first, count.min(first + most)));
+            }
+        }
+        let mut encoder = self.encoder();
+        let past: Vec<wgpu::Buffer> =
+            STATE.iter().filter(|_| !flat.regions.is_empty()).map(|name| self.copy_of(&mut encoder, name)).collect();
+        let shapes = &self.compiled.shapes;
+        let bodies =
+            self.query_load.bodies.get_or_insert_with(|| shapes.iter().map(|shape| shape.body).collect()).clone();
+        let mut pending = PendingQuery {
+            flat,
+            pieces: Vec::new(),
+            world: self.query_load.world.clone(),
+            population: self.query_load.population.clone(),
+            params: self.compiled.params,
+            bodies,
+            past,
+        };
+        if !pieces.is_empty() {
+            self.lay_grid(&mut encoder)?;
+            for (rays, first, end) in pieces {
+                let room = self.query_load.guess(end - first);
+                let piece = self.send(&mut encoder, &pending.flat, rays, first, end, room)?;
+                pending.pieces.push(piece);
+            }
+            self.submit(encoder)?;
+        }
+        Ok(pending)
+    }
+
+    /// The answers, if they are there. Does not wait; ask again later.
+    ///
+    /// # Errors
+    /// If the device is lost or has no room for the answers, or another world was asked.
+    pub fn query_poll(&mut self, pending: &mut PendingQuery) -> Result<Option<Answers>, WorldError> {
+        if !Arc::ptr_eq(&pending.world, &self.query_load.world) {
+            return Err(QueryError {
+                index: 0,
+                problem: "was asked of another world".to_owned(),
+                expected: "the world that was asked".to_owned(),
+            }
+            .into());
+        }
+        self.poll()?;
+        for piece in &mut pending.pieces {
+            let PieceState::OnItsWay(arrival) = &piece.state else { continue };
+            let Some(bytes) = arrival.take()? else { continue };
+            if piece.rays {
+                piece.state = PieceState::Hits(cast(&bytes));
+                continue;
+            }
+            let words: Vec<u32> = cast(&bytes);
+            let regions = piece.end - piece.first;
+            let total = u64::from(words[regions]);
+            self.query_load.learn(total, regions);
+            piece.state = if total > piece.capacity { PieceState::Outgrown(total) } else { PieceState::Items(words) };
+        }
+        if pending.pieces.iter().any(|piece| matches!(piece.state, PieceState::Outgrown(_))) {
+            self.repeat(pending)?;
+        }
+        if pending.pieces.iter().any(|piece| matches!(piece.state, PieceState::OnItsWay(_))) {
+            return Ok(None);
+        }
+        Ok(Some(collect(pending)))
+    }
+
+    /// Times that a batch, or a part of one, found more than there was room for, and was run again.
+    #[must_use]
+    pub fn query_repeats(&self) -> u64 {
+        self.query_load.repeats
+    }
+
+    /// Runs outgrown pieces again with room for all that they found, in the world as it was.
+    fn repeat(&mut self, pending: &mut PendingQuery) -> Result<(), WorldError> {
+        // Capacities, which alone may differ otherwise, mean nothing to a query.
+        let moved_on = !Arc::ptr_eq(&pending.population, &self.query_load.population);
+        let params = self.compiled.params;
+        if moved_on {
+            self.compiled.params = pending.params;
+            self.create_groups();
+        }
+        let repeated = self.repeat_in_place(pending);
+        if moved_on {
+            self.compiled.params = params;
+            self.create_groups();
+        }
+        repeated
+    }
+
+    fn repeat_in_place(&mut self, pending: &mut PendingQuery) -> Result<(), WorldError> {
+        let mut encoder = self.encoder();
+        let present: Vec<wgpu::Buffer> = STATE.iter().map(|name| self.copy_of(&mut encoder, name)).collect();
+        self.put_state(&mut encoder, &pending.past);
+        self.lay_grid(&mut encoder)?;
+        let most = self.largest_buffer() / 4;
+        let mut fresh = Vec::new();
+        for piece in &pending.pieces {
+            let &Piece { first, end, state: PieceState::Outgrown(total), .. } = piece else { continue };
+            self.query_load.repeats += 1;
+            // More than a buffer holds is cut in two; what does not fit then either is cut again.
+            let cut = total + (end - first) as u64 + 1 > most && end - first > 1;
+            let middle = if cut { usize::midpoint(first, end) } else { end };
+            for (first, end) in [(first, middle), (middle, end)] {
+                if first < end {
+                    fresh.push(self.send(&mut encoder, &pending.flat, false, first, end, total)?);
+                }
+            }
+        }
+        self.put_state(&mut encoder, &present);
+        // Pieces are exchanged once nothing can fail any more but the device.
+        pending.pieces.retain(|piece| !matches!(piece.state, PieceState::Outgrown(_)));
+        pending.pieces.append(&mut fresh);
+        self.submit(encoder)
+    }
+
+    fn copy_of(&self, encoder: &mut wgpu::CommandEncoder, name: &'static str) -> wgpu::Buffer {
+        let from = &self.buffers[name];
+        let copy = self.context.device().create_buffer(&wgpu::BufferDescriptor {
+            label: Some(name),
+            size: from.size(),
+            usage: wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        encoder.copy_buffer_to_buffer(from, 0, &copy, 0, from.size());
+        copy
+    }
+
+    fn put_state(&self, encoder: &mut wgpu::CommandEncoder, state: &[wgpu::Buffer]) {
+        for (name, from) in STATE.iter().zip(state) {
+            encoder.copy_buffer_to_buffer(from, 0, &self.buffers[name], 0, from.size());
+        }
+    }
+
+    /// The tables are those of the step's start, and each step makes its own.
+    fn lay_grid(&mut self, encoder: &mut wgpu::CommandEncoder) -> Result<(), WorldError> {
+        let dispatches = self.dispatches;
+        let mut pass = encoder
+            .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("query grid"), timestamp_writes: None });
+        for stage in [Stage::Bound, Stage::Bin] {
+            self.run(&mut pass, Op { stage, flags: 0 })?;
+        }
+        self.dispatches = dispatches;
+        Ok(())
+    }
+
+    /// Rays whose records fit a buffer.
+    fn most_rays(&self) -> usize {
+        fit(self.largest_buffer() / size_of::<Ray>() as u64)
+    }
+
+    /// Regions whose records fit a buffer, and whose items can be counted in u32 even if all find everything.
+    fn most_regions(&self) -> usize {
+        let shapes = u64::from(self.compiled.params.shape_count).max(1);
+        let records = self.largest_buffer() / size_of::<Region>() as u64;
+        fit(records.min(u64::from(u32::MAX) / shapes))
+    }
+
+    /// Records rays or regions `first .. end` of a batch, with room for this many items.
+    fn send(
+        &mut self,
+        encoder: &mut wgpu::CommandEncoder,
+        flat: &Flat,
+        rays: bool,
+        first: usize,
+        end: usize,
+        room: u64,
+    ) -> Result<Piece, WorldError> {
+        let dispatches = self.dispatches;
+        let count = u32::try_from(end - first).unwrap_or(u32::MAX);
+        let words = u64::from(count) + 1;
+        // Never more than all shapes for all, nor than the device has.
+        let all = u64::from(count) * u64::from(self.compiled.params.shape_count);
+        let most = (self.largest_buffer() / 4).saturating_sub(words);
+        let capacity = room.max(LEAST_ITEMS).min(all).min(most);
+        let uniform = wgpu::BufferUsages::UNIFORM;
+        #[allow(clippy::cast_possible_truncation, reason = "at most all items, which are counted in u32")]
+        self.create_small("query_params", &[count, capacity as u32, 0, 0], uniform);
+        let (results, bytes);
+        if rays {
+            self.create_with("rays", &flat.rays[first..end])?;
+            bytes = u64::from(count) * size_of::<Hit>() as u64;
+            self.create("ray_hits", fit(bytes))?;
+            results = "ray_hits";
+        } else {
+            self.create_with("regions", &flat.regions[first..end])?;
+            bytes = 4 * (words + capacity);
+            self.create("region_items", fit(bytes))?;
+            results = "region_items";
+            let blocks = (count + 1).div_ceil(SCAN_BLOCK);
+            self.create("region_block_sums", 4 * blocks as usize)?;
+            self.create_small("scan_regions", &[count + 1, 0, 0, 0], uniform);
+            self.create_small("blocks_regions", &[blocks, 0, 0, 0], uniform);
+        }
+        self.create_query_groups(rays);
+        {
+            let mut pass = encoder
+                .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("query"), timestamp_writes: None });
+            if rays {
+                self.dispatch(&mut pass, "query_ray", count);
+            } else {
+                self.dispatch(&mut pass, "query_count", count + 1);
+                self.scan(&mut pass, "regions", count + 1);
+                self.dispatch(&mut pass, "query_emit", count);
+            }
+        }
+        let arrival = Arrival::send(self.context.device(), encoder, &self.buffers[results], bytes);
+        for name in BUFFERS {
+            self.buffers.remove(name);
+        }
+        for key in GROUPS {
+            self.groups.remove(&key);
+        }
+        self.dispatches = dispatches;
+        Ok(Piece { rays, first, end, capacity, state: PieceState::OnItsWay(arrival) })
+    }
+
+    fn create_small(&mut self, name: &'static str, words: &[u32; 4], usage: wgpu::BufferUsages) {
+        use wgpu::util::DeviceExt;
+        let buffer = self.context.device().create_buffer_init(&wgpu::util::BufferInitDescriptor {
+            label: Some(name),
+            contents: bytemuck::bytes_of(words),
+            usage,
+        });
+        self.buffers.insert(name, buffer);
+    }
+
+    fn create_query_groups(&mut self, rays: bool) {
+        let kernels = self.kernels.clone();
+        let find = |name: &str| -> &Kernel {
+            // Every name is one of ENTRY_POINTS, which were found when the world was made.
+            let Some(index) = kernels.find(name) else { unreachable!("no kernel {name}") };
+            &kernels.list[index]
+        };
+        if rays {
+            self.create_group(find("query_ray"), ("query_ray", ""), |_| "");
+            return;
+        }
+        self.create_group(find("query_count"), ("query_count", ""), |_| "");
+        self.create_group(find("query_emit"), ("query_emit", ""), |_| "");
+        for name in ["scan_reduce", "scan_blocks", "scan_apply"] {
+            self.create_group(find(name), (name, "regions"), |binding| match binding {
+                "values" => "region_items",
+                "block_sums" => "region_block_sums",
+                _ => "scan_regions",
+            });
+        }
+        self.create_group(find("scan_blocks"), ("scan_blocks of sums", "regions"), |binding| match binding {
+            "values" => "region_block_sums",
+            _ => "blocks_regions",
+        });
+    }
+}
+
+/// As a length of an array on this machine, at least 1.
+fn fit(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX).max(1)
+}
+
+/// Puts the pieces together.
+fn collect(pending: &mut PendingQuery) -> Answers {
+    pending.pieces.sort_by_key(|piece| (piece.rays, piece.first));
+    let mut hits = Vec::with_capacity(pending.flat.rays.len());
+    let mut lists = Vec::with_capacity(pending.flat.regions.len());
+    for piece in &mut pending.pieces {
+        match &mut piece.state {
+            PieceState::OnItsWay(_) | PieceState::Outgrown(_) => {}
+            PieceState::Hits(found) => hits.extend_from_slice(found),
+            PieceState::Items(words) => {
+                let (starts, mut rest) = words.split_at_mut(piece.end - piece.first + 1);
+                for pair in starts.windows(2) {
+                    let (list, after) = rest.split_at_mut((pair[1] - pair[0]) as usize);
+                    lists.push(list);
+                    rest = after;
+                }
+            }
+        }
+    }
+    Answers::new(&pending.flat, &pending.bodies, &hits, lists)
+}

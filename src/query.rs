@@ -1,0 +1,261 @@
+//! Asking where things are: rays, points, boxes and shapes, thousands at once.
+//!
+//! ```
+//! use drystone::{Body, CpuWorld, Query, Scene, Shape};
+//!
+//! let mut scene = Scene::new("one ball");
+//! let ball = scene.add(Body::fixed(5.0, 0.0).shape(Shape::circle(1.0)));
+//! let mut world = CpuWorld::new(&scene)?;
+//! let answers = world.query(&[Query::ray([0.0, 0.0], [10.0, 0.0]), Query::point([5.5, 0.0])])?;
+//! let hit = answers.hit(0).expect("the ball is in the way");
+//! assert_eq!((hit.body, hit.fraction, hit.normal), (ball, 0.4, glam::Vec2::new(-1.0, 0.0)));
+//! assert_eq!(answers.found(1)[0].body, ball);
+//! # Ok::<(), drystone::WorldError>(())
+//! ```
+//!
+//! Queries see the world between two steps as it is then; what was asked of bodies since the last step
+//! ([`Command`](crate::Command)) has not happened yet. They go through the grid that the solver uses, laid anew for the
+//! present poses, and change nothing that a step depends on. Quarantined bodies are not seen.
+//!
+//! # Rules
+//!
+//! - **Solid.** Shapes are filled. A ray that starts in a shape, or on its boundary, hits it at fraction 0, with the normal
+//!   against the ray; the normal of a ray without length (below 1e-10 m) is (0, 0). A ray that ends on a shape hits it.
+//!   Segments have no inside: a ray hits them from both sides, and at its end if it runs along them.
+//! - **The first hit** is that of the smallest fraction, and of several at the same fraction that of the smallest index.
+//! - **Touching counts**: shapes that share a boundary with a region reach into it.
+//! - **Boxes of shapes** are what [`Query::Aabb`] compares, without the margin that the solver gives them. A half plane has
+//!   none, and is found if it reaches into the given box.
+//! - **Rounding** is that of f32: about 1e-6 of the distances within a query and, far out, of the distance from the origin.
+//!   What is nearer to a tie than that may be decided either way, and not the same on both backends.
+
+mod flat;
+pub(crate) mod narrow;
+pub(crate) mod walk;
+
+use glam::Vec2;
+
+pub(crate) use flat::Flat;
+use walk::Tables;
+
+use crate::scene::{Filter, Geometry};
+use crate::threads::Threads;
+use crate::types::{Hit, NONE};
+
+/// Most queries in a batch.
+pub const MAX_QUERIES: usize = 1 << 22;
+/// Rays shorter than this are points, m.
+pub const MIN_RAY: f32 = 1e-10;
+
+/// One question. Coordinates are at most 1e5 m from the origin on each axis, as in a scene.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Query {
+    /// What is in the way? Answered by [`Answers::hit`].
+    Ray {
+        /// Start, m.
+        from: Vec2,
+        /// End, m.
+        to: Vec2,
+        /// What it hits, as if it were a shape with this filter.
+        filter: Filter,
+    },
+    /// Which shapes contain a point? Answered by [`Answers::found`], as are the others.
+    Point {
+        /// m.
+        at: Vec2,
+        /// What it finds.
+        filter: Filter,
+    },
+    /// Which shapes have an axis-aligned box that meets this one?
+    Aabb {
+        /// Low corner, m.
+        min: Vec2,
+        /// High corner, m; on no axis below the low one.
+        max: Vec2,
+        /// What it finds.
+        filter: Filter,
+    },
+    /// Which shapes overlap this one?
+    Overlap {
+        /// Anything but a half plane.
+        shape: Geometry,
+        /// Of its origin, m.
+        position: Vec2,
+        /// rad.
+        angle: f32,
+        /// What it finds.
+        filter: Filter,
+    },
+}
+
+impl Query {
+    /// A ray that hits everything, m.
+    #[must_use]
+    pub fn ray(from: impl Into<Vec2>, to: impl Into<Vec2>) -> Self {
+        Self::Ray { from: from.into(), to: to.into(), filter: Filter::default() }
+    }
+
+    /// Everything at a point, m.
+    #[must_use]
+    pub fn point(at: impl Into<Vec2>) -> Self {
+        Self::Point { at: at.into(), filter: Filter::default() }
+    }
+
+    /// Everything whose box meets this one, m.
+    #[must_use]
+    pub fn aabb(min: impl Into<Vec2>, max: impl Into<Vec2>) -> Self {
+        Self::Aabb { min: min.into(), max: max.into(), filter: Filter::default() }
+    }
+
+    /// Everything that overlaps a shape at a position, m, turned by an angle, rad.
+    #[must_use]
+    pub fn overlap(shape: Geometry, position: impl Into<Vec2>, angle: f32) -> Self {
+        Self::Overlap { shape, position: position.into(), angle, filter: Filter::default() }
+    }
+
+    /// With another filter.
+    #[must_use]
+    pub fn filter(mut self, new: Filter) -> Self {
+        let (Self::Ray { filter, .. }
+        | Self::Point { filter, .. }
+        | Self::Aabb { filter, .. }
+        | Self::Overlap { filter, .. }) = &mut self;
+        *filter = new;
+        self
+    }
+}
+
+/// A query that cannot be answered. None of its batch was.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("query {index}: {problem}; expected {expected}")]
+pub struct QueryError {
+    /// Its index in the batch.
+    pub index: usize,
+    /// What is wrong, such as `from[0] is not a number (NaN)`.
+    pub problem: String,
+    /// What should be there.
+    pub expected: String,
+}
+
+/// Where a ray enters a shape.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RayHit {
+    /// Its slot: index in the scene, or [`BodyId::index`](crate::BodyId::index).
+    pub body: usize,
+    /// Index in [`Compiled::shapes`](crate::scene::Compiled::shapes).
+    pub shape: usize,
+    /// m.
+    pub point: Vec2,
+    /// Out of the shape, of length 1.
+    pub normal: Vec2,
+    /// Of the way from start to end, 0 – 1.
+    pub fraction: f32,
+}
+
+/// A shape that a query found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Slot of its body: index in the scene, or [`BodyId::index`](crate::BodyId::index).
+    pub body: usize,
+    /// Index in [`Compiled::shapes`](crate::scene::Compiled::shapes).
+    pub shape: usize,
+}
+
+/// The answers to a batch, one a query.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answers {
+    hits: Vec<Option<RayHit>>,
+    starts: Vec<usize>,
+    items: Vec<Found>,
+}
+
+impl Answers {
+    /// Queries answered.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.hits.len()
+    }
+
+    /// Whether there were none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.hits.is_empty()
+    }
+
+    /// What a ray hit; nothing if there is no such query or it is no ray.
+    #[must_use]
+    pub fn hit(&self, query: usize) -> Option<RayHit> {
+        self.hits.get(query).copied().flatten()
+    }
+
+    /// What was found, by index of the shape; nothing if there is no such query or it is a ray.
+    #[must_use]
+    pub fn found(&self, query: usize) -> &[Found] {
+        match (self.starts.get(query), self.starts.get(query + 1)) {
+            (Some(&start), Some(&end)) => &self.items[start..end],
+            _ => &[],
+        }
+    }
+
+    /// From what the rays hit and the regions found, in the order of `flat`, and the body of each shape. Lists are sorted
+    /// here.
+    pub(crate) fn new(flat: &Flat, bodies: &[u32], hits: &[Hit], mut lists: Vec<&mut [u32]>) -> Self {
+        let mut answers = Self { hits: vec![None; flat.count], ..Self::default() };
+        for (&query, hit) in flat.ray_places.iter().zip(hits) {
+            answers.hits[query] = (hit.shape != NONE).then(|| RayHit {
+                body: bodies[hit.shape as usize] as usize,
+                shape: hit.shape as usize,
+                point: hit.point.into(),
+                normal: hit.normal.into(),
+                fraction: hit.fraction,
+            });
+        }
+        answers.items.reserve_exact(lists.iter().map(|list| list.len()).sum());
+        answers.starts.reserve_exact(flat.count + 1);
+        let mut next = flat.region_places.iter().zip(&mut lists).peekable();
+        for query in 0..flat.count {
+            answers.starts.push(answers.items.len());
+            if let Some((_, list)) = next.next_if(|(place, _)| **place == query) {
+                list.sort_unstable();
+                let found = |&shape: &u32| Found { body: bodies[shape as usize] as usize, shape: shape as usize };
+                answers.items.extend(list.iter().map(found));
+            }
+        }
+        answers.starts.push(answers.items.len());
+        answers
+    }
+}
+
+/// Answers a batch. With `brute`, by looking at every shape for every query.
+pub(crate) fn answer(threads: &Threads, tables: &Tables, flat: &Flat, brute: bool) -> Answers {
+    let hits: Vec<Hit> = threads
+        .map_ranges(flat.rays.len(), |first, end| {
+            let rays = flat.rays[first..end].iter();
+            rays.map(|ray| if brute { walk::ray_brute(tables, ray) } else { walk::ray(tables, ray) })
+                .collect::<Vec<_>>()
+        })
+        .concat();
+    let mut parts = threads.map_ranges(flat.regions.len(), |first, end| {
+        let (mut ends, mut items) = (Vec::with_capacity(end - first), Vec::new());
+        for region in &flat.regions[first..end] {
+            if brute {
+                walk::region_brute(tables, region, &mut items);
+            } else {
+                walk::region(tables, region, &mut items);
+            }
+            ends.push(items.len());
+        }
+        (ends, items)
+    });
+    let mut lists = Vec::with_capacity(flat.regions.len());
+    for (ends, items) in &mut parts {
+        let (mut rest, mut start) = (&mut items[..], 0);
+        for &end in &*ends {
+            let (list, after) = rest.split_at_mut(end - start);
+            lists.push(list);
+            (rest, start) = (after, end);
+        }
+    }
+    let bodies: Vec<u32> = tables.shapes.iter().map(|shape| shape.body).collect();
+    Answers::new(flat, &bodies, &hits, lists)
+}

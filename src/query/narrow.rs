@@ -1,0 +1,242 @@
+//! One ray, or one region, against one shape. Twin on the GPU: `shaders/query.wgsl`, function by function.
+//!
+//! A shape is the convex polygon of its core, grown by its radius. **A ray** is cut to the half planes of the faces, each
+//! moved out by the radius; what is left begins at the face where it enters. If that is over the face itself, there it
+//! hits. If it is beside it, the ray is in the spike between two moved faces, and there is nothing to hit in a spike but
+//! the circle of its corner. The two faces of a capsule leave spikes without end, and a circle is nothing but a corner.
+//!
+//! **Regions** overlap a shape if the cores do, by separating axes (a segment has those of a box without height), or if
+//! they are apart by no more than the radii: the nearest points of two polygons that are apart are a vertex of one and a
+//! point on an edge of the other.
+
+use glam::Vec2;
+
+use crate::math::{cross, inv_rotate, is_finite, mul_rotation, right_perp, rotate};
+use crate::stages::bound::bound_shape;
+use crate::stages::collide::hull::Hull;
+use crate::stages::pair::{overlap, reaches};
+use crate::types::{Aabb, GEOMETRY_MASK, HALF_PLANE, MAX_VERTICES, Pose, Ray, Region, Shape};
+
+/// Further than anything.
+const FAR: f32 = 1e30;
+
+/// Whether nothing of a pose is NaN or infinite. `guard` takes such bodies out only when the next step begins.
+pub fn is_placed(pose: &Pose) -> bool {
+    let ([x, y], [cos, sin]) = (pose.position, pose.rotation);
+    is_finite(x) && is_finite(y) && is_finite(cos) && is_finite(sin)
+}
+
+/// Whether a query with this filter sees a shape ([`crate::stages::pair::may_meet`]).
+pub fn sees(category: u32, mask: u32, group: i32, shape: &Shape) -> bool {
+    if group == shape.group && group != 0 {
+        return group > 0;
+    }
+    mask & shape.category != 0 && shape.mask & category != 0
+}
+
+/// Whether the part of a ray up to `fraction` comes near the box of a shape. `slack` is more than all rounding.
+pub fn is_near(ray: &Ray, fraction: f32, slack: f32, aabb: &Aabb) -> bool {
+    let from = Vec2::from(ray.origin);
+    let delta = Vec2::from(ray.delta) * fraction;
+    let (low, high) = (Vec2::from(aabb.min) - slack, Vec2::from(aabb.max) + slack);
+    let end = from + delta;
+    if from.x.min(end.x) > high.x || from.x.max(end.x) < low.x {
+        return false;
+    }
+    if from.y.min(end.y) > high.y || from.y.max(end.y) < low.y {
+        return false;
+    }
+    let half = (high - low) * 0.5;
+    let arm = from - (low + high) * 0.5;
+    cross(delta, arm).abs() <= delta.y.abs() * half.x + delta.x.abs() * half.y
+}
+
+/// Where a ray enters a shape: the fraction of its length, and the normal.
+pub fn ray_shape(ray: &Ray, shape: &Shape, vertices: &[[f32; 2]], pose: &Pose) -> Option<(f32, Vec2)> {
+    let turn = mul_rotation(pose.rotation.into(), shape.rotation.into());
+    let center = Vec2::from(pose.position) + rotate(pose.rotation.into(), shape.offset.into());
+    let from = inv_rotate(turn, Vec2::from(ray.origin) - center);
+    let delta = inv_rotate(turn, ray.delta.into());
+    let (fraction, normal) = if shape.kind & GEOMETRY_MASK == HALF_PLANE {
+        ray_half_plane(from, delta)?
+    } else {
+        ray_hull(&Hull::new(shape, vertices), from, delta)?
+    };
+    Some((fraction, rotate(turn, normal)))
+}
+
+/// A ray that starts inside hits at once, from the front.
+fn inside(delta: Vec2) -> (f32, Vec2) {
+    let length = delta.length();
+    (0.0, if length > 0.0 { -delta / length } else { Vec2::ZERO })
+}
+
+/// The half plane below the x axis.
+fn ray_half_plane(from: Vec2, delta: Vec2) -> Option<(f32, Vec2)> {
+    if from.y <= 0.0 {
+        return Some(inside(delta));
+    }
+    // Not by dividing first: the quotient may be beyond all floats.
+    if -delta.y < from.y {
+        return None;
+    }
+    Some((from.y / -delta.y, Vec2::Y))
+}
+
+fn ray_hull(hull: &Hull, from: Vec2, delta: Vec2) -> Option<(f32, Vec2)> {
+    if hull.count == 1 {
+        return ray_corner(hull.points[0], hull.radius, from, delta);
+    }
+    // Corners without a radius belong to their faces. Those of a segment do not: its faces meet nowhere.
+    let sharp = hull.radius == 0.0 && hull.count > 2;
+    let (mut entry, mut exit) = (-1.0, 1.0);
+    let (mut face, mut highest) = (0, -FAR);
+    for index in 0..hull.count {
+        let normal = right_perp(hull.edge(index).0);
+        let height = normal.dot(from - hull.points[index]) - hull.radius;
+        let rate = normal.dot(delta);
+        if height > 0.0 {
+            if -rate < height {
+                return None;
+            }
+            let fraction = height / -rate;
+            if fraction > entry {
+                (entry, face) = (fraction, index);
+            }
+        } else {
+            if rate > 0.0 && hull.count > 2 {
+                exit = (height / -rate).min(exit);
+            }
+            if entry < 0.0 && height > highest {
+                (highest, face) = (height, index);
+            }
+        }
+    }
+    let (tangent, width) = hull.edge(face);
+    if entry < 0.0 {
+        // Inside, or in a spike.
+        let along = tangent.dot(from - hull.points[face]);
+        if sharp || (along >= 0.0 && along <= width) {
+            return Some(inside(delta));
+        }
+        let (mut corner, mut least) = (0, FAR);
+        for index in 0..hull.count {
+            let arm = from - hull.points[index];
+            let squared = arm.dot(arm);
+            if squared < least {
+                (corner, least) = (index, squared);
+            }
+        }
+        return ray_corner(hull.points[corner], hull.radius, from, delta);
+    }
+    if entry > exit {
+        return None;
+    }
+    let along = tangent.dot(from + delta * entry - hull.points[face]);
+    if sharp || (along >= 0.0 && along <= width) {
+        return Some((entry, right_perp(tangent)));
+    }
+    let corner = if along < 0.0 { face } else { hull.next(face) };
+    ray_corner(hull.points[corner], hull.radius, from, delta)
+}
+
+/// The circle at a corner.
+fn ray_corner(corner: Vec2, radius: f32, from: Vec2, delta: Vec2) -> Option<(f32, Vec2)> {
+    let arm = from - corner;
+    if arm.dot(arm) <= radius * radius {
+        return Some(inside(delta));
+    }
+    let squared = delta.dot(delta);
+    let towards = -arm.dot(delta);
+    if towards <= 0.0 {
+        return None;
+    }
+    // Where the ray comes nearest to the corner, and how far before that it enters the circle.
+    let nearest = towards / squared;
+    let miss = arm + delta * nearest;
+    let rest = radius * radius - miss.dot(miss);
+    if rest < 0.0 {
+        return None;
+    }
+    let fraction = (nearest - (rest / squared).sqrt()).max(0.0);
+    if fraction > 1.0 {
+        return None;
+    }
+    let out = arm + delta * fraction;
+    let length = out.length();
+    Some((fraction, if radius > 0.0 && length > 0.0 { out / length } else { inside(delta).1 }))
+}
+
+/// Whether a region reaches a shape. A common boundary is enough.
+pub fn region_shape(region: &Region, shape: &Shape, vertices: &[[f32; 2]], pose: &Pose) -> bool {
+    let half_plane = shape.kind & GEOMETRY_MASK == HALF_PLANE;
+    if region.count == 0 {
+        let bounds = bound_shape(shape, vertices, pose, 0.0);
+        let region = Aabb { min: region.points[0], max: region.points[1] };
+        return if half_plane { reaches(&region, &bounds) } else { overlap(&region, &bounds) };
+    }
+    let turn = mul_rotation(pose.rotation.into(), shape.rotation.into());
+    let center = Vec2::from(pose.position) + rotate(pose.rotation.into(), shape.offset.into());
+    // From here on in the frame of the shape.
+    let at = inv_rotate(turn, Vec2::from(region.center) - center);
+    let count = region.count as usize;
+    let mut points = [Vec2::ZERO; MAX_VERTICES as usize];
+    for (point, &vertex) in points.iter_mut().zip(&region.points[..count]) {
+        *point = at + inv_rotate(turn, vertex.into());
+    }
+    let points = &points[..count];
+    if half_plane {
+        return points.iter().any(|point| point.y <= region.radius);
+    }
+    let hull = Hull::new(shape, vertices);
+    let own = &hull.points[..hull.count];
+    let radius = hull.radius + region.radius;
+    let apart = gap(own, points).max(gap(points, own));
+    if apart > radius {
+        return false;
+    }
+    // Two single points have no axes.
+    if apart <= 0.0 && apart > -FAR {
+        return true;
+    }
+    radius > 0.0 && (near(own, points, radius * radius) || near(points, own, radius * radius))
+}
+
+/// How far the second polygon lies in front of a face of the first, at most.
+fn gap(hull: &[Vec2], other: &[Vec2]) -> f32 {
+    let mut gap = -FAR;
+    if hull.len() < 2 {
+        return gap;
+    }
+    for index in 0..hull.len() {
+        let next = hull[if index + 1 < hull.len() { index + 1 } else { 0 }];
+        let edge = next - hull[index];
+        let tangent = edge / edge.length();
+        let normal = right_perp(tangent);
+        let (mut height, mut beyond) = (FAR, FAR);
+        for &point in other {
+            height = height.min(normal.dot(point - hull[index]));
+            beyond = beyond.min(tangent.dot(point - next));
+        }
+        gap = gap.max(height);
+        if hull.len() == 2 {
+            gap = gap.max(beyond);
+        }
+    }
+    gap
+}
+
+/// Whether a vertex of the second polygon is as near as this to an edge of the first.
+fn near(hull: &[Vec2], other: &[Vec2], squared: f32) -> bool {
+    (0..hull.len()).any(|index| {
+        let edge = hull[if index + 1 < hull.len() { index + 1 } else { 0 }] - hull[index];
+        let length = edge.dot(edge);
+        other.iter().any(|&point| {
+            let mut arm = point - hull[index];
+            if length > 0.0 {
+                arm -= edge * (arm.dot(edge) / length).clamp(0.0, 1.0);
+            }
+            arm.dot(arm) <= squared
+        })
+    })
+}

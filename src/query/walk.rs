@@ -1,0 +1,211 @@
+//! Through the grid: the shapes that a ray or a region can meet. Twin on the GPU: `shaders/query.wgsl`.
+//!
+//! **A region** looks into the cells around its box, as [`pair`](crate::stages::pair) does, once around a torus at most.
+//!
+//! **A ray** goes through each level in slices, one cell thick, across the axis along which it passes more cells. From
+//! slice to slice it moves by a cell or less, so each costs a few cells, and the first slice that begins behind the
+//! nearest hit so far is the end. A ray that would look into as many cells as the level has looks at all the shapes of the
+//! level instead, which lie side by side: no matter how often it winds around the torus.
+
+use glam::Vec2;
+
+use super::narrow::{is_near, is_placed, ray_shape, region_shape, sees};
+use crate::stages::bin::{cell_index, cell_of, cells};
+use crate::stages::pair::overlap;
+use crate::types::{Aabb, HALF_PLANE_ROW, Hit, Level, NONE, Params, Pose, Ray, Region, Shape};
+
+/// Cells that a slice costs, about.
+const SLICE_CELLS: u32 = 4;
+/// More than all rounding on the way of a ray, as a share of its largest coordinate.
+const RAY_SLACK: f32 = 2e-6;
+
+/// What queries read: the world, and the grid for its present poses.
+#[derive(Clone, Copy)]
+pub struct Tables<'a> {
+    pub params: &'a Params,
+    pub shapes: &'a [Shape],
+    pub vertices: &'a [[f32; 2]],
+    pub poses: &'a [Pose],
+    pub aabbs: &'a [Aabb],
+    pub cell_ends: &'a [u32],
+    pub cell_shapes: &'a [u32],
+}
+
+impl Tables<'_> {
+    fn pose(&self, shape: u32) -> &Pose {
+        &self.poses[self.shapes[shape as usize].body as usize]
+    }
+
+    /// Whether a half plane is there at all: its body may be quarantined.
+    fn has_half_plane(&self, plane: u32) -> bool {
+        self.aabbs[plane as usize].min[0] == HALF_PLANE_ROW as f32
+    }
+}
+
+/// The nearest hit so far.
+struct Nearest {
+    fraction: f32,
+    normal: Vec2,
+    shape: u32,
+}
+
+/// What a ray hits first; of several shapes at the same fraction the one of lowest index.
+pub fn ray(tables: &Tables, ray: &Ray) -> Hit {
+    let mut nearest = Nearest { fraction: 1.0, normal: Vec2::ZERO, shape: NONE };
+    for plane in (0..tables.params.half_plane_count).filter(|&plane| tables.has_half_plane(plane)) {
+        meet(tables, ray, plane, &mut nearest);
+    }
+    for level in &tables.params.levels[..tables.params.level_count as usize] {
+        ray_level(tables, ray, level, &mut nearest);
+    }
+    hit(ray, nearest.fraction, nearest.normal, nearest.shape)
+}
+
+/// The same without the grid: every shape, one after the other.
+pub fn ray_brute(tables: &Tables, ray: &Ray) -> Hit {
+    let mut nearest = Nearest { fraction: 1.0, normal: Vec2::ZERO, shape: NONE };
+    for shape in 0..tables.params.shape_count {
+        if is_there(tables, shape) {
+            meet(tables, ray, shape, &mut nearest);
+        }
+    }
+    hit(ray, nearest.fraction, nearest.normal, nearest.shape)
+}
+
+fn hit(ray: &Ray, fraction: f32, normal: Vec2, shape: u32) -> Hit {
+    let point = Vec2::from(ray.origin) + Vec2::from(ray.delta) * fraction;
+    Hit { point: point.into(), normal: normal.into(), fraction, shape, pad: [0; 2] }
+}
+
+/// Whether the body of a shape is not quarantined, by its row.
+fn is_there(tables: &Tables, shape: u32) -> bool {
+    let aabb = &tables.aabbs[shape as usize];
+    aabb.min[0] <= aabb.max[0] || (shape < tables.params.half_plane_count && tables.has_half_plane(shape))
+}
+
+fn meet(tables: &Tables, ray: &Ray, shape: u32, nearest: &mut Nearest) {
+    let there = &tables.shapes[shape as usize];
+    if !sees(ray.category, ray.mask, ray.group, there) || !is_placed(tables.pose(shape)) {
+        return;
+    }
+    let Some((fraction, normal)) = ray_shape(ray, there, tables.vertices, tables.pose(shape)) else { return };
+    if fraction < nearest.fraction || (fraction == nearest.fraction && shape < nearest.shape) {
+        *nearest = Nearest { fraction, normal, shape };
+    }
+}
+
+/// The shapes of cells `first ..= last`.
+fn meet_cells(tables: &Tables, ray: &Ray, slack: f32, first: u32, last: u32, nearest: &mut Nearest) {
+    for &shape in cells(tables.cell_ends, tables.cell_shapes, first, last) {
+        if is_near(ray, nearest.fraction, slack, &tables.aabbs[shape as usize]) {
+            meet(tables, ray, shape, nearest);
+        }
+    }
+}
+
+fn ray_level(tables: &Tables, ray: &Ray, level: &Level, nearest: &mut Nearest) {
+    let from = Vec2::from(ray.origin);
+    let delta = Vec2::from(ray.delta);
+    let slack = RAY_SLACK * (from.abs() + delta.abs()).max_element();
+    // Shapes of this level reach at most half a cell from their middle.
+    let reach = Vec2::from(level.half_cell) + slack;
+    let inv_cell = Vec2::from(level.inv_cell);
+    let end = from + delta * nearest.fraction;
+    let low = cell_of(level, from.min(end) - reach);
+    let high = cell_of(level, from.max(end) + reach);
+    let steps = delta.abs() * inv_cell;
+    let upright = steps.y >= steps.x;
+    let (first, last) = if upright { (low.1, high.1) } else { (low.0, high.0) };
+    let slices = (last - first).cast_unsigned() + 1;
+    let cells = 1_u32 << (level.log2_width + level.log2_height);
+    if slices >= cells / SLICE_CELLS {
+        meet_cells(tables, ray, slack, level.first_cell, level.first_cell + cells - 1, nearest);
+        return;
+    }
+
+    let along = |v: Vec2| if upright { v.y } else { v.x };
+    let rate = along(delta);
+    let inverse = if rate == 0.0 { 0.0 } else { 1.0 / rate };
+    let thickness = 2.0 * along(level.half_cell.into());
+    for step in 0..slices.cast_signed() {
+        let slice = if rate >= 0.0 { first + step } else { last - step };
+        // Where the ray is within reach of this slice, from `enter` to `leave`.
+        let near_side = slice as f32 * thickness - along(reach);
+        let far_side = slice as f32 * thickness + thickness + along(reach);
+        let a = (near_side - along(from)) * inverse;
+        let b = (far_side - along(from)) * inverse;
+        let enter = a.min(b).max(0.0);
+        let leave = a.max(b).min(nearest.fraction);
+        if enter > nearest.fraction {
+            break;
+        }
+        let (at, to) = (from + delta * enter, from + delta * leave);
+        let low = cell_of(level, at.min(to) - reach);
+        let high = cell_of(level, at.max(to) + reach);
+        if upright {
+            let right = high.0.min(low.0 + (1 << level.log2_width) - 1);
+            row(level, low.0, right, slice, |first, last| meet_cells(tables, ray, slack, first, last, nearest));
+        } else {
+            let top = high.1.min(low.1 + (1 << level.log2_height) - 1);
+            for line in low.1..=top {
+                let cell = cell_index(level, slice, line);
+                meet_cells(tables, ray, slack, cell, cell, nearest);
+            }
+        }
+    }
+}
+
+/// Cells `left ..= right` of a row as one run of indices or two.
+fn row(level: &Level, left: i32, right: i32, row: i32, mut visit: impl FnMut(u32, u32)) {
+    let first = cell_index(level, left, row);
+    let last = cell_index(level, right, row);
+    if first <= last {
+        visit(first, last);
+    } else {
+        visit(first, cell_index(level, -1, row));
+        visit(cell_index(level, 0, row), last);
+    }
+}
+
+/// Adds the shapes that a region reaches, by index.
+pub fn region(tables: &Tables, region: &Region, found: &mut Vec<u32>) {
+    let start = found.len();
+    let Tables { params, aabbs, cell_ends, cell_shapes, .. } = *tables;
+    for plane in (0..params.half_plane_count).filter(|&plane| tables.has_half_plane(plane)) {
+        if lies_in(tables, region, plane) {
+            found.push(plane);
+        }
+    }
+    let bounds = Aabb { min: region.min, max: region.max };
+    for level in &params.levels[..params.level_count as usize] {
+        let reach = Vec2::from(level.half_cell);
+        let (left, bottom) = cell_of(level, Vec2::from(bounds.min) - reach);
+        let (right, top) = cell_of(level, Vec2::from(bounds.max) + reach);
+        let right = right.min(left + (1 << level.log2_width) - 1);
+        let top = top.min(bottom + (1 << level.log2_height) - 1);
+        for line in bottom..=top {
+            row(level, left, right, line, |first, last| {
+                for &shape in cells(cell_ends, cell_shapes, first, last) {
+                    if overlap(&bounds, &aabbs[shape as usize]) && lies_in(tables, region, shape) {
+                        found.push(shape);
+                    }
+                }
+            });
+        }
+    }
+    found[start..].sort_unstable();
+}
+
+/// The same without the grid.
+pub fn region_brute(tables: &Tables, region: &Region, found: &mut Vec<u32>) {
+    found.extend(
+        (0..tables.params.shape_count).filter(|&shape| is_there(tables, shape) && lies_in(tables, region, shape)),
+    );
+}
+
+fn lies_in(tables: &Tables, region: &Region, shape: u32) -> bool {
+    let there = &tables.shapes[shape as usize];
+    sees(region.category, region.mask, region.group, there)
+        && is_placed(tables.pose(shape))
+        && region_shape(region, there, tables.vertices, tables.pose(shape))
+}

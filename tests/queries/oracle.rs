@@ -1,0 +1,417 @@
+//! Random scenes and queries, and what is true of them: distances in f64, with nothing of the library's arithmetic. A ray
+//! is followed by stepping as far as the distance allows, not by solving for where it enters.
+
+use drystone::scene::Compiled;
+use drystone::types::{BOX, GEOMETRY_MASK, HALF_PLANE, POLYGON, Pose, VERTEX_COUNT_SHIFT};
+use drystone::{Answers, Body, Filter, Geometry, Query, Scene, Shape};
+use glam::{DVec2, Vec2};
+
+/// SplitMix64.
+pub struct Rng(u64);
+
+impl Rng {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn unit(&mut self) -> f32 {
+        (self.next() >> 40) as f32 / (1_u64 << 24) as f32
+    }
+
+    fn range(&mut self, low: f32, high: f32) -> f32 {
+        low + (high - low) * self.unit()
+    }
+
+    fn below(&mut self, count: u64) -> u64 {
+        self.next() % count
+    }
+
+    fn point(&mut self, low: Vec2, high: Vec2) -> Vec2 {
+        Vec2::new(self.range(low.x, high.x), self.range(low.y, high.y))
+    }
+
+    fn polygon(&mut self) -> Vec<Vec2> {
+        // On a circle, in order, one in each sector: convex.
+        let count = 3 + self.below(6);
+        let start = self.range(0.0, 6.0);
+        let size = self.range(0.2, 0.9);
+        (0..count)
+            .map(|corner| {
+                let sector = std::f32::consts::TAU / count as f32;
+                size * Vec2::from_angle(start + sector * (corner as f32 + self.range(0.0, 0.7)))
+            })
+            .collect()
+    }
+
+    /// Anything but a half plane.
+    fn geometry(&mut self) -> Geometry {
+        let side = Vec2::splat(1.0);
+        match self.below(8) {
+            0 | 1 => Geometry::Circle { radius: self.range(0.1, 0.8) },
+            2 => Geometry::Box { half: self.point(0.1 * side, side), radius: 0.0 },
+            3 => Geometry::Box { half: self.point(0.1 * side, side), radius: self.range(0.0, 0.4) },
+            4 => Geometry::Capsule {
+                a: self.point(-side, -0.1 * side),
+                b: self.point(0.1 * side, side),
+                radius: self.range(0.05, 0.4),
+            },
+            5 => Geometry::Segment { a: self.point(-2.0 * side, -0.1 * side), b: self.point(0.1 * side, 2.0 * side) },
+            6 => Geometry::Polygon { points: self.polygon(), radius: 0.0 },
+            _ => Geometry::Polygon { points: self.polygon(), radius: self.range(0.0, 0.3) },
+        }
+    }
+
+    fn filter(&mut self) -> Filter {
+        match self.below(6) {
+            0 => Filter { category: 2, mask: 1, group: 0 },
+            1 => Filter { category: 2, mask: 6, group: 0 },
+            2 => Filter { category: 1, mask: u32::MAX, group: -1 },
+            _ => Filter::default(),
+        }
+    }
+
+    /// All geometries, on bodies of one to three shapes of every kind, between two half planes.
+    pub fn scene(&mut self, bodies: usize) -> Scene {
+        let mut scene = Scene::new("random");
+        scene.add(Body::fixed(0.0, -8.0).shape(Shape::half_plane([0.0, 1.0], 0.0)));
+        let slope = Vec2::new(0.8, 0.6);
+        scene.add(Body::kinematic(-14.0, 0.0).shape(Shape::half_plane(slope, 0.0)));
+        for index in 0..bodies {
+            let at = self.point(Vec2::splat(-10.0), Vec2::splat(10.0));
+            let mut body = match self.below(4) {
+                0 => Body::fixed(at.x, at.y),
+                1 => Body::kinematic(at.x, at.y).angular_velocity(self.range(-2.0, 2.0)),
+                _ => Body::dynamic(at.x, at.y).velocity(self.range(-4.0, 4.0), self.range(-4.0, 4.0)),
+            };
+            body.angle = self.range(-4.0, 4.0);
+            for _ in 0..=self.below(3) {
+                let geometry = match self.geometry() {
+                    // Massless.
+                    Geometry::Segment { .. } if index % 2 == 0 => Geometry::Circle { radius: 0.3 },
+                    other => other,
+                };
+                if matches!(geometry, Geometry::Segment { .. }) {
+                    (body.mass, body.inertia) = (Some(1.0), Some(1.0));
+                }
+                let mut shape = Shape::new(geometry).offset(self.range(-0.5, 0.5), self.range(-0.5, 0.5));
+                shape.rotation = self.range(-3.0, 3.0);
+                shape.filter = self.filter();
+                body = body.shape(shape);
+            }
+            if body.kind != drystone::BodyType::Dynamic {
+                (body.mass, body.inertia) = (None, None);
+            }
+            scene.add(body);
+        }
+        scene
+    }
+
+    fn ray(&mut self, low: Vec2, high: Vec2) -> Query {
+        let from = self.point(low, high);
+        let to = match self.below(8) {
+            0 => Vec2::new(self.range(low.x, high.x), from.y),
+            1 => Vec2::new(from.x, self.range(low.y, high.y)),
+            2 => from + self.point(Vec2::splat(-0.5), Vec2::splat(0.5)),
+            _ => self.point(low, high),
+        };
+        Query::ray(from, to)
+    }
+
+    /// Rays within a box.
+    pub fn rays(&mut self, low: Vec2, high: Vec2, count: usize) -> Vec<Query> {
+        (0..count).map(|_| self.ray(low, high)).collect()
+    }
+
+    /// Queries of every kind within a box.
+    pub fn queries(&mut self, low: Vec2, high: Vec2, count: usize) -> Vec<Query> {
+        (0..count)
+            .map(|_| {
+                let query = match self.below(8) {
+                    0..=3 => self.ray(low, high),
+                    4 => Query::point(self.point(low, high)),
+                    5 => {
+                        let corner = self.point(low, high);
+                        Query::aabb(corner, corner + self.point(Vec2::ZERO, Vec2::splat(3.0)))
+                    }
+                    _ => Query::overlap(self.geometry(), self.point(low, high), self.range(-4.0, 4.0)),
+                };
+                query.filter(self.filter())
+            })
+            .collect()
+    }
+}
+
+pub fn is_half_plane(body: &Body) -> bool {
+    matches!(body.shapes[0].geometry, Geometry::HalfPlane { .. })
+}
+
+/// A convex polygon in the world, grown by a radius; or a half plane.
+enum Solid {
+    Round { points: Vec<DVec2>, radius: f64 },
+    Below { normal: DVec2, offset: f64 },
+}
+
+fn turn(rotation: DVec2, v: DVec2) -> DVec2 {
+    rotation.rotate(v)
+}
+
+/// Distance from a point to a segment.
+fn to_segment(at: DVec2, a: DVec2, b: DVec2) -> f64 {
+    let along = if a == b { 0.0 } else { ((at - a).dot(b - a) / (b - a).length_squared()).clamp(0.0, 1.0) };
+    at.distance(a + along * (b - a))
+}
+
+/// Distance from a point to a convex polygon: 0 inside.
+fn to_core(at: DVec2, points: &[DVec2]) -> f64 {
+    let edges = || (0..points.len()).map(|index| (points[index], points[(index + 1) % points.len()]));
+    if points.len() > 2 && edges().all(|(a, b)| (b - a).perp_dot(at - a) >= 0.0) {
+        return 0.0;
+    }
+    edges().map(|(a, b)| to_segment(at, a, b)).fold(f64::INFINITY, f64::min)
+}
+
+/// How deep a point is in a convex polygon: its distance from the boundary; 0 outside.
+fn depth(at: DVec2, points: &[DVec2]) -> f64 {
+    if to_core(at, points) > 0.0 {
+        return 0.0;
+    }
+    let edges = (0..points.len()).map(|index| (points[index], points[(index + 1) % points.len()]));
+    edges.map(|(a, b)| to_segment(at, a, b)).fold(f64::INFINITY, f64::min)
+}
+
+fn cross(a: DVec2, b: DVec2, c: DVec2, d: DVec2) -> bool {
+    let side = |a: DVec2, b: DVec2, p: DVec2| (b - a).perp_dot(p - a);
+    side(a, b, c) * side(a, b, d) < 0.0 && side(c, d, a) * side(c, d, b) < 0.0
+}
+
+/// Distance of two convex polygons: 0 if they overlap.
+fn between(a: &[DVec2], b: &[DVec2]) -> f64 {
+    let edge = |points: &[DVec2], index: usize| (points[index], points[(index + 1) % points.len()]);
+    for i in 0..a.len() {
+        for j in 0..b.len() {
+            let ((p, q), (r, s)) = (edge(a, i), edge(b, j));
+            if cross(p, q, r, s) {
+                return 0.0;
+            }
+        }
+    }
+    let one = a.iter().map(|&point| to_core(point, b)).fold(f64::INFINITY, f64::min);
+    let other = b.iter().map(|&point| to_core(point, a)).fold(f64::INFINITY, f64::min);
+    one.min(other)
+}
+
+impl Solid {
+    /// Outside positive, inside negative, at least as near as this.
+    fn distance(&self, at: DVec2) -> f64 {
+        match self {
+            Self::Round { points, radius } => to_core(at, points) - radius - depth(at, points),
+            Self::Below { normal, offset } => normal.dot(at) - offset,
+        }
+    }
+
+    /// From another convex polygon with a radius. Overlap is at most 0, but not how deep.
+    fn distance_to(&self, other: &[DVec2], other_radius: f64) -> f64 {
+        match self {
+            Self::Round { points, radius } => between(points, other) - radius - other_radius,
+            Self::Below { normal, offset } => {
+                other.iter().map(|point| normal.dot(*point)).fold(f64::INFINITY, f64::min) - offset - other_radius
+            }
+        }
+    }
+
+    fn bounds(&self) -> (DVec2, DVec2) {
+        match self {
+            Self::Round { points, radius } => {
+                let low = points.iter().fold(DVec2::INFINITY, |low, point| low.min(*point));
+                let high = points.iter().fold(DVec2::NEG_INFINITY, |high, point| high.max(*point));
+                (low - *radius, high + *radius)
+            }
+            Self::Below { .. } => (DVec2::NEG_INFINITY, DVec2::INFINITY),
+        }
+    }
+
+    /// Fraction at which a ray comes as near as `grazing` (negative: as deep), by steps no longer than the way to there.
+    /// Segments are never deep; a ray crosses them if it does so by as much.
+    fn ray(&self, from: DVec2, to: DVec2, grazing: f64) -> Option<f64> {
+        let length = from.distance(to);
+        let (low, high) = self.bounds();
+        if low.is_finite() && to_segment(0.5 * (low + high), from, to) > 0.5 * low.distance(high) + 1e-3 {
+            return None;
+        }
+        if let Self::Round { points, radius: 0.0 } = self
+            && points.len() == 2
+            && grazing < 0.0
+        {
+            let (a, b) = (points[0], points[1]);
+            let far = |end: DVec2, a: DVec2, b: DVec2| to_segment(end, a, b) > -grazing;
+            let clear = far(a, from, to) && far(b, from, to) && far(from, a, b) && far(to, a, b);
+            let (before, after) = ((b - a).perp_dot(from - a), (b - a).perp_dot(to - a));
+            return (clear && cross(a, b, from, to)).then(|| before / (before - after));
+        }
+        let (mut way, mut steps) = (0.0, 0);
+        while way <= length && steps < 200_000 {
+            let distance = self.distance(if length > 0.0 { from + (to - from) * (way / length) } else { from });
+            if distance - grazing <= 1e-9 {
+                return Some(if length > 0.0 { way / length } else { 0.0 });
+            }
+            way += distance - grazing;
+            steps += 1;
+        }
+        None
+    }
+}
+
+pub struct World {
+    solids: Vec<Solid>,
+    filters: Vec<Filter>,
+}
+
+impl World {
+    pub fn new(compiled: &Compiled, poses: &[Pose]) -> Self {
+        let wide = |v: [f32; 2]| Vec2::from(v).as_dvec2();
+        let solids = compiled.shapes.iter().map(|shape| {
+            let pose = &poses[shape.body as usize];
+            let rotation = wide(pose.rotation);
+            let center = wide(pose.position) + turn(rotation, wide(shape.offset));
+            let rotation = turn(rotation, wide(shape.rotation));
+            let core: Vec<DVec2> = match shape.kind & GEOMETRY_MASK {
+                HALF_PLANE => {
+                    let normal = rotation.perp();
+                    return Solid::Below { normal, offset: normal.dot(center) };
+                }
+                BOX => {
+                    let half = wide(shape.half);
+                    [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)].map(|(x, y)| half * DVec2::new(x, y)).into()
+                }
+                POLYGON => {
+                    let first = shape.first_vertex as usize;
+                    let count = (shape.kind >> VERTEX_COUNT_SHIFT & 0xf) as usize;
+                    compiled.vertices[first..first + count].iter().map(|&vertex| wide(vertex)).collect()
+                }
+                _ => vec![DVec2::ZERO],
+            };
+            let points = core.into_iter().map(|point| center + turn(rotation, point)).collect();
+            Solid::Round { points, radius: f64::from(shape.radius) }
+        });
+        let filter =
+            |shape: &drystone::types::Shape| Filter { category: shape.category, mask: shape.mask, group: shape.group };
+        Self { solids: solids.collect(), filters: compiled.shapes.iter().map(filter).collect() }
+    }
+
+    fn sees(&self, filter: Filter, shape: usize) -> bool {
+        let other = self.filters[shape];
+        if filter.group != 0 && filter.group == other.group {
+            return filter.group > 0;
+        }
+        filter.mask & other.category != 0 && other.mask & filter.category != 0
+    }
+
+    /// Whether an answer is true, to within `tolerance` m.
+    pub fn confirms(&self, query: &Query, index: usize, answers: &Answers, tolerance: f64) -> bool {
+        // What must be found, and what may be.
+        let judge = |must: &dyn Fn(&Solid) -> bool, may: &dyn Fn(&Solid) -> bool, filter: Filter| {
+            let found: Vec<usize> = answers.found(index).iter().map(|found| found.shape).collect();
+            found.is_sorted_by(|a, b| a < b)
+                && (0..self.solids.len()).all(|shape| {
+                    let (seen, solid) = (self.sees(filter, shape), &self.solids[shape]);
+                    if found.contains(&shape) { seen && may(solid) } else { !(seen && must(solid)) }
+                })
+        };
+        match query {
+            Query::Ray { from, to, filter } => {
+                let (from, to) = (from.as_dvec2(), to.as_dvec2());
+                let first = |grazing: f64| {
+                    (0..self.solids.len())
+                        .filter(|&shape| self.sees(*filter, shape))
+                        .filter_map(|shape| self.solids[shape].ray(from, to, grazing))
+                        .fold(f64::INFINITY, f64::min)
+                };
+                // Shapes that are a little larger are hit a little earlier, those that are a little smaller later.
+                let (early, late) = (first(tolerance), first(-tolerance));
+                match answers.hit(index) {
+                    None => late == f64::INFINITY,
+                    Some(hit) => {
+                        let fraction = f64::from(hit.fraction);
+                        let solid = &self.solids[hit.shape];
+                        let slack = tolerance / from.distance(to).max(1e-3);
+                        let point = hit.point.as_dvec2();
+                        let on = solid.distance(point);
+                        // Out of the shape along the normal is away from it.
+                        let start_in = fraction == 0.0;
+                        let away = start_in
+                            || (solid.distance(point + 1e-3 * hit.normal.as_dvec2()) - 1e-3).abs() < 10.0 * tolerance
+                            || on.abs() < tolerance && self.is_corner(hit.shape, point);
+                        self.sees(*filter, hit.shape)
+                            && fraction >= early - slack
+                            && (fraction <= late + slack || late.is_infinite())
+                            && (if start_in { on <= tolerance } else { on.abs() <= 2.0 * tolerance })
+                            && away
+                    }
+                }
+            }
+            Query::Point { at, filter } => {
+                let at = at.as_dvec2();
+                judge(&|solid| solid.distance(at) < -tolerance, &|solid| solid.distance(at) < tolerance, *filter)
+            }
+            Query::Aabb { min, max, filter } => {
+                let (min, max) = (min.as_dvec2(), max.as_dvec2());
+                let meets = |solid: &Solid, slack: f64| match solid {
+                    Solid::Below { normal, offset } => {
+                        let lowest = DVec2::new(
+                            if normal.x > 0.0 { min.x } else { max.x },
+                            if normal.y > 0.0 { min.y } else { max.y },
+                        );
+                        normal.dot(lowest) <= offset + slack
+                    }
+                    Solid::Round { .. } => {
+                        let (low, high) = solid.bounds();
+                        (low - slack).cmple(max).all() && (high + slack).cmpge(min).all()
+                    }
+                };
+                judge(&|solid| meets(solid, -tolerance), &|solid| meets(solid, tolerance), *filter)
+            }
+            Query::Overlap { shape, position, angle, filter } => {
+                let (points, radius) = match shape.clone() {
+                    Geometry::Circle { radius } | Geometry::Particle { radius } => (vec![Vec2::ZERO], radius),
+                    Geometry::Box { half, radius } => {
+                        let corners = [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)];
+                        (corners.map(|(x, y)| half * Vec2::new(x, y)).into(), radius)
+                    }
+                    Geometry::Capsule { a, b, radius } => (vec![a, b], radius),
+                    Geometry::Segment { a, b } => (vec![a, b], 0.0),
+                    Geometry::Polygon { points, radius } => (points, radius),
+                    Geometry::HalfPlane { .. } => unreachable!("not a region"),
+                };
+                let rotation = DVec2::from_angle(f64::from(*angle));
+                let place = |point: &Vec2| position.as_dvec2() + turn(rotation, point.as_dvec2());
+                let points: Vec<DVec2> = points.iter().map(place).collect();
+                let radius = f64::from(radius);
+                // How deep cores overlap is not known; sharp ones within rounding of touching may be either.
+                let shrunk = points.iter().fold(DVec2::ZERO, |sum, point| sum + *point) / points.len() as f64;
+                let smaller: Vec<DVec2> =
+                    points.iter().map(|point| *point + (shrunk - *point) * (10.0 * tolerance)).collect();
+                judge(
+                    &|solid| solid.distance_to(&smaller, radius) < if radius > 0.0 { -tolerance } else { 1e-12 },
+                    &|solid| solid.distance_to(&points, radius) < tolerance,
+                    *filter,
+                )
+            }
+        }
+    }
+
+    /// Whether a point is at a corner, where the normal is that of either side.
+    fn is_corner(&self, shape: usize, at: DVec2) -> bool {
+        match &self.solids[shape] {
+            Solid::Round { points, radius } => *radius < 1e-2 && points.iter().any(|point| point.distance(at) < 2e-3),
+            Solid::Below { .. } => false,
+        }
+    }
+}
