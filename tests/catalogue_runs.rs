@@ -126,8 +126,8 @@ runs! {
     tumbler: "tumbler:grid=10", 12.0, [-4.3, 5.7, 4.3, 14.3], 0.0;
     tumbler_on_a_motor: "tumbler:grid=10,motor=1", 12.0, [-4.3, 5.7, 4.3, 14.3], 0.01;
     washer: "washer:grid=12", 30.0, [-16.2, -6.2, 16.2, 26.2], 0.0;
-    // Tip of the bar and vessel are in each other by 20 cm where they meet, as in Box2D.
-    spinner: "spinner:bodies=200", 200.0, OPEN, 0.4;
+    // Tip of the bar and vessel are in each other by 20 cm where they meet, as in Box2D, with a body between them or not.
+    spinner: "spinner:bodies=200", 200.0, OPEN, 1.0;
     compounds: "compounds:columns=6,rows=12", 25.0, [-40.0, 0.0, 40.0, 40.0], 0.0;
     junkyard: "junkyard:columns=12,rows=10", 30.0, [-80.0, 0.0, 80.0, 40.0], 0.0;
     rain: "rain:rows=1,columns=2,group=3", 40.0, above(0.0), 0.1;
@@ -142,8 +142,9 @@ runs! {
     friction_ramp: "friction_ramp", 200.0, OPEN, 0.0;
     overlap_recovery: "overlap_recovery", 5.0, above(0.0), 0.0;
     circle_stack: "circle_stack", 20.0, above(0.0), 0.0;
-    confined: "confined:grid=22", 10.0, [-10.0, 0.5, 10.0, 20.0], 0.0;
-    confined_by_capsules: "confined:grid=22,capsules=1", 10.0, [-10.0, 0.5, 10.0, 20.0], 0.0;
+    // They start 18 cm inside each other, 22 to a row, and push each other away.
+    confined: "confined:grid=22", 20.0, [-10.0, 0.5, 10.0, 20.0], 0.0;
+    confined_by_capsules: "confined:grid=22,capsules=1", 20.0, [-10.0, 0.5, 10.0, 20.0], 0.0;
     bridge: "bridge:planks=40", 15.0, OPEN, 0.05;
     // The chain gives: 40 hinges, each with up to three times the ball's weight on it.
     ball_and_chain: "ball_and_chain", 35.0, OPEN, 0.4;
