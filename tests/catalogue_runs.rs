@@ -79,7 +79,7 @@ fn run(scene: &Scene, bounds: Bounds) -> Result<String, String> {
         for (index, (&between, joint)) in span(&world).iter().zip(&scene.joints).enumerate() {
             let gap = gap(joint, between, start[index]);
             worst = worst.max(gap);
-            if !(gap <= bounds.gap) {
+            if gap.is_nan() || gap > bounds.gap {
                 return Err(format!("step {step}: joint {index} is {gap} m apart"));
             }
         }
