@@ -11,7 +11,6 @@ use crate::stages::solve::GAP;
 use crate::state::{Metrics, metrics};
 use crate::step::{Op, Stage};
 use crate::tables::Tables;
-use crate::stages::solve::GAP;
 use crate::types::{Constraint, Contact, DYNAMIC, Event, FIXED_SHAPE, MEASURED, POINT_COUNT_MASK, Surface};
 use crate::world::WorldError;
 
