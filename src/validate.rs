@@ -7,10 +7,11 @@ use serde::Serialize;
 use crate::cpu::CpuWorld;
 use crate::gpu::{Context, GpuWorld};
 use crate::scene::{Compiled, Scene};
+use crate::stages::solve::GAP;
 use crate::state::{Metrics, metrics};
 use crate::step::{Op, Stage};
 use crate::tables::Tables;
-use crate::types::{BodyState, Constraint, Contact, DYNAMIC, Event, FIXED_SHAPE, POINT_COUNT_MASK, Surface};
+use crate::types::{BodyState, Constraint, Contact, DYNAMIC, Event, FIXED_SHAPE, MEASURED, POINT_COUNT_MASK, Surface};
 use crate::world::WorldError;
 
 /// Share of 1 or of the value, whichever is larger, by which one arithmetic stage may differ: a hundred roundings.
@@ -29,10 +30,17 @@ const STEP_VELOCITY_TOLERANCE: f64 = 1e-2;
 const TIES: f64 = 1e-3;
 /// A decision is a tie if the two manifolds differ by less than this, m.
 const TIE_DISTANCE: f64 = 1e-4;
+/// A contact that one backend finds just apart and the other just touching is a tie if they measure its gap alike to
+/// this, m: a few roundings of what bodies move in a step.
+const TIE_GAP: f32 = 1e-6;
 /// Agreement of a run that has come to rest.
 const REST_TOLERANCE: f64 = 0.05;
 /// Agreement of time averages of a run that has not.
 const TRANSIENT_TOLERANCE: f64 = 0.15;
+/// Into how many parts a run is divided to learn how much of a difference is chance.
+const BLOCKS: usize = 10;
+/// How many standard errors of that many parts chance makes up in 19 of 20 runs (Student's t, 9 degrees of freedom).
+const CHANCE: f64 = 2.262;
 /// Agreement of what the ground carries with the weight.
 const GROUND_TOLERANCE: f64 = 0.01;
 /// Momentum that a closed system may gain, as a share of Σ m·|v|.
@@ -198,19 +206,19 @@ pub fn compare(
             gpu.step()?;
         }
         reference.step();
-        if sampled || step + 1 == options.steps || step % (every / 3).max(1) == 0 {
-            let (cpu, gpu) = (reference.snapshot(), gpu.snapshot()?);
-            history.push((metrics(&compiled, &cpu), metrics(&compiled, &gpu)));
-            if step + 1 == options.steps {
-                report.metrics = compare_metrics(&compiled, &history);
-                report.metrics.push(MetricReport {
-                    metric: "quarantined",
-                    cpu: f64::from(cpu.counters.quarantined),
-                    gpu: f64::from(gpu.counters.quarantined),
-                    tolerance: 0.0,
-                    passed: cpu.counters.quarantined == gpu.counters.quarantined,
-                });
-            }
+        // Every step, not now and then: an impact overlaps for a step or two, and whether a sparse sample meets it is
+        // chance.
+        let (cpu, gpu) = (reference.snapshot(), gpu.snapshot()?);
+        history.push((metrics(&compiled, &cpu), metrics(&compiled, &gpu)));
+        if step + 1 == options.steps {
+            report.metrics = compare_metrics(&compiled, &history);
+            report.metrics.push(MetricReport {
+                metric: "quarantined",
+                cpu: f64::from(cpu.counters.quarantined),
+                gpu: f64::from(gpu.counters.quarantined),
+                tolerance: 0.0,
+                passed: cpu.counters.quarantined == gpu.counters.quarantined,
+            });
         }
         progress(step + 1);
     }
@@ -234,8 +242,15 @@ fn step_by_stages(
         if options.cpu_fault != Some(op.stage) {
             twin.run(op);
         }
-        let expected = twin.tables();
-        let outcome = compare_tables(op, &expected, &after);
+        let mut expected = twin.tables();
+        let ties = settle_gap_ties(op, twin.compiled().params.linear_slop, &mut before, &expected, &after);
+        if ties > 0 && options.cpu_fault != Some(op.stage) {
+            twin.load(&before);
+            twin.run(op);
+            expected = twin.tables();
+        }
+        let mut outcome = compare_tables(op, &expected, &after);
+        outcome.ties += ties;
         let row = match report.stages.iter().position(|row| row.stage == op.stage.name()) {
             Some(index) => &mut report.stages[index],
             None => {
@@ -256,6 +271,28 @@ fn step_by_stages(
     }
     gpu.end_step();
     Ok(())
+}
+
+/// A sweep takes one formula for contacts that are apart and another for those that touch ([`GAP`]). Where rounding
+/// decides, the tie goes to the GPU: the contact is moved by a rounding, for the CPU to visit again. How often.
+fn settle_gap_ties(op: Op, linear_slop: f32, before: &mut Tables, cpu: &Tables, gpu: &Tables) -> u32 {
+    let measures = matches!(op.stage, Stage::Solve | Stage::Relax) && op.flags & MEASURED == 0;
+    if !measures || cpu.constraints.len() != gpu.constraints.len() || cpu.constraints.len() != before.constraints.len()
+    {
+        return 0;
+    }
+    let gap = GAP * linear_slop;
+    let mut ties = 0;
+    for ((row, cpu), gpu) in before.constraints.iter_mut().zip(&cpu.constraints).zip(&gpu.constraints) {
+        for point in 0..(row.flags & POINT_COUNT_MASK).min(2) as usize {
+            let (here, there) = (cpu.separations[point], gpu.separations[point]);
+            if (here > gap) != (there > gap) && (here - there).abs() <= TIE_GAP {
+                row.points[point].separation += 2.0 * (there - here);
+                ties += 1;
+            }
+        }
+    }
+    ties
 }
 
 /// What comparing all tables after a stage found.
@@ -575,6 +612,24 @@ fn compare_step(cpu: &CpuWorld, gpu: &mut GpuWorld, report: &mut Report, step: u
     Ok(())
 }
 
+/// What two averages of a chaotic run may differ by. Where a few boxes tumble over each other, each impact comes at
+/// another time and at another corner; the overlap of a single one is as large as the average of all others. Runs that
+/// stay together differ by nothing in every part, runs of unlike worlds by much the same in every part: for both this is
+/// little. It is large only where the parts differ to either side.
+fn chance(history: &[(Metrics, Metrics)], of: impl Fn(&Metrics) -> f64) -> f64 {
+    let size = history.len() / BLOCKS;
+    if size == 0 {
+        return 0.0;
+    }
+    let sums = history.chunks_exact(size).take(BLOCKS);
+    let parts: Vec<f64> =
+        sums.map(|part| part.iter().map(|(cpu, gpu)| of(cpu) - of(gpu)).sum::<f64>() / size as f64).collect();
+    let count = BLOCKS as f64;
+    let mean = parts.iter().sum::<f64>() / count;
+    let variance = parts.iter().map(|part| (part - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    CHANCE * (variance / count).sqrt()
+}
+
 /// The whole run, by averages over time; if both worlds are at rest, by their end.
 fn compare_metrics(compiled: &Compiled, history: &[(Metrics, Metrics)]) -> Vec<MetricReport> {
     let mut rows = Vec::new();
@@ -599,7 +654,8 @@ fn compare_metrics(compiled: &Compiled, history: &[(Metrics, Metrics)]) -> Vec<M
     let energy = 0.01 * most(&|m| m.kinetic_energy).max(fallen) + 1e-9;
 
     let (cpu, gpu) = mean(&|m| m.mean_penetration);
-    check("mean penetration, average", cpu, gpu, TRANSIENT_TOLERANCE * cpu.abs().max(gpu.abs()) + length);
+    let tolerance = TRANSIENT_TOLERANCE * cpu.abs().max(gpu.abs()) + length;
+    check("mean penetration, average", cpu, gpu, tolerance.max(chance(history, |m| m.mean_penetration)));
     let (cpu, gpu) = mean(&|m| m.kinetic_energy);
     check("kinetic energy, average", cpu, gpu, TRANSIENT_TOLERANCE * cpu.abs().max(gpu.abs()) + energy);
     let (cpu, gpu) = mean(&|m| m.potential_energy - first.potential_energy);
@@ -630,4 +686,33 @@ fn compare_metrics(compiled: &Compiled, history: &[(Metrics, Metrics)]) -> Vec<M
         }
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scene::{Body, Shape};
+
+    /// Whether the average penetration of two runs agrees.
+    fn agrees(cpu: impl Fn(u32) -> f64, gpu: impl Fn(u32) -> f64) -> bool {
+        let mut scene = Scene::new("one box");
+        scene.add(Body::dynamic(0.0, 0.0).shape(Shape::half_box(0.5, 0.5)));
+        let compiled = Compiled::new(&scene).expect("a scene");
+        let moving = |mean_penetration| Metrics { mean_penetration, max_speed: 1.0, ..Metrics::default() };
+        let history: Vec<_> = (0..300).map(|step| (moving(cpu(step)), moving(gpu(step)))).collect();
+        let rows = compare_metrics(&compiled, &history);
+        rows.iter().find(|row| row.metric == "mean penetration, average").expect("the row").passed
+    }
+
+    #[test]
+    fn chance_excuses_an_impact_and_nothing_else() {
+        // An impact of 35 mm that one of them has at another time, or not at all.
+        let impact = |at: u32| move |step: u32| if step.abs_diff(at) < 4 { 0.035 } else { 0.001 };
+        assert!(agrees(impact(80), impact(280)));
+        assert!(agrees(impact(80), |_| 0.001));
+        // 1 mm against 1.3 mm is no chance, with impacts and without, nor is it in one half of the run.
+        assert!(!agrees(|_| 0.001, |_| 0.0013));
+        assert!(!agrees(|step| 0.001 + 0.0002 * f64::from(step % 2), |_| 0.0016));
+        assert!(!agrees(|step| if step < 150 { 0.001 } else { 0.002 }, |_| 0.001));
+    }
 }

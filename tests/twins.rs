@@ -60,6 +60,24 @@ scenes! {
     bouncing_ball: "bouncing_ball", 300;
     slope: "slope", 300;
     thruster: "thruster", 300;
+    joint_grid: "joint_grid:size=20", 200;
+    washer: "washer:grid=16", 200;
+    spinner: "spinner:bodies=400", 200;
+    compounds: "compounds:columns=8,rows=20", 200;
+    junkyard: "junkyard:columns=8,rows=20", 200;
+    rain: "rain:rows=2,columns=3", 200;
+    arch: "arch", 300;
+    bridge: "bridge:planks=40", 300;
+    ball_and_chain: "ball_and_chain:links=20", 300;
+    ragdoll: "ragdoll", 300;
+    particles_in_a_turning_box: "particles_in_a_turning_box", 300;
+    rod_chain: "rod_chain", 300;
+    rope_winch_piston: "rope_winch_piston", 300;
+    naphy_bridge: "naphy_bridge", 300;
+    springs: "springs", 300;
+    motors: "motors", 300;
+    static_and_kinetic: "static_and_kinetic", 180;
+    conveyor: "conveyor", 300;
 }
 
 /// Something of everything: boxes and circles that fall, bounce, slide and rest.
@@ -284,6 +302,17 @@ fn a_wrong_shader_is_found() {
         let report = compare(gpu, &scene, Options { steps: 40, ..Options::default() }, |_| {}).expect("a run");
         assert_eq!(report.first_failure(), Some(stage.name()), "{:?}", report.first_difference);
     }
+}
+
+/// Which of two formulae a contact takes is a tie only where rounding decides.
+#[test]
+fn a_wrong_line_between_apart_and_touching_is_found() {
+    let context = context();
+    let scene = lively(Mode::Soft);
+    let patch = Patch { shader: "solve", from: "const GAP: f32 = 1e-3;", to: "const GAP: f32 = 0.1;" };
+    let gpu = GpuWorld::patched(&context, &scene, &[patch]).expect("a patched shader");
+    let report = compare(gpu, &scene, Options { steps: 100, ..Options::default() }, |_| {}).expect("a run");
+    assert!(matches!(report.first_failure(), Some("solve" | "relax")), "{:?}", report.first_difference);
 }
 
 #[test]

@@ -218,7 +218,7 @@ pub(super) const MOTORS: Entry = Entry {
 fn motors(values: &Values) -> Scene {
     let (speed, torque) = (values.real("speed"), values.real("torque"));
     let mut scene = tutorial_scene(values);
-    scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(40.0, 0.5)));
+    scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(80.0, 0.5)));
     let fan = scene.add(Body::dynamic(-6.0, 3.0).id("fan").shape(Shape::half_box(2.0, 0.125)));
     let turned = Some(Motor { speed, max: torque });
     let hinge = JointKind::Revolute { reference_angle: None, limits: None, motor: turned, spring: None };

@@ -22,7 +22,7 @@
 //! | Baumgarte stabilization | `small_si`, `overlap_recovery` | `stages/solve.rs` | `physics/modes.rs` |
 //! | Sequential impulse | `large_pyramid` | `stages/solve.rs` | `physics/scenes.rs` |
 //! | Restitution | `bouncing_ball` | `stages/restitution.rs` | `physics/impacts.rs` |
-//! | General step: hinges, springs by the same recipe | `bridge`, `springs` | `scene/joint_rows.rs` | `catalogue.rs` |
+//! | General step: hinges, springs by the same recipe | `bridge`, `springs` | `scene/joint_rows.rs` | `joints/swinging.rs` |
 //!
 //! **Physics engines for dummies** (Paul Firth):
 //!
@@ -33,8 +33,8 @@
 //! | Masses: circles that collide | `circle_masses` | `stages/solve.rs` | `physics/impacts.rs` |
 //! | Penetration and speculative contacts | `circle_stack` | `stages/collide.rs` | `physics/rest.rs` |
 //! | Software engineering: bodies, contacts, one loop | `large_pyramid` | `world.rs`, `step.rs` | `determinism.rs` |
-//! | Inequality constraints: winch, piston, string | `rope_winch_piston` | `scene/joint_rows.rs` | `catalogue.rs` |
-//! | Equality constraints; designing a distance constraint | `rod_chain` | `scene/joint_rows.rs` | `catalogue.rs` |
+//! | Inequality constraints: winch, piston, string | `rope_winch_piston` | `scene/joint_rows.rs` | `joints/moving.rs` |
+//! | Equality constraints; designing a distance constraint | `rod_chain` | `scene/joint_rows.rs` | `joints/swinging.rs` |
 //!
 //! **Physics simulation in 2D space** (naphy, 14 February 2022):
 //!
@@ -45,17 +45,17 @@
 //! | Collision detection, arbiters | `small_si` | `stages/collide.rs` | `twins.rs` |
 //! | Constraints, sequential impulses | `vertical_stack` | `stages/solve.rs` | `physics/rest.rs` |
 //! | Friction, static and kinetic | `static_and_kinetic`, `friction_ramp` | `stages/solve.rs` | `physics/motion.rs` |
-//! | Springs | `springs`, `naphy_bridge` | `scene/joint_rows.rs` | `catalogue.rs` |
+//! | Springs | `springs`, `naphy_bridge` | `scene/joint_rows.rs` | `joints/swinging.rs` |
 //! | Spatial indexing (a grid, not a quadtree) | `many_pyramids` | `stages/bin.rs`, `stages/pair.rs` | `twins.rs` |
 //! | Dealing with numerical errors | `overlap_recovery`, `far_pyramid` | `stages/project.rs` | `physics/modes.rs` |
-//! | Examples: instability, bridge | `high_mass_ratio_1`, `naphy_bridge` | `scene/joint_rows.rs` | `catalogue.rs` |
+//! | Examples: instability, bridge | `high_mass_ratio_1`, `naphy_bridge` | `scene/joint_rows.rs` | `joints/crowds.rs` |
 //!
 //! **How to Make a 2D Physics Engine – Collisions**:
 //!
 //! | section | scene | in `src` | in `tests` |
 //! |---|---|---|---|
 //! | A bias against drift: Baumgarte stabilisation | `small_si` | `stages/solve.rs` | `physics/modes.rs` |
-//! | Prescribed motion: motors | `motors`, `tumbler`, `conveyor` | `scene/joint_rows.rs` | `catalogue.rs` |
+//! | Prescribed motion: motors | `motors`, `tumbler`, `conveyor` | `scene/joint_rows.rs` | `joints/moving.rs` |
 //! | Contact constraints with rotation | `domino` | `stages/prepare.rs` | `physics/scenes.rs` |
 //! | The smaller of two restitutions | `circle_masses` | `stages/restitution.rs` | `physics/impacts.rs` |
 
