@@ -15,7 +15,8 @@
 //!
 //! Queries see the world between two steps as it is then; what was asked of bodies since the last step
 //! ([`Command`](crate::Command)) has not happened yet. They go through the grid that the solver uses, laid anew for the
-//! present poses, and change nothing that a step depends on. Quarantined bodies are not seen.
+//! present poses, and change nothing that a step depends on. Quarantined bodies are not seen; sensors are, as any other
+//! shape: give them a category of their own to leave them out.
 //!
 //! # Rules
 //!

@@ -2,6 +2,8 @@
 //!
 //! Every test that something holds has its negative control: the same world with the stage left out.
 
+#![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "poses are drawn in f64 and used in f32")]
+
 #[macro_use]
 #[path = "common/mod.rs"]
 #[allow(dead_code, reason = "each suite uses a part")]

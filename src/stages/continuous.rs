@@ -456,6 +456,7 @@ fn circles_meet(size: &Size, a: &Shape, motion_a: &Motion, b: &Shape, motion_b: 
 
 /// Sweeps the fast bodies and puts those that must stop back. `grid` is `cell_ends` and `cell_shapes`. Returns how many
 /// stopped.
+#[must_use]
 pub fn continuous(
     threads: &Threads,
     params: &Params,
