@@ -28,9 +28,9 @@ pub struct Event {
     pub step: u64,
     /// What.
     pub kind: EventKind,
-    /// Indices of the two shapes; [`NONE`](crate::types::NONE) of a joint.
+    /// Indices of the two shapes; [`NONE`] of a joint.
     pub shapes: [u32; 2],
-    /// Slots of their bodies, or of those that the joint tied; [`NONE`](crate::types::NONE) is the world.
+    /// Slots of their bodies, or of those that the joint tied; [`NONE`] is the world.
     pub bodies: [u32; 2],
     /// The joint, by its index in the scene.
     pub joint: Option<u32>,

@@ -16,7 +16,7 @@
 //! **Time of impact** by conservative advancement: from the distance between two shapes and a bound on how fast it can
 //! shrink until the step ends follows a time before which they cannot touch; from there again. The bound is taken in the
 //! frame of the other body, so that a long wall that turns costs no more than what it does at the body's place, and a
-//! half plane is a shape like any other. After [`MAX_ADVANCES`] the body stops at the time reached, which is before the
+//! half plane is a shape like any other. After `MAX_ADVANCES` the body stops at the time reached, which is before the
 //! impact: it loses part of a step and never its side of the wall.
 //!
 //! Sensors stop nothing and are not stopped.
