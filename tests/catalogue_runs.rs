@@ -126,7 +126,7 @@ runs! {
     tumbler: "tumbler:grid=10", 12.0, [-4.3, 5.7, 4.3, 14.3], 0.0;
     tumbler_on_a_motor: "tumbler:grid=10,motor=1", 12.0, [-4.3, 5.7, 4.3, 14.3], 0.01;
     washer: "washer:grid=12", 30.0, [-16.2, -6.2, 16.2, 26.2], 0.0;
-    // Tip of the bar and vessel are in each other by 20 cm where they meet, as in Box2D, with a body between them or not.
+    // Tip of the bar and vessel are in each other by 20 cm where they meet, as in Box2D, whether a body is between or not.
     spinner: "spinner:bodies=200", 400.0, OPEN, 1.0;
     compounds: "compounds:columns=6,rows=12", 25.0, [-40.0, 0.0, 40.0, 40.0], 0.0;
     junkyard: "junkyard:columns=12,rows=10", 30.0, [-80.0, 0.0, 80.0, 40.0], 0.0;
