@@ -1,15 +1,15 @@
 //! Why the sum of the impulses is clamped, not each of them (tutorials: "accumulated impulse").
 //!
 //! A contact may only push. A solver that goes over its contacts several times must be able to take back what it pushed
-//! too hard: the *sum* must not be negative, each part of it may be. Clamping each part keeps every mistake, and a solver
-//! that starts from the impulses of the step before keeps it for good: the stack blows up. (Without that warm start this
-//! stack is the same either way, as its impulses only grow.)
+//! too hard: the *sum* must not be negative, each part of it may be. Clamping each part keeps every mistake, and a
+//! solver that starts from the impulses of the step before keeps it for good: the stack blows up. (Without that warm
+//! start this stack is the same either way, as its impulses only grow.)
 
 use drystone::scene::{Mode, catalogue};
 use drystone::{CpuWorld, Scene, state};
 
 fn run(accumulate: bool) -> Result<(), Box<dyn std::error::Error>> {
-    // Five boxes on each other, at rest, solved as in the tutorials: 10 sweeps that start from the last step's impulses.
+    // Five boxes on each other, at rest, as in the tutorials: 10 sweeps that start from the last step's impulses.
     let mut scene: Scene = catalogue::build("vertical_stack:count=5")?;
     scene.settings.mode = Mode::Baumgarte;
     scene.settings.accumulate = accumulate;

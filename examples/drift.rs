@@ -1,7 +1,7 @@
 //! Why a constraint on velocities needs a bias (tutorials: "Baumgarte stabilisation").
 //!
-//! `J v = 0` says that an error in the position does not grow. It does not say that it gets smaller: every step leaves a
-//! little more of it behind. A bias asks for a velocity that takes a share of the error back, `J v = −β/h · C`.
+//! `J v = 0` says that an error in the position does not grow. It does not say that it gets smaller: every step leaves
+//! a little more of it behind. A bias asks for a velocity that takes a share of the error back, `J v = −β/h · C`.
 
 use drystone::scene::Mode;
 use drystone::{Body, CpuWorld, Joint, JointKind, Scene, Shape};

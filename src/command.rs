@@ -7,7 +7,7 @@
 use glam::Vec2;
 
 use crate::math::{rotate, rotation};
-use crate::scene::{Compiled, MAX_POSITION};
+use crate::scene::{Compiled, MAX_ANGLE, MAX_POSITION};
 use crate::types::{self, DYNAMIC, KINEMATIC, VACANT};
 
 /// Something asked of a body.
@@ -39,7 +39,7 @@ pub enum Command {
     Teleport {
         /// Of its origin, m.
         position: Vec2,
-        /// rad.
+        /// rad, up to 100,000 either way.
         angle: f32,
     },
     /// Gives the body the velocity that brings it there in one step, and what is in the way is pushed. It keeps that
@@ -47,7 +47,7 @@ pub enum Command {
     Target {
         /// Of its origin, m.
         position: Vec2,
-        /// rad; the shorter way round.
+        /// rad, up to 100,000 either way; the shorter way round.
         angle: f32,
     },
 }
@@ -63,7 +63,7 @@ pub enum CommandError {
         /// Slots of bodies in the world.
         count: usize,
     },
-    /// A value is NaN or infinite, or a place further away than [`MAX_POSITION`].
+    /// A value is NaN or infinite, a place further away than [`MAX_POSITION`], or an angle larger than [`MAX_ANGLE`].
     #[error("{what} is {value}; expected a finite number{limit}")]
     Value {
         /// Which value.
@@ -161,7 +161,13 @@ impl Command {
             Self::AngularVelocity(speed) => finite("the angular velocity", speed),
             Self::Teleport { position, angle } | Self::Target { position, angle } => {
                 near("the position", position)?;
-                finite("the angle", angle)
+                // Of a larger one the sine is noise, and in the end not a number.
+                let limit = " within 100,000 rad of 0";
+                if angle.abs() <= MAX_ANGLE {
+                    Ok(())
+                } else {
+                    Err(CommandError::Value { what: "the angle", value: angle, limit })
+                }
             }
         }
     }

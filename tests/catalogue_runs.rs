@@ -116,7 +116,7 @@ macro_rules! runs {
 }
 
 // Speeds: √(2·g·height) for what falls, the block's for smash, the bar's tip (100 m/s) and what it flings for spinner.
-// Where the ground ends, what leaves it falls for the rest of the 20 s, with 200 m/s at most.
+// Where the ground ends, what leaves it falls for the rest of the 20 s, with 200 m/s at most: also what the bar flings.
 runs! {
     large_pyramid: "large_pyramid:base=20", 1.0, above(0.0), 0.0;
     many_pyramids: "many_pyramids:rows=2,columns=2,base=8", 1.0, above(0.0), 0.0;
@@ -126,8 +126,8 @@ runs! {
     tumbler: "tumbler:grid=10", 12.0, [-4.3, 5.7, 4.3, 14.3], 0.0;
     tumbler_on_a_motor: "tumbler:grid=10,motor=1", 12.0, [-4.3, 5.7, 4.3, 14.3], 0.01;
     washer: "washer:grid=12", 30.0, [-16.2, -6.2, 16.2, 26.2], 0.0;
-    // Tip of the bar and vessel are in each other by 20 cm where they meet, as in Box2D, with a body between them or not.
-    spinner: "spinner:bodies=200", 200.0, OPEN, 1.0;
+    // Tip of the bar and vessel are in each other by 20 cm where they meet, as in Box2D, whether a body is between or not.
+    spinner: "spinner:bodies=200", 400.0, OPEN, 1.0;
     compounds: "compounds:columns=6,rows=12", 25.0, [-40.0, 0.0, 40.0, 40.0], 0.0;
     junkyard: "junkyard:columns=12,rows=10", 30.0, [-80.0, 0.0, 80.0, 40.0], 0.0;
     rain: "rain:rows=1,columns=2,group=3", 40.0, above(0.0), 0.1;

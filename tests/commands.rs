@@ -151,6 +151,14 @@ fn what_cannot_be_done_is_refused_and_changes_nothing() {
                 Command::Teleport { position: Vec2::new(1e6, 0.0), angle: 0.0 },
                 "the position is 1000000; expected a finite number within 100 km of the origin",
             ),
+            (
+                Command::Teleport { position: Vec2::ZERO, angle: -2e5 },
+                "the angle is -200000; expected a finite number within 100,000 rad of 0",
+            ),
+            (
+                Command::Teleport { position: Vec2::ZERO, angle: f32::NAN },
+                "the angle is NaN; expected a finite number within 100,000 rad of 0",
+            ),
         ] {
             let error: CommandError = world.command(1, command).unwrap_err();
             assert_eq!(error.to_string(), message);

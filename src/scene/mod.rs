@@ -8,7 +8,7 @@ mod joint;
 mod joint_rows;
 mod model;
 
-pub use check::{MAX_BODIES, MAX_JOINTS, MAX_POSITION, MAX_SHAPES, SceneError};
+pub use check::{MAX_ANGLE, MAX_BODIES, MAX_JOINTS, MAX_POSITION, MAX_SHAPES, SceneError};
 pub(crate) use check::{check_angle, check_geometry, check_position};
 pub(crate) use compile::Outline;
 pub use compile::{Compiled, MassProperties};
