@@ -286,7 +286,8 @@ fn flip(manifold: Manifold, d: vec2<f32>) -> Manifold {
     return flipped;
 }
 
-fn manifold_of(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>) -> Manifold {
+// `hulls` is a constant wherever this is called: without it the code for them is left out.
+fn manifold_of(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>, hulls: bool) -> Manifold {
     let kind_a = shapes[a].kind & GEOMETRY_MASK;
     let kind_b = shapes[b].kind & GEOMETRY_MASK;
     let sharp_box_a = kind_a == BOX && shapes[a].radius == 0.0;
@@ -300,7 +301,7 @@ fn manifold_of(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32
     if sharp_box_a && kind_b == CIRCLE {
         return box_circle(shapes[a].half, turn_a, shapes[b].radius, d);
     }
-    if kind_a == CIRCLE && sharp_box_b {
+    if !hulls || (kind_a == CIRCLE && sharp_box_b) {
         return flip(box_circle(shapes[b].half, turn_b, shapes[a].radius, -d), d);
     }
     if kind_b == HALF_PLANE {
@@ -312,7 +313,7 @@ fn manifold_of(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32
     if kind_a == CIRCLE {
         return flip(hull_circle(b, turn_b, shapes[a].radius, -d), d);
     }
-    return hulls(a, b, turn_a, turn_b, d);
+    return hull_hull(a, b, turn_a, turn_b, d);
 }
 
 @compute @workgroup_size(LANES)
@@ -321,7 +322,20 @@ fn collide(
     @builtin(num_workgroups) workgroups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let index = flat_index(workgroup, workgroups, LANES, lane);
+    collide_contact(flat_index(workgroup, workgroups, LANES, lane), true);
+}
+
+// For worlds of sharp boxes and circles alone: the rest would cost registers, and on a software adapter time.
+@compute @workgroup_size(LANES)
+fn collide_sharp(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    collide_contact(flat_index(workgroup, workgroups, LANES, lane), false);
+}
+
+fn collide_contact(index: u32, hulls: bool) {
     if index >= counters.contacts {
         return;
     }
@@ -355,7 +369,7 @@ fn collide(
     let d = between + center_b - center_a;
     let turn_a = mul_rotation(q_a, shapes[shape_a].rotation);
     let turn_b = mul_rotation(q_b, shapes[shape_b].rotation);
-    var manifold = manifold_of(shape_a, shape_b, turn_a, turn_b, d);
+    var manifold = manifold_of(shape_a, shape_b, turn_a, turn_b, d, hulls);
     var sensed = 0u;
     if (flags & SENSOR) != 0u {
         sensed = SENSOR;

@@ -73,7 +73,7 @@ fn hull_feature(corner: u32, vertex: u32, on_b: bool) -> u32 {
     return select(8u * corner + vertex, 8u * vertex + corner, on_b);
 }
 
-fn hulls(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>) -> Manifold {
+fn hull_hull(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>) -> Manifold {
     var manifold = empty_manifold();
     let between = inv_mul_rotation(turn_a, turn_b);
     let back = vec2<f32>(between.x, -between.y);

@@ -594,7 +594,10 @@ impl GpuWorld {
             }
 
             Stage::Recall => self.dispatch(pass, "recall", contacts),
-            Stage::Collide => self.dispatch(pass, "collide", contacts),
+            Stage::Collide => {
+                let kernel = if self.compiled.hulls { "collide" } else { "collide_sharp" };
+                self.dispatch(pass, kernel, contacts);
+            }
             Stage::Report => {
                 let joints = self.compiled.params.joint_count;
                 self.dispatch(pass, "report_count", shapes + joints + 1);
@@ -1194,6 +1197,7 @@ const ENTRY_POINTS: &[&str] = &[
     "pair_emit",
     "recall",
     "collide",
+    "collide_sharp",
     "report_count",
     "report_emit",
     "report_joints",

@@ -75,6 +75,8 @@ pub struct Compiled {
     pub vertices: Vec<[f32; 2]>,
     /// Whether two shapes can bounce at all; if not, the restitution stage is left out.
     pub bounces: bool,
+    /// Whether there are, or were, shapes beside circles and boxes with sharp corners.
+    pub hulls: bool,
     /// Joints, by colour.
     pub joints: Joints,
 }
@@ -99,6 +101,7 @@ impl Compiled {
             movers: Vec::new(),
             vertices: Vec::new(),
             bounces: false,
+            hulls: false,
             joints: Joints::default(),
         };
         let mut shapes = Vec::with_capacity(scene.bodies.len());
@@ -264,6 +267,11 @@ impl Compiled {
                 self.params.switches |= bit;
             }
         }
+        self.hulls |= shapes.iter().any(|shape| match shape.kind & types::GEOMETRY_MASK {
+            types::CIRCLE | types::NO_SHAPE => false,
+            types::BOX => shape.radius > 0.0,
+            _ => true,
+        });
         self.bounces = self.params.switches & types::BOUNCES != 0;
         self.params.body_count = u32_from(self.bodies.len());
         self.params.shape_count = u32_from(self.shapes.len());
