@@ -426,6 +426,38 @@ mod tests {
         assert!(lands(Filter { category: 1 << 31, ..Filter::default() }));
     }
 
+    /// One step is enough to see the signs: lying on its floor, a box is carried to the right by a belt of positive speed,
+    /// whether the belt is its own or the floor's, and whether the floor is a box, a segment or a half plane.
+    #[test]
+    fn surfaces_run_the_same_way() {
+        let speeds = |floor: Shape, carried: Shape| {
+            let mut scene = Scene::new("").gravity(0.0, -10.0);
+            scene.add(drystone::Body::fixed(0.0, 0.0).shape(floor));
+            scene.add(drystone::Body::dynamic(0.0, 0.5).shape(carried));
+            let (mut theirs, mut ours) = (Box2d::new(&scene, ONE).unwrap(), CpuWorld::new(&scene).unwrap());
+            for _ in 0..60 {
+                theirs.step().unwrap();
+                ours.step();
+            }
+            [theirs.snapshot().unwrap(), ours.snapshot()].map(|end| end.states[1].velocity[0])
+        };
+        let carried = Shape::half_box(0.5, 0.5);
+        for floor in [
+            Shape::half_box(10.0, 1.0).offset(0.0, -1.0),
+            Shape::segment([-10.0, 0.0], [10.0, 0.0]),
+            Shape::half_plane([0.0, 1.0], 0.0),
+            Shape::half_plane([1.0, 0.0], -1.0).offset(0.0, 1.0).rotation(std::f32::consts::FRAC_PI_2),
+            Shape::capsule([-10.0, -0.5], [10.0, -0.5], 0.5),
+            Shape::rounded_box(10.0, 0.5, 0.5).offset(0.0, -1.0),
+        ] {
+            let [theirs, ours] = speeds(floor.clone().tangent_speed(0.5), carried.clone());
+            assert!((theirs - 0.5).abs() < 1e-3 && (ours - 0.5).abs() < 1e-3, "{floor:?}: {theirs} {ours}");
+            let [theirs, ours] = speeds(floor.clone(), carried.clone().tangent_speed(-0.5));
+            // The carried box's own surface runs counter-clockwise: to the right at its bottom, which takes it to the left.
+            assert!((theirs + 0.5).abs() < 1e-3 && (ours + 0.5).abs() < 1e-3, "{floor:?}: {theirs} {ours}");
+        }
+    }
+
     #[test]
     fn what_box2d_cannot_do_is_refused() {
         let error = Box2d::new(&catalogue::build("small_si").unwrap(), ONE).err().unwrap();

@@ -210,10 +210,7 @@ impl Start {
         };
         let (from, to) = (place(joint.a, joint.anchor_a.into()), place(Some(joint.b), joint.anchor_b.into()));
         let angle = |body: usize| scene.bodies[body].angle;
-        Self {
-            distance: (to.x - from.x).hypot(to.y - from.y),
-            turned: angle(joint.b) - joint.a.map_or(0.0, angle),
-        }
+        Self { distance: (to.x - from.x).hypot(to.y - from.y), turned: angle(joint.b) - joint.a.map_or(0.0, angle) }
     }
 }
 
@@ -236,4 +233,157 @@ fn hooke(joint: &Joint, stiffness: f32, damping: f32, compiled: &Compiled) -> Re
     ensure!(omega * compiled.params.h <= std::f32::consts::SQRT_2, "a spring too stiff for a substep (`stiffness`)");
     let damping_ratio = if omega > 0.0 { damping * inverse / (2.0 * omega) } else { 0.0 };
     Ok(Spring { hertz: omega / std::f32::consts::TAU, damping_ratio, target: 0.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use drystone::scene::{Joint, JointKind, Motor, Spring};
+    use drystone::{Body, CpuWorld, Scene, Shape, Snapshot};
+
+    use crate::box2d::{Box2d, Options};
+
+    /// A box that turns on a nail, another one tied to it, both askew.
+    fn scene(joint: Joint) -> Scene {
+        let mut scene = Scene::new("two boxes").gravity(0.0, -10.0);
+        let nailed = scene.add(Body::dynamic(0.0, 0.0).angle(0.2).shape(Shape::half_box(1.0, 0.5)));
+        scene.add(Body::dynamic(2.0, 0.5).angle(0.5).shape(Shape::half_box(0.5, 0.25)));
+        scene.join(Joint::to_world(JointKind::hinge(), nailed).anchors([0.1, 0.0], [0.1, 0.0]));
+        scene.join(joint);
+        scene
+    }
+
+    fn apart(ours: &Snapshot, theirs: &Snapshot) -> f32 {
+        let pairs = ours.poses.iter().zip(&theirs.poses);
+        let differences = pairs.flat_map(|(ours, theirs)| {
+            let all =
+                ours.position.into_iter().chain(ours.rotation).zip(theirs.position.into_iter().chain(theirs.rotation));
+            all.map(|(ours, theirs)| (ours - theirs).abs()).collect::<Vec<_>>()
+        });
+        differences.fold(0.0, f32::max)
+    }
+
+    fn ends(joint: &Joint) -> (Snapshot, Snapshot) {
+        let scene = scene(joint.clone());
+        let mut theirs = Box2d::new(&scene, Options { threads: 1, continuous: true }).unwrap();
+        let mut ours = CpuWorld::new(&scene).unwrap();
+        for _ in 0..40 {
+            theirs.step().unwrap();
+            ours.step();
+        }
+        (ours.snapshot(), theirs.snapshot().unwrap())
+    }
+
+    fn tied(kind: JointKind) -> Joint {
+        Joint::new(kind, 0, 1).anchors([1.0, 0.2], [-0.4, -0.1])
+    }
+
+    /// Each kind, and each with another number that has to be noticed.
+    fn kinds() -> Vec<(&'static str, Joint, Joint)> {
+        let motor = |speed, max| Some(Motor { speed, max });
+        let spring = |hertz, damping_ratio, target| Some(Spring { hertz, damping_ratio, target });
+        let distance = |length, limits, motor| tied(JointKind::Distance { length, limits, motor });
+        let hinge = |reference_angle, limits, motor, spring| {
+            tied(JointKind::Revolute { reference_angle, limits, motor, spring })
+        };
+        let slider = |angle: f32, limits, motor, spring| {
+            tied(JointKind::Prismatic { axis: axis_at(angle).into(), reference_angle: None, limits, motor, spring })
+        };
+        let wheel = |angle: f32, limits, motor, spring| {
+            tied(JointKind::Wheel { axis: axis_at(angle).into(), limits, motor, spring })
+        };
+        let weld = |reference_angle, angular_hertz| {
+            tied(JointKind::Weld { reference_angle, angular_hertz, angular_damping_ratio: None })
+        };
+        let drive = |x: f32, angular_offset, max_force| {
+            let linear_offset = [x, 0.5].into();
+            tied(JointKind::Motor { linear_offset, angular_offset, max_force, max_torque: 10.0 })
+        };
+        let mouse = |x: f32| {
+            Joint::to_world(JointKind::Mouse { target: [x, 1.0].into(), max_force: 100.0 }, 1)
+                .anchors([0.0, 0.0], [0.3, 0.0])
+        };
+        let hooke = |stiffness| Joint::new(JointKind::spring(stiffness, 0.5), 0, 1);
+        vec![
+            ("rod", distance(None, None, None), distance(Some(1.0), None, None)),
+            ("soft rod", distance(None, None, None).soft(2.0, 0.3), distance(None, None, None).soft(2.2, 0.3)),
+            ("rope", distance(None, Some([0.0, 1.2]), None), distance(None, Some([0.0, 1.3]), None)),
+            ("winch", distance(None, None, motor(-0.5, 30.0)), distance(None, None, motor(-0.6, 30.0))),
+            ("spring", hooke(20.0), hooke(21.0)),
+            ("hinge", hinge(None, None, None, None), hinge(None, None, None, None).anchors([1.0, 0.2], [-0.4, 0.0])),
+            (
+                "hinge with limits",
+                hinge(None, Some([-0.3, 0.2]), None, None),
+                hinge(Some(0.1), Some([-0.3, 0.2]), None, None),
+            ),
+            ("driven hinge", hinge(None, None, motor(2.0, 50.0), None), hinge(None, None, motor(2.1, 50.0), None)),
+            (
+                "springy hinge",
+                hinge(Some(0.1), None, None, spring(3.0, 0.5, 0.3)),
+                hinge(Some(0.1), None, None, spring(3.0, 0.5, 0.4)),
+            ),
+            ("slider", slider(0.3, Some([-0.5, 0.5]), None, None), slider(0.3, Some([-0.5, 0.6]), None, None)),
+            ("driven slider", slider(0.3, None, motor(1.0, 100.0), None), slider(0.3, None, motor(1.1, 100.0), None)),
+            (
+                "springy slider",
+                slider(0.3, None, None, spring(2.0, 0.5, 0.2)),
+                slider(0.3, None, None, spring(2.0, 0.5, 0.3)),
+            ),
+            (
+                "wheel",
+                wheel(1.2, Some([-0.3, 0.2]), motor(3.0, 5.0), spring(4.0, 0.7, 0.0)),
+                wheel(1.2, Some([-0.3, 0.2]), motor(3.2, 5.0), spring(4.0, 0.7, 0.0)),
+            ),
+            ("weld", weld(None, None), weld(Some(0.2), None)),
+            ("soft weld", weld(None, Some(2.0)).soft(5.0, 0.4), weld(None, Some(2.2)).soft(5.0, 0.4)),
+            ("motor", drive(0.5, 0.3, 100.0), drive(0.6, 0.3, 100.0)),
+            ("weak motor", drive(0.5, 0.3, 4.0), drive(0.5, 0.3, 4.4)),
+            ("mouse", mouse(2.0), mouse(2.1)),
+        ]
+    }
+
+    fn axis_at(angle: f32) -> [f32; 2] {
+        [angle.cos(), angle.sin()]
+    }
+
+    /// After two thirds of a second: before small differences have grown.
+    #[test]
+    fn every_kind_of_joint_moves_alike() {
+        for (name, joint, other) in kinds() {
+            let (ours, theirs) = ends(&joint);
+            let (differ, noticed) = (apart(&ours, &theirs), apart(&ends(&other).1, &ours));
+            println!("{name:<20}{differ:>10.5}{noticed:>10.5}");
+            assert!(differ < 2e-3, "{name}: {differ}");
+            assert!(noticed > 5e-3, "{name}: {noticed}");
+        }
+    }
+
+    #[test]
+    fn joints_that_box2d_cannot_do_are_refused_by_name() {
+        let off_center = tied(JointKind::spring(20.0, 0.0));
+        let wheel = JointKind::wheel([0.0, 1.0], Spring { hertz: 4.0, damping_ratio: 0.7, target: 0.1 });
+        let damper = Joint::new(JointKind::spring(0.0, 1.0), 0, 1);
+        let stiff = Joint::new(JointKind::spring(1e6, 1.0), 0, 1);
+        let weld = JointKind::Weld { reference_angle: None, angular_hertz: None, angular_damping_ratio: Some(1.0) };
+        for (joint, word) in [
+            (off_center, "`spring`"),
+            (tied(wheel), "`target`"),
+            (damper, "`stiffness`"),
+            (stiff, "`stiffness`"),
+            (tied(weld), "`angular_damping_ratio`"),
+            (tied(JointKind::hinge()).soft(5.0, 1.0), "`hertz`"),
+            (tied(JointKind::hinge()).break_force(5.0), "`break_force`"),
+        ] {
+            let error = Box2d::new(&scene(joint), Options { threads: 1, continuous: true }).err().unwrap();
+            let error = format!("{error:#}");
+            assert!(error.contains("joints[1]") && error.contains(word), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_joint_that_is_off_does_nothing() {
+        let off = Joint { enabled: false, ..tied(JointKind::hinge()) };
+        let (ours, theirs) = ends(&off);
+        assert!(apart(&ours, &theirs) < 2e-3);
+        assert!(theirs.poses[1].position[1] < -1.0, "it falls: {:?}", theirs.poses[1]);
+    }
 }
