@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, Result};
 use drystone::scene::{Compiled, JointKind, catalogue};
 use drystone::state::metrics;
-use drystone::{Body, BodyType, CpuWorld, Scene, Shape, Snapshot};
+use drystone::{Body, BodyType, CpuWorld, Geometry, Scene, Shape, Snapshot};
 use serde::Serialize;
 
 use crate::box2d::{Box2d, Options};
@@ -31,10 +31,16 @@ pub struct Case {
     pub bound: f64,
     /// Why this bound, and why the two differ if they do.
     pub why: &'static str,
-    /// What is changed to see whether it is noticed, and in words.
-    change: fn(&mut Scene),
-    changed: &'static str,
+    /// To see whether it is noticed.
+    change: Change,
+    /// Done to the scene on both sides.
+    prepare: Change,
+    /// The two are known to differ by more than the bound.
+    known: bool,
 }
+
+/// A change of a scene, in words and as code.
+type Change = (&'static str, fn(&mut Scene));
 
 /// Looks of a run, the last one at its end.
 pub struct Record {
@@ -55,8 +61,10 @@ pub struct Outcome {
     pub ours: f64,
     /// Box2D's.
     pub theirs: f64,
-    /// Between Box2D's largest and smallest, nudged.
+    /// Between the largest and the smallest of Box2D's nudged runs.
     pub spread: f64,
+    /// Likewise of Drystone's.
+    pub ours_spread: f64,
     /// Largest allowed difference.
     pub bound: f64,
     /// Drystone's, of the changed scene.
@@ -65,7 +73,11 @@ pub struct Outcome {
     pub theirs_changed: f64,
     /// How it was changed.
     pub changed: &'static str,
-    /// Why this bound.
+    /// What was done to the scene on both sides.
+    pub prepared: &'static str,
+    /// Whether the two are known to differ by more than the bound.
+    pub known: bool,
+    /// Why this bound, or why they differ.
     pub why: &'static str,
 }
 
@@ -96,23 +108,30 @@ impl Case {
     /// # Errors
     /// If Box2D cannot do the scene.
     pub fn run(&self) -> Result<Outcome> {
-        let scene = self.scene()?;
+        let mut scene = self.scene()?;
+        (self.prepare.1)(&mut scene);
         let mut other = scene.clone();
-        (self.change)(&mut other);
+        (self.change.1)(&mut other);
         let theirs = self.numbers(&scene, true)?;
         let mean = |numbers: &[f64]| numbers.iter().sum::<f64>() / f64::from(self.runs);
-        let most = theirs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let least = theirs.iter().copied().fold(f64::INFINITY, f64::min);
+        let range = |numbers: &[f64]| {
+            let most = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            most - numbers.iter().copied().fold(f64::INFINITY, f64::min)
+        };
+        let ours = self.numbers(&scene, false)?;
         Ok(Outcome {
             scene: self.spec,
             what: self.what,
-            ours: mean(&self.numbers(&scene, false)?),
+            ours: mean(&ours),
             theirs: mean(&theirs),
-            spread: most - least,
+            spread: range(&theirs),
+            ours_spread: range(&ours),
             bound: self.bound,
             ours_changed: mean(&self.numbers(&other, false)?),
             theirs_changed: mean(&self.numbers(&other, true)?),
-            changed: self.changed,
+            changed: self.change.0,
+            prepared: self.prepare.0,
+            known: self.known,
             why: self.why,
         })
     }
@@ -310,18 +329,6 @@ fn each_shape(scene: &mut Scene, change: impl Fn(&mut Shape)) {
     scene.bodies.iter_mut().flat_map(|body| &mut body.shapes).for_each(change);
 }
 
-fn smoother(scene: &mut Scene) {
-    each_shape(scene, |shape| shape.material.friction *= 0.97);
-}
-
-fn livelier(scene: &mut Scene) {
-    each_shape(scene, |shape| shape.material.restitution *= 1.03);
-}
-
-fn stickier(scene: &mut Scene) {
-    each_shape(scene, |shape| shape.material.rolling_resistance *= 1.05);
-}
-
 fn stiffer(scene: &mut Scene) {
     for joint in &mut scene.joints {
         if let JointKind::Spring { stiffness, .. } = &mut joint.kind {
@@ -352,7 +359,7 @@ fn faster_drum(scene: &mut Scene) {
 
 fn longer_cards(scene: &mut Scene) {
     each_shape(scene, |shape| {
-        if let drystone::Geometry::Box { half, .. } = &mut shape.geometry
+        if let Geometry::Box { half, .. } = &mut shape.geometry
             && half.x < 0.01
         {
             half.y *= 1.01;
@@ -360,71 +367,367 @@ fn longer_cards(scene: &mut Scene) {
     });
 }
 
-fn larger_hooks(scene: &mut Scene) {
+/// All that moves, by 5%.
+fn larger(scene: &mut Scene) {
     for body in scene.bodies.iter_mut().filter(|body| body.kind == BodyType::Dynamic) {
         for shape in &mut body.shapes {
-            if let drystone::Geometry::Polygon { points, .. } = &mut shape.geometry {
-                points.iter_mut().for_each(|point| *point *= 1.05);
+            match &mut shape.geometry {
+                Geometry::Polygon { points, .. } => points.iter_mut().for_each(|point| *point *= 1.05),
+                Geometry::Box { half, .. } => *half *= 1.05,
+                _ => {}
             }
         }
     }
 }
 
+const GRAVITY: Change = ("gravity +5%", heavier);
+const GRAVITY_10: Change = ("gravity +10%", |scene| scene.gravity *= 1.1);
+const FRICTION: Change = ("friction -3%", |scene| each_shape(scene, |shape| shape.material.friction *= 0.97));
+const DRUM: Change = ("drum +10%", faster_drum);
+const NOTHING: Change = ("", |_| ());
+const NO_RECYCLING: Change = ("no recycling", |scene| scene.settings.recycle = false);
+const SLIPPERY: Change = ("friction 0.3", |scene| each_shape(scene, |shape| shape.material.friction = 0.3));
+
+/// At its end, one run.
+const STILL: Case = Case {
+    what: "",
+    spec: "",
+    steps: 0,
+    window: (1, 1),
+    runs: 1,
+    measure: top,
+    bound: 0.0,
+    why: "",
+    change: GRAVITY,
+    prepare: NOTHING,
+    known: false,
+};
+
+const CHAOS: &str = "chaotic: four times what the mean of the runs varies by, going by the spread";
+const FEEDBACK: &str = "rigid joints are the same arithmetic; what is left is the order in which they are visited";
+
+/// Heights of what stands, and distances of what moves simply.
+const PLAIN: [Case; 15] = [
+    Case {
+        what: "top, m",
+        spec: "vertical_stack:count=10",
+        steps: 1_200,
+        measure: top,
+        bound: 5e-4,
+        why: "a tenth of a slop; Box2D's own number is 9.467",
+        ..STILL
+    },
+    Case {
+        what: "top, m",
+        spec: "large_pyramid:base=20",
+        steps: 500,
+        measure: top,
+        bound: 5e-4,
+        why: "a tenth of a slop",
+        ..STILL
+    },
+    Case {
+        what: "top, m",
+        spec: "circle_stack:count=5,pitch=2",
+        steps: 600,
+        measure: top,
+        bound: 1e-4,
+        why: "one point a contact: nothing is left to the order",
+        ..STILL
+    },
+    Case {
+        what: "top, m",
+        spec: "card_house",
+        steps: 300,
+        measure: top,
+        bound: 3e-3,
+        why: "below a slop, five storeys up; thin cards creep by friction",
+        change: ("cards +1%", longer_cards),
+        ..STILL
+    },
+    Case {
+        what: "top, m",
+        spec: "arch",
+        steps: 600,
+        measure: top,
+        bound: 4e-3,
+        why: "below a slop; 17 stones that creep by friction",
+        ..STILL
+    },
+    Case {
+        what: "fallen",
+        spec: "domino",
+        steps: 720,
+        measure: fallen_at_the_end,
+        bound: 0.5,
+        why: "a count",
+        change: ("last one 0.3 m away", |scene| {
+            if let Some(last) = scene.bodies.last_mut() {
+                last.position.x += 0.3;
+            }
+        }),
+        ..STILL
+    },
+    Case {
+        what: "all fallen, s",
+        spec: "domino",
+        steps: 720,
+        window: (720, 1),
+        runs: 4,
+        measure: all_fallen_after,
+        bound: 0.1,
+        why: "six steps; 15 impacts in a row, each a slide or a hop",
+        prepare: SLIPPERY,
+        ..STILL
+    },
+    Case {
+        what: "all fallen, s",
+        spec: "domino",
+        steps: 720,
+        window: (720, 1),
+        runs: 4,
+        measure: all_fallen_after,
+        bound: 0.1,
+        why: "at friction 0.6 our wave is 6% faster, also with 8 substeps and without recycling: each impact is shared by \
+              ground and neighbours in one sweep, whose order differs",
+        known: true,
+        ..STILL
+    },
+    Case {
+        what: "height, m",
+        spec: "springs",
+        steps: 300,
+        window: (60, 1),
+        measure: mean_height,
+        bound: 5e-3,
+        why: "Box2D's springs are implicit and lose energy, ours keep it: at 2 Hz 0.1% of the swing in a period",
+        change: ("stiffness +3%", stiffer),
+        ..STILL
+    },
+    Case {
+        what: "to the right, m",
+        spec: "motors",
+        steps: 240,
+        measure: mean_right,
+        bound: 0.03,
+        why: "half a percent of the way: the car's springs as above",
+        change: ("motors +3%", faster_motors),
+        ..STILL
+    },
+    Case {
+        what: "height, m",
+        spec: "rope_winch_piston",
+        steps: 400,
+        measure: mean_height,
+        bound: 5e-3,
+        why: "a slop",
+        ..STILL
+    },
+    Case {
+        what: "to the right, m",
+        spec: "conveyor:boxes=1",
+        steps: 200,
+        measure: mean_right,
+        bound: 0.02,
+        why: "a hundredth of the way, which includes three falls",
+        change: ("belts +3%", faster_belts),
+        ..STILL
+    },
+    Case {
+        what: "apex, m",
+        spec: "bouncing_ball:restitution=0.5",
+        steps: 200,
+        window: (100, 1),
+        measure: apex,
+        bound: 0.01,
+        why: "what a step of free fall takes from the speed, 0.4%",
+        change: ("restitution +3%", |scene| each_shape(scene, |shape| shape.material.restitution *= 1.03)),
+        ..STILL
+    },
+    Case {
+        what: "slid, m",
+        spec: "slope:friction=0.4",
+        steps: 120,
+        measure: gone,
+        bound: 0.01,
+        why: "half a percent",
+        change: FRICTION,
+        ..STILL
+    },
+    Case {
+        what: "rolled, m",
+        spec: "rolling ball",
+        steps: 600,
+        measure: gone,
+        bound: 0.05,
+        why: "half a percent; 13.5 m by theory",
+        change: ("resistance +5%", |scene| each_shape(scene, |shape| shape.material.rolling_resistance *= 1.05)),
+        ..STILL
+    },
+];
+
+/// How far joints give.
+const JOINTED: [Case; 6] = [
+    Case {
+        what: "lowest, m",
+        spec: "bridge:planks=40",
+        steps: 900,
+        window: (300, 5),
+        measure: mean_bottom,
+        bound: 0.02,
+        why: FEEDBACK,
+        ..STILL
+    },
+    Case {
+        what: "gap, m",
+        spec: "bridge:planks=40",
+        steps: 900,
+        window: (900, 5),
+        measure: widest_gap,
+        bound: 4e-4,
+        why: FEEDBACK,
+        change: GRAVITY_10,
+        ..STILL
+    },
+    Case {
+        what: "length error, m",
+        spec: "rod_chain:links=3",
+        steps: 90,
+        window: (90, 1),
+        measure: widest_gap,
+        bound: 2e-4,
+        why: "the first swing; later it is chaotic",
+        change: GRAVITY_10,
+        ..STILL
+    },
+    Case {
+        what: "gap, m",
+        spec: "ball_and_chain:links=20,radius=4",
+        steps: 900,
+        window: (900, 1),
+        measure: widest_gap,
+        bound: 1e-3,
+        why: FEEDBACK,
+        ..STILL
+    },
+    Case {
+        what: "lowest, m",
+        spec: "joint_grid:size=20",
+        steps: 500,
+        measure: bottom,
+        bound: 2e-3,
+        why: FEEDBACK,
+        ..STILL
+    },
+    Case {
+        what: "gap, m",
+        spec: "joint_grid:size=20",
+        steps: 500,
+        window: (500, 5),
+        measure: widest_gap,
+        bound: 8e-4,
+        why: FEEDBACK,
+        ..STILL
+    },
+];
+
+/// What never rests, and what falls into a heap.
+const TUMBLING: [Case; 7] = [
+    Case {
+        what: "mean height, m",
+        spec: "tumbler:grid=15",
+        steps: 900,
+        window: (600, 10),
+        runs: 4,
+        measure: mean_height,
+        bound: 0.06,
+        why: CHAOS,
+        change: ("boxes +5%", larger),
+        ..STILL
+    },
+    Case {
+        what: "mean energy, J",
+        spec: "tumbler:grid=15",
+        steps: 900,
+        window: (600, 10),
+        runs: 4,
+        measure: mean_energy,
+        bound: 2.5,
+        why: CHAOS,
+        change: DRUM,
+        ..STILL
+    },
+    Case {
+        what: "mean height, m",
+        spec: "washer:grid=25",
+        steps: 900,
+        window: (600, 10),
+        runs: 6,
+        measure: mean_height,
+        bound: 0.4,
+        why: CHAOS,
+        change: DRUM,
+        prepare: NO_RECYCLING,
+        ..STILL
+    },
+    Case {
+        what: "mean energy, J",
+        spec: "washer:grid=25",
+        steps: 900,
+        window: (600, 10),
+        runs: 6,
+        measure: mean_energy,
+        bound: 60.0,
+        why: CHAOS,
+        change: DRUM,
+        prepare: NO_RECYCLING,
+        ..STILL
+    },
+    Case {
+        what: "mean height, m",
+        spec: "washer:grid=25",
+        steps: 900,
+        window: (600, 10),
+        runs: 6,
+        measure: mean_height,
+        bound: 0.4,
+        why: "Box2D's recycled contacts take the boxes higher up the drum than its fresh ones; ours do not",
+        change: DRUM,
+        known: true,
+        ..STILL
+    },
+    Case {
+        what: "pile, m",
+        spec: "compounds:columns=8,rows=20",
+        steps: 600,
+        window: (60, 10),
+        runs: 6,
+        measure: mean_height,
+        bound: 0.25,
+        why: CHAOS,
+        change: ("hooks +10%", |scene| {
+            larger(scene);
+            larger(scene);
+        }),
+        ..STILL
+    },
+    Case {
+        what: "inside",
+        spec: "spinner:bodies=800",
+        steps: 300,
+        measure: inside,
+        bound: 0.5,
+        why: "a count: fast bodies are swept on both sides",
+        change: ("5 of 360 segments gone", |scene| {
+            scene.bodies[0].shapes.drain(88..93);
+        }),
+        ..STILL
+    },
+];
+
 /// All comparisons, in the order of the table.
-#[must_use]
-pub fn cases() -> Vec<Case> {
-    let still = |what, spec, steps, measure, bound, why, (change, changed)| Case {
-        what,
-        spec,
-        steps,
-        window: (1, 1),
-        runs: 1,
-        measure,
-        bound,
-        why,
-        change,
-        changed,
-    };
-    let watched = |case: Case, window, runs| Case { window, runs, ..case };
-    let gravity: (fn(&mut Scene), &'static str) = (heavier, "gravity +5%");
-    let slippery: (fn(&mut Scene), &'static str) = (smoother, "friction -3%");
-    let drum: (fn(&mut Scene), &'static str) = (faster_drum, "drum +10%");
-    vec![
-        still("top, m", "vertical_stack:count=10", 1_200, top, 1.0, "", gravity),
-        still("top, m", "large_pyramid:base=20", 500, top, 1.0, "", gravity),
-        still("top, m", "card_house", 300, top, 1.0, "", (longer_cards, "cards +1%")),
-        still("top, m", "arch", 600, top, 1.0, "", gravity),
-        still("fallen", "domino", 600, fallen_at_the_end, 0.5, "", gravity),
-        watched(still("all fallen, s", "domino", 600, all_fallen_after, 1.0, "", gravity), (600, 1), 1),
-        still("top, m", "circle_stack:count=5,pitch=2", 600, top, 1.0, "", gravity),
-        watched(still("lowest, m", "bridge:planks=40", 900, mean_bottom, 1.0, "", gravity), (300, 5), 1),
-        watched(still("gap, m", "bridge:planks=40", 900, widest_gap, 1.0, "", gravity), (900, 5), 1),
-        watched(still("length error, m", "rod_chain", 600, widest_gap, 1.0, "", gravity), (600, 1), 1),
-        watched(still("gap, m", "ball_and_chain:links=20,radius=4", 900, widest_gap, 1.0, "", gravity), (900, 1), 1),
-        watched(still("lowest, m", "joint_grid:size=20", 500, bottom, 1.0, "", gravity), (1, 1), 1),
-        watched(still("gap, m", "joint_grid:size=20", 500, widest_gap, 1.0, "", gravity), (500, 5), 1),
-        watched(still("height, m", "springs", 300, mean_height, 1.0, "", (stiffer, "stiffness +3%")), (60, 1), 1),
-        watched(still("to the right, m", "motors", 240, mean_right, 1.0, "", (faster_motors, "motors +3%")), (1, 1), 1),
-        watched(still("height, m", "rope_winch_piston", 400, mean_height, 1.0, "", gravity), (1, 1), 1),
-        watched(still("to the right, m", "conveyor", 200, mean_right, 1.0, "", (faster_belts, "belts +3%")), (1, 1), 1),
-        watched(
-            still("apex, m", "bouncing_ball:restitution=0.5", 200, apex, 1.0, "", (livelier, "restitution +3%")),
-            (100, 1),
-            1,
-        ),
-        still("slid, m", "slope:friction=0.4", 120, gone, 1.0, "", slippery),
-        still("rolled, m", "rolling ball", 600, gone, 1.0, "", (stickier, "resistance +5%")),
-        watched(still("mean height, m", "tumbler:grid=15", 900, mean_height, 1.0, "", drum), (600, 10), 4),
-        watched(still("mean energy, J", "tumbler:grid=15", 900, mean_energy, 1.0, "", drum), (600, 10), 4),
-        watched(still("mean height, m", "washer:grid=25", 900, mean_height, 1.0, "", drum), (600, 10), 3),
-        watched(still("mean energy, J", "washer:grid=25", 900, mean_energy, 1.0, "", drum), (600, 10), 3),
-        watched(
-            still("pile, m", "compounds:columns=4,rows=15", 600, mean_height, 1.0, "", (larger_hooks, "hooks +5%")),
-            (60, 10),
-            4,
-        ),
-        still("inside", "spinner:bodies=800", 300, inside, 1.0, "", gravity),
-    ]
+pub fn cases() -> impl Iterator<Item = &'static Case> {
+    PLAIN.iter().chain(&JOINTED).chain(&TUMBLING)
 }
 
 /// All outcomes as a table for a person.
@@ -432,29 +735,33 @@ pub fn cases() -> Vec<Case> {
 /// # Errors
 /// If Box2D cannot do a scene.
 pub fn compare() -> Result<Vec<Outcome>> {
-    cases().iter().map(|case| case.run().with_context(|| format!("{}: {}", case.spec, case.what))).collect()
+    cases().map(|case| case.run().with_context(|| format!("{}: {}", case.spec, case.what))).collect()
 }
 
-/// One line a comparison.
+/// Two lines a comparison.
 #[must_use]
 pub fn table(outcomes: &[Outcome]) -> String {
     let mut text = format!(
-        "{:<34}{:<17}{:>10}{:>10}{:>10}{:>9}{:>10}{:>10}  {}\n",
-        "scene", "", "drystone", "box2d", "differ", "bound", "spread", "changed", "how; why they may differ"
+        "{:<34}{:<17}{:>10}{:>10}{:>10}{:>9} |{:>14}{:>10} |{:>10}{:>10}\n",
+        "scene", "", "drystone", "box2d", "differ", "bound", "spread: ours", "box2d", "changed", "box2d"
     );
     for outcome in outcomes {
-        let Outcome { scene, what, ours, theirs, spread, bound, theirs_changed, changed, why, .. } = outcome;
+        let Outcome { scene, what, ours, theirs, spread, ours_spread, bound, ours_changed, theirs_changed, .. } =
+            outcome;
         let verdict = match (outcome.agrees(), outcome.would_notice()) {
+            _ if outcome.known => "differs, as known: ",
             (true, true) => "",
-            (false, _) => " DIFFERS",
-            (true, false) => " BLIND",
+            (false, _) => "DIFFERS: ",
+            (true, false) => "BLIND: ",
         };
         let _ = writeln!(
             text,
-            "{scene:<34}{what:<17}{ours:>10.4}{theirs:>10.4}{:>10.4}{bound:>9.4}{spread:>10.4}{theirs_changed:>10.4}  \
-             {changed}; {why}{verdict}",
+            "{scene:<34}{what:<17}{ours:>10.4}{theirs:>10.4}{:>10.4}{bound:>9.4} |{ours_spread:>14.4}{spread:>10.4} \
+             |{ours_changed:>10.4}{theirs_changed:>10.4}",
             ours - theirs
         );
+        let prepared = if outcome.prepared.is_empty() { String::new() } else { format!("{}; ", outcome.prepared) };
+        let _ = writeln!(text, "    {prepared}changed: {}. {verdict}{}.", outcome.changed, outcome.why);
     }
     text
 }
@@ -463,14 +770,15 @@ pub fn table(outcomes: &[Outcome]) -> String {
 mod tests {
     use super::compare;
 
-    /// Each within its bound, and each bound tight enough to notice a scene changed by a few per cent.
+    /// Each within its bound or known not to be, and each bound tight enough to notice a scene changed by a few per cent.
     #[test]
     fn both_come_out_alike() {
         let outcomes = compare().unwrap();
         println!("{}", super::table(&outcomes));
         for outcome in &outcomes {
-            assert!(outcome.agrees(), "{outcome:?}");
-            assert!(outcome.would_notice(), "{outcome:?}");
+            // Who brings them together takes the mark away.
+            assert_ne!(outcome.agrees(), outcome.known, "{outcome:?}");
+            assert!(outcome.would_notice() || outcome.known, "{outcome:?}");
         }
     }
 }

@@ -26,7 +26,8 @@ pub fn add(body: &mut Body<'_>, shape: &Shape) -> Result<()> {
         mask_bits: shape.filter.mask.into(),
         group_index: shape.filter.group,
     };
-    let definition = ShapeDef::builder().material(surface).density(shape.density).filter(filter).build()?;
+    let definition =
+        ShapeDef::builder().material(surface).density(shape.density).filter(filter).sensor(shape.sensor).build()?;
     let at = Transform::from_pos_angle(vector(shape.offset.into()), shape.rotation)?;
     let point = |point: [f32; 2]| at.transform_point(vector(point));
     match shape.geometry {
