@@ -8,7 +8,7 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result};
-use drystone::scene::{Compiled, JointKind, catalogue};
+use drystone::scene::{Compiled, Joint, JointKind, catalogue};
 use drystone::state::metrics;
 use drystone::{Body, BodyType, CpuWorld, Geometry, Scene, Shape, Snapshot};
 use serde::Serialize;
@@ -256,20 +256,26 @@ fn mean_energy(record: &Record) -> f64 {
     record.mean(|look| metrics(&record.compiled, look).kinetic_energy)
 }
 
-/// Greatest distance of two anchors that should coincide, or error of one that should be kept, at any time looked at, m.
-fn widest_gap(record: &Record) -> f64 {
-    let gap = |look: &Snapshot, joint: &drystone::scene::Joint| {
+/// Greatest distance of a joint's anchors at any time looked at, of the joints that are wanted, m.
+fn farthest(record: &Record, wanted: fn(&JointKind) -> bool) -> f64 {
+    let apart = |look: &Snapshot, joint: &Joint| {
         let from = record.place(look, joint.a, joint.anchor_a.into());
         let to = record.place(look, Some(joint.b), joint.anchor_b.into());
-        let apart = (to[0] - from[0]).hypot(to[1] - from[1]);
-        match joint.kind {
-            JointKind::Distance { length: Some(length), limits: None, .. } => (apart - f64::from(length)).abs(),
-            JointKind::Revolute { .. } | JointKind::Weld { .. } => apart,
-            _ => 0.0,
-        }
+        (to[0] - from[0]).hypot(to[1] - from[1])
     };
-    let of_look = |look: &Snapshot| record.scene.joints.iter().map(|joint| gap(look, joint)).fold(0.0, f64::max);
+    let of_look = |look: &Snapshot| {
+        let joints = record.scene.joints.iter().filter(|joint| wanted(&joint.kind));
+        joints.map(|joint| apart(look, joint)).fold(0.0, f64::max)
+    };
     record.looks.iter().map(|(_, look)| of_look(look)).fold(0.0, f64::max)
+}
+
+fn widest_gap(record: &Record) -> f64 {
+    farthest(record, |kind| matches!(kind, JointKind::Revolute { .. }))
+}
+
+fn longest_rod(record: &Record) -> f64 {
+    farthest(record, |kind| matches!(kind, JointKind::Distance { .. }))
 }
 
 /// Bodies that have turned by more than half a radian.
@@ -357,6 +363,14 @@ fn faster_drum(scene: &mut Scene) {
     }
 }
 
+fn longer_rods(scene: &mut Scene) {
+    for joint in &mut scene.joints {
+        if let JointKind::Distance { length: Some(length), .. } = &mut joint.kind {
+            *length *= 1.01;
+        }
+    }
+}
+
 fn longer_cards(scene: &mut Scene) {
     each_shape(scene, |shape| {
         if let Geometry::Box { half, .. } = &mut shape.geometry
@@ -386,7 +400,6 @@ const FRICTION: Change = ("friction -3%", |scene| each_shape(scene, |shape| shap
 const DRUM: Change = ("drum +10%", faster_drum);
 const NOTHING: Change = ("", |_| ());
 const NO_RECYCLING: Change = ("no recycling", |scene| scene.settings.recycle = false);
-const SLIPPERY: Change = ("friction 0.3", |scene| each_shape(scene, |shape| shape.material.friction = 0.3));
 
 /// At its end, one run.
 const STILL: Case = Case {
@@ -403,11 +416,11 @@ const STILL: Case = Case {
     known: false,
 };
 
-const CHAOS: &str = "chaotic: four times what the mean of the runs varies by, going by the spread";
-const FEEDBACK: &str = "rigid joints are the same arithmetic; what is left is the order in which they are visited";
+const CHAOS: &str = "chaotic: two to five standard errors of the means of the runs";
+const ORDER: &str = "rigid joints are the same arithmetic; what is left is the order in which they are visited";
 
 /// Heights of what stands, and distances of what moves simply.
-const PLAIN: [Case; 15] = [
+const PLAIN: [Case; 14] = [
     Case {
         what: "top, m",
         spec: "vertical_stack:count=10",
@@ -476,20 +489,8 @@ const PLAIN: [Case; 15] = [
         runs: 4,
         measure: all_fallen_after,
         bound: 0.1,
-        why: "six steps; 15 impacts in a row, each a slide or a hop",
-        prepare: SLIPPERY,
-        ..STILL
-    },
-    Case {
-        what: "all fallen, s",
-        spec: "domino",
-        steps: 720,
-        window: (720, 1),
-        runs: 4,
-        measure: all_fallen_after,
-        bound: 0.1,
-        why: "at friction 0.6 our wave is 6% faster, also with 8 substeps and without recycling: each impact is shared by \
-              ground and neighbours in one sweep, whose order differs",
+        why: "our wave is 6% faster (at friction 0.3, 4%), also with 8 substeps, without recycling and without Box2D's \
+              continuous collision; not traced yet: the order in which an impact's contacts are visited is one suspect",
         known: true,
         ..STILL
     },
@@ -500,7 +501,7 @@ const PLAIN: [Case; 15] = [
         window: (60, 1),
         measure: mean_height,
         bound: 5e-3,
-        why: "Box2D's springs are implicit and lose energy, ours keep it: at 2 Hz 0.1% of the swing in a period",
+        why: "Box2D's springs are implicit and lose a little energy, ours keep it",
         change: ("stiffness +3%", stiffer),
         ..STILL
     },
@@ -510,7 +511,7 @@ const PLAIN: [Case; 15] = [
         steps: 240,
         measure: mean_right,
         bound: 0.03,
-        why: "half a percent of the way: the car's springs as above",
+        why: "half a percent of the way; springs as above",
         change: ("motors +3%", faster_motors),
         ..STILL
     },
@@ -540,7 +541,7 @@ const PLAIN: [Case; 15] = [
         window: (100, 1),
         measure: apex,
         bound: 0.01,
-        why: "what a step of free fall takes from the speed, 0.4%",
+        why: "a third of a percent; 2.875 m by theory, which steps of 1/60 s do not see",
         change: ("restitution +3%", |scene| each_shape(scene, |shape| shape.material.restitution *= 1.03)),
         ..STILL
     },
@@ -575,7 +576,7 @@ const JOINTED: [Case; 6] = [
         window: (300, 5),
         measure: mean_bottom,
         bound: 0.02,
-        why: FEEDBACK,
+        why: ORDER,
         ..STILL
     },
     Case {
@@ -585,19 +586,19 @@ const JOINTED: [Case; 6] = [
         window: (900, 5),
         measure: widest_gap,
         bound: 4e-4,
-        why: FEEDBACK,
+        why: ORDER,
         change: GRAVITY_10,
         ..STILL
     },
     Case {
-        what: "length error, m",
-        spec: "rod_chain:links=3",
-        steps: 90,
-        window: (90, 1),
-        measure: widest_gap,
-        bound: 2e-4,
-        why: "the first swing; later it is chaotic",
-        change: GRAVITY_10,
+        what: "longest rod, m",
+        spec: "rod_chain",
+        steps: 600,
+        window: (600, 1),
+        measure: longest_rod,
+        bound: 3e-3,
+        why: "0.6% of a rod; the chain whips, which is chaotic",
+        change: ("rods +1%", longer_rods),
         ..STILL
     },
     Case {
@@ -607,7 +608,7 @@ const JOINTED: [Case; 6] = [
         window: (900, 1),
         measure: widest_gap,
         bound: 1e-3,
-        why: FEEDBACK,
+        why: ORDER,
         ..STILL
     },
     Case {
@@ -616,7 +617,7 @@ const JOINTED: [Case; 6] = [
         steps: 500,
         measure: bottom,
         bound: 2e-3,
-        why: FEEDBACK,
+        why: ORDER,
         ..STILL
     },
     Case {
@@ -626,7 +627,7 @@ const JOINTED: [Case; 6] = [
         window: (500, 5),
         measure: widest_gap,
         bound: 8e-4,
-        why: FEEDBACK,
+        why: ORDER,
         ..STILL
     },
 ];
@@ -638,11 +639,14 @@ const TUMBLING: [Case; 7] = [
         spec: "tumbler:grid=15",
         steps: 900,
         window: (600, 10),
-        runs: 4,
+        runs: 6,
         measure: mean_height,
-        bound: 0.06,
+        bound: 0.05,
         why: CHAOS,
-        change: ("boxes +5%", larger),
+        change: ("boxes +10%", |scene| {
+            larger(scene);
+            larger(scene);
+        }),
         ..STILL
     },
     Case {
@@ -691,7 +695,8 @@ const TUMBLING: [Case; 7] = [
         runs: 6,
         measure: mean_height,
         bound: 0.4,
-        why: "Box2D's recycled contacts take the boxes higher up the drum than its fresh ones; ours do not",
+        why: "Box2D's recycled contacts take the boxes higher up the drum than its fresh ones, ours do not: without \
+              recycling, above, the two agree",
         change: DRUM,
         known: true,
         ..STILL
