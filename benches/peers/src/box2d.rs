@@ -4,10 +4,12 @@
 //! nothing. What a scene does not say is Box2D's default: contact recycling, speculative contacts and continuous
 //! collision are on. Only sleeping is off, as it is in Box2D's own benchmarks of these scenes.
 
+mod joints;
+mod shapes;
+
 use anyhow::{Context as _, Result, bail};
 use boxdd::{
-    BodyId, BodyType, Circle, Filter, Foundation, MassData, MixerId, MotionLocks, Polygon, Position, Profile, ShapeDef,
-    SurfaceMaterial, Transform, Vec2, WorkerCount, World,
+    BodyId, BodyType, Foundation, MassData, MixerId, MotionLocks, Position, Profile, Vec2, WorkerCount, World,
 };
 use drystone::scene::Compiled;
 use drystone::types::{BodyState, Pose};
@@ -92,6 +94,14 @@ impl Box2d {
                     point: body.force_point.map(|point| vector(point.into())),
                     torque: body.torque,
                 });
+            }
+        }
+        if !scene.joints.is_empty() {
+            let ground = world.create_body(world.body_builder().body_type(BodyType::Static).build()?)?;
+            for (index, joint) in scene.joints.iter().enumerate() {
+                let start = joints::Start::of(scene, joint);
+                joints::add(&mut world, joint, &bodies, ground, &compiled, &start)
+                    .with_context(|| format!("joints[{index}]"))?;
             }
         }
         Ok(Self {
@@ -207,6 +217,8 @@ fn refuse(settings: &Settings) -> Result<()> {
 }
 
 fn add(world: &mut World, body: &drystone::Body, compiled: &Compiled, index: usize) -> Result<BodyId> {
+    let never_turns =
+        body.fixed_rotation || body.shapes.iter().any(|shape| matches!(shape.geometry, Geometry::Particle { .. }));
     let definition = world
         .body_builder()
         .body_type(match body.kind {
@@ -219,33 +231,16 @@ fn add(world: &mut World, body: &drystone::Body, compiled: &Compiled, index: usi
         .gravity_scale(body.gravity_scale)
         .linear_damping(body.linear_damping)
         .angular_damping(body.angular_damping)
-        .motion_locks(MotionLocks::new(false, false, body.fixed_rotation))
+        .bullet(body.bullet)
+        .motion_locks(MotionLocks::new(false, false, never_turns))
         .build()?;
     let id = world.create_body(definition)?;
     let mut made = world.body(id)?;
-    for shape in &body.shapes {
-        let material = SurfaceMaterial::new()
-            .with_friction(shape.material.friction)?
-            .with_restitution(shape.material.restitution)?;
-        let filter = Filter {
-            category_bits: shape.filter.category.into(),
-            mask_bits: shape.filter.mask.into(),
-            group_index: shape.filter.group,
-        };
-        let definition = ShapeDef::builder().material(material).density(shape.density).filter(filter).build()?;
-        let offset = vector(shape.offset.into());
-        match shape.geometry {
-            Geometry::Circle { radius } => {
-                made.create_circle(&definition, &Circle::new(offset, radius)?)?;
-            }
-            Geometry::Box { half, radius: 0.0 } => {
-                let at = Transform::from_pos_angle(offset, shape.rotation)?;
-                made.create_polygon(&definition, &Polygon::offset_box_polygon(half.x, half.y, at)?)?;
-            }
-            ref other => bail!("this comparison does not hand over {other:?} yet"),
-        }
+    for (number, shape) in body.shapes.iter().enumerate() {
+        shapes::add(&mut made, shape).with_context(|| format!("shapes[{number}]"))?;
     }
-    if body.kind == drystone::BodyType::Dynamic && (body.mass.is_some() || body.inertia.is_some()) {
+    let given = body.mass.is_some() || body.inertia.is_some() || !body.shapes.iter().all(shapes::has_exact_mass);
+    if body.kind == drystone::BodyType::Dynamic && given {
         let mass = &compiled.mass[index];
         made.set_mass_data(MassData::new(mass.mass, vector(mass.center.into()), mass.inertia)?)?;
     }
@@ -327,12 +322,18 @@ mod tests {
         odd.add(body.angular_velocity(0.0));
         scenes.push(odd);
 
-        let mut mapped = 0;
+        let (mut mapped, mut refused) = (0, 0);
         for scene in scenes {
             let compiled = Compiled::new(&scene).unwrap();
-            let Ok(mut world) = Box2d::new(&scene, ONE) else {
-                assert_ne!(scene.settings.mode, Mode::Soft, "{}", scene.name);
-                continue;
+            let mut world = match Box2d::new(&scene, ONE) {
+                Ok(world) => world,
+                Err(error) => {
+                    let sliding = format!("{error:#}").contains("kinetic_friction");
+                    let named = sliding && scene.name == "static_and_kinetic";
+                    assert!(scene.settings.mode != Mode::Soft || named, "{}: {error:#}", scene.name);
+                    refused += 1;
+                    continue;
+                }
             };
             mapped += 1;
             let start = world.snapshot().unwrap();
@@ -343,7 +344,7 @@ mod tests {
                 assert!(close(kg, mass.mass), "{place}: {kg} {mass:?}");
                 // Box2D keeps the inertia of bodies that cannot turn.
                 assert!(
-                    close(inertia, mass.inertia) || scene.bodies[index].fixed_rotation,
+                    close(inertia, mass.inertia) || compiled.bodies[index].inv_inertia == 0.0,
                     "{place}: {inertia} {mass:?}"
                 );
                 // Any point will do for a body without mass.
@@ -359,7 +360,8 @@ mod tests {
                 assert!(close(state.angular_velocity, moving.angular_velocity), "{place}: {state:?} {moving:?}");
             }
         }
-        assert!(mapped >= 20, "{mapped}");
+        // Two have another solver, one has two coefficients of friction.
+        assert_eq!((mapped, refused), (catalogue::entries().len() - 2, 3));
     }
 
     /// Forces that act at a point, slides and bounces end at the same place in both. The thruster gets less time: Box2D
@@ -422,6 +424,38 @@ mod tests {
         assert!(lands(Filter::default()));
         assert!(!lands(Filter { mask: 2, ..Filter::default() }));
         assert!(lands(Filter { category: 1 << 31, ..Filter::default() }));
+    }
+
+    /// One step is enough to see the signs: lying on its floor, a box is carried to the right by a belt of positive speed,
+    /// whether the belt is its own or the floor's, and whether the floor is a box, a segment or a half plane.
+    #[test]
+    fn surfaces_run_the_same_way() {
+        let speeds = |floor: Shape, carried: Shape| {
+            let mut scene = Scene::new("").gravity(0.0, -10.0);
+            scene.add(drystone::Body::fixed(0.0, 0.0).shape(floor));
+            scene.add(drystone::Body::dynamic(0.0, 0.5).shape(carried));
+            let (mut theirs, mut ours) = (Box2d::new(&scene, ONE).unwrap(), CpuWorld::new(&scene).unwrap());
+            for _ in 0..60 {
+                theirs.step().unwrap();
+                ours.step();
+            }
+            [theirs.snapshot().unwrap(), ours.snapshot()].map(|end| end.states[1].velocity[0])
+        };
+        let carried = Shape::half_box(0.5, 0.5);
+        for floor in [
+            Shape::half_box(10.0, 1.0).offset(0.0, -1.0),
+            Shape::segment([-10.0, 0.0], [10.0, 0.0]),
+            Shape::half_plane([0.0, 1.0], 0.0),
+            Shape::half_plane([1.0, 0.0], -1.0).offset(0.0, 1.0).rotation(std::f32::consts::FRAC_PI_2),
+            Shape::capsule([-10.0, -0.5], [10.0, -0.5], 0.5),
+            Shape::rounded_box(10.0, 0.5, 0.5).offset(0.0, -1.0),
+        ] {
+            let [theirs, ours] = speeds(floor.clone().tangent_speed(0.5), carried.clone());
+            assert!((theirs - 0.5).abs() < 1e-3 && (ours - 0.5).abs() < 1e-3, "{floor:?}: {theirs} {ours}");
+            let [theirs, ours] = speeds(floor.clone(), carried.clone().tangent_speed(-0.5));
+            // The carried box's own surface runs counter-clockwise: to the right at its bottom, which takes it to the left.
+            assert!((theirs + 0.5).abs() < 1e-3 && (ours + 0.5).abs() < 1e-3, "{floor:?}: {theirs} {ours}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod box2d;
 mod engine;
 mod quality;
 mod report;
+mod side_by_side;
 
 use std::path::PathBuf;
 
@@ -15,6 +16,7 @@ use serde::Serialize;
 
 use engine::{Contender, Run, run};
 use report::{Growth, GrowthSize, Machine, Row, Spread};
+use side_by_side::Outcome;
 
 /// Step the same scenes in Box2D and in Drystone, in turns, and report how long both take and what is left at the end.
 #[derive(Debug, Parser)]
@@ -45,6 +47,9 @@ struct Arguments {
     /// Instead of scenes: many_pyramids from 1,000 to 100,000 boxes, and how the time a box takes grows
     #[arg(long, conflicts_with = "scenes")]
     growth: bool,
+    /// Instead of times: what comes out on either side (rest heights, joints' errors, tumbling), next to stated bounds
+    #[arg(long, conflicts_with_all = ["scenes", "growth"])]
+    quality: bool,
     /// Box2D without its continuous collision, which Drystone does not have
     #[arg(long)]
     no_continuous: bool,
@@ -56,6 +61,7 @@ struct Results {
     machine: Machine,
     rows: Vec<Row>,
     growth: Vec<Growth>,
+    quality: Vec<Outcome>,
 }
 
 fn main() -> Result<()> {
@@ -65,9 +71,13 @@ fn main() -> Result<()> {
     let threads = arguments.threads.map_or(cores, |threads| threads as usize);
     let contenders = contenders(&arguments, threads, gpu.as_ref());
 
-    let mut results = Results { machine: Machine::here(gpu.as_ref()), rows: Vec::new(), growth: Vec::new() };
+    let machine = Machine::here(gpu.as_ref());
+    let mut results = Results { machine, rows: Vec::new(), growth: Vec::new(), quality: Vec::new() };
     println!("{}", results.machine.text());
-    if arguments.growth {
+    if arguments.quality {
+        results.quality = side_by_side::compare()?;
+        println!("{}", side_by_side::table(&results.quality));
+    } else if arguments.growth {
         results.growth = growth(&contenders, arguments.steps.unwrap_or(60), arguments.repeats)?;
         println!("{}", report::growth_table(&results.growth, arguments.stages));
     } else {

@@ -33,8 +33,8 @@ pub struct Quality {
 /// # Errors
 /// If the snapshot is of another scene.
 pub fn measure(compiled: &Compiled, end: &Snapshot) -> Result<Quality> {
-    let bare = Snapshot { poses: end.poses.clone(), states: end.states.clone(), ..Snapshot::default() };
     let mut probe = CpuWorld::from_compiled(compiled.clone());
+    let bare = Snapshot { poses: end.poses.clone(), states: end.states.clone(), ..probe.snapshot() };
     probe.restore(&bare)?;
     // A step finds its contacts before it moves anything, so they are those of the poses that went in.
     probe.step();

@@ -1,0 +1,401 @@
+//! Joints in Box2D.
+//!
+//! Both hold what is rigid alike: 60 Hz, damping 2, at most a quarter of the substep rate, in the biased sweep, and
+//! without bias in the relaxing one. What swings (a spring, a distance or a weld of a lower frequency) is a spring in
+//! both sweeps, stated by the frequency of the effective mass. So all numbers are handed over as they are, but for:
+//!
+//! - Hooke's spring, whose stiffness becomes a frequency by the effective mass. That is constant only where the spring
+//!   acts on the centres of mass, or on what cannot turn; others are refused.
+//! - Box2D's mouse joint is gone since 3.2: a motor joint with a linear spring and no turning does the same.
+//!
+//! Refused: hinges, sliders and wheels softer than rigid (Box2D softens only one of its two sweeps), joints that break
+//! (Box2D only reports it), a wheel's spring about a place other than 0, welds that are rigid with two dampings.
+
+use anyhow::{Result, bail, ensure};
+use boxdd::{
+    BodyId, ConstraintTuning, DistanceJointDef, JointBase, MotorJointDef, PrismaticJointDef, RevoluteJointDef,
+    Transform, Vec2, WeldJointDef, WheelJointDef, World,
+};
+use drystone::scene::{Compiled, Joint, JointKind, Motor, Spring};
+
+use super::vector;
+
+/// Stiffness of what is meant to be rigid, Hz, and its damping ratio; on both sides.
+const RIGID: (f32, f32) = (60.0, 2.0);
+/// A mouse joint's, where the scene is silent.
+const MOUSE: (f32, f32) = (5.0, 0.7);
+/// Box2D lets no distance be shorter, m.
+const SHORTEST: f32 = 0.005;
+
+/// Ties two bodies. `ground` stands for the world.
+pub fn add(
+    world: &mut World,
+    joint: &Joint,
+    bodies: &[BodyId],
+    ground: BodyId,
+    compiled: &Compiled,
+    start: &Start,
+) -> Result<()> {
+    if !joint.enabled {
+        return Ok(());
+    }
+    if joint.break_force.is_some() || joint.break_torque.is_some() {
+        bail!("Box2D has no joint that breaks (`break_force`, `break_torque`)");
+    }
+    let damping = joint.damping_ratio.unwrap_or(RIGID.1);
+    // Below this it swings.
+    let stiffest = RIGID.0.min(0.25 / compiled.params.h);
+    let soft = |hertz: Option<f32>| hertz.filter(|&hertz| hertz < stiffest);
+    let base = world
+        .joint_base(joint.a.map_or(ground, |a| bodies[a]), bodies[joint.b])?
+        .with_collide_connected(joint.collide)
+        .with_constraint_tuning(ConstraintTuning::new(RIGID.0, damping)?);
+    let only_rigid = |what: &str| {
+        ensure!(soft(joint.hertz).is_none(), "Box2D has no {what} that is soft across its free direction (`hertz`)");
+        Ok(())
+    };
+    let (anchor_a, anchor_b) = (joint.anchor_a, joint.anchor_b);
+    let framed = |base: JointBase, turn_a: f32, turn_b: f32| -> Result<JointBase> {
+        Ok(base.with_local_frame_components(vector(anchor_a.into()), turn_a, vector(anchor_b.into()), turn_b)?)
+    };
+    match &joint.kind {
+        JointKind::Distance { length, limits, motor } => {
+            let spring = soft(joint.hertz);
+            let free = joint.hertz.is_none() && (limits.is_some() || motor.is_some());
+            let mut definition = DistanceJointDef::new(framed(base, 0.0, 0.0)?);
+            let mut goal = length.unwrap_or(start.distance);
+            if let Some([lower, upper]) = *limits {
+                definition = definition.enable_limit(true).min_length(lower).max_length(upper);
+                // Then Box2D has a rod of that length.
+                goal = if lower < upper { goal } else { upper };
+            }
+            ensure!(free || goal >= SHORTEST, "Box2D has no distance below {SHORTEST} m");
+            if let Some(Motor { speed, max }) = *motor {
+                definition = definition.enable_motor(true).motor_speed(speed).max_motor_force(max);
+            }
+            // A spring of 0 Hz leaves the distance free.
+            definition = definition
+                .length(goal.max(SHORTEST))
+                .enable_spring(free || spring.is_some())
+                .hertz(spring.unwrap_or(0.0))
+                .damping_ratio(damping);
+            world.create_distance_joint(&definition)?;
+        }
+        JointKind::Spring { rest_length, stiffness, damping } => {
+            let goal = rest_length.unwrap_or(start.distance);
+            ensure!(goal >= SHORTEST, "Box2D has no distance below {SHORTEST} m");
+            let Spring { hertz, damping_ratio, .. } = hooke(joint, *stiffness, *damping, compiled)?;
+            let definition = DistanceJointDef::new(framed(base, 0.0, 0.0)?)
+                .length(goal)
+                .enable_spring(true)
+                .hertz(hertz)
+                .damping_ratio(damping_ratio);
+            world.create_distance_joint(&definition)?;
+        }
+        JointKind::Revolute { reference_angle, limits, motor, spring } => {
+            only_rigid("hinge")?;
+            let reference = reference_angle.unwrap_or(start.turned);
+            let mut definition = RevoluteJointDef::new(framed(base, reference, 0.0)?).enable_spring(false);
+            if let Some([lower, upper]) = *limits {
+                definition = definition.enable_limit(true).lower_angle(lower).upper_angle(upper);
+            }
+            if let Some(Motor { speed, max }) = *motor {
+                definition = definition.enable_motor(true).motor_speed(speed).max_motor_torque(max);
+            }
+            if let Some(Spring { hertz, damping_ratio, target }) = *spring {
+                definition =
+                    definition.enable_spring(true).hertz(hertz).damping_ratio(damping_ratio).target_angle(target);
+            }
+            world.create_revolute_joint(&definition)?;
+        }
+        JointKind::Prismatic { axis, reference_angle, limits, motor, spring } => {
+            only_rigid("slider")?;
+            let turn = axis.y.atan2(axis.x);
+            let reference = reference_angle.unwrap_or(start.turned);
+            let mut definition = PrismaticJointDef::new(framed(base, turn, turn - reference)?).enable_spring(false);
+            if let Some([lower, upper]) = *limits {
+                definition = definition.enable_limit(true).lower_translation(lower).upper_translation(upper);
+            }
+            if let Some(Motor { speed, max }) = *motor {
+                definition = definition.enable_motor(true).motor_speed(speed).max_motor_force(max);
+            }
+            if let Some(Spring { hertz, damping_ratio, target }) = *spring {
+                definition =
+                    definition.enable_spring(true).hertz(hertz).damping_ratio(damping_ratio).translation(target);
+            }
+            world.create_prismatic_joint(&definition)?;
+        }
+        JointKind::Wheel { axis, limits, motor, spring } => {
+            only_rigid("wheel")?;
+            let turn = axis.y.atan2(axis.x);
+            let mut definition = WheelJointDef::new(framed(base, turn, 0.0)?).enable_spring(false);
+            if let Some([lower, upper]) = *limits {
+                definition = definition.enable_limit(true).lower_translation(lower).upper_translation(upper);
+            }
+            if let Some(Motor { speed, max }) = *motor {
+                definition = definition.enable_motor(true).motor_speed(speed).max_motor_torque(max);
+            }
+            if let Some(Spring { hertz, damping_ratio, target }) = *spring {
+                ensure!(target == 0.0, "Box2D's wheels spring about 0 only (`target`)");
+                definition = definition.enable_spring(true).hertz(hertz).damping_ratio(damping_ratio);
+            }
+            world.create_wheel_joint(&definition)?;
+        }
+        JointKind::Weld { reference_angle, angular_hertz, angular_damping_ratio } => {
+            let (linear, angular) = (soft(joint.hertz), soft(angular_hertz.or(joint.hertz)));
+            let angular_damping = angular_damping_ratio.unwrap_or(damping);
+            // A rigid part takes the damping of the joint, a soft one has its own.
+            #[allow(clippy::float_cmp, reason = "one and the same number, or not")]
+            let alike = angular.is_some() || linear.is_some() || angular_damping == damping;
+            ensure!(alike, "Box2D has no weld that is rigid with two dampings (`angular_damping_ratio`)");
+            let rigid = if linear.is_none() { damping } else { angular_damping };
+            let base = base.with_constraint_tuning(ConstraintTuning::new(RIGID.0, rigid)?);
+            let definition = WeldJointDef::new(framed(base, reference_angle.unwrap_or(start.turned), 0.0)?)
+                .linear_hertz(linear.unwrap_or(0.0))
+                .linear_damping_ratio(damping)
+                .angular_hertz(angular.unwrap_or(0.0))
+                .angular_damping_ratio(angular_damping);
+            world.create_weld_joint(&definition)?;
+        }
+        JointKind::Motor { linear_offset, angular_offset, max_force, max_torque } => {
+            let hertz = joint.hertz.unwrap_or(RIGID.0).min(0.25 / compiled.params.h);
+            let place = Transform::from_pos_angle(vector((anchor_a + *linear_offset).into()), *angular_offset)?;
+            let there = Transform::from_pos_angle(vector(anchor_b.into()), 0.0)?;
+            let definition = MotorJointDef::new(base.with_local_frames(place, there))
+                .max_velocity_force(0.0)
+                .max_velocity_torque(0.0)
+                .linear_hertz(hertz)
+                .linear_damping_ratio(damping)
+                .max_spring_force(*max_force)
+                .angular_hertz(hertz)
+                .angular_damping_ratio(damping)
+                .max_spring_torque(*max_torque);
+            world.create_motor_joint(&definition)?;
+        }
+        JointKind::Mouse { target, max_force } => {
+            let place = Transform::from_pos_angle(vector((*target).into()), 0.0)?;
+            let there = Transform::from_pos_angle(vector(anchor_b.into()), 0.0)?;
+            let definition = MotorJointDef::new(base.with_local_frames(place, there))
+                .max_velocity_force(0.0)
+                .max_velocity_torque(0.0)
+                .linear_hertz(joint.hertz.unwrap_or(MOUSE.0))
+                .linear_damping_ratio(joint.damping_ratio.unwrap_or(MOUSE.1))
+                .max_spring_force(*max_force)
+                .angular_hertz(0.0)
+                .max_spring_torque(0.0);
+            world.create_motor_joint(&definition)?;
+        }
+    }
+    Ok(())
+}
+
+/// How the two bodies of a joint stand when the scene starts: what a joint holds that is not given a length or an angle.
+pub struct Start {
+    /// Of the anchors, m.
+    distance: f32,
+    /// Angle of B less that of A, rad.
+    turned: f32,
+}
+
+impl Start {
+    /// Of one joint.
+    pub fn of(scene: &drystone::Scene, joint: &Joint) -> Self {
+        let place = |body: Option<usize>, anchor: [f32; 2]| match body.map(|body| &scene.bodies[body]) {
+            Some(body) => {
+                let (sine, cosine) = body.angle.sin_cos();
+                let [x, y] = anchor;
+                Vec2::new(body.position.x + cosine * x - sine * y, body.position.y + sine * x + cosine * y)
+            }
+            None => vector(anchor),
+        };
+        let (from, to) = (place(joint.a, joint.anchor_a.into()), place(Some(joint.b), joint.anchor_b.into()));
+        let angle = |body: usize| scene.bodies[body].angle;
+        Self { distance: (to.x - from.x).hypot(to.y - from.y), turned: angle(joint.b) - joint.a.map_or(0.0, angle) }
+    }
+}
+
+/// Hooke's law as a frequency, if it has one.
+fn hooke(joint: &Joint, stiffness: f32, damping: f32, compiled: &Compiled) -> Result<Spring> {
+    let mut inverse = 0.0;
+    for (body, anchor) in [(joint.a, joint.anchor_a), (Some(joint.b), joint.anchor_b)] {
+        let Some(body) = body else { continue };
+        let arm = anchor - compiled.mass[body].center;
+        let turns = compiled.bodies[body].inv_inertia > 0.0;
+        ensure!(
+            !turns || arm.length() <= 1e-6,
+            "Box2D states springs by frequency, which varies for one off the centre of mass (`spring`)"
+        );
+        inverse += compiled.bodies[body].inv_mass;
+    }
+    let omega = (stiffness * inverse).sqrt();
+    ensure!(omega > 0.0 || damping == 0.0, "Box2D has no damper without a spring (`stiffness` is 0)");
+    // Drystone softens what a substep cannot follow, Box2D does not.
+    ensure!(omega * compiled.params.h <= std::f32::consts::SQRT_2, "a spring too stiff for a substep (`stiffness`)");
+    let damping_ratio = if omega > 0.0 { damping * inverse / (2.0 * omega) } else { 0.0 };
+    Ok(Spring { hertz: omega / std::f32::consts::TAU, damping_ratio, target: 0.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use drystone::scene::{Joint, JointKind, Motor, Spring};
+    use drystone::{Body, CpuWorld, Filter, Scene, Shape, Snapshot};
+
+    use crate::box2d::{Box2d, Options};
+
+    /// A box that turns on a nail, another one tied to it, both askew. In short steps: how springs are integrated
+    /// differs (Box2D's lose energy), and how often effective masses are computed. That goes with the step, whereas a
+    /// number handed over wrongly would stay.
+    fn scene(joint: Joint) -> Scene {
+        let mut scene = Scene::new("two boxes").gravity(0.0, -10.0);
+        (scene.settings.dt, scene.settings.substeps) = (1.0 / 240.0, Some(8));
+        // They would touch where the joint does not forbid it.
+        let alone = Filter { group: -1, ..Filter::default() };
+        let nailed = scene.add(Body::dynamic(0.0, 0.0).angle(0.2).shape(Shape::half_box(1.0, 0.5).filter(alone)));
+        // The anchors of [`tied`] meet.
+        let other = Body::dynamic(1.243_33, 0.674_21).angle(0.5);
+        scene.add(other.shape(Shape::half_box(0.5, 0.25).filter(alone)));
+        scene.join(Joint::to_world(JointKind::hinge(), nailed).anchors([0.1, 0.0], [0.1, 0.0]));
+        scene.join(joint);
+        scene
+    }
+
+    fn apart(ours: &Snapshot, theirs: &Snapshot) -> f32 {
+        let pairs = ours.poses.iter().zip(&theirs.poses);
+        let differences = pairs.flat_map(|(ours, theirs)| {
+            let all =
+                ours.position.into_iter().chain(ours.rotation).zip(theirs.position.into_iter().chain(theirs.rotation));
+            all.map(|(ours, theirs)| (ours - theirs).abs()).collect::<Vec<_>>()
+        });
+        differences.fold(0.0, f32::max)
+    }
+
+    fn ends(joint: &Joint) -> (Snapshot, Snapshot) {
+        let scene = scene(joint.clone());
+        let mut theirs = Box2d::new(&scene, Options { threads: 1, continuous: true }).unwrap();
+        let mut ours = CpuWorld::new(&scene).unwrap();
+        for _ in 0..120 {
+            theirs.step().unwrap();
+            ours.step();
+        }
+        (ours.snapshot(), theirs.snapshot().unwrap())
+    }
+
+    fn tied(kind: JointKind) -> Joint {
+        Joint::new(kind, 0, 1).anchors([1.0, 0.2], [-0.4, -0.1])
+    }
+
+    /// Each kind, and each with another number that has to be noticed.
+    fn kinds() -> Vec<(&'static str, Joint, Joint)> {
+        let motor = |speed, max| Some(Motor { speed, max });
+        let spring = |hertz, damping_ratio, target| Some(Spring { hertz, damping_ratio, target });
+        let distance =
+            |length, limits, motor| tied(JointKind::Distance { length, limits, motor }).anchors([1.0, 0.2], [0.4, 0.1]);
+        let hinge = |reference_angle, limits, motor, spring| {
+            tied(JointKind::Revolute { reference_angle, limits, motor, spring })
+        };
+        let slider = |angle: f32, limits, motor, spring| {
+            tied(JointKind::Prismatic { axis: axis_at(angle).into(), reference_angle: None, limits, motor, spring })
+        };
+        let wheel = |angle: f32, limits, motor, spring| {
+            tied(JointKind::Wheel { axis: axis_at(angle).into(), limits, motor, spring })
+        };
+        let weld = |reference_angle, angular_hertz| {
+            tied(JointKind::Weld { reference_angle, angular_hertz, angular_damping_ratio: None })
+        };
+        let drive = |x: f32, angular_offset, max_force| {
+            let linear_offset = [x, 0.1].into();
+            tied(JointKind::Motor { linear_offset, angular_offset, max_force, max_torque: 10.0 })
+        };
+        let mouse = |x: f32| {
+            Joint::to_world(JointKind::Mouse { target: [x, 1.0].into(), max_force: 100.0 }, 1)
+                .anchors([0.0, 0.0], [0.3, 0.0])
+        };
+        let hooke = |stiffness| Joint::new(JointKind::spring(stiffness, 0.5), 0, 1);
+        vec![
+            ("rod", distance(None, None, None), distance(Some(1.0), None, None)),
+            ("soft rod", distance(None, None, None).soft(2.0, 0.3), distance(None, None, None).soft(2.2, 0.3)),
+            ("rope", distance(None, Some([0.0, 0.9]), None), distance(None, Some([0.0, 1.0]), None)),
+            ("winch", distance(None, None, motor(-0.5, 30.0)), distance(None, None, motor(-0.6, 30.0))),
+            ("spring", hooke(20.0), hooke(22.0)),
+            ("hinge", hinge(None, None, None, None), hinge(None, None, None, None).anchors([1.0, 0.2], [-0.4, 0.0])),
+            (
+                "hinge with limits",
+                hinge(None, Some([-0.3, 0.2]), None, None),
+                hinge(Some(0.1), Some([-0.3, 0.2]), None, None),
+            ),
+            ("driven hinge", hinge(None, None, motor(2.0, 50.0), None), hinge(None, None, motor(2.1, 50.0), None)),
+            (
+                "springy hinge",
+                hinge(Some(0.1), None, None, spring(3.0, 0.5, 0.3)),
+                hinge(Some(0.1), None, None, spring(3.0, 0.5, 0.4)),
+            ),
+            ("slider", slider(0.3, Some([-0.1, 0.1]), None, None), slider(0.3, Some([-0.2, 0.2]), None, None)),
+            ("driven slider", slider(0.3, None, motor(1.0, 100.0), None), slider(0.3, None, motor(1.1, 100.0), None)),
+            (
+                "springy slider",
+                slider(0.3, None, None, spring(2.0, 0.5, 0.2)),
+                slider(0.3, None, None, spring(2.0, 0.5, 0.3)),
+            ),
+            (
+                "wheel",
+                wheel(1.2, Some([-0.3, 0.2]), motor(3.0, 5.0), spring(4.0, 0.7, 0.0)),
+                wheel(1.2, Some([-0.3, 0.2]), motor(3.2, 5.0), spring(4.0, 0.7, 0.0)),
+            ),
+            ("weld", weld(None, None), weld(Some(0.2), None)),
+            ("soft weld", weld(None, Some(2.0)).soft(5.0, 0.4), weld(None, Some(2.2)).soft(5.0, 0.4)),
+            ("motor", drive(0.1, 0.4, 20.0), drive(0.15, 0.4, 20.0)),
+            ("weak motor", drive(0.1, 0.4, 4.0), drive(0.1, 0.4, 4.4)),
+            ("mouse", mouse(2.0), mouse(2.1)),
+        ]
+    }
+
+    fn axis_at(angle: f32) -> [f32; 2] {
+        [angle.cos(), angle.sin()]
+    }
+
+    /// After half a second: before small differences have grown.
+    #[test]
+    fn every_kind_of_joint_moves_alike() {
+        let mut worst = Vec::new();
+        for (name, joint, other) in kinds() {
+            let (ours, theirs) = ends(&joint);
+            let (differ, noticed) = (apart(&ours, &theirs), apart(&ends(&other).1, &ours));
+            println!("{name:<20}{differ:>10.5}{noticed:>10.5}");
+            worst.push((name, differ, noticed));
+        }
+        for (name, differ, noticed) in worst {
+            assert!(differ < 2e-3, "{name}: {differ}");
+            assert!(noticed > 5e-3, "{name}: {noticed}");
+        }
+    }
+
+    #[test]
+    fn joints_that_box2d_cannot_do_are_refused_by_name() {
+        let off_center = tied(JointKind::spring(20.0, 0.0));
+        let wheel = JointKind::wheel([0.0, 1.0], Spring { hertz: 4.0, damping_ratio: 0.7, target: 0.1 });
+        let damper = Joint::new(JointKind::spring(0.0, 1.0), 0, 1);
+        let stiff = Joint::new(JointKind::spring(1e6, 1.0), 0, 1);
+        let weld = JointKind::Weld { reference_angle: None, angular_hertz: None, angular_damping_ratio: Some(1.0) };
+        for (joint, word) in [
+            (off_center, "`spring`"),
+            (tied(wheel), "`target`"),
+            (damper, "`stiffness`"),
+            (stiff, "`stiffness`"),
+            (tied(weld), "`angular_damping_ratio`"),
+            (tied(JointKind::hinge()).soft(5.0, 1.0), "`hertz`"),
+            (tied(JointKind::hinge()).break_force(5.0), "`break_force`"),
+        ] {
+            let error = Box2d::new(&scene(joint), Options { threads: 1, continuous: true }).err().unwrap();
+            let error = format!("{error:#}");
+            assert!(error.contains("joints[1]") && error.contains(word), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_joint_that_is_off_does_nothing() {
+        let off = Joint { enabled: false, ..tied(JointKind::hinge()) };
+        let (ours, theirs) = ends(&off);
+        assert!(apart(&ours, &theirs) < 2e-3);
+        assert!(theirs.poses[1].position[1] < -1.0, "it falls: {:?}", theirs.poses[1]);
+    }
+}
