@@ -32,12 +32,26 @@ fn prepare(
     let flags = contacts[index].flags;
     let count = flags & POINT_COUNT_MASK;
     let inv = vec4<f32>(bodies[a].inv_mass, bodies[a].inv_inertia, bodies[b].inv_mass, bodies[b].inv_inertia);
-    let v_a = states[a].velocity;
-    let w_a = states[a].angular_velocity;
-    let v_b = states[b].velocity;
-    let w_b = states[b].angular_velocity;
-    let restitution_a = shapes[shape_a].restitution;
-    let restitution_b = shapes[shape_b].restitution;
+    // Where nothing bounces, nobody asks how fast things met.
+    let bounces = (params.switches & BOUNCES) != 0u;
+    var v_a = vec2<f32>(0.0);
+    var v_b = vec2<f32>(0.0);
+    var w_a = 0.0;
+    var w_b = 0.0;
+    var restitution = 0.0;
+    if bounces {
+        v_a = states[a].velocity;
+        w_a = states[a].angular_velocity;
+        v_b = states[b].velocity;
+        w_b = states[b].angular_velocity;
+        let restitution_a = shapes[shape_a].restitution;
+        let restitution_b = shapes[shape_b].restitution;
+        restitution = select(
+            min(restitution_a, restitution_b),
+            max(restitution_a, restitution_b),
+            (params.switches & RESTITUTION_MAX) != 0u,
+        );
+    }
 
     constraints[slot].body_a = a;
     constraints[slot].body_b = b;
@@ -47,11 +61,7 @@ fn prepare(
     constraints[slot].inv_mass_b = inv.z;
     constraints[slot].inv_inertia_b = inv.w;
     constraints[slot].friction = sqrt(shapes[shape_a].friction * shapes[shape_b].friction);
-    constraints[slot].restitution = select(
-        min(restitution_a, restitution_b),
-        max(restitution_a, restitution_b),
-        (params.switches & RESTITUTION_MAX) != 0u,
-    );
+    constraints[slot].restitution = restitution;
     constraints[slot].flags = flags;
     constraints[slot].contact = index;
     var impulses = vec4<f32>(0.0);

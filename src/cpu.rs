@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use crate::blocks::Blocks;
 use crate::command::{Command, CommandError, by_body};
 use crate::event;
 use crate::population::{BodyId, Change, Population};
@@ -21,7 +22,7 @@ use crate::step::{Op, Stage, plan};
 use crate::tables::Tables;
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    self, Aabb, Accumulator, BodyState, Constraint, Contact, Counters, Event, FORCE_OVERFLOW, JointFrame, JointState,
+    self, Aabb, Accumulator, BOUNCES, BodyState, Contact, Counters, Event, FORCE_OVERFLOW, JointFrame, JointState,
     Pose, Surface,
 };
 use crate::world::WorldError;
@@ -53,7 +54,7 @@ pub struct CpuWorld {
     contacts: Vec<Contact>,
     coloring: ColorScratch,
     slots: Vec<u32>,
-    constraints: Vec<Constraint>,
+    constraints: Blocks,
     surfaces: Rows<Surface, 2>,
     joint_frames: Vec<JointFrame>,
     joint_states: Rows<JointState, 2>,
@@ -95,7 +96,7 @@ impl CpuWorld {
             contacts: Vec::new(),
             coloring: ColorScratch::default(),
             slots: Vec::new(),
-            constraints: Vec::new(),
+            constraints: Blocks::default(),
             surfaces: Rows::new(&[]),
             joint_frames: vec![JointFrame::default(); compiled.joints.joints.len()],
             joint_states: Rows::new(&compiled.joints.states),
@@ -450,7 +451,7 @@ impl CpuWorld {
             contacts: self.contacts.clone(),
             events: self.step_events.clone(),
             slots: self.slots.clone(),
-            constraints: self.constraints.clone(),
+            constraints: self.constraints.to_vec(&self.counters, &self.slots),
             surfaces: self.surfaces.to_vec(),
             joint_frames: self.joint_frames.clone(),
             joint_states: self.joint_states.to_vec(),
@@ -472,7 +473,8 @@ impl CpuWorld {
         self.pair_starts.clone_from(&tables.pair_starts);
         self.contacts.clone_from(&tables.contacts);
         self.slots.clone_from(&tables.slots);
-        self.constraints.clone_from(&tables.constraints);
+        let bounces = self.compiled.params.switches & BOUNCES != 0;
+        self.constraints.load(&tables.counters, &tables.constraints, bounces);
         self.surfaces = Rows::new(&tables.surfaces);
         self.joint_frames.clone_from(&tables.joint_frames);
         self.joint_states = Rows::new(&tables.joint_states);

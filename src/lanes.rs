@@ -3,13 +3,15 @@
 
 use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 
+use bytemuck::{Pod, Zeroable};
 pub use wide::f32x4;
 
 /// Constraints that go through the solver side by side.
 pub const WIDTH: usize = 4;
 
 /// Four vectors in the plane.
-#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct Vec2x4 {
     /// Four x.
     pub x: f32x4,

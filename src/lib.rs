@@ -117,6 +117,7 @@
 //!   ([`types::Counters::quarantined`]).
 //! - **Nothing panics on input.** Scenes are checked before anything is made from them, and errors name the place.
 
+pub mod blocks;
 pub mod command;
 pub mod cpu;
 pub mod draw;

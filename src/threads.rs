@@ -51,6 +51,23 @@ impl Threads {
         }
     }
 
+    /// As [`Self::for_chunks`], over two arrays of one length.
+    pub fn for_chunk_pairs<T: Send, U: Send>(
+        &self,
+        out: &mut [T],
+        other: &mut [U],
+        chunk: usize,
+        each: impl Fn(usize, &mut [T], &mut [U]) + Sync,
+    ) {
+        match &self.0 {
+            Some(pool) if out.len() > chunk => pool.install(|| {
+                let parts = out.par_chunks_mut(chunk).zip(other.par_chunks_mut(chunk)).enumerate();
+                parts.for_each(|(index, (part, other))| each(index * chunk, part, other));
+            }),
+            _ => each(0, out, other),
+        }
+    }
+
     /// Calls `each(first, end)` for consecutive ranges of `0 .. len` and returns what it gives, in order.
     pub fn map_ranges<T: Send>(&self, len: usize, each: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
         match &self.0 {

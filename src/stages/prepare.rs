@@ -6,10 +6,11 @@
 
 use glam::Vec2;
 
+use crate::blocks::{Block, Blocks, Bounce, width};
 use crate::math::{cross, cross_scalar, right_perp};
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    Body, BodyState, COLOR_COUNT, Constraint, ConstraintPoint, Contact, Counters, POINT_COUNT_MASK, Params,
+    BOUNCES, Body, BodyState, COLOR_COUNT, Constraint, ConstraintPoint, Contact, Counters, POINT_COUNT_MASK, Params,
     RESTITUTION_MAX, SURFACES, Shape, Surface, WARM_START,
 };
 
@@ -26,17 +27,23 @@ pub fn prepare(
     contacts: &[Contact],
     slots: &[u32],
     counters: &Counters,
-    constraints: &mut Vec<Constraint>,
+    constraints: &mut Blocks,
     surfaces: &mut Rows<Surface, 2>,
 ) {
-    constraints.resize(slots.len(), Constraint::default());
+    let bounces = params.switches & BOUNCES != 0;
+    constraints.lay(counters, bounces);
     surfaces.resize(if params.switches & SURFACES == 0 { 0 } else { slots.len() });
     let surfaces = &*surfaces;
-    let fill = |index: u32, constraint: &mut Constraint| {
+    let approach = |contact: &Contact, r_a: Vec2, r_b: Vec2| {
+        let (a, b) = (states.get(contact.body_a as usize), states.get(contact.body_b as usize));
+        let velocity_a = Vec2::from(a.velocity) + cross_scalar(a.angular_velocity, r_a);
+        let velocity_b = Vec2::from(b.velocity) + cross_scalar(b.angular_velocity, r_b);
+        (velocity_b - velocity_a).dot(Vec2::from(contact.normal))
+    };
+    let constraint_of = |index: u32| {
         let contact = &contacts[index as usize];
         let (body_a, body_b) = (&bodies[contact.body_a as usize], &bodies[contact.body_b as usize]);
         let (shape_a, shape_b) = (&shapes[contact.shape_a as usize], &shapes[contact.shape_b as usize]);
-        let (state_a, state_b) = (states.get(contact.body_a as usize), states.get(contact.body_b as usize));
         let normal = Vec2::from(contact.normal);
         let tangent = right_perp(normal);
         let mut fresh = Constraint {
@@ -48,7 +55,9 @@ pub fn prepare(
             inv_mass_b: body_b.inv_mass,
             inv_inertia_b: body_b.inv_inertia,
             friction: (shape_a.friction * shape_b.friction).sqrt(),
-            restitution: if params.switches & RESTITUTION_MAX != 0 {
+            restitution: if !bounces {
+                0.0
+            } else if params.switches & RESTITUTION_MAX != 0 {
                 shape_a.restitution.max(shape_b.restitution)
             } else {
                 shape_a.restitution.min(shape_b.restitution)
@@ -68,52 +77,89 @@ pub fn prepare(
                     + body_b.inv_inertia * arm_b * arm_b;
                 if k > 0.0 { 1.0 / k } else { 0.0 }
             };
-            let velocity_a = Vec2::from(state_a.velocity) + cross_scalar(state_a.angular_velocity, r_a);
-            let velocity_b = Vec2::from(state_b.velocity) + cross_scalar(state_b.angular_velocity, r_b);
             fresh.points[end] = ConstraintPoint {
                 r_a: point.anchor_a,
                 r_b: point.anchor_b,
                 separation: point.separation,
                 normal_mass: effective_mass(normal),
                 tangent_mass: effective_mass(tangent),
-                relative_velocity: (velocity_b - velocity_a).dot(normal),
+                relative_velocity: if bounces { approach(contact, r_a, r_b) } else { 0.0 },
             };
             if params.switches & WARM_START != 0 {
                 fresh.impulses[2 * end] = point.normal_impulse;
                 fresh.impulses[2 * end + 1] = point.tangent_impulse;
             }
         }
-        *constraint = fresh;
+        fresh
     };
+
     let cuts = cut(slots, counters, contacts.len());
-    // By block, the constraints of each colour that are made of its contacts.
-    let mut blocks: Vec<[_; COLOR_COUNT as usize]> =
-        cuts[1..].iter().map(|_| std::array::from_fn(|_| [].iter_mut())).collect();
-    let mut rest = &mut constraints[..];
+    // By part of the contacts, the blocks of each colour that it fills: those whose first constraint is made of one of
+    // its contacts.
+    let first_block = |part: usize, color: usize| {
+        let rank = cuts[part][color] - counters.color_starts[color] as usize;
+        if part + 1 == cuts.len() { rank.div_ceil(width(color)) } else { rank / width(color) }
+    };
+    let mut parts: Vec<Part> = cuts[1..].iter().map(|_| Part::default()).collect();
+    let (_, mut blocks, mut bounce_blocks) = constraints.parts();
     for color in 0..COLOR_COUNT as usize {
-        for (block, cut) in blocks.iter_mut().zip(cuts.windows(2)) {
-            let (part, after) = rest.split_at_mut(cut[1][color] - cut[0][color]);
-            block[color] = part.iter_mut();
-            rest = after;
+        for (index, part) in parts.iter_mut().enumerate() {
+            let first = first_block(index, color);
+            let count = first_block(index + 1, color) - first;
+            let stream = &mut part.0[color];
+            stream.first_slot = counters.color_starts[color] as usize + first * width(color);
+            (stream.blocks, blocks) = blocks.split_at_mut(count);
+            let count = count.min(bounce_blocks.len());
+            (stream.bounces, bounce_blocks) = bounce_blocks.split_at_mut(count);
         }
     }
-    threads.for_chunks(&mut blocks, 1, |first, blocks| {
-        for (block, streams) in blocks.iter_mut().enumerate() {
-            let start = (first + block) * BLOCK;
-            let mut slots = cuts[first + block];
+    threads.for_chunks(&mut parts, 1, |first_part, parts| {
+        for (index, Part(streams)) in parts.iter_mut().enumerate() {
+            let index = first_part + index;
+            let put = |stream: &mut Stream, color: usize, slot: usize, contact: u32| {
+                let rank = slot - stream.first_slot;
+                let (block, lane) = (rank / width(color), rank % width(color));
+                let Some(to) = stream.blocks.get_mut(block) else { return };
+                let constraint = constraint_of(contact);
+                to.set(lane, &constraint);
+                if let Some(bounce) = stream.bounces.get_mut(block) {
+                    bounce.set(lane, &constraint);
+                }
+                if !surfaces.is_empty() {
+                    surfaces.set(slot, surface(params, shapes, &contacts[contact as usize]));
+                }
+            };
+            let mut slots_next = cuts[index];
+            for (color, stream) in streams.iter_mut().enumerate() {
+                // The first block may begin with contacts of the part before.
+                for slot in stream.first_slot..slots_next[color] {
+                    put(stream, color, slot, slots[slot]);
+                }
+            }
+            let start = index * BLOCK;
             for (offset, contact) in contacts[start..].iter().take(BLOCK).enumerate() {
-                if let Some(constraint) = streams.get_mut(contact.color as usize).and_then(Iterator::next) {
+                let color = contact.color as usize;
+                if let Some(stream) = streams.get_mut(color) {
+                    let slot = slots_next[color];
+                    slots_next[color] += 1;
                     #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-                    fill((start + offset) as u32, constraint);
-                    let slot = &mut slots[contact.color as usize];
-                    if !surfaces.is_empty() {
-                        surfaces.set(*slot, surface(params, shapes, contact));
-                    }
-                    *slot += 1;
+                    put(stream, color, slot, (start + offset) as u32);
                 }
             }
         }
     });
+}
+
+/// What one part of the contacts fills.
+#[derive(Default)]
+struct Part<'a>([Stream<'a>; COLOR_COUNT as usize]);
+
+/// Its blocks of one colour, and the slot of their first constraint.
+#[derive(Default)]
+struct Stream<'a> {
+    first_slot: usize,
+    blocks: &'a mut [Block],
+    bounces: &'a mut [Bounce],
 }
 
 /// What the materials of a contact need beside friction and restitution.

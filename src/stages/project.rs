@@ -5,7 +5,8 @@
 
 use glam::Vec2;
 
-use super::solve::for_constraints;
+use crate::blocks::Blocks;
+use crate::lanes::WIDTH;
 use crate::math::{cross, integrate_rotation, rotate, turned};
 use crate::threads::{Rows, Threads};
 use crate::types::{BodyState, Constraint, Counters, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params};
@@ -16,9 +17,16 @@ pub fn project(
     params: &Params,
     counters: &Counters,
     states: &Rows<BodyState, 4>,
-    constraints: &mut [Constraint],
+    constraints: &mut Blocks,
 ) {
-    for_constraints(threads, counters, constraints, |constraint| {
+    constraints.for_each(threads, counters, |_, block, _| {
+        for lane in 0..WIDTH {
+            visit(params, states, &block.get(lane));
+        }
+    });
+}
+
+fn visit(params: &Params, states: &Rows<BodyState, 4>, constraint: &Constraint) {
         let mut state_a = states.get(constraint.body_a as usize);
         let mut state_b = states.get(constraint.body_b as usize);
         let (mut p_a, mut q_a) = (Vec2::from(state_a.delta_position), Vec2::from(state_a.delta_rotation));
@@ -53,5 +61,4 @@ pub fn project(
             state_b.delta_rotation = q_b.into();
             states.set(constraint.body_b as usize, state_b);
         }
-    });
 }

@@ -5,10 +5,12 @@
 
 use glam::Vec2;
 
-use super::solve::{for_constraints, set_velocity};
+use super::solve::set_velocity;
+use crate::blocks::{Block, Blocks, Bounce};
+use crate::lanes::WIDTH;
 use crate::math::{cross, cross_scalar};
 use crate::threads::{Rows, Threads};
-use crate::types::{BodyState, Constraint, Counters, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params};
+use crate::types::{BodyState, Counters, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params};
 
 /// One sweep.
 pub fn restitution(
@@ -16,12 +18,21 @@ pub fn restitution(
     params: &Params,
     counters: &Counters,
     states: &Rows<BodyState, 4>,
-    constraints: &mut [Constraint],
+    constraints: &mut Blocks,
 ) {
-    for_constraints(threads, counters, constraints, |constraint| {
-        if constraint.restitution == 0.0 {
-            return;
+    constraints.for_each(threads, counters, |_, block, bounce| {
+        let Some(bounce) = bounce else { return };
+        for lane in 0..WIDTH {
+            if bounce.restitution.as_array()[lane] != 0.0 {
+                visit(params, states, lane, block, bounce);
+            }
         }
+    });
+}
+
+fn visit(params: &Params, states: &Rows<BodyState, 4>, lane: usize, block: &mut Block, bounce: &mut Bounce) {
+        let mut constraint = block.get(lane);
+        bounce.get(lane, &mut constraint);
         let state_a = states.get(constraint.body_a as usize);
         let state_b = states.get(constraint.body_b as usize);
         let (mut v_a, mut w_a) = (Vec2::from(state_a.velocity), state_a.angular_velocity);
@@ -37,7 +48,7 @@ pub fn restitution(
             let old = constraint.impulses[2 * end];
             let wanted = -point.normal_mass * (velocity + constraint.restitution * point.relative_velocity);
             let new = (old + wanted).max(0.0);
-            constraint.impulses[2 * end] = new;
+            block.set_normal_impulse(lane, end, new);
             constraint.max_impulses[end] = constraint.max_impulses[end].max(new);
             let impulse = normal * (new - old);
             v_a -= impulse * constraint.inv_mass_a;
@@ -45,6 +56,7 @@ pub fn restitution(
             v_b += impulse * constraint.inv_mass_b;
             w_b += constraint.inv_inertia_b * cross(r_b, impulse);
         }
+        bounce.set(lane, &constraint);
         if constraint.flags & FIXED_A == 0 {
             let status = f32::from_bits(state_a.status);
             set_velocity(states, constraint.body_a, [v_a.x, v_a.y, w_a, status].into());
@@ -53,5 +65,4 @@ pub fn restitution(
             let status = f32::from_bits(state_b.status);
             set_velocity(states, constraint.body_b, [v_b.x, v_b.y, w_b, status].into());
         }
-    });
 }

@@ -4,15 +4,16 @@
 //! [`prepare`](super::prepare) explains.
 
 use super::prepare::{BLOCK, cut};
+use crate::blocks::Blocks;
 use crate::threads::{Rows, Threads};
-use crate::types::{Constraint, Contact, Counters, Surface};
+use crate::types::{Contact, Counters, Surface};
 
 /// Writes the impulses of `contacts`.
 pub fn store_impulses(
     threads: &Threads,
     slots: &[u32],
     counters: &Counters,
-    constraints: &[Constraint],
+    constraints: &Blocks,
     surfaces: &Rows<Surface, 2>,
     contacts: &mut [Contact],
 ) {
@@ -21,14 +22,17 @@ pub fn store_impulses(
         let mut next = cuts[first / BLOCK];
         for contact in contacts {
             let Some(slot) = next.get_mut(contact.color as usize) else { continue };
-            let Some(constraint) = constraints.get(*slot) else { continue };
+            let color = contact.color as usize;
+            let rank = *slot - counters.color_starts[color] as usize;
+            let (block, lane) = constraints.place(color, rank);
+            let Some(block) = constraints.get(block) else { continue };
             if !surfaces.is_empty() {
                 contact.rolling_impulse = surfaces.get(*slot).rolling_impulse;
             }
             *slot += 1;
-            for (end, point) in contact.points.iter_mut().enumerate() {
-                point.normal_impulse = constraint.impulses[2 * end];
-                point.tangent_impulse = constraint.impulses[2 * end + 1];
+            let impulses = block.impulses(lane);
+            for (point, impulses) in contact.points.iter_mut().zip(impulses.chunks_exact(2)) {
+                [point.normal_impulse, point.tangent_impulse] = [impulses[0], impulses[1]];
             }
         }
     });

@@ -1,0 +1,322 @@
+//! The constraints of the CPU backend: the same as [`Constraint`] says, four of a colour side by side, a lane each.
+//!
+//! A sweep then reads rows of four numbers as they lie, without turning rows into columns and back. Colours begin with a
+//! block of their own; a block that is not full has lanes that move nothing. The overflow, which is solved in order, has
+//! one constraint a block.
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::lanes::{Vec2x4, WIDTH, f32x4};
+use crate::threads::Threads;
+use crate::types::{COLOR_COUNT, Constraint, ConstraintPoint, Counters, FIXED_A, FIXED_B, OVERFLOW_COLOR};
+
+/// Blocks that one task solves at least.
+const CHUNK: usize = 64;
+
+/// Four constraints.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct Block {
+    /// As [`Constraint::body_a`].
+    pub body_a: [u32; WIDTH],
+    /// As [`Constraint::body_b`].
+    pub body_b: [u32; WIDTH],
+    /// As [`Constraint::flags`]; of a lane that is not in use, both bodies fixed and no point.
+    pub flags: [u32; WIDTH],
+    /// As [`Constraint::normal`].
+    pub normal: Vec2x4,
+    /// As [`Constraint::inv_mass_a`].
+    pub inv_mass_a: f32x4,
+    /// As [`Constraint::inv_inertia_a`].
+    pub inv_inertia_a: f32x4,
+    /// As [`Constraint::inv_mass_b`].
+    pub inv_mass_b: f32x4,
+    /// As [`Constraint::inv_inertia_b`].
+    pub inv_inertia_b: f32x4,
+    /// As [`Constraint::friction`].
+    pub friction: f32x4,
+    /// As [`Constraint::points`]. Points that a contact does not have are zero and take no impulse.
+    pub points: [Point; 2],
+}
+
+/// One point of each of four constraints.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct Point {
+    /// As [`ConstraintPoint::r_a`].
+    pub r_a: Vec2x4,
+    /// As [`ConstraintPoint::r_b`].
+    pub r_b: Vec2x4,
+    /// As [`ConstraintPoint::separation`].
+    pub separation: f32x4,
+    /// As [`ConstraintPoint::normal_mass`].
+    pub normal_mass: f32x4,
+    /// As [`ConstraintPoint::tangent_mass`].
+    pub tangent_mass: f32x4,
+    /// As in [`Constraint::impulses`].
+    pub normal_impulse: f32x4,
+    /// Likewise.
+    pub tangent_impulse: f32x4,
+    /// As in [`Constraint::separations`].
+    pub measured: f32x4,
+}
+
+/// What only worlds in which something bounces need of four constraints.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct Bounce {
+    /// As [`Constraint::restitution`].
+    pub restitution: f32x4,
+    /// As [`ConstraintPoint::relative_velocity`], of both points.
+    pub relative_velocity: [f32x4; 2],
+    /// As [`Constraint::max_impulses`].
+    pub max_impulses: [f32x4; 2],
+}
+
+/// A [`Block`] is this many rows of four, of which the first three are integers.
+const ROWS: usize = 10 + 2 * POINT_ROWS;
+/// So many of them a [`Point`].
+const POINT_ROWS: usize = 10;
+
+impl Block {
+    /// Moves nothing.
+    #[must_use]
+    pub fn neutral() -> Self {
+        Self { flags: [FIXED_A | FIXED_B; WIDTH], ..Self::zeroed() }
+    }
+
+    /// Writes one lane.
+    #[inline(always)]
+    pub fn set(&mut self, lane: usize, constraint: &Constraint) {
+        let c = constraint;
+        self.body_a[lane] = c.body_a;
+        self.body_b[lane] = c.body_b;
+        self.flags[lane] = c.flags;
+        let point = |end: usize| {
+            let p = &c.points[end];
+            let row = [p.r_a[0], p.r_a[1], p.r_b[0], p.r_b[1], p.separation, p.normal_mass, p.tangent_mass];
+            (row, [c.impulses[2 * end], c.impulses[2 * end + 1], c.separations[end]])
+        };
+        let head = [
+            c.normal[0],
+            c.normal[1],
+            c.inv_mass_a,
+            c.inv_inertia_a,
+            c.inv_mass_b,
+            c.inv_inertia_b,
+            c.friction,
+        ];
+        let rows: &mut [[f32; WIDTH]; ROWS] = bytemuck::cast_mut(self);
+        for (row, value) in rows[3..10].iter_mut().zip(head) {
+            row[lane] = value;
+        }
+        for (end, rows) in rows[10..].chunks_exact_mut(POINT_ROWS).enumerate() {
+            let (fixed, changing) = point(end);
+            for (row, value) in rows.iter_mut().zip(fixed.into_iter().chain(changing)) {
+                row[lane] = value;
+            }
+        }
+    }
+
+    /// Reads one lane. What a [`Bounce`] holds, and the index of the contact, are 0.
+    #[must_use]
+    pub fn get(&self, lane: usize) -> Constraint {
+        let rows: &[[f32; WIDTH]; ROWS] = bytemuck::cast_ref(self);
+        let at = |row: usize| rows[row][lane];
+        let point = |end: usize| {
+            let first = 10 + POINT_ROWS * end;
+            let at = |row: usize| at(first + row);
+            ConstraintPoint {
+                r_a: [at(0), at(1)],
+                r_b: [at(2), at(3)],
+                separation: at(4),
+                normal_mass: at(5),
+                tangent_mass: at(6),
+                relative_velocity: 0.0,
+            }
+        };
+        Constraint {
+            body_a: self.body_a[lane],
+            body_b: self.body_b[lane],
+            flags: self.flags[lane],
+            normal: [at(3), at(4)],
+            inv_mass_a: at(5),
+            inv_inertia_a: at(6),
+            inv_mass_b: at(7),
+            inv_inertia_b: at(8),
+            friction: at(9),
+            points: [point(0), point(1)],
+            impulses: self.impulses(lane),
+            separations: [at(19), at(29)],
+            ..Constraint::default()
+        }
+    }
+
+    /// As [`Constraint::impulses`].
+    #[inline(always)]
+    #[must_use]
+    pub fn impulses(&self, lane: usize) -> [f32; 4] {
+        let rows: &[[f32; WIDTH]; ROWS] = bytemuck::cast_ref(self);
+        [rows[17][lane], rows[18][lane], rows[27][lane], rows[28][lane]]
+    }
+
+    /// Writes the normal impulse of one point of one lane.
+    pub fn set_normal_impulse(&mut self, lane: usize, end: usize, impulse: f32) {
+        let rows: &mut [[f32; WIDTH]; ROWS] = bytemuck::cast_mut(self);
+        rows[17 + POINT_ROWS * end][lane] = impulse;
+    }
+}
+
+impl Bounce {
+    /// Writes one lane.
+    #[inline(always)]
+    pub fn set(&mut self, lane: usize, constraint: &Constraint) {
+        let [p_0, p_1] = &constraint.points;
+        let [most_0, most_1] = constraint.max_impulses;
+        let values = [constraint.restitution, p_0.relative_velocity, p_1.relative_velocity, most_0, most_1];
+        let rows: &mut [[f32; WIDTH]; 5] = bytemuck::cast_mut(self);
+        for (row, value) in rows.iter_mut().zip(values) {
+            row[lane] = value;
+        }
+    }
+
+    /// Reads one lane into a constraint.
+    pub fn get(&self, lane: usize, constraint: &mut Constraint) {
+        let rows: &[[f32; WIDTH]; 5] = bytemuck::cast_ref(self);
+        constraint.restitution = rows[0][lane];
+        for end in 0..2 {
+            constraint.points[end].relative_velocity = rows[1 + end][lane];
+            constraint.max_impulses[end] = rows[3 + end][lane];
+        }
+    }
+}
+
+/// All constraints of a step.
+#[derive(Clone, Debug)]
+pub struct Blocks {
+    blocks: Vec<Block>,
+    /// One a block, or none if nothing bounces.
+    bounces: Vec<Bounce>,
+    /// Blocks of colour `c` are `starts[c] .. starts[c + 1]`.
+    starts: [usize; COLOR_COUNT as usize + 1],
+}
+
+impl Default for Blocks {
+    fn default() -> Self {
+        Self { blocks: Vec::new(), bounces: Vec::new(), starts: [0; COLOR_COUNT as usize + 1] }
+    }
+}
+
+/// Constraints of a block of this colour.
+#[must_use]
+pub fn width(color: usize) -> usize {
+    if color == OVERFLOW_COLOR as usize { 1 } else { WIDTH }
+}
+
+impl Blocks {
+    /// Makes room for the constraints that are counted, and empties blocks that will not be full.
+    pub fn lay(&mut self, counters: &Counters, bounces: bool) {
+        let mut end = 0;
+        for color in 0..COLOR_COUNT as usize {
+            self.starts[color] = end;
+            end += (counters.color_size(color as u32) as usize).div_ceil(width(color));
+        }
+        self.starts[COLOR_COUNT as usize] = end;
+        self.blocks.resize(end, Block::neutral());
+        self.bounces.resize(if bounces { end } else { 0 }, Bounce::zeroed());
+        for color in 0..COLOR_COUNT as usize {
+            let full = (counters.color_size(color as u32) as usize).is_multiple_of(WIDTH);
+            if color == OVERFLOW_COLOR as usize || !full {
+                let whole = if color == OVERFLOW_COLOR as usize { self.starts[color] } else { self.starts[color + 1] - 1 };
+                self.blocks[whole..self.starts[color + 1]].fill(Block::neutral());
+                if bounces {
+                    self.bounces[whole..self.starts[color + 1]].fill(Bounce::zeroed());
+                }
+            }
+        }
+    }
+
+    /// The block of a colour's constraint number `rank`, and its lane.
+    #[inline(always)]
+    #[must_use]
+    pub fn place(&self, color: usize, rank: usize) -> (usize, usize) {
+        let width = width(color);
+        (self.starts[color] + rank / width, rank % width)
+    }
+
+    /// A block, if there is one.
+    #[inline(always)]
+    #[must_use]
+    pub fn get(&self, block: usize) -> Option<&Block> {
+        self.blocks.get(block)
+    }
+
+    /// Where each colour starts, all blocks, and their bounces.
+    pub fn parts(&mut self) -> (&[usize; COLOR_COUNT as usize + 1], &mut [Block], &mut [Bounce]) {
+        (&self.starts, &mut self.blocks, &mut self.bounces)
+    }
+
+    /// Visits the blocks colour by colour, with the slot of a block's first constraint. Blocks of one colour share no
+    /// dynamic body and may be visited at the same time; those of the overflow are visited in order.
+    pub fn for_each(
+        &mut self,
+        threads: &Threads,
+        counters: &Counters,
+        each: impl Fn(usize, &mut Block, Option<&mut Bounce>) + Sync,
+    ) {
+        let alone = Threads::default();
+        for color in 0..COLOR_COUNT as usize {
+            let range = self.starts[color]..self.starts[color + 1];
+            let (first, width) = (counters.color_starts[color] as usize, width(color));
+            let blocks = &mut self.blocks[range.clone()];
+            let threads = if color == OVERFLOW_COLOR as usize { &alone } else { threads };
+            if self.bounces.is_empty() {
+                threads.for_chunks(blocks, CHUNK, |start, blocks| {
+                    for (offset, block) in blocks.iter_mut().enumerate() {
+                        each(first + (start + offset) * width, block, None);
+                    }
+                });
+            } else {
+                let bounces = &mut self.bounces[range];
+                threads.for_chunk_pairs(blocks, bounces, CHUNK, |start, blocks, bounces| {
+                    for (offset, (block, bounce)) in blocks.iter_mut().zip(bounces).enumerate() {
+                        each(first + (start + offset) * width, block, Some(bounce));
+                    }
+                });
+            }
+        }
+    }
+
+    /// Takes over constraints in colour order.
+    pub(crate) fn load(&mut self, counters: &Counters, constraints: &[Constraint], bounces: bool) {
+        self.lay(counters, bounces);
+        for color in 0..COLOR_COUNT as usize {
+            let first = counters.color_starts[color] as usize;
+            for rank in 0..counters.color_size(color as u32) as usize {
+                let Some(constraint) = constraints.get(first + rank) else { return };
+                let (block, lane) = self.place(color, rank);
+                self.blocks[block].set(lane, constraint);
+                if let Some(bounce) = self.bounces.get_mut(block) {
+                    bounce.set(lane, constraint);
+                }
+            }
+        }
+    }
+
+    /// The constraints in colour order; `slots` are their contacts.
+    pub(crate) fn to_vec(&self, counters: &Counters, slots: &[u32]) -> Vec<Constraint> {
+        let mut constraints = Vec::with_capacity(slots.len());
+        for color in 0..COLOR_COUNT as usize {
+            for rank in 0..counters.color_size(color as u32) as usize {
+                let (block, lane) = self.place(color, rank);
+                let (Some(from), Some(&contact)) = (self.blocks.get(block), slots.get(constraints.len())) else { break };
+                let mut constraint = Constraint { contact, ..from.get(lane) };
+                if let Some(bounce) = self.bounces.get(block) {
+                    bounce.get(lane, &mut constraint);
+                }
+                constraints.push(constraint);
+            }
+        }
+        constraints
+    }
+}
