@@ -49,7 +49,7 @@ fn guard(
     state.delta_position = vec2<f32>(0.0);
     state.delta_rotation = vec2<f32>(1.0, 0.0);
     states[index] = state;
-    accumulators[index] = Accumulator(vec2<f32>(0.0), 0.0, 0u);
+    accumulators[index] = Accumulator(-state.velocity, -state.angular_velocity, 0u);
     color_masks[index] = 0u;
     for (var slot = 0u; slot < CLAIM_SLOTS; slot += 1u) {
         color_claims[index * CLAIM_SLOTS + slot] = 0u;

@@ -19,8 +19,15 @@ fn integrate_velocities(
     if bodies[index].kind != DYNAMIC || (states[index].status & QUARANTINED) != 0u {
         return;
     }
-    let kept_velocity = accumulators[index].velocity;
-    let kept_spin = accumulators[index].angular_velocity;
+    let before = states[index].velocity;
+    let spin_before = states[index].angular_velocity;
+    let warm = (params.switches & WARM_START) != 0u;
+    var kept_velocity = vec2<f32>(0.0);
+    var kept_spin = 0.0;
+    if warm {
+        kept_velocity = accumulators[index].velocity + before;
+        kept_spin = accumulators[index].angular_velocity + spin_before;
+    }
     let inv_mass = bodies[index].inv_mass;
     let force = bodies[index].force;
     var torque = bodies[index].torque;
@@ -31,8 +38,8 @@ fn integrate_velocities(
     }
     let push = (params.gravity * bodies[index].gravity_scale + force * inv_mass) * params.h;
     let spin = params.h * bodies[index].inv_inertia * torque;
-    var velocity = states[index].velocity * (1.0 / (1.0 + params.h * bodies[index].linear_damping));
-    var angular_velocity = states[index].angular_velocity * (1.0 / (1.0 + params.h * bodies[index].angular_damping));
+    var velocity = before * (1.0 / (1.0 + params.h * bodies[index].linear_damping));
+    var angular_velocity = spin_before * (1.0 / (1.0 + params.h * bodies[index].angular_damping));
     velocity = velocity + push + kept_velocity;
     angular_velocity = angular_velocity + spin + kept_spin;
     velocity = clamp(velocity, vec2<f32>(-params.max_speed), vec2<f32>(params.max_speed));
@@ -43,5 +50,7 @@ fn integrate_velocities(
     angular_velocity = clamp(angular_velocity, -params.max_spin, params.max_spin);
     states[index].velocity = velocity;
     states[index].angular_velocity = angular_velocity;
-    accumulators[index] = Accumulator(vec2<f32>(0.0), 0.0, 0u);
+    if warm {
+        accumulators[index] = Accumulator(kept_velocity - velocity, kept_spin - angular_velocity, 0u);
+    }
 }

@@ -146,8 +146,8 @@ fn shortened(v: vec2<f32>, most: f32) -> vec2<f32> {
     return v;
 }
 
-// Adds what the impulses of a joint do to the velocities of its bodies.
-fn accumulate(joint: u32, stance: Stance) {
+// Adds what the impulses of a joint do to the velocities of its bodies, times `share`.
+fn accumulate(joint: u32, stance: Stance, share: f32) {
     let flags = joint_frames[joint].flags;
     let first = joint_frames[joint].first_row;
     let end = first + (flags & ROW_COUNT_MASK);
@@ -165,6 +165,8 @@ fn accumulate(joint: u32, stance: Stance) {
             impulse += direction(stance, geometry) * (side(kind) * part.x);
         }
     }
+    impulse *= share;
+    spin *= share;
     if (flags & JOINT_FIXED_A) == 0u {
         let a = joint_frames[joint].body_a;
         accumulators[a].velocity -= impulse * stance.inv_mass_a;

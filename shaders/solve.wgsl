@@ -1,5 +1,4 @@
-// solve and relax: src/stages/solve.rs. Over sweep.wgsl; `sweep.flags` tells them apart. The last sweep of a substep
-// always has friction, so that is where the warm-start accumulators are filled.
+// solve and relax: src/stages/solve.rs. Over sweep.wgsl; `sweep.flags` tells them apart.
 
 const GAP: f32 = 1e-3;
 const STICK_SPEED: f32 = 0.01;
@@ -75,7 +74,6 @@ fn each_constraint(slot: u32) {
         let friction = constraints[slot].friction;
         var kinetic = friction;
         var speed = 0.0;
-        var rolling = 0.0;
         if (params.switches & SURFACES) != 0u {
             let surface = surfaces[slot];
             kinetic = surface.kinetic_friction;
@@ -83,7 +81,7 @@ fn each_constraint(slot: u32) {
             let most = surface.rolling_resistance * (new_0 + new_1);
             let old = select(surface.rolling_impulse, 0.0, fresh);
             let mass = select(0.0, 1.0 / (i_a + i_b), i_a + i_b > 0.0);
-            rolling = max(min(old - mass * (w_b - w_a), most), -most);
+            let rolling = max(min(old - mass * (w_b - w_a), most), -most);
             w_a -= i_a * (rolling - old);
             w_b += i_b * (rolling - old);
             surfaces[slot].rolling_impulse = rolling;
@@ -133,21 +131,6 @@ fn each_constraint(slot: u32) {
 
         constraints[slot].impulses.y = hold_0;
         constraints[slot].impulses.w = hold_1;
-        if (sweep.flags & LAST_SWEEP) != 0u && (params.switches & WARM_START) != 0u {
-            let impulse_0 = normal * new_0 + tangent * hold_0;
-            let impulse_1 = normal * new_1 + tangent * hold_1;
-            let impulse = impulse_0 + impulse_1;
-            if (flags & FIXED_A) == 0u {
-                accumulators[a].velocity -= impulse * m_a;
-                let spin = cross_2d(r_a_0, impulse_0) + cross_2d(r_a_1, impulse_1) + rolling;
-                accumulators[a].angular_velocity -= i_a * spin;
-            }
-            if (flags & FIXED_B) == 0u {
-                accumulators[b].velocity += impulse * m_b;
-                let spin = cross_2d(r_b_0, impulse_0) + cross_2d(r_b_1, impulse_1) + rolling;
-                accumulators[b].angular_velocity += i_b * spin;
-            }
-        }
     } else if fresh {
         constraints[slot].impulses.y = 0.0;
         constraints[slot].impulses.w = 0.0;

@@ -120,6 +120,10 @@ fn each_joint(joint: u32) {
     let first = joint_frames[joint].first_row;
     let end = first + (flags & ROW_COUNT_MASK);
     let stance = stance_now(joint);
+    let warm = (params.switches & WARM_START) != 0u;
+    if warm && (sweep.flags & DEPOSIT) != 0u {
+        accumulate(joint, stance, 1.0);
+    }
     var motion = Motion(vec2<f32>(0.0), 0.0, states[b].velocity, states[b].angular_velocity);
     if (flags & WORLD_A) == 0u {
         motion.v_a = states[a].velocity;
@@ -160,8 +164,8 @@ fn each_joint(joint: u32) {
         states[b].velocity = motion.v_b;
         states[b].angular_velocity = motion.w_b;
     }
-    if (sweep.flags & LAST_SWEEP) != 0u && (params.switches & WARM_START) != 0u {
-        accumulate(joint, stance);
+    if warm && (sweep.flags & WITHDRAW) != 0u {
+        accumulate(joint, stance, -1.0);
     }
 }
 

@@ -97,10 +97,11 @@ const ROW_BY_MASS: u32 = 0x100u;
 
 const USE_BIAS: u32 = 1u;
 const USE_FRICTION: u32 = 2u;
-const LAST_SWEEP: u32 = 4u;
+const WITHDRAW: u32 = 4u;
 const FRESH: u32 = 8u;
 const MEASURED: u32 = 16u;
 const ONLY_BULLETS: u32 = 32u;
+const DEPOSIT: u32 = 64u;
 
 const OVERFLOW_CONTACTS: u32 = 1u;
 

@@ -1,7 +1,7 @@
 // warm_start_joints: src/stages/warm_start_joints.rs. Over joint_sweep.wgsl.
 
 fn each_joint(joint: u32) {
-    accumulate(joint, stance_now(joint));
+    accumulate(joint, stance_now(joint), 1.0);
 }
 
 @compute @workgroup_size(LANES)

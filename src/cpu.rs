@@ -323,7 +323,7 @@ impl CpuWorld {
                 );
             }
             Stage::Solve | Stage::Relax => {
-                solve(threads, params, op.flags, counters, states, accumulators, constraints, surfaces);
+                solve(threads, params, op.flags, counters, states, constraints, surfaces);
             }
             Stage::IntegratePositions => integrate_positions(threads, params, bodies, states),
             Stage::ProjectJoints => project_joints(threads, params, starts, joint_frames, rows, states),

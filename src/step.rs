@@ -1,7 +1,7 @@
 //! The table of contents of a step: which stages run, in which order. Both backends follow it.
 
 use crate::scene::{Mode, Settings};
-use crate::types::{FRESH, LAST_SWEEP, MEASURED, USE_BIAS, USE_FRICTION};
+use crate::types::{DEPOSIT, FRESH, MEASURED, USE_BIAS, USE_FRICTION, WITHDRAW};
 
 /// A stage. Its name is also that of its two files, its entry point, its row in the profile and its column in reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -154,9 +154,8 @@ pub fn plan(settings: &Settings, bounces: bool, joints: bool) -> Vec<Op> {
     let relax = settings.mode == Mode::Soft && settings.relax;
     if settings.warm_start {
         run(Stage::WarmStart, 0);
-        // The relax sweep of joints leaves the sums behind for the next substep, as it comes after the bodies moved.
-        // Without it the impulses must be turned into the new directions of the rows first: a tension along an old
-        // direction would do work.
+        // Before the next substep the impulses of joints must be turned into the new directions of the rows: a tension along an
+        // old direction would do work. The relax sweep does that, as it comes after the bodies moved; else it is done here.
         if joints && relax {
             run(Stage::WarmStartJoints, 0);
         }
@@ -179,20 +178,18 @@ pub fn plan(settings: &Settings, bounces: bool, joints: bool) -> Vec<Op> {
             if iteration == 0 && !settings.warm_start {
                 flags |= FRESH;
             }
-            if iteration + 1 == iterations && !relax {
-                flags |= LAST_SWEEP;
-            }
             if joints {
-                run(Stage::SolveJoints, USE_BIAS | flags & FRESH);
+                let last = if iteration + 1 == iterations { WITHDRAW } else { 0 };
+                run(Stage::SolveJoints, USE_BIAS | last | flags & FRESH);
             }
             run(Stage::Solve, flags);
         }
         run(Stage::IntegratePositions, 0);
         if relax {
             if joints {
-                run(Stage::RelaxJoints, LAST_SWEEP);
+                run(Stage::RelaxJoints, DEPOSIT);
             }
-            run(Stage::Relax, USE_FRICTION | LAST_SWEEP);
+            run(Stage::Relax, USE_FRICTION);
         }
         if settings.mode == Mode::Projection && settings.correct_position {
             for _ in 0..iterations {

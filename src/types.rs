@@ -203,14 +203,19 @@ pub const ROW_BY_MASS: u32 = 0x100;
 pub const USE_BIAS: u32 = 1;
 /// [`Sweep::flags`]: solve friction.
 pub const USE_FRICTION: u32 = 2;
-/// [`Sweep::flags`]: the last sweep of a substep; leaves the impulses in the warm-start accumulators.
-pub const LAST_SWEEP: u32 = 4;
+/// [`Sweep::flags`], of joints: the last visit before bodies move; afterwards a joint takes its impulses out of the
+/// accumulators.
+pub const WITHDRAW: u32 = 4;
 /// [`Sweep::flags`]: forget the impulses of the substep before (warm starting is off).
 pub const FRESH: u32 = 8;
 /// [`Sweep::flags`]: nothing has moved since the sweep before, so that its separations still hold.
 pub const MEASURED: u32 = 16;
 /// [`Sweep::flags`]: `continuous` stops bullets at dynamic bodies, not every body at all others.
 pub const ONLY_BULLETS: u32 = 32;
+
+/// [`Sweep::flags`], of joints: the first visit after bodies moved; before it a joint puts its impulses back, in their
+/// new directions.
+pub const DEPOSIT: u32 = 64;
 
 /// [`Counters::overflow_bits`]: more pairs than contact capacity.
 pub const OVERFLOW_CONTACTS: u32 = 1;
@@ -304,7 +309,7 @@ pub struct Sweep {
     pub first_color: u32,
     /// One past the last colour.
     pub end_color: u32,
-    /// [`USE_BIAS`], [`USE_FRICTION`], [`LAST_SWEEP`].
+    /// [`USE_BIAS`], [`USE_FRICTION`], [`WITHDRAW`], [`DEPOSIT`].
     pub flags: u32,
     /// Colouring round (`color_claim`, `color_commit`).
     pub round: u32,

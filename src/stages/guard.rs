@@ -34,7 +34,9 @@ pub fn guard(
         state.delta_position = [0.0; 2];
         state.delta_rotation = [1.0, 0.0];
         states.set(index, state);
-        accumulators.set(index, Accumulator::default());
+        let [x, y] = state.velocity;
+        let sum = Accumulator { velocity: [-x, -y], angular_velocity: -state.angular_velocity, pad: 0 };
+        accumulators.set(index, sum);
     });
     quarantined.into_inner()
 }

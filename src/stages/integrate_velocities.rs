@@ -2,12 +2,18 @@
 //!
 //! Reads bodies, poses (for forces at a point); reads and writes states and accumulators. One thread a body.
 //! `v = v/(1 + h·c) + h (f/m + s·g)`: the damping is implicit and stable for any coefficient.
+//!
+//! What the impulses of a body's contacts add up to need not be summed anew: since it was last applied, it has changed
+//! by as much as the sweeps changed the velocity. So an accumulator holds the sum less the velocity that a substep began
+//! with, and adding the velocity of its end gives the sum that the next substep begins with. [`guard`](super::guard)
+//! starts it with the velocity alone, [`warm_start`](super::warm_start) adds the impulses kept from the step before, and joints, whose
+//! directions turn, see to their share ([`solve_joints`](super::solve_joints)).
 
 use glam::Vec2;
 
 use crate::math::{cross, mul_rotation, rotate};
 use crate::threads::{Rows, Threads};
-use crate::types::{Accumulator, Body, BodyState, DYNAMIC, Params, Pose, QUARANTINED};
+use crate::types::{Accumulator, Body, BodyState, DYNAMIC, Params, Pose, QUARANTINED, WARM_START};
 
 /// Advances the velocities by one substep.
 pub fn integrate_velocities(
@@ -24,7 +30,13 @@ pub fn integrate_velocities(
         if body.kind != DYNAMIC || state.status & QUARANTINED != 0 {
             return;
         }
-        let kept = accumulators.get(index);
+        let warm = params.switches & WARM_START != 0;
+        let (mut kept_velocity, mut kept_spin) = (Vec2::ZERO, 0.0);
+        if warm {
+            let sum = accumulators.get(index);
+            kept_velocity = Vec2::from(sum.velocity) + Vec2::from(state.velocity);
+            kept_spin = sum.angular_velocity + state.angular_velocity;
+        }
         let turn = mul_rotation(state.delta_rotation.into(), pose.rotation.into());
         let arm = rotate(turn, body.force_point.into());
         let force = Vec2::from(body.force);
@@ -33,8 +45,8 @@ pub fn integrate_velocities(
         let spin = params.h * body.inv_inertia * torque;
         let mut velocity = Vec2::from(state.velocity) * (1.0 / (1.0 + params.h * body.linear_damping));
         let mut angular_velocity = state.angular_velocity * (1.0 / (1.0 + params.h * body.angular_damping));
-        velocity = velocity + push + Vec2::from(kept.velocity);
-        angular_velocity = angular_velocity + spin + kept.angular_velocity;
+        velocity = velocity + push + kept_velocity;
+        angular_velocity = angular_velocity + spin + kept_spin;
         // First by component, so that an infinite force ends up finite.
         velocity = velocity.clamp(Vec2::splat(-params.max_speed), Vec2::splat(params.max_speed));
         let speed = velocity.length();
@@ -45,6 +57,10 @@ pub fn integrate_velocities(
         state.velocity = velocity.into();
         state.angular_velocity = angular_velocity;
         states.set(index, state);
-        accumulators.set(index, Accumulator::default());
+        if warm {
+            let sum = (kept_velocity - velocity).into();
+            let spin = kept_spin - angular_velocity;
+            accumulators.set(index, Accumulator { velocity: sum, angular_velocity: spin, pad: 0 });
+        }
     });
 }

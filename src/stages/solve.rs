@@ -1,6 +1,6 @@
 //! **solve** and **relax**: one sweep of sequential impulses over all contacts, colour by colour.
 //!
-//! Reads and writes constraints (impulses), states (velocities) and, in the last sweep of a substep, accumulators. By
+//! Reads and writes constraints (impulses) and states (velocities). By
 //! colour, one thread a constraint on the device, a block of four on the CPU. `relax` is the same sweep
 //! without bias.
 //!
@@ -13,8 +13,8 @@ use crate::blocks::{Block, Blocks, Bounce};
 use crate::lanes::{Vec2x4, WIDTH, cross, cross_scalar, f32x4, right_perp, turned};
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    ACCUMULATE, Accumulator, BodyState, Counters, FIXED_A, FIXED_B, FRESH, LAST_SWEEP, MEASURED, Params, Surface,
-    USE_BIAS, USE_FRICTION, WARM_START,
+    ACCUMULATE, BodyState, Counters, FIXED_A, FIXED_B, FRESH, MEASURED, Params, Surface,
+    USE_BIAS, USE_FRICTION,
 };
 
 /// Share of the slop from which on a gap counts as one. The formulae for gap and touch differ by a few per cent of the
@@ -31,19 +31,14 @@ pub fn solve(
     flags: u32,
     counters: &Counters,
     states: &Rows<BodyState, 4>,
-    accumulators: &Rows<Accumulator, 2>,
     constraints: &mut Blocks,
     surfaces: &Rows<Surface, 2>,
 ) {
-    let accumulates = flags & LAST_SWEEP != 0 && params.switches & WARM_START != 0;
     constraints.for_each(threads, counters, |slot, block, bounce| {
         let mut surface = SurfaceLanes::load(slot, block, surfaces);
         visit(params, flags, states, block, bounce, surface.as_mut());
         if let Some(surface) = &surface {
             surface.store_rolling(slot, block, surfaces);
-        }
-        if accumulates {
-            accumulate(block, surface.as_ref(), accumulators);
         }
     });
 }
@@ -60,7 +55,7 @@ pub struct SurfaceLanes {
     kinetic_friction: f32x4,
     tangent_speed: f32x4,
     rolling_resistance: f32x4,
-    rolling_impulse: f32x4,
+    pub(super) rolling_impulse: f32x4,
 }
 
 /// Whether a lane of a block is in use.
@@ -241,36 +236,6 @@ fn visit(
         }
         if block.flags[lane] & FIXED_B == 0 {
             set_velocity(states, block.body_b[lane], rows_b[lane]);
-        }
-    }
-}
-
-/// Adds what the impulses of a block do to the velocities of the bodies.
-#[inline(always)]
-pub fn accumulate(block: &Block, surface: Option<&SurfaceLanes>, accumulators: &Rows<Accumulator, 2>) {
-    let tangent = right_perp(block.normal);
-    let [p_0, p_1] = &block.points;
-    let impulse_0 = block.normal * p_0.normal_impulse + tangent * p_0.tangent_impulse;
-    let impulse_1 = block.normal * p_1.normal_impulse + tangent * p_1.tangent_impulse;
-    let impulse = impulse_0 + impulse_1;
-    let mut spin_a = cross(p_0.r_a, impulse_0) + cross(p_1.r_a, impulse_1);
-    let mut spin_b = cross(p_0.r_b, impulse_0) + cross(p_1.r_b, impulse_1);
-    if let Some(surface) = surface {
-        spin_a += surface.rolling_impulse;
-        spin_b += surface.rolling_impulse;
-    }
-    let (push_a, push_b) = (impulse * block.inv_mass_a, impulse * block.inv_mass_b);
-    let zero = f32x4::splat(0.0);
-    let rows_a = f32x4::transpose([push_a.x, push_a.y, block.inv_inertia_a * spin_a, zero]);
-    let rows_b = f32x4::transpose([push_b.x, push_b.y, block.inv_inertia_b * spin_b, zero]);
-    for lane in 0..WIDTH {
-        if block.flags[lane] & FIXED_A == 0 {
-            let body = block.body_a[lane] as usize;
-            accumulators.set_lanes(body, 0, accumulators.lanes(body, 0) - rows_a[lane]);
-        }
-        if block.flags[lane] & FIXED_B == 0 {
-            let body = block.body_b[lane] as usize;
-            accumulators.set_lanes(body, 0, accumulators.lanes(body, 0) + rows_b[lane]);
         }
     }
 }

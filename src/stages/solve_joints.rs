@@ -1,7 +1,8 @@
 //! **solve_joints** and **relax_joints**: one sweep of sequential impulses over all joints, colour by colour, row by row.
 //!
-//! Reads joint_frames, joint_rows, joint_starts; reads and writes joint_impulses, states (velocities) and, in the last
-//! sweep of a substep, accumulators. By joint colour, one thread a joint. `relax_joints` is the same sweep without bias
+//! Reads joint_frames, joint_rows, joint_starts; reads and writes joint_impulses, states (velocities) and accumulators:
+//! what a joint has pushed is taken out before the bodies move, and put back afterwards in its new direction, as a tension
+//! along an old one would do work. By joint colour, one thread a joint. `relax_joints` is the same sweep without bias
 //! and springs. It comes before the contacts' sweep, which has the last word.
 //!
 //! A row has a position `x` and a goal; every visit finds its direction anew from how far the bodies have moved, so that
@@ -29,9 +30,9 @@ use glam::{Mat2, Vec2};
 use crate::math::{angle_of, cross, cross_scalar, inv_mul_rotation, inv_rotate, rotate, turned};
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    ACCUMULATE, Accumulator, BodyState, FRESH, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW, JointFrame,
-    JointRow, LAST_SWEEP, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_COUNT_MASK,
-    ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, USE_BIAS, WARM_START, WORLD_A,
+    ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW, JointFrame,
+    JointRow, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_COUNT_MASK,
+    ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, USE_BIAS, WARM_START, WITHDRAW, WORLD_A,
 };
 
 /// The largest `k h² K`. At 4 a chain of light and heavy bodies gains energy.
@@ -66,6 +67,10 @@ pub fn solve_joints(
         let frame = &joint_frames[index];
         let (state_a, state_b) = states_of(frame, states);
         let stance = Stance::new(frame, &state_a, &state_b);
+        let warm = params.switches & WARM_START != 0;
+        if warm && flags & DEPOSIT != 0 {
+            accumulate(frame, joint_rows, joint_impulses, &stance, 1.0, accumulators);
+        }
         let mut motion = Motion {
             v_a: state_a.velocity.into(),
             w_a: state_a.angular_velocity,
@@ -103,8 +108,8 @@ pub fn solve_joints(
             let state = BodyState { velocity: motion.v_b.into(), angular_velocity: motion.w_b, ..state_b };
             states.set(frame.body_b as usize, state);
         }
-        if flags & LAST_SWEEP != 0 && params.switches & WARM_START != 0 {
-            accumulate(frame, joint_rows, joint_impulses, &stance, accumulators);
+        if warm && flags & WITHDRAW != 0 {
+            accumulate(frame, joint_rows, joint_impulses, &stance, -1.0, accumulators);
         }
     });
 }
@@ -377,16 +382,18 @@ pub fn total(
     (impulse, spin)
 }
 
-/// Adds what the impulses of a joint do to the velocities of its bodies.
+/// Adds what the impulses of a joint do to the velocities of its bodies, times `share`.
 #[inline]
 pub fn accumulate(
     frame: &JointFrame,
     joint_rows: &[JointRow],
     joint_impulses: &Rows<[f32; 2], 1>,
     stance: &Stance,
+    share: f32,
     accumulators: &Rows<Accumulator, 2>,
 ) {
     let (impulse, spin) = total(frame, joint_rows, |row| joint_impulses.get(row), stance);
+    let (impulse, spin) = (impulse * share, spin * share);
     let add = |body: u32, velocity: Vec2, angular_velocity: f32| {
         let mut sum = accumulators.get(body as usize);
         sum.velocity = (Vec2::from(sum.velocity) + velocity).into();

@@ -1,8 +1,8 @@
 //! **warm_start_joints**: adds up, for every body, what the impulses kept by its joints do to its velocity.
 //!
 //! Reads joint_frames, joint_rows, joint_starts, joint_impulses and states; writes accumulators. By joint colour, one
-//! thread a joint. Once a step where a relax sweep leaves the sums behind ([`solve_joints`](super::solve_joints)), else
-//! once a substep, as the rows have turned since.
+//! thread a joint. Once a step where a relax sweep turns the impulses with the rows ([`solve_joints`](super::solve_joints)),
+//! else once a substep.
 
 use super::solve_joints::{Stance, accumulate, for_joints, states_of};
 use crate::threads::{Rows, Threads};
@@ -22,6 +22,6 @@ pub fn warm_start_joints(
         let frame = &joint_frames[index];
         let (state_a, state_b) = states_of(frame, states);
         let stance = Stance::new(frame, &state_a, &state_b);
-        accumulate(frame, joint_rows, joint_impulses, &stance, accumulators);
+        accumulate(frame, joint_rows, joint_impulses, &stance, 1.0, accumulators);
     });
 }
