@@ -97,15 +97,7 @@ impl Block {
             let row = [p.r_a[0], p.r_a[1], p.r_b[0], p.r_b[1], p.separation, p.normal_mass, p.tangent_mass];
             (row, [c.impulses[2 * end], c.impulses[2 * end + 1], c.separations[end]])
         };
-        let head = [
-            c.normal[0],
-            c.normal[1],
-            c.inv_mass_a,
-            c.inv_inertia_a,
-            c.inv_mass_b,
-            c.inv_inertia_b,
-            c.friction,
-        ];
+        let head = [c.normal[0], c.normal[1], c.inv_mass_a, c.inv_inertia_a, c.inv_mass_b, c.inv_inertia_b, c.friction];
         let rows: &mut [[f32; WIDTH]; ROWS] = bytemuck::cast_mut(self);
         for (row, value) in rows[3..10].iter_mut().zip(head) {
             row[lane] = value;
@@ -227,7 +219,8 @@ impl Blocks {
         for color in 0..COLOR_COUNT as usize {
             let full = (counters.color_size(color as u32) as usize).is_multiple_of(WIDTH);
             if color == OVERFLOW_COLOR as usize || !full {
-                let whole = if color == OVERFLOW_COLOR as usize { self.starts[color] } else { self.starts[color + 1] - 1 };
+                let whole =
+                    if color == OVERFLOW_COLOR as usize { self.starts[color] } else { self.starts[color + 1] - 1 };
                 self.blocks[whole..self.starts[color + 1]].fill(Block::neutral());
                 if bounces {
                     self.bounces[whole..self.starts[color + 1]].fill(Bounce::zeroed());
@@ -309,7 +302,9 @@ impl Blocks {
         for color in 0..COLOR_COUNT as usize {
             for rank in 0..counters.color_size(color as u32) as usize {
                 let (block, lane) = self.place(color, rank);
-                let (Some(from), Some(&contact)) = (self.blocks.get(block), slots.get(constraints.len())) else { break };
+                let (Some(from), Some(&contact)) = (self.blocks.get(block), slots.get(constraints.len())) else {
+                    break;
+                };
                 let mut constraint = Constraint { contact, ..from.get(lane) };
                 if let Some(bounce) = self.bounces.get(block) {
                     bounce.get(lane, &mut constraint);

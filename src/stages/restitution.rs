@@ -31,38 +31,38 @@ pub fn restitution(
 }
 
 fn visit(params: &Params, states: &Rows<BodyState, 4>, lane: usize, block: &mut Block, bounce: &mut Bounce) {
-        let mut constraint = block.get(lane);
-        bounce.get(lane, &mut constraint);
-        let state_a = states.get(constraint.body_a as usize);
-        let state_b = states.get(constraint.body_b as usize);
-        let (mut v_a, mut w_a) = (Vec2::from(state_a.velocity), state_a.angular_velocity);
-        let (mut v_b, mut w_b) = (Vec2::from(state_b.velocity), state_b.angular_velocity);
-        let normal = Vec2::from(constraint.normal);
-        for end in 0..(constraint.flags & POINT_COUNT_MASK) as usize {
-            let point = &constraint.points[end];
-            if point.relative_velocity > -params.restitution_threshold || constraint.max_impulses[end] == 0.0 {
-                continue;
-            }
-            let (r_a, r_b) = (Vec2::from(point.r_a), Vec2::from(point.r_b));
-            let velocity = ((v_b + cross_scalar(w_b, r_b)) - (v_a + cross_scalar(w_a, r_a))).dot(normal);
-            let old = constraint.impulses[2 * end];
-            let wanted = -point.normal_mass * (velocity + constraint.restitution * point.relative_velocity);
-            let new = (old + wanted).max(0.0);
-            block.set_normal_impulse(lane, end, new);
-            constraint.max_impulses[end] = constraint.max_impulses[end].max(new);
-            let impulse = normal * (new - old);
-            v_a -= impulse * constraint.inv_mass_a;
-            w_a -= constraint.inv_inertia_a * cross(r_a, impulse);
-            v_b += impulse * constraint.inv_mass_b;
-            w_b += constraint.inv_inertia_b * cross(r_b, impulse);
+    let mut constraint = block.get(lane);
+    bounce.get(lane, &mut constraint);
+    let state_a = states.get(constraint.body_a as usize);
+    let state_b = states.get(constraint.body_b as usize);
+    let (mut v_a, mut w_a) = (Vec2::from(state_a.velocity), state_a.angular_velocity);
+    let (mut v_b, mut w_b) = (Vec2::from(state_b.velocity), state_b.angular_velocity);
+    let normal = Vec2::from(constraint.normal);
+    for end in 0..(constraint.flags & POINT_COUNT_MASK) as usize {
+        let point = &constraint.points[end];
+        if point.relative_velocity > -params.restitution_threshold || constraint.max_impulses[end] == 0.0 {
+            continue;
         }
-        bounce.set(lane, &constraint);
-        if constraint.flags & FIXED_A == 0 {
-            let status = f32::from_bits(state_a.status);
-            set_velocity(states, constraint.body_a, [v_a.x, v_a.y, w_a, status].into());
-        }
-        if constraint.flags & FIXED_B == 0 {
-            let status = f32::from_bits(state_b.status);
-            set_velocity(states, constraint.body_b, [v_b.x, v_b.y, w_b, status].into());
-        }
+        let (r_a, r_b) = (Vec2::from(point.r_a), Vec2::from(point.r_b));
+        let velocity = ((v_b + cross_scalar(w_b, r_b)) - (v_a + cross_scalar(w_a, r_a))).dot(normal);
+        let old = constraint.impulses[2 * end];
+        let wanted = -point.normal_mass * (velocity + constraint.restitution * point.relative_velocity);
+        let new = (old + wanted).max(0.0);
+        block.set_normal_impulse(lane, end, new);
+        constraint.max_impulses[end] = constraint.max_impulses[end].max(new);
+        let impulse = normal * (new - old);
+        v_a -= impulse * constraint.inv_mass_a;
+        w_a -= constraint.inv_inertia_a * cross(r_a, impulse);
+        v_b += impulse * constraint.inv_mass_b;
+        w_b += constraint.inv_inertia_b * cross(r_b, impulse);
+    }
+    bounce.set(lane, &constraint);
+    if constraint.flags & FIXED_A == 0 {
+        let status = f32::from_bits(state_a.status);
+        set_velocity(states, constraint.body_a, [v_a.x, v_a.y, w_a, status].into());
+    }
+    if constraint.flags & FIXED_B == 0 {
+        let status = f32::from_bits(state_b.status);
+        set_velocity(states, constraint.body_b, [v_b.x, v_b.y, w_b, status].into());
+    }
 }

@@ -13,8 +13,7 @@ use crate::blocks::{Block, Blocks, Bounce};
 use crate::lanes::{Vec2x4, WIDTH, cross, cross_scalar, f32x4, right_perp, turned};
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    ACCUMULATE, BodyState, Counters, FIXED_A, FIXED_B, FRESH, MEASURED, Params, Surface,
-    USE_BIAS, USE_FRICTION,
+    ACCUMULATE, BodyState, Counters, FIXED_A, FIXED_B, FRESH, MEASURED, Params, Surface, USE_BIAS, USE_FRICTION,
 };
 
 /// Share of the slop from which on a gap counts as one. The formulae for gap and touch differ by a few per cent of the

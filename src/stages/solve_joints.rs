@@ -30,9 +30,10 @@ use glam::{Mat2, Vec2};
 use crate::math::{angle_of, cross, cross_scalar, inv_mul_rotation, inv_rotate, rotate, turned};
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW, JointFrame,
-    JointRow, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_COUNT_MASK,
-    ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, USE_BIAS, WARM_START, WITHDRAW, WORLD_A,
+    ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW,
+    JointFrame, JointRow, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_COUNT_MASK,
+    ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, USE_BIAS, WARM_START, WITHDRAW,
+    WORLD_A,
 };
 
 /// The largest `k h² K`. At 4 a chain of light and heavy bodies gains energy.
@@ -332,8 +333,7 @@ fn solve_point(
     let velocity = motion.velocity(stance);
     let wanted = if rule.kind & ROW_ROLE == ROW_SPRING {
         let met = inverse_point_mass(frame, stance.arm_a - stance.between, stance.arm_b);
-        let (stiffness, a) =
-            spring(params, rule, 0.5 * (k.x_axis.x + k.y_axis.y), 0.5 * (met.x_axis.x + met.y_axis.y));
+        let (stiffness, a) = spring(params, rule, 0.5 * (k.x_axis.x + k.y_axis.y), 0.5 * (met.x_axis.x + met.y_axis.y));
         let damped = Mat2::from_cols(
             Vec2::new(1.0 + a * k.x_axis.x, a * k.x_axis.y),
             Vec2::new(a * k.y_axis.x, 1.0 + a * k.y_axis.y),
