@@ -31,7 +31,13 @@ fn prepare(
     let tangent = right_perp(normal);
     let flags = contacts[index].flags;
     let count = flags & POINT_COUNT_MASK;
-    let inv = vec4<f32>(bodies[a].inv_mass, bodies[a].inv_inertia, bodies[b].inv_mass, bodies[b].inv_inertia);
+    var inv = vec4<f32>(bodies[a].inv_mass, bodies[a].inv_inertia, bodies[b].inv_mass, bodies[b].inv_inertia);
+    if (states[a].status & ASLEEP) != 0u {
+        inv = vec4<f32>(0.0, 0.0, inv.zw);
+    }
+    if (states[b].status & ASLEEP) != 0u {
+        inv = vec4<f32>(inv.xy, 0.0, 0.0);
+    }
     let v_a = states[a].velocity;
     let w_a = states[a].angular_velocity;
     let v_b = states[b].velocity;

@@ -6,7 +6,7 @@ use glam::Vec2;
 
 use crate::math::integrate_rotation;
 use crate::threads::{Rows, Threads};
-use crate::types::{Body, BodyState, Params, STATIC};
+use crate::types::{ASLEEP, Body, BodyState, Params, STATIC};
 
 /// Advances the deltas by one substep.
 pub fn integrate_positions(threads: &Threads, params: &Params, bodies: &[Body], states: &Rows<BodyState, 4>) {
@@ -16,6 +16,9 @@ pub fn integrate_positions(threads: &Threads, params: &Params, bodies: &[Body], 
                 continue;
             }
             let mut state = states.get(index);
+            if state.status & ASLEEP != 0 {
+                continue;
+            }
             let moved = Vec2::from(state.delta_position) + Vec2::from(state.velocity) * params.h;
             state.delta_position = moved.into();
             state.delta_rotation =

@@ -7,7 +7,7 @@ use glam::Vec2;
 
 use crate::math::{cross, mul_rotation, rotate};
 use crate::threads::{Rows, Threads};
-use crate::types::{Accumulator, Body, BodyState, DYNAMIC, Params, Pose, QUARANTINED};
+use crate::types::{ASLEEP, Accumulator, Body, BodyState, DYNAMIC, Params, Pose, QUARANTINED};
 
 /// Advances the velocities by one substep.
 pub fn integrate_velocities(
@@ -21,7 +21,7 @@ pub fn integrate_velocities(
     threads.for_each(poses, |index, pose| {
         let body = &bodies[index];
         let mut state = states.get(index);
-        if body.kind != DYNAMIC || state.status & QUARANTINED != 0 {
+        if body.kind != DYNAMIC || state.status & (QUARANTINED | ASLEEP) != 0 {
             return;
         }
         let kept = accumulators.get(index);

@@ -9,7 +9,7 @@ use glam::Vec2;
 use crate::math::{cross, cross_scalar, right_perp};
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    Body, BodyState, COLOR_COUNT, Constraint, ConstraintPoint, Contact, Counters, POINT_COUNT_MASK, Params,
+    ASLEEP, Body, BodyState, COLOR_COUNT, Constraint, ConstraintPoint, Contact, Counters, POINT_COUNT_MASK, Params,
     RESTITUTION_MAX, SURFACES, Shape, Surface, WARM_START,
 };
 
@@ -37,6 +37,10 @@ pub fn prepare(
         let (body_a, body_b) = (&bodies[contact.body_a as usize], &bodies[contact.body_b as usize]);
         let (shape_a, shape_b) = (&shapes[contact.shape_a as usize], &shapes[contact.shape_b as usize]);
         let (state_a, state_b) = (states.get(contact.body_a as usize), states.get(contact.body_b as usize));
+        // Who sleeps stands like a wall; nobody sleeps on in a contact, unless a buffer was too small.
+        let resting = Body::default();
+        let body_a = if state_a.status & ASLEEP == 0 { body_a } else { &resting };
+        let body_b = if state_b.status & ASLEEP == 0 { body_b } else { &resting };
         let normal = Vec2::from(contact.normal);
         let tangent = right_perp(normal);
         let mut fresh = Constraint {
