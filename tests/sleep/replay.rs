@@ -7,16 +7,15 @@ use glam::Vec2;
 
 use crate::{floor, stack};
 
-/// Stacks that settle, and a ball that comes later.
+/// Stacks, and boxes that fall between them.
 fn scene() -> Scene {
     let mut scene = floor();
     for x in [-6_i8, -3, 0, 3, 6] {
         stack(&mut scene, f32::from(x), 4);
     }
     for index in 0_u8..6 {
-        scene.add(Body::dynamic(f32::from(index) - 2.5, 6.0).shape(Shape::circle(0.3).rolling_resistance(0.3)));
+        scene.add(Body::dynamic(3.0 * f32::from(index) - 7.5, 3.0).shape(Shape::half_box(0.3, 0.3)));
     }
-    scene.add(Body::dynamic(-60.0, 1.5).velocity(22.0, 5.0).shape(Shape::circle(0.5)));
     scene
 }
 
@@ -38,7 +37,8 @@ fn trace(world: &mut World) -> Vec<(u64, u32)> {
 fn ask(world: &mut World, step: u64) {
     match step {
         130 => world.command(3, Command::Wake).expect("a command"),
-        200 => world.command(9, Command::Velocity(Vec2::new(0.5, 1.0))).expect("a command"),
+        160 => world.command(21, Command::Velocity(Vec2::new(9.0, 3.0))).expect("a command"),
+        200 => world.command(19, Command::Velocity(Vec2::new(0.5, 1.0))).expect("a command"),
         240 => world.wake_all(),
         _ => {}
     }
