@@ -116,7 +116,10 @@ fn report_emit(
     for (var index = pair_starts_previous[producer]; index < pair_starts_previous[producer + 1u]; index += 1u) {
         let flags = contacts_previous[index].flags;
         let partner = contacts_previous[index].shape_b;
-        if (flags & TOUCHES) == 0u || touches_now(producer, partner) || sleeps_on(index) {
+        if (flags & TOUCHES) == 0u || touches_now(producer, partner) {
+            continue;
+        }
+        if sleeps_on(index) {
             continue;
         }
         if next < capacity {

@@ -485,7 +485,7 @@ impl CpuWorld {
             states: self.states.to_vec(),
             pair_starts: self.pair_starts.clone(),
             contacts: self.contacts.clone(),
-            islands: sleeping_islands(&self.compiled, &self.states.to_vec(), &self.islands),
+            islands: sleeping_islands(&self.compiled, &self.states.to_vec(), &self.islands, self.population.as_ref()),
             sleeping_starts: self.sleeping_starts.clone(),
             sleeping: self.sleeping.clone(),
             counters: self.counters,

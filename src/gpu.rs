@@ -1134,7 +1134,7 @@ impl GpuWorld {
         self.poll()?;
         Ok(Snapshot {
             step: self.steps,
-            islands: sleeping_islands(&self.compiled, &tables.states, &tables.islands),
+            islands: sleeping_islands(&self.compiled, &tables.states, &tables.islands, self.population.as_ref()),
             sleeping_starts: tables.sleeping_starts,
             sleeping: tables.sleeping,
             poses: tables.poses,

@@ -126,6 +126,9 @@ impl Snapshot {
         if let Some(&island) = self.islands.iter().find(|&&island| island as usize >= bodies) {
             return Err(SnapshotError { what: "islands", found: island as usize, expected: bodies });
         }
+        if let Some(&island) = self.islands.iter().find(|&&island| self.islands[island as usize] != island) {
+            return Err(SnapshotError { what: "as the root of an island", found: island as usize, expected: 0 });
+        }
         // Shapes that came later produced nothing of what was put by.
         if self.sleeping_starts.len() > shapes + 1 {
             return Err(SnapshotError {
@@ -178,15 +181,26 @@ pub(crate) fn first_islands(compiled: &Compiled) -> Vec<u32> {
     if compiled.settings.sleep { (0..bodies).collect() } else { Vec::new() }
 }
 
-/// The islands without what only searching for them left behind.
-pub(crate) fn sleeping_islands(compiled: &Compiled, states: &[BodyState], islands: &[u32]) -> Vec<u32> {
+/// The islands without what only searching for them left behind. Slots that were just vacated still have theirs: who
+/// slept there has yet to wake.
+pub(crate) fn sleeping_islands(
+    compiled: &Compiled,
+    states: &[BodyState],
+    islands: &[u32],
+    population: Option<&Population>,
+) -> Vec<u32> {
     let rows = (0_u32..).zip(islands).zip(states.iter().zip(&compiled.bodies));
-    rows.map(
-        |((index, &island), (state, body))| {
-            if body.kind == DYNAMIC && state.status & ASLEEP != 0 { island } else { index }
-        },
-    )
-    .collect()
+    let sleeps = |state: &BodyState, body: &Body| body.kind == DYNAMIC && state.status & ASLEEP != 0;
+    let mut roots: Vec<u32> =
+        rows.map(|((index, &island), (state, body))| if sleeps(state, body) { island } else { index }).collect();
+    for &slot in population.map_or(&[][..], Population::vacated).iter().filter(|_| compiled.settings.sleep) {
+        let root = islands.get(slot as usize).copied().unwrap_or(slot);
+        // What is no root any more was left behind by one that was awake.
+        if roots.get(root as usize) == Some(&root) {
+            roots[slot as usize] = root;
+        }
+    }
+    roots
 }
 
 /// Whether a step with these counters began and ended with nobody awake. If nothing is asked then, the next ones change

@@ -13,7 +13,7 @@ use crate::types::{ASLEEP, Body, BodyState, Pose, QUARANTINED, STATIC};
 pub fn finalize(threads: &Threads, bodies: &[Body], states: &Rows<BodyState, 4>, poses: &mut [Pose]) {
     threads.for_each(poses, |index, pose| {
         let state = states.get(index);
-        if bodies[index].kind == STATIC || state.status & (QUARANTINED | ASLEEP) != 0 {
+        if state.status & (QUARANTINED | ASLEEP) != 0 || bodies[index].kind == STATIC {
             return;
         }
         pose.position = (Vec2::from(pose.position) + Vec2::from(state.delta_position)).into();

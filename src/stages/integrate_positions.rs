@@ -12,11 +12,8 @@ use crate::types::{ASLEEP, Body, BodyState, Params, STATIC};
 pub fn integrate_positions(threads: &Threads, params: &Params, bodies: &[Body], states: &Rows<BodyState, 4>) {
     threads.map_ranges(bodies.len(), |first, end| {
         for (index, body) in bodies[..end].iter().enumerate().skip(first) {
-            if body.kind == STATIC {
-                continue;
-            }
             let mut state = states.get(index);
-            if state.status & ASLEEP != 0 {
+            if state.status & ASLEEP != 0 || body.kind == STATIC {
                 continue;
             }
             let moved = Vec2::from(state.delta_position) + Vec2::from(state.velocity) * params.h;

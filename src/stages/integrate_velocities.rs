@@ -21,7 +21,8 @@ pub fn integrate_velocities(
     threads.for_each(poses, |index, pose| {
         let body = &bodies[index];
         let mut state = states.get(index);
-        if body.kind != DYNAMIC || state.status & (QUARANTINED | ASLEEP) != 0 {
+        // The state first: of a body that sleeps nothing else is fetched.
+        if state.status & (QUARANTINED | ASLEEP) != 0 || body.kind != DYNAMIC {
             return;
         }
         let kept = accumulators.get(index);

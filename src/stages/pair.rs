@@ -74,10 +74,14 @@ pub fn pair(
                 world.sleepers[shape as usize] |= MARKED;
             }
         }
-        let asleep =
-            threads.map_ranges(shapes.len(), |first, end| world.search::<true>(first, end, |sleeper| sleeper != 0));
-        for (part, asleep) in parts.iter_mut().zip(asleep) {
-            part.add(&asleep);
+        // On the finest levels alone the marks say it all.
+        let coarser = awake_levels >> params.levels[0].bands > 1;
+        if coarser || parts.iter().any(|part| !part.marked.is_empty()) {
+            let asleep =
+                threads.map_ranges(shapes.len(), |first, end| world.search::<true>(first, end, |sleeper| sleeper != 0));
+            for (part, asleep) in parts.iter_mut().zip(asleep) {
+                part.add(&asleep);
+            }
         }
     }
     pair_starts.clear();

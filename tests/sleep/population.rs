@@ -39,12 +39,18 @@ fn what_lay_on_a_box_falls_when_it_goes(backend: Backend) {
     sim.world().take_events().expect("events");
     let lowest = sim.world().body_id(1).expect("a box");
     sim.world().remove_bodies(&[lowest]).expect("it is there");
+    // Nobody has woken yet: a snapshot has to know who is going to.
+    let between = sim.snapshot();
     sim.advance(1);
     assert_eq!(sleepers(&mut sim), [false, false, false, false, true, true], "the other stack sleeps on");
+    let after = sim.snapshot();
+    sim.world().restore(&between).expect("of this world");
+    sim.advance(1);
+    assert_eq!(sim.snapshot(), after, "restored between removal and step");
     sim.world().wait().expect("the device");
     let events = sim.world().take_events().expect("events");
     let kinds: Vec<_> = events.iter().map(|event| event.kind).collect();
-    assert_eq!(kinds, [EventKind::End; 2], "it ceased to touch the floor and the box above");
+    assert_eq!(kinds, [EventKind::End; 4], "it ceased to touch the floor and the box above, each time");
     settle(&mut sim, 4, 200);
     let heights = poses(&mut sim);
     assert!((heights[2].position[1] - 0.5).abs() < 0.01 && (heights[3].position[1] - 1.5).abs() < 0.02);

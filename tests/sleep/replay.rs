@@ -5,7 +5,7 @@ use drystone::scene::{Compiled, catalogue};
 use drystone::{AdapterChoice, Body, Command, Context, CpuWorld, GpuWorld, Scene, Shape, Snapshot, World, state};
 use glam::Vec2;
 
-use crate::{floor, stack};
+use crate::{REST, floor, stack};
 
 /// Stacks, and boxes that fall between them.
 fn scene() -> Scene {
@@ -131,9 +131,26 @@ fn a_snapshot_of_sleepers_continues_to_the_last_bit() {
         second.restore(&bare).expect("of this world");
         assert!(trace(&mut second).iter().zip(&rest).any(|(a, b)| a != b), "the contacts put by do not matter");
         let mut wrong = bare.clone();
-        wrong.islands[3] = 1_000_000;
-        second.restore(&wrong).expect_err("an island out of range");
+        for island in [1_000_000, 5] {
+            // Out of range, or a root that is none.
+            wrong.islands[5] = 3;
+            wrong.islands[3] = island;
+            second.restore(&wrong).expect_err("no island");
+        }
     }
+}
+
+/// Where contacts do not fit nobody falls asleep and the steps are named; the world grows, and then they do.
+#[test]
+fn a_world_that_outgrows_its_buffers_sleeps_later() {
+    let scene = scene();
+    let mut world: World = gpu(&scene, Some(2)).into();
+    (0..REST + 5).for_each(|_| world.step().expect("a step"));
+    assert!(!world.overflowed_steps().is_empty(), "two contacts were enough");
+    (0..200).for_each(|_| world.step().expect("a step"));
+    let snapshot = world.snapshot().expect("a snapshot");
+    assert_eq!((snapshot.counters.awake, snapshot.counters.overflow_bits), (0, 0));
+    assert!(snapshot.counters.sleeping_contacts as usize == snapshot.sleeping.len() && snapshot.sleeping.len() > 20);
 }
 
 /// A catalogue scene asleep wakes on the other backend as on its own, within rounding.
