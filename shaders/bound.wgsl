@@ -6,6 +6,26 @@
 @group(0) @binding(3) var<storage, read> states: array<BodyState>;
 @group(0) @binding(4) var<storage, read_write> aabbs: array<Aabb>;
 @group(0) @binding(5) var<storage, read> vertices: array<vec2<f32>>;
+@group(0) @binding(6) var<storage, read_write> partners: array<u32>;
+@group(0) @binding(7) var<storage, read_write> counters: Counters;
+
+// Says whether a shape is asleep, and if not, on which levels it may lie.
+fn note_sleep(index: u32) {
+    let status = states[shapes[index].body].status;
+    let kind = shapes[index].kind;
+    if (status & ASLEEP) != 0u {
+        partners[index * PARTNER_WORDS] = SHAPE_ASLEEP;
+        return;
+    }
+    partners[index * PARTNER_WORDS] = 0u;
+    if (kind & GEOMETRY_MASK) == NO_SHAPE || (status & QUARANTINED) != 0u {
+        return;
+    }
+    let bits = level_bits(kind, shapes[index].level);
+    if (atomicLoad(&counters.awake_levels) & bits) != bits {
+        atomicOr(&counters.awake_levels, bits);
+    }
+}
 
 @compute @workgroup_size(LANES)
 fn bound(
@@ -18,6 +38,9 @@ fn bound(
         return;
     }
     let body = shapes[index].body;
+    if (params.switches & SLEEP) != 0u {
+        note_sleep(index);
+    }
     if (shapes[index].kind & GEOMETRY_MASK) == NO_SHAPE || (states[body].status & QUARANTINED) != 0u {
         aabbs[index] = Aabb(vec2<f32>(1e30), vec2<f32>(-1e30));
         return;

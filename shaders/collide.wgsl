@@ -339,6 +339,9 @@ fn collide_contact(index: u32, hulls: bool) {
     if index >= counters.contacts {
         return;
     }
+    if (params.switches & SLEEP) != 0u && atomicLoad(&counters.again) == 0u {
+        return;
+    }
     let a = contacts[index].body_a;
     let b = contacts[index].body_b;
     // What recall found.

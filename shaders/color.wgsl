@@ -10,6 +10,7 @@
 @group(0) @binding(6) var<storage, read_write> slots: array<u32>;
 @group(0) @binding(7) var<storage, read_write> counters: Counters;
 @group(0) @binding(8) var<storage, read_write> color_starts: array<u32>;
+@group(0) @binding(9) var<storage, read> states: array<BodyState>;
 @group(1) @binding(0) var<uniform> sweep: Sweep;
 
 const DYNAMIC_MASK: u32 = 0x007fffffu;
@@ -127,7 +128,12 @@ fn color_inherit(
     }
     atomicAdd(&counters.touching, 1u);
     let color = contacts[index].color;
-    if (params.switches & FORCE_OVERFLOW) != 0u {
+    var half_asleep = false;
+    if (params.switches & SLEEP) != 0u {
+        half_asleep = ((flags & FIXED_A) == 0u && (states[contacts[index].body_a].status & ASLEEP) != 0u)
+            || ((flags & FIXED_B) == 0u && (states[contacts[index].body_b].status & ASLEEP) != 0u);
+    }
+    if (params.switches & FORCE_OVERFLOW) != 0u || half_asleep {
         contacts[index].color = OVERFLOW_COLOR;
     } else if color < COLOR_COUNT && color != OVERFLOW_COLOR {
         take(index, flags, color);

@@ -5,11 +5,28 @@
 @group(0) @binding(2) var<storage, read_write> bodies: array<Body>;
 @group(0) @binding(3) var<storage, read_write> poses: array<Pose>;
 @group(0) @binding(4) var<storage, read_write> states: array<BodyState>;
+@group(0) @binding(5) var<storage, read> islands: array<u32>;
+@group(0) @binding(6) var<storage, read_write> island_flags: array<atomic<u32>>;
+@group(0) @binding(7) var<storage, read_write> counters: Counters;
 
 fn obey(index: u32) {
     let body = commands[index].body;
     let value = commands[index].value;
     let other = commands[index].other;
+    if (params.switches & SLEEP) != 0u {
+        if commands[index].kind == COMMAND_WAKE_ALL {
+            atomicStore(&counters.wake_all, 1u);
+            return;
+        }
+        let status = states[body].status;
+        let left = bodies[body].kind == VACANT && commands[index].kind == COMMAND_WAKE;
+        if (bodies[body].kind == DYNAMIC && (status & ASLEEP) != 0u) || left {
+            states[body].status = (status & ~(ASLEEP | QUIET_MASK)) | WOKEN;
+            if islands[body] < params.body_count {
+                atomicOr(&island_flags[islands[body]], ISLAND_WAKE);
+            }
+        }
+    }
     switch commands[index].kind {
         case COMMAND_IMPULSE: {
             let arm = rotate(poses[body].rotation, other);

@@ -12,7 +12,10 @@ fn finalize(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let index = flat_index(workgroup, workgroups, LANES, lane);
-    if index >= params.body_count || bodies[index].kind == STATIC || (states[index].status & QUARANTINED) != 0u {
+    if index >= params.body_count || bodies[index].kind == STATIC {
+        return;
+    }
+    if (states[index].status & (QUARANTINED | ASLEEP)) != 0u {
         return;
     }
     let turn = mul_rotation(states[index].delta_rotation, poses[index].rotation);

@@ -1,4 +1,4 @@
-// Cells of the grid, shared by bin and pair (src/stages/bin.rs).
+// Cells of the grid, shared by bin and pair (src/stages/bin.rs); levels as bits (src/stages/bound.rs).
 
 fn cell_of(level: u32, at: vec2<f32>) -> vec2<i32> {
     return vec2<i32>(floor(clamp(at * params.levels[level].inv_cell, vec2<f32>(-1e9), vec2<f32>(1e9))));
@@ -24,4 +24,11 @@ fn level_of(own: u32, aabb: Aabb) -> u32 {
 
 fn middle(aabb: Aabb) -> vec2<f32> {
     return (aabb.min + aabb.max) * 0.5;
+}
+
+fn level_bits(kind: u32, own: u32) -> u32 {
+    if (kind & GEOMETRY_MASK) == HALF_PLANE {
+        return AWAKE_HALF_PLANE;
+    }
+    return ((2u << params.levels[own].bands) - 1u) << own;
 }

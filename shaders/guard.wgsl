@@ -8,6 +8,7 @@
 @group(0) @binding(4) var<storage, read_write> color_masks: array<u32>;
 @group(0) @binding(5) var<storage, read_write> color_claims: array<u32>;
 @group(0) @binding(6) var<storage, read_write> counters: Counters;
+@group(0) @binding(7) var<storage, read> bodies: array<Body>;
 
 @compute @workgroup_size(LANES)
 fn guard(
@@ -25,6 +26,13 @@ fn guard(
         atomicStore(&counters.uncolored, 0u);
         atomicStore(&counters.rounds, 0u);
         atomicStore(&counters.continuous, 0u);
+        if (params.switches & SLEEP) != 0u {
+            atomicStore(&counters.again, 1u);
+            counters.was_awake = atomicLoad(&counters.awake);
+            atomicStore(&counters.woken, 0u);
+            atomicStore(&counters.slept, 0u);
+            atomicStore(&counters.awake_levels, 0u);
+        }
     }
     if index >= params.body_count {
         return;
@@ -38,6 +46,15 @@ fn guard(
     if !finite && (state.status & QUARANTINED) == 0u {
         state.status = state.status | QUARANTINED;
         atomicAdd(&counters.quarantined, 1u);
+    }
+    if (state.status & ASLEEP) != 0u {
+        if (state.status & QUARANTINED) != 0u {
+            state.status &= ~ASLEEP;
+            atomicStore(&counters.wake_all, 1u);
+        } else if bodies[index].kind == KINEMATIC
+            && (state.velocity.x != 0.0 || state.velocity.y != 0.0 || state.angular_velocity != 0.0) {
+            state.status = (state.status & ~ASLEEP) | WOKEN;
+        }
     }
     if (state.status & QUARANTINED) != 0u {
         state.velocity = vec2<f32>(0.0);

@@ -15,6 +15,9 @@ fn integrate_positions(
         return;
     }
     let state = states[index];
+    if (state.status & ASLEEP) != 0u {
+        return;
+    }
     states[index].delta_position = state.delta_position + state.velocity * params.h;
     states[index].delta_rotation = integrate_rotation(state.delta_rotation, params.h * state.angular_velocity);
 }

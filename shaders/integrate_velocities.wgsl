@@ -16,7 +16,7 @@ fn integrate_velocities(
     if index >= params.body_count {
         return;
     }
-    if bodies[index].kind != DYNAMIC || (states[index].status & QUARANTINED) != 0u {
+    if bodies[index].kind != DYNAMIC || (states[index].status & (QUARANTINED | ASLEEP)) != 0u {
         return;
     }
     let before = states[index].velocity;

@@ -1,4 +1,4 @@
-// pair: src/stages/pair.rs.
+// pair: src/stages/pair.rs. pair_count; where bodies sleep pair_count_asleep; scan; pair_emit.
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> shapes: array<Shape>;
@@ -35,6 +35,10 @@ fn emit_contact(contact: u32, index: u32, other: u32) {
     contacts[contact].color = NONE;
 }
 
+fn is_asleep(shape: u32) -> bool {
+    return (params.switches & SLEEP) != 0u && (partners[shape * PARTNER_WORDS] & SHAPE_ASLEEP) != 0u;
+}
+
 // What decides whether two shapes may meet.
 struct Rules {
     body: u32,
@@ -63,9 +67,19 @@ fn may_meet(a: Rules, b: Rules) -> bool {
     return (a.mask & b.category) != 0u && (b.mask & a.category) != 0u;
 }
 
+fn mark(aabb: Aabb, other: u32) {
+    let partner = aabbs[other];
+    if aabb.min.x <= partner.max.x && partner.min.x <= aabb.max.x
+        && aabb.min.y <= partner.max.y && partner.min.y <= aabb.max.y {
+        partners[other * PARTNER_WORDS] = SHAPE_ASLEEP | SHAPE_MARKED;
+    }
+}
+
 // Visits the shapes of cells first ..= last and returns how many of them pair with `index`. With `emit`, writes them
 // from contact `start` on; without, remembers them as partners from the `start`th on.
-fn visit(index: u32, aabb: Aabb, rules: Rules, first: u32, last: u32, own_level: bool, emit: bool, start: u32) -> u32 {
+fn visit(
+    index: u32, asleep: bool, aabb: Aabb, rules: Rules, first: u32, last: u32, own_level: bool, emit: bool, start: u32,
+) -> u32 {
     var slot = 0u;
     if first > 0u {
         slot = cell_ends[first - 1u];
@@ -75,6 +89,13 @@ fn visit(index: u32, aabb: Aabb, rules: Rules, first: u32, last: u32, own_level:
     for (; slot < end; slot += 1u) {
         let other = cell_shapes[slot];
         if own_level && other <= index {
+            // Of two on one level the lower index is the producer: one that is asleep has to be told.
+            if (params.switches & SLEEP) != 0u && other < index && !asleep && !emit && is_asleep(other) {
+                mark(aabb, other);
+            }
+            continue;
+        }
+        if asleep && is_asleep(other) {
             continue;
         }
         let partner = aabbs[other];
@@ -101,10 +122,16 @@ fn reaches(aabb: Aabb, plane: Aabb) -> bool {
 }
 
 // Pairs with half planes, as `visit` does.
-fn half_planes_of(index: u32, aabb: Aabb, rules: Rules, emit: bool, start: u32) -> u32 {
+fn half_planes_of(index: u32, asleep: bool, aabb: Aabb, rules: Rules, emit: bool, start: u32) -> u32 {
     var count = 0u;
+    if asleep && (atomicLoad(&counters.awake_levels) & AWAKE_HALF_PLANE) == 0u {
+        return 0u;
+    }
     for (var plane = 0u; plane < params.half_plane_count; plane += 1u) {
         if !reaches(aabb, aabbs[plane]) || !may_meet(rules, rules_of(plane)) {
+            continue;
+        }
+        if asleep && is_asleep(plane) {
             continue;
         }
         if emit {
@@ -124,10 +151,20 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
     }
     let own = shapes[index].level;
     let last_own = own + params.levels[own].bands;
+    let asleep = is_asleep(index);
+    var is_marked = false;
+    var awake_levels = NONE;
+    if asleep {
+        is_marked = (partners[index * PARTNER_WORDS] & SHAPE_MARKED) != 0u;
+        awake_levels = atomicLoad(&counters.awake_levels);
+    }
     let rules = rules_of(index);
-    var count = half_planes_of(index, aabb, rules, emit, start);
+    var count = half_planes_of(index, asleep, aabb, rules, emit, start);
     for (var level = own; level < params.level_count; level += 1u) {
         let own_level = level <= last_own;
+        if asleep && (((awake_levels >> level) & 1u) == 0u || (own_level && !is_marked)) {
+            continue;
+        }
         let low = cell_of(level, aabb.min - params.levels[level].half_cell);
         let size = vec2<i32>(1i << params.levels[level].log2_width, 1i << params.levels[level].log2_height);
         let high = min(cell_of(level, aabb.max + params.levels[level].half_cell), low + size - 1i);
@@ -135,10 +172,12 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
             let first = cell_index(level, low.x, row);
             let last = cell_index(level, high.x, row);
             if first <= last {
-                count += visit(index, aabb, rules, first, last, own_level, emit, start + count);
+                count += visit(index, asleep, aabb, rules, first, last, own_level, emit, start + count);
             } else {
-                count += visit(index, aabb, rules, first, cell_index(level, -1, row), own_level, emit, start + count);
-                count += visit(index, aabb, rules, cell_index(level, 0, row), last, own_level, emit, start + count);
+                let end = cell_index(level, -1, row);
+                let begin = cell_index(level, 0, row);
+                count += visit(index, asleep, aabb, rules, first, end, own_level, emit, start + count);
+                count += visit(index, asleep, aabb, rules, begin, last, own_level, emit, start + count);
             }
         }
     }
@@ -158,9 +197,37 @@ fn pair_count(
     }
     var count = 0u;
     if index < params.shape_count {
-        count = pairs_of(index, false, 0u);
-        partners[index * PARTNER_WORDS] = count;
+        if (params.switches & SLEEP) != 0u && atomicLoad(&counters.again) == 0u {
+            // Nobody woke. The scan makes of the counts what it made of them before.
+            count = partners[index * PARTNER_WORDS] & PARTNER_COUNT;
+        } else if !is_asleep(index) {
+            count = pairs_of(index, false, 0u);
+            partners[index * PARTNER_WORDS] = count;
+        }
     }
+    pair_starts[index] = count;
+}
+
+// One thread a shape.
+@compute @workgroup_size(LANES)
+fn pair_count_asleep(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index >= params.shape_count || atomicLoad(&counters.again) == 0u || !is_asleep(index) {
+        return;
+    }
+    let head = partners[index * PARTNER_WORDS];
+    let own = shapes[index].level;
+    // Above the levels of its own size.
+    let others = atomicLoad(&counters.awake_levels) >> (own + params.levels[own].bands);
+    if (head & SHAPE_MARKED) == 0u && others <= 1u {
+        return;
+    }
+    let count = pairs_of(index, false, 0u);
+    partners[index * PARTNER_WORDS] = head | count;
     pair_starts[index] = count;
 }
 
@@ -177,8 +244,10 @@ fn pair_emit(
     }
     let start = pair_starts[index];
     if index < params.shape_count {
-        let count = partners[index * PARTNER_WORDS];
-        if count < PARTNER_WORDS {
+        let count = partners[index * PARTNER_WORDS] & PARTNER_COUNT;
+        if (params.switches & SLEEP) != 0u && atomicLoad(&counters.again) == 0u {
+            // They lie there already.
+        } else if count < PARTNER_WORDS {
             for (var partner = 0u; partner < count; partner += 1u) {
                 emit_contact(start + partner, index, partners[index * PARTNER_WORDS + 1u + partner]);
             }
@@ -188,7 +257,8 @@ fn pair_emit(
     } else {
         counters.pairs_found = start;
         counters.contacts = min(start, params.contact_capacity);
-        if start > params.contact_capacity {
+        // What was put by wants room as well, for when it comes back; without sleep there is none.
+        if start + atomicLoad(&counters.sleeping_contacts) > params.contact_capacity {
             counters.overflow_bits |= OVERFLOW_CONTACTS;
         }
     }

@@ -31,7 +31,15 @@ fn prepare(
     let tangent = right_perp(normal);
     let flags = contacts[index].flags;
     let count = flags & POINT_COUNT_MASK;
-    let inv = vec4<f32>(bodies[a].inv_mass, bodies[a].inv_inertia, bodies[b].inv_mass, bodies[b].inv_inertia);
+    var inv = vec4<f32>(bodies[a].inv_mass, bodies[a].inv_inertia, bodies[b].inv_mass, bodies[b].inv_inertia);
+    if (params.switches & SLEEP) != 0u {
+        if (states[a].status & ASLEEP) != 0u {
+            inv = vec4<f32>(0.0, 0.0, inv.zw);
+        }
+        if (states[b].status & ASLEEP) != 0u {
+            inv = vec4<f32>(inv.xy, 0.0, 0.0);
+        }
+    }
     // Where nothing bounces, nobody asks how fast things met.
     let bounces = (params.switches & BOUNCES) != 0u;
     var v_a = vec2<f32>(0.0);

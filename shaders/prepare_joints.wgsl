@@ -44,7 +44,11 @@ fn prepare_joints(
     let axis = rotate(pose_a.rotation, joint.axis);
     let turn = angle_of(inv_mul_rotation(pose_a.rotation, pose_b.rotation)) - joint.reference_angle;
     let angle = turn + TAU * floor((joint_states[index].angle - turn) / TAU + 0.5);
-    joint_states[index].angle = angle;
+    // Between bodies asleep it keeps its state, and nothing breaks.
+    let sleeps = (states[b].status & ASLEEP) != 0u && (world || (states[a].status & ASLEEP) != 0u);
+    if !sleeps {
+        joint_states[index].angle = angle;
+    }
 
     // What the impulses of the last substep come to.
     let first = joint.first_row;
@@ -72,7 +76,9 @@ fn prepare_joints(
             impulse += along * (sign * part.x);
         }
     }
-    if length(impulse) > joint.break_force * params.h || abs(spin) > joint.break_torque * params.h {
+    if sleeps {
+        // Not now.
+    } else if length(impulse) > joint.break_force * params.h || abs(spin) > joint.break_torque * params.h {
         joint_states[index].status |= BROKEN;
     }
 
@@ -82,7 +88,9 @@ fn prepare_joints(
     if !world {
         gone = gone || (states[a].status & QUARANTINED) != 0u;
     }
-    if gone {
+    if sleeps {
+        flags &= ~ROW_COUNT_MASK;
+    } else if gone {
         for (var row = first; row < end; row += 1u) {
             joint_impulses[row] = vec2<f32>(0.0);
         }

@@ -16,6 +16,9 @@ fn recall(
     if index >= counters.contacts {
         return;
     }
+    if (params.switches & SLEEP) != 0u && atomicLoad(&counters.again) == 0u {
+        return;
+    }
     let producer = contacts[index].shape_a;
     let partner = contacts[index].shape_b;
     let end = pair_starts_previous[producer + 1u];

@@ -32,6 +32,12 @@ fn touched_before(producer: u32, partner: u32) -> bool {
     return false;
 }
 
+// Put by because both sleep: then it touches as it did.
+fn sleeps_on(index: u32) -> bool {
+    let status = states[contacts_previous[index].body_a].status & states[contacts_previous[index].body_b].status;
+    return (status & ASLEEP) != 0u;
+}
+
 fn began(index: u32) -> Event {
     let contact = contacts[index];
     var event = Event(EVENT_BEGIN, contact.shape_a, contact.shape_b, 0.0, vec2<f32>(0.0), contact.normal);
@@ -76,7 +82,8 @@ fn report_count(
     if producer < params.shape_count {
         for (var index = pair_starts_previous[producer]; index < pair_starts_previous[producer + 1u]; index += 1u) {
             let contact = contacts_previous[index].flags;
-            if (contact & TOUCHES) != 0u && !touches_now(producer, contacts_previous[index].shape_b) {
+            if (contact & TOUCHES) != 0u && !touches_now(producer, contacts_previous[index].shape_b)
+                && !sleeps_on(index) {
                 count += 1u;
             }
         }
@@ -110,6 +117,9 @@ fn report_emit(
         let flags = contacts_previous[index].flags;
         let partner = contacts_previous[index].shape_b;
         if (flags & TOUCHES) == 0u || touches_now(producer, partner) {
+            continue;
+        }
+        if sleeps_on(index) {
             continue;
         }
         if next < capacity {

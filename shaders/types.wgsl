@@ -45,8 +45,20 @@ const COMMAND_VELOCITY: u32 = 4u;
 const COMMAND_ANGULAR_VELOCITY: u32 = 5u;
 const COMMAND_TELEPORT: u32 = 6u;
 const COMMAND_TARGET: u32 = 7u;
+const COMMAND_WAKE: u32 = 8u;
+const COMMAND_WAKE_ALL: u32 = 9u;
 
 const QUARANTINED: u32 = 1u;
+const ASLEEP: u32 = 2u;
+const WOKEN: u32 = 4u;
+const READY: u32 = 8u;
+const QUIET_SHIFT: u32 = 16u;
+const QUIET_MASK: u32 = 0xffff0000u;
+
+const ISLAND_WAKE: u32 = 1u;
+const ISLAND_BLOCKED: u32 = 2u;
+
+const AWAKE_HALF_PLANE: u32 = 0x80000000u;
 
 const POINT_COUNT_MASK: u32 = 3u;
 const FIXED_A: u32 = 4u;
@@ -67,6 +79,7 @@ const CONVEYORS: u32 = 128u;
 const ROLLING: u32 = 256u;
 const MOVING_WALLS: u32 = 512u;
 const BULLETS: u32 = 1024u;
+const SLEEP: u32 = 2048u;
 const SURFACES: u32 = 448u;
 
 const JOINT_COLORS: u32 = 32u;
@@ -140,6 +153,9 @@ struct Params {
     color_blocks: u32,
     half_plane_count: u32,
     joint_count: u32,
+    sleep_speed: f32,
+    sleep_steps: u32,
+    pad: vec2<u32>,
     levels: array<Level, 24>,
 }
 
@@ -162,7 +178,8 @@ struct Body {
     extent: f32,
     min_extent: f32,
     kind: u32,
-    pad: array<u32, 3>,
+    can_sleep: u32,
+    pad: vec2<u32>,
 }
 
 struct Mover {
@@ -382,5 +399,13 @@ struct Counters {
     rounds: atomic<u32>,
     color_starts: array<u32, 33>,
     continuous: atomic<u32>,
+    awake: atomic<u32>,
+    was_awake: u32,
+    sleeping_contacts: atomic<u32>,
+    woken: atomic<u32>,
+    slept: atomic<u32>,
+    wake_all: atomic<u32>,
+    again: atomic<u32>,
+    awake_levels: atomic<u32>,
     pad: array<u32, 2>,
 }

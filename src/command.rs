@@ -7,6 +7,7 @@
 use glam::Vec2;
 
 use crate::math::{rotate, rotation};
+use crate::population::Change;
 use crate::scene::{Compiled, MAX_ANGLE, MAX_POSITION};
 use crate::types::{self, DYNAMIC, KINEMATIC, VACANT};
 
@@ -50,6 +51,9 @@ pub enum Command {
         /// rad, up to 100,000 either way; the shorter way round.
         angle: f32,
     },
+    /// Wakes the body, and with it its island, where bodies sleep ([`Settings::sleep`](crate::Settings::sleep)); every other
+    /// command to a body does so too. Dynamic bodies.
+    Wake,
 }
 
 /// A command that was refused. Nothing has changed.
@@ -86,8 +90,24 @@ pub enum CommandError {
 }
 
 impl Command {
+    /// Puts the record that a step works from behind the others, checked against the world; and one that wakes all, if a
+    /// body is put elsewhere on which others may lie. Returns the first.
+    pub(crate) fn push(
+        self,
+        compiled: &Compiled,
+        body: usize,
+        commands: &mut Vec<types::Command>,
+    ) -> Result<types::Command, CommandError> {
+        let flat = self.flatten(compiled, body)?;
+        commands.push(flat);
+        if flat.kind == types::COMMAND_TELEPORT && compiled.bodies[body].kind != DYNAMIC {
+            wake_all(compiled, commands);
+        }
+        Ok(flat)
+    }
+
     /// The record that a step works from, checked against the world.
-    pub(crate) fn flatten(self, compiled: &Compiled, body: usize) -> Result<types::Command, CommandError> {
+    fn flatten(self, compiled: &Compiled, body: usize) -> Result<types::Command, CommandError> {
         let count = compiled.bodies.len();
         let Some(target) = compiled.bodies.get(body).filter(|body| body.kind != VACANT) else {
             return Err(CommandError::NoBody { body, count });
@@ -109,6 +129,7 @@ impl Command {
             Self::AngularVelocity(speed) => (types::COMMAND_ANGULAR_VELOCITY, (Vec2::new(speed, 0.0), Vec2::ZERO)),
             Self::Teleport { position, angle } => (types::COMMAND_TELEPORT, place(position, angle)),
             Self::Target { position, angle } => (types::COMMAND_TARGET, place(position, angle)),
+            Self::Wake => (types::COMMAND_WAKE, (Vec2::ZERO, Vec2::ZERO)),
         };
         #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
         let body = body as u32;
@@ -117,7 +138,7 @@ impl Command {
 
     fn check_kind(self, kind: u32, body: usize) -> Result<(), CommandError> {
         let (fits, expected) = match self {
-            Self::Impulse { .. } | Self::AngularImpulse(_) | Self::Force { .. } | Self::Torque(_) => {
+            Self::Impulse { .. } | Self::AngularImpulse(_) | Self::Force { .. } | Self::Torque(_) | Self::Wake => {
                 (kind == DYNAMIC, "dynamic")
             }
             Self::Velocity(_) | Self::AngularVelocity(_) => {
@@ -159,6 +180,7 @@ impl Command {
             Self::Torque(torque) => finite("the torque", torque),
             Self::Velocity(velocity) => pair("the velocity", velocity),
             Self::AngularVelocity(speed) => finite("the angular velocity", speed),
+            Self::Wake => Ok(()),
             Self::Teleport { position, angle } | Self::Target { position, angle } => {
                 near("the position", position)?;
                 // Of a larger one the sine is noise, and in the end not a number.
@@ -170,6 +192,28 @@ impl Command {
                 }
             }
         }
+    }
+}
+
+/// Wakes every body, where bodies sleep.
+pub(crate) fn wake_all(compiled: &Compiled, commands: &mut Vec<types::Command>) {
+    // Every command names a body; a world without any has nobody to wake.
+    if compiled.settings.sleep && !compiled.bodies.is_empty() {
+        commands.push(types::Command { kind: types::COMMAND_WAKE_ALL, ..types::Command::default() });
+    }
+}
+
+/// Drops what was asked of bodies that are gone, and wakes those that they leave behind.
+pub(crate) fn wake_left(compiled: &Compiled, change: &Change, commands: &mut Vec<types::Command>) {
+    let is_for_all = |command: &types::Command| command.kind == types::COMMAND_WAKE_ALL;
+    commands.retain(|command| is_for_all(command) || !change.bodies.contains(&command.body));
+    if !compiled.settings.sleep {
+        return;
+    }
+    let wake = |&body: &u32| types::Command { kind: types::COMMAND_WAKE, body, ..types::Command::default() };
+    commands.extend(change.bodies.iter().map(wake));
+    if change.fixed {
+        wake_all(compiled, commands);
     }
 }
 

@@ -3,19 +3,19 @@
 use std::time::Instant;
 
 use crate::blocks::Blocks;
-use crate::command::{Command, CommandError, by_body};
+use crate::command::{Command, CommandError, by_body, wake_all, wake_left};
 use crate::event;
 use crate::population::{BodyId, Change, Population};
 use crate::query::{self, Answers, Flat, Query, walk};
 use crate::scene::{Body, Compiled, Joints, Scene};
-use crate::snapshot::{Force, Snapshot};
+use crate::snapshot::{Force, Snapshot, first_islands, is_at_rest, sleeping_islands};
 use crate::stages::{
     bin::bin, bound::bound, collide::collide, color::ColorScratch, color::color, command::command,
     continuous::continuous, finalize::finalize, guard::guard, integrate_positions::integrate_positions,
     integrate_velocities::integrate_velocities, pair::pair, prepare::prepare, prepare_joints::prepare_joints,
     project::project, project_joints::project_joints, recall::recall, report::report, restitution::restitution,
-    solve::solve, solve_joints::solve_joints, store_impulses::store_impulses, warm_start::warm_start,
-    warm_start_joints::warm_start_joints,
+    sleep::sleep, solve::solve, solve_joints::solve_joints, store_impulses::store_impulses, wake::wake,
+    warm_start::warm_start, warm_start_joints::warm_start_joints,
 };
 use crate::state::{JointReaction, joint_reactions};
 use crate::step::{Op, Stage, plan};
@@ -23,7 +23,7 @@ use crate::tables::Tables;
 use crate::threads::{Rows, Threads};
 use crate::types::{
     self, Aabb, Accumulator, BOUNCES, BodyState, Contact, Counters, Event, FORCE_OVERFLOW, JointFrame, JointState,
-    Pose, Surface,
+    Pose, SLEEP, Surface,
 };
 use crate::world::WorldError;
 
@@ -41,6 +41,9 @@ pub struct CpuWorld {
     population: Option<Population>,
     events: Vec<event::Event>,
     step_events: Vec<Event>,
+    /// A step with nobody awake has run, and nothing was asked since: further ones change nothing.
+    rests: bool,
+    never_rests: bool,
 
     poses: Vec<Pose>,
     states: Rows<BodyState, 4>,
@@ -52,6 +55,11 @@ pub struct CpuWorld {
     contacts_previous: Vec<Contact>,
     pair_starts: Vec<u32>,
     contacts: Vec<Contact>,
+    /// While a body sleeps, the root of its island. Empty, as the next three, where nothing sleeps.
+    islands: Vec<u32>,
+    island_flags: Vec<u32>,
+    sleeping_starts: Vec<u32>,
+    sleeping: Vec<Contact>,
     coloring: ColorScratch,
     slots: Vec<u32>,
     constraints: Blocks,
@@ -84,6 +92,8 @@ impl CpuWorld {
             population: None,
             events: Vec::new(),
             step_events: Vec::new(),
+            rests: false,
+            never_rests: false,
             poses: compiled.poses.clone(),
             states: Rows::new(&compiled.states),
             accumulators: Rows::new(&vec![Accumulator::default(); bodies]),
@@ -94,6 +104,10 @@ impl CpuWorld {
             contacts_previous: Vec::new(),
             pair_starts: Vec::new(),
             contacts: Vec::new(),
+            islands: first_islands(&compiled),
+            island_flags: vec![0; first_islands(&compiled).len()],
+            sleeping_starts: Vec::new(),
+            sleeping: Vec::new(),
             coloring: ColorScratch::default(),
             slots: Vec::new(),
             constraints: Blocks::default(),
@@ -130,8 +144,21 @@ impl CpuWorld {
         self
     }
 
+    /// The same world that runs every step, also where all sleep and none changes anything. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without_rest(mut self) -> Self {
+        self.never_rests = true;
+        self
+    }
+
     /// Advances the world by one step.
     pub fn step(&mut self) {
+        if self.rests && self.commands.is_empty() && !self.never_rests {
+            self.steps = self.steps.saturating_add(1);
+            return;
+        }
+        let asked = !self.commands.is_empty();
         self.begin_step();
         for index in 0..self.plan.len() {
             let op = self.plan[index];
@@ -143,9 +170,15 @@ impl CpuWorld {
         let made = self.step_events.drain(..).map(|event| event::Event::new(&self.compiled, step, &event));
         self.events.extend(made);
         self.steps = self.steps.saturating_add(1);
+        self.rests = !asked && self.compiled.settings.sleep && is_at_rest(&self.counters);
         if let Some(population) = &mut self.population {
             population.stepped();
         }
+    }
+
+    /// Wakes every body at the start of the next step, where bodies sleep.
+    pub fn wake_all(&mut self) {
+        wake_all(&self.compiled, &mut self.commands);
     }
 
     /// Adds bodies to the running world: all of them or, with an error, none.
@@ -156,6 +189,9 @@ impl CpuWorld {
         let population = self.population.get_or_insert_with(|| Population::new(&self.compiled));
         let (ids, change) = population.add(&mut self.compiled, bodies)?;
         self.follow(&change);
+        for &body in change.bodies.iter().filter(|_| self.compiled.settings.sleep) {
+            self.islands[body as usize] = body;
+        }
         Ok(ids)
     }
 
@@ -166,7 +202,7 @@ impl CpuWorld {
     pub fn remove_bodies(&mut self, ids: &[BodyId]) -> Result<(), WorldError> {
         let population = self.population.get_or_insert_with(|| Population::new(&self.compiled));
         let change = population.remove(&mut self.compiled, ids)?;
-        self.commands.retain(|command| !change.bodies.contains(&command.body));
+        wake_left(&self.compiled, &change, &mut self.commands);
         self.follow(&change);
         Ok(())
     }
@@ -185,7 +221,14 @@ impl CpuWorld {
     fn follow(&mut self, change: &Change) {
         let Compiled { bodies, poses, states, shapes, .. } = &self.compiled;
         self.plan = plan(&self.compiled.settings, self.compiled.bounces, !self.compiled.joints.joints.is_empty());
+        self.rests = false;
         self.poses.resize(bodies.len(), Pose::default());
+        if self.compiled.settings.sleep {
+            #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
+            let new = self.islands.len() as u32..bodies.len() as u32;
+            self.islands.extend(new);
+            self.island_flags.resize(bodies.len(), 0);
+        }
         self.states.resize(bodies.len());
         self.accumulators.resize(bodies.len());
         self.aabbs.resize(shapes.len(), Aabb::default());
@@ -204,7 +247,7 @@ impl CpuWorld {
     /// # Errors
     /// If there is no such body, it does not move in this way, or a value is not finite.
     pub fn command(&mut self, body: usize, command: Command) -> Result<(), CommandError> {
-        self.commands.push(command.flatten(&self.compiled, body)?);
+        command.push(&self.compiled, body, &mut self.commands)?;
         Ok(())
     }
 
@@ -249,28 +292,60 @@ impl CpuWorld {
         let Self { pair_starts, pair_starts_previous, contacts, contacts_previous, .. } = self;
         let Self { coloring, slots, constraints, surfaces, counters, .. } = self;
         let Self { joint_frames, joint_states, joint_impulses, .. } = self;
+        let Self { islands, island_flags, sleeping_starts, sleeping, .. } = self;
         let Compiled { params, bodies, shapes, vertices, movers, joints, .. } = &mut self.compiled;
         let Joints { joints, rows, starts, joined, .. } = joints;
+        if params.switches & SLEEP != 0
+            && counters.again == 0
+            && matches!(op.stage, Stage::Pair | Stage::Recall | Stage::Collide)
+        {
+            return;
+        }
         match op.stage {
             Stage::Command => {
                 by_body(&mut self.commands);
-                command(params, &self.commands, bodies, poses, states);
+                command(params, &self.commands, bodies, poses, states, islands, island_flags, counters);
                 self.commands.clear();
             }
-            Stage::Guard => {
-                let quarantined = guard(threads, poses, states, accumulators);
-                counters.quarantined = counters.quarantined.wrapping_add(quarantined);
-            }
+            Stage::Guard => guard(threads, params, bodies, poses, states, accumulators, counters),
 
-            Stage::Bound => bound(threads, params, shapes, vertices, poses, states, aabbs),
+            Stage::Bound => {
+                counters.awake_levels |= bound(threads, params, shapes, vertices, poses, states, aabbs);
+            }
             Stage::Bin => bin(params, shapes, aabbs, cell_ends, cell_shapes),
-            Stage::Pair => pair(threads, params, shapes, aabbs, cell_ends, cell_shapes, joined, pair_starts, contacts),
+            Stage::Pair => pair(
+                threads,
+                params,
+                shapes,
+                aabbs,
+                cell_ends,
+                cell_shapes,
+                joined,
+                states,
+                counters.awake_levels,
+                pair_starts,
+                contacts,
+            ),
 
             Stage::Recall => recall(threads, pair_starts_previous, contacts_previous, contacts),
             Stage::Collide => {
                 counters.recycled =
                     collide(threads, params, bodies, shapes, vertices, poses, states, contacts_previous, contacts);
             }
+            Stage::Wake => wake(
+                params,
+                bodies,
+                shapes,
+                joints,
+                joint_states,
+                contacts,
+                states,
+                islands,
+                island_flags,
+                (sleeping_starts, sleeping),
+                (pair_starts_previous, contacts_previous),
+                counters,
+            ),
             Stage::Report => report(
                 threads,
                 poses,
@@ -283,7 +358,7 @@ impl CpuWorld {
                 joint_states,
                 &mut self.step_events,
             ),
-            Stage::Color => color(params, contacts, coloring, slots, counters),
+            Stage::Color => color(params, states, contacts, coloring, slots, counters),
             Stage::Prepare => {
                 prepare(threads, params, bodies, shapes, states, contacts, slots, counters, constraints, surfaces);
             }
@@ -337,6 +412,21 @@ impl CpuWorld {
                     continuous(threads, params, shapes, vertices, joined, poses, states, grid, movers);
             }
             Stage::Finalize => finalize(threads, bodies, states, poses),
+            Stage::Sleep => sleep(
+                threads,
+                params,
+                bodies,
+                joints,
+                joint_states,
+                pair_starts,
+                contacts,
+                states,
+                islands,
+                island_flags,
+                sleeping_starts,
+                sleeping,
+                counters,
+            ),
         }
         #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
         if op.stage == Stage::Pair {
@@ -396,6 +486,9 @@ impl CpuWorld {
             states: self.states.to_vec(),
             pair_starts: self.pair_starts.clone(),
             contacts: self.contacts.clone(),
+            islands: sleeping_islands(&self.compiled, &self.states.to_vec(), &self.islands, self.population.as_ref()),
+            sleeping_starts: self.sleeping_starts.clone(),
+            sleeping: self.sleeping.clone(),
             counters: self.counters,
             forces: self.compiled.bodies.iter().map(Force::of).collect(),
             commands: self.commands.clone(),
@@ -426,6 +519,10 @@ impl CpuWorld {
         self.states = Rows::new(&snapshot.states);
         self.pair_starts.clone_from(&snapshot.pair_starts);
         self.contacts.clone_from(&snapshot.contacts);
+        self.rests = false;
+        self.islands.clone_from(&snapshot.islands);
+        self.sleeping_starts.clone_from(&snapshot.sleeping_starts);
+        self.sleeping.clone_from(&snapshot.sleeping);
         self.counters = snapshot.counters;
         for (body, force) in self.compiled.bodies.iter_mut().zip(&snapshot.forces) {
             force.put(body);
@@ -449,6 +546,10 @@ impl CpuWorld {
             contacts_previous: self.contacts_previous.clone(),
             pair_starts: self.pair_starts.clone(),
             contacts: self.contacts.clone(),
+            islands: self.islands.clone(),
+            island_flags: self.island_flags.clone(),
+            sleeping_starts: self.sleeping_starts.clone(),
+            sleeping: self.sleeping.clone(),
             events: self.step_events.clone(),
             slots: self.slots.clone(),
             constraints: self.constraints.to_vec(&self.counters, &self.slots),
@@ -472,6 +573,10 @@ impl CpuWorld {
         self.contacts_previous.clone_from(&tables.contacts_previous);
         self.pair_starts.clone_from(&tables.pair_starts);
         self.contacts.clone_from(&tables.contacts);
+        self.islands.clone_from(&tables.islands);
+        self.island_flags.clone_from(&tables.island_flags);
+        self.sleeping_starts.clone_from(&tables.sleeping_starts);
+        self.sleeping.clone_from(&tables.sleeping);
         self.slots.clone_from(&tables.slots);
         let bounces = self.compiled.params.switches & BOUNCES != 0;
         self.constraints.load(&tables.counters, &tables.constraints, bounces);

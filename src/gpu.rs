@@ -18,19 +18,19 @@ use population::Room;
 pub use query::PendingQuery;
 use readback::{Arrived, StepRing, cast, download};
 
-use crate::command::{Command, CommandError, by_body};
+use crate::command::{Command, CommandError, by_body, wake_all};
 use crate::cpu::CpuWorld;
 use crate::event;
 use crate::population::Population;
 use crate::scene::{Compiled, Joints, Scene};
-use crate::snapshot::{Force, Snapshot};
+use crate::snapshot::{Force, Snapshot, first_islands, is_at_rest, sleeping_islands};
 use crate::state::{JointReaction, joint_reactions};
 use crate::step::{Op, Stage, plan};
 use crate::tables::Tables;
 use crate::types::{
     self, Aabb, Accumulator, BULLETS, BodyState, CLAIM_SLOTS, COLOR_BLOCK, COLOR_COUNT, COMMAND_FORCE, COMMAND_TORQUE,
     Constraint, Contact, Counters, Event, FORCE_OVERFLOW, JOINT_COLORS, JOINT_OVERFLOW, JointFrame, JointState,
-    MOVING_WALLS, ONLY_BULLETS, OVERFLOW_COLOR, OVERFLOW_CONTACTS, Params, Pose, SURFACES, Surface, Sweep,
+    MOVING_WALLS, ONLY_BULLETS, OVERFLOW_COLOR, OVERFLOW_CONTACTS, Params, Pose, SLEEP, SURFACES, Surface, Sweep,
 };
 use crate::world::WorldError;
 
@@ -62,8 +62,13 @@ const SMALLEST_BUFFER: usize = 256;
 const UNIFORM_STRIDE: usize = 256;
 
 /// Where the kernels of the scans find their arrays.
-const SCANS: [(&str, &str); 4] =
-    [("cells", "cell_ends"), ("pairs", "pair_starts"), ("events", "event_starts"), ("colors", "color_histogram")];
+const SCANS: [(&str, &str); 5] = [
+    ("cells", "cell_ends"),
+    ("pairs", "pair_starts"),
+    ("merged", "merged_starts"),
+    ("events", "event_starts"),
+    ("colors", "color_histogram"),
+];
 
 /// A run of colours that one dispatch solves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +111,9 @@ pub struct GpuWorld {
     known: Option<(u64, Counters)>,
     /// Steps known to have overflowed.
     overflowed: Vec<u64>,
+    /// The first step that knows of all that was asked so far.
+    asked: u64,
+    never_rests: bool,
     dispatches: u32,
     stage_ms: Vec<(Stage, f64)>,
     profiled: u64,
@@ -197,6 +205,8 @@ impl GpuWorld {
             event_need: 0,
             known: None,
             overflowed: Vec::new(),
+            asked: 0,
+            never_rests: false,
             dispatches: 0,
             stage_ms: Stage::ALL.map(|stage| (stage, 0.0)).into(),
             profiled: 0,
@@ -273,6 +283,15 @@ impl GpuWorld {
         let reports = if self.compiled.settings.events { shape_room + joints.len() + 1 } else { 0 };
         self.create("event_starts", reports * 4)?;
         self.create("events", self.event_capacity as usize * size_of::<Event>())?;
+        let sleepers = if self.compiled.settings.sleep { body_room } else { 0 };
+        self.create("islands", sleepers * 4)?;
+        self.upload("islands", &first_islands(&self.compiled));
+        self.create("islands_backup", sleepers * 4)?;
+        self.create("island_flags", sleepers * 4)?;
+        let producers = if self.compiled.settings.sleep { shape_room + 1 } else { 0 };
+        self.create("sleeping_starts", producers * 4)?;
+        self.create("sleeping_starts_backup", producers * 4)?;
+        self.create("merged_starts", producers * 4)?;
         self.create("color_masks", body_room * 4)?;
         self.create("color_claims", body_room * 4 * CLAIM_SLOTS as usize)?;
         self.create("counters", size_of::<Counters>())?;
@@ -297,6 +316,10 @@ impl GpuWorld {
         let blocks = contacts.div_ceil(COLOR_BLOCK as usize);
         self.create("contacts_0", contacts * size_of::<Contact>())?;
         self.create("contacts_1", contacts * size_of::<Contact>())?;
+        let sleeping = if self.compiled.settings.sleep { contacts } else { 0 };
+        self.create("sleeping", sleeping * size_of::<Contact>())?;
+        let backup = if self.compiled.settings.strict { sleeping } else { 0 };
+        self.create("sleeping_backup", backup * size_of::<Contact>())?;
         self.create("uncolored", contacts * 4)?;
         self.create("slots", contacts * 4)?;
         self.create("constraints", contacts * size_of::<Constraint>())?;
@@ -397,7 +420,8 @@ impl GpuWorld {
     /// # Errors
     /// If there is no such body, it does not move in this way, or a value is not finite.
     pub fn command(&mut self, body: usize, command: Command) -> Result<(), CommandError> {
-        let flat = command.flatten(&self.compiled, body)?;
+        let flat = command.push(&self.compiled, body, &mut self.commands)?;
+        self.asked = self.steps;
         // The device's bodies learn it with the step; this copy is for snapshots.
         let mirror = &mut self.compiled.bodies[body];
         match flat.kind {
@@ -405,8 +429,33 @@ impl GpuWorld {
             COMMAND_TORQUE => mirror.torque = flat.value[0],
             _ => {}
         }
-        self.commands.push(flat);
         Ok(())
+    }
+
+    /// Wakes every body at the start of the next step, where bodies sleep.
+    pub fn wake_all(&mut self) {
+        wake_all(&self.compiled, &mut self.commands);
+        self.asked = self.steps;
+    }
+
+    /// The same world that runs every step, also where all sleep and none changes anything. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without_rest(mut self) -> Self {
+        self.never_rests = true;
+        self
+    }
+
+    /// Whether a step is known to change nothing: a step that had heard of all that was asked has arrived, and it began
+    /// and ended with nobody awake. The count of steps goes on, and nothing is recorded.
+    fn rests(&mut self) -> bool {
+        let sleeps = self.compiled.settings.sleep && !self.never_rests && self.commands.is_empty();
+        let known = self.known.is_some_and(|(step, counters)| step >= self.asked && is_at_rest(&counters));
+        if sleeps && known {
+            self.dispatches = 0;
+            self.steps = self.steps.saturating_add(1);
+        }
+        sleeps && known
     }
 
     /// What happened since this was last asked, oldest first, if the scene wants events: of the steps that have arrived.
@@ -429,6 +478,9 @@ impl GpuWorld {
             return self.step_strictly();
         }
         self.wait_for_room()?;
+        if self.rests() {
+            return Ok(());
+        }
         let mut encoder = self.encoder();
         self.record(&mut encoder)?;
         self.submit(encoder)
@@ -456,7 +508,7 @@ impl GpuWorld {
             }
             let told = events.iter().map(|event| event::Event::new(&self.compiled, step, event));
             self.events.extend(told);
-            if self.known.is_none_or(|(known, _)| known < step) {
+            if self.known.is_none_or(|(known, _)| known <= step) {
                 self.known = Some((step, counters));
             }
         }
@@ -478,21 +530,30 @@ impl GpuWorld {
 
     /// Runs the step; if it outgrew a buffer, goes back to its start, grows and runs it again.
     fn step_strictly(&mut self) -> Result<(), WorldError> {
-        const BACKUPS: [(&str, &str); 5] = [
+        const BACKUPS: [(&str, &str); 7] = [
             ("poses", "poses_backup"),
             ("states", "states_backup"),
             ("counters", "counters_backup"),
+            ("islands", "islands_backup"),
+            ("sleeping_starts", "sleeping_starts_backup"),
             ("joint_states", "joint_states_backup"),
             ("joint_impulses", "joint_impulses_backup"),
         ];
         self.context.wait()?;
         self.poll()?;
+        if self.rests() {
+            return Ok(());
+        }
         let commands = self.commands.clone();
+        // What was put by hardly ever changes, and is as large as all contacts.
+        let put_by = u64::from(self.known.map_or(0, |(_, counters)| counters.sleeping_contacts));
+        let put_by = put_by * size_of::<Contact>() as u64;
         loop {
             let mut encoder = self.encoder();
             for (from, to) in BACKUPS {
                 encoder.copy_buffer_to_buffer(&self.buffers[from], 0, &self.buffers[to], 0, self.buffers[from].size());
             }
+            encoder.copy_buffer_to_buffer(&self.buffers["sleeping"], 0, &self.buffers["sleeping_backup"], 0, put_by);
             self.record(&mut encoder)?;
             self.submit(encoder)?;
             self.context.wait()?;
@@ -511,6 +572,7 @@ impl GpuWorld {
             for (to, from) in BACKUPS {
                 encoder.copy_buffer_to_buffer(&self.buffers[from], 0, &self.buffers[to], 0, self.buffers[from].size());
             }
+            encoder.copy_buffer_to_buffer(&self.buffers["sleeping_backup"], 0, &self.buffers["sleeping"], 0, put_by);
             // Before growing, which may fail: then the world is as it was before the step.
             self.context.queue().submit([encoder.finish()]);
             let mut encoder = self.encoder();
@@ -525,6 +587,9 @@ impl GpuWorld {
     /// If the device is lost, or a buffer outgrows it; then nothing was recorded.
     pub fn record(&mut self, encoder: &mut wgpu::CommandEncoder) -> Result<(), WorldError> {
         self.poll()?;
+        if self.rests() {
+            return Ok(());
+        }
         self.begin_recording(encoder)?;
         {
             let mut pass = encoder
@@ -589,6 +654,9 @@ impl GpuWorld {
             }
             Stage::Pair => {
                 self.dispatch(pass, "pair_count", shapes + 1);
+                if switches & SLEEP != 0 {
+                    self.dispatch(pass, "pair_count_asleep", shapes);
+                }
                 self.scan(pass, "pairs", shapes + 1);
                 self.dispatch(pass, "pair_emit", shapes + 1);
             }
@@ -597,6 +665,16 @@ impl GpuWorld {
             Stage::Collide => {
                 let kernel = if self.compiled.hulls { "collide" } else { "collide_sharp" };
                 self.dispatch(pass, kernel, contacts);
+            }
+            Stage::Wake => {
+                self.dispatch(pass, "wake_find", contacts.max(1));
+                self.dispatch(pass, "wake_joints", joints);
+                self.dispatch(pass, "wake_bodies", bodies);
+                self.dispatch(pass, "wake_shapes", shapes);
+                self.dispatch(pass, "wake_count", shapes + 1);
+                self.scan(pass, "merged", shapes + 1);
+                self.dispatch(pass, "wake_gather", shapes + 1);
+                self.dispatch(pass, "wake_copy", contacts.max(shapes + 1));
             }
             Stage::Report => {
                 let joints = self.compiled.params.joint_count;
@@ -652,6 +730,18 @@ impl GpuWorld {
                 }
             }
             Stage::Finalize => self.dispatch(pass, "finalize", bodies),
+            Stage::Sleep => {
+                self.dispatch(pass, "sleep_timer", bodies.max(1));
+                self.dispatch(pass, "sleep_unite", contacts);
+                self.dispatch(pass, "sleep_unite_joints", joints);
+                self.dispatch(pass, "sleep_block", contacts);
+                self.dispatch(pass, "sleep_block_joints", joints);
+                self.dispatch(pass, "sleep_settle", bodies);
+                self.dispatch(pass, "sleep_count", shapes + 1);
+                self.scan(pass, "merged", shapes + 1);
+                self.dispatch(pass, "sleep_gather", shapes);
+                self.dispatch(pass, "sleep_copy", contacts.max(shapes + 1));
+            }
         }
         Ok(())
     }
@@ -841,7 +931,8 @@ impl GpuWorld {
             }
         }
         let Some((_, counters)) = self.known else { return Ok(()) };
-        let needed = u64::from(counters.pairs_found);
+        // What was put by may come back all at once.
+        let needed = u64::from(counters.pairs_found) + u64::from(counters.sleeping_contacts);
         if needed * 4 < u64::from(self.contact_capacity) * 3 {
             return Ok(());
         }
@@ -884,7 +975,9 @@ impl GpuWorld {
             self.compiled.params.color_blocks = old_capacity.div_ceil(COLOR_BLOCK);
             return Err(error);
         }
-        encoder.copy_buffer_to_buffer(&old[current], 0, &self.buffers[current], 0, old[current].size());
+        for name in [current, "sleeping"] {
+            encoder.copy_buffer_to_buffer(&old[name], 0, &self.buffers[name], 0, old[name].size());
+        }
         self.create_groups();
         Ok(())
     }
@@ -899,6 +992,9 @@ impl GpuWorld {
             return self.step();
         }
         self.wait_for_room()?;
+        if self.rests() {
+            return Ok(());
+        }
         let mut encoder = self.encoder();
         self.begin_recording(&mut encoder)?;
         let device = self.context.device().clone();
@@ -1038,6 +1134,9 @@ impl GpuWorld {
         self.poll()?;
         Ok(Snapshot {
             step: self.steps,
+            islands: sleeping_islands(&self.compiled, &tables.states, &tables.islands, self.population.as_ref()),
+            sleeping_starts: tables.sleeping_starts,
+            sleeping: tables.sleeping,
             poses: tables.poses,
             states: tables.states,
             pair_starts: if self.steps == 0 { Vec::new() } else { tables.pair_starts },
@@ -1072,7 +1171,7 @@ impl GpuWorld {
         }
         self.context.wait()?;
         let mut encoder = self.encoder();
-        self.grow_to(&mut encoder, snapshot.contacts.len() as u64)?;
+        self.grow_to(&mut encoder, snapshot.contacts.len() as u64 + snapshot.sleeping.len() as u64)?;
         self.submit(encoder)?;
         self.steps = snapshot.step;
         // The next step shall have room for what the last one had; what came later did not happen.
@@ -1084,6 +1183,15 @@ impl GpuWorld {
         let starts = if snapshot.pair_starts.is_empty() { &starts } else { &snapshot.pair_starts };
         self.upload(at_parity("pair_starts", self.parity), starts);
         self.upload(at_parity("contacts", self.parity), &snapshot.contacts);
+        if self.compiled.settings.sleep {
+            let mut starts = snapshot.sleeping_starts.clone();
+            starts.resize(self.compiled.shapes.len() + 1, starts.last().copied().unwrap_or(0));
+            self.upload("sleeping_starts", &starts);
+            self.upload("sleeping", &snapshot.sleeping);
+            self.upload("islands", &snapshot.islands);
+            self.upload("island_flags", &vec![0_u32; snapshot.islands.len()]);
+        }
+        self.asked = snapshot.step;
         self.upload("counters", &[snapshot.counters]);
         for (body, force) in self.compiled.bodies.iter_mut().zip(&snapshot.forces) {
             force.put(body);
@@ -1117,6 +1225,7 @@ impl GpuWorld {
     pub(crate) fn tables(&self) -> Result<Tables, WorldError> {
         let Params { body_count, shape_count, cell_count, joint_count, .. } = self.compiled.params;
         let (bodies, shapes, joints) = (u64::from(body_count), u64::from(shape_count), u64::from(joint_count));
+        let (sleepers, producers) = if self.compiled.settings.sleep { (bodies, shapes + 1) } else { (0, 0) };
         let of = |name: &str, bytes: u64| (&self.buffers[name], bytes);
         let head = download(
             &self.context,
@@ -1133,6 +1242,9 @@ impl GpuWorld {
                 of("joint_frames", joints * size_of::<JointFrame>() as u64),
                 of("joint_states", joints * size_of::<JointState>() as u64),
                 of("joint_impulses", self.compiled.joints.rows.len() as u64 * size_of::<[f32; 2]>() as u64),
+                of("islands", sleepers * 4),
+                of("island_flags", sleepers * 4),
+                of("sleeping_starts", producers * 4),
                 of("event_starts", if self.compiled.settings.events { (shapes + joints + 1) * 4 } else { 0 }),
             ],
         )?;
@@ -1141,11 +1253,14 @@ impl GpuWorld {
         let mut pair_starts: Vec<u32> = cast(&head[8]);
         Self::complete(&mut pair_starts_previous);
         Self::complete(&mut pair_starts);
+        let mut sleeping_starts: Vec<u32> = cast(&head[14]);
+        Self::complete(&mut sleeping_starts);
+        let put_by = u64::from(sleeping_starts.last().copied().unwrap_or(0).min(self.contact_capacity));
         let contacts = u64::from(counters.contacts.min(self.contact_capacity));
         let previous = u64::from(pair_starts_previous.last().copied().unwrap_or(0).min(self.contact_capacity));
         let constraints = u64::from(counters.color_starts[COLOR_COUNT as usize].min(self.contact_capacity));
         let surfaces = if self.compiled.params.switches & SURFACES == 0 { 0 } else { constraints };
-        let reported = head.get(12).and_then(|bytes| cast::<u32>(bytes).last().copied()).unwrap_or(0);
+        let reported = head.get(15).and_then(|bytes| cast::<u32>(bytes).last().copied()).unwrap_or(0);
         let reported = u64::from(reported.min(self.event_capacity));
         let tail = download(
             &self.context,
@@ -1156,6 +1271,7 @@ impl GpuWorld {
                 of("constraints", constraints * size_of::<Constraint>() as u64),
                 of("surfaces", surfaces * size_of::<Surface>() as u64),
                 of("events", reported * size_of::<Event>() as u64),
+                of("sleeping", put_by * size_of::<Contact>() as u64),
             ],
         )?;
         Ok(Tables {
@@ -1173,6 +1289,10 @@ impl GpuWorld {
             constraints: cast(&tail[3]),
             surfaces: cast(&tail[4]),
             events: cast(&tail[5]),
+            islands: cast(&head[12]),
+            island_flags: cast(&head[13]),
+            sleeping_starts,
+            sleeping: cast(&tail[6]),
             joint_frames: cast(&head[9]),
             joint_states: cast(&head[10]),
             joint_impulses: cast(&head[11]),
@@ -1194,10 +1314,18 @@ const ENTRY_POINTS: &[&str] = &[
     "scan_blocks",
     "scan_apply",
     "pair_count",
+    "pair_count_asleep",
     "pair_emit",
     "recall",
     "collide",
     "collide_sharp",
+    "wake_find",
+    "wake_joints",
+    "wake_bodies",
+    "wake_shapes",
+    "wake_count",
+    "wake_gather",
+    "wake_copy",
     "report_count",
     "report_emit",
     "report_joints",
@@ -1230,6 +1358,15 @@ const ENTRY_POINTS: &[&str] = &[
     "continuous_sweep",
     "continuous_move",
     "finalize",
+    "sleep_timer",
+    "sleep_unite",
+    "sleep_unite_joints",
+    "sleep_block",
+    "sleep_block_joints",
+    "sleep_settle",
+    "sleep_count",
+    "sleep_gather",
+    "sleep_copy",
     "query_ray",
     "query_count",
     "query_emit",
@@ -1253,7 +1390,7 @@ fn block_sums_of(scan: &str) -> &'static str {
 fn scan_uniform(scan: &str) -> &'static str {
     match scan {
         "cells" => "scan_cells",
-        "pairs" => "scan_pairs",
+        "pairs" | "merged" => "scan_pairs",
         "events" => "scan_events",
         _ => "scan_colors",
     }
@@ -1262,7 +1399,7 @@ fn scan_uniform(scan: &str) -> &'static str {
 fn block_uniform(scan: &str) -> &'static str {
     match scan {
         "cells" => "blocks_cells",
-        "pairs" => "blocks_pairs",
+        "pairs" | "merged" => "blocks_pairs",
         "events" => "blocks_events",
         _ => "blocks_colors",
     }

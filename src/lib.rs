@@ -32,10 +32,11 @@
 //! ```text
 //! stage                 reads                                       writes
 //! ── each step ───────────────────────────────────────────────────────────────────────────────────────────────────
-//! command               bodies commands poses states                bodies poses states
-//! guard                 counters poses states                       accumulators color_claims color_masks counters
+//! command               bodies commands island_flags islands poses  bodies counters island_flags poses states
+//!                       states
+//! guard                 bodies counters poses states                accumulators color_claims color_masks counters
 //!                                                                   poses states
-//! bound                 poses shapes states vertices                aabbs
+//! bound                 counters poses shapes states vertices       aabbs counters partners
 //! bin                   aabbs cell_ends cell_unsorted shape_cells   cell_ends cell_shapes cell_unsorted shape_cells
 //!                       shapes
 //! pair                  aabbs cell_ends cell_shapes counters        contacts counters pair_starts partners
@@ -44,11 +45,15 @@
 //!                       pair_starts_previous
 //! collide               bodies contacts contacts_previous counters  contacts counters
 //!                       poses shapes states vertices
+//! wake                  bodies contacts contacts_previous counters  contacts contacts_previous counters island_flags
+//!                       island_flags islands joint_states joints    merged_starts pair_starts_previous partners
+//!                       merged_starts pair_starts_previous shapes   states
+//!                       sleeping sleeping_starts states
 //! report                contacts contacts_previous event_starts     event_starts events joint_states
 //!                       joint_states joints pair_starts
 //!                       pair_starts_previous poses states
 //! color                 color_claims color_histogram color_masks    color_claims color_histogram color_masks
-//!                       contacts counters uncolored                 color_starts contacts counters slots uncolored
+//!                       contacts counters states uncolored          color_starts contacts counters slots uncolored
 //! prepare               bodies color_starts contacts shapes slots   constraints surfaces
 //!                       states
 //! prepare_joints        bodies joint_impulses joint_rows            joint_frames joint_impulses joint_states
@@ -77,6 +82,10 @@
 //! continuous            cell_ends cell_shapes counters movers       counters movers states
 //!                       partners poses shapes states vertices
 //! finalize              bodies poses states                         poses
+//! sleep                 bodies contacts contacts_previous counters  contacts_previous counters island_flags islands
+//!                       island_flags islands joint_states joints    merged_starts sleeping sleeping_starts states
+//!                       merged_starts pair_starts sleeping
+//!                       sleeping_starts states
 //! ```
 //!
 //! In words: do what was asked of bodies since the last step ([`command`](stages::command)); find the pairs of shapes
@@ -90,6 +99,15 @@
 //! ([`restitution`](stages::restitution)), impulses put by for the next step, and fast bodies stopped before what they
 //! would have jumped over ([`continuous`](stages::continuous)). Which of this happens is data ([`Settings`]), not other
 //! code.
+//!
+//! # Sleep
+//!
+//! With [`Settings::sleep`] bodies that have been quiet for half a second fall asleep, by whole islands: what hangs together
+//! by contacts and joints ([`sleep`](stages::sleep)). Asleep they do not move by a bit, their contacts are put by with
+//! their impulses, and pairs among them are not looked for. What touches one of them, or a command to one
+//! ([`Command::Wake`]), wakes its island within the same step ([`wake`](stages::wake)), which is why pairs and contacts are
+//! then found once more. Whoever must not sleep says so ([`Body::sleepless`]), and keeps awake what touches it. When nobody
+//! is awake a step changes nothing: it is counted and not run. All of this is found on the device and replays exactly.
 //!
 //! | where | what |
 //! |---|---|

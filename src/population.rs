@@ -9,7 +9,9 @@ use std::fmt;
 
 use crate::scene::{Body, Compiled, Geometry, MAX_BODIES, MAX_SHAPES, MassProperties, SceneError};
 use crate::state::Fnv;
-use crate::types::{self, GEOMETRY_MASK, JOINT_DISABLED, MAX_VERTICES, NO_SHAPE, Shape, VACANT, VERTEX_COUNT_SHIFT};
+use crate::types::{
+    self, DYNAMIC, GEOMETRY_MASK, JOINT_DISABLED, MAX_VERTICES, NO_SHAPE, Shape, VACANT, VERTEX_COUNT_SHIFT,
+};
 
 /// A body, whatever else comes to live in its slot later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -51,6 +53,8 @@ pub(crate) struct Change {
     pub grid: bool,
     /// Joints were switched off.
     pub joints: bool,
+    /// Bodies were removed that are not dynamic: islands may have rested on them.
+    pub fixed: bool,
 }
 
 /// Which slots are taken, by whom, and which are free.
@@ -219,6 +223,7 @@ impl Population {
         let mut change = Change::default();
         for id in ids {
             let slot = id.index as usize;
+            change.fixed |= compiled.bodies[slot].kind != DYNAMIC;
             self.history = self.history.bytes(&id.index.to_le_bytes());
             compiled.bodies[slot] = types::Body { kind: VACANT, ..types::Body::default() };
             compiled.poses[slot] = types::Pose::default();

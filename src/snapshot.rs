@@ -10,7 +10,8 @@ use crate::math::is_finite;
 use crate::population::Population;
 use crate::scene::Compiled;
 use crate::types::{
-    Body, BodyState, COMMAND_TARGET, Command, Contact, Counters, JointState, POINT_COUNT_MASK, Pose, VACANT,
+    ASLEEP, Body, BodyState, COMMAND_WAKE_ALL, Command, Contact, Counters, DYNAMIC, JointState, POINT_COUNT_MASK, Pose,
+    VACANT,
 };
 
 /// The state of a world between two steps. Both backends give it and take it, so a run can move from one to the other.
@@ -27,6 +28,13 @@ pub struct Snapshot {
     pub pair_starts: Vec<u32>,
     /// Contacts, touching or not.
     pub contacts: Vec<Contact>,
+    /// One a body: while it sleeps, the lowest index of its island, else its own. Empty, as the next two, where nothing
+    /// sleeps.
+    pub islands: Vec<u32>,
+    /// Shape `i` produced the contacts `sleeping_starts[i] .. sleeping_starts[i + 1]` of those put by. Empty before any were.
+    pub sleeping_starts: Vec<u32>,
+    /// Contacts put by: of pairs that are both asleep.
+    pub sleeping: Vec<Contact>,
     /// Of the last step.
     pub counters: Counters,
     /// One a body: commands change them.
@@ -83,6 +91,13 @@ impl Snapshot {
             ("joint states", self.joint_states.len(), compiled.joints.states.len()),
             ("joint impulses", self.joint_impulses.len(), compiled.joints.rows.len()),
         ];
+        if compiled.settings.sleep {
+            sizes.push(("islands", self.islands.len(), bodies));
+        } else {
+            for (what, found) in [("islands", self.islands.len()), ("contacts asleep", self.sleeping.len())] {
+                sizes.push((what, found, 0));
+            }
+        }
         if !self.pair_starts.is_empty() || !self.contacts.is_empty() {
             sizes.push(("pair starts", self.pair_starts.len(), shapes + 1));
         }
@@ -101,19 +116,35 @@ impl Snapshot {
         for command in &self.commands {
             for (what, index, count) in [
                 ("bodies", command.body as usize, bodies),
-                ("commands", command.kind as usize, COMMAND_TARGET as usize + 1),
+                ("commands", command.kind as usize, COMMAND_WAKE_ALL as usize + 1),
             ] {
                 if index >= count {
                     return Err(SnapshotError { what, found: index, expected: count });
                 }
             }
         }
-        let last = self.pair_starts.last().map_or(0, |&end| end as usize);
-        let first = self.pair_starts.first().map_or(0, |&start| start as usize);
-        if first != 0 || last != self.contacts.len() || !self.pair_starts.is_sorted() {
-            return Err(SnapshotError { what: "contacts", found: self.contacts.len(), expected: last });
+        if let Some(&island) = self.islands.iter().find(|&&island| island as usize >= bodies) {
+            return Err(SnapshotError { what: "islands", found: island as usize, expected: bodies });
         }
-        for contact in &self.contacts {
+        if let Some(&island) = self.islands.iter().find(|&&island| self.islands[island as usize] != island) {
+            return Err(SnapshotError { what: "as the root of an island", found: island as usize, expected: 0 });
+        }
+        // Shapes that came later produced nothing of what was put by.
+        if self.sleeping_starts.len() > shapes + 1 {
+            return Err(SnapshotError {
+                what: "sleeping starts",
+                found: self.sleeping_starts.len(),
+                expected: shapes + 1,
+            });
+        }
+        for (starts, contacts) in [(&self.pair_starts, &self.contacts), (&self.sleeping_starts, &self.sleeping)] {
+            let last = starts.last().map_or(0, |&end| end as usize);
+            let first = starts.first().map_or(0, |&start| start as usize);
+            if first != 0 || last != contacts.len() || !starts.is_sorted() {
+                return Err(SnapshotError { what: "contacts", found: contacts.len(), expected: last });
+            }
+        }
+        for contact in self.contacts.iter().chain(&self.sleeping) {
             for (what, index, count) in [
                 ("shapes", contact.shape_a, shapes),
                 ("shapes", contact.shape_b, shapes),
@@ -141,6 +172,41 @@ impl Snapshot {
         }
         Ok(())
     }
+}
+
+/// The islands as they are before anybody slept.
+pub(crate) fn first_islands(compiled: &Compiled) -> Vec<u32> {
+    #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
+    let bodies = compiled.bodies.len() as u32;
+    if compiled.settings.sleep { (0..bodies).collect() } else { Vec::new() }
+}
+
+/// The islands without what only searching for them left behind. Slots that were just vacated still have theirs: who
+/// slept there has yet to wake.
+pub(crate) fn sleeping_islands(
+    compiled: &Compiled,
+    states: &[BodyState],
+    islands: &[u32],
+    population: Option<&Population>,
+) -> Vec<u32> {
+    let rows = (0_u32..).zip(islands).zip(states.iter().zip(&compiled.bodies));
+    let sleeps = |state: &BodyState, body: &Body| body.kind == DYNAMIC && state.status & ASLEEP != 0;
+    let mut roots: Vec<u32> =
+        rows.map(|((index, &island), (state, body))| if sleeps(state, body) { island } else { index }).collect();
+    for &slot in population.map_or(&[][..], Population::vacated).iter().filter(|_| compiled.settings.sleep) {
+        let root = islands.get(slot as usize).copied().unwrap_or(slot);
+        // What is no root any more was left behind by one that was awake.
+        if roots.get(root as usize) == Some(&root) {
+            roots[slot as usize] = root;
+        }
+    }
+    roots
+}
+
+/// Whether a step with these counters began and ended with nobody awake. If nothing is asked then, the next ones change
+/// nothing at all.
+pub(crate) fn is_at_rest(counters: &Counters) -> bool {
+    counters.was_awake == 0 && counters.awake == 0 && counters.woken == 0 && counters.slept == 0
 }
 
 /// A snapshot of another world.

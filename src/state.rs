@@ -10,8 +10,8 @@ use crate::stages::collide::manifold;
 use crate::stages::prepare_joints::frame_of;
 use crate::stages::solve_joints::{Stance, total};
 use crate::types::{
-    BROKEN, BodyState, Contact, DYNAMIC, FIXED_A, FIXED_B, Joint, JointFrame, JointState, POINT_COUNT_MASK, Pose,
-    VACANT,
+    ASLEEP, BROKEN, BodyState, Contact, DYNAMIC, FIXED_A, FIXED_B, Joint, JointFrame, JointState, POINT_COUNT_MASK,
+    Pose, VACANT,
 };
 
 /// A body as the scene's author knows it: by its own frame, not its centre of mass.
@@ -27,6 +27,16 @@ pub struct ReportedBody {
     pub velocity: [f32; 2],
     /// rad/s.
     pub angular_velocity: f32,
+    /// Whether it is dynamic and sleeps. Written only if it does.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub asleep: bool,
+}
+
+/// Whether a body is dynamic and sleeps.
+#[must_use]
+pub fn is_asleep(compiled: &Compiled, snapshot: &Snapshot, body: usize) -> bool {
+    let is_dynamic = compiled.bodies.get(body).is_some_and(|body| body.kind == DYNAMIC);
+    is_dynamic && snapshot.states.get(body).is_some_and(|state| state.status & ASLEEP != 0)
 }
 
 /// All bodies in scene order; slots without a body are left out.
@@ -43,6 +53,7 @@ pub fn body_states(compiled: &Compiled, snapshot: &Snapshot) -> Vec<ReportedBody
                 angle: turn.y.atan2(turn.x),
                 velocity: state.velocity,
                 angular_velocity: state.angular_velocity,
+                asleep: is_asleep(compiled, snapshot, index),
             }
         })
         .collect()
@@ -191,7 +202,10 @@ pub fn metrics(compiled: &Compiled, snapshot: &Snapshot) -> Metrics {
 
     let (mut overlaps, mut overlap_sum, mut support) = (0_u32, 0.0, 0.0);
     let up = if gravity.length() > 0.0 { -gravity / gravity.length() } else { glam::DVec2::ZERO };
-    for contact in &snapshot.contacts {
+    // Those put by while both sleep touch and carry as before; on their way there they are still in the list of the step.
+    let sleeps = |body: u32| snapshot.states.get(body as usize).is_some_and(|state| state.status & ASLEEP != 0);
+    let awake = snapshot.contacts.iter().filter(|contact| !sleeps(contact.body_a) || !sleeps(contact.body_b));
+    for contact in awake.chain(&snapshot.sleeping) {
         if contact.flags & POINT_COUNT_MASK == 0 {
             continue;
         }

@@ -20,6 +20,8 @@ pub enum Stage {
     Recall,
     /// [`crate::stages::collide`]
     Collide,
+    /// [`crate::stages::wake`]
+    Wake,
     /// [`crate::stages::report`]
     Report,
     /// [`crate::stages::color`]
@@ -56,11 +58,13 @@ pub enum Stage {
     Continuous,
     /// [`crate::stages::finalize`]
     Finalize,
+    /// [`crate::stages::sleep`]
+    Sleep,
 }
 
 impl Stage {
     /// All of them, in the order in which they first run.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 27] = [
         Self::Command,
         Self::Guard,
         Self::Bound,
@@ -68,6 +72,7 @@ impl Stage {
         Self::Pair,
         Self::Recall,
         Self::Collide,
+        Self::Wake,
         Self::Report,
         Self::Color,
         Self::Prepare,
@@ -86,6 +91,7 @@ impl Stage {
         Self::StoreImpulses,
         Self::Continuous,
         Self::Finalize,
+        Self::Sleep,
     ];
 
     /// The word for it.
@@ -99,6 +105,7 @@ impl Stage {
             Self::Pair => "pair",
             Self::Recall => "recall",
             Self::Collide => "collide",
+            Self::Wake => "wake",
             Self::Report => "report",
             Self::Color => "color",
             Self::Prepare => "prepare",
@@ -117,6 +124,7 @@ impl Stage {
             Self::StoreImpulses => "store_impulses",
             Self::Continuous => "continuous",
             Self::Finalize => "finalize",
+            Self::Sleep => "sleep",
         }
     }
 }
@@ -143,6 +151,13 @@ pub fn plan(settings: &Settings, bounces: bool, joints: bool) -> Vec<Op> {
     run(Stage::Pair, 0);
     run(Stage::Recall, 0);
     run(Stage::Collide, 0);
+    if settings.sleep {
+        run(Stage::Wake, 0);
+        // Who woke in this step has contacts in this step, or it would stand like a wall. Does nothing if nobody did.
+        run(Stage::Pair, 0);
+        run(Stage::Recall, 0);
+        run(Stage::Collide, 0);
+    }
     if settings.events {
         run(Stage::Report, 0);
     }
@@ -207,5 +222,8 @@ pub fn plan(settings: &Settings, bounces: bool, joints: bool) -> Vec<Op> {
     run(Stage::StoreImpulses, 0);
     run(Stage::Continuous, 0);
     run(Stage::Finalize, 0);
+    if settings.sleep {
+        run(Stage::Sleep, 0);
+    }
     ops
 }

@@ -104,9 +104,33 @@ pub const COMMAND_ANGULAR_VELOCITY: u32 = 5;
 pub const COMMAND_TELEPORT: u32 = 6;
 /// [`Command::kind`].
 pub const COMMAND_TARGET: u32 = 7;
+/// [`Command::kind`]. Also of a slot whose body was removed: what slept with it wakes.
+pub const COMMAND_WAKE: u32 = 8;
+/// [`Command::kind`]: wakes every body.
+pub const COMMAND_WAKE_ALL: u32 = 9;
 
 /// [`BodyState::status`]: the body held a NaN or an infinity and was taken out of the simulation.
 pub const QUARANTINED: u32 = 1;
+
+/// [`BodyState::status`]: the body does not move and needs no contact with others that do not: a dynamic body that
+/// sleeps, or a static body or a kinematic one at rest. Only with [`SLEEP`].
+pub const ASLEEP: u32 = 2;
+/// [`BodyState::status`]: woken since the last `wake`, by a command or by its own velocity.
+pub const WOKEN: u32 = 4;
+/// [`BodyState::status`]: quiet for long enough to fall asleep. Only while `sleep` runs.
+pub const READY: u32 = 8;
+/// [`BodyState::status`]: above this many bits, the steps for which the body has been quiet, at most 65,535.
+pub const QUIET_SHIFT: u32 = 16;
+/// [`BodyState::status`]: the bits of that count.
+pub const QUIET_MASK: u32 = 0xffff_0000;
+
+/// A flag of an island, at its root: it wakes.
+pub const ISLAND_WAKE: u32 = 1;
+/// A flag of an island, at its root: something that touches it is awake, so it cannot fall asleep.
+pub const ISLAND_BLOCKED: u32 = 2;
+
+/// [`Counters::awake_levels`]: a half plane is not [`ASLEEP`].
+pub const AWAKE_HALF_PLANE: u32 = 0x8000_0000;
 
 /// [`Contact::flags`]: the number of points, 0 … 2.
 pub const POINT_COUNT_MASK: u32 = 3;
@@ -145,6 +169,8 @@ pub const ROLLING: u32 = 256;
 pub const MOVING_WALLS: u32 = 512;
 /// [`Params::switches`]: there are bullets.
 pub const BULLETS: u32 = 1024;
+/// [`Params::switches`]: bodies at rest fall asleep.
+pub const SLEEP: u32 = 2048;
 
 /// [`Params::switches`]: constraints have a [`Surface`].
 pub const SURFACES: u32 = KINETIC_FRICTION | CONVEYORS | ROLLING;
@@ -297,6 +323,12 @@ pub struct Params {
     pub half_plane_count: u32,
     /// Joints in the world.
     pub joint_count: u32,
+    /// Slower bodies are quiet, m/s.
+    pub sleep_speed: f32,
+    /// Bodies that have been quiet for this many steps may fall asleep.
+    pub sleep_steps: u32,
+    /// Unused.
+    pub pad: [u32; 2],
     /// The grid.
     pub levels: [Level; MAX_LEVELS],
 }
@@ -341,8 +373,10 @@ pub struct Body {
     pub min_extent: f32,
     /// [`STATIC`], [`KINEMATIC`], [`DYNAMIC`].
     pub kind: u32,
+    /// 1 if the body may fall asleep, else 0.
+    pub can_sleep: u32,
     /// Unused.
-    pub pad: [u32; 3],
+    pub pad: [u32; 2],
 }
 
 /// What `continuous` needs beside a [`Shape`], one a shape. All of it is in the row of a body's first shape.
@@ -402,7 +436,7 @@ pub struct BodyState {
     pub velocity: [f32; 2],
     /// rad/s.
     pub angular_velocity: f32,
-    /// [`QUARANTINED`].
+    /// [`QUARANTINED`], [`ASLEEP`], …, [`QUIET_SHIFT`].
     pub status: u32,
     /// m.
     pub delta_position: [f32; 2],
@@ -825,6 +859,23 @@ pub struct Counters {
     pub color_starts: [u32; 33],
     /// Fast bodies stopped before what they would have jumped over.
     pub continuous: u32,
+    /// Bodies awake when the step ended: dynamic ones, and kinematic ones that move. This and all below only with
+    /// [`SLEEP`].
+    pub awake: u32,
+    /// As `awake`, of the step before.
+    pub was_awake: u32,
+    /// Contacts put by, between bodies that are both [`ASLEEP`].
+    pub sleeping_contacts: u32,
+    /// Bodies woken in this step.
+    pub woken: u32,
+    /// 1 if a body fell asleep in this step, or a kinematic one came to rest.
+    pub slept: u32,
+    /// 1 from the command that wakes every body until `sleep` has run.
+    pub wake_all: u32,
+    /// 1 while `pair`, `recall` and `collide` have something to do: first, and once more when bodies woke.
+    pub again: u32,
+    /// Grid levels with a shape that is not [`ASLEEP`], as bits; [`AWAKE_HALF_PLANE`].
+    pub awake_levels: u32,
     /// Unused.
     pub pad: [u32; 2],
 }

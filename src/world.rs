@@ -108,6 +108,14 @@ impl World {
         }
     }
 
+    /// Wakes every body at the start of the next step, where bodies sleep ([`crate::Settings::sleep`]).
+    pub fn wake_all(&mut self) {
+        match self {
+            Self::Cpu(world) => world.wake_all(),
+            Self::Gpu(world) => world.wake_all(),
+        }
+    }
+
     /// Adds bodies to the running world: all of them or, with an error, none. They take part from the next step on.
     /// Slots of bodies that were removed are given out again, the lowest first, once a step has run without them.
     ///

@@ -81,12 +81,12 @@ structs! {
         gravity, dt, h, body_count, shape_count, contact_capacity, cell_count, contact_softness, fixed_softness,
         push_speed, speculative_distance, restitution_threshold, recycle_distance, recycle_distance_apart, aabb_margin,
         max_speed, max_spin, projection_rate, max_correction, linear_slop, switches, level_count, color_blocks,
-        half_plane_count, joint_count, levels,
+        half_plane_count, joint_count, sleep_speed, sleep_steps, pad, levels,
     }
     Sweep { first_color, end_color, flags, round }
     Body {
         inv_mass, inv_inertia, linear_damping, angular_damping, force, force_point, torque, gravity_scale, extent,
-        min_extent, kind, pad,
+        min_extent, kind, can_sleep, pad,
     }
     Mover { extent, min_extent, next, reach, stop_position, stop_rotation }
     Pose { position, rotation }
@@ -128,21 +128,22 @@ structs! {
     }
     Counters {
         pairs_found, contacts, touching, recycled, overflow_bits, quarantined, uncolored, rounds, color_starts,
-        continuous, pad,
+        continuous, awake, was_awake, sleeping_contacts, woken, slept, wake_all, again, awake_levels, pad,
     }
 }
 
 constants! {
     NONE LANES COLOR_BLOCK DYNAMIC_COLORS OVERFLOW_COLOR FIRST_FIXED_COLOR COLOR_COUNT CLAIM_SLOTS MAX_COLOR_ROUNDS
     CIRCLE BOX GEOMETRY_MASK FIXED_SHAPE KINEMATIC_SHAPE JOINED_SHAPE BULLET_SHAPE NO_SHAPE MOVING_WALLS BULLETS
-    ONLY_BULLETS STATIC KINEMATIC DYNAMIC VACANT QUARANTINED
+    ONLY_BULLETS STATIC KINEMATIC DYNAMIC VACANT QUARANTINED ASLEEP WOKEN READY QUIET_SHIFT QUIET_MASK SLEEP
+    ISLAND_WAKE ISLAND_BLOCKED AWAKE_HALF_PLANE
     POINT_COUNT_MASK FIXED_A FIXED_B RECYCLED CACHED SENSOR OVERLAPS SENSOR_SHAPE
     EVENT_BEGIN EVENT_END EVENT_SENSOR_BEGIN EVENT_SENSOR_END EVENT_JOINT_BROKE BREAK_TOLD
     ACCUMULATE RECYCLE FORCE_OVERFLOW RESTITUTION_MAX WARM_START BOUNCES
     USE_BIAS USE_FRICTION WITHDRAW DEPOSIT FRESH MEASURED OVERFLOW_CONTACTS
     POLYGON HALF_PLANE HALF_PLANE_ROW VERTEX_COUNT_SHIFT MAX_VERTICES KINETIC_FRICTION CONVEYORS ROLLING SURFACES
     COMMAND_IMPULSE COMMAND_ANGULAR_IMPULSE COMMAND_FORCE COMMAND_TORQUE COMMAND_VELOCITY COMMAND_ANGULAR_VELOCITY
-    COMMAND_TELEPORT COMMAND_TARGET
+    COMMAND_TELEPORT COMMAND_TARGET COMMAND_WAKE COMMAND_WAKE_ALL
     JOINT_COLORS JOINT_OVERFLOW ROW_COUNT_MASK WORLD_A JOINT_FIXED_A JOINT_FIXED_B JOINT_DISABLED BROKEN
     ROW_ALONG ROW_AXIS ROW_ACROSS ROW_ANGLE ROW_POINT ROW_GEOMETRY
     ROW_EQUALITY ROW_LOWER ROW_UPPER ROW_MOTOR ROW_SPRING ROW_ROLE ROW_BY_MASS

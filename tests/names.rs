@@ -165,7 +165,8 @@ fn is_in_substep(stage: Stage) -> bool {
     let count = |substeps: u32| {
         let mut count = 0;
         for mode in [drystone::Mode::Soft, drystone::Mode::Projection] {
-            let settings = Settings { substeps: Some(substeps), mode, events: true, ..Settings::default() };
+            let settings =
+                Settings { substeps: Some(substeps), mode, events: true, sleep: true, ..Settings::default() };
             count += plan(&settings, true, true).iter().filter(|op| op.stage == stage).count();
         }
         count
@@ -247,7 +248,7 @@ fn one_more_access_is_noticed() {
     let bound = SHADERS.iter().find(|shader| shader.name == "bound").unwrap().text();
     let more = |statement: &str| {
         let at = bound.rfind('}').unwrap();
-        let declared = "@group(0) @binding(7) var<storage, read_write> more: array<u32>;\n";
+        let declared = "@group(0) @binding(99) var<storage, read_write> more: array<u32>;\n";
         uses_in(&format!("{declared}{}{statement}{}", &bound[..at], &bound[at..])).remove("bound").unwrap()
     };
     let before = uses_in(&bound).remove("bound").unwrap();

@@ -141,6 +141,7 @@ fn every_key_is_read() {
         restitution_mix: RestitutionMix::Max,
         strict: true,
         events: true,
+        sleep: true,
     };
     let body = Body {
         id: Some("spinner \u{1f300}".to_owned()),
@@ -154,6 +155,7 @@ fn every_key_is_read() {
         angular_damping: 0.2,
         fixed_rotation: true,
         bullet: true,
+        can_sleep: false,
         force: Vec2::new(4.0, 5.0),
         force_point: Some(Vec2::new(0.25, -0.25)),
         torque: 6.0,
@@ -722,7 +724,7 @@ fn any_body() -> impl Strategy<Value = Body> {
     let big = || number(-1e15, 1e15);
     (
         (kind, pair(-1e5, 1e5), number(-1e5, 1e5), pair(-1e15, 1e15), big(), big()),
-        (number(0.0, 1e15), number(0.0, 1e15), any::<(bool, bool)>(), pair(-1e15, 1e15)),
+        (number(0.0, 1e15), number(0.0, 1e15), any::<(bool, bool, bool)>(), pair(-1e15, 1e15)),
         (prop::option::of(pair(-1e5, 1e5)), big(), prop::option::of(number(1e-9, 1e9))),
         (prop::option::of(number(1e-9, 1e9)), prop::collection::vec(any_shape(), 1..4)),
     )
@@ -738,6 +740,7 @@ fn any_body() -> impl Strategy<Value = Body> {
             angular_damping: b.1,
             fixed_rotation: b.2.0,
             bullet: b.2.1,
+            can_sleep: b.2.2,
             force: b.3,
             force_point: c.0,
             torque: c.1,
@@ -867,7 +870,7 @@ fn any_settings() -> impl Strategy<Value = Settings> {
     (
         (number(1e-9, 1e3), prop::option::of(1_u32..=64), prop::option::of(1_u32..=64), mode, mix),
         (number(0.0, 1.0), number(0.0, 1e5), number(0.0, 1e15)),
-        any::<[bool; 7]>(),
+        any::<[bool; 8]>(),
     )
         .prop_map(|(a, b, c)| Settings {
             dt: a.0,
@@ -885,6 +888,7 @@ fn any_settings() -> impl Strategy<Value = Settings> {
             recycle: c[4],
             strict: c[5],
             events: c[6],
+            sleep: c[7],
         })
 }
 

@@ -161,8 +161,45 @@ fn fast() -> Scene {
     scene
 }
 
+/// Pairs of boxes at rest that fall asleep after eight steps, tied pairs among them, and for each pair a ball that hits its
+/// second box some steps later, one pair every other step.
+fn sleepy() -> Scene {
+    let mut scene = Scene::new("sleepy").gravity(0.0, 0.0);
+    scene.settings.sleep = true;
+    scene.settings.events = true;
+    // They fall asleep in the eighth step, which is one of those that are compared stage by stage.
+    scene.settings.dt = 0.0625;
+    for index in 0_u8..16 {
+        let y = 3.0 * f32::from(index);
+        let first = scene.add(Body::dynamic(0.0, y).shape(Shape::half_box(0.5, 0.5)));
+        let gap = f32::from(index % 2);
+        let second = scene.add(Body::dynamic(1.0 + gap, y).shape(Shape::half_box(0.5, 0.5).restitution(0.3)));
+        if index % 2 == 1 {
+            scene.join(Joint::new(JointKind::rod(), first, second));
+        }
+        // Its front is where the box is after ten steps and two for each pair before.
+        let steps = 10.0 + 2.0 * f32::from(index);
+        let ball = Body::dynamic(1.8 + gap + 0.25 * steps, y + 0.1).velocity(-4.0, 0.0);
+        scene.add(ball.shape(Shape::circle(0.3).restitution(0.3)));
+    }
+    scene.add(Body::kinematic(0.0, -10.0).velocity(1.0, 0.0).shape(Shape::half_box(0.5, 0.5)));
+    scene
+}
+
+#[test]
+fn sleepy_scenes_agree() {
+    let options = Options { steps: 60, ..Options::default() };
+    assert_passed("sleepy", &validate(&context(), &sleepy(), options, |_| {}).expect("a run"));
+    for mut scene in [lively(Mode::Soft), jointed(Mode::Soft), fast()] {
+        scene.settings.sleep = true;
+        let report = validate(&context(), &scene, Options { steps: 60, ..Options::default() }, |_| {});
+        assert_passed(&scene.name, &report.expect("a run"));
+    }
+}
+
 fn scene_for(stage: Stage) -> Scene {
     match stage {
+        Stage::Wake | Stage::Sleep => sleepy(),
         Stage::Continuous => fast(),
         _ if stage.name().ends_with("_joints") => jointed(mode_for(stage)),
         _ => lively(mode_for(stage)),
@@ -218,6 +255,12 @@ fn a_wrong_shader_is_found() {
             "collide",
             "manifold.separations[index] = separation;",
             "manifold.separations[index] = separation + 1e-4;",
+        ),
+        (
+            Stage::Wake,
+            "wake",
+            "atomicOr(&island_flags[islands[sleeper]], ISLAND_WAKE);",
+            "atomicOr(&island_flags[sleeper], ISLAND_WAKE);",
         ),
         (Stage::Report, "report", "let approach = -dot(", "let approach = -1.01 * dot("),
         (
@@ -292,6 +335,7 @@ fn a_wrong_shader_is_found() {
             "time += 0.98 * (gap.distance - 2.0 * goal) / fastest;",
         ),
         (Stage::Finalize, "finalize", "+ states[index].delta_position", "+ 1.01 * states[index].delta_position"),
+        (Stage::Sleep, "sleep", "atomicStore(&islands[index], root);", "atomicStore(&islands[index], index);"),
     ];
     let tested: Vec<Stage> = faults.iter().map(|fault| fault.0).collect();
     let others: Vec<Stage> = Stage::ALL.into_iter().filter(|&stage| stage != Stage::Command).collect();

@@ -201,6 +201,7 @@ mod tests {
             angle: 0.5 * x,
             velocity: [2.0 * x, 3.0 * x],
             angular_velocity: 4.0 * x,
+            asleep: false,
         }
     }
 

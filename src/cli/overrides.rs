@@ -12,6 +12,9 @@ pub struct Overrides {
     /// Equations to solve, instead of the scene's
     #[arg(long, value_enum)]
     mode: Option<ModeName>,
+    /// Let bodies at rest fall asleep, until something touches them
+    #[arg(long)]
+    sleep: bool,
 }
 
 /// `--mode`.
@@ -30,6 +33,7 @@ impl Overrides {
     pub fn apply(&self, scene: &mut Scene) {
         let settings = &mut scene.settings;
         settings.substeps = self.substeps.or(settings.substeps);
+        settings.sleep |= self.sleep;
         settings.mode = match self.mode {
             None => settings.mode,
             Some(ModeName::Soft) => Mode::Soft,

@@ -34,6 +34,12 @@ pub struct Report {
     pub shapes: usize,
     /// None yet.
     pub joints: usize,
+    /// Dynamic ones, and kinematic ones that move, after the last step. Where bodies sleep.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub awake: Option<u32>,
+    /// Dynamic ones, likewise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asleep: Option<usize>,
     /// Touching, after the last step.
     pub contacts: u32,
     /// Contacts of each colour in use, in the order in which they are solved, without the overflow colour.
@@ -175,6 +181,11 @@ impl Report {
             bodies: compiled.bodies.len(),
             shapes: compiled.shapes.len(),
             joints: compiled.joints.joints.len(),
+            awake: compiled.settings.sleep.then_some(counters.awake),
+            asleep: compiled
+                .settings
+                .sleep
+                .then(|| (0..compiled.bodies.len()).filter(|&body| state::is_asleep(compiled, snapshot, body)).count()),
             contacts: counters.touching,
             colors: colors(counters),
             overflow_contacts: counters.color_size(OVERFLOW_COLOR),
@@ -203,6 +214,9 @@ impl Report {
         row("backend", self.backend.line());
         row("solver", format!("{}, {}", self.mode, count(self.substeps.into(), "substep")));
         row("bodies", format!("{} with {}", group(self.bodies as u64), count(self.shapes as u64, "shape")));
+        if let (Some(awake), Some(asleep)) = (self.awake, self.asleep) {
+            row("asleep", format!("{}, {} awake", group(asleep as u64), group(awake.into())));
+        }
         row("contacts", self.contact_line());
         row("simulated", self.time_line());
         if let Timing { mean: Some(mean), median: Some(median), min: Some(min), max: Some(max), first: Some(first) } =

@@ -81,12 +81,13 @@ impl Shader {
 pub const SHADERS: &[Shader] = &[
     shader!("command"),
     shader!("guard"),
-    shader!("bound"),
+    shader!("bound", GRID, JOINED),
     shader!("bin", GRID),
     shader!("scan"),
     shader!("pair", GRID, JOINED),
     shader!("recall"),
     shader!("collide", OUTLINE, HULL),
+    shader!("wake", GRID, JOINED),
     shader!("report"),
     shader!("color"),
     shader!("prepare"),
@@ -103,6 +104,7 @@ pub const SHADERS: &[Shader] = &[
     shader!("store_impulses"),
     shader!("continuous", GRID, JOINED, OUTLINE),
     shader!("finalize"),
+    shader!("sleep"),
     shader!("query", GRID),
 ];
 

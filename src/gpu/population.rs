@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use bytemuck::Pod;
 
 use super::{GpuWorld, PARTNER_WORDS};
+use crate::command::wake_left;
 use crate::population::{BodyId, Change, Population};
 use crate::scene::{Body, Compiled};
+use crate::snapshot::first_islands;
 use crate::step::plan;
-use crate::types::{Contact, MAX_VERTICES, SURFACES};
+use crate::types::{MAX_VERTICES, SURFACES};
 use crate::world::WorldError;
 
 /// Elements for which the buffers have room.
@@ -79,6 +81,9 @@ impl GpuWorld {
             }
             return Err(error);
         }
+        if self.compiled.settings.sleep {
+            self.write("islands", &first_islands(&self.compiled), &change.bodies);
+        }
         self.follow(&change)?;
         Ok(ids)
     }
@@ -93,7 +98,7 @@ impl GpuWorld {
         let removed = population.remove(&mut self.compiled, ids);
         self.population = Some(population);
         let change = removed?;
-        self.commands.retain(|command| !change.bodies.contains(&command.body));
+        wake_left(&self.compiled, &change, &mut self.commands);
         self.follow(&change)
     }
 
@@ -112,6 +117,7 @@ impl GpuWorld {
     /// Brings the device to what the host has.
     fn follow(&mut self, change: &Change) -> Result<(), WorldError> {
         self.query_load.forget_bodies();
+        self.asked = self.steps;
         self.plan = plan(&self.compiled.settings, self.compiled.bounces, !self.compiled.joints.joints.is_empty());
         self.write("bodies", &self.compiled.bodies, &change.bodies);
         self.write("poses", &self.compiled.poses, &change.bodies);
@@ -167,9 +173,8 @@ impl GpuWorld {
             if let Err(error) = self.create_contact_buffers(capacity) {
                 return undo(self, error);
             }
-            for name in ["contacts_0", "contacts_1"] {
-                let bytes = u64::from(capacity) * size_of::<Contact>() as u64;
-                encoder.copy_buffer_to_buffer(&old[name], 0, &self.buffers[name], 0, bytes);
+            for name in ["contacts_0", "contacts_1", "sleeping"] {
+                encoder.copy_buffer_to_buffer(&old[name], 0, &self.buffers[name], 0, old[name].size());
             }
         }
         if !old_room.holds(need) {
@@ -177,9 +182,17 @@ impl GpuWorld {
             if let Err(error) = self.create_buffers() {
                 return undo(self, error);
             }
-            for name in
-                ["poses", "states", "counters", "joint_states", "joint_impulses", "pair_starts_0", "pair_starts_1"]
-            {
+            for name in [
+                "poses",
+                "states",
+                "counters",
+                "joint_states",
+                "joint_impulses",
+                "pair_starts_0",
+                "pair_starts_1",
+                "islands",
+                "sleeping_starts",
+            ] {
                 let bytes = old[name].size().min(self.buffers[name].size());
                 encoder.copy_buffer_to_buffer(&old[name], 0, &self.buffers[name], 0, bytes);
             }

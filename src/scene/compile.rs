@@ -30,6 +30,12 @@ const MAX_SPEED: f32 = 400.0;
 const MAX_TURN: f32 = 0.25 * std::f32::consts::PI;
 /// Largest position correction in one sweep, m. Box2D 2.4.
 const MAX_CORRECTION: f32 = 0.2;
+/// Slower bodies are quiet, m/s. Box2D.
+const SLEEP_SPEED: f32 = 0.05;
+/// How long a body must be quiet before it may fall asleep, s. Box2D.
+const SLEEP_TIME: f32 = 0.5;
+/// The most steps that a body's status has room to count.
+const MOST_QUIET: f32 = 65_535.0;
 /// Sizes of square grid cells; each is four times as wide as the one below.
 const CELL_SIZES: usize = types::MAX_LEVELS / 3;
 /// Long shapes of one size that need no cells of their own form: testing them all costs less than looking into more cells.
@@ -184,7 +190,8 @@ impl Compiled {
                     BodyType::Kinematic => types::KINEMATIC,
                     BodyType::Dynamic => types::DYNAMIC,
                 },
-                pad: [0; 3],
+                can_sleep: u32::from(body.can_sleep),
+                pad: [0; 2],
             },
             pose: Pose { position: (body.position + math::rotate(turn, mass.center)).into(), rotation: turn.into() },
             state: BodyState {
@@ -522,6 +529,13 @@ pub(super) fn soft(hertz: f32, damping_ratio: f32, h: f32) -> [f32; 3] {
     [omega / a1, a2 * a3, a3]
 }
 
+/// Steps that make up [`SLEEP_TIME`].
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 65,535")]
+fn sleep_steps(dt: f32) -> u32 {
+    // Half a second is 30 steps of a sixtieth, however the division is rounded.
+    (SLEEP_TIME / dt - 1e-3).ceil().clamp(1.0, MOST_QUIET) as u32
+}
+
 fn params(scene: &Scene) -> Params {
     let settings = &scene.settings;
     #[allow(clippy::cast_precision_loss, reason = "at most 64")]
@@ -545,6 +559,7 @@ fn params(scene: &Scene) -> Params {
         (settings.recycle, types::RECYCLE),
         (settings.warm_start, types::WARM_START),
         (settings.restitution_mix == RestitutionMix::Max, types::RESTITUTION_MAX),
+        (settings.sleep, types::SLEEP),
     ] {
         if on {
             switches |= bit;
@@ -569,6 +584,8 @@ fn params(scene: &Scene) -> Params {
         max_correction: MAX_CORRECTION,
         linear_slop: settings.slop,
         switches,
+        sleep_speed: SLEEP_SPEED,
+        sleep_steps: sleep_steps(settings.dt),
         ..Params::default()
     }
 }

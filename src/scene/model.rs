@@ -116,6 +116,8 @@ pub struct Settings {
     pub strict: bool,
     /// Report contacts that begin and cease, and what sensors notice ([`World::take_events`](crate::World::take_events)).
     pub events: bool,
+    /// Bodies at rest fall asleep by whole islands, and wake when something touches them. Off by default.
+    pub sleep: bool,
 }
 
 impl Default for Settings {
@@ -136,6 +138,7 @@ impl Default for Settings {
             restitution_mix: RestitutionMix::Min,
             strict: false,
             events: false,
+            sleep: false,
         }
     }
 }
@@ -191,6 +194,8 @@ pub struct Body {
     pub fixed_rotation: bool,
     /// Swept against moving bodies as well when fast, not only against static ones.
     pub bullet: bool,
+    /// May fall asleep, where bodies do ([`Settings::sleep`]).
+    pub can_sleep: bool,
     /// Constant force in world axes, N.
     pub force: Vec2,
     /// Where it acts: a point fixed on the body, in its frame, m. `None` is the centre of mass.
@@ -219,6 +224,7 @@ impl Default for Body {
             angular_damping: 0.0,
             fixed_rotation: false,
             bullet: false,
+            can_sleep: true,
             force: Vec2::ZERO,
             force_point: None,
             torque: 0.0,
@@ -273,6 +279,13 @@ impl Body {
     #[must_use]
     pub fn angular_velocity(mut self, angular_velocity: f32) -> Self {
         self.angular_velocity = angular_velocity;
+        self
+    }
+
+    /// Never falls asleep, and keeps awake what touches it.
+    #[must_use]
+    pub fn sleepless(mut self) -> Self {
+        self.can_sleep = false;
         self
     }
 

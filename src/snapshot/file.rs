@@ -10,7 +10,8 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use super::{Snapshot, SnapshotError};
 use crate::types::Counters;
 
-/// Goes up with every change of what the bytes mean. 2: impulses of joints at a point are in A's frame.
+/// Goes up with every change of what the bytes mean. 2: bodies sleep, impulses of joints at a
+/// point are in A's frame.
 const VERSION: u32 = 2;
 const MAGIC: [u8; 8] = *b"DRYSNAP\n";
 const HEAD: usize = 32;
@@ -65,7 +66,7 @@ macro_rules! sections {
     ($visit:ident) => {
         $visit! {
             b"pose" poses, b"stat" states, b"pair" pair_starts, b"cont" contacts, b"forc" forces, b"vaca" vacated, b"cmds" commands,
-            b"jsta" joint_states, b"jimp" joint_impulses,
+            b"jsta" joint_states, b"jimp" joint_impulses, b"isla" islands, b"slps" sleeping_starts, b"slpc" sleeping,
         }
     };
 }

@@ -1,21 +1,24 @@
 //! **bound**: the AABB of every shape, with a margin, in the world.
 //!
-//! Reads poses, states (quarantine), shapes and vertices; writes aabbs. One thread a shape. A half plane has no box: its
+//! Reads poses, states (quarantine, sleep), shapes and vertices; writes aabbs, and in the counters the levels with a shape
+//! that is awake. One thread a shape. A half plane has no box: its
 //! row says where its surface is, in a form that overlaps nothing ([`Aabb`]).
+
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use glam::Vec2;
 
 use crate::math::{mul_rotation, rotate};
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    Aabb, BodyState, CIRCLE, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, NO_SHAPE, POLYGON, Params, Pose, QUARANTINED,
-    Shape, VERTEX_COUNT_SHIFT,
+    ASLEEP, AWAKE_HALF_PLANE, Aabb, BodyState, CIRCLE, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, NO_SHAPE, POLYGON,
+    Params, Pose, QUARANTINED, SLEEP, Shape, VERTEX_COUNT_SHIFT,
 };
 
 /// An AABB that overlaps nothing.
 pub const EMPTY: Aabb = Aabb { min: [1e30, 1e30], max: [-1e30, -1e30] };
 
-/// Fills `aabbs`.
+/// Fills `aabbs`, and returns the levels with a shape that is not asleep ([`level_bits`]); 0 where nothing sleeps.
 pub fn bound(
     threads: &Threads,
     params: &Params,
@@ -24,16 +27,36 @@ pub fn bound(
     poses: &[Pose],
     states: &Rows<BodyState, 4>,
     aabbs: &mut [Aabb],
-) {
+) -> u32 {
+    let awake_levels = AtomicU32::new(0);
     threads.for_each(aabbs, |index, aabb| {
         let shape = &shapes[index];
         let body = shape.body as usize;
-        *aabb = if shape.kind & GEOMETRY_MASK == NO_SHAPE || states.get(body).status & QUARANTINED != 0 {
-            EMPTY
-        } else {
-            bound_shape(shape, vertices, &poses[body], params.aabb_margin)
-        };
+        let status = states.get(body).status;
+        if shape.kind & GEOMETRY_MASK == NO_SHAPE || status & QUARANTINED != 0 {
+            *aabb = EMPTY;
+            return;
+        }
+        if params.switches & SLEEP != 0 && status & ASLEEP == 0 {
+            let bits = level_bits(params, shape);
+            if awake_levels.load(Ordering::Relaxed) & bits != bits {
+                awake_levels.fetch_or(bits, Ordering::Relaxed);
+            }
+        }
+        *aabb = bound_shape(shape, vertices, &poses[body], params.aabb_margin);
     });
+    awake_levels.into_inner()
+}
+
+/// The levels on which a shape may lie in a step, as bits: its own and the bands of it. A half plane has a bit of its own.
+#[inline]
+#[must_use]
+pub fn level_bits(params: &Params, shape: &Shape) -> u32 {
+    if shape.kind & GEOMETRY_MASK == HALF_PLANE {
+        return AWAKE_HALF_PLANE;
+    }
+    let bands = params.levels[shape.level as usize].bands;
+    ((2 << bands) - 1) << shape.level
 }
 
 /// The AABB of one shape on a body at `pose`, grown by `margin` on each side; the row of a half plane.

@@ -1,7 +1,10 @@
 //! **color**: gives every touching contact a colour, such that no two contacts of one colour share a dynamic body, and
 //! sorts the contacts by colour. A colour can then be solved in parallel.
 //!
-//! Reads and writes contacts (colour); writes slots (the contact of each constraint, in colour order, within a colour
+//! Where bodies sleep, a contact with one that sleeps on beside one that is awake, which an overflow may leave for a step,
+//! has no colour either: it must not pass one on that others of the sleeping body have.
+//!
+//! Reads and writes contacts (colour); reads states (sleep); writes slots (the contact of each constraint, in colour order, within a colour
 //! by index) and the colour starts. One thread a contact.
 //!
 //! Taking a contact away never breaks a colouring, so contacts that live on keep their colour. The others try in
@@ -13,9 +16,10 @@
 //! The outcome of a round does not depend on the order in which contacts are visited. So the device may run rounds
 //! over all contacts (`color_claim`, `color_commit`) or inside one workgroup (`color_finish`) as it suits.
 
+use crate::threads::Rows;
 use crate::types::{
-    CLAIM_SLOTS, COLOR_COUNT, Contact, Counters, DYNAMIC_COLORS, FIRST_FIXED_COLOR, FIXED_A, FIXED_B, FORCE_OVERFLOW,
-    MAX_COLOR_ROUNDS, NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Params,
+    ASLEEP, BodyState, CLAIM_SLOTS, COLOR_COUNT, Contact, Counters, DYNAMIC_COLORS, FIRST_FIXED_COLOR, FIXED_A,
+    FIXED_B, FORCE_OVERFLOW, MAX_COLOR_ROUNDS, NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Params, SLEEP,
 };
 
 /// Colours for contacts of two dynamic bodies.
@@ -39,12 +43,13 @@ pub struct ColorScratch {
 /// Colours the contacts, and fills `slots` and the colour counts of `counters`.
 pub fn color(
     params: &Params,
+    states: &Rows<BodyState, 4>,
     contacts: &mut [Contact],
     scratch: &mut ColorScratch,
     slots: &mut Vec<u32>,
     counters: &mut Counters,
 ) {
-    color_inherit(params, contacts, scratch, counters);
+    color_inherit(params, states, contacts, scratch, counters);
     let fresh = scratch.uncolored.clone();
     color_rounds(contacts, scratch, counters);
     for index in fresh {
@@ -54,7 +59,14 @@ pub fn color(
 }
 
 /// Keeps the colours of contacts that live on, and lists those without.
-fn color_inherit(params: &Params, contacts: &mut [Contact], scratch: &mut ColorScratch, counters: &mut Counters) {
+fn color_inherit(
+    params: &Params,
+    states: &Rows<BodyState, 4>,
+    contacts: &mut [Contact],
+    scratch: &mut ColorScratch,
+    counters: &mut Counters,
+) {
+    let sleeps = |body: u32| states.get(body as usize).status & ASLEEP != 0;
     scratch.masks.clear();
     scratch.masks.resize(params.body_count as usize, 0);
     scratch.uncolored.clear();
@@ -66,7 +78,10 @@ fn color_inherit(params: &Params, contacts: &mut [Contact], scratch: &mut ColorS
             continue;
         }
         counters.touching += 1;
-        if params.switches & FORCE_OVERFLOW != 0 {
+        let half_asleep = params.switches & SLEEP != 0
+            && ((contact.flags & FIXED_A == 0 && sleeps(contact.body_a))
+                || (contact.flags & FIXED_B == 0 && sleeps(contact.body_b)));
+        if params.switches & FORCE_OVERFLOW != 0 || half_asleep {
             contact.color = OVERFLOW_COLOR;
         } else if contact.color < COLOR_COUNT && contact.color != OVERFLOW_COLOR {
             take(&mut scratch.masks, contact);

@@ -1,7 +1,10 @@
 //! **command**: what was asked of bodies since the last step: impulses, forces, velocities, places.
 //!
-//! Reads commands; reads and writes bodies (constant forces), poses and states. One thread a command; the first of a
-//! body does all of that body's, in their order. Without commands it does not run.
+//! Reads commands and islands; reads and writes bodies (constant forces), poses and states; writes island_flags and
+//! counters (all wake). One thread a command; the first of a body does all of that body's, in their order. Without
+//! commands it does not run.
+//!
+//! Whatever is asked of a body that sleeps wakes it here, and its island in [`wake`](super::wake).
 //!
 //! A target becomes the velocity that leads there: `n` substeps turn by `n·atan(ω·h)`, so `ω = tan(θ/n)/h`.
 
@@ -10,8 +13,9 @@ use glam::Vec2;
 use crate::math::{angle_of, cross, inv_mul_rotation, rotate, tangent_of};
 use crate::threads::Rows;
 use crate::types::{
-    Body, BodyState, COMMAND_ANGULAR_IMPULSE, COMMAND_ANGULAR_VELOCITY, COMMAND_FORCE, COMMAND_IMPULSE, COMMAND_TARGET,
-    COMMAND_TELEPORT, COMMAND_TORQUE, COMMAND_VELOCITY, Command, Params, Pose,
+    ASLEEP, Body, BodyState, COMMAND_ANGULAR_IMPULSE, COMMAND_ANGULAR_VELOCITY, COMMAND_FORCE, COMMAND_IMPULSE,
+    COMMAND_TARGET, COMMAND_TELEPORT, COMMAND_TORQUE, COMMAND_VELOCITY, COMMAND_WAKE, COMMAND_WAKE_ALL, Command,
+    Counters, DYNAMIC, ISLAND_WAKE, Params, Pose, QUIET_MASK, SLEEP, VACANT, WOKEN,
 };
 
 /// Does them all.
@@ -21,10 +25,26 @@ pub fn command(
     bodies: &mut [Body],
     poses: &mut [Pose],
     states: &Rows<BodyState, 4>,
+    islands: &[u32],
+    island_flags: &mut [u32],
+    counters: &mut Counters,
 ) {
     for command in commands {
         let index = command.body as usize;
         let (body, pose, mut state) = (&mut bodies[index], &mut poses[index], states.get(index));
+        if params.switches & SLEEP != 0 {
+            if command.kind == COMMAND_WAKE_ALL {
+                counters.wake_all = 1;
+                continue;
+            }
+            let sleeps = body.kind == DYNAMIC && state.status & ASLEEP != 0;
+            if sleeps || (body.kind == VACANT && command.kind == COMMAND_WAKE) {
+                state.status = (state.status & !(ASLEEP | QUIET_MASK)) | WOKEN;
+                if let Some(flags) = island_flags.get_mut(islands[index] as usize) {
+                    *flags |= ISLAND_WAKE;
+                }
+            }
+        }
         let (value, other) = (Vec2::from(command.value), Vec2::from(command.other));
         match command.kind {
             COMMAND_IMPULSE => {

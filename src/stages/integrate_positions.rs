@@ -6,16 +6,16 @@ use glam::Vec2;
 
 use crate::math::integrate_rotation;
 use crate::threads::{Rows, Threads};
-use crate::types::{Body, BodyState, Params, STATIC};
+use crate::types::{ASLEEP, Body, BodyState, Params, STATIC};
 
 /// Advances the deltas by one substep.
 pub fn integrate_positions(threads: &Threads, params: &Params, bodies: &[Body], states: &Rows<BodyState, 4>) {
     threads.map_ranges(bodies.len(), |first, end| {
         for (index, body) in bodies[..end].iter().enumerate().skip(first) {
-            if body.kind == STATIC {
+            let mut state = states.get(index);
+            if state.status & ASLEEP != 0 || body.kind == STATIC {
                 continue;
             }
-            let mut state = states.get(index);
             let moved = Vec2::from(state.delta_position) + Vec2::from(state.velocity) * params.h;
             state.delta_position = moved.into();
             state.delta_rotation =

@@ -13,7 +13,7 @@ use glam::Vec2;
 
 use crate::math::{cross, mul_rotation, rotate};
 use crate::threads::{Rows, Threads};
-use crate::types::{Accumulator, Body, BodyState, DYNAMIC, Params, Pose, QUARANTINED, WARM_START};
+use crate::types::{ASLEEP, Accumulator, Body, BodyState, DYNAMIC, Params, Pose, QUARANTINED, WARM_START};
 
 /// Advances the velocities by one substep.
 pub fn integrate_velocities(
@@ -27,7 +27,8 @@ pub fn integrate_velocities(
     threads.for_each(poses, |index, pose| {
         let body = &bodies[index];
         let mut state = states.get(index);
-        if body.kind != DYNAMIC || state.status & QUARANTINED != 0 {
+        // The state first: of a body that sleeps nothing else is fetched.
+        if state.status & (QUARANTINED | ASLEEP) != 0 || body.kind != DYNAMIC {
             return;
         }
         let warm = params.switches & WARM_START != 0;

@@ -9,15 +9,38 @@
 //! that each shape looks at all of the up to nine cells around it instead of half of them.
 //!
 //! Half planes are in no cell. Every dynamic shape looks at each of them, before the grid: scenes have a handful.
+//!
+//! Where bodies sleep (reads states and, in the counters, the levels with a shape that is awake), two that are both
+//! [`ASLEEP`] make no pair, and a shape that is asleep looks for partners only where there may be one that is awake: on
+//! the coarser levels that have any, and on its own if such a shape of higher index met it and marked it. So that this is
+//! known the others look first; on the device `pair_count`, then `pair_count_asleep`. The producer of a pair stays the same.
 
 use glam::Vec2;
 
 use super::bin::{cell_index, cell_of, cells};
-use crate::threads::Threads;
+use crate::threads::{Rows, Threads};
 use crate::types::{
-    Aabb, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, HALF_PLANE_ROW, JOINED_SHAPE, NONE, Params, SENSOR, SENSOR_SHAPE,
-    Shape,
+    ASLEEP, AWAKE_HALF_PLANE, Aabb, BodyState, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, HALF_PLANE_ROW, JOINED_SHAPE,
+    NONE, Params, SENSOR, SENSOR_SHAPE, SLEEP, Shape,
 };
+
+/// A shape's row in [`World::sleepers`]: its body is asleep.
+const SLEEPS: u8 = 1;
+/// Likewise: a shape that is awake met it.
+const MARKED: u8 = 2;
+
+/// All that a search reads.
+struct World<'a> {
+    params: &'a Params,
+    shapes: &'a [Shape],
+    aabbs: &'a [Aabb],
+    cell_ends: &'a [u32],
+    cell_shapes: &'a [u32],
+    joined: &'a [u32],
+    /// One a shape; empty where nothing sleeps.
+    sleepers: Vec<u8>,
+    awake_levels: u32,
+}
 
 /// Fills `pair_starts` and `contacts`.
 pub fn pair(
@@ -28,24 +51,43 @@ pub fn pair(
     cell_ends: &[u32],
     cell_shapes: &[u32],
     joined: &[u32],
+    states: &Rows<BodyState, 4>,
+    awake_levels: u32,
     pair_starts: &mut Vec<u32>,
     contacts: &mut Vec<Contact>,
 ) {
-    let parts = threads.map_ranges(shapes.len(), |first, end| {
-        let mut counts = Vec::with_capacity(end - first);
-        let mut found = Vec::with_capacity(4 * (end - first));
-        for index in first..end {
-            let before = found.len();
-            pairs_of(params, shapes, aabbs, cell_ends, cell_shapes, joined, index, &mut found);
-            #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-            counts.push((found.len() - before) as u32);
+    let mut sleepers = Vec::new();
+    if params.switches & SLEEP != 0 {
+        sleepers.extend(
+            shapes.iter().map(|shape| if states.get(shape.body as usize).status & ASLEEP == 0 { 0 } else { SLEEPS }),
+        );
+    }
+    let mut world = World { params, shapes, aabbs, cell_ends, cell_shapes, joined, sleepers, awake_levels };
+    let mut parts = if world.sleepers.is_empty() {
+        threads.map_ranges(shapes.len(), |first, end| world.search::<false>(first, end, |_| true))
+    } else {
+        threads.map_ranges(shapes.len(), |first, end| world.search::<true>(first, end, |sleeper| sleeper == 0))
+    };
+    if !world.sleepers.is_empty() {
+        for part in &parts {
+            for &shape in &part.marked {
+                world.sleepers[shape as usize] |= MARKED;
+            }
         }
-        (counts, found)
-    });
+        // On the finest levels alone the marks say it all.
+        let coarser = awake_levels >> params.levels[0].bands > 1;
+        if coarser || parts.iter().any(|part| !part.marked.is_empty()) {
+            let asleep =
+                threads.map_ranges(shapes.len(), |first, end| world.search::<true>(first, end, |sleeper| sleeper != 0));
+            for (part, asleep) in parts.iter_mut().zip(asleep) {
+                part.add(&asleep);
+            }
+        }
+    }
     pair_starts.clear();
     let mut start = 0;
-    for (counts, _) in &parts {
-        for &count in counts {
+    for part in &parts {
+        for &count in &part.counts {
             pair_starts.push(start);
             start += count;
         }
@@ -53,7 +95,7 @@ pub fn pair(
     pair_starts.push(start);
     // Only the heads are written; collide fills in the rest.
     contacts.resize(start as usize, Contact::default());
-    let pairs = parts.iter().flat_map(|(_, found)| found);
+    let pairs = parts.iter().flat_map(|part| &part.found);
     for (contact, &[shape_a, shape_b]) in contacts.iter_mut().zip(pairs) {
         let (a, b) = (&shapes[shape_a as usize], &shapes[shape_b as usize]);
         contact.shape_a = shape_a;
@@ -115,84 +157,147 @@ pub fn reaches(aabb: &Aabb, plane: &Aabb) -> bool {
     plane.min[0] == HALF_PLANE_ROW as f32 && normal[0] * lowest[0] + normal[1] * lowest[1] <= plane.min[1]
 }
 
-fn half_planes_of(
-    params: &Params,
-    shapes: &[Shape],
-    aabbs: &[Aabb],
-    joined: &[u32],
-    index: usize,
-    found: &mut Vec<[u32; 2]>,
-) {
-    let shape = &shapes[index];
-    if shape.kind & FIXED_SHAPE != 0 {
-        return;
-    }
-    for plane in 0..params.half_plane_count {
-        let partner = &shapes[plane as usize];
-        if reaches(&aabbs[index], &aabbs[plane as usize])
-            && may_meet(shape, partner)
-            && !kept_apart(joined, shape, partner)
-        {
-            #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
-            found.push([index as u32, plane]);
+/// What a search over a range of shapes found.
+#[derive(Default)]
+struct Part {
+    /// Pairs of each shape of the range; none for those that were left out.
+    counts: Vec<u32>,
+    /// In order of the first, the producer.
+    found: Vec<[u32; 2]>,
+    /// Shapes asleep that a shape awake met, which they are the producers of.
+    marked: Vec<u32>,
+}
+
+impl Part {
+    /// Adds what was found of the shapes that were left out before, each in its place.
+    fn add(&mut self, other: &Self) {
+        if other.found.is_empty() {
+            return;
         }
+        let mut found = Vec::with_capacity(self.found.len() + other.found.len());
+        let (mut own, mut others) = (&self.found[..], &other.found[..]);
+        for (count, &more) in self.counts.iter_mut().zip(&other.counts) {
+            for (list, count) in [(&mut own, *count), (&mut others, more)] {
+                let (head, rest) = list.split_at(count as usize);
+                found.extend_from_slice(head);
+                *list = rest;
+            }
+            *count += more;
+        }
+        self.found = found;
     }
 }
 
-fn pairs_of(
-    params: &Params,
-    shapes: &[Shape],
-    aabbs: &[Aabb],
-    cell_ends: &[u32],
-    cell_shapes: &[u32],
-    joined: &[u32],
-    index: usize,
-    found: &mut Vec<[u32; 2]>,
-) {
-    let aabb = aabbs[index];
-    if aabb.min[0] > aabb.max[0] {
-        return;
-    }
-    half_planes_of(params, shapes, aabbs, joined, index, found);
-    let shape = &shapes[index];
-    let mut visit = |first: u32, last: u32, own_level: bool| {
-        for &other in cells(cell_ends, cell_shapes, first, last) {
-            let other_index = other as usize;
-            #[allow(clippy::needless_bitwise_bool, reason = "one branch instead of two")]
-            if (own_level & (other_index <= index)) | !overlap(&aabb, &aabbs[other_index]) {
-                continue;
-            }
-            let partner = &shapes[other_index];
-            if shape.body == partner.body || shape.kind & partner.kind & FIXED_SHAPE != 0 || !may_meet(shape, partner) {
-                continue;
-            }
-            if kept_apart(joined, shape, partner) {
-                continue;
-            }
-            #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
-            found.push([index as u32, other]);
+impl World<'_> {
+    /// The pairs of the shapes in a range whose row in `sleepers` is `wanted`.
+    fn search<const SLEEPY: bool>(&self, first: usize, end: usize, wanted: impl Fn(u8) -> bool) -> Part {
+        let mut part = Part { counts: Vec::with_capacity(end - first), ..Part::default() };
+        if !SLEEPY {
+            part.found.reserve(4 * (end - first));
         }
-    };
-    let last_own = shape.level + params.levels[shape.level as usize].bands;
-    for level_index in shape.level..params.level_count {
-        let level = &params.levels[level_index as usize];
-        let own_level = level_index <= last_own;
-        // Shapes of this level reach at most half a cell from their middle.
-        let reach = Vec2::from(level.half_cell);
-        let (left, bottom) = cell_of(level, Vec2::from(aabb.min) - reach);
-        let (right, top) = cell_of(level, Vec2::from(aabb.max) + reach);
-        // Once around the torus is enough, or a long shape would meet the same cell again.
-        let right = right.min(left + (1 << level.log2_width) - 1);
-        let top = top.min(bottom + (1 << level.log2_height) - 1);
-        for row in bottom..=top {
-            // The cells of a row lie side by side.
-            let first = cell_index(level, left, row);
-            let last = cell_index(level, right, row);
-            if first <= last {
-                visit(first, last, own_level);
-            } else {
-                visit(first, cell_index(level, -1, row), own_level);
-                visit(cell_index(level, 0, row), last, own_level);
+        for index in first..end {
+            let before = part.found.len();
+            if !SLEEPY || wanted(self.sleepers[index]) {
+                self.pairs_of::<SLEEPY>(index, &mut part);
+            }
+            #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+            part.counts.push((part.found.len() - before) as u32);
+        }
+        part
+    }
+
+    fn half_planes_of<const SLEEPY: bool>(&self, index: usize, asleep: bool, found: &mut Vec<[u32; 2]>) {
+        let shape = &self.shapes[index];
+        if shape.kind & FIXED_SHAPE != 0 || (asleep && self.awake_levels & AWAKE_HALF_PLANE == 0) {
+            return;
+        }
+        for plane in 0..self.params.half_plane_count {
+            let partner = &self.shapes[plane as usize];
+            if SLEEPY && asleep && self.sleepers[plane as usize] != 0 {
+                continue;
+            }
+            if reaches(&self.aabbs[index], &self.aabbs[plane as usize])
+                && may_meet(shape, partner)
+                && !kept_apart(self.joined, shape, partner)
+            {
+                #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
+                found.push([index as u32, plane]);
+            }
+        }
+    }
+
+    fn pairs_of<const SLEEPY: bool>(&self, index: usize, part: &mut Part) {
+        let Self { params, shapes, aabbs, cell_ends, cell_shapes, joined, .. } = *self;
+        let shape = &shapes[index];
+        let last_own = shape.level + params.levels[shape.level as usize].bands;
+        let asleep = SLEEPY && self.sleepers[index] != 0;
+        let is_marked = asleep && self.sleepers[index] & MARKED != 0;
+        if asleep && !is_marked && self.awake_levels >> last_own <= 1 {
+            // Nobody is awake who would not have marked it, no half plane either.
+            return;
+        }
+        let aabb = aabbs[index];
+        if aabb.min[0] > aabb.max[0] {
+            return;
+        }
+        let Part { found, marked, .. } = part;
+        self.half_planes_of::<SLEEPY>(index, asleep, found);
+        let mut visit = |first: u32, last: u32, own_level: bool| {
+            for &other in cells(cell_ends, cell_shapes, first, last) {
+                let other_index = other as usize;
+                if SLEEPY {
+                    let other_sleeps = self.sleepers[other_index] != 0;
+                    if asleep && other_sleeps {
+                        continue;
+                    }
+                    if own_level && other_index < index {
+                        if other_sleeps && overlap(&aabb, &aabbs[other_index]) {
+                            marked.push(other);
+                        }
+                        continue;
+                    }
+                }
+                #[allow(clippy::needless_bitwise_bool, reason = "one branch instead of two")]
+                if (own_level & (other_index <= index)) | !overlap(&aabb, &aabbs[other_index]) {
+                    continue;
+                }
+                let partner = &shapes[other_index];
+                if shape.body == partner.body
+                    || shape.kind & partner.kind & FIXED_SHAPE != 0
+                    || !may_meet(shape, partner)
+                {
+                    continue;
+                }
+                if kept_apart(joined, shape, partner) {
+                    continue;
+                }
+                #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
+                found.push([index as u32, other]);
+            }
+        };
+        for level_index in shape.level..params.level_count {
+            let level = &params.levels[level_index as usize];
+            let own_level = level_index <= last_own;
+            if asleep && (self.awake_levels >> level_index & 1 == 0 || (own_level && !is_marked)) {
+                continue;
+            }
+            // Shapes of this level reach at most half a cell from their middle.
+            let reach = Vec2::from(level.half_cell);
+            let (left, bottom) = cell_of(level, Vec2::from(aabb.min) - reach);
+            let (right, top) = cell_of(level, Vec2::from(aabb.max) + reach);
+            // Once around the torus is enough, or a long shape would meet the same cell again.
+            let right = right.min(left + (1 << level.log2_width) - 1);
+            let top = top.min(bottom + (1 << level.log2_height) - 1);
+            for row in bottom..=top {
+                // The cells of a row lie side by side.
+                let first = cell_index(level, left, row);
+                let last = cell_index(level, right, row);
+                if first <= last {
+                    visit(first, last, own_level);
+                } else {
+                    visit(first, cell_index(level, -1, row), own_level);
+                    visit(cell_index(level, 0, row), last, own_level);
+                }
             }
         }
     }

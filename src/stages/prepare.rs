@@ -10,8 +10,8 @@ use crate::blocks::{Block, Blocks, Bounce, width};
 use crate::math::{cross, cross_scalar, right_perp};
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    BOUNCES, Body, BodyState, COLOR_COUNT, Constraint, ConstraintPoint, Contact, Counters, POINT_COUNT_MASK, Params,
-    RESTITUTION_MAX, SURFACES, Shape, Surface, WARM_START,
+    ASLEEP, BOUNCES, Body, BodyState, COLOR_COUNT, Constraint, ConstraintPoint, Contact, Counters, POINT_COUNT_MASK,
+    Params, RESTITUTION_MAX, SLEEP, SURFACES, Shape, Surface, WARM_START,
 };
 
 /// Contacts that one task takes at least.
@@ -44,6 +44,11 @@ pub fn prepare(
         let contact = &contacts[index as usize];
         let (body_a, body_b) = (&bodies[contact.body_a as usize], &bodies[contact.body_b as usize]);
         let (shape_a, shape_b) = (&shapes[contact.shape_a as usize], &shapes[contact.shape_b as usize]);
+        // Who sleeps stands like a wall; nobody sleeps on in a contact, unless a buffer was too small.
+        let resting = Body::default();
+        let sleeps = |body: u32| params.switches & SLEEP != 0 && states.get(body as usize).status & ASLEEP != 0;
+        let body_a = if sleeps(contact.body_a) { &resting } else { body_a };
+        let body_b = if sleeps(contact.body_b) { &resting } else { body_b };
         let normal = Vec2::from(contact.normal);
         let tangent = right_perp(normal);
         let mut fresh = Constraint {

@@ -2,7 +2,7 @@
 //! pulled too hard in the step before.
 //!
 //! Reads joints, joint_rows, bodies, poses, states; reads and writes joint_states and joint_impulses; writes
-//! joint_frames. One thread a joint. Distances are taken between the bodies before the anchors are added: far from the
+//! joint_frames. A joint between bodies asleep has no rows and keeps its state. One thread a joint. Distances are taken between the bodies before the anchors are added: far from the
 //! origin the places of the anchors themselves have no digits to spare.
 
 use std::f32::consts::TAU;
@@ -13,8 +13,8 @@ use super::solve_joints::{Stance, rows_of, total};
 use crate::math::{angle_of, inv_mul_rotation, rotate};
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    BROKEN, Body, BodyState, JOINT_DISABLED, Joint, JointFrame, JointRow, JointState, Params, Pose, QUARANTINED,
-    ROW_COUNT_MASK, WORLD_A,
+    ASLEEP, BROKEN, Body, BodyState, JOINT_DISABLED, Joint, JointFrame, JointRow, JointState, Params, Pose,
+    QUARANTINED, ROW_COUNT_MASK, WORLD_A,
 };
 
 /// Fills `joint_frames`.
@@ -34,6 +34,13 @@ pub fn prepare_joints(
         let joint = &joints[index];
         let mut state = joint_states.get(index);
         let mut frame = frame_of(joint, bodies, poses, state.angle);
+        let sleeps = |body: u32| states.get(body as usize).status & ASLEEP != 0;
+        if sleeps(joint.body_b) && (joint.flags & WORLD_A != 0 || sleeps(joint.body_a)) {
+            // It keeps its impulses, and nothing breaks in its sleep.
+            frame.flags &= !ROW_COUNT_MASK;
+            *place = frame;
+            return;
+        }
         state.angle = frame.angle;
 
         let rest = BodyState::default();

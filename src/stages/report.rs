@@ -4,7 +4,7 @@
 //! a shape, for the pairs that it produces, and one a joint; on the device `report_count`, scan, `report_emit`,
 //! `report_joints`. So events come in an order
 //! that is always the same: by producer, first what ceased, then what began, each as the contacts lie. Runs only if the
-//! scene asks for events.
+//! scene asks for events. A pair that falls asleep does not cease; [`wake`](super::wake) puts it back before it is asked.
 //!
 //! To touch is to have contact points, also across a gap below the speculative distance; with a sensor it is to overlap.
 
@@ -13,7 +13,7 @@ use glam::Vec2;
 use crate::math::cross_scalar;
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    BREAK_TOLD, BROKEN, BodyState, Contact, EVENT_BEGIN, EVENT_END, EVENT_JOINT_BROKE, EVENT_SENSOR_BEGIN,
+    ASLEEP, BREAK_TOLD, BROKEN, BodyState, Contact, EVENT_BEGIN, EVENT_END, EVENT_JOINT_BROKE, EVENT_SENSOR_BEGIN,
     EVENT_SENSOR_END, Event, Joint, JointState, OVERLAPS, POINT_COUNT_MASK, Pose, SENSOR,
 };
 
@@ -36,7 +36,9 @@ pub fn report(
         for producer in first..end {
             let before = produced(pair_starts_previous, contacts_previous, producer);
             let now = produced(pair_starts, contacts, producer);
-            let ceased = before.iter().filter(|contact| touches(contact) && !is_among(now, contact));
+            let ceased = before
+                .iter()
+                .filter(|contact| touches(contact) && !is_among(now, contact) && !sleeps_on(states, contact));
             found.extend(ceased.map(end_of));
             let began = now.iter().filter(|contact| touches(contact) && !is_among(before, contact));
             found.extend(began.map(|contact| begin_of(poses, states, contact)));
@@ -56,11 +58,17 @@ pub fn report(
 }
 
 /// The contacts of a producer; none if it was not there yet.
-fn produced<'a>(starts: &[u32], contacts: &'a [Contact], producer: usize) -> &'a [Contact] {
+pub(super) fn produced<'a>(starts: &[u32], contacts: &'a [Contact], producer: usize) -> &'a [Contact] {
     match starts.get(producer..producer + 2) {
         Some(&[start, end]) => &contacts[start as usize..end as usize],
         _ => &[],
     }
+}
+
+/// Whether the pair was put by because both sleep: then it touches as it did.
+fn sleeps_on(states: &Rows<BodyState, 4>, contact: &Contact) -> bool {
+    let status = |body: u32| states.get(body as usize).status;
+    status(contact.body_a) & status(contact.body_b) & ASLEEP != 0
 }
 
 fn touches(contact: &Contact) -> bool {

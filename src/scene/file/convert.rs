@@ -52,6 +52,7 @@ fn settings(record: &SettingsRecord) -> Settings {
         restitution_mix: record.restitution_mix.0,
         strict: record.strict,
         events: record.events,
+        sleep: record.sleep,
     }
 }
 
@@ -72,6 +73,7 @@ fn body(record: BodyRecord, index: usize) -> Result<Body, SceneError> {
         angular_damping: record.angular_damping,
         fixed_rotation: record.fixed_rotation,
         bullet: record.bullet,
+        can_sleep: record.can_sleep,
         force: record.force.0,
         force_point: record.force_point.map(|point| point.0),
         torque: record.torque,

@@ -95,6 +95,8 @@ pub struct SettingsRecord {
     pub strict: bool,
     /// Report contacts that begin and cease, and what sensors notice.
     pub events: bool,
+    /// Bodies at rest fall asleep, and wake when something touches them.
+    pub sleep: bool,
 }
 
 impl Default for SettingsRecord {
@@ -116,6 +118,7 @@ impl Default for SettingsRecord {
             restitution_mix: Named(s.restitution_mix),
             strict: s.strict,
             events: s.events,
+            sleep: s.sleep,
         }
     }
 }
@@ -156,6 +159,8 @@ pub struct BodyRecord {
     pub fixed_rotation: bool,
     /// Swept against moving bodies as well when fast, not only against static ones.
     pub bullet: bool,
+    /// May fall asleep, where bodies do.
+    pub can_sleep: bool,
     /// Constant force in world axes, N.
     pub force: Pair,
     /// Where the force acts: a point fixed on the body, in its frame, m. Left out: the centre of mass.
@@ -194,6 +199,7 @@ impl Default for BodyRecord {
             angular_damping: b.angular_damping,
             fixed_rotation: b.fixed_rotation,
             bullet: b.bullet,
+            can_sleep: b.can_sleep,
             force: Pair(b.force),
             force_point: b.force_point.map(Pair),
             torque: b.torque,

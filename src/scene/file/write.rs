@@ -156,7 +156,7 @@ impl Serialize for Out<'_, Scene> {
 impl Serialize for Out<'_, Settings> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (s, d) = (self.0, Settings::default());
-        let mut keys = Keys(serializer.serialize_struct("Settings", 14)?);
+        let mut keys = Keys(serializer.serialize_struct("Settings", 15)?);
         keys.number("dt", s.dt, d.dt)?;
         keys.given("substeps", s.substeps.as_ref())?;
         keys.given("iterations", s.iterations.as_ref())?;
@@ -172,6 +172,7 @@ impl Serialize for Out<'_, Settings> {
         keys.word("restitution_mix", s.restitution_mix, d.restitution_mix)?;
         keys.switch("strict", s.strict, d.strict)?;
         keys.switch("events", s.events, d.events)?;
+        keys.switch("sleep", s.sleep, d.sleep)?;
         keys.0.end()
     }
 }
@@ -179,7 +180,7 @@ impl Serialize for Out<'_, Settings> {
 impl Serialize for Out<'_, Body> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (b, d) = (self.0, Body::default());
-        let mut keys = Keys(serializer.serialize_struct("Body", 17)?);
+        let mut keys = Keys(serializer.serialize_struct("Body", 18)?);
         keys.given("id", b.id.as_ref())?;
         keys.0.serialize_field("type", &Named(b.kind))?;
         keys.pair("position", b.position, d.position)?;
@@ -191,6 +192,7 @@ impl Serialize for Out<'_, Body> {
         keys.number("angular_damping", b.angular_damping, d.angular_damping)?;
         keys.switch("fixed_rotation", b.fixed_rotation, d.fixed_rotation)?;
         keys.switch("bullet", b.bullet, d.bullet)?;
+        keys.switch("can_sleep", b.can_sleep, d.can_sleep)?;
         keys.pair("force", b.force, d.force)?;
         keys.given("force_point", b.force_point.map(Pair).as_ref())?;
         keys.number("torque", b.torque, d.torque)?;

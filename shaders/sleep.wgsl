@@ -1,0 +1,300 @@
+// sleep: src/stages/sleep.rs. sleep_timer, sleep_unite, sleep_unite_joints, sleep_block, sleep_block_joints, sleep_settle;
+// then, if the list changes, sleep_count, scan, sleep_gather, sleep_copy.
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> bodies: array<Body>;
+@group(0) @binding(2) var<storage, read_write> counters: Counters;
+@group(0) @binding(3) var<storage, read_write> states: array<BodyState>;
+@group(0) @binding(4) var<storage, read_write> islands: array<atomic<u32>>;
+@group(0) @binding(5) var<storage, read_write> island_flags: array<atomic<u32>>;
+@group(0) @binding(6) var<storage, read> joints: array<Joint>;
+@group(0) @binding(7) var<storage, read> joint_states: array<JointState>;
+@group(0) @binding(8) var<storage, read> contacts: array<Contact>;
+@group(0) @binding(9) var<storage, read> pair_starts: array<u32>;
+// What pair has no more use for in this step: the new list, before it is copied.
+@group(0) @binding(10) var<storage, read_write> contacts_previous: array<Contact>;
+@group(0) @binding(11) var<storage, read_write> sleeping_starts: array<u32>;
+@group(0) @binding(12) var<storage, read_write> sleeping: array<Contact>;
+@group(0) @binding(13) var<storage, read_write> merged_starts: array<u32>;
+
+const MOVED_SHARE: f32 = 0.5;
+const MOST_QUIET: u32 = 0xffffu;
+
+// One thread a body.
+@compute @workgroup_size(LANES)
+fn sleep_timer(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index == 0u {
+        atomicStore(&counters.awake, 0u);
+        atomicStore(&counters.wake_all, 0u);
+    }
+    if index >= params.body_count {
+        return;
+    }
+    atomicStore(&island_flags[index], 0u);
+    let state = states[index];
+    if (state.status & ASLEEP) != 0u {
+        return;
+    }
+    atomicStore(&islands[index], index);
+    let kind = bodies[index].kind;
+    if (state.status & QUARANTINED) != 0u || kind == VACANT {
+        return;
+    }
+    if kind != DYNAMIC {
+        let moves = state.velocity.x != 0.0 || state.velocity.y != 0.0 || state.angular_velocity != 0.0;
+        if (kind == STATIC || !moves) && counters.overflow_bits == 0u {
+            states[index].status = state.status | ASLEEP;
+            atomicStore(&counters.slept, 1u);
+        }
+        return;
+    }
+    let extent = bodies[index].extent;
+    let speed = length(state.velocity) + abs(state.angular_velocity) * extent;
+    let moved = length(state.delta_position) + abs(state.delta_rotation.y) * extent;
+    var quiet = 0u;
+    if speed < params.sleep_speed && MOVED_SHARE * moved < params.sleep_speed * params.dt {
+        quiet = (state.status >> QUIET_SHIFT) + 1u;
+    }
+    var status = (state.status & ~QUIET_MASK) | (min(quiet, MOST_QUIET) << QUIET_SHIFT);
+    if quiet >= params.sleep_steps && bodies[index].can_sleep != 0u && counters.overflow_bits == 0u {
+        status |= READY;
+    }
+    states[index].status = status;
+}
+
+// The root above a body. Every other one on the way is put under the one above its own: others may do the same, and all
+// that is ever stored is a body further up.
+fn root_of(body: u32) -> u32 {
+    var at = body;
+    loop {
+        let above = atomicLoad(&islands[at]);
+        if above == at {
+            return at;
+        }
+        let further = atomicLoad(&islands[above]);
+        if further != above {
+            atomicMin(&islands[at], further);
+        }
+        at = further;
+    }
+    return at;
+}
+
+// Makes one island of two: the larger root goes under the smaller, if it still is one.
+fn unite(body_a: u32, body_b: u32) {
+    var a = root_of(body_a);
+    var b = root_of(body_b);
+    while a != b {
+        let low = min(a, b);
+        let high = max(a, b);
+        if atomicCompareExchangeWeak(&islands[high], high, low).exchanged {
+            return;
+        }
+        a = root_of(high);
+        b = root_of(low);
+    }
+}
+
+fn are_ready(a: u32, b: u32) -> bool {
+    return (states[a].status & states[b].status & READY) != 0u;
+}
+
+fn block(body: u32, other: u32) {
+    if (states[body].status & READY) != 0u && (states[other].status & (READY | ASLEEP | QUARANTINED)) == 0u {
+        atomicOr(&island_flags[root_of(body)], ISLAND_BLOCKED);
+    }
+}
+
+fn touches(index: u32) -> bool {
+    return index < counters.contacts && (contacts[index].flags & POINT_COUNT_MASK) != 0u;
+}
+
+fn holds(index: u32) -> bool {
+    return index < params.joint_count && (joints[index].flags & (WORLD_A | JOINT_DISABLED)) == 0u
+        && (joint_states[index].status & BROKEN) == 0u;
+}
+
+// One thread a contact.
+@compute @workgroup_size(LANES)
+fn sleep_unite(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if touches(index) && are_ready(contacts[index].body_a, contacts[index].body_b) {
+        unite(contacts[index].body_a, contacts[index].body_b);
+    }
+}
+
+// One thread a joint.
+@compute @workgroup_size(LANES)
+fn sleep_unite_joints(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if holds(index) && are_ready(joints[index].body_a, joints[index].body_b) {
+        unite(joints[index].body_a, joints[index].body_b);
+    }
+}
+
+// One thread a contact.
+@compute @workgroup_size(LANES)
+fn sleep_block(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if touches(index) {
+        block(contacts[index].body_a, contacts[index].body_b);
+        block(contacts[index].body_b, contacts[index].body_a);
+    }
+}
+
+// One thread a joint.
+@compute @workgroup_size(LANES)
+fn sleep_block_joints(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if holds(index) {
+        block(joints[index].body_a, joints[index].body_b);
+        block(joints[index].body_b, joints[index].body_a);
+    }
+}
+
+// One thread a body.
+@compute @workgroup_size(LANES)
+fn sleep_settle(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index >= params.body_count {
+        return;
+    }
+    let status = states[index].status;
+    let kind = bodies[index].kind;
+    if (status & READY) != 0u {
+        let root = root_of(index);
+        if (atomicLoad(&island_flags[root]) & ISLAND_BLOCKED) == 0u {
+            atomicStore(&islands[index], root);
+            let asleep = (status & ~READY) | ASLEEP;
+            states[index] = BodyState(vec2<f32>(0.0), 0.0, asleep, vec2<f32>(0.0), vec2<f32>(1.0, 0.0));
+            atomicStore(&counters.slept, 1u);
+            return;
+        }
+        states[index].status = status & ~READY;
+    }
+    if (kind == DYNAMIC || kind == KINEMATIC) && (status & (ASLEEP | QUARANTINED)) == 0u {
+        atomicAdd(&counters.awake, 1u);
+    }
+}
+
+fn changes() -> bool {
+    return atomicLoad(&counters.slept) != 0u || atomicLoad(&counters.woken) != 0u;
+}
+
+fn both_sleep(a: u32, b: u32) -> bool {
+    return (states[a].status & states[b].status & ASLEEP) != 0u;
+}
+
+// Whether a contact that was put by stays there: the pair still sleeps, and was not found anew.
+fn stays(producer: u32, index: u32) -> bool {
+    if !both_sleep(sleeping[index].body_a, sleeping[index].body_b) {
+        return false;
+    }
+    for (var now = pair_starts[producer]; now < pair_starts[producer + 1u]; now += 1u) {
+        if contacts[now].shape_b == sleeping[index].shape_b {
+            return false;
+        }
+    }
+    return true;
+}
+
+// One thread a shape, and one more for the total.
+@compute @workgroup_size(LANES)
+fn sleep_count(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let producer = flat_index(workgroup, workgroups, LANES, lane);
+    if producer > params.shape_count || !changes() {
+        return;
+    }
+    var count = 0u;
+    if producer < params.shape_count {
+        for (var index = sleeping_starts[producer]; index < sleeping_starts[producer + 1u]; index += 1u) {
+            if stays(producer, index) {
+                count += 1u;
+            }
+        }
+        for (var index = pair_starts[producer]; index < pair_starts[producer + 1u]; index += 1u) {
+            if both_sleep(contacts[index].body_a, contacts[index].body_b) {
+                count += 1u;
+            }
+        }
+    }
+    merged_starts[producer] = count;
+}
+
+// One thread a shape. There is room: a step without falls asleep nobody.
+@compute @workgroup_size(LANES)
+fn sleep_gather(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let producer = flat_index(workgroup, workgroups, LANES, lane);
+    if producer >= params.shape_count || !changes() {
+        return;
+    }
+    var next = merged_starts[producer];
+    for (var index = sleeping_starts[producer]; index < sleeping_starts[producer + 1u]; index += 1u) {
+        if stays(producer, index) && next < params.contact_capacity {
+            contacts_previous[next] = sleeping[index];
+            next += 1u;
+        }
+    }
+    for (var index = pair_starts[producer]; index < pair_starts[producer + 1u]; index += 1u) {
+        if both_sleep(contacts[index].body_a, contacts[index].body_b) && next < params.contact_capacity {
+            contacts_previous[next] = contacts[index];
+            next += 1u;
+        }
+    }
+}
+
+// One thread a contact or shape, whichever are more.
+@compute @workgroup_size(LANES)
+fn sleep_copy(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if !changes() {
+        return;
+    }
+    let total = min(merged_starts[params.shape_count], params.contact_capacity);
+    if index < total {
+        sleeping[index] = contacts_previous[index];
+    }
+    if index <= params.shape_count {
+        sleeping_starts[index] = min(merged_starts[index], params.contact_capacity);
+    }
+    if index == params.shape_count {
+        atomicStore(&counters.sleeping_contacts, total);
+    }
+}

@@ -1,0 +1,228 @@
+// wake: src/stages/wake.rs. wake_find, wake_joints, wake_bodies; then, if a body woke, wake_shapes, wake_count, scan,
+// wake_gather, wake_copy.
+
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read_write> contacts: array<Contact>;
+@group(0) @binding(2) var<storage, read_write> counters: Counters;
+@group(0) @binding(3) var<storage, read_write> states: array<BodyState>;
+@group(0) @binding(4) var<storage, read> islands: array<u32>;
+@group(0) @binding(5) var<storage, read_write> island_flags: array<atomic<u32>>;
+@group(0) @binding(6) var<storage, read> bodies: array<Body>;
+@group(0) @binding(7) var<storage, read> joints: array<Joint>;
+@group(0) @binding(8) var<storage, read> joint_states: array<JointState>;
+@group(0) @binding(9) var<storage, read> shapes: array<Shape>;
+@group(0) @binding(10) var<storage, read_write> partners: array<u32>;
+@group(0) @binding(11) var<storage, read_write> pair_starts_previous: array<u32>;
+@group(0) @binding(12) var<storage, read_write> contacts_previous: array<Contact>;
+@group(0) @binding(13) var<storage, read> sleeping_starts: array<u32>;
+@group(0) @binding(14) var<storage, read> sleeping: array<Contact>;
+@group(0) @binding(15) var<storage, read_write> merged_starts: array<u32>;
+
+// Flags the island of `sleeper`, which is dynamic, if it sleeps and `other` is awake.
+fn wake_by(other: u32, sleeper: u32) {
+    let awake = (states[other].status & (ASLEEP | QUARANTINED)) == 0u;
+    if awake && (states[sleeper].status & ASLEEP) != 0u && islands[sleeper] < params.body_count {
+        atomicOr(&island_flags[islands[sleeper]], ISLAND_WAKE);
+    }
+}
+
+// One thread a contact.
+@compute @workgroup_size(LANES)
+fn wake_find(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index == 0u {
+        // Until wake_bodies finds one.
+        atomicStore(&counters.again, 0u);
+    }
+    if index >= counters.contacts || (contacts[index].flags & POINT_COUNT_MASK) == 0u {
+        return;
+    }
+    let a = contacts[index].body_a;
+    let b = contacts[index].body_b;
+    if (contacts[index].flags & FIXED_B) == 0u {
+        wake_by(a, b);
+    }
+    if (contacts[index].flags & FIXED_A) == 0u {
+        wake_by(b, a);
+    }
+}
+
+// One thread a joint.
+@compute @workgroup_size(LANES)
+fn wake_joints(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index >= params.joint_count {
+        return;
+    }
+    let flags = joints[index].flags;
+    if (flags & (WORLD_A | JOINT_DISABLED)) != 0u || (joint_states[index].status & BROKEN) != 0u {
+        return;
+    }
+    if (flags & JOINT_FIXED_B) == 0u {
+        wake_by(joints[index].body_a, joints[index].body_b);
+    }
+    if (flags & JOINT_FIXED_A) == 0u {
+        wake_by(joints[index].body_b, joints[index].body_a);
+    }
+}
+
+// One thread a body.
+@compute @workgroup_size(LANES)
+fn wake_bodies(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index >= params.body_count {
+        return;
+    }
+    let status = states[index].status;
+    var wakes = (status & WOKEN) != 0u;
+    if (status & ASLEEP) != 0u && bodies[index].kind == DYNAMIC {
+        wakes = wakes || atomicLoad(&counters.wake_all) != 0u;
+        if islands[index] < params.body_count {
+            wakes = wakes || (atomicLoad(&island_flags[islands[index]]) & ISLAND_WAKE) != 0u;
+        }
+    }
+    if wakes {
+        states[index].status = status & ~(ASLEEP | WOKEN | QUIET_MASK);
+        atomicAdd(&counters.woken, 1u);
+        atomicStore(&counters.again, 1u);
+    }
+}
+
+// One thread a shape: says anew who is asleep, and on which levels somebody is awake.
+@compute @workgroup_size(LANES)
+fn wake_shapes(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index >= params.shape_count || atomicLoad(&counters.again) == 0u {
+        return;
+    }
+    if index == 0u {
+        atomicStore(&counters.recycled, 0u);
+    }
+    let status = states[shapes[index].body].status;
+    if (status & ASLEEP) != 0u {
+        partners[index * PARTNER_WORDS] = SHAPE_ASLEEP;
+        return;
+    }
+    partners[index * PARTNER_WORDS] = 0u;
+    if (shapes[index].kind & GEOMETRY_MASK) != NO_SHAPE && (status & QUARANTINED) == 0u {
+        let bits = level_bits(shapes[index].kind, shapes[index].level);
+        if (atomicLoad(&counters.awake_levels) & bits) != bits {
+            atomicOr(&counters.awake_levels, bits);
+        }
+    }
+}
+
+fn returns(index: u32) -> bool {
+    return (states[sleeping[index].body_a].status & states[sleeping[index].body_b].status & ASLEEP) == 0u;
+}
+
+// Whether the producer's list has this one already.
+fn is_there(producer: u32, partner: u32) -> bool {
+    for (var index = pair_starts_previous[producer]; index < pair_starts_previous[producer + 1u]; index += 1u) {
+        if contacts_previous[index].shape_b == partner {
+            return true;
+        }
+    }
+    return false;
+}
+
+// One thread a shape, and one more for the total.
+@compute @workgroup_size(LANES)
+fn wake_count(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let producer = flat_index(workgroup, workgroups, LANES, lane);
+    if producer > params.shape_count || atomicLoad(&counters.again) == 0u {
+        return;
+    }
+    var count = 0u;
+    if producer < params.shape_count {
+        let start = pair_starts_previous[producer];
+        count = max(pair_starts_previous[producer + 1u], start) - start;
+        for (var index = sleeping_starts[producer]; index < sleeping_starts[producer + 1u]; index += 1u) {
+            if returns(index) && !is_there(producer, sleeping[index].shape_b) {
+                count += 1u;
+            }
+        }
+    }
+    merged_starts[producer] = count;
+}
+
+// One thread a shape, and one more for the total: the new list, where pair will write when it runs again.
+@compute @workgroup_size(LANES)
+fn wake_gather(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let producer = flat_index(workgroup, workgroups, LANES, lane);
+    if producer > params.shape_count || atomicLoad(&counters.again) == 0u {
+        return;
+    }
+    let fits = merged_starts[params.shape_count] <= params.contact_capacity;
+    if producer == params.shape_count {
+        if !fits {
+            counters.overflow_bits |= OVERFLOW_CONTACTS;
+        }
+        return;
+    }
+    var next = merged_starts[producer];
+    if fits {
+        for (var index = pair_starts_previous[producer]; index < pair_starts_previous[producer + 1u]; index += 1u) {
+            contacts[next] = contacts_previous[index];
+            next += 1u;
+        }
+    }
+    var returned = 0u;
+    for (var index = sleeping_starts[producer]; index < sleeping_starts[producer + 1u]; index += 1u) {
+        if !returns(index) {
+            continue;
+        }
+        returned += 1u;
+        if fits && !is_there(producer, sleeping[index].shape_b) {
+            contacts[next] = sleeping[index];
+            next += 1u;
+        }
+    }
+    if returned > 0u {
+        atomicSub(&counters.sleeping_contacts, returned);
+    }
+}
+
+// One thread a contact or shape, whichever are more.
+@compute @workgroup_size(LANES)
+fn wake_copy(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    let total = merged_starts[params.shape_count];
+    if atomicLoad(&counters.again) == 0u || total > params.contact_capacity {
+        return;
+    }
+    if index < total {
+        contacts_previous[index] = contacts[index];
+    }
+    if index <= params.shape_count {
+        pair_starts_previous[index] = merged_starts[index];
+    }
+}

@@ -1,0 +1,192 @@
+//! **sleep**: lets bodies that have been quiet for half a second fall asleep, by whole islands, and puts their contacts by.
+//!
+//! Reads bodies, contacts, joints; reads and writes states, islands, the contacts put by (`sleeping`, by producer from
+//! `sleeping_starts` on) and counters. One thread a body, contact, joint, shape; on the device `sleep_timer`,
+//! `sleep_unite`, `sleep_unite_joints`, `sleep_block`, `sleep_block_joints`, `sleep_settle`, then, if the list changes,
+//! `sleep_count`, scan, `sleep_gather`, `sleep_copy`.
+//!
+//! An island is what hangs together by contacts that touch and joints that hold, over dynamic bodies that are ready to
+//! sleep. Its root is the lowest index among them: of two roots the larger always goes under the smaller, so it does not
+//! matter who unites first. If anything awake that is not ready touches it (a body that moves, a platform, one that never
+//! sleeps) it stays awake. Sensors neither join nor block. How quiet a body is, is Box2D's rule.
+//!
+//! Contacts between two that are both asleep, static bodies and kinematic ones at rest included, are not found again from
+//! step to step. They lie in `sleeping`, with their impulses, until [`wake`](super::wake) puts them back.
+
+use glam::Vec2;
+
+use super::guard::is_moving;
+use super::report::produced;
+use super::wake::holds;
+use crate::threads::{Rows, Threads};
+use crate::types::{
+    ASLEEP, Body, BodyState, Contact, Counters, DYNAMIC, ISLAND_BLOCKED, Joint, JointState, KINEMATIC,
+    POINT_COUNT_MASK, Params, QUARANTINED, QUIET_MASK, QUIET_SHIFT, READY, STATIC, VACANT,
+};
+
+/// Share of the speed by which a body was moved, also by being pushed out, that counts as motion. Box2D.
+const MOVED_SHARE: f32 = 0.5;
+/// Steps of quiet that a status has room for.
+const MOST_QUIET: u32 = 0xffff;
+
+/// Puts bodies to sleep.
+pub fn sleep(
+    threads: &Threads,
+    params: &Params,
+    bodies: &[Body],
+    joints: &[Joint],
+    joint_states: &Rows<JointState, 2>,
+    pair_starts: &[u32],
+    contacts: &[Contact],
+    states: &Rows<BodyState, 4>,
+    islands: &mut [u32],
+    island_flags: &mut [u32],
+    sleeping_starts: &mut Vec<u32>,
+    sleeping: &mut Vec<Contact>,
+    counters: &mut Counters,
+) {
+    let ready = sleep_timer(threads, params, bodies, states, counters);
+    island_flags.fill(0);
+    counters.wake_all = 0;
+    if ready > 0 {
+        for (index, island) in (0_u32..).zip(&mut *islands) {
+            if states.get(index as usize).status & ASLEEP == 0 {
+                *island = index;
+            }
+        }
+        let status = |body: u32| states.get(body as usize).status;
+        let touching =
+            || contacts.iter().filter(|contact| contact.flags & POINT_COUNT_MASK != 0).map(|c| (c.body_a, c.body_b));
+        let held = || {
+            let tied = joints.iter().enumerate().filter(|&(index, joint)| holds(joint, &joint_states.get(index)));
+            tied.map(|(_, joint)| (joint.body_a, joint.body_b))
+        };
+        for (a, b) in touching().chain(held()).filter(|&(a, b)| status(a) & status(b) & READY != 0) {
+            unite(islands, a, b);
+        }
+        for (a, b) in touching().chain(held()) {
+            for (sleepy, other) in [(a, b), (b, a)] {
+                if status(sleepy) & READY != 0 && status(other) & (READY | ASLEEP | QUARANTINED) == 0 {
+                    island_flags[root(islands, sleepy) as usize] |= ISLAND_BLOCKED;
+                }
+            }
+        }
+        for index in 0..states.len() {
+            #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
+            let body = index as u32;
+            let mut state = states.get(index);
+            if state.status & READY == 0 {
+                continue;
+            }
+            state.status &= !READY;
+            let root = root(islands, body);
+            if island_flags[root as usize] & ISLAND_BLOCKED == 0 {
+                islands[index] = root;
+                state = BodyState { status: state.status | ASLEEP, ..BodyState::default() };
+                counters.slept = 1;
+                counters.awake -= 1;
+            }
+            states.set(index, state);
+        }
+    }
+    if counters.slept != 0 || counters.woken != 0 {
+        put_by(states, pair_starts, contacts, sleeping_starts, sleeping);
+        #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+        let count = sleeping.len() as u32;
+        counters.sleeping_contacts = count;
+    }
+}
+
+/// Counts how long each body has been quiet, and marks those that are ready. How many these are; those awake are counted.
+fn sleep_timer(
+    threads: &Threads,
+    params: &Params,
+    bodies: &[Body],
+    states: &Rows<BodyState, 4>,
+    counters: &mut Counters,
+) -> u32 {
+    let overflowed = counters.overflow_bits != 0;
+    let parts = threads.map_ranges(bodies.len(), |first, end| {
+        let (mut ready, mut awake, mut slept) = (0_u32, 0_u32, 0_u32);
+        for (index, body) in bodies[..end].iter().enumerate().skip(first) {
+            let mut state = states.get(index);
+            if state.status & (ASLEEP | QUARANTINED) != 0 || body.kind == VACANT {
+                continue;
+            }
+            if body.kind != DYNAMIC {
+                let rests = body.kind == STATIC || !is_moving(&state);
+                if rests && !overflowed {
+                    state.status |= ASLEEP;
+                    states.set(index, state);
+                    slept = 1;
+                } else if body.kind == KINEMATIC {
+                    awake += 1;
+                }
+                continue;
+            }
+            let quiet = if is_quiet(params, body, &state) { (state.status >> QUIET_SHIFT) + 1 } else { 0 };
+            state.status = (state.status & !QUIET_MASK) | quiet.min(MOST_QUIET) << QUIET_SHIFT;
+            if quiet >= params.sleep_steps && body.can_sleep != 0 && !overflowed {
+                state.status |= READY;
+                ready += 1;
+            }
+            states.set(index, state);
+            awake += 1;
+        }
+        (ready, awake, slept)
+    });
+    counters.awake = parts.iter().map(|part| part.1).sum();
+    counters.slept = parts.iter().map(|part| part.2).max().unwrap_or(0);
+    parts.iter().map(|part| part.0).sum()
+}
+
+/// Whether a body has neither speed nor was moved in this step.
+#[inline]
+fn is_quiet(params: &Params, body: &Body, state: &BodyState) -> bool {
+    let speed = Vec2::from(state.velocity).length() + state.angular_velocity.abs() * body.extent;
+    let moved = Vec2::from(state.delta_position).length() + state.delta_rotation[1].abs() * body.extent;
+    // Written so that what is not a number is not quiet.
+    speed < params.sleep_speed && MOVED_SHARE * moved < params.sleep_speed * params.dt
+}
+
+/// The root above a body.
+fn root(islands: &mut [u32], body: u32) -> u32 {
+    let mut at = body;
+    while islands[at as usize] != at {
+        let above = islands[islands[at as usize] as usize];
+        islands[at as usize] = above;
+        at = above;
+    }
+    at
+}
+
+/// Makes one island of two.
+fn unite(islands: &mut [u32], a: u32, b: u32) {
+    let (a, b) = (root(islands, a), root(islands, b));
+    islands[a.max(b) as usize] = a.min(b);
+}
+
+/// Brings the list to the pairs that are both asleep now: those that still are, and those of this step.
+fn put_by(
+    states: &Rows<BodyState, 4>,
+    pair_starts: &[u32],
+    contacts: &[Contact],
+    sleeping_starts: &mut Vec<u32>,
+    sleeping: &mut Vec<Contact>,
+) {
+    let status = |body: u32| states.get(body as usize).status;
+    let sleeps = |contact: &&Contact| status(contact.body_a) & status(contact.body_b) & ASLEEP != 0;
+    let mut list = Vec::with_capacity(sleeping.len());
+    let mut starts = Vec::with_capacity(pair_starts.len());
+    for producer in 0..pair_starts.len().saturating_sub(1) {
+        #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+        starts.push(list.len() as u32);
+        let now = produced(pair_starts, contacts, producer);
+        let stays = |contact: &&Contact| !now.iter().any(|other| other.shape_b == contact.shape_b);
+        list.extend(produced(sleeping_starts, sleeping, producer).iter().filter(sleeps).filter(stays));
+        list.extend(now.iter().filter(sleeps));
+    }
+    #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+    starts.push(list.len() as u32);
+    (*sleeping_starts, *sleeping) = (starts, list);
+}

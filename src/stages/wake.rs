@@ -1,0 +1,145 @@
+//! **wake**: wakes the islands that something awake touches, and puts their contacts back.
+//!
+//! Reads contacts as `collide` left them, joints, bodies; reads and writes states, islands' flags, and contacts_previous
+//! with pair_starts_previous, to which what [`sleep`](super::sleep) put by of pairs that are no longer both asleep is
+//! added. So whoever woke finds manifold and impulses as if it had never slept, and events know what touched. One thread
+//! a contact, joint, body, shape; on the device `wake_find`, `wake_joints`, `wake_bodies`, `wake_shapes`, `wake_count`,
+//! scan, `wake_gather`, `wake_copy`, of which all but the first three do something only if a body woke.
+//!
+//! A body wakes if something awake touches any body of its island (not a sensor, and not by a gap of its box alone), or
+//! pulls at it through a joint; if it was asked something; if a kinematic body was set moving it is awake itself. After
+//! this, `pair`, `recall` and `collide` run again, so that the impact of this very step is solved with all of them.
+
+use super::bound::level_bits;
+use super::report::produced;
+use crate::threads::Rows;
+use crate::types::{
+    ASLEEP, BROKEN, Body, BodyState, Contact, Counters, DYNAMIC, FIXED_A, FIXED_B, GEOMETRY_MASK, ISLAND_WAKE,
+    JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, Joint, JointState, NO_SHAPE, POINT_COUNT_MASK, Params, QUARANTINED,
+    QUIET_MASK, Shape, WOKEN, WORLD_A,
+};
+
+/// The contacts of all producers, and where those of each begin.
+pub type Lists<'a> = (&'a mut Vec<u32>, &'a mut Vec<Contact>);
+
+/// Wakes bodies, and sets [`Counters::again`] if there were any.
+pub fn wake(
+    params: &Params,
+    bodies: &[Body],
+    shapes: &[Shape],
+    joints: &[Joint],
+    joint_states: &Rows<JointState, 2>,
+    contacts: &[Contact],
+    states: &Rows<BodyState, 4>,
+    islands: &[u32],
+    island_flags: &mut [u32],
+    sleeping: (&[u32], &[Contact]),
+    previous: Lists,
+    counters: &mut Counters,
+) {
+    wake_find(contacts, states, islands, island_flags);
+    wake_joints(joints, joint_states, states, islands, island_flags);
+    counters.again = 0;
+    for (index, body) in bodies.iter().enumerate() {
+        let mut state = states.get(index);
+        let sleeps = body.kind == DYNAMIC && state.status & ASLEEP != 0;
+        let called = || island_flags.get(islands[index] as usize).is_some_and(|flags| flags & ISLAND_WAKE != 0);
+        if state.status & WOKEN != 0 || (sleeps && (counters.wake_all != 0 || called())) {
+            state.status &= !(ASLEEP | WOKEN | QUIET_MASK);
+            states.set(index, state);
+            counters.woken += 1;
+            counters.again = 1;
+        }
+    }
+    if counters.again == 0 {
+        return;
+    }
+    counters.recycled = 0;
+    let asleep = |body: u32| states.get(body as usize).status & ASLEEP != 0;
+    for shape in shapes {
+        let there = shape.kind & GEOMETRY_MASK != NO_SHAPE && states.get(shape.body as usize).status & QUARANTINED == 0;
+        if there && !asleep(shape.body) {
+            counters.awake_levels |= level_bits(params, shape);
+        }
+    }
+    let returned =
+        put_back(shapes.len(), sleeping, previous, |contact| !(asleep(contact.body_a) && asleep(contact.body_b)));
+    counters.sleeping_contacts = counters.sleeping_contacts.wrapping_sub(returned);
+}
+
+/// Flags the islands that a contact wakes.
+fn wake_find(contacts: &[Contact], states: &Rows<BodyState, 4>, islands: &[u32], island_flags: &mut [u32]) {
+    for contact in contacts.iter().filter(|contact| contact.flags & POINT_COUNT_MASK != 0) {
+        let (a, b) = (contact.body_a, contact.body_b);
+        if contact.flags & FIXED_B == 0 {
+            wake_by(a, b, states, islands, island_flags);
+        }
+        if contact.flags & FIXED_A == 0 {
+            wake_by(b, a, states, islands, island_flags);
+        }
+    }
+}
+
+/// Flags the islands that a joint wakes.
+fn wake_joints(
+    joints: &[Joint],
+    joint_states: &Rows<JointState, 2>,
+    states: &Rows<BodyState, 4>,
+    islands: &[u32],
+    island_flags: &mut [u32],
+) {
+    for (index, joint) in joints.iter().enumerate() {
+        if !holds(joint, &joint_states.get(index)) {
+            continue;
+        }
+        if joint.flags & JOINT_FIXED_B == 0 {
+            wake_by(joint.body_a, joint.body_b, states, islands, island_flags);
+        }
+        if joint.flags & JOINT_FIXED_A == 0 {
+            wake_by(joint.body_b, joint.body_a, states, islands, island_flags);
+        }
+    }
+}
+
+/// Whether a joint ties two bodies together.
+pub(super) fn holds(joint: &Joint, state: &JointState) -> bool {
+    joint.flags & (WORLD_A | JOINT_DISABLED) == 0 && state.status & BROKEN == 0
+}
+
+/// Flags the island of `sleeper`, which is dynamic, if it sleeps and `other` is awake.
+fn wake_by(other: u32, sleeper: u32, states: &Rows<BodyState, 4>, islands: &[u32], island_flags: &mut [u32]) {
+    let awake = states.get(other as usize).status & (ASLEEP | QUARANTINED) == 0;
+    if awake
+        && states.get(sleeper as usize).status & ASLEEP != 0
+        && let Some(flags) = island_flags.get_mut(islands[sleeper as usize] as usize)
+    {
+        *flags |= ISLAND_WAKE;
+    }
+}
+
+/// Adds to each producer's list what was put by and `returns`, unless it is there already. How many it were.
+fn put_back(
+    shapes: usize,
+    (sleeping_starts, sleeping): (&[u32], &[Contact]),
+    (starts, previous): Lists,
+    returns: impl Fn(&Contact) -> bool,
+) -> u32 {
+    let (mut merged, mut merged_starts) = (Vec::with_capacity(previous.len()), Vec::with_capacity(shapes + 1));
+    let mut returned = 0;
+    for producer in 0..shapes {
+        #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+        merged_starts.push(merged.len() as u32);
+        let before = produced(starts, previous, producer);
+        merged.extend_from_slice(before);
+        for contact in produced(sleeping_starts, sleeping, producer).iter().filter(|contact| returns(contact)) {
+            returned += 1;
+            if !before.iter().any(|other| other.shape_b == contact.shape_b) {
+                merged.push(*contact);
+            }
+        }
+    }
+    #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+    merged_starts.push(merged.len() as u32);
+    (*starts, *previous) = (merged_starts, merged);
+    returned
+}

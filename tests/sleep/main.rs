@@ -1,0 +1,87 @@
+//! Bodies that fall asleep: when, with whom, and what wakes them, on every backend.
+//!
+//! As `tests/physics`: an oracle is a function of a backend, and what is compared can also fail.
+
+#[macro_use]
+#[path = "../common/mod.rs"]
+#[allow(dead_code, reason = "each suite uses a part")]
+mod common;
+
+mod islands;
+mod population;
+mod replay;
+mod waking;
+
+use common::Sim;
+use drystone::types::{ASLEEP, DYNAMIC, Pose};
+use drystone::{Body, Command, Scene, Shape, Snapshot};
+
+/// Steps of rest before a body falls asleep.
+const REST: usize = 30;
+
+/// An empty world in which bodies sleep, with gravity along −y, m/s².
+fn world(gravity: f32) -> Scene {
+    let mut scene = Scene::new("sleep").gravity(0.0, -gravity);
+    scene.settings.sleep = true;
+    scene
+}
+
+/// The same with a floor, body 0.
+fn floor() -> Scene {
+    let mut scene = world(10.0);
+    scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(50.0, 0.5)));
+    scene
+}
+
+/// A box of 1 m and 1 kg.
+fn block(x: f32, y: f32) -> Body {
+    Body::dynamic(x, y).shape(Shape::half_box(0.5, 0.5))
+}
+
+/// A stack of boxes on the floor.
+fn stack(scene: &mut Scene, x: f32, count: u8) {
+    for index in 0..count {
+        scene.add(block(x, 0.5 + f32::from(index)));
+    }
+}
+
+/// Which bodies sleep.
+fn sleepers(sim: &mut Sim) -> Vec<bool> {
+    let snapshot = sim.snapshot();
+    let bodies = sim.world().compiled().bodies.iter();
+    bodies.zip(&snapshot.states).map(|(body, state)| body.kind == DYNAMIC && state.status & ASLEEP != 0).collect()
+}
+
+/// How many of these bodies sleep.
+fn asleep(sim: &mut Sim, bodies: std::ops::Range<usize>) -> usize {
+    sleepers(sim)[bodies].iter().filter(|&&sleeps| sleeps).count()
+}
+
+/// Runs until so many bodies sleep.
+fn settle(sim: &mut Sim, count: usize, most: usize) {
+    for _ in 0..most {
+        let all = sim.world().compiled().bodies.len();
+        if asleep(sim, 0..all) >= count {
+            return;
+        }
+        sim.advance(1);
+    }
+    panic!("after {most} steps only {:?} sleep, expected {count}", sleepers(sim));
+}
+
+fn poses(sim: &mut Sim) -> Vec<Pose> {
+    sim.snapshot().poses
+}
+
+fn command(sim: &mut Sim, body: usize, command: Command) {
+    sim.world().command(body, command).expect("a command");
+}
+
+/// Momentum along x of the dynamic bodies, kg·m/s.
+fn momentum(sim: &mut Sim) -> f64 {
+    sim.metrics().momentum[0]
+}
+
+fn speed(snapshot: &Snapshot) -> f64 {
+    snapshot.states.iter().map(|state| f64::from(state.velocity[0].hypot(state.velocity[1]))).fold(0.0, f64::max)
+}

@@ -1,0 +1,197 @@
+//! What wakes whom, and what those that wake feel of it.
+
+use drystone::{Body, Command, EventKind, Scene, Shape};
+use glam::Vec2;
+
+use crate::common::{Backend, Sim, between, near};
+use crate::{asleep, block, command, floor, momentum, poses, settle, sleepers, speed, stack, world};
+
+on_every_backend!(
+    a_ball_wakes_what_it_hits_in_the_same_step,
+    who_wakes_has_kept_its_impulses,
+    sensors_neither_join_nor_wake_and_know_what_they_knew,
+    contacts_do_not_begin_and_cease_by_sleeping,
+    teleports_and_forces_wake,
+);
+
+/// Four boxes side by side in the air, and a ball that flies at them.
+fn row(sleep: bool) -> Scene {
+    let mut scene = world(0.0);
+    scene.settings.sleep = sleep;
+    for index in 0_u8..4 {
+        scene.add(block(f32::from(index), 0.0));
+    }
+    let mut ball = Body::dynamic(-6.4, 0.0).velocity(10.0, 0.0).shape(Shape::circle(0.4));
+    // It is far away for the first second.
+    ball.position.x -= 10.0;
+    scene.add(ball);
+    scene
+}
+
+fn a_ball_wakes_what_it_hits_in_the_same_step(backend: Backend) {
+    let mut sim = backend.start(&row(true));
+    let mut twin = backend.start(&row(false));
+    settle(&mut sim, 4, 60);
+    twin.advance(usize::try_from(sim.steps()).expect("few"));
+    let before = momentum(&mut sim);
+    let still = poses(&mut sim)[..4].to_vec();
+    for step in 0..200 {
+        assert!(step < 199, "the ball never came");
+        assert_eq!(asleep(&mut sim, 0..4), 4, "awake before anything touched them");
+        assert_eq!(poses(&mut sim)[..4], still[..]);
+        sim.advance(1);
+        twin.advance(1);
+        let woken = sim.snapshot().counters.woken;
+        if woken > 0 {
+            assert_eq!((woken, asleep(&mut sim, 0..4)), (4, 0), "the island wakes as a whole");
+            break;
+        }
+    }
+    // In this very step, and in those that follow: nothing stood like a wall.
+    for step in 0..20 {
+        near("momentum", momentum(&mut sim), before, 1e-5 * before);
+        let (ours, theirs) = (sim.snapshot(), twin.snapshot());
+        for (index, (a, b)) in ours.states.iter().zip(&theirs.states).enumerate() {
+            let off = (Vec2::from(a.velocity) - Vec2::from(b.velocity)).length();
+            assert!(off < 2e-3, "{step} steps after the hit body {index} is {off} m/s off the one that never slept");
+        }
+        if step == 0 {
+            let last = ours.states[3].velocity[0].abs() + ours.states[4].velocity[0];
+            assert!(last < 9.9, "control: the ball has hit nothing yet");
+        }
+        sim.advance(1);
+        twin.advance(1);
+    }
+    assert!(speed(&sim.snapshot()) > 1.0);
+}
+
+/// A stack of ten that wakes goes on as one that never slept: it sinks by what was left to sink, and does not jolt.
+fn who_wakes_has_kept_its_impulses(backend: Backend) {
+    let mut scene = floor();
+    stack(&mut scene, 0.0, 10);
+    let mut sim = backend.start(&scene);
+    settle(&mut sim, 10, 200);
+    scene.settings.sleep = false;
+    let mut twin = backend.start(&scene);
+    twin.advance(usize::try_from(sim.steps()).expect("few"));
+    let start = f64::from(poses(&mut twin)[10].position[1]);
+    let mut twin_speed = 0.0_f64;
+    for _ in 0..10 {
+        twin.advance(1);
+        twin_speed = twin_speed.max(speed(&twin.snapshot()));
+    }
+    let twin_sunk = start - f64::from(poses(&mut twin)[10].position[1]);
+    sim.advance(20);
+    let rest = sim.snapshot();
+    let sunk = |sim: &mut Sim| f64::from(rest.poses[10].position[1] - poses(sim)[10].position[1]);
+    let worst = |sim: &mut Sim| {
+        let mut worst = 0.0_f64;
+        command(sim, 5, Command::Wake);
+        for _ in 0..10 {
+            sim.advance(1);
+            worst = worst.max(speed(&sim.snapshot()));
+        }
+        worst
+    };
+    let jolt = worst(&mut sim);
+    assert!(sim.snapshot().counters.awake == 10, "they are awake for at least half a second");
+    println!("speed {jolt}, its twin's {twin_speed}; sunk {}, its twin {twin_sunk}", sunk(&mut sim));
+    between("speed after waking", jolt, 0.0, twin_speed + 0.01);
+    near("sunk", sunk(&mut sim), twin_sunk, 5e-4);
+    // Control: with the impulses forgotten it jolts.
+    let mut bare = rest.clone();
+    for contact in &mut bare.sleeping {
+        contact.points = Default::default();
+        contact.flags = 0;
+    }
+    sim.world().restore(&bare).expect("it is of this world");
+    let without = worst(&mut sim);
+    assert!(without > 3.0 * jolt && without > 0.05, "a stack without impulses jolts by {without} m/s, with by {jolt}");
+}
+
+fn sensors_neither_join_nor_wake_and_know_what_they_knew(backend: Backend) {
+    let mut scene = floor();
+    scene.settings.events = true;
+    let still = scene.add(block(0.0, 0.5));
+    scene.add(Body::fixed(0.0, 0.5).shape(Shape::half_box(1.0, 1.0).sensor()));
+    // A sensor that is carried past.
+    let probe = scene.add(Body::kinematic(-20.0, 0.5).velocity(8.0, 0.0).shape(Shape::circle(0.3).sensor()));
+    let mut sim = backend.start(&scene);
+    settle(&mut sim, 1, 60);
+    sim.world().wait().expect("the device");
+    let begun: Vec<_> = sim.world().take_events().expect("events").iter().map(|event| event.kind).collect();
+    assert_eq!(begun, [EventKind::SensorBegin, EventKind::Begin]);
+    sim.advance(200);
+    assert_eq!(asleep(&mut sim, still..still + 1), 1, "the probe woke it");
+    sim.world().wait().expect("the device");
+    let passed: Vec<_> = sim
+        .world()
+        .take_events()
+        .expect("events")
+        .iter()
+        .map(|event| (event.kind, event.bodies.contains(&3)))
+        .collect();
+    assert_eq!(passed, [(EventKind::SensorBegin, true), (EventKind::SensorEnd, true)]);
+    // Stopped on it and set going again: it was there all the while.
+    let at = Command::Teleport { position: Vec2::new(0.2, 0.5), angle: 0.0 };
+    command(&mut sim, probe, at);
+    command(&mut sim, probe, Command::Velocity(Vec2::ZERO));
+    sim.advance(80);
+    command(&mut sim, probe, Command::Velocity(Vec2::new(0.1, 0.0)));
+    sim.advance(2);
+    sim.world().wait().expect("the device");
+    let kinds: Vec<_> = sim.world().take_events().expect("events").iter().map(|event| event.kind).collect();
+    assert_eq!(kinds, [EventKind::SensorBegin]);
+}
+
+fn contacts_do_not_begin_and_cease_by_sleeping(backend: Backend) {
+    let mut scene = floor();
+    scene.settings.events = true;
+    stack(&mut scene, 0.0, 2);
+    let mut sim = backend.start(&scene);
+    let kinds = |sim: &mut Sim| {
+        sim.world().wait().expect("the device");
+        sim.world().take_events().expect("events").iter().map(|event| event.kind).collect::<Vec<_>>()
+    };
+    settle(&mut sim, 2, 100);
+    assert_eq!(kinds(&mut sim), [EventKind::Begin; 2]);
+    sim.advance(10);
+    command(&mut sim, 1, Command::Wake);
+    sim.advance(5);
+    assert_eq!(asleep(&mut sim, 0..3), 0);
+    assert_eq!(kinds(&mut sim), [] as [EventKind; 0], "nothing began or ceased");
+    settle(&mut sim, 2, 100);
+    sim.advance(10);
+    // Control: what is lifted off in its sleep ceases to touch, in that step.
+    command(&mut sim, 2, Command::Teleport { position: Vec2::new(0.0, 9.0), angle: 0.0 });
+    sim.advance(1);
+    assert_eq!(kinds(&mut sim), [EventKind::End]);
+}
+
+fn teleports_and_forces_wake(backend: Backend) {
+    let mut scene = floor();
+    stack(&mut scene, 0.0, 2);
+    stack(&mut scene, 4.0, 1);
+    let wall = scene.add(Body::fixed(20.0, 5.0).shape(Shape::half_box(0.2, 0.2)));
+    let mut sim = backend.start(&scene);
+    let push = Command::Force { force: Vec2::new(20.0, 0.0), point: None };
+    let elsewhere = Command::Teleport { position: Vec2::new(30.0, 5.0), angle: 0.0 };
+    for (body, asked, awake) in [
+        (3, push, [true, true, false]),
+        (3, Command::Force { force: Vec2::ZERO, point: None }, [true, true, false]),
+        (2, Command::Impulse { impulse: Vec2::new(0.0, 0.1), point: None }, [false, false, true]),
+        (wall, elsewhere, [false, false, false]),
+    ] {
+        if asked != (Command::Force { force: Vec2::ZERO, point: None }) {
+            settle(&mut sim, 3, 400);
+        }
+        sim.advance(15);
+        command(&mut sim, body, asked);
+        sim.advance(1);
+        assert_eq!(sleepers(&mut sim)[1..4], awake, "{asked:?}");
+    }
+    settle(&mut sim, 3, 400);
+    sim.world().wake_all();
+    sim.advance(1);
+    assert_eq!(asleep(&mut sim, 0..4), 0);
+}
