@@ -45,6 +45,11 @@ const COMMAND_VELOCITY: u32 = 4u;
 const COMMAND_ANGULAR_VELOCITY: u32 = 5u;
 const COMMAND_TELEPORT: u32 = 6u;
 const COMMAND_TARGET: u32 = 7u;
+const COMMAND_JOINT_GOAL: u32 = 8u;
+const COMMAND_JOINT_MOTOR: u32 = 9u;
+const COMMAND_JOINT_ANCHOR: u32 = 10u;
+const COMMAND_JOINT_REFERENCE: u32 = 11u;
+const COMMAND_JOINT_ENABLE: u32 = 12u;
 
 const QUARANTINED: u32 = 1u;
 
@@ -77,6 +82,9 @@ const WORLD_A: u32 = 8u;
 const JOINT_FIXED_A: u32 = 16u;
 const JOINT_FIXED_B: u32 = 32u;
 const JOINT_DISABLED: u32 = 64u;
+const JOINT_VACANT: u32 = 128u;
+const JOINT_APART: u32 = 256u;
+const JOINT_FRESH: u32 = 512u;
 
 const BROKEN: u32 = 1u;
 const BREAK_TOLD: u32 = 2u;
@@ -94,6 +102,7 @@ const ROW_MOTOR: u32 = 0x30u;
 const ROW_SPRING: u32 = 0x40u;
 const ROW_ROLE: u32 = 0xf0u;
 const ROW_BY_MASS: u32 = 0x100u;
+const ROW_MEASURE: u32 = 0x200u;
 
 const USE_BIAS: u32 = 1u;
 const USE_FRICTION: u32 = 2u;
@@ -139,6 +148,9 @@ struct Params {
     color_blocks: u32,
     half_plane_count: u32,
     joint_count: u32,
+    tie_heads: u32,
+    tie_links: u32,
+    pad: vec2<u32>,
     levels: array<Level, 24>,
 }
 
@@ -231,7 +243,8 @@ struct Event {
 struct Command {
     kind: u32,
     body: u32,
-    pad: vec2<u32>,
+    row: u32,
+    pad: u32,
     value: vec2<f32>,
     other: vec2<f32>,
 }
@@ -335,7 +348,8 @@ struct Joint {
     id: u32,
     break_force: f32,
     break_torque: f32,
-    pad: vec2<u32>,
+    generation: u32,
+    pad: u32,
 }
 
 struct JointRow {

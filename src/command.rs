@@ -1,14 +1,19 @@
-//! What may be asked of a body between two steps: pushes, forces, velocities, places.
+//! What may be asked of a body between two steps: pushes, forces, velocities, places; and of a joint.
 //!
 //! Commands wait for the start of the next step, in the order in which they were given; giving them neither waits for
 //! the GPU nor reads anything back. Points and places are those of a body's frame and origin, as in a
 //! [`Scene`](crate::Scene), forces and impulses are in world axes.
 
+mod joint;
+
 use glam::Vec2;
 
+pub use joint::JointCommand;
+
 use crate::math::{rotate, rotation};
-use crate::scene::{Compiled, MAX_ANGLE, MAX_POSITION};
-use crate::types::{self, DYNAMIC, KINEMATIC, VACANT};
+use crate::population::JointId;
+use crate::scene::{Compiled, MAX_ANGLE, MAX_POSITION, SceneError};
+use crate::types::{self, DYNAMIC, JOINT_VACANT, KINEMATIC, VACANT};
 
 /// Something asked of a body.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -83,6 +88,22 @@ pub enum CommandError {
         /// What the command is for.
         expected: &'static str,
     },
+    /// There is no such joint, or no longer.
+    #[error("there is no joint {0}")]
+    NoJoint(JointId),
+    /// The joint has nothing of the kind.
+    #[error("joint {joint} is of type {found} and has none; expected {expected}")]
+    JointKind {
+        /// Which.
+        joint: JointId,
+        /// Its type, as in a scene file.
+        found: &'static str,
+        /// What the command is for.
+        expected: &'static str,
+    },
+    /// A value for a joint is out of range.
+    #[error(transparent)]
+    Joint(#[from] SceneError),
 }
 
 impl Command {
@@ -173,7 +194,19 @@ impl Command {
     }
 }
 
-/// Puts the commands of a body side by side, in the order in which they were given.
+/// Puts the commands of a body side by side, in the order in which they were given; then those of each joint.
 pub(crate) fn by_body(commands: &mut [types::Command]) {
-    commands.sort_by_key(|command| command.body);
+    commands.sort_by_key(|command| (command.is_for_joint(), command.body));
+}
+
+/// Forgets what was asked of bodies and joints that are gone.
+pub(crate) fn forget(commands: &mut Vec<types::Command>, compiled: &Compiled) {
+    commands.retain(|command| {
+        let place = command.body as usize;
+        if command.is_for_joint() {
+            compiled.joints.joints[place].flags & JOINT_VACANT == 0
+        } else {
+            compiled.bodies[place].kind != VACANT
+        }
+    });
 }

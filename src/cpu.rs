@@ -2,16 +2,16 @@
 
 use std::time::Instant;
 
-use crate::command::{Command, CommandError, by_body};
+use crate::command::{Command, CommandError, JointCommand, by_body, forget};
 use crate::event;
-use crate::population::{BodyId, Change, Population};
+use crate::population::{BodyId, Change, JointId, Population, joint_id};
 use crate::query::{self, Answers, Flat, Query, walk};
-use crate::scene::{Body, Compiled, Joints, Scene};
-use crate::snapshot::{Force, Snapshot};
+use crate::scene::{Body, Compiled, Joint, Joints, Scene};
+use crate::snapshot::{Force, JointGoal, RowGoal, Snapshot};
 use crate::stages::{
     bin::bin, bound::bound, collide::collide, color::ColorScratch, color::color, command::command,
     continuous::continuous, finalize::finalize, guard::guard, integrate_positions::integrate_positions,
-    integrate_velocities::integrate_velocities, pair::pair, prepare::prepare, prepare_joints::prepare_joints,
+    integrate_velocities::integrate_velocities, pair, prepare::prepare, prepare_joints,
     project::project, project_joints::project_joints, recall::recall, report::report, restitution::restitution,
     solve::solve, solve_joints::solve_joints, store_impulses::store_impulses, warm_start::warm_start,
     warm_start_joints::warm_start_joints,
@@ -75,7 +75,7 @@ impl CpuWorld {
     pub fn from_compiled(compiled: Compiled) -> Self {
         let bodies = compiled.bodies.len();
         Self {
-            plan: plan(&compiled.settings, compiled.bounces, !compiled.joints.joints.is_empty()),
+            plan: plan(&compiled.settings, compiled.bounces, compiled.joints.count() > 0),
             threads: Threads::default(),
             steps: 0,
             stage_ms: Stage::ALL.map(|stage| (stage, 0.0)).into(),
@@ -158,15 +158,55 @@ impl CpuWorld {
         Ok(ids)
     }
 
-    /// Removes bodies from the running world, and switches off their joints: all of them or, with an error, none.
+    /// Removes bodies and their joints from the running world: all of them or, with an error, none.
     ///
     /// # Errors
     /// If a body is not there, or no longer, or given twice.
     pub fn remove_bodies(&mut self, ids: &[BodyId]) -> Result<(), WorldError> {
         let population = self.population.get_or_insert_with(|| Population::new(&self.compiled));
         let change = population.remove(&mut self.compiled, ids)?;
-        self.commands.retain(|command| !change.bodies.contains(&command.body));
+        forget(&mut self.commands, &self.compiled);
         self.follow(&change);
+        Ok(())
+    }
+
+    /// Adds joints to the running world: all of them or, with an error, none.
+    ///
+    /// # Errors
+    /// The first value that is out of range, as for a scene.
+    pub fn add_joints(&mut self, joints: &[Joint]) -> Result<Vec<JointId>, WorldError> {
+        let population = self.population.get_or_insert_with(|| Population::new(&self.compiled));
+        let (ids, change) = population.add_joints(&mut self.compiled, joints)?;
+        self.follow(&change);
+        Ok(ids)
+    }
+
+    /// Removes joints from the running world: all of them or, with an error, none.
+    ///
+    /// # Errors
+    /// If a joint is not there, or no longer, or given twice.
+    pub fn remove_joints(&mut self, ids: &[JointId]) -> Result<(), WorldError> {
+        let population = self.population.get_or_insert_with(|| Population::new(&self.compiled));
+        let change = population.remove_joints(&mut self.compiled, ids)?;
+        forget(&mut self.commands, &self.compiled);
+        self.follow(&change);
+        Ok(())
+    }
+
+    /// The joint with an index, if there is one.
+    #[must_use]
+    pub fn joint_id(&self, index: usize) -> Option<JointId> {
+        joint_id(&self.compiled, index)
+    }
+
+    /// Asks something of a joint; it happens at the start of the next step.
+    ///
+    /// # Errors
+    /// If there is no such joint, it has nothing of the kind, or a value is out of range.
+    pub fn command_joint(&mut self, joint: JointId, command: JointCommand) -> Result<(), CommandError> {
+        let records = command.flatten(&self.compiled, joint)?;
+        self.compiled.joints.may_part |= matches!(command, JointCommand::Enable(_));
+        self.commands.extend(records);
         Ok(())
     }
 
@@ -183,7 +223,7 @@ impl CpuWorld {
     /// Brings the tables to the bodies that there are now.
     fn follow(&mut self, change: &Change) {
         let Compiled { bodies, poses, states, shapes, .. } = &self.compiled;
-        self.plan = plan(&self.compiled.settings, self.compiled.bounces, !self.compiled.joints.joints.is_empty());
+        self.plan = plan(&self.compiled.settings, self.compiled.bounces, self.compiled.joints.count() > 0);
         self.poses.resize(bodies.len(), Pose::default());
         self.states.resize(bodies.len());
         self.accumulators.resize(bodies.len());
@@ -192,6 +232,12 @@ impl CpuWorld {
             self.poses[index as usize] = poses[index as usize];
             self.states.set(index as usize, states[index as usize]);
         }
+        let Joints { joints, rows, states, .. } = &self.compiled.joints;
+        self.joint_frames.resize(joints.len(), JointFrame::default());
+        self.joint_states.resize(joints.len());
+        self.joint_impulses.resize(rows.len());
+        change.joints.places.iter().for_each(|&at| self.joint_states.set(at as usize, states[at as usize]));
+        change.joints.rows.iter().for_each(|&row| self.joint_impulses.set(row as usize, [0.0; 2]));
         // Shapes that were not there produced nothing.
         if let Some(&end) = self.pair_starts.last() {
             self.pair_starts.resize(shapes.len() + 1, end);
@@ -249,11 +295,11 @@ impl CpuWorld {
         let Self { coloring, slots, constraints, surfaces, counters, .. } = self;
         let Self { joint_frames, joint_states, joint_impulses, .. } = self;
         let Compiled { params, bodies, shapes, vertices, movers, joints, .. } = &mut self.compiled;
-        let Joints { joints, rows, starts, joined, .. } = joints;
+        let Joints { joints, rows, starts, ties, may_part, fresh, .. } = joints;
         match op.stage {
             Stage::Command => {
                 by_body(&mut self.commands);
-                command(params, &self.commands, bodies, poses, states);
+                command(params, &self.commands, bodies, poses, states, joints, rows, joint_states);
                 self.commands.clear();
             }
             Stage::Guard => {
@@ -263,7 +309,12 @@ impl CpuWorld {
 
             Stage::Bound => bound(threads, params, shapes, vertices, poses, states, aabbs),
             Stage::Bin => bin(params, shapes, aabbs, cell_ends, cell_shapes),
-            Stage::Pair => pair(threads, params, shapes, aabbs, cell_ends, cell_shapes, joined, pair_starts, contacts),
+            Stage::Pair => {
+                if *may_part {
+                    pair::tie(joints, joint_states, &mut ties.links);
+                }
+                pair::pair(threads, params, shapes, aabbs, cell_ends, cell_shapes, ties, pair_starts, contacts);
+            }
 
             Stage::Recall => recall(threads, pair_starts_previous, contacts_previous, contacts),
             Stage::Collide => {
@@ -287,7 +338,8 @@ impl CpuWorld {
                 prepare(threads, params, bodies, shapes, states, contacts, slots, counters, constraints, surfaces);
             }
             Stage::PrepareJoints => {
-                prepare_joints(
+                prepare_joints::measure(fresh, bodies, poses, joints, rows);
+                prepare_joints::prepare_joints(
                     threads,
                     params,
                     bodies,
@@ -333,7 +385,7 @@ impl CpuWorld {
             Stage::Continuous => {
                 let grid = (&cell_ends[..], &cell_shapes[..]);
                 counters.continuous =
-                    continuous(threads, params, shapes, vertices, joined, poses, states, grid, movers);
+                    continuous(threads, params, shapes, vertices, ties, poses, states, grid, movers);
             }
             Stage::Finalize => finalize(threads, bodies, states, poses),
         }
@@ -401,11 +453,13 @@ impl CpuWorld {
             population: Population::history(self.population.as_ref()),
             vacated: self.population.as_ref().map_or(Vec::new(), |population| population.vacated().to_vec()),
             joint_states: self.joint_states.to_vec(),
+            joint_goals: self.compiled.joints.joints.iter().map(JointGoal::of).collect(),
+            row_goals: self.compiled.joints.rows.iter().map(RowGoal::of).collect(),
             joint_impulses: self.joint_impulses.to_vec(),
         }
     }
 
-    /// What the joints do, in scene order.
+    /// What the joints do, in the order of their indices.
     #[must_use]
     pub fn joint_reactions(&self) -> Vec<JointReaction> {
         joint_reactions(&self.compiled, &self.snapshot())
@@ -430,6 +484,7 @@ impl CpuWorld {
             force.put(body);
         }
         self.commands.clone_from(&snapshot.commands);
+        snapshot.put_goals(&mut self.compiled.joints);
         self.joint_states = Rows::new(&snapshot.joint_states);
         self.joint_impulses = Rows::new(&snapshot.joint_impulses);
         Ok(())
@@ -452,6 +507,8 @@ impl CpuWorld {
             slots: self.slots.clone(),
             constraints: self.constraints.clone(),
             surfaces: self.surfaces.to_vec(),
+            joints: self.compiled.joints.joints.clone(),
+            joint_rows: self.compiled.joints.rows.clone(),
             joint_frames: self.joint_frames.clone(),
             joint_states: self.joint_states.to_vec(),
             joint_impulses: self.joint_impulses.to_vec(),
@@ -474,6 +531,9 @@ impl CpuWorld {
         self.slots.clone_from(&tables.slots);
         self.constraints.clone_from(&tables.constraints);
         self.surfaces = Rows::new(&tables.surfaces);
+        self.compiled.joints.joints.clone_from(&tables.joints);
+        self.compiled.joints.rows.clone_from(&tables.joint_rows);
+        self.compiled.joints.refresh();
         self.joint_frames.clone_from(&tables.joint_frames);
         self.joint_states = Rows::new(&tables.joint_states);
         self.joint_impulses = Rows::new(&tables.joint_impulses);

@@ -96,9 +96,9 @@
 //! | [`scene`] | what a user builds: bodies, shapes, settings; the file format; the catalogue of built-in scenes |
 //! | [`step`], [`stages`], [`types`], [`math`] | the pipeline, and the structs it shares with WGSL |
 //! | [`cpu`], [`gpu`], [`world`] | the backends, and either of them |
-//! | [`command`](mod@command) | what may be asked of bodies between two steps |
+//! | [`command`](mod@command) | what may be asked of bodies and joints between two steps |
 //! | [`event`] | what happened in a step: contacts that began and ceased, sensors |
-//! | [`population`] | bodies that come and go while a world runs |
+//! | [`population`] | bodies and joints that come and go while a world runs |
 //! | [`query`] | rays, points, boxes and shapes against the world between two steps |
 //! | [`snapshot`], [`state`] | the state between two steps; its hash; metrics: energy, momentum, penetration |
 //! | [`draw`] | pictures, from poses on the CPU or straight from the GPU's buffers |
@@ -137,11 +137,11 @@ pub mod types;
 pub mod validate;
 pub mod world;
 
-pub use command::{Command, CommandError};
+pub use command::{Command, CommandError, JointCommand};
 pub use cpu::CpuWorld;
 pub use event::{Event, EventKind};
 pub use gpu::{AdapterChoice, Context, GpuWorld};
-pub use population::{BodyId, PopulationError};
+pub use population::{BodyId, JointId, PopulationError};
 pub use query::{Answers, Query, QueryError, RayHit};
 pub use scene::{
     Body, BodyType, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, RestitutionMix, Scene, SceneError,

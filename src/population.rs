@@ -1,15 +1,23 @@
-//! Bodies that come and go while a world runs.
+//! Bodies and joints that come and go while a world runs.
 //!
 //! A body lives in a slot: its index, by which commands and states know it. A slot that was vacated is given out again,
 //! the lowest first, once a step has run without it; each time its generation goes up, so that a [`BodyId`] kept from
-//! before never means the newcomer. Everything here happens on the host and is the same for both backends.
+//! before never means the newcomer. So it is with joints, whose index is free at once when they are gone, as nothing is
+//! recalled by it; those of a body go with it. What a [`Joint`] does not give, a length or a reference angle, is as the
+//! bodies stand when the next step begins. Everything here happens on the host and is the same for both backends.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 
-use crate::scene::{Body, Compiled, Geometry, MAX_BODIES, MAX_SHAPES, MassProperties, SceneError};
+use crate::scene::{
+    Body, Compiled, Geometry, Joint, JointChange, MAX_BODIES, MAX_JOINTS, MAX_SHAPES, MassProperties, SceneError,
+    check_new_joints,
+};
 use crate::state::Fnv;
-use crate::types::{self, GEOMETRY_MASK, JOINT_DISABLED, MAX_VERTICES, NO_SHAPE, Shape, VACANT, VERTEX_COUNT_SHIFT};
+use crate::types::{
+    self, GEOMETRY_MASK, JOINED_SHAPE, JOINT_APART, JOINT_VACANT, MAX_VERTICES, NO_SHAPE, ROW_COUNT_MASK, Shape, VACANT,
+    VERTEX_COUNT_SHIFT,
+};
 
 /// A body, whatever else comes to live in its slot later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,18 +34,52 @@ impl fmt::Display for BodyId {
     }
 }
 
-/// Why bodies could not be added or removed. Nothing has changed.
+/// A joint, whatever else comes to have its index later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct JointId {
+    /// Of a joint of the scene, its place there; by it reports know it.
+    pub index: u32,
+    /// How many joints had this index before.
+    pub generation: u32,
+}
+
+impl fmt::Display for JointId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.index, self.generation)
+    }
+}
+
+/// Where in the tables a joint is.
+pub(crate) fn joint_place(compiled: &Compiled, id: JointId) -> Option<usize> {
+    let place = compiled.joints.place(id.index)?;
+    (joint_id(compiled, id.index as usize)? == id).then_some(place)
+}
+
+/// The joint with an index.
+pub(crate) fn joint_id(compiled: &Compiled, index: usize) -> Option<JointId> {
+    let place = compiled.joints.place(u32::try_from(index).ok()?)?;
+    let joint = &compiled.joints.joints[place];
+    (joint.flags & JOINT_VACANT == 0).then_some(JointId { index: joint.id, generation: joint.generation })
+}
+
+/// Why bodies or joints could not be added or removed. Nothing has changed.
 #[derive(Debug, thiserror::Error)]
 pub enum PopulationError {
-    /// A body that is not valid.
+    /// A body or a joint that is not valid.
     #[error(transparent)]
-    Body(#[from] SceneError),
+    Value(#[from] SceneError),
     /// A body that is not there, or no longer.
     #[error("there is no body {0}")]
     Gone(BodyId),
     /// A body that is named twice.
     #[error("body {0} is given twice")]
     Twice(BodyId),
+    /// A joint that is not there, or no longer.
+    #[error("there is no joint {0}")]
+    NoJoint(JointId),
+    /// A joint that is named twice.
+    #[error("joint {0} is given twice")]
+    JointTwice(JointId),
 }
 
 /// What an addition or a removal changed, so that a backend can follow.
@@ -49,8 +91,8 @@ pub(crate) struct Change {
     pub shapes: BTreeSet<u32>,
     /// The grid was laid anew: all shapes have other levels.
     pub grid: bool,
-    /// Joints were switched off.
-    pub joints: bool,
+    /// Joints that came or went.
+    pub joints: JointChange,
 }
 
 /// Which slots are taken, by whom, and which are free.
@@ -149,6 +191,7 @@ impl Population {
             self.laid_for = compiled.shapes.len();
             change.grid = true;
         }
+        compiled.joints.know_bodies(compiled.bodies.len(), &mut change.joints);
         compiled.refresh_switches();
         Ok((ids, change))
     }
@@ -205,7 +248,7 @@ impl Population {
         if vertices.is_empty() { 0 } else { first }
     }
 
-    /// Removes bodies, and switches off their joints: all of them or, with an error, none.
+    /// Removes bodies and their joints: all of them or, with an error, none.
     pub(crate) fn remove(&mut self, compiled: &mut Compiled, ids: &[BodyId]) -> Result<Change, PopulationError> {
         let mut seen = HashSet::new();
         for &id in ids {
@@ -240,12 +283,69 @@ impl Population {
             change.bodies.insert(id.index);
             self.vacated.push(id.index);
         }
-        for joint in &mut compiled.joints.joints {
-            let tied = |body: u32| change.bodies.contains(&body);
-            if joint.flags & JOINT_DISABLED == 0 && (tied(joint.body_a) || tied(joint.body_b)) {
-                joint.flags |= JOINT_DISABLED;
-                change.joints = true;
+        for place in compiled.joints.of_bodies(&change.bodies) {
+            compiled.joints.remove(place, &mut change.joints);
+        }
+        Ok(change)
+    }
+
+    /// Adds joints: all of them or, with an error, none.
+    pub(crate) fn add_joints(
+        &mut self,
+        compiled: &mut Compiled,
+        joints: &[Joint],
+    ) -> Result<(Vec<JointId>, Change), PopulationError> {
+        let named = joints.iter().any(|joint| joint.id.is_some());
+        let taken = compiled.joints.ids.iter().filter(|_| named).flatten().map(String::as_str);
+        check_new_joints(joints, &compiled.bodies, taken)?;
+        if compiled.joints.most(joints.len()) > MAX_JOINTS {
+            let problem = format!("bring the number of joints to {}", compiled.joints.most(joints.len()));
+            return Err(SceneError::new("joints", problem, format!("at most {MAX_JOINTS} in a world")).into());
+        }
+        let mut change = Change::default();
+        let mut ids = Vec::with_capacity(joints.len());
+        for joint in joints {
+            let place =
+                compiled.joints.add(&compiled.settings, joint, &compiled.bodies, &compiled.mass, &mut change.joints);
+            let laid = &compiled.joints.joints[place as usize];
+            let rows = laid.first_row as usize..(laid.first_row + (laid.flags & ROW_COUNT_MASK)) as usize;
+            self.history = self.history.bytes(bytemuck::bytes_of(laid)).bytes(&place.to_le_bytes());
+            self.history = self.history.bytes(bytemuck::cast_slice(&compiled.joints.rows[rows]));
+            ids.push(JointId { index: laid.id, generation: laid.generation });
+            if laid.flags & JOINT_APART != 0 {
+                for body in [laid.body_a, laid.body_b] {
+                    for &shape in &self.shapes[body as usize] {
+                        compiled.shapes[shape as usize].kind |= JOINED_SHAPE;
+                        change.shapes.insert(shape);
+                    }
+                }
             }
+        }
+        compiled.refresh_switches();
+        Ok((ids, change))
+    }
+
+    /// Removes joints: all of them or, with an error, none.
+    pub(crate) fn remove_joints(
+        &mut self,
+        compiled: &mut Compiled,
+        ids: &[JointId],
+    ) -> Result<Change, PopulationError> {
+        let mut seen = HashSet::new();
+        let mut places = Vec::with_capacity(ids.len());
+        for &id in ids {
+            places.push(joint_place(compiled, id).ok_or(PopulationError::NoJoint(id))?);
+            if !seen.insert(id) {
+                return Err(PopulationError::JointTwice(id));
+            }
+        }
+        let mut change = Change::default();
+        for place in places {
+            #[allow(clippy::cast_possible_truncation, reason = "joints are counted in u32")]
+            let place = place as u32;
+            // Marked, so that a removal is not taken for that of a body.
+            self.history = self.history.bytes(b"joint").bytes(&place.to_le_bytes());
+            compiled.joints.remove(place, &mut change.joints);
         }
         Ok(change)
     }

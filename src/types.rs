@@ -54,7 +54,7 @@ pub const FIXED_SHAPE: u32 = 0x100;
 
 /// [`Shape::kind`]: the body is kinematic. Set beside [`FIXED_SHAPE`]; only pictures tell the two apart.
 pub const KINEMATIC_SHAPE: u32 = 0x200;
-/// [`Shape::kind`]: the body is jointed to one that it does not touch ([`crate::scene::Joints::joined`]).
+/// [`Shape::kind`]: the body is, or was, jointed to one that it does not touch ([`crate::scene::Ties`]).
 pub const JOINED_SHAPE: u32 = 0x400;
 /// [`Shape::kind`]: the shape notices what overlaps it and touches nothing.
 pub const SENSOR_SHAPE: u32 = 0x800;
@@ -85,7 +85,8 @@ pub const EVENT_END: u32 = 1;
 pub const EVENT_SENSOR_BEGIN: u32 = 2;
 /// [`Event::kind`].
 pub const EVENT_SENSOR_END: u32 = 3;
-/// [`Event::kind`]: then `shape_a` is the joint, as it stands in the scene, and `shape_b` its place in the tables.
+/// [`Event::kind`]: then `shape_a` is the joint's index, `shape_b` its generation, and `point` holds the indices of its
+/// bodies, −1 for the world: the joint may be gone when the host hears of it.
 pub const EVENT_JOINT_BROKE: u32 = 4;
 
 /// [`Command::kind`].
@@ -104,6 +105,16 @@ pub const COMMAND_ANGULAR_VELOCITY: u32 = 5;
 pub const COMMAND_TELEPORT: u32 = 6;
 /// [`Command::kind`].
 pub const COMMAND_TARGET: u32 = 7;
+/// [`Command::kind`], of a joint like all that follow: the goal of a row.
+pub const COMMAND_JOINT_GOAL: u32 = 8;
+/// [`Command::kind`]: the goal of a row and its largest impulse.
+pub const COMMAND_JOINT_MOTOR: u32 = 9;
+/// [`Command::kind`]: the anchor on A, or in the world.
+pub const COMMAND_JOINT_ANCHOR: u32 = 10;
+/// [`Command::kind`]: the reference angle.
+pub const COMMAND_JOINT_REFERENCE: u32 = 11;
+/// [`Command::kind`]: on if the value is not 0, or off.
+pub const COMMAND_JOINT_ENABLE: u32 = 12;
 
 /// [`BodyState::status`]: the body held a NaN or an infinity and was taken out of the simulation.
 pub const QUARANTINED: u32 = 1;
@@ -165,6 +176,15 @@ pub const JOINT_FIXED_A: u32 = 16;
 pub const JOINT_FIXED_B: u32 = 32;
 /// [`Joint::flags`]: switched off.
 pub const JOINT_DISABLED: u32 = 64;
+/// [`Joint::flags`]: a place that no joint has. Set beside [`JOINT_DISABLED`], without rows.
+pub const JOINT_VACANT: u32 = 128;
+/// [`Joint::flags`]: the two bodies do not touch each other while the joint holds.
+pub const JOINT_APART: u32 = 256;
+/// [`Joint::flags`]: came while the world runs; its reference angle, and the goals of its rows with [`ROW_MEASURE`], are
+/// as the bodies stand when the next step begins.
+pub const JOINT_FRESH: u32 = 512;
+/// [`Joint::flags`]: where the type begins, four bits: the places in [`crate::scene::JointKind`], from 0.
+pub const JOINT_TYPE_SHIFT: u32 = 12;
 
 /// [`JointState::status`]: the joint broke.
 pub const BROKEN: u32 = 1;
@@ -198,6 +218,8 @@ pub const ROW_SPRING: u32 = 0x40;
 pub const ROW_ROLE: u32 = 0xf0;
 /// [`JointRow::kind`]: stiffness and damping of a spring are for one kilogram of effective mass: (2πf)² and 2ζ·2πf.
 pub const ROW_BY_MASS: u32 = 0x100;
+/// [`JointRow::kind`]: the goal is the distance of the anchors when the next step begins ([`JOINT_FRESH`]).
+pub const ROW_MEASURE: u32 = 0x200;
 
 /// [`Sweep::flags`]: push penetrating bodies apart.
 pub const USE_BIAS: u32 = 1;
@@ -290,8 +312,14 @@ pub struct Params {
     pub color_blocks: u32,
     /// Half planes, which are the first shapes.
     pub half_plane_count: u32,
-    /// Joints in the world.
+    /// Places of joints in the world.
     pub joint_count: u32,
+    /// Where in the device's `partners` the ties of bodies begin ([`crate::scene::Ties`]): two words a body.
+    pub tie_heads: u32,
+    /// Where in it the links of the ties begin: four words a place of a joint.
+    pub tie_links: u32,
+    /// Unused.
+    pub pad: [u32; 2],
     /// The grid.
     pub levels: [Level; MAX_LEVELS],
 }
@@ -503,20 +531,30 @@ pub struct Event {
     pub normal: [f32; 2],
 }
 
-/// Something asked of a body between two steps.
+/// Something asked of a body or a joint between two steps.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Command {
     /// [`COMMAND_IMPULSE`], …
     pub kind: u32,
-    /// Index of the body.
+    /// Index of the body, or place of the joint.
     pub body: u32,
+    /// Of a joint, index of the row.
+    pub row: u32,
     /// Unused.
-    pub pad: [u32; 2],
+    pub pad: u32,
     /// Impulse N·s, force N, velocity m/s, place of the centre of mass m; or an angular value, then with a 0.
     pub value: [f32; 2],
     /// Point from the centre of mass, in the body's frame, m; or cosine and sine.
     pub other: [f32; 2],
+}
+
+impl Command {
+    /// Whether it is a joint that something is asked of.
+    #[must_use]
+    pub fn is_for_joint(&self) -> bool {
+        self.kind >= COMMAND_JOINT_GOAL
+    }
 }
 
 /// An axis-aligned box, margin included. Empty (`min.x > max.x`) for quarantined bodies.
@@ -700,7 +738,7 @@ pub struct Constraint {
     pub separations: [f32; 2],
 }
 
-/// A joint, as it stays. Joints are sorted by colour; no two of a colour move the same body.
+/// A joint, as it stays. No two of a colour move the same body ([`crate::scene::Joints::starts`]).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Joint {
@@ -720,14 +758,16 @@ pub struct Joint {
     pub axis: [f32; 2],
     /// Angle of B against A that counts as 0, rad.
     pub reference_angle: f32,
-    /// Index in the scene.
+    /// Index, as in the scene.
     pub id: u32,
     /// Breaks above this, N; `f32::MAX` if it never does.
     pub break_force: f32,
     /// Breaks above this, N·m; `f32::MAX` if it never does.
     pub break_torque: f32,
+    /// How many joints had this place before.
+    pub generation: u32,
     /// Unused.
-    pub pad: [u32; 2],
+    pub pad: u32,
 }
 
 /// One thing that a joint does: a constraint of one velocity, or of two for [`ROW_POINT`].

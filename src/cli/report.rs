@@ -174,7 +174,7 @@ impl Report {
             mode: mode_name(compiled.settings.mode),
             bodies: compiled.bodies.len(),
             shapes: compiled.shapes.len(),
-            joints: compiled.joints.joints.len(),
+            joints: compiled.joints.count(),
             contacts: counters.touching,
             colors: colors(counters),
             overflow_contacts: counters.color_size(OVERFLOW_COLOR),

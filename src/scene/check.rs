@@ -3,13 +3,16 @@
 mod joint;
 mod shape;
 
+pub(crate) use joint::check_command as check_joint_command;
+
 use std::collections::HashMap;
 use std::fmt::{self, Arguments};
 
 use glam::Vec2;
 
 use super::compile::{mass_properties, never_turns};
-use super::{Body, BodyType, Geometry, Scene, Settings};
+use super::{Body, BodyType, Geometry, Joint, Scene, Settings};
+use crate::types;
 
 /// Shortest length (radius, half width), m. Contacts are resolved to a few millimetres; less is noise.
 pub const MIN_LENGTH: f32 = 1e-4;
@@ -188,10 +191,28 @@ impl Scene {
         let mut ids = HashMap::new();
         for (index, joint) in self.joints.iter().enumerate() {
             check_id(joint.id.as_deref(), "joints", index, &mut ids)?;
-            joint::check(joint, &self.bodies, format_args!("joints[{index}]"))?;
+            joint::check(joint, &self.bodies[..], format_args!("joints[{index}]"))?;
         }
         Ok(())
     }
+}
+
+/// Joints that shall join a running world; `taken` are the names of those that there are.
+pub(crate) fn check_new_joints<'a>(
+    joints: &'a [Joint],
+    bodies: &[types::Body],
+    taken: impl Iterator<Item = &'a str>,
+) -> Result<(), SceneError> {
+    let mut ids = HashMap::new();
+    for (index, joint) in joints.iter().enumerate() {
+        check_id(joint.id.as_deref(), "joints", index, &mut ids)?;
+        joint::check(joint, bodies, format_args!("joints[{index}]"))?;
+    }
+    if let Some((&id, index)) = taken.filter_map(|id| ids.get_key_value(id)).next() {
+        let at = format!("joints[{index}].id");
+        return Err(SceneError::new(at, format!("is {id:?}, as another joint's"), "an id of its own"));
+    }
+    Ok(())
 }
 
 /// A place of a query.

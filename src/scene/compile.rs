@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use glam::Vec2;
 
-use super::joint_rows::Joints;
+use super::joint_table::Joints;
 use super::{BodyType, Geometry, Mode, RestitutionMix, Scene, SceneError, Settings};
 use crate::math::{self, rotation};
 use crate::stages::{
@@ -124,13 +124,9 @@ impl Compiled {
         compiled.shapes.append(&mut shapes);
         compiled.link_all();
         compiled.joints = Joints::new(scene, &compiled.mass);
-        compiled.params.joint_count = u32_from(compiled.joints.joints.len());
-        let joined = &compiled.joints.joined;
-        for shape in compiled.shapes.iter_mut().filter(|_| !joined.is_empty()) {
-            let body = shape.body as usize;
-            if joined[body] < joined[body + 1] {
-                shape.kind |= types::JOINED_SHAPE;
-            }
+        let heads = &compiled.joints.ties.heads;
+        for shape in compiled.shapes.iter_mut().filter(|shape| heads[shape.body as usize][1] > 0) {
+            shape.kind |= types::JOINED_SHAPE;
         }
         compiled.lay_grid();
         compiled.refresh_switches();
@@ -275,6 +271,7 @@ impl Compiled {
         self.bounces = self.params.switches & types::BOUNCES != 0;
         self.params.body_count = u32_from(self.bodies.len());
         self.params.shape_count = u32_from(self.shapes.len());
+        self.params.joint_count = u32_from(self.joints.joints.len());
     }
 }
 
@@ -293,17 +290,24 @@ impl Compiled {
     /// snapshots.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
-        // Forces change by command, capacities by growth; neither makes it another world.
-        let params = Params { contact_capacity: 0, color_blocks: 0, ..self.params };
+        // Forces and goals of joints change by command, capacities by growth; neither makes it another world.
+        let params = Params { contact_capacity: 0, color_blocks: 0, tie_heads: 0, tie_links: 0, ..self.params };
         let mut hash = Fnv::START.bytes(bytemuck::bytes_of(&params));
         for body in &self.bodies {
             let body = types::Body { force: [0.0; 2], force_point: [0.0; 2], torque: 0.0, ..*body };
             hash = hash.bytes(bytemuck::bytes_of(&body));
         }
-        let Joints { joints, rows, joined, .. } = &self.joints;
         hash = hash.bytes(bytemuck::cast_slice(&self.shapes)).bytes(bytemuck::cast_slice(&self.vertices));
-        hash = hash.bytes(bytemuck::cast_slice(joints)).bytes(bytemuck::cast_slice(rows));
-        hash = hash.bytes(bytemuck::cast_slice(joined));
+        for joint in &self.joints.joints {
+            let flags = joint.flags & !(types::JOINT_DISABLED | types::JOINT_FRESH);
+            let joint = types::Joint { anchor_a: [0.0; 2], reference_angle: 0.0, flags, ..*joint };
+            hash = hash.bytes(bytemuck::bytes_of(&joint));
+        }
+        for row in &self.joints.rows {
+            let row = types::JointRow { kind: row.kind & !types::ROW_MEASURE, goal: 0.0, max_impulse: 0.0, ..*row };
+            hash = hash.bytes(bytemuck::bytes_of(&row));
+        }
+        hash = hash.bytes(bytemuck::cast_slice(&self.joints.starts));
         hash.bytes(format!("{:?}", self.settings).as_bytes()).0
     }
 }

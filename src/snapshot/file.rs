@@ -11,7 +11,7 @@ use super::{Snapshot, SnapshotError};
 use crate::types::Counters;
 
 /// Goes up with every change of what the bytes mean.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const MAGIC: [u8; 8] = *b"DRYSNAP\n";
 const HEAD: usize = 32;
 const SECTION_HEAD: usize = 16;
@@ -65,7 +65,7 @@ macro_rules! sections {
     ($visit:ident) => {
         $visit! {
             b"pose" poses, b"stat" states, b"pair" pair_starts, b"cont" contacts, b"forc" forces, b"vaca" vacated, b"cmds" commands,
-            b"jsta" joint_states, b"jimp" joint_impulses,
+            b"jsta" joint_states, b"jimp" joint_impulses, b"jgoa" joint_goals, b"rgoa" row_goals,
         }
     };
 }

@@ -1,7 +1,7 @@
-//! **command**: what was asked of bodies since the last step: impulses, forces, velocities, places.
+//! **command**: what was asked of bodies and joints since the last step: impulses, forces, velocities, places, goals.
 //!
-//! Reads commands; reads and writes bodies (constant forces), poses and states. One thread a command; the first of a
-//! body does all of that body's, in their order. Without commands it does not run.
+//! Reads commands; reads and writes bodies (constant forces), poses and states, joints, joint_rows and joint_states. One
+//! thread a command; the first of a body or a joint does all of it, in their order. Without commands it does not run.
 //!
 //! A target becomes the velocity that leads there: `n` substeps turn by `n·atan(ω·h)`, so `ω = tan(θ/n)/h`.
 
@@ -10,8 +10,10 @@ use glam::Vec2;
 use crate::math::{angle_of, cross, inv_mul_rotation, rotate, tangent_of};
 use crate::threads::Rows;
 use crate::types::{
-    Body, BodyState, COMMAND_ANGULAR_IMPULSE, COMMAND_ANGULAR_VELOCITY, COMMAND_FORCE, COMMAND_IMPULSE, COMMAND_TARGET,
-    COMMAND_TELEPORT, COMMAND_TORQUE, COMMAND_VELOCITY, Command, Params, Pose,
+    Body, BodyState, COMMAND_ANGULAR_IMPULSE, COMMAND_ANGULAR_VELOCITY, COMMAND_FORCE, COMMAND_IMPULSE,
+    COMMAND_JOINT_ANCHOR, COMMAND_JOINT_ENABLE, COMMAND_JOINT_GOAL, COMMAND_JOINT_MOTOR, COMMAND_JOINT_REFERENCE,
+    COMMAND_TARGET, COMMAND_TELEPORT, COMMAND_TORQUE, COMMAND_VELOCITY, Command, JOINT_DISABLED, Joint, JointRow,
+    JointState, Params, Pose, ROW_MEASURE,
 };
 
 /// Does them all.
@@ -21,8 +23,15 @@ pub fn command(
     bodies: &mut [Body],
     poses: &mut [Pose],
     states: &Rows<BodyState, 4>,
+    joints: &mut [Joint],
+    joint_rows: &mut [JointRow],
+    joint_states: &Rows<JointState, 2>,
 ) {
     for command in commands {
+        if command.is_for_joint() {
+            set_joint(command, joints, joint_rows, joint_states);
+            continue;
+        }
         let index = command.body as usize;
         let (body, pose, mut state) = (&mut bodies[index], &mut poses[index], states.get(index));
         let (value, other) = (Vec2::from(command.value), Vec2::from(command.other));
@@ -53,5 +62,39 @@ pub fn command(
             _ => {}
         }
         states.set(index, state);
+    }
+}
+
+fn set_joint(
+    command: &Command,
+    joints: &mut [Joint],
+    joint_rows: &mut [JointRow],
+    joint_states: &Rows<JointState, 2>,
+) {
+    let place = command.body as usize;
+    let (joint, [value, most]) = (&mut joints[place], command.value);
+    match command.kind {
+        COMMAND_JOINT_GOAL => {
+            let row = &mut joint_rows[command.row as usize];
+            row.goal = value;
+            row.kind &= !ROW_MEASURE;
+        }
+        COMMAND_JOINT_MOTOR => {
+            let row = &mut joint_rows[command.row as usize];
+            row.goal = value;
+            row.max_impulse = most;
+        }
+        COMMAND_JOINT_ANCHOR => joint.anchor_a = command.value,
+        COMMAND_JOINT_REFERENCE => {
+            // Its angle is counted from there, with all the turns that it made.
+            let mut state = joint_states.get(place);
+            state.angle -= value - joint.reference_angle;
+            joint_states.set(place, state);
+            joint.reference_angle = value;
+        }
+        COMMAND_JOINT_ENABLE => {
+            joint.flags = if value == 0.0 { joint.flags | JOINT_DISABLED } else { joint.flags & !JOINT_DISABLED };
+        }
+        _ => {}
     }
 }

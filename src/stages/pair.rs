@@ -1,8 +1,8 @@
 //! **pair**: the pairs of shapes whose AABBs overlap and that may touch, grouped by producer.
 //!
-//! Reads aabbs, shapes and the grid; writes pair_starts (shape `i` produced contacts
+//! Reads aabbs, shapes, the grid and what joints say; writes pair_starts (shape `i` produced contacts
 //! `pair_starts[i] .. pair_starts[i + 1]`) and the head of each contact: shapes, bodies, flags. One thread a shape; on
-//! the device `pair_count`, scan, `pair_emit`.
+//! the device `pair_tie`, `pair_count`, scan, `pair_emit`.
 //!
 //! The producer is the shape on the finer level, or on one level the one of lower index (bands count as the level they
 //! belong to): a rule that never changes for a pair, so that [`recall`](super::recall) finds last step's contact in the list of the same shape. The price is
@@ -13,10 +13,11 @@
 use glam::Vec2;
 
 use super::bin::{cell_index, cell_of, cells};
-use crate::threads::Threads;
+use crate::scene::Ties;
+use crate::threads::{Rows, Threads};
 use crate::types::{
-    Aabb, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, HALF_PLANE_ROW, JOINED_SHAPE, NONE, Params, SENSOR, SENSOR_SHAPE,
-    Shape,
+    Aabb, BROKEN, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, HALF_PLANE_ROW, JOINED_SHAPE, JOINT_APART, JOINT_DISABLED,
+    Joint, JointState, NONE, Params, SENSOR, SENSOR_SHAPE, Shape,
 };
 
 /// Fills `pair_starts` and `contacts`.
@@ -27,7 +28,7 @@ pub fn pair(
     aabbs: &[Aabb],
     cell_ends: &[u32],
     cell_shapes: &[u32],
-    joined: &[u32],
+    ties: &Ties,
     pair_starts: &mut Vec<u32>,
     contacts: &mut Vec<Contact>,
 ) {
@@ -36,7 +37,7 @@ pub fn pair(
         let mut found = Vec::with_capacity(4 * (end - first));
         for index in first..end {
             let before = found.len();
-            pairs_of(params, shapes, aabbs, cell_ends, cell_shapes, joined, index, &mut found);
+            pairs_of(params, shapes, aabbs, cell_ends, cell_shapes, ties, index, &mut found);
             #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
             counts.push((found.len() - before) as u32);
         }
@@ -79,17 +80,21 @@ pub fn may_meet(a: &Shape, b: &Shape) -> bool {
     a.mask & b.category != 0 && b.mask & a.category != 0
 }
 
-/// Whether a joint keeps two shapes from touching ([`crate::scene::Joints::joined`]).
+/// Lets the bodies of a joint touch that broke or is switched off, and keeps them apart else. One thread a joint, before
+/// all others (`pair_tie`), in worlds where that can change.
+pub fn tie(joints: &[Joint], joint_states: &Rows<JointState, 2>, links: &mut [[u32; 2]]) {
+    for (place, joint) in joints.iter().enumerate().filter(|(_, joint)| joint.flags & JOINT_APART != 0) {
+        let holds = joint.flags & JOINT_DISABLED == 0 && joint_states.get(place).status & BROKEN == 0;
+        links[2 * place][0] = if holds { joint.body_b } else { NONE };
+        links[2 * place + 1][0] = if holds { joint.body_a } else { NONE };
+    }
+}
+
+/// Whether a joint keeps two shapes from touching.
 #[inline]
 #[must_use]
-pub fn kept_apart(joined: &[u32], a: &Shape, b: &Shape) -> bool {
-    if a.kind & b.kind & JOINED_SHAPE == 0 {
-        return false;
-    }
-    let list = |body: u32| &joined[joined[body as usize] as usize..joined[body as usize + 1] as usize];
-    // A ground may have many joints where a plank has two.
-    let (of_a, of_b) = (list(a.body), list(b.body));
-    if of_a.len() <= of_b.len() { of_a.contains(&b.body) } else { of_b.contains(&a.body) }
+pub fn kept_apart(ties: &Ties, a: &Shape, b: &Shape) -> bool {
+    a.kind & b.kind & JOINED_SHAPE != 0 && ties.keep_apart(a.body, b.body)
 }
 
 /// Whether two AABBs overlap.
@@ -119,7 +124,7 @@ fn half_planes_of(
     params: &Params,
     shapes: &[Shape],
     aabbs: &[Aabb],
-    joined: &[u32],
+    ties: &Ties,
     index: usize,
     found: &mut Vec<[u32; 2]>,
 ) {
@@ -131,7 +136,7 @@ fn half_planes_of(
         let partner = &shapes[plane as usize];
         if reaches(&aabbs[index], &aabbs[plane as usize])
             && may_meet(shape, partner)
-            && !kept_apart(joined, shape, partner)
+            && !kept_apart(ties, shape, partner)
         {
             #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
             found.push([index as u32, plane]);
@@ -145,7 +150,7 @@ fn pairs_of(
     aabbs: &[Aabb],
     cell_ends: &[u32],
     cell_shapes: &[u32],
-    joined: &[u32],
+    ties: &Ties,
     index: usize,
     found: &mut Vec<[u32; 2]>,
 ) {
@@ -153,7 +158,7 @@ fn pairs_of(
     if aabb.min[0] > aabb.max[0] {
         return;
     }
-    half_planes_of(params, shapes, aabbs, joined, index, found);
+    half_planes_of(params, shapes, aabbs, ties, index, found);
     let shape = &shapes[index];
     let mut visit = |first: u32, last: u32, own_level: bool| {
         for &other in cells(cell_ends, cell_shapes, first, last) {
@@ -166,7 +171,7 @@ fn pairs_of(
             if shape.body == partner.body || shape.kind & partner.kind & FIXED_SHAPE != 0 || !may_meet(shape, partner) {
                 continue;
             }
-            if kept_apart(joined, shape, partner) {
+            if kept_apart(ties, shape, partner) {
                 continue;
             }
             #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
