@@ -122,6 +122,14 @@ struct Level {
     bands: u32,
 }
 
+struct Field {
+    position: vec2<f32>,
+    force: f32,
+    acceleration: f32,
+    core: f32,
+    pad: array<u32, 3>,
+}
+
 struct Params {
     gravity: vec2<f32>,
     dt: f32,
@@ -150,7 +158,9 @@ struct Params {
     joint_count: u32,
     tie_heads: u32,
     tie_links: u32,
-    pad: vec2<u32>,
+    field_count: u32,
+    pad: u32,
+    fields: array<Field, 4>,
     levels: array<Level, 24>,
 }
 

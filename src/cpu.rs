@@ -11,9 +11,9 @@ use crate::snapshot::{Force, JointGoal, RowGoal, Snapshot};
 use crate::stages::{
     bin::bin, bound::bound, collide::collide, color::ColorScratch, color::color, command::command,
     continuous::continuous, finalize::finalize, guard::guard, integrate_positions::integrate_positions,
-    integrate_velocities::integrate_velocities, pair, prepare::prepare, prepare_joints,
-    project::project, project_joints::project_joints, recall::recall, report::report, restitution::restitution,
-    solve::solve, solve_joints::solve_joints, store_impulses::store_impulses, warm_start::warm_start,
+    integrate_velocities::integrate_velocities, pair, prepare::prepare, prepare_joints, project::project,
+    project_joints::project_joints, recall::recall, report::report, restitution::restitution, solve::solve,
+    solve_joints::solve_joints, store_impulses::store_impulses, warm_start::warm_start,
     warm_start_joints::warm_start_joints,
 };
 use crate::state::{JointReaction, joint_reactions};
@@ -131,6 +131,7 @@ impl CpuWorld {
 
     /// Advances the world by one step.
     pub fn step(&mut self) {
+        self.compiled.lead_on(&mut self.commands, self.steps);
         self.begin_step();
         for index in 0..self.plan.len() {
             let op = self.plan[index];
@@ -153,7 +154,7 @@ impl CpuWorld {
     /// The first value that is out of range, as for a scene; or a half plane.
     pub fn add_bodies(&mut self, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
         let population = self.population.get_or_insert_with(|| Population::new(&self.compiled));
-        let (ids, change) = population.add(&mut self.compiled, bodies)?;
+        let (ids, change) = population.add(&mut self.compiled, bodies, self.steps)?;
         self.follow(&change);
         Ok(ids)
     }
@@ -384,8 +385,7 @@ impl CpuWorld {
             Stage::StoreImpulses => store_impulses(threads, slots, counters, constraints, surfaces, contacts),
             Stage::Continuous => {
                 let grid = (&cell_ends[..], &cell_shapes[..]);
-                counters.continuous =
-                    continuous(threads, params, shapes, vertices, ties, poses, states, grid, movers);
+                counters.continuous = continuous(threads, params, shapes, vertices, ties, poses, states, grid, movers);
             }
             Stage::Finalize => finalize(threads, bodies, states, poses),
         }

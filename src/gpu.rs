@@ -281,7 +281,8 @@ impl GpuWorld {
 
     /// What depends on the number of joints.
     fn create_joint_buffers(&mut self) -> Result<(), WorldError> {
-        let Room { bodies: body_room, shapes: shape_room, cells, joints: joint_room, rows: row_room, order, .. } = self.room;
+        let Room { bodies: body_room, shapes: shape_room, cells, joints: joint_room, rows: row_room, order, .. } =
+            self.room;
         self.create("joints", joint_room * size_of::<types::Joint>())?;
         self.create("joint_rows", row_room * size_of::<types::JointRow>())?;
         self.create("joint_starts", order * 4)?;
@@ -766,6 +767,7 @@ impl GpuWorld {
 
     /// What was asked since the last step. A new buffer each time: steps recorded but not submitted yet keep theirs.
     fn send_commands(&mut self, pass: &mut wgpu::ComputePass) {
+        self.compiled.lead_on(&mut self.commands, self.steps);
         if self.commands.is_empty() {
             return;
         }

@@ -15,8 +15,8 @@ use crate::scene::{
 };
 use crate::state::Fnv;
 use crate::types::{
-    self, GEOMETRY_MASK, JOINED_SHAPE, JOINT_APART, JOINT_VACANT, MAX_VERTICES, NO_SHAPE, ROW_COUNT_MASK, Shape, VACANT,
-    VERTEX_COUNT_SHIFT,
+    self, GEOMETRY_MASK, JOINED_SHAPE, JOINT_APART, JOINT_VACANT, MAX_VERTICES, NO_SHAPE, ROW_COUNT_MASK, Shape,
+    VACANT, VERTEX_COUNT_SHIFT,
 };
 
 /// A body, whatever else comes to live in its slot later.
@@ -172,17 +172,18 @@ impl Population {
         }
     }
 
-    /// Adds bodies: all of them or, with an error, none.
+    /// Adds bodies: all of them or, with an error, none. `steps` are done; paths begin with the first.
     pub(crate) fn add(
         &mut self,
         compiled: &mut Compiled,
         bodies: &[Body],
+        steps: u64,
     ) -> Result<(Vec<BodyId>, Change), PopulationError> {
         check(compiled, bodies)?;
         let mut change = Change::default();
         let mut ids = Vec::with_capacity(bodies.len());
         for body in bodies {
-            ids.push(self.settle(compiled, body, &mut change));
+            ids.push(self.settle(compiled, body, steps, &mut change));
         }
         let room = compiled.fit_levels(&change.shapes);
         // Much fuller than the grid was laid for, cells would hold many shapes each.
@@ -196,10 +197,11 @@ impl Population {
         Ok((ids, change))
     }
 
-    fn settle(&mut self, compiled: &mut Compiled, body: &Body, change: &mut Change) -> BodyId {
+    fn settle(&mut self, compiled: &mut Compiled, body: &Body, steps: u64, change: &mut Change) -> BodyId {
         #[allow(clippy::cast_possible_truncation, reason = "bodies and shapes are counted in u32")]
         let index = self.free_bodies.pop_first().unwrap_or(compiled.bodies.len() as u32);
-        let laid = Compiled::lay_body(body, index);
+        let mut laid = Compiled::lay_body(body, index);
+        compiled.lead(body, index, steps, &mut laid.pose);
         let slot = index as usize;
         if slot == compiled.bodies.len() {
             compiled.bodies.push(laid.body);
@@ -283,6 +285,7 @@ impl Population {
             change.bodies.insert(id.index);
             self.vacated.push(id.index);
         }
+        compiled.paths.retain(|led| !change.bodies.contains(&led.body));
         for place in compiled.joints.of_bodies(&change.bodies) {
             compiled.joints.remove(place, &mut change.joints);
         }

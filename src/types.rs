@@ -35,6 +35,9 @@ pub const MAX_COLOR_ROUNDS: u32 = 31;
 /// Grid levels: for each of eight sizes of shapes one of square cells and two bands, of low and of narrow ones.
 pub const MAX_LEVELS: usize = 24;
 
+/// Fields that a scene can have.
+pub const MAX_FIELDS: usize = 4;
+
 /// [`Shape::kind`], low byte.
 pub const CIRCLE: u32 = 0;
 /// [`Shape::kind`], low byte. With or without a radius.
@@ -318,10 +321,30 @@ pub struct Params {
     pub tie_heads: u32,
     /// Where in it the links of the ties begin: four words a place of a joint.
     pub tie_links: u32,
+    /// Fields in use.
+    pub field_count: u32,
     /// Unused.
-    pub pad: [u32; 2],
+    pub pad: u32,
+    /// What draws bodies to places.
+    pub fields: [Field; MAX_FIELDS],
     /// The grid.
     pub levels: [Level; MAX_LEVELS],
+}
+
+/// Draws dynamic bodies to a point.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Field {
+    /// m.
+    pub position: [f32; 2],
+    /// N.
+    pub force: f32,
+    /// m/s².
+    pub acceleration: f32,
+    /// Not felt up to this distance, m.
+    pub core: f32,
+    /// Unused.
+    pub pad: [u32; 3],
 }
 
 /// Which colours one dispatch of a sweep solves, and how. Uniform, one for each dispatch.

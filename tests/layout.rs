@@ -81,8 +81,10 @@ structs! {
         gravity, dt, h, body_count, shape_count, contact_capacity, cell_count, contact_softness, fixed_softness,
         push_speed, speculative_distance, restitution_threshold, recycle_distance, recycle_distance_apart, aabb_margin,
         max_speed, max_spin, projection_rate, max_correction, linear_slop, switches, level_count, color_blocks,
-        half_plane_count, joint_count, tie_heads, tie_links, pad, levels,
+        half_plane_count, joint_count, tie_heads, tie_links, field_count, pad, fields,
+        levels,
     }
+    Field { position, force, acceleration, core, pad }
     Sweep { first_color, end_color, flags, round }
     Body {
         inv_mass, inv_inertia, linear_damping, angular_damping, force, force_point, torque, gravity_scale, extent,

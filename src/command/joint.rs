@@ -79,10 +79,7 @@ impl JointCommand {
             Self::Offset { linear, angular } if name == "motor" => {
                 #[allow(clippy::cast_possible_truncation, reason = "joints are counted in u32")]
                 let anchor = compiled.joints.base(place as u32) + linear;
-                vec![
-                    record(COMMAND_JOINT_ANCHOR, 0, anchor.into()),
-                    record(COMMAND_JOINT_REFERENCE, 0, [angular, 0.0]),
-                ]
+                vec![record(COMMAND_JOINT_ANCHOR, 0, anchor.into()), record(COMMAND_JOINT_REFERENCE, 0, [angular, 0.0])]
             }
             Self::Offset { .. } => return refuse("a motor joint"),
             Self::Length(length) => {

@@ -101,7 +101,7 @@ impl GpuWorld {
         };
         // Larger buffers may be refused; then everything is as it was.
         let backup = (!self.room.holds(most)).then(|| (self.compiled.clone(), population.clone()));
-        let added = population.add(&mut self.compiled, bodies);
+        let added = population.add(&mut self.compiled, bodies, self.steps);
         self.population = Some(population);
         let (ids, change) = added?;
         if let Err(error) = self.make_room(switches) {
@@ -125,8 +125,7 @@ impl GpuWorld {
         let now = Room::of(&self.compiled);
         // A list of colours that is laid anew has room for half as many again in each.
         let order = 2 * (now.order + joints.len()) + FEW_WORDS;
-        let most =
-            Room { joints: now.joints + joints.len(), rows: now.rows + MOST_ROWS * joints.len(), order, ..now };
+        let most = Room { joints: now.joints + joints.len(), rows: now.rows + MOST_ROWS * joints.len(), order, ..now };
         let backup = (!self.room.holds(most)).then(|| (self.compiled.clone(), population.clone()));
         let added = population.add_joints(&mut self.compiled, joints);
         self.population = Some(population);

@@ -77,8 +77,23 @@ pub struct Compiled {
     pub bounces: bool,
     /// Whether there are, or were, shapes beside circles and boxes with sharp corners.
     pub hulls: bool,
-    /// Joints, by colour.
+    /// Joints.
     pub joints: Joints,
+    /// Bodies that are led along paths.
+    pub paths: Vec<Led>,
+}
+
+/// A body that is led along a path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Led {
+    /// Index.
+    pub body: u32,
+    /// About which it swings, m.
+    pub position: Vec2,
+    /// About which it turns, rad.
+    pub angle: f32,
+    /// How.
+    pub path: super::Path,
 }
 
 impl Compiled {
@@ -103,10 +118,12 @@ impl Compiled {
             bounces: false,
             hulls: false,
             joints: Joints::default(),
+            paths: Vec::new(),
         };
         let mut shapes = Vec::with_capacity(scene.bodies.len());
         for (index, body) in (0_u32..).zip(&scene.bodies) {
-            let laid = Self::lay_body(body, index);
+            let mut laid = Self::lay_body(body, index);
+            compiled.lead(body, index, 0, &mut laid.pose);
             compiled.bodies.push(laid.body);
             compiled.poses.push(laid.pose);
             compiled.states.push(laid.state);
@@ -191,6 +208,30 @@ impl Compiled {
             mass,
             shapes,
         }
+    }
+
+    /// Takes on a body that has a path, and puts it where it is after so many steps.
+    pub(crate) fn lead(&mut self, body: &super::Body, index: u32, steps: u64, pose: &mut Pose) {
+        let Some(path) = body.path else { return };
+        self.paths.push(Led { body: index, position: body.position, angle: body.angle, path });
+        // A kinematic body's centre is its origin.
+        let (position, angle) = path.place(body.position, body.angle, steps, self.settings.dt);
+        *pose = Pose { position: position.into(), rotation: rotation(angle).into() };
+    }
+
+    /// The targets of bodies on paths for the end of a step, before what was asked of them.
+    pub(crate) fn lead_on(&self, commands: &mut Vec<types::Command>, steps: u64) {
+        let targets = self.paths.iter().map(|led| {
+            let (position, angle) = led.path.place(led.position, led.angle, steps.saturating_add(1), self.settings.dt);
+            types::Command {
+                kind: types::COMMAND_TARGET,
+                body: led.body,
+                value: position.into(),
+                other: rotation(angle).into(),
+                ..types::Command::default()
+            }
+        });
+        commands.splice(0..0, targets);
     }
 
     /// Says of every body which shapes it has.
@@ -307,7 +348,7 @@ impl Compiled {
             let row = types::JointRow { kind: row.kind & !types::ROW_MEASURE, goal: 0.0, max_impulse: 0.0, ..*row };
             hash = hash.bytes(bytemuck::bytes_of(&row));
         }
-        hash = hash.bytes(bytemuck::cast_slice(&self.joints.starts));
+        hash = hash.bytes(bytemuck::cast_slice(&self.joints.starts)).bytes(format!("{:?}", self.paths).as_bytes());
         hash.bytes(format!("{:?}", self.settings).as_bytes()).0
     }
 }
@@ -554,8 +595,15 @@ fn params(scene: &Scene) -> Params {
             switches |= bit;
         }
     }
+    let mut fields = [types::Field::default(); types::MAX_FIELDS];
+    for (laid, field) in fields.iter_mut().zip(&scene.fields) {
+        let super::Field { position, force, acceleration, core } = *field;
+        *laid = types::Field { position: position.into(), force, acceleration, core, pad: [0; 3] };
+    }
     Params {
         gravity: scene.gravity.into(),
+        fields,
+        field_count: u32_from(scene.fields.len()),
         dt: settings.dt,
         h,
         contact_capacity: u32::MAX,

@@ -318,8 +318,7 @@ impl Joints {
         }
         self.may_part |= joint.break_force < f32::MAX || joint.break_torque < f32::MAX;
         let holds = joint.flags & JOINT_DISABLED == 0;
-        for (link, own, other) in
-            [(2 * place, joint.body_a, joint.body_b), (2 * place + 1, joint.body_b, joint.body_a)]
+        for (link, own, other) in [(2 * place, joint.body_a, joint.body_b), (2 * place + 1, joint.body_b, joint.body_a)]
         {
             let [first, count] = self.ties.heads[own as usize];
             self.ties.links[link as usize] = [if holds { other } else { NONE }, first];
@@ -362,8 +361,7 @@ impl Joints {
     pub(crate) fn of_bodies(&self, bodies: &BTreeSet<u32>) -> Vec<u32> {
         let tied = |joint: &types::Joint| {
             joint.flags & JOINT_VACANT == 0
-                && (bodies.contains(&joint.body_b)
-                    || (joint.flags & WORLD_A == 0 && bodies.contains(&joint.body_a)))
+                && (bodies.contains(&joint.body_b) || (joint.flags & WORLD_A == 0 && bodies.contains(&joint.body_a)))
         };
         (0_u32..).zip(&self.joints).filter(|(_, joint)| tied(joint)).map(|(place, _)| place).collect()
     }

@@ -65,12 +65,7 @@ pub fn command(
     }
 }
 
-fn set_joint(
-    command: &Command,
-    joints: &mut [Joint],
-    joint_rows: &mut [JointRow],
-    joint_states: &Rows<JointState, 2>,
-) {
+fn set_joint(command: &Command, joints: &mut [Joint], joint_rows: &mut [JointRow], joint_states: &Rows<JointState, 2>) {
     let place = command.body as usize;
     let (joint, [value, most]) = (&mut joints[place], command.value);
     match command.kind {

@@ -471,8 +471,7 @@ pub fn continuous(
 ) -> u32 {
     let reach = if params.switches & MOVING_WALLS == 0 { 0.0 } else { continuous_reach(shapes, states, movers) };
     let bullets = false;
-    let world =
-        World { params, shapes, vertices, ties, poses, states, cell_ends, cell_shapes, movers, reach, bullets };
+    let world = World { params, shapes, vertices, ties, poses, states, cell_ends, cell_shapes, movers, reach, bullets };
     let mut stopped = continuous_sweep(threads, &world);
     if params.switches & BULLETS != 0 {
         stopped += continuous_sweep(threads, &World { bullets: true, reach: 0.0, ..world });

@@ -235,7 +235,13 @@ pub(crate) fn check_command(command: JointCommand, name: &str, at: Arguments<'_>
     match command {
         JointCommand::Motor { speed, max } => check_motor(Some(Motor { speed, max }), at),
         JointCommand::Limits(limits) => {
-            let range = if name == "distance" { REST_LENGTH } else if travels { TRAVEL } else { ANGLE };
+            let range = if name == "distance" {
+                REST_LENGTH
+            } else if travels {
+                TRAVEL
+            } else {
+                ANGLE
+            };
             check_limits(Some(limits), range, at)?;
             if name == "distance" && limits[1] < MIN_LENGTH {
                 let expected = format!("a longest length of at least {MIN_LENGTH} m");
