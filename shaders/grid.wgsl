@@ -25,3 +25,16 @@ fn level_of(own: u32, aabb: Aabb) -> u32 {
 fn middle(aabb: Aabb) -> vec2<f32> {
     return (aabb.min + aabb.max) * 0.5;
 }
+
+// Half planes are in no cell: those of the scene are the first shapes, others may be anywhere.
+fn plane_count() -> u32 {
+    return params.half_plane_count + params.late_plane_count;
+}
+
+fn plane_at(turn: u32) -> u32 {
+    if turn < params.half_plane_count {
+        return turn;
+    }
+    let late = turn - params.half_plane_count;
+    return params.late_planes[late / 4u][late % 4u];
+}

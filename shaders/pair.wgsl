@@ -122,7 +122,8 @@ fn reaches(aabb: Aabb, plane: Aabb) -> bool {
 // Pairs with half planes, as `visit` does.
 fn half_planes_of(index: u32, aabb: Aabb, rules: Rules, emit: bool, start: u32) -> u32 {
     var count = 0u;
-    for (var plane = 0u; plane < params.half_plane_count; plane += 1u) {
+    for (var turn = 0u; turn < plane_count(); turn += 1u) {
+        let plane = plane_at(turn);
         if !reaches(aabb, aabbs[plane]) || !may_meet(rules, rules_of(plane)) {
             continue;
         }

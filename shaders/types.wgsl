@@ -159,7 +159,8 @@ struct Params {
     tie_heads: u32,
     tie_links: u32,
     field_count: u32,
-    pad: u32,
+    late_plane_count: u32,
+    late_planes: array<vec4<u32>, 4>,
     fields: array<Field, 4>,
     levels: array<Level, 24>,
 }

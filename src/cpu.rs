@@ -151,7 +151,7 @@ impl CpuWorld {
     /// Adds bodies to the running world: all of them or, with an error, none.
     ///
     /// # Errors
-    /// The first value that is out of range, as for a scene; or a half plane.
+    /// The first value that is out of range, as for a scene; or more than 16 half planes beside those of the scene.
     pub fn add_bodies(&mut self, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
         let population = self.population.get_or_insert_with(|| Population::new(&self.compiled));
         let (ids, change) = population.add(&mut self.compiled, bodies, self.steps)?;

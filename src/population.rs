@@ -15,7 +15,7 @@ use crate::scene::{
 };
 use crate::state::Fnv;
 use crate::types::{
-    self, GEOMETRY_MASK, JOINED_SHAPE, JOINT_APART, JOINT_VACANT, MAX_VERTICES, NO_SHAPE, ROW_COUNT_MASK, Shape,
+    self, GEOMETRY_MASK, JOINED_SHAPE, JOINT_APART, JOINT_VACANT, MAX_LATE_PLANES, MAX_VERTICES, NO_SHAPE, ROW_COUNT_MASK, Shape,
     VACANT, VERTEX_COUNT_SHIFT,
 };
 
@@ -232,6 +232,9 @@ impl Population {
                 compiled.shapes[place as usize] = shape;
             }
             self.shapes[slot].push(place);
+            if shape.kind & GEOMETRY_MASK == types::HALF_PLANE {
+                compiled.add_plane(place);
+            }
             change.shapes.insert(place);
         }
         compiled.link(&self.shapes[slot]);
@@ -276,7 +279,7 @@ impl Population {
                 if shape.kind & GEOMETRY_MASK == types::POLYGON {
                     self.free_vertices[count].push(shape.first_vertex);
                 }
-                // Half planes stay in front: their places are not given out again.
+                // Half planes of the scene stay in front: their places are not given out again.
                 *shape = Shape { kind: NO_SHAPE, body: id.index, ..Shape::default() };
                 compiled.movers[place as usize] = types::Mover::default();
                 change.shapes.insert(place);
@@ -285,6 +288,7 @@ impl Population {
             change.bodies.insert(id.index);
             self.vacated.push(id.index);
         }
+        compiled.drop_planes();
         compiled.paths.retain(|led| !change.bodies.contains(&led.body));
         for place in compiled.joints.of_bodies(&change.bodies) {
             compiled.joints.remove(place, &mut change.joints);
@@ -360,14 +364,17 @@ fn check(compiled: &Compiled, bodies: &[Body]) -> Result<(), PopulationError> {
     let taken = compiled.ids.iter().filter(|_| named).flatten().map(String::as_str);
     let mut names: HashSet<&str> = taken.collect();
     let (mut body_count, mut shape_count) = (compiled.bodies.len(), compiled.shapes.len());
+    let mut planes = compiled.params.late_plane_count as usize;
     for (index, body) in bodies.iter().enumerate() {
         body.check(index)?;
         let at = |key: &str| format!("bodies[{index}]{key}");
-        let plane = body.shapes.iter().position(|shape| matches!(shape.geometry, Geometry::HalfPlane { .. }));
-        if let Some(number) = plane {
-            let problem = "is a half plane, which only a scene can bring";
-            let error = SceneError::new(at(&format!(".shapes[{number}]")), problem, "a shape with an end");
-            return Err(error.into());
+        for (number, shape) in body.shapes.iter().enumerate() {
+            planes += usize::from(matches!(shape.geometry, Geometry::HalfPlane { .. }));
+            if planes > MAX_LATE_PLANES {
+                let problem = "is one half plane too many";
+                let expected = format!("at most {MAX_LATE_PLANES} beside those of the scene");
+                return Err(SceneError::new(at(&format!(".shapes[{number}]")), problem, expected).into());
+            }
         }
         if let Some(id) = &body.id
             && !names.insert(id)

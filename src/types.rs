@@ -35,6 +35,8 @@ pub const MAX_COLOR_ROUNDS: u32 = 31;
 /// Grid levels: for each of eight sizes of shapes one of square cells and two bands, of low and of narrow ones.
 pub const MAX_LEVELS: usize = 24;
 
+/// Half planes that can be added to a running world.
+pub const MAX_LATE_PLANES: usize = 16;
 /// Fields that a scene can have.
 pub const MAX_FIELDS: usize = 4;
 
@@ -313,7 +315,7 @@ pub struct Params {
     pub level_count: u32,
     /// Blocks of [`COLOR_BLOCK`] contacts in the colour histogram.
     pub color_blocks: u32,
-    /// Half planes, which are the first shapes.
+    /// Half planes of the scene, which are the first shapes.
     pub half_plane_count: u32,
     /// Places of joints in the world.
     pub joint_count: u32,
@@ -323,8 +325,10 @@ pub struct Params {
     pub tie_links: u32,
     /// Fields in use.
     pub field_count: u32,
-    /// Unused.
-    pub pad: u32,
+    /// Half planes that came while the world runs.
+    pub late_plane_count: u32,
+    /// Where those are among the shapes, four a row.
+    pub late_planes: [[u32; 4]; MAX_LATE_PLANES / 4],
     /// What draws bodies to places.
     pub fields: [Field; MAX_FIELDS],
     /// The grid.
@@ -345,6 +349,14 @@ pub struct Field {
     pub core: f32,
     /// Unused.
     pub pad: [u32; 3],
+}
+
+impl Params {
+    /// All half planes, by their places among the shapes: every shape looks at each of them.
+    pub fn planes(&self) -> impl Iterator<Item = u32> + '_ {
+        let late = self.late_planes.as_flattened().iter().take(self.late_plane_count as usize);
+        (0..self.half_plane_count).chain(late.copied())
+    }
 }
 
 /// Which colours one dispatch of a sweep solves, and how. Uniform, one for each dispatch.

@@ -112,7 +112,8 @@ impl World {
     /// Slots of bodies that were removed are given out again, the lowest first, once a step has run without them.
     ///
     /// # Errors
-    /// The first value that is out of range, as for a scene; a half plane; or if they do not fit the device.
+    /// The first value that is out of range, as for a scene; more than 16 half planes beside those of the scene; or if they
+    /// do not fit the device.
     pub fn add_bodies(&mut self, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
         match self {
             Self::Cpu(world) => world.add_bodies(bodies),

@@ -81,7 +81,7 @@ structs! {
         gravity, dt, h, body_count, shape_count, contact_capacity, cell_count, contact_softness, fixed_softness,
         push_speed, speculative_distance, restitution_threshold, recycle_distance, recycle_distance_apart, aabb_margin,
         max_speed, max_spin, projection_rate, max_correction, linear_slop, switches, level_count, color_blocks,
-        half_plane_count, joint_count, tie_heads, tie_links, field_count, pad, fields,
+        half_plane_count, joint_count, tie_heads, tie_links, field_count, late_plane_count, late_planes, fields,
         levels,
     }
     Field { position, force, acceleration, core, pad }

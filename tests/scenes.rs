@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use drystone::scene::file::{self, FileError, FileErrorKind};
 use drystone::scene::{Joint, JointKind, Material, Motor, Spring};
-use drystone::{Body, BodyType, Field, Filter, Geometry, Mode, Path, RestitutionMix, Scene, Settings, Shape};
+use drystone::{Body, BodyType, Field, Filter, Geometry, Mode, RestitutionMix, Scene, Settings, Shape};
 use glam::Vec2;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
@@ -298,7 +298,7 @@ fn fields_and_paths_are_read_and_written() {
     let scene = file::parse(json, "json").expect("a scene");
     let field = Field { position: Vec2::new(1.0, 2.0), force: 1000.0, acceleration: -3.0, core: 0.1 };
     assert_eq!(scene.fields, [field, Field::default()]);
-    let path = Path { amplitude: Vec2::new(60.0, 0.0), turn: 0.5, rate: 0.2, phase: 1.0 };
+    let path = drystone::Path { amplitude: Vec2::new(60.0, 0.0), turn: 0.5, rate: 0.2, phase: 1.0 };
     assert_eq!(scene.bodies[0].path, Some(path));
     assert_eq!(file::parse(&file::write_json(&scene), "json").as_ref(), Ok(&scene));
     assert_eq!(file::parse(&file::write_ron(&scene), "ron").as_ref(), Ok(&scene));
@@ -778,6 +778,7 @@ fn any_body() -> impl Strategy<Value = Body> {
             torque: c.1,
             mass: c.2,
             inertia: d.0,
+            path: None,
             shapes: d.1,
         })
         .prop_map(made_sound)
@@ -947,7 +948,7 @@ fn any_scene() -> impl Strategy<Value = Scene> {
                 joint.id = joint.id.take().map(|id| format!("{index} {id}").chars().take(60).collect());
                 joint.a = joint.a.filter(|&a| a < bodies.len());
             }
-            Scene { name: name.chars().take(60).collect(), gravity, settings, bodies, joints }
+            Scene { name: name.chars().take(60).collect(), gravity, settings, bodies, joints, fields: Vec::new() }
         },
     )
 }

@@ -86,7 +86,8 @@ impl GpuWorld {
     /// next; what was recorded before should be submitted before. Nothing waits.
     ///
     /// # Errors
-    /// The first value that is out of range, as for a scene; a half plane; or if they do not fit the device.
+    /// The first value that is out of range, as for a scene; more than 16 half planes beside those of the scene; or if they
+    /// do not fit the device.
     pub fn add_bodies(&mut self, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
         let mut population = self.take_population();
         let switches = self.compiled.params.switches;

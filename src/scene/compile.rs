@@ -274,6 +274,9 @@ impl Compiled {
         let mut all_fit = true;
         for &index in shapes {
             let shape = &mut self.shapes[index as usize];
+            if shape.kind & types::GEOMETRY_MASK == types::HALF_PLANE {
+                continue;
+            }
             let mut own = 0;
             while own < level_count && 2.0 * levels[own as usize].half_cell[0] < reach(shape.bound, aabb_margin) {
                 own += levels[own as usize].bands + 1;
@@ -282,6 +285,25 @@ impl Compiled {
             shape.level = own.min(level_count.saturating_sub(1));
         }
         all_fit
+    }
+
+    /// Takes on a half plane that came to this place.
+    pub(crate) fn add_plane(&mut self, place: u32) {
+        let count = self.params.late_plane_count as usize;
+        if let Some(row) = self.params.late_planes.as_flattened_mut().get_mut(count) {
+            *row = place;
+            self.params.late_plane_count += 1;
+        }
+    }
+
+    /// Drops the half planes that came and are gone.
+    pub(crate) fn drop_planes(&mut self) {
+        let kind = |place: u32| self.shapes[place as usize].kind & types::GEOMETRY_MASK;
+        let late = self.params.planes().skip(self.params.half_plane_count as usize);
+        let left: Vec<u32> = late.filter(|&place| kind(place) == types::HALF_PLANE).collect();
+        self.params.late_planes = [[0; 4]; types::MAX_LATE_PLANES / 4];
+        self.params.late_planes.as_flattened_mut()[..left.len()].copy_from_slice(&left);
+        self.params.late_plane_count = u32_from(left.len());
     }
 
     /// Counts, and what the materials of the shapes switch on.
@@ -637,7 +659,10 @@ fn lay_grid(params: &mut Params, shapes: &mut [types::Shape], vertices: &[[f32; 
     params.cell_count = 0;
     params.level_count = 0;
     let margin = params.aabb_margin;
-    let there = |shape: &types::Shape| shape.kind & types::GEOMETRY_MASK != types::NO_SHAPE;
+    // Half planes are in no cell.
+    let there = |shape: &types::Shape| {
+        !matches!(shape.kind & types::GEOMETRY_MASK, types::NO_SHAPE | types::HALF_PLANE)
+    };
     let mut bounds: Vec<f32> = shapes.iter().filter(|shape| there(shape)).map(|shape| shape.bound).collect();
     if bounds.is_empty() {
         return;

@@ -394,7 +394,7 @@ impl World<'_> {
                 }
             }
         }
-        for plane in 0..self.params.half_plane_count {
+        for plane in self.params.planes() {
             self.meet(size, base, motion, own, plane, stop);
         }
     }

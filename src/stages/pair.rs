@@ -132,7 +132,7 @@ fn half_planes_of(
     if shape.kind & FIXED_SHAPE != 0 {
         return;
     }
-    for plane in 0..params.half_plane_count {
+    for plane in params.planes() {
         let partner = &shapes[plane as usize];
         if reaches(&aabbs[index], &aabbs[plane as usize])
             && may_meet(shape, partner)

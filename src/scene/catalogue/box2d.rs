@@ -368,7 +368,7 @@ pub(super) const RAIN: Entry = Entry {
     name: "rain",
     summary: "1000 ragdolls fall onto five floors",
     source: "Box2D rain, where one column of 25 ragdolls appears every 8 steps, and the oldest go. Here all of them \
-             are there from the start and stay, as nothing can be added while a scene runs yet.",
+             are there from the start and stay, as a scene cannot say yet when bodies come.",
     parameters: &[
         Parameter::whole("rows", 5, 1, 20, "floors"),
         Parameter::whole("columns", 40, 1, 40, "groups of ragdolls above a floor"),
