@@ -85,6 +85,7 @@ const JOINT_DISABLED: u32 = 64u;
 const JOINT_VACANT: u32 = 128u;
 const JOINT_APART: u32 = 256u;
 const JOINT_FRESH: u32 = 512u;
+const JOINT_TYPE_SHIFT: u32 = 12u;
 
 const BROKEN: u32 = 1u;
 const BREAK_TOLD: u32 = 2u;
@@ -127,7 +128,8 @@ struct Field {
     force: f32,
     acceleration: f32,
     core: f32,
-    pad: array<u32, 3>,
+    pad_0: u32,
+    pad_1: vec2<u32>,
 }
 
 struct Params {

@@ -32,14 +32,16 @@
 //! ```text
 //! stage                 reads                                       writes
 //! ── each step ───────────────────────────────────────────────────────────────────────────────────────────────────
-//! command               bodies commands poses states                bodies poses states
+//! command               bodies commands joint_rows joint_states     bodies joint_rows joint_states joints poses
+//!                       joints poses states                         states
 //! guard                 counters poses states                       accumulators color_claims color_masks counters
 //!                                                                   poses states
 //! bound                 poses shapes states vertices                aabbs
 //! bin                   aabbs cell_ends cell_unsorted shape_cells   cell_ends cell_shapes cell_unsorted shape_cells
 //!                       shapes
 //! pair                  aabbs cell_ends cell_shapes counters        contacts counters pair_starts partners
-//!                       pair_starts partners shapes
+//!                       joint_states joints pair_starts partners
+//!                       shapes
 //! recall                contacts contacts_previous counters         contacts
 //!                       pair_starts_previous
 //! collide               bodies contacts contacts_previous counters  contacts counters
@@ -51,8 +53,8 @@
 //!                       contacts counters uncolored                 color_starts contacts counters slots uncolored
 //! prepare               bodies color_starts contacts shapes slots   constraints surfaces
 //!                       states
-//! prepare_joints        bodies joint_impulses joint_rows            joint_frames joint_impulses joint_states
-//!                       joint_states joints poses states
+//! prepare_joints        bodies joint_impulses joint_rows            joint_frames joint_impulses joint_rows
+//!                       joint_states joints poses states            joint_states joints
 //! warm_start            accumulators color_starts constraints       accumulators
 //!                       surfaces
 //! ── each substep ────────────────────────────────────────────────────────────────────────────────────────────────

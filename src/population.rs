@@ -15,8 +15,8 @@ use crate::scene::{
 };
 use crate::state::Fnv;
 use crate::types::{
-    self, GEOMETRY_MASK, JOINED_SHAPE, JOINT_APART, JOINT_VACANT, MAX_LATE_PLANES, MAX_VERTICES, NO_SHAPE, ROW_COUNT_MASK, Shape,
-    VACANT, VERTEX_COUNT_SHIFT,
+    self, GEOMETRY_MASK, JOINED_SHAPE, JOINT_APART, JOINT_VACANT, MAX_LATE_PLANES, MAX_VERTICES, NO_SHAPE,
+    ROW_COUNT_MASK, Shape, VACANT, VERTEX_COUNT_SHIFT,
 };
 
 /// A body, whatever else comes to live in its slot later.

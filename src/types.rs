@@ -348,7 +348,9 @@ pub struct Field {
     /// Not felt up to this distance, m.
     pub core: f32,
     /// Unused.
-    pub pad: [u32; 3],
+    pub pad_0: u32,
+    /// Unused.
+    pub pad_1: [u32; 2],
 }
 
 impl Params {

@@ -5,8 +5,8 @@ mod support;
 use drystone::scene::Compiled;
 use drystone::types::{NO_SHAPE, VACANT};
 use drystone::{
-    Body, BodyId, Command, CpuWorld, Filter, GpuWorld, Joint, JointKind, Query, Scene, Shape, Snapshot, World, WorldError,
-    state,
+    Body, BodyId, Command, CpuWorld, Filter, GpuWorld, Joint, JointKind, Query, Scene, Shape, Snapshot, World,
+    WorldError, state,
 };
 use glam::Vec2;
 use support::{context, cpu, gpu};
@@ -176,7 +176,10 @@ fn what_cannot_join_is_refused_and_changes_nothing() {
         assert!(message(&[flat.clone(), wrong]).starts_with("bodies[1].position"), "{name}");
         let plane = Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.0, 1.0], -9.0));
         let many = message(&vec![plane; 17]);
-        assert!(many.contains("bodies[16].shapes[0]: is one half plane too many; expected at most 16"), "{name}: {many}");
+        assert!(
+            many.contains("bodies[16].shapes[0]: is one half plane too many; expected at most 16"),
+            "{name}: {many}"
+        );
         assert!(
             message(&[flat.clone().id("first")]).contains("bodies[0].id: is \"first\", as another body's"),
             "{name}"

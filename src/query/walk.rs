@@ -12,7 +12,9 @@ use glam::Vec2;
 use super::narrow::{is_near, is_placed, ray_shape, region_shape, sees};
 use crate::stages::bin::{cell_index, cell_of, cells};
 use crate::stages::pair::overlap;
-use crate::types::{Aabb, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, Hit, Level, NONE, Params, Pose, Ray, Region, Shape};
+use crate::types::{
+    Aabb, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, Hit, Level, NONE, Params, Pose, Ray, Region, Shape,
+};
 
 /// Cells that a slice costs, about.
 const SLICE_CELLS: u32 = 4;

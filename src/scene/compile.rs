@@ -620,7 +620,7 @@ fn params(scene: &Scene) -> Params {
     let mut fields = [types::Field::default(); types::MAX_FIELDS];
     for (laid, field) in fields.iter_mut().zip(&scene.fields) {
         let super::Field { position, force, acceleration, core } = *field;
-        *laid = types::Field { position: position.into(), force, acceleration, core, pad: [0; 3] };
+        *laid = types::Field { position: position.into(), force, acceleration, core, ..types::Field::default() };
     }
     Params {
         gravity: scene.gravity.into(),
@@ -660,9 +660,8 @@ fn lay_grid(params: &mut Params, shapes: &mut [types::Shape], vertices: &[[f32; 
     params.level_count = 0;
     let margin = params.aabb_margin;
     // Half planes are in no cell.
-    let there = |shape: &types::Shape| {
-        !matches!(shape.kind & types::GEOMETRY_MASK, types::NO_SHAPE | types::HALF_PLANE)
-    };
+    let there =
+        |shape: &types::Shape| !matches!(shape.kind & types::GEOMETRY_MASK, types::NO_SHAPE | types::HALF_PLANE);
     let mut bounds: Vec<f32> = shapes.iter().filter(|shape| there(shape)).map(|shape| shape.bound).collect();
     if bounds.is_empty() {
         return;

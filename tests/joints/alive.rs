@@ -1,8 +1,8 @@
 //! Joints that come and go, break and are told what to do while the world runs.
 
 use drystone::{
-    AdapterChoice, Body, Command, Context, CpuWorld, GpuWorld, Joint, JointCommand, JointId, JointKind, Motor, Scene, Shape,
-    Snapshot, Spring, World, WorldError, state,
+    AdapterChoice, Body, Command, Context, CpuWorld, GpuWorld, Joint, JointCommand, JointId, JointKind, Motor, Scene,
+    Shape, Snapshot, Spring, World, WorldError, state,
 };
 use glam::Vec2;
 
