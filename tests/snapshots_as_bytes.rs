@@ -81,8 +81,8 @@ fn what_is_not_known_is_refused() {
     let not = "this is not a snapshot: expected the bytes DRYSNAP at its start and at least 32 of them";
     assert_eq!(message(b"{}"), not);
     assert_eq!(message(&[b'x'; 100]), not);
-    let newer = resealed(bytes.clone(), |bytes| bytes[8] = 2);
-    assert_eq!(message(&newer), "the snapshot has version 2; expected 1, the one this release reads");
+    let newer = resealed(bytes.clone(), |bytes| bytes[8] = 3);
+    assert_eq!(message(&newer), "the snapshot has version 3; expected 2, the one this release reads");
     assert!(message(&bytes[..bytes.len() - 1]).starts_with("the snapshot is damaged: its checksum is "));
     assert!(message(&foreign).starts_with("the snapshot was taken of another world, "));
     let renamed = resealed(bytes.clone(), |bytes| bytes[32] = b'x');
