@@ -1,4 +1,5 @@
-// command: src/stages/command.rs. One thread a command; commands of a body lie side by side, and the first does them all.
+// command: src/stages/command.rs. One thread a command; those of a body lie side by side, and the first does them all;
+// then come those of joints, likewise, which command_joints does.
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> commands: array<Command>;
@@ -8,6 +9,9 @@
 @group(0) @binding(5) var<storage, read> islands: array<u32>;
 @group(0) @binding(6) var<storage, read_write> island_flags: array<atomic<u32>>;
 @group(0) @binding(7) var<storage, read_write> counters: Counters;
+@group(0) @binding(8) var<storage, read_write> joints: array<Joint>;
+@group(0) @binding(9) var<storage, read_write> joint_rows: array<JointRow>;
+@group(0) @binding(10) var<storage, read_write> joint_states: array<JointState>;
 
 fn obey(index: u32) {
     let body = commands[index].body;
@@ -64,6 +68,50 @@ fn obey(index: u32) {
     }
 }
 
+fn set_joint(index: u32) {
+    let place = commands[index].body;
+    let row = commands[index].row;
+    let value = commands[index].value;
+    switch commands[index].kind {
+        case COMMAND_JOINT_GOAL: {
+            joint_rows[row].goal = value.x;
+            joint_rows[row].kind &= ~ROW_MEASURE;
+        }
+        case COMMAND_JOINT_MOTOR: {
+            joint_rows[row].goal = value.x;
+            joint_rows[row].max_impulse = value.y;
+        }
+        case COMMAND_JOINT_ANCHOR: {
+            joints[place].anchor_a = value;
+        }
+        case COMMAND_JOINT_REFERENCE: {
+            joint_states[place].angle -= value.x - joints[place].reference_angle;
+            joints[place].reference_angle = value.x;
+        }
+        case COMMAND_JOINT_ENABLE: {
+            if value.x == 0.0 {
+                joints[place].flags |= JOINT_DISABLED;
+            } else {
+                joints[place].flags &= ~JOINT_DISABLED;
+            }
+        }
+        default: {
+        }
+    }
+}
+
+fn is_for_joint(index: u32) -> bool {
+    return commands[index].kind >= COMMAND_JOINT_GOAL;
+}
+
+fn same_target(a: u32, b: u32) -> bool {
+    return commands[a].body == commands[b].body && is_for_joint(a) == is_for_joint(b);
+}
+
+fn is_first(index: u32) -> bool {
+    return index < arrayLength(&commands) && (index == 0u || !same_target(index - 1u, index));
+}
+
 @compute @workgroup_size(LANES)
 fn command(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -71,11 +119,25 @@ fn command(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let first = flat_index(workgroup, workgroups, LANES, lane);
-    let count = arrayLength(&commands);
-    if first >= count || (first > 0u && commands[first - 1u].body == commands[first].body) {
+    if !is_first(first) || is_for_joint(first) {
         return;
     }
-    for (var index = first; index < count && commands[index].body == commands[first].body; index += 1u) {
+    for (var index = first; index < arrayLength(&commands) && same_target(index, first); index += 1u) {
         obey(index);
+    }
+}
+
+@compute @workgroup_size(LANES)
+fn command_joints(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let first = flat_index(workgroup, workgroups, LANES, lane);
+    if !is_first(first) || !is_for_joint(first) {
+        return;
+    }
+    for (var index = first; index < arrayLength(&commands) && same_target(index, first); index += 1u) {
+        set_joint(index);
     }
 }

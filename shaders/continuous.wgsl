@@ -397,7 +397,7 @@ fn sweep_shape(size: Size, base: vec2<f32>, motion: Motion, own: u32, bullets: b
         }
         for (var row = low.y; row <= high.y; row += 1) {
             var slot = 0u;
-            var end = params.half_plane_count;
+            var end = plane_count();
             // A row that wraps around the torus is two runs of cells.
             var wraps = false;
             if is_grid {
@@ -417,9 +417,11 @@ fn sweep_shape(size: Size, base: vec2<f32>, motion: Motion, own: u32, bullets: b
                     end = cell_ends[cell_index(level, high.x, row)];
                     continue;
                 }
-                var other = slot;
+                var other = 0u;
                 if is_grid {
                     other = cell_shapes[slot];
+                } else {
+                    other = plane_at(slot);
                 }
                 stop = meet(size, base, motion, own, other, bullets, stop);
                 slot += 1u;

@@ -32,3 +32,16 @@ fn level_bits(kind: u32, own: u32) -> u32 {
     }
     return ((2u << params.levels[own].bands) - 1u) << own;
 }
+
+// Half planes are in no cell: those of the scene are the first shapes, others may be anywhere.
+fn plane_count() -> u32 {
+    return params.half_plane_count + params.late_plane_count;
+}
+
+fn plane_at(turn: u32) -> u32 {
+    if turn < params.half_plane_count {
+        return turn;
+    }
+    let late = turn - params.half_plane_count;
+    return params.late_planes[late / 4u][late % 4u];
+}

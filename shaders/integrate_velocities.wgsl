@@ -36,7 +36,15 @@ fn integrate_velocities(
         let turn = mul_rotation(states[index].delta_rotation, poses[index].rotation);
         torque += cross_2d(rotate(turn, bodies[index].force_point), force);
     }
-    let push = (params.gravity * bodies[index].gravity_scale + force * inv_mass) * params.h;
+    var acceleration = params.gravity * bodies[index].gravity_scale + force * inv_mass;
+    for (var field = 0u; field < params.field_count; field += 1u) {
+        let way = params.fields[field].position - (poses[index].position + states[index].delta_position);
+        let distance = length(way);
+        if distance > params.fields[field].core {
+            acceleration += way * ((params.fields[field].acceleration + params.fields[field].force * inv_mass) / distance);
+        }
+    }
+    let push = acceleration * params.h;
     let spin = params.h * bodies[index].inv_inertia * torque;
     var velocity = before * (1.0 / (1.0 + params.h * bodies[index].linear_damping));
     var angular_velocity = spin_before * (1.0 / (1.0 + params.h * bodies[index].angular_damping));

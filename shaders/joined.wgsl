@@ -1,4 +1,4 @@
-// The table of partners (pair.wgsl), and behind it which bodies joints keep apart (Joints::joined), in pair and continuous.
+// The table of partners (pair.wgsl), and behind it which bodies joints keep apart (Ties), in pair and continuous.
 
 const PARTNER_WORDS: u32 = 8u;
 // The first word of a shape's partners is their count and, where bodies sleep, whether it is asleep, and whether a shape
@@ -8,18 +8,20 @@ const SHAPE_MARKED: u32 = 0x40000000u;
 const SHAPE_ASLEEP: u32 = 0x80000000u;
 
 fn are_joined(a: u32, b: u32) -> bool {
-    let base = params.shape_count * PARTNER_WORDS;
-    var shorter = a;
-    var longer = b;
-    if partners[base + a + 1u] - partners[base + a] > partners[base + b + 1u] - partners[base + b] {
-        shorter = b;
-        longer = a;
+    let of_a = params.tie_heads + 2u * a;
+    let of_b = params.tie_heads + 2u * b;
+    var link = partners[of_a];
+    var other = b;
+    if partners[of_a + 1u] > partners[of_b + 1u] {
+        link = partners[of_b];
+        other = a;
     }
-    let end = partners[base + shorter + 1u];
-    for (var at = partners[base + shorter]; at < end; at += 1u) {
-        if partners[base + at] == longer {
+    while link != NONE {
+        let at = params.tie_links + 2u * link;
+        if partners[at] == other {
             return true;
         }
+        link = partners[at + 1u];
     }
     return false;
 }

@@ -1,5 +1,6 @@
 // How a sweep visits joints, shared by warm_start_joints, solve_joints and project_joints, each of which defines
-// `each_joint`; and how a joint stands. As sweep.wgsl, but the host knows how many joints a colour has.
+// `each_joint`; and how a joint stands. As sweep.wgsl, but the host knows how many joints a colour has. joint_starts is
+// Joints::starts: where the list of each colour begins, where it ends, then the lists.
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> joint_frames: array<JointFrame>;
@@ -13,22 +14,22 @@
 const TAIL_LANES: u32 = 64u;
 
 fn wide(workgroup: vec3<u32>, workgroups: vec3<u32>, lane: u32) {
-    let joint = joint_starts[sweep.first_color] + flat_index(workgroup, workgroups, LANES, lane);
-    if joint < joint_starts[sweep.first_color + 1u] {
-        each_joint(joint);
+    let turn = joint_starts[sweep.first_color] + flat_index(workgroup, workgroups, LANES, lane);
+    if turn < joint_starts[JOINT_COLORS + sweep.first_color] {
+        each_joint(joint_starts[turn]);
     }
 }
 
 fn tail(lane: u32) {
     for (var color = sweep.first_color; color < sweep.end_color; color += 1u) {
         let start = joint_starts[color];
-        let end = joint_starts[color + 1u];
+        let end = joint_starts[JOINT_COLORS + color];
         if start < end {
             // The overflow is solved by one lane, in order.
             let lanes = select(TAIL_LANES, 1u, color == JOINT_OVERFLOW);
             if lane < lanes {
-                for (var joint = start + lane; joint < end; joint += lanes) {
-                    each_joint(joint);
+                for (var turn = start + lane; turn < end; turn += lanes) {
+                    each_joint(joint_starts[turn]);
                 }
             }
             storageBarrier();

@@ -9,8 +9,27 @@
 @group(0) @binding(6) var<storage, read_write> contacts: array<Contact>;
 @group(0) @binding(7) var<storage, read_write> counters: Counters;
 // What pair_count found, so that pair_emit need not search again: PARTNER_WORDS a shape, the count and then the first
-// partners. Shapes with more are searched twice. Behind it lies which bodies joints keep apart (Joints::joined).
+// partners. Shapes with more are searched twice. Behind it lies which bodies joints keep apart (Ties).
 @group(0) @binding(8) var<storage, read_write> partners: array<u32>;
+@group(0) @binding(9) var<storage, read> joints: array<Joint>;
+@group(0) @binding(10) var<storage, read> joint_states: array<JointState>;
+
+// One thread a joint: its bodies touch if it broke or is switched off. Runs where that can change.
+@compute @workgroup_size(LANES)
+fn pair_tie(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let place = flat_index(workgroup, workgroups, LANES, lane);
+    if place >= params.joint_count || (joints[place].flags & JOINT_APART) == 0u {
+        return;
+    }
+    let parted = (joints[place].flags & JOINT_DISABLED) != 0u || (joint_states[place].status & BROKEN) != 0u;
+    let at = params.tie_links + 4u * place;
+    partners[at] = select(joints[place].body_b, NONE, parted);
+    partners[at + 2u] = select(joints[place].body_a, NONE, parted);
+}
 
 // Writes one contact, if there is room.
 fn emit_contact(contact: u32, index: u32, other: u32) {
@@ -127,7 +146,8 @@ fn half_planes_of(index: u32, asleep: bool, aabb: Aabb, rules: Rules, emit: bool
     if asleep && (atomicLoad(&counters.awake_levels) & AWAKE_HALF_PLANE) == 0u {
         return 0u;
     }
-    for (var plane = 0u; plane < params.half_plane_count; plane += 1u) {
+    for (var turn = 0u; turn < plane_count(); turn += 1u) {
+        let plane = plane_at(turn);
         if !reaches(aabb, aabbs[plane]) || !may_meet(rules, rules_of(plane)) {
             continue;
         }

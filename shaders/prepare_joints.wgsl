@@ -4,13 +4,14 @@
 @group(0) @binding(1) var<storage, read> bodies: array<Body>;
 @group(0) @binding(2) var<storage, read> poses: array<Pose>;
 @group(0) @binding(3) var<storage, read> states: array<BodyState>;
-@group(0) @binding(4) var<storage, read> joints: array<Joint>;
-@group(0) @binding(5) var<storage, read> joint_rows: array<JointRow>;
+@group(0) @binding(4) var<storage, read_write> joints: array<Joint>;
+@group(0) @binding(5) var<storage, read_write> joint_rows: array<JointRow>;
 @group(0) @binding(6) var<storage, read_write> joint_states: array<JointState>;
 @group(0) @binding(7) var<storage, read_write> joint_impulses: array<vec2<f32>>;
 @group(0) @binding(8) var<storage, read_write> joint_frames: array<JointFrame>;
 
 const TAU: f32 = 6.2831853072;
+const MIN_LENGTH: f32 = 1e-4;
 
 @compute @workgroup_size(LANES)
 fn prepare_joints(
@@ -22,7 +23,7 @@ fn prepare_joints(
     if index >= params.joint_count {
         return;
     }
-    let joint = joints[index];
+    var joint = joints[index];
     let a = joint.body_a;
     let b = joint.body_b;
     let world = (joint.flags & WORLD_A) != 0u;
@@ -42,7 +43,23 @@ fn prepare_joints(
         between = (pose_b.position - r_a) + r_b;
     }
     let axis = rotate(pose_a.rotation, joint.axis);
-    let turn = angle_of(inv_mul_rotation(pose_a.rotation, pose_b.rotation)) - joint.reference_angle;
+    let turned = angle_of(inv_mul_rotation(pose_a.rotation, pose_b.rotation));
+    let first = joint.first_row;
+    let end = first + (joint.flags & ROW_COUNT_MASK);
+    // One that came while the world runs takes what was not given from how the bodies stand.
+    if (joint.flags & JOINT_FRESH) != 0u {
+        joint.flags &= ~JOINT_FRESH;
+        joint.reference_angle = turned;
+        joints[index].flags = joint.flags;
+        joints[index].reference_angle = turned;
+        for (var row = first; row < end; row += 1u) {
+            if (joint_rows[row].kind & ROW_MEASURE) != 0u {
+                joint_rows[row].kind &= ~ROW_MEASURE;
+                joint_rows[row].goal = max(length(between), MIN_LENGTH);
+            }
+        }
+    }
+    let turn = turned - joint.reference_angle;
     let angle = turn + TAU * floor((joint_states[index].angle - turn) / TAU + 0.5);
     // Between bodies asleep it keeps its state, and nothing breaks.
     let sleeps = (states[b].status & ASLEEP) != 0u && (world || (states[a].status & ASLEEP) != 0u);
@@ -51,8 +68,6 @@ fn prepare_joints(
     }
 
     // What the impulses of the last substep come to.
-    let first = joint.first_row;
-    let end = first + (joint.flags & ROW_COUNT_MASK);
     var impulse = vec2<f32>(0.0);
     var spin = 0.0;
     for (var row = first; row < end; row += 1u) {

@@ -480,7 +480,8 @@ fn query_ray(
     }
     let ray = rays[index];
     var nearest = RayHit(1.0, vec2<f32>(0.0), NONE);
-    for (var plane = 0u; plane < params.half_plane_count; plane += 1u) {
+    for (var turn = 0u; turn < plane_count(); turn += 1u) {
+        let plane = plane_at(turn);
         if has_half_plane(plane) {
             nearest = meet(ray, plane, nearest);
         }
@@ -527,7 +528,8 @@ fn keep(shape: u32, emit: bool, item: u32) {
 
 fn search(region: u32, emit: bool, start: u32) -> u32 {
     var count = 0u;
-    for (var plane = 0u; plane < params.half_plane_count; plane += 1u) {
+    for (var turn = 0u; turn < plane_count(); turn += 1u) {
+        let plane = plane_at(turn);
         if has_half_plane(plane) && lies_in(region, plane) {
             keep(plane, emit, start + count);
             count += 1u;

@@ -153,6 +153,9 @@ fn report_joints(
     joint_states[index].status |= BREAK_TOLD;
     let place = event_starts[params.shape_count + index];
     if place < arrayLength(&events) {
-        events[place] = Event(EVENT_JOINT_BROKE, joints[index].id, index, 0.0, vec2<f32>(0.0), vec2<f32>(0.0));
+        let a = select(f32(joints[index].body_a), -1.0, (joints[index].flags & WORLD_A) != 0u);
+        let bodies = vec2<f32>(a, f32(joints[index].body_b));
+        let id = joints[index].id;
+        events[place] = Event(EVENT_JOINT_BROKE, id, joints[index].generation, 0.0, bodies, vec2<f32>(0.0));
     }
 }

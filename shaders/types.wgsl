@@ -47,6 +47,11 @@ const COMMAND_TELEPORT: u32 = 6u;
 const COMMAND_TARGET: u32 = 7u;
 const COMMAND_WAKE: u32 = 8u;
 const COMMAND_WAKE_ALL: u32 = 9u;
+const COMMAND_JOINT_GOAL: u32 = 10u;
+const COMMAND_JOINT_MOTOR: u32 = 11u;
+const COMMAND_JOINT_ANCHOR: u32 = 12u;
+const COMMAND_JOINT_REFERENCE: u32 = 13u;
+const COMMAND_JOINT_ENABLE: u32 = 14u;
 
 const QUARANTINED: u32 = 1u;
 const ASLEEP: u32 = 2u;
@@ -90,6 +95,10 @@ const WORLD_A: u32 = 8u;
 const JOINT_FIXED_A: u32 = 16u;
 const JOINT_FIXED_B: u32 = 32u;
 const JOINT_DISABLED: u32 = 64u;
+const JOINT_VACANT: u32 = 128u;
+const JOINT_APART: u32 = 256u;
+const JOINT_FRESH: u32 = 512u;
+const JOINT_TYPE_SHIFT: u32 = 12u;
 
 const BROKEN: u32 = 1u;
 const BREAK_TOLD: u32 = 2u;
@@ -107,6 +116,7 @@ const ROW_MOTOR: u32 = 0x30u;
 const ROW_SPRING: u32 = 0x40u;
 const ROW_ROLE: u32 = 0xf0u;
 const ROW_BY_MASS: u32 = 0x100u;
+const ROW_MEASURE: u32 = 0x200u;
 
 const USE_BIAS: u32 = 1u;
 const USE_FRICTION: u32 = 2u;
@@ -125,6 +135,15 @@ struct Level {
     log2_height: u32,
     first_cell: u32,
     bands: u32,
+}
+
+struct Field {
+    position: vec2<f32>,
+    force: f32,
+    acceleration: f32,
+    core: f32,
+    pad_0: u32,
+    pad_1: vec2<u32>,
 }
 
 struct Params {
@@ -156,6 +175,12 @@ struct Params {
     sleep_speed: f32,
     sleep_steps: u32,
     pad: vec2<u32>,
+    tie_heads: u32,
+    tie_links: u32,
+    field_count: u32,
+    late_plane_count: u32,
+    late_planes: array<vec4<u32>, 4>,
+    fields: array<Field, 4>,
     levels: array<Level, 24>,
 }
 
@@ -249,7 +274,8 @@ struct Event {
 struct Command {
     kind: u32,
     body: u32,
-    pad: vec2<u32>,
+    row: u32,
+    pad: u32,
     value: vec2<f32>,
     other: vec2<f32>,
 }
@@ -353,7 +379,8 @@ struct Joint {
     id: u32,
     break_force: f32,
     break_torque: f32,
-    pad: vec2<u32>,
+    generation: u32,
+    pad: u32,
 }
 
 struct JointRow {

@@ -1,15 +1,19 @@
-//! What may be asked of a body between two steps: pushes, forces, velocities, places.
+//! What may be asked of a body between two steps: pushes, forces, velocities, places; and of a joint.
 //!
 //! Commands wait for the start of the next step, in the order in which they were given; giving them neither waits for
 //! the GPU nor reads anything back. Points and places are those of a body's frame and origin, as in a
 //! [`Scene`](crate::Scene), forces and impulses are in world axes.
 
+mod joint;
+
 use glam::Vec2;
 
+pub use joint::JointCommand;
+
 use crate::math::{rotate, rotation};
-use crate::population::Change;
-use crate::scene::{Compiled, MAX_ANGLE, MAX_POSITION};
-use crate::types::{self, DYNAMIC, KINEMATIC, VACANT};
+use crate::population::{Change, JointId};
+use crate::scene::{Compiled, MAX_ANGLE, MAX_POSITION, SceneError};
+use crate::types::{self, DYNAMIC, JOINT_VACANT, KINEMATIC, VACANT};
 
 /// Something asked of a body.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -87,6 +91,22 @@ pub enum CommandError {
         /// What the command is for.
         expected: &'static str,
     },
+    /// There is no such joint, or no longer.
+    #[error("there is no joint {0}")]
+    NoJoint(JointId),
+    /// The joint has nothing of the kind.
+    #[error("joint {joint} is of type {found} and has none; expected {expected}")]
+    JointKind {
+        /// Which.
+        joint: JointId,
+        /// Its type, as in a scene file.
+        found: &'static str,
+        /// What the command is for.
+        expected: &'static str,
+    },
+    /// A value for a joint is out of range.
+    #[error(transparent)]
+    Joint(#[from] SceneError),
 }
 
 impl Command {
@@ -203,21 +223,37 @@ pub(crate) fn wake_all(compiled: &Compiled, commands: &mut Vec<types::Command>) 
     }
 }
 
-/// Drops what was asked of bodies that are gone, and wakes those that they leave behind.
-pub(crate) fn wake_left(compiled: &Compiled, change: &Change, commands: &mut Vec<types::Command>) {
-    let is_for_all = |command: &types::Command| command.kind == types::COMMAND_WAKE_ALL;
-    commands.retain(|command| is_for_all(command) || !change.bodies.contains(&command.body));
-    if !compiled.settings.sleep {
-        return;
+/// Wakes bodies, where bodies sleep.
+pub(crate) fn rouse(compiled: &Compiled, bodies: impl IntoIterator<Item = u32>, commands: &mut Vec<types::Command>) {
+    if compiled.settings.sleep {
+        let wake = |body| types::Command { kind: types::COMMAND_WAKE, body, ..types::Command::default() };
+        commands.extend(bodies.into_iter().map(wake));
     }
-    let wake = |&body: &u32| types::Command { kind: types::COMMAND_WAKE, body, ..types::Command::default() };
-    commands.extend(change.bodies.iter().map(wake));
+}
+
+/// Wakes whom bodies leave behind that are gone, and the bodies of joints that came or went.
+pub(crate) fn wake_left(compiled: &Compiled, change: &Change, commands: &mut Vec<types::Command>) {
+    rouse(compiled, change.bodies.iter().chain(&change.roused).copied(), commands);
     if change.fixed {
         wake_all(compiled, commands);
     }
 }
 
-/// Puts the commands of a body side by side, in the order in which they were given.
+/// Puts the commands of a body side by side, in the order in which they were given; then those of each joint.
 pub(crate) fn by_body(commands: &mut [types::Command]) {
-    commands.sort_by_key(|command| command.body);
+    commands.sort_by_key(|command| (command.is_for_joint(), command.body));
+}
+
+/// Forgets what was asked of bodies and joints that are gone. Those that they leave behind still wake.
+pub(crate) fn forget(commands: &mut Vec<types::Command>, compiled: &Compiled) {
+    commands.retain(|command| {
+        let place = command.body as usize;
+        if command.kind == types::COMMAND_WAKE || command.kind == types::COMMAND_WAKE_ALL {
+            true
+        } else if command.is_for_joint() {
+            compiled.joints.joints[place].flags & JOINT_VACANT == 0
+        } else {
+            compiled.bodies[place].kind != VACANT
+        }
+    });
 }

@@ -3,19 +3,19 @@
 use std::time::Instant;
 
 use crate::blocks::Blocks;
-use crate::command::{Command, CommandError, by_body, wake_all, wake_left};
+use crate::command::{Command, CommandError, JointCommand, by_body, forget, rouse, wake_all, wake_left};
 use crate::event;
-use crate::population::{BodyId, Change, Population};
+use crate::population::{BodyId, Change, JointId, Population, ends, joint_id};
 use crate::query::{self, Answers, Flat, Query, walk};
-use crate::scene::{Body, Compiled, Joints, Scene};
-use crate::snapshot::{Force, Snapshot, first_islands, is_at_rest, sleeping_islands};
+use crate::scene::{Body, Compiled, Joint, Joints, Scene};
+use crate::snapshot::{Force, JointGoal, RowGoal, Snapshot, first_islands, is_at_rest, sleeping_islands};
 use crate::stages::{
     bin::bin, bound::bound, collide::collide, color::ColorScratch, color::color, command::command,
     continuous::continuous, finalize::finalize, guard::guard, integrate_positions::integrate_positions,
-    integrate_velocities::integrate_velocities, pair::pair, prepare::prepare, prepare_joints::prepare_joints,
-    project::project, project_joints::project_joints, recall::recall, report::report, restitution::restitution,
-    sleep::sleep, solve::solve, solve_joints::solve_joints, store_impulses::store_impulses, wake::wake,
-    warm_start::warm_start, warm_start_joints::warm_start_joints,
+    integrate_velocities::integrate_velocities, pair, prepare::prepare, prepare_joints, project::project,
+    project_joints::project_joints, recall::recall, report::report, restitution::restitution, sleep::sleep,
+    solve::solve, solve_joints::solve_joints, store_impulses::store_impulses, wake::wake, warm_start::warm_start,
+    warm_start_joints::warm_start_joints,
 };
 use crate::state::{JointReaction, joint_reactions};
 use crate::step::{Op, Stage, plan};
@@ -84,7 +84,7 @@ impl CpuWorld {
     pub fn from_compiled(compiled: Compiled) -> Self {
         let bodies = compiled.bodies.len();
         Self {
-            plan: plan(&compiled.settings, compiled.bounces, !compiled.joints.joints.is_empty()),
+            plan: plan(&compiled.settings, compiled.bounces, compiled.joints.count() > 0),
             threads: Threads::default(),
             steps: 0,
             stage_ms: Stage::ALL.map(|stage| (stage, 0.0)).into(),
@@ -154,6 +154,7 @@ impl CpuWorld {
 
     /// Advances the world by one step.
     pub fn step(&mut self) {
+        self.compiled.lead_on(&mut self.commands, self.steps);
         if self.rests && self.commands.is_empty() && !self.never_rests {
             self.steps = self.steps.saturating_add(1);
             return;
@@ -184,10 +185,10 @@ impl CpuWorld {
     /// Adds bodies to the running world: all of them or, with an error, none.
     ///
     /// # Errors
-    /// The first value that is out of range, as for a scene; or a half plane.
+    /// The first value that is out of range, as for a scene; or more than 16 half planes beside those of the scene.
     pub fn add_bodies(&mut self, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
         let population = self.population.get_or_insert_with(|| Population::new(&self.compiled));
-        let (ids, change) = population.add(&mut self.compiled, bodies)?;
+        let (ids, change) = population.add(&mut self.compiled, bodies, self.steps)?;
         self.follow(&change);
         for &body in change.bodies.iter().filter(|_| self.compiled.settings.sleep) {
             self.islands[body as usize] = body;
@@ -195,15 +196,60 @@ impl CpuWorld {
         Ok(ids)
     }
 
-    /// Removes bodies from the running world, and switches off their joints: all of them or, with an error, none.
+    /// Removes bodies and their joints from the running world: all of them or, with an error, none.
     ///
     /// # Errors
     /// If a body is not there, or no longer, or given twice.
     pub fn remove_bodies(&mut self, ids: &[BodyId]) -> Result<(), WorldError> {
         let population = self.population.get_or_insert_with(|| Population::new(&self.compiled));
         let change = population.remove(&mut self.compiled, ids)?;
+        forget(&mut self.commands, &self.compiled);
         wake_left(&self.compiled, &change, &mut self.commands);
         self.follow(&change);
+        Ok(())
+    }
+
+    /// Adds joints to the running world: all of them or, with an error, none.
+    ///
+    /// # Errors
+    /// The first value that is out of range, as for a scene.
+    pub fn add_joints(&mut self, joints: &[Joint]) -> Result<Vec<JointId>, WorldError> {
+        let population = self.population.get_or_insert_with(|| Population::new(&self.compiled));
+        let (ids, change) = population.add_joints(&mut self.compiled, joints)?;
+        wake_left(&self.compiled, &change, &mut self.commands);
+        self.follow(&change);
+        Ok(ids)
+    }
+
+    /// Removes joints from the running world: all of them or, with an error, none.
+    ///
+    /// # Errors
+    /// If a joint is not there, or no longer, or given twice.
+    pub fn remove_joints(&mut self, ids: &[JointId]) -> Result<(), WorldError> {
+        let population = self.population.get_or_insert_with(|| Population::new(&self.compiled));
+        let change = population.remove_joints(&mut self.compiled, ids)?;
+        forget(&mut self.commands, &self.compiled);
+        wake_left(&self.compiled, &change, &mut self.commands);
+        self.follow(&change);
+        Ok(())
+    }
+
+    /// The joint with an index, if there is one.
+    #[must_use]
+    pub fn joint_id(&self, index: usize) -> Option<JointId> {
+        joint_id(&self.compiled, index)
+    }
+
+    /// Asks something of a joint; it happens at the start of the next step.
+    ///
+    /// # Errors
+    /// If there is no such joint, it has nothing of the kind, or a value is out of range.
+    pub fn command_joint(&mut self, joint: JointId, command: JointCommand) -> Result<(), CommandError> {
+        let records = command.flatten(&self.compiled, joint)?;
+        self.compiled.joints.may_part |= matches!(command, JointCommand::Enable(_));
+        self.commands.extend(records);
+        let ends = self.compiled.joints.place(joint.index).map(|place| ends(&self.compiled.joints.joints[place]));
+        rouse(&self.compiled, ends.into_iter().flatten(), &mut self.commands);
         Ok(())
     }
 
@@ -220,7 +266,7 @@ impl CpuWorld {
     /// Brings the tables to the bodies that there are now.
     fn follow(&mut self, change: &Change) {
         let Compiled { bodies, poses, states, shapes, .. } = &self.compiled;
-        self.plan = plan(&self.compiled.settings, self.compiled.bounces, !self.compiled.joints.joints.is_empty());
+        self.plan = plan(&self.compiled.settings, self.compiled.bounces, self.compiled.joints.count() > 0);
         self.rests = false;
         self.poses.resize(bodies.len(), Pose::default());
         if self.compiled.settings.sleep {
@@ -236,6 +282,12 @@ impl CpuWorld {
             self.poses[index as usize] = poses[index as usize];
             self.states.set(index as usize, states[index as usize]);
         }
+        let Joints { joints, rows, states, .. } = &self.compiled.joints;
+        self.joint_frames.resize(joints.len(), JointFrame::default());
+        self.joint_states.resize(joints.len());
+        self.joint_impulses.resize(rows.len());
+        change.joints.places.iter().for_each(|&at| self.joint_states.set(at as usize, states[at as usize]));
+        change.joints.rows.iter().for_each(|&row| self.joint_impulses.set(row as usize, [0.0; 2]));
         // Shapes that were not there produced nothing.
         if let Some(&end) = self.pair_starts.last() {
             self.pair_starts.resize(shapes.len() + 1, end);
@@ -294,7 +346,7 @@ impl CpuWorld {
         let Self { joint_frames, joint_states, joint_impulses, .. } = self;
         let Self { islands, island_flags, sleeping_starts, sleeping, .. } = self;
         let Compiled { params, bodies, shapes, vertices, movers, joints, .. } = &mut self.compiled;
-        let Joints { joints, rows, starts, joined, .. } = joints;
+        let Joints { joints, rows, starts, ties, may_part, fresh, .. } = joints;
         if params.switches & SLEEP != 0
             && counters.again == 0
             && matches!(op.stage, Stage::Pair | Stage::Recall | Stage::Collide)
@@ -304,7 +356,19 @@ impl CpuWorld {
         match op.stage {
             Stage::Command => {
                 by_body(&mut self.commands);
-                command(params, &self.commands, bodies, poses, states, islands, island_flags, counters);
+                command(
+                    params,
+                    &self.commands,
+                    bodies,
+                    poses,
+                    states,
+                    islands,
+                    island_flags,
+                    counters,
+                    joints,
+                    rows,
+                    joint_states,
+                );
                 self.commands.clear();
             }
             Stage::Guard => guard(threads, params, bodies, poses, states, accumulators, counters),
@@ -313,19 +377,24 @@ impl CpuWorld {
                 counters.awake_levels |= bound(threads, params, shapes, vertices, poses, states, aabbs);
             }
             Stage::Bin => bin(params, shapes, aabbs, cell_ends, cell_shapes),
-            Stage::Pair => pair(
-                threads,
-                params,
-                shapes,
-                aabbs,
-                cell_ends,
-                cell_shapes,
-                joined,
-                states,
-                counters.awake_levels,
-                pair_starts,
-                contacts,
-            ),
+            Stage::Pair => {
+                if *may_part {
+                    pair::tie(joints, joint_states, &mut ties.links);
+                }
+                pair::pair(
+                    threads,
+                    params,
+                    shapes,
+                    aabbs,
+                    cell_ends,
+                    cell_shapes,
+                    ties,
+                    states,
+                    counters.awake_levels,
+                    pair_starts,
+                    contacts,
+                );
+            }
 
             Stage::Recall => recall(threads, pair_starts_previous, contacts_previous, contacts),
             Stage::Collide => {
@@ -363,7 +432,8 @@ impl CpuWorld {
                 prepare(threads, params, bodies, shapes, states, contacts, slots, counters, constraints, surfaces);
             }
             Stage::PrepareJoints => {
-                prepare_joints(
+                prepare_joints::measure(fresh, bodies, poses, joints, rows);
+                prepare_joints::prepare_joints(
                     threads,
                     params,
                     bodies,
@@ -408,8 +478,7 @@ impl CpuWorld {
             Stage::StoreImpulses => store_impulses(threads, slots, counters, constraints, surfaces, contacts),
             Stage::Continuous => {
                 let grid = (&cell_ends[..], &cell_shapes[..]);
-                counters.continuous =
-                    continuous(threads, params, shapes, vertices, joined, poses, states, grid, movers);
+                counters.continuous = continuous(threads, params, shapes, vertices, ties, poses, states, grid, movers);
             }
             Stage::Finalize => finalize(threads, bodies, states, poses),
             Stage::Sleep => sleep(
@@ -495,11 +564,13 @@ impl CpuWorld {
             population: Population::history(self.population.as_ref()),
             vacated: self.population.as_ref().map_or(Vec::new(), |population| population.vacated().to_vec()),
             joint_states: self.joint_states.to_vec(),
+            joint_goals: self.compiled.joints.joints.iter().map(JointGoal::of).collect(),
+            row_goals: self.compiled.joints.rows.iter().map(RowGoal::of).collect(),
             joint_impulses: self.joint_impulses.to_vec(),
         }
     }
 
-    /// What the joints do, in scene order.
+    /// What the joints do, in the order of their indices.
     #[must_use]
     pub fn joint_reactions(&self) -> Vec<JointReaction> {
         joint_reactions(&self.compiled, &self.snapshot())
@@ -528,6 +599,7 @@ impl CpuWorld {
             force.put(body);
         }
         self.commands.clone_from(&snapshot.commands);
+        snapshot.put_goals(&mut self.compiled.joints);
         self.joint_states = Rows::new(&snapshot.joint_states);
         self.joint_impulses = Rows::new(&snapshot.joint_impulses);
         Ok(())
@@ -554,6 +626,8 @@ impl CpuWorld {
             slots: self.slots.clone(),
             constraints: self.constraints.to_vec(&self.counters, &self.slots),
             surfaces: self.surfaces.to_vec(),
+            joints: self.compiled.joints.joints.clone(),
+            joint_rows: self.compiled.joints.rows.clone(),
             joint_frames: self.joint_frames.clone(),
             joint_states: self.joint_states.to_vec(),
             joint_impulses: self.joint_impulses.to_vec(),
@@ -581,6 +655,9 @@ impl CpuWorld {
         let bounces = self.compiled.params.switches & BOUNCES != 0;
         self.constraints.load(&tables.counters, &tables.constraints, bounces);
         self.surfaces = Rows::new(&tables.surfaces);
+        self.compiled.joints.joints.clone_from(&tables.joints);
+        self.compiled.joints.rows.clone_from(&tables.joint_rows);
+        self.compiled.joints.refresh();
         self.joint_frames.clone_from(&tables.joint_frames);
         self.joint_states = Rows::new(&tables.joint_states);
         self.joint_impulses = Rows::new(&tables.joint_impulses);

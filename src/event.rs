@@ -3,8 +3,9 @@
 //! A scene asks for it with [`Settings::events`](crate::Settings::events). On the GPU events arrive a few steps later,
 //! without anyone waiting; none is lost, and their order is always the same.
 
+use crate::population::JointId;
 use crate::scene::Compiled;
-use crate::types::{self, EVENT_BEGIN, EVENT_END, EVENT_JOINT_BROKE, EVENT_SENSOR_BEGIN, NONE, WORLD_A};
+use crate::types::{self, EVENT_BEGIN, EVENT_END, EVENT_JOINT_BROKE, EVENT_SENSOR_BEGIN, NONE};
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,8 +33,8 @@ pub struct Event {
     pub shapes: [u32; 2],
     /// Slots of their bodies, or of those that the joint tied; [`NONE`] is the world.
     pub bodies: [u32; 2],
-    /// The joint, by its index in the scene.
-    pub joint: Option<u32>,
+    /// The joint.
+    pub joint: Option<JointId>,
     /// Where, m. Of [`EventKind::Begin`]; of the others 0.
     pub point: [f32; 2],
     /// From the first shape to the second, likewise.
@@ -45,15 +46,14 @@ pub struct Event {
 impl Event {
     pub(crate) fn new(compiled: &Compiled, step: u64, event: &types::Event) -> Self {
         if event.kind == EVENT_JOINT_BROKE {
-            let tied = compiled.joints.joints.get(event.shape_b as usize);
-            let ends =
-                |joint: &types::Joint| [if joint.flags & WORLD_A == 0 { joint.body_a } else { NONE }, joint.body_b];
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index, or -1")]
+            let body = |index: f32| if index < 0.0 { NONE } else { index as u32 };
             return Self {
                 step,
                 kind: EventKind::JointBroke,
                 shapes: [NONE; 2],
-                bodies: tied.map_or([NONE; 2], ends),
-                joint: Some(event.shape_a),
+                bodies: event.point.map(body),
+                joint: Some(JointId { index: event.shape_a, generation: event.shape_b }),
                 point: [0.0; 2],
                 normal: [0.0; 2],
                 approach_speed: 0.0,

@@ -18,12 +18,12 @@ use population::Room;
 pub use query::PendingQuery;
 use readback::{Arrived, StepRing, cast, download};
 
-use crate::command::{Command, CommandError, by_body, wake_all};
+use crate::command::{Command, CommandError, JointCommand, by_body, rouse, wake_all};
 use crate::cpu::CpuWorld;
 use crate::event;
-use crate::population::Population;
+use crate::population::{JointId, Population, ends};
 use crate::scene::{Compiled, Joints, Scene};
-use crate::snapshot::{Force, Snapshot, first_islands, is_at_rest, sleeping_islands};
+use crate::snapshot::{Force, JointGoal, RowGoal, Snapshot, first_islands, is_at_rest, sleeping_islands};
 use crate::state::{JointReaction, joint_reactions};
 use crate::step::{Op, Stage, plan};
 use crate::tables::Tables;
@@ -95,6 +95,8 @@ pub struct GpuWorld {
     buffers: HashMap<&'static str, wgpu::Buffer>,
     /// Bind groups by kernel, by parity. Which of the two contact buffers is the current one changes every step.
     groups: HashMap<(&'static str, &'static str), [wgpu::BindGroup; 2]>,
+    /// The constants for which they were made, unless a buffer is another since.
+    grouped: Option<Params>,
     parity: usize,
     contact_capacity: u32,
     sweeps: HashMap<Sweep, u32>,
@@ -186,14 +188,15 @@ impl GpuWorld {
         let mut world = Self {
             context: context.clone(),
             kernels,
-            plan: plan(&compiled.settings, compiled.bounces, !compiled.joints.joints.is_empty()),
-            joint_runs: joint_runs(&compiled.joints.starts),
+            plan: plan(&compiled.settings, compiled.bounces, compiled.joints.count() > 0),
+            joint_runs: joint_runs(&compiled.joints),
             steps: 0,
             commands: Vec::new(),
             population: None,
-            room: Room::of(&compiled),
+            room: Room::first(&compiled),
             buffers: HashMap::new(),
             groups: HashMap::new(),
+            grouped: None,
             parity: 0,
             contact_capacity: capacity,
             sweeps: HashMap::new(),
@@ -233,6 +236,7 @@ impl GpuWorld {
             mapped_at_creation: false,
         });
         self.buffers.insert(name, buffer);
+        self.grouped = None;
         Ok(())
     }
 
@@ -253,8 +257,7 @@ impl GpuWorld {
         let Compiled { bodies, poses, states, shapes, vertices, movers, .. } = &self.compiled;
         let (bodies, poses, states, shapes) = (bodies.clone(), poses.clone(), states.clone(), shapes.clone());
         let (vertices, movers) = (vertices.clone(), movers.clone());
-        let Joints { joints, rows, states: joint_states, starts, joined, .. } = self.compiled.joints.clone();
-        let Room { bodies: body_room, shapes: shape_room, vertices: vertex_room, cells } = self.room;
+        let Room { bodies: body_room, shapes: shape_room, vertices: vertex_room, cells, .. } = self.room;
         self.create("bodies", body_room * size_of::<types::Body>())?;
         self.upload("bodies", &bodies);
         self.create("poses", body_room * size_of::<Pose>())?;
@@ -275,13 +278,8 @@ impl GpuWorld {
         self.create("shape_cells", shape_room * 4)?;
         self.create("cell_unsorted", shape_room * 4)?;
         self.create("cell_shapes", shape_room * 4)?;
-        self.create("partners", shape_room * 4 * PARTNER_WORDS + size_of_val(&joined[..]))?;
-        let partners = shapes.len() * 4 * PARTNER_WORDS;
-        self.context.queue().write_buffer(&self.buffers["partners"], partners as u64, bytemuck::cast_slice(&joined));
         self.create("pair_starts_0", (shape_room + 1) * 4)?;
         self.create("pair_starts_1", (shape_room + 1) * 4)?;
-        let reports = if self.compiled.settings.events { shape_room + joints.len() + 1 } else { 0 };
-        self.create("event_starts", reports * 4)?;
         self.create("events", self.event_capacity as usize * size_of::<Event>())?;
         let sleepers = if self.compiled.settings.sleep { body_room } else { 0 };
         self.create("islands", sleepers * 4)?;
@@ -297,16 +295,42 @@ impl GpuWorld {
         self.create("counters", size_of::<Counters>())?;
         self.create("color_starts", 4 * (COLOR_COUNT as usize + 1))?;
         self.create("counters_backup", size_of::<Counters>())?;
-        self.create_with("joints", &joints)?;
-        self.create_with("joint_rows", &rows)?;
-        self.create_with("joint_starts", &starts)?;
-        self.create_with("joint_states", &joint_states)?;
-        self.create("joint_states_backup", size_of_val(&joint_states[..]))?;
-        self.create("joint_impulses", rows.len() * size_of::<[f32; 2]>())?;
-        self.create("joint_impulses_backup", rows.len() * size_of::<[f32; 2]>())?;
-        self.create("joint_frames", joints.len() * size_of::<JointFrame>())?;
-        let longest = (cells + 1).max(shape_room + joints.len() + 1);
+        self.create_joint_buffers()
+    }
+
+    /// What depends on the number of joints.
+    fn create_joint_buffers(&mut self) -> Result<(), WorldError> {
+        let Room { bodies: body_room, shapes: shape_room, cells, joints: joint_room, rows: row_room, order, .. } =
+            self.room;
+        self.create("joints", joint_room * size_of::<types::Joint>())?;
+        self.create("joint_rows", row_room * size_of::<types::JointRow>())?;
+        self.create("joint_starts", order * 4)?;
+        self.create("joint_states", joint_room * size_of::<JointState>())?;
+        self.create("joint_states_backup", joint_room * size_of::<JointState>())?;
+        self.create("joint_impulses", row_room * size_of::<[f32; 2]>())?;
+        self.create("joint_impulses_backup", row_room * size_of::<[f32; 2]>())?;
+        self.create("joint_frames", joint_room * size_of::<JointFrame>())?;
+        let reports = if self.compiled.settings.events { shape_room + joint_room + 1 } else { 0 };
+        self.create("event_starts", reports * 4)?;
+        let longest = (cells + 1).max(shape_room + joint_room + 1);
         self.create("block_sums", longest.div_ceil(SCAN_BLOCK as usize) * 4)?;
+        // Ties lie behind the partners: a body's, then a joint's.
+        let (heads, links) = (shape_room * PARTNER_WORDS, shape_room * PARTNER_WORDS + 2 * body_room);
+        self.create("partners", (links + 4 * joint_room) * 4)?;
+        // Both fit a buffer, so they fit 32 bits.
+        self.compiled.params.tie_heads = u32::try_from(heads).unwrap_or(u32::MAX);
+        self.compiled.params.tie_links = u32::try_from(links).unwrap_or(u32::MAX);
+        let Joints { joints, rows, states, starts, ties, .. } = &self.compiled.joints;
+        self.upload("joints", joints);
+        self.upload("joint_rows", rows);
+        self.upload("joint_starts", starts);
+        self.upload("joint_states", states);
+        for (at, words) in [(heads, &ties.heads), (links, &ties.links)] {
+            if !words.is_empty() {
+                let bytes = bytemuck::cast_slice(words);
+                self.context.queue().write_buffer(&self.buffers["partners"], 4 * at as u64, bytes);
+            }
+        }
         Ok(())
     }
 
@@ -360,6 +384,7 @@ impl GpuWorld {
 
     fn create_groups(&mut self) {
         self.create_uniforms();
+        self.grouped = Some(self.compiled.params);
         self.groups.clear();
         let kernels = self.kernels.clone();
         for kernel in &kernels.list {
@@ -380,7 +405,7 @@ impl GpuWorld {
                 }
             } else {
                 // The buffers of commands and queries are made when there are any.
-                if name != "command" && !name.starts_with("query_") {
+                if !name.starts_with("command") && !name.starts_with("query_") {
                     self.create_group(kernel, (name, ""), |_| "");
                 }
             }
@@ -449,13 +474,28 @@ impl GpuWorld {
     /// Whether a step is known to change nothing: a step that had heard of all that was asked has arrived, and it began
     /// and ended with nobody awake. The count of steps goes on, and nothing is recorded.
     fn rests(&mut self) -> bool {
-        let sleeps = self.compiled.settings.sleep && !self.never_rests && self.commands.is_empty();
+        let asked = !self.commands.is_empty() || !self.compiled.paths.is_empty();
+        let sleeps = self.compiled.settings.sleep && !self.never_rests && !asked;
         let known = self.known.is_some_and(|(step, counters)| step >= self.asked && is_at_rest(&counters));
         if sleeps && known {
             self.dispatches = 0;
             self.steps = self.steps.saturating_add(1);
         }
         sleeps && known
+    }
+
+    /// Asks something of a joint; it happens at the start of the next step that is recorded. Nothing waits.
+    ///
+    /// # Errors
+    /// If there is no such joint, it has nothing of the kind, or a value is out of range.
+    pub fn command_joint(&mut self, joint: JointId, command: JointCommand) -> Result<(), CommandError> {
+        let records = command.flatten(&self.compiled, joint)?;
+        self.compiled.joints.may_part |= matches!(command, JointCommand::Enable(_));
+        self.commands.extend(records);
+        let ends = self.compiled.joints.place(joint.index).map(|place| ends(&self.compiled.joints.joints[place]));
+        rouse(&self.compiled, ends.into_iter().flatten(), &mut self.commands);
+        self.asked = self.steps;
+        Ok(())
     }
 
     /// What happened since this was last asked, oldest first, if the scene wants events: of the steps that have arrived.
@@ -653,6 +693,9 @@ impl GpuWorld {
                 self.dispatch(pass, "bin_sort", shapes);
             }
             Stage::Pair => {
+                if self.compiled.joints.may_part {
+                    self.dispatch(pass, "pair_tie", joints);
+                }
                 self.dispatch(pass, "pair_count", shapes + 1);
                 if switches & SLEEP != 0 {
                     self.dispatch(pass, "pair_count_asleep", shapes);
@@ -818,12 +861,12 @@ impl GpuWorld {
 
     /// What was asked since the last step. A new buffer each time: steps recorded but not submitted yet keep theirs.
     fn send_commands(&mut self, pass: &mut wgpu::ComputePass) {
+        self.compiled.lead_on(&mut self.commands, self.steps);
         if self.commands.is_empty() {
             return;
         }
         by_body(&mut self.commands);
         let kernels = self.kernels.clone();
-        let Some(index) = kernels.find("command") else { unreachable!("no kernel command") };
         // In pieces that the device takes; a body's commands may be cut in two, and stay in order.
         #[allow(clippy::cast_possible_truncation, reason = "a share of a buffer's limit")]
         let most = (self.largest_buffer() / size_of::<types::Command>() as u64).min(1 << 24) as usize;
@@ -834,8 +877,14 @@ impl GpuWorld {
                 usage: wgpu::BufferUsages::STORAGE,
             });
             self.buffers.insert("commands", buffer);
-            self.create_group(&kernels.list[index], ("command", ""), |_| "");
-            self.dispatch(pass, "command", u32::try_from(piece.len()).unwrap_or(u32::MAX));
+            let of_joints = piece.iter().filter(|command| command.is_for_joint()).count();
+            for (name, count) in [("command", piece.len() - of_joints), ("command_joints", of_joints)] {
+                let Some(index) = kernels.find(name) else { unreachable!("no kernel {name}") };
+                if count > 0 {
+                    self.create_group(&kernels.list[index], (name, ""), |_| "");
+                    self.dispatch(pass, name, u32::try_from(piece.len()).unwrap_or(u32::MAX));
+                }
+            }
         }
     }
 
@@ -1147,11 +1196,13 @@ impl GpuWorld {
             population: Population::history(self.population.as_ref()),
             vacated: self.population.as_ref().map_or(Vec::new(), |population| population.vacated().to_vec()),
             joint_states: tables.joint_states,
+            joint_goals: tables.joints.iter().map(JointGoal::of).collect(),
+            row_goals: tables.joint_rows.iter().map(RowGoal::of).collect(),
             joint_impulses: tables.joint_impulses,
         })
     }
 
-    /// What the joints do, in scene order. Waits for the device.
+    /// What the joints do, in the order of their indices. Waits for the device.
     ///
     /// # Errors
     /// If the device is lost.
@@ -1198,6 +1249,9 @@ impl GpuWorld {
         }
         self.upload("bodies", &self.compiled.bodies);
         self.commands.clone_from(&snapshot.commands);
+        snapshot.put_goals(&mut self.compiled.joints);
+        self.upload("joints", &self.compiled.joints.joints);
+        self.upload("joint_rows", &self.compiled.joints.rows);
         self.upload("joint_states", &snapshot.joint_states);
         self.upload("joint_impulses", &snapshot.joint_impulses);
         Ok(())
@@ -1226,6 +1280,7 @@ impl GpuWorld {
         let Params { body_count, shape_count, cell_count, joint_count, .. } = self.compiled.params;
         let (bodies, shapes, joints) = (u64::from(body_count), u64::from(shape_count), u64::from(joint_count));
         let (sleepers, producers) = if self.compiled.settings.sleep { (bodies, shapes + 1) } else { (0, 0) };
+        let rows = self.compiled.joints.rows.len() as u64;
         let of = |name: &str, bytes: u64| (&self.buffers[name], bytes);
         let head = download(
             &self.context,
@@ -1241,11 +1296,13 @@ impl GpuWorld {
                 of(at_parity("pair_starts", self.parity), (shapes + 1) * 4),
                 of("joint_frames", joints * size_of::<JointFrame>() as u64),
                 of("joint_states", joints * size_of::<JointState>() as u64),
-                of("joint_impulses", self.compiled.joints.rows.len() as u64 * size_of::<[f32; 2]>() as u64),
+                of("joint_impulses", rows * size_of::<[f32; 2]>() as u64),
                 of("islands", sleepers * 4),
                 of("island_flags", sleepers * 4),
                 of("sleeping_starts", producers * 4),
                 of("event_starts", if self.compiled.settings.events { (shapes + joints + 1) * 4 } else { 0 }),
+                of("joints", joints * size_of::<types::Joint>() as u64),
+                of("joint_rows", rows * size_of::<types::JointRow>() as u64),
             ],
         )?;
         let counters = cast::<Counters>(&head[0])[0];
@@ -1293,6 +1350,8 @@ impl GpuWorld {
             island_flags: cast(&head[13]),
             sleeping_starts,
             sleeping: cast(&tail[6]),
+            joints: cast(&head[13]),
+            joint_rows: cast(&head[14]),
             joint_frames: cast(&head[9]),
             joint_states: cast(&head[10]),
             joint_impulses: cast(&head[11]),
@@ -1304,6 +1363,7 @@ impl GpuWorld {
 /// Kernels that are dispatched by name.
 const ENTRY_POINTS: &[&str] = &[
     "command",
+    "command_joints",
     "guard",
     "bound",
     "bin_clear",
@@ -1313,6 +1373,7 @@ const ENTRY_POINTS: &[&str] = &[
     "scan_reduce",
     "scan_blocks",
     "scan_apply",
+    "pair_tie",
     "pair_count",
     "pair_count_asleep",
     "pair_emit",
@@ -1406,10 +1467,10 @@ fn block_uniform(scan: &str) -> &'static str {
 }
 
 /// Which colours of joints get a dispatch of their own. Empty ones cost nothing.
-fn joint_runs(starts: &[u32]) -> Vec<Run> {
+fn joint_runs(joints: &Joints) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
-    for (color, ends) in (0..JOINT_COLORS).zip(starts.windows(2)) {
-        let size = ends[1] - ends[0];
+    for color in 0..JOINT_COLORS {
+        let size = u32::try_from(joints.of_color(color as usize).len()).unwrap_or(u32::MAX);
         match runs.last_mut() {
             _ if size == 0 => {}
             _ if size >= WIDE_COLOR && color != JOINT_OVERFLOW => runs.push(Run::Wide { color, threads: size }),

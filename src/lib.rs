@@ -32,15 +32,16 @@
 //! ```text
 //! stage                 reads                                       writes
 //! ── each step ───────────────────────────────────────────────────────────────────────────────────────────────────
-//! command               bodies commands island_flags islands poses  bodies counters island_flags poses states
-//!                       states
-//! guard                 bodies counters poses states                accumulators color_claims color_masks counters
+//! command               bodies commands joint_rows joint_states     bodies joint_rows joint_states joints poses
+//!                       joints poses states                         states
+//! guard                 counters poses states                       accumulators color_claims color_masks counters
 //!                                                                   poses states
 //! bound                 counters poses shapes states vertices       aabbs counters partners
 //! bin                   aabbs cell_ends cell_unsorted shape_cells   cell_ends cell_shapes cell_unsorted shape_cells
 //!                       shapes
 //! pair                  aabbs cell_ends cell_shapes counters        contacts counters pair_starts partners
-//!                       pair_starts partners shapes
+//!                       joint_states joints pair_starts partners
+//!                       shapes
 //! recall                contacts contacts_previous counters         contacts
 //!                       pair_starts_previous
 //! collide               bodies contacts contacts_previous counters  contacts counters
@@ -56,8 +57,8 @@
 //!                       contacts counters states uncolored          color_starts contacts counters slots uncolored
 //! prepare               bodies color_starts contacts shapes slots   constraints surfaces
 //!                       states
-//! prepare_joints        bodies joint_impulses joint_rows            joint_frames joint_impulses joint_states
-//!                       joint_states joints poses states
+//! prepare_joints        bodies joint_impulses joint_rows            joint_frames joint_impulses joint_rows
+//!                       joint_states joints poses states            joint_states joints
 //! warm_start            accumulators color_starts constraints       accumulators
 //!                       surfaces
 //! ── each substep ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -114,9 +115,9 @@
 //! | [`scene`] | what a user builds: bodies, shapes, settings; the file format; the catalogue of built-in scenes |
 //! | [`step`], [`stages`], [`types`], [`math`] | the pipeline, and the structs it shares with WGSL |
 //! | [`cpu`], [`gpu`], [`world`] | the backends, and either of them |
-//! | [`command`](mod@command) | what may be asked of bodies between two steps |
+//! | [`command`](mod@command) | what may be asked of bodies and joints between two steps |
 //! | [`event`] | what happened in a step: contacts that began and ceased, sensors |
-//! | [`population`] | bodies that come and go while a world runs |
+//! | [`population`] | bodies and joints that come and go while a world runs |
 //! | [`query`] | rays, points, boxes and shapes against the world between two steps |
 //! | [`snapshot`], [`state`] | the state between two steps; its hash; metrics: energy, momentum, penetration |
 //! | [`draw`] | pictures, from poses on the CPU or straight from the GPU's buffers |
@@ -156,15 +157,15 @@ pub mod types;
 pub mod validate;
 pub mod world;
 
-pub use command::{Command, CommandError};
+pub use command::{Command, CommandError, JointCommand};
 pub use cpu::CpuWorld;
 pub use event::{Event, EventKind};
 pub use gpu::{AdapterChoice, Context, GpuWorld};
-pub use population::{BodyId, PopulationError};
+pub use population::{BodyId, JointId, PopulationError};
 pub use query::{Answers, Query, QueryError, RayHit};
 pub use scene::{
-    Body, BodyType, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, RestitutionMix, Scene, SceneError,
-    Settings, Shape, Spring,
+    Body, BodyType, Field, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, Path, RestitutionMix, Scene,
+    SceneError, Settings, Shape, Spring,
 };
 pub use snapshot::{Snapshot, SnapshotFileError};
 pub use world::{World, WorldError};

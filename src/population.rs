@@ -1,16 +1,22 @@
-//! Bodies that come and go while a world runs.
+//! Bodies and joints that come and go while a world runs.
 //!
 //! A body lives in a slot: its index, by which commands and states know it. A slot that was vacated is given out again,
 //! the lowest first, once a step has run without it; each time its generation goes up, so that a [`BodyId`] kept from
-//! before never means the newcomer. Everything here happens on the host and is the same for both backends.
+//! before never means the newcomer. So it is with joints, whose index is free at once when they are gone, as nothing is
+//! recalled by it; those of a body go with it. What a [`Joint`] does not give, a length or a reference angle, is as the
+//! bodies stand when the next step begins. Everything here happens on the host and is the same for both backends.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 
-use crate::scene::{Body, Compiled, Geometry, MAX_BODIES, MAX_SHAPES, MassProperties, SceneError};
+use crate::scene::{
+    Body, Compiled, Geometry, Joint, JointChange, MAX_BODIES, MAX_JOINTS, MAX_SHAPES, MassProperties, SceneError,
+    check_new_joints,
+};
 use crate::state::Fnv;
 use crate::types::{
-    self, DYNAMIC, GEOMETRY_MASK, JOINT_DISABLED, MAX_VERTICES, NO_SHAPE, Shape, VACANT, VERTEX_COUNT_SHIFT,
+    self, DYNAMIC, GEOMETRY_MASK, JOINED_SHAPE, JOINT_APART, JOINT_VACANT, MAX_LATE_PLANES, MAX_VERTICES, NO_SHAPE,
+    ROW_COUNT_MASK, Shape, VACANT, VERTEX_COUNT_SHIFT, WORLD_A,
 };
 
 /// A body, whatever else comes to live in its slot later.
@@ -28,18 +34,58 @@ impl fmt::Display for BodyId {
     }
 }
 
-/// Why bodies could not be added or removed. Nothing has changed.
+/// A joint, whatever else comes to have its index later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct JointId {
+    /// Of a joint of the scene, its place there; by it reports know it.
+    pub index: u32,
+    /// How many joints had this index before.
+    pub generation: u32,
+}
+
+impl fmt::Display for JointId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.index, self.generation)
+    }
+}
+
+/// Where in the tables a joint is.
+pub(crate) fn joint_place(compiled: &Compiled, id: JointId) -> Option<usize> {
+    let place = compiled.joints.place(id.index)?;
+    (joint_id(compiled, id.index as usize)? == id).then_some(place)
+}
+
+/// The joint with an index.
+pub(crate) fn joint_id(compiled: &Compiled, index: usize) -> Option<JointId> {
+    let place = compiled.joints.place(u32::try_from(index).ok()?)?;
+    let joint = &compiled.joints.joints[place];
+    (joint.flags & JOINT_VACANT == 0).then_some(JointId { index: joint.id, generation: joint.generation })
+}
+
+/// The bodies that a joint holds.
+pub(crate) fn ends(joint: &types::Joint) -> impl Iterator<Item = u32> {
+    let a = (joint.flags & WORLD_A == 0).then_some(joint.body_a);
+    a.into_iter().chain([joint.body_b])
+}
+
+/// Why bodies or joints could not be added or removed. Nothing has changed.
 #[derive(Debug, thiserror::Error)]
 pub enum PopulationError {
-    /// A body that is not valid.
+    /// A body or a joint that is not valid.
     #[error(transparent)]
-    Body(#[from] SceneError),
+    Value(#[from] SceneError),
     /// A body that is not there, or no longer.
     #[error("there is no body {0}")]
     Gone(BodyId),
     /// A body that is named twice.
     #[error("body {0} is given twice")]
     Twice(BodyId),
+    /// A joint that is not there, or no longer.
+    #[error("there is no joint {0}")]
+    NoJoint(JointId),
+    /// A joint that is named twice.
+    #[error("joint {0} is given twice")]
+    JointTwice(JointId),
 }
 
 /// What an addition or a removal changed, so that a backend can follow.
@@ -51,10 +97,12 @@ pub(crate) struct Change {
     pub shapes: BTreeSet<u32>,
     /// The grid was laid anew: all shapes have other levels.
     pub grid: bool,
-    /// Joints were switched off.
-    pub joints: bool,
+    /// Joints that came or went.
+    pub joints: JointChange,
     /// Bodies were removed that are not dynamic: islands may have rested on them.
     pub fixed: bool,
+    /// Bodies of joints that came or went.
+    pub roused: BTreeSet<u32>,
 }
 
 /// Which slots are taken, by whom, and which are free.
@@ -134,17 +182,18 @@ impl Population {
         }
     }
 
-    /// Adds bodies: all of them or, with an error, none.
+    /// Adds bodies: all of them or, with an error, none. `steps` are done; paths begin with the first.
     pub(crate) fn add(
         &mut self,
         compiled: &mut Compiled,
         bodies: &[Body],
+        steps: u64,
     ) -> Result<(Vec<BodyId>, Change), PopulationError> {
         check(compiled, bodies)?;
         let mut change = Change::default();
         let mut ids = Vec::with_capacity(bodies.len());
         for body in bodies {
-            ids.push(self.settle(compiled, body, &mut change));
+            ids.push(self.settle(compiled, body, steps, &mut change));
         }
         let room = compiled.fit_levels(&change.shapes);
         // Much fuller than the grid was laid for, cells would hold many shapes each.
@@ -153,14 +202,16 @@ impl Population {
             self.laid_for = compiled.shapes.len();
             change.grid = true;
         }
+        compiled.joints.know_bodies(compiled.bodies.len(), &mut change.joints);
         compiled.refresh_switches();
         Ok((ids, change))
     }
 
-    fn settle(&mut self, compiled: &mut Compiled, body: &Body, change: &mut Change) -> BodyId {
+    fn settle(&mut self, compiled: &mut Compiled, body: &Body, steps: u64, change: &mut Change) -> BodyId {
         #[allow(clippy::cast_possible_truncation, reason = "bodies and shapes are counted in u32")]
         let index = self.free_bodies.pop_first().unwrap_or(compiled.bodies.len() as u32);
-        let laid = Compiled::lay_body(body, index);
+        let mut laid = Compiled::lay_body(body, index);
+        compiled.lead(body, index, steps, &mut laid.pose);
         let slot = index as usize;
         if slot == compiled.bodies.len() {
             compiled.bodies.push(laid.body);
@@ -191,6 +242,9 @@ impl Population {
                 compiled.shapes[place as usize] = shape;
             }
             self.shapes[slot].push(place);
+            if shape.kind & GEOMETRY_MASK == types::HALF_PLANE {
+                compiled.add_plane(place);
+            }
             change.shapes.insert(place);
         }
         compiled.link(&self.shapes[slot]);
@@ -209,7 +263,7 @@ impl Population {
         if vertices.is_empty() { 0 } else { first }
     }
 
-    /// Removes bodies, and switches off their joints: all of them or, with an error, none.
+    /// Removes bodies and their joints: all of them or, with an error, none.
     pub(crate) fn remove(&mut self, compiled: &mut Compiled, ids: &[BodyId]) -> Result<Change, PopulationError> {
         let mut seen = HashSet::new();
         for &id in ids {
@@ -236,7 +290,7 @@ impl Population {
                 if shape.kind & GEOMETRY_MASK == types::POLYGON {
                     self.free_vertices[count].push(shape.first_vertex);
                 }
-                // Half planes stay in front: their places are not given out again.
+                // Half planes of the scene stay in front: their places are not given out again.
                 *shape = Shape { kind: NO_SHAPE, body: id.index, ..Shape::default() };
                 compiled.movers[place as usize] = types::Mover::default();
                 change.shapes.insert(place);
@@ -245,12 +299,73 @@ impl Population {
             change.bodies.insert(id.index);
             self.vacated.push(id.index);
         }
-        for joint in &mut compiled.joints.joints {
-            let tied = |body: u32| change.bodies.contains(&body);
-            if joint.flags & JOINT_DISABLED == 0 && (tied(joint.body_a) || tied(joint.body_b)) {
-                joint.flags |= JOINT_DISABLED;
-                change.joints = true;
+        compiled.drop_planes();
+        compiled.paths.retain(|led| !change.bodies.contains(&led.body));
+        for place in compiled.joints.of_bodies(&change.bodies) {
+            compiled.joints.remove(place, &mut change.joints);
+        }
+        Ok(change)
+    }
+
+    /// Adds joints: all of them or, with an error, none.
+    pub(crate) fn add_joints(
+        &mut self,
+        compiled: &mut Compiled,
+        joints: &[Joint],
+    ) -> Result<(Vec<JointId>, Change), PopulationError> {
+        let named = joints.iter().any(|joint| joint.id.is_some());
+        let taken = compiled.joints.ids.iter().filter(|_| named).flatten().map(String::as_str);
+        check_new_joints(joints, &compiled.bodies, taken)?;
+        if compiled.joints.most(joints.len()) > MAX_JOINTS {
+            let problem = format!("bring the number of joints to {}", compiled.joints.most(joints.len()));
+            return Err(SceneError::new("joints", problem, format!("at most {MAX_JOINTS} in a world")).into());
+        }
+        let mut change = Change::default();
+        let mut ids = Vec::with_capacity(joints.len());
+        for joint in joints {
+            let place =
+                compiled.joints.add(&compiled.settings, joint, &compiled.bodies, &compiled.mass, &mut change.joints);
+            let laid = &compiled.joints.joints[place as usize];
+            let rows = laid.first_row as usize..(laid.first_row + (laid.flags & ROW_COUNT_MASK)) as usize;
+            self.history = self.history.bytes(bytemuck::bytes_of(laid)).bytes(&place.to_le_bytes());
+            self.history = self.history.bytes(bytemuck::cast_slice(&compiled.joints.rows[rows]));
+            ids.push(JointId { index: laid.id, generation: laid.generation });
+            change.roused.extend(ends(laid));
+            if laid.flags & JOINT_APART != 0 {
+                for body in [laid.body_a, laid.body_b] {
+                    for &shape in &self.shapes[body as usize] {
+                        compiled.shapes[shape as usize].kind |= JOINED_SHAPE;
+                        change.shapes.insert(shape);
+                    }
+                }
             }
+        }
+        compiled.refresh_switches();
+        Ok((ids, change))
+    }
+
+    /// Removes joints: all of them or, with an error, none.
+    pub(crate) fn remove_joints(
+        &mut self,
+        compiled: &mut Compiled,
+        ids: &[JointId],
+    ) -> Result<Change, PopulationError> {
+        let mut seen = HashSet::new();
+        let mut places = Vec::with_capacity(ids.len());
+        for &id in ids {
+            places.push(joint_place(compiled, id).ok_or(PopulationError::NoJoint(id))?);
+            if !seen.insert(id) {
+                return Err(PopulationError::JointTwice(id));
+            }
+        }
+        let mut change = Change::default();
+        for place in places {
+            #[allow(clippy::cast_possible_truncation, reason = "joints are counted in u32")]
+            let place = place as u32;
+            // Marked, so that a removal is not taken for that of a body.
+            self.history = self.history.bytes(b"joint").bytes(&place.to_le_bytes());
+            change.roused.extend(ends(&compiled.joints.joints[place as usize]));
+            compiled.joints.remove(place, &mut change.joints);
         }
         Ok(change)
     }
@@ -262,14 +377,17 @@ fn check(compiled: &Compiled, bodies: &[Body]) -> Result<(), PopulationError> {
     let taken = compiled.ids.iter().filter(|_| named).flatten().map(String::as_str);
     let mut names: HashSet<&str> = taken.collect();
     let (mut body_count, mut shape_count) = (compiled.bodies.len(), compiled.shapes.len());
+    let mut planes = compiled.params.late_plane_count as usize;
     for (index, body) in bodies.iter().enumerate() {
         body.check(index)?;
         let at = |key: &str| format!("bodies[{index}]{key}");
-        let plane = body.shapes.iter().position(|shape| matches!(shape.geometry, Geometry::HalfPlane { .. }));
-        if let Some(number) = plane {
-            let problem = "is a half plane, which only a scene can bring";
-            let error = SceneError::new(at(&format!(".shapes[{number}]")), problem, "a shape with an end");
-            return Err(error.into());
+        for (number, shape) in body.shapes.iter().enumerate() {
+            planes += usize::from(matches!(shape.geometry, Geometry::HalfPlane { .. }));
+            if planes > MAX_LATE_PLANES {
+                let problem = "is one half plane too many";
+                let expected = format!("at most {MAX_LATE_PLANES} beside those of the scene");
+                return Err(SceneError::new(at(&format!(".shapes[{number}]")), problem, expected).into());
+            }
         }
         if let Some(id) = &body.id
             && !names.insert(id)

@@ -8,10 +8,10 @@ pub use file::SnapshotFileError;
 
 use crate::math::is_finite;
 use crate::population::Population;
-use crate::scene::Compiled;
+use crate::scene::{Compiled, Joints};
 use crate::types::{
-    ASLEEP, Body, BodyState, COMMAND_WAKE_ALL, Command, Contact, Counters, DYNAMIC, JointState, POINT_COUNT_MASK, Pose,
-    VACANT,
+    ASLEEP, Body, BodyState, COMMAND_JOINT_ENABLE, Command, Contact, Counters, DYNAMIC, JOINT_DISABLED, JOINT_FRESH,
+    Joint, JointRow, JointState, POINT_COUNT_MASK, Pose, ROW_MEASURE, VACANT,
 };
 
 /// The state of a world between two steps. Both backends give it and take it, so a run can move from one to the other.
@@ -45,8 +45,12 @@ pub struct Snapshot {
     pub population: u64,
     /// Slots that bodies left since the last step.
     pub vacated: Vec<u32>,
-    /// One a joint, by colour, as in [`crate::scene::Joints::joints`].
+    /// One a place of a joint, as in [`crate::scene::Joints::joints`].
     pub joint_states: Vec<JointState>,
+    /// Likewise: what commands change of a joint.
+    pub joint_goals: Vec<JointGoal>,
+    /// Likewise, one a row.
+    pub row_goals: Vec<RowGoal>,
     /// Of the last substep, one a row, as in [`crate::scene::Joints::rows`]; N·s, of an angle N·m·s. Only that of a point
     /// has a second coordinate.
     pub joint_impulses: Vec<[f32; 2]>,
@@ -76,7 +80,67 @@ impl Force {
     }
 }
 
+/// What a joint is told while the world runs, or measures when it comes.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct JointGoal {
+    /// As [`Joint::anchor_a`], m.
+    pub anchor_a: [f32; 2],
+    /// rad.
+    pub reference_angle: f32,
+    /// [`JOINT_DISABLED`], [`JOINT_FRESH`].
+    pub flags: u32,
+}
+
+/// What a row of it is told.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct RowGoal {
+    /// As [`JointRow::goal`].
+    pub goal: f32,
+    /// As [`JointRow::max_impulse`].
+    pub max_impulse: f32,
+    /// [`ROW_MEASURE`].
+    pub kind: u32,
+}
+
+impl JointGoal {
+    const FLAGS: u32 = JOINT_DISABLED | JOINT_FRESH;
+
+    pub(crate) fn of(joint: &Joint) -> Self {
+        let Joint { anchor_a, reference_angle, flags, .. } = *joint;
+        Self { anchor_a, reference_angle, flags: flags & Self::FLAGS }
+    }
+
+    fn put(self, joint: &mut Joint) {
+        (joint.anchor_a, joint.reference_angle) = (self.anchor_a, self.reference_angle);
+        joint.flags = joint.flags & !Self::FLAGS | self.flags;
+    }
+}
+
+impl RowGoal {
+    pub(crate) fn of(row: &JointRow) -> Self {
+        Self { goal: row.goal, max_impulse: row.max_impulse, kind: row.kind & ROW_MEASURE }
+    }
+
+    fn put(self, row: &mut JointRow) {
+        (row.goal, row.max_impulse) = (self.goal, self.max_impulse);
+        row.kind = row.kind & !ROW_MEASURE | self.kind;
+    }
+}
+
 impl Snapshot {
+    /// Tells the joints again what they had been told.
+    pub(crate) fn put_goals(&self, joints: &mut Joints) {
+        for (joint, goal) in joints.joints.iter_mut().zip(&self.joint_goals) {
+            goal.put(joint);
+        }
+        for (row, goal) in joints.rows.iter_mut().zip(&self.row_goals) {
+            goal.put(row);
+        }
+        joints.refresh();
+    }
+
     /// Checks that it belongs to this world, before anything is overwritten. A snapshot may come from a file,
     /// so whatever is used as an index or a count is looked at; other values may be anything.
     ///
@@ -90,6 +154,8 @@ impl Snapshot {
             ("forces", self.forces.len(), bodies),
             ("joint states", self.joint_states.len(), compiled.joints.states.len()),
             ("joint impulses", self.joint_impulses.len(), compiled.joints.rows.len()),
+            ("goals of joints", self.joint_goals.len(), compiled.joints.joints.len()),
+            ("goals of rows", self.row_goals.len(), compiled.joints.rows.len()),
         ];
         if compiled.settings.sleep {
             sizes.push(("islands", self.islands.len(), bodies));
@@ -114,9 +180,15 @@ impl Snapshot {
             return Err(SnapshotError { what: "as an empty slot", found: body as usize, expected: 0 });
         }
         for command in &self.commands {
+            let places = compiled.joints.joints.len();
+            let (what, count, rows) = match command.is_for_joint() {
+                true => ("joints", places, compiled.joints.rows.len()),
+                false => ("bodies", bodies, usize::MAX),
+            };
             for (what, index, count) in [
-                ("bodies", command.body as usize, bodies),
-                ("commands", command.kind as usize, COMMAND_WAKE_ALL as usize + 1),
+                (what, command.body as usize, count),
+                ("commands", command.kind as usize, COMMAND_JOINT_ENABLE as usize + 1),
+                ("rows", command.row as usize, rows),
             ] {
                 if index >= count {
                     return Err(SnapshotError { what, found: index, expected: count });
@@ -165,7 +237,17 @@ impl Snapshot {
         }
         let impulses = self.joint_impulses.iter().flatten().filter(|&&impulse| !is_finite(impulse)).count();
         let angles = self.joint_states.iter().filter(|state| !is_finite(state.angle)).count();
-        for (what, found) in [("joint impulses that are not finite", impulses), ("joint angles likewise", angles)] {
+        let flags = self.joint_goals.iter().filter(|goal| goal.flags & !JointGoal::FLAGS != 0).count()
+            + self.row_goals.iter().filter(|goal| goal.kind & !ROW_MEASURE != 0).count();
+        let finite = |goal: &&JointGoal| goal.anchor_a.into_iter().chain([goal.reference_angle]).all(is_finite);
+        let goals = self.joint_goals.iter().filter(|goal| !finite(goal)).count()
+            + self.row_goals.iter().filter(|row| !is_finite(row.goal) || !is_finite(row.max_impulse)).count();
+        for (what, found) in [
+            ("joint impulses that are not finite", impulses),
+            ("joint angles likewise", angles),
+            ("goals of joints likewise", goals),
+            ("joints with other flags", flags),
+        ] {
             if found > 0 {
                 return Err(SnapshotError { what, found, expected: 0 });
             }

@@ -5,13 +5,13 @@ use serde::Serialize;
 
 use crate::math::{cross_scalar, right_perp, rotate};
 use crate::scene::{Compiled, Joints};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{JointGoal, Snapshot};
 use crate::stages::collide::manifold;
 use crate::stages::prepare_joints::frame_of;
 use crate::stages::solve_joints::{Stance, total};
 use crate::types::{
-    ASLEEP, BROKEN, BodyState, Contact, DYNAMIC, FIXED_A, FIXED_B, Joint, JointFrame, JointState, POINT_COUNT_MASK,
-    Pose, VACANT,
+    ASLEEP, BROKEN, BodyState, Contact, DYNAMIC, FIXED_A, FIXED_B, JOINT_VACANT, Joint, JointFrame, JointState,
+    POINT_COUNT_MASK, Pose, VACANT,
 };
 
 /// A body as the scene's author knows it: by its own frame, not its centre of mass.
@@ -113,15 +113,19 @@ pub struct JointReaction {
     pub broken: bool,
 }
 
-/// All joints in scene order.
+/// All joints in the order of their indices; those that are gone are left out.
 #[must_use]
 pub fn joint_reactions(compiled: &Compiled, snapshot: &Snapshot) -> Vec<JointReaction> {
     let Joints { joints, rows, ids, .. } = &compiled.joints;
     let mut reactions: Vec<_> = joints
         .iter()
         .zip(&snapshot.joint_states)
-        .map(|(joint, state)| {
-            let (frame, stance) = stand(compiled, snapshot, joint, state);
+        .zip(&snapshot.joint_goals)
+        .filter(|((joint, _), _)| joint.flags & JOINT_VACANT == 0)
+        .map(|((joint, state), goal)| {
+            let JointGoal { anchor_a, reference_angle, .. } = *goal;
+            let joint = Joint { anchor_a, reference_angle, ..*joint };
+            let (frame, stance) = stand(compiled, snapshot, &joint, state);
             let (impulse, spin) = total(&frame, rows, |row| snapshot.joint_impulses[row], &stance);
             let reaction = JointReaction {
                 id: ids[joint.id as usize].clone(),

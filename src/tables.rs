@@ -1,7 +1,8 @@
 //! Every array of a step, as plain vectors: what the two backends are compared by, stage for stage.
 
 use crate::types::{
-    Aabb, Accumulator, BodyState, Constraint, Contact, Counters, Event, JointFrame, JointState, Pose, Surface,
+    Aabb, Accumulator, BodyState, Constraint, Contact, Counters, Event, Joint, JointFrame, JointRow, JointState, Pose,
+    Surface,
 };
 
 /// A copy of all arrays, cut to what is in use.
@@ -25,6 +26,8 @@ pub(crate) struct Tables {
     pub slots: Vec<u32>,
     pub constraints: Vec<Constraint>,
     pub surfaces: Vec<Surface>,
+    pub joints: Vec<Joint>,
+    pub joint_rows: Vec<JointRow>,
     pub joint_frames: Vec<JointFrame>,
     pub joint_states: Vec<JointState>,
     pub joint_impulses: Vec<[f32; 2]>,

@@ -35,6 +35,11 @@ pub const MAX_COLOR_ROUNDS: u32 = 31;
 /// Grid levels: for each of eight sizes of shapes one of square cells and two bands, of low and of narrow ones.
 pub const MAX_LEVELS: usize = 24;
 
+/// Half planes that can be added to a running world.
+pub const MAX_LATE_PLANES: usize = 16;
+/// Fields that a scene can have.
+pub const MAX_FIELDS: usize = 4;
+
 /// [`Shape::kind`], low byte.
 pub const CIRCLE: u32 = 0;
 /// [`Shape::kind`], low byte. With or without a radius.
@@ -54,7 +59,7 @@ pub const FIXED_SHAPE: u32 = 0x100;
 
 /// [`Shape::kind`]: the body is kinematic. Set beside [`FIXED_SHAPE`]; only pictures tell the two apart.
 pub const KINEMATIC_SHAPE: u32 = 0x200;
-/// [`Shape::kind`]: the body is jointed to one that it does not touch ([`crate::scene::Joints::joined`]).
+/// [`Shape::kind`]: the body is, or was, jointed to one that it does not touch ([`crate::scene::Ties`]).
 pub const JOINED_SHAPE: u32 = 0x400;
 /// [`Shape::kind`]: the shape notices what overlaps it and touches nothing.
 pub const SENSOR_SHAPE: u32 = 0x800;
@@ -85,7 +90,8 @@ pub const EVENT_END: u32 = 1;
 pub const EVENT_SENSOR_BEGIN: u32 = 2;
 /// [`Event::kind`].
 pub const EVENT_SENSOR_END: u32 = 3;
-/// [`Event::kind`]: then `shape_a` is the joint, as it stands in the scene, and `shape_b` its place in the tables.
+/// [`Event::kind`]: then `shape_a` is the joint's index, `shape_b` its generation, and `point` holds the indices of its
+/// bodies, −1 for the world: the joint may be gone when the host hears of it.
 pub const EVENT_JOINT_BROKE: u32 = 4;
 
 /// [`Command::kind`].
@@ -108,6 +114,16 @@ pub const COMMAND_TARGET: u32 = 7;
 pub const COMMAND_WAKE: u32 = 8;
 /// [`Command::kind`]: wakes every body.
 pub const COMMAND_WAKE_ALL: u32 = 9;
+/// [`Command::kind`], of a joint like all that follow: the goal of a row.
+pub const COMMAND_JOINT_GOAL: u32 = 10;
+/// [`Command::kind`]: the goal of a row and its largest impulse.
+pub const COMMAND_JOINT_MOTOR: u32 = 11;
+/// [`Command::kind`]: the anchor on A, or in the world.
+pub const COMMAND_JOINT_ANCHOR: u32 = 12;
+/// [`Command::kind`]: the reference angle.
+pub const COMMAND_JOINT_REFERENCE: u32 = 13;
+/// [`Command::kind`]: on if the value is not 0, or off.
+pub const COMMAND_JOINT_ENABLE: u32 = 14;
 
 /// [`BodyState::status`]: the body held a NaN or an infinity and was taken out of the simulation.
 pub const QUARANTINED: u32 = 1;
@@ -191,6 +207,15 @@ pub const JOINT_FIXED_A: u32 = 16;
 pub const JOINT_FIXED_B: u32 = 32;
 /// [`Joint::flags`]: switched off.
 pub const JOINT_DISABLED: u32 = 64;
+/// [`Joint::flags`]: a place that no joint has. Set beside [`JOINT_DISABLED`], without rows.
+pub const JOINT_VACANT: u32 = 128;
+/// [`Joint::flags`]: the two bodies do not touch each other while the joint holds.
+pub const JOINT_APART: u32 = 256;
+/// [`Joint::flags`]: came while the world runs; its reference angle, and the goals of its rows with [`ROW_MEASURE`], are
+/// as the bodies stand when the next step begins.
+pub const JOINT_FRESH: u32 = 512;
+/// [`Joint::flags`]: where the type begins, four bits: the places in [`crate::scene::JointKind`], from 0.
+pub const JOINT_TYPE_SHIFT: u32 = 12;
 
 /// [`JointState::status`]: the joint broke.
 pub const BROKEN: u32 = 1;
@@ -224,6 +249,8 @@ pub const ROW_SPRING: u32 = 0x40;
 pub const ROW_ROLE: u32 = 0xf0;
 /// [`JointRow::kind`]: stiffness and damping of a spring are for one kilogram of effective mass: (2πf)² and 2ζ·2πf.
 pub const ROW_BY_MASS: u32 = 0x100;
+/// [`JointRow::kind`]: the goal is the distance of the anchors when the next step begins ([`JOINT_FRESH`]).
+pub const ROW_MEASURE: u32 = 0x200;
 
 /// [`Sweep::flags`]: push penetrating bodies apart.
 pub const USE_BIAS: u32 = 1;
@@ -319,9 +346,9 @@ pub struct Params {
     pub level_count: u32,
     /// Blocks of [`COLOR_BLOCK`] contacts in the colour histogram.
     pub color_blocks: u32,
-    /// Half planes, which are the first shapes.
+    /// Half planes of the scene, which are the first shapes.
     pub half_plane_count: u32,
-    /// Joints in the world.
+    /// Places of joints in the world.
     pub joint_count: u32,
     /// Slower bodies are quiet, m/s.
     pub sleep_speed: f32,
@@ -329,8 +356,46 @@ pub struct Params {
     pub sleep_steps: u32,
     /// Unused.
     pub pad: [u32; 2],
+    /// Where in the device's `partners` the ties of bodies begin ([`crate::scene::Ties`]): two words a body.
+    pub tie_heads: u32,
+    /// Where in it the links of the ties begin: four words a place of a joint.
+    pub tie_links: u32,
+    /// Fields in use.
+    pub field_count: u32,
+    /// Half planes that came while the world runs.
+    pub late_plane_count: u32,
+    /// Where those are among the shapes, four a row.
+    pub late_planes: [[u32; 4]; MAX_LATE_PLANES / 4],
+    /// What draws bodies to places.
+    pub fields: [Field; MAX_FIELDS],
     /// The grid.
     pub levels: [Level; MAX_LEVELS],
+}
+
+/// Draws dynamic bodies to a point.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Field {
+    /// m.
+    pub position: [f32; 2],
+    /// N.
+    pub force: f32,
+    /// m/s².
+    pub acceleration: f32,
+    /// Not felt up to this distance, m.
+    pub core: f32,
+    /// Unused.
+    pub pad_0: u32,
+    /// Unused.
+    pub pad_1: [u32; 2],
+}
+
+impl Params {
+    /// All half planes, by their places among the shapes: every shape looks at each of them.
+    pub fn planes(&self) -> impl Iterator<Item = u32> + '_ {
+        let late = self.late_planes.as_flattened().iter().take(self.late_plane_count as usize);
+        (0..self.half_plane_count).chain(late.copied())
+    }
 }
 
 /// Which colours one dispatch of a sweep solves, and how. Uniform, one for each dispatch.
@@ -542,20 +607,30 @@ pub struct Event {
     pub normal: [f32; 2],
 }
 
-/// Something asked of a body between two steps.
+/// Something asked of a body or a joint between two steps.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Command {
     /// [`COMMAND_IMPULSE`], …
     pub kind: u32,
-    /// Index of the body.
+    /// Index of the body, or place of the joint.
     pub body: u32,
+    /// Of a joint, index of the row.
+    pub row: u32,
     /// Unused.
-    pub pad: [u32; 2],
+    pub pad: u32,
     /// Impulse N·s, force N, velocity m/s, place of the centre of mass m; or an angular value, then with a 0.
     pub value: [f32; 2],
     /// Point from the centre of mass, in the body's frame, m; or cosine and sine.
     pub other: [f32; 2],
+}
+
+impl Command {
+    /// Whether it is a joint that something is asked of.
+    #[must_use]
+    pub fn is_for_joint(&self) -> bool {
+        self.kind >= COMMAND_JOINT_GOAL
+    }
 }
 
 /// An axis-aligned box, margin included. Empty (`min.x > max.x`) for quarantined bodies.
@@ -739,7 +814,7 @@ pub struct Constraint {
     pub separations: [f32; 2],
 }
 
-/// A joint, as it stays. Joints are sorted by colour; no two of a colour move the same body.
+/// A joint, as it stays. No two of a colour move the same body ([`crate::scene::Joints::starts`]).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Joint {
@@ -759,14 +834,16 @@ pub struct Joint {
     pub axis: [f32; 2],
     /// Angle of B against A that counts as 0, rad.
     pub reference_angle: f32,
-    /// Index in the scene.
+    /// Index, as in the scene.
     pub id: u32,
     /// Breaks above this, N; `f32::MAX` if it never does.
     pub break_force: f32,
     /// Breaks above this, N·m; `f32::MAX` if it never does.
     pub break_torque: f32,
+    /// How many joints had this place before.
+    pub generation: u32,
     /// Unused.
-    pub pad: [u32; 2],
+    pub pad: u32,
 }
 
 /// One thing that a joint does: a constraint of one velocity, or of two for [`ROW_POINT`].

@@ -1,12 +1,12 @@
 //! One world, whichever backend steps it.
 
-use crate::command::{Command, CommandError};
+use crate::command::{Command, CommandError, JointCommand};
 use crate::cpu::CpuWorld;
 use crate::event::Event;
 use crate::gpu::{DeviceError, GpuWorld};
-use crate::population::{BodyId, PopulationError};
+use crate::population::{BodyId, JointId, PopulationError, joint_id};
 use crate::query::{Answers, Query, QueryError};
-use crate::scene::{Body, Compiled, SceneError};
+use crate::scene::{Body, Compiled, Joint, SceneError};
 use crate::snapshot::{Snapshot, SnapshotError, SnapshotFileError};
 use crate::state::{JointReaction, joint_reactions};
 use crate::step::Stage;
@@ -17,7 +17,7 @@ pub enum WorldError {
     /// The scene is not valid.
     #[error(transparent)]
     Scene(#[from] SceneError),
-    /// Bodies could not be added or removed.
+    /// Bodies or joints could not be added or removed.
     #[error(transparent)]
     Population(#[from] PopulationError),
     /// The snapshot is of another world.
@@ -120,7 +120,8 @@ impl World {
     /// Slots of bodies that were removed are given out again, the lowest first, once a step has run without them.
     ///
     /// # Errors
-    /// The first value that is out of range, as for a scene; a half plane; or if they do not fit the device.
+    /// The first value that is out of range, as for a scene; more than 16 half planes beside those of the scene; or if they
+    /// do not fit the device.
     pub fn add_bodies(&mut self, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
         match self {
             Self::Cpu(world) => world.add_bodies(bodies),
@@ -128,7 +129,7 @@ impl World {
         }
     }
 
-    /// Removes bodies from the running world, and switches off their joints: all of them or, with an error, none.
+    /// Removes bodies and their joints from the running world: all of them or, with an error, none.
     ///
     /// # Errors
     /// If a body is not there, or no longer, or given twice; or the device is lost.
@@ -136,6 +137,47 @@ impl World {
         match self {
             Self::Cpu(world) => world.remove_bodies(ids),
             Self::Gpu(world) => world.remove_bodies(ids),
+        }
+    }
+
+    /// Adds joints to the running world: all of them or, with an error, none. They hold from the next step on. Their bodies
+    /// are given by their slots. A length or a reference angle that is not given is as the bodies stand when that step
+    /// begins, a length then at least 0.1 mm. Indices of joints that are gone are given out again, the lowest first.
+    ///
+    /// # Errors
+    /// The first value that is out of range, as for a scene; or if they do not fit the device.
+    pub fn add_joints(&mut self, joints: &[Joint]) -> Result<Vec<JointId>, WorldError> {
+        match self {
+            Self::Cpu(world) => world.add_joints(joints),
+            Self::Gpu(world) => world.add_joints(joints),
+        }
+    }
+
+    /// Removes joints from the running world: all of them or, with an error, none. Their bodies touch again.
+    ///
+    /// # Errors
+    /// If a joint is not there, or no longer, or given twice; or the device is lost.
+    pub fn remove_joints(&mut self, ids: &[JointId]) -> Result<(), WorldError> {
+        match self {
+            Self::Cpu(world) => world.remove_joints(ids),
+            Self::Gpu(world) => world.remove_joints(ids),
+        }
+    }
+
+    /// The joint with an index, if there is one: of the scene's, its place there.
+    #[must_use]
+    pub fn joint_id(&self, index: usize) -> Option<JointId> {
+        joint_id(self.compiled(), index)
+    }
+
+    /// Asks something of a joint; it happens at the start of the next step. Nothing waits.
+    ///
+    /// # Errors
+    /// If there is no such joint, it has nothing of the kind, or a value is out of range.
+    pub fn command_joint(&mut self, joint: JointId, command: JointCommand) -> Result<(), CommandError> {
+        match self {
+            Self::Cpu(world) => world.command_joint(joint, command),
+            Self::Gpu(world) => world.command_joint(joint, command),
         }
     }
 
@@ -193,7 +235,7 @@ impl World {
         }
     }
 
-    /// What the joints do, in scene order. On the GPU this waits for the device.
+    /// What the joints do, in the order of their indices. On the GPU this waits for the device.
     ///
     /// # Errors
     /// If the device is lost.

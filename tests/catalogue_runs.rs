@@ -145,6 +145,8 @@ runs! {
     // They start 18 cm inside each other, 22 to a row, and push each other away.
     confined: "confined:grid=22", 20.0, [-10.0, 0.5, 10.0, 20.0], 0.0;
     confined_by_capsules: "confined:grid=22,capsules=1", 20.0, [-10.0, 0.5, 10.0, 20.0], 0.0;
+    // 1000 N on 79 kg: up to 20 m/s after 16 m.
+    rush: "rush:count=120", 30.0, OPEN, 0.0;
     bridge: "bridge:planks=40", 15.0, OPEN, 0.05;
     // The chain gives: 40 hinges, each with up to three times the ball's weight on it.
     ball_and_chain: "ball_and_chain", 31.0, OPEN, 0.25;

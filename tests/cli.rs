@@ -181,7 +181,6 @@ mod mistakes {
             ("run large_pyramid:base", "expected name:key=value"),
             ("run large_pyramid:top=3", "has no parameter \"top\""),
             ("run large_pyramid:base=0", "expected 1 to 10000"),
-            ("run rush", "not supported yet"),
             ("run missing.json", "missing.json: no such file"),
             ("run ./missing", "missing: no such file"),
             ("run folder.json", "is a folder"),

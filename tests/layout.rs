@@ -81,8 +81,10 @@ structs! {
         gravity, dt, h, body_count, shape_count, contact_capacity, cell_count, contact_softness, fixed_softness,
         push_speed, speculative_distance, restitution_threshold, recycle_distance, recycle_distance_apart, aabb_margin,
         max_speed, max_spin, projection_rate, max_correction, linear_slop, switches, level_count, color_blocks,
-        half_plane_count, joint_count, sleep_speed, sleep_steps, pad, levels,
+        half_plane_count, joint_count, sleep_speed, sleep_steps, pad, tie_heads, tie_links, field_count,
+        late_plane_count, late_planes, fields, levels,
     }
+    Field { position, force, acceleration, core, pad_0, pad_1 }
     Sweep { first_color, end_color, flags, round }
     Body {
         inv_mass, inv_inertia, linear_damping, angular_damping, force, force_point, torque, gravity_scale, extent,
@@ -98,7 +100,7 @@ structs! {
     }
     Surface { kinetic_friction, tangent_speed, rolling_resistance, rolling_impulse }
     Event { kind, shape_a, shape_b, approach_speed, point, normal }
-    Command { kind, body, pad, value, other }
+    Command { kind, body, row, pad, value, other }
     Aabb { min, max }
     Ray { origin, delta, category, mask, group, pad }
     Hit { point, normal, fraction, shape, pad }
@@ -118,7 +120,8 @@ structs! {
         contact, points, impulses, max_impulses, separations,
     }
     Joint {
-        body_a, body_b, first_row, flags, anchor_a, anchor_b, axis, reference_angle, id, break_force, break_torque, pad,
+        body_a, body_b, first_row, flags, anchor_a, anchor_b, axis, reference_angle, id, break_force, break_torque,
+        generation, pad,
     }
     JointRow { kind, goal, max_impulse, pad_0, softness, pad_1 }
     JointState { angle, status, pad }
@@ -144,6 +147,9 @@ constants! {
     POLYGON HALF_PLANE HALF_PLANE_ROW VERTEX_COUNT_SHIFT MAX_VERTICES KINETIC_FRICTION CONVEYORS ROLLING SURFACES
     COMMAND_IMPULSE COMMAND_ANGULAR_IMPULSE COMMAND_FORCE COMMAND_TORQUE COMMAND_VELOCITY COMMAND_ANGULAR_VELOCITY
     COMMAND_TELEPORT COMMAND_TARGET COMMAND_WAKE COMMAND_WAKE_ALL
+    COMMAND_JOINT_GOAL COMMAND_JOINT_MOTOR COMMAND_JOINT_ANCHOR
+    COMMAND_JOINT_REFERENCE COMMAND_JOINT_ENABLE JOINT_VACANT JOINT_APART JOINT_FRESH JOINT_TYPE_SHIFT
+    ROW_MEASURE
     JOINT_COLORS JOINT_OVERFLOW ROW_COUNT_MASK WORLD_A JOINT_FIXED_A JOINT_FIXED_B JOINT_DISABLED BROKEN
     ROW_ALONG ROW_AXIS ROW_ACROSS ROW_ANGLE ROW_POINT ROW_GEOMETRY
     ROW_EQUALITY ROW_LOWER ROW_UPPER ROW_MOTOR ROW_SPRING ROW_ROLE ROW_BY_MASS
@@ -255,8 +261,8 @@ fn the_lists_are_complete() {
     };
     assert_eq!(declared("pub struct "), rust_structs().keys().collect::<Vec<_>>());
     let mut constants = declared("pub const ");
-    // The length of an array; as such it is compared with that of the WGSL array.
-    constants.retain(|&name| name != "MAX_LEVELS");
+    // The lengths of arrays; as such they are compared with those of the WGSL arrays.
+    constants.retain(|name| !["MAX_LEVELS", "MAX_FIELDS", "MAX_LATE_PLANES"].contains(name));
     assert_eq!(constants, rust_constants().keys().collect::<Vec<_>>());
 }
 

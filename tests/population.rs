@@ -5,8 +5,10 @@ mod support;
 use drystone::scene::Compiled;
 use drystone::types::{NO_SHAPE, VACANT};
 use drystone::{
-    Body, BodyId, Command, CpuWorld, GpuWorld, Joint, JointKind, Scene, Shape, Snapshot, World, WorldError, state,
+    Body, BodyId, Command, CpuWorld, Filter, GpuWorld, Joint, JointKind, Query, Scene, Shape, Snapshot, World,
+    WorldError, state,
 };
+use glam::Vec2;
 use support::{context, cpu, gpu};
 
 fn floor() -> Scene {
@@ -172,10 +174,11 @@ fn what_cannot_join_is_refused_and_changes_nothing() {
         let flat = crate_at(0.0, 9.0);
         let wrong = Body::dynamic(f32::NAN, 0.0).shape(Shape::circle(1.0));
         assert!(message(&[flat.clone(), wrong]).starts_with("bodies[1].position"), "{name}");
-        let plane = Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.0, 1.0], 0.0));
+        let plane = Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.0, 1.0], -9.0));
+        let many = message(&vec![plane; 17]);
         assert!(
-            message(&[plane]).contains("bodies[0].shapes[0]: is a half plane, which only a scene can bring"),
-            "{name}"
+            many.contains("bodies[16].shapes[0]: is one half plane too many; expected at most 16"),
+            "{name}: {many}"
         );
         assert!(
             message(&[flat.clone().id("first")]).contains("bodies[0].id: is \"first\", as another body's"),
@@ -189,6 +192,46 @@ fn what_cannot_join_is_refused_and_changes_nothing() {
         assert_eq!(error.to_string(), "body 1.0 is given twice", "{name}");
         assert_eq!(world.snapshot().unwrap(), before, "{name}");
         assert_eq!(world.body_id(2), None, "{name}");
+    }
+}
+
+/// Beside one of the scene: a tilted and a flat one come, hold what falls, slow and fast, and go again.
+#[test]
+fn half_planes_come_and_go() {
+    let mut scene = Scene::new("planes").gravity(0.0, -10.0);
+    scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_plane([1.0, 0.0], -20.0)));
+    scene.add(crate_at(0.0, 0.5));
+    scene.add(Body::dynamic(5.0, 30.0).velocity(0.0, -300.0).shape(Shape::circle(0.05)));
+    for (name, mut world) in worlds(&scene) {
+        let planes = [
+            Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.0, 1.0], 0.0)),
+            Body::fixed(0.0, 0.0).shape(Shape::half_plane([-0.8, 0.6], -16.0)),
+        ];
+        let ids = world.add_bodies(&planes).unwrap();
+        let boxes = world.add_bodies(&assortment(-12.0, 2.0)).unwrap();
+        advance(&mut world, 120);
+        let snapshot = world.snapshot().unwrap();
+        for body in [1, 2].into_iter().chain(boxes.iter().map(|id| id.index as usize)) {
+            let [x, y] = snapshot.poses[body].position;
+            assert!(y > 0.0 && y < 1.2 && x > -20.0, "{name}: body {body} is at {x}, {y}");
+        }
+        let down = |world: &mut World| {
+            let (from, to) = (Vec2::new(12.0, 5.0), Vec2::new(12.0, -95.0));
+            let ray = Query::Ray { from, to, filter: Filter::default() };
+            world.query(&[ray]).unwrap().hit(0).map(|hit| hit.point.y)
+        };
+        assert!(down(&mut world).is_some_and(|y| y.abs() < 1e-3), "{name}: the flat one is met");
+        world.remove_bodies(&ids[..1]).unwrap();
+        advance(&mut world, 60);
+        assert_eq!(world.compiled().params.late_plane_count, 1, "{name}");
+        // They fall until the slope, whose surface at x = 0 is at y = −26.7, far below.
+        let fallen = height(&mut world, boxes[0]);
+        assert!((fallen - 0.5 + 5.0).abs() < 0.4, "{name}: at {fallen} m after a second's fall");
+        assert!(down(&mut world).is_some_and(|y| y < -5.0), "{name}: the slope is met below");
+        // Another takes its place, as many as there may be.
+        let again = world.add_bodies(&vec![Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.0, 1.0], -60.0)); 15]);
+        assert_eq!(again.unwrap().len(), 15, "{name}");
+        advance(&mut world, 10);
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use drystone::scene::file::{self, FileError, FileErrorKind};
 use drystone::scene::{Joint, JointKind, Material, Motor, Spring};
-use drystone::{Body, BodyType, Filter, Geometry, Mode, RestitutionMix, Scene, Settings, Shape};
+use drystone::{Body, BodyType, Field, Filter, Geometry, Mode, RestitutionMix, Scene, Settings, Shape};
 use glam::Vec2;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
@@ -161,6 +161,7 @@ fn every_key_is_read() {
         torque: 6.0,
         mass: Some(7.0),
         inertia: Some(8.0),
+        path: None,
         shapes: vec![
             Shape::circle(0.75)
                 .offset(0.5, -0.5)
@@ -182,6 +183,7 @@ fn every_key_is_read() {
         settings,
         bodies: vec![body],
         joints: vec![],
+        fields: vec![],
     };
     assert_eq!(file::parse(EVERYTHING_JSON, "everything.json").as_ref(), Ok(&expected));
     assert_eq!(file::parse(EVERYTHING_RON, "everything.ron").as_ref(), Ok(&expected));
@@ -286,6 +288,39 @@ fn joints_have_the_models_defaults() {
     // An axis that is nearly of length 1 stays as it was written.
     let near = file::parse(&text(r#"{ "type": "prismatic", "b": 1, "axis": [0.600001, 0.8] }"#), "").expect("near");
     assert_eq!(near.joints[0].kind, JointKind::slider([0.600_001, 0.8]));
+}
+
+/// Both ways, in both syntaxes; and what is wrong with them, where.
+#[test]
+fn fields_and_paths_are_read_and_written() {
+    let json = r#"{ "version": 1,
+  "bodies": [{ "type": "kinematic", "path": { "amplitude": [60, 0], "turn": 0.5, "rate": 0.2, "phase": 1 },
+    "shapes": [{ "circle": { "radius": 1 } }] }],
+  "fields": [{ "point": { "position": [1, 2], "force": 1000, "acceleration": -3, "core": 0.1 } }, { "point": {} }] }"#;
+    let scene = file::parse(json, "json").expect("a scene");
+    let field = Field { position: Vec2::new(1.0, 2.0), force: 1000.0, acceleration: -3.0, core: 0.1 };
+    assert_eq!(scene.fields, [field, Field::default()]);
+    let path = drystone::Path { amplitude: Vec2::new(60.0, 0.0), turn: 0.5, rate: 0.2, phase: 1.0 };
+    assert_eq!(scene.bodies[0].path, Some(path));
+    assert_eq!(file::parse(&file::write_json(&scene), "json").as_ref(), Ok(&scene));
+    assert_eq!(file::parse(&file::write_ron(&scene), "ron").as_ref(), Ok(&scene));
+    let schema = schema();
+    assert!(schema.is_valid(&serde_json::from_str(json).expect("JSON")));
+    for (from, to, says) in [
+        ("\"core\": 0.1", "\"core\": -1", "fields[0].point.core: is -1; expected a distance from 0 to 100000 m"),
+        ("\"point\": {}", "\"ring\": {}", "fields[1].ring: is an unknown key; expected point"),
+        ("\"force\": 1000", "\"force\": \"big\"", "fields[0].point.force: is \"big\"; expected a number"),
+        ("\"rate\": 0.2", "\"speed\": 0.2", "bodies[0].path.speed: is an unknown key; expected one of amplitude"),
+        ("kinematic", "dynamic", "bodies[0].path: is given to a body that is not kinematic"),
+    ] {
+        let text = json.replace(from, to);
+        let error = file::parse(&text, "json").expect_err(says).to_string();
+        assert!(error.contains(says), "{error}, expected {says}");
+    }
+    let mut many = scene;
+    many.fields = vec![field; 5];
+    let error = many.check().expect_err("five").to_string();
+    assert_eq!(error, "fields: has 5 fields; expected at most 4");
 }
 
 #[test]
@@ -746,6 +781,7 @@ fn any_body() -> impl Strategy<Value = Body> {
             torque: c.1,
             mass: c.2,
             inertia: d.0,
+            path: None,
             shapes: d.1,
         })
         .prop_map(made_sound)
@@ -916,7 +952,7 @@ fn any_scene() -> impl Strategy<Value = Scene> {
                 joint.id = joint.id.take().map(|id| format!("{index} {id}").chars().take(60).collect());
                 joint.a = joint.a.filter(|&a| a < bodies.len());
             }
-            Scene { name: name.chars().take(60).collect(), gravity, settings, bodies, joints }
+            Scene { name: name.chars().take(60).collect(), gravity, settings, bodies, joints, fields: Vec::new() }
         },
     )
 }

@@ -67,6 +67,7 @@ scenes! {
     junkyard: "junkyard:columns=8,rows=20", 200;
     rain: "rain:rows=2,columns=3", 200;
     arch: "arch", 300;
+    rush: "rush:count=60", 200;
     bridge: "bridge:planks=40", 300;
     ball_and_chain: "ball_and_chain:links=20", 300;
     ragdoll: "ragdoll", 300;

@@ -180,7 +180,7 @@ impl Report {
             mode: mode_name(compiled.settings.mode),
             bodies: compiled.bodies.len(),
             shapes: compiled.shapes.len(),
-            joints: compiled.joints.joints.len(),
+            joints: compiled.joints.count(),
             awake: compiled.settings.sleep.then_some(counters.awake),
             asleep: compiled
                 .settings

@@ -1,17 +1,24 @@
-//! Bodies that come and go: what the host decided ([`crate::population`]) reaches the device.
+//! Bodies and joints that come and go: what the host decided ([`crate::population`]) reaches the device.
 
 use std::collections::BTreeSet;
 
 use bytemuck::Pod;
 
-use super::{GpuWorld, PARTNER_WORDS};
-use crate::command::wake_left;
-use crate::population::{BodyId, Change, Population};
-use crate::scene::{Body, Compiled};
+use super::{GpuWorld, joint_runs};
+use crate::command::{forget, wake_left};
+use crate::population::{BodyId, Change, JointId, Population, joint_id};
+use crate::scene::{Body, Compiled, Joint, JointChange, Joints};
 use crate::snapshot::first_islands;
 use crate::step::plan;
-use crate::types::{MAX_VERTICES, SURFACES};
+use crate::types::{JOINT_COLORS, MAX_VERTICES, Params, SURFACES};
 use crate::world::WorldError;
+
+/// Joints for which there is room in any world.
+const SPARE_JOINTS: usize = 64;
+/// Words of a list of colours that holds a few joints.
+const FEW_WORDS: usize = 256;
+/// Rows of a joint, at most.
+const MOST_ROWS: usize = 7;
 
 /// Elements for which the buffers have room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,9 +27,21 @@ pub(super) struct Room {
     pub shapes: usize,
     pub vertices: usize,
     pub cells: usize,
+    pub joints: usize,
+    pub rows: usize,
+    /// Words of [`crate::scene::Joints::starts`].
+    pub order: usize,
 }
 
 impl Room {
+    /// What a world starts with: what it needs, and room for a few joints, so that one that a user drags a body with
+    /// costs no new buffers.
+    pub fn first(compiled: &Compiled) -> Self {
+        let need = Self::of(compiled);
+        let (joints, rows) = (need.joints + SPARE_JOINTS, need.rows + 4 * SPARE_JOINTS);
+        Self { joints, rows, order: need.order.max(FEW_WORDS) + need.joints / 2 + SPARE_JOINTS, ..need }
+    }
+
     /// What a world needs.
     pub fn of(compiled: &Compiled) -> Self {
         Self {
@@ -30,6 +49,9 @@ impl Room {
             shapes: compiled.shapes.len(),
             vertices: compiled.vertices.len(),
             cells: compiled.params.cell_count as usize,
+            joints: compiled.joints.joints.len(),
+            rows: compiled.joints.rows.len(),
+            order: compiled.joints.starts.len(),
         }
     }
 
@@ -38,6 +60,11 @@ impl Room {
             && self.shapes >= need.shapes
             && self.vertices >= need.vertices
             && self.cells >= need.cells
+            && self.holds_joints(need)
+    }
+
+    fn holds_joints(self, need: Self) -> bool {
+        self.joints >= need.joints && self.rows >= need.rows && self.order >= need.order
     }
 
     /// Half as much again, so that a body at a time does not mean new buffers each time.
@@ -48,6 +75,9 @@ impl Room {
             shapes: grow(self.shapes, need.shapes),
             vertices: grow(self.vertices, need.vertices),
             cells: grow(self.cells, need.cells),
+            joints: grow(self.joints, need.joints),
+            rows: grow(self.rows, need.rows),
+            order: grow(self.order, need.order),
         }
     }
 }
@@ -57,7 +87,8 @@ impl GpuWorld {
     /// next; what was recorded before should be submitted before. Nothing waits.
     ///
     /// # Errors
-    /// The first value that is out of range, as for a scene; a half plane; or if they do not fit the device.
+    /// The first value that is out of range, as for a scene; more than 16 half planes beside those of the scene; or if they
+    /// do not fit the device.
     pub fn add_bodies(&mut self, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
         let mut population = self.take_population();
         let switches = self.compiled.params.switches;
@@ -68,11 +99,11 @@ impl GpuWorld {
             bodies: now.bodies + bodies.len(),
             shapes: now.shapes + new_shapes,
             vertices: now.vertices + MAX_VERTICES as usize * new_shapes,
-            cells: now.cells,
+            ..now
         };
         // Larger buffers may be refused; then everything is as it was.
         let backup = (!self.room.holds(most)).then(|| (self.compiled.clone(), population.clone()));
-        let added = population.add(&mut self.compiled, bodies);
+        let added = population.add(&mut self.compiled, bodies, self.steps);
         self.population = Some(population);
         let (ids, change) = added?;
         if let Err(error) = self.make_room(switches) {
@@ -88,7 +119,54 @@ impl GpuWorld {
         Ok(ids)
     }
 
-    /// Removes bodies from the running world, and switches off their joints: all of them or, with an error, none. They
+    /// Adds joints to the running world: all of them or, with an error, none. They hold in what is submitted next. Nothing
+    /// waits.
+    ///
+    /// # Errors
+    /// The first value that is out of range, as for a scene; or if they do not fit the device.
+    pub fn add_joints(&mut self, joints: &[Joint]) -> Result<Vec<JointId>, WorldError> {
+        let mut population = self.take_population();
+        let switches = self.compiled.params.switches;
+        let now = Room::of(&self.compiled);
+        // A list of colours that is laid anew has room for half as many again in each.
+        let order = 2 * (now.order + joints.len()) + FEW_WORDS;
+        let most = Room { joints: now.joints + joints.len(), rows: now.rows + MOST_ROWS * joints.len(), order, ..now };
+        let backup = (!self.room.holds(most)).then(|| (self.compiled.clone(), population.clone()));
+        let added = population.add_joints(&mut self.compiled, joints);
+        self.population = Some(population);
+        let (ids, change) = added?;
+        if let Err(error) = self.make_room(switches) {
+            if let Some((compiled, population)) = backup {
+                (self.compiled, self.population) = (compiled, Some(population));
+            }
+            return Err(error);
+        }
+        wake_left(&self.compiled, &change, &mut self.commands);
+        self.follow(&change)?;
+        Ok(ids)
+    }
+
+    /// Removes joints from the running world: all of them or, with an error, none. Nothing waits.
+    ///
+    /// # Errors
+    /// If a joint is not there, or no longer, or given twice.
+    pub fn remove_joints(&mut self, ids: &[JointId]) -> Result<(), WorldError> {
+        let mut population = self.take_population();
+        let removed = population.remove_joints(&mut self.compiled, ids);
+        self.population = Some(population);
+        let change = removed?;
+        forget(&mut self.commands, &self.compiled);
+        wake_left(&self.compiled, &change, &mut self.commands);
+        self.follow(&change)
+    }
+
+    /// The joint with an index, if there is one.
+    #[must_use]
+    pub fn joint_id(&self, index: usize) -> Option<JointId> {
+        joint_id(&self.compiled, index)
+    }
+
+    /// Removes bodies and their joints from the running world: all of them or, with an error, none. They
     /// are gone from what is submitted next. Nothing waits.
     ///
     /// # Errors
@@ -98,6 +176,7 @@ impl GpuWorld {
         let removed = population.remove(&mut self.compiled, ids);
         self.population = Some(population);
         let change = removed?;
+        forget(&mut self.commands, &self.compiled);
         wake_left(&self.compiled, &change, &mut self.commands);
         self.follow(&change)
     }
@@ -116,9 +195,12 @@ impl GpuWorld {
 
     /// Brings the device to what the host has.
     fn follow(&mut self, change: &Change) -> Result<(), WorldError> {
-        self.query_load.forget_bodies();
         self.asked = self.steps;
-        self.plan = plan(&self.compiled.settings, self.compiled.bounces, !self.compiled.joints.joints.is_empty());
+        self.plan = plan(&self.compiled.settings, self.compiled.bounces, self.compiled.joints.count() > 0);
+        if !change.bodies.is_empty() {
+            self.query_load.forget_bodies();
+            self.upload("vertices", &self.compiled.vertices);
+        }
         self.write("bodies", &self.compiled.bodies, &change.bodies);
         self.write("poses", &self.compiled.poses, &change.bodies);
         self.write("states", &self.compiled.states, &change.bodies);
@@ -128,27 +210,52 @@ impl GpuWorld {
         } else {
             self.write("shapes", &self.compiled.shapes, &change.shapes);
         }
-        self.upload("vertices", &self.compiled.vertices);
-        if change.joints {
-            self.upload("joints", &self.compiled.joints.joints);
+        self.follow_joints(&change.joints);
+        // Most of the time nothing but a few words has changed.
+        if self.grouped != Some(self.compiled.params) {
+            self.create_groups();
         }
-        let joined = (PARTNER_WORDS * 4 * self.compiled.shapes.len()) as u64;
-        let tied = bytemuck::cast_slice(&self.compiled.joints.joined);
-        self.context.queue().write_buffer(&self.buffers["partners"], joined, tied);
-        self.create_groups();
         self.context.check()?;
         Ok(())
     }
 
+    /// What the device knows better of other joints, their impulses, angles and goals, stays where it is.
+    fn follow_joints(&mut self, change: &JointChange) {
+        let Joints { joints, rows, states, starts, ties, .. } = &self.compiled.joints;
+        self.write("joints", joints, &change.places);
+        self.write("joint_states", states, &change.places);
+        self.write("joint_rows", rows, &change.rows);
+        if !change.rows.is_empty() {
+            self.write("joint_impulses", &vec![[0.0_f32; 2]; rows.len()], &change.rows);
+        }
+        if change.relaid {
+            self.upload("joint_starts", starts);
+        } else if !change.places.is_empty() {
+            self.upload("joint_starts", &starts[..2 * JOINT_COLORS as usize]);
+            self.write("joint_starts", starts, &change.order);
+        }
+        let Params { tie_heads, tie_links, .. } = self.compiled.params;
+        self.write_from("partners", 4 * u64::from(tie_heads), &ties.heads, &change.heads);
+        self.write_from("partners", 4 * u64::from(tie_links), &ties.links, &change.links);
+        if !change.places.is_empty() {
+            self.joint_runs = joint_runs(&self.compiled.joints);
+        }
+    }
+
     /// Writes some elements, those that lie side by side at once.
     fn write<T: Pod>(&self, name: &str, elements: &[T], which: &BTreeSet<u32>) {
+        self.write_from(name, 0, elements, which);
+    }
+
+    /// The same of a list that begins in the middle of a buffer.
+    fn write_from<T: Pod>(&self, name: &str, begin: u64, elements: &[T], which: &BTreeSet<u32>) {
         let mut indices = which.iter().map(|&index| index as usize).peekable();
         while let Some(first) = indices.next() {
             let mut end = first + 1;
             while indices.next_if_eq(&end).is_some() {
                 end += 1;
             }
-            let offset = (first * size_of::<T>()) as u64;
+            let offset = begin + (first * size_of::<T>()) as u64;
             let bytes = bytemuck::cast_slice(&elements[first..end]);
             self.context.queue().write_buffer(&self.buffers[name], offset, bytes);
         }
@@ -178,21 +285,17 @@ impl GpuWorld {
             }
         }
         if !old_room.holds(need) {
+            const BODIES: &[&str] =
+                &["poses", "states", "counters", "pair_starts_0", "pair_starts_1", "islands", "sleeping_starts"];
+            const JOINTS: &[&str] = &["joints", "joint_rows", "joint_states", "joint_impulses"];
             self.room = old_room.grown(need);
-            if let Err(error) = self.create_buffers() {
+            // Many bodies are not laid out again for a few joints.
+            let only_joints = Room { joints: need.joints, rows: need.rows, order: need.order, ..old_room }.holds(need);
+            let created = if only_joints { self.create_joint_buffers() } else { self.create_buffers() };
+            if let Err(error) = created {
                 return undo(self, error);
             }
-            for name in [
-                "poses",
-                "states",
-                "counters",
-                "joint_states",
-                "joint_impulses",
-                "pair_starts_0",
-                "pair_starts_1",
-                "islands",
-                "sleeping_starts",
-            ] {
+            for &name in JOINTS.iter().chain(if only_joints { &[] } else { BODIES }) {
                 let bytes = old[name].size().min(self.buffers[name].size());
                 encoder.copy_buffer_to_buffer(&old[name], 0, &self.buffers[name], 0, bytes);
             }

@@ -12,7 +12,9 @@ use glam::Vec2;
 use super::narrow::{is_near, is_placed, ray_shape, region_shape, sees};
 use crate::stages::bin::{cell_index, cell_of, cells};
 use crate::stages::pair::overlap;
-use crate::types::{Aabb, HALF_PLANE_ROW, Hit, Level, NONE, Params, Pose, Ray, Region, Shape};
+use crate::types::{
+    Aabb, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, Hit, Level, NONE, Params, Pose, Ray, Region, Shape,
+};
 
 /// Cells that a slice costs, about.
 const SLICE_CELLS: u32 = 4;
@@ -52,7 +54,7 @@ struct Nearest {
 /// What a ray hits first; of several shapes at the same fraction the one of lowest index.
 pub fn ray(tables: &Tables, ray: &Ray) -> Hit {
     let mut nearest = Nearest { fraction: 1.0, normal: Vec2::ZERO, shape: NONE };
-    for plane in (0..tables.params.half_plane_count).filter(|&plane| tables.has_half_plane(plane)) {
+    for plane in tables.params.planes().filter(|&plane| tables.has_half_plane(plane)) {
         meet(tables, ray, plane, &mut nearest);
     }
     for level in &tables.params.levels[..tables.params.level_count as usize] {
@@ -80,7 +82,8 @@ fn hit(ray: &Ray, fraction: f32, normal: Vec2, shape: u32) -> Hit {
 /// Whether the body of a shape is not quarantined, by its row.
 fn is_there(tables: &Tables, shape: u32) -> bool {
     let aabb = &tables.aabbs[shape as usize];
-    aabb.min[0] <= aabb.max[0] || (shape < tables.params.half_plane_count && tables.has_half_plane(shape))
+    let plane = tables.shapes[shape as usize].kind & GEOMETRY_MASK == HALF_PLANE;
+    aabb.min[0] <= aabb.max[0] || (plane && tables.has_half_plane(shape))
 }
 
 fn meet(tables: &Tables, ray: &Ray, shape: u32, nearest: &mut Nearest) {
@@ -171,7 +174,7 @@ fn row(level: &Level, left: i32, right: i32, row: i32, mut visit: impl FnMut(u32
 pub fn region(tables: &Tables, region: &Region, found: &mut Vec<u32>) {
     let start = found.len();
     let Tables { params, aabbs, cell_ends, cell_shapes, .. } = *tables;
-    for plane in (0..params.half_plane_count).filter(|&plane| tables.has_half_plane(plane)) {
+    for plane in params.planes().filter(|&plane| tables.has_half_plane(plane)) {
         if lies_in(tables, region, plane) {
             found.push(plane);
         }

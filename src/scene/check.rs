@@ -3,13 +3,16 @@
 mod joint;
 mod shape;
 
+pub(crate) use joint::check_command as check_joint_command;
+
 use std::collections::HashMap;
 use std::fmt::{self, Arguments};
 
 use glam::Vec2;
 
 use super::compile::{mass_properties, never_turns};
-use super::{Body, BodyType, Geometry, Scene, Settings};
+use super::{Body, BodyType, Geometry, Joint, Path, Scene, Settings};
+use crate::types::{self, MAX_FIELDS};
 
 /// Shortest length (radius, half width), m. Contacts are resolved to a few millimetres; less is noise.
 pub const MIN_LENGTH: f32 = 1e-4;
@@ -139,6 +142,8 @@ const DENSITY: Range = Range::above("a density", 0.0, f32::MAX, "kg/m²");
 const FRICTION: Range = Range::new("a coefficient of friction", 0.0, MAX_VALUE, "");
 const RESTITUTION: Range = Range::new("a restitution", 0.0, 1.0, "");
 const STEP: Range = Range::new("a step above 0,", MIN_DT, MAX_DT, "s");
+const CORE: Range = Range::new("a distance", 0.0, MAX_LENGTH, "m");
+const RATE: Range = Range::new("a rate", -MAX_ANGLE, MAX_ANGLE, "rad/s");
 const SHARE: Range = Range::new("a share", 0.0, 1.0, "");
 const SLOP: Range = Range::new("a penetration", 0.0, MAX_LENGTH, "m");
 const THRESHOLD: Range = Range::new("a speed", 0.0, MAX_VALUE, "m/s");
@@ -166,6 +171,17 @@ impl Scene {
             let problem = format!("has {} bodies", self.bodies.len());
             return Err(SceneError::new("bodies", problem, format!("at most {MAX_BODIES}")));
         }
+        if self.fields.len() > MAX_FIELDS {
+            let problem = format!("has {} fields", self.fields.len());
+            return Err(SceneError::new("fields", problem, format!("at most {MAX_FIELDS}")));
+        }
+        for (index, field) in self.fields.iter().enumerate() {
+            let at = format_args!("fields[{index}].point").to_string();
+            POSITION.check_pair(field.position, format_args!("{at}.position"))?;
+            FORCE.check(field.force, format_args!("{at}.force"))?;
+            ACCELERATION.check(field.acceleration, format_args!("{at}.acceleration"))?;
+            CORE.check(field.core, format_args!("{at}.core"))?;
+        }
         let mut ids = HashMap::new();
         let mut shapes = 0;
         for (index, body) in self.bodies.iter().enumerate() {
@@ -188,10 +204,28 @@ impl Scene {
         let mut ids = HashMap::new();
         for (index, joint) in self.joints.iter().enumerate() {
             check_id(joint.id.as_deref(), "joints", index, &mut ids)?;
-            joint::check(joint, &self.bodies, format_args!("joints[{index}]"))?;
+            joint::check(joint, &self.bodies[..], format_args!("joints[{index}]"))?;
         }
         Ok(())
     }
+}
+
+/// Joints that shall join a running world; `taken` are the names of those that there are.
+pub(crate) fn check_new_joints<'a>(
+    joints: &'a [Joint],
+    bodies: &[types::Body],
+    taken: impl Iterator<Item = &'a str>,
+) -> Result<(), SceneError> {
+    let mut ids = HashMap::new();
+    for (index, joint) in joints.iter().enumerate() {
+        check_id(joint.id.as_deref(), "joints", index, &mut ids)?;
+        joint::check(joint, bodies, format_args!("joints[{index}]"))?;
+    }
+    if let Some((&id, index)) = taken.filter_map(|id| ids.get_key_value(id)).next() {
+        let at = format!("joints[{index}].id");
+        return Err(SceneError::new(at, format!("is {id:?}, as another joint's"), "an id of its own"));
+    }
+    Ok(())
 }
 
 /// A place of a query.
@@ -282,6 +316,9 @@ fn check_body(body: &Body, index: usize) -> Result<(), SceneError> {
     if let Some(inertia) = body.inertia {
         INERTIA.check(inertia, format_args!("{at}.inertia"))?;
     }
+    if let Some(path) = &body.path {
+        check_path(body, path, &at)?;
+    }
     if body.shapes.is_empty() {
         return Err(SceneError::new(format!("{at}.shapes"), "is empty or missing", "at least one shape"));
     }
@@ -289,6 +326,29 @@ fn check_body(body: &Body, index: usize) -> Result<(), SceneError> {
         shape::check(shape, body, format_args!("{at}.shapes[{number}]"))?;
     }
     if body.kind == BodyType::Dynamic { check_mass(body, &at) } else { Ok(()) }
+}
+
+fn check_path(body: &Body, path: &Path, at: &str) -> Result<(), SceneError> {
+    if body.kind != BodyType::Kinematic {
+        let problem = "is given to a body that is not kinematic";
+        return Err(SceneError::new(format!("{at}.path"), problem, "a path of a kinematic body"));
+    }
+    POSITION.check_pair(path.amplitude, format_args!("{at}.path.amplitude"))?;
+    ANGLE.check(path.turn, format_args!("{at}.path.turn"))?;
+    RATE.check(path.rate, format_args!("{at}.path.rate"))?;
+    ANGLE.check(path.phase, format_args!("{at}.path.phase"))?;
+    // Both ends of it are places.
+    for end in [body.position - path.amplitude, body.position + path.amplitude] {
+        POSITION.check_pair(end, format_args!("{at}.path.amplitude"))?;
+    }
+    for end in [body.angle - path.turn, body.angle + path.turn] {
+        ANGLE.check(end, format_args!("{at}.path.turn"))?;
+    }
+    if body.velocity != Vec2::ZERO || body.angular_velocity != 0.0 {
+        let problem = "is given beside a velocity";
+        return Err(SceneError::new(format!("{at}.path"), problem, "one of them: the path gives the velocity"));
+    }
+    Ok(())
 }
 
 /// A density and a size can both be in range and their product not: 1e30 kg/m² on a box of 100 km overflows.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use glam::Vec2;
 
-use super::joint_rows::Joints;
+use super::joint_table::Joints;
 use super::{BodyType, Geometry, Mode, RestitutionMix, Scene, SceneError, Settings};
 use crate::math::{self, rotation};
 use crate::stages::{
@@ -83,8 +83,23 @@ pub struct Compiled {
     pub bounces: bool,
     /// Whether there are, or were, shapes beside circles and boxes with sharp corners.
     pub hulls: bool,
-    /// Joints, by colour.
+    /// Joints.
     pub joints: Joints,
+    /// Bodies that are led along paths.
+    pub paths: Vec<Led>,
+}
+
+/// A body that is led along a path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Led {
+    /// Index.
+    pub body: u32,
+    /// About which it swings, m.
+    pub position: Vec2,
+    /// About which it turns, rad.
+    pub angle: f32,
+    /// How.
+    pub path: super::Path,
 }
 
 impl Compiled {
@@ -109,10 +124,12 @@ impl Compiled {
             bounces: false,
             hulls: false,
             joints: Joints::default(),
+            paths: Vec::new(),
         };
         let mut shapes = Vec::with_capacity(scene.bodies.len());
         for (index, body) in (0_u32..).zip(&scene.bodies) {
-            let laid = Self::lay_body(body, index);
+            let mut laid = Self::lay_body(body, index);
+            compiled.lead(body, index, 0, &mut laid.pose);
             compiled.bodies.push(laid.body);
             compiled.poses.push(laid.pose);
             compiled.states.push(laid.state);
@@ -130,13 +147,9 @@ impl Compiled {
         compiled.shapes.append(&mut shapes);
         compiled.link_all();
         compiled.joints = Joints::new(scene, &compiled.mass);
-        compiled.params.joint_count = u32_from(compiled.joints.joints.len());
-        let joined = &compiled.joints.joined;
-        for shape in compiled.shapes.iter_mut().filter(|_| !joined.is_empty()) {
-            let body = shape.body as usize;
-            if joined[body] < joined[body + 1] {
-                shape.kind |= types::JOINED_SHAPE;
-            }
+        let heads = &compiled.joints.ties.heads;
+        for shape in compiled.shapes.iter_mut().filter(|shape| heads[shape.body as usize][1] > 0) {
+            shape.kind |= types::JOINED_SHAPE;
         }
         compiled.lay_grid();
         compiled.refresh_switches();
@@ -204,6 +217,30 @@ impl Compiled {
         }
     }
 
+    /// Takes on a body that has a path, and puts it where it is after so many steps.
+    pub(crate) fn lead(&mut self, body: &super::Body, index: u32, steps: u64, pose: &mut Pose) {
+        let Some(path) = body.path else { return };
+        self.paths.push(Led { body: index, position: body.position, angle: body.angle, path });
+        // A kinematic body's centre is its origin.
+        let (position, angle) = path.place(body.position, body.angle, steps, self.settings.dt);
+        *pose = Pose { position: position.into(), rotation: rotation(angle).into() };
+    }
+
+    /// The targets of bodies on paths for the end of a step, before what was asked of them.
+    pub(crate) fn lead_on(&self, commands: &mut Vec<types::Command>, steps: u64) {
+        let targets = self.paths.iter().map(|led| {
+            let (position, angle) = led.path.place(led.position, led.angle, steps.saturating_add(1), self.settings.dt);
+            types::Command {
+                kind: types::COMMAND_TARGET,
+                body: led.body,
+                value: position.into(),
+                other: rotation(angle).into(),
+                ..types::Command::default()
+            }
+        });
+        commands.splice(0..0, targets);
+    }
+
     /// Says of every body which shapes it has.
     fn link_all(&mut self) {
         let mut own = vec![Vec::new(); self.bodies.len()];
@@ -244,6 +281,9 @@ impl Compiled {
         let mut all_fit = true;
         for &index in shapes {
             let shape = &mut self.shapes[index as usize];
+            if shape.kind & types::GEOMETRY_MASK == types::HALF_PLANE {
+                continue;
+            }
             let mut own = 0;
             while own < level_count && 2.0 * levels[own as usize].half_cell[0] < reach(shape.bound, aabb_margin) {
                 own += levels[own as usize].bands + 1;
@@ -252,6 +292,25 @@ impl Compiled {
             shape.level = own.min(level_count.saturating_sub(1));
         }
         all_fit
+    }
+
+    /// Takes on a half plane that came to this place.
+    pub(crate) fn add_plane(&mut self, place: u32) {
+        let count = self.params.late_plane_count as usize;
+        if let Some(row) = self.params.late_planes.as_flattened_mut().get_mut(count) {
+            *row = place;
+            self.params.late_plane_count += 1;
+        }
+    }
+
+    /// Drops the half planes that came and are gone.
+    pub(crate) fn drop_planes(&mut self) {
+        let kind = |place: u32| self.shapes[place as usize].kind & types::GEOMETRY_MASK;
+        let late = self.params.planes().skip(self.params.half_plane_count as usize);
+        let left: Vec<u32> = late.filter(|&place| kind(place) == types::HALF_PLANE).collect();
+        self.params.late_planes = [[0; 4]; types::MAX_LATE_PLANES / 4];
+        self.params.late_planes.as_flattened_mut()[..left.len()].copy_from_slice(&left);
+        self.params.late_plane_count = u32_from(left.len());
     }
 
     /// Counts, and what the materials of the shapes switch on.
@@ -282,6 +341,7 @@ impl Compiled {
         self.bounces = self.params.switches & types::BOUNCES != 0;
         self.params.body_count = u32_from(self.bodies.len());
         self.params.shape_count = u32_from(self.shapes.len());
+        self.params.joint_count = u32_from(self.joints.joints.len());
     }
 }
 
@@ -300,17 +360,24 @@ impl Compiled {
     /// snapshots.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
-        // Forces change by command, capacities by growth; neither makes it another world.
-        let params = Params { contact_capacity: 0, color_blocks: 0, ..self.params };
+        // Forces and goals of joints change by command, capacities by growth; neither makes it another world.
+        let params = Params { contact_capacity: 0, color_blocks: 0, tie_heads: 0, tie_links: 0, ..self.params };
         let mut hash = Fnv::START.bytes(bytemuck::bytes_of(&params));
         for body in &self.bodies {
             let body = types::Body { force: [0.0; 2], force_point: [0.0; 2], torque: 0.0, ..*body };
             hash = hash.bytes(bytemuck::bytes_of(&body));
         }
-        let Joints { joints, rows, joined, .. } = &self.joints;
         hash = hash.bytes(bytemuck::cast_slice(&self.shapes)).bytes(bytemuck::cast_slice(&self.vertices));
-        hash = hash.bytes(bytemuck::cast_slice(joints)).bytes(bytemuck::cast_slice(rows));
-        hash = hash.bytes(bytemuck::cast_slice(joined));
+        for joint in &self.joints.joints {
+            let flags = joint.flags & !(types::JOINT_DISABLED | types::JOINT_FRESH);
+            let joint = types::Joint { anchor_a: [0.0; 2], reference_angle: 0.0, flags, ..*joint };
+            hash = hash.bytes(bytemuck::bytes_of(&joint));
+        }
+        for row in &self.joints.rows {
+            let row = types::JointRow { kind: row.kind & !types::ROW_MEASURE, goal: 0.0, max_impulse: 0.0, ..*row };
+            hash = hash.bytes(bytemuck::bytes_of(&row));
+        }
+        hash = hash.bytes(bytemuck::cast_slice(&self.joints.starts)).bytes(format!("{:?}", self.paths).as_bytes());
         hash.bytes(format!("{:?}", self.settings).as_bytes()).0
     }
 }
@@ -565,8 +632,15 @@ fn params(scene: &Scene) -> Params {
             switches |= bit;
         }
     }
+    let mut fields = [types::Field::default(); types::MAX_FIELDS];
+    for (laid, field) in fields.iter_mut().zip(&scene.fields) {
+        let super::Field { position, force, acceleration, core } = *field;
+        *laid = types::Field { position: position.into(), force, acceleration, core, ..types::Field::default() };
+    }
     Params {
         gravity: scene.gravity.into(),
+        fields,
+        field_count: u32_from(scene.fields.len()),
         dt: settings.dt,
         h,
         contact_capacity: u32::MAX,
@@ -602,7 +676,9 @@ fn lay_grid(params: &mut Params, shapes: &mut [types::Shape], vertices: &[[f32; 
     params.cell_count = 0;
     params.level_count = 0;
     let margin = params.aabb_margin;
-    let there = |shape: &types::Shape| shape.kind & types::GEOMETRY_MASK != types::NO_SHAPE;
+    // Half planes are in no cell.
+    let there =
+        |shape: &types::Shape| !matches!(shape.kind & types::GEOMETRY_MASK, types::NO_SHAPE | types::HALF_PLANE);
     let mut bounds: Vec<f32> = shapes.iter().filter(|shape| there(shape)).map(|shape| shape.bound).collect();
     if bounds.is_empty() {
         return;

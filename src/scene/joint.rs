@@ -257,18 +257,27 @@ impl JointKind {
         Self::Weld { reference_angle: None, angular_hertz: None, angular_damping_ratio: None }
     }
 
+    /// The number of the type on the device, as [`types::Joint::flags`](crate::types::Joint::flags) say it.
+    pub(crate) fn number(&self) -> u32 {
+        match self {
+            Self::Distance { .. } => 0,
+            Self::Spring { .. } => 1,
+            Self::Revolute { .. } => 2,
+            Self::Prismatic { .. } => 3,
+            Self::Wheel { .. } => 4,
+            Self::Weld { .. } => 5,
+            Self::Motor { .. } => 6,
+            Self::Mouse { .. } => 7,
+        }
+    }
+
+    /// The words for them in scene files, by number.
+    pub(crate) const NAMES: [&'static str; 8] =
+        ["distance", "spring", "revolute", "prismatic", "wheel", "weld", "motor", "mouse"];
+
     /// The word for it in scene files.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Distance { .. } => "distance",
-            Self::Spring { .. } => "spring",
-            Self::Revolute { .. } => "revolute",
-            Self::Prismatic { .. } => "prismatic",
-            Self::Wheel { .. } => "wheel",
-            Self::Weld { .. } => "weld",
-            Self::Motor { .. } => "motor",
-            Self::Mouse { .. } => "mouse",
-        }
+        Self::NAMES[self.number() as usize]
     }
 }

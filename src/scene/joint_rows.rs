@@ -1,20 +1,13 @@
-//! From the joints of a scene to the flat arrays of the solver: a joint becomes a list of rows, and joints are sorted
-//! by colour.
-//!
-//! The colouring is done here, once: which bodies a joint ties does not change while it runs. It is that of contacts
-//! ([`crate::stages::color`]) in that no two joints of a colour move the same body, but joints are solved in passes of
-//! their own before the contacts: then contacts keep the low colours for themselves, the number of passes is the same,
-//! and contacts have the last word, so that no joint pulls a body through a wall.
+//! A joint as a list of rows: what it holds, limits, drives and pulls, each one constraint of the solver.
 
 use glam::Vec2;
 
-use super::compile::{MassProperties, soft, u32_from};
-use super::{BodyType, Joint, JointKind, Mode, Motor, Scene, Settings, Spring};
-use crate::math::{rotate, rotation};
+use super::compile::{soft, u32_from};
+use super::{Joint, JointKind, Mode, Motor, Settings, Spring};
 use crate::types::{
-    self, JOINT_COLORS, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW, JointRow, JointState, ROW_ACROSS,
-    ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_EQUALITY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_SPRING, ROW_UPPER,
-    WORLD_A,
+    self, JOINT_APART, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_FRESH, JOINT_TYPE_SHIFT, JointRow,
+    JointState, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_EQUALITY, ROW_LOWER, ROW_MEASURE,
+    ROW_MOTOR, ROW_POINT, ROW_SPRING, ROW_UPPER, WORLD_A,
 };
 
 /// Stiffness of a joint that is meant to be rigid, Hz; never above a quarter of the substep rate. Box2D.
@@ -26,166 +19,110 @@ const MOUSE_HERTZ: f32 = 5.0;
 /// Likewise.
 const MOUSE_DAMPING_RATIO: f32 = 0.7;
 
-/// The joints of a world, laid out for the solver.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Joints {
-    /// By colour, within a colour in scene order.
-    pub joints: Vec<types::Joint>,
-    /// Of all joints, those of a joint side by side, in the order in which they are solved.
-    pub rows: Vec<JointRow>,
-    /// One a joint, as the scene starts.
-    pub states: Vec<JointState>,
-    /// Joints of colour `c` are `starts[c] .. starts[c + 1]`; one more than [`JOINT_COLORS`].
-    pub starts: Vec<u32>,
-    /// Which bodies touch none of which others, because a joint says so: the others of body `i` are
-    /// `joined[joined[i]] .. joined[joined[i + 1]]`. Empty if there are none. A joint that breaks changes nothing here.
-    pub joined: Vec<u32>,
-    /// Names, one a joint, in scene order.
-    pub ids: Vec<Option<String>>,
+/// What a joint is tied to.
+pub(super) struct Ends {
+    /// Whether A and B are dynamic.
+    pub moves: [bool; 2],
+    /// Their centres of mass, in their frames, m.
+    pub centers: [Vec2; 2],
+    /// How they stand; `None` of a running world, where the device knows.
+    pub start: Option<Start>,
 }
 
-impl Joints {
-    /// Lays out the joints of a scene that was checked.
-    pub(super) fn new(scene: &Scene, masses: &[MassProperties]) -> Self {
-        let colors = colors(scene);
-        let mut order: Vec<usize> = (0..scene.joints.len()).collect();
-        order.sort_by_key(|&index| (colors[index], index));
-        let mut starts = vec![0; JOINT_COLORS as usize + 1];
-        for &color in &colors {
-            starts[color as usize + 1] += 1;
+/// How two bodies stand when a scene starts.
+pub(super) struct Start {
+    /// Of the anchors, m.
+    pub distance: f32,
+    /// B against A, rad.
+    pub turned: f32,
+}
+
+impl Joint {
+    /// Where A is held: a motor joint holds a place beside A's anchor, a mouse one in the world.
+    pub(super) fn anchor_on_a(&self) -> Vec2 {
+        match &self.kind {
+            JointKind::Motor { linear_offset, .. } => self.anchor_a + *linear_offset,
+            JointKind::Mouse { target, .. } => *target,
+            _ => self.anchor_a,
         }
-        for color in 0..JOINT_COLORS as usize {
-            starts[color + 1] += starts[color];
-        }
-        let (mut joints, mut rows, mut states) = (Vec::new(), Vec::new(), Vec::new());
-        for index in order {
-            let first_row = rows.len();
-            let (mut joint, state) = lay(scene, masses, &scene.joints[index], &mut rows);
-            joint.first_row = u32_from(first_row);
-            joint.flags |= u32_from(rows.len() - first_row);
-            joint.id = u32_from(index);
-            joints.push(joint);
-            states.push(state);
-        }
-        let ids = scene.joints.iter().map(|joint| joint.id.clone()).collect();
-        Self { joints, rows, states, starts, joined: joined(scene), ids }
     }
-}
-
-/// Pairs of bodies that do not touch: first where the list of each body begins, then the lists.
-fn joined(scene: &Scene) -> Vec<u32> {
-    let mut pairs: Vec<(usize, usize)> = scene
-        .joints
-        .iter()
-        .filter(|joint| joint.enabled && !joint.collide)
-        .filter_map(|joint| joint.a.map(|a| (a, joint.b)))
-        .flat_map(|(a, b)| [(a, b), (b, a)])
-        .collect();
-    if pairs.is_empty() {
-        return Vec::new();
-    }
-    pairs.sort_unstable();
-    pairs.dedup();
-    let first = scene.bodies.len() + 1;
-    let begin = |body: usize| u32_from(first + pairs.partition_point(|&(a, _)| a < body));
-    let mut joined: Vec<u32> = (0..first).map(begin).collect();
-    joined.extend(pairs.iter().map(|&(_, b)| u32_from(b)));
-    joined
-}
-
-/// The lowest colour that is free at both bodies, joint by joint.
-fn colors(scene: &Scene) -> Vec<u32> {
-    let mut taken = vec![0_u32; scene.bodies.len()];
-    let moves = |body: usize| scene.bodies[body].kind == BodyType::Dynamic;
-    let color_of = |joint: &Joint| {
-        let ends = [joint.a, Some(joint.b)].into_iter().flatten().filter(|&body| moves(body));
-        let free = !ends.clone().fold(0, |mask, body| mask | taken[body]);
-        let color = free.trailing_zeros().min(JOINT_OVERFLOW);
-        ends.for_each(|body| taken[body] |= 1 << color);
-        color
-    };
-    scene.joints.iter().map(color_of).collect()
 }
 
 /// One joint, without its place in the tables.
-fn lay(
-    scene: &Scene,
-    masses: &[MassProperties],
+pub(super) fn lay(
+    settings: &Settings,
     joint: &Joint,
+    ends: &Ends,
     rows: &mut Vec<JointRow>,
 ) -> (types::Joint, JointState) {
-    let moves = |body: usize| scene.bodies[body].kind == BodyType::Dynamic;
-    let mut flags = 0;
+    let mut flags = joint.kind.number() << JOINT_TYPE_SHIFT;
+    let given = match &joint.kind {
+        JointKind::Revolute { reference_angle, .. }
+        | JointKind::Prismatic { reference_angle, .. }
+        | JointKind::Weld { reference_angle, .. } => *reference_angle,
+        JointKind::Motor { angular_offset, .. } => Some(*angular_offset),
+        _ => None,
+    };
     for (on, flag) in [
         (joint.a.is_none(), WORLD_A),
-        (!joint.a.is_some_and(moves), JOINT_FIXED_A),
-        (!moves(joint.b), JOINT_FIXED_B),
+        (!ends.moves[0], JOINT_FIXED_A),
+        (!ends.moves[1], JOINT_FIXED_B),
         (!joint.enabled, JOINT_DISABLED),
+        (joint.a.is_some() && !joint.collide, JOINT_APART),
+        (ends.start.is_none() && given.is_none(), JOINT_FRESH),
     ] {
         if on {
             flags |= flag;
         }
     }
-    // A motor joint holds a place beside A's anchor, a mouse one in the world.
-    let anchor_a = match &joint.kind {
-        JointKind::Motor { linear_offset, .. } => joint.anchor_a + *linear_offset,
-        JointKind::Mouse { target, .. } => *target,
-        _ => joint.anchor_a,
-    };
-    // As the scene starts: the place of an anchor and the angle of a body.
-    let place = |body: Option<usize>, anchor: Vec2| match body {
-        Some(body) => scene.bodies[body].position + rotate(rotation(scene.bodies[body].angle), anchor),
-        None => anchor,
-    };
-    let angle = |body: Option<usize>| body.map_or(0.0, |body| scene.bodies[body].angle);
-    let distance = (place(Some(joint.b), joint.anchor_b) - place(joint.a, anchor_a)).length();
-    let turned = angle(Some(joint.b)) - angle(joint.a);
-    let reference = match &joint.kind {
-        JointKind::Revolute { reference_angle, .. }
-        | JointKind::Prismatic { reference_angle, .. }
-        | JointKind::Weld { reference_angle, .. } => reference_angle.unwrap_or(turned),
-        JointKind::Motor { angular_offset, .. } => *angular_offset,
-        _ => turned,
-    };
+    let turned = ends.start.as_ref().map(|start| start.turned);
+    let reference = given.or(turned).unwrap_or(0.0);
     let axis = match &joint.kind {
         JointKind::Prismatic { axis, .. } | JointKind::Wheel { axis, .. } => *axis,
         _ => Vec2::X,
     };
-    lay_rows(&scene.settings, joint, distance, rows);
-    let center = |body: usize| masses[body].center;
+    lay_rows(settings, joint, ends.start.as_ref().map(|start| start.distance), rows);
     let laid = types::Joint {
         body_a: u32_from(joint.a.unwrap_or(joint.b)),
         body_b: u32_from(joint.b),
         first_row: 0,
         flags,
-        anchor_a: (anchor_a - joint.a.map_or(Vec2::ZERO, center)).into(),
-        anchor_b: (joint.anchor_b - center(joint.b)).into(),
+        anchor_a: (joint.anchor_on_a() - ends.centers[0]).into(),
+        anchor_b: (joint.anchor_b - ends.centers[1]).into(),
         axis: axis.into(),
         reference_angle: reference,
         id: 0,
         break_force: joint.break_force.unwrap_or(f32::MAX),
         break_torque: joint.break_torque.unwrap_or(f32::MAX),
-        pad: [0; 2],
+        generation: 0,
+        pad: 0,
     };
-    (laid, JointState { angle: turned - reference, ..JointState::default() })
+    // Full turns are counted from the start of a scene; in a running world the nearest is meant.
+    (laid, JointState { angle: turned.map_or(0.0, |turned| turned - reference), ..JointState::default() })
 }
 
 /// Rows in the order in which they are solved: springs, motors and limits first, what must hold last (Box2D).
-fn lay_rows(settings: &Settings, joint: &Joint, distance: f32, rows: &mut Vec<JointRow>) {
+fn lay_rows(settings: &Settings, joint: &Joint, distance: Option<f32>, rows: &mut Vec<JointRow>) {
     let mut laying = Laying { settings, rows };
     let (hertz, damping_ratio) = (joint.hertz, joint.damping_ratio);
     let none = f32::MAX;
+    // A length that is neither given nor known yet.
+    let length_of = |given: Option<f32>| match given.or(distance) {
+        Some(length) => (0, length),
+        None => (ROW_MEASURE, 0.0),
+    };
     match &joint.kind {
         JointKind::Distance { length, limits, motor } => {
             laying.motor(ROW_ALONG, *motor);
             laying.limits(ROW_ALONG, *limits);
             if hertz.is_some() || (limits.is_none() && motor.is_none()) {
-                laying.hold(ROW_ALONG, length.unwrap_or(distance), hertz, damping_ratio, none);
+                let (measure, length) = length_of(*length);
+                laying.hold(ROW_ALONG | measure, length, hertz, damping_ratio, none);
             }
         }
         JointKind::Spring { rest_length, stiffness, damping } => {
-            let goal = rest_length.unwrap_or(distance);
-            laying.row(ROW_ALONG | ROW_SPRING, goal, none, [*stiffness, *damping, 0.0]);
+            let (measure, goal) = length_of(*rest_length);
+            laying.row(ROW_ALONG | ROW_SPRING | measure, goal, none, [*stiffness, *damping, 0.0]);
         }
         JointKind::Revolute { limits, motor, spring, .. } => {
             laying.spring(ROW_ANGLE, *spring);

@@ -6,12 +6,16 @@ mod compile;
 pub mod file;
 mod joint;
 mod joint_rows;
+mod joint_table;
 mod model;
 
 pub use check::{MAX_ANGLE, MAX_BODIES, MAX_JOINTS, MAX_POSITION, MAX_SHAPES, SceneError};
-pub(crate) use check::{check_angle, check_geometry, check_position};
+pub(crate) use check::{check_angle, check_geometry, check_joint_command, check_new_joints, check_position};
 pub(crate) use compile::Outline;
-pub use compile::{Compiled, MassProperties};
+pub use compile::{Compiled, Led, MassProperties};
 pub use joint::{Joint, JointKind, Motor, Spring};
-pub use joint_rows::Joints;
-pub use model::{Body, BodyType, Filter, Geometry, Material, Mode, RestitutionMix, Scene, Settings, Shape};
+pub(crate) use joint_table::JointChange;
+pub use joint_table::{Joints, Ties};
+pub use model::{
+    Body, BodyType, Field, Filter, Geometry, Material, Mode, Path, RestitutionMix, Scene, Settings, Shape,
+};

@@ -6,6 +6,7 @@
 use glam::Vec2;
 
 use super::Joint;
+use crate::math::rotation;
 
 /// A world as it starts: settings, bodies and joints.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +21,8 @@ pub struct Scene {
     pub bodies: Vec<Body>,
     /// What ties bodies together.
     pub joints: Vec<Joint>,
+    /// What draws bodies to places, beside gravity: at most [`MAX_FIELDS`](crate::types::MAX_FIELDS).
+    pub fields: Vec<Field>,
 }
 
 impl Default for Scene {
@@ -30,7 +33,57 @@ impl Default for Scene {
             settings: Settings::default(),
             bodies: Vec::new(),
             joints: Vec::new(),
+            fields: Vec::new(),
         }
+    }
+}
+
+/// Draws every dynamic body to a point, equally hard from everywhere; negative values drive it away. Kinetic and
+/// potential energy are reported without it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Field {
+    /// In the world, m.
+    pub position: Vec2,
+    /// At the centre of mass, N: light bodies come faster.
+    pub force: f32,
+    /// m/s²: all come equally fast.
+    pub acceleration: f32,
+    /// Up to this distance from the point it is not felt, m, at least 0.
+    pub core: f32,
+}
+
+/// Leads a kinematic body: `amplitude · sin(rate · t + phase)` beside its position, and turned likewise. Of a world's
+/// time `t` alone, so that it is where it should be after any number of steps, on either backend.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Path {
+    /// How far it swings to either side, m.
+    pub amplitude: Vec2,
+    /// How far it turns to either side, rad.
+    pub turn: f32,
+    /// rad/s.
+    pub rate: f32,
+    /// rad.
+    pub phase: f32,
+}
+
+impl Path {
+    /// Where a body that is led along it is after so many steps of so many seconds: its origin, m, and its angle, rad.
+    #[must_use]
+    pub fn place(&self, position: Vec2, angle: f32, steps: u64, dt: f32) -> (Vec2, f32) {
+        let swing = self.swing(steps, dt);
+        (position + self.amplitude * swing, angle + self.turn * swing)
+    }
+
+    /// The sine after so many steps of so many seconds.
+    #[must_use]
+    pub fn swing(&self, steps: u64, dt: f32) -> f32 {
+        // In double precision up to the last full turn: hours of it leave no trace.
+        #[allow(clippy::cast_precision_loss, reason = "exact for the next million years")]
+        let angle = f64::from(self.rate) * f64::from(dt) * steps as f64 + f64::from(self.phase);
+        let turns = angle / std::f64::consts::TAU;
+        #[allow(clippy::cast_possible_truncation, reason = "rounded to f32 on purpose")]
+        let within = ((turns - turns.round()) * std::f64::consts::TAU) as f32;
+        rotation(within).y
     }
 }
 
@@ -206,6 +259,8 @@ pub struct Body {
     pub mass: Option<f32>,
     /// kg·m² about the centre of mass; overrides the shapes'.
     pub inertia: Option<f32>,
+    /// Leads it, instead of its velocity. Kinematic bodies only.
+    pub path: Option<Path>,
     /// At least one.
     pub shapes: Vec<Shape>,
 }
@@ -230,6 +285,7 @@ impl Default for Body {
             torque: 0.0,
             mass: None,
             inertia: None,
+            path: None,
             shapes: Vec::new(),
         }
     }
@@ -286,6 +342,13 @@ impl Body {
     #[must_use]
     pub fn sleepless(mut self) -> Self {
         self.can_sleep = false;
+        self
+    }
+
+    /// Led along a path.
+    #[must_use]
+    pub fn path(mut self, path: Path) -> Self {
+        self.path = Some(path);
         self
     }
 

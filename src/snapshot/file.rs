@@ -66,7 +66,8 @@ macro_rules! sections {
     ($visit:ident) => {
         $visit! {
             b"pose" poses, b"stat" states, b"pair" pair_starts, b"cont" contacts, b"forc" forces, b"vaca" vacated, b"cmds" commands,
-            b"jsta" joint_states, b"jimp" joint_impulses, b"isla" islands, b"slps" sleeping_starts, b"slpc" sleeping,
+            b"jsta" joint_states, b"jimp" joint_impulses, b"jgoa" joint_goals, b"rgoa" row_goals,
+            b"isla" islands, b"slps" sleeping_starts, b"slpc" sleeping,
         }
     };
 }

@@ -1,8 +1,8 @@
-//! **command**: what was asked of bodies since the last step: impulses, forces, velocities, places.
+//! **command**: what was asked of bodies and joints since the last step: impulses, forces, velocities, places, goals.
 //!
-//! Reads commands and islands; reads and writes bodies (constant forces), poses and states; writes island_flags and
-//! counters (all wake). One thread a command; the first of a body does all of that body's, in their order. Without
-//! commands it does not run.
+//! Reads commands and islands; reads and writes bodies (constant forces), poses and states, joints, joint_rows and
+//! joint_states; writes island_flags and counters (all wake). One thread a command; the first of a body or a joint does
+//! all of it, in their order. Without commands it does not run.
 //!
 //! Whatever is asked of a body that sleeps wakes it here, and its island in [`wake`](super::wake).
 //!
@@ -14,8 +14,10 @@ use crate::math::{angle_of, cross, inv_mul_rotation, rotate, tangent_of};
 use crate::threads::Rows;
 use crate::types::{
     ASLEEP, Body, BodyState, COMMAND_ANGULAR_IMPULSE, COMMAND_ANGULAR_VELOCITY, COMMAND_FORCE, COMMAND_IMPULSE,
+    COMMAND_JOINT_ANCHOR, COMMAND_JOINT_ENABLE, COMMAND_JOINT_GOAL, COMMAND_JOINT_MOTOR, COMMAND_JOINT_REFERENCE,
     COMMAND_TARGET, COMMAND_TELEPORT, COMMAND_TORQUE, COMMAND_VELOCITY, COMMAND_WAKE, COMMAND_WAKE_ALL, Command,
-    Counters, DYNAMIC, ISLAND_WAKE, Params, Pose, QUIET_MASK, SLEEP, VACANT, WOKEN,
+    Counters, DYNAMIC, ISLAND_WAKE, JOINT_DISABLED, Joint, JointRow, JointState, Params, Pose, QUIET_MASK, ROW_MEASURE,
+    SLEEP, VACANT, WOKEN,
 };
 
 /// Does them all.
@@ -28,8 +30,15 @@ pub fn command(
     islands: &[u32],
     island_flags: &mut [u32],
     counters: &mut Counters,
+    joints: &mut [Joint],
+    joint_rows: &mut [JointRow],
+    joint_states: &Rows<JointState, 2>,
 ) {
     for command in commands {
+        if command.is_for_joint() {
+            set_joint(command, joints, joint_rows, joint_states);
+            continue;
+        }
         let index = command.body as usize;
         let (body, pose, mut state) = (&mut bodies[index], &mut poses[index], states.get(index));
         if params.switches & SLEEP != 0 {
@@ -73,5 +82,34 @@ pub fn command(
             _ => {}
         }
         states.set(index, state);
+    }
+}
+
+fn set_joint(command: &Command, joints: &mut [Joint], joint_rows: &mut [JointRow], joint_states: &Rows<JointState, 2>) {
+    let place = command.body as usize;
+    let (joint, [value, most]) = (&mut joints[place], command.value);
+    match command.kind {
+        COMMAND_JOINT_GOAL => {
+            let row = &mut joint_rows[command.row as usize];
+            row.goal = value;
+            row.kind &= !ROW_MEASURE;
+        }
+        COMMAND_JOINT_MOTOR => {
+            let row = &mut joint_rows[command.row as usize];
+            row.goal = value;
+            row.max_impulse = most;
+        }
+        COMMAND_JOINT_ANCHOR => joint.anchor_a = command.value,
+        COMMAND_JOINT_REFERENCE => {
+            // Its angle is counted from there, with all the turns that it made.
+            let mut state = joint_states.get(place);
+            state.angle -= value - joint.reference_angle;
+            joint_states.set(place, state);
+            joint.reference_angle = value;
+        }
+        COMMAND_JOINT_ENABLE => {
+            joint.flags = if value == 0.0 { joint.flags | JOINT_DISABLED } else { joint.flags & !JOINT_DISABLED };
+        }
+        _ => {}
     }
 }

@@ -39,6 +39,7 @@ use super::bin::{cell_index, cell_of, cells};
 use super::collide::hull::Hull;
 use super::pair::{kept_apart, may_meet};
 use crate::math::{cross_scalar, inv_mul_rotation, inv_rotate, is_finite, mul_rotation, right_perp, rotate};
+use crate::scene::Ties;
 use crate::threads::{Rows, Threads};
 use crate::types::{
     BULLET_SHAPE, BULLETS, BodyState, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, KINEMATIC_SHAPE, MOVING_WALLS, Mover,
@@ -312,7 +313,7 @@ struct World<'a> {
     params: &'a Params,
     shapes: &'a [Shape],
     vertices: &'a [[f32; 2]],
-    joined: &'a [u32],
+    ties: &'a Ties,
     poses: &'a [Pose],
     states: &'a Rows<BodyState, 4>,
     cell_ends: &'a [u32],
@@ -329,7 +330,7 @@ impl World<'_> {
         if a.body == b.body || self.bullets == (b.kind & FIXED_SHAPE != 0) {
             return;
         }
-        if (a.kind | b.kind) & SENSOR_SHAPE != 0 || !may_meet(a, b) || kept_apart(self.joined, a, b) {
+        if (a.kind | b.kind) & SENSOR_SHAPE != 0 || !may_meet(a, b) || kept_apart(self.ties, a, b) {
             return;
         }
         let state = self.states.get(b.body as usize);
@@ -393,7 +394,7 @@ impl World<'_> {
                 }
             }
         }
-        for plane in 0..self.params.half_plane_count {
+        for plane in self.params.planes() {
             self.meet(size, base, motion, own, plane, stop);
         }
     }
@@ -462,7 +463,7 @@ pub fn continuous(
     params: &Params,
     shapes: &[Shape],
     vertices: &[[f32; 2]],
-    joined: &[u32],
+    ties: &Ties,
     poses: &[Pose],
     states: &Rows<BodyState, 4>,
     (cell_ends, cell_shapes): (&[u32], &[u32]),
@@ -470,8 +471,7 @@ pub fn continuous(
 ) -> u32 {
     let reach = if params.switches & MOVING_WALLS == 0 { 0.0 } else { continuous_reach(shapes, states, movers) };
     let bullets = false;
-    let world =
-        World { params, shapes, vertices, joined, poses, states, cell_ends, cell_shapes, movers, reach, bullets };
+    let world = World { params, shapes, vertices, ties, poses, states, cell_ends, cell_shapes, movers, reach, bullets };
     let mut stopped = continuous_sweep(threads, &world);
     if params.switches & BULLETS != 0 {
         stopped += continuous_sweep(threads, &World { bullets: true, reach: 0.0, ..world });

@@ -1,7 +1,7 @@
 //! **integrate_velocities**: gravity, forces and damping over one substep, then the warm-start impulses.
 //!
 //! Reads bodies, poses (for forces at a point); reads and writes states and accumulators. One thread a body.
-//! `v = v/(1 + h·c) + h (f/m + s·g)`: the damping is implicit and stable for any coefficient.
+//! `v = v/(1 + h·c) + h (f/m + s·g)`, and what fields do: the damping is implicit and stable for any coefficient.
 //!
 //! What the impulses of a body's contacts add up to need not be summed anew: since it was last applied, it has changed
 //! by as much as the sweeps changed the velocity. So an accumulator holds the sum less the velocity that a substep began
@@ -13,7 +13,7 @@ use glam::Vec2;
 
 use crate::math::{cross, mul_rotation, rotate};
 use crate::threads::{Rows, Threads};
-use crate::types::{ASLEEP, Accumulator, Body, BodyState, DYNAMIC, Params, Pose, QUARANTINED, WARM_START};
+use crate::types::{ASLEEP, Accumulator, Body, BodyState, DYNAMIC, Field, Params, Pose, QUARANTINED, WARM_START};
 
 /// Advances the velocities by one substep.
 pub fn integrate_velocities(
@@ -42,7 +42,11 @@ pub fn integrate_velocities(
         let arm = rotate(turn, body.force_point.into());
         let force = Vec2::from(body.force);
         let torque = body.torque + cross(arm, force);
-        let push = (Vec2::from(params.gravity) * body.gravity_scale + force * body.inv_mass) * params.h;
+        let mut acceleration = Vec2::from(params.gravity) * body.gravity_scale + force * body.inv_mass;
+        for field in &params.fields[..params.field_count as usize] {
+            acceleration += pull(field, body, Vec2::from(pose.position) + Vec2::from(state.delta_position));
+        }
+        let push = acceleration * params.h;
         let spin = params.h * body.inv_inertia * torque;
         let mut velocity = Vec2::from(state.velocity) * (1.0 / (1.0 + params.h * body.linear_damping));
         let mut angular_velocity = state.angular_velocity * (1.0 / (1.0 + params.h * body.angular_damping));
@@ -64,4 +68,15 @@ pub fn integrate_velocities(
             accumulators.set(index, Accumulator { velocity: sum, angular_velocity: spin, pad: 0 });
         }
     });
+}
+
+/// The acceleration towards the point of a field, m/s².
+fn pull(field: &Field, body: &Body, position: Vec2) -> Vec2 {
+    let way = Vec2::from(field.position) - position;
+    let distance = way.length();
+    if distance > field.core {
+        way * ((field.acceleration + field.force * body.inv_mass) / distance)
+    } else {
+        Vec2::ZERO
+    }
 }

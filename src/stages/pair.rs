@@ -1,6 +1,6 @@
 //! **pair**: the pairs of shapes whose AABBs overlap and that may touch, grouped by producer.
 //!
-//! Reads aabbs, shapes and the grid; writes pair_starts (shape `i` produced contacts
+//! Reads aabbs, shapes and the grid and what joints say; writes pair_starts (shape `i` produced contacts
 //! `pair_starts[i] .. pair_starts[i + 1]`) and the head of each contact: shapes, bodies, flags. One thread a shape; on
 //! the device `pair_count`, scan, `pair_emit`.
 //!
@@ -18,10 +18,11 @@
 use glam::Vec2;
 
 use super::bin::{cell_index, cell_of, cells};
+use crate::scene::Ties;
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    ASLEEP, AWAKE_HALF_PLANE, Aabb, BodyState, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, HALF_PLANE_ROW, JOINED_SHAPE,
-    NONE, Params, SENSOR, SENSOR_SHAPE, SLEEP, Shape,
+    ASLEEP, AWAKE_HALF_PLANE, Aabb, BROKEN, BodyState, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, HALF_PLANE_ROW,
+    JOINED_SHAPE, JOINT_APART, JOINT_DISABLED, Joint, JointState, NONE, Params, SENSOR, SENSOR_SHAPE, SLEEP, Shape,
 };
 
 /// A shape's row in [`World::sleepers`]: its body is asleep.
@@ -36,7 +37,7 @@ struct World<'a> {
     aabbs: &'a [Aabb],
     cell_ends: &'a [u32],
     cell_shapes: &'a [u32],
-    joined: &'a [u32],
+    ties: &'a Ties,
     /// One a shape; empty where nothing sleeps.
     sleepers: Vec<u8>,
     awake_levels: u32,
@@ -50,7 +51,7 @@ pub fn pair(
     aabbs: &[Aabb],
     cell_ends: &[u32],
     cell_shapes: &[u32],
-    joined: &[u32],
+    ties: &Ties,
     states: &Rows<BodyState, 4>,
     awake_levels: u32,
     pair_starts: &mut Vec<u32>,
@@ -62,7 +63,7 @@ pub fn pair(
             shapes.iter().map(|shape| if states.get(shape.body as usize).status & ASLEEP == 0 { 0 } else { SLEEPS }),
         );
     }
-    let mut world = World { params, shapes, aabbs, cell_ends, cell_shapes, joined, sleepers, awake_levels };
+    let mut world = World { params, shapes, aabbs, cell_ends, cell_shapes, ties, sleepers, awake_levels };
     let mut parts = if world.sleepers.is_empty() {
         threads.map_ranges(shapes.len(), |first, end| world.search::<false>(first, end, |_| true))
     } else {
@@ -121,17 +122,21 @@ pub fn may_meet(a: &Shape, b: &Shape) -> bool {
     a.mask & b.category != 0 && b.mask & a.category != 0
 }
 
-/// Whether a joint keeps two shapes from touching ([`crate::scene::Joints::joined`]).
+/// Lets the bodies of a joint touch that broke or is switched off, and keeps them apart else. One thread a joint, before
+/// all others (`pair_tie`), in worlds where that can change.
+pub fn tie(joints: &[Joint], joint_states: &Rows<JointState, 2>, links: &mut [[u32; 2]]) {
+    for (place, joint) in joints.iter().enumerate().filter(|(_, joint)| joint.flags & JOINT_APART != 0) {
+        let holds = joint.flags & JOINT_DISABLED == 0 && joint_states.get(place).status & BROKEN == 0;
+        links[2 * place][0] = if holds { joint.body_b } else { NONE };
+        links[2 * place + 1][0] = if holds { joint.body_a } else { NONE };
+    }
+}
+
+/// Whether a joint keeps two shapes from touching.
 #[inline]
 #[must_use]
-pub fn kept_apart(joined: &[u32], a: &Shape, b: &Shape) -> bool {
-    if a.kind & b.kind & JOINED_SHAPE == 0 {
-        return false;
-    }
-    let list = |body: u32| &joined[joined[body as usize] as usize..joined[body as usize + 1] as usize];
-    // A ground may have many joints where a plank has two.
-    let (of_a, of_b) = (list(a.body), list(b.body));
-    if of_a.len() <= of_b.len() { of_a.contains(&b.body) } else { of_b.contains(&a.body) }
+pub fn kept_apart(ties: &Ties, a: &Shape, b: &Shape) -> bool {
+    a.kind & b.kind & JOINED_SHAPE != 0 && ties.keep_apart(a.body, b.body)
 }
 
 /// Whether two AABBs overlap.
@@ -211,14 +216,14 @@ impl World<'_> {
         if shape.kind & FIXED_SHAPE != 0 || (asleep && self.awake_levels & AWAKE_HALF_PLANE == 0) {
             return;
         }
-        for plane in 0..self.params.half_plane_count {
+        for plane in self.params.planes() {
             let partner = &self.shapes[plane as usize];
             if SLEEPY && asleep && self.sleepers[plane as usize] != 0 {
                 continue;
             }
             if reaches(&self.aabbs[index], &self.aabbs[plane as usize])
                 && may_meet(shape, partner)
-                && !kept_apart(self.joined, shape, partner)
+                && !kept_apart(self.ties, shape, partner)
             {
                 #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
                 found.push([index as u32, plane]);
@@ -227,7 +232,7 @@ impl World<'_> {
     }
 
     fn pairs_of<const SLEEPY: bool>(&self, index: usize, part: &mut Part) {
-        let Self { params, shapes, aabbs, cell_ends, cell_shapes, joined, .. } = *self;
+        let Self { params, shapes, aabbs, cell_ends, cell_shapes, ties, .. } = *self;
         let shape = &shapes[index];
         let last_own = shape.level + params.levels[shape.level as usize].bands;
         let asleep = SLEEPY && self.sleepers[index] != 0;
@@ -268,7 +273,7 @@ impl World<'_> {
                 {
                     continue;
                 }
-                if kept_apart(joined, shape, partner) {
+                if kept_apart(ties, shape, partner) {
                     continue;
                 }
                 #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]

@@ -1,8 +1,8 @@
 //! **prepare_joints**: lays the joints out for the solver, as they stand when the step begins, and breaks those that
 //! pulled too hard in the step before.
 //!
-//! Reads joints, joint_rows, bodies, poses, states; reads and writes joint_states and joint_impulses; writes
-//! joint_frames. A joint between bodies asleep has no rows and keeps its state. One thread a joint. Distances are taken between the bodies before the anchors are added: far from the
+//! Reads bodies, poses, states; reads and writes joint_states and joint_impulses, and of joints that came in a running
+//! world joints and joint_rows; writes joint_frames. A joint between bodies asleep has no rows and keeps its state. One thread a joint. Distances are taken between the bodies before the anchors are added: far from the
 //! origin the places of the anchors themselves have no digits to spare.
 
 use std::f32::consts::TAU;
@@ -13,9 +13,12 @@ use super::solve_joints::{Stance, rows_of, total};
 use crate::math::{angle_of, inv_mul_rotation, rotate};
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    ASLEEP, BROKEN, Body, BodyState, JOINT_DISABLED, Joint, JointFrame, JointRow, JointState, Params, Pose,
-    QUARANTINED, ROW_COUNT_MASK, WORLD_A,
+    ASLEEP, BROKEN, Body, BodyState, JOINT_DISABLED, JOINT_FRESH, Joint, JointFrame, JointRow, JointState, Params,
+    Pose, QUARANTINED, ROW_COUNT_MASK, ROW_MEASURE, WORLD_A,
 };
+
+/// Shortest length that is measured, m: of a rod between anchors that coincide.
+const MIN_LENGTH: f32 = 1e-4;
 
 /// Fills `joint_frames`.
 pub fn prepare_joints(
@@ -58,6 +61,34 @@ pub fn prepare_joints(
         joint_states.set(index, state);
         *place = frame;
     });
+}
+
+/// Takes the reference angles and lengths of joints that came while the world runs, and were not given any, from how
+/// the bodies stand now. On the device `prepare_joints` does so itself.
+pub fn measure(
+    fresh: &mut Vec<u32>,
+    bodies: &[Body],
+    poses: &[Pose],
+    joints: &mut [Joint],
+    joint_rows: &mut [JointRow],
+) {
+    for place in fresh.drain(..) {
+        let joint = &mut joints[place as usize];
+        if joint.flags & JOINT_FRESH == 0 {
+            continue;
+        }
+        joint.flags &= !JOINT_FRESH;
+        joint.reference_angle = 0.0;
+        let frame = frame_of(joint, bodies, poses, 0.0);
+        joint.reference_angle = frame.angle;
+        for row in rows_of(&frame) {
+            let rule = &mut joint_rows[row];
+            if rule.kind & ROW_MEASURE != 0 {
+                rule.kind &= !ROW_MEASURE;
+                rule.goal = Vec2::from(frame.between).length().max(MIN_LENGTH);
+            }
+        }
+    }
 }
 
 /// A joint between bodies that stand like this. `last` is its angle a step ago: of the full turns the one nearest to it

@@ -14,10 +14,11 @@ use crate::math::cross_scalar;
 use crate::threads::{Rows, Threads};
 use crate::types::{
     ASLEEP, BREAK_TOLD, BROKEN, BodyState, Contact, EVENT_BEGIN, EVENT_END, EVENT_JOINT_BROKE, EVENT_SENSOR_BEGIN,
-    EVENT_SENSOR_END, Event, Joint, JointState, OVERLAPS, POINT_COUNT_MASK, Pose, SENSOR,
+    EVENT_SENSOR_END, Event, Joint, JointState, OVERLAPS, POINT_COUNT_MASK, Pose, SENSOR, WORLD_A,
 };
 
 /// Fills `events`.
+#[allow(clippy::cast_precision_loss, reason = "bodies are fewer than an f32 counts")]
 pub fn report(
     threads: &Threads,
     poses: &[Pose],
@@ -47,12 +48,14 @@ pub fn report(
     });
     events.clear();
     events.extend(parts.into_iter().flatten());
-    for (place, joint) in (0_u32..).zip(joints) {
-        let mut state = joint_states.get(place as usize);
+    for (place, joint) in joints.iter().enumerate() {
+        let mut state = joint_states.get(place);
         if state.status & (BROKEN | BREAK_TOLD) == BROKEN {
             state.status |= BREAK_TOLD;
-            joint_states.set(place as usize, state);
-            events.push(Event { kind: EVENT_JOINT_BROKE, shape_a: joint.id, shape_b: place, ..Event::default() });
+            joint_states.set(place, state);
+            let (kind, shape_a, shape_b) = (EVENT_JOINT_BROKE, joint.id, joint.generation);
+            let a = if joint.flags & WORLD_A == 0 { joint.body_a as f32 } else { -1.0 };
+            events.push(Event { kind, shape_a, shape_b, point: [a, joint.body_b as f32], ..Event::default() });
         }
     }
 }

@@ -43,11 +43,13 @@ const MAX_SWING: f32 = 2.0;
 /// by one, in order.
 pub fn for_joints(threads: &Threads, joint_starts: &[u32], each: impl Fn(usize) + Sync) {
     for color in 0..JOINT_COLORS as usize {
-        let (start, end) = (joint_starts[color] as usize, joint_starts[color + 1] as usize);
+        let (start, end) = (joint_starts[color], joint_starts[JOINT_COLORS as usize + color]);
+        let places = &joint_starts[start as usize..end as usize];
+        let visit = |places: &[u32]| places.iter().for_each(|&place| each(place as usize));
         if color == JOINT_OVERFLOW as usize {
-            (start..end).for_each(&each);
+            visit(places);
         } else {
-            threads.map_ranges(end - start, |first, last| (start + first..start + last).for_each(&each));
+            threads.map_ranges(places.len(), |first, last| visit(&places[first..last]));
         }
     }
 }

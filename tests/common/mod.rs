@@ -1,5 +1,7 @@
 //! One suite, every backend: what a test needs to run a scene on any of them and to compare figures.
 
+use std::sync::OnceLock;
+
 use drystone::scene::catalogue;
 use drystone::state::{JointReaction, Metrics, ReportedBody, body_states, metrics};
 use drystone::step::Stage;
@@ -67,9 +69,13 @@ impl Backend {
     }
 
     fn gpu(scene: &Scene) -> GpuWorld {
-        let context = Context::new(AdapterChoice::Any)
-            .expect("an adapter; a software one will do (on Debian: apt install mesa-vulkan-drivers)");
-        GpuWorld::new(&context, scene).expect("a valid scene")
+        // The tests of a process share one: a software adapter takes seconds to compile the kernels.
+        static CONTEXT: OnceLock<Context> = OnceLock::new();
+        let context = CONTEXT.get_or_init(|| {
+            Context::new(AdapterChoice::Any)
+                .expect("an adapter; a software one will do (on Debian: apt install mesa-vulkan-drivers)")
+        });
+        GpuWorld::new(context, scene).expect("a valid scene")
     }
 
     /// A scene of the catalogue, ready to step.

@@ -9,6 +9,7 @@
 #[allow(dead_code, reason = "each suite uses a part")]
 mod common;
 
+mod alive;
 mod crowds;
 mod holding;
 mod moving;

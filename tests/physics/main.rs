@@ -12,10 +12,12 @@
 mod common;
 
 mod bodies;
+mod fields;
 mod friction;
 mod impacts;
 mod mass;
 mod modes;
 mod motion;
+mod paths;
 mod rest;
 mod scenes;

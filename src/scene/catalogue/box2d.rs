@@ -5,7 +5,7 @@ use glam::Vec2;
 use super::ragdoll::{self, Hinges};
 use super::{Entry, Parameter, Values, box2d_scene, ground, pyramid, pyramid_count, real};
 use crate::math::rotation;
-use crate::scene::{Body, Filter, Joint, JointKind, Motor, Scene, Shape};
+use crate::scene::{Body, Filter, Joint, JointKind, Motor, Path, Scene, Shape};
 
 /// 25° a second, of drums, rad/s.
 const DRUM_SPEED: f64 = 25.0 * std::f64::consts::PI / 180.0;
@@ -329,12 +329,11 @@ fn compounds(values: &Values) -> Scene {
 pub(super) const JUNKYARD: Entry = Entry {
     name: "junkyard",
     summary: "8000 crooked pentagons fall into a yard, and a block pushes through them",
-    source: "Box2D junkyard, whose block swings by 60·sin(0.2·t) m. Nothing leads a body along a path here yet: the \
-             block moves to the right at a steady speed, and is as far, 60 m, at the end of the run.",
+    source: "Box2D junkyard, whose block swings by 60·sin(0.2·t) m.",
     parameters: &[
         Parameter::whole("columns", 200, 1, 200, "pentagons from left to right"),
         Parameter::whole("rows", 40, 1, 5_000, "pentagons from below to above"),
-        Parameter::real("speed", 4.5, 0.0, 20.0, "of the block, m/s"),
+        Parameter::real("swing", 60.0, 0.0, 75.0, "how far the block goes to either side, m"),
     ],
     steps: 800,
     count: |values| 2 + values.count("columns") * values.count("rows"),
@@ -360,7 +359,8 @@ fn junkyard(values: &Values) -> Scene {
         }
     }
     let block = Shape::half_box(2.0, 4.0).offset(0.0, 4.0);
-    scene.add(Body::kinematic(0.0, 0.0).velocity(values.real("speed"), 0.0).shape(block));
+    let path = Path { amplitude: Vec2::new(values.real("swing"), 0.0), rate: 0.2, ..Path::default() };
+    scene.add(Body::kinematic(0.0, 0.0).path(path).shape(block));
     scene
 }
 
@@ -368,7 +368,7 @@ pub(super) const RAIN: Entry = Entry {
     name: "rain",
     summary: "1000 ragdolls fall onto five floors",
     source: "Box2D rain, where one column of 25 ragdolls appears every 8 steps, and the oldest go. Here all of them \
-             are there from the start and stay, as nothing can be added while a scene runs yet.",
+             are there from the start and stay, as a scene cannot say yet when bodies come.",
     parameters: &[
         Parameter::whole("rows", 5, 1, 20, "floors"),
         Parameter::whole("columns", 40, 1, 40, "groups of ragdolls above a floor"),

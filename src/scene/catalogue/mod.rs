@@ -31,7 +31,7 @@ use super::{Body, RestitutionMix, Scene, Shape};
 pub const MAX_BODIES: u64 = 20_000_000;
 
 /// Every scene that can be built, in the order in which they are listed to the user.
-static ENTRIES: [Entry; 39] = [
+static ENTRIES: [Entry; 40] = [
     box2d::LARGE_PYRAMID,
     box2d::MANY_PYRAMIDS,
     box2d::JOINT_GRID,
@@ -53,6 +53,7 @@ static ENTRIES: [Entry; 39] = [
     solver2d::OVERLAP_RECOVERY,
     solver2d::CIRCLE_STACK,
     solver2d::CONFINED,
+    solver2d::RUSH,
     solver2d::BRIDGE,
     solver2d::BALL_AND_CHAIN,
     solver2d::RAGDOLL,
@@ -74,7 +75,7 @@ static ENTRIES: [Entry; 39] = [
 ];
 
 /// Scenes that are planned, and what they wait for.
-static WAITING: [(&str, &str); 1] = [("rush", "forces that point at a place")];
+static WAITING: [(&str, &str); 0] = [];
 
 /// A number that a scene can be built with.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,7 +4,8 @@ use glam::Vec2;
 
 use super::ragdoll::{self, Hinges};
 use super::{Entry, Parameter, Values, box2d_scene, ground, ground_line, pyramid, pyramid_count, real};
-use crate::scene::{Body, Joint, JointKind, Scene, Shape};
+use crate::math::rotation;
+use crate::scene::{Body, Field, Joint, JointKind, Scene, Shape};
 
 pub(super) const VERTICAL_STACK: Entry = Entry {
     name: "vertical_stack",
@@ -346,6 +347,34 @@ fn chained(mut body: Body, shape: Shape) -> Body {
     body.linear_damping = CHAIN_DAMPING;
     body.angular_damping = CHAIN_DAMPING;
     body.shape(shape.density(20.0))
+}
+
+pub(super) const RUSH: Entry = Entry {
+    name: "rush",
+    summary: "400 circles are drawn to a fixed one, and press upon each other",
+    source: "solver2d Rush: a force of 1000 N on each towards the origin, none within 0.1 m of it, no gravity. There it is \
+             found anew each step, here each substep.",
+    parameters: &[
+        Parameter::whole("count", 400, 0, 100_000, "circles, on a spiral"),
+        Parameter::real("force", 1_000.0, -100_000.0, 100_000.0, "on each, N"),
+    ],
+    steps: 600,
+    count: |values| 1 + values.count("count"),
+    construct: rush,
+};
+
+fn rush(values: &Values) -> Scene {
+    let circle = Shape::circle(0.5).friction(0.2).density(100.0);
+    let mut scene = box2d_scene();
+    scene.fields.push(Field { force: values.real("force"), core: 0.1, ..Field::default() });
+    scene.add(Body::fixed(0.0, 0.0).shape(circle.clone()));
+    for i in 0..values.count("count") {
+        let at = (5.0 + 0.05 * real(i)) * rotation(0.2 * real(i));
+        let mut body = Body::dynamic(at.x, at.y).shape(circle.clone());
+        body.gravity_scale = 0.0;
+        scene.add(body);
+    }
+    scene
 }
 
 pub(super) const BRIDGE: Entry = Entry {

@@ -8,8 +8,10 @@ use super::{
     ANGLE, FINITE, LENGTH, MAX_HERTZ, MAX_LENGTH, MAX_POSITION, MAX_VALUE, MIN_LENGTH, NOT_NEGATIVE, POSITION, Range,
     SceneError, check_direction, show,
 };
+use crate::command::JointCommand;
 use crate::math::{rotate, rotation};
 use crate::scene::{Body, BodyType, Joint, JointKind, Motor, Spring};
+use crate::types::{self, DYNAMIC, VACANT};
 
 const REST_LENGTH: Range = Range::new("a length", 0.0, MAX_LENGTH, "m");
 const TRAVEL: Range = Range::new("a travel", -MAX_POSITION, MAX_POSITION, "m");
@@ -24,7 +26,47 @@ const BREAK_TORQUE: Range = Range::above("a torque", 0.0, MAX_VALUE, "N·m");
 
 type Check = Result<(), SceneError>;
 
-pub(super) fn check(joint: &Joint, bodies: &[Body], at: Arguments<'_>) -> Check {
+/// The bodies that joints may tie.
+pub(crate) trait Bodies {
+    /// How many places of bodies there are.
+    fn count(&self) -> usize;
+    /// Whether there is a body, and whether it is dynamic.
+    fn moves(&self, body: usize) -> Option<bool>;
+    /// Where a point of it is, m, if that is known.
+    fn place(&self, body: usize, anchor: Vec2) -> Option<Vec2>;
+}
+
+/// Those of a scene, as it starts.
+impl Bodies for [Body] {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn moves(&self, body: usize) -> Option<bool> {
+        self.get(body).map(|body| body.kind == BodyType::Dynamic)
+    }
+
+    fn place(&self, body: usize, anchor: Vec2) -> Option<Vec2> {
+        self.get(body).map(|body| body.position + rotate(rotation(body.angle), anchor))
+    }
+}
+
+/// Those of a running world: where they are, only the device may know.
+impl Bodies for [types::Body] {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn moves(&self, body: usize) -> Option<bool> {
+        self.get(body).filter(|body| body.kind != VACANT).map(|body| body.kind == DYNAMIC)
+    }
+
+    fn place(&self, _: usize, _: Vec2) -> Option<Vec2> {
+        None
+    }
+}
+
+pub(crate) fn check<B: Bodies + ?Sized>(joint: &Joint, bodies: &B, at: Arguments<'_>) -> Check {
     check_bodies(joint, bodies, at)?;
     POSITION.check_pair(joint.anchor_a, format_args!("{at}.anchor_a"))?;
     POSITION.check_pair(joint.anchor_b, format_args!("{at}.anchor_b"))?;
@@ -100,11 +142,11 @@ pub(super) fn check(joint: &Joint, bodies: &[Body], at: Arguments<'_>) -> Check 
     }
 }
 
-fn check_bodies(joint: &Joint, bodies: &[Body], at: Arguments<'_>) -> Check {
+fn check_bodies<B: Bodies + ?Sized>(joint: &Joint, bodies: &B, at: Arguments<'_>) -> Check {
     for (key, index) in [("a", joint.a), ("b", Some(joint.b))] {
         let Some(index) = index else { continue };
-        if index >= bodies.len() {
-            let expected = match bodies.len() {
+        if bodies.moves(index).is_none() {
+            let expected = match bodies.count() {
                 0 => "a body; the scene has none".to_owned(),
                 count => format!("an index from 0 to {}, or an id", count - 1),
             };
@@ -115,7 +157,7 @@ fn check_bodies(joint: &Joint, bodies: &[Body], at: Arguments<'_>) -> Check {
     if joint.a == Some(joint.b) {
         return Err(SceneError::new(format!("{at}.b"), "is the same body as a", "another body"));
     }
-    let moves = |body: usize| bodies[body].kind == BodyType::Dynamic;
+    let moves = |body: usize| bodies.moves(body) == Some(true);
     if moves(joint.b) || joint.a.is_some_and(moves) {
         return Ok(());
     }
@@ -155,7 +197,7 @@ fn check_spring(spring: Option<Spring>, target_range: Range, at: Arguments<'_>) 
 }
 
 /// A rod has a length; a rope, a piston or a winch has one only where a spring holds it.
-fn check_distance(joint: &Joint, bodies: &[Body], at: Arguments<'_>) -> Check {
+fn check_distance<B: Bodies + ?Sized>(joint: &Joint, bodies: &B, at: Arguments<'_>) -> Check {
     let JointKind::Distance { length, limits, motor } = &joint.kind else { return Ok(()) };
     if let Some([_, upper]) = limits
         && *upper < MIN_LENGTH
@@ -174,14 +216,50 @@ fn check_distance(joint: &Joint, bodies: &[Body], at: Arguments<'_>) -> Check {
         }
         return Ok(());
     }
-    if length.is_none() {
-        let place = |body: usize, anchor: Vec2| bodies[body].position + rotate(rotation(bodies[body].angle), anchor);
-        let start = joint.a.map_or(joint.anchor_a, |a| place(a, joint.anchor_a));
-        let apart = start.distance(place(joint.b, joint.anchor_b));
+    let start = joint.a.map_or(Some(joint.anchor_a), |a| bodies.place(a, joint.anchor_a));
+    if length.is_none()
+        && let (Some(start), Some(end)) = (start, bodies.place(joint.b, joint.anchor_b))
+    {
+        let apart = start.distance(end);
         if apart < MIN_LENGTH {
             let problem = format!("is missing, and the anchors start {} m apart", show(apart));
             return Err(SceneError::new(format!("{at}.length"), problem, LENGTH.to_string()));
         }
     }
     Ok(())
+}
+
+/// What is asked of a joint of this type in a running world.
+pub(crate) fn check_command(command: JointCommand, name: &str, at: Arguments<'_>) -> Check {
+    let travels = matches!(name, "prismatic" | "wheel");
+    match command {
+        JointCommand::Motor { speed, max } => check_motor(Some(Motor { speed, max }), at),
+        JointCommand::Limits(limits) => {
+            let range = if name == "distance" {
+                REST_LENGTH
+            } else if travels {
+                TRAVEL
+            } else {
+                ANGLE
+            };
+            check_limits(Some(limits), range, at)?;
+            if name == "distance" && limits[1] < MIN_LENGTH {
+                let expected = format!("a longest length of at least {MIN_LENGTH} m");
+                return Err(SceneError::new(format!("{at}.limits[1]"), format!("is {}", show(limits[1])), expected));
+            }
+            Ok(())
+        }
+        JointCommand::Target(target) => POSITION.check_pair(target, format_args!("{at}.target")),
+        JointCommand::Offset { linear, angular } => {
+            POSITION.check_pair(linear, format_args!("{at}.linear_offset"))?;
+            ANGLE.check(angular, format_args!("{at}.angular_offset"))
+        }
+        JointCommand::Length(length) if name == "spring" => REST_LENGTH.check(length, format_args!("{at}.rest_length")),
+        JointCommand::Length(length) => LENGTH.check(length, format_args!("{at}.length")),
+        JointCommand::SpringTarget(target) => {
+            let range = if travels { TRAVEL } else { ANGLE };
+            range.check(target, format_args!("{at}.spring.target"))
+        }
+        JointCommand::Enable(_) => Ok(()),
+    }
 }

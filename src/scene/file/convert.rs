@@ -8,7 +8,9 @@ use super::joint_records::{JointRecord, JointType, own_keys};
 use super::records::{BodyRecord, GEOMETRIES, SceneRecord, SettingsRecord, ShapeRecord};
 use super::values::{BodyRef, Word};
 use crate::scene::check::{MAX_VALUE, UNIT_TOLERANCE};
-use crate::scene::{Body, Filter, Geometry, Joint, JointKind, Material, Motor, Scene, SceneError, Settings, Shape};
+use crate::scene::{
+    Body, Field, Filter, Geometry, Joint, JointKind, Material, Motor, Path, Scene, SceneError, Settings, Shape,
+};
 
 /// Also checks the scene ([`Scene::check`]).
 pub fn scene(record: SceneRecord) -> Result<Scene, SceneError> {
@@ -29,8 +31,21 @@ pub fn scene(record: SceneRecord) -> Result<Scene, SceneError> {
             joints.push(joint(joint_record, &ids, &|| format!("joints[{index}]"))?);
         }
     }
-    let scene =
-        Scene { name: record.name, gravity: record.gravity.0, settings: settings(&record.settings), bodies, joints };
+    let fields = record.fields.into_iter().map(|field| field.point);
+    let fields = fields.map(|point| Field {
+        position: point.position.0,
+        force: point.force,
+        acceleration: point.acceleration,
+        core: point.core,
+    });
+    let scene = Scene {
+        name: record.name,
+        gravity: record.gravity.0,
+        settings: settings(&record.settings),
+        bodies,
+        joints,
+        fields: fields.collect(),
+    };
     scene.check()?;
     Ok(scene)
 }
@@ -79,6 +94,12 @@ fn body(record: BodyRecord, index: usize) -> Result<Body, SceneError> {
         torque: record.torque,
         mass: record.mass,
         inertia: record.inertia,
+        path: record.path.map(|path| Path {
+            amplitude: path.amplitude.0,
+            turn: path.turn,
+            rate: path.rate,
+            phase: path.phase,
+        }),
         shapes,
     })
 }

@@ -11,6 +11,7 @@ use super::schema;
 use super::values::{Element, Named, Pair, at_most, given, given_object, object};
 use crate::scene::check;
 use crate::scene::{Body, BodyType, Mode, RestitutionMix, Scene, Settings, Shape};
+use crate::types::MAX_FIELDS;
 
 /// The keys of which a shape has exactly one.
 pub const GEOMETRIES: [&str; 7] = ["circle", "box", "capsule", "polygon", "segment", "half_plane", "particle"];
@@ -45,6 +46,61 @@ pub struct SceneRecord {
     #[serde(default, deserialize_with = "at_most::<_, _, { check::MAX_JOINTS }>")]
     #[schemars(length(max = check::MAX_JOINTS))]
     pub joints: Vec<JointRecord>,
+    /// What draws bodies to places, beside gravity.
+    #[serde(default, deserialize_with = "at_most::<_, _, MAX_FIELDS>")]
+    #[schemars(length(max = MAX_FIELDS))]
+    pub fields: Vec<FieldRecord>,
+}
+
+/// Something that moves all dynamic bodies.
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename = "Field", deny_unknown_fields, expecting = "a field object")]
+pub struct FieldRecord {
+    /// Draws them to a point, equally hard from everywhere; negative values drive them away.
+    #[serde(deserialize_with = "object")]
+    pub point: PointField,
+}
+
+impl Element for FieldRecord {
+    fn lack(&self) -> Option<String> {
+        None
+    }
+}
+
+/// Draws bodies to a point.
+#[derive(Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename = "PointField", default, deny_unknown_fields, expecting = "a point object")]
+pub struct PointField {
+    /// In the world, m.
+    #[schemars(schema_with = "schema::position")]
+    pub position: Pair,
+    /// At the centre of mass, N: light bodies come faster.
+    #[schemars(range(min = -check::MAX_VALUE, max = check::MAX_VALUE))]
+    pub force: f32,
+    /// m/s²: all come equally fast.
+    #[schemars(range(min = -check::MAX_VALUE, max = check::MAX_VALUE))]
+    pub acceleration: f32,
+    /// Up to this distance from the point it is not felt, m.
+    #[schemars(range(min = 0, max = check::MAX_LENGTH))]
+    pub core: f32,
+}
+
+/// Leads a kinematic body: amplitude · sin(rate · t + phase) beside its position, and turned likewise.
+#[derive(Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename = "Path", default, deny_unknown_fields, expecting = "a path object")]
+pub struct PathRecord {
+    /// How far it swings to either side, m.
+    #[schemars(schema_with = "schema::position")]
+    pub amplitude: Pair,
+    /// How far it turns to either side, rad.
+    #[schemars(range(min = -check::MAX_ANGLE, max = check::MAX_ANGLE))]
+    pub turn: f32,
+    /// rad/s.
+    #[schemars(range(min = -check::MAX_ANGLE, max = check::MAX_ANGLE))]
+    pub rate: f32,
+    /// rad.
+    #[schemars(range(min = -check::MAX_ANGLE, max = check::MAX_ANGLE))]
+    pub phase: f32,
 }
 
 fn default_gravity() -> Pair {
@@ -178,6 +234,10 @@ pub struct BodyRecord {
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f32", extend("exclusiveMinimum" = 0))]
     pub inertia: Option<f32>,
+    /// Leads it, instead of its velocity. Kinematic bodies only.
+    #[serde(deserialize_with = "given_object", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "PathRecord")]
+    pub path: Option<PathRecord>,
     /// At least one.
     #[serde(deserialize_with = "at_most::<_, _, { check::MAX_SHAPES }>", skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1))]
@@ -205,6 +265,7 @@ impl Default for BodyRecord {
             torque: b.torque,
             mass: b.mass,
             inertia: b.inertia,
+            path: None,
             shapes: Vec::new(),
         }
     }

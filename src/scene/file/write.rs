@@ -4,10 +4,12 @@ use glam::Vec2;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use super::joint_records::{JointType, MotorRecord, SpringRecord};
-use super::records::{BoxRecord, Capsule, FilterRecord, HalfPlane, Polygon, Round, Segment};
+use super::records::{
+    BoxRecord, Capsule, FieldRecord, FilterRecord, HalfPlane, PathRecord, PointField, Polygon, Round, Segment,
+};
 use super::values::{Named, Pair, Word};
 use crate::scene::check::MAX_VALUE;
-use crate::scene::{Body, Geometry, Joint, JointKind, Motor, Scene, Settings, Shape, Spring};
+use crate::scene::{Body, Field, Geometry, Joint, JointKind, Motor, Path, Scene, Settings, Shape, Spring};
 
 /// The scene as JSON: readable, the same text for the same scene, and `parse` of it gives the same scene back, to the
 /// last bit of every number. Defaults are left out.
@@ -27,6 +29,9 @@ pub fn write_json(scene: &Scene) -> String {
     entries.push(json_lines("bodies", &scene.bodies));
     if !scene.joints.is_empty() {
         entries.push(json_lines("joints", &scene.joints));
+    }
+    if !scene.fields.is_empty() {
+        entries.push(json_lines("fields", &scene.fields));
     }
     format!("{{\n  {}\n}}\n", entries.join(",\n  "))
 }
@@ -138,7 +143,7 @@ fn is_default(settings: &Settings) -> bool {
 impl Serialize for Out<'_, Scene> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let scene = self.0;
-        let mut keys = serializer.serialize_struct("Scene", 6)?;
+        let mut keys = serializer.serialize_struct("Scene", 7)?;
         keys.serialize_field("version", &super::VERSION)?;
         keys.serialize_field("name", &scene.name)?;
         keys.serialize_field("gravity", &Pair(scene.gravity))?;
@@ -149,7 +154,17 @@ impl Serialize for Out<'_, Scene> {
         if !scene.joints.is_empty() {
             keys.serialize_field("joints", &scene.joints.iter().map(Out).collect::<Vec<_>>())?;
         }
+        if !scene.fields.is_empty() {
+            keys.serialize_field("fields", &scene.fields.iter().map(Out).collect::<Vec<_>>())?;
+        }
         keys.end()
+    }
+}
+
+impl Serialize for Out<'_, Field> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Field { position, force, acceleration, core } = *self.0;
+        FieldRecord { point: PointField { position: Pair(position), force, acceleration, core } }.serialize(serializer)
     }
 }
 
@@ -198,6 +213,13 @@ impl Serialize for Out<'_, Body> {
         keys.number("torque", b.torque, d.torque)?;
         keys.given("mass", b.mass.as_ref())?;
         keys.given("inertia", b.inertia.as_ref())?;
+        let path = b.path.map(|Path { amplitude, turn, rate, phase }| PathRecord {
+            amplitude: Pair(amplitude),
+            turn,
+            rate,
+            phase,
+        });
+        keys.given("path", path.as_ref())?;
         keys.0.serialize_field("shapes", &b.shapes.iter().map(Out).collect::<Vec<_>>())?;
         keys.0.end()
     }

@@ -1,0 +1,417 @@
+//! The joints of a world, in places that they keep; which colour each has, and which bodies they keep apart.
+//!
+//! The colouring is done on the host: which bodies a joint ties does not change while it lives. It is that of contacts
+//! ([`crate::stages::color`]) in that no two joints of a colour move the same body, but joints are solved in passes of
+//! their own before the contacts: then contacts keep the low colours for themselves, the number of passes is the same,
+//! and contacts have the last word, so that no joint pulls a body through a wall.
+//!
+//! A joint keeps its place, its rows and with them all that it carries from step to step, whatever comes and goes beside
+//! it: the colours are lists of places, with room at their ends. So a joint that comes costs a few words of each table.
+//! It takes the free place of lowest index and goes to the end of its colour's list; when one leaves, the last of its
+//! colour takes its turn. So a joint that comes and goes again leaves the order of the others as it was.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use glam::Vec2;
+
+use super::compile::{MassProperties, u32_from};
+use super::joint_rows::{Ends, Start, lay};
+use super::{BodyType, Joint, JointKind, Scene, Settings};
+use crate::math::{rotate, rotation};
+use crate::types::{
+    self, DYNAMIC, JOINT_APART, JOINT_COLORS, JOINT_DISABLED, JOINT_FRESH, JOINT_OVERFLOW, JOINT_VACANT, JointRow,
+    JointState, NONE, ROW_COUNT_MASK, WORLD_A,
+};
+
+/// Where in [`Joints::starts`] the ends of the colours are.
+const ENDS: usize = JOINT_COLORS as usize;
+/// Where in it the places begin.
+const HEADER: usize = 2 * ENDS;
+/// Places for which the list of a colour has room at first.
+const FIRST_ROOM: usize = 4;
+
+/// The joints of a world, laid out for the solver.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Joints {
+    /// Those of a scene by colour, within a colour in scene order; what came later where there was room.
+    pub joints: Vec<types::Joint>,
+    /// Of all joints, those of a joint side by side, in the order in which they are solved.
+    pub rows: Vec<JointRow>,
+    /// One a joint, as it began.
+    pub states: Vec<JointState>,
+    /// The joints of each colour: `starts[starts[c]] .. starts[starts[JOINT_COLORS + c]]` are the places of those of
+    /// colour `c`, in the order in which the overflow is solved. Up to `starts[starts[c + 1]]` there is room for more.
+    pub starts: Vec<u32>,
+    /// Which bodies do not touch.
+    pub ties: Ties,
+    /// Names, by index.
+    pub ids: Vec<Option<String>>,
+    /// Whether a joint can let its bodies touch, by breaking or by command, and so [`crate::stages::pair::tie`] runs.
+    pub may_part: bool,
+    /// Places of joints that are not measured yet ([`JOINT_FRESH`]). The CPU's.
+    pub(crate) fresh: Vec<u32>,
+    /// By index, the place.
+    places: Vec<u32>,
+    /// By place, colour and where in `starts`.
+    turns: Vec<[u32; 2]>,
+    /// By body, the colours of its joints.
+    taken: Vec<u32>,
+    /// Indices without a joint, the lowest given out first.
+    free: BTreeSet<u32>,
+    /// Of motor joints, by place: the anchor on A without the offset, from its centre of mass, m.
+    bases: BTreeMap<u32, Vec2>,
+    /// First rows, by their number.
+    free_rows: [Vec<u32>; ROW_COUNT_MASK as usize + 1],
+}
+
+/// What changed, so that a backend can follow.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct JointChange {
+    /// Places of joints that came or went.
+    pub places: BTreeSet<u32>,
+    /// Their rows.
+    pub rows: BTreeSet<u32>,
+    /// Words of [`Joints::starts`], beside its header.
+    pub order: BTreeSet<u32>,
+    /// All of [`Joints::starts`] is new.
+    pub relaid: bool,
+    /// Of [`Ties::heads`].
+    pub heads: BTreeSet<u32>,
+    /// Of [`Ties::links`].
+    pub links: BTreeSet<u32>,
+}
+
+impl Joints {
+    /// Lays out the joints of a scene that was checked.
+    pub(super) fn new(scene: &Scene, masses: &[MassProperties]) -> Self {
+        let moves = |body: usize| scene.bodies[body].kind == BodyType::Dynamic;
+        let mut table = Self { taken: vec![0; scene.bodies.len()], ..Self::default() };
+        table.ties.heads = vec![[NONE, 0]; scene.bodies.len()];
+        let ends = |joint: &Joint| [joint.a.filter(|&a| moves(a)), Some(joint.b).filter(|&b| moves(b))];
+        let colors: Vec<u32> = scene.joints.iter().map(|joint| table.take_color(ends(joint))).collect();
+        let mut order: Vec<usize> = (0..scene.joints.len()).collect();
+        order.sort_by_key(|&index| (colors[index], index));
+        let mut lists = vec![Vec::new(); ENDS];
+        table.places = vec![0; scene.joints.len()];
+        for (place, &index) in (0_u32..).zip(&order) {
+            let joint = &scene.joints[index];
+            let first_row = table.rows.len();
+            let (mut laid, state) = lay(&scene.settings, joint, &ends_of(scene, masses, joint), &mut table.rows);
+            laid.first_row = u32_from(first_row);
+            laid.flags |= u32_from(table.rows.len() - first_row);
+            laid.id = u32_from(index);
+            table.joints.push(laid);
+            table.states.push(state);
+            table.places[index] = place;
+            table.keep_base(place, joint, ends_of(scene, masses, joint).centers[0]);
+            lists[colors[index] as usize].push(place);
+        }
+        table.turns = vec![[0; 2]; table.joints.len()];
+        table.lay_order(&lists);
+        table.ties.links = vec![[NONE; 2]; 2 * table.joints.len()];
+        table.ties.before = vec![NONE; 2 * table.joints.len()];
+        for index in 0..scene.joints.len() {
+            let place = table.places[index];
+            table.tie(place, &mut JointChange::default());
+        }
+        table.ids = scene.joints.iter().map(|joint| joint.id.clone()).collect();
+        table
+    }
+
+    /// Joints that there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.joints.len() - self.free.len()
+    }
+
+    /// Where in the tables the joint with this index is, or was.
+    pub(crate) fn place(&self, index: u32) -> Option<usize> {
+        self.places.get(index as usize).map(|&place| place as usize)
+    }
+
+    /// Joints for which there are places.
+    pub(crate) fn most(&self, more: usize) -> usize {
+        self.joints.len() + more.saturating_sub(self.free.len())
+    }
+
+    /// Makes room for bodies up to this number.
+    pub(crate) fn know_bodies(&mut self, bodies: usize, change: &mut JointChange) {
+        change.heads.extend(u32_from(self.ties.heads.len())..u32_from(bodies));
+        self.ties.heads.resize(bodies, [NONE, 0]);
+        self.taken.resize(bodies, 0);
+    }
+
+    /// Adds a joint that was checked. Returns its place.
+    pub(crate) fn add(
+        &mut self,
+        settings: &Settings,
+        joint: &Joint,
+        bodies: &[types::Body],
+        masses: &[MassProperties],
+        change: &mut JointChange,
+    ) -> u32 {
+        let moves = |body: usize| bodies[body].kind == DYNAMIC;
+        let ends = Ends {
+            moves: [joint.a.is_some_and(moves), moves(joint.b)],
+            centers: [joint.a.map_or(Vec2::ZERO, |a| masses[a].center), masses[joint.b].center],
+            start: None,
+        };
+        let mut rows = Vec::new();
+        let (mut laid, state) = lay(settings, joint, &ends, &mut rows);
+        laid.first_row = self.place_rows(&rows);
+        laid.flags |= u32_from(rows.len());
+        change.rows.extend(laid.first_row..laid.first_row + u32_from(rows.len()));
+        let place = if let Some(index) = self.free.pop_first() {
+            let place = self.places[index as usize];
+            let before = self.joints[place as usize];
+            (laid.id, laid.generation) = (before.id, before.generation);
+            self.joints[place as usize] = laid;
+            self.states[place as usize] = state;
+            self.ids[index as usize].clone_from(&joint.id);
+            place
+        } else {
+            // Places and indices are as many, so the next of both is free.
+            let place = u32_from(self.joints.len());
+            laid.id = place;
+            self.joints.push(laid);
+            self.states.push(state);
+            self.places.push(place);
+            self.turns.push([0; 2]);
+            self.ties.links.extend([[NONE; 2]; 2]);
+            self.ties.before.extend([NONE; 2]);
+            change.links.extend([2 * place, 2 * place + 1]);
+            self.ids.push(joint.id.clone());
+            place
+        };
+        let color = self.take_color([joint.a.filter(|&a| moves(a)), Some(joint.b).filter(|&b| moves(b))]);
+        self.keep_base(place, joint, ends.centers[0]);
+        self.queue(place, color, change);
+        self.tie(place, change);
+        if laid.flags & JOINT_FRESH != 0 {
+            self.fresh.push(place);
+        }
+        change.places.insert(place);
+        place
+    }
+
+    /// Takes a joint out.
+    pub(crate) fn remove(&mut self, place: u32, change: &mut JointChange) {
+        let at = place as usize;
+        let joint = self.joints[at];
+        self.untie(place, change);
+        let [color, turn] = self.turns[at];
+        if color < JOINT_OVERFLOW {
+            for (fixed, body) in [(types::JOINT_FIXED_A, joint.body_a), (types::JOINT_FIXED_B, joint.body_b)] {
+                if joint.flags & fixed == 0 {
+                    self.taken[body as usize] &= !(1 << color);
+                }
+            }
+        }
+        let end = self.starts[ENDS + color as usize] - 1;
+        self.starts[ENDS + color as usize] = end;
+        let last = self.starts[end as usize];
+        self.starts[turn as usize] = last;
+        self.turns[last as usize][1] = turn;
+        change.order.insert(turn);
+        let count = joint.flags & ROW_COUNT_MASK;
+        self.rows[joint.first_row as usize..(joint.first_row + count) as usize].fill(JointRow::default());
+        change.rows.extend(joint.first_row..joint.first_row + count);
+        self.free_rows[count as usize].push(joint.first_row);
+        self.joints[at] = types::Joint {
+            flags: JOINT_VACANT | JOINT_DISABLED,
+            id: joint.id,
+            generation: joint.generation.wrapping_add(1),
+            ..types::Joint::default()
+        };
+        self.states[at] = JointState::default();
+        self.ids[joint.id as usize] = None;
+        self.free.insert(joint.id);
+        self.bases.remove(&place);
+        self.fresh.retain(|&fresh| fresh != place);
+        change.places.insert(place);
+    }
+
+    /// Finds again which joints are not measured yet, and whether bodies may touch that did not: after their flags were
+    /// set from elsewhere.
+    pub(crate) fn refresh(&mut self) {
+        let fresh = (0_u32..).zip(&self.joints).filter(|(_, joint)| joint.flags & JOINT_FRESH != 0);
+        self.fresh = fresh.map(|(place, _)| place).collect();
+        self.may_part |= self.joints.iter().zip(self.ties.links.chunks_exact(2)).any(|(joint, links)| {
+            joint.flags & JOINT_APART != 0 && (links[0][0] == NONE) != (joint.flags & JOINT_DISABLED != 0)
+        });
+    }
+
+    fn keep_base(&mut self, place: u32, joint: &Joint, center: Vec2) {
+        if matches!(joint.kind, JointKind::Motor { .. }) {
+            self.bases.insert(place, joint.anchor_a - center);
+        }
+    }
+
+    /// Of a motor joint, the anchor on A without the offset, from its centre of mass, m.
+    pub(crate) fn base(&self, place: u32) -> Vec2 {
+        self.bases.get(&place).copied().unwrap_or_default()
+    }
+
+    /// The lowest colour that is free at both bodies, those of them that move.
+    fn take_color(&mut self, ends: [Option<usize>; 2]) -> u32 {
+        let ends = ends.into_iter().flatten();
+        let free = !ends.clone().fold(0, |mask, body| mask | self.taken[body]);
+        let color = free.trailing_zeros().min(JOINT_OVERFLOW);
+        ends.for_each(|body| self.taken[body] |= 1 << color);
+        color
+    }
+
+    fn place_rows(&mut self, rows: &[JointRow]) -> u32 {
+        if let Some(first) = self.free_rows[rows.len()].pop() {
+            self.rows[first as usize..][..rows.len()].copy_from_slice(rows);
+            return first;
+        }
+        let first = u32_from(self.rows.len());
+        self.rows.extend_from_slice(rows);
+        first
+    }
+
+    /// Puts a joint at the end of its colour.
+    fn queue(&mut self, place: u32, color: u32, change: &mut JointChange) {
+        let color = color as usize;
+        let room = |starts: &[u32]| if color + 1 < ENDS { starts[color + 1] } else { u32_from(starts.len()) };
+        if self.starts.is_empty() || self.starts[ENDS + color] == room(&self.starts) {
+            let lists: Vec<Vec<u32>> = (0..ENDS).map(|color| self.of_color(color).to_vec()).collect();
+            self.lay_order(&lists);
+            change.relaid = true;
+        }
+        let turn = self.starts[ENDS + color];
+        self.starts[turn as usize] = place;
+        self.starts[ENDS + color] = turn + 1;
+        self.turns[place as usize] = [u32_from(color), turn];
+        change.order.insert(turn);
+    }
+
+    /// The joints of a colour.
+    pub(crate) fn of_color(&self, color: usize) -> &[u32] {
+        if self.starts.is_empty() {
+            return &[];
+        }
+        &self.starts[self.starts[color] as usize..self.starts[ENDS + color] as usize]
+    }
+
+    /// Lays the lists anew, each with room for half as many again.
+    fn lay_order(&mut self, lists: &[Vec<u32>]) {
+        self.starts = vec![0; HEADER];
+        for (color, list) in lists.iter().enumerate() {
+            let first = self.starts.len();
+            self.starts[color] = u32_from(first);
+            self.starts[ENDS + color] = u32_from(first + list.len());
+            for (turn, &place) in (first..).zip(list) {
+                self.turns[place as usize] = [u32_from(color), u32_from(turn)];
+            }
+            self.starts.extend_from_slice(list);
+            self.starts.resize(first + list.len() + list.len() / 2 + FIRST_ROOM, 0);
+        }
+    }
+
+    /// Notes that the bodies of a joint do not touch, if it says so.
+    fn tie(&mut self, place: u32, change: &mut JointChange) {
+        let joint = &self.joints[place as usize];
+        if joint.flags & JOINT_APART == 0 {
+            return;
+        }
+        self.may_part |= joint.break_force < f32::MAX || joint.break_torque < f32::MAX;
+        let holds = joint.flags & JOINT_DISABLED == 0;
+        for (link, own, other) in [(2 * place, joint.body_a, joint.body_b), (2 * place + 1, joint.body_b, joint.body_a)]
+        {
+            let [first, count] = self.ties.heads[own as usize];
+            self.ties.links[link as usize] = [if holds { other } else { NONE }, first];
+            self.ties.before[link as usize] = NONE;
+            if first != NONE {
+                self.ties.before[first as usize] = link;
+            }
+            self.ties.heads[own as usize] = [link, count + 1];
+            change.heads.insert(own);
+            change.links.insert(link);
+        }
+    }
+
+    fn untie(&mut self, place: u32, change: &mut JointChange) {
+        let joint = &self.joints[place as usize];
+        if joint.flags & JOINT_APART == 0 {
+            return;
+        }
+        for (link, own) in [(2 * place, joint.body_a), (2 * place + 1, joint.body_b)] {
+            let next = self.ties.links[link as usize][1];
+            let before = self.ties.before[link as usize];
+            let head = &mut self.ties.heads[own as usize];
+            head[1] -= 1;
+            if before == NONE {
+                head[0] = next;
+            } else {
+                self.ties.links[before as usize][1] = next;
+                change.links.insert(before);
+            }
+            if next != NONE {
+                self.ties.before[next as usize] = before;
+            }
+            self.ties.links[link as usize] = [NONE; 2];
+            change.heads.insert(own);
+            change.links.insert(link);
+        }
+    }
+
+    /// The joints of these bodies, by place.
+    pub(crate) fn of_bodies(&self, bodies: &BTreeSet<u32>) -> Vec<u32> {
+        let tied = |joint: &types::Joint| {
+            joint.flags & JOINT_VACANT == 0
+                && (bodies.contains(&joint.body_b) || (joint.flags & WORLD_A == 0 && bodies.contains(&joint.body_a)))
+        };
+        (0_u32..).zip(&self.joints).filter(|(_, joint)| tied(joint)).map(|(place, _)| place).collect()
+    }
+}
+
+/// Which bodies touch none of which others, because a joint says so: a list for each body, linked so that joints can come
+/// and go. A joint that broke, or is switched off, says nothing ([`crate::stages::pair::tie`]).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ties {
+    /// One a body: index of its first link, or [`NONE`], and how many there are.
+    pub heads: Vec<[u32; 2]>,
+    /// Two a place of a joint, the first in the list of its body A: the other body, [`NONE`] while the joint says
+    /// nothing; and the next link of the same body, or [`NONE`].
+    pub links: Vec<[u32; 2]>,
+    /// The link before each. The device needs none.
+    before: Vec<u32>,
+}
+
+impl Ties {
+    /// Whether a joint keeps two bodies apart.
+    #[inline]
+    #[must_use]
+    pub fn keep_apart(&self, a: u32, b: u32) -> bool {
+        // A ground may have many joints where a plank has two.
+        let ([first_a, count_a], [first_b, count_b]) = (self.heads[a as usize], self.heads[b as usize]);
+        let (mut link, other) = if count_a <= count_b { (first_a, b) } else { (first_b, a) };
+        while link != NONE {
+            let [to, next] = self.links[link as usize];
+            if to == other {
+                return true;
+            }
+            link = next;
+        }
+        false
+    }
+}
+
+fn ends_of(scene: &Scene, masses: &[MassProperties], joint: &Joint) -> Ends {
+    let moves = |body: usize| scene.bodies[body].kind == BodyType::Dynamic;
+    let place = |body: Option<usize>, anchor| match body {
+        Some(body) => scene.bodies[body].position + rotate(rotation(scene.bodies[body].angle), anchor),
+        None => anchor,
+    };
+    let angle = |body: Option<usize>| body.map_or(0.0, |body| scene.bodies[body].angle);
+    Ends {
+        moves: [joint.a.is_some_and(moves), moves(joint.b)],
+        centers: [joint.a.map_or(Vec2::ZERO, |a| masses[a].center), masses[joint.b].center],
+        start: Some(Start {
+            distance: (place(Some(joint.b), joint.anchor_b) - place(joint.a, joint.anchor_on_a())).length(),
+            turned: angle(Some(joint.b)) - angle(joint.a),
+        }),
+    }
+}
