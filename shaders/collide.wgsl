@@ -27,7 +27,7 @@ fn is_slow(body: u32, extent: f32) -> bool {
     return speed * params.dt <= 0.5 * bodies[body].min_extent;
 }
 
-fn recycle(index: u32, old: u32, flags: u32, a: u32, b: u32, extent: f32) -> bool {
+fn recycle(index: u32, old: u32, flags: u32, a: u32, b: u32, on_plane: bool, extent: f32) -> bool {
     let q_a = poses[a].rotation;
     let q_b = poses[b].rotation;
     let cached_rotation_a = contacts_previous[old].cached_rotation_a;
@@ -36,7 +36,7 @@ fn recycle(index: u32, old: u32, flags: u32, a: u32, b: u32, extent: f32) -> boo
     let turn_a = inv_mul_rotation(cached_rotation_a, q_a);
     let turn_b = inv_mul_rotation(cached_rotation_b, q_b);
     let between = poses[b].position - poses[a].position;
-    let moved = length(inv_rotate(q_a, between) - cached_position);
+    let moved = length(inv_rotate(select(q_a, q_b, on_plane), between) - cached_position);
     let turned = abs(inv_mul_rotation(turn_a, turn_b).y);
     let count = flags & POINT_COUNT_MASK;
     var tolerance = params.recycle_distance_apart;
@@ -109,7 +109,7 @@ fn box_circle(half: vec2<f32>, turn: vec2<f32>, radius: f32, d: vec2<f32>) -> Ma
     var normal = vec2<f32>(0.0);
     var surface = nearest;
     var separation = distance - radius;
-    if distance > 1e-12 {
+    if distance > FACE_PREFERENCE * min(params.linear_slop, 0.1 * radius) {
         normal = gap / distance;
     } else {
         let depth = half - abs(center);
@@ -346,6 +346,7 @@ fn collide_contact(index: u32, hulls: bool) {
     let b = contacts[index].body_b;
     // What recall found.
     let old = contacts[index].color;
+    let on_plane = contacts[index].shape_b < params.half_plane_count;
     var flags = contacts[index].flags;
     if old != NONE {
         flags = contacts_previous[old].flags & ~RECYCLED;
@@ -355,8 +356,8 @@ fn collide_contact(index: u32, hulls: bool) {
         let extent_b = bodies[b].extent;
         if is_slow(a, extent_a) && is_slow(b, extent_b) {
             let turning_a = select(extent_a, 0.0, bodies[a].kind == STATIC);
-            let turning_b = select(extent_b, 0.0, bodies[b].kind == STATIC);
-            if recycle(index, old, flags, a, b, max(turning_a, turning_b)) {
+            let turning_b = select(extent_b, 0.0, bodies[b].kind == STATIC || on_plane);
+            if recycle(index, old, flags, a, b, on_plane, max(turning_a, turning_b)) {
                 return;
             }
         }
@@ -367,9 +368,12 @@ fn collide_contact(index: u32, hulls: bool) {
     let q_a = poses[a].rotation;
     let q_b = poses[b].rotation;
     let between = poses[b].position - poses[a].position;
-    let center_a = rotate(q_a, shapes[shape_a].offset);
-    let center_b = rotate(q_b, shapes[shape_b].offset);
-    let d = between + center_b - center_a;
+    let offset_a = shapes[shape_a].offset;
+    let offset_b = shapes[shape_b].offset;
+    let center_a = rotate(q_a, offset_a);
+    let center_b = rotate(q_b, offset_b);
+    let tile_a = dot(offset_a, offset_a) > dot(offset_b, offset_b);
+    let d = select(between + center_b - center_a, between - center_a + center_b, tile_a);
     let turn_a = mul_rotation(q_a, shapes[shape_a].rotation);
     let turn_b = mul_rotation(q_b, shapes[shape_b].rotation);
     var manifold = manifold_of(shape_a, shape_b, turn_a, turn_b, d, hulls);
@@ -424,5 +428,5 @@ fn collide_contact(index: u32, hulls: bool) {
     contacts[index].color = select(color, NONE, manifold.count == 0u);
     contacts[index].cached_rotation_a = q_a;
     contacts[index].cached_rotation_b = q_b;
-    contacts[index].cached_position = inv_rotate(q_a, between);
+    contacts[index].cached_position = inv_rotate(select(q_a, q_b, on_plane), between);
 }

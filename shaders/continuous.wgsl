@@ -372,7 +372,7 @@ fn meet(size: Size, base: vec2<f32>, motion: Motion, own: u32, other: u32, bulle
 
 fn sweep_shape(size: Size, base: vec2<f32>, motion: Motion, own: u32, bullets: bool, so_far: Stop) -> Stop {
     var stop = so_far;
-    if bullets && (shapes[own].kind & BULLET_SHAPE) == 0u {
+    if (shapes[own].kind & SENSOR_SHAPE) != 0u || (bullets && (shapes[own].kind & BULLET_SHAPE) == 0u) {
         return stop;
     }
     let offset = shapes[own].offset;
@@ -472,7 +472,10 @@ fn continuous_sweep(
         return;
     }
     let body = shapes[index].body;
-    let moved = length(states[body].delta_position) + chord_of(states[body].delta_rotation) * movers[index].extent;
+    var moved = length(states[body].delta_position) + chord_of(states[body].delta_rotation) * movers[index].extent;
+    if (shapes[index].kind & BULLET_SHAPE) != 0u {
+        moved += bitcast<f32>(atomicLoad(&movers[0].reach));
+    }
     // Written so that a NaN is not fast.
     if !(moved > half) {
         return;

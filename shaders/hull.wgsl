@@ -1,6 +1,7 @@
 // Convex polygons of 1 to 8 vertices with a radius, in collide: src/stages/collide/hull.rs, function by function.
 
 const EDGE_PREFERENCE: f32 = 1e-6;
+const LEAST_ANGLE: f32 = 0.5;
 const ROUNDING: f32 = 1e-6;
 const FAR: f32 = 1e30;
 
@@ -153,12 +154,19 @@ fn hull_hull(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>)
 
     if best.separation < -ROUNDING * (shapes[a].bound + shapes[b].bound) {
         if !reaches {
-            // The preferred face is not the best one, and the vertex that is deepest lies beside it.
-            let deepest = hull_lowest(other, up).vertex;
+            // The preferred face is not the best one, and the vertex that is deepest lies beside it; far beside it, if an
+            // edge goes on almost where the face ends. Then the edge's other end is as deep, and near.
+            var deepest = hull_lowest(other, up).vertex;
+            var depth = best.separation;
+            let near = select(low_end, high_end, high_end.x < 0.0);
+            if near.y <= depth + preference {
+                deepest = select(low_vertex, high_vertex, high_end.x < 0.0);
+                depth = near.y;
+            }
             let point = at + rotate(rel, hull_point(other, deepest));
-            let core = point - normal * best.separation;
-            manifold.points[0] = rotate(turn_ref, core + normal * (0.5 * (radii + best.separation))) + shift;
-            manifold.separations[0] = best.separation - radius;
+            let core = point - normal * depth;
+            manifold.points[0] = rotate(turn_ref, core + normal * (0.5 * (radii + depth))) + shift;
+            manifold.separations[0] = depth - radius;
             manifold.features[0] = hull_feature(low_corner, deepest, on_b);
             manifold.count = 1u;
         }
@@ -194,14 +202,24 @@ fn hull_hull(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>)
         return manifold;
     }
     var towards = normal;
-    if distance > 1e-12 {
+    var across = distance;
+    if distance > preference {
         towards = gap / distance;
+    } else {
+        if count == 2u && other_count == 2u {
+            let apart = rotate(rel, hull_edge(other, vertex).tangent) - hull_edge(hull, corner).tangent;
+            let between_ends = length(apart);
+            if between_ends > LEAST_ANGLE {
+                towards = apart / between_ends;
+            }
+        }
+        across = dot(gap, towards);
     }
     manifold.normal = rotate(turn_ref, select(towards, -towards, on_b));
     manifold.count = 1u;
     let core = hull_point(hull, corner);
-    manifold.points[0] = rotate(turn_ref, core + towards * (0.5 * (radii + distance))) + shift;
-    manifold.separations[0] = distance - radius;
+    manifold.points[0] = rotate(turn_ref, core + towards * (0.5 * (radii + across))) + shift;
+    manifold.separations[0] = across - radius;
     manifold.features[0] = hull_feature(corner, vertex, on_b);
     return manifold;
 }
@@ -236,7 +254,7 @@ fn hull_circle(hull: u32, turn: vec2<f32>, radius: f32, d: vec2<f32>) -> Manifol
             }
         }
         distance = sqrt(least);
-        if distance > 1e-12 {
+        if distance > FACE_PREFERENCE * min(params.linear_slop, 0.1 * radius) {
             normal = gap / distance;
         }
     }

@@ -432,9 +432,9 @@ pub struct Body {
     pub torque: f32,
     /// Factor on gravity.
     pub gravity_scale: f32,
-    /// Distance from the centre of mass to the farthest point of its shapes, m.
+    /// Distance from the centre of mass to the farthest point of its shapes, m. Sensors and half planes do not count.
     pub extent: f32,
-    /// Distance from the centre of mass to the nearest surface, or the thinnest shape's half width, m.
+    /// Distance from the centre of mass to the nearest surface, or the thinnest shape's half width, m; likewise.
     pub min_extent: f32,
     /// [`STATIC`], [`KINEMATIC`], [`DYNAMIC`].
     pub kind: u32,
@@ -750,7 +750,7 @@ pub struct Contact {
     pub cached_rotation_a: [f32; 2],
     /// Rotation of B likewise.
     pub cached_rotation_b: [f32; 2],
-    /// B's position in A's frame likewise, m.
+    /// B's position in A's frame likewise, or, if B is a half plane, in B's frame from A, m.
     pub cached_position: [f32; 2],
     /// Which vertex of A met which of B, 16 bits a point, those of point 0 first.
     pub features: u32,

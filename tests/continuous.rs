@@ -31,6 +31,9 @@ on_every_backend!(
     bullets_are_caught,
     balls_bounce,
     slow_bodies_are_left_alone,
+    sensors_stop_nothing,
+    bullets_meet_bullets,
+    fast_walls_take_bullets_along,
     turning_boxes_hold,
 );
 
@@ -206,6 +209,122 @@ fn balls_bounce(backend: Backend) {
             between(&format!("place of {index} before {name}"), body.position[0], -20.0, -1.0);
         }
     }
+}
+
+/// Balls fly through a sensor as if it were not there, some with a thin sensor of their own far ahead of them, and stop
+/// at the wall behind it, which their sensors have passed long ago.
+fn sensors_stop_nothing(backend: Backend) {
+    const COUNT: u8 = 16;
+    let wall = Shape::half_box(0.025, 50.0);
+    let scene = |sensor: bool| {
+        let mut scene = Scene::new("sensors").gravity(0.0, 0.0);
+        scene.add(Body::fixed(0.0, 0.0).shape(Shape { sensor, ..wall.clone() }));
+        scene.add(Body::fixed(20.0, 0.0).shape(wall.clone()));
+        for index in 0..COUNT {
+            let y = 2.0 * f32::from(index) - 16.0;
+            let mut body = Body::dynamic(-1.0 - 0.37 * f32::from(index), y).velocity(390.0, 0.0);
+            body = body.shape(Shape::circle(0.05));
+            if index % 2 == 1 {
+                body = body.shape(Shape::half_box(5.0, 0.005).offset(5.0, 0.0).density(1e-3).sensor());
+            }
+            scene.add(body);
+        }
+        scene
+    };
+    let mut sim = backend.start(&scene(true));
+    for (index, body) in sim.advance(1).bodies()[2..].iter().enumerate() {
+        near(&format!("ball {index} through the sensor"), body.position[0], 5.5 - 0.37 * index as f64, 1e-3);
+    }
+    for (index, body) in sim.advance(9).bodies()[2..].iter().enumerate() {
+        between(&format!("ball {index} at the wall"), body.position[0], 19.5, 20.0);
+    }
+    for (index, body) in backend.start(&scene(false)).advance(10).bodies()[2..].iter().enumerate() {
+        between(&format!("ball {index} at what is no sensor"), body.position[0], -0.5, 0.0);
+    }
+    let bodies = backend.start_without(&scene(true), Stage::Continuous).advance(10).bodies();
+    let passed = bodies[2..].iter().filter(|body| body.position[0] > 20.0).count();
+    assert!(passed > usize::from(COUNT) / 2, "only {passed} pass the wall unwatched");
+}
+
+/// Bullets that fly at each other, and as many that are no bullets.
+fn bullets_meet_bullets(backend: Backend) {
+    let mut random = Random(8);
+    let mut scene = Scene::new("duels").gravity(0.0, 0.0);
+    for index in 0..20_u8 {
+        let shape = if index % 4 < 2 { Shape::circle(0.03) } else { Shape::half_box(0.03, 0.02) };
+        for side in [-1.0, 1.0] {
+            let mut between = |low: f64, high: f64| random.between(low, high) as f32;
+            let body = Body::dynamic(side * between(1.0, 8.0), f32::from(index));
+            let mut body = body.velocity(-side * between(100.0, 390.0), 0.0).shape(shape.clone());
+            body.bullet = index % 2 == 0;
+            scene.add(body);
+        }
+    }
+    let passed = |mut sim: Sim| {
+        let bodies = sim.advance(12).bodies();
+        let mut passed = [0, 0];
+        for (index, pair) in bodies.chunks_exact(2).enumerate() {
+            passed[index % 2] += u32::from(pair[0].position[0] > pair[1].position[0]);
+        }
+        passed
+    };
+    let [bullets, others] = passed(backend.start(&scene));
+    assert_eq!(bullets, 0, "bullets that passed each other");
+    assert!(others >= 5, "only {others} of ten others passed each other: nothing is tested");
+    let [bullets, _] = passed(backend.start_without(&scene, Stage::Continuous));
+    assert!(bullets >= 5, "only {bullets} of ten bullets passed each other unwatched");
+}
+
+/// A wall that flies 7 m a step takes a slow bullet along. It jumps over most others: [`drystone::BodyType::Kinematic`]
+/// says so.
+fn fast_walls_take_bullets_along(backend: Backend) {
+    let mut random = Random(11);
+    let mut scene = Scene::new("fast walls").gravity(0.0, 0.0);
+    for index in 0..20_u8 {
+        let mut between = |low: f64, high: f64| random.between(low, high) as f32;
+        let y = 3.0 * f32::from(index);
+        let wall = Body::kinematic(between(-9.0, -0.5), y).velocity(between(200.0, 390.0), 0.0);
+        scene.add(wall.shape(Shape::half_box(0.02, 1.0)));
+        let shape = if index % 4 < 2 { Shape::circle(0.05) } else { Shape::half_box(0.05, 0.05) };
+        let mut body = Body::dynamic(0.0, y).velocity(between(-1.0, 1.0), 0.0).shape(shape);
+        body.bullet = index % 2 == 0;
+        scene.add(body);
+    }
+    let passed = |mut sim: Sim| {
+        let bodies = sim.advance(12).bodies();
+        let mut passed = [0, 0];
+        for (index, pair) in bodies.chunks_exact(2).enumerate() {
+            passed[index % 2] += u32::from(pair[0].position[0] > pair[1].position[0]);
+        }
+        passed
+    };
+    let [bullets, others] = passed(backend.start(&scene));
+    assert_eq!(bullets, 0, "bullets that a wall passed");
+    assert!(others >= 5, "only {others} of ten others: nothing is tested");
+    let [bullets, _] = passed(backend.start_without(&scene, Stage::Continuous));
+    assert!(bullets >= 5, "only {bullets} of ten bullets unwatched");
+}
+
+/// What touches nothing makes nobody fast.
+#[test]
+fn sensors_make_a_body_neither_thin_nor_wide() {
+    let feeler = Shape::half_box(5.0, 0.001);
+    let size = |more: Option<Shape>| {
+        let mut scene = Scene::new("feeler");
+        let body = Body::dynamic(0.0, 0.0).shape(Shape::half_box(0.5, 0.4));
+        scene.add(match more {
+            Some(shape) => body.shape(shape),
+            None => body,
+        });
+        let compiled = Compiled::new(&scene).expect("valid");
+        let mover = compiled.movers[0];
+        assert_eq!([mover.extent, mover.min_extent], [compiled.bodies[0].extent, compiled.bodies[0].min_extent]);
+        [mover.extent, mover.min_extent]
+    };
+    let plain = size(None);
+    assert_eq!(size(Some(feeler.clone().sensor())), plain);
+    let solid = size(Some(feeler));
+    assert!(solid[0] > 4.9 && solid[1] < 0.01, "{solid:?}");
 }
 
 /// Where nothing is fast the stage changes not one bit.

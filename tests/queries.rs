@@ -663,6 +663,66 @@ fn nothing_is_dropped_when_more_is_found_than_there_is_room_for() {
     assert_eq!(small.query_repeats(), 1);
 }
 
+/// A batch that does not fit the buffers of a small device goes in pieces, and nobody sees it.
+#[test]
+fn a_batch_may_go_in_pieces() {
+    let scene = catalogue::build("large_pyramid:base=20").unwrap();
+    let all = Query::aabb([-1e5, -1e5], [1e5, 1e5]);
+    let mut batch = Rng::new(80).queries(Vec2::splat(-15.0), Vec2::splat(15.0), 1500);
+    for index in 0..60 {
+        batch.insert(25 * index, all.clone());
+    }
+    let mut whole = GpuWorld::new(&context(), &scene).unwrap();
+    let mut cut = GpuWorld::new(&context(), &scene).unwrap().with_query_limit(16 << 10);
+    let expected = whole.query(&batch).unwrap();
+    assert_eq!(cut.query(&batch).unwrap(), expected);
+    let ([one, _], [many, _]) = (whole.query_effort(), cut.query_effort());
+    assert!(one <= 3 && many > 12, "{one} and {many} pieces");
+    assert!(cut.query_repeats() > 2, "a piece that finds more than a buffer holds is cut again");
+    // Each piece has its own questions, or the same batch turned round would have the same answers.
+    let turned: Vec<Query> = batch.iter().rev().cloned().collect();
+    let backwards = cut.query(&turned).unwrap();
+    assert_ne!(backwards, expected);
+    assert_eq!(backwards, whole.query(&turned).unwrap());
+    // Asked before a step, answered after it.
+    let mut pending = cut.query_async(&batch).unwrap();
+    cut.step().unwrap();
+    let answers = loop {
+        if let Some(answers) = cut.query_poll(&mut pending).unwrap() {
+            break answers;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    };
+    assert_eq!(answers, expected);
+    whole.step().unwrap();
+    assert_eq!(cut.snapshot().unwrap(), whole.snapshot().unwrap());
+}
+
+#[test]
+fn buffers_stay_for_the_next_batch() {
+    let scene = catalogue::build("large_pyramid:base=20").unwrap();
+    let mut world = GpuWorld::new(&context(), &scene).unwrap();
+    let batch = Rng::new(81).queries(Vec2::splat(-15.0), Vec2::splat(15.0), 300);
+    let expected = world.query(&batch).unwrap();
+    // What the first one found is room for the second.
+    assert_eq!(world.query(&batch).unwrap(), expected);
+    let [pieces, made] = world.query_effort();
+    for _ in 0..10 {
+        assert_eq!(world.query(&batch).unwrap(), expected);
+        assert_eq!(world.query(&batch[..40]).unwrap().len(), 40);
+    }
+    let after = world.query_effort();
+    assert!(after[0] >= pieces + 40, "{after:?}");
+    assert_eq!(after[1], made, "buffers made for batches like those before");
+    let more = Rng::new(82).queries(Vec2::splat(-15.0), Vec2::splat(15.0), 3000);
+    world.query(&more).unwrap();
+    assert!(world.query_effort()[1] > made, "larger ones for a larger batch");
+    // The world's own buffers change under them.
+    let added = world.add_bodies(&vec![Body::dynamic(0.0, 40.0).shape(Shape::circle(0.5)); 300]).unwrap();
+    let found = world.query(&[Query::point([0.0, 40.0])]).unwrap();
+    assert_eq!(found.found(0).len(), added.len());
+}
+
 #[test]
 fn queries_see_the_present_and_change_nothing() {
     let scene = catalogue::build("large_pyramid:base=8").unwrap();

@@ -3,6 +3,9 @@
 //! Rays have one answer each. What regions find is counted, scanned and written; the room for it is a guess. A batch that
 //! finds more is run again with room for all, from a copy of the poses that it began with, so that an answer that is
 //! asked for later is still of its time.
+//!
+//! Buffers stay for the next batch, and grow. A batch larger than a buffer may be goes in pieces; all of them use the
+//! same buffers, one after the other, so what a piece asks is copied to its place by the encoder that answers it.
 
 use std::sync::Arc;
 
@@ -20,18 +23,11 @@ const FIRST_GUESS: u64 = 4;
 const LEAST_ITEMS: u64 = 1024;
 /// What queries are about, and what is kept of it to look at the past.
 const STATE: [&str; 4] = ["poses", "states", "shapes", "vertices"];
-/// The buffers of a piece.
-const BUFFERS: [&str; 8] = [
-    "query_params",
-    "rays",
-    "ray_hits",
-    "regions",
-    "region_items",
-    "region_block_sums",
-    "scan_regions",
-    "blocks_regions",
-];
-/// The bind groups of a piece.
+/// Bytes of a uniform.
+const UNIFORM_BYTES: u64 = 16;
+/// Buffers kept of each kind for answers and pasts to come: what a few batches at a time need.
+const SPARES: usize = 8;
+/// The bind groups of rays and of regions.
 const GROUPS: [(&str, &str); 7] = [
     ("query_ray", ""),
     ("query_count", ""),
@@ -56,6 +52,15 @@ pub(super) struct Load {
     total: u64,
     /// Pieces that did not fit.
     repeats: u64,
+    /// Pieces sent.
+    pieces: u64,
+    /// Buffers made.
+    made: u64,
+    /// Instead of the device's, bytes.
+    limit: Option<u64>,
+    /// For answers, and for [`STATE`].
+    spare_arrivals: Vec<wgpu::Buffer>,
+    spare_pasts: Vec<Vec<wgpu::Buffer>>,
 }
 
 impl Load {
@@ -147,8 +152,7 @@ impl GpuWorld {
             }
         }
         let mut encoder = self.encoder();
-        let past: Vec<wgpu::Buffer> =
-            STATE.iter().filter(|_| !flat.regions.is_empty()).map(|name| self.copy_of(&mut encoder, name)).collect();
+        let past = if flat.regions.is_empty() { Vec::new() } else { self.copy_state(&mut encoder) };
         let shapes = &self.compiled.shapes;
         let bodies =
             self.query_load.bodies.get_or_insert_with(|| shapes.iter().map(|shape| shape.body).collect()).clone();
@@ -188,8 +192,13 @@ impl GpuWorld {
         }
         self.poll()?;
         for piece in &mut pending.pieces {
-            let PieceState::OnItsWay(arrival) = &piece.state else { continue };
+            let PieceState::OnItsWay(arrival) = &mut piece.state else { continue };
             let Some(bytes) = arrival.take()? else { continue };
+            let spares = &mut self.query_load.spare_arrivals;
+            spares.extend(arrival.buffer());
+            if spares.len() > SPARES {
+                spares.remove(0);
+            }
             if piece.rays {
                 piece.state = PieceState::Hits(cast(&bytes));
                 continue;
@@ -206,7 +215,23 @@ impl GpuWorld {
         if pending.pieces.iter().any(|piece| matches!(piece.state, PieceState::OnItsWay(_))) {
             return Ok(None);
         }
+        self.keep_state(std::mem::take(&mut pending.past));
         Ok(Some(collect(pending)))
+    }
+
+    /// The same world with less room than the device has for the buffers of queries, bytes. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_query_limit(mut self, bytes: u64) -> Self {
+        self.query_load.limit = Some(bytes);
+        self
+    }
+
+    /// Pieces in which batches were sent, and buffers that were made for them. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn query_effort(&self) -> [u64; 2] {
+        [self.query_load.pieces, self.query_load.made]
     }
 
     /// Times that a batch, or a part of one, found more than there was room for, and was run again.
@@ -234,10 +259,10 @@ impl GpuWorld {
 
     fn repeat_in_place(&mut self, pending: &mut PendingQuery) -> Result<(), WorldError> {
         let mut encoder = self.encoder();
-        let present: Vec<wgpu::Buffer> = STATE.iter().map(|name| self.copy_of(&mut encoder, name)).collect();
+        let present = self.copy_state(&mut encoder);
         self.put_state(&mut encoder, &pending.past);
         self.lay_grid(&mut encoder)?;
-        let most = self.largest_buffer() / 4;
+        let most = self.query_limit() / 4;
         let mut fresh = Vec::new();
         for piece in &pending.pieces {
             let &Piece { first, end, state: PieceState::Outgrown(total), .. } = piece else { continue };
@@ -255,19 +280,44 @@ impl GpuWorld {
         // Pieces are exchanged once nothing can fail any more but the device.
         pending.pieces.retain(|piece| !matches!(piece.state, PieceState::Outgrown(_)));
         pending.pieces.append(&mut fresh);
-        self.submit(encoder)
+        self.submit(encoder)?;
+        self.keep_state(present);
+        Ok(())
     }
 
-    fn copy_of(&self, encoder: &mut wgpu::CommandEncoder, name: &'static str) -> wgpu::Buffer {
-        let from = &self.buffers[name];
-        let copy = self.context.device().create_buffer(&wgpu::BufferDescriptor {
-            label: Some(name),
-            size: from.size(),
-            usage: wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST,
-            mapped_at_creation: false,
-        });
-        encoder.copy_buffer_to_buffer(from, 0, &copy, 0, from.size());
-        copy
+    /// A copy of [`STATE`].
+    fn copy_state(&mut self, encoder: &mut wgpu::CommandEncoder) -> Vec<wgpu::Buffer> {
+        let from = STATE.map(|name| &self.buffers[name]);
+        let fits = |spare: &Vec<wgpu::Buffer>| spare.iter().zip(from).all(|(spare, from)| spare.size() == from.size());
+        let load = &mut self.query_load;
+        let copies = match load.spare_pasts.iter().position(fits) {
+            Some(index) => load.spare_pasts.swap_remove(index),
+            None => {
+                // Those that no longer fit never will again.
+                load.spare_pasts.clear();
+                load.made += STATE.len() as u64;
+                let usage = wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
+                let device = self.context.device();
+                let like = |from: &wgpu::Buffer| wgpu::BufferDescriptor {
+                    label: Some("past"),
+                    size: from.size(),
+                    usage,
+                    mapped_at_creation: false,
+                };
+                from.iter().map(|from| device.create_buffer(&like(from))).collect()
+            }
+        };
+        for (from, copy) in from.iter().zip(&copies) {
+            encoder.copy_buffer_to_buffer(from, 0, copy, 0, from.size());
+        }
+        copies
+    }
+
+    /// Keeps a copy that nobody needs any more for the next one. What was submitted with it comes first.
+    fn keep_state(&mut self, copies: Vec<wgpu::Buffer>) {
+        if !copies.is_empty() && self.query_load.spare_pasts.len() < SPARES {
+            self.query_load.spare_pasts.push(copies);
+        }
     }
 
     fn put_state(&self, encoder: &mut wgpu::CommandEncoder, state: &[wgpu::Buffer]) {
@@ -288,15 +338,24 @@ impl GpuWorld {
         Ok(())
     }
 
+    /// Bytes that a buffer may have; a few less than the device allows, so that none is rounded up beyond that. Enough for
+    /// a region that finds everything, which no cutting in two makes smaller.
+    fn query_limit(&self) -> u64 {
+        let all = 4 * (u64::from(self.compiled.params.shape_count) + 2);
+        let least = all.max(size_of::<Region>() as u64).next_multiple_of(16);
+        (self.query_load.limit.unwrap_or(u64::MAX).max(least).min(self.largest_buffer())) & !15
+    }
+
     /// Rays whose records fit a buffer.
     fn most_rays(&self) -> usize {
-        fit(self.largest_buffer() / size_of::<Ray>() as u64)
+        let record = size_of::<Ray>().max(size_of::<Hit>()) as u64;
+        fit(self.query_limit() / record)
     }
 
     /// Regions whose records fit a buffer, and whose items can be counted in u32 even if all find everything.
     fn most_regions(&self) -> usize {
         let shapes = u64::from(self.compiled.params.shape_count).max(1);
-        let records = self.largest_buffer() / size_of::<Region>() as u64;
+        let records = self.query_limit() / size_of::<Region>() as u64;
         fit(records.min(u64::from(u32::MAX) / shapes))
     }
 
@@ -315,28 +374,39 @@ impl GpuWorld {
         let words = u64::from(count) + 1;
         // Never more than all shapes for all, nor than the device has.
         let all = u64::from(count) * u64::from(self.compiled.params.shape_count);
-        let most = (self.largest_buffer() / 4).saturating_sub(words);
+        let most = (self.query_limit() / 4).saturating_sub(words);
         let capacity = room.max(LEAST_ITEMS).min(all).min(most);
-        let uniform = wgpu::BufferUsages::UNIFORM;
+        let blocks = words.div_ceil(u64::from(SCAN_BLOCK));
         #[allow(clippy::cast_possible_truncation, reason = "at most all items, which are counted in u32")]
-        self.create_small("query_params", &[count, capacity as u32, 0, 0], uniform);
-        let (results, bytes);
-        if rays {
-            self.create_with("rays", &flat.rays[first..end])?;
-            bytes = u64::from(count) * size_of::<Hit>() as u64;
-            self.create("ray_hits", fit(bytes))?;
-            results = "ray_hits";
+        let uniforms = [
+            ("query_params", [count, capacity as u32, 0, 0]),
+            ("scan_regions", [count + 1, 0, 0, 0]),
+            ("blocks_regions", [blocks as u32, 0, 0, 0]),
+        ];
+        let asked: &[u8] = if rays {
+            bytemuck::cast_slice(&flat.rays[first..end])
         } else {
-            self.create_with("regions", &flat.regions[first..end])?;
-            bytes = 4 * (words + capacity);
-            self.create("region_items", fit(bytes))?;
-            results = "region_items";
-            let blocks = (count + 1).div_ceil(SCAN_BLOCK);
-            self.create("region_block_sums", 4 * blocks as usize)?;
-            self.create_small("scan_regions", &[count + 1, 0, 0, 0], uniform);
-            self.create_small("blocks_regions", &[blocks, 0, 0, 0], uniform);
+            bytemuck::cast_slice(&flat.regions[first..end])
+        };
+        let (records, results, bytes);
+        if rays {
+            (records, results, bytes) = ("rays", "ray_hits", u64::from(count) * size_of::<Hit>() as u64);
+        } else {
+            (records, results, bytes) = ("regions", "region_items", 4 * (words + capacity));
+            self.make_query_room("region_block_sums", 4 * blocks)?;
         }
-        self.create_query_groups(rays);
+        self.make_query_room(records, asked.len() as u64)?;
+        self.make_query_room(results, bytes)?;
+        for (name, _) in uniforms {
+            self.make_query_uniform(name);
+        }
+        if !self.groups.contains_key(&GROUPS[usize::from(!rays)]) {
+            self.create_query_groups(rays);
+        }
+
+        let counts = uniforms.map(|(_, counts)| counts);
+        self.put(encoder, &uniforms.map(|(name, _)| (name, UNIFORM_BYTES)), bytemuck::bytes_of(&counts));
+        self.put(encoder, &[(records, asked.len() as u64)], asked);
         {
             let mut pass = encoder
                 .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("query"), timestamp_writes: None });
@@ -348,24 +418,57 @@ impl GpuWorld {
                 self.dispatch(&mut pass, "query_emit", count);
             }
         }
-        let arrival = Arrival::send(self.context.device(), encoder, &self.buffers[results], bytes);
-        for name in BUFFERS {
-            self.buffers.remove(name);
-        }
-        for key in GROUPS {
-            self.groups.remove(&key);
-        }
         self.dispatches = dispatches;
+        self.query_load.pieces += 1;
+        // Not one much too large, which another batch may need.
+        let fits = |spare: &wgpu::Buffer| spare.size() >= bytes && spare.size() / 4 <= bytes.max(4096);
+        let load = &mut self.query_load;
+        let spare = load.spare_arrivals.iter().position(fits).map(|index| load.spare_arrivals.swap_remove(index));
+        load.made += u64::from(spare.is_none());
+        let arrival = Arrival::send(self.context.device(), encoder, &self.buffers[results], bytes, spare);
         Ok(Piece { rays, first, end, capacity, state: PieceState::OnItsWay(arrival) })
     }
 
-    fn create_small(&mut self, name: &'static str, words: &[u32; 4], usage: wgpu::BufferUsages) {
+    /// Copies bytes to the start of buffers when the encoder runs: the pieces before have had their answers by then.
+    fn put(&self, encoder: &mut wgpu::CommandEncoder, to: &[(&'static str, u64)], contents: &[u8]) {
         use wgpu::util::DeviceExt;
-        let buffer = self.context.device().create_buffer_init(&wgpu::util::BufferInitDescriptor {
-            label: Some(name),
-            contents: bytemuck::bytes_of(words),
-            usage,
+        let from = self.context.device().create_buffer_init(&wgpu::util::BufferInitDescriptor {
+            label: Some("queries"),
+            contents,
+            usage: wgpu::BufferUsages::COPY_SRC,
         });
+        let mut offset = 0;
+        for &(name, bytes) in to {
+            encoder.copy_buffer_to_buffer(&from, offset, &self.buffers[name], 0, bytes);
+            offset += bytes;
+        }
+    }
+
+    /// Makes a buffer larger if it is too small, by half as much again as is needed if there may be that much. The old
+    /// one lives on in what was recorded with it.
+    fn make_query_room(&mut self, name: &'static str, bytes: u64) -> Result<(), WorldError> {
+        if self.buffers.get(name).is_some_and(|buffer| buffer.size() >= bytes) {
+            return Ok(());
+        }
+        self.create(name, fit((bytes + bytes / 2).min(self.query_limit()).max(bytes)))?;
+        self.query_load.made += 1;
+        for key in GROUPS {
+            self.groups.remove(&key);
+        }
+        Ok(())
+    }
+
+    fn make_query_uniform(&mut self, name: &'static str) {
+        if self.buffers.contains_key(name) {
+            return;
+        }
+        let buffer = self.context.device().create_buffer(&wgpu::BufferDescriptor {
+            label: Some(name),
+            size: UNIFORM_BYTES,
+            usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        self.query_load.made += 1;
         self.buffers.insert(name, buffer);
     }
 

@@ -185,37 +185,58 @@ impl StepRing {
 /// Part of a buffer on its way to the host.
 #[derive(Debug)]
 pub(crate) struct Arrival {
-    buffer: wgpu::Buffer,
+    /// Until it has been read.
+    buffer: Option<wgpu::Buffer>,
+    bytes: u64,
     state: Arc<AtomicU8>,
 }
 
 impl Arrival {
-    /// Copies the first `bytes` of `from`, as they will be when `encoder` has run.
-    pub fn send(device: &wgpu::Device, encoder: &mut wgpu::CommandEncoder, from: &wgpu::Buffer, bytes: u64) -> Self {
-        let buffer = device.create_buffer(&wgpu::BufferDescriptor {
-            label: Some("arrival"),
-            size: bytes,
-            usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
-            mapped_at_creation: false,
-        });
+    /// Copies the first `bytes` of `from`, as they will be when `encoder` has run; into `spare`, from an arrival that was
+    /// read, if it is given and large enough.
+    pub fn send(
+        device: &wgpu::Device,
+        encoder: &mut wgpu::CommandEncoder,
+        from: &wgpu::Buffer,
+        bytes: u64,
+        spare: Option<wgpu::Buffer>,
+    ) -> Self {
+        // Room to spare, for one of about this size later.
+        let size = bytes.next_power_of_two().min(device.limits().max_buffer_size).max(bytes);
+        let fresh = || {
+            device.create_buffer(&wgpu::BufferDescriptor {
+                label: Some("arrival"),
+                size,
+                usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+                mapped_at_creation: false,
+            })
+        };
+        let buffer = spare.filter(|spare| spare.size() >= bytes).unwrap_or_else(fresh);
         encoder.copy_buffer_to_buffer(from, 0, &buffer, 0, bytes);
-        let arrival = Self { buffer, state: Arc::new(AtomicU8::new(PENDING)) };
-        let state = arrival.state.clone();
-        encoder.map_buffer_on_submit(&arrival.buffer, wgpu::MapMode::Read, .., move |result| {
-            state.store(if result.is_ok() { READY } else { FAILED }, Ordering::Release);
+        let state = Arc::new(AtomicU8::new(PENDING));
+        let arrived = state.clone();
+        encoder.map_buffer_on_submit(&buffer, wgpu::MapMode::Read, ..bytes, move |result| {
+            arrived.store(if result.is_ok() { READY } else { FAILED }, Ordering::Release);
         });
-        arrival
+        Self { buffer: Some(buffer), bytes, state }
     }
 
     /// What has arrived, or nothing yet.
     pub fn take(&self) -> Result<Option<Vec<u8>>, DeviceError> {
-        match self.state.load(Ordering::Acquire) {
-            READY => {
-                let view = self.buffer.get_mapped_range(..).map_err(|error| DeviceError::Lost(error.to_string()))?;
-                Ok(Some(view.to_vec()))
+        match (self.state.load(Ordering::Acquire), &self.buffer) {
+            (READY, Some(buffer)) => {
+                let lost = |error: wgpu::MapRangeError| DeviceError::Lost(error.to_string());
+                Ok(Some(buffer.get_mapped_range(..self.bytes).map_err(lost)?.to_vec()))
             }
-            FAILED => Err(DeviceError::Lost("answers did not arrive".to_owned())),
+            (FAILED, _) => Err(DeviceError::Lost("answers did not arrive".to_owned())),
             _ => Ok(None),
         }
+    }
+
+    /// The buffer, for another arrival, once this one has been taken.
+    pub fn buffer(&mut self) -> Option<wgpu::Buffer> {
+        let buffer = self.buffer.take()?;
+        buffer.unmap();
+        Some(buffer)
     }
 }

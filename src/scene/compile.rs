@@ -177,7 +177,8 @@ impl Compiled {
             let mut flat = flatten_shape(shape, mass.center, &mut vertices);
             flat.body = index;
             flat.kind |= flags | if shape.sensor { types::SENSOR_SHAPE } else { 0 };
-            if flat.kind & types::GEOMETRY_MASK != types::HALF_PLANE {
+            // What touches nothing makes a body neither thin nor wide.
+            if flat.kind & types::GEOMETRY_MASK != types::HALF_PLANE && !shape.sensor {
                 extent = extent.max(Vec2::from(flat.offset).length() + flat.bound);
                 min_extent = min_extent.min(thickness(&shape.geometry));
             }

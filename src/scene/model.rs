@@ -215,7 +215,8 @@ impl Settings {
 pub enum BodyType {
     /// Never.
     Static,
-    /// By its velocity alone; nothing stops it.
+    /// By its velocity alone; nothing stops it. A wall that moves further in a step than it and a slow body are thick may
+    /// jump over the body, unless that is a [bullet](Body::bullet); bodies that are fast themselves are swept against it.
     Kinematic,
     /// By forces and impulses.
     #[default]
@@ -245,7 +246,9 @@ pub struct Body {
     pub angular_damping: f32,
     /// Never turns.
     pub fixed_rotation: bool,
-    /// Swept against moving bodies as well when fast, not only against static ones.
+    /// When fast, swept against dynamic bodies as well, not only against static and kinematic ones; and when slow, against
+    /// kinematic bodies that are fast. Does not concern other bodies: a fast one that is no bullet still jumps over a slow
+    /// bullet.
     pub bullet: bool,
     /// May fall asleep, where bodies do ([`Settings::sleep`]).
     pub can_sleep: bool,

@@ -11,7 +11,8 @@
 //!
 //! **Recycling.** While a pair hardly moves its manifold is kept and only the separations are measured anew, from
 //! the anchors of the step that made it. Aligned stacks stand on this: points that wander between features lose their
-//! impulses. The idea is Box2D's (Erin Catto, `b2CollideTask`), which asks to be cited.
+//! impulses. The idea is Box2D's (Erin Catto, `b2CollideTask`), which asks to be cited. How far B moved is measured in A's
+//! frame; the surface of a half plane may be any distance from its body's centre, so there it is how far A moved in B's.
 
 pub(crate) mod hull;
 
@@ -55,11 +56,12 @@ pub fn collide(
             *contact = *old;
         }
         contact.flags &= !RECYCLED;
+        let on_plane = contact.shape_b < params.half_plane_count;
         if params.switches & RECYCLE != 0
             && contact.flags & (CACHED | SENSOR) == CACHED
             && is_slow(params, &bodies[a], &states.get(a))
             && is_slow(params, &bodies[b], &states.get(b))
-            && recycle(params, &bodies[a], &bodies[b], pose_a, pose_b, contact)
+            && recycle(params, &bodies[a], &bodies[b], pose_a, pose_b, on_plane, contact)
         {
             return true;
         }
@@ -77,7 +79,7 @@ pub fn collide(
         if sensed {
             manifold = Manifold::default();
         }
-        renew(contact, &manifold, pose_a, pose_b);
+        renew(contact, &manifold, pose_a, pose_b, on_plane);
         if overlaps {
             contact.flags |= OVERLAPS;
         }
@@ -99,24 +101,64 @@ fn is_slow(params: &Params, body: &Body, state: &BodyState) -> bool {
     speed * params.dt <= 0.5 * body.min_extent
 }
 
+/// How a pair moved since its manifold was made.
+pub(crate) struct Drift {
+    turn_a: Vec2,
+    turn_b: Vec2,
+    /// From A to B, m.
+    pub between: Vec2,
+    /// B in A's frame, or A in the frame of a half plane, m.
+    pub moved: Vec2,
+    /// What turning moves their farthest points, m.
+    pub turned: f32,
+    /// A manifold is kept while the two together are less, m.
+    pub limit: f32,
+}
+
+impl Drift {
+    #[inline]
+    pub fn new(
+        params: &Params,
+        body_a: &Body,
+        body_b: &Body,
+        pose_a: &Pose,
+        pose_b: &Pose,
+        on_plane: bool,
+        contact: &Contact,
+    ) -> Self {
+        let (q_a, q_b) = (Vec2::from(pose_a.rotation), Vec2::from(pose_b.rotation));
+        let (cached_a, cached_b) = (Vec2::from(contact.cached_rotation_a), Vec2::from(contact.cached_rotation_b));
+        let turn_a = inv_mul_rotation(cached_a, q_a);
+        let turn_b = inv_mul_rotation(cached_b, q_b);
+        let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
+        let moved = inv_rotate(if on_plane { q_b } else { q_a }, between) - Vec2::from(contact.cached_position);
+        let extent_a = if body_a.kind == STATIC { 0.0 } else { body_a.extent };
+        let extent_b = if body_b.kind == STATIC || on_plane { 0.0 } else { body_b.extent };
+        // By the sine of how far B turned against A.
+        let turned = extent_a.max(extent_b) * inv_mul_rotation(turn_a, turn_b).y.abs();
+        let touches = contact.flags & POINT_COUNT_MASK > 0;
+        let limit = if touches { params.recycle_distance } else { params.recycle_distance_apart };
+        Self { turn_a, turn_b, between, moved, turned, limit }
+    }
+}
+
 /// Measures the separations of the manifold again and returns true, unless the pair moved too far.
 #[inline]
-fn recycle(params: &Params, body_a: &Body, body_b: &Body, pose_a: &Pose, pose_b: &Pose, contact: &mut Contact) -> bool {
-    let (q_a, q_b) = (Vec2::from(pose_a.rotation), Vec2::from(pose_b.rotation));
-    let (cached_a, cached_b) = (Vec2::from(contact.cached_rotation_a), Vec2::from(contact.cached_rotation_b));
-    let turn_a = inv_mul_rotation(cached_a, q_a);
-    let turn_b = inv_mul_rotation(cached_b, q_b);
-    let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
-    let moved = (inv_rotate(q_a, between) - Vec2::from(contact.cached_position)).length();
-    // sin of how far B turned against A.
-    let turned = inv_mul_rotation(turn_a, turn_b).y.abs();
-    let extent_a = if body_a.kind == STATIC { 0.0 } else { body_a.extent };
-    let extent_b = if body_b.kind == STATIC { 0.0 } else { body_b.extent };
-    let count = contact.flags & POINT_COUNT_MASK;
-    let tolerance = if count > 0 { params.recycle_distance } else { params.recycle_distance_apart };
-    if turn_a.x <= RECYCLE_COS || turn_b.x <= RECYCLE_COS || moved + extent_a.max(extent_b) * turned >= tolerance {
+fn recycle(
+    params: &Params,
+    body_a: &Body,
+    body_b: &Body,
+    pose_a: &Pose,
+    pose_b: &Pose,
+    on_plane: bool,
+    contact: &mut Contact,
+) -> bool {
+    let Drift { turn_a, turn_b, between, moved, turned, limit } =
+        Drift::new(params, body_a, body_b, pose_a, pose_b, on_plane, contact);
+    if turn_a.x <= RECYCLE_COS || turn_b.x <= RECYCLE_COS || moved.length() + turned >= limit {
         return false;
     }
+    let count = contact.flags & POINT_COUNT_MASK;
     let normal = Vec2::from(contact.normal);
     for point in &mut contact.points[..count as usize] {
         let arm = rotate(turn_b, point.anchor_b.into()) - rotate(turn_a, point.anchor_a.into());
@@ -128,7 +170,7 @@ fn recycle(params: &Params, body_a: &Body, body_b: &Body, pose_a: &Pose, pose_b:
 
 /// Puts a new manifold in place; points with the same feature keep their impulses.
 #[inline]
-fn renew(contact: &mut Contact, manifold: &Manifold, pose_a: &Pose, pose_b: &Pose) {
+fn renew(contact: &mut Contact, manifold: &Manifold, pose_a: &Pose, pose_b: &Pose, on_plane: bool) {
     let old = *contact;
     let old_count = (old.flags & POINT_COUNT_MASK) as usize;
     contact.normal = manifold.normal.into();
@@ -161,7 +203,8 @@ fn renew(contact: &mut Contact, manifold: &Manifold, pose_a: &Pose, pose_b: &Pos
     contact.cached_rotation_a = pose_a.rotation;
     contact.cached_rotation_b = pose_b.rotation;
     let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
-    contact.cached_position = inv_rotate(pose_a.rotation.into(), between).into();
+    let frame = if on_plane { pose_b.rotation } else { pose_a.rotation };
+    contact.cached_position = inv_rotate(frame.into(), between).into();
 }
 
 /// Where two shapes touch.
@@ -216,14 +259,18 @@ pub fn manifold(
     let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
     let center_a = rotate(q_a, a.offset.into());
     let center_b = rotate(q_b, b.offset.into());
-    let d = between + center_b - center_a;
+    // Nor far from a body's centre: a tile of a wide ground first takes its place near the other shape.
+    let tile_a = Vec2::from(a.offset).length_squared() > Vec2::from(b.offset).length_squared();
+    let d = if tile_a { between - center_a + center_b } else { between + center_b - center_a };
     let turn_a = mul_rotation(q_a, a.rotation.into());
     let turn_b = mul_rotation(q_b, b.rotation.into());
     let local = match (a.kind & GEOMETRY_MASK, b.kind & GEOMETRY_MASK) {
         (CIRCLE, CIRCLE) => circles(a.radius, b.radius, d, speculative_distance),
-        (BOX, CIRCLE) if a.radius == 0.0 => box_circle(a.half.into(), turn_a, b.radius, d, speculative_distance),
+        (BOX, CIRCLE) if a.radius == 0.0 => {
+            box_circle(a.half.into(), turn_a, b.radius, d, speculative_distance, linear_slop)
+        }
         (CIRCLE, BOX) if b.radius == 0.0 => {
-            flip(box_circle(b.half.into(), turn_b, a.radius, -d, speculative_distance), d)
+            flip(box_circle(b.half.into(), turn_b, a.radius, -d, speculative_distance, linear_slop), d)
         }
         (BOX, BOX) if a.radius == 0.0 && b.radius == 0.0 => {
             boxes(a.half.into(), b.half.into(), turn_a, turn_b, d, speculative_distance, linear_slop)
@@ -232,8 +279,10 @@ pub fn manifold(
             let normal = Vec2::new(-turn_b.y, turn_b.x);
             hull_half_plane(&Hull::new(a, vertices), turn_a, normal, d, speculative_distance)
         }
-        (_, CIRCLE) => hull_circle(&Hull::new(a, vertices), turn_a, b.radius, d, speculative_distance),
-        (CIRCLE, _) => flip(hull_circle(&Hull::new(b, vertices), turn_b, a.radius, -d, speculative_distance), d),
+        (_, CIRCLE) => hull_circle(&Hull::new(a, vertices), turn_a, b.radius, d, speculative_distance, linear_slop),
+        (CIRCLE, _) => {
+            flip(hull_circle(&Hull::new(b, vertices), turn_b, a.radius, -d, speculative_distance, linear_slop), d)
+        }
         _ => {
             let (a, b) = (Hull::new(a, vertices), Hull::new(b, vertices));
             hulls(&a, &b, turn_a, turn_b, d, speculative_distance, linear_slop)
@@ -276,15 +325,15 @@ fn circles(radius_a: f32, radius_b: f32, d: Vec2, speculative_distance: f32) -> 
 }
 
 /// A box turned by `turn`, and a circle at `d` from its centre.
-fn box_circle(half: Vec2, turn: Vec2, radius: f32, d: Vec2, speculative_distance: f32) -> Local {
+fn box_circle(half: Vec2, turn: Vec2, radius: f32, d: Vec2, speculative_distance: f32, linear_slop: f32) -> Local {
     let center = inv_rotate(turn, d);
     let nearest = center.clamp(-half, half);
     let gap = center - nearest;
     let distance = gap.length();
-    let (normal, surface, separation) = if distance > 1e-12 {
+    let (normal, surface, separation) = if distance > FACE_PREFERENCE * linear_slop.min(0.1 * radius) {
         (gap / distance, nearest, distance - radius)
     } else {
-        // The centre is inside: out through the nearest face.
+        // The centre is inside, or too near to a corner to tell its direction: out through the nearest face.
         let depth = half - center.abs();
         if depth.x < depth.y {
             let side = if center.x < 0.0 { -1.0 } else { 1.0 };

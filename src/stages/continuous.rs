@@ -11,7 +11,9 @@
 //! A dynamic body is *fast* if in this step some point of it moved more than half its thickness
 //! ([`Mover::min_extent`]); what is slower cannot get past the middle of anything in one step, and contacts push it
 //! back. A fast body is swept against static and kinematic shapes; a bullet also against dynamic ones. Between start
-//! and end both bodies move and turn evenly.
+//! and end both bodies move and turn evenly. A slow body may still be jumped over by a fast wall, as in Box2D; a bullet
+//! is not: it is fast also where its own motion and the largest of any kinematic body's are together. That all bodies were
+//! would have each look around wherever a drum turns.
 //!
 //! **Time of impact** by conservative advancement: from the distance between two shapes and a bound on how fast it can
 //! shrink until the step ends follows a time before which they cannot touch; from there again. The bound is taken in the
@@ -361,7 +363,7 @@ impl World<'_> {
     /// The first stop of a shape among all others.
     fn sweep_shape(&self, size: &Size, base: Vec2, motion: &Motion, own: u32, stop: &mut Stop) {
         let shape = &self.shapes[own as usize];
-        if self.bullets && shape.kind & BULLET_SHAPE == 0 {
+        if shape.kind & SENSOR_SHAPE != 0 || (self.bullets && shape.kind & BULLET_SHAPE == 0) {
             return;
         }
         let offset = Vec2::from(shape.offset);
@@ -409,7 +411,10 @@ impl World<'_> {
         let pose = &self.poses[index];
         let base = Vec2::from(pose.position);
         let motion = Motion::new(base, pose, &state);
-        let moved = motion.moved.length() + motion.chord() * mover.extent;
+        let mut moved = motion.moved.length() + motion.chord() * mover.extent;
+        if self.shapes[first as usize].kind & BULLET_SHAPE != 0 {
+            moved += self.reach;
+        }
         if moved.partial_cmp(&(0.5 * mover.min_extent)) != Some(std::cmp::Ordering::Greater) {
             return None;
         }

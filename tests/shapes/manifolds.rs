@@ -311,6 +311,78 @@ fn special_poses() {
     }
 }
 
+/// A pose a rounding further on.
+fn nudged(pose: &Pose) -> Pose {
+    let [x, y] = pose.position;
+    Pose { position: [x.next_up(), y.next_down()], ..*pose }
+}
+
+/// Corners that nearly touch: their direction from each other is anything, by rounding. The normal is one that stays, and
+/// still parts the shapes. Where there is more of a gap it is the direction from corner to corner.
+#[test]
+fn corners_that_nearly_touch_have_a_steady_normal() {
+    let sharp = |name: &str| ["segment", "triangle", "sliver", "hexagon", "octagon"].contains(&name);
+    let shapes: Vec<_> = shapes().into_iter().filter(|(name, _)| sharp(name)).collect();
+    let mut random = Random(21);
+    let (mut near, mut astray, mut far) = (0, 0, 0);
+    for (index, (name_a, a)) in shapes.iter().enumerate() {
+        for (name_b, b) in &shapes[index..] {
+            let pair = Pair::new(a, b);
+            for turn in 0..100 {
+                let gap = if turn % 4 == 0 { random.between(1e-3, 9e-3) } else { random.between(1e-5, 4e-4) };
+                let mut poses = [0.0; 2].map(|_| pose(0.0, 0.0, random.between(-3.2, 3.2)));
+                // B's lowest corner goes over A's highest, if no edge is about as high.
+                let u = DVec2::from_angle(random.between(-3.2, 3.2));
+                let highest = |core: &Core, u: DVec2| {
+                    let mut points = core.points.clone();
+                    points.sort_by(|p, q| q.dot(u).total_cmp(&p.dot(u)));
+                    ((points[0] - points[1]).dot(u) > 0.1).then_some(points[0])
+                };
+                let cores = [pair.core(0, &poses[0]), pair.core(1, &poses[1])];
+                let (Some(top), Some(foot)) = (highest(&cores[0], u), highest(&cores[1], -u)) else { continue };
+                let place = top + u * gap - foot;
+                poses[1].position = place.as_vec2().into();
+
+                let what = format!("{name_a} and {name_b} at {poses:?}, {gap} apart");
+                assert_eq!(pair.fault(&poses, ROUNDING), None, "{what}");
+                let moved = [poses[0], nudged(&poses[1])];
+                let corners =
+                    |poses: &[Pose; 2]| (foot + Vec2::from(poses[1].position).as_dvec2() - top).normalize().as_vec2();
+                let normal = pair.manifold(0, 1, &poses).normal;
+                if gap > 5e-4 {
+                    // Or that of a face, where that is less than the preference further.
+                    far += u32::from((normal - corners(&poses)).length() < 1e-3);
+                    continue;
+                }
+                assert!((pair.manifold(0, 1, &moved).normal - normal).length() < 1e-6, "{what}: {normal}");
+                near += 1;
+                astray += u32::from((corners(&moved) - corners(&poses)).length() > 1e-5);
+            }
+        }
+    }
+    println!("{near} near, {far} far");
+    assert!(near > 300 && far > 100, "{near} near, {far} far: little is tested");
+    assert!(astray > near * 9 / 10, "only {astray} of {near} directions from corner to corner went astray");
+
+    // Segments have no face where they end.
+    let segment = Shape::segment([-1.0, 0.0], [1.0, 0.0]);
+    let capsule = Shape::capsule([-0.5, 0.0], [0.5, 0.0], 0.2);
+    let corner = std::f32::consts::FRAC_1_SQRT_2;
+    let cases = [
+        ("segments in line", &segment, [2.0002, 0.0, 0.0], [1.0, 0.0]),
+        ("segments at a right angle", &segment, [1.0001, 1.0001, std::f64::consts::FRAC_PI_2], [corner, corner]),
+        ("capsules pressed into each other", &capsule, [1.0003, 0.0, 0.0], [1.0, 0.0]),
+    ];
+    for (name, shape, [x, y, angle], want) in cases {
+        let pair = Pair::new(shape, shape);
+        let poses = [pose(0.0, 0.0, 0.0), pose(x, y, angle)];
+        assert_eq!(pair.fault(&poses, ROUNDING), None, "{name}");
+        let found = pair.manifold(0, 1, &poses);
+        assert!((found.normal - Vec2::from(want)).length() < 1e-6, "{name}: {found:?}");
+        assert_eq!(found.count, 1, "{name}");
+    }
+}
+
 /// A scene 90 km from the origin is the same scene: everything is relative to A's centre.
 #[test]
 fn far_from_the_origin() {
@@ -328,6 +400,44 @@ fn far_from_the_origin() {
             assert_eq!(pair.fault(&poses, ROUNDING), None, "{name_a} and {name_b} at {poses:?}");
         }
     }
+}
+
+/// A tile 110 m from the centre of its body is as good as a body of its own, to the bit.
+#[test]
+fn far_from_the_centre_of_a_body() {
+    let corner = Vec2::new(-100.75, -44.75);
+    let tile = Shape::half_box(0.5, 0.25);
+    let limb = Shape::capsule([-0.1, -0.2], [0.1, -0.1], 0.05);
+    let mut scene = Scene::new("tile");
+    let ground = [corner, -corner].map(|at| tile.clone().offset(at.x, at.y));
+    scene.add(ground.into_iter().fold(Body::fixed(0.0, 0.0), Body::shape));
+    scene.add(Body::fixed(corner.x, corner.y).shape(tile));
+    scene.add(Body::dynamic(0.0, 0.0).shape(limb).shape(Shape::circle(0.1)));
+    let compiled = Compiled::new(&scene).expect("valid");
+    let [ground, alone, limb] = [0, 2, 3].map(|index| &compiled.shapes[index]);
+    assert_eq!((ground.offset, alone.offset), (corner.into(), [0.0; 2]));
+    assert_ne!(limb.offset, [0.0; 2]);
+    let still = |place: Vec2| Pose { position: place.into(), rotation: [1.0, 0.0] };
+    let mut random = Random(4);
+    let (mut touching, mut rounded) = (0, 0);
+    for _ in 0..1000 {
+        let mut between = |low: f64, high: f64| random.between(low, high) as f32;
+        let place = corner + Vec2::new(between(-0.7, 0.7), between(-0.5, 0.5));
+        let body = Pose { position: place.into(), rotation: Vec2::from_angle(between(-3.2, 3.2)).into() };
+        let of = |shape: &Flat, at: Vec2, swap: bool| {
+            let (a, b) = if swap { ((limb, body), (shape, still(at))) } else { ((shape, still(at)), (limb, body)) };
+            let found = manifold(a.0, b.0, &compiled.vertices, &a.1, &b.1, SPECULATIVE as f32, SLOP);
+            (found.normal, found.count, found.points.map(|point| point.separation))
+        };
+        for swap in [false, true] {
+            assert_eq!(of(ground, Vec2::ZERO, swap), of(alone, corner, swap), "{body:?}");
+        }
+        touching += of(alone, corner, false).1.min(1);
+        // From body to body first, which is what it is not.
+        let turned = Vec2::from(body.rotation).rotate(limb.offset.into());
+        rounded += u32::from(place + turned - corner != place - corner + turned);
+    }
+    assert!(touching > 300 && rounded > 900, "{touching} touch, {rounded} would be rounded");
 }
 
 #[test]

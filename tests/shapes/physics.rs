@@ -1,12 +1,20 @@
 //! What must stay at rest, on every backend.
 
-use drystone::{Body, Scene, Shape};
+use drystone::gpu::kernel::Patch;
+use drystone::types::RECYCLED;
+use drystone::{AdapterChoice, Body, Context, GpuWorld, Scene, Shape, World};
 use glam::Vec2;
 
-use crate::common::{Backend, between, near};
+use crate::common::{Backend, between, far, near};
 use crate::kit::{Random, regular, rounded};
 
-on_every_backend!(rests_on_everything, capsules_lie_stacked, hexagons_pile, drum_of_half_planes_holds);
+on_every_backend!(
+    rests_on_everything,
+    capsules_lie_stacked,
+    hexagons_pile,
+    drum_of_half_planes_holds,
+    half_planes_anywhere
+);
 
 /// The lowest point of each is this far below its centre when it lies as it is made.
 fn sleepers() -> Vec<(&'static str, Shape, f32)> {
@@ -136,4 +144,75 @@ fn drum_of_half_planes_holds(backend: Backend) {
             between(&format!("body {index} in the frame of the drum"), inside, 0.0, 3.95);
         }
     }
+}
+
+/// A half plane that turns slowly about a point 50 m away: its surface rises by 3 mm a step towards a ball that rests.
+fn swinging() -> Scene {
+    let mut scene = Scene::new("swinging").gravity(0.0, 0.0);
+    scene.add(Body::kinematic(0.0, 0.0).angular_velocity(0.004).shape(Shape::half_plane([0.0, 1.0], 0.0)));
+    scene.add(Body::dynamic(50.0, 0.11).shape(Shape::particle(0.08)));
+    scene
+}
+
+/// Height of the ball's lowest point over that surface after a second, m.
+fn height(world: &mut World) -> f32 {
+    for _ in 0..60 {
+        world.step().expect("a step");
+    }
+    let snapshot = world.snapshot().expect("a snapshot");
+    let [c, s] = snapshot.poses[0].rotation;
+    Vec2::new(-s, c).dot(snapshot.poses[1].position.into()) - 0.08
+}
+
+/// Two boxes that float over a half plane and turn a little, one 3 km from the plane's centre.
+fn floating() -> Scene {
+    let mut scene = Scene::new("floating").gravity(0.0, 0.0);
+    scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.0, 1.0], 0.0)));
+    for x in [0.0, 3072.0] {
+        scene.add(Body::dynamic(x, 0.51).angular_velocity(0.01).shape(Shape::half_box(0.5, 0.5)));
+    }
+    scene
+}
+
+/// In how many of 30 steps each of the two kept its manifold.
+fn kept(world: &mut World) -> [u32; 2] {
+    let mut kept = [0; 2];
+    for _ in 0..30 {
+        world.step().expect("a step");
+        let contacts = world.snapshot().expect("a snapshot").contacts;
+        assert_eq!(contacts.len(), 2);
+        for (kept, contact) in kept.iter_mut().zip(&contacts) {
+            *kept += u32::from(contact.flags & RECYCLED != 0);
+        }
+    }
+    kept
+}
+
+/// A manifold with a half plane is kept by how the body moves against the surface, wherever the plane has its centre.
+fn half_planes_anywhere(backend: Backend) {
+    near("height over the surface", height(backend.start(&swinging()).world()), 0.0, 0.006);
+    let [here, there] = kept(backend.start(&floating()).world());
+    assert!(here == there && here > 25, "kept {here} times at the centre, {there} times far from it");
+}
+
+/// By how the plane's centre moves in the body's frame neither is right.
+#[test]
+fn half_planes_measured_by_their_centre_are_noticed() {
+    let context = Context::new(AdapterChoice::Any).expect("an adapter");
+    let patches = [
+        Patch {
+            shader: "collide",
+            from: "inv_rotate(select(q_a, q_b, on_plane), between) - cached_position",
+            to: "inv_rotate(q_a, between) - cached_position",
+        },
+        Patch {
+            shader: "collide",
+            from: "cached_position = inv_rotate(select(q_a, q_b, on_plane), between)",
+            to: "cached_position = inv_rotate(q_a, between)",
+        },
+    ];
+    let start = |scene: &Scene| -> World { GpuWorld::patched(&context, scene, &patches).expect("patched").into() };
+    far("height over the surface", height(&mut start(&swinging())), 0.0, 0.006);
+    let [here, there] = kept(&mut start(&floating()));
+    assert!(here > 25 && there < 15, "kept {here} times at the centre, {there} times far from it");
 }

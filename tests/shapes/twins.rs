@@ -5,7 +5,7 @@ use drystone::validate::{Options, Report, compare, validate};
 use drystone::{AdapterChoice, Body, Context, GpuWorld, Scene, Shape};
 use glam::Vec2;
 
-use crate::kit::{Random, shapes};
+use crate::kit::{Random, regular, shapes};
 
 fn context() -> Context {
     Context::new(AdapterChoice::Any).expect("these tests need an adapter; lavapipe will do")
@@ -63,6 +63,60 @@ fn every_pair_of_shapes() {
     }
 }
 
+/// Polygons and segments corner to corner, up to half a millimetre apart, and boxes and triangles with the centre of a disc as near
+/// to a corner of theirs.
+fn corners(seed: u64) -> Scene {
+    let mut random = Random(seed);
+    let mut scene = Scene::new("corners").gravity(0.0, 0.0);
+    // Else momentum would have to be kept to a billionth.
+    scene.add(Body::fixed(0.0, -99.0).shape(Shape::half_plane([0.0, 1.0], 0.0)));
+    for index in 0..196_u16 {
+        let at = Vec2::new(3.0 * f32::from(index % 14) - 20.0, 3.0 * f32::from(index / 14) - 20.0);
+        let mut shape = || match random.below(6) {
+            0 => Shape::segment([-0.5, 0.0], [0.5, 0.0]),
+            sides => Shape::polygon(regular(sides as u16 + 2, 0.5)),
+        };
+        let (first, second) = (shape(), shape());
+        let angle = random.between(-3.2, 3.2) as f32;
+        let gap = random.between(1e-5, 4.5e-4) as f32;
+        let turned = angle + std::f32::consts::PI + random.between(-0.3, 0.3) as f32;
+        scene.add(body(&first, at, angle));
+        if index % 7 == 0 {
+            scene.add(body(&Shape::circle(0.1), at + Vec2::from_angle(angle) * (0.5 + gap), 0.0));
+            continue;
+        }
+        let foot = Vec2::from_angle(turned) * 0.5;
+        scene.add(body(&second, at + Vec2::from_angle(angle) * (0.5 + gap) - foot, turned));
+    }
+    scene
+}
+
+/// The direction from corner to corner would differ by up to a hundredth here.
+#[test]
+fn corners_that_nearly_touch() {
+    let context = context();
+    for seed in [5, 6] {
+        let report =
+            validate(&context, &corners(seed), Options { steps: 2, ..Options::default() }, |_| {}).expect("a run");
+        println!("{:?}", report.stages.iter().find(|stage| stage.stage == "collide"));
+        assert_passed(&report);
+    }
+    let patches = [
+        ("if distance > preference {", "if distance > 1e-12 {"),
+        (
+            "> FACE_PREFERENCE * min(params.linear_slop, 0.1 * radius) {\n            normal = gap",
+            "> 1e-12 {\n            normal = gap",
+        ),
+        ("towards = apart / between_ends;", "towards = rotate(vec2<f32>(1.0, 1e-4), apart / between_ends);"),
+    ];
+    for (from, to) in patches {
+        let patch = Patch { shader: "collide", from, to };
+        let gpu = GpuWorld::patched(&context, &corners(5), &[patch]).expect("a patched shader");
+        let report = compare(gpu, &corners(5), Options { steps: 1, ..Options::default() }, |_| {}).expect("a run");
+        assert_eq!(report.first_failure(), Some("collide"), "{to}: {:?}", report.first_difference);
+    }
+}
+
 /// Each routine slightly wrong is found, and by its stage.
 #[test]
 fn a_wrong_shader_is_found() {
@@ -73,7 +127,7 @@ fn a_wrong_shader_is_found() {
         ("bound", "bound", "dot(normal, center) + params", "dot(normal, center) + 1.1 * params"),
         ("pair", "pair", "plane.max.y * lowest.y <= plane.min.y", "plane.max.y * lowest.y + 0.1 <= plane.min.y"),
         ("collide", "hull", "let gap = clipped.y - radius;", "let gap = clipped.y - 0.999 * radius;"),
-        ("collide", "hull", "manifold.separations[0] = distance - radius;", "manifold.separations[0] = distance;"),
+        ("collide", "hull", "manifold.separations[0] = across - radius;", "manifold.separations[0] = across;"),
         ("collide", "hull", "distance = sqrt(least);\n        if", "distance = 1.01 * sqrt(least);\n        if"),
         ("collide", "hull", "let apart = height + dot(up, point);", "let apart = height + 1.001 * dot(up, point);"),
     ];

@@ -246,8 +246,8 @@ pub(super) const SPINNER: Entry = Entry {
     name: "spinner",
     summary: "a bar stirs 6076 capsules, circles and boxes in a round vessel",
     source: "Box2D spinner (of 3.2; it had half as many bodies before). The vessel's 360 segments are solid from both \
-             sides, Box2D's chain from the inside only and smooth at its corners. The bar's tip strikes at 100 m/s, \
-             and what it strikes may jump out of the vessel while fast bodies are not swept here.",
+             sides, Box2D's chain from the inside only and smooth at its corners. The bar's tip strikes at 100 m/s. \
+             Bodies begin in each other, as in Box2D, and the crowd presses six capsules through the vessel in 20 s.",
     parameters: &[
         Parameter::whole("bodies", 6_076, 0, 11_000, "what is stirred; 11,000 fill the vessel"),
         Parameter::real("speed", 5.0, -20.0, 20.0, "of the bar, rad/s"),

@@ -6,6 +6,9 @@
 //! shortest way out; radii add to it. **Cores that are apart**, as rounded shapes at rest always are, are nearest either
 //! between a face and a vertex, and then that face has the largest separation and the distance is exact, or between two
 //! vertices. Only where clipping to the face finds nothing as near as that separation are all pairs of vertices compared.
+//! The direction from vertex to vertex is known to the rounding of their places over their distance. Below a tenth of the
+//! slop that is too little, and nobody sees the difference: such vertices part along the best face, and the ends of two
+//! segments, which have no face there, along what halves the angle between them.
 //! Box2D (`b2CollidePolygons`) compares those of two edges only, which misses the nearest pair of slender polygons, and
 //! has a routine of its own for capsules, whose noses no face normal tells apart; here they are one case.
 
@@ -19,6 +22,8 @@ use crate::types::{BOX, GEOMETRY_MASK, MAX_VERTICES, POLYGON, Shape, VERTEX_COUN
 const FACE_PREFERENCE: f32 = 0.1;
 /// Another edge must look at the reference face more squarely by this much (cosine) to become the incident one.
 const EDGE_PREFERENCE: f32 = 1e-6;
+/// Segments that meet at their ends are halved at angles above this, rad.
+const LEAST_ANGLE: f32 = 0.5;
 /// Separations of cores are rounded by less than this share of their size.
 const ROUNDING: f32 = 1e-6;
 
@@ -209,12 +214,18 @@ pub(super) fn hulls(
 
     if best.separation < -ROUNDING * (a.bound + b.bound) {
         if !reaches {
-            // The preferred face is not the best one, and the vertex that is deepest lies beside it.
-            let (deepest, _) = other.lowest(up);
-            let point = at + rotate(rel, other.points[deepest]);
-            local.points[0] = middle(point - normal * best.separation, normal, best.separation);
-            local.separations[0] = best.separation - radius;
-            local.features[0] = feature(low_corner, deepest);
+            // The preferred face is not the best one, and the vertex that is deepest lies beside it; far beside it, if an
+            // edge goes on almost where the face ends. Then the edge's other end is as deep, and near.
+            let (mut vertex, mut across) = (other.lowest(up).0, best.separation);
+            let (near, near_across) =
+                if high_along < 0.0 { (high_vertex, high_across) } else { (low_vertex, low_across) };
+            if near_across <= across + preference {
+                (vertex, across) = (near, near_across);
+            }
+            let point = at + rotate(rel, other.points[vertex]);
+            local.points[0] = middle(point - normal * across, normal, across);
+            local.separations[0] = across - radius;
+            local.features[0] = feature(low_corner, vertex);
             local.count = 1;
         }
         return local;
@@ -237,21 +248,40 @@ pub(super) fn hulls(
         return local;
     }
     local.count = 0;
-    let separation = distance - radius;
-    if separation > speculative_distance {
+    if distance - radius > speculative_distance {
         return local;
     }
-    let towards = if distance > 1e-12 { gap / distance } else { normal };
+    let (mut towards, mut across) = (normal, distance);
+    if distance > preference {
+        towards = gap / distance;
+    } else {
+        if hull.count == 2 && other.count == 2 {
+            let apart = rotate(rel, other.edge(vertex).0) - hull.edge(corner).0;
+            let length = apart.length();
+            // Side by side they were nearest elsewhere, unless one is as short as the gap.
+            if length > LEAST_ANGLE {
+                towards = apart / length;
+            }
+        }
+        across = gap.dot(towards);
+    }
     local.normal = out(towards);
     local.count = 1;
-    local.points[0] = middle(hull.points[corner], towards, distance);
-    local.separations[0] = separation;
+    local.points[0] = middle(hull.points[corner], towards, across);
+    local.separations[0] = across - radius;
     local.features[0] = feature(corner, vertex);
     local
 }
 
 /// A hull of two vertices or more, turned by `turn`, and a disc at `d` from its centre.
-pub(super) fn hull_circle(hull: &Hull, turn: Vec2, radius: f32, d: Vec2, speculative_distance: f32) -> Local {
+pub(super) fn hull_circle(
+    hull: &Hull,
+    turn: Vec2,
+    radius: f32,
+    d: Vec2,
+    speculative_distance: f32,
+    linear_slop: f32,
+) -> Local {
     let center = inv_rotate(turn, d);
     let (mut face, mut height) = (0, -1e30);
     for index in 0..hull.count {
@@ -275,7 +305,7 @@ pub(super) fn hull_circle(hull: &Hull, turn: Vec2, radius: f32, d: Vec2, specula
             }
         }
         distance = least.sqrt();
-        if distance > 1e-12 {
+        if distance > FACE_PREFERENCE * linear_slop.min(0.1 * radius) {
             normal = gap / distance;
         }
     }
