@@ -121,9 +121,7 @@ fn inverse_mass(stance: Stance, geometry: u32) -> f32 {
 }
 
 // xx, xy, yy of a symmetric matrix.
-fn inverse_point_mass(stance: Stance) -> vec3<f32> {
-    let r_a = stance.arm_a;
-    let r_b = stance.arm_b;
+fn inverse_point_mass(stance: Stance, r_a: vec2<f32>, r_b: vec2<f32>) -> vec3<f32> {
     let both = stance.inv_mass_a + stance.inv_mass_b;
     return vec3<f32>(
         both + stance.inv_inertia_a * r_a.y * r_a.y + stance.inv_inertia_b * r_b.y * r_b.y,
@@ -160,7 +158,7 @@ fn accumulate(joint: u32, stance: Stance) {
         let geometry = kind & ROW_GEOMETRY;
         let part = joint_impulses[row];
         if geometry == ROW_POINT {
-            impulse += part;
+            impulse += rotate(stance.axis, part);
         } else if geometry == ROW_ANGLE {
             spin += side(kind) * part.x;
         } else {

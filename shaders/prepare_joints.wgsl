@@ -61,7 +61,7 @@ fn prepare_joints(
         let part = joint_impulses[row];
         let sign = select(1.0, -1.0, (kind & ROW_ROLE) == ROW_UPPER);
         if geometry == ROW_POINT {
-            impulse += part;
+            impulse += rotate(axis, part);
         } else if geometry == ROW_ANGLE {
             spin += sign * part.x;
         } else {

@@ -29,7 +29,7 @@ fn each_joint(joint: u32) {
         var spin = 0.0;
         if geometry == ROW_POINT {
             let error = shortened(stance.between * params.projection_rate, params.max_correction);
-            impulse = -solve_symmetric(inverse_point_mass(stance), error);
+            impulse = -solve_symmetric(inverse_point_mass(stance, stance.arm_a, stance.arm_b), error);
         } else {
             var error = side(kind) * (position(stance, geometry) - joint_rows[row].goal);
             if limit {

@@ -24,13 +24,13 @@ fn pushed(motion: Motion, stance: Stance, impulse: vec2<f32>, spin: f32) -> Moti
     );
 }
 
-// Stiffness and damping of a spring on a mass of 1 / k.
-fn spring(row: u32, k: f32) -> vec2<f32> {
+// Stiffness and damping of a spring on a mass of 1 / k, if it is stated for one of 1 / stated.
+fn spring(row: u32, k: f32, stated: f32) -> vec2<f32> {
     var scale = 1.0;
     if (joint_rows[row].kind & ROW_BY_MASS) != 0u {
         scale = 0.0;
-        if k > 0.0 {
-            scale = 1.0 / k;
+        if stated > 0.0 {
+            scale = 1.0 / stated;
         }
     }
     var stiffness = joint_rows[row].softness[0] * scale;
@@ -71,7 +71,7 @@ fn solve_row(row: u32, stance: Stance, motion: Motion, old: f32) -> f32 {
     if role == ROW_MOTOR {
         wanted = -mass * (velocity - goal);
     } else if role == ROW_SPRING {
-        let soft = spring(row, k);
+        let soft = spring(row, k, k);
         wanted = -(params.h * soft.x * error + soft.y * velocity + old) / (1.0 + soft.y * k);
     } else if limit && error > 0.0 {
         wanted = -mass * (velocity + error / params.h);
@@ -91,11 +91,12 @@ fn solve_row(row: u32, stance: Stance, motion: Motion, old: f32) -> f32 {
 
 // The same of a point.
 fn solve_point(row: u32, stance: Stance, motion: Motion, old: vec2<f32>) -> vec2<f32> {
-    let k = inverse_point_mass(stance);
+    let k = inverse_point_mass(stance, stance.arm_a, stance.arm_b);
     let velocity = velocity_of(motion, stance);
     var wanted = vec2<f32>(0.0);
     if (joint_rows[row].kind & ROW_ROLE) == ROW_SPRING {
-        let soft = spring(row, 0.5 * (k.x + k.z));
+        let met = inverse_point_mass(stance, stance.arm_a - stance.between, stance.arm_b);
+        let soft = spring(row, 0.5 * (k.x + k.z), 0.5 * (met.x + met.z));
         let a = soft.y;
         let damped = vec3<f32>(1.0 + a * k.x, a * k.y, 1.0 + a * k.z);
         wanted = -solve_symmetric(damped, stance.between * (params.h * soft.x) + velocity * a + old);
@@ -136,8 +137,10 @@ fn each_joint(joint: u32) {
         let geometry = kind & ROW_GEOMETRY;
         var next = vec2<f32>(0.0);
         if geometry == ROW_POINT {
+            old = rotate(stance.axis, old);
             next = solve_point(row, stance, motion, old);
             motion = pushed(motion, stance, next - old, 0.0);
+            next = inv_rotate(stance.axis, next);
         } else {
             next.x = solve_row(row, stance, motion, old.x);
             let size = side(kind) * (next.x - old.x);

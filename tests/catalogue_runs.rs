@@ -147,7 +147,7 @@ runs! {
     confined_by_capsules: "confined:grid=22,capsules=1", 20.0, [-10.0, 0.5, 10.0, 20.0], 0.0;
     bridge: "bridge:planks=40", 15.0, OPEN, 0.05;
     // The chain gives: 40 hinges, each with up to three times the ball's weight on it.
-    ball_and_chain: "ball_and_chain", 35.0, OPEN, 0.4;
+    ball_and_chain: "ball_and_chain", 31.0, OPEN, 0.25;
     ragdoll: "ragdoll", 15.0, above(0.0), 0.1;
     far_pyramid: "far_pyramid:base=5", 10.0, above(-80_000.0), 0.0;
     far_stack: "far_stack", 10.0, above(-25_000.0), 0.0;
@@ -175,10 +175,10 @@ fn what_goes_wrong_is_found() {
         let wrong = run(scene, bounds).expect_err(what);
         assert!(wrong.contains(what), "{wrong}");
     };
-    // Why ball_and_chain asks for 8 substeps.
-    let mut whipped = catalogue::build("ball_and_chain:radius=8.5").expect("a scene");
-    whipped.settings.substeps = Some(4);
-    found(&whipped, bounds, "the speed is");
+    // A taut chain swings sideways, here too fast for its substeps: 2·√(T/(m·l)), up to 280 rad/s.
+    let mut whipped = catalogue::build("ball_and_chain").expect("a scene");
+    whipped.settings.substeps = Some(2);
+    found(&whipped, Bounds { gap: 30.0, ..bounds }, "the speed is");
     let mut loose = catalogue::build("bridge:planks=40").expect("a scene");
     for joint in &mut loose.joints {
         joint.hertz = Some(1.0);

@@ -41,7 +41,7 @@ pub fn project_joints(
             let (mut impulse, mut spin) = (Vec2::ZERO, 0.0);
             if geometry == ROW_POINT {
                 let error = shortened(stance.between * params.projection_rate, params.max_correction);
-                impulse = -solve_symmetric(inverse_point_mass(frame, &stance), error);
+                impulse = -solve_symmetric(inverse_point_mass(frame, stance.arm_a, stance.arm_b), error);
             } else {
                 let mut error = side(rule) * (stance.position(geometry) - rule.goal);
                 if limit {

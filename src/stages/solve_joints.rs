@@ -9,16 +9,24 @@
 //! anchor of B, on both bodies: then no row makes a torque out of nothing, however far the anchors are apart. The
 //! direction turns with A, to whose frame the position belongs.
 //!
+//! The impulse of a point is kept in A's frame, too, and turns with A from substep to substep. Kept in the world's, with
+//! A pushed where B is, it would be a force that follows: A's torque depends on where B is, B's push not on how A
+//! stands, so that going round in a circle makes energy. A taut chain with a heavy ball (tension on links of a few
+//! kilograms, anchors a quarter of a link apart) whipped itself to hundreds of m/s. Box2D keeps it in the world's frame
+//! and pushes each body at its own anchor, which is as stable but makes torques out of nothing.
+//!
 //! Springs are integrated by a θ-scheme: the force is `−k (x − goal + θ h ẋ') − c ẋ'` with the velocity `ẋ'` after the
 //! visit. `θ = max(0, ½ − 1/(8 k h² K))`, `K` the inverse of the effective mass: a spring slower than half a radian a
 //! substep has `θ = 0`, which is symplectic and loses no energy at all; a stiffer one is damped by as much as it needs.
 //! None is stiffer than `2 / (h² K)`: one sweep a substep does not bring stiffer springs on a light body to agree, their
-//! forces come late, and a late force does work. Solved for the impulse `Λ + λ` of the substep this is `λ = −(h k (x − goal) + a ẋ + Λ)/(1 + a K)` with
-//! `a = h (c + θ h k)`.
+//! forces come late, and a late force does work. Solved for the impulse `Λ + λ` of the substep this is
+//! `λ = −(h k (x − goal) + a ẋ + Λ)/(1 + a K)` with `a = h (c + θ h k)`. A spring at a point that is stated by its
+//! frequency is as stiff as where its anchors meet: `K` grows with the square of how far they are apart, and one that
+//! gave the more the further it is drawn would let go.
 
 use glam::{Mat2, Vec2};
 
-use crate::math::{angle_of, cross, cross_scalar, inv_mul_rotation, rotate, turned};
+use crate::math::{angle_of, cross, cross_scalar, inv_mul_rotation, inv_rotate, rotate, turned};
 use crate::threads::{Rows, Threads};
 use crate::types::{
     ACCUMULATE, Accumulator, BodyState, FRESH, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW, JointFrame,
@@ -71,9 +79,10 @@ pub fn solve_joints(
             }
             let old = if flags & FRESH == 0 { Vec2::from(joint_impulses.get(row)) } else { Vec2::ZERO };
             let new = if rule.kind & ROW_GEOMETRY == ROW_POINT {
+                let old = rotate(stance.axis, old);
                 let new = solve_point(params, flags, frame, rule, &stance, &motion, old);
                 motion.apply(frame, &stance, new - old, 0.0);
-                new
+                inv_rotate(stance.axis, new)
             } else {
                 let new = solve_row(params, flags, frame, rule, &stance, &motion, old.x);
                 let size = side(rule) * (new - old.x);
@@ -123,7 +132,7 @@ pub struct Stance {
     pub arm_b: Vec2,
     /// From the anchor of A to that of B.
     pub between: Vec2,
-    /// A's axis.
+    /// A's axis. Of a joint that holds a point it is A's x, and as a rotation takes its impulse from A's frame.
     pub axis: Vec2,
     /// Angle of B against A when the step began, rad.
     pub angle: f32,
@@ -222,11 +231,10 @@ pub fn inverse_mass(frame: &JointFrame, stance: &Stance, geometry: u32) -> f32 {
     frame.inv_mass_a + frame.inv_mass_b + frame.inv_inertia_a * arm_a * arm_a + frame.inv_inertia_b * arm_b * arm_b
 }
 
-/// The same of a point.
+/// The same of a point that is pushed at these places.
 #[inline]
 #[must_use]
-pub fn inverse_point_mass(frame: &JointFrame, stance: &Stance) -> Mat2 {
-    let (r_a, r_b) = (stance.arm_a, stance.arm_b);
+pub fn inverse_point_mass(frame: &JointFrame, r_a: Vec2, r_b: Vec2) -> Mat2 {
     let both = frame.inv_mass_a + frame.inv_mass_b;
     let xx = both + frame.inv_inertia_a * r_a.y * r_a.y + frame.inv_inertia_b * r_b.y * r_b.y;
     let xy = -frame.inv_inertia_a * r_a.x * r_a.y - frame.inv_inertia_b * r_b.x * r_b.y;
@@ -243,12 +251,12 @@ pub fn solve_symmetric(k: Mat2, b: Vec2) -> Vec2 {
     if determinant > 0.0 { Vec2::new(yy * b.x - xy * b.y, xx * b.y - xy * b.x) / determinant } else { Vec2::ZERO }
 }
 
-/// Stiffness and `a` (see above) of a spring on a mass of `1 / k`.
+/// Stiffness and `a` (see above) of a spring on a mass of `1 / k`, if it is stated for one of `1 / stated`.
 #[inline]
-fn spring(params: &Params, rule: &JointRow, k: f32) -> (f32, f32) {
+fn spring(params: &Params, rule: &JointRow, k: f32, stated: f32) -> (f32, f32) {
     let mut scale = 1.0;
     if rule.kind & ROW_BY_MASS != 0 {
-        scale = if k > 0.0 { 1.0 / k } else { 0.0 };
+        scale = if stated > 0.0 { 1.0 / stated } else { 0.0 };
     }
     let (mut stiffness, damping) = (rule.softness[0] * scale, rule.softness[1] * scale);
     let mut swing = stiffness * params.h * params.h * k;
@@ -286,7 +294,7 @@ fn solve_row(
     let wanted = if role == ROW_MOTOR {
         -mass * (velocity - rule.goal)
     } else if role == ROW_SPRING {
-        let (stiffness, a) = spring(params, rule, k);
+        let (stiffness, a) = spring(params, rule, k, k);
         -(params.h * stiffness * error + a * velocity + old) / (1.0 + a * k)
     } else if limit && error > 0.0 {
         -mass * (velocity + error / params.h)
@@ -315,10 +323,12 @@ fn solve_point(
     motion: &Motion,
     old: Vec2,
 ) -> Vec2 {
-    let k = inverse_point_mass(frame, stance);
+    let k = inverse_point_mass(frame, stance.arm_a, stance.arm_b);
     let velocity = motion.velocity(stance);
     let wanted = if rule.kind & ROW_ROLE == ROW_SPRING {
-        let (stiffness, a) = spring(params, rule, 0.5 * (k.x_axis.x + k.y_axis.y));
+        let met = inverse_point_mass(frame, stance.arm_a - stance.between, stance.arm_b);
+        let (stiffness, a) =
+            spring(params, rule, 0.5 * (k.x_axis.x + k.y_axis.y), 0.5 * (met.x_axis.x + met.y_axis.y));
         let damped = Mat2::from_cols(
             Vec2::new(1.0 + a * k.x_axis.x, a * k.x_axis.y),
             Vec2::new(a * k.y_axis.x, 1.0 + a * k.y_axis.y),
@@ -359,7 +369,7 @@ pub fn total(
         let rule = &joint_rows[row];
         let part = Vec2::from(impulse_of(row));
         match rule.kind & ROW_GEOMETRY {
-            ROW_POINT => impulse += part,
+            ROW_POINT => impulse += rotate(stance.axis, part),
             ROW_ANGLE => spin += side(rule) * part.x,
             geometry => impulse += stance.direction(geometry) * (side(rule) * part.x),
         }
