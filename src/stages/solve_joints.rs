@@ -327,8 +327,7 @@ fn solve_point(
     let velocity = motion.velocity(stance);
     let wanted = if rule.kind & ROW_ROLE == ROW_SPRING {
         let met = inverse_point_mass(frame, stance.arm_a - stance.between, stance.arm_b);
-        let (stiffness, a) =
-            spring(params, rule, 0.5 * (k.x_axis.x + k.y_axis.y), 0.5 * (met.x_axis.x + met.y_axis.y));
+        let (stiffness, a) = spring(params, rule, 0.5 * (k.x_axis.x + k.y_axis.y), 0.5 * (met.x_axis.x + met.y_axis.y));
         let damped = Mat2::from_cols(
             Vec2::new(1.0 + a * k.x_axis.x, a * k.x_axis.y),
             Vec2::new(a * k.y_axis.x, 1.0 + a * k.y_axis.y),
