@@ -14,6 +14,7 @@ mod progress;
 mod report;
 mod run;
 mod scenes;
+mod snapshot;
 mod source;
 mod stop;
 mod validate;
