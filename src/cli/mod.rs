@@ -52,7 +52,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Run(run::Options),
+    Run(Box<run::Options>),
     Validate(validate::Options),
     Scenes(scenes::Options),
     Info(info::Options),
