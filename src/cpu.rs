@@ -158,6 +158,7 @@ impl CpuWorld {
     pub fn step(&mut self) {
         if self.rests && self.commands.is_empty() && !self.never_rests {
             self.steps = self.steps.saturating_add(1);
+            self.measured_steps = self.measured_steps.saturating_add(1);
             return;
         }
         let asked = !self.commands.is_empty();
