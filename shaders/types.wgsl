@@ -18,6 +18,7 @@ const NO_SHAPE: u32 = 4u;
 const GEOMETRY_MASK: u32 = 0xffu;
 const FIXED_SHAPE: u32 = 0x100u;
 const KINEMATIC_SHAPE: u32 = 0x200u;
+const UPRIGHT_SHAPE: u32 = 0x100000u;
 const JOINED_SHAPE: u32 = 0x400u;
 const SENSOR_SHAPE: u32 = 0x800u;
 const BULLET_SHAPE: u32 = 0x10000u;

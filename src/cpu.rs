@@ -17,7 +17,7 @@ use crate::stages::{
     solve::solve, solve_joints::solve_joints, store_impulses::store_impulses, wake::wake, warm_start::warm_start,
     warm_start_joints::warm_start_joints,
 };
-use crate::state::{JointReaction, joint_reactions};
+use crate::state::{JointReaction, joint_reactions, max_speed};
 use crate::step::{Op, Stage, plan};
 use crate::tables::Tables;
 use crate::threads::{Rows, Threads};
@@ -36,6 +36,8 @@ pub struct CpuWorld {
     plan: Vec<Op>,
     threads: Threads,
     steps: u64,
+    /// Without those before a snapshot that it continues.
+    measured_steps: u64,
     stage_ms: Vec<(Stage, f64)>,
     commands: Vec<types::Command>,
     population: Option<Population>,
@@ -87,6 +89,7 @@ impl CpuWorld {
             plan: plan(&compiled.settings, compiled.bounces, compiled.joints.count() > 0),
             threads: Threads::default(),
             steps: 0,
+            measured_steps: 0,
             stage_ms: Stage::ALL.map(|stage| (stage, 0.0)).into(),
             commands: Vec::new(),
             population: None,
@@ -157,6 +160,7 @@ impl CpuWorld {
         self.compiled.lead_on(&mut self.commands, self.steps);
         if self.rests && self.commands.is_empty() && !self.never_rests {
             self.steps = self.steps.saturating_add(1);
+            self.measured_steps = self.measured_steps.saturating_add(1);
             return;
         }
         let asked = !self.commands.is_empty();
@@ -171,6 +175,7 @@ impl CpuWorld {
         let made = self.step_events.drain(..).map(|event| event::Event::new(&self.compiled, step, &event));
         self.events.extend(made);
         self.steps = self.steps.saturating_add(1);
+        self.measured_steps = self.measured_steps.saturating_add(1);
         self.rests = !asked && self.compiled.settings.sleep && is_at_rest(&self.counters);
         if let Some(population) = &mut self.population {
             population.stepped();
@@ -526,6 +531,17 @@ impl CpuWorld {
     #[must_use]
     pub fn threads(&self) -> usize {
         self.threads.count()
+    }
+
+    /// Steps that [`Self::stage_ms`] is about.
+    pub(crate) fn measured_steps(&self) -> u64 {
+        self.measured_steps
+    }
+
+    /// Speed of the fastest dynamic body, m/s.
+    #[must_use]
+    pub fn max_speed(&self) -> f64 {
+        max_speed(&self.compiled, (0..self.compiled.bodies.len()).map(|body| self.states.get(body)))
     }
 
     /// Milliseconds spent in each stage so far.

@@ -240,12 +240,6 @@ impl GpuWorld {
         Ok(())
     }
 
-    fn create_with<T: Pod>(&mut self, name: &'static str, elements: &[T]) -> Result<(), WorldError> {
-        self.create(name, size_of_val(elements))?;
-        self.upload(name, elements);
-        Ok(())
-    }
-
     fn upload<T: Pod>(&self, name: &str, elements: &[T]) {
         if !elements.is_empty() {
             self.context.queue().write_buffer(&self.buffers[name], 0, bytemuck::cast_slice(elements));

@@ -32,9 +32,10 @@
 //! ```text
 //! stage                 reads                                       writes
 //! ── each step ───────────────────────────────────────────────────────────────────────────────────────────────────
-//! command               bodies commands joint_rows joint_states     bodies joint_rows joint_states joints poses
-//!                       joints poses states                         states
-//! guard                 counters poses states                       accumulators color_claims color_masks counters
+//! command               bodies commands island_flags islands        bodies counters island_flags joint_rows
+//!                       joint_rows joint_states joints poses        joint_states joints poses states
+//!                       states
+//! guard                 bodies counters poses states                accumulators color_claims color_masks counters
 //!                                                                   poses states
 //! bound                 counters poses shapes states vertices       aabbs counters partners
 //! bin                   aabbs cell_ends cell_unsorted shape_cells   cell_ends cell_shapes cell_unsorted shape_cells
@@ -67,13 +68,11 @@
 //! integrate_velocities  accumulators bodies poses states            accumulators states
 //! solve_joints          accumulators joint_frames joint_impulses    accumulators joint_impulses states
 //!                       joint_rows joint_starts states
-//! solve                 accumulators color_starts constraints       accumulators constraints states surfaces
-//!                       states surfaces
+//! solve                 color_starts constraints states surfaces    constraints states surfaces
 //! integrate_positions   bodies states                               states
 //! relax_joints          accumulators joint_frames joint_impulses    accumulators joint_impulses states
 //!                       joint_rows joint_starts states
-//! relax                 accumulators color_starts constraints       accumulators constraints states surfaces
-//!                       states surfaces
+//! relax                 color_starts constraints states surfaces    constraints states surfaces
 //! project_joints        joint_frames joint_rows joint_starts        states
 //!                       states
 //! project               color_starts constraints states             states

@@ -8,10 +8,11 @@ use crate::scene::{Compiled, Joints};
 use crate::snapshot::{JointGoal, Snapshot};
 use crate::stages::collide::manifold;
 use crate::stages::prepare_joints::frame_of;
-use crate::stages::solve_joints::{Stance, total};
+use crate::stages::solve_joints::{Stance, rows_of, total};
 use crate::types::{
-    ASLEEP, BROKEN, BodyState, Contact, DYNAMIC, FIXED_A, FIXED_B, JOINT_VACANT, Joint, JointFrame, JointState,
-    POINT_COUNT_MASK, Pose, VACANT,
+    ASLEEP, BROKEN, BodyState, Contact, DYNAMIC, FIXED_A, FIXED_B, JOINT_DISABLED, JOINT_VACANT, Joint, JointFrame,
+    JointState, POINT_COUNT_MASK, Pose, QUARANTINED, ROW_ANGLE, ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER, ROW_POINT,
+    ROW_ROLE, ROW_UPPER, VACANT,
 };
 
 /// A body as the scene's author knows it: by its own frame, not its centre of mass.
@@ -177,6 +178,48 @@ pub struct Metrics {
     pub top_sink: f64,
     /// How far it has moved sideways, m.
     pub top_lean: f64,
+    /// How far a joint's anchors are from where it holds them, or beyond a limit, m: the largest. Joints that are
+    /// switched off or broken do not count, nor do springs and motors, which hold nothing.
+    pub joint_error: f64,
+    /// Likewise of angles, rad.
+    pub joint_angle_error: f64,
+}
+
+/// Below this speed a world is at rest, m/s. Box2D's threshold of sleep.
+pub const REST_SPEED: f64 = 0.05;
+
+/// Of the dynamic bodies, m/s; [`Metrics::max_speed`] alone.
+#[must_use]
+pub fn max_speed(compiled: &Compiled, states: impl Iterator<Item = BodyState>) -> f64 {
+    let dynamic = compiled.bodies.iter().zip(states).filter(|(body, _)| body.kind == DYNAMIC);
+    dynamic.map(|(_, state)| Vec2::from(state.velocity).as_dvec2().length()).fold(0.0, f64::max)
+}
+
+/// The largest error of a length and of an angle ([`Metrics::joint_error`]).
+fn joint_errors(compiled: &Compiled, snapshot: &Snapshot) -> [f64; 2] {
+    let mut worst = [0.0_f64; 2];
+    for (joint, state) in compiled.joints.joints.iter().zip(&snapshot.joint_states) {
+        let lost = |body: u32| snapshot.states[body as usize].status & QUARANTINED != 0;
+        let off = joint.flags & (JOINT_DISABLED | JOINT_VACANT) != 0 || state.status & BROKEN != 0;
+        if off || lost(joint.body_a) || lost(joint.body_b) {
+            continue;
+        }
+        let (frame, stance) = stand(compiled, snapshot, joint, state);
+        for rule in &compiled.joints.rows[rows_of(&frame)] {
+            let geometry = rule.kind & ROW_GEOMETRY;
+            let beyond = |position: f32| position - rule.goal;
+            let error = match rule.kind & ROW_ROLE {
+                ROW_EQUALITY if geometry == ROW_POINT => stance.between.length(),
+                ROW_EQUALITY => beyond(stance.position(geometry)).abs(),
+                ROW_LOWER => -beyond(stance.position(geometry)),
+                ROW_UPPER => beyond(stance.position(geometry)),
+                _ => 0.0,
+            };
+            let kind = usize::from(geometry == ROW_ANGLE);
+            worst[kind] = worst[kind].max(f64::from(error));
+        }
+    }
+    worst
 }
 
 /// Measures a world between two steps.
@@ -245,6 +288,7 @@ pub fn metrics(compiled: &Compiled, snapshot: &Snapshot) -> Metrics {
         metrics.top_sink = -f64::from(moved.y);
         metrics.top_lean = f64::from(moved.x.abs());
     }
+    [metrics.joint_error, metrics.joint_angle_error] = joint_errors(compiled, snapshot);
     metrics
 }
 

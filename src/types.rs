@@ -65,6 +65,8 @@ pub const JOINED_SHAPE: u32 = 0x400;
 pub const SENSOR_SHAPE: u32 = 0x800;
 /// [`Shape::kind`]: the body is dynamic and a bullet: it does not jump over other dynamic bodies either.
 pub const BULLET_SHAPE: u32 = 0x1_0000;
+/// [`Shape::kind`]: the body is dynamic and nothing turns it. Only pictures ask.
+pub const UPRIGHT_SHAPE: u32 = 0x10_0000;
 /// [`Shape::kind`]: where the number of vertices begins, four bits.
 pub const VERTEX_COUNT_SHIFT: u32 = 12;
 /// Vertices that a polygon can have.
@@ -542,7 +544,7 @@ pub struct Shape {
     /// Of a circle, or of the rounding, m.
     pub radius: f32,
     /// [`CIRCLE`], [`BOX`], [`POLYGON`] or [`HALF_PLANE`], the number of vertices, and [`FIXED_SHAPE`],
-    /// [`KINEMATIC_SHAPE`], [`BULLET_SHAPE`], [`JOINED_SHAPE`].
+    /// [`KINEMATIC_SHAPE`], [`BULLET_SHAPE`], [`JOINED_SHAPE`], [`UPRIGHT_SHAPE`].
     pub kind: u32,
     /// Centre, relative to the body's centre of mass, in its frame, m.
     pub offset: [f32; 2],

@@ -9,7 +9,7 @@ use crate::gpu::{Context, GpuWorld};
 use crate::scene::{Compiled, Scene};
 use crate::stages::collide::Drift;
 use crate::stages::solve::GAP;
-use crate::state::{Metrics, metrics};
+use crate::state::{Metrics, REST_SPEED, metrics};
 use crate::step::{Op, Stage};
 use crate::tables::Tables;
 use crate::types::{
@@ -51,8 +51,6 @@ const CHANCE: f64 = 2.262;
 const GROUND_TOLERANCE: f64 = 0.01;
 /// Momentum that a closed system may gain, as a share of Σ m·|v|.
 const MOMENTUM_TOLERANCE: f64 = 1e-4;
-/// Slower worlds are at rest, m/s.
-const REST_SPEED: f64 = 0.05;
 
 /// What to compare.
 #[derive(Clone, Copy, Debug)]
@@ -726,6 +724,19 @@ fn compare_metrics(compiled: &Compiled, history: &[(Metrics, Metrics)]) -> Vec<M
     let (cpu, gpu) = mean(&|m| m.potential_energy - first.potential_energy);
     check("potential energy, average change", cpu, gpu, TRANSIENT_TOLERANCE * cpu.abs().max(gpu.abs()) + energy);
 
+    if !compiled.joints.joints.is_empty() {
+        // A hundredth of a degree means nothing either.
+        type Row = (&'static str, fn(&Metrics) -> f64, f64);
+        let rows: [Row; 2] = [
+            ("joint error, average", |m| m.joint_error, length),
+            ("joint angle error, average", |m| m.joint_angle_error, 2e-4),
+        ];
+        for (metric, of, least) in rows {
+            let (cpu, gpu) = mean(&of);
+            check(metric, cpu, gpu, (TRANSIENT_TOLERANCE * cpu.max(gpu) + least).max(chance(history, of)));
+        }
+    }
+
     if last_cpu.max_speed < REST_SPEED && last_gpu.max_speed < REST_SPEED {
         let (cpu, gpu) = (last_cpu.mean_penetration, last_gpu.mean_penetration);
         check("mean penetration at rest", cpu, gpu, REST_TOLERANCE * cpu.max(gpu) + length / 10.0);
@@ -756,7 +767,7 @@ fn compare_metrics(compiled: &Compiled, history: &[(Metrics, Metrics)]) -> Vec<M
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scene::{Body, Shape};
+    use crate::scene::{Body, Joint, JointKind, Shape};
 
     /// Whether the average penetration of two runs agrees.
     fn agrees(cpu: impl Fn(u32) -> f64, gpu: impl Fn(u32) -> f64) -> bool {
@@ -810,6 +821,32 @@ mod tests {
                 assert_eq!(outcome.first.is_none(), excused, "{off}: {:?}", outcome.first);
             }
         }
+    }
+
+    /// Joints that come apart on one side are noticed, of a length and of an angle, where there are joints.
+    #[test]
+    fn errors_of_joints_are_compared() {
+        let mut scene = Scene::new("a hinge");
+        let body = scene.add(Body::dynamic(0.0, 0.0).shape(Shape::half_box(0.5, 0.5)));
+        let jointless = Compiled::new(&scene).expect("a scene");
+        scene.join(Joint::to_world(JointKind::hinge(), body));
+        let compiled = Compiled::new(&scene).expect("a scene");
+        let failed = |compiled: &Compiled, gpu: [f64; 2]| -> Vec<&'static str> {
+            let of = |[joint_error, joint_angle_error]: [f64; 2]| Metrics {
+                joint_error,
+                joint_angle_error,
+                max_speed: 1.0,
+                ..Metrics::default()
+            };
+            let history = vec![(of([0.01, 0.01]), of(gpu)); 300];
+            let rows = compare_metrics(compiled, &history);
+            rows.into_iter().filter(|row| !row.passed).map(|row| row.metric).collect()
+        };
+        assert!(failed(&compiled, [0.0105, 0.0105]).is_empty());
+        assert_eq!(failed(&compiled, [0.02, 0.01]), ["joint error, average"]);
+        assert_eq!(failed(&compiled, [0.01, 0.02]), ["joint angle error, average"]);
+        assert_eq!(failed(&compiled, [f64::NAN, 0.01]), ["joint error, average"]);
+        assert!(failed(&jointless, [0.02, 0.02]).is_empty());
     }
 
     #[test]

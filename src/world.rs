@@ -8,7 +8,7 @@ use crate::population::{BodyId, JointId, PopulationError, joint_id};
 use crate::query::{Answers, Query, QueryError};
 use crate::scene::{Body, Compiled, Joint, SceneError};
 use crate::snapshot::{Snapshot, SnapshotError, SnapshotFileError};
-use crate::state::{JointReaction, joint_reactions};
+use crate::state::{JointReaction, joint_reactions, max_speed};
 use crate::step::Stage;
 
 /// Why a world could not be made or stepped.
@@ -235,6 +235,20 @@ impl World {
         }
     }
 
+    /// Speed of the fastest dynamic body, m/s. On the GPU this waits for the device and reads the state back.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn max_speed(&mut self) -> Result<f64, WorldError> {
+        match self {
+            Self::Cpu(world) => Ok(world.max_speed()),
+            Self::Gpu(world) => {
+                let states = world.snapshot()?.states;
+                Ok(max_speed(world.compiled(), states.into_iter()))
+            }
+        }
+    }
+
     /// What the joints do, in the order of their indices. On the GPU this waits for the device.
     ///
     /// # Errors
@@ -297,7 +311,7 @@ impl World {
     #[must_use]
     pub fn stage_ms(&self) -> Vec<(Stage, f64)> {
         let (stages, steps) = match self {
-            Self::Cpu(world) => (world.stage_ms(), world.steps()),
+            Self::Cpu(world) => (world.stage_ms(), world.measured_steps()),
             Self::Gpu(world) => world.stage_ms(),
         };
         #[allow(clippy::cast_precision_loss, reason = "a number of steps")]

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use drystone::scene::{catalogue, file};
-use drystone::{CpuWorld, Snapshot, state};
+use drystone::{CpuWorld, Snapshot, World, state};
 use npyz::npz::NpzArchive;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -435,6 +435,8 @@ mod runs {
             "ground_impulse_ratio",
             "complementarity",
             "cone_violation",
+            "joint_error",
+            "joint_angle_error",
         ] {
             assert!(metrics[key].is_f64(), "{key}: {}", metrics[key]);
         }
@@ -581,6 +583,131 @@ mod runs {
             .expect("starts");
         child.stdin.take().expect("piped").write_all(text.as_bytes()).expect("written");
         assert_eq!(finished(child.wait_with_output().expect("ends")).stdout, expected);
+    }
+}
+
+/// What `--save` writes and `--resume` goes on from.
+mod resuming {
+    use super::*;
+
+    /// Contacts in one, joints in the other, some of each.
+    const SCENES: [&str; 2] = ["large_pyramid:base=5", "ball_and_chain:links=6,radius=1"];
+
+    fn hash_of(folder: &Path, arguments: &str) -> String {
+        let ran = run_in(folder, &format!("run {arguments} --hash -q"));
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{arguments}");
+        ran.stdout.trim().to_owned()
+    }
+
+    #[test]
+    fn goes_on_to_the_same_bits() {
+        let folder = folder();
+        for backend in ["cpu", "gpu"] {
+            for scene in SCENES {
+                let with =
+                    |arguments: &str| hash_of(folder.path(), &format!("{scene} --backend {backend} {arguments}"));
+                let whole = with("--steps 40");
+                assert_eq!(with("--steps 25 --save a.snap"), with("--steps 25"), "saving changes nothing");
+                assert_eq!(with("--resume a.snap --steps 15"), whole, "{scene} on {backend}");
+                assert_ne!(with("--resume a.snap --steps 14"), whole);
+                assert_ne!(with("--steps 15"), whole);
+                // From a file onto itself, twice.
+                with("--resume a.snap --steps 5 --save a.snap");
+                assert_eq!(with("--resume a.snap --steps 10"), whole, "{scene} on {backend}, in three parts");
+            }
+        }
+        assert_eq!(names(folder.path()), ["a.snap"]);
+    }
+
+    /// The file is the library's: what one writes the other reads.
+    #[test]
+    fn is_the_snapshot_of_the_library() {
+        let folder = folder();
+        let mut world: World = CpuWorld::new(&catalogue::build(SCENES[0]).expect("scene")).expect("world").into();
+        (0..25).for_each(|_| world.step().expect("a step"));
+        let saved = world.save().expect("bytes");
+        hash_of(folder.path(), &format!("{} --backend cpu --steps 25 --save a.snap", SCENES[0]));
+        assert_eq!(fs::read(folder.path().join("a.snap")).expect("file"), saved);
+    }
+
+    #[test]
+    fn reports_count_from_there() {
+        let folder = folder();
+        let scene = SCENES[1];
+        let first = run_in(folder.path(), &format!("run {scene} --backend cpu --steps 25 --save a.snap"));
+        assert!(first.stdout.ends_with("  wrote        a.snap\n"), "{}", first.stdout);
+        let arguments = "--steps 4 --every 2 --json a.json --trace a.npz --movie a.gif";
+        let ran = run_in(folder.path(), &format!("run {scene} --backend cpu --resume a.snap {arguments}"));
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert!(ran.stdout.contains("  simulated    after 25 steps before, 0.0667 s, 4 steps of"), "{}", ran.stdout);
+        let report = json(&folder.path().join("a.json"));
+        assert_eq!((&report["steps"], &report["steps_before"]), (&4.into(), &25.into()));
+        assert_eq!(report["hash"], hash(scene, 29));
+        // Times of stages are of the steps that this run did: together they are no longer than a step.
+        let stages = report["stages_ms"].as_object().expect("stages").values().filter_map(Value::as_f64).sum::<f64>();
+        let steps = report["wall_seconds"].as_f64().expect("seconds") * 1e3 / 4.0;
+        assert!(stages > 0.3 * steps && stages < steps, "{stages} of {steps} ms");
+        let mut npz = NpzArchive::open(folder.path().join("a.npz")).expect("archive");
+        assert_eq!(npz.by_name("step").expect("archive").expect("array").into_vec::<u64>().expect("u64"), [25, 27, 29]);
+    }
+
+    /// The file and what was expected are named, and nothing is written.
+    #[test]
+    fn refuses_what_is_no_such_file() {
+        let folder = folder();
+        let scene = SCENES[0];
+        hash_of(folder.path(), &format!("{scene} --backend cpu --steps 3 --save a.snap"));
+        let bytes = fs::read(folder.path().join("a.snap")).expect("file");
+        fs::write(folder.path().join("short.snap"), &bytes[..bytes.len() - 1]).expect("file");
+        fs::write(folder.path().join("text.snap"), "{}").expect("file");
+        fs::create_dir(folder.path().join("folder.snap")).expect("folder");
+        let before = names(folder.path());
+        for (arguments, says) in [
+            (format!("{scene} --resume missing.snap"), "--resume missing.snap: no such file"),
+            (format!("{scene} --resume folder.snap"), "--resume folder.snap: is not a regular file"),
+            (format!("{scene} --resume text.snap"), "--resume text.snap: this is not a snapshot: expected the bytes"),
+            (format!("{scene} --resume short.snap"), "--resume short.snap: the snapshot is damaged: its checksum is"),
+            (
+                "large_pyramid:base=6 --resume a.snap".to_owned(),
+                "--resume a.snap: the snapshot was taken of another world",
+            ),
+            (format!("{scene} --substeps 5 --resume a.snap"), "the snapshot was taken of another world"),
+            (format!("{scene} --save a.json"), "--save a.json: the file name must end in .snap"),
+            (format!("{scene} --save b.snap --trace b.snap"), "must end in .npz"),
+        ] {
+            let ran = run_in(folder.path(), &format!("run {arguments} --backend cpu --json b.json"));
+            assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{arguments}: {}", ran.stderr);
+            assert!(ran.stderr.contains(says), "{arguments}: {}", ran.stderr);
+        }
+        assert_eq!(names(folder.path()), before);
+        let other = run_in(folder.path(), "run large_pyramid:base=6 --resume a.snap --backend cpu");
+        assert!(other.stderr.contains("; expected ") && other.stderr.contains("hint: "), "{}", other.stderr);
+    }
+}
+
+/// When a world came to rest.
+mod rest {
+    use super::*;
+
+    fn time(arguments: &str) -> Value {
+        let ran = run(&format!("run {arguments} --steps 60 --json - -q"));
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let report: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        report["metrics"]["time_to_rest"].clone()
+    }
+
+    /// A box dropped from 5 cm lands after 0.1 s and lies; one on a slope that is too steep does not.
+    #[test]
+    fn is_told() {
+        let drop = "vertical_stack:count=2,pitch=1.05";
+        let cpu = time(&format!("{drop} --backend cpu"));
+        let seconds = cpu.as_f64().expect("a time");
+        assert!((0.05..0.4).contains(&seconds), "{seconds}");
+        assert_eq!(time("slope:friction=0.1 --backend cpu"), Value::Null);
+        // A GPU is asked after every step only if someone wants to know.
+        assert_eq!(time(&format!("{drop} --backend gpu")), Value::Null);
+        let gpu = time(&format!("{drop} --backend gpu --rest")).as_f64().expect("a time");
+        assert!((gpu - seconds).abs() < 0.04, "{gpu} {seconds}");
     }
 }
 

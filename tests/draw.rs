@@ -356,6 +356,34 @@ fn kinds_of_bodies_have_their_colours() {
     assert!(boxes[0] != boxes[1] && boxes[1] != boxes[2] && boxes[0] != boxes[2], "{boxes:?}");
 }
 
+/// The mark shows how a body turns: a particle never does, nor does a body that was told not to.
+#[test]
+fn what_never_turns_has_no_mark() {
+    let style = Style { grid_strength: 0.0, scale_bar: false, ..Style::light() };
+    let drawn = |body: Body| {
+        let mut scene = Scene::new("one");
+        scene.add(body);
+        let world = Compiled::new(&scene).expect("valid");
+        let image = raster(&world, &Camera::new(Vec2::ZERO, 2.5, [100, 100]), &style);
+        keep(&image, "marks");
+        let pixel = |x: u32| image.pixel(x, 50).map(|[r, g, b, _]| [r, g, b]);
+        // Where the radius of a circle is drawn, and on the other side.
+        (pixel(65), pixel(35))
+    };
+    let circle = || Body::dynamic(0.0, 0.0).shape(Shape::circle(1.0));
+    let mut still = circle();
+    still.fixed_rotation = true;
+    for (what, body, marked) in [
+        ("circle", circle(), true),
+        ("particle", Body::dynamic(0.0, 0.0).shape(Shape::particle(1.0)), false),
+        ("fixed rotation", still, false),
+    ] {
+        let (on, beside) = drawn(body);
+        assert!(on.is_some() && beside.is_some(), "{what}: {on:?}");
+        assert_eq!(on != beside, marked, "{what}: {on:?} {beside:?}");
+    }
+}
+
 /// A lone speck is seen, and specks that tile an area cover it.
 #[test]
 fn shapes_below_a_pixel_are_dots() {

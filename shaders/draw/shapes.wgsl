@@ -134,7 +134,8 @@ fn shape_vertex(@builtin(vertex_index) corner: u32, @builtin(instance_index) ins
     }
     let outline = min(view.outline, 0.3 * thinnest);
     // What never turns needs no mark.
-    let turns = (shape.kind & (FIXED_SHAPE | KINEMATIC_SHAPE)) != FIXED_SHAPE && form != FORM_HALF_PLANE;
+    let moves = (shape.kind & (FIXED_SHAPE | KINEMATIC_SHAPE)) != FIXED_SHAPE && form != FORM_HALF_PLANE;
+    let turns = moves && (shape.kind & UPRIGHT_SHAPE) == 0u;
     let detail = select(0.0, clamp((thinnest - 4.0) / 6.0, 0.0, 1.0), turns);
     sprite.half = thick;
     sprite.pen = vec3<f32>(outline, sqrt(shown), detail);

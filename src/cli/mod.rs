@@ -14,6 +14,7 @@ mod progress;
 mod report;
 mod run;
 mod scenes;
+mod snapshot;
 mod source;
 mod stop;
 mod validate;
@@ -51,7 +52,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Run(run::Options),
+    Run(Box<run::Options>),
     Validate(validate::Options),
     Scenes(scenes::Options),
     Info(info::Options),

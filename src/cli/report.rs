@@ -20,8 +20,10 @@ pub struct Report {
     pub backend: About,
     /// Of this program.
     pub version: &'static str,
-    /// Simulated.
+    /// Simulated in this run.
     pub steps: u64,
+    /// Done before, by the runs that this one goes on from.
+    pub steps_before: u64,
     /// s.
     pub dt: f32,
     /// A step.
@@ -53,8 +55,8 @@ pub struct Report {
     /// Mean of each stage, ms per step; on the GPU over the last few steps.
     #[serde(serialize_with = "as_map")]
     pub stages_ms: Vec<(&'static str, f64)>,
-    /// After the last step.
-    pub metrics: Metrics,
+    /// After the last step, and of the whole run.
+    pub metrics: Measured,
     /// Buffers that were too small at times.
     pub overflows: Vec<Overflow>,
     /// Bodies that held a NaN or an infinity.
@@ -65,6 +67,17 @@ pub struct Report {
     pub wall_seconds: f64,
     /// Of the last state, 16 hex digits.
     pub hash: String,
+}
+
+/// What a run comes to.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Measured {
+    /// After the last step.
+    #[serde(flatten)]
+    pub last: Metrics,
+    /// The first time from which on, until the end, every body was slower than [`state::REST_SPEED`], s. `None` if there
+    /// is none, or it was not measured.
+    pub time_to_rest: Option<f64>,
 }
 
 /// A buffer that was too small.
@@ -85,9 +98,28 @@ pub struct Times {
     counted: Vec<f32>,
     /// All steps.
     total: Duration,
+    /// Steps that the world had done before.
+    before: u64,
+    /// The first step from which on it was at rest.
+    rest_since: Option<u64>,
 }
 
 impl Times {
+    /// Of a run that begins after so many steps.
+    pub fn from_step(before: u64) -> Self {
+        Self { before, ..Self::default() }
+    }
+
+    /// The fastest body's speed after this step of the world, m/s.
+    pub fn note_speed(&mut self, step: u64, speed: f64) {
+        // Written so that a NaN is no rest.
+        if speed < state::REST_SPEED {
+            self.rest_since.get_or_insert(step);
+        } else {
+            self.rest_since = None;
+        }
+    }
+
     /// Adds a step. One that does not count is only part of the total.
     pub fn add(&mut self, step: Duration, counts: bool) {
         self.total += step;
@@ -169,12 +201,14 @@ impl Report {
     pub fn new(about: &About, world: &World, snapshot: &Snapshot, times: &Times) -> Self {
         let compiled = world.compiled();
         let counters = &snapshot.counters;
-        let simulated_seconds = snapshot.step as f64 * f64::from(compiled.params.dt);
+        let dt = f64::from(compiled.params.dt);
+        let steps = snapshot.step - times.before;
         Self {
             scene: compiled.name.clone(),
             backend: about.clone(),
             version: env!("CARGO_PKG_VERSION"),
-            steps: snapshot.step,
+            steps,
+            steps_before: times.before,
             dt: compiled.params.dt,
             substeps: compiled.settings.substep_count(),
             mode: mode_name(compiled.settings.mode),
@@ -192,10 +226,13 @@ impl Report {
             dispatches_per_step: world.dispatches(),
             ms_per_step: Timing::of(&times.counted),
             stages_ms: stages(world),
-            metrics: state::metrics(compiled, snapshot),
+            metrics: Measured {
+                last: state::metrics(compiled, snapshot),
+                time_to_rest: times.rest_since.map(|step| step as f64 * dt),
+            },
             overflows: overflows(world),
             quarantined: counters.quarantined,
-            simulated_seconds,
+            simulated_seconds: steps as f64 * dt,
             wall_seconds: times.total.as_secs_f64(),
             hash: format!("{:016x}", state::hash(snapshot)),
         }
@@ -225,12 +262,19 @@ impl Report {
             let [mean, median, min, max, first] = [mean, median, min, max, first].map(significant);
             row("ms per step", format!("mean {mean}, median {median}, min {min}, max {max}; the first took {first}"));
         }
-        let metrics = &self.metrics;
+        let metrics = &self.metrics.last;
         let [deepest, mean] = [metrics.max_penetration, metrics.mean_penetration].map(|m| significant(1e3 * m));
         row("penetration", format!("at most {deepest} mm, mean {mean} mm"));
         let [kinetic, potential] = [metrics.kinetic_energy, metrics.potential_energy].map(|e| si(e, "J"));
         row("energy", format!("kinetic {kinetic}, potential {potential}"));
         row("fastest", si(metrics.max_speed, "m/s"));
+        if let Some(time) = self.metrics.time_to_rest {
+            row("at rest", format!("from {} s on", significant(time)));
+        }
+        if self.joints > 0 {
+            let [length, angle] = [metrics.joint_error * 1e3, metrics.joint_angle_error].map(significant);
+            row("joints", format!("{}, at most {length} mm and {angle} rad off", group(self.joints as u64)));
+        }
         row("hash", self.hash.clone());
         format!("{}\n{text}", if self.scene.is_empty() { "unnamed scene" } else { &self.scene })
     }
@@ -264,8 +308,13 @@ impl Report {
     fn time_line(&self) -> String {
         let (steps, wall) = (count(self.steps, "step"), self.wall_seconds);
         let each = significant(1e3 * f64::from(self.dt));
-        let mut line =
-            format!("{} s, {steps} of {each} ms, in {} s", significant(self.simulated_seconds), significant(wall));
+        let mut line = if self.steps_before > 0 {
+            format!("after {} before, ", count(self.steps_before, "step"))
+        } else {
+            String::new()
+        };
+        let _ =
+            write!(line, "{} s, {steps} of {each} ms, in {} s", significant(self.simulated_seconds), significant(wall));
         if self.steps > 0 && wall > 0.0 {
             let _ = write!(line, " ({} × real time)", significant(self.simulated_seconds / wall));
         }
@@ -337,6 +386,20 @@ mod tests {
         assert!((timing.median.unwrap() - 2.5).abs() < 1e-9);
         assert_eq!(Timing::of(&[7.0]).mean, Some(7.0), "a single step is all there is");
         assert_eq!(Timing::of(&[]), Timing::default());
+    }
+
+    #[test]
+    fn rest_begins_after_the_last_time_that_something_moved() {
+        let rest = |speeds: &[f64]| {
+            let mut times = Times::from_step(7);
+            (7..).zip(speeds).for_each(|(step, &speed)| times.note_speed(step, speed));
+            times.rest_since
+        };
+        assert_eq!(rest(&[0.0, 1.0, 0.049, 0.02]), Some(9));
+        assert_eq!(rest(&[0.0, 0.0]), Some(7));
+        assert_eq!(rest(&[0.0, 0.0, 0.05]), None);
+        assert_eq!(rest(&[0.0, f64::NAN, 0.0]), Some(9));
+        assert_eq!(rest(&[]), None);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::output::{self, Destination};
 use super::overrides::Overrides;
 use super::report::{self, Report, Times};
 use super::source::{self, Source};
-use super::{console, picture, progress, stop};
+use super::{console, picture, progress, snapshot, stop};
 
 /// Steps of a scene file if nothing else is said; Box2D's benchmarks run as long.
 const DEFAULT_STEPS: u64 = 500;
@@ -67,6 +67,15 @@ pub struct Options {
     /// Width and height of picture and movie in pixels, 16 to 4096 each
     #[arg(long, value_name = "WxH", default_value = "960x540", value_parser = size)]
     size: (u32, u32),
+    /// Write all that it takes to go on later, to the same bits (.snap)
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+    /// Go on from what --save wrote, with the same scene and settings; --steps counts from there
+    #[arg(long, value_name = "FILE")]
+    resume: Option<PathBuf>,
+    /// Tell when all came to rest on a GPU too: reads its state back after every step, which takes time
+    #[arg(long)]
+    rest: bool,
     /// Print only the hash of the last state on standard output; =HEX also compares it, and exits 1 if it differs
     #[arg(long, value_name = "HEX", num_args = 0..=1, require_equals = true, value_parser = hash)]
     #[allow(clippy::option_option, reason = "clap's form of an option whose value may be left out")]
@@ -127,9 +136,14 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     scene.settings.strict |= options.strict;
     let steps = options.step_count(scene.settings.dt, suggested)?;
 
+    let resumed = options.resume.as_deref().map(snapshot::read).transpose()?;
+
     stop::install()?;
     let outputs = Outputs::open(options, json_on_stdout, path.as_deref())?;
     let mut opened = backend::open(&scene, options.backend, options.threads)?;
+    if let (Some(path), Some(bytes)) = (&options.resume, resumed) {
+        snapshot::resume(&mut opened.world, path, &bytes)?;
+    }
     if options.threads.is_some() && opened.about.threads.is_none() {
         console::warn("--threads is of no use here: it counts the threads of the CPU backend");
     }
@@ -139,7 +153,16 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let mut recorder = Recorder::new(outputs.trace, outputs.movie, options, &mut opened.world, steps)?;
     // Only the report has the times of stages.
     let profiled = if options.json.is_some() { profiled_steps(&opened.world, steps) } else { 0 };
-    let times = simulate(&mut opened.world, steps, profiled, &mut recorder, !options.quiet)?;
+    let mut times = Times::from_step(opened.world.steps());
+    let watches = options.rest || matches!(opened.world, World::Cpu(_));
+    let mut each = |world: &mut World, times: &mut Times, step| {
+        if watches {
+            times.note_speed(world.steps(), world.max_speed().map_err(|error| failed(step, error))?);
+        }
+        recorder.record(world, step)
+    };
+    each(&mut opened.world, &mut times, 0)?;
+    simulate(&mut opened.world, steps, profiled, &mut times, &mut each, !options.quiet)?;
 
     let snapshot = opened.world.snapshot()?;
     let report = Report::new(&opened.about, &opened.world, &snapshot, &times);
@@ -150,6 +173,10 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     }
     if let Some(mut file) = outputs.picture {
         picture::write(&mut file, opened.world.compiled(), &snapshot, options.size)?;
+        destinations.push(file);
+    }
+    if let Some(mut file) = outputs.save {
+        file.fill(&opened.world.save()?)?;
         destinations.push(file);
     }
     if let Some(mut json) = outputs.json {
@@ -194,6 +221,7 @@ struct Outputs {
     trace: Option<Destination>,
     picture: Option<Destination>,
     movie: Option<Destination>,
+    save: Option<Destination>,
 }
 
 impl Outputs {
@@ -207,8 +235,9 @@ impl Outputs {
             trace: open("--trace", &options.trace, &["npz"])?,
             picture: open("--picture", &options.picture, &["png"])?,
             movie: open("--movie", &options.movie, &["gif"])?,
+            save: open("--save", &options.save, &["snap"])?,
         };
-        let all = [&this.json, &this.state, &this.trace, &this.picture, &this.movie];
+        let all = [&this.json, &this.state, &this.trace, &this.picture, &this.movie, &this.save];
         let all: Vec<&Destination> = all.into_iter().flatten().collect();
         output::check_distinct(&all, input)?;
         Ok(this)
@@ -224,16 +253,16 @@ fn profiled_steps(world: &World, steps: u64) -> u64 {
     }
 }
 
-/// Steps the world and returns how long the steps took, the last `profiled` of them left out.
+/// Steps the world and notes how long the steps took, the last `profiled` of them left out. After each, `each` is called.
 fn simulate(
     world: &mut World,
     steps: u64,
     profiled: u64,
-    recorder: &mut Recorder,
+    times: &mut Times,
+    each: &mut impl FnMut(&mut World, &mut Times, u64) -> Result<(), Failure>,
     wants_bar: bool,
-) -> Result<Times, Failure> {
+) -> Result<(), Failure> {
     let bar = progress::bar(steps, wants_bar);
-    let mut times = Times::default();
     for step in 1..=steps {
         let started = Instant::now();
         if step > steps - profiled {
@@ -244,7 +273,7 @@ fn simulate(
             world.step().and_then(|()| world.wait()).map_err(|error| failed(step, error))?;
             times.add(started.elapsed(), true);
         }
-        recorder.record(world, step)?;
+        each(world, times, step)?;
         bar.inc(1);
         if stop::requested() {
             bar.finish_and_clear();
@@ -252,7 +281,7 @@ fn simulate(
         }
     }
     bar.finish_and_clear();
-    Ok(times)
+    Ok(())
 }
 
 fn failed(step: u64, error: WorldError) -> Failure {
@@ -265,10 +294,11 @@ struct Recorder {
     every: u64,
     movie: Option<(Movie, Camera)>,
     dt: f64,
+    /// Steps done before this run.
+    before: u64,
 }
 
 impl Recorder {
-    /// Records the first state.
     fn new(
         trace: Option<Destination>,
         movie: Option<Destination>,
@@ -283,6 +313,7 @@ impl Recorder {
             every,
             movie: None,
             dt: f64::from(world.compiled().params.dt),
+            before: world.steps(),
         };
         if let Some(destination) = movie {
             let first = world.snapshot()?;
@@ -291,10 +322,10 @@ impl Recorder {
             let image = picture::draw(world.compiled(), &first, &camera)?;
             this.movie = Some((Movie::new(destination, &image)?, camera));
         }
-        this.record(world, 0)?;
         Ok(this)
     }
 
+    /// After so many steps of this run; the first state is that of 0. A trace has the time of the world, a movie its own.
     fn record(&mut self, world: &mut World, step: u64) -> Result<(), Failure> {
         let trace = self.trace.as_mut().filter(|_| step.is_multiple_of(self.every));
         let movie = self.movie.as_mut().filter(|_| movie::is_due(step, self.dt));
@@ -302,18 +333,18 @@ impl Recorder {
             return Ok(());
         }
         let snapshot = world.snapshot()?;
-        let time = step as f64 * self.dt;
         if let Some(trace) = trace {
-            trace.push(step, time, &state::body_states(world.compiled(), &snapshot))?;
+            let step = self.before + step;
+            trace.push(step, step as f64 * self.dt, &state::body_states(world.compiled(), &snapshot))?;
         }
         if let Some((movie, camera)) = movie {
-            movie.push(time, &picture::draw(world.compiled(), &snapshot, camera)?)?;
+            movie.push(step as f64 * self.dt, &picture::draw(world.compiled(), &snapshot, camera)?)?;
         }
         Ok(())
     }
 
     fn finish(self, last: &Snapshot) -> Result<Vec<Destination>, Failure> {
-        let end = last.step as f64 * self.dt;
+        let end = (last.step - self.before) as f64 * self.dt;
         let trace = self.trace.map(Trace::finish).transpose()?;
         let movie = self.movie.map(|(movie, _)| movie.finish(end)).transpose()?;
         Ok(trace.into_iter().chain(movie).collect())

@@ -9,7 +9,7 @@ use super::view::View;
 use crate::math::{is_finite, rotate};
 use crate::types::{
     BOX, CIRCLE, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, KINEMATIC_SHAPE, MAX_VERTICES, POLYGON, Pose, Shape,
-    VERTEX_COUNT_SHIFT,
+    UPRIGHT_SHAPE, VERTEX_COUNT_SHIFT,
 };
 
 /// How much of a pixel at `distance` from the middle of a stripe of half width `half` is covered: a box filter.
@@ -164,7 +164,8 @@ impl Sprite {
         }
         let outline = view.outline.min(0.3 * thinnest);
         // What never turns needs no mark.
-        let turns = shape.kind & (FIXED_SHAPE | KINEMATIC_SHAPE) != FIXED_SHAPE && form != Form::HalfPlane;
+        let moves = shape.kind & (FIXED_SHAPE | KINEMATIC_SHAPE) != FIXED_SHAPE && form != Form::HalfPlane;
+        let turns = moves && shape.kind & UPRIGHT_SHAPE == 0;
         let detail = if turns { ((thinnest - 4.0) / 6.0).clamp(0.0, 1.0) } else { 0.0 };
 
         let a = axis.abs();

@@ -170,6 +170,9 @@ impl Compiled {
         if body.kind == BodyType::Dynamic && body.bullet {
             flags |= types::BULLET_SHAPE;
         }
+        if body.kind == BodyType::Dynamic && never_turns(body) {
+            flags |= types::UPRIGHT_SHAPE;
+        }
         let (mut extent, mut min_extent) = (0.0_f32, 1e5_f32);
         let mut shapes = Vec::with_capacity(body.shapes.len());
         for shape in &body.shapes {

@@ -10,9 +10,9 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use super::{Snapshot, SnapshotError};
 use crate::types::Counters;
 
-/// Goes up with every change of what the bytes mean. 2: bodies sleep, impulses of joints at a
-/// point are in A's frame.
-const VERSION: u32 = 2;
+/// Goes up with every change of what the bytes mean. 2: bodies sleep. 3: impulses of joints at a point are in A's frame,
+/// and joints come and go.
+const VERSION: u32 = 3;
 const MAGIC: [u8; 8] = *b"DRYSNAP\n";
 const HEAD: usize = 32;
 const SECTION_HEAD: usize = 16;

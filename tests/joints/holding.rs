@@ -16,6 +16,7 @@ on_every_backend!(
     without_correction_a_hinge_drifts,
     fixed_bodies_stay_where_they_are,
     a_lost_body_is_let_go,
+    errors_are_measured,
 );
 
 /// mg, by rod and by hinge; the torque of a hinge is nothing.
@@ -119,6 +120,44 @@ fn free_pairs_keep_their_momenta(backend: Backend) {
         near(&format!("{what}: py"), after.momentum[1], before.momentum[1], 2e-4);
         near(&format!("{what}: L"), after.angular_momentum, before.angular_momentum, 5e-3);
         assert!(after.kinetic_energy <= before.kinetic_energy * 1.001, "{what}: energy from nothing");
+    }
+}
+
+/// What the metrics say of joints that hold something else than what there is; by hand.
+fn errors_are_measured(backend: Backend) {
+    let on = |joint: Joint| {
+        let mut scene = world(0.0);
+        scene.add(Body::fixed(0.0, 0.0).shape(Shape::circle(0.1)));
+        scene.add(block(2.0, 0.0).angle(0.5));
+        scene.join(joint);
+        let metrics = backend.start(&scene).metrics();
+        [metrics.joint_error, metrics.joint_angle_error]
+    };
+    let tied = |kind| Joint::new(kind, 0, 1);
+    let hinge = |limits| JointKind::Revolute { reference_angle: Some(0.0), limits, motor: None, spring: None };
+    let rod = |length| JointKind::Distance { length: Some(length), limits: None, motor: None };
+    let weld = JointKind::Weld { reference_angle: Some(0.2), angular_hertz: None, angular_damping_ratio: None };
+    let mut off = tied(rod(1.5));
+    off.enabled = false;
+    // The code that measures is one for all; a GPU is asked whether it says as much as that needs.
+    let cases = if backend == Backend::Gpu { 1 } else { usize::MAX };
+    let all = [
+        ("hinge", tied(hinge(None)).anchors([2.0, 0.3], [0.0, 0.0]), [0.3, 0.0]),
+        ("hinge that fits", tied(hinge(None)).anchors([2.0, 0.0], [0.0, 0.0]), [0.0, 0.0]),
+        ("upper limit", tied(hinge(Some([-0.1, 0.1]))).anchors([2.0, 0.0], [0.0, 0.0]), [0.0, 0.4]),
+        ("lower limit", tied(hinge(Some([0.6, 0.9]))).anchors([2.0, 0.0], [0.0, 0.0]), [0.0, 0.1]),
+        ("within limits", tied(hinge(Some([0.1, 0.9]))).anchors([2.0, 0.0], [0.0, 0.0]), [0.0, 0.0]),
+        ("weld", tied(weld).anchors([2.4, 0.0], [0.0, 0.0]), [0.4, 0.3]),
+        ("rod", tied(rod(1.5)), [0.5, 0.0]),
+        ("rope", tied(JointKind::rope(1.8)), [0.2, 0.0]),
+        ("slack rope", tied(JointKind::rope(3.0)), [0.0, 0.0]),
+        ("spring", tied(JointKind::spring(20.0, 1.0)), [0.0, 0.0]),
+        ("switched off", off, [0.0, 0.0]),
+    ];
+    for (what, joint, want) in all.into_iter().take(cases) {
+        let got = on(joint);
+        near(&format!("{what}: length"), got[0], want[0], 1e-5);
+        near(&format!("{what}: angle"), got[1], want[1], 1e-5);
     }
 }
 

@@ -23,7 +23,8 @@ on_every_backend!(
     stack_of_10,
     stack_of_20,
     stack_of_50,
-    stack_without_recycling
+    stack_without_recycling,
+    arch
 );
 
 /// Of contacts with static bodies, squared.
@@ -35,6 +36,21 @@ fn scene(gravity: f32) -> Scene {
     let mut scene = Scene::new("rest").gravity(0.0, -gravity);
     scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(50.0, 1.0)));
     scene
+}
+
+/// solver2d's and Box2D's arch, with Box2D's friction, 0.6, and 4 substeps. Its shoulders slip until they jam: Box2D
+/// loses 66.2 J by that, too, and stands. At 0.5 both fall.
+fn arch(backend: Backend) {
+    let fallen = |friction: &str| {
+        let mut sim = backend.build(&format!("arch:friction={friction}"));
+        let start = sim.metrics().potential_energy;
+        let end = sim.advance(600).metrics();
+        (start - end.potential_energy, end.max_speed)
+    };
+    let (lost, speed) = fallen("0.6");
+    near("energy lost", lost, 66.2, 0.7);
+    near("speed", speed, 0.0, 1e-3);
+    far("energy lost at friction 0.5", fallen("0.5").0, 66.2, 500.0);
 }
 
 fn circle_sinks(backend: Backend) {
