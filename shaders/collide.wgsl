@@ -51,8 +51,11 @@ fn recycle(index: u32, old: u32, flags: u32, a: u32, b: u32, on_plane: bool, ext
     for (var end = 0u; end < 2u; end += 1u) {
         var point = contacts_previous[old].points[end];
         if end < count {
-            let arm = rotate(turn_b, point.anchor_b) - rotate(turn_a, point.anchor_a);
-            point.separation = point.base_separation + dot(between + arm, normal);
+            let r_a = rotate(turn_a, point.anchor_a);
+            let r_b = rotate(turn_b, point.anchor_b);
+            let long_a = dot(point.anchor_a, point.anchor_a) > dot(point.anchor_b, point.anchor_b);
+            let apart = select(between + r_b - r_a, between - r_a + r_b, long_a);
+            point.separation = point.base_separation + dot(apart, normal);
         }
         contacts[index].points[end] = point;
     }

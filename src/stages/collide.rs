@@ -161,8 +161,12 @@ fn recycle(
     let count = contact.flags & POINT_COUNT_MASK;
     let normal = Vec2::from(contact.normal);
     for point in &mut contact.points[..count as usize] {
-        let arm = rotate(turn_b, point.anchor_b.into()) - rotate(turn_a, point.anchor_a.into());
-        point.separation = point.base_separation + (between + arm).dot(normal);
+        let (anchor_a, anchor_b) = (Vec2::from(point.anchor_a), Vec2::from(point.anchor_b));
+        let (r_a, r_b) = (rotate(turn_a, anchor_a), rotate(turn_b, anchor_b));
+        // The long way first, there and back: what is left is short, and keeps its digits 100 m from a ground's centre.
+        let long_a = anchor_a.length_squared() > anchor_b.length_squared();
+        let apart = if long_a { between - r_a + r_b } else { between + r_b - r_a };
+        point.separation = point.base_separation + apart.dot(normal);
     }
     contact.flags |= RECYCLED;
     true
