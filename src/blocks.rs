@@ -186,7 +186,7 @@ impl Bounce {
 /// All constraints of a step.
 #[derive(Clone, Debug)]
 pub struct Blocks {
-    blocks: Vec<Block>,
+    all: Vec<Block>,
     /// One a block, or none if nothing bounces.
     bounces: Vec<Bounce>,
     /// Blocks of colour `c` are `starts[c] .. starts[c + 1]`.
@@ -195,7 +195,7 @@ pub struct Blocks {
 
 impl Default for Blocks {
     fn default() -> Self {
-        Self { blocks: Vec::new(), bounces: Vec::new(), starts: [0; COLOR_COUNT as usize + 1] }
+        Self { all: Vec::new(), bounces: Vec::new(), starts: [0; COLOR_COUNT as usize + 1] }
     }
 }
 
@@ -205,23 +205,28 @@ pub fn width(color: usize) -> usize {
     if color == OVERFLOW_COLOR as usize { 1 } else { WIDTH }
 }
 
+/// Constraints of a colour.
+fn size(counters: &Counters, color: usize) -> usize {
+    counters.color_starts[color + 1].saturating_sub(counters.color_starts[color]) as usize
+}
+
 impl Blocks {
     /// Makes room for the constraints that are counted, and empties blocks that will not be full.
     pub fn lay(&mut self, counters: &Counters, bounces: bool) {
         let mut end = 0;
         for color in 0..COLOR_COUNT as usize {
             self.starts[color] = end;
-            end += (counters.color_size(color as u32) as usize).div_ceil(width(color));
+            end += size(counters, color).div_ceil(width(color));
         }
         self.starts[COLOR_COUNT as usize] = end;
-        self.blocks.resize(end, Block::neutral());
+        self.all.resize(end, Block::neutral());
         self.bounces.resize(if bounces { end } else { 0 }, Bounce::zeroed());
         for color in 0..COLOR_COUNT as usize {
-            let full = (counters.color_size(color as u32) as usize).is_multiple_of(WIDTH);
+            let full = size(counters, color).is_multiple_of(WIDTH);
             if color == OVERFLOW_COLOR as usize || !full {
                 let whole =
                     if color == OVERFLOW_COLOR as usize { self.starts[color] } else { self.starts[color + 1] - 1 };
-                self.blocks[whole..self.starts[color + 1]].fill(Block::neutral());
+                self.all[whole..self.starts[color + 1]].fill(Block::neutral());
                 if bounces {
                     self.bounces[whole..self.starts[color + 1]].fill(Bounce::zeroed());
                 }
@@ -241,12 +246,12 @@ impl Blocks {
     #[inline(always)]
     #[must_use]
     pub fn get(&self, block: usize) -> Option<&Block> {
-        self.blocks.get(block)
+        self.all.get(block)
     }
 
     /// Where each colour starts, all blocks, and their bounces.
     pub fn parts(&mut self) -> (&[usize; COLOR_COUNT as usize + 1], &mut [Block], &mut [Bounce]) {
-        (&self.starts, &mut self.blocks, &mut self.bounces)
+        (&self.starts, &mut self.all, &mut self.bounces)
     }
 
     /// Visits the blocks colour by colour, with the slot of a block's first constraint. Blocks of one colour share no
@@ -261,7 +266,7 @@ impl Blocks {
         for color in 0..COLOR_COUNT as usize {
             let range = self.starts[color]..self.starts[color + 1];
             let (first, width) = (counters.color_starts[color] as usize, width(color));
-            let blocks = &mut self.blocks[range.clone()];
+            let blocks = &mut self.all[range.clone()];
             let threads = if color == OVERFLOW_COLOR as usize { &alone } else { threads };
             if self.bounces.is_empty() {
                 threads.for_chunks(blocks, CHUNK, |start, blocks| {
@@ -285,10 +290,10 @@ impl Blocks {
         self.lay(counters, bounces);
         for color in 0..COLOR_COUNT as usize {
             let first = counters.color_starts[color] as usize;
-            for rank in 0..counters.color_size(color as u32) as usize {
+            for rank in 0..size(counters, color) {
                 let Some(constraint) = constraints.get(first + rank) else { return };
                 let (block, lane) = self.place(color, rank);
-                self.blocks[block].set(lane, constraint);
+                self.all[block].set(lane, constraint);
                 if let Some(bounce) = self.bounces.get_mut(block) {
                     bounce.set(lane, constraint);
                 }
@@ -300,9 +305,9 @@ impl Blocks {
     pub(crate) fn to_vec(&self, counters: &Counters, slots: &[u32]) -> Vec<Constraint> {
         let mut constraints = Vec::with_capacity(slots.len());
         for color in 0..COLOR_COUNT as usize {
-            for rank in 0..counters.color_size(color as u32) as usize {
+            for rank in 0..size(counters, color) {
                 let (block, lane) = self.place(color, rank);
-                let (Some(from), Some(&contact)) = (self.blocks.get(block), slots.get(constraints.len())) else {
+                let (Some(from), Some(&contact)) = (self.all.get(block), slots.get(constraints.len())) else {
                     break;
                 };
                 let mut constraint = Constraint { contact, ..from.get(lane) };

@@ -181,9 +181,10 @@ impl Snapshot {
         }
         for command in &self.commands {
             let places = compiled.joints.joints.len();
-            let (what, count, rows) = match command.is_for_joint() {
-                true => ("joints", places, compiled.joints.rows.len()),
-                false => ("bodies", bodies, usize::MAX),
+            let (what, count, rows) = if command.is_for_joint() {
+                ("joints", places, compiled.joints.rows.len())
+            } else {
+                ("bodies", bodies, usize::MAX)
             };
             for (what, index, count) in [
                 (what, command.body as usize, count),

@@ -214,14 +214,14 @@ impl Scene {
 pub(crate) fn check_new_joints<'a>(
     joints: &'a [Joint],
     bodies: &[types::Body],
-    taken: impl Iterator<Item = &'a str>,
+    mut taken: impl Iterator<Item = &'a str>,
 ) -> Result<(), SceneError> {
     let mut ids = HashMap::new();
     for (index, joint) in joints.iter().enumerate() {
         check_id(joint.id.as_deref(), "joints", index, &mut ids)?;
         joint::check(joint, bodies, format_args!("joints[{index}]"))?;
     }
-    if let Some((&id, index)) = taken.filter_map(|id| ids.get_key_value(id)).next() {
+    if let Some((&id, index)) = taken.find_map(|id| ids.get_key_value(id)) {
         let at = format!("joints[{index}].id");
         return Err(SceneError::new(at, format!("is {id:?}, as another joint's"), "an id of its own"));
     }

@@ -137,8 +137,9 @@ pub fn prepare(
             let mut slots_next = cuts[index];
             for (color, stream) in streams.iter_mut().enumerate() {
                 // The first block may begin with contacts of the part before.
-                for slot in stream.first_slot..slots_next[color] {
-                    put(stream, color, slot, slots[slot]);
+                let first = stream.first_slot;
+                for (offset, &contact) in slots.get(first..slots_next[color]).unwrap_or_default().iter().enumerate() {
+                    put(stream, color, first + offset, contact);
                 }
             }
             let start = index * BLOCK;

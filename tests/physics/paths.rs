@@ -105,7 +105,7 @@ fn what_is_no_path_is_refused(backend: Backend) {
         (crate_on(Path { amplitude: Vec2::new(0.0, 2e5), ..PATH }), "bodies[0].path.amplitude[1]: is 200000"),
         (crate_on(Path { phase: 1e6, ..PATH }), "bodies[0].path.phase: is 1000000"),
     ] {
-        let error = sim.world().add_bodies(&[body.clone()]).expect_err(says).to_string();
+        let error = sim.world().add_bodies(std::slice::from_ref(&body)).expect_err(says).to_string();
         assert!(error.contains(says), "{error}");
         let mut scene = led();
         scene.bodies[0] = body;
