@@ -229,7 +229,9 @@ fn gpu_restoring_and_going_on_is_going_on() {
             // Into a fresh world, one that has run an odd number of steps, one that is too small and one far ahead.
             let mut strict = scene.clone();
             strict.settings.strict = true;
-            let mut others = [gpu(&scene), gpu(&scene), gpu_with(&strict, 1), gpu(&scene)];
+            let kinds = [(&scene, false), (&scene, false), (&strict, true), (&scene, false)];
+            let world = |(scene, small)| if small { gpu_with(scene, 1) } else { gpu(scene) };
+            let mut others: Vec<_> = kinds.into_iter().map(world).collect();
             last_of_blind_run(&mut others[1], 7);
             last_of_blind_run(&mut others[3], at + 20);
             for (index, other) in others.iter_mut().enumerate() {
