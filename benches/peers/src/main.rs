@@ -50,7 +50,7 @@ struct Arguments {
     /// Instead of times: what comes out on either side (rest heights, joints' errors, tumbling), next to stated bounds
     #[arg(long, conflicts_with_all = ["scenes", "growth"])]
     quality: bool,
-    /// Box2D without its continuous collision, which Drystone does not have
+    /// Box2D without its continuous collision
     #[arg(long)]
     no_continuous: bool,
 }
