@@ -25,8 +25,10 @@ fn integrate_velocities(
     var kept_velocity = vec2<f32>(0.0);
     var kept_spin = 0.0;
     if warm {
-        kept_velocity = accumulators[index].velocity + before;
-        kept_spin = accumulators[index].angular_velocity + spin_before;
+        let most = 2.0 * params.max_speed;
+        kept_velocity = min(max(accumulators[index].velocity + before, vec2<f32>(-most)), vec2<f32>(most));
+        let most_spin = 2.0 * params.max_spin;
+        kept_spin = min(max(accumulators[index].angular_velocity + spin_before, -most_spin), most_spin);
     }
     let inv_mass = bodies[index].inv_mass;
     let force = bodies[index].force;

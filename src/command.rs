@@ -12,7 +12,7 @@ pub use joint::JointCommand;
 
 use crate::math::{rotate, rotation};
 use crate::population::{Change, JointId};
-use crate::scene::{Compiled, MAX_ANGLE, MAX_POSITION, SceneError};
+use crate::scene::{Compiled, MAX_ANGLE, MAX_POSITION, MAX_VALUE, SceneError};
 use crate::types::{self, DYNAMIC, JOINT_VACANT, KINEMATIC, VACANT};
 
 /// Something asked of a body.
@@ -71,14 +71,15 @@ pub enum CommandError {
         /// Slots of bodies in the world.
         count: usize,
     },
-    /// A value is NaN or infinite, a place further away than [`MAX_POSITION`], or an angle larger than [`MAX_ANGLE`].
-    #[error("{what} is {value}; expected a finite number{limit}")]
+    /// A value is NaN or larger than [`MAX_VALUE`], a place further away than [`MAX_POSITION`], or an angle larger than
+    /// [`MAX_ANGLE`].
+    #[error("{what} is {value}; expected a number {limit}")]
     Value {
         /// Which value.
         what: &'static str,
         /// What it is.
         value: f32,
-        /// What more is expected of it.
+        /// What is expected of it.
         limit: &'static str,
     },
     /// The body does not move in this way.
@@ -176,40 +177,33 @@ impl Command {
     }
 
     fn check_values(self) -> Result<(), CommandError> {
-        let finite = |what, value: f32| {
-            if value.is_finite() { Ok(()) } else { Err(CommandError::Value { what, value, limit: "" }) }
+        let within = |most: f32, limit, what, value: f32| {
+            if value.abs() <= most { Ok(()) } else { Err(CommandError::Value { what, value, limit }) }
         };
-        let pair = |what, value: Vec2| finite(what, value.x).and_then(|()| finite(what, value.y));
+        let number = |what, value| within(MAX_VALUE, "of at most 1e15 in size", what, value);
+        let pair = |what, value: Vec2| number(what, value.x).and_then(|()| number(what, value.y));
         let near = |what, value: Vec2| {
-            pair(what, value)?;
-            match value.to_array().into_iter().find(|v| v.abs() > MAX_POSITION) {
-                Some(value) => Err(CommandError::Value { what, value, limit: " within 100 km of the origin" }),
-                None => Ok(()),
-            }
+            let place = |value| within(MAX_POSITION, "within 100 km of the origin", what, value);
+            place(value.x).and_then(|()| place(value.y))
         };
         match self {
             Self::Impulse { impulse, point } => {
                 pair("the impulse", impulse)?;
                 near("the point", point.unwrap_or_default())
             }
-            Self::AngularImpulse(impulse) => finite("the angular impulse", impulse),
+            Self::AngularImpulse(impulse) => number("the angular impulse", impulse),
             Self::Force { force, point } => {
                 pair("the force", force)?;
                 near("the point", point.unwrap_or_default())
             }
-            Self::Torque(torque) => finite("the torque", torque),
+            Self::Torque(torque) => number("the torque", torque),
             Self::Velocity(velocity) => pair("the velocity", velocity),
-            Self::AngularVelocity(speed) => finite("the angular velocity", speed),
+            Self::AngularVelocity(speed) => number("the angular velocity", speed),
             Self::Wake => Ok(()),
             Self::Teleport { position, angle } | Self::Target { position, angle } => {
                 near("the position", position)?;
                 // Of a larger one the sine is noise, and in the end not a number.
-                let limit = " within 100,000 rad of 0";
-                if angle.abs() <= MAX_ANGLE {
-                    Ok(())
-                } else {
-                    Err(CommandError::Value { what: "the angle", value: angle, limit })
-                }
+                within(MAX_ANGLE, "within 100,000 rad of 0", "the angle", angle)
             }
         }
     }

@@ -157,13 +157,12 @@ impl CpuWorld {
 
     /// Advances the world by one step.
     pub fn step(&mut self) {
-        self.compiled.lead_on(&mut self.commands, self.steps);
-        if self.rests && self.commands.is_empty() && !self.never_rests {
+        let asked = !self.commands.is_empty() || !self.compiled.paths.is_empty();
+        if self.rests && !asked && !self.never_rests {
             self.steps = self.steps.saturating_add(1);
             self.measured_steps = self.measured_steps.saturating_add(1);
             return;
         }
-        let asked = !self.commands.is_empty();
         self.begin_step();
         for index in 0..self.plan.len() {
             let op = self.plan[index];
@@ -345,6 +344,9 @@ impl CpuWorld {
 
     /// Runs one stage.
     pub(crate) fn run(&mut self, op: Op) {
+        if op.stage == Stage::Command {
+            self.compiled.lead_on(&mut self.commands, self.steps);
+        }
         let Self { threads, poses, states, accumulators, aabbs, cell_ends, cell_shapes, .. } = self;
         let Self { pair_starts, pair_starts_previous, contacts, contacts_previous, .. } = self;
         let Self { coloring, slots, constraints, surfaces, counters, .. } = self;
@@ -525,6 +527,11 @@ impl CpuWorld {
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.steps
+    }
+
+    /// Makes this the world as it is after so many steps, for bodies on paths.
+    pub(crate) fn set_steps(&mut self, steps: u64) {
+        self.steps = steps;
     }
 
     /// Threads in use.

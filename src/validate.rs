@@ -243,6 +243,7 @@ fn step_by_stages(
         gpu.run_alone(op)?;
         let after = gpu.tables()?;
         twin.load(&before);
+        twin.set_steps(gpu.steps());
         if options.cpu_fault != Some(op.stage) {
             twin.run(op);
         }

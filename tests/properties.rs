@@ -5,6 +5,7 @@ mod support;
 use std::cell::Cell;
 
 use drystone::math::{inv_rotate, rotation};
+use drystone::scene::MAX_VALUE;
 use drystone::state::{self, metrics};
 use drystone::validate::{Options, validate};
 use drystone::{
@@ -354,7 +355,7 @@ enum Act {
 }
 
 fn acts(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Act>> {
-    let wild = prop_oneof![4 => -100.0_f32..100.0, 1 => any::<f32>(), 1 => Just(f32::NAN), 1 => Just(f32::MAX)];
+    let wild = prop_oneof![4 => -100.0_f32..100.0, 1 => any::<f32>(), 1 => Just(f32::NAN), 1 => Just(MAX_VALUE), 1 => Just(f32::MAX)];
     let values = [wild.clone(), wild.clone(), wild.clone(), wild.clone()];
     let place = (wild.clone(), wild, prop_oneof![4 => 0.1_f32..0.5, 1 => -1.0_f32..0.0]);
     let act = prop_oneof![
@@ -514,6 +515,19 @@ proptest! {
     fn no_order_of_calls_breaks_a_world(acts in acts(1..40)) {
         act_out(cpu(&playground()).into(), &acts)?;
     }
+}
+
+/// Found by chance: what a kinematic body as fast as numbers go had hit was no number afterwards.
+#[test]
+fn a_speed_beyond_measure_stays_a_number() {
+    let fastest = MAX_VALUE;
+    let acts = [
+        Act::Command { body: 1, kind: 4, values: [fastest, 0.0, 0.0, 0.0] },
+        Act::Command { body: 1, kind: 5, values: [fastest, 0.0, 0.0, 0.0] },
+        Act::Step(3),
+    ];
+    act_out(cpu(&playground()).into(), &acts).expect("numbers, on the CPU");
+    act_out(gpu(&playground()).into(), &acts).expect("numbers, on the GPU");
 }
 
 proptest! {

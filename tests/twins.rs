@@ -286,8 +286,8 @@ fn a_wrong_shader_is_found() {
         (
             Stage::WarmStartJoints,
             "warm_start_joints",
-            "accumulate(joint, stance_now(joint));",
-            "accumulate(joint, stance_now(joint)); accumulate(joint, stance_now(joint));",
+            "accumulate(joint, stance_now(joint), 1.0);",
+            "accumulate(joint, stance_now(joint), 2.0);",
         ),
         (
             Stage::IntegrateVelocities,

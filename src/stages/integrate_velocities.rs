@@ -35,8 +35,11 @@ pub fn integrate_velocities(
         let (mut kept_velocity, mut kept_spin) = (Vec2::ZERO, 0.0);
         if warm {
             let sum = accumulators.get(index);
-            kept_velocity = Vec2::from(sum.velocity) + Vec2::from(state.velocity);
-            kept_spin = sum.angular_velocity + state.angular_velocity;
+            // More would not be noticed, as velocities are bounded too; and what once was infinite would stay so.
+            let most = Vec2::splat(2.0 * params.max_speed);
+            kept_velocity = (Vec2::from(sum.velocity) + Vec2::from(state.velocity)).max(-most).min(most);
+            let most = 2.0 * params.max_spin;
+            kept_spin = (sum.angular_velocity + state.angular_velocity).max(-most).min(most);
         }
         let turn = mul_rotation(state.delta_rotation.into(), pose.rotation.into());
         let arm = rotate(turn, body.force_point.into());
