@@ -2,18 +2,19 @@
 //!
 //! Everything that a scene can say is handed over, or refused by name: a comparison of two different scenes is worth
 //! nothing. What a scene does not say is Box2D's default: contact recycling, speculative contacts and continuous
-//! collision are on. Only sleeping is off, as it is in Box2D's own benchmarks of these scenes.
+//! collision are on. Sleeping is off unless the scene asks for it, as it is in Box2D's own benchmarks of these scenes.
 
 mod joints;
 mod shapes;
 
 use anyhow::{Context as _, Result, bail};
 use boxdd::{
-    BodyId, BodyType, Foundation, MassData, MixerId, MotionLocks, Position, Profile, Vec2, WorkerCount, World,
+    BodyId, BodyType, Foundation, MassData, MixerId, MotionLocks, Position, Profile, Rot, Vec2, WorkerCount, World,
+    WorldTransform,
 };
 use drystone::scene::Compiled;
-use drystone::types::{BodyState, Pose};
-use drystone::{Geometry, Mode, RestitutionMix, Scene, Settings, Snapshot};
+use drystone::types::{ASLEEP, BodyState, Pose};
+use drystone::{Field, Geometry, Mode, Path, RestitutionMix, Scene, Settings, Snapshot};
 
 /// The Box2D that the pinned crate builds.
 pub const VERSION: &str = "Box2D 3.2-dev 56edae79 through boxdd 0.6.0";
@@ -38,6 +39,8 @@ pub struct Box2d {
     /// The point of each body whose pose a snapshot tells, in its frame, m.
     centers: Vec<[f32; 2]>,
     pushes: Vec<Push>,
+    led: Vec<Led>,
+    fields: Vec<Field>,
     dt: f32,
     substeps: i32,
     steps: u64,
@@ -53,6 +56,14 @@ struct Push {
     torque: f32,
 }
 
+/// A kinematic body on a path.
+struct Led {
+    body: BodyId,
+    path: Path,
+    /// As the scene starts it.
+    start: drystone::Body,
+}
+
 impl Box2d {
     /// Builds the scene.
     ///
@@ -66,7 +77,7 @@ impl Box2d {
             .world_builder()
             .gravity(vector(scene.gravity.into()))
             .restitution_threshold(scene.settings.restitution_threshold)
-            .enable_sleep(false)
+            .enable_sleep(scene.settings.sleep)
             .enable_continuous(options.continuous)
             .worker_count(WorkerCount::new(u32::try_from(options.threads)?)?)
             .build()?;
@@ -82,10 +93,13 @@ impl Box2d {
         }
 
         let mut bodies = Vec::with_capacity(scene.bodies.len());
-        let mut pushes = Vec::new();
+        let (mut pushes, mut led) = (Vec::new(), Vec::new());
         for (index, body) in scene.bodies.iter().enumerate() {
             let id = add(&mut world, body, &compiled, index).with_context(|| format!("bodies[{index}]"))?;
             bodies.push(id);
+            if let Some(path) = body.path {
+                led.push(Led { body: id, path, start: body.clone() });
+            }
             let acts = body.force.length_squared() > 0.0 || body.torque != 0.0;
             if acts && body.kind == drystone::BodyType::Dynamic {
                 pushes.push(Push {
@@ -109,6 +123,8 @@ impl Box2d {
             bodies,
             centers: compiled.mass.iter().map(|mass| mass.center.into()).collect(),
             pushes,
+            led,
+            fields: scene.fields.clone(),
             dt: scene.settings.dt,
             substeps: i32::try_from(scene.settings.substep_count())?,
             steps: 0,
@@ -116,7 +132,7 @@ impl Box2d {
         })
     }
 
-    /// Sets the forces of the next step. Not timed: Drystone's act on their own.
+    /// Sets the forces and the places to go to of the next step. Not timed: Drystone's act on their own.
     ///
     /// # Errors
     /// If Box2D refuses one.
@@ -131,6 +147,26 @@ impl Box2d {
                 None => body.apply_force_to_center(push.force, true)?,
             }
             body.apply_torque(push.torque, true)?;
+        }
+        for led in &self.led {
+            let (position, angle) = led.path.place(led.start.position, led.start.angle, self.steps + 1, self.dt);
+            let target = WorldTransform::new([position.x, position.y].into(), Rot::from_radians(angle)?)?;
+            self.world.body(led.body)?.set_target_transform(target, self.dt, true)?;
+        }
+        for field in &self.fields {
+            for &id in &self.bodies {
+                let mut body = self.world.body(id)?;
+                let mass = body.mass()?;
+                if mass > 0.0 {
+                    let center = body.world_center_of_mass()?;
+                    let (x, y) = (field.position.x - center.x, field.position.y - center.y);
+                    let distance = x.hypot(y);
+                    if distance > field.core {
+                        let share = (field.acceleration * mass + field.force) / distance;
+                        body.apply_force_to_center(Vec2::new(share * x, share * y), true)?;
+                    }
+                }
+            }
         }
         Ok(())
     }
@@ -184,6 +220,7 @@ impl Box2d {
             snapshot.states.push(BodyState {
                 velocity: [velocity.x, velocity.y],
                 angular_velocity: body.angular_velocity()?,
+                status: if body.is_awake()? { 0 } else { ASLEEP },
                 ..BodyState::default()
             });
         }
@@ -232,6 +269,7 @@ fn add(world: &mut World, body: &drystone::Body, compiled: &Compiled, index: usi
         .linear_damping(body.linear_damping)
         .angular_damping(body.angular_damping)
         .bullet(body.bullet)
+        .enable_sleep(body.can_sleep)
         .motion_locks(MotionLocks::new(false, false, never_turns))
         .build()?;
     let id = world.create_body(definition)?;

@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, Result};
 use drystone::scene::{Compiled, Joint, JointKind, catalogue};
 use drystone::state::metrics;
+use drystone::types::ASLEEP;
 use drystone::{Body, BodyType, CpuWorld, Geometry, Scene, Shape, Snapshot};
 use serde::Serialize;
 
@@ -296,6 +297,13 @@ fn all_fallen_after(record: &Record) -> f64 {
     when.map_or(f64::INFINITY, |step| f64::from(step) * f64::from(record.scene.settings.dt))
 }
 
+/// s.
+fn all_asleep_after(record: &Record) -> f64 {
+    let sleeps = |look: &Snapshot| record.moving().all(|body| look.states[body].status & ASLEEP != 0);
+    let when = record.looks.iter().find(|(_, look)| sleeps(look)).map(|(step, _)| *step);
+    when.map_or(f64::INFINITY, |step| f64::from(step) * f64::from(record.scene.settings.dt))
+}
+
 /// Highest place of the last body in the time looked at, m.
 fn apex(record: &Record) -> f64 {
     let last = record.scene.bodies.len() - 1;
@@ -359,7 +367,7 @@ fn faster_motors(scene: &mut Scene) {
 
 fn faster_drum(scene: &mut Scene) {
     for body in scene.bodies.iter_mut().filter(|body| body.kind == BodyType::Kinematic) {
-        body.angular_velocity *= 1.1;
+        body.angular_velocity *= 1.2;
     }
 }
 
@@ -397,8 +405,9 @@ fn larger(scene: &mut Scene) {
 const GRAVITY: Change = ("gravity +5%", heavier);
 const GRAVITY_10: Change = ("gravity +10%", |scene| scene.gravity *= 1.1);
 const FRICTION: Change = ("friction -3%", |scene| each_shape(scene, |shape| shape.material.friction *= 0.97));
-const DRUM: Change = ("drum +10%", faster_drum);
+const DRUM: Change = ("drum +20%", faster_drum);
 const NOTHING: Change = ("", |_| ());
+const SLEEP: Change = ("sleeping on", |scene| scene.settings.sleep = true);
 const NO_RECYCLING: Change = ("no recycling", |scene| scene.settings.recycle = false);
 
 /// At its end, one run.
@@ -730,9 +739,35 @@ const TUMBLING: [Case; 7] = [
     },
 ];
 
+/// When all sleep.
+const SLEEPING: [Case; 5] = [
+    Case { spec: "vertical_stack:count=10", ..ASLEEP_AFTER },
+    Case { spec: "large_pyramid:base=20", ..ASLEEP_AFTER },
+    Case { spec: "circle_stack:count=5,pitch=2", ..ASLEEP_AFTER },
+    Case { spec: "card_house", ..ASLEEP_AFTER },
+    Case { spec: "domino", ..ASLEEP_AFTER },
+];
+
+/// As many looks as steps, one run.
+const ASLEEP_AFTER: Case = Case {
+    what: "all asleep, s",
+    steps: 1_800,
+    window: (1_800, 1),
+    measure: all_asleep_after,
+    bound: 0.25,
+    why: "half of the time that a body must be at rest before it sleeps",
+    change: ("thrown up at 4 m/s", |scene| {
+        for body in scene.bodies.iter_mut().filter(|body| body.kind == BodyType::Dynamic) {
+            body.velocity.y += 4.0;
+        }
+    }),
+    prepare: SLEEP,
+    ..STILL
+};
+
 /// All comparisons, in the order of the table.
 pub fn cases() -> impl Iterator<Item = &'static Case> {
-    PLAIN.iter().chain(&JOINTED).chain(&TUMBLING)
+    PLAIN.iter().chain(&JOINTED).chain(&TUMBLING).chain(&SLEEPING)
 }
 
 /// All outcomes as a table for a person.
