@@ -14,7 +14,7 @@
 
 const MAX_ADVANCES: u32 = 32u;
 const CORE: f32 = 0.5;
-const STOUT: f32 = 2.0;
+const STOUT: f32 = 1.5;
 const STOP_SHARE: f32 = 0.25;
 const STOP_THICKNESS: f32 = 0.1;
 const STOP_EXTENT: f32 = 1e-3;

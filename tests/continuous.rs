@@ -406,6 +406,28 @@ fn turning_boxes_hold_for_ten_minutes_on_the_gpu() {
     hold(Backend::Gpu, 36_000);
 }
 
+/// What the bar throws at the vessel comes end first, too: capsules got stuck between two of its segments, and then out.
+#[test]
+fn nothing_leaves_the_spinner() {
+    for speed in ["4.9", "5", "5.2"] {
+        let scene = drystone::scene::catalogue::build(&format!("spinner:bodies=800,speed={speed}")).expect("a scene");
+        let center = Vec2::new(0.0, 32.0);
+        let left = |stage: Option<Stage>| {
+            let mut world = drystone::CpuWorld::new(&scene).expect("a world");
+            if let Some(stage) = stage {
+                world = world.without(stage);
+            }
+            for _ in 0..300 {
+                world.step();
+            }
+            let poses = world.snapshot().poses;
+            poses[1..].iter().filter(|pose| Vec2::from(pose.position).distance(center) > 40.0).count()
+        };
+        assert_eq!(left(None), 0, "at {speed} rad/s");
+        assert!(left(Some(Stage::Continuous)) > 10, "all stay inside also unwatched: nothing is tested");
+    }
+}
+
 /// The vertices of a shape in f64 after a share of the step, in the world; the same way from start to end, by other
 /// arithmetic.
 fn outline_at(scene: &Compiled, shape: usize, motion: &Motion, time: f64) -> Vec<DVec2> {

@@ -54,8 +54,10 @@ const MAX_ADVANCES: u32 = 32;
 /// Radius of the core, as a share of the body's half thickness. More, and bodies in contact lock up; less, and they
 /// sink deeper before they are stopped.
 const CORE: f32 = 0.5;
-/// Shapes that reach further than this many half thicknesses from their middle stop also where only an end would pass.
-const STOUT: f32 = 2.0;
+/// Shapes that reach further than this many half thicknesses from their middle stop also where only an end would pass. A
+/// square is stout; a capsule twice as long as wide is not: with an end between two segments of a wall, each would push it
+/// against the other instead of back.
+const STOUT: f32 = 1.5;
 /// Distance at which a body stops, as a share of the speculative distance: near enough for a contact in the next step.
 const STOP_SHARE: f32 = 0.25;
 /// The same as a share of the half thickness, for small bodies.

@@ -20,12 +20,11 @@ pub fn integrate_velocities(
     threads: &Threads,
     params: &Params,
     bodies: &[Body],
-    poses: &mut [Pose],
+    poses: &[Pose],
     states: &Rows<BodyState, 4>,
     accumulators: &Rows<Accumulator, 2>,
 ) {
-    threads.for_each(poses, |index, pose| {
-        let body = &bodies[index];
+    let advance = |index: usize, body: &Body, pose: &Pose| {
         let mut state = states.get(index);
         // The state first: of a body that sleeps nothing else is fetched.
         if state.status & (QUARANTINED | ASLEEP) != 0 || body.kind != DYNAMIC {
@@ -41,25 +40,35 @@ pub fn integrate_velocities(
             let most = 2.0 * params.max_spin;
             kept_spin = (sum.angular_velocity + state.angular_velocity).max(-most).min(most);
         }
-        let turn = mul_rotation(state.delta_rotation.into(), pose.rotation.into());
-        let arm = rotate(turn, body.force_point.into());
         let force = Vec2::from(body.force);
-        let torque = body.torque + cross(arm, force);
+        let mut torque = body.torque;
+        // Most bodies have none, and need not know how they are turned.
+        if force != Vec2::ZERO {
+            let turn = mul_rotation(state.delta_rotation.into(), pose.rotation.into());
+            torque += cross(rotate(turn, body.force_point.into()), force);
+        }
         let mut acceleration = Vec2::from(params.gravity) * body.gravity_scale + force * body.inv_mass;
         for field in &params.fields[..params.field_count as usize] {
             acceleration += pull(field, body, Vec2::from(pose.position) + Vec2::from(state.delta_position));
         }
         let push = acceleration * params.h;
         let spin = params.h * body.inv_inertia * torque;
-        let mut velocity = Vec2::from(state.velocity) * (1.0 / (1.0 + params.h * body.linear_damping));
-        let mut angular_velocity = state.angular_velocity * (1.0 / (1.0 + params.h * body.angular_damping));
+        let (mut velocity, mut angular_velocity) = (Vec2::from(state.velocity), state.angular_velocity);
+        // Most are not damped, and a division takes as long as all the rest.
+        if body.linear_damping != 0.0 || body.angular_damping != 0.0 {
+            velocity *= 1.0 / (1.0 + params.h * body.linear_damping);
+            angular_velocity *= 1.0 / (1.0 + params.h * body.angular_damping);
+        }
         velocity = velocity + push + kept_velocity;
         angular_velocity = angular_velocity + spin + kept_spin;
         // First by component, so that an infinite force ends up finite.
         velocity = velocity.clamp(Vec2::splat(-params.max_speed), Vec2::splat(params.max_speed));
-        let speed = velocity.length();
-        if speed > params.max_speed {
-            velocity *= params.max_speed / speed;
+        // The root is for those that may be too fast.
+        if velocity.length_squared() > 0.99 * params.max_speed * params.max_speed {
+            let speed = velocity.length();
+            if speed > params.max_speed {
+                velocity *= params.max_speed / speed;
+            }
         }
         angular_velocity = angular_velocity.clamp(-params.max_spin, params.max_spin);
         state.velocity = velocity.into();
@@ -69,6 +78,11 @@ pub fn integrate_velocities(
             let sum = (kept_velocity - velocity).into();
             let spin = kept_spin - angular_velocity;
             accumulators.set(index, Accumulator { velocity: sum, angular_velocity: spin, pad: 0 });
+        }
+    };
+    threads.map_ranges(bodies.len(), |first, end| {
+        for (offset, (body, pose)) in bodies[first..end].iter().zip(&poses[first..end]).enumerate() {
+            advance(first + offset, body, pose);
         }
     });
 }
