@@ -30,9 +30,6 @@ const SLEEPS: u8 = 1;
 /// Likewise: a shape that is awake met it.
 const MARKED: u8 = 2;
 
-/// Partners that a search looks at together.
-const NEAR: usize = 32;
-
 /// All that a search reads.
 struct World<'a> {
     params: &'a Params,
@@ -250,45 +247,37 @@ impl World<'_> {
         }
         let Part { found, marked, .. } = part;
         self.half_planes_of::<SLEEPY>(index, asleep, found);
-        // Whom it may touch is looked up for those alone whose AABBs overlap; which they are, no branch can foresee.
-        let mut near = [0_u32; NEAR];
-        let mut count = 0;
-        let mut settle = |near: &[u32]| {
-            for &other in near {
-                let partner = &shapes[other as usize];
-                if shape.body != partner.body
-                    && shape.kind & partner.kind & FIXED_SHAPE == 0
-                    && may_meet(shape, partner)
-                    && !kept_apart(ties, shape, partner)
-                {
-                    #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
-                    found.push([index as u32, other]);
-                }
-            }
-        };
         let mut visit = |first: u32, last: u32, own_level: bool| {
-            let list = cells(cell_ends, cell_shapes, first, last);
-            for four in list.chunks(4) {
-                // Always four turns: a loop of as many as there are ends where nobody expects it.
-                for place in 0..4 {
-                    let other = four[place.min(four.len() - 1)];
-                    let mut wanted = place < four.len();
-                    if SLEEPY {
-                        let other_sleeps = self.sleepers[other as usize] != 0;
-                        let produces = own_level && (other as usize) < index;
-                        if produces && wanted && other_sleeps && !asleep && overlap(&aabb, &aabbs[other as usize]) {
+            for &other in cells(cell_ends, cell_shapes, first, last) {
+                let other_index = other as usize;
+                if SLEEPY {
+                    let other_sleeps = self.sleepers[other_index] != 0;
+                    if asleep && other_sleeps {
+                        continue;
+                    }
+                    if own_level && other_index < index {
+                        if other_sleeps && overlap(&aabb, &aabbs[other_index]) {
                             marked.push(other);
                         }
-                        wanted &= !(asleep && other_sleeps);
+                        continue;
                     }
-                    wanted &= !(own_level & (other as usize <= index)) & overlap(&aabb, &aabbs[other as usize]);
-                    near[count] = other;
-                    count += usize::from(wanted);
                 }
-                if count > NEAR - 4 {
-                    settle(&near[..count]);
-                    count = 0;
+                #[allow(clippy::needless_bitwise_bool, reason = "one branch instead of two")]
+                if (own_level & (other_index <= index)) | !overlap(&aabb, &aabbs[other_index]) {
+                    continue;
                 }
+                let partner = &shapes[other_index];
+                if shape.body == partner.body
+                    || shape.kind & partner.kind & FIXED_SHAPE != 0
+                    || !may_meet(shape, partner)
+                {
+                    continue;
+                }
+                if kept_apart(ties, shape, partner) {
+                    continue;
+                }
+                #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
+                found.push([index as u32, other]);
             }
         };
         for level_index in shape.level..params.level_count {
@@ -316,6 +305,5 @@ impl World<'_> {
                 }
             }
         }
-        settle(&near[..count]);
     }
 }
