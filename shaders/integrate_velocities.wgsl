@@ -6,6 +6,9 @@
 @group(0) @binding(3) var<storage, read_write> states: array<BodyState>;
 @group(0) @binding(4) var<storage, read_write> accumulators: array<Accumulator>;
 
+// Bound on the sums, m/s and rad/s: what once was infinite would stay so.
+const LARGEST_SUM: f32 = 1e30;
+
 @compute @workgroup_size(LANES)
 fn integrate_velocities(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -25,10 +28,9 @@ fn integrate_velocities(
     var kept_velocity = vec2<f32>(0.0);
     var kept_spin = 0.0;
     if warm {
-        let most = 2.0 * params.max_speed;
-        kept_velocity = min(max(accumulators[index].velocity + before, vec2<f32>(-most)), vec2<f32>(most));
-        let most_spin = 2.0 * params.max_spin;
-        kept_spin = min(max(accumulators[index].angular_velocity + spin_before, -most_spin), most_spin);
+        let bound = vec2<f32>(LARGEST_SUM);
+        kept_velocity = min(max(accumulators[index].velocity + before, -bound), bound);
+        kept_spin = min(max(accumulators[index].angular_velocity + spin_before, -LARGEST_SUM), LARGEST_SUM);
     }
     let inv_mass = bodies[index].inv_mass;
     let force = bodies[index].force;

@@ -15,6 +15,9 @@ use crate::math::{cross, mul_rotation, rotate};
 use crate::threads::{Rows, Threads};
 use crate::types::{ASLEEP, Accumulator, Body, BodyState, DYNAMIC, Field, Params, Pose, QUARANTINED, WARM_START};
 
+/// Bound on the sums, m/s and rad/s: what once was infinite would stay so.
+const LARGEST_SUM: f32 = 1e30;
+
 /// Advances the velocities by one substep.
 pub fn integrate_velocities(
     threads: &Threads,
@@ -34,11 +37,9 @@ pub fn integrate_velocities(
         let (mut kept_velocity, mut kept_spin) = (Vec2::ZERO, 0.0);
         if warm {
             let sum = accumulators.get(index);
-            // More would not be noticed, as velocities are bounded too; and what once was infinite would stay so.
-            let most = Vec2::splat(2.0 * params.max_speed);
-            kept_velocity = (Vec2::from(sum.velocity) + Vec2::from(state.velocity)).max(-most).min(most);
-            let most = 2.0 * params.max_spin;
-            kept_spin = (sum.angular_velocity + state.angular_velocity).max(-most).min(most);
+            let velocity = Vec2::from(sum.velocity) + Vec2::from(state.velocity);
+            kept_velocity = velocity.max(Vec2::splat(-LARGEST_SUM)).min(Vec2::splat(LARGEST_SUM));
+            kept_spin = (sum.angular_velocity + state.angular_velocity).max(-LARGEST_SUM).min(LARGEST_SUM);
         }
         let force = Vec2::from(body.force);
         let mut torque = body.torque;
