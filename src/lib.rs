@@ -163,8 +163,8 @@ pub use gpu::{AdapterChoice, Context, GpuWorld};
 pub use population::{BodyId, JointId, PopulationError};
 pub use query::{Answers, Query, QueryError, RayHit};
 pub use scene::{
-    Body, BodyType, Field, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, Path, RestitutionMix, Scene,
-    SceneError, Settings, Shape, Spring,
+    Body, BodyType, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, Path, RestitutionMix,
+    Scene, SceneError, Settings, Shape, Spring,
 };
 pub use snapshot::{Snapshot, SnapshotFileError};
 pub use world::{World, WorldError};
