@@ -395,7 +395,13 @@ fn emitters_are_read_and_written() {
             "emitters[1].bodies[0].shapes[0]: is a half plane; expected a shape with an end",
             false,
         ),
-        ("\"arm\", ", "\"hand\", ", "emitters[0].bodies[1].id: is \"hand\", as emitters[0].bodies[0].id is", false),
+        (
+            "{ \"shapes\": [{ \"circle\": { \"radius\": 2 } }] }",
+            "{ \"id\": \"x\", \"shapes\": [{ \"circle\": { \"radius\": 2 } }] }, \
+             { \"id\": \"x\", \"shapes\": [{ \"circle\": { \"radius\": 2 } }] }",
+            "emitters[1].bodies[1].id: is \"x\", as emitters[1].bodies[0].id is",
+            false,
+        ),
         (rod, "\"a\": \"lid\", \"b\": \"arm\"", "emitters[0].joints[0].a: is \"lid\", and no body has this id", false),
         (rod, "\"a\": 0, \"b\": 2", "emitters[0].joints[0].b: is 2, and there is no such body", false),
         (rod, "\"a\": 1, \"b\": 1", "emitters[0].joints[0].b: is the same body as a", false),
