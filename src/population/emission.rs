@@ -118,7 +118,7 @@ impl Population {
         let mut compiled = origin.clone();
         let Params { contact_capacity, color_blocks, tie_heads, tie_links, switches, .. } = now.params;
         let switches = origin.params.switches | switches & FORCE_OVERFLOW;
-        compiled.params = Params { contact_capacity, color_blocks, tie_heads, tie_links, switches, ..origin.params };
+        compiled.params = Params { contact_capacity, switches, color_blocks, tie_heads, tie_links, ..origin.params };
         let mut population = Self::new(&compiled);
         let mut turns = 0;
         loop {
