@@ -262,8 +262,8 @@ impl CpuWorld {
         Ok(ids)
     }
 
-    /// As [`Self::add_joints`], of bodies by their ids: `None` is the world. What the joints say of their bodies is not looked
-    /// at.
+    /// As [`Self::add_joints`], of bodies by their ids: `None` is the world. What the joints say of their bodies is not
+    /// looked at.
     ///
     /// # Errors
     /// If a body is not there, or no longer; else as [`Self::add_joints`].

@@ -116,7 +116,7 @@
 //! | [`cpu`], [`gpu`], [`world`] | the backends, and either of them |
 //! | [`command`](mod@command) | what may be asked of bodies and joints between two steps |
 //! | [`event`] | what happened in a step: contacts that began and ceased, sensors |
-//! | [`population`] | bodies and joints that come and go while a world runs: by hand, or by the scene's own script ([`Emitter`]) |
+//! | [`population`] | bodies and joints that come and go while a world runs, by hand or by [`Emitter`]s |
 //! | [`query`] | rays, points, boxes and shapes against the world between two steps |
 //! | [`snapshot`], [`state`] | the state between two steps; its hash; metrics: energy, momentum, penetration |
 //! | [`draw`] | pictures, from poses on the CPU or straight from the GPU's buffers |

@@ -4,8 +4,8 @@
 //! the lowest first, once a step has run without it; each time its generation goes up, so that a [`BodyId`] kept from
 //! before never means the newcomer. So it is with joints, whose index is free at once when they are gone, as nothing is
 //! recalled by it; those of a body go with it. What a [`Joint`] does not give, a length or a reference angle, is as the
-//! bodies stand when the next step begins. Everything here happens on the host and is the same for both backends. What a
-//! scene's own script makes ([`Emitter`](crate::Emitter)) comes and goes in the same way.
+//! bodies stand when the next step begins. Everything here happens on the host and is the same for both backends. What
+//! a scene's own script makes ([`Emitter`](crate::Emitter)) comes and goes in the same way.
 
 mod emission;
 

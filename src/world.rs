@@ -153,8 +153,8 @@ impl World {
         }
     }
 
-    /// As [`Self::add_joints`], of bodies by their ids: `None` is the world. What the joints say of their bodies is not looked
-    /// at. So a joint never ties the newcomer in a slot whose body has gone.
+    /// As [`Self::add_joints`], of bodies by their ids: `None` is the world. What the joints say of their bodies is not
+    /// looked at. So a joint never ties the newcomer in a slot whose body has gone.
     ///
     /// # Errors
     /// If a body is not there, or no longer; else as [`Self::add_joints`].

@@ -134,8 +134,9 @@ runs! {
     spinner: "spinner:bodies=200", 400.0, OPEN, 1.0;
     compounds: "compounds:columns=6,rows=12", 25.0, [-40.0, 0.0, 40.0, 40.0], 0.0;
     junkyard: "junkyard:columns=12,rows=10", 30.0, [-80.0, 0.0, 80.0, 40.0], 0.0;
-    // Each column goes five seconds after it came, two of them on the floor. A fall of 40 m ends at 28 m/s, and in the step of
-    // it hinges give by 0.12 m to 0.14 m, as they do where all ragdolls are there from the start; two steps later by 0.05 m.
+    // Each column goes five seconds after it came, two of them on the floor. A fall of 40 m ends at 28 m/s, and in the
+    // step of it hinges give by 0.12 m to 0.14 m, as they do where all ragdolls are there from the start; two steps
+    // later by 0.05 m.
     rain: "rain:rows=1,columns=3,group=3,delay=100", 40.0, above(0.0), 0.2;
     vertical_stack: "vertical_stack", 1.0, above(0.0), 0.0;
     card_house: "card_house", 2.0, above(0.0), 0.0;

@@ -639,8 +639,8 @@ mod runs {
 mod resuming {
     use super::*;
 
-    /// Contacts in one, joints in the other, some of each; and one in which bodies come and go: the second column has come
-    /// and the first one gone and come again when a run is cut.
+    /// Contacts in one, joints in the other, some of each; and one in which bodies come and go: the second column has
+    /// come and the first one gone and come again when a run is cut.
     const SCENES: [&str; 3] =
         ["large_pyramid:base=5", "ball_and_chain:links=6,radius=1", "rain:rows=1,columns=2,group=1,delay=9"];
 
@@ -654,7 +654,8 @@ mod resuming {
     fn goes_on_to_the_same_bits() {
         let folder = folder();
         for backend in ["cpu", "gpu"] {
-            // The last of them on the CPU alone: a start takes seconds on a software adapter, and the library's tests do it.
+            // The last of them on the CPU alone: a start takes seconds on a software adapter, and the library's tests
+            // do it.
             for scene in if backend == "gpu" { &SCENES[..2] } else { &SCENES[..] } {
                 let with =
                     |arguments: &str| hash_of(folder.path(), &format!("{scene} --backend {backend} {arguments}"));

@@ -11,8 +11,8 @@ use drystone::{
 };
 use support::{context, cpu, gpu, gpu_with};
 
-/// Pairs on a rod, every six steps, three pairs at a time; a box after ten steps for twenty; and a wedge once, for good.
-/// They fall onto a floor that is near.
+/// Pairs on a rod, every six steps, three pairs at a time; a box after ten steps for twenty; and a wedge once, for
+/// good. They fall onto a floor that is near.
 fn shower() -> Scene {
     let mut scene = Scene::new("shower").gravity(0.0, -10.0);
     scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(20.0, 0.5)));
@@ -50,8 +50,8 @@ fn tenants(world: &mut World) -> Vec<Option<BodyId>> {
     (0..world.compiled().bodies.len()).map(|slot| world.body_id(slot)).collect()
 }
 
-/// Box2D's sum: the floors, and 5 rows of 5 ragdolls of 11 bones and 10 joints each, for every eighth step that has begun,
-/// up to forty columns. 250 hinges a column.
+/// Box2D's sum: the floors, and 5 rows of 5 ragdolls of 11 bones and 10 joints each, for every eighth step that has
+/// begun, up to forty columns. 250 hinges a column.
 #[test]
 fn rain_has_box2ds_numbers() {
     let scene = catalogue::build("rain").unwrap();
@@ -187,7 +187,8 @@ fn it_is_as_if_it_were_done_by_hand() {
     }
 }
 
-/// On any number of threads and on the GPU the same bodies are in the same slots; on the CPU they are at the same places.
+/// On any number of threads and on the GPU the same bodies are in the same slots; on the CPU they are at the same
+/// places.
 #[test]
 fn backends_keep_the_same_books() {
     let mut all = worlds(&shower());

@@ -19,8 +19,8 @@ const BYTES_PER_FRAME: u64 = 16;
 /// Largest trace, in bytes. It needs twice this on the disk while it is put together.
 pub const LARGEST_TRACE: u64 = 16 << 30;
 
-/// Arrays `position (n,2)`, `angle (n)`, `velocity (n,2)`, `angular_velocity (n)`, all f32, and `body_index (n)` u32, the
-/// slots of the bodies; where bodies sleep also `asleep (n)`, bool.
+/// Arrays `position (n,2)`, `angle (n)`, `velocity (n,2)`, `angular_velocity (n)`, all f32, and `body_index (n)` u32,
+/// the slots of the bodies; where bodies sleep also `asleep (n)`, bool.
 ///
 /// # Errors
 /// The writer's.
@@ -65,8 +65,9 @@ fn options() -> FileOptions {
         .large_file(true)
 }
 
-/// A trace in the making: the state arrays with a leading time axis, and `step (t)` u64, `time (t)` f64 in s. There is a row
-/// for every slot that may come to hold a body, of NaN while it holds none; a slot that was left may hold another later.
+/// A trace in the making: the state arrays with a leading time axis, and `step (t)` u64, `time (t)` f64 in s. There is
+/// a row for every slot that may come to hold a body, of NaN while it holds none; a slot that was left may hold another
+/// later.
 ///
 /// An archive holds its arrays one after the other, but they grow side by side: each is spooled to an unnamed file
 /// beside the destination. Memory holds one state, however long the run.

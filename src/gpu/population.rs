@@ -166,8 +166,8 @@ impl GpuWorld {
         Ok(ids)
     }
 
-    /// Makes what the scene's emitters make before this step, and lets go of what they let go of: in what is submitted next,
-    /// or at this place of the caller's encoder. Does nothing if that is done.
+    /// Makes what the scene's emitters make before this step, and lets go of what they let go of: in what is submitted
+    /// next, or at this place of the caller's encoder. Does nothing if that is done.
     ///
     /// # Errors
     /// If it does not fit the device, which can only be if bodies or joints were added by hand; then nothing is done.
@@ -246,8 +246,8 @@ impl GpuWorld {
         Ok(ids)
     }
 
-    /// As [`Self::add_joints`], of bodies by their ids: `None` is the world. What the joints say of their bodies is not looked
-    /// at.
+    /// As [`Self::add_joints`], of bodies by their ids: `None` is the world. What the joints say of their bodies is not
+    /// looked at.
     ///
     /// # Errors
     /// If a body is not there, or no longer; else as [`Self::add_joints`].

@@ -1,5 +1,5 @@
-//! What the emitters of a scene make and let go of ([`Emitter`]). It depends on the step and on nothing else, so that a world
-//! on either backend, and one that goes on from a snapshot, comes to the same bodies in the same slots.
+//! What the emitters of a scene make and let go of ([`Emitter`]). It depends on the step and on nothing else, so that a
+//! world on either backend, and one that goes on from a snapshot, comes to the same bodies in the same slots.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,8 @@ use crate::scene::{Compiled, Emitter, Joint};
 use crate::snapshot::{Snapshot, SnapshotError};
 use crate::types::{FORCE_OVERFLOW, Params};
 
-/// Steps with batches that are gone through again for a snapshot, at most: minutes of work, for a day and a half of rain.
+/// Steps with batches that are gone through again for a snapshot, at most: minutes of work, for a day and a half of
+/// rain.
 const MOST_TURNS: usize = 1_000_000;
 
 /// What an emitter has done so far.
@@ -102,9 +103,9 @@ impl Population {
         pairs.map(|(emitter, emitted)| emitted.next(emitter)).min().unwrap_or(u64::MAX)
     }
 
-    /// The bodies that a snapshot was taken of, where they are not those that there are but those that the scene's emitters
-    /// had made by then: goes through their batches again from `origin`, the world as it began. What the backend has set up in
-    /// the constants stays.
+    /// The bodies that a snapshot was taken of, where they are not those that there are but those that the scene's
+    /// emitters had made by then: goes through their batches again from `origin`, the world as it began. What the
+    /// backend has set up in the constants stays.
     ///
     /// # Errors
     /// If there are too many batches.

@@ -169,8 +169,8 @@ impl Scene {
     /// static and kinematic bodies; a particle is alone on its body. A joint has at least one dynamic body, the world
     /// counting as static. A distance that limits or a motor leave free has a length only if it has hertz too.
     ///
-    /// Bodies and joints of an emitter are checked likewise, among themselves; one that goes on for ever lets go of what it
-    /// made, and what there can be at a time is within the limits of a scene.
+    /// Bodies and joints of an emitter are checked likewise, among themselves; one that goes on for ever lets go of
+    /// what it made, and what there can be at a time is within the limits of a scene.
     ///
     /// # Errors
     /// The first value that is out of range, with its JSON path.

@@ -12,12 +12,12 @@ pub(crate) const MOST_ROWS: usize = 7;
 
 /// Makes a batch of bodies, with joints among them, at the start of a step; again and again, if it says so.
 ///
-/// One that goes on for ever must let go of what it made: by [`keep`](Self::keep) or [`lifetime`](Self::lifetime). So it
-/// is known from the start how many bodies there can be, and memory is set aside for them.
+/// One that goes on for ever must let go of what it made: by [`keep`](Self::keep) or [`lifetime`](Self::lifetime). So
+/// it is known from the start how many bodies there can be, and memory is set aside for them.
 ///
-/// Each batch is as the emitter says, wherever the one before went. Its ids are for the emitter's own joints; reports do not
-/// have them. Where both happen at the start of the same step, old batches go before new ones come. A slot that a body left is
-/// free one step later, so what replaces it lives in others.
+/// Each batch is as the emitter says, wherever the one before went. Its ids are for the emitter's own joints; reports
+/// do not have them. Where both happen at the start of the same step, old batches go before new ones come. A slot that
+/// a body left is free one step later, so what replaces it lives in others.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Emitter {
     /// Of a batch, at least one. No half planes.
@@ -278,8 +278,8 @@ impl Compiled {
         self.bodies.len().max(self.script.first + self.script.most.bodies)
     }
 
-    /// The poses and shapes of a world, and behind them those of one batch of each emitter where it will come: what a picture
-    /// of the whole run should have room for.
+    /// The poses and shapes of a world, and behind them those of one batch of each emitter where it will come: what a
+    /// picture of the whole run should have room for.
     #[must_use]
     pub fn with_what_comes(&self, poses: &[Pose]) -> (Vec<Pose>, Vec<crate::types::Shape>) {
         let (mut poses, mut shapes) = (poses.to_vec(), self.shapes.clone());
@@ -291,8 +291,8 @@ impl Compiled {
         (poses, shapes)
     }
 
-    /// Lays the grid, and switches on what shapes need, for those of the scene and those that its emitters will make: then
-    /// nothing has to grow when they come.
+    /// Lays the grid, and switches on what shapes need, for those of the scene and those that its emitters will make:
+    /// then nothing has to grow when they come.
     pub(super) fn prepare_for_all(&mut self) {
         let own = (self.shapes.len(), self.vertices.len(), self.poses.len());
         for emitter in self.script.emitters.clone().iter() {

@@ -41,8 +41,8 @@ impl Default for Scene {
     }
 }
 
-/// Draws every dynamic body to a point, equally hard from everywhere; negative values drive it away. Potential energy counts
-/// it from the rim of the core.
+/// Draws every dynamic body to a point, equally hard from everywhere; negative values drive it away. Potential energy
+/// counts it from the rim of the core.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Field {
     /// In the world, m.

@@ -367,8 +367,8 @@ fn junkyard(values: &Values) -> Scene {
 pub(super) const RAIN: Entry = Entry {
     name: "rain",
     summary: "Ragdolls rain onto five floors, 25 every eight steps; 1000 at most, then the oldest go",
-    source: "Box2D rain: every 8 steps one column of 25 ragdolls comes, from left to right; when all 40 are there, its old \
-             ones go as the new ones come.",
+    source: "Box2D rain: every 8 steps one column of 25 ragdolls comes, from left to right; when all 40 are there, its \
+             old ones go as the new ones come.",
     parameters: &[
         Parameter::whole("rows", 5, 1, 20, "floors"),
         Parameter::whole("columns", 40, 1, 40, "groups of ragdolls above a floor"),

@@ -139,8 +139,8 @@ impl Entry {
         Ok(scene)
     }
 
-    /// How many bodies there would be in what [`Entry::build`] makes, static ones and those of emitters included: the most at
-    /// a time.
+    /// How many bodies there would be in what [`Entry::build`] makes, static ones and those of emitters included: the
+    /// most at a time.
     ///
     /// # Errors
     /// As [`Entry::build`], but any number of bodies is fine.

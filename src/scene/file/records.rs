@@ -56,8 +56,8 @@ pub struct SceneRecord {
     pub emitters: Vec<EmitterRecord>,
 }
 
-/// Makes a batch of bodies, with joints among them, before a step, again and again if it says so. One that goes on for ever has
-/// keep or lifetime.
+/// Makes a batch of bodies, with joints among them, before a step, again and again if it says so. One that goes on for
+/// ever has keep or lifetime.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename = "Emitter", default, deny_unknown_fields, expecting = "an emitter object")]
 #[schemars(extend("required" = ["bodies"]))]
