@@ -41,6 +41,8 @@ pub struct CpuWorld {
     stage_ms: Vec<(Stage, f64)>,
     commands: Vec<types::Command>,
     population: Option<Population>,
+    /// The world as it began, if its scene makes bodies as it runs.
+    origin: Option<Box<Compiled>>,
     events: Vec<event::Event>,
     step_events: Vec<Event>,
     /// A step with nobody awake has run, and nothing was asked since: further ones change nothing.
@@ -92,7 +94,8 @@ impl CpuWorld {
             measured_steps: 0,
             stage_ms: Stage::ALL.map(|stage| (stage, 0.0)).into(),
             commands: Vec::new(),
-            population: None,
+            population: Population::of_script(&compiled),
+            origin: (!compiled.script.is_empty()).then(|| Box::new(compiled.clone())),
             events: Vec::new(),
             step_events: Vec::new(),
             rests: false,
@@ -157,6 +160,7 @@ impl CpuWorld {
 
     /// Advances the world by one step.
     pub fn step(&mut self) {
+        self.emit();
         let asked = !self.commands.is_empty() || !self.compiled.paths.is_empty();
         if self.rests && !asked && !self.never_rests {
             self.steps = self.steps.saturating_add(1);
@@ -173,12 +177,37 @@ impl CpuWorld {
         let step = self.steps;
         let made = self.step_events.drain(..).map(|event| event::Event::new(&self.compiled, step, &event));
         self.events.extend(made);
-        self.steps = self.steps.saturating_add(1);
         self.measured_steps = self.measured_steps.saturating_add(1);
         self.rests = !asked && self.compiled.settings.sleep && is_at_rest(&self.counters);
+        self.end_step();
+    }
+
+    /// Ends a step, of which the stages were run one by one.
+    pub(crate) fn end_step(&mut self) {
+        self.steps = self.steps.saturating_add(1);
         if let Some(population) = &mut self.population {
             population.stepped();
         }
+    }
+
+    /// Only keeps the books of a step: which bodies come and go.
+    pub(crate) fn skip_step(&mut self) {
+        self.emit();
+        self.commands.clear();
+        self.end_step();
+    }
+
+    /// Makes what the scene's emitters make before this step, and lets go of what they let go of.
+    pub(crate) fn emit(&mut self) {
+        let Some(mut population) = self.population.take_if(|population| population.is_due(self.steps)) else { return };
+        if let Some(change) = population.retire(&mut self.compiled, self.steps) {
+            self.let_go(&change);
+        }
+        let [came, tied] = population.emit(&mut self.compiled, self.steps);
+        self.population = Some(population);
+        self.welcome(&came);
+        wake_left(&self.compiled, &tied, &mut self.commands);
+        self.follow(&tied);
     }
 
     /// Wakes every body at the start of the next step, where bodies sleep.
@@ -193,11 +222,15 @@ impl CpuWorld {
     pub fn add_bodies(&mut self, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
         let population = self.population.get_or_insert_with(|| Population::new(&self.compiled));
         let (ids, change) = population.add(&mut self.compiled, bodies, self.steps)?;
-        self.follow(&change);
+        self.welcome(&change);
+        Ok(ids)
+    }
+
+    fn welcome(&mut self, change: &Change) {
+        self.follow(change);
         for &body in change.bodies.iter().filter(|_| self.compiled.settings.sleep) {
             self.islands[body as usize] = body;
         }
-        Ok(ids)
     }
 
     /// Removes bodies and their joints from the running world: all of them or, with an error, none.
@@ -207,10 +240,14 @@ impl CpuWorld {
     pub fn remove_bodies(&mut self, ids: &[BodyId]) -> Result<(), WorldError> {
         let population = self.population.get_or_insert_with(|| Population::new(&self.compiled));
         let change = population.remove(&mut self.compiled, ids)?;
-        forget(&mut self.commands, &self.compiled);
-        wake_left(&self.compiled, &change, &mut self.commands);
-        self.follow(&change);
+        self.let_go(&change);
         Ok(())
+    }
+
+    fn let_go(&mut self, change: &Change) {
+        forget(&mut self.commands, &self.compiled);
+        wake_left(&self.compiled, change, &mut self.commands);
+        self.follow(change);
     }
 
     /// Adds joints to the running world: all of them or, with an error, none.
@@ -225,6 +262,20 @@ impl CpuWorld {
         Ok(ids)
     }
 
+    /// As [`Self::add_joints`], of bodies by their ids: `None` is the world. What the joints say of their bodies is not
+    /// looked at.
+    ///
+    /// # Errors
+    /// If a body is not there, or no longer; else as [`Self::add_joints`].
+    pub fn add_joints_between(
+        &mut self,
+        joints: &[(Option<BodyId>, BodyId, Joint)],
+    ) -> Result<Vec<JointId>, WorldError> {
+        let population = self.population.get_or_insert_with(|| Population::new(&self.compiled));
+        let joints = population.between(&self.compiled, joints)?;
+        self.add_joints(&joints)
+    }
+
     /// Removes joints from the running world: all of them or, with an error, none.
     ///
     /// # Errors
@@ -232,9 +283,7 @@ impl CpuWorld {
     pub fn remove_joints(&mut self, ids: &[JointId]) -> Result<(), WorldError> {
         let population = self.population.get_or_insert_with(|| Population::new(&self.compiled));
         let change = population.remove_joints(&mut self.compiled, ids)?;
-        forget(&mut self.commands, &self.compiled);
-        wake_left(&self.compiled, &change, &mut self.commands);
-        self.follow(&change);
+        self.let_go(&change);
         Ok(())
     }
 
@@ -604,7 +653,15 @@ impl CpuWorld {
     /// # Errors
     /// If the snapshot is of another world; then nothing has changed.
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), WorldError> {
-        snapshot.check(&self.compiled, self.population.as_ref())?;
+        let rewound = Population::rewind(self.origin.as_deref(), &self.compiled, self.population.as_ref(), snapshot)?;
+        if let Some((compiled, population)) = rewound {
+            snapshot.check(&compiled, Some(&population))?;
+            self.compiled = compiled;
+            self.population = Some(population);
+            self.follow(&Change::default());
+        } else {
+            snapshot.check(&self.compiled, self.population.as_ref())?;
+        }
         if let Some(population) = &mut self.population {
             population.restore(&self.compiled, &snapshot.vacated);
         }

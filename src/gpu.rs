@@ -90,6 +90,8 @@ pub struct GpuWorld {
     steps: u64,
     commands: Vec<types::Command>,
     population: Option<Population>,
+    /// The world as it began, if its scene makes bodies as it runs.
+    origin: Option<Box<Compiled>>,
     room: Room,
 
     buffers: HashMap<&'static str, wgpu::Buffer>,
@@ -192,7 +194,8 @@ impl GpuWorld {
             joint_runs: joint_runs(&compiled.joints),
             steps: 0,
             commands: Vec::new(),
-            population: None,
+            population: Population::of_script(&compiled),
+            origin: (!compiled.script.is_empty()).then(|| Box::new(compiled.clone())),
             room: Room::first(&compiled),
             buffers: HashMap::new(),
             groups: HashMap::new(),
@@ -468,7 +471,8 @@ impl GpuWorld {
     /// Whether a step is known to change nothing: a step that had heard of all that was asked has arrived, and it began
     /// and ended with nobody awake. The count of steps goes on, and nothing is recorded.
     fn rests(&mut self) -> bool {
-        let asked = !self.commands.is_empty() || !self.compiled.paths.is_empty();
+        let emits = self.population.as_ref().is_some_and(|population| population.is_due(self.steps));
+        let asked = !self.commands.is_empty() || !self.compiled.paths.is_empty() || emits;
         let sleeps = self.compiled.settings.sleep && !self.never_rests && !asked;
         let known = self.known.is_some_and(|(step, counters)| step >= self.asked && is_at_rest(&counters));
         if sleeps && known {
@@ -578,6 +582,8 @@ impl GpuWorld {
         if self.rests() {
             return Ok(());
         }
+        // Once, however often the step is run.
+        self.emit(None)?;
         let commands = self.commands.clone();
         // What was put by hardly ever changes, and is as large as all contacts.
         let put_by = u64::from(self.known.map_or(0, |(_, counters)| counters.sleeping_contacts));
@@ -615,7 +621,8 @@ impl GpuWorld {
         }
     }
 
-    /// Records one step into the caller's encoder. Nothing is submitted; submit it yourself, in order.
+    /// Records one step into the caller's encoder. Nothing is submitted; submit it yourself, in order. What the scene's
+    /// emitters make before this step is recorded as well.
     ///
     /// # Errors
     /// If the device is lost, or a buffer outgrows it; then nothing was recorded.
@@ -639,6 +646,7 @@ impl GpuWorld {
     /// Makes room if need be, and starts a step in `encoder`.
     fn begin_recording(&mut self, encoder: &mut wgpu::CommandEncoder) -> Result<(), WorldError> {
         self.grow(encoder)?;
+        self.emit(Some(encoder))?;
         self.begin_step();
         self.dispatches = 0;
         Ok(())
@@ -1210,7 +1218,14 @@ impl GpuWorld {
     /// # Errors
     /// If the snapshot is of another world or the device is lost; then nothing has changed.
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), WorldError> {
-        snapshot.check(&self.compiled, self.population.as_ref())?;
+        let rewound = Population::rewind(self.origin.as_deref(), &self.compiled, self.population.as_ref(), snapshot)?;
+        if let Some((compiled, population)) = rewound {
+            snapshot.check(&compiled, Some(&population))?;
+            self.context.wait()?;
+            self.become_another(compiled, population)?;
+        } else {
+            snapshot.check(&self.compiled, self.population.as_ref())?;
+        }
         if let Some(population) = &mut self.population {
             population.restore(&self.compiled, &snapshot.vacated);
         }
@@ -1482,7 +1497,7 @@ fn estimate_contacts(compiled: &Compiled) -> u32 {
         probe.run(Op { stage, flags: 0 });
     }
     let start = u64::from(probe.counters().pairs_found) * 3 / 2;
-    let pile = 4 * u64::from(compiled.params.shape_count);
+    let pile = 4 * (u64::from(compiled.params.shape_count) + compiled.script.most.shapes as u64);
     u32::try_from(start.max(pile).max(256).next_multiple_of(1024)).unwrap_or(u32::MAX)
 }
 

@@ -116,7 +116,7 @@
 //! | [`cpu`], [`gpu`], [`world`] | the backends, and either of them |
 //! | [`command`](mod@command) | what may be asked of bodies and joints between two steps |
 //! | [`event`] | what happened in a step: contacts that began and ceased, sensors |
-//! | [`population`] | bodies and joints that come and go while a world runs |
+//! | [`population`] | bodies and joints that come and go while a world runs, by hand or by [`Emitter`]s |
 //! | [`query`] | rays, points, boxes and shapes against the world between two steps |
 //! | [`snapshot`], [`state`] | the state between two steps; its hash; metrics: energy, momentum, penetration |
 //! | [`draw`] | pictures, from poses on the CPU or straight from the GPU's buffers |
@@ -163,8 +163,8 @@ pub use gpu::{AdapterChoice, Context, GpuWorld};
 pub use population::{BodyId, JointId, PopulationError};
 pub use query::{Answers, Query, QueryError, RayHit};
 pub use scene::{
-    Body, BodyType, Field, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, Path, RestitutionMix, Scene,
-    SceneError, Settings, Shape, Spring,
+    Body, BodyType, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, Path, RestitutionMix,
+    Scene, SceneError, Settings, Shape, Spring,
 };
 pub use snapshot::{Snapshot, SnapshotFileError};
 pub use world::{World, WorldError};

@@ -4,10 +4,15 @@
 //! the lowest first, once a step has run without it; each time its generation goes up, so that a [`BodyId`] kept from
 //! before never means the newcomer. So it is with joints, whose index is free at once when they are gone, as nothing is
 //! recalled by it; those of a body go with it. What a [`Joint`] does not give, a length or a reference angle, is as the
-//! bodies stand when the next step begins. Everything here happens on the host and is the same for both backends.
+//! bodies stand when the next step begins. Everything here happens on the host and is the same for both backends. What
+//! a scene's own script makes ([`Emitter`](crate::Emitter)) comes and goes in the same way.
+
+mod emission;
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
+
+use emission::Emitted;
 
 use crate::scene::{
     Body, Compiled, Geometry, Joint, JointChange, MAX_BODIES, MAX_JOINTS, MAX_SHAPES, MassProperties, SceneError,
@@ -105,6 +110,30 @@ pub(crate) struct Change {
     pub roused: BTreeSet<u32>,
 }
 
+impl Change {
+    /// All that there is.
+    pub(crate) fn all(compiled: &Compiled) -> Self {
+        #[allow(clippy::cast_possible_truncation, reason = "what is in tables is counted in u32")]
+        let upto = |count: usize| (0..count as u32).collect::<BTreeSet<u32>>();
+        let joints = &compiled.joints;
+        Self {
+            bodies: upto(compiled.bodies.len()),
+            shapes: upto(compiled.shapes.len()),
+            grid: true,
+            joints: JointChange {
+                places: upto(joints.joints.len()),
+                rows: upto(joints.rows.len()),
+                order: BTreeSet::new(),
+                relaid: true,
+                heads: upto(joints.ties.heads.len()),
+                links: upto(joints.ties.links.len()),
+            },
+            fixed: false,
+            roused: BTreeSet::new(),
+        }
+    }
+}
+
 /// Which slots are taken, by whom, and which are free.
 #[derive(Clone, Debug)]
 pub(crate) struct Population {
@@ -121,6 +150,12 @@ pub(crate) struct Population {
     laid_for: usize,
     /// Of all that was done so far.
     history: Fnv,
+    /// One an emitter of the scene.
+    emitted: Vec<Emitted>,
+    /// The step before which one of them does something next.
+    next: u64,
+    /// Whether others were added as well.
+    by_hand: bool,
 }
 
 impl Population {
@@ -130,16 +165,26 @@ impl Population {
         for (index, shape) in (0_u32..).zip(&compiled.shapes) {
             shapes[shape.body as usize].push(index);
         }
-        Self {
+        let mut population = Self {
             generations: vec![0; compiled.bodies.len()],
             shapes,
             free_bodies: BTreeSet::new(),
             free_shapes: BTreeSet::new(),
             free_vertices: std::array::from_fn(|_| Vec::new()),
             vacated: Vec::new(),
-            laid_for: compiled.shapes.len(),
+            laid_for: compiled.shapes.len() + compiled.script.most.shapes,
             history: Fnv::START,
-        }
+            emitted: vec![Emitted::default(); compiled.script.emitters.len()],
+            next: 0,
+            by_hand: false,
+        };
+        population.next = population.next_turn(compiled);
+        population
+    }
+
+    /// That of a world that knows from the start that bodies will come.
+    pub(crate) fn of_script(compiled: &Compiled) -> Option<Self> {
+        (!compiled.script.is_empty()).then(|| Self::new(compiled))
     }
 
     /// The body in a slot.
@@ -190,11 +235,15 @@ impl Population {
         steps: u64,
     ) -> Result<(Vec<BodyId>, Change), PopulationError> {
         check(compiled, bodies)?;
+        self.by_hand = true;
         let mut change = Change::default();
-        let mut ids = Vec::with_capacity(bodies.len());
-        for body in bodies {
-            ids.push(self.settle(compiled, body, steps, &mut change));
-        }
+        let ids = bodies.iter().map(|body| self.settle(compiled, body, steps, &mut change)).collect();
+        self.take_in(compiled, &mut change);
+        Ok((ids, change))
+    }
+
+    /// Makes the rest of the world know the bodies that have settled.
+    fn take_in(&mut self, compiled: &mut Compiled, change: &mut Change) {
         let room = compiled.fit_levels(&change.shapes);
         // Much fuller than the grid was laid for, cells would hold many shapes each.
         if !room || compiled.shapes.len() > 4 * self.laid_for.max(64) {
@@ -204,7 +253,6 @@ impl Population {
         }
         compiled.joints.know_bodies(compiled.bodies.len(), &mut change.joints);
         compiled.refresh_switches();
-        Ok((ids, change))
     }
 
     fn settle(&mut self, compiled: &mut Compiled, body: &Body, steps: u64, change: &mut Change) -> BodyId {
@@ -274,6 +322,11 @@ impl Population {
                 return Err(PopulationError::Twice(id));
             }
         }
+        Ok(self.take_out(compiled, ids))
+    }
+
+    /// Removes bodies that are there, each given once.
+    fn take_out(&mut self, compiled: &mut Compiled, ids: &[BodyId]) -> Change {
         let mut change = Change::default();
         for id in ids {
             let slot = id.index as usize;
@@ -304,7 +357,7 @@ impl Population {
         for place in compiled.joints.of_bodies(&change.bodies) {
             compiled.joints.remove(place, &mut change.joints);
         }
-        Ok(change)
+        change
     }
 
     /// Adds joints: all of them or, with an error, none.
@@ -316,10 +369,34 @@ impl Population {
         let named = joints.iter().any(|joint| joint.id.is_some());
         let taken = compiled.joints.ids.iter().filter(|_| named).flatten().map(String::as_str);
         check_new_joints(joints, &compiled.bodies, taken)?;
-        if compiled.joints.most(joints.len()) > MAX_JOINTS {
-            let problem = format!("bring the number of joints to {}", compiled.joints.most(joints.len()));
+        // What the scene's emitters may need stays free.
+        let most = compiled.joints.most(joints.len()) + compiled.script.most.joints;
+        if most > MAX_JOINTS {
+            let problem = format!("bring the number of joints to {most}");
             return Err(SceneError::new("joints", problem, format!("at most {MAX_JOINTS} in a world")).into());
         }
+        self.by_hand = true;
+        Ok(self.tie(compiled, joints))
+    }
+
+    /// The joints with the slots of the bodies that are given by id, in place of those that they name.
+    pub(crate) fn between(
+        &self,
+        compiled: &Compiled,
+        joints: &[(Option<BodyId>, BodyId, Joint)],
+    ) -> Result<Vec<Joint>, PopulationError> {
+        let slot = |id: BodyId| {
+            let is_there = self.id(compiled, id.index as usize) == Some(id);
+            if is_there { Ok(id.index as usize) } else { Err(PopulationError::Gone(id)) }
+        };
+        let resolve = |(a, b, joint): &(Option<BodyId>, BodyId, Joint)| {
+            Ok(Joint { a: a.map(slot).transpose()?, b: slot(*b)?, ..joint.clone() })
+        };
+        joints.iter().map(resolve).collect()
+    }
+
+    /// Adds joints that were checked.
+    fn tie(&mut self, compiled: &mut Compiled, joints: &[Joint]) -> (Vec<JointId>, Change) {
         let mut change = Change::default();
         let mut ids = Vec::with_capacity(joints.len());
         for joint in joints {
@@ -341,7 +418,7 @@ impl Population {
             }
         }
         compiled.refresh_switches();
-        Ok((ids, change))
+        (ids, change)
     }
 
     /// Removes joints: all of them or, with an error, none.
@@ -376,7 +453,9 @@ fn check(compiled: &Compiled, bodies: &[Body]) -> Result<(), PopulationError> {
     let named = bodies.iter().any(|body| body.id.is_some());
     let taken = compiled.ids.iter().filter(|_| named).flatten().map(String::as_str);
     let mut names: HashSet<&str> = taken.collect();
-    let (mut body_count, mut shape_count) = (compiled.bodies.len(), compiled.shapes.len());
+    // What the scene's emitters may need stays free, so that they never fail.
+    let most = compiled.script.most;
+    let (mut body_count, mut shape_count) = (compiled.bodies.len() + most.bodies, compiled.shapes.len() + most.shapes);
     let mut planes = compiled.params.late_plane_count as usize;
     for (index, body) in bodies.iter().enumerate() {
         body.check(index)?;

@@ -43,21 +43,24 @@ pub fn is_asleep(compiled: &Compiled, snapshot: &Snapshot, body: usize) -> bool 
 /// All bodies in scene order; slots without a body are left out.
 #[must_use]
 pub fn body_states(compiled: &Compiled, snapshot: &Snapshot) -> Vec<ReportedBody> {
-    let bodies = snapshot.poses.iter().zip(&snapshot.states).enumerate();
-    bodies
-        .filter(|&(index, _)| compiled.bodies[index].kind != VACANT)
-        .map(|(index, (pose, state))| {
-            let turn = Vec2::from(pose.rotation);
-            ReportedBody {
-                id: compiled.ids[index].clone(),
-                position: (Vec2::from(pose.position) - rotate(turn, compiled.mass[index].center)).into(),
-                angle: turn.y.atan2(turn.x),
-                velocity: state.velocity,
-                angular_velocity: state.angular_velocity,
-                asleep: is_asleep(compiled, snapshot, index),
-            }
+    body_slots(compiled, snapshot).into_iter().flatten().collect()
+}
+
+/// All slots in their order, each with the body in it.
+#[must_use]
+pub fn body_slots(compiled: &Compiled, snapshot: &Snapshot) -> Vec<Option<ReportedBody>> {
+    let report = |(index, (pose, state)): (usize, (&Pose, &BodyState))| {
+        let turn = Vec2::from(pose.rotation);
+        (compiled.bodies[index].kind != VACANT).then(|| ReportedBody {
+            id: compiled.ids[index].clone(),
+            position: (Vec2::from(pose.position) - rotate(turn, compiled.mass[index].center)).into(),
+            angle: turn.y.atan2(turn.x),
+            velocity: state.velocity,
+            angular_velocity: state.angular_velocity,
+            asleep: is_asleep(compiled, snapshot, index),
         })
-        .collect()
+    };
+    snapshot.poses.iter().zip(&snapshot.states).enumerate().map(report).collect()
 }
 
 /// FNV-1a, word by word.
@@ -159,7 +162,7 @@ pub struct Metrics {
     pub mean_penetration: f64,
     /// J.
     pub kinetic_energy: f64,
-    /// J, zero at the origin.
+    /// J. In gravity zero at the origin; in a field zero in its core. Without that of springs.
     pub potential_energy: f64,
     /// kg·m/s.
     pub momentum: [f64; 2],
@@ -240,6 +243,10 @@ pub fn metrics(compiled: &Compiled, snapshot: &Snapshot) -> Metrics {
         let scale = f64::from(body.gravity_scale);
         metrics.kinetic_energy += 0.5 * (mass * velocity.length_squared() + inertia * spin * spin);
         metrics.potential_energy -= mass * scale * gravity.dot(at);
+        for field in &compiled.params.fields[..compiled.params.field_count as usize] {
+            let beyond = (Vec2::from(field.position).as_dvec2().distance(at) - f64::from(field.core)).max(0.0);
+            metrics.potential_energy += (f64::from(field.force) + mass * f64::from(field.acceleration)) * beyond;
+        }
         metrics.momentum[0] += mass * velocity.x;
         metrics.momentum[1] += mass * velocity.y;
         metrics.angular_momentum += inertia * spin + mass * at.perp_dot(velocity);

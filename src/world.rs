@@ -153,6 +153,21 @@ impl World {
         }
     }
 
+    /// As [`Self::add_joints`], of bodies by their ids: `None` is the world. What the joints say of their bodies is not
+    /// looked at. So a joint never ties the newcomer in a slot whose body has gone.
+    ///
+    /// # Errors
+    /// If a body is not there, or no longer; else as [`Self::add_joints`].
+    pub fn add_joints_between(
+        &mut self,
+        joints: &[(Option<BodyId>, BodyId, Joint)],
+    ) -> Result<Vec<JointId>, WorldError> {
+        match self {
+            Self::Cpu(world) => world.add_joints_between(joints),
+            Self::Gpu(world) => world.add_joints_between(joints),
+        }
+    }
+
     /// Removes joints from the running world: all of them or, with an error, none. Their bodies touch again.
     ///
     /// # Errors

@@ -68,7 +68,9 @@ fn run(scene: &Scene, bounds: Bounds) -> Result<String, String> {
         }
         let bodies = body_states(world.compiled(), &snapshot);
         let [left, low, right, high] = bounds.region;
-        for (index, body) in bodies.iter().enumerate().filter(|(i, _)| scene.bodies[*i].kind == BodyType::Dynamic) {
+        // What comes later is dynamic.
+        let falls = |index: usize| scene.bodies.get(index).is_none_or(|body| body.kind == BodyType::Dynamic);
+        for (index, body) in bodies.iter().enumerate().filter(|&(index, _)| falls(index)) {
             let [x, y] = body.position;
             lowest = lowest.min(y);
             widest = widest.max(x.abs());
@@ -76,8 +78,10 @@ fn run(scene: &Scene, bounds: Bounds) -> Result<String, String> {
                 return Err(format!("step {step}: body {index} is at {:?}", body.position));
             }
         }
-        for (index, (&between, joint)) in span(&world).iter().zip(&scene.joints).enumerate() {
-            let gap = gap(joint, between, start[index]);
+        // Joints of emitters are alike, so it does not matter which of them it is.
+        let later = scene.emitters.iter().flat_map(|emitter| &emitter.joints).cycle();
+        for (index, (&between, joint)) in span(&world).iter().zip(scene.joints.iter().chain(later)).enumerate() {
+            let gap = gap(joint, between, start.get(index).copied().unwrap_or_default());
             worst = worst.max(gap);
             if gap.is_nan() || gap > bounds.gap {
                 return Err(format!("step {step}: joint {index} is {gap} m apart"));
@@ -93,7 +97,7 @@ fn run(scene: &Scene, bounds: Bounds) -> Result<String, String> {
 
 fn check(spec: &str, bounds: Bounds) {
     let scene = catalogue::build(spec).expect("a catalogue scene");
-    assert!(scene.bodies.iter().any(|body| body.kind == BodyType::Dynamic), "{spec}: nothing moves");
+    assert!(scene.unfolded().bodies.iter().any(|body| body.kind == BodyType::Dynamic), "{spec}: nothing moves");
     match run(&scene, bounds) {
         Ok(said) => println!("{spec}: {said}"),
         Err(wrong) => panic!("{spec}: {wrong}"),
@@ -130,7 +134,10 @@ runs! {
     spinner: "spinner:bodies=200", 400.0, OPEN, 1.0;
     compounds: "compounds:columns=6,rows=12", 25.0, [-40.0, 0.0, 40.0, 40.0], 0.0;
     junkyard: "junkyard:columns=12,rows=10", 30.0, [-80.0, 0.0, 80.0, 40.0], 0.0;
-    rain: "rain:rows=1,columns=2,group=3", 40.0, above(0.0), 0.1;
+    // Each column goes five seconds after it came, two of them on the floor. A fall of 40 m ends at 28 m/s, and in the
+    // step of it hinges give by 0.12 m to 0.14 m, as they do where all ragdolls are there from the start; two steps
+    // later by 0.05 m.
+    rain: "rain:rows=1,columns=3,group=3,delay=100", 40.0, above(0.0), 0.2;
     vertical_stack: "vertical_stack", 1.0, above(0.0), 0.0;
     card_house: "card_house", 2.0, above(0.0), 0.0;
     // By their common origin, which sinks with them.

@@ -442,6 +442,26 @@ fn broken_poses_and_shapes_are_left_out() {
     assert!(fit(&world, [301, 203]).center.is_finite());
 }
 
+/// The frame has room for what emitters will make, before any of it is there.
+#[test]
+fn the_frame_fits_what_will_come() {
+    let mut scene = Scene::new("late");
+    scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(5.0, 0.5)));
+    scene.add(Body::dynamic(0.0, 0.5).shape(Shape::half_box(0.5, 0.5)));
+    let near = Compiled::new(&scene).expect("valid");
+    scene.emit(drystone::Emitter::new([Body::dynamic(0.0, 40.0).shape(Shape::circle(0.5))]).start(99));
+    let world = Compiled::new(&scene).expect("valid");
+    let size = [320, 180];
+    let sees = |camera: &Camera, y: f32| (0.0..180.0).contains(&camera.to_pixel(Vec2::new(0.0, y)).y);
+    let fitted = |world: &Compiled| {
+        let (poses, shapes) = world.with_what_comes(&world.poses);
+        Camera::fit_scene(&poses, &shapes, size)
+    };
+    assert!(sees(&fitted(&world), 40.5) && sees(&fitted(&world), 0.5));
+    assert!(!sees(&fitted(&near), 40.5), "and not without it");
+    assert_eq!(fitted(&near), fit(&near, size));
+}
+
 #[test]
 fn nothing_to_draw_is_a_background() {
     let (device, queue) = device();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use drystone::scene::file::{self, FileError, FileErrorKind};
 use drystone::scene::{Joint, JointKind, Material, Motor, Spring};
-use drystone::{Body, BodyType, Field, Filter, Geometry, Mode, RestitutionMix, Scene, Settings, Shape};
+use drystone::{Body, BodyType, Emitter, Field, Filter, Geometry, Mode, RestitutionMix, Scene, Settings, Shape};
 use glam::Vec2;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
@@ -184,6 +184,7 @@ fn every_key_is_read() {
         bodies: vec![body],
         joints: vec![],
         fields: vec![],
+        emitters: vec![],
     };
     assert_eq!(file::parse(EVERYTHING_JSON, "everything.json").as_ref(), Ok(&expected));
     assert_eq!(file::parse(EVERYTHING_RON, "everything.ron").as_ref(), Ok(&expected));
@@ -321,6 +322,117 @@ fn fields_and_paths_are_read_and_written() {
     many.fields = vec![field; 5];
     let error = many.check().expect_err("five").to_string();
     assert_eq!(error, "fields: has 5 fields; expected at most 4");
+}
+
+/// Both ways, in both syntaxes; and what is wrong with them, where.
+#[test]
+fn emitters_are_read_and_written() {
+    let json = r#"{ "version": 1,
+  "bodies": [{ "type": "static", "id": "lid", "shapes": [{ "box": { "half": [1, 1] } }] }],
+  "emitters": [
+    { "start": 8, "every": 320, "keep": 2, "count": 5, "lifetime": 700,
+      "bodies": [{ "id": "hand", "position": [0, 1], "shapes": [{ "circle": { "radius": 1 } }] },
+                 { "id": "arm", "position": [0, 4], "shapes": [{ "circle": { "radius": 1 } }] }],
+      "joints": [{ "type": "distance", "a": "hand", "b": "arm" }, { "type": "weld", "b": 1 }] },
+    { "bodies": [{ "shapes": [{ "circle": { "radius": 2 } }] }] }] }"#;
+    let scene = file::parse(json, "json").expect("a scene");
+    let ball = |y: f32| Body::dynamic(0.0, y).shape(Shape::circle(1.0));
+    let mut first = Emitter::new([ball(1.0).id("hand")]).start(8).every(320).keep(2).count(5).lifetime(700);
+    let arm = first.add(ball(4.0).id("arm"));
+    first.join(Joint::new(JointKind::rod(), 0, arm));
+    first.join(Joint::to_world(JointKind::weld(), arm));
+    let second = Emitter::new([Body::dynamic(0.0, 0.0).shape(Shape::circle(2.0))]);
+    assert_eq!(scene.emitters, [first, second]);
+    // Two batches of two, and one of one.
+    assert_eq!(scene.most_bodies(), 1 + 2 * 2 + 1);
+    assert_eq!(file::parse(&file::write_json(&scene), "json").as_ref(), Ok(&scene));
+    assert_eq!(file::parse(&file::write_ron(&scene), "ron").as_ref(), Ok(&scene));
+    let schema = schema();
+    assert!(schema.is_valid(&serde_json::from_str(json).expect("JSON")));
+    let rod = r#""a": "hand", "b": "arm""#;
+    let forms = "expected a whole number from 1 to 4294967295";
+    for (from, to, says, seen) in [
+        ("\"every\": 320", "\"every\": 0", &*format!("emitters[0].every: is 0; {forms}"), true),
+        ("\"keep\": 2", "\"keep\": 0", &*format!("emitters[0].keep: is 0; {forms}"), true),
+        ("\"lifetime\": 700", "\"lifetime\": 0", &*format!("emitters[0].lifetime: is 0; {forms}"), true),
+        ("\"start\": 8", "\"start\": -1", "emitters[0].start: is -1; expected a whole number from 0", true),
+        ("\"start\": 8", "\"begin\": 8", "emitters[0].begin: is an unknown key; expected one of bodies", true),
+        ("\"every\": 320, ", "", "emitters[0].count: has nothing to do, as there is only one batch", false),
+        (
+            "\"keep\": 2, \"count\": 5, \"lifetime\": 700",
+            "\"keep\": 2, \"count\": 5000000, \"lifetime\": 4000000000",
+            "",
+            false,
+        ),
+        (
+            "\"keep\": 2, \"count\": 5, \"lifetime\": 700",
+            "\"count\": 2100000",
+            "emitters: can bring the number of bodies to 4200002; expected at most 4000000 in a world",
+            false,
+        ),
+        ("\"keep\": 2, \"count\": 5, \"lifetime\": 700", "\"joints\": []", "emitters[0].joints: is given twice", false),
+        (
+            ", \"keep\": 2, \"count\": 5, \"lifetime\": 700",
+            "",
+            "emitters[0].every: makes bodies without end; expected `keep`, `lifetime` or `count` beside it",
+            false,
+        ),
+        (
+            "\"bodies\": [{ \"shapes\": [{ \"circle\": { \"radius\": 2 } }] }]",
+            "\"bodies\": []",
+            "emitters[1]: has no bodies; expected at least one",
+            true,
+        ),
+        (
+            "\"circle\": { \"radius\": 2 }",
+            "\"circle\": { \"radius\": -2 }",
+            "emitters[1].bodies[0].shapes[0].circle.radius: is -2; expected a length",
+            true,
+        ),
+        (
+            "{ \"shapes\": [{ \"circle\": { \"radius\": 2 } }] }",
+            "{ \"type\": \"static\", \"shapes\": [{ \"half_plane\": { \"normal\": [0, 1], \"offset\": 0 } }] }",
+            "emitters[1].bodies[0].shapes[0]: is a half plane; expected a shape with an end",
+            false,
+        ),
+        (
+            "{ \"shapes\": [{ \"circle\": { \"radius\": 2 } }] }",
+            "{ \"id\": \"x\", \"shapes\": [{ \"circle\": { \"radius\": 2 } }] }, \
+             { \"id\": \"x\", \"shapes\": [{ \"circle\": { \"radius\": 2 } }] }",
+            "emitters[1].bodies[1].id: is \"x\", as emitters[1].bodies[0].id is",
+            false,
+        ),
+        (rod, "\"a\": \"lid\", \"b\": \"arm\"", "emitters[0].joints[0].a: is \"lid\", and no body has this id", false),
+        (rod, "\"a\": 0, \"b\": 2", "emitters[0].joints[0].b: is 2, and there is no such body", false),
+        (rod, "\"a\": 1, \"b\": 1", "emitters[0].joints[0].b: is the same body as a", false),
+        (
+            "\"emitters\":",
+            "\"joints\": [{ \"type\": \"weld\", \"a\": \"lid\", \"b\": \"arm\" }], \"emitters\":",
+            "joints[0].b: is \"arm\", a body that an emitter makes, which the joints of the scene do not know",
+            false,
+        ),
+        (
+            "\"emitters\":",
+            "\"joints\": [{ \"type\": \"weld\", \"a\": 0, \"b\": 1 }], \"emitters\":",
+            "joints[0].b: is 1, and there is no such body",
+            false,
+        ),
+    ] {
+        assert!(json.contains(from), "{from}");
+        let text = json.replace(from, to);
+        if says.is_empty() {
+            // The least of the limits counts.
+            assert_eq!(file::parse(&text, "json").expect("large numbers").most_bodies(), 1 + 2 * 2 + 1);
+            continue;
+        }
+        let error = file::parse(&text, "json").expect_err(says).to_string();
+        assert!(error.contains(says), "{error}, expected {says}");
+        assert!(!seen || !schema.is_valid(&serde_json::from_str(&text).expect("JSON")), "{says}: the schema takes it");
+    }
+    let mut many = scene;
+    many.emitters = vec![many.emitters[1].clone(); 10_001];
+    let error = many.check().expect_err("one too many").to_string();
+    assert_eq!(error, "emitters: has 10001 emitters; expected at most 10000");
 }
 
 #[test]
@@ -932,8 +1044,9 @@ fn any_scene() -> impl Strategy<Value = Scene> {
     let settings = prop_oneof![Just(Settings::default()), any_settings()];
     let bodies = prop::collection::vec((any_body(), prop::option::of(any::<String>())), 0..5);
     let joints = prop::collection::vec(any_joint(), 0..4);
-    (any::<String>(), pair(-1e15, 1e15), settings, bodies, joints).prop_map(
-        |(name, gravity, settings, bodies, joints)| {
+    let emitters = prop::collection::vec((any::<u32>(), prop::option::of(1..=u32::MAX), 1..1000_u32, 0..4_u8), 0..3);
+    (any::<String>(), pair(-1e15, 1e15), settings, bodies, joints, emitters).prop_map(
+        |(name, gravity, settings, bodies, joints, emitters)| {
             let with_id = |(index, (body, id)): (usize, (Body, Option<String>))| Body {
                 id: id.map(|id| format!("{index} {id}").chars().take(60).collect()),
                 ..body
@@ -952,7 +1065,21 @@ fn any_scene() -> impl Strategy<Value = Scene> {
                 joint.id = joint.id.take().map(|id| format!("{index} {id}").chars().take(60).collect());
                 joint.a = joint.a.filter(|&a| a < bodies.len());
             }
-            Scene { name: name.chars().take(60).collect(), gravity, settings, bodies, joints, fields: Vec::new() }
+            // Of the scene's own bodies and joints, but for half planes.
+            let plane = |shape: &Shape| matches!(shape.geometry, Geometry::HalfPlane { .. });
+            let whole = !bodies.iter().flat_map(|body| &body.shapes).any(plane);
+            let emitter = |(start, every, many, ending): (u32, Option<u32>, u32, u8)| Emitter {
+                bodies: bodies.clone(),
+                joints: joints.clone(),
+                start,
+                every,
+                count: every.and((ending == 1 || ending == 3).then_some(many)),
+                keep: every.and((ending == 2 || ending == 3).then_some(many)),
+                lifetime: (ending == 0).then_some(every.unwrap_or(many)),
+            };
+            let emitters = emitters.into_iter().filter(|_| whole && !bodies.is_empty()).map(emitter).collect();
+            let name = name.chars().take(60).collect();
+            Scene { name, gravity, settings, bodies, joints, fields: Vec::new(), emitters }
         },
     )
 }

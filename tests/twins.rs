@@ -65,7 +65,8 @@ scenes! {
     spinner: "spinner:bodies=400", 200;
     compounds: "compounds:columns=8,rows=20", 200;
     junkyard: "junkyard:columns=8,rows=20", 200;
-    rain: "rain:rows=2,columns=3", 200;
+    // Two columns of which the first falls to its floor, and goes after 220 steps.
+    rain: "rain:rows=1,columns=2,group=4,delay=110", 300;
     arch: "arch", 300;
     rush: "rush:count=60", 200;
     bridge: "bridge:planks=40", 300;

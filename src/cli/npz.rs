@@ -19,18 +19,24 @@ const BYTES_PER_FRAME: u64 = 16;
 /// Largest trace, in bytes. It needs twice this on the disk while it is put together.
 pub const LARGEST_TRACE: u64 = 16 << 30;
 
-/// Arrays `position (n,2)`, `angle (n)`, `velocity (n,2)`, `angular_velocity (n)`, all f32, and `body_index (n)` u32.
+/// Arrays `position (n,2)`, `angle (n)`, `velocity (n,2)`, `angular_velocity (n)`, all f32, and `body_index (n)` u32,
+/// the slots of the bodies; where bodies sleep also `asleep (n)`, bool.
 ///
 /// # Errors
 /// The writer's.
-pub fn write_state(writer: impl Write + Seek, bodies: &[ReportedBody]) -> io::Result<()> {
+pub fn write_state(writer: impl Write + Seek, slots: &[Option<ReportedBody>], sleep: bool) -> io::Result<()> {
     let mut npz = NpzWriter::new(writer);
+    let bodies: Vec<&ReportedBody> = slots.iter().flatten().collect();
     let n = bodies.len() as u64;
     array(&mut npz, "position", &[n, 2], bodies.iter().flat_map(|b| b.position))?;
     array(&mut npz, "angle", &[n], bodies.iter().map(|b| b.angle))?;
     array(&mut npz, "velocity", &[n, 2], bodies.iter().flat_map(|b| b.velocity))?;
     array(&mut npz, "angular_velocity", &[n], bodies.iter().map(|b| b.angular_velocity))?;
-    array(&mut npz, "body_index", &[n], body_indices(n))?;
+    let indices = body_indices(slots.len() as u64).zip(slots).filter(|(_, slot)| slot.is_some());
+    array(&mut npz, "body_index", &[n], indices.map(|(index, _)| index))?;
+    if sleep {
+        array(&mut npz, "asleep", &[n], bodies.iter().map(|b| b.asleep))?;
+    }
     npz.zip_writer().finish()?;
     Ok(())
 }
@@ -59,7 +65,9 @@ fn options() -> FileOptions {
         .large_file(true)
 }
 
-/// A trace in the making: the state arrays with a leading time axis, and `step (t)` u64, `time (t)` f64 in s.
+/// A trace in the making: the state arrays with a leading time axis, and `step (t)` u64, `time (t)` f64 in s. There is
+/// a row for every slot that may come to hold a body, of NaN while it holds none; a slot that was left may hold another
+/// later.
 ///
 /// An archive holds its arrays one after the other, but they grow side by side: each is spooled to an unnamed file
 /// beside the destination. Memory holds one state, however long the run.
@@ -76,7 +84,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// For `frames` states of `bodies` bodies.
+    /// For `frames` states of at most `bodies` slots.
     ///
     /// # Errors
     /// The trace would be larger than [`LARGEST_TRACE`].
@@ -101,19 +109,22 @@ impl Trace {
     ///
     /// # Errors
     /// The disk is full, for example.
-    pub fn push(&mut self, step: u64, time: f64, bodies: &[ReportedBody]) -> Result<(), Failure> {
+    pub fn push(&mut self, step: u64, time: f64, slots: &[Option<ReportedBody>]) -> Result<(), Failure> {
         self.pushed += 1;
-        self.spool(step, time, bodies).map_err(|e| Failure::write(&self.destination.shown, &e))
+        self.spool(step, time, slots).map_err(|e| Failure::write(&self.destination.shown, &e))
     }
 
-    fn spool(&mut self, step: u64, time: f64, bodies: &[ReportedBody]) -> io::Result<()> {
+    fn spool(&mut self, step: u64, time: f64, slots: &[Option<ReportedBody>]) -> io::Result<()> {
         self.step.write(&step.to_le_bytes())?;
         self.time.write(&time.to_le_bytes())?;
-        for body in bodies {
-            self.position.floats(&body.position)?;
-            self.angle.floats(&[body.angle])?;
-            self.velocity.floats(&body.velocity)?;
-            self.angular_velocity.floats(&[body.angular_velocity])?;
+        let slots = slots.iter().map(Option::as_ref).chain(std::iter::repeat(None));
+        for body in slots.take(usize::try_from(self.bodies).unwrap_or(usize::MAX)) {
+            let pair = |of: fn(&ReportedBody) -> [f32; 2]| body.map_or([f32::NAN; 2], of);
+            let number = |of: fn(&ReportedBody) -> f32| body.map_or(f32::NAN, of);
+            self.position.floats(&pair(|body| body.position))?;
+            self.angle.floats(&[number(|body| body.angle)])?;
+            self.velocity.floats(&pair(|body| body.velocity))?;
+            self.angular_velocity.floats(&[number(|body| body.angular_velocity)])?;
         }
         Ok(())
     }
@@ -213,14 +224,20 @@ mod tests {
     #[test]
     fn state_reads_back() {
         let mut bytes = Cursor::new(Vec::new());
-        write_state(&mut bytes, &[body(1.0), body(2.0)]).unwrap();
+        let sleeper = ReportedBody { asleep: true, ..body(2.0) };
+        write_state(&mut bytes, &[Some(body(1.0)), None, Some(sleeper.clone())], true).unwrap();
         let mut npz = NpzArchive::new(bytes).unwrap();
         assert_eq!(floats(&mut npz, "position"), (vec![2, 2], vec![1.0, -1.0, 2.0, -2.0]));
         assert_eq!(floats(&mut npz, "angle"), (vec![2], vec![0.5, 1.0]));
         assert_eq!(floats(&mut npz, "velocity"), (vec![2, 2], vec![2.0, 3.0, 4.0, 6.0]));
         assert_eq!(floats(&mut npz, "angular_velocity"), (vec![2], vec![4.0, 8.0]));
         let index = npz.by_name("body_index").unwrap().unwrap();
-        assert_eq!(index.into_vec::<u32>().unwrap(), [0, 1]);
+        assert_eq!(index.into_vec::<u32>().unwrap(), [0, 2]);
+        let asleep = npz.by_name("asleep").unwrap().unwrap();
+        assert_eq!(asleep.into_vec::<bool>().unwrap(), [false, true]);
+        let mut bytes = Cursor::new(Vec::new());
+        write_state(&mut bytes, &[Some(sleeper)], false).unwrap();
+        assert!(NpzArchive::new(bytes).unwrap().by_name("asleep").unwrap().is_none());
     }
 
     #[test]
@@ -228,9 +245,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.npz");
         let destination = Destination::open("--trace", &path, &["npz"]).unwrap();
-        let mut trace = Trace::new(destination, 2, 2).unwrap();
-        trace.push(0, 0.0, &[body(1.0), body(2.0)]).unwrap();
-        trace.push(10, 0.25, &[body(3.0), body(4.0)]).unwrap();
+        let mut trace = Trace::new(destination, 3, 2).unwrap();
+        trace.push(0, 0.0, &[Some(body(1.0)), Some(body(2.0))]).unwrap();
+        trace.push(10, 0.25, &[None, Some(body(3.0)), Some(body(4.0))]).unwrap();
         publish(vec![trace.finish().unwrap()]).unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no spool may be left");
 
@@ -238,10 +255,16 @@ mod tests {
         assert_eq!(npz.by_name("step").unwrap().unwrap().into_vec::<u64>().unwrap(), [0, 10]);
         assert_eq!(npz.by_name("time").unwrap().unwrap().into_vec::<f64>().unwrap(), [0.0, 0.25]);
         let (shape, positions) = floats(&mut npz, "position");
-        assert_eq!(shape, [2, 2, 2]);
-        assert_eq!(positions, [1.0, -1.0, 2.0, -2.0, 3.0, -3.0, 4.0, -4.0]);
-        assert_eq!(floats(&mut npz, "angular_velocity"), (vec![2, 2], vec![4.0, 8.0, 12.0, 16.0]));
-        assert_eq!(npz.by_name("body_index").unwrap().unwrap().into_vec::<u32>().unwrap(), [0, 1]);
+        assert_eq!(shape, [2, 3, 2]);
+        let (there, missing): (Vec<(usize, f32)>, _) =
+            positions.into_iter().enumerate().partition(|(_, x)| !x.is_nan());
+        assert_eq!(missing.iter().map(|&(place, _)| place).collect::<Vec<_>>(), [4, 5, 6, 7]);
+        let there: Vec<f32> = there.into_iter().map(|(_, x)| x).collect();
+        assert_eq!(there, [1.0, -1.0, 2.0, -2.0, 3.0, -3.0, 4.0, -4.0]);
+        let (shape, spins) = floats(&mut npz, "angular_velocity");
+        assert_eq!((shape, &spins[..2], &spins[4..]), (vec![2, 3], &[4.0, 8.0][..], &[12.0, 16.0][..]));
+        assert!(spins[2].is_nan() && spins[3].is_nan());
+        assert_eq!(npz.by_name("body_index").unwrap().unwrap().into_vec::<u32>().unwrap(), [0, 1, 2]);
     }
 
     #[test]

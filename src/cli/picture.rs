@@ -7,9 +7,11 @@ use drystone::scene::Compiled;
 use super::failure::{Code, Failure};
 use super::output::Destination;
 
-/// From where a state is seen whole. Compute it once for a movie, so that nothing but bodies moves.
+/// From where a state is seen whole, and what emitters will make where it comes. Compute it once for a movie, so that
+/// nothing but bodies moves.
 pub fn camera(compiled: &Compiled, snapshot: &Snapshot, (width, height): (u32, u32)) -> Camera {
-    Camera::fit_scene(&snapshot.poses, &compiled.shapes, [width, height])
+    let (poses, shapes) = compiled.with_what_comes(&snapshot.poses);
+    Camera::fit_scene(&poses, &shapes, [width, height])
 }
 
 /// Draws a state.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use drystone::state::{self, Metrics};
-use drystone::types::{COLOR_COUNT, Counters, OVERFLOW_COLOR};
+use drystone::types::{COLOR_COUNT, Counters, GEOMETRY_MASK, NO_SHAPE, OVERFLOW_COLOR, VACANT};
 use drystone::{Mode, Snapshot, World};
 use serde::{Serialize, Serializer};
 
@@ -30,11 +30,11 @@ pub struct Report {
     pub substeps: u32,
     /// `soft`, `baumgarte` or `projection`.
     pub mode: &'static str,
-    /// All kinds.
+    /// All kinds, after the last step.
     pub bodies: usize,
-    /// All kinds.
+    /// All kinds, likewise.
     pub shapes: usize,
-    /// None yet.
+    /// All kinds, likewise.
     pub joints: usize,
     /// Dynamic ones, and kinematic ones that move, after the last step. Where bodies sleep.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -212,8 +212,8 @@ impl Report {
             dt: compiled.params.dt,
             substeps: compiled.settings.substep_count(),
             mode: mode_name(compiled.settings.mode),
-            bodies: compiled.bodies.len(),
-            shapes: compiled.shapes.len(),
+            bodies: compiled.bodies.iter().filter(|body| body.kind != VACANT).count(),
+            shapes: compiled.shapes.iter().filter(|shape| shape.kind & GEOMETRY_MASK != NO_SHAPE).count(),
             joints: compiled.joints.count(),
             awake: compiled.settings.sleep.then_some(counters.awake),
             asleep: compiled

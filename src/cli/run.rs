@@ -307,7 +307,7 @@ impl Recorder {
         steps: u64,
     ) -> Result<Self, Failure> {
         let every = options.every.unwrap_or(1);
-        let bodies = world.compiled().bodies.len();
+        let bodies = world.compiled().most_slots();
         let mut this = Self {
             trace: trace.map(|destination| Trace::new(destination, bodies, steps / every + 1)).transpose()?,
             every,
@@ -335,7 +335,7 @@ impl Recorder {
         let snapshot = world.snapshot()?;
         if let Some(trace) = trace {
             let step = self.before + step;
-            trace.push(step, step as f64 * self.dt, &state::body_states(world.compiled(), &snapshot))?;
+            trace.push(step, step as f64 * self.dt, &state::body_slots(world.compiled(), &snapshot))?;
         }
         if let Some((movie, camera)) = movie {
             movie.push(step as f64 * self.dt, &picture::draw(world.compiled(), &snapshot, camera)?)?;
@@ -352,10 +352,11 @@ impl Recorder {
 }
 
 fn write_state(state: &mut Destination, world: &World, snapshot: &Snapshot) -> Result<(), Failure> {
-    let bodies = state::body_states(world.compiled(), snapshot);
+    let slots = state::body_slots(world.compiled(), snapshot);
     let written = if state.extension() == "npz" {
-        npz::write_state(&mut *state, &bodies)
+        npz::write_state(&mut *state, &slots, world.compiled().settings.sleep)
     } else {
+        let bodies: Vec<_> = slots.into_iter().flatten().collect();
         serde_json::to_writer(&mut *state, &bodies).map_err(io::Error::from)
     };
     written.map_err(|e| Failure::write(&state.shown, &e))

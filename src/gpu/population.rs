@@ -3,22 +3,21 @@
 use std::collections::BTreeSet;
 
 use bytemuck::Pod;
+use wgpu::util::DeviceExt;
 
 use super::{GpuWorld, joint_runs};
 use crate::command::{forget, wake_left};
 use crate::population::{BodyId, Change, JointId, Population, joint_id};
-use crate::scene::{Body, Compiled, Joint, JointChange, Joints};
+use crate::scene::{Body, Compiled, Joint, JointChange, Joints, MOST_ROWS};
 use crate::snapshot::first_islands;
 use crate::step::plan;
-use crate::types::{JOINT_COLORS, MAX_VERTICES, Params, SURFACES};
+use crate::types::{JOINT_COLORS, MAX_VERTICES, Params, SURFACES, VACANT};
 use crate::world::WorldError;
 
 /// Joints for which there is room in any world.
 const SPARE_JOINTS: usize = 64;
 /// Words of a list of colours that holds a few joints.
 const FEW_WORDS: usize = 256;
-/// Rows of a joint, at most.
-const MOST_ROWS: usize = 7;
 
 /// Elements for which the buffers have room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,12 +33,21 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// What a world starts with: what it needs, and room for a few joints, so that one that a user drags a body with
-    /// costs no new buffers.
+    /// What a world starts with: what it needs, room for a few joints, so that one that a user drags a body with
+    /// costs no new buffers, and for all that the scene's emitters will make.
     pub fn first(compiled: &Compiled) -> Self {
         let need = Self::of(compiled);
-        let (joints, rows) = (need.joints + SPARE_JOINTS, need.rows + 4 * SPARE_JOINTS);
-        Self { joints, rows, order: need.order.max(FEW_WORDS) + need.joints / 2 + SPARE_JOINTS, ..need }
+        let more = compiled.script.most;
+        Self {
+            bodies: need.bodies + more.bodies,
+            shapes: need.shapes + more.shapes,
+            vertices: need.vertices + more.vertices,
+            cells: need.cells,
+            joints: need.joints + SPARE_JOINTS + more.joints,
+            rows: need.rows + 4 * SPARE_JOINTS + MOST_ROWS * more.joints,
+            // Lists of colours that are laid anew have room for half as many again, and more than one may be.
+            order: need.order.max(FEW_WORDS) + need.joints / 2 + SPARE_JOINTS + 2 * more.joints,
+        }
     }
 
     /// What a world needs.
@@ -82,6 +90,48 @@ impl Room {
     }
 }
 
+/// What the host tells the device, in this order.
+#[derive(Debug, Default)]
+struct Writes(Vec<Write>);
+
+#[derive(Debug)]
+struct Write {
+    /// Of the buffer.
+    name: &'static str,
+    offset: u64,
+    bytes: Vec<u8>,
+}
+
+impl Writes {
+    /// From the start of a buffer.
+    fn all<T: Pod>(&mut self, name: &'static str, elements: &[T]) {
+        self.push(name, 0, elements);
+    }
+
+    /// Some elements, those that lie side by side at once.
+    fn some<T: Pod>(&mut self, name: &'static str, elements: &[T], which: &BTreeSet<u32>) {
+        self.some_from(name, 0, elements, which);
+    }
+
+    /// The same of a list that begins in the middle of a buffer.
+    fn some_from<T: Pod>(&mut self, name: &'static str, begin: u64, elements: &[T], which: &BTreeSet<u32>) {
+        let mut indices = which.iter().map(|&index| index as usize).peekable();
+        while let Some(first) = indices.next() {
+            let mut end = first + 1;
+            while indices.next_if_eq(&end).is_some() {
+                end += 1;
+            }
+            self.push(name, begin + (first * size_of::<T>()) as u64, &elements[first..end]);
+        }
+    }
+
+    fn push<T: Pod>(&mut self, name: &'static str, offset: u64, elements: &[T]) {
+        if !elements.is_empty() {
+            self.0.push(Write { name, offset, bytes: bytemuck::cast_slice(elements).to_vec() });
+        }
+    }
+}
+
 impl GpuWorld {
     /// Adds bodies to the running world: all of them or, with an error, none. They are there in what is submitted
     /// next; what was recorded before should be submitted before. Nothing waits.
@@ -106,17 +156,67 @@ impl GpuWorld {
         let added = population.add(&mut self.compiled, bodies, self.steps);
         self.population = Some(population);
         let (ids, change) = added?;
-        if let Err(error) = self.make_room(switches) {
+        if let Err(error) = self.make_room(switches, None) {
             if let Some((compiled, population)) = backup {
                 (self.compiled, self.population) = (compiled, Some(population));
             }
             return Err(error);
         }
-        if self.compiled.settings.sleep {
-            self.write("islands", &first_islands(&self.compiled), &change.bodies);
-        }
-        self.follow(&change)?;
+        self.follow(&change, None)?;
         Ok(ids)
+    }
+
+    /// Makes what the scene's emitters make before this step, and lets go of what they let go of: in what is submitted
+    /// next, or at this place of the caller's encoder. Does nothing if that is done.
+    ///
+    /// # Errors
+    /// If it does not fit the device, which can only be if bodies or joints were added by hand; then nothing is done.
+    pub(crate) fn emit(&mut self, mut recorded: Option<&mut wgpu::CommandEncoder>) -> Result<(), WorldError> {
+        let Some(mut population) = self.population.take_if(|population| population.is_due(self.steps)) else {
+            return Ok(());
+        };
+        let switches = self.compiled.params.switches;
+        // For what the script alone makes there is room; else larger buffers may be refused.
+        let backup = population.by_hand().then(|| (self.compiled.clone(), population.clone(), self.commands.clone()));
+        let left = population.retire(&mut self.compiled, self.steps);
+        if let Some(change) = &left {
+            // Before others have their places.
+            forget(&mut self.commands, &self.compiled);
+            wake_left(&self.compiled, change, &mut self.commands);
+        }
+        let [came, tied] = population.emit(&mut self.compiled, self.steps);
+        wake_left(&self.compiled, &tied, &mut self.commands);
+        self.population = Some(population);
+        if let Err(error) = self.make_room(switches, recorded.as_deref_mut()) {
+            if let Some((compiled, population, commands)) = backup {
+                (self.compiled, self.population, self.commands) = (compiled, Some(population), commands);
+            }
+            return Err(error);
+        }
+        for change in left.iter().chain([&came, &tied]) {
+            self.follow(change, recorded.as_deref_mut())?;
+        }
+        Ok(())
+    }
+
+    /// The world of a snapshot in which the scene's emitters had made other bodies by then.
+    ///
+    /// # Errors
+    /// If it does not fit the device; then nothing is done.
+    pub(super) fn become_another(&mut self, compiled: Compiled, population: Population) -> Result<(), WorldError> {
+        let switches = self.compiled.params.switches;
+        let before = (std::mem::replace(&mut self.compiled, compiled), self.population.replace(population));
+        if let Err(error) = self.make_room(switches, None) {
+            (self.compiled, self.population) = before;
+            return Err(error);
+        }
+        self.follow(&Change::all(&self.compiled), None)?;
+        // Of shapes that are not there the lists are empty, as they are before their first step.
+        for name in ["pair_starts_0", "pair_starts_1", "sleeping_starts"] {
+            let bytes = self.buffers[name].size();
+            self.context.queue().write_buffer(&self.buffers[name], 0, &vec![0; usize::try_from(bytes).unwrap_or(0)]);
+        }
+        Ok(())
     }
 
     /// Adds joints to the running world: all of them or, with an error, none. They hold in what is submitted next. Nothing
@@ -135,15 +235,30 @@ impl GpuWorld {
         let added = population.add_joints(&mut self.compiled, joints);
         self.population = Some(population);
         let (ids, change) = added?;
-        if let Err(error) = self.make_room(switches) {
+        if let Err(error) = self.make_room(switches, None) {
             if let Some((compiled, population)) = backup {
                 (self.compiled, self.population) = (compiled, Some(population));
             }
             return Err(error);
         }
         wake_left(&self.compiled, &change, &mut self.commands);
-        self.follow(&change)?;
+        self.follow(&change, None)?;
         Ok(ids)
+    }
+
+    /// As [`Self::add_joints`], of bodies by their ids: `None` is the world. What the joints say of their bodies is not
+    /// looked at.
+    ///
+    /// # Errors
+    /// If a body is not there, or no longer; else as [`Self::add_joints`].
+    pub fn add_joints_between(
+        &mut self,
+        joints: &[(Option<BodyId>, BodyId, Joint)],
+    ) -> Result<Vec<JointId>, WorldError> {
+        let population = self.take_population();
+        let joints = population.between(&self.compiled, joints);
+        self.population = Some(population);
+        self.add_joints(&joints?)
     }
 
     /// Removes joints from the running world: all of them or, with an error, none. Nothing waits.
@@ -157,7 +272,7 @@ impl GpuWorld {
         let change = removed?;
         forget(&mut self.commands, &self.compiled);
         wake_left(&self.compiled, &change, &mut self.commands);
-        self.follow(&change)
+        self.follow(&change, None)
     }
 
     /// The joint with an index, if there is one.
@@ -178,7 +293,7 @@ impl GpuWorld {
         let change = removed?;
         forget(&mut self.commands, &self.compiled);
         wake_left(&self.compiled, &change, &mut self.commands);
-        self.follow(&change)
+        self.follow(&change, None)
     }
 
     /// The body in a slot, if there is one.
@@ -193,24 +308,32 @@ impl GpuWorld {
         self.population.take().unwrap_or_else(|| Population::new(&self.compiled))
     }
 
-    /// Brings the device to what the host has.
-    fn follow(&mut self, change: &Change) -> Result<(), WorldError> {
+    /// Brings the device to what the host has: with what is submitted next, or at this place of the caller's encoder.
+    fn follow(&mut self, change: &Change, recorded: Option<&mut wgpu::CommandEncoder>) -> Result<(), WorldError> {
         self.asked = self.steps;
         self.plan = plan(&self.compiled.settings, self.compiled.bounces, self.compiled.joints.count() > 0);
+        let mut writes = Writes::default();
         if !change.bodies.is_empty() {
             self.query_load.forget_bodies();
-            self.upload("vertices", &self.compiled.vertices);
+            writes.all("vertices", &self.compiled.vertices);
+            if self.compiled.settings.sleep {
+                // Who slept in a slot that was left has yet to be woken by it.
+                let there = |&&body: &&u32| self.compiled.bodies[body as usize].kind != VACANT;
+                let came = change.bodies.iter().filter(there).copied().collect();
+                writes.some("islands", &first_islands(&self.compiled), &came);
+            }
         }
-        self.write("bodies", &self.compiled.bodies, &change.bodies);
-        self.write("poses", &self.compiled.poses, &change.bodies);
-        self.write("states", &self.compiled.states, &change.bodies);
-        self.write("movers", &self.compiled.movers, &change.shapes);
+        writes.some("bodies", &self.compiled.bodies, &change.bodies);
+        writes.some("poses", &self.compiled.poses, &change.bodies);
+        writes.some("states", &self.compiled.states, &change.bodies);
+        writes.some("movers", &self.compiled.movers, &change.shapes);
         if change.grid {
-            self.upload("shapes", &self.compiled.shapes);
+            writes.all("shapes", &self.compiled.shapes);
         } else {
-            self.write("shapes", &self.compiled.shapes, &change.shapes);
+            writes.some("shapes", &self.compiled.shapes, &change.shapes);
         }
-        self.follow_joints(&change.joints);
+        self.follow_joints(&change.joints, &mut writes);
+        self.tell(&writes, recorded);
         // Most of the time nothing but a few words has changed.
         if self.grouped != Some(self.compiled.params) {
             self.create_groups();
@@ -220,49 +343,54 @@ impl GpuWorld {
     }
 
     /// What the device knows better of other joints, their impulses, angles and goals, stays where it is.
-    fn follow_joints(&mut self, change: &JointChange) {
+    fn follow_joints(&mut self, change: &JointChange, writes: &mut Writes) {
         let Joints { joints, rows, states, starts, ties, .. } = &self.compiled.joints;
-        self.write("joints", joints, &change.places);
-        self.write("joint_states", states, &change.places);
-        self.write("joint_rows", rows, &change.rows);
+        writes.some("joints", joints, &change.places);
+        writes.some("joint_states", states, &change.places);
+        writes.some("joint_rows", rows, &change.rows);
         if !change.rows.is_empty() {
-            self.write("joint_impulses", &vec![[0.0_f32; 2]; rows.len()], &change.rows);
+            writes.some("joint_impulses", &vec![[0.0_f32; 2]; rows.len()], &change.rows);
         }
         if change.relaid {
-            self.upload("joint_starts", starts);
+            writes.all("joint_starts", starts);
         } else if !change.places.is_empty() {
-            self.upload("joint_starts", &starts[..2 * JOINT_COLORS as usize]);
-            self.write("joint_starts", starts, &change.order);
+            writes.all("joint_starts", &starts[..2 * JOINT_COLORS as usize]);
+            writes.some("joint_starts", starts, &change.order);
         }
         let Params { tie_heads, tie_links, .. } = self.compiled.params;
-        self.write_from("partners", 4 * u64::from(tie_heads), &ties.heads, &change.heads);
-        self.write_from("partners", 4 * u64::from(tie_links), &ties.links, &change.links);
+        writes.some_from("partners", 4 * u64::from(tie_heads), &ties.heads, &change.heads);
+        writes.some_from("partners", 4 * u64::from(tie_links), &ties.links, &change.links);
         if !change.places.is_empty() {
             self.joint_runs = joint_runs(&self.compiled.joints);
         }
     }
 
-    /// Writes some elements, those that lie side by side at once.
-    fn write<T: Pod>(&self, name: &str, elements: &[T], which: &BTreeSet<u32>) {
-        self.write_from(name, 0, elements, which);
-    }
-
-    /// The same of a list that begins in the middle of a buffer.
-    fn write_from<T: Pod>(&self, name: &str, begin: u64, elements: &[T], which: &BTreeSet<u32>) {
-        let mut indices = which.iter().map(|&index| index as usize).peekable();
-        while let Some(first) = indices.next() {
-            let mut end = first + 1;
-            while indices.next_if_eq(&end).is_some() {
-                end += 1;
+    fn tell(&self, writes: &Writes, recorded: Option<&mut wgpu::CommandEncoder>) {
+        let Some(encoder) = recorded else {
+            for Write { name, offset, bytes } in &writes.0 {
+                self.context.queue().write_buffer(&self.buffers[name], *offset, bytes);
             }
-            let offset = begin + (first * size_of::<T>()) as u64;
-            let bytes = bytemuck::cast_slice(&elements[first..end]);
-            self.context.queue().write_buffer(&self.buffers[name], offset, bytes);
+            return;
+        };
+        // What was recorded before and is not submitted yet shall not see it, so it is copied when its turn comes.
+        let contents: Vec<u8> = writes.0.iter().flat_map(|write| &write.bytes).copied().collect();
+        if contents.is_empty() {
+            return;
+        }
+        let staged = self.context.device().create_buffer_init(&wgpu::util::BufferInitDescriptor {
+            label: Some("emitted"),
+            contents: &contents,
+            usage: wgpu::BufferUsages::COPY_SRC,
+        });
+        let mut from = 0;
+        for Write { name, offset, bytes } in &writes.0 {
+            encoder.copy_buffer_to_buffer(&staged, from, &self.buffers[name], *offset, bytes.len() as u64);
+            from += bytes.len() as u64;
         }
     }
 
     /// Larger buffers where these are too small, with what the device alone knows carried over.
-    fn make_room(&mut self, switches: u32) -> Result<(), WorldError> {
+    fn make_room(&mut self, switches: u32, recorded: Option<&mut wgpu::CommandEncoder>) -> Result<(), WorldError> {
         let need = Room::of(&self.compiled);
         let surfaces = switches & SURFACES == 0 && self.compiled.params.switches & SURFACES != 0;
         if self.room.holds(need) && !surfaces {
@@ -274,14 +402,14 @@ impl GpuWorld {
             world.room = old_room;
             Err(error)
         };
-        let mut encoder = self.encoder();
+        let mut copies = Vec::new();
         if surfaces {
             let capacity = self.contact_capacity;
             if let Err(error) = self.create_contact_buffers(capacity) {
                 return undo(self, error);
             }
             for name in ["contacts_0", "contacts_1", "sleeping"] {
-                encoder.copy_buffer_to_buffer(&old[name], 0, &self.buffers[name], 0, old[name].size());
+                copies.push((name, old[name].size()));
             }
         }
         if !old_room.holds(need) {
@@ -296,11 +424,21 @@ impl GpuWorld {
                 return undo(self, error);
             }
             for &name in JOINTS.iter().chain(if only_joints { &[] } else { BODIES }) {
-                let bytes = old[name].size().min(self.buffers[name].size());
-                encoder.copy_buffer_to_buffer(&old[name], 0, &self.buffers[name], 0, bytes);
+                copies.push((name, old[name].size().min(self.buffers[name].size())));
             }
         }
-        self.context.queue().submit([encoder.finish()]);
+        let copy = |encoder: &mut wgpu::CommandEncoder| {
+            for (name, bytes) in copies {
+                encoder.copy_buffer_to_buffer(&old[name], 0, &self.buffers[name], 0, bytes);
+            }
+        };
+        if let Some(encoder) = recorded {
+            copy(encoder);
+        } else {
+            let mut encoder = self.encoder();
+            copy(&mut encoder);
+            self.context.queue().submit([encoder.finish()]);
+        }
         Ok(())
     }
 

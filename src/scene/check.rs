@@ -11,7 +11,8 @@ use std::fmt::{self, Arguments};
 use glam::Vec2;
 
 use super::compile::{mass_properties, never_turns};
-use super::{Body, BodyType, Geometry, Joint, Path, Scene, Settings};
+use super::emitter::most;
+use super::{Body, BodyType, Emitter, Geometry, Joint, Path, Scene, Settings};
 use crate::types::{self, MAX_FIELDS};
 
 /// Shortest length (radius, half width), m. Contacts are resolved to a few millimetres; less is noise.
@@ -38,6 +39,8 @@ pub const MAX_BODIES: usize = 4_000_000;
 pub const MAX_SHAPES: usize = 8_000_000;
 /// Most joints in a scene.
 pub const MAX_JOINTS: usize = 4_000_000;
+/// Most emitters in a scene.
+pub const MAX_EMITTERS: usize = 10_000;
 /// Highest frequency, Hz, and damping ratio of a spring or a joint; far above what a step can follow.
 pub const MAX_HERTZ: f32 = 1e6;
 /// How far the length of a normal or an axis may be from 1.
@@ -60,6 +63,11 @@ pub struct SceneError {
 impl SceneError {
     pub(crate) fn new(path: impl Into<String>, problem: impl Into<String>, expected: impl Into<String>) -> Self {
         Self { path: path.into(), problem: problem.into(), expected: expected.into() }
+    }
+
+    /// Of a part of something.
+    pub(crate) fn within(self, part: &str) -> Self {
+        Self { path: format!("{part}.{}", self.path), ..self }
     }
 }
 
@@ -161,6 +169,9 @@ impl Scene {
     /// static and kinematic bodies; a particle is alone on its body. A joint has at least one dynamic body, the world
     /// counting as static. A distance that limits or a motor leave free has a length only if it has hertz too.
     ///
+    /// Bodies and joints of an emitter are checked likewise, among themselves; one that goes on for ever lets go of
+    /// what it made, and what there can be at a time is within the limits of a scene.
+    ///
     /// # Errors
     /// The first value that is out of range, with its JSON path.
     pub fn check(&self) -> Result<(), SceneError> {
@@ -206,8 +217,81 @@ impl Scene {
             check_id(joint.id.as_deref(), "joints", index, &mut ids)?;
             joint::check(joint, &self.bodies[..], format_args!("joints[{index}]"))?;
         }
-        Ok(())
+        check_emitters(self)
     }
+}
+
+fn check_emitters(scene: &Scene) -> Result<(), SceneError> {
+    if scene.emitters.len() > MAX_EMITTERS {
+        let problem = format!("has {} emitters", scene.emitters.len());
+        return Err(SceneError::new("emitters", problem, format!("at most {MAX_EMITTERS}")));
+    }
+    for (index, emitter) in scene.emitters.iter().enumerate() {
+        let at = format!("emitters[{index}]");
+        check_emitter(emitter, &at)?;
+        check_batch(emitter, &at)?;
+    }
+    let most = most(&scene.emitters, true);
+    let shapes: usize = scene.bodies.iter().map(|body| body.shapes.len()).sum();
+    for (what, own, more, limit) in [
+        ("bodies", scene.bodies.len(), most.bodies, MAX_BODIES),
+        ("shapes", shapes, most.shapes, MAX_SHAPES),
+        ("joints", scene.joints.len(), most.joints, MAX_JOINTS),
+    ] {
+        let sum = own.saturating_add(more);
+        if sum > limit {
+            let problem = format!("can bring the number of {what} to {sum}");
+            return Err(SceneError::new("emitters", problem, format!("at most {limit} in a world")));
+        }
+    }
+    Ok(())
+}
+
+/// When batches come and go.
+fn check_emitter(emitter: &Emitter, at: &str) -> Result<(), SceneError> {
+    for (key, value, needs_every) in [
+        ("every", emitter.every, false),
+        ("count", emitter.count, true),
+        ("keep", emitter.keep, true),
+        ("lifetime", emitter.lifetime, false),
+    ] {
+        if value == Some(0) {
+            let expected = format!("a whole number from 1 to {}", u32::MAX);
+            return Err(SceneError::new(format!("{at}.{key}"), "is 0", expected));
+        }
+        if needs_every && value.is_some() && emitter.every.is_none() {
+            let problem = "has nothing to do, as there is only one batch";
+            return Err(SceneError::new(format!("{at}.{key}"), problem, "`every` as well, or neither"));
+        }
+    }
+    if emitter.most_batches().is_none() {
+        let problem = "makes bodies without end";
+        return Err(SceneError::new(format!("{at}.every"), problem, "`keep`, `lifetime` or `count` beside it"));
+    }
+    Ok(())
+}
+
+/// What a batch is made of.
+fn check_batch(emitter: &Emitter, at: &str) -> Result<(), SceneError> {
+    if emitter.bodies.is_empty() {
+        return Err(SceneError::new(format!("{at}.bodies"), "is empty or missing", "at least one body"));
+    }
+    let mut ids = HashMap::new();
+    for (index, body) in emitter.bodies.iter().enumerate() {
+        check_id(body.id.as_deref(), &format!("{at}.bodies"), index, &mut ids)?;
+        check_body(body, index).map_err(|error| error.within(at))?;
+        let plane = body.shapes.iter().position(|shape| matches!(shape.geometry, Geometry::HalfPlane { .. }));
+        if let Some(number) = plane {
+            let at = format!("{at}.bodies[{index}].shapes[{number}]");
+            return Err(SceneError::new(at, "is a half plane", "a shape with an end, as bodies come and go"));
+        }
+    }
+    let mut ids = HashMap::new();
+    for (index, joint) in emitter.joints.iter().enumerate() {
+        check_id(joint.id.as_deref(), &format!("{at}.joints"), index, &mut ids)?;
+        joint::check(joint, &emitter.bodies[..], format_args!("{at}.joints[{index}]"))?;
+    }
+    Ok(())
 }
 
 /// Joints that shall join a running world; `taken` are the names of those that there are.

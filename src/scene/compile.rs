@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use glam::Vec2;
 
+use super::emitter::Script;
 use super::joint_table::Joints;
 use super::{BodyType, Geometry, Mode, RestitutionMix, Scene, SceneError, Settings};
 use crate::math::{self, rotation};
@@ -87,6 +88,8 @@ pub struct Compiled {
     pub joints: Joints,
     /// Bodies that are led along paths.
     pub paths: Vec<Led>,
+    /// What comes and goes.
+    pub(crate) script: Script,
 }
 
 /// A body that is led along a path.
@@ -125,6 +128,7 @@ impl Compiled {
             hulls: false,
             joints: Joints::default(),
             paths: Vec::new(),
+            script: Script::new(scene),
         };
         let mut shapes = Vec::with_capacity(scene.bodies.len());
         for (index, body) in (0_u32..).zip(&scene.bodies) {
@@ -151,8 +155,13 @@ impl Compiled {
         for shape in compiled.shapes.iter_mut().filter(|shape| heads[shape.body as usize][1] > 0) {
             shape.kind |= types::JOINED_SHAPE;
         }
-        compiled.lay_grid();
+        compiled.prepare_for_all();
         compiled.refresh_switches();
+        if !compiled.script.is_empty() {
+            let world = compiled.fingerprint();
+            let script = Fnv(world).bytes(format!("{:?}", compiled.script.emitters).as_bytes());
+            compiled.script.fingerprint = Some(script.0);
+        }
         Ok(compiled)
     }
 
@@ -364,6 +373,9 @@ impl Compiled {
     /// snapshots.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
+        if let Some(fingerprint) = self.script.fingerprint {
+            return fingerprint;
+        }
         // Forces and goals of joints change by command, capacities by growth; neither makes it another world.
         let params = Params { contact_capacity: 0, color_blocks: 0, tie_heads: 0, tie_links: 0, ..self.params };
         let mut hash = Fnv::START.bytes(bytemuck::bytes_of(&params));

@@ -3,16 +3,19 @@
 pub mod catalogue;
 mod check;
 mod compile;
+mod emitter;
 pub mod file;
 mod joint;
 mod joint_rows;
 mod joint_table;
 mod model;
 
-pub use check::{MAX_ANGLE, MAX_BODIES, MAX_JOINTS, MAX_POSITION, MAX_SHAPES, MAX_VALUE, SceneError};
+pub use check::{MAX_ANGLE, MAX_BODIES, MAX_EMITTERS, MAX_JOINTS, MAX_POSITION, MAX_SHAPES, MAX_VALUE, SceneError};
 pub(crate) use check::{check_angle, check_geometry, check_joint_command, check_new_joints, check_position};
 pub(crate) use compile::Outline;
 pub use compile::{Compiled, Led, MassProperties};
+pub use emitter::Emitter;
+pub(crate) use emitter::MOST_ROWS;
 pub use joint::{Joint, JointKind, Motor, Spring};
 pub(crate) use joint_table::JointChange;
 pub use joint_table::{Joints, Ties};

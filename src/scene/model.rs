@@ -5,7 +5,7 @@
 
 use glam::Vec2;
 
-use super::Joint;
+use super::{Emitter, Joint};
 use crate::math::rotation;
 
 /// A world as it starts: settings, bodies and joints.
@@ -23,6 +23,8 @@ pub struct Scene {
     pub joints: Vec<Joint>,
     /// What draws bodies to places, beside gravity: at most [`MAX_FIELDS`](crate::types::MAX_FIELDS).
     pub fields: Vec<Field>,
+    /// What makes bodies while the world runs.
+    pub emitters: Vec<Emitter>,
 }
 
 impl Default for Scene {
@@ -34,12 +36,13 @@ impl Default for Scene {
             bodies: Vec::new(),
             joints: Vec::new(),
             fields: Vec::new(),
+            emitters: Vec::new(),
         }
     }
 }
 
-/// Draws every dynamic body to a point, equally hard from everywhere; negative values drive it away. Kinetic and
-/// potential energy are reported without it.
+/// Draws every dynamic body to a point, equally hard from everywhere; negative values drive it away. Potential energy
+/// counts it from the rim of the core.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Field {
     /// In the world, m.
@@ -111,6 +114,12 @@ impl Scene {
     pub fn join(&mut self, joint: Joint) -> usize {
         self.joints.push(joint);
         self.joints.len() - 1
+    }
+
+    /// Adds an emitter and returns its index.
+    pub fn emit(&mut self, emitter: Emitter) -> usize {
+        self.emitters.push(emitter);
+        self.emitters.len() - 1
     }
 }
 

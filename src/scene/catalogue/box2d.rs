@@ -5,7 +5,7 @@ use glam::Vec2;
 use super::ragdoll::{self, Hinges};
 use super::{Entry, Parameter, Values, box2d_scene, ground, pyramid, pyramid_count, real};
 use crate::math::rotation;
-use crate::scene::{Body, Filter, Joint, JointKind, Motor, Path, Scene, Shape};
+use crate::scene::{Body, Emitter, Filter, Joint, JointKind, Motor, Path, Scene, Shape};
 
 /// 25° a second, of drums, rad/s.
 const DRUM_SPEED: f64 = 25.0 * std::f64::consts::PI / 180.0;
@@ -366,13 +366,14 @@ fn junkyard(values: &Values) -> Scene {
 
 pub(super) const RAIN: Entry = Entry {
     name: "rain",
-    summary: "1000 ragdolls fall onto five floors",
-    source: "Box2D rain, where one column of 25 ragdolls appears every 8 steps, and the oldest go. Here all of them \
-             are there from the start and stay, as a scene cannot say yet when bodies come.",
+    summary: "Ragdolls rain onto five floors, 25 every eight steps; 1000 at most, then the oldest go",
+    source: "Box2D rain: every 8 steps one column of 25 ragdolls comes, from left to right; when all 40 are there, its \
+             old ones go as the new ones come.",
     parameters: &[
         Parameter::whole("rows", 5, 1, 20, "floors"),
         Parameter::whole("columns", 40, 1, 40, "groups of ragdolls above a floor"),
         Parameter::whole("group", 5, 1, 5, "ragdolls in a group, half a metre apart"),
+        Parameter::whole("delay", 8, 1, 1_000, "steps from one column to the next"),
     ],
     steps: 1_000,
     count: |values| 1 + values.count("rows") * values.count("columns") * values.count("group") * ragdoll::BONES,
@@ -384,7 +385,7 @@ fn rain(values: &Values) -> Scene {
     const TILES: u64 = 500;
     const SPAN: f32 = TILE * TILES as f32;
     const FLOOR: f32 = 45.0;
-    let [rows, columns, group] = ["rows", "columns", "group"].map(|name| values.count(name));
+    let [rows, columns, group, delay] = ["rows", "columns", "group", "delay"].map(|name| values.count(name));
     let mut scene = box2d_scene();
     let mut floors = Body::fixed(0.0, 0.0);
     for row in 0..rows {
@@ -395,14 +396,17 @@ fn rain(values: &Values) -> Scene {
     }
     scene.add(floors);
     let hinges = Hinges { friction_torque: 0.05, hertz: 5.0, damping_ratio: 0.5 };
-    for row in 0..rows {
-        for column in 0..columns {
-            let left = -0.5 * SPAN + SPAN / real(columns) * (real(column) + 0.5);
+    for column in 0..columns {
+        let left = -0.5 * SPAN + SPAN / real(columns) * (real(column) + 0.5);
+        let steps = |columns: u64| u32::try_from(columns * delay).unwrap_or(u32::MAX);
+        let mut drop = Emitter::default().start(steps(column)).every(steps(columns)).keep(1);
+        for row in 0..rows {
             for (index, number) in (0..group).zip(1..) {
                 let at = Vec2::new(left + 0.5 * real(index), 40.0 + FLOOR * real(row));
-                ragdoll::add(&mut scene, at, number, hinges, false);
+                ragdoll::add((&mut drop.bodies, &mut drop.joints), at, number, hinges, false);
             }
         }
+        scene.emit(drop);
     }
     scene
 }

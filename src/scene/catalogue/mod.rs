@@ -117,7 +117,7 @@ pub struct Entry {
     pub parameters: &'static [Parameter],
     /// How many steps show what it is for; the benchmark's count for Box2D's scenes.
     pub steps: u32,
-    /// How many bodies it would have: asked before anything is allocated.
+    /// How many bodies it would have, at most at a time: asked before anything is allocated.
     count: fn(&Values) -> u64,
     construct: fn(&Values) -> Scene,
 }
@@ -139,7 +139,8 @@ impl Entry {
         Ok(scene)
     }
 
-    /// How many bodies [`Entry::build`] would make, static ones included.
+    /// How many bodies there would be in what [`Entry::build`] makes, static ones and those of emitters included: the
+    /// most at a time.
     ///
     /// # Errors
     /// As [`Entry::build`], but any number of bodies is fine.

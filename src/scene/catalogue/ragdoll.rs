@@ -5,7 +5,7 @@ use std::f32::consts::PI;
 
 use glam::Vec2;
 
-use crate::scene::{Body, Filter, Geometry, Joint, JointKind, Motor, Scene, Shape, Spring};
+use crate::scene::{Body, Filter, Geometry, Joint, JointKind, Motor, Shape, Spring};
 
 /// Bodies of a ragdoll.
 pub(super) const BONES: u64 = TABLE.len() as u64;
@@ -91,8 +91,14 @@ const FOOT_RADIUS: f32 = 0.015;
 
 /// Stands one at a place, its feet a quarter metre above it. Ragdolls of one `group` (above 0) pass through each other,
 /// as the limbs of each do. `named`: bodies have the bones' names, which must be unique in a scene.
-pub(super) fn add(scene: &mut Scene, at: Vec2, group: i32, hinges: Hinges, named: bool) {
-    let first = scene.bodies.len();
+pub(super) fn add(
+    (bodies, joints): (&mut Vec<Body>, &mut Vec<Joint>),
+    at: Vec2,
+    group: i32,
+    hinges: Hinges,
+    named: bool,
+) {
+    let first = bodies.len();
     // Limbs meet the world (1) and other limbs (2), feet the world only.
     let limb = Filter { category: 2, mask: 1 | 2, group: -group };
     let sole = Filter { mask: 1, ..limb };
@@ -107,7 +113,8 @@ pub(super) fn add(scene: &mut Scene, at: Vec2, group: i32, hinges: Hinges, named
         }
         body.linear_damping = bone.damping;
         body.id = named.then(|| bone.name.to_owned());
-        let index = scene.add(body);
+        let index = bodies.len();
+        bodies.push(body);
         let Some(hinge) = &bone.hinge else { continue };
         let kind = JointKind::Revolute {
             reference_angle: Some(hinge.reference * PI),
@@ -121,6 +128,6 @@ pub(super) fn add(scene: &mut Scene, at: Vec2, group: i32, hinges: Hinges, named
         };
         let anchor = |bone: &Bone| Vec2::new(0.0, hinge.height - bone.height);
         let joint = Joint::new(kind, first + hinge.parent, index);
-        scene.join(joint.anchors(anchor(&TABLE[hinge.parent]), anchor(bone)));
+        joints.push(joint.anchors(anchor(&TABLE[hinge.parent]), anchor(bone)));
     }
 }

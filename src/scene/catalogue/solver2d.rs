@@ -459,7 +459,7 @@ fn ragdoll(values: &Values) -> Scene {
     let mut scene = box2d_scene();
     scene.add(ground(20.0));
     let hinges = Hinges { friction_torque, hertz, damping_ratio };
-    ragdoll::add(&mut scene, Vec2::new(0.0, 4.0), 1, hinges, true);
+    ragdoll::add((&mut scene.bodies, &mut scene.joints), Vec2::new(0.0, 4.0), 1, hinges, true);
     scene
 }
 

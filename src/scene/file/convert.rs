@@ -1,15 +1,15 @@
 //! From what the file says to the [`Scene`] it means.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use glam::Vec2;
 
 use super::joint_records::{JointRecord, JointType, own_keys};
-use super::records::{BodyRecord, GEOMETRIES, SceneRecord, SettingsRecord, ShapeRecord};
+use super::records::{BodyRecord, EmitterRecord, GEOMETRIES, SceneRecord, SettingsRecord, ShapeRecord};
 use super::values::{BodyRef, Word};
 use crate::scene::check::{MAX_VALUE, UNIT_TOLERANCE};
 use crate::scene::{
-    Body, Field, Filter, Geometry, Joint, JointKind, Material, Motor, Path, Scene, SceneError, Settings, Shape,
+    Body, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Motor, Path, Scene, SceneError, Settings, Shape,
 };
 
 /// Also checks the scene ([`Scene::check`]).
@@ -18,19 +18,12 @@ pub fn scene(record: SceneRecord) -> Result<Scene, SceneError> {
         let expected = format!("{}, the version this release reads", super::VERSION);
         return Err(SceneError::new("version", format!("is {}", record.version), expected));
     }
-    let mut bodies = Vec::with_capacity(record.bodies.len());
-    for (index, body_record) in record.bodies.into_iter().enumerate() {
-        bodies.push(body(body_record, index)?);
-    }
-    let mut joints = Vec::with_capacity(record.joints.len());
-    if !record.joints.is_empty() {
-        // Of two bodies with one id the check complains.
-        let ids: HashMap<&str, usize> =
-            bodies.iter().enumerate().filter_map(|(index, body)| Some((body.id.as_deref()?, index))).collect();
-        for (index, joint_record) in record.joints.into_iter().enumerate() {
-            joints.push(joint(joint_record, &ids, &|| format!("joints[{index}]"))?);
-        }
-    }
+    let of_emitters = record.emitters.iter().flat_map(|emitter| &emitter.bodies);
+    let elsewhere: HashSet<String> = of_emitters.filter_map(|body| body.id.clone()).collect();
+    let bodies = all_bodies(record.bodies)?;
+    let joints = all_joints(record.joints, &bodies, |id| {
+        elsewhere.contains(id).then_some("a body that an emitter makes, which the joints of the scene do not know")
+    })?;
     let fields = record.fields.into_iter().map(|field| field.point);
     let fields = fields.map(|point| Field {
         position: point.position.0,
@@ -45,9 +38,47 @@ pub fn scene(record: SceneRecord) -> Result<Scene, SceneError> {
         bodies,
         joints,
         fields: fields.collect(),
+        emitters: emitters(record.emitters)?,
     };
     scene.check()?;
     Ok(scene)
+}
+
+fn all_bodies(records: Vec<BodyRecord>) -> Result<Vec<Body>, SceneError> {
+    records.into_iter().enumerate().map(|(index, record)| body(record, index)).collect()
+}
+
+/// Joints between these bodies. `elsewhere` tells of an id that is not theirs what else has it.
+fn all_joints(
+    records: Vec<JointRecord>,
+    bodies: &[Body],
+    elsewhere: impl Fn(&str) -> Option<&'static str>,
+) -> Result<Vec<Joint>, SceneError> {
+    if records.is_empty() {
+        return Ok(Vec::new());
+    }
+    // Of two bodies with one id the check complains.
+    let ids: HashMap<&str, usize> =
+        bodies.iter().enumerate().filter_map(|(index, body)| Some((body.id.as_deref()?, index))).collect();
+    let joints = records.into_iter().enumerate();
+    joints.map(|(index, record)| joint(record, &ids, &elsewhere, &|| format!("joints[{index}]"))).collect()
+}
+
+fn emitters(records: Vec<EmitterRecord>) -> Result<Vec<Emitter>, SceneError> {
+    let emitter = |record: EmitterRecord| {
+        let bodies = all_bodies(record.bodies)?;
+        Ok(Emitter {
+            joints: all_joints(record.joints, &bodies, |_| None)?,
+            bodies,
+            start: record.start,
+            every: record.every,
+            count: record.count,
+            keep: record.keep,
+            lifetime: record.lifetime,
+        })
+    };
+    let within = |index: usize| move |error: SceneError| error.within(&format!("emitters[{index}]"));
+    records.into_iter().enumerate().map(|(index, record)| emitter(record).map_err(within(index))).collect()
 }
 
 fn settings(record: &SettingsRecord) -> Settings {
@@ -155,13 +186,21 @@ fn unit(direction: Vec2) -> Vec2 {
     (direction.as_dvec2() / length).as_vec2()
 }
 
-fn joint(record: JointRecord, ids: &HashMap<&str, usize>, at: &dyn Fn() -> String) -> Result<Joint, SceneError> {
+fn joint(
+    record: JointRecord,
+    ids: &HashMap<&str, usize>,
+    elsewhere: &dyn Fn(&str) -> Option<&'static str>,
+    at: &dyn Fn() -> String,
+) -> Result<Joint, SceneError> {
     check_keys(&record, at)?;
     let find = |reference: &BodyRef, key: &str| match reference {
         // The check complains about what is too large for this machine as about what is too large for the scene.
         BodyRef::Index(index) => Ok(usize::try_from(*index).unwrap_or(usize::MAX)),
         BodyRef::Id(id) => ids.get(id.as_str()).copied().ok_or_else(|| {
-            let problem = format!("is {id:?}, and no body has this id");
+            let problem = match elsewhere(id) {
+                Some(what) => format!("is {id:?}, {what}"),
+                None => format!("is {id:?}, and no body has this id"),
+            };
             SceneError::new(format!("{}.{key}", at()), problem, "the id of a body, or its index")
         }),
     };

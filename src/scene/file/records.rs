@@ -50,6 +50,50 @@ pub struct SceneRecord {
     #[serde(default, deserialize_with = "at_most::<_, _, MAX_FIELDS>")]
     #[schemars(length(max = MAX_FIELDS))]
     pub fields: Vec<FieldRecord>,
+    /// What makes bodies while the world runs.
+    #[serde(default, deserialize_with = "at_most::<_, _, { check::MAX_EMITTERS }>")]
+    #[schemars(length(max = check::MAX_EMITTERS))]
+    pub emitters: Vec<EmitterRecord>,
+}
+
+/// Makes a batch of bodies, with joints among them, before a step, again and again if it says so. One that goes on for
+/// ever has keep or lifetime.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename = "Emitter", default, deny_unknown_fields, expecting = "an emitter object")]
+#[schemars(extend("required" = ["bodies"]))]
+pub struct EmitterRecord {
+    /// Of a batch, no half planes among them. Their ids are for the emitter's own joints.
+    #[serde(deserialize_with = "at_most::<_, _, { check::MAX_BODIES }>")]
+    #[schemars(length(min = 1, max = check::MAX_BODIES))]
+    pub bodies: Vec<BodyRecord>,
+    /// What ties the bodies of a batch together, or to the world: by their index in it, or their id.
+    #[serde(deserialize_with = "at_most::<_, _, { check::MAX_JOINTS }>")]
+    #[schemars(length(max = check::MAX_JOINTS))]
+    pub joints: Vec<JointRecord>,
+    /// Steps done when the first batch comes.
+    pub start: u32,
+    /// Steps from one batch to the next. Left out: there is only one.
+    #[serde(deserialize_with = "given")]
+    #[schemars(with = "u32", range(min = 1))]
+    pub every: Option<u32>,
+    /// How many batches there are in all. Left out: no end.
+    #[serde(deserialize_with = "given")]
+    #[schemars(with = "u32", range(min = 1))]
+    pub count: Option<u32>,
+    /// How many batches there may be at a time: as another comes the oldest goes.
+    #[serde(deserialize_with = "given")]
+    #[schemars(with = "u32", range(min = 1))]
+    pub keep: Option<u32>,
+    /// Steps that a batch takes part in before it goes.
+    #[serde(deserialize_with = "given")]
+    #[schemars(with = "u32", range(min = 1))]
+    pub lifetime: Option<u32>,
+}
+
+impl Element for EmitterRecord {
+    fn lack(&self) -> Option<String> {
+        self.bodies.is_empty().then(|| "no bodies, expected at least one".to_owned())
+    }
 }
 
 /// Something that moves all dynamic bodies.

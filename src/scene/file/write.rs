@@ -9,7 +9,7 @@ use super::records::{
 };
 use super::values::{Named, Pair, Word};
 use crate::scene::check::MAX_VALUE;
-use crate::scene::{Body, Field, Geometry, Joint, JointKind, Motor, Path, Scene, Settings, Shape, Spring};
+use crate::scene::{Body, Emitter, Field, Geometry, Joint, JointKind, Motor, Path, Scene, Settings, Shape, Spring};
 
 /// The scene as JSON: readable, the same text for the same scene, and `parse` of it gives the same scene back, to the
 /// last bit of every number. Defaults are left out.
@@ -32,6 +32,9 @@ pub fn write_json(scene: &Scene) -> String {
     }
     if !scene.fields.is_empty() {
         entries.push(json_lines("fields", &scene.fields));
+    }
+    if !scene.emitters.is_empty() {
+        entries.push(json_lines("emitters", &scene.emitters));
     }
     format!("{{\n  {}\n}}\n", entries.join(",\n  "))
 }
@@ -143,7 +146,7 @@ fn is_default(settings: &Settings) -> bool {
 impl Serialize for Out<'_, Scene> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let scene = self.0;
-        let mut keys = serializer.serialize_struct("Scene", 7)?;
+        let mut keys = serializer.serialize_struct("Scene", 8)?;
         keys.serialize_field("version", &super::VERSION)?;
         keys.serialize_field("name", &scene.name)?;
         keys.serialize_field("gravity", &Pair(scene.gravity))?;
@@ -157,6 +160,9 @@ impl Serialize for Out<'_, Scene> {
         if !scene.fields.is_empty() {
             keys.serialize_field("fields", &scene.fields.iter().map(Out).collect::<Vec<_>>())?;
         }
+        if !scene.emitters.is_empty() {
+            keys.serialize_field("emitters", &scene.emitters.iter().map(Out).collect::<Vec<_>>())?;
+        }
         keys.end()
     }
 }
@@ -165,6 +171,23 @@ impl Serialize for Out<'_, Field> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Field { position, force, acceleration, core } = *self.0;
         FieldRecord { point: PointField { position: Pair(position), force, acceleration, core } }.serialize(serializer)
+    }
+}
+
+impl Serialize for Out<'_, Emitter> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Emitter { bodies, joints, start, every, count, keep, lifetime } = self.0;
+        let mut keys = Keys(serializer.serialize_struct("Emitter", 7)?);
+        keys.given("start", Some(start).filter(|&&start| start > 0))?;
+        keys.given("every", every.as_ref())?;
+        keys.given("count", count.as_ref())?;
+        keys.given("keep", keep.as_ref())?;
+        keys.given("lifetime", lifetime.as_ref())?;
+        keys.0.serialize_field("bodies", &bodies.iter().map(Out).collect::<Vec<_>>())?;
+        if !joints.is_empty() {
+            keys.0.serialize_field("joints", &joints.iter().map(Out).collect::<Vec<_>>())?;
+        }
+        keys.0.end()
     }
 }
 

@@ -1,0 +1,146 @@
+//! What the emitters of a scene make and let go of ([`Emitter`]). It depends on the step and on nothing else, so that a
+//! world on either backend, and one that goes on from a snapshot, comes to the same bodies in the same slots.
+
+use std::collections::VecDeque;
+
+use super::{BodyId, Change, Population};
+use crate::scene::{Compiled, Emitter, Joint};
+use crate::snapshot::{Snapshot, SnapshotError};
+use crate::types::{FORCE_OVERFLOW, Params};
+
+/// Steps with batches that are gone through again for a snapshot, at most: minutes of work, for a day and a half of
+/// rain.
+const MOST_TURNS: usize = 1_000_000;
+
+/// What an emitter has done so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Emitted {
+    /// Batches.
+    made: u64,
+    /// Those that will go, the oldest first.
+    batches: VecDeque<Batch>,
+}
+
+#[derive(Clone, Debug)]
+struct Batch {
+    /// The first step that it took part in.
+    born: u64,
+    bodies: Vec<BodyId>,
+}
+
+impl Emitted {
+    /// The step before which a batch comes or goes next.
+    fn next(&self, emitter: &Emitter) -> u64 {
+        let comes = emitter.comes(self.made);
+        let goes = self.batches.front().and_then(|batch| Some(batch.born + u64::from(emitter.lifetime?)));
+        comes.into_iter().chain(goes).min().unwrap_or(u64::MAX)
+    }
+}
+
+impl Population {
+    /// Whether a batch comes or goes before the step that has this number.
+    pub(crate) fn is_due(&self, step: u64) -> bool {
+        step >= self.next
+    }
+
+    /// Lets go of the batches whose time is over. Before [`Self::emit`].
+    pub(crate) fn retire(&mut self, compiled: &mut Compiled, step: u64) -> Option<Change> {
+        let emitters = compiled.script.emitters.clone();
+        let mut gone = Vec::new();
+        for (emitter, emitted) in emitters.iter().zip(&mut self.emitted) {
+            let comes = emitter.comes(emitted.made).is_some_and(|at| at <= step);
+            while let Some(batch) = emitted.batches.front() {
+                let is_old = emitter.lifetime.is_some_and(|steps| batch.born + u64::from(steps) <= step);
+                let is_one_too_many = comes && emitter.keep.is_some_and(|most| emitted.batches.len() >= most as usize);
+                if !is_old && !is_one_too_many {
+                    break;
+                }
+                gone.extend(emitted.batches.pop_front().into_iter().flat_map(|batch| batch.bodies));
+            }
+        }
+        // Others may have been removed by hand.
+        gone.retain(|&id| self.id(compiled, id.index as usize) == Some(id));
+        (!gone.is_empty()).then(|| self.take_out(compiled, &gone))
+    }
+
+    /// Makes the batches that are due: what changed by the bodies, then by their joints.
+    pub(crate) fn emit(&mut self, compiled: &mut Compiled, step: u64) -> [Change; 2] {
+        let emitters = compiled.script.emitters.clone();
+        let mut change = Change::default();
+        let mut joints = Vec::new();
+        let mut all = std::mem::take(&mut self.emitted);
+        for (emitter, emitted) in emitters.iter().zip(&mut all) {
+            let Some(born) = emitter.comes(emitted.made).filter(|&at| at <= step) else { continue };
+            let bodies: Vec<BodyId> =
+                emitter.bodies.iter().map(|body| self.settle(compiled, body, step, &mut change)).collect();
+            let slot = |body: usize| bodies[body].index as usize;
+            joints.extend(emitter.joints.iter().map(|joint| Joint {
+                a: joint.a.map(slot),
+                b: slot(joint.b),
+                ..joint.clone()
+            }));
+            emitted.made += 1;
+            if emitter.keep.is_some() || emitter.lifetime.is_some() {
+                emitted.batches.push_back(Batch { born, bodies });
+            }
+        }
+        self.emitted = all;
+        self.next = self.next_turn(compiled);
+        if !change.bodies.is_empty() {
+            self.take_in(compiled, &mut change);
+        }
+        let (_, tied) = self.tie(compiled, &joints);
+        [change, tied]
+    }
+
+    /// Whether bodies or joints came that are not of the scene's script.
+    pub(crate) fn by_hand(&self) -> bool {
+        self.by_hand
+    }
+
+    pub(super) fn next_turn(&self, compiled: &Compiled) -> u64 {
+        let pairs = compiled.script.emitters.iter().zip(&self.emitted);
+        pairs.map(|(emitter, emitted)| emitted.next(emitter)).min().unwrap_or(u64::MAX)
+    }
+
+    /// The bodies that a snapshot was taken of, where they are not those that there are but those that the scene's
+    /// emitters had made by then: goes through their batches again from `origin`, the world as it began. What the
+    /// backend has set up in the constants stays.
+    ///
+    /// # Errors
+    /// If there are too many batches.
+    pub(crate) fn rewind(
+        origin: Option<&Compiled>,
+        now: &Compiled,
+        population: Option<&Self>,
+        snapshot: &Snapshot,
+    ) -> Result<Option<(Compiled, Self)>, SnapshotError> {
+        let Some(origin) = origin.filter(|_| snapshot.population != Self::history(population)) else { return Ok(None) };
+        let mut compiled = origin.clone();
+        let Params { contact_capacity, color_blocks, tie_heads, tie_links, switches, .. } = now.params;
+        let switches = origin.params.switches | switches & FORCE_OVERFLOW;
+        compiled.params = Params { contact_capacity, switches, color_blocks, tie_heads, tie_links, ..origin.params };
+        let mut population = Self::new(&compiled);
+        let mut turns = 0;
+        loop {
+            let step = population.next;
+            // A step that failed may have made its batches.
+            let is_last = step >= snapshot.step;
+            if is_last && (step > snapshot.step || population.history.0 == snapshot.population) {
+                break;
+            }
+            turns += 1;
+            if turns > MOST_TURNS {
+                let what = "steps or more with batches of emitters to go through again";
+                return Err(SnapshotError { what, found: turns, expected: MOST_TURNS });
+            }
+            population.retire(&mut compiled, step);
+            population.emit(&mut compiled, step);
+            if is_last {
+                break;
+            }
+            population.stepped();
+        }
+        Ok((population.history.0 == snapshot.population).then_some((compiled, population)))
+    }
+}
