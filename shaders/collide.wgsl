@@ -1,20 +1,20 @@
 // collide: src/stages/collide.rs.
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> bodies: array<Body>;
-@group(0) @binding(2) var<storage, read> shapes: array<Shape>;
-@group(0) @binding(3) var<storage, read> poses: array<Pose>;
-@group(0) @binding(4) var<storage, read> states: array<BodyState>;
-@group(0) @binding(5) var<storage, read> contacts_previous: array<Contact>;
-@group(0) @binding(6) var<storage, read_write> contacts: array<Contact>;
+@group(0) @binding(1) var<storage, read> shapes: array<Shape>;
+@group(0) @binding(2) var<storage, read> poses: array<Pose>;
+@group(0) @binding(3) var<storage, read> swings: array<f32>;
+@group(0) @binding(4) var<storage, read> manifolds_previous: array<Manifold>;
+@group(0) @binding(5) var<storage, read_write> contacts: array<Contact>;
+@group(0) @binding(6) var<storage, read_write> manifolds: array<Manifold>;
 @group(0) @binding(7) var<storage, read_write> counters: Counters;
 @group(0) @binding(8) var<storage, read> vertices: array<vec2<f32>>;
 
 const RECYCLE_COS: f32 = 0.98;
 const FACE_PREFERENCE: f32 = 0.1;
 
-// A manifold about the centre of shape A.
-struct Manifold {
+// Where two shapes touch, about the centre of shape A.
+struct Touch {
     normal: vec2<f32>,
     count: u32,
     points: array<vec2<f32>, 2>,
@@ -22,17 +22,13 @@ struct Manifold {
     features: array<u32, 2>,
 }
 
-fn is_slow(body: u32, extent: f32) -> bool {
-    let speed = length(states[body].velocity) + abs(states[body].angular_velocity) * extent;
-    return speed * params.dt <= 0.5 * bodies[body].min_extent;
-}
-
+// Takes over the old manifold, unless the pair moved too far.
 fn recycle(index: u32, old: u32, flags: u32, a: u32, b: u32, on_plane: bool, extent: f32) -> bool {
     let q_a = poses[a].rotation;
     let q_b = poses[b].rotation;
-    let cached_rotation_a = contacts_previous[old].cached_rotation_a;
-    let cached_rotation_b = contacts_previous[old].cached_rotation_b;
-    let cached_position = contacts_previous[old].cached_position;
+    let cached_rotation_a = manifolds_previous[old].cached_rotation_a;
+    let cached_rotation_b = manifolds_previous[old].cached_rotation_b;
+    let cached_position = manifolds_previous[old].cached_position;
     let turn_a = inv_mul_rotation(cached_rotation_a, q_a);
     let turn_b = inv_mul_rotation(cached_rotation_b, q_b);
     let between = poses[b].position - poses[a].position;
@@ -47,9 +43,9 @@ fn recycle(index: u32, old: u32, flags: u32, a: u32, b: u32, on_plane: bool, ext
         || moved + extent * turned >= tolerance {
         return false;
     }
-    let normal = contacts_previous[old].normal;
+    let normal = manifolds_previous[old].normal;
     for (var end = 0u; end < 2u; end += 1u) {
-        var point = contacts_previous[old].points[end];
+        var point = manifolds_previous[old].points[end];
         if end < count {
             let r_a = rotate(turn_a, point.anchor_a);
             let r_b = rotate(turn_b, point.anchor_b);
@@ -57,36 +53,23 @@ fn recycle(index: u32, old: u32, flags: u32, a: u32, b: u32, on_plane: bool, ext
             let apart = select(between + r_b - r_a, between - r_a + r_b, long_a);
             point.separation = point.base_separation + dot(apart, normal);
         }
-        contacts[index].points[end] = point;
+        manifolds[index].points[end] = point;
     }
-    contacts[index].normal = normal;
-    contacts[index].color = contacts_previous[old].color;
-    contacts[index].cached_rotation_a = cached_rotation_a;
-    contacts[index].cached_rotation_b = cached_rotation_b;
-    contacts[index].cached_position = cached_position;
-    contacts[index].features = contacts_previous[old].features;
-    contacts[index].rolling_impulse = rolling_impulse(old);
-    contacts[index].flags = flags | RECYCLED;
-    atomicAdd(&counters.recycled, 1u);
+    manifolds[index].normal = normal;
+    manifolds[index].cached_rotation_a = cached_rotation_a;
+    manifolds[index].cached_rotation_b = cached_rotation_b;
+    manifolds[index].cached_position = cached_position;
     return true;
 }
 
-// What recall found, if any material resists rolling.
-fn rolling_impulse(old: u32) -> f32 {
-    if (params.switches & ROLLING) == 0u || old == NONE {
-        return 0.0;
-    }
-    return contacts_previous[old].rolling_impulse;
-}
-
-fn empty_manifold() -> Manifold {
-    return Manifold(
+fn empty_manifold() -> Touch {
+    return Touch(
         vec2<f32>(0.0), 0u,
         array<vec2<f32>, 2>(vec2<f32>(0.0), vec2<f32>(0.0)), array<f32, 2>(0.0, 0.0), array<u32, 2>(0u, 0u),
     );
 }
 
-fn circles(radius_a: f32, radius_b: f32, d: vec2<f32>) -> Manifold {
+fn circles(radius_a: f32, radius_b: f32, d: vec2<f32>) -> Touch {
     var manifold = empty_manifold();
     let distance = length(d);
     let separation = distance - radius_a - radius_b;
@@ -103,7 +86,7 @@ fn circles(radius_a: f32, radius_b: f32, d: vec2<f32>) -> Manifold {
     return manifold;
 }
 
-fn box_circle(half: vec2<f32>, turn: vec2<f32>, radius: f32, d: vec2<f32>) -> Manifold {
+fn box_circle(half: vec2<f32>, turn: vec2<f32>, radius: f32, d: vec2<f32>) -> Touch {
     var manifold = empty_manifold();
     let center = inv_rotate(turn, d);
     let nearest = clamp(center, -half, half);
@@ -149,7 +132,7 @@ fn on_axes(axis: u32, across: f32, along: f32) -> vec2<f32> {
     return select(vec2<f32>(along, across), vec2<f32>(across, along), axis == 0u);
 }
 
-fn boxes(half_a: vec2<f32>, half_b: vec2<f32>, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>) -> Manifold {
+fn boxes(half_a: vec2<f32>, half_b: vec2<f32>, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>) -> Touch {
     var manifold = empty_manifold();
     let between = inv_mul_rotation(turn_a, turn_b);
     let turn = abs(between);
@@ -282,7 +265,7 @@ fn boxes(half_a: vec2<f32>, half_b: vec2<f32>, turn_a: vec2<f32>, turn_b: vec2<f
 }
 
 // A manifold of one point with A and B exchanged; `d` is from the new A to the new B.
-fn flip(manifold: Manifold, d: vec2<f32>) -> Manifold {
+fn flip(manifold: Touch, d: vec2<f32>) -> Touch {
     var flipped = manifold;
     flipped.normal = -flipped.normal;
     flipped.points[0] = flipped.points[0] + d;
@@ -290,7 +273,7 @@ fn flip(manifold: Manifold, d: vec2<f32>) -> Manifold {
 }
 
 // `hulls` is a constant wherever this is called: without it the code for them is left out.
-fn manifold_of(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>, hulls: bool) -> Manifold {
+fn manifold_of(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>, hulls: bool) -> Touch {
     let kind_a = shapes[a].kind & GEOMETRY_MASK;
     let kind_b = shapes[b].kind & GEOMETRY_MASK;
     let sharp_box_a = kind_a == BOX && shapes[a].radius == 0.0;
@@ -347,27 +330,30 @@ fn collide_contact(index: u32, hulls: bool) {
     }
     let a = contacts[index].body_a;
     let b = contacts[index].body_b;
+    let shape_a = contacts[index].shape_a;
+    let shape_b = contacts[index].shape_b;
     // What recall found.
     let old = contacts[index].color;
-    let on_plane = contacts[index].shape_b < params.half_plane_count;
-    var flags = contacts[index].flags;
-    if old != NONE {
-        flags = contacts_previous[old].flags & ~RECYCLED;
+    let recalled = contacts[index].flags;
+    let flags = recalled & ((1u << PAST_COLOR_SHIFT) - 1u);
+    var color = recalled >> PAST_COLOR_SHIFT;
+    if old == NONE || color >= COLOR_COUNT {
+        color = NONE;
     }
+    let on_plane = shape_b < params.half_plane_count;
     if (params.switches & RECYCLE) != 0u && (flags & (CACHED | SENSOR)) == CACHED {
-        let extent_a = bodies[a].extent;
-        let extent_b = bodies[b].extent;
-        if is_slow(a, extent_a) && is_slow(b, extent_b) {
-            let turning_a = select(extent_a, 0.0, bodies[a].kind == STATIC);
-            let turning_b = select(extent_b, 0.0, bodies[b].kind == STATIC || on_plane);
-            if recycle(index, old, flags, a, b, on_plane, max(turning_a, turning_b)) {
+        let swing_a = swings[a];
+        let swing_b = swings[b];
+        if swing_a >= 0.0 && swing_b >= 0.0 {
+            if recycle(index, old, flags, a, b, on_plane, max(swing_a, select(swing_b, 0.0, on_plane))) {
+                contacts[index].flags = flags | RECYCLED;
+                contacts[index].color = color;
+                atomicAdd(&counters.recycled, 1u);
                 return;
             }
         }
     }
 
-    let shape_a = contacts[index].shape_a;
-    let shape_b = contacts[index].shape_b;
     let q_a = poses[a].rotation;
     let q_b = poses[b].rotation;
     let between = poses[b].position - poses[a].position;
@@ -392,18 +378,18 @@ fn collide_contact(index: u32, hulls: bool) {
 
     // Points with the same feature keep their impulses.
     let old_count = flags & POINT_COUNT_MASK;
-    var old_features = 0u;
     var old_impulses = vec4<f32>(0.0);
-    var color = NONE;
     if old_count > 0u {
-        old_features = contacts_previous[old].features;
         old_impulses = vec4<f32>(
-            contacts_previous[old].points[0].normal_impulse, contacts_previous[old].points[0].tangent_impulse,
-            contacts_previous[old].points[1].normal_impulse, contacts_previous[old].points[1].tangent_impulse,
+            manifolds_previous[old].points[0].normal_impulse, manifolds_previous[old].points[0].tangent_impulse,
+            manifolds_previous[old].points[1].normal_impulse, manifolds_previous[old].points[1].tangent_impulse,
         );
-        color = contacts_previous[old].color;
     }
-    contacts[index].normal = manifold.normal;
+    let old_features = contacts[index].features;
+    manifolds[index].normal = manifold.normal;
+    manifolds[index].cached_rotation_a = q_a;
+    manifolds[index].cached_rotation_b = q_b;
+    manifolds[index].cached_position = inv_rotate(select(q_a, q_b, on_plane), between);
     var features = 0u;
     for (var point = 0u; point < 2u; point += 1u) {
         var fresh = ContactPoint(vec2<f32>(0.0), vec2<f32>(0.0), 0.0, 0.0, 0.0, 0.0);
@@ -423,13 +409,12 @@ fn collide_contact(index: u32, hulls: bool) {
                 fresh.tangent_impulse = old_impulses.w;
             }
         }
-        contacts[index].points[point] = fresh;
+        manifolds[index].points[point] = fresh;
     }
-    contacts[index].features = features;
-    contacts[index].rolling_impulse = select(rolling_impulse(old), 0.0, manifold.count == 0u);
-    contacts[index].flags = (flags & (FIXED_A | FIXED_B)) | CACHED | manifold.count | sensed;
+    contacts[index].flags = (flags & (FIXED_A | FIXED_B | TOUCHED)) | CACHED | manifold.count | sensed;
     contacts[index].color = select(color, NONE, manifold.count == 0u);
-    contacts[index].cached_rotation_a = q_a;
-    contacts[index].cached_rotation_b = q_b;
-    contacts[index].cached_position = inv_rotate(select(q_a, q_b, on_plane), between);
+    contacts[index].features = features;
+    if manifold.count == 0u || old_count == 0u {
+        contacts[index].rolling_impulse = 0.0;
+    }
 }

@@ -300,5 +300,7 @@ fn color_place(
         let end = atomicLoad(&counters.touching);
         counters.color_starts[COLOR_COUNT] = end;
         color_starts[COLOR_COUNT] = end;
+        // For prepare, which has no room for another buffer.
+        slots[params.contact_capacity] = end;
     }
 }

@@ -9,6 +9,19 @@
 @group(0) @binding(5) var<storage, read_write> color_claims: array<u32>;
 @group(0) @binding(6) var<storage, read_write> counters: Counters;
 @group(0) @binding(7) var<storage, read> bodies: array<Body>;
+@group(0) @binding(8) var<storage, read_write> swings: array<f32>;
+
+const FAST: f32 = -1.0;
+
+fn swing_of(index: u32, state: BodyState) -> f32 {
+    let extent = bodies[index].extent;
+    let speed = length(state.velocity) + abs(state.angular_velocity) * extent;
+    let is_slow = speed * params.dt <= 0.5 * bodies[index].min_extent;
+    if !is_slow {
+        return FAST;
+    }
+    return select(extent, 0.0, bodies[index].kind == STATIC);
+}
 
 @compute @workgroup_size(LANES)
 fn guard(
@@ -67,6 +80,7 @@ fn guard(
     state.delta_rotation = vec2<f32>(1.0, 0.0);
     states[index] = state;
     accumulators[index] = Accumulator(-state.velocity, -state.angular_velocity, 0u);
+    swings[index] = swing_of(index, state);
     color_masks[index] = 0u;
     for (var slot = 0u; slot < CLAIM_SLOTS; slot += 1u) {
         color_claims[index * CLAIM_SLOTS + slot] = 0u;

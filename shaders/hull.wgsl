@@ -74,7 +74,7 @@ fn hull_feature(corner: u32, vertex: u32, on_b: bool) -> u32 {
     return select(8u * corner + vertex, 8u * vertex + corner, on_b);
 }
 
-fn hull_hull(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>) -> Manifold {
+fn hull_hull(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>) -> Touch {
     var manifold = empty_manifold();
     let between = inv_mul_rotation(turn_a, turn_b);
     let back = vec2<f32>(between.x, -between.y);
@@ -224,7 +224,7 @@ fn hull_hull(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>)
     return manifold;
 }
 
-fn hull_circle(hull: u32, turn: vec2<f32>, radius: f32, d: vec2<f32>) -> Manifold {
+fn hull_circle(hull: u32, turn: vec2<f32>, radius: f32, d: vec2<f32>) -> Touch {
     var manifold = empty_manifold();
     let center = inv_rotate(turn, d);
     let count = hull_count(hull);
@@ -270,7 +270,7 @@ fn hull_circle(hull: u32, turn: vec2<f32>, radius: f32, d: vec2<f32>) -> Manifol
     return manifold;
 }
 
-fn hull_half_plane(hull: u32, turn: vec2<f32>, normal: vec2<f32>, d: vec2<f32>) -> Manifold {
+fn hull_half_plane(hull: u32, turn: vec2<f32>, normal: vec2<f32>, d: vec2<f32>) -> Touch {
     var manifold = empty_manifold();
     let up = inv_rotate(turn, normal);
     let height = -dot(normal, d) - shapes[hull].radius;

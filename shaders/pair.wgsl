@@ -46,12 +46,7 @@ fn emit_contact(contact: u32, index: u32, other: u32) {
     if ((shapes[index].kind | shapes[other].kind) & SENSOR_SHAPE) != 0u {
         flags |= SENSOR;
     }
-    contacts[contact].shape_a = index;
-    contacts[contact].shape_b = other;
-    contacts[contact].body_a = shapes[index].body;
-    contacts[contact].body_b = shapes[other].body;
-    contacts[contact].flags = flags;
-    contacts[contact].color = NONE;
+    contacts[contact] = Contact(index, other, shapes[index].body, shapes[other].body, flags, NONE, 0u, 0.0);
 }
 
 fn is_asleep(shape: u32) -> bool {

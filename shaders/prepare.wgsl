@@ -5,11 +5,10 @@
 @group(0) @binding(2) var<storage, read> shapes: array<Shape>;
 @group(0) @binding(3) var<storage, read> states: array<BodyState>;
 @group(0) @binding(4) var<storage, read> contacts: array<Contact>;
-@group(0) @binding(5) var<storage, read> slots: array<u32>;
-@group(0) @binding(6) var<storage, read_write> constraints: array<Constraint>;
-@group(0) @binding(7) var<storage, read_write> surfaces: array<Surface>;
-// counters.color_starts once more.
-@group(0) @binding(8) var<storage, read> color_starts: array<u32>;
+@group(0) @binding(5) var<storage, read> manifolds: array<Manifold>;
+@group(0) @binding(6) var<storage, read> slots: array<u32>;
+@group(0) @binding(7) var<storage, read_write> constraints: array<Constraint>;
+@group(0) @binding(8) var<storage, read_write> surfaces: array<Surface>;
 
 @compute @workgroup_size(LANES)
 fn prepare(
@@ -18,7 +17,8 @@ fn prepare(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let slot = flat_index(workgroup, workgroups, LANES, lane);
-    if slot >= color_starts[COLOR_COUNT] {
+    // Behind the slots stands how many there are.
+    if slot >= slots[params.contact_capacity] {
         return;
     }
     let index = slots[slot];
@@ -27,7 +27,7 @@ fn prepare(
     let b = contacts[index].body_b;
     let shape_a = contacts[index].shape_a;
     let shape_b = contacts[index].shape_b;
-    let normal = contacts[index].normal;
+    let normal = manifolds[index].normal;
     let tangent = right_perp(normal);
     let flags = contacts[index].flags;
     let count = flags & POINT_COUNT_MASK;
@@ -76,13 +76,13 @@ fn prepare(
     for (var end = 0u; end < 2u; end += 1u) {
         var fresh = ConstraintPoint(vec2<f32>(0.0), vec2<f32>(0.0), 0.0, 0.0, 0.0, 0.0);
         if end < count {
-            let r_a = contacts[index].points[end].anchor_a;
-            let r_b = contacts[index].points[end].anchor_b;
+            let r_a = manifolds[index].points[end].anchor_a;
+            let r_b = manifolds[index].points[end].anchor_b;
             let velocity_a = v_a + cross_scalar(w_a, r_a);
             let velocity_b = v_b + cross_scalar(w_b, r_b);
             fresh.r_a = r_a;
             fresh.r_b = r_b;
-            fresh.separation = contacts[index].points[end].separation;
+            fresh.separation = manifolds[index].points[end].separation;
             fresh.normal_mass = effective_mass(inv, r_a, r_b, normal);
             fresh.tangent_mass = effective_mass(inv, r_a, r_b, tangent);
             fresh.relative_velocity = dot(velocity_b - velocity_a, normal);
@@ -91,12 +91,12 @@ fn prepare(
     }
     if (params.switches & WARM_START) != 0u {
         if count > 0u {
-            impulses.x = contacts[index].points[0].normal_impulse;
-            impulses.y = contacts[index].points[0].tangent_impulse;
+            impulses.x = manifolds[index].points[0].normal_impulse;
+            impulses.y = manifolds[index].points[0].tangent_impulse;
         }
         if count > 1u {
-            impulses.z = contacts[index].points[1].normal_impulse;
-            impulses.w = contacts[index].points[1].tangent_impulse;
+            impulses.z = manifolds[index].points[1].normal_impulse;
+            impulses.w = manifolds[index].points[1].tangent_impulse;
         }
     }
     constraints[slot].impulses = impulses;

@@ -6,6 +6,9 @@
 @group(0) @binding(3) var<storage, read_write> contacts: array<Contact>;
 @group(0) @binding(4) var<storage, read_write> counters: Counters;
 
+const NO_PAST_COLOR: u32 = 0xffu;
+const KEPT_FLAGS: u32 = ((1u << PAST_COLOR_SHIFT) - 1u) & ~(RECYCLED | TOUCHED);
+
 @compute @workgroup_size(LANES)
 fn recall(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -24,7 +27,13 @@ fn recall(
     let end = pair_starts_previous[producer + 1u];
     for (var old = pair_starts_previous[producer]; old < end; old += 1u) {
         if contacts_previous[old].shape_b == partner {
+            let flags = contacts_previous[old].flags;
+            let past_color = min(contacts_previous[old].color, NO_PAST_COLOR);
+            let touched = select(0u, TOUCHED, (flags & (POINT_COUNT_MASK | OVERLAPS)) != 0u);
+            contacts[index].flags = (flags & KEPT_FLAGS) | touched | (past_color << PAST_COLOR_SHIFT);
             contacts[index].color = old;
+            contacts[index].features = contacts_previous[old].features;
+            contacts[index].rolling_impulse = contacts_previous[old].rolling_impulse;
             return;
         }
     }

@@ -1,4 +1,4 @@
-// report: src/stages/report.rs. report_count, scan, report_emit, report_joints.
+// report: src/stages/report.rs. report_count, scan, report_end, report_begin, report_joints.
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> pair_starts_previous: array<u32>;
@@ -11,6 +11,7 @@
 @group(0) @binding(8) var<storage, read_write> events: array<Event>;
 @group(0) @binding(9) var<storage, read> joints: array<Joint>;
 @group(0) @binding(10) var<storage, read_write> joint_states: array<JointState>;
+@group(0) @binding(11) var<storage, read> manifolds: array<Manifold>;
 
 const TOUCHES: u32 = 515u;
 
@@ -23,13 +24,15 @@ fn touches_now(producer: u32, partner: u32) -> bool {
     return false;
 }
 
-fn touched_before(producer: u32, partner: u32) -> bool {
-    for (var index = pair_starts_previous[producer]; index < pair_starts_previous[producer + 1u]; index += 1u) {
-        if contacts_previous[index].shape_b == partner {
-            return (contacts_previous[index].flags & TOUCHES) != 0u;
-        }
-    }
-    return false;
+// Whether the pair ceased to touch. `index` is of the step before.
+fn ceased(producer: u32, index: u32) -> bool {
+    return (contacts_previous[index].flags & TOUCHES) != 0u && !touches_now(producer, contacts_previous[index].shape_b)
+        && !sleeps_on(index);
+}
+
+// Whether it began to.
+fn begins(index: u32) -> bool {
+    return (contacts[index].flags & TOUCHES) != 0u && (contacts[index].flags & TOUCHED) == 0u;
 }
 
 // Put by because both sleep: then it touches as it did.
@@ -40,7 +43,8 @@ fn sleeps_on(index: u32) -> bool {
 
 fn began(index: u32) -> Event {
     let contact = contacts[index];
-    var event = Event(EVENT_BEGIN, contact.shape_a, contact.shape_b, 0.0, vec2<f32>(0.0), contact.normal);
+    let normal = manifolds[index].normal;
+    var event = Event(EVENT_BEGIN, contact.shape_a, contact.shape_b, 0.0, vec2<f32>(0.0), normal);
     if (contact.flags & SENSOR) != 0u {
         event.kind = EVENT_SENSOR_BEGIN;
         event.normal = vec2<f32>(0.0);
@@ -49,11 +53,11 @@ fn began(index: u32) -> Event {
     let a = contact.body_a;
     let b = contact.body_b;
     for (var end = 0u; end < (contact.flags & POINT_COUNT_MASK); end += 1u) {
-        let r_a = contacts[index].points[end].anchor_a;
-        let r_b = contacts[index].points[end].anchor_b;
+        let r_a = manifolds[index].points[end].anchor_a;
+        let r_b = manifolds[index].points[end].anchor_b;
         let velocity_a = states[a].velocity + cross_scalar(states[a].angular_velocity, r_a);
         let velocity_b = states[b].velocity + cross_scalar(states[b].angular_velocity, r_b);
-        let approach = -dot(velocity_b - velocity_a, contact.normal);
+        let approach = -dot(velocity_b - velocity_a, normal);
         if end == 0u || approach > event.approach_speed {
             event.approach_speed = approach;
             event.point = poses[a].position + r_a;
@@ -81,17 +85,10 @@ fn report_count(
     }
     if producer < params.shape_count {
         for (var index = pair_starts_previous[producer]; index < pair_starts_previous[producer + 1u]; index += 1u) {
-            let contact = contacts_previous[index].flags;
-            if (contact & TOUCHES) != 0u && !touches_now(producer, contacts_previous[index].shape_b)
-                && !sleeps_on(index) {
-                count += 1u;
-            }
+            count += select(0u, 1u, ceased(producer, index));
         }
         for (var index = pair_starts[producer]; index < pair_starts[producer + 1u]; index += 1u) {
-            let contact = contacts[index].flags;
-            if (contact & TOUCHES) != 0u && !touched_before(producer, contacts[index].shape_b) {
-                count += 1u;
-            }
+            count += select(0u, 1u, begins(index));
         }
     }
     event_starts[producer] = count;
@@ -99,7 +96,7 @@ fn report_count(
 
 // One thread a shape. Events that do not fit are counted: the host sees the total and makes room.
 @compute @workgroup_size(LANES)
-fn report_emit(
+fn report_end(
     @builtin(workgroup_id) workgroup: vec3<u32>,
     @builtin(num_workgroups) workgroups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
@@ -112,30 +109,39 @@ fn report_emit(
     if next == event_starts[producer + 1u] {
         return;
     }
-    let capacity = arrayLength(&events);
     for (var index = pair_starts_previous[producer]; index < pair_starts_previous[producer + 1u]; index += 1u) {
-        let flags = contacts_previous[index].flags;
-        let partner = contacts_previous[index].shape_b;
-        if (flags & TOUCHES) == 0u || touches_now(producer, partner) {
+        if !ceased(producer, index) {
             continue;
         }
-        if sleeps_on(index) {
-            continue;
-        }
-        if next < capacity {
-            let kind = select(EVENT_END, EVENT_SENSOR_END, (flags & SENSOR) != 0u);
+        if next < arrayLength(&events) {
+            let kind = select(EVENT_END, EVENT_SENSOR_END, (contacts_previous[index].flags & SENSOR) != 0u);
+            let partner = contacts_previous[index].shape_b;
             events[next] = Event(kind, producer, partner, 0.0, vec2<f32>(0.0), vec2<f32>(0.0));
         }
         next += 1u;
     }
-    for (var index = pair_starts[producer]; index < pair_starts[producer + 1u]; index += 1u) {
-        if (contacts[index].flags & TOUCHES) == 0u || touched_before(producer, contacts[index].shape_b) {
+}
+
+// One thread a shape: the last of its events. A kernel for both would need nine buffers.
+@compute @workgroup_size(LANES)
+fn report_begin(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let producer = flat_index(workgroup, workgroups, LANES, lane);
+    if producer >= params.shape_count || event_starts[producer] == event_starts[producer + 1u] {
+        return;
+    }
+    var next = event_starts[producer + 1u];
+    for (var index = pair_starts[producer + 1u]; index > pair_starts[producer]; index -= 1u) {
+        if !begins(index - 1u) {
             continue;
         }
-        if next < capacity {
-            events[next] = began(index);
+        next -= 1u;
+        if next < arrayLength(&events) {
+            events[next] = began(index - 1u);
         }
-        next += 1u;
     }
 }
 

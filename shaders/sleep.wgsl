@@ -9,13 +9,15 @@
 @group(0) @binding(5) var<storage, read_write> island_flags: array<atomic<u32>>;
 @group(0) @binding(6) var<storage, read> joints: array<Joint>;
 @group(0) @binding(7) var<storage, read> joint_states: array<JointState>;
-@group(0) @binding(8) var<storage, read> contacts: array<Contact>;
+@group(0) @binding(8) var<storage, read_write> contacts: array<Contact>;
 @group(0) @binding(9) var<storage, read> pair_starts: array<u32>;
 // What pair has no more use for in this step: the new list, before it is copied.
 @group(0) @binding(10) var<storage, read_write> contacts_previous: array<Contact>;
 @group(0) @binding(11) var<storage, read_write> sleeping_starts: array<u32>;
-@group(0) @binding(12) var<storage, read_write> sleeping: array<Contact>;
+@group(0) @binding(12) var<storage, read_write> sleeping: array<SleepingContact>;
 @group(0) @binding(13) var<storage, read_write> merged_starts: array<u32>;
+@group(0) @binding(14) var<storage, read> manifolds: array<Manifold>;
+@group(0) @binding(15) var<storage, read_write> manifolds_previous: array<Manifold>;
 
 const MOVED_SHARE: f32 = 0.5;
 const MOST_QUIET: u32 = 0xffffu;
@@ -212,18 +214,18 @@ fn both_sleep(a: u32, b: u32) -> bool {
 
 // Whether a contact that was put by stays there: the pair still sleeps, and was not found anew.
 fn stays(producer: u32, index: u32) -> bool {
-    if !both_sleep(sleeping[index].body_a, sleeping[index].body_b) {
+    if !both_sleep(sleeping[index].contact.body_a, sleeping[index].contact.body_b) {
         return false;
     }
     for (var now = pair_starts[producer]; now < pair_starts[producer + 1u]; now += 1u) {
-        if contacts[now].shape_b == sleeping[index].shape_b {
+        if contacts[now].shape_b == sleeping[index].contact.shape_b {
             return false;
         }
     }
     return true;
 }
 
-// One thread a shape, and one more for the total.
+// One thread a shape, and one more for the total. Marks what the new list is made of.
 @compute @workgroup_size(LANES)
 fn sleep_count(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -231,26 +233,28 @@ fn sleep_count(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let producer = flat_index(workgroup, workgroups, LANES, lane);
-    if producer > params.shape_count || !changes() {
+    if producer > params.shape_count {
         return;
     }
     var count = 0u;
-    if producer < params.shape_count {
+    // If nothing changes the list has no length, by which sleep_gather knows.
+    if producer < params.shape_count && changes() {
         for (var index = sleeping_starts[producer]; index < sleeping_starts[producer + 1u]; index += 1u) {
-            if stays(producer, index) {
-                count += 1u;
-            }
+            let mark = select(0u, MARKED, stays(producer, index));
+            sleeping[index].contact.flags = (sleeping[index].contact.flags & ~MARKED) | mark;
+            count += select(0u, 1u, mark != 0u);
         }
         for (var index = pair_starts[producer]; index < pair_starts[producer + 1u]; index += 1u) {
-            if both_sleep(contacts[index].body_a, contacts[index].body_b) {
-                count += 1u;
-            }
+            let mark = select(0u, MARKED, both_sleep(contacts[index].body_a, contacts[index].body_b));
+            contacts[index].flags = (contacts[index].flags & ~MARKED) | mark;
+            count += select(0u, 1u, mark != 0u);
         }
     }
     merged_starts[producer] = count;
 }
 
-// One thread a shape. There is room: a step without falls asleep nobody.
+// One thread a shape. There is room: a step without falls asleep nobody. Looks at marks and lengths alone, as there is
+// no room for the buffers that they were made from.
 @compute @workgroup_size(LANES)
 fn sleep_gather(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -258,19 +262,31 @@ fn sleep_gather(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let producer = flat_index(workgroup, workgroups, LANES, lane);
-    if producer >= params.shape_count || !changes() {
+    if producer >= params.shape_count || merged_starts[params.shape_count] == 0u {
         return;
     }
     var next = merged_starts[producer];
     for (var index = sleeping_starts[producer]; index < sleeping_starts[producer + 1u]; index += 1u) {
-        if stays(producer, index) && next < params.contact_capacity {
-            contacts_previous[next] = sleeping[index];
+        let flags = sleeping[index].contact.flags;
+        if (flags & MARKED) == 0u {
+            continue;
+        }
+        sleeping[index].contact.flags = flags & ~MARKED;
+        if next < params.contact_capacity {
+            contacts_previous[next] = sleeping[index].contact;
+            manifolds_previous[next] = sleeping[index].manifold;
             next += 1u;
         }
     }
     for (var index = pair_starts[producer]; index < pair_starts[producer + 1u]; index += 1u) {
-        if both_sleep(contacts[index].body_a, contacts[index].body_b) && next < params.contact_capacity {
+        let flags = contacts[index].flags;
+        if (flags & MARKED) == 0u {
+            continue;
+        }
+        contacts[index].flags = flags & ~MARKED;
+        if next < params.contact_capacity {
             contacts_previous[next] = contacts[index];
+            manifolds_previous[next] = manifolds[index];
             next += 1u;
         }
     }
@@ -289,7 +305,8 @@ fn sleep_copy(
     }
     let total = min(merged_starts[params.shape_count], params.contact_capacity);
     if index < total {
-        sleeping[index] = contacts_previous[index];
+        sleeping[index].contact = contacts_previous[index];
+        sleeping[index].manifold = manifolds_previous[index];
     }
     if index <= params.shape_count {
         sleeping_starts[index] = min(merged_starts[index], params.contact_capacity);

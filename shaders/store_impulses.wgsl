@@ -1,10 +1,11 @@
 // store_impulses: src/stages/store_impulses.rs.
 
 @group(0) @binding(0) var<storage, read> constraints: array<Constraint>;
-@group(0) @binding(1) var<storage, read_write> contacts: array<Contact>;
+@group(0) @binding(1) var<storage, read_write> manifolds: array<Manifold>;
 @group(0) @binding(2) var<storage, read_write> counters: Counters;
 @group(0) @binding(3) var<storage, read> surfaces: array<Surface>;
 @group(0) @binding(4) var<uniform> params: Params;
+@group(0) @binding(5) var<storage, read_write> contacts: array<Contact>;
 
 @compute @workgroup_size(LANES)
 fn store_impulses(
@@ -18,10 +19,10 @@ fn store_impulses(
     }
     let contact = constraints[slot].contact;
     let impulses = constraints[slot].impulses;
-    contacts[contact].points[0].normal_impulse = impulses.x;
-    contacts[contact].points[0].tangent_impulse = impulses.y;
-    contacts[contact].points[1].normal_impulse = impulses.z;
-    contacts[contact].points[1].tangent_impulse = impulses.w;
+    manifolds[contact].points[0].normal_impulse = impulses.x;
+    manifolds[contact].points[0].tangent_impulse = impulses.y;
+    manifolds[contact].points[1].normal_impulse = impulses.z;
+    manifolds[contact].points[1].tangent_impulse = impulses.w;
     if (params.switches & SURFACES) != 0u {
         contacts[contact].rolling_impulse = surfaces[slot].rolling_impulse;
     }

@@ -71,6 +71,9 @@ const FIXED_A: u32 = 4u;
 const FIXED_B: u32 = 8u;
 const RECYCLED: u32 = 16u;
 const CACHED: u32 = 32u;
+const TOUCHED: u32 = 64u;
+const MARKED: u32 = 128u;
+const PAST_COLOR_SHIFT: u32 = 24u;
 const SENSOR: u32 = 256u;
 const OVERLAPS: u32 = 512u;
 
@@ -330,15 +333,23 @@ struct Contact {
     shape_b: u32,
     body_a: u32,
     body_b: u32,
-    normal: vec2<f32>,
     flags: u32,
     color: u32,
+    features: u32,
+    rolling_impulse: f32,
+}
+
+struct Manifold {
+    normal: vec2<f32>,
     cached_rotation_a: vec2<f32>,
     cached_rotation_b: vec2<f32>,
     cached_position: vec2<f32>,
-    features: u32,
-    rolling_impulse: f32,
     points: array<ContactPoint, 2>,
+}
+
+struct SleepingContact {
+    contact: Contact,
+    manifold: Manifold,
 }
 
 struct ConstraintPoint {

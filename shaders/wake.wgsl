@@ -15,8 +15,10 @@
 @group(0) @binding(11) var<storage, read_write> pair_starts_previous: array<u32>;
 @group(0) @binding(12) var<storage, read_write> contacts_previous: array<Contact>;
 @group(0) @binding(13) var<storage, read> sleeping_starts: array<u32>;
-@group(0) @binding(14) var<storage, read> sleeping: array<Contact>;
+@group(0) @binding(14) var<storage, read_write> sleeping: array<SleepingContact>;
 @group(0) @binding(15) var<storage, read_write> merged_starts: array<u32>;
+@group(0) @binding(16) var<storage, read_write> manifolds: array<Manifold>;
+@group(0) @binding(17) var<storage, read_write> manifolds_previous: array<Manifold>;
 
 // Flags the island of `sleeper`, which is dynamic, if it sleeps and `other` is awake.
 fn wake_by(other: u32, sleeper: u32) {
@@ -129,7 +131,9 @@ fn wake_shapes(
 }
 
 fn returns(index: u32) -> bool {
-    return (states[sleeping[index].body_a].status & states[sleeping[index].body_b].status & ASLEEP) == 0u;
+    let a = sleeping[index].contact.body_a;
+    let b = sleeping[index].contact.body_b;
+    return (states[a].status & states[b].status & ASLEEP) == 0u;
 }
 
 // Whether the producer's list has this one already.
@@ -142,7 +146,7 @@ fn is_there(producer: u32, partner: u32) -> bool {
     return false;
 }
 
-// One thread a shape, and one more for the total.
+// One thread a shape, and one more for the total. Marks what goes back.
 @compute @workgroup_size(LANES)
 fn wake_count(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -150,23 +154,35 @@ fn wake_count(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let producer = flat_index(workgroup, workgroups, LANES, lane);
-    if producer > params.shape_count || atomicLoad(&counters.again) == 0u {
+    if producer > params.shape_count {
         return;
     }
     var count = 0u;
-    if producer < params.shape_count {
+    // If nobody woke the list has no length, by which wake_gather knows.
+    if producer < params.shape_count && atomicLoad(&counters.again) != 0u {
         let start = pair_starts_previous[producer];
         count = max(pair_starts_previous[producer + 1u], start) - start;
+        var returned = 0u;
         for (var index = sleeping_starts[producer]; index < sleeping_starts[producer + 1u]; index += 1u) {
-            if returns(index) && !is_there(producer, sleeping[index].shape_b) {
-                count += 1u;
+            var flags = sleeping[index].contact.flags & ~MARKED;
+            if returns(index) {
+                returned += 1u;
+                if !is_there(producer, sleeping[index].contact.shape_b) {
+                    flags |= MARKED;
+                    count += 1u;
+                }
             }
+            sleeping[index].contact.flags = flags;
+        }
+        if returned > 0u {
+            atomicSub(&counters.sleeping_contacts, returned);
         }
     }
     merged_starts[producer] = count;
 }
 
-// One thread a shape, and one more for the total: the new list, where pair will write when it runs again.
+// One thread a shape: the new list, where pair will write when it runs again. Looks at marks and lengths alone, as there
+// is no room for the buffers that they were made from.
 @compute @workgroup_size(LANES)
 fn wake_gather(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -174,36 +190,28 @@ fn wake_gather(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let producer = flat_index(workgroup, workgroups, LANES, lane);
-    if producer > params.shape_count || atomicLoad(&counters.again) == 0u {
+    if producer >= params.shape_count {
         return;
     }
-    let fits = merged_starts[params.shape_count] <= params.contact_capacity;
-    if producer == params.shape_count {
-        if !fits {
-            counters.overflow_bits |= OVERFLOW_CONTACTS;
-        }
+    let total = merged_starts[params.shape_count];
+    if total == 0u || total > params.contact_capacity {
         return;
     }
     var next = merged_starts[producer];
-    if fits {
-        for (var index = pair_starts_previous[producer]; index < pair_starts_previous[producer + 1u]; index += 1u) {
-            contacts[next] = contacts_previous[index];
-            next += 1u;
-        }
+    for (var index = pair_starts_previous[producer]; index < pair_starts_previous[producer + 1u]; index += 1u) {
+        contacts[next] = contacts_previous[index];
+        manifolds[next] = manifolds_previous[index];
+        next += 1u;
     }
-    var returned = 0u;
     for (var index = sleeping_starts[producer]; index < sleeping_starts[producer + 1u]; index += 1u) {
-        if !returns(index) {
+        let flags = sleeping[index].contact.flags;
+        if (flags & MARKED) == 0u {
             continue;
         }
-        returned += 1u;
-        if fits && !is_there(producer, sleeping[index].shape_b) {
-            contacts[next] = sleeping[index];
-            next += 1u;
-        }
-    }
-    if returned > 0u {
-        atomicSub(&counters.sleeping_contacts, returned);
+        sleeping[index].contact.flags = flags & ~MARKED;
+        contacts[next] = sleeping[index].contact;
+        manifolds[next] = sleeping[index].manifold;
+        next += 1u;
     }
 }
 
@@ -216,11 +224,18 @@ fn wake_copy(
 ) {
     let index = flat_index(workgroup, workgroups, LANES, lane);
     let total = merged_starts[params.shape_count];
-    if atomicLoad(&counters.again) == 0u || total > params.contact_capacity {
+    if atomicLoad(&counters.again) == 0u {
+        return;
+    }
+    if total > params.contact_capacity {
+        if index == 0u {
+            counters.overflow_bits |= OVERFLOW_CONTACTS;
+        }
         return;
     }
     if index < total {
         contacts_previous[index] = contacts[index];
+        manifolds_previous[index] = manifolds[index];
     }
     if index <= params.shape_count {
         pair_starts_previous[index] = merged_starts[index];

@@ -23,7 +23,7 @@ use crate::tables::Tables;
 use crate::threads::{Rows, Threads};
 use crate::types::{
     self, Aabb, Accumulator, BOUNCES, BodyState, Contact, Counters, Event, FORCE_OVERFLOW, JointFrame, JointState,
-    Pose, SLEEP, Surface,
+    Manifold, Pose, SLEEP, SleepingContact, Surface,
 };
 use crate::world::WorldError;
 
@@ -52,18 +52,21 @@ pub struct CpuWorld {
     poses: Vec<Pose>,
     states: Rows<BodyState, 4>,
     accumulators: Rows<Accumulator, 2>,
+    swings: Vec<f32>,
     aabbs: Vec<Aabb>,
     cell_ends: Vec<u32>,
     cell_shapes: Vec<u32>,
     pair_starts_previous: Vec<u32>,
     contacts_previous: Vec<Contact>,
+    manifolds_previous: Vec<Manifold>,
     pair_starts: Vec<u32>,
     contacts: Vec<Contact>,
+    manifolds: Vec<Manifold>,
     /// While a body sleeps, the root of its island. Empty, as the next three, where nothing sleeps.
     islands: Vec<u32>,
     island_flags: Vec<u32>,
     sleeping_starts: Vec<u32>,
-    sleeping: Vec<Contact>,
+    sleeping: Vec<SleepingContact>,
     coloring: ColorScratch,
     slots: Vec<u32>,
     constraints: Blocks,
@@ -103,13 +106,16 @@ impl CpuWorld {
             poses: compiled.poses.clone(),
             states: Rows::new(&compiled.states),
             accumulators: Rows::new(&vec![Accumulator::default(); bodies]),
+            swings: vec![0.0; bodies],
             aabbs: vec![Aabb::default(); compiled.shapes.len()],
             cell_ends: Vec::new(),
             cell_shapes: Vec::new(),
             pair_starts_previous: Vec::new(),
             contacts_previous: Vec::new(),
+            manifolds_previous: Vec::new(),
             pair_starts: Vec::new(),
             contacts: Vec::new(),
+            manifolds: Vec::new(),
             islands: first_islands(&compiled),
             island_flags: vec![0; first_islands(&compiled).len()],
             sleeping_starts: Vec::new(),
@@ -330,6 +336,7 @@ impl CpuWorld {
         }
         self.states.resize(bodies.len());
         self.accumulators.resize(bodies.len());
+        self.swings.resize(bodies.len(), 0.0);
         self.aabbs.resize(shapes.len(), Aabb::default());
         for &index in &change.bodies {
             self.poses[index as usize] = poses[index as usize];
@@ -388,6 +395,7 @@ impl CpuWorld {
     /// Yesterday's contacts become those to recall from.
     pub(crate) fn begin_step(&mut self) {
         std::mem::swap(&mut self.contacts, &mut self.contacts_previous);
+        std::mem::swap(&mut self.manifolds, &mut self.manifolds_previous);
         std::mem::swap(&mut self.pair_starts, &mut self.pair_starts_previous);
     }
 
@@ -396,8 +404,9 @@ impl CpuWorld {
         if op.stage == Stage::Command {
             self.compiled.lead_on(&mut self.commands, self.steps);
         }
-        let Self { threads, poses, states, accumulators, aabbs, cell_ends, cell_shapes, .. } = self;
+        let Self { threads, poses, states, accumulators, swings, aabbs, cell_ends, cell_shapes, .. } = self;
         let Self { pair_starts, pair_starts_previous, contacts, contacts_previous, .. } = self;
+        let Self { manifolds, manifolds_previous, .. } = self;
         let Self { coloring, slots, constraints, surfaces, counters, .. } = self;
         let Self { joint_frames, joint_states, joint_impulses, .. } = self;
         let Self { islands, island_flags, sleeping_starts, sleeping, .. } = self;
@@ -427,7 +436,7 @@ impl CpuWorld {
                 );
                 self.commands.clear();
             }
-            Stage::Guard => guard(threads, params, bodies, poses, states, accumulators, counters),
+            Stage::Guard => guard(threads, params, bodies, poses, states, accumulators, swings, counters),
 
             Stage::Bound => {
                 counters.awake_levels |= bound(threads, params, shapes, vertices, poses, states, aabbs);
@@ -450,12 +459,13 @@ impl CpuWorld {
                     pair_starts,
                     contacts,
                 );
+                manifolds.resize(contacts.len(), Manifold::default());
             }
 
             Stage::Recall => recall(threads, pair_starts_previous, contacts_previous, contacts),
             Stage::Collide => {
                 counters.recycled =
-                    collide(threads, params, bodies, shapes, vertices, poses, states, contacts_previous, contacts);
+                    collide(threads, params, shapes, vertices, poses, swings, manifolds_previous, contacts, manifolds);
             }
             Stage::Wake => wake(
                 params,
@@ -468,7 +478,7 @@ impl CpuWorld {
                 islands,
                 island_flags,
                 (sleeping_starts, sleeping),
-                (pair_starts_previous, contacts_previous),
+                (pair_starts_previous, contacts_previous, manifolds_previous),
                 counters,
             ),
             Stage::Report => report(
@@ -479,13 +489,26 @@ impl CpuWorld {
                 contacts_previous,
                 pair_starts,
                 contacts,
+                manifolds,
                 joints,
                 joint_states,
                 &mut self.step_events,
             ),
             Stage::Color => color(params, states, contacts, coloring, slots, counters),
             Stage::Prepare => {
-                prepare(threads, params, bodies, shapes, states, contacts, slots, counters, constraints, surfaces);
+                prepare(
+                    threads,
+                    params,
+                    bodies,
+                    shapes,
+                    states,
+                    contacts,
+                    manifolds,
+                    slots,
+                    counters,
+                    constraints,
+                    surfaces,
+                );
             }
             Stage::PrepareJoints => {
                 prepare_joints::measure(fresh, bodies, poses, joints, rows);
@@ -531,7 +554,9 @@ impl CpuWorld {
             Stage::Project => project(threads, params, counters, states, constraints),
 
             Stage::Restitution => restitution(threads, params, counters, states, constraints),
-            Stage::StoreImpulses => store_impulses(threads, slots, counters, constraints, surfaces, contacts),
+            Stage::StoreImpulses => {
+                store_impulses(threads, slots, counters, constraints, surfaces, contacts, manifolds);
+            }
             Stage::Continuous => {
                 let grid = (&cell_ends[..], &cell_shapes[..]);
                 counters.continuous = continuous(threads, params, shapes, vertices, ties, poses, states, grid, movers);
@@ -545,6 +570,7 @@ impl CpuWorld {
                 joint_states,
                 pair_starts,
                 contacts,
+                manifolds,
                 states,
                 islands,
                 island_flags,
@@ -627,6 +653,7 @@ impl CpuWorld {
             states: self.states.to_vec(),
             pair_starts: self.pair_starts.clone(),
             contacts: self.contacts.clone(),
+            manifolds: self.manifolds.clone(),
             islands: sleeping_islands(&self.compiled, &self.states.to_vec(), &self.islands, self.population.as_ref()),
             sleeping_starts: self.sleeping_starts.clone(),
             sleeping: self.sleeping.clone(),
@@ -670,6 +697,7 @@ impl CpuWorld {
         self.states = Rows::new(&snapshot.states);
         self.pair_starts.clone_from(&snapshot.pair_starts);
         self.contacts.clone_from(&snapshot.contacts);
+        self.manifolds.clone_from(&snapshot.manifolds);
         self.rests = false;
         self.islands.clone_from(&snapshot.islands);
         self.sleeping_starts.clone_from(&snapshot.sleeping_starts);
@@ -691,13 +719,16 @@ impl CpuWorld {
             poses: self.poses.clone(),
             states: self.states.to_vec(),
             accumulators: self.accumulators.to_vec(),
+            swings: self.swings.clone(),
             aabbs: self.aabbs.clone(),
             cell_ends: self.cell_ends.clone(),
             cell_shapes: self.cell_shapes.clone(),
             pair_starts_previous: self.pair_starts_previous.clone(),
             contacts_previous: self.contacts_previous.clone(),
+            manifolds_previous: self.manifolds_previous.clone(),
             pair_starts: self.pair_starts.clone(),
             contacts: self.contacts.clone(),
+            manifolds: self.manifolds.clone(),
             islands: self.islands.clone(),
             island_flags: self.island_flags.clone(),
             sleeping_starts: self.sleeping_starts.clone(),
@@ -720,13 +751,16 @@ impl CpuWorld {
         self.poses.clone_from(&tables.poses);
         self.states = Rows::new(&tables.states);
         self.accumulators = Rows::new(&tables.accumulators);
+        self.swings.clone_from(&tables.swings);
         self.aabbs.clone_from(&tables.aabbs);
         self.cell_ends.clone_from(&tables.cell_ends);
         self.cell_shapes.clone_from(&tables.cell_shapes);
         self.pair_starts_previous.clone_from(&tables.pair_starts_previous);
         self.contacts_previous.clone_from(&tables.contacts_previous);
+        self.manifolds_previous.clone_from(&tables.manifolds_previous);
         self.pair_starts.clone_from(&tables.pair_starts);
         self.contacts.clone_from(&tables.contacts);
+        self.manifolds.clone_from(&tables.manifolds);
         self.islands.clone_from(&tables.islands);
         self.island_flags.clone_from(&tables.island_flags);
         self.sleeping_starts.clone_from(&tables.sleeping_starts);

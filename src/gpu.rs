@@ -30,7 +30,8 @@ use crate::tables::Tables;
 use crate::types::{
     self, Aabb, Accumulator, BULLETS, BodyState, CLAIM_SLOTS, COLOR_BLOCK, COLOR_COUNT, COMMAND_FORCE, COMMAND_TORQUE,
     Constraint, Contact, Counters, Event, FORCE_OVERFLOW, JOINT_COLORS, JOINT_OVERFLOW, JointFrame, JointState,
-    MOVING_WALLS, ONLY_BULLETS, OVERFLOW_COLOR, OVERFLOW_CONTACTS, Params, Pose, SLEEP, SURFACES, Surface, Sweep,
+    MOVING_WALLS, Manifold, ONLY_BULLETS, OVERFLOW_COLOR, OVERFLOW_CONTACTS, Params, Pose, SLEEP, SURFACES,
+    SleepingContact, Surface, Sweep,
 };
 use crate::world::WorldError;
 
@@ -95,7 +96,7 @@ pub struct GpuWorld {
     room: Room,
 
     buffers: HashMap<&'static str, wgpu::Buffer>,
-    /// Bind groups by kernel, by parity. Which of the two contact buffers is the current one changes every step.
+    /// Bind groups by kernel, by parity. Which of the two buffers of contacts is the current one changes every step.
     groups: HashMap<(&'static str, &'static str), [wgpu::BindGroup; 2]>,
     /// The constants for which they were made, unless a buffer is another since.
     grouped: Option<Params>,
@@ -270,6 +271,7 @@ impl GpuWorld {
         self.create("poses_backup", body_room * size_of::<Pose>())?;
         self.create("states_backup", body_room * size_of::<BodyState>())?;
         self.create("accumulators", body_room * size_of::<Accumulator>())?;
+        self.create("swings", body_room * 4)?;
         self.create("aabbs", shape_room * size_of::<Aabb>())?;
         self.create("cell_ends", (cells + 1) * 4)?;
         self.create("shape_cells", shape_room * 4)?;
@@ -337,12 +339,15 @@ impl GpuWorld {
         let blocks = contacts.div_ceil(COLOR_BLOCK as usize);
         self.create("contacts_0", contacts * size_of::<Contact>())?;
         self.create("contacts_1", contacts * size_of::<Contact>())?;
+        self.create("manifolds_0", contacts * size_of::<Manifold>())?;
+        self.create("manifolds_1", contacts * size_of::<Manifold>())?;
         let sleeping = if self.compiled.settings.sleep { contacts } else { 0 };
-        self.create("sleeping", sleeping * size_of::<Contact>())?;
+        self.create("sleeping", sleeping * size_of::<SleepingContact>())?;
         let backup = if self.compiled.settings.strict { sleeping } else { 0 };
-        self.create("sleeping_backup", backup * size_of::<Contact>())?;
+        self.create("sleeping_backup", backup * size_of::<SleepingContact>())?;
         self.create("uncolored", contacts * 4)?;
-        self.create("slots", contacts * 4)?;
+        // And how many there are.
+        self.create("slots", (contacts + 1) * 4)?;
         self.create("constraints", contacts * size_of::<Constraint>())?;
         let surfaces = if self.compiled.params.switches & SURFACES == 0 { 0 } else { contacts };
         self.create("surfaces", surfaces * size_of::<Surface>())?;
@@ -587,7 +592,7 @@ impl GpuWorld {
         let commands = self.commands.clone();
         // What was put by hardly ever changes, and is as large as all contacts.
         let put_by = u64::from(self.known.map_or(0, |(_, counters)| counters.sleeping_contacts));
-        let put_by = put_by * size_of::<Contact>() as u64;
+        let put_by = put_by * size_of::<SleepingContact>() as u64;
         loop {
             let mut encoder = self.encoder();
             for (from, to) in BACKUPS {
@@ -718,14 +723,15 @@ impl GpuWorld {
                 self.dispatch(pass, "wake_shapes", shapes);
                 self.dispatch(pass, "wake_count", shapes + 1);
                 self.scan(pass, "merged", shapes + 1);
-                self.dispatch(pass, "wake_gather", shapes + 1);
+                self.dispatch(pass, "wake_gather", shapes);
                 self.dispatch(pass, "wake_copy", contacts.max(shapes + 1));
             }
             Stage::Report => {
                 let joints = self.compiled.params.joint_count;
                 self.dispatch(pass, "report_count", shapes + joints + 1);
                 self.scan(pass, "events", shapes + joints + 1);
-                self.dispatch(pass, "report_emit", shapes);
+                self.dispatch(pass, "report_end", shapes);
+                self.dispatch(pass, "report_begin", shapes);
                 self.dispatch(pass, "report_joints", joints);
             }
             Stage::Color => {
@@ -1003,19 +1009,19 @@ impl GpuWorld {
 
     /// Contacts for which the device allows buffers.
     fn most_contacts(&self) -> u64 {
-        self.largest_buffer() / size_of::<Constraint>().max(size_of::<Contact>()) as u64
+        self.largest_buffer() / size_of::<Constraint>().max(size_of::<SleepingContact>()) as u64
     }
 
     fn grow_to(&mut self, encoder: &mut wgpu::CommandEncoder, wanted: u64) -> Result<(), WorldError> {
         let capacity = u32::try_from(wanted).map_err(|_| WorldError::TooLarge {
             buffer: "contacts",
-            bytes: wanted.saturating_mul(size_of::<Contact>() as u64),
-            limit: u64::from(u32::MAX) * size_of::<Contact>() as u64,
+            bytes: wanted.saturating_mul(size_of::<Constraint>() as u64),
+            limit: u64::from(u32::MAX) * size_of::<Constraint>() as u64,
         })?;
         if capacity <= self.contact_capacity {
             return Ok(());
         }
-        let current = at_parity("contacts", self.parity);
+        let current = ["contacts", "manifolds"].map(|name| at_parity(name, self.parity));
         let old = self.buffers.clone();
         let old_capacity = self.contact_capacity;
         if let Err(error) = self.create_contact_buffers(capacity) {
@@ -1026,7 +1032,7 @@ impl GpuWorld {
             self.compiled.params.color_blocks = old_capacity.div_ceil(COLOR_BLOCK);
             return Err(error);
         }
-        for name in [current, "sleeping"] {
+        for name in [current[0], current[1], "sleeping"] {
             encoder.copy_buffer_to_buffer(&old[name], 0, &self.buffers[name], 0, old[name].size());
         }
         self.create_groups();
@@ -1192,6 +1198,7 @@ impl GpuWorld {
             states: tables.states,
             pair_starts: if self.steps == 0 { Vec::new() } else { tables.pair_starts },
             contacts: tables.contacts,
+            manifolds: tables.manifolds,
             counters: tables.counters,
             forces: self.compiled.bodies.iter().map(Force::of).collect(),
             commands: self.commands.clone(),
@@ -1243,6 +1250,7 @@ impl GpuWorld {
         let starts = if snapshot.pair_starts.is_empty() { &starts } else { &snapshot.pair_starts };
         self.upload(at_parity("pair_starts", self.parity), starts);
         self.upload(at_parity("contacts", self.parity), &snapshot.contacts);
+        self.upload(at_parity("manifolds", self.parity), &snapshot.manifolds);
         if self.compiled.settings.sleep {
             let mut starts = snapshot.sleeping_starts.clone();
             starts.resize(self.compiled.shapes.len() + 1, starts.last().copied().unwrap_or(0));
@@ -1312,6 +1320,7 @@ impl GpuWorld {
                 of("event_starts", if self.compiled.settings.events { (shapes + joints + 1) * 4 } else { 0 }),
                 of("joints", joints * size_of::<types::Joint>() as u64),
                 of("joint_rows", rows * size_of::<types::JointRow>() as u64),
+                of("swings", bodies * 4),
             ],
         )?;
         let counters = cast::<Counters>(&head[0])[0];
@@ -1337,13 +1346,16 @@ impl GpuWorld {
                 of("constraints", constraints * size_of::<Constraint>() as u64),
                 of("surfaces", surfaces * size_of::<Surface>() as u64),
                 of("events", reported * size_of::<Event>() as u64),
-                of("sleeping", put_by * size_of::<Contact>() as u64),
+                of("sleeping", put_by * size_of::<SleepingContact>() as u64),
+                of(at_parity("manifolds_previous", self.parity), previous * size_of::<Manifold>() as u64),
+                of(at_parity("manifolds", self.parity), contacts * size_of::<Manifold>() as u64),
             ],
         )?;
         Ok(Tables {
             poses: cast(&head[1]),
             states: cast(&head[2]),
             accumulators: cast(&head[3]),
+            swings: cast(&head[18]),
             aabbs: cast(&head[4]),
             cell_ends: cast(&head[5]),
             cell_shapes: cast(&head[6]),
@@ -1351,6 +1363,8 @@ impl GpuWorld {
             pair_starts,
             contacts_previous: cast(&tail[0]),
             contacts: cast(&tail[1]),
+            manifolds_previous: cast(&tail[7]),
+            manifolds: cast(&tail[8]),
             slots: cast(&tail[2]),
             constraints: cast(&tail[3]),
             surfaces: cast(&tail[4]),
@@ -1397,7 +1411,8 @@ const ENTRY_POINTS: &[&str] = &[
     "wake_gather",
     "wake_copy",
     "report_count",
-    "report_emit",
+    "report_end",
+    "report_begin",
     "report_joints",
     "color_inherit",
     "color_claim",
@@ -1447,6 +1462,8 @@ fn at_parity(name: &str, parity: usize) -> &str {
     match (name, parity) {
         ("contacts", 0) | ("contacts_previous", 1) => "contacts_0",
         ("contacts" | "contacts_previous", _) => "contacts_1",
+        ("manifolds", 0) | ("manifolds_previous", 1) => "manifolds_0",
+        ("manifolds" | "manifolds_previous", _) => "manifolds_1",
         ("pair_starts", 0) | ("pair_starts_previous", 1) => "pair_starts_0",
         ("pair_starts" | "pair_starts_previous", _) => "pair_starts_1",
         _ => name,

@@ -36,7 +36,7 @@
 //!                       joint_rows joint_states joints poses        joint_states joints poses states
 //!                       states
 //! guard                 bodies counters poses states                accumulators color_claims color_masks counters
-//!                                                                   poses states
+//!                                                                   poses states swings
 //! bound                 counters poses shapes states vertices       aabbs counters partners
 //! bin                   aabbs cell_ends cell_unsorted shape_cells   cell_ends cell_shapes cell_unsorted shape_cells
 //!                       shapes
@@ -45,18 +45,19 @@
 //!                       shapes
 //! recall                contacts contacts_previous counters         contacts
 //!                       pair_starts_previous
-//! collide               bodies contacts contacts_previous counters  contacts counters
-//!                       poses shapes states vertices
+//! collide               contacts counters manifolds_previous poses  contacts counters manifolds
+//!                       shapes swings vertices
 //! wake                  bodies contacts contacts_previous counters  contacts contacts_previous counters island_flags
-//!                       island_flags islands joint_states joints    merged_starts pair_starts_previous partners
-//!                       merged_starts pair_starts_previous shapes   states
-//!                       sleeping sleeping_starts states
+//!                       island_flags islands joint_states joints    manifolds manifolds_previous merged_starts
+//!                       manifolds manifolds_previous merged_starts  pair_starts_previous partners sleeping states
+//!                       pair_starts_previous shapes sleeping
+//!                       sleeping_starts states
 //! report                contacts contacts_previous event_starts     event_starts events joint_states
-//!                       joint_states joints pair_starts
+//!                       joint_states joints manifolds pair_starts
 //!                       pair_starts_previous poses states
 //! color                 color_claims color_histogram color_masks    color_claims color_histogram color_masks
 //!                       contacts counters states uncolored          color_starts contacts counters slots uncolored
-//! prepare               bodies color_starts contacts shapes slots   constraints surfaces
+//! prepare               bodies contacts manifolds shapes slots      constraints surfaces
 //!                       states
 //! prepare_joints        bodies joint_impulses joint_rows            joint_frames joint_impulses joint_rows
 //!                       joint_states joints poses states            joint_states joints
@@ -78,14 +79,15 @@
 //! project               color_starts constraints states             states
 //! ── at the end of the step ──────────────────────────────────────────────────────────────────────────────────────
 //! restitution           color_starts constraints states             constraints states
-//! store_impulses        constraints counters surfaces               contacts
+//! store_impulses        constraints counters surfaces               contacts manifolds
 //! continuous            cell_ends cell_shapes counters movers       counters movers states
 //!                       partners poses shapes states vertices
 //! finalize              bodies poses states                         poses
-//! sleep                 bodies contacts contacts_previous counters  contacts_previous counters island_flags islands
-//!                       island_flags islands joint_states joints    merged_starts sleeping sleeping_starts states
-//!                       merged_starts pair_starts sleeping
-//!                       sleeping_starts states
+//! sleep                 bodies contacts contacts_previous counters  contacts contacts_previous counters island_flags
+//!                       island_flags islands joint_states joints    islands manifolds_previous merged_starts
+//!                       manifolds manifolds_previous merged_starts  sleeping sleeping_starts states
+//!                       pair_starts sleeping sleeping_starts
+//!                       states
 //! ```
 //!
 //! In words: do what was asked of bodies since the last step ([`command`](stages::command)); find the pairs of shapes

@@ -11,7 +11,7 @@ use crate::population::Population;
 use crate::scene::{Compiled, Joints};
 use crate::types::{
     ASLEEP, Body, BodyState, COMMAND_JOINT_ENABLE, Command, Contact, Counters, DYNAMIC, JOINT_DISABLED, JOINT_FRESH,
-    Joint, JointRow, JointState, POINT_COUNT_MASK, Pose, ROW_MEASURE, VACANT,
+    Joint, JointRow, JointState, Manifold, POINT_COUNT_MASK, Pose, ROW_MEASURE, SleepingContact, VACANT,
 };
 
 /// The state of a world between two steps. Both backends give it and take it, so a run can move from one to the other.
@@ -28,13 +28,15 @@ pub struct Snapshot {
     pub pair_starts: Vec<u32>,
     /// Contacts, touching or not.
     pub contacts: Vec<Contact>,
+    /// One a contact.
+    pub manifolds: Vec<Manifold>,
     /// One a body: while it sleeps, the lowest index of its island, else its own. Empty, as the next two, where nothing
     /// sleeps.
     pub islands: Vec<u32>,
     /// Shape `i` produced the contacts `sleeping_starts[i] .. sleeping_starts[i + 1]` of those put by. Empty before any were.
     pub sleeping_starts: Vec<u32>,
     /// Contacts put by: of pairs that are both asleep.
-    pub sleeping: Vec<Contact>,
+    pub sleeping: Vec<SleepingContact>,
     /// Of the last step.
     pub counters: Counters,
     /// One a body: commands change them.
@@ -210,27 +212,33 @@ impl Snapshot {
                 expected: shapes + 1,
             });
         }
-        for (starts, contacts) in [(&self.pair_starts, &self.contacts), (&self.sleeping_starts, &self.sleeping)] {
+        let lengths = [(&self.pair_starts, self.contacts.len()), (&self.sleeping_starts, self.sleeping.len())];
+        for (starts, contacts) in lengths {
             let last = starts.last().map_or(0, |&end| end as usize);
             let first = starts.first().map_or(0, |&start| start as usize);
-            if first != 0 || last != contacts.len() || !starts.is_sorted() {
-                return Err(SnapshotError { what: "contacts", found: contacts.len(), expected: last });
+            if first != 0 || last != contacts || !starts.is_sorted() {
+                return Err(SnapshotError { what: "contacts", found: contacts, expected: last });
             }
         }
-        for contact in self.contacts.iter().chain(&self.sleeping) {
+        if self.manifolds.len() != self.contacts.len() {
+            let (found, expected) = (self.manifolds.len(), self.contacts.len());
+            return Err(SnapshotError { what: "manifolds", found, expected });
+        }
+        let put_by = self.sleeping.iter().map(|put_by| (&put_by.contact, &put_by.manifold));
+        for (contact, manifold) in self.contacts.iter().zip(&self.manifolds).chain(put_by) {
             for (what, index, count) in [
                 ("shapes", contact.shape_a, shapes),
                 ("shapes", contact.shape_b, shapes),
                 ("bodies", contact.body_a, bodies),
                 ("bodies", contact.body_b, bodies),
-                ("points of a contact", contact.flags & POINT_COUNT_MASK, contact.points.len() + 1),
+                ("points of a contact", contact.flags & POINT_COUNT_MASK, manifold.points.len() + 1),
             ] {
                 if index as usize >= count {
                     return Err(SnapshotError { what, found: index as usize, expected: count });
                 }
             }
             // A body with a NaN is quarantined; one in an impulse would reach both bodies before that.
-            let impulses = contact.points.iter().flat_map(|point| [point.normal_impulse, point.tangent_impulse]);
+            let impulses = manifold.points.iter().flat_map(|point| [point.normal_impulse, point.tangent_impulse]);
             let broken = impulses.filter(|&impulse| !is_finite(impulse)).count();
             if broken > 0 {
                 return Err(SnapshotError { what: "impulses that are not finite", found: broken, expected: 0 });

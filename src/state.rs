@@ -11,8 +11,8 @@ use crate::stages::prepare_joints::frame_of;
 use crate::stages::solve_joints::{Stance, rows_of, total};
 use crate::types::{
     ASLEEP, BROKEN, BodyState, Contact, DYNAMIC, FIXED_A, FIXED_B, JOINT_DISABLED, JOINT_VACANT, Joint, JointFrame,
-    JointState, POINT_COUNT_MASK, Pose, QUARANTINED, ROW_ANGLE, ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER, ROW_POINT,
-    ROW_ROLE, ROW_UPPER, VACANT,
+    JointState, Manifold, POINT_COUNT_MASK, Pose, QUARANTINED, ROW_ANGLE, ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER,
+    ROW_POINT, ROW_ROLE, ROW_UPPER, VACANT,
 };
 
 /// A body as the scene's author knows it: by its own frame, not its centre of mass.
@@ -258,8 +258,10 @@ pub fn metrics(compiled: &Compiled, snapshot: &Snapshot) -> Metrics {
     let up = if gravity.length() > 0.0 { -gravity / gravity.length() } else { glam::DVec2::ZERO };
     // Those put by while both sleep touch and carry as before; on their way there they are still in the list of the step.
     let sleeps = |body: u32| snapshot.states.get(body as usize).is_some_and(|state| state.status & ASLEEP != 0);
-    let awake = snapshot.contacts.iter().filter(|contact| !sleeps(contact.body_a) || !sleeps(contact.body_b));
-    for contact in awake.chain(&snapshot.sleeping) {
+    let now = snapshot.contacts.iter().zip(&snapshot.manifolds);
+    let awake = now.filter(|(contact, _)| !sleeps(contact.body_a) || !sleeps(contact.body_b));
+    let put_by = snapshot.sleeping.iter().map(|put_by| (&put_by.contact, &put_by.manifold));
+    for (contact, made) in awake.chain(put_by) {
         if contact.flags & POINT_COUNT_MASK == 0 {
             continue;
         }
@@ -268,15 +270,15 @@ pub fn metrics(compiled: &Compiled, snapshot: &Snapshot) -> Metrics {
             overlap_sum += depth;
             metrics.max_penetration = metrics.max_penetration.max(depth);
         }
-        residuals(compiled, snapshot, contact, &mut metrics);
+        residuals(compiled, snapshot, contact, made, &mut metrics);
         // Impulses act on B along the normal and on A against it.
         let on_dynamic = match contact.flags & (FIXED_A | FIXED_B) {
             FIXED_A => 1.0,
             FIXED_B => -1.0,
             _ => continue,
         };
-        let normal = Vec2::from(contact.normal);
-        for point in &contact.points[..(contact.flags & POINT_COUNT_MASK) as usize] {
+        let normal = Vec2::from(made.normal);
+        for point in &made.points[..(contact.flags & POINT_COUNT_MASK) as usize] {
             let impulse = normal * point.normal_impulse + right_perp(normal) * point.tangent_impulse;
             support += on_dynamic * up.dot(impulse.as_dvec2());
         }
@@ -313,14 +315,14 @@ fn depths(compiled: &Compiled, snapshot: &Snapshot, contact: &Contact) -> Vec<f6
     fresh.points[..fresh.count as usize].iter().map(|point| -f64::from(point.separation)).collect()
 }
 
-fn residuals(compiled: &Compiled, snapshot: &Snapshot, contact: &Contact, metrics: &mut Metrics) {
+fn residuals(compiled: &Compiled, snapshot: &Snapshot, contact: &Contact, made: &Manifold, metrics: &mut Metrics) {
     let state_a = &snapshot.states[contact.body_a as usize];
     let state_b = &snapshot.states[contact.body_b as usize];
     let friction = (compiled.shapes[contact.shape_a as usize].friction
         * compiled.shapes[contact.shape_b as usize].friction)
         .sqrt();
-    let normal = Vec2::from(contact.normal);
-    for point in &contact.points[..(contact.flags & POINT_COUNT_MASK) as usize] {
+    let normal = Vec2::from(made.normal);
+    for point in &made.points[..(contact.flags & POINT_COUNT_MASK) as usize] {
         let velocity_a = Vec2::from(state_a.velocity) + cross_scalar(state_a.angular_velocity, point.anchor_a.into());
         let velocity_b = Vec2::from(state_b.velocity) + cross_scalar(state_b.angular_velocity, point.anchor_b.into());
         let approach = f64::from((velocity_b - velocity_a).dot(normal));

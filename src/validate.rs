@@ -13,8 +13,8 @@ use crate::state::{Metrics, REST_SPEED, metrics};
 use crate::step::{Op, Stage};
 use crate::tables::Tables;
 use crate::types::{
-    ASLEEP, BodyState, Constraint, Contact, Counters, DYNAMIC, Event, FIXED_SHAPE, MEASURED, NONE, POINT_COUNT_MASK,
-    RECYCLED, Surface,
+    ASLEEP, BodyState, Constraint, Contact, Counters, DYNAMIC, Event, FIXED_SHAPE, MEASURED, Manifold, NONE,
+    POINT_COUNT_MASK, RECYCLED, Surface,
 };
 use crate::world::WorldError;
 
@@ -326,9 +326,9 @@ fn settle_recycle_ties(op: Op, compiled: &Compiled, before: &mut Tables, cpu: &T
         let head = &before.contacts[index];
         let (a, b) = (head.body_a as usize, head.body_b as usize);
         let on_plane = head.shape_b < compiled.params.half_plane_count;
-        let Some(old) = before.contacts_previous.get_mut(head.color as usize) else { continue };
-        let (bodies, poses) = (&compiled.bodies, &before.poses);
-        let drift = Drift::new(&compiled.params, &bodies[a], &bodies[b], &poses[a], &poses[b], on_plane, old);
+        let Some(old) = before.manifolds_previous.get_mut(head.color as usize) else { continue };
+        let (swings, poses) = ([before.swings[a], before.swings[b]], &before.poses);
+        let drift = Drift::new(&compiled.params, swings, &poses[a], &poses[b], on_plane, head.flags, old);
         let missing = drift.limit - drift.moved.length() - drift.turned;
         let slack = TIE_DRIFT * (1.0 + drift.between.length());
         if missing.abs() > slack || missing.is_nan() {
@@ -435,6 +435,7 @@ fn compare_tables(op: Op, cpu: &Tables, gpu: &Tables) -> Outcome {
     outcome.close("accumulators", &cpu.accumulators, &gpu.accumulators, |sum| {
         vec![sum.velocity[0], sum.velocity[1], sum.angular_velocity]
     });
+    outcome.close("swings", &cpu.swings, &gpu.swings, |&swing| vec![swing]);
     outcome.close("aabbs", &cpu.aabbs, &gpu.aabbs, |aabb| [aabb.min, aabb.max].concat());
     // The grid, the pairs and the slots of the step before are left over until their stage has run.
     if op.stage >= Stage::Bin {
@@ -446,7 +447,7 @@ fn compare_tables(op: Op, cpu: &Tables, gpu: &Tables) -> Outcome {
         outcome.exact("pair_starts", &cpu.pair_starts, &gpu.pair_starts);
         // When bodies woke, the device laid what it put back there, and pair runs again.
         if op.stage != Stage::Wake || gpu.counters.again == 0 {
-            compare_contacts(op, &mut outcome, &cpu.contacts, &gpu.contacts);
+            compare_contacts(op, &mut outcome, (&cpu.contacts, &cpu.manifolds), (&gpu.contacts, &gpu.manifolds));
         }
     }
     compare_sleep(op, &mut outcome, cpu, gpu);
@@ -482,10 +483,15 @@ fn compare_sleep(op: Op, outcome: &mut Outcome, cpu: &Tables, gpu: &Tables) {
     outcome.exact("sleeping_starts", &cpu.sleeping_starts, &gpu.sleeping_starts);
     if op.stage == Stage::Wake {
         outcome.exact("pair_starts_previous", &cpu.pair_starts_previous, &gpu.pair_starts_previous);
-        compare_contacts(op, outcome, &cpu.contacts_previous, &gpu.contacts_previous);
+        let cpu = (&cpu.contacts_previous[..], &cpu.manifolds_previous[..]);
+        compare_contacts(op, outcome, cpu, (&gpu.contacts_previous, &gpu.manifolds_previous));
     }
     if op.stage == Stage::Sleep {
-        compare_contacts(op, outcome, &cpu.sleeping, &gpu.sleeping);
+        let put_by = |tables: &Tables| -> (Vec<Contact>, Vec<Manifold>) {
+            tables.sleeping.iter().map(|put_by| (put_by.contact, put_by.manifold)).unzip()
+        };
+        let (cpu, gpu) = (put_by(cpu), put_by(gpu));
+        compare_contacts(op, outcome, (&cpu.0, &cpu.1), (&gpu.0, &gpu.1));
     }
     let counts = |c: &Counters| {
         [c.awake, c.was_awake, c.sleeping_contacts, c.woken, c.slept, c.wake_all, c.again, c.awake_levels]
@@ -521,7 +527,13 @@ fn compare_stops(outcome: &mut Outcome, cpu: &[BodyState], gpu: &[BodyState]) {
     }
 }
 
-fn compare_contacts(op: Op, outcome: &mut Outcome, cpu: &[Contact], gpu: &[Contact]) {
+/// Contacts and, once they are there, their manifolds.
+fn compare_contacts(
+    op: Op,
+    outcome: &mut Outcome,
+    (cpu, cpu_manifolds): (&[Contact], &[Manifold]),
+    (gpu, gpu_manifolds): (&[Contact], &[Manifold]),
+) {
     let pair = |contact: &Contact| [contact.shape_a, contact.shape_b, contact.body_a, contact.body_b];
     let pairs = |contacts: &[Contact]| contacts.iter().map(pair).collect::<Vec<_>>();
     outcome.exact("pairs", &pairs(cpu), &pairs(gpu));
@@ -529,15 +541,16 @@ fn compare_contacts(op: Op, outcome: &mut Outcome, cpu: &[Contact], gpu: &[Conta
         return;
     }
     if matches!(op.stage, Stage::Pair | Stage::Recall) {
-        // Only the heads are there yet.
-        let heads = |contacts: &[Contact]| contacts.iter().map(|c| (c.flags, c.color)).collect::<Vec<_>>();
-        outcome.exact("contacts", &heads(cpu), &heads(gpu));
+        let rest = |c: &Contact| (c.flags, c.color, c.features, c.rolling_impulse.to_bits());
+        let rests = |contacts: &[Contact]| contacts.iter().map(rest).collect::<Vec<_>>();
+        outcome.exact("contacts", &rests(cpu), &rests(gpu));
         return;
     }
+    let (cpu_rows, gpu_rows) = (cpu.iter().zip(cpu_manifolds), gpu.iter().zip(gpu_manifolds));
     let mut ties = 0;
-    for (index, (a, b)) in cpu.iter().zip(gpu).enumerate() {
+    for (index, (a, b)) in cpu_rows.zip(gpu_rows).enumerate() {
         let decided = |contact: &Contact| (contact.flags, contact.features, contact.color);
-        if decided(a) != decided(b) {
+        if decided(a.0) != decided(b.0) {
             if op.stage == Stage::Collide && is_tie(a, b) {
                 ties += 1;
                 continue;
@@ -545,22 +558,22 @@ fn compare_contacts(op: Op, outcome: &mut Outcome, cpu: &[Contact], gpu: &[Conta
             outcome.fail("contacts", index, format!("{a:?}"), format!("{b:?}"), f64::INFINITY);
             return;
         }
-        let floats = |contact: &Contact| {
-            let mut row = [contact.cached_rotation_a, contact.cached_rotation_b].concat();
-            row.extend(contact.cached_position);
+        let floats = |(contact, manifold): (&Contact, &Manifold)| {
+            let mut row = [manifold.cached_rotation_a, manifold.cached_rotation_b].concat();
+            row.extend(manifold.cached_position);
             row.push(contact.rolling_impulse);
-            for point in &contact.points {
+            for point in &manifold.points {
                 row.extend([point.anchor_a, point.anchor_b].concat());
                 row.extend([point.base_separation, point.separation, point.normal_impulse, point.tangent_impulse]);
             }
             row
         };
         // As a share of what the normal may differ by, in units of the tolerance.
-        let turned = distance(&a.normal, &b.normal) / normal_tolerance(outcome.tolerance, a) * outcome.tolerance;
+        let turned = distance(&a.1.normal, &b.1.normal) / normal_tolerance(outcome.tolerance, a) * outcome.tolerance;
         let error = distance(&floats(a), &floats(b)).max(turned);
         outcome.worst = outcome.worst.max(error / outcome.tolerance);
         if error > outcome.tolerance {
-            outcome.fail("contacts", index, format!("{a:?}"), format!("{b:?}"), error);
+            outcome.fail("manifolds", index, format!("{a:?}"), format!("{b:?}"), error);
             return;
         }
     }
@@ -574,8 +587,8 @@ fn compare_contacts(op: Op, outcome: &mut Outcome, cpu: &[Contact], gpu: &[Conta
 /// What a normal may differ by. Across a gap between two corners it is the gap over its length: corners at the end of an
 /// arm of r metres are rounded to r·ε, which turns a normal over a gap of s metres by r·ε/s. Such contacts have one point
 /// and a gap of more than a tenth of the slop; all other normals are those of a face, or between distant centres.
-fn normal_tolerance(tolerance: f64, contact: &Contact) -> f64 {
-    let point = &contact.points[0];
+fn normal_tolerance(tolerance: f64, (contact, manifold): (&Contact, &Manifold)) -> f64 {
+    let point = &manifold.points[0];
     let arm = point.anchor_a.iter().chain(&point.anchor_b).fold(0.0_f32, |most, x| most.max(x.abs()));
     if contact.flags & POINT_COUNT_MASK != 1 || point.separation < CORNER_GAP {
         return tolerance;
@@ -585,9 +598,9 @@ fn normal_tolerance(tolerance: f64, contact: &Contact) -> f64 {
 
 /// Whether two manifolds of one pair describe the same touch with another reference face, or one point more or less
 /// at the very edge of being a contact.
-fn is_tie(a: &Contact, b: &Contact) -> bool {
-    let deepest = |contact: &Contact| {
-        contact.points[..(contact.flags & POINT_COUNT_MASK) as usize]
+fn is_tie(a: (&Contact, &Manifold), b: (&Contact, &Manifold)) -> bool {
+    let deepest = |(contact, manifold): (&Contact, &Manifold)| {
+        manifold.points[..(contact.flags & POINT_COUNT_MASK) as usize]
             .iter()
             .map(|point| f64::from(point.separation))
             .fold(0.02, f64::min)
@@ -838,7 +851,8 @@ mod tests {
         let collide = Op { stage: Stage::Collide, flags: 0 };
         let mut world = CpuWorld::from_compiled(Compiled::new(&scene).expect("a scene"));
         world.step();
-        let mut old = world.tables().contacts[0];
+        let contact = world.tables().contacts[0];
+        let mut old = world.tables().manifolds[0];
         // By now a millimetre wrong, so that it makes a difference.
         for point in &mut old.points {
             point.base_separation += 1e-3;
@@ -846,9 +860,9 @@ mod tests {
         // What collide makes of a manifold that was made this far to the side.
         let run = |aside: f32| {
             let mut before = world.tables();
-            before.contacts_previous = vec![old];
-            before.contacts_previous[0].cached_position[0] += aside;
-            before.contacts = vec![Contact { color: 0, ..old }];
+            before.manifolds_previous = vec![old];
+            before.manifolds_previous[0].cached_position[0] += aside;
+            before.contacts = vec![Contact { color: 0, ..contact }];
             let mut twin = CpuWorld::from_compiled(world.compiled().clone());
             twin.load(&before);
             twin.run(collide);

@@ -429,11 +429,12 @@ fn doctored_snapshots_do_no_harm() {
     trace_cpu(&mut source, 60);
     let good = source.snapshot();
     assert!(good.contacts.len() > 20);
-    let refused: [(&str, Change); 9] = [
+    let refused: [(&str, Change); 10] = [
         ("a pose too few", |s| s.poses.truncate(3)),
         ("a state too many", |s| s.states.push(BodyState::default())),
         ("no pair starts", |s| s.pair_starts.clear()),
         ("a contact too few", |s| s.contacts.truncate(7)),
+        ("a manifold too few", |s| s.manifolds.truncate(7)),
         ("pair starts out of order", |s| s.pair_starts[3] = u32::MAX),
         ("shape out of range", |s| s.contacts[2].shape_b = 1_000_000),
         ("body out of range", |s| s.contacts[2].body_a = u32::MAX),
@@ -461,7 +462,7 @@ fn doctored_snapshots_do_no_harm() {
             s.counters.quarantined = u32::MAX;
             s.poses[7].position[0] = f32::NAN;
         }),
-        ("huge impulses", |s| s.contacts.iter_mut().for_each(|c| c.points[0].normal_impulse = 1e30)),
+        ("huge impulses", |s| s.manifolds.iter_mut().for_each(|m| m.points[0].normal_impulse = 1e30)),
         ("unknown flags", |s| s.contacts.iter_mut().for_each(|c| c.flags |= 0xffff_ff00)),
         ("unknown status", |s| s.states.iter_mut().for_each(|state| state.status = 0xffff_fffe)),
         ("far away", |s| s.poses[9].position = [3e38, -3e38]),

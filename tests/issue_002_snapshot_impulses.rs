@@ -10,7 +10,7 @@ fn impulses_that_are_not_finite_are_refused() {
     let good = world.snapshot();
     for poison in [f32::NAN, f32::INFINITY] {
         let mut bad = good.clone();
-        bad.contacts[3].points[1].tangent_impulse = poison;
+        bad.manifolds[3].points[1].tangent_impulse = poison;
         let error = world.restore(&bad).expect_err("a poisoned snapshot");
         assert!(error.to_string().contains("1 impulses that are not finite"), "{error}");
         assert_eq!(state::hash(&world.snapshot()), state::hash(&good));

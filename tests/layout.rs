@@ -108,10 +108,9 @@ structs! {
     ContactPoint {
         anchor_a, anchor_b, base_separation, separation, normal_impulse, tangent_impulse,
     }
-    Contact {
-        shape_a, shape_b, body_a, body_b, normal, flags, color, cached_rotation_a, cached_rotation_b, cached_position,
-        features, rolling_impulse, points,
-    }
+    Contact { shape_a, shape_b, body_a, body_b, flags, color, features, rolling_impulse }
+    Manifold { normal, cached_rotation_a, cached_rotation_b, cached_position, points }
+    SleepingContact { contact, manifold }
     ConstraintPoint {
         r_a, r_b, separation, normal_mass, tangent_mass, relative_velocity,
     }
@@ -140,7 +139,7 @@ constants! {
     CIRCLE BOX GEOMETRY_MASK FIXED_SHAPE KINEMATIC_SHAPE JOINED_SHAPE BULLET_SHAPE NO_SHAPE MOVING_WALLS BULLETS
     ONLY_BULLETS STATIC KINEMATIC DYNAMIC VACANT QUARANTINED ASLEEP WOKEN READY QUIET_SHIFT QUIET_MASK SLEEP
     ISLAND_WAKE ISLAND_BLOCKED AWAKE_HALF_PLANE UPRIGHT_SHAPE
-    POINT_COUNT_MASK FIXED_A FIXED_B RECYCLED CACHED SENSOR OVERLAPS SENSOR_SHAPE
+    POINT_COUNT_MASK FIXED_A FIXED_B RECYCLED CACHED TOUCHED MARKED PAST_COLOR_SHIFT SENSOR OVERLAPS SENSOR_SHAPE
     EVENT_BEGIN EVENT_END EVENT_SENSOR_BEGIN EVENT_SENSOR_END EVENT_JOINT_BROKE BREAK_TOLD
     ACCUMULATE RECYCLE FORCE_OVERFLOW RESTITUTION_MAX WARM_START BOUNCES
     USE_BIAS USE_FRICTION WITHDRAW DEPOSIT FRESH MEASURED OVERFLOW_CONTACTS

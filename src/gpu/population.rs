@@ -408,7 +408,7 @@ impl GpuWorld {
             if let Err(error) = self.create_contact_buffers(capacity) {
                 return undo(self, error);
             }
-            for name in ["contacts_0", "contacts_1", "sleeping"] {
+            for name in ["contacts_0", "contacts_1", "manifolds_0", "manifolds_1", "sleeping"] {
                 copies.push((name, old[name].size()));
             }
         }

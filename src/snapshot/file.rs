@@ -11,8 +11,8 @@ use super::{Snapshot, SnapshotError};
 use crate::types::Counters;
 
 /// Goes up with every change of what the bytes mean. 2: bodies sleep. 3: impulses of joints at a point are in A's frame,
-/// and joints come and go.
-const VERSION: u32 = 3;
+/// and joints come and go. 4: manifolds are a table of their own.
+const VERSION: u32 = 4;
 const MAGIC: [u8; 8] = *b"DRYSNAP\n";
 const HEAD: usize = 32;
 const SECTION_HEAD: usize = 16;
@@ -65,7 +65,8 @@ pub enum SnapshotFileError {
 macro_rules! sections {
     ($visit:ident) => {
         $visit! {
-            b"pose" poses, b"stat" states, b"pair" pair_starts, b"cont" contacts, b"forc" forces, b"vaca" vacated, b"cmds" commands,
+            b"pose" poses, b"stat" states, b"pair" pair_starts, b"cont" contacts, b"mani" manifolds,
+            b"forc" forces, b"vaca" vacated, b"cmds" commands,
             b"jsta" joint_states, b"jimp" joint_impulses, b"jgoa" joint_goals, b"rgoa" row_goals,
             b"isla" islands, b"slps" sleeping_starts, b"slpc" sleeping,
         }

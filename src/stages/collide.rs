@@ -1,7 +1,7 @@
 //! **collide**: the manifold of every pair: normal, points, separations. Points that persist keep their impulses.
 //!
-//! Reads shapes, vertices, poses, bodies, states and contacts_previous; reads and writes contacts. One thread a contact.
-//! A contact that [`recall`](super::recall) found begins with the manifold, impulses and colour of the step before.
+//! Reads shapes, vertices, poses, swings and manifolds_previous; reads and writes contacts; writes manifolds. One thread a
+//! contact. One that [`recall`](super::recall) found begins with the manifold, impulses and colour of the step before.
 //!
 //! Boxes meet by separating axes and clipping: the face with the largest separation is the reference, the face of the
 //! other box that looks at it most is cut to its width. Ties go to box A and to x, by a margin, so that aligned boxes
@@ -23,10 +23,10 @@ use glam::Vec2;
 use hull::{Hull, hull_circle, hull_half_plane, hulls};
 
 use crate::math::{inv_mul_rotation, inv_rotate, mul_rotation, rotate};
-use crate::threads::{Rows, Threads};
+use crate::threads::Threads;
 use crate::types::{
-    BOX, Body, BodyState, CACHED, CIRCLE, Contact, ContactPoint, FIXED_A, FIXED_B, GEOMETRY_MASK, HALF_PLANE, NONE,
-    OVERLAPS, POINT_COUNT_MASK, Params, Pose, RECYCLE, RECYCLED, SENSOR, STATIC, Shape,
+    BOX, CACHED, CIRCLE, COLOR_COUNT, Contact, ContactPoint, FIXED_A, FIXED_B, GEOMETRY_MASK, HALF_PLANE, Manifold,
+    NONE, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK, Params, Pose, RECYCLE, RECYCLED, SENSOR, Shape, TOUCHED,
 };
 
 /// A pair whose bodies turned by more than about 11.5° gets a new manifold (Box2D).
@@ -40,32 +40,36 @@ const FACE_PREFERENCE: f32 = 0.1;
 pub fn collide(
     threads: &Threads,
     params: &Params,
-    bodies: &[Body],
     shapes: &[Shape],
     vertices: &[[f32; 2]],
     poses: &[Pose],
-    states: &Rows<BodyState, 4>,
-    previous: &[Contact],
+    swings: &[f32],
+    previous: &[Manifold],
     contacts: &mut [Contact],
+    manifolds: &mut [Manifold],
 ) -> u32 {
     let recycled = AtomicU32::new(0);
-    let renew_or_keep = |contact: &mut Contact| {
+    let renew_or_keep = |contact: &mut Contact, to: &mut Manifold| {
         let (a, b) = (contact.body_a as usize, contact.body_b as usize);
         let (pose_a, pose_b) = (&poses[a], &poses[b]);
-        if let Some(old) = previous.get(contact.color as usize) {
-            *contact = *old;
+        let old = previous.get(contact.color as usize);
+        contact.color = NONE;
+        if old.is_some() {
+            let color = contact.flags >> PAST_COLOR_SHIFT;
+            contact.color = if color < COLOR_COUNT { color } else { NONE };
         }
-        contact.flags &= !RECYCLED;
+        contact.flags &= (1 << PAST_COLOR_SHIFT) - 1;
         let on_plane = contact.shape_b < params.half_plane_count;
+        let swings = [swings[a], swings[b]];
         if params.switches & RECYCLE != 0
             && contact.flags & (CACHED | SENSOR) == CACHED
-            && is_slow(params, &bodies[a], &states.get(a))
-            && is_slow(params, &bodies[b], &states.get(b))
-            && recycle(params, &bodies[a], &bodies[b], pose_a, pose_b, on_plane, contact)
+            && swings.iter().all(|&swing| swing >= 0.0)
+            && let Some(old) = old
+            && recycle(params, swings, pose_a, pose_b, on_plane, old, contact, to)
         {
             return true;
         }
-        let mut manifold = manifold(
+        let mut touch = manifold(
             &shapes[contact.shape_a as usize],
             &shapes[contact.shape_b as usize],
             vertices,
@@ -75,30 +79,25 @@ pub fn collide(
             params.linear_slop,
         );
         let sensed = contact.flags & SENSOR != 0;
-        let overlaps = sensed && manifold.points[..manifold.count as usize].iter().any(|point| point.separation <= 0.0);
+        let overlaps = sensed && touch.points[..touch.count as usize].iter().any(|point| point.separation <= 0.0);
         if sensed {
-            manifold = Manifold::default();
+            touch = Touch::default();
         }
-        renew(contact, &manifold, pose_a, pose_b, on_plane);
+        renew(contact, to, old, &touch, pose_a, pose_b, on_plane);
         if overlaps {
             contact.flags |= OVERLAPS;
         }
         false
     };
-    threads.for_chunks(contacts, CHUNK, |_, contacts| {
+    threads.for_chunk_pairs(contacts, manifolds, CHUNK, |_, contacts, manifolds| {
         // Counted here: a pass over all contacts of its own would cost as much as the caches they fall out of.
-        let kept = contacts.iter_mut().map(renew_or_keep).filter(|&kept| kept).count();
-        #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-        recycled.fetch_add(kept as u32, Ordering::Relaxed);
+        let mut kept = 0;
+        for (contact, manifold) in contacts.iter_mut().zip(manifolds) {
+            kept += u32::from(renew_or_keep(contact, manifold));
+        }
+        recycled.fetch_add(kept, Ordering::Relaxed);
     });
     recycled.into_inner()
-}
-
-/// A body that moves less than half its thickness in a step.
-#[inline]
-fn is_slow(params: &Params, body: &Body, state: &BodyState) -> bool {
-    let speed = Vec2::from(state.velocity).length() + state.angular_velocity.abs() * body.extent;
-    speed * params.dt <= 0.5 * body.min_extent
 }
 
 /// How a pair moved since its manifold was made.
@@ -116,51 +115,53 @@ pub(crate) struct Drift {
 }
 
 impl Drift {
+    /// `swings` are not below 0.
     #[inline]
     pub fn new(
         params: &Params,
-        body_a: &Body,
-        body_b: &Body,
+        swings: [f32; 2],
         pose_a: &Pose,
         pose_b: &Pose,
         on_plane: bool,
-        contact: &Contact,
+        flags: u32,
+        manifold: &Manifold,
     ) -> Self {
         let (q_a, q_b) = (Vec2::from(pose_a.rotation), Vec2::from(pose_b.rotation));
-        let (cached_a, cached_b) = (Vec2::from(contact.cached_rotation_a), Vec2::from(contact.cached_rotation_b));
+        let (cached_a, cached_b) = (Vec2::from(manifold.cached_rotation_a), Vec2::from(manifold.cached_rotation_b));
         let turn_a = inv_mul_rotation(cached_a, q_a);
         let turn_b = inv_mul_rotation(cached_b, q_b);
         let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
-        let moved = inv_rotate(if on_plane { q_b } else { q_a }, between) - Vec2::from(contact.cached_position);
-        let extent_a = if body_a.kind == STATIC { 0.0 } else { body_a.extent };
-        let extent_b = if body_b.kind == STATIC || on_plane { 0.0 } else { body_b.extent };
+        let moved = inv_rotate(if on_plane { q_b } else { q_a }, between) - Vec2::from(manifold.cached_position);
+        let extent_b = if on_plane { 0.0 } else { swings[1] };
         // By the sine of how far B turned against A.
-        let turned = extent_a.max(extent_b) * inv_mul_rotation(turn_a, turn_b).y.abs();
-        let touches = contact.flags & POINT_COUNT_MASK > 0;
+        let turned = swings[0].max(extent_b) * inv_mul_rotation(turn_a, turn_b).y.abs();
+        let touches = flags & POINT_COUNT_MASK > 0;
         let limit = if touches { params.recycle_distance } else { params.recycle_distance_apart };
         Self { turn_a, turn_b, between, moved, turned, limit }
     }
 }
 
-/// Measures the separations of the manifold again and returns true, unless the pair moved too far.
+/// Takes over the old manifold, measures its separations again and returns true, unless the pair moved too far.
 #[inline]
 fn recycle(
     params: &Params,
-    body_a: &Body,
-    body_b: &Body,
+    swings: [f32; 2],
     pose_a: &Pose,
     pose_b: &Pose,
     on_plane: bool,
+    old: &Manifold,
     contact: &mut Contact,
+    manifold: &mut Manifold,
 ) -> bool {
     let Drift { turn_a, turn_b, between, moved, turned, limit } =
-        Drift::new(params, body_a, body_b, pose_a, pose_b, on_plane, contact);
+        Drift::new(params, swings, pose_a, pose_b, on_plane, contact.flags, old);
     if turn_a.x <= RECYCLE_COS || turn_b.x <= RECYCLE_COS || moved.length() + turned >= limit {
         return false;
     }
+    *manifold = *old;
     let count = contact.flags & POINT_COUNT_MASK;
-    let normal = Vec2::from(contact.normal);
-    for point in &mut contact.points[..count as usize] {
+    let normal = Vec2::from(old.normal);
+    for point in &mut manifold.points[..count as usize] {
         let (anchor_a, anchor_b) = (Vec2::from(point.anchor_a), Vec2::from(point.anchor_b));
         let (r_a, r_b) = (rotate(turn_a, anchor_a), rotate(turn_b, anchor_b));
         // The long way first, there and back: what is left is short, and keeps its digits 100 m from a ground's centre.
@@ -174,57 +175,68 @@ fn recycle(
 
 /// Puts a new manifold in place; points with the same feature keep their impulses.
 #[inline]
-fn renew(contact: &mut Contact, manifold: &Manifold, pose_a: &Pose, pose_b: &Pose, on_plane: bool) {
-    let old = *contact;
-    let old_count = (old.flags & POINT_COUNT_MASK) as usize;
-    contact.normal = manifold.normal.into();
+fn renew(
+    contact: &mut Contact,
+    manifold: &mut Manifold,
+    old: Option<&Manifold>,
+    touch: &Touch,
+    pose_a: &Pose,
+    pose_b: &Pose,
+    on_plane: bool,
+) {
+    let old_features = contact.features;
+    let old_count = (contact.flags & POINT_COUNT_MASK) as usize;
+    let old_points = old.map_or(&[][..], |old| &old.points[..old_count]);
     contact.features = 0;
-    contact.points = [ContactPoint::default(); 2];
-    for (index, point) in manifold.points[..manifold.count as usize].iter().enumerate() {
+    let mut points = [ContactPoint::default(); 2];
+    for (index, (point, fresh)) in touch.points[..touch.count as usize].iter().zip(&mut points).enumerate() {
         contact.features |= point.feature << (16 * index);
-        let mut fresh = ContactPoint {
+        *fresh = ContactPoint {
             anchor_a: point.anchor_a.into(),
             anchor_b: point.anchor_b.into(),
             base_separation: point.separation,
             separation: point.separation,
             ..ContactPoint::default()
         };
-        for other in 0..old_count {
-            if old.features >> (16 * other) & 0xffff == point.feature {
-                fresh.normal_impulse = old.points[other].normal_impulse;
-                fresh.tangent_impulse = old.points[other].tangent_impulse;
+        for (other, old) in old_points.iter().enumerate() {
+            if old_features >> (16 * other) & 0xffff == point.feature {
+                fresh.normal_impulse = old.normal_impulse;
+                fresh.tangent_impulse = old.tangent_impulse;
             }
         }
-        contact.points[index] = fresh;
     }
-    contact.flags = old.flags & (FIXED_A | FIXED_B | SENSOR) | CACHED | manifold.count;
-    if manifold.count == 0 || old_count == 0 {
+    contact.flags = contact.flags & (FIXED_A | FIXED_B | SENSOR | TOUCHED) | CACHED | touch.count;
+    if touch.count == 0 || old_count == 0 {
         contact.rolling_impulse = 0.0;
     }
-    if manifold.count == 0 {
+    if touch.count == 0 {
         contact.color = NONE;
     }
-    contact.cached_rotation_a = pose_a.rotation;
-    contact.cached_rotation_b = pose_b.rotation;
     let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
     let frame = if on_plane { pose_b.rotation } else { pose_a.rotation };
-    contact.cached_position = inv_rotate(frame.into(), between).into();
+    *manifold = Manifold {
+        normal: touch.normal.into(),
+        cached_rotation_a: pose_a.rotation,
+        cached_rotation_b: pose_b.rotation,
+        cached_position: inv_rotate(frame.into(), between).into(),
+        points,
+    };
 }
 
-/// Where two shapes touch.
+/// Where two shapes touch: what a [`Manifold`] is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Manifold {
+pub struct Touch {
     /// From A to B, world axes.
     pub normal: Vec2,
     /// 0 … 2.
     pub count: u32,
     /// The first `count` are valid.
-    pub points: [ManifoldPoint; 2],
+    pub points: [TouchPoint; 2],
 }
 
-/// One point of a [`Manifold`].
+/// One point of a [`Touch`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct ManifoldPoint {
+pub struct TouchPoint {
     /// From A's centre of mass, world axes, m.
     pub anchor_a: Vec2,
     /// From B's centre of mass, likewise.
@@ -257,7 +269,7 @@ pub fn manifold(
     pose_b: &Pose,
     speculative_distance: f32,
     linear_slop: f32,
-) -> Manifold {
+) -> Touch {
     let (q_a, q_b) = (Vec2::from(pose_a.rotation), Vec2::from(pose_b.rotation));
     // Everything is relative to A's centre: nothing is lost far from the origin.
     let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
@@ -292,17 +304,17 @@ pub fn manifold(
             hulls(&a, &b, turn_a, turn_b, d, speculative_distance, linear_slop)
         }
     };
-    let mut manifold = Manifold { normal: local.normal, count: local.count, ..Manifold::default() };
+    let mut touch = Touch { normal: local.normal, count: local.count, ..Touch::default() };
     for index in 0..local.count as usize {
         let anchor_a = center_a + local.points[index];
-        manifold.points[index] = ManifoldPoint {
+        touch.points[index] = TouchPoint {
             anchor_a,
             anchor_b: anchor_a - between,
             separation: local.separations[index],
             feature: local.features[index],
         };
     }
-    manifold
+    touch
 }
 
 /// A manifold of one point with A and B exchanged; `d` is from the new A to the new B.

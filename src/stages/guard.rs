@@ -1,19 +1,29 @@
 //! **guard**: takes bodies that hold a NaN or an infinity out of the simulation before they reach a neighbour, and
 //! resets what a step accumulates.
 //!
-//! Reads bodies (kind); reads and writes poses and states; writes accumulators and what the counters of sleeping start
+//! Reads bodies; reads and writes poses and states; writes accumulators, swings and what the counters of sleeping start
 //! with. One thread a body. A body stays quarantined: it has no AABB, does not move, and is counted.
+//!
+//! A swing is what [`collide`](super::collide) asks of a body for each of its contacts: how far it reaches from its
+//! centre of mass, m; 0 if it is static; less if it is too fast for a manifold to be kept.
 //!
 //! Where bodies sleep, a kinematic one that was given a velocity wakes here; if a body is taken out that others may lean
 //! on in their sleep, all wake.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use glam::Vec2;
+
 use crate::math::is_finite;
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    ASLEEP, Accumulator, Body, BodyState, Counters, KINEMATIC, Params, Pose, QUARANTINED, SLEEP, WOKEN,
+    ASLEEP, Accumulator, Body, BodyState, Counters, KINEMATIC, Params, Pose, QUARANTINED, SLEEP, STATIC, WOKEN,
 };
+
+/// A swing below 0.
+const FAST: f32 = -1.0;
+/// Bodies that one task takes at least.
+const CHUNK: usize = 512;
 
 /// Counts the bodies that were quarantined in this step.
 pub fn guard(
@@ -23,11 +33,12 @@ pub fn guard(
     poses: &mut [Pose],
     states: &Rows<BodyState, 4>,
     accumulators: &Rows<Accumulator, 2>,
+    swings: &mut [f32],
     counters: &mut Counters,
 ) {
     let quarantined = AtomicU32::new(0);
     let wake_all = AtomicU32::new(0);
-    threads.for_each(poses, |index, pose| {
+    let one = |index: usize, pose: &mut Pose, swing: &mut f32| {
         let mut state = states.get(index);
         let finite = pose.position.iter().chain(&pose.rotation).chain(&state.velocity).all(|&v| is_finite(v))
             && is_finite(state.angular_velocity);
@@ -56,6 +67,12 @@ pub fn guard(
         let [x, y] = state.velocity;
         let sum = Accumulator { velocity: [-x, -y], angular_velocity: -state.angular_velocity, pad: 0 };
         accumulators.set(index, sum);
+        *swing = swing_of(params, &bodies[index], &state);
+    };
+    threads.for_chunk_pairs(poses, swings, CHUNK, |first, poses, swings| {
+        for (offset, (pose, swing)) in poses.iter_mut().zip(swings).enumerate() {
+            one(first + offset, pose, swing);
+        }
     });
     counters.quarantined = counters.quarantined.wrapping_add(quarantined.into_inner());
     if params.switches & SLEEP != 0 {
@@ -65,6 +82,20 @@ pub fn guard(
         counters.slept = 0;
         counters.awake_levels = 0;
         counters.wake_all |= wake_all.into_inner();
+    }
+}
+
+/// A body that moves less than half its thickness in a step is slow.
+#[inline]
+fn swing_of(params: &Params, body: &Body, state: &BodyState) -> f32 {
+    let speed = Vec2::from(state.velocity).length() + state.angular_velocity.abs() * body.extent;
+    let is_slow = speed * params.dt <= 0.5 * body.min_extent;
+    if !is_slow {
+        FAST
+    } else if body.kind == STATIC {
+        0.0
+    } else {
+        body.extent
     }
 }
 

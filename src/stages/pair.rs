@@ -1,7 +1,7 @@
 //! **pair**: the pairs of shapes whose AABBs overlap and that may touch, grouped by producer.
 //!
 //! Reads aabbs, shapes and the grid and what joints say; writes pair_starts (shape `i` produced contacts
-//! `pair_starts[i] .. pair_starts[i + 1]`) and the head of each contact: shapes, bodies, flags. One thread a shape; on
+//! `pair_starts[i] .. pair_starts[i + 1]`) and contacts: shapes, bodies, flags. One thread a shape; on
 //! the device `pair_count`, scan, `pair_emit`.
 //!
 //! The producer is the shape on the finer level, or on one level the one of lower index (bands count as the level they
@@ -94,21 +94,17 @@ pub fn pair(
         }
     }
     pair_starts.push(start);
-    // Only the heads are written; collide fills in the rest.
     contacts.resize(start as usize, Contact::default());
     let pairs = parts.iter().flat_map(|part| &part.found);
     for (contact, &[shape_a, shape_b]) in contacts.iter_mut().zip(pairs) {
         let (a, b) = (&shapes[shape_a as usize], &shapes[shape_b as usize]);
-        contact.shape_a = shape_a;
-        contact.shape_b = shape_b;
-        contact.body_a = a.body;
-        contact.body_b = b.body;
-        contact.flags =
+        let mut flags =
             if a.kind & FIXED_SHAPE != 0 { FIXED_A } else { 0 } | if b.kind & FIXED_SHAPE != 0 { FIXED_B } else { 0 };
         if (a.kind | b.kind) & SENSOR_SHAPE != 0 {
-            contact.flags |= SENSOR;
+            flags |= SENSOR;
         }
-        contact.color = NONE;
+        let (body_a, body_b) = (a.body, b.body);
+        *contact = Contact { shape_a, shape_b, body_a, body_b, flags, color: NONE, features: 0, rolling_impulse: 0.0 };
     }
 }
 

@@ -1,7 +1,7 @@
 //! **prepare**: the constraint of every touching contact, in colour order: lever arms, effective masses, the separation,
 //! the approach speed before gravity.
 //!
-//! Reads slots, contacts, bodies, shapes (materials), states; writes constraints, and surfaces if there are any. One thread a constraint. Masses are
+//! Reads slots, contacts, manifolds, bodies, shapes (materials), states; writes constraints, and surfaces if there are any. One thread a constraint. Masses are
 //! copied into the constraint so that a sweep touches nothing but constraints and states.
 
 use glam::Vec2;
@@ -10,8 +10,8 @@ use crate::blocks::{Block, Blocks, Bounce, width};
 use crate::math::{cross, cross_scalar, right_perp};
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    ASLEEP, BOUNCES, Body, BodyState, COLOR_COUNT, Constraint, ConstraintPoint, Contact, Counters, POINT_COUNT_MASK,
-    Params, RESTITUTION_MAX, SLEEP, SURFACES, Shape, Surface, WARM_START,
+    ASLEEP, BOUNCES, Body, BodyState, COLOR_COUNT, Constraint, ConstraintPoint, Contact, Counters, Manifold,
+    POINT_COUNT_MASK, Params, RESTITUTION_MAX, SLEEP, SURFACES, Shape, Surface, WARM_START,
 };
 
 /// Contacts that one task takes at least.
@@ -25,6 +25,7 @@ pub fn prepare(
     shapes: &[Shape],
     states: &Rows<BodyState, 4>,
     contacts: &[Contact],
+    manifolds: &[Manifold],
     slots: &[u32],
     counters: &Counters,
     constraints: &mut Blocks,
@@ -34,14 +35,14 @@ pub fn prepare(
     constraints.lay(counters, bounces);
     surfaces.resize(if params.switches & SURFACES == 0 { 0 } else { slots.len() });
     let surfaces = &*surfaces;
-    let approach = |contact: &Contact, r_a: Vec2, r_b: Vec2| {
+    let approach = |contact: &Contact, normal: Vec2, r_a: Vec2, r_b: Vec2| {
         let (a, b) = (states.get(contact.body_a as usize), states.get(contact.body_b as usize));
         let velocity_a = Vec2::from(a.velocity) + cross_scalar(a.angular_velocity, r_a);
         let velocity_b = Vec2::from(b.velocity) + cross_scalar(b.angular_velocity, r_b);
-        (velocity_b - velocity_a).dot(Vec2::from(contact.normal))
+        (velocity_b - velocity_a).dot(normal)
     };
     let constraint_of = |index: u32| {
-        let contact = &contacts[index as usize];
+        let (contact, manifold) = (&contacts[index as usize], &manifolds[index as usize]);
         let (body_a, body_b) = (&bodies[contact.body_a as usize], &bodies[contact.body_b as usize]);
         let (shape_a, shape_b) = (&shapes[contact.shape_a as usize], &shapes[contact.shape_b as usize]);
         // Who sleeps stands like a wall; nobody sleeps on in a contact, unless a buffer was too small.
@@ -49,12 +50,12 @@ pub fn prepare(
         let sleeps = |body: u32| params.switches & SLEEP != 0 && states.get(body as usize).status & ASLEEP != 0;
         let body_a = if sleeps(contact.body_a) { &resting } else { body_a };
         let body_b = if sleeps(contact.body_b) { &resting } else { body_b };
-        let normal = Vec2::from(contact.normal);
+        let normal = Vec2::from(manifold.normal);
         let tangent = right_perp(normal);
         let mut fresh = Constraint {
             body_a: contact.body_a,
             body_b: contact.body_b,
-            normal: contact.normal,
+            normal: manifold.normal,
             inv_mass_a: body_a.inv_mass,
             inv_inertia_a: body_a.inv_inertia,
             inv_mass_b: body_b.inv_mass,
@@ -72,7 +73,7 @@ pub fn prepare(
             ..Constraint::default()
         };
         for end in 0..(contact.flags & POINT_COUNT_MASK) as usize {
-            let point = &contact.points[end];
+            let point = &manifold.points[end];
             let (r_a, r_b) = (Vec2::from(point.anchor_a), Vec2::from(point.anchor_b));
             let effective_mass = |direction: Vec2| {
                 let (arm_a, arm_b) = (cross(r_a, direction), cross(r_b, direction));
@@ -88,7 +89,7 @@ pub fn prepare(
                 separation: point.separation,
                 normal_mass: effective_mass(normal),
                 tangent_mass: effective_mass(tangent),
-                relative_velocity: if bounces { approach(contact, r_a, r_b) } else { 0.0 },
+                relative_velocity: if bounces { approach(contact, normal, r_a, r_b) } else { 0.0 },
             };
             if params.switches & WARM_START != 0 {
                 fresh.impulses[2 * end] = point.normal_impulse;

@@ -1,10 +1,12 @@
 //! **report**: which pairs began to touch in this step, and which ceased to; which joints broke in the step before.
 //!
-//! Reads contacts and contacts_previous with their pair_starts, poses, states; writes event_starts and events. One thread
-//! a shape, for the pairs that it produces, and one a joint; on the device `report_count`, scan, `report_emit`,
-//! `report_joints`. So events come in an order
+//! Reads contacts and contacts_previous with their pair_starts, manifolds, poses, states; writes event_starts and
+//! events. One thread a shape, for the pairs that it produces, and one a joint; on the device `report_count`, scan,
+//! `report_end`, `report_begin`, `report_joints`. So events come in an order
 //! that is always the same: by producer, first what ceased, then what began, each as the contacts lie. Runs only if the
 //! scene asks for events. A pair that falls asleep does not cease; [`wake`](super::wake) puts it back before it is asked.
+//!
+//! [`recall`](super::recall) has found out already whether a pair touched before ([`TOUCHED`]).
 //!
 //! To touch is to have contact points, also across a gap below the speculative distance; with a sensor it is to overlap.
 
@@ -14,7 +16,7 @@ use crate::math::cross_scalar;
 use crate::threads::{Rows, Threads};
 use crate::types::{
     ASLEEP, BREAK_TOLD, BROKEN, BodyState, Contact, EVENT_BEGIN, EVENT_END, EVENT_JOINT_BROKE, EVENT_SENSOR_BEGIN,
-    EVENT_SENSOR_END, Event, Joint, JointState, OVERLAPS, POINT_COUNT_MASK, Pose, SENSOR, WORLD_A,
+    EVENT_SENSOR_END, Event, Joint, JointState, Manifold, OVERLAPS, POINT_COUNT_MASK, Pose, SENSOR, TOUCHED, WORLD_A,
 };
 
 /// Fills `events`.
@@ -27,6 +29,7 @@ pub fn report(
     contacts_previous: &[Contact],
     pair_starts: &[u32],
     contacts: &[Contact],
+    manifolds: &[Manifold],
     joints: &[Joint],
     joint_states: &Rows<JointState, 2>,
     events: &mut Vec<Event>,
@@ -41,8 +44,9 @@ pub fn report(
                 .iter()
                 .filter(|contact| touches(contact) && !is_among(now, contact) && !sleeps_on(states, contact));
             found.extend(ceased.map(end_of));
-            let began = now.iter().filter(|contact| touches(contact) && !is_among(before, contact));
-            found.extend(began.map(|contact| begin_of(poses, states, contact)));
+            let made = produced(pair_starts, manifolds, producer);
+            let began = now.iter().zip(made).filter(|(now, _)| touches(now) && now.flags & TOUCHED == 0);
+            found.extend(began.map(|(contact, manifold)| begin_of(poses, states, contact, manifold)));
         }
         found
     });
@@ -60,8 +64,8 @@ pub fn report(
     }
 }
 
-/// The contacts of a producer; none if it was not there yet.
-pub(super) fn produced<'a>(starts: &[u32], contacts: &'a [Contact], producer: usize) -> &'a [Contact] {
+/// The contacts of a producer, or what else there is one of for each; none if it was not there yet.
+pub(super) fn produced<'a, T>(starts: &[u32], contacts: &'a [T], producer: usize) -> &'a [T] {
     match starts.get(producer..producer + 2) {
         Some(&[start, end]) => &contacts[start as usize..end as usize],
         _ => &[],
@@ -88,21 +92,21 @@ fn end_of(contact: &Contact) -> Event {
     Event { kind, shape_a: contact.shape_a, shape_b: contact.shape_b, ..Event::default() }
 }
 
-fn begin_of(poses: &[Pose], states: &Rows<BodyState, 4>, contact: &Contact) -> Event {
+fn begin_of(poses: &[Pose], states: &Rows<BodyState, 4>, contact: &Contact, manifold: &Manifold) -> Event {
     let mut event = Event {
         kind: EVENT_BEGIN,
         shape_a: contact.shape_a,
         shape_b: contact.shape_b,
-        normal: contact.normal,
+        normal: manifold.normal,
         ..Event::default()
     };
     if contact.flags & SENSOR != 0 {
         return Event { kind: EVENT_SENSOR_BEGIN, normal: [0.0; 2], ..event };
     }
     let (state_a, state_b) = (states.get(contact.body_a as usize), states.get(contact.body_b as usize));
-    let normal = Vec2::from(contact.normal);
+    let normal = Vec2::from(manifold.normal);
     // At the point that approaches fastest.
-    for (index, point) in contact.points[..(contact.flags & POINT_COUNT_MASK) as usize].iter().enumerate() {
+    for (index, point) in manifold.points[..(contact.flags & POINT_COUNT_MASK) as usize].iter().enumerate() {
         let (r_a, r_b) = (Vec2::from(point.anchor_a), Vec2::from(point.anchor_b));
         let velocity_a = Vec2::from(state_a.velocity) + cross_scalar(state_a.angular_velocity, r_a);
         let velocity_b = Vec2::from(state_b.velocity) + cross_scalar(state_b.angular_velocity, r_b);

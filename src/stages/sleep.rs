@@ -1,6 +1,6 @@
 //! **sleep**: lets bodies that have been quiet for half a second fall asleep, by whole islands, and puts their contacts by.
 //!
-//! Reads bodies, contacts, joints; reads and writes states, islands, the contacts put by (`sleeping`, by producer from
+//! Reads bodies, contacts, manifolds, joints; reads and writes states, islands, the contacts put by (`sleeping`, by producer from
 //! `sleeping_starts` on) and counters. One thread a body, contact, joint, shape; on the device `sleep_timer`,
 //! `sleep_unite`, `sleep_unite_joints`, `sleep_block`, `sleep_block_joints`, `sleep_settle`, then, if the list changes,
 //! `sleep_count`, scan, `sleep_gather`, `sleep_copy`.
@@ -20,8 +20,8 @@ use super::report::produced;
 use super::wake::holds;
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    ASLEEP, Body, BodyState, Contact, Counters, DYNAMIC, ISLAND_BLOCKED, Joint, JointState, KINEMATIC,
-    POINT_COUNT_MASK, Params, QUARANTINED, QUIET_MASK, QUIET_SHIFT, READY, STATIC, VACANT,
+    ASLEEP, Body, BodyState, Contact, Counters, DYNAMIC, ISLAND_BLOCKED, Joint, JointState, KINEMATIC, Manifold,
+    POINT_COUNT_MASK, Params, QUARANTINED, QUIET_MASK, QUIET_SHIFT, READY, STATIC, SleepingContact, VACANT,
 };
 
 /// Share of the speed by which a body was moved, also by being pushed out, that counts as motion. Box2D.
@@ -38,11 +38,12 @@ pub fn sleep(
     joint_states: &Rows<JointState, 2>,
     pair_starts: &[u32],
     contacts: &[Contact],
+    manifolds: &[Manifold],
     states: &Rows<BodyState, 4>,
     islands: &mut [u32],
     island_flags: &mut [u32],
     sleeping_starts: &mut Vec<u32>,
-    sleeping: &mut Vec<Contact>,
+    sleeping: &mut Vec<SleepingContact>,
     counters: &mut Counters,
 ) {
     let ready = sleep_timer(threads, params, bodies, states, counters);
@@ -90,7 +91,7 @@ pub fn sleep(
         }
     }
     if counters.slept != 0 || counters.woken != 0 {
-        put_by(states, pair_starts, contacts, sleeping_starts, sleeping);
+        put_by(states, pair_starts, contacts, manifolds, sleeping_starts, sleeping);
         #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
         let count = sleeping.len() as u32;
         counters.sleeping_contacts = count;
@@ -171,20 +172,24 @@ fn put_by(
     states: &Rows<BodyState, 4>,
     pair_starts: &[u32],
     contacts: &[Contact],
+    manifolds: &[Manifold],
     sleeping_starts: &mut Vec<u32>,
-    sleeping: &mut Vec<Contact>,
+    sleeping: &mut Vec<SleepingContact>,
 ) {
     let status = |body: u32| states.get(body as usize).status;
-    let sleeps = |contact: &&Contact| status(contact.body_a) & status(contact.body_b) & ASLEEP != 0;
+    let sleeps = |contact: &Contact| status(contact.body_a) & status(contact.body_b) & ASLEEP != 0;
     let mut list = Vec::with_capacity(sleeping.len());
     let mut starts = Vec::with_capacity(pair_starts.len());
     for producer in 0..pair_starts.len().saturating_sub(1) {
         #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
         starts.push(list.len() as u32);
         let now = produced(pair_starts, contacts, producer);
-        let stays = |contact: &&Contact| !now.iter().any(|other| other.shape_b == contact.shape_b);
-        list.extend(produced(sleeping_starts, sleeping, producer).iter().filter(sleeps).filter(stays));
-        list.extend(now.iter().filter(sleeps));
+        let stays = |contact: &Contact| !now.iter().any(|other| other.shape_b == contact.shape_b);
+        let before = produced(sleeping_starts, sleeping, producer).iter();
+        list.extend(before.filter(|put_by| sleeps(&put_by.contact) && stays(&put_by.contact)));
+        let made = now.iter().zip(produced(pair_starts, manifolds, producer));
+        let falls_asleep = made.filter(|(contact, _)| sleeps(contact));
+        list.extend(falls_asleep.map(|(&contact, &manifold)| SleepingContact { contact, manifold }));
     }
     #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
     starts.push(list.len() as u32);

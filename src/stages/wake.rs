@@ -1,8 +1,8 @@
 //! **wake**: wakes the islands that something awake touches, and puts their contacts back.
 //!
-//! Reads contacts as `collide` left them, joints, bodies; reads and writes states, islands' flags, and contacts_previous
-//! with pair_starts_previous, to which what [`sleep`](super::sleep) put by of pairs that are no longer both asleep is
-//! added. So whoever woke finds manifold and impulses as if it had never slept, and events know what touched. One thread
+//! Reads contacts as `collide` left them, joints, bodies; reads and writes states, islands' flags, and
+//! contacts_previous and manifolds_previous with pair_starts_previous, to which what [`sleep`](super::sleep) put by of
+//! pairs that are no longer both asleep is added. So whoever woke finds manifold and impulses as if it had never slept, and events know what touched. One thread
 //! a contact, joint, body, shape; on the device `wake_find`, `wake_joints`, `wake_bodies`, `wake_shapes`, `wake_count`,
 //! scan, `wake_gather`, `wake_copy`, of which all but the first three do something only if a body woke.
 //!
@@ -15,12 +15,12 @@ use super::report::produced;
 use crate::threads::Rows;
 use crate::types::{
     ASLEEP, BROKEN, Body, BodyState, Contact, Counters, DYNAMIC, FIXED_A, FIXED_B, GEOMETRY_MASK, ISLAND_WAKE,
-    JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, Joint, JointState, NO_SHAPE, POINT_COUNT_MASK, Params, QUARANTINED,
-    QUIET_MASK, Shape, WOKEN, WORLD_A,
+    JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, Joint, JointState, Manifold, NO_SHAPE, POINT_COUNT_MASK, Params,
+    QUARANTINED, QUIET_MASK, Shape, SleepingContact, WOKEN, WORLD_A,
 };
 
-/// The contacts of all producers, and where those of each begin.
-pub type Lists<'a> = (&'a mut Vec<u32>, &'a mut Vec<Contact>);
+/// Where the contacts of each producer begin, those of all, and their manifolds.
+pub type Lists<'a> = (&'a mut Vec<u32>, &'a mut Vec<Contact>, &'a mut Vec<Manifold>);
 
 /// Wakes bodies, and sets [`Counters::again`] if there were any.
 pub fn wake(
@@ -33,7 +33,7 @@ pub fn wake(
     states: &Rows<BodyState, 4>,
     islands: &[u32],
     island_flags: &mut [u32],
-    sleeping: (&[u32], &[Contact]),
+    sleeping: (&[u32], &[SleepingContact]),
     previous: Lists,
     counters: &mut Counters,
 ) {
@@ -120,26 +120,30 @@ fn wake_by(other: u32, sleeper: u32, states: &Rows<BodyState, 4>, islands: &[u32
 /// Adds to each producer's list what was put by and `returns`, unless it is there already. How many it were.
 fn put_back(
     shapes: usize,
-    (sleeping_starts, sleeping): (&[u32], &[Contact]),
-    (starts, previous): Lists,
+    (sleeping_starts, sleeping): (&[u32], &[SleepingContact]),
+    (starts, previous, manifolds): Lists,
     returns: impl Fn(&Contact) -> bool,
 ) -> u32 {
     let (mut merged, mut merged_starts) = (Vec::with_capacity(previous.len()), Vec::with_capacity(shapes + 1));
+    let mut merged_manifolds = Vec::with_capacity(previous.len());
     let mut returned = 0;
     for producer in 0..shapes {
         #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
         merged_starts.push(merged.len() as u32);
         let before = produced(starts, previous, producer);
         merged.extend_from_slice(before);
-        for contact in produced(sleeping_starts, sleeping, producer).iter().filter(|contact| returns(contact)) {
+        merged_manifolds.extend_from_slice(produced(starts, manifolds, producer));
+        let returning = produced(sleeping_starts, sleeping, producer).iter().filter(|put_by| returns(&put_by.contact));
+        for SleepingContact { contact, manifold } in returning {
             returned += 1;
             if !before.iter().any(|other| other.shape_b == contact.shape_b) {
                 merged.push(*contact);
+                merged_manifolds.push(*manifold);
             }
         }
     }
     #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
     merged_starts.push(merged.len() as u32);
-    (*starts, *previous) = (merged_starts, merged);
+    (*starts, *previous, *manifolds) = (merged_starts, merged, merged_manifolds);
     returned
 }

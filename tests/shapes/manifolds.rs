@@ -5,7 +5,7 @@
 //! for in f64, by 720 directions and a golden-section search around the best of them.
 
 use drystone::scene::Compiled;
-use drystone::stages::collide::{Manifold, manifold};
+use drystone::stages::collide::{Touch, manifold};
 use drystone::types::{BOX, CIRCLE, GEOMETRY_MASK, HALF_PLANE, POLYGON, Pose, Shape as Flat, VERTEX_COUNT_SHIFT};
 use drystone::{Body, Scene, Shape};
 use glam::{DVec2, Vec2};
@@ -108,7 +108,7 @@ fn preference(a: &Core, b: &Core) -> f64 {
 }
 
 /// What is wrong with a manifold of A and B, if anything.
-fn fault(found: &Manifold, a: &Core, b: &Core, origin_a: DVec2, between: DVec2, rounding: f64) -> Option<String> {
+fn fault(found: &Touch, a: &Core, b: &Core, origin_a: DVec2, between: DVec2, rounding: f64) -> Option<String> {
     let (truth, _) = oracle(a, b);
     let tolerance = preference(a, b) + rounding;
     let count = found.count as usize;
@@ -186,7 +186,7 @@ impl Pair {
         Core::new(self.shape(body), &self.compiled.vertices, pose)
     }
 
-    fn manifold(&self, a: u32, b: u32, poses: &[Pose; 2]) -> Manifold {
+    fn manifold(&self, a: u32, b: u32, poses: &[Pose; 2]) -> Touch {
         manifold(
             self.shape(a),
             self.shape(b),
@@ -518,9 +518,9 @@ fn the_oracle_sees() {
     let cores = [pair.core(0, &poses[0]), pair.core(1, &poses[1])];
     let between = Vec2::from(poses[1].position).as_dvec2();
     let good = pair.manifold(0, 1, &poses);
-    let check = |found: &Manifold| fault(found, &cores[0], &cores[1], DVec2::ZERO, between, ROUNDING);
+    let check = |found: &Touch| fault(found, &cores[0], &cores[1], DVec2::ZERO, between, ROUNDING);
     assert_eq!(check(&good), None);
-    let broken: [(&str, &dyn Fn(&mut Manifold)); 8] = [
+    let broken: [(&str, &dyn Fn(&mut Touch)); 8] = [
         ("no points", &|m| m.count = 0),
         ("normal the other way", &|m| m.normal = -m.normal),
         ("normal turned", &|m| m.normal = Vec2::from_angle(0.3).rotate(m.normal)),

@@ -152,7 +152,7 @@ fn check(compiled: &Compiled, snapshot: &Snapshot, with_joints: bool) -> Result<
         edges[a as usize].insert(b as usize);
         edges[b as usize].insert(a as usize);
     };
-    for contact in snapshot.contacts.iter().chain(&snapshot.sleeping) {
+    for contact in snapshot.contacts.iter().chain(snapshot.sleeping.iter().map(|put_by| &put_by.contact)) {
         if contact.flags & POINT_COUNT_MASK != 0 {
             tie(contact.body_a, contact.body_b);
         }

@@ -50,6 +50,7 @@ fn full_hash(snapshot: &Snapshot) -> u64 {
         bytemuck::cast_slice::<_, u8>(&snapshot.sleeping),
         bytemuck::cast_slice(&snapshot.islands),
         bytemuck::cast_slice(&snapshot.contacts),
+        bytemuck::cast_slice(&snapshot.manifolds),
     ];
     lists
         .concat()

@@ -100,9 +100,9 @@ fn who_wakes_has_kept_its_impulses(backend: Backend) {
     near("sunk", sunk(&mut sim), twin_sunk, 5e-4);
     // Control: with the impulses forgotten it jolts.
     let mut bare = rest.clone();
-    for contact in &mut bare.sleeping {
-        contact.points = Default::default();
-        contact.flags = 0;
+    for put_by in &mut bare.sleeping {
+        put_by.manifold.points = Default::default();
+        put_by.contact.flags = 0;
     }
     sim.world().restore(&bare).expect("it is of this world");
     let without = worst(&mut sim);

@@ -7,7 +7,7 @@
 use std::sync::OnceLock;
 
 use drystone::scene::{Compiled, catalogue};
-use drystone::types::{BodyState, Contact, FIXED_A, FIXED_B, NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Pose};
+use drystone::types::{BodyState, Contact, FIXED_A, FIXED_B, Manifold, NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Pose};
 use drystone::{AdapterChoice, Body, Context, CpuWorld, GpuWorld, Scene, Shape, Snapshot, state};
 
 /// A device of its own.
@@ -103,11 +103,12 @@ impl Random {
 
 /// Everything a snapshot carries, as one number: [`state::hash`] leaves contacts and counters out.
 pub fn full_hash(snapshot: &Snapshot) -> u64 {
-    let parts: [&[u8]; 5] = [
+    let parts: [&[u8]; 6] = [
         bytemuck::cast_slice::<Pose, u8>(&snapshot.poses),
         bytemuck::cast_slice::<BodyState, u8>(&snapshot.states),
         bytemuck::cast_slice::<u32, u8>(&snapshot.pair_starts),
         bytemuck::cast_slice::<Contact, u8>(&snapshot.contacts),
+        bytemuck::cast_slice::<Manifold, u8>(&snapshot.manifolds),
         bytemuck::bytes_of(&snapshot.counters),
     ];
     let mut hash = 0xcbf2_9ce4_8422_2325;
