@@ -27,6 +27,9 @@ const DYNAMIC_MASK: u32 = (1 << DYNAMIC_COLORS) - 1;
 /// Colours for contacts with a fixed body.
 const FIXED_MASK: u32 = !((1 << FIRST_FIXED_COLOR) - 1);
 
+/// [`NONE`] in a byte.
+const COLORLESS: u8 = u8::MAX;
+
 /// What [`color`] needs to remember only while it runs.
 #[derive(Clone, Debug, Default)]
 pub struct ColorScratch {
@@ -34,8 +37,11 @@ pub struct ColorScratch {
     pub masks: Vec<u32>,
     /// Largest claim on each slot, [`CLAIM_SLOTS`] a body.
     pub claims: Vec<u32>,
-    /// Colour of each contact, [`NONE`] if it does not touch: contacts are read once, not for every pass.
-    colors: Vec<u32>,
+    /// Colour of each contact, [`COLORLESS`] if it does not touch: contacts are read once, not for every pass.
+    colors: Vec<u8>,
+    /// Contacts that had no colour when the step began.
+    fresh: Vec<u32>,
+    /// Those of them that have none yet.
     uncolored: Vec<u32>,
     proposals: Vec<u32>,
 }
@@ -50,12 +56,16 @@ pub fn color(
     counters: &mut Counters,
 ) {
     color_inherit(params, states, contacts, scratch, counters);
-    let fresh = scratch.uncolored.clone();
     color_rounds(contacts, scratch, counters);
-    for index in fresh {
-        scratch.colors[index as usize] = contacts[index as usize].color;
+    for &index in &scratch.fresh {
+        scratch.colors[index as usize] = byte(contacts[index as usize].color);
     }
     color_sort(&scratch.colors, slots, counters);
+}
+
+#[inline]
+fn byte(color: u32) -> u8 {
+    u8::try_from(color).unwrap_or(COLORLESS)
 }
 
 /// Keeps the colours of contacts that live on, and lists those without.
@@ -69,13 +79,13 @@ fn color_inherit(
     let sleeps = |body: u32| states.get(body as usize).status & ASLEEP != 0;
     scratch.masks.clear();
     scratch.masks.resize(params.body_count as usize, 0);
-    scratch.uncolored.clear();
-    scratch.colors.clear();
-    scratch.colors.resize(contacts.len(), NONE);
+    let ColorScratch { masks, colors, fresh, .. } = scratch;
+    fresh.clear();
+    colors.clear();
     counters.touching = 0;
-    for (index, (contact, color)) in contacts.iter_mut().zip(&mut scratch.colors).enumerate() {
+    colors.extend((0_u32..).zip(contacts).map(|(index, contact)| {
         if contact.flags & POINT_COUNT_MASK == 0 {
-            continue;
+            return COLORLESS;
         }
         counters.touching += 1;
         let half_asleep = params.switches & SLEEP != 0
@@ -84,14 +94,14 @@ fn color_inherit(
         if params.switches & FORCE_OVERFLOW != 0 || half_asleep {
             contact.color = OVERFLOW_COLOR;
         } else if contact.color < COLOR_COUNT && contact.color != OVERFLOW_COLOR {
-            take(&mut scratch.masks, contact);
+            take(masks, contact);
         } else {
             contact.color = NONE;
-            #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-            scratch.uncolored.push(index as u32);
+            fresh.push(index);
         }
-        *color = contact.color;
-    }
+        byte(contact.color)
+    }));
+    scratch.uncolored.clone_from(&scratch.fresh);
     #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
     let uncolored = scratch.uncolored.len() as u32;
     counters.uncolored = uncolored;
@@ -188,9 +198,9 @@ fn color_rounds(contacts: &mut [Contact], scratch: &mut ColorScratch, counters: 
     }
 }
 
-fn color_sort(colors: &[u32], slots: &mut Vec<u32>, counters: &mut Counters) {
+fn color_sort(colors: &[u8], slots: &mut Vec<u32>, counters: &mut Counters) {
     let mut starts = [0_u32; COLOR_COUNT as usize + 1];
-    for &color in colors.iter().filter(|&&color| color != NONE) {
+    for &color in colors.iter().filter(|&&color| color != COLORLESS) {
         starts[color as usize + 1] += 1;
     }
     for color in 0..COLOR_COUNT as usize {
@@ -200,11 +210,9 @@ fn color_sort(colors: &[u32], slots: &mut Vec<u32>, counters: &mut Counters) {
     slots.clear();
     slots.resize(starts[COLOR_COUNT as usize] as usize, 0);
     let mut next = starts;
-    for (index, &color) in colors.iter().enumerate().filter(|&(_, &color)| color != NONE) {
+    for (index, &color) in (0_u32..).zip(colors).filter(|&(_, &color)| color != COLORLESS) {
         let slot = &mut next[color as usize];
-        #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-        let id = index as u32;
-        slots[*slot as usize] = id;
+        slots[*slot as usize] = index;
         *slot += 1;
     }
 }
