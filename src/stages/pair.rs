@@ -64,10 +64,19 @@ pub fn pair(
         );
     }
     let mut world = World { params, shapes, aabbs, cell_ends, cell_shapes, ties, sleepers, awake_levels };
-    let mut parts = if world.sleepers.is_empty() {
-        threads.map_ranges(shapes.len(), |first, end| world.search::<false>(first, end, |_| true))
+    let awake = |first, end, found| {
+        if world.sleepers.is_empty() {
+            world.search::<false>(first, end, |_| true, found)
+        } else {
+            world.search::<true>(first, end, |sleeper| sleeper == 0, found)
+        }
+    };
+    let mut parts = if threads.count() > 1 {
+        threads.map_ranges(shapes.len(), |first, end| awake(first, end, Vec::new()))
     } else {
-        threads.map_ranges(shapes.len(), |first, end| world.search::<true>(first, end, |sleeper| sleeper == 0))
+        // Where it stays.
+        contacts.clear();
+        vec![awake(0, shapes.len(), std::mem::take(contacts))]
     };
     if !world.sleepers.is_empty() {
         for part in &parts {
@@ -78,8 +87,9 @@ pub fn pair(
         // On the finest levels alone the marks say it all.
         let coarser = awake_levels >> params.levels[0].bands > 1;
         if coarser || parts.iter().any(|part| !part.marked.is_empty()) {
-            let asleep =
-                threads.map_ranges(shapes.len(), |first, end| world.search::<true>(first, end, |sleeper| sleeper != 0));
+            let asleep = threads.map_ranges(shapes.len(), |first, end| {
+                world.search::<true>(first, end, |sleeper| sleeper != 0, Vec::new())
+            });
             for (part, asleep) in parts.iter_mut().zip(asleep) {
                 part.add(&asleep);
             }
@@ -94,18 +104,30 @@ pub fn pair(
         }
     }
     pair_starts.push(start);
-    contacts.resize(start as usize, Contact::default());
-    let pairs = parts.iter().flat_map(|part| &part.found);
-    for (contact, &[shape_a, shape_b]) in contacts.iter_mut().zip(pairs) {
-        let (a, b) = (&shapes[shape_a as usize], &shapes[shape_b as usize]);
-        let mut flags =
-            if a.kind & FIXED_SHAPE != 0 { FIXED_A } else { 0 } | if b.kind & FIXED_SHAPE != 0 { FIXED_B } else { 0 };
-        if (a.kind | b.kind) & SENSOR_SHAPE != 0 {
-            flags |= SENSOR;
+    match &mut parts[..] {
+        [all] => *contacts = std::mem::take(&mut all.found),
+        parts => {
+            contacts.clear();
+            contacts.reserve(start as usize);
+            for part in parts {
+                contacts.extend_from_slice(&part.found);
+            }
         }
-        let (body_a, body_b) = (a.body, b.body);
-        *contact = Contact { shape_a, shape_b, body_a, body_b, flags, color: NONE, features: 0, rolling_impulse: 0.0 };
     }
+}
+
+/// A contact as it begins.
+#[inline]
+fn fresh(index: usize, shape_b: u32, producer: &Shape, partner: &Shape) -> Contact {
+    let mut flags = if producer.kind & FIXED_SHAPE != 0 { FIXED_A } else { 0 }
+        | if partner.kind & FIXED_SHAPE != 0 { FIXED_B } else { 0 };
+    if (producer.kind | partner.kind) & SENSOR_SHAPE != 0 {
+        flags |= SENSOR;
+    }
+    #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
+    let shape_a = index as u32;
+    let (body_a, body_b) = (producer.body, partner.body);
+    Contact { shape_a, shape_b, body_a, body_b, flags, color: NONE, features: 0, rolling_impulse: 0.0 }
 }
 
 /// Whether two filters let shapes meet (Box2D's rule).
@@ -163,8 +185,8 @@ pub fn reaches(aabb: &Aabb, plane: &Aabb) -> bool {
 struct Part {
     /// Pairs of each shape of the range; none for those that were left out.
     counts: Vec<u32>,
-    /// In order of the first, the producer.
-    found: Vec<[u32; 2]>,
+    /// In order of the producers.
+    found: Vec<Contact>,
     /// Shapes asleep that a shape awake met, which they are the producers of.
     marked: Vec<u32>,
 }
@@ -191,8 +213,14 @@ impl Part {
 
 impl World<'_> {
     /// The pairs of the shapes in a range whose row in `sleepers` is `wanted`.
-    fn search<const SLEEPY: bool>(&self, first: usize, end: usize, wanted: impl Fn(u8) -> bool) -> Part {
-        let mut part = Part { counts: Vec::with_capacity(end - first), ..Part::default() };
+    fn search<const SLEEPY: bool>(
+        &self,
+        first: usize,
+        end: usize,
+        wanted: impl Fn(u8) -> bool,
+        found: Vec<Contact>,
+    ) -> Part {
+        let mut part = Part { counts: Vec::with_capacity(end - first), found, ..Part::default() };
         if !SLEEPY {
             part.found.reserve(4 * (end - first));
         }
@@ -207,7 +235,7 @@ impl World<'_> {
         part
     }
 
-    fn half_planes_of<const SLEEPY: bool>(&self, index: usize, asleep: bool, found: &mut Vec<[u32; 2]>) {
+    fn half_planes_of<const SLEEPY: bool>(&self, index: usize, asleep: bool, found: &mut Vec<Contact>) {
         let shape = &self.shapes[index];
         if shape.kind & FIXED_SHAPE != 0 || (asleep && self.awake_levels & AWAKE_HALF_PLANE == 0) {
             return;
@@ -221,8 +249,7 @@ impl World<'_> {
                 && may_meet(shape, partner)
                 && !kept_apart(self.ties, shape, partner)
             {
-                #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
-                found.push([index as u32, plane]);
+                found.push(fresh(index, plane, shape, partner));
             }
         }
     }
@@ -272,8 +299,7 @@ impl World<'_> {
                 if kept_apart(ties, shape, partner) {
                     continue;
                 }
-                #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
-                found.push([index as u32, other]);
+                found.push(fresh(index, other, shape, partner));
             }
         };
         for level_index in shape.level..params.level_count {
