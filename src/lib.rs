@@ -122,6 +122,7 @@
 //! | [`query`] | rays, points, boxes and shapes against the world between two steps |
 //! | [`snapshot`], [`state`] | the state between two steps; its hash; metrics: energy, momentum, penetration |
 //! | [`draw`] | pictures, from poses on the CPU or straight from the GPU's buffers |
+//! | `bench` | how `drystone bench` talks to other engines |
 //!
 //! # What is promised
 //!
@@ -137,6 +138,8 @@
 //!   ([`types::Counters::quarantined`]).
 //! - **Nothing panics on input.** Scenes are checked before anything is made from them, and errors name the place.
 
+#[cfg(feature = "bench")]
+pub mod bench;
 pub mod blocks;
 pub mod command;
 pub mod cpu;

@@ -604,3 +604,68 @@ fn specs_may_have_spaces_and_exponents() {
     // In the entry's order, without what is default anyway.
     assert_eq!(build("vertical_stack:jitter=0.01,pitch=1,count=20").name, plain.name);
 }
+
+/// A size picks these parameters and no others: results of different machines are of the same scenes.
+#[test]
+fn sizes_pick_exactly_these_scenes() {
+    let expected = [
+        ("large_pyramid", 100, "base=14", 105),
+        ("large_pyramid", 1_000, "base=44", 990),
+        ("large_pyramid", 10_000, "base=141", 10_011),
+        ("large_pyramid", 100_000, "base=447", 100_128),
+        ("large_pyramid", 1_000_000, "base=1414", 1_000_405),
+        ("many_pyramids", 100, "rows=1,columns=2", 110),
+        ("many_pyramids", 10_000, "rows=13,columns=14", 10_010),
+        ("many_pyramids", 1_000_000, "rows=135,columns=135", 1_002_375),
+        ("joint_grid", 10_000, "size=100", 9_993),
+        ("joint_grid", 1_000_000, "size=1000", 999_993),
+        ("smash", 9_600, "columns=120,rows=80", 9_601),
+        ("smash", 1_000_000, "columns=1225,rows=816", 999_601),
+        ("tumbler", 2_025, "grid=45", 2_025),
+        ("tumbler", 1_000_000, "grid=1000", 1_000_000),
+        ("washer", 100, "grid=10", 100),
+        ("compounds", 3_000, "columns=20,rows=150", 3_000),
+        ("compounds", 100_000, "columns=39,rows=2564", 99_996),
+        ("junkyard", 8_000, "columns=200,rows=40", 8_000),
+        ("vertical_stack", 7, "count=7", 7),
+        ("bridge", 160, "planks=160", 160),
+        ("large_pyramid", 1, "base=1", 1),
+        // As near to 2² = 4: the smaller.
+        ("overlap_recovery", 2, "base=1", 1),
+    ];
+    for (name, size, parameters, moving) in expected {
+        let given = catalogue::find(name).unwrap().sized(size).unwrap().unwrap();
+        let told: Vec<String> = given.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(told.join(","), parameters, "{name} of {size}");
+        let bodies = catalogue::check(&format!("{name}:{parameters}")).unwrap();
+        if bodies <= SMALL {
+            let scene = build(&format!("{name}:{parameters}"));
+            let free = scene.bodies.iter().filter(|body| body.kind == BodyType::Dynamic).count();
+            assert_eq!((free, scene.bodies.len() as u64), (moving, bodies), "{name} of {size}");
+        }
+    }
+}
+
+#[test]
+fn sizes_out_of_reach_are_refused() {
+    let sized = |name: &str, bodies| catalogue::find(name).unwrap().sized(bodies);
+    assert_eq!(sized("arch", 100), Ok(None), "it has one size");
+    let error = sized("spinner", 20_000).unwrap_err();
+    assert_eq!(error.to_string(), "scene spinner cannot have 20000 bodies; its sizes end at 11000");
+    assert!(sized("spinner", 11_000).unwrap().is_some());
+    for entry in catalogue::entries() {
+        // What there is a rule for can be built, and comes near.
+        for size in [100, 1_000, 10_000] {
+            let Ok(Some(given)) = entry.sized(size) else { continue };
+            let bodies = entry.body_count(&given).unwrap();
+            assert!((0.9..1.15).contains(&(bodies as f64 / size as f64)), "{} of {size}: {bodies}", entry.name);
+        }
+    }
+    // The largest is the largest.
+    for name in ["compounds", "confined", "washer", "rush", "many_pyramids"] {
+        let Err(CatalogueError::Size { most, .. }) = sized(name, catalogue::MAX_BODIES) else { continue };
+        assert!(sized(name, most).unwrap().is_some() && sized(name, most + 1).is_err(), "{name}: {most}");
+    }
+    assert!(matches!(catalogue::check("tumbler:grid=5000"), Err(CatalogueError::OutOfRange { .. })));
+    assert_eq!(catalogue::check("tumbler:grid=3"), Ok(10));
+}

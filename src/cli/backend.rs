@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use drystone::{AdapterChoice, Context, CpuWorld, GpuWorld, Scene, World, WorldError};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::failure::{Code, Failure};
 use super::report::count;
@@ -31,14 +31,15 @@ pub struct Opened {
 }
 
 /// What a backend runs on.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Adapter {
     /// As its driver calls it.
     pub name: String,
     /// `cpu` (a software adapter), `discrete`, `integrated`, `virtual`, or `none` for the CPU backend.
     #[serde(rename = "type")]
-    pub kind: &'static str,
+    pub kind: String,
     /// Name and version.
+    #[serde(default)]
     pub driver: String,
 }
 
@@ -59,14 +60,15 @@ pub struct About {
 impl About {
     /// The CPU.
     pub fn cpu(threads: usize, reason: String) -> Self {
-        let adapter = Adapter { name: "none".to_owned(), kind: "none", driver: String::new() };
+        let adapter = Adapter { name: "none".to_owned(), kind: "none".to_owned(), driver: String::new() };
         Self { backend: "cpu", adapter, threads: Some(threads), reason }
     }
 
     /// A device.
     pub fn gpu(context: &Context, reason: String) -> Self {
         let info = context.info();
-        let adapter = Adapter { name: info.name.clone(), kind: kind(info.device_type), driver: driver(info) };
+        let adapter =
+            Adapter { name: info.name.clone(), kind: kind(info.device_type).to_owned(), driver: driver(info) };
         Self { backend: "gpu", adapter, threads: None, reason }
     }
 
@@ -77,7 +79,7 @@ impl About {
 
     /// In a few words. A software adapter is never called a GPU.
     pub fn line(&self) -> String {
-        match (self.threads, self.adapter.kind) {
+        match (self.threads, self.adapter.kind.as_str()) {
             (Some(threads), _) => format!("{}, {}", self.backend, count(threads as u64, "thread")),
             (None, "cpu") => format!("software adapter {}, not a GPU", self.adapter.name),
             (None, kind) => format!("{}, {} ({kind})", self.backend, self.adapter.name),

@@ -1,6 +1,7 @@
 //! The `drystone` command: one file a subcommand, and what they share.
 
 mod backend;
+mod bench;
 mod console;
 mod failure;
 mod info;
@@ -54,12 +55,11 @@ struct Cli {
 enum Command {
     Run(Box<run::Options>),
     Validate(validate::Options),
+    Bench(Box<bench::Options>),
     Scenes(scenes::Options),
     Info(info::Options),
     #[command(hide = true, disable_help_flag = true)]
     View(Later),
-    #[command(hide = true, disable_help_flag = true)]
-    Bench(Later),
     #[command(hide = true, disable_help_flag = true)]
     Serve(Later),
 }
@@ -93,10 +93,10 @@ fn dispatch(command: Option<Command>) -> Result<(), Failure> {
         None => console::print(WELCOME),
         Some(Command::Run(options)) => run::run(&options),
         Some(Command::Validate(options)) => validate::run(&options),
+        Some(Command::Bench(options)) => bench::run(&options),
         Some(Command::Scenes(options)) => scenes::run(&options),
         Some(Command::Info(options)) => info::run(&options),
         Some(Command::View(_)) => Err(later("view")),
-        Some(Command::Bench(_)) => Err(later("bench")),
         Some(Command::Serve(_)) => Err(later("serve")),
     }
 }

@@ -166,7 +166,8 @@ impl Timing {
     }
 }
 
-fn mode_name(mode: Mode) -> &'static str {
+/// As scene files say it.
+pub fn mode_name(mode: Mode) -> &'static str {
     match mode {
         Mode::Soft => "soft",
         Mode::Baumgarte => "baumgarte",
@@ -174,7 +175,8 @@ fn mode_name(mode: Mode) -> &'static str {
     }
 }
 
-fn colors(counters: &Counters) -> Vec<u32> {
+/// Contacts of each colour in use, without the overflow colour.
+pub fn colors(counters: &Counters) -> Vec<u32> {
     let regular = (0..COLOR_COUNT).filter(|&color| color != OVERFLOW_COLOR);
     regular.map(|color| counters.color_size(color)).filter(|&size| size > 0).collect()
 }

@@ -7,6 +7,9 @@
 mod joints;
 mod shapes;
 
+pub use joints::Start;
+pub use shapes::HALF_PLANE;
+
 use anyhow::{Context as _, Result, bail};
 use boxdd::{
     BodyId, BodyType, Foundation, MassData, MixerId, MotionLocks, Position, Profile, Rot, Vec2, WorkerCount, World,
@@ -14,7 +17,10 @@ use boxdd::{
 };
 use drystone::scene::Compiled;
 use drystone::types::{ASLEEP, BodyState, Pose};
-use drystone::{Field, Geometry, Mode, Path, RestitutionMix, Scene, Settings, Snapshot};
+use drystone::{Geometry, Mode, RestitutionMix, Scene, Settings, Snapshot};
+
+use crate::push::Pushes;
+use crate::serve;
 
 /// The Box2D that the pinned crate builds.
 pub const VERSION: &str = "Box2D 3.2-dev 56edae79 through boxdd 0.6.0";
@@ -27,7 +33,7 @@ pub const SIMD: &str = if cfg!(feature = "avx2") { "AVX2, 8 wide" } else { "SSE2
 pub struct Options {
     /// Workers, 1 – 32.
     pub threads: usize,
-    /// Sweep fast bodies against fixed ones. Box2D's default is on; Drystone cannot.
+    /// Sweep fast bodies against fixed ones, as Box2D does by default, and Drystone.
     pub continuous: bool,
 }
 
@@ -38,30 +44,11 @@ pub struct Box2d {
     bodies: Vec<BodyId>,
     /// The point of each body whose pose a snapshot tells, in its frame, m.
     centers: Vec<[f32; 2]>,
-    pushes: Vec<Push>,
-    led: Vec<Led>,
-    fields: Vec<Field>,
+    pushes: Pushes,
     dt: f32,
     substeps: i32,
     steps: u64,
     profile: Vec<(&'static str, f64)>,
-}
-
-/// A force or torque that acts in every step. Box2D forgets it after one.
-struct Push {
-    body: BodyId,
-    force: Vec2,
-    /// On the body; `None` is the centre of mass.
-    point: Option<Vec2>,
-    torque: f32,
-}
-
-/// A kinematic body on a path.
-struct Led {
-    body: BodyId,
-    path: Path,
-    /// As the scene starts it.
-    start: drystone::Body,
 }
 
 impl Box2d {
@@ -93,22 +80,9 @@ impl Box2d {
         }
 
         let mut bodies = Vec::with_capacity(scene.bodies.len());
-        let (mut pushes, mut led) = (Vec::new(), Vec::new());
         for (index, body) in scene.bodies.iter().enumerate() {
             let id = add(&mut world, body, &compiled, index).with_context(|| format!("bodies[{index}]"))?;
             bodies.push(id);
-            if let Some(path) = body.path {
-                led.push(Led { body: id, path, start: body.clone() });
-            }
-            let acts = body.force.length_squared() > 0.0 || body.torque != 0.0;
-            if acts && body.kind == drystone::BodyType::Dynamic {
-                pushes.push(Push {
-                    body: id,
-                    force: vector(body.force.into()),
-                    point: body.force_point.map(|point| vector(point.into())),
-                    torque: body.torque,
-                });
-            }
         }
         if !scene.joints.is_empty() {
             let ground = world.create_body(world.body_builder().body_type(BodyType::Static).build()?)?;
@@ -122,87 +96,12 @@ impl Box2d {
             world,
             bodies,
             centers: compiled.mass.iter().map(|mass| mass.center.into()).collect(),
-            pushes,
-            led,
-            fields: scene.fields.clone(),
+            pushes: Pushes::of(scene),
             dt: scene.settings.dt,
             substeps: i32::try_from(scene.settings.substep_count())?,
             steps: 0,
             profile: Vec::new(),
         })
-    }
-
-    /// Sets the forces and the places to go to of the next step. Not timed: Drystone's act on their own.
-    ///
-    /// # Errors
-    /// If Box2D refuses one.
-    pub fn push(&mut self) -> Result<()> {
-        for push in &self.pushes {
-            let mut body = self.world.body(push.body)?;
-            match push.point {
-                Some(point) => {
-                    let at = body.world_point(point)?;
-                    body.apply_force(push.force, at, true)?;
-                }
-                None => body.apply_force_to_center(push.force, true)?,
-            }
-            body.apply_torque(push.torque, true)?;
-        }
-        for led in &self.led {
-            let (position, angle) = led.path.place(led.start.position, led.start.angle, self.steps + 1, self.dt);
-            let target = WorldTransform::new([position.x, position.y].into(), Rot::from_radians(angle)?)?;
-            self.world.body(led.body)?.set_target_transform(target, self.dt, true)?;
-        }
-        for field in &self.fields {
-            for &id in &self.bodies {
-                let mut body = self.world.body(id)?;
-                let mass = body.mass()?;
-                if mass > 0.0 {
-                    let center = body.world_center_of_mass()?;
-                    let (x, y) = (field.position.x - center.x, field.position.y - center.y);
-                    let distance = x.hypot(y);
-                    if distance > field.core {
-                        let share = (field.acceleration * mass + field.force) / distance;
-                        body.apply_force_to_center(Vec2::new(share * x, share * y), true)?;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Advances the world by one step.
-    ///
-    /// # Errors
-    /// If Box2D refuses.
-    pub fn step(&mut self) -> Result<()> {
-        let done = self.world.step(self.dt, self.substeps)?;
-        if let Some(error) = done.post_step_error() {
-            bail!("Box2D: {error}");
-        }
-        self.steps += 1;
-        Ok(())
-    }
-
-    /// Adds what Box2D measured in the last step to its profile.
-    ///
-    /// # Errors
-    /// If Box2D refuses.
-    pub fn note_profile(&mut self) -> Result<()> {
-        let rows = rows(&self.world.profile()?);
-        if self.profile.is_empty() {
-            self.profile = rows.map(|(name, _)| (name, 0.0)).to_vec();
-        }
-        for (sum, (_, ms)) in self.profile.iter_mut().zip(rows) {
-            sum.1 += f64::from(ms);
-        }
-        Ok(())
-    }
-
-    /// Milliseconds in each stage, over all steps that were noted.
-    #[must_use]
-    pub fn stage_ms(&self) -> &[(&'static str, f64)] {
-        &self.profile
     }
 
     /// The state between two steps, as Drystone writes it; without contacts.
@@ -233,6 +132,70 @@ impl Box2d {
         let body = self.world.body(self.bodies[index])?;
         let center = body.local_center_of_mass()?;
         Ok((body.mass()?, body.rotational_inertia()?, [center.x, center.y]))
+    }
+}
+
+impl serve::World for Box2d {
+    fn push(&mut self) -> Result<()> {
+        for push in &self.pushes.forces {
+            let mut body = self.world.body(self.bodies[push.body])?;
+            match push.point {
+                Some(point) => {
+                    let at = body.world_point(vector(point))?;
+                    body.apply_force(vector(push.force), at, true)?;
+                }
+                None => body.apply_force_to_center(vector(push.force), true)?,
+            }
+            body.apply_torque(push.torque, true)?;
+        }
+        for led in &self.pushes.led {
+            let (position, angle) = led.place(self.steps + 1, self.dt);
+            let target = WorldTransform::new(position.into(), Rot::from_radians(angle)?)?;
+            self.world.body(self.bodies[led.body])?.set_target_transform(target, self.dt, true)?;
+        }
+        for &id in self.bodies.iter().filter(|_| !self.pushes.fields.is_empty()) {
+            let mut body = self.world.body(id)?;
+            let mass = body.mass()?;
+            if mass > 0.0 {
+                let center = body.world_center_of_mass()?;
+                let force = self.pushes.pull([center.x, center.y], mass);
+                body.apply_force_to_center(vector(force), true)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<()> {
+        let done = self.world.step(self.dt, self.substeps)?;
+        if let Some(error) = done.post_step_error() {
+            bail!("Box2D: {error}");
+        }
+        self.steps += 1;
+        Ok(())
+    }
+
+    fn note_profile(&mut self) -> Result<()> {
+        let rows = rows(&self.world.profile()?);
+        if self.profile.is_empty() {
+            self.profile = rows.map(|(name, _)| (name, 0.0)).to_vec();
+        }
+        for (sum, (_, ms)) in self.profile.iter_mut().zip(rows) {
+            sum.1 += f64::from(ms);
+        }
+        Ok(())
+    }
+
+    fn stage_ms(&self) -> &[(&'static str, f64)] {
+        &self.profile
+    }
+
+    fn bodies(&mut self) -> Result<Vec<[f32; 7]>> {
+        let Snapshot { poses, states, .. } = self.snapshot()?;
+        let bodies = poses.iter().zip(&states).map(|(pose, state)| {
+            let ([x, y], [cosine, sine], [u, v]) = (pose.position, pose.rotation, state.velocity);
+            [x, y, cosine, sine, u, v, state.angular_velocity]
+        });
+        Ok(bodies.collect())
     }
 }
 
@@ -324,6 +287,7 @@ mod tests {
     use drystone::{CpuWorld, Filter, Shape};
 
     use super::*;
+    use crate::serve::World as _;
 
     const ONE: Options = Options { threads: 1, continuous: true };
 
@@ -469,8 +433,8 @@ mod tests {
         assert!(lands(Filter { category: 1 << 31, ..Filter::default() }));
     }
 
-    /// One step is enough to see the signs: lying on its floor, a box is carried to the right by a belt of positive speed,
-    /// whether the belt is its own or the floor's, and whether the floor is a box, a segment or a half plane.
+    /// One step is enough to see the signs: lying on its floor, a box is carried to the right by a belt of positive
+    /// speed, whether the belt is its own or the floor's, and whether the floor is a box, a segment or a half plane.
     #[test]
     fn surfaces_run_the_same_way() {
         let speeds = |floor: Shape, carried: Shape| {
@@ -496,7 +460,8 @@ mod tests {
             let [theirs, ours] = speeds(floor.clone().tangent_speed(0.5), carried.clone());
             assert!((theirs - 0.5).abs() < 1e-3 && (ours - 0.5).abs() < 1e-3, "{floor:?}: {theirs} {ours}");
             let [theirs, ours] = speeds(floor.clone(), carried.clone().tangent_speed(-0.5));
-            // The carried box's own surface runs counter-clockwise: to the right at its bottom, which takes it to the left.
+            // The carried box's own surface runs counter-clockwise: to the right at its bottom, which takes it to the
+            // left.
             assert!((theirs + 0.5).abs() < 1e-3 && (ours + 0.5).abs() < 1e-3, "{floor:?}: {theirs} {ours}");
         }
     }

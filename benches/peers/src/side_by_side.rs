@@ -15,6 +15,7 @@ use drystone::{Body, BodyType, CpuWorld, Geometry, Scene, Shape, Snapshot};
 use serde::Serialize;
 
 use crate::box2d::{Box2d, Options};
+use crate::serve::World as _;
 
 /// What is compared.
 pub struct Case {

@@ -20,6 +20,7 @@ mod box2d;
 mod mechanisms;
 mod ragdoll;
 pub mod seeds;
+mod sizes;
 mod solver2d;
 mod spec;
 
@@ -182,6 +183,17 @@ pub fn find(name: &str) -> Result<&'static Entry, CatalogueError> {
 pub fn build(spec: &str) -> Result<Scene, CatalogueError> {
     let (name, given) = spec::parse(spec)?;
     find(name)?.build(&given)
+}
+
+/// How many bodies [`build`] would make of a spec, static ones included. Nothing is built.
+///
+/// # Errors
+/// As [`build`].
+pub fn check(spec: &str) -> Result<u64, CatalogueError> {
+    let (name, given) = spec::parse(spec)?;
+    let entry = find(name)?;
+    let bodies = entry.body_count(&given)?;
+    if bodies > MAX_BODIES { Err(CatalogueError::TooManyBodies { scene: entry.name, bodies }) } else { Ok(bodies) }
 }
 
 /// A value for each parameter of an entry, all in range.

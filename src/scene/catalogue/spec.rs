@@ -81,6 +81,16 @@ pub enum CatalogueError {
         /// The parameter.
         parameter: &'static str,
     },
+    /// No parameters of the scene make so many bodies.
+    #[error("scene {scene} cannot have {bodies} bodies; its sizes end at {most}")]
+    Size {
+        /// The scene.
+        scene: &'static str,
+        /// How many were wanted.
+        bodies: u64,
+        /// The largest size.
+        most: u64,
+    },
     /// Would not fit into memory.
     #[error("scene {scene} would have {bodies} bodies with these parameters; at most {MAX_BODIES} are built")]
     TooManyBodies {

@@ -192,9 +192,9 @@ pub fn add(
 /// How the two bodies of a joint stand when the scene starts: what a joint holds that is not given a length or an angle.
 pub struct Start {
     /// Of the anchors, m.
-    distance: f32,
+    pub distance: f32,
     /// Angle of B less that of A, rad.
-    turned: f32,
+    pub turned: f32,
 }
 
 impl Start {
@@ -241,6 +241,7 @@ mod tests {
     use drystone::{Body, CpuWorld, Filter, Scene, Shape, Snapshot};
 
     use crate::box2d::{Box2d, Options};
+    use crate::serve::World as _;
 
     /// A box that turns on a nail, another one tied to it, both askew. In short steps: how springs are integrated
     /// differs (Box2D's lose energy), and how often effective masses are computed. That goes with the step, whereas a

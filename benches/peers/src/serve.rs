@@ -1,0 +1,176 @@
+//! Runs what `drystone bench` asks for, a request a line ([`drystone::bench`]).
+
+use std::io::{BufRead, Write};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use drystone::Scene;
+use drystone::bench::{About, Engine, Job, PROTOCOL, Ran, Reply, Request, Times};
+use drystone::scene::file;
+
+use crate::box2d::{self, Box2d};
+use crate::rapier::{self, Rapier};
+
+/// Pause between two signs of life.
+const ALIVE: Duration = Duration::from_secs(1);
+
+/// A world of another engine.
+pub trait World {
+    /// Says what is to be said before every step. Not timed.
+    fn push(&mut self) -> Result<()>;
+    /// Advances the world by one step.
+    fn step(&mut self) -> Result<()>;
+    /// Notes how long the stages of the last step took. Not timed.
+    fn note_profile(&mut self) -> Result<()>;
+    /// ms in each stage over all steps that were noted.
+    fn stage_ms(&self) -> &[(&'static str, f64)];
+    /// As [`Ran::bodies`].
+    fn bodies(&mut self) -> Result<Vec<[f32; 7]>>;
+}
+
+/// Answers until the input ends.
+///
+/// # Errors
+/// Input that is no request; output that cannot be written.
+pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<()> {
+    for line in input.lines() {
+        let line = line?;
+        let reply = match serde_json::from_str(&line).with_context(|| format!("no request: {line}"))? {
+            Request::About => Reply::About(about()),
+            Request::Run(job) => match run(&job, &mut output) {
+                Ok(ran) => Reply::Ran(ran),
+                Err(error) => Reply::Refused(format!("{error:#}").replace('\n', " ")),
+            },
+        };
+        send(&mut output, &reply)?;
+    }
+    Ok(())
+}
+
+fn send(output: &mut impl Write, reply: &Reply) -> Result<()> {
+    serde_json::to_writer(&mut *output, reply)?;
+    output.write_all(b"\n")?;
+    Ok(output.flush()?)
+}
+
+fn about() -> About {
+    let box2d = format!("{} ({}, -O2 {})", box2d::VERSION, box2d::SIMD, env!("PEERS_CFLAGS"));
+    About {
+        protocol: PROTOCOL,
+        engines: vec![
+            Engine { name: "box2d".into(), version: box2d, most_threads: 32 },
+            Engine { name: "rapier".into(), version: rapier::VERSION.into(), most_threads: 1 },
+        ],
+    }
+}
+
+fn run(job: &Job, output: &mut impl Write) -> Result<Ran> {
+    let scene = file::read(&job.scene)?;
+    let threads = job.threads as usize;
+    let mut world: Box<dyn World> = match job.engine.as_str() {
+        "box2d" => Box::new(Box2d::new(&scene, box2d::Options { threads, continuous: true })?),
+        "rapier" => {
+            ensure!(threads == 1, "rapier is built for one thread");
+            Box::new(Rapier::new(&scene)?)
+        }
+        other => bail!("no engine {other}"),
+    };
+    step(&scene, world.as_mut(), job, output)
+}
+
+fn step(scene: &Scene, world: &mut dyn World, job: &Job, output: &mut impl Write) -> Result<Ran> {
+    let mut spoke = Instant::now();
+    let times = Times::of(job.steps, job.threads as usize, |watch, index| {
+        world.push()?;
+        watch.time(|| world.step())?;
+        if index > 0 {
+            world.note_profile()?;
+        }
+        if spoke.elapsed() > ALIVE {
+            send(output, &Reply::Alive(index))?;
+            spoke = Instant::now();
+        }
+        anyhow::Ok(())
+    })?;
+    let steps = f64::from(job.steps.max(1));
+    let stages_ms = world.stage_ms().iter().map(|&(name, ms)| (name.to_owned(), ms / steps)).collect();
+    let bodies = world.bodies()?;
+    ensure!(bodies.len() == scene.bodies.len(), "{} bodies of {}", bodies.len(), scene.bodies.len());
+    ensure!(bodies.as_flattened().iter().all(|x| x.is_finite()), "a body is lost: NaN or infinity");
+    Ok(Ran { times, stages_ms, bodies })
+}
+
+#[cfg(test)]
+mod tests {
+    use drystone::scene::catalogue;
+    use drystone::{CpuWorld, Snapshot};
+
+    use super::*;
+
+    fn asked(lines: &str) -> Result<Vec<Reply>> {
+        let mut output = Vec::new();
+        serve(lines.as_bytes(), &mut output)?;
+        Ok(String::from_utf8(output)?.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+    }
+
+    fn job(spec: &str, engine: &str, threads: u32) -> (std::path::PathBuf, String) {
+        let name = format!("peers-{}-{}-{engine}-{threads}.json", std::process::id(), spec.replace([':', '='], "-"));
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, file::write_json(&catalogue::build(spec).unwrap())).unwrap();
+        let request = Request::Run(Job { scene: path.clone(), engine: engine.into(), threads, steps: 20 });
+        (path, serde_json::to_string(&request).unwrap())
+    }
+
+    fn run(spec: &str, engine: &str, threads: u32) -> Reply {
+        let (path, line) = job(spec, engine, threads);
+        let reply = asked(&line).unwrap().pop().unwrap();
+        std::fs::remove_file(path).unwrap();
+        reply
+    }
+
+    #[test]
+    fn it_says_who_it_is() {
+        let replies = asked("\"about\"\n\"about\"\n").unwrap();
+        let [Reply::About(about), _] = &replies[..] else { panic!("{replies:?}") };
+        assert_eq!(about.protocol, PROTOCOL);
+        let names: Vec<&str> = about.engines.iter().map(|engine| engine.name.as_str()).collect();
+        assert_eq!(names, ["box2d", "rapier"]);
+        assert!(asked("hello\n").is_err());
+    }
+
+    /// A scene that comes to the same in all engines, from a file, and the same to the last bit on two threads.
+    #[test]
+    fn a_scene_is_run() {
+        let mut world = CpuWorld::new(&catalogue::build("large_pyramid:base=5").unwrap()).unwrap();
+        (0..21).for_each(|_| world.step());
+        let Snapshot { poses, .. } = world.snapshot();
+        let mut first = None;
+        for (engine, threads) in [("box2d", 1), ("box2d", 2), ("rapier", 1)] {
+            let Reply::Ran(ran) = run("large_pyramid:base=5", engine, threads) else { panic!("{engine}") };
+            assert!(ran.times.ms > 0.0 && ran.times.first_ms > 0.0, "{:?}", ran.times);
+            assert_eq!(ran.bodies.len(), poses.len());
+            for (theirs, ours) in ran.bodies.iter().zip(&poses) {
+                assert!((theirs[1] - ours.position[1]).abs() < 0.01, "{engine}: {theirs:?} {ours:?}");
+            }
+            if engine == "box2d" {
+                assert_eq!(*first.get_or_insert(ran.bodies.clone()), ran.bodies, "{threads} threads");
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_refused() {
+        for (spec, engine, threads, says) in [
+            ("small_si", "box2d", 1, "`mode`"),
+            ("small_si", "rapier", 1, "`mode`"),
+            ("slope", "rapier", 2, "one thread"),
+            ("bouncing_ball", "rapier", 1, "`restitution`"),
+            ("slope", "havok", 1, "no engine havok"),
+        ] {
+            let Reply::Refused(why) = run(spec, engine, threads) else { panic!("{spec} {engine}") };
+            assert!(why.contains(says), "{spec} {engine}: {why}");
+        }
+        let missing = r#"{"run":{"scene":"/nowhere/a.json","engine":"box2d","threads":1,"steps":1}}"#;
+        assert!(matches!(&asked(missing).unwrap()[..], [Reply::Refused(why)] if why.contains("/nowhere/a.json")));
+    }
+}
