@@ -38,8 +38,8 @@ pub fn integrate_velocities(
         if warm {
             let sum = accumulators.get(index);
             let velocity = Vec2::from(sum.velocity) + Vec2::from(state.velocity);
-            kept_velocity = velocity.max(Vec2::splat(-LARGEST_SUM)).min(Vec2::splat(LARGEST_SUM));
-            kept_spin = (sum.angular_velocity + state.angular_velocity).max(-LARGEST_SUM).min(LARGEST_SUM);
+            kept_velocity = velocity.clamp(Vec2::splat(-LARGEST_SUM), Vec2::splat(LARGEST_SUM));
+            kept_spin = (sum.angular_velocity + state.angular_velocity).clamp(-LARGEST_SUM, LARGEST_SUM);
         }
         let force = Vec2::from(body.force);
         let mut torque = body.torque;
