@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use drystone::bench::{About, Job, PROTOCOL, Ran, Reply, Request};
@@ -57,6 +58,8 @@ pub struct Peers {
     input: ChildStdin,
     output: Receiver<Line>,
     last_words: Arc<Mutex<Vec<u8>>>,
+    /// Takes down the last words.
+    listener: JoinHandle<()>,
     shown: String,
     patience: Duration,
     /// What it can run.
@@ -102,9 +105,9 @@ impl Peers {
         });
         let last_words = Arc::new(Mutex::new(Vec::new()));
         let kept = last_words.clone();
-        std::thread::spawn(move || listen(errors, &kept));
+        let listener = std::thread::spawn(move || listen(errors, &kept));
         let about = About { protocol: 0, engines: Vec::new() };
-        let mut peers = Self { child, input, output: receiver, last_words, shown, patience, about };
+        let mut peers = Self { child, input, output: receiver, last_words, listener, shown, patience, about };
         match peers.ask(&Request::About)? {
             Reply::About(about) if about.protocol == PROTOCOL && !about.engines.is_empty() => {
                 peers.about = about;
@@ -190,6 +193,10 @@ impl Peers {
         while matches!(status, Ok(None)) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));
             status = self.child.try_wait();
+        }
+        // What it said before it ended may not have been taken down yet; who has its ear still may not let go.
+        while matches!(status, Ok(Some(_))) && !self.listener.is_finished() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
         }
         let how = match status {
             Ok(Some(status)) => format!("ended early ({})", shown_status(status)),
