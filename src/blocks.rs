@@ -205,30 +205,24 @@ pub fn width(color: usize) -> usize {
     if color == OVERFLOW_COLOR as usize { 1 } else { WIDTH }
 }
 
-/// Constraints of a colour.
-fn size(counters: &Counters, color: usize) -> usize {
-    counters.color_starts[color + 1].saturating_sub(counters.color_starts[color]) as usize
-}
-
 impl Blocks {
     /// Makes room for the constraints that are counted, and empties blocks that will not be full.
     pub fn lay(&mut self, counters: &Counters, bounces: bool) {
         let mut end = 0;
-        for color in 0..COLOR_COUNT as usize {
-            self.starts[color] = end;
-            end += size(counters, color).div_ceil(width(color));
+        for (color, start) in (0..COLOR_COUNT).zip(&mut self.starts) {
+            *start = end;
+            end += (counters.color_size(color) as usize).div_ceil(width(color as usize));
         }
         self.starts[COLOR_COUNT as usize] = end;
         self.all.resize(end, Block::neutral());
         self.bounces.resize(if bounces { end } else { 0 }, Bounce::zeroed());
-        for color in 0..COLOR_COUNT as usize {
-            let full = size(counters, color).is_multiple_of(WIDTH);
-            if color == OVERFLOW_COLOR as usize || !full {
-                let whole =
-                    if color == OVERFLOW_COLOR as usize { self.starts[color] } else { self.starts[color + 1] - 1 };
-                self.all[whole..self.starts[color + 1]].fill(Block::neutral());
+        for (color, ends) in (0..COLOR_COUNT).zip(self.starts.windows(2)) {
+            let full = (counters.color_size(color) as usize).is_multiple_of(WIDTH);
+            if color == OVERFLOW_COLOR || !full {
+                let whole = if color == OVERFLOW_COLOR { ends[0] } else { ends[1] - 1 };
+                self.all[whole..ends[1]].fill(Block::neutral());
                 if bounces {
-                    self.bounces[whole..self.starts[color + 1]].fill(Bounce::zeroed());
+                    self.bounces[whole..ends[1]].fill(Bounce::zeroed());
                 }
             }
         }
@@ -288,11 +282,11 @@ impl Blocks {
     /// Takes over constraints in colour order.
     pub(crate) fn load(&mut self, counters: &Counters, constraints: &[Constraint], bounces: bool) {
         self.lay(counters, bounces);
-        for color in 0..COLOR_COUNT as usize {
-            let first = counters.color_starts[color] as usize;
-            for rank in 0..size(counters, color) {
+        for color in 0..COLOR_COUNT {
+            let first = counters.color_starts[color as usize] as usize;
+            for rank in 0..counters.color_size(color) as usize {
                 let Some(constraint) = constraints.get(first + rank) else { return };
-                let (block, lane) = self.place(color, rank);
+                let (block, lane) = self.place(color as usize, rank);
                 self.all[block].set(lane, constraint);
                 if let Some(bounce) = self.bounces.get_mut(block) {
                     bounce.set(lane, constraint);
@@ -304,9 +298,9 @@ impl Blocks {
     /// The constraints in colour order; `slots` are their contacts.
     pub(crate) fn to_vec(&self, counters: &Counters, slots: &[u32]) -> Vec<Constraint> {
         let mut constraints = Vec::with_capacity(slots.len());
-        for color in 0..COLOR_COUNT as usize {
-            for rank in 0..size(counters, color) {
-                let (block, lane) = self.place(color, rank);
+        for color in 0..COLOR_COUNT {
+            for rank in 0..counters.color_size(color) as usize {
+                let (block, lane) = self.place(color as usize, rank);
                 let (Some(from), Some(&contact)) = (self.all.get(block), slots.get(constraints.len())) else {
                     break;
                 };

@@ -41,6 +41,20 @@ impl Threads {
         });
     }
 
+    /// As [`Self::for_each`], over two arrays of one length.
+    pub fn for_each_pair<T: Send, U: Send>(
+        &self,
+        out: &mut [T],
+        other: &mut [U],
+        each: impl Fn(usize, &mut T, &mut U) + Sync,
+    ) {
+        self.for_chunk_pairs(out, other, CHUNK, |first, chunk, others| {
+            for (offset, (element, other)) in chunk.iter_mut().zip(others).enumerate() {
+                each(first + offset, element, other);
+            }
+        });
+    }
+
     /// Calls `each(first index, chunk)` for consecutive chunks of `out`.
     pub fn for_chunks<T: Send>(&self, out: &mut [T], chunk: usize, each: impl Fn(usize, &mut [T]) + Sync) {
         match &self.0 {

@@ -701,19 +701,15 @@ fn compare_step(cpu: &CpuWorld, gpu: &mut GpuWorld, report: &mut Report, step: u
 /// The scene again on the CPU, its bodies nudged in directions that differ from run to run.
 fn nudged_runs(compiled: &Compiled, steps: usize) -> Vec<Vec<Metrics>> {
     let run = |number: u32| {
+        // Irrational turns: no two bodies, and no two runs, alike.
+        let away = |index: u32| NUDGE * glam::Vec2::from_angle(index as f32 * 2.399_963 + number as f32);
         let mut nudged = compiled.clone();
-        for (index, (pose, body)) in (0_u32..).zip(nudged.poses.iter_mut().zip(&compiled.bodies)) {
+        for (index, (pose, body)) in (0..).zip(nudged.poses.iter_mut().zip(&compiled.bodies)) {
             if body.kind == DYNAMIC {
-                // Irrational turns: no two bodies, and no two runs, alike.
-                let (sin, cos) = (index as f32 * 2.399_963 + number as f32).sin_cos();
-                pose.position[0] += NUDGE * cos;
-                pose.position[1] += NUDGE * sin;
+                pose.position = (glam::Vec2::from(pose.position) + away(index)).into();
             }
         }
-        nudged.script.nudge(|index| {
-            let (sin, cos) = (index as f32 * 2.399_963 + number as f32).sin_cos();
-            NUDGE * glam::Vec2::new(cos, sin)
-        });
+        nudged.script.nudge(away);
         let mut world = CpuWorld::from_compiled(nudged);
         let mut measure = |_| {
             world.step();

@@ -181,8 +181,7 @@ impl GpuWorld {
         let left = population.retire(&mut self.compiled, self.steps);
         if let Some(change) = &left {
             // Before others have their places.
-            forget(&mut self.commands, &self.compiled);
-            wake_left(&self.compiled, change, &mut self.commands);
+            self.let_go(change);
         }
         let [came, tied] = population.emit(&mut self.compiled, self.steps);
         wake_left(&self.compiled, &tied, &mut self.commands);
@@ -270,8 +269,7 @@ impl GpuWorld {
         let removed = population.remove_joints(&mut self.compiled, ids);
         self.population = Some(population);
         let change = removed?;
-        forget(&mut self.commands, &self.compiled);
-        wake_left(&self.compiled, &change, &mut self.commands);
+        self.let_go(&change);
         self.follow(&change, None)
     }
 
@@ -291,8 +289,7 @@ impl GpuWorld {
         let removed = population.remove(&mut self.compiled, ids);
         self.population = Some(population);
         let change = removed?;
-        forget(&mut self.commands, &self.compiled);
-        wake_left(&self.compiled, &change, &mut self.commands);
+        self.let_go(&change);
         self.follow(&change, None)
     }
 
@@ -302,6 +299,12 @@ impl GpuWorld {
         let id = population.id(&self.compiled, index);
         self.population = Some(population);
         id
+    }
+
+    /// Commands to what has gone go with it, and what leant on it wakes.
+    fn let_go(&mut self, change: &Change) {
+        forget(&mut self.commands, &self.compiled);
+        wake_left(&self.compiled, change, &mut self.commands);
     }
 
     fn take_population(&mut self) -> Population {

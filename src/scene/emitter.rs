@@ -107,13 +107,9 @@ impl Emitter {
 
     /// The last digit of a clock with so many steps at which its batches go, if they do.
     fn goes(&self, clock: u64) -> Option<u64> {
-        let (start, every) = (u64::from(self.start), u64::from(self.every.unwrap_or(0)));
-        let at = match (self.keep, self.lifetime) {
-            (None, None) => return None,
-            (Some(keep), None) => start + u64::from(keep) * every,
-            (None, Some(life)) => start + u64::from(life),
-            (Some(keep), Some(life)) => start + (u64::from(keep) * every).min(u64::from(life)),
-        };
+        let replaced = self.keep.map(|batches| u64::from(batches) * u64::from(self.every.unwrap_or(0)));
+        let age = [replaced, self.lifetime.map(u64::from)].into_iter().flatten().min()?;
+        let at = u64::from(self.start) + age;
         Some(if clock == 0 { at } else { at % clock })
     }
 }
@@ -143,32 +139,27 @@ impl Amount {
         }
     }
 
+    /// Number by number.
+    fn with(self, other: Self, join: impl Fn(usize, usize) -> usize) -> Self {
+        Self {
+            bodies: join(self.bodies, other.bodies),
+            shapes: join(self.shapes, other.shapes),
+            vertices: join(self.vertices, other.vertices),
+            joints: join(self.joints, other.joints),
+        }
+    }
+
     fn times(self, factor: u64) -> Self {
         let factor = usize::try_from(factor).unwrap_or(usize::MAX);
-        Self {
-            bodies: self.bodies.saturating_mul(factor),
-            shapes: self.shapes.saturating_mul(factor),
-            vertices: self.vertices.saturating_mul(factor),
-            joints: self.joints.saturating_mul(factor),
-        }
+        self.with(self, |own, _| own.saturating_mul(factor))
     }
 
     fn plus(self, other: Self) -> Self {
-        Self {
-            bodies: self.bodies.saturating_add(other.bodies),
-            shapes: self.shapes.saturating_add(other.shapes),
-            vertices: self.vertices.saturating_add(other.vertices),
-            joints: self.joints.saturating_add(other.joints),
-        }
+        self.with(other, usize::saturating_add)
     }
 
     fn max(self, other: Self) -> Self {
-        Self {
-            bodies: self.bodies.max(other.bodies),
-            shapes: self.shapes.max(other.shapes),
-            vertices: self.vertices.max(other.vertices),
-            joints: self.joints.max(other.joints),
-        }
+        self.with(other, usize::max)
     }
 }
 

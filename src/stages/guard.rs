@@ -22,8 +22,6 @@ use crate::types::{
 
 /// A swing below 0.
 const FAST: f32 = -1.0;
-/// Bodies that one task takes at least.
-const CHUNK: usize = 512;
 
 /// Counts the bodies that were quarantined in this step.
 pub fn guard(
@@ -38,7 +36,7 @@ pub fn guard(
 ) {
     let quarantined = AtomicU32::new(0);
     let wake_all = AtomicU32::new(0);
-    let one = |index: usize, pose: &mut Pose, swing: &mut f32| {
+    threads.for_each_pair(poses, swings, |index, pose, swing| {
         let mut state = states.get(index);
         let finite = pose.position.iter().chain(&pose.rotation).chain(&state.velocity).all(|&v| is_finite(v))
             && is_finite(state.angular_velocity);
@@ -68,11 +66,6 @@ pub fn guard(
         let sum = Accumulator { velocity: [-x, -y], angular_velocity: -state.angular_velocity, pad: 0 };
         accumulators.set(index, sum);
         *swing = swing_of(params, &bodies[index], &state);
-    };
-    threads.for_chunk_pairs(poses, swings, CHUNK, |first, poses, swings| {
-        for (offset, (pose, swing)) in poses.iter_mut().zip(swings).enumerate() {
-            one(first + offset, pose, swing);
-        }
     });
     counters.quarantined = counters.quarantined.wrapping_add(quarantined.into_inner());
     if params.switches & SLEEP != 0 {

@@ -16,26 +16,24 @@ impl Entry {
     /// # Errors
     /// More bodies than the ranges of the parameters allow, with the largest size there is.
     pub fn sized(&self, bodies: u64) -> Result<Option<Given>, CatalogueError> {
-        let Some(given) = rule(self.name, bodies) else { return Ok(None) };
-        for &(name, value) in &given {
-            let range = self.parameters.iter().find(|parameter| parameter.name == name);
-            let out = range.is_none_or(|range| value < range.min || value > range.max);
-            if out {
-                return Err(CatalogueError::Size { scene: self.name, bodies, most: self.most() });
+        match rule(self.name, bodies) {
+            Some(given) if !self.takes(&given) => {
+                Err(CatalogueError::Size { scene: self.name, bodies, most: self.most() })
             }
+            given => Ok(given),
         }
-        Ok(Some(given))
+    }
+
+    /// Whether all of them are parameters of this scene and within their ranges.
+    fn takes(&self, given: &Given) -> bool {
+        given
+            .iter()
+            .all(|&(name, value)| self.parameters.iter().any(|p| p.name == name && value >= p.min && value <= p.max))
     }
 
     /// The largest size there is a rule for, by doubling and halving.
     fn most(&self) -> u64 {
-        let fits = |bodies: u64| {
-            rule(self.name, bodies).is_some_and(|given| {
-                given.iter().all(|&(name, value)| {
-                    self.parameters.iter().any(|p| p.name == name && value >= p.min && value <= p.max)
-                })
-            })
-        };
+        let fits = |bodies: u64| rule(self.name, bodies).is_some_and(|given| self.takes(&given));
         let (mut good, mut bad) = (1, super::MAX_BODIES);
         while bad - good > 1 {
             let middle = good.midpoint(bad);
