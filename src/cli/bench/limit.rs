@@ -21,7 +21,7 @@ use drystone::scene::Compiled;
 use drystone::step::{Op, Stage};
 use drystone::types::{
     Aabb, Accumulator, Body, BodyState, COLOR_COUNT, Constraint, Contact, Counters, Joint, JointFrame, JointRow,
-    JointState, MEASURED, Mover, Pose, SURFACES, Shape, Surface,
+    JointState, MEASURED, Manifold, Mover, Pose, SURFACES, Shape, Surface,
 };
 use drystone::{Context, WorldError};
 use serde::{Deserialize, Serialize};
@@ -136,7 +136,9 @@ fn traffic(op: Op, n: &Counts) -> Vec<(u64, u64)> {
     match op.stage {
         // Only what was asked for.
         Stage::Command | Stage::Wake | Stage::Report | Stage::Sleep => vec![],
-        Stage::Guard => vec![per_body(of::<Pose>() + of::<BodyState>() + of::<Accumulator>())],
+        Stage::Guard => {
+            vec![per_body(of::<Body>() + of::<Pose>() + of::<BodyState>() + of::<Accumulator>() + WORD)]
+        }
         Stage::Bound => vec![per_shape(of::<Shape>() + of::<Pose>() + of::<Aabb>())],
         // Clear, count and scan the cells; a box is read, its cell written and read, its place written twice and read.
         Stage::Bin => vec![(n.cells, 3 * WORD), per_shape(of::<Aabb>() + 5 * WORD)],
@@ -145,14 +147,20 @@ fn traffic(op: Op, n: &Counts) -> Vec<(u64, u64)> {
             per_shape(2 * (of::<Shape>() + of::<Aabb>() + WORD) + 3 * WORD),
             per_pair(of::<Aabb>() + of::<Contact>()),
         ],
-        // The head of the contact, that of the step before, the place found.
-        Stage::Recall => vec![per_shape(2 * WORD), per_pair(5 * WORD)],
-        Stage::Collide => vec![per_pair(3 * of::<Contact>() + 2 * (of::<Shape>() + of::<Pose>()))],
+        // The contact, that of the step before, and what is taken over of it.
+        Stage::Recall => vec![per_shape(2 * WORD), per_pair(2 * of::<Contact>() + 4 * WORD)],
+        // The contact and the manifold of the step before, and both written; of each side its shape, pose and swing.
+        Stage::Collide => {
+            vec![per_pair(2 * (of::<Contact>() + of::<Manifold>() + of::<Shape>() + of::<Pose>() + WORD))]
+        }
         // Its colour and flags are looked at to inherit, to count and to place.
         Stage::Color => vec![per_pair(3 * 2 * WORD), per_constraint(WORD)],
         Stage::Prepare => vec![
             per_constraint(
-                WORD + of::<Contact>() + of::<Constraint>() + 2 * (of::<Body>() + of::<Shape>() + of::<BodyState>()),
+                WORD + of::<Contact>()
+                    + of::<Manifold>()
+                    + of::<Constraint>()
+                    + 2 * (of::<Body>() + of::<Shape>() + of::<BodyState>()),
             ),
             (n.surfaces, of::<Surface>()),
         ],
