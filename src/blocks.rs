@@ -236,6 +236,16 @@ impl Blocks {
         (self.starts[color] + rank / width, rank % width)
     }
 
+    /// Writes a colour's constraint number `rank`.
+    #[inline(always)]
+    pub fn set(&mut self, color: usize, rank: usize, constraint: &Constraint) {
+        let (block, lane) = self.place(color, rank);
+        self.all[block].set(lane, constraint);
+        if let Some(bounce) = self.bounces.get_mut(block) {
+            bounce.set(lane, constraint);
+        }
+    }
+
     /// A block, if there is one.
     #[inline(always)]
     #[must_use]
@@ -286,11 +296,7 @@ impl Blocks {
             let first = counters.color_starts[color as usize] as usize;
             for rank in 0..counters.color_size(color) as usize {
                 let Some(constraint) = constraints.get(first + rank) else { return };
-                let (block, lane) = self.place(color as usize, rank);
-                self.all[block].set(lane, constraint);
-                if let Some(bounce) = self.bounces.get_mut(block) {
-                    bounce.set(lane, constraint);
-                }
+                self.set(color as usize, rank, constraint);
             }
         }
     }

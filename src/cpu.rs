@@ -5,6 +5,7 @@ use std::time::Instant;
 use crate::blocks::Blocks;
 use crate::command::{Command, CommandError, JointCommand, by_body, forget, rouse, wake_all, wake_left};
 use crate::event;
+use crate::groups::{self, Groups};
 use crate::population::{BodyId, Change, JointId, Population, ends, joint_id};
 use crate::query::{self, Answers, Flat, Query, walk};
 use crate::scene::{Body, Compiled, Joint, Joints, Scene};
@@ -70,6 +71,7 @@ pub struct CpuWorld {
     coloring: ColorScratch,
     slots: Vec<u32>,
     constraints: Blocks,
+    groups: Groups,
     surfaces: Rows<Surface, 2>,
     joint_frames: Vec<JointFrame>,
     joint_states: Rows<JointState, 2>,
@@ -123,6 +125,7 @@ impl CpuWorld {
             coloring: ColorScratch::default(),
             slots: Vec::new(),
             constraints: Blocks::default(),
+            groups: Groups::default(),
             surfaces: Rows::new(&[]),
             joint_frames: vec![JointFrame::default(); compiled.joints.joints.len()],
             joint_states: Rows::new(&compiled.joints.states),
@@ -146,6 +149,30 @@ impl CpuWorld {
     pub fn with_forced_overflow(mut self) -> Self {
         self.compiled.params.switches |= FORCE_OVERFLOW;
         self
+    }
+
+    /// The same world with groups of about so many contacts and bodies, which are solved one by one; with 0 the solver runs
+    /// as the plan says. The result does not change. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_groups_of(mut self, size: u32) -> Self {
+        self.groups = Groups::of(size);
+        self
+    }
+
+    /// The same with groups that cut islands, which is wrong. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_blind_groups_of(mut self, size: u32) -> Self {
+        self.groups = Groups::of(size).blind();
+        self
+    }
+
+    /// Groups in which the last step was solved; 0 if it was solved as a whole.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn group_count(&self) -> usize {
+        self.groups.count()
     }
 
     /// The same world with a stage left out of every step. For tests.
@@ -174,11 +201,18 @@ impl CpuWorld {
             return;
         }
         self.begin_step();
-        for index in 0..self.plan.len() {
-            let op = self.plan[index];
+        let mut next = 0;
+        while let Some(&op) = self.plan.get(next) {
+            if op.stage == Stage::Prepare
+                && let Some(end) = self.run_groups()
+            {
+                next = end;
+                continue;
+            }
             let start = Instant::now();
             self.run(op);
             self.stage_ms[op.stage as usize].1 += 1e3 * start.elapsed().as_secs_f64();
+            next += 1;
         }
         let step = self.steps;
         let made = self.step_events.drain(..).map(|event| event::Event::new(&self.compiled, step, &event));
@@ -186,6 +220,22 @@ impl CpuWorld {
         self.measured_steps = self.measured_steps.saturating_add(1);
         self.rests = !asked && self.compiled.settings.sleep && is_at_rest(&self.counters);
         self.end_step();
+    }
+
+    /// Runs the solver group by group, if that is worth it, and returns where the plan goes on.
+    fn run_groups(&mut self) -> Option<usize> {
+        let solver = groups::solver(&self.plan)?;
+        let start = Instant::now();
+        let Self { threads, compiled, poses, states, accumulators, contacts, manifolds, counters, .. } = self;
+        let found = self.groups.find(threads.count(), compiled, contacts, counters.touching);
+        self.stage_ms[Stage::Color as usize].1 += 1e3 * start.elapsed().as_secs_f64();
+        if !found {
+            return None;
+        }
+        let given = groups::Given { compiled, poses, states, accumulators };
+        let ops = &self.plan[solver.clone()];
+        self.groups.run(threads, ops, given, contacts, manifolds, &mut self.stage_ms);
+        Some(solver.end)
     }
 
     /// Ends a step, of which the stages were run one by one.
@@ -327,6 +377,7 @@ impl CpuWorld {
         let Compiled { bodies, poses, states, shapes, .. } = &self.compiled;
         self.plan = plan(&self.compiled.settings, self.compiled.bounces, self.compiled.joints.count() > 0);
         self.rests = false;
+        self.groups.forget();
         self.poses.resize(bodies.len(), Pose::default());
         if self.compiled.settings.sleep {
             #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
@@ -693,6 +744,7 @@ impl CpuWorld {
             population.restore(&self.compiled, &snapshot.vacated);
         }
         self.steps = snapshot.step;
+        self.groups.forget();
         self.poses.clone_from(&snapshot.poses);
         self.states = Rows::new(&snapshot.states);
         self.pair_starts.clone_from(&snapshot.pair_starts);

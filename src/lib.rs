@@ -146,6 +146,7 @@ pub mod cpu;
 pub mod draw;
 pub mod event;
 pub mod gpu;
+mod groups;
 pub mod lanes;
 pub mod math;
 pub mod population;

@@ -82,6 +82,18 @@ impl Threads {
         }
     }
 
+    /// Calls `each(task, thread)` for every task below `count`; `thread` is below [`Self::count`], and no two tasks have
+    /// the same one at the same time.
+    pub fn for_tasks(&self, count: usize, each: impl Fn(usize, usize) + Sync) {
+        match &self.0 {
+            Some(pool) if count > 1 => pool.install(|| {
+                let thread = || rayon::current_thread_index().unwrap_or(0);
+                (0..count).into_par_iter().with_max_len(1).for_each(|task| each(task, thread()));
+            }),
+            _ => (0..count).for_each(|task| each(task, 0)),
+        }
+    }
+
     /// Calls `each(first, end)` for consecutive ranges of `0 .. len` and returns what it gives, in order.
     pub fn map_ranges<T: Send>(&self, len: usize, each: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
         match &self.0 {
@@ -104,6 +116,12 @@ impl Threads {
 pub struct Rows<T, const W: usize> {
     words: Vec<[AtomicU64; W]>,
     kind: std::marker::PhantomData<T>,
+}
+
+impl<T, const W: usize> Default for Rows<T, W> {
+    fn default() -> Self {
+        Self { words: Vec::new(), kind: std::marker::PhantomData }
+    }
 }
 
 impl<T: Pod, const W: usize> Rows<T, W> {

@@ -12,15 +12,26 @@ use crate::types::{ASLEEP, Body, BodyState, Params, STATIC};
 pub fn integrate_positions(threads: &Threads, params: &Params, bodies: &[Body], states: &Rows<BodyState, 4>) {
     threads.map_ranges(bodies.len(), |first, end| {
         for (index, body) in bodies[..end].iter().enumerate().skip(first) {
-            let mut state = states.get(index);
-            if state.status & ASLEEP != 0 || body.kind == STATIC {
-                continue;
-            }
-            let moved = Vec2::from(state.delta_position) + Vec2::from(state.velocity) * params.h;
-            state.delta_position = moved.into();
-            state.delta_rotation =
-                integrate_rotation(state.delta_rotation.into(), params.h * state.angular_velocity).into();
-            states.set(index, state);
+            advance(params, body, index, states);
         }
     });
+}
+
+/// The same of some of the bodies.
+pub fn integrate_positions_of(listed: &[u32], params: &Params, bodies: &[Body], states: &Rows<BodyState, 4>) {
+    for index in listed.iter().map(|&body| body as usize) {
+        advance(params, &bodies[index], index, states);
+    }
+}
+
+#[inline(always)]
+fn advance(params: &Params, body: &Body, index: usize, states: &Rows<BodyState, 4>) {
+    let mut state = states.get(index);
+    if state.status & ASLEEP != 0 || body.kind == STATIC {
+        return;
+    }
+    let moved = Vec2::from(state.delta_position) + Vec2::from(state.velocity) * params.h;
+    state.delta_position = moved.into();
+    state.delta_rotation = integrate_rotation(state.delta_rotation.into(), params.h * state.angular_velocity).into();
+    states.set(index, state);
 }

@@ -27,65 +27,88 @@ pub fn integrate_velocities(
     states: &Rows<BodyState, 4>,
     accumulators: &Rows<Accumulator, 2>,
 ) {
-    let advance = |index: usize, body: &Body, pose: &Pose| {
-        let mut state = states.get(index);
-        // The state first: of a body that sleeps nothing else is fetched.
-        if state.status & (QUARANTINED | ASLEEP) != 0 || body.kind != DYNAMIC {
-            return;
-        }
-        let warm = params.switches & WARM_START != 0;
-        let (mut kept_velocity, mut kept_spin) = (Vec2::ZERO, 0.0);
-        if warm {
-            let sum = accumulators.get(index);
-            let velocity = Vec2::from(sum.velocity) + Vec2::from(state.velocity);
-            kept_velocity = velocity.clamp(Vec2::splat(-LARGEST_SUM), Vec2::splat(LARGEST_SUM));
-            kept_spin = (sum.angular_velocity + state.angular_velocity).clamp(-LARGEST_SUM, LARGEST_SUM);
-        }
-        let force = Vec2::from(body.force);
-        let mut torque = body.torque;
-        // Most bodies have none, and need not know how they are turned.
-        if force != Vec2::ZERO {
-            let turn = mul_rotation(state.delta_rotation.into(), pose.rotation.into());
-            torque += cross(rotate(turn, body.force_point.into()), force);
-        }
-        let mut acceleration = Vec2::from(params.gravity) * body.gravity_scale + force * body.inv_mass;
-        for field in &params.fields[..params.field_count as usize] {
-            acceleration += pull(field, body, Vec2::from(pose.position) + Vec2::from(state.delta_position));
-        }
-        let push = acceleration * params.h;
-        let spin = params.h * body.inv_inertia * torque;
-        let (mut velocity, mut angular_velocity) = (Vec2::from(state.velocity), state.angular_velocity);
-        // Most are not damped, and a division takes as long as all the rest.
-        if body.linear_damping != 0.0 || body.angular_damping != 0.0 {
-            velocity *= 1.0 / (1.0 + params.h * body.linear_damping);
-            angular_velocity *= 1.0 / (1.0 + params.h * body.angular_damping);
-        }
-        velocity = velocity + push + kept_velocity;
-        angular_velocity = angular_velocity + spin + kept_spin;
-        // First by component, so that an infinite force ends up finite.
-        velocity = velocity.clamp(Vec2::splat(-params.max_speed), Vec2::splat(params.max_speed));
-        // The root is for those that may be too fast.
-        if velocity.length_squared() > 0.99 * params.max_speed * params.max_speed {
-            let speed = velocity.length();
-            if speed > params.max_speed {
-                velocity *= params.max_speed / speed;
-            }
-        }
-        angular_velocity = angular_velocity.clamp(-params.max_spin, params.max_spin);
-        state.velocity = velocity.into();
-        state.angular_velocity = angular_velocity;
-        states.set(index, state);
-        if warm {
-            let sum = (kept_velocity - velocity).into();
-            let spin = kept_spin - angular_velocity;
-            accumulators.set(index, Accumulator { velocity: sum, angular_velocity: spin, pad: 0 });
-        }
-    };
     threads.map_ranges(bodies.len(), |first, end| {
         for (offset, (body, pose)) in bodies[first..end].iter().zip(&poses[first..end]).enumerate() {
-            advance(first + offset, body, pose);
+            advance(params, body, pose, first + offset, states, accumulators);
         }
     });
+}
+
+/// The same of some of the bodies.
+pub fn integrate_velocities_of(
+    listed: &[u32],
+    params: &Params,
+    bodies: &[Body],
+    poses: &[Pose],
+    states: &Rows<BodyState, 4>,
+    accumulators: &Rows<Accumulator, 2>,
+) {
+    for index in listed.iter().map(|&body| body as usize) {
+        advance(params, &bodies[index], &poses[index], index, states, accumulators);
+    }
+}
+
+#[inline(always)]
+fn advance(
+    params: &Params,
+    body: &Body,
+    pose: &Pose,
+    index: usize,
+    states: &Rows<BodyState, 4>,
+    accumulators: &Rows<Accumulator, 2>,
+) {
+    let mut state = states.get(index);
+    // The state first: of a body that sleeps nothing else is fetched.
+    if state.status & (QUARANTINED | ASLEEP) != 0 || body.kind != DYNAMIC {
+        return;
+    }
+    let warm = params.switches & WARM_START != 0;
+    let (mut kept_velocity, mut kept_spin) = (Vec2::ZERO, 0.0);
+    if warm {
+        let sum = accumulators.get(index);
+        let velocity = Vec2::from(sum.velocity) + Vec2::from(state.velocity);
+        kept_velocity = velocity.clamp(Vec2::splat(-LARGEST_SUM), Vec2::splat(LARGEST_SUM));
+        kept_spin = (sum.angular_velocity + state.angular_velocity).clamp(-LARGEST_SUM, LARGEST_SUM);
+    }
+    let force = Vec2::from(body.force);
+    let mut torque = body.torque;
+    // Most bodies have none, and need not know how they are turned.
+    if force != Vec2::ZERO {
+        let turn = mul_rotation(state.delta_rotation.into(), pose.rotation.into());
+        torque += cross(rotate(turn, body.force_point.into()), force);
+    }
+    let mut acceleration = Vec2::from(params.gravity) * body.gravity_scale + force * body.inv_mass;
+    for field in &params.fields[..params.field_count as usize] {
+        acceleration += pull(field, body, Vec2::from(pose.position) + Vec2::from(state.delta_position));
+    }
+    let push = acceleration * params.h;
+    let spin = params.h * body.inv_inertia * torque;
+    let (mut velocity, mut angular_velocity) = (Vec2::from(state.velocity), state.angular_velocity);
+    // Most are not damped, and a division takes as long as all the rest.
+    if body.linear_damping != 0.0 || body.angular_damping != 0.0 {
+        velocity *= 1.0 / (1.0 + params.h * body.linear_damping);
+        angular_velocity *= 1.0 / (1.0 + params.h * body.angular_damping);
+    }
+    velocity = velocity + push + kept_velocity;
+    angular_velocity = angular_velocity + spin + kept_spin;
+    // First by component, so that an infinite force ends up finite.
+    velocity = velocity.clamp(Vec2::splat(-params.max_speed), Vec2::splat(params.max_speed));
+    // The root is for those that may be too fast.
+    if velocity.length_squared() > 0.99 * params.max_speed * params.max_speed {
+        let speed = velocity.length();
+        if speed > params.max_speed {
+            velocity *= params.max_speed / speed;
+        }
+    }
+    angular_velocity = angular_velocity.clamp(-params.max_spin, params.max_spin);
+    state.velocity = velocity.into();
+    state.angular_velocity = angular_velocity;
+    states.set(index, state);
+    if warm {
+        let sum = (kept_velocity - velocity).into();
+        let spin = kept_spin - angular_velocity;
+        accumulators.set(index, Accumulator { velocity: sum, angular_velocity: spin, pad: 0 });
+    }
 }
 
 /// The acceleration towards the point of a field, m/s².

@@ -35,13 +35,117 @@ pub fn prepare(
     constraints.lay(counters, bounces);
     surfaces.resize(if params.switches & SURFACES == 0 { 0 } else { slots.len() });
     let surfaces = &*surfaces;
-    let approach = |contact: &Contact, normal: Vec2, r_a: Vec2, r_b: Vec2| {
-        let (a, b) = (states.get(contact.body_a as usize), states.get(contact.body_b as usize));
-        let velocity_a = Vec2::from(a.velocity) + cross_scalar(a.angular_velocity, r_a);
-        let velocity_b = Vec2::from(b.velocity) + cross_scalar(b.angular_velocity, r_b);
-        (velocity_b - velocity_a).dot(normal)
+    let source = Source { params, bodies, shapes, states, contacts, manifolds };
+
+    let cuts = cut(slots, counters, contacts.len());
+    // By part of the contacts, the blocks of each colour that it fills: those whose first constraint is made of one of
+    // its contacts.
+    let first_block = |part: usize, color: usize| {
+        let rank = cuts[part][color] - counters.color_starts[color] as usize;
+        if part + 1 == cuts.len() { rank.div_ceil(width(color)) } else { rank / width(color) }
     };
-    let constraint_of = |index: u32| {
+    let mut parts: Vec<Part> = cuts[1..].iter().map(|_| Part::default()).collect();
+    let (_, mut blocks, mut bounce_blocks) = constraints.parts();
+    for color in 0..COLOR_COUNT as usize {
+        for (index, part) in parts.iter_mut().enumerate() {
+            let first = first_block(index, color);
+            let count = first_block(index + 1, color) - first;
+            let stream = &mut part.0[color];
+            stream.first_slot = counters.color_starts[color] as usize + first * width(color);
+            (stream.blocks, blocks) = blocks.split_at_mut(count);
+            let count = count.min(bounce_blocks.len());
+            (stream.bounces, bounce_blocks) = bounce_blocks.split_at_mut(count);
+        }
+    }
+    threads.for_chunks(&mut parts, 1, |first_part, parts| {
+        for (index, Part(streams)) in parts.iter_mut().enumerate() {
+            let index = first_part + index;
+            let put = |stream: &mut Stream, color: usize, slot: usize, contact: u32| {
+                let rank = slot - stream.first_slot;
+                let (block, lane) = (rank / width(color), rank % width(color));
+                let Some(to) = stream.blocks.get_mut(block) else { return };
+                let constraint = source.constraint(contact);
+                to.set(lane, &constraint);
+                if let Some(bounce) = stream.bounces.get_mut(block) {
+                    bounce.set(lane, &constraint);
+                }
+                if !surfaces.is_empty() {
+                    surfaces.set(slot, source.surface(contact));
+                }
+            };
+            let mut slots_next = cuts[index];
+            for (color, stream) in streams.iter_mut().enumerate() {
+                // The first block may begin with contacts of the part before.
+                let first = stream.first_slot;
+                for (offset, &contact) in slots.get(first..slots_next[color]).unwrap_or_default().iter().enumerate() {
+                    put(stream, color, first + offset, contact);
+                }
+            }
+            let start = index * BLOCK;
+            for (offset, contact) in contacts[start..].iter().take(BLOCK).enumerate() {
+                let color = contact.color as usize;
+                if let Some(stream) = streams.get_mut(color) {
+                    let slot = slots_next[color];
+                    slots_next[color] += 1;
+                    #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+                    put(stream, color, slot, (start + offset) as u32);
+                }
+            }
+        }
+    });
+}
+
+/// The same of some of the contacts, which are listed in ascending order. Fills `slots` and the colour starts, too.
+pub(crate) fn prepare_of(
+    listed: &[u32],
+    source: &Source,
+    slots: &mut Vec<u32>,
+    counters: &mut Counters,
+    constraints: &mut Blocks,
+    surfaces: &mut Rows<Surface, 2>,
+) {
+    let color_of = |contact: u32| source.contacts[contact as usize].color as usize;
+    let mut starts = [0; COLOR_COUNT as usize + 1];
+    for &contact in listed {
+        starts[color_of(contact) + 1] += 1;
+    }
+    for color in 0..COLOR_COUNT as usize {
+        starts[color + 1] += starts[color];
+    }
+    counters.color_starts = starts;
+    constraints.lay(counters, source.params.switches & BOUNCES != 0);
+    surfaces.resize(if source.params.switches & SURFACES == 0 { 0 } else { listed.len() });
+    slots.resize(listed.len(), 0);
+    let mut next = starts;
+    for &contact in listed {
+        let color = color_of(contact);
+        let slot = next[color] as usize;
+        next[color] += 1;
+        slots[slot] = contact;
+        constraints.set(color, slot - starts[color] as usize, &source.constraint(contact));
+        if !surfaces.is_empty() {
+            surfaces.set(slot, source.surface(contact));
+        }
+    }
+}
+
+/// What constraints are made from.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub params: &'a Params,
+    pub bodies: &'a [Body],
+    pub shapes: &'a [Shape],
+    pub states: &'a Rows<BodyState, 4>,
+    pub contacts: &'a [Contact],
+    pub manifolds: &'a [Manifold],
+}
+
+impl Source<'_> {
+    /// The constraint of a contact.
+    #[inline(always)]
+    pub fn constraint(&self, index: u32) -> Constraint {
+        let Self { params, bodies, shapes, states, contacts, manifolds } = *self;
+        let bounces = params.switches & BOUNCES != 0;
         let (contact, manifold) = (&contacts[index as usize], &manifolds[index as usize]);
         let (body_a, body_b) = (&bodies[contact.body_a as usize], &bodies[contact.body_b as usize]);
         let (shape_a, shape_b) = (&shapes[contact.shape_a as usize], &shapes[contact.shape_b as usize]);
@@ -89,7 +193,7 @@ pub fn prepare(
                 separation: point.separation,
                 normal_mass: effective_mass(normal),
                 tangent_mass: effective_mass(tangent),
-                relative_velocity: if bounces { approach(contact, normal, r_a, r_b) } else { 0.0 },
+                relative_velocity: if bounces { self.approach(contact, normal, r_a, r_b) } else { 0.0 },
             };
             if params.switches & WARM_START != 0 {
                 fresh.impulses[2 * end] = point.normal_impulse;
@@ -97,64 +201,27 @@ pub fn prepare(
             }
         }
         fresh
-    };
+    }
 
-    let cuts = cut(slots, counters, contacts.len());
-    // By part of the contacts, the blocks of each colour that it fills: those whose first constraint is made of one of
-    // its contacts.
-    let first_block = |part: usize, color: usize| {
-        let rank = cuts[part][color] - counters.color_starts[color] as usize;
-        if part + 1 == cuts.len() { rank.div_ceil(width(color)) } else { rank / width(color) }
-    };
-    let mut parts: Vec<Part> = cuts[1..].iter().map(|_| Part::default()).collect();
-    let (_, mut blocks, mut bounce_blocks) = constraints.parts();
-    for color in 0..COLOR_COUNT as usize {
-        for (index, part) in parts.iter_mut().enumerate() {
-            let first = first_block(index, color);
-            let count = first_block(index + 1, color) - first;
-            let stream = &mut part.0[color];
-            stream.first_slot = counters.color_starts[color] as usize + first * width(color);
-            (stream.blocks, blocks) = blocks.split_at_mut(count);
-            let count = count.min(bounce_blocks.len());
-            (stream.bounces, bounce_blocks) = bounce_blocks.split_at_mut(count);
+    /// How fast B leaves A at a point, m/s.
+    fn approach(&self, contact: &Contact, normal: Vec2, r_a: Vec2, r_b: Vec2) -> f32 {
+        let (a, b) = (self.states.get(contact.body_a as usize), self.states.get(contact.body_b as usize));
+        let velocity_a = Vec2::from(a.velocity) + cross_scalar(a.angular_velocity, r_a);
+        let velocity_b = Vec2::from(b.velocity) + cross_scalar(b.angular_velocity, r_b);
+        (velocity_b - velocity_a).dot(normal)
+    }
+
+    /// What the materials of a contact need beside friction and restitution.
+    pub fn surface(&self, index: u32) -> Surface {
+        let contact = &self.contacts[index as usize];
+        let (a, b) = (&self.shapes[contact.shape_a as usize], &self.shapes[contact.shape_b as usize]);
+        Surface {
+            kinetic_friction: (a.kinetic_friction * b.kinetic_friction).sqrt(),
+            tangent_speed: a.tangent_speed + b.tangent_speed,
+            rolling_resistance: a.rolling_resistance.max(b.rolling_resistance) * a.radius.max(b.radius),
+            rolling_impulse: if self.params.switches & WARM_START == 0 { 0.0 } else { contact.rolling_impulse },
         }
     }
-    threads.for_chunks(&mut parts, 1, |first_part, parts| {
-        for (index, Part(streams)) in parts.iter_mut().enumerate() {
-            let index = first_part + index;
-            let put = |stream: &mut Stream, color: usize, slot: usize, contact: u32| {
-                let rank = slot - stream.first_slot;
-                let (block, lane) = (rank / width(color), rank % width(color));
-                let Some(to) = stream.blocks.get_mut(block) else { return };
-                let constraint = constraint_of(contact);
-                to.set(lane, &constraint);
-                if let Some(bounce) = stream.bounces.get_mut(block) {
-                    bounce.set(lane, &constraint);
-                }
-                if !surfaces.is_empty() {
-                    surfaces.set(slot, surface(params, shapes, &contacts[contact as usize]));
-                }
-            };
-            let mut slots_next = cuts[index];
-            for (color, stream) in streams.iter_mut().enumerate() {
-                // The first block may begin with contacts of the part before.
-                let first = stream.first_slot;
-                for (offset, &contact) in slots.get(first..slots_next[color]).unwrap_or_default().iter().enumerate() {
-                    put(stream, color, first + offset, contact);
-                }
-            }
-            let start = index * BLOCK;
-            for (offset, contact) in contacts[start..].iter().take(BLOCK).enumerate() {
-                let color = contact.color as usize;
-                if let Some(stream) = streams.get_mut(color) {
-                    let slot = slots_next[color];
-                    slots_next[color] += 1;
-                    #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-                    put(stream, color, slot, (start + offset) as u32);
-                }
-            }
-        }
-    });
 }
 
 /// What one part of the contacts fills.
@@ -167,17 +234,6 @@ struct Stream<'a> {
     first_slot: usize,
     blocks: &'a mut [Block],
     bounces: &'a mut [Bounce],
-}
-
-/// What the materials of a contact need beside friction and restitution.
-fn surface(params: &Params, shapes: &[Shape], contact: &Contact) -> Surface {
-    let (a, b) = (&shapes[contact.shape_a as usize], &shapes[contact.shape_b as usize]);
-    Surface {
-        kinetic_friction: (a.kinetic_friction * b.kinetic_friction).sqrt(),
-        tangent_speed: a.tangent_speed + b.tangent_speed,
-        rolling_resistance: a.rolling_resistance.max(b.rolling_resistance) * a.radius.max(b.radius),
-        rolling_impulse: if params.switches & WARM_START == 0 { 0.0 } else { contact.rolling_impulse },
-    }
 }
 
 /// Cuts the contacts into blocks of [`BLOCK`], and says where the constraints of each begin, colour by colour; one row

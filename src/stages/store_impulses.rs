@@ -6,7 +6,7 @@
 use super::prepare::{BLOCK, cut};
 use crate::blocks::Blocks;
 use crate::threads::{Rows, Threads};
-use crate::types::{Contact, Counters, Manifold, Surface};
+use crate::types::{COLOR_COUNT, Contact, Counters, Manifold, Surface};
 
 /// Writes the impulses of `manifolds`.
 pub fn store_impulses(
@@ -27,14 +27,40 @@ pub fn store_impulses(
             let rank = *slot - counters.color_starts[color] as usize;
             let (block, lane) = constraints.place(color, rank);
             let Some(block) = constraints.get(block) else { continue };
-            if !surfaces.is_empty() {
-                contact.rolling_impulse = surfaces.get(*slot).rolling_impulse;
-            }
+            let rolling = (!surfaces.is_empty()).then(|| surfaces.get(*slot).rolling_impulse);
             *slot += 1;
-            let impulses = block.impulses(lane);
-            for (point, impulses) in manifold.points.iter_mut().zip(impulses.chunks_exact(2)) {
-                [point.normal_impulse, point.tangent_impulse] = [impulses[0], impulses[1]];
-            }
+            put(contact, manifold, block.impulses(lane), rolling);
         }
     });
+}
+
+/// The same of constraints that lie in the order of `slots`: calls `keep(contact, impulses, impulse against rolling)`, the
+/// last where anything resists it.
+pub(crate) fn store_impulses_of(
+    slots: &[u32],
+    counters: &Counters,
+    constraints: &Blocks,
+    surfaces: &Rows<Surface, 2>,
+    mut keep: impl FnMut(usize, [f32; 4], Option<f32>),
+) {
+    for color in 0..COLOR_COUNT as usize {
+        let [start, end] = [0, 1].map(|next| counters.color_starts[color + next] as usize);
+        for (rank, &contact) in slots[start..end].iter().enumerate() {
+            let (block, lane) = constraints.place(color, rank);
+            let Some(block) = constraints.get(block) else { continue };
+            let rolling = (!surfaces.is_empty()).then(|| surfaces.get(start + rank).rolling_impulse);
+            keep(contact as usize, block.impulses(lane), rolling);
+        }
+    }
+}
+
+/// Hands impulses to a contact and its manifold.
+#[inline(always)]
+pub(crate) fn put(contact: &mut Contact, manifold: &mut Manifold, impulses: [f32; 4], rolling: Option<f32>) {
+    if let Some(rolling) = rolling {
+        contact.rolling_impulse = rolling;
+    }
+    for (point, impulses) in manifold.points.iter_mut().zip(impulses.chunks_exact(2)) {
+        [point.normal_impulse, point.tangent_impulse] = [impulses[0], impulses[1]];
+    }
 }

@@ -1,0 +1,457 @@
+//! The CPU runs the solver group by group: through all substeps of a step with some bodies, then with the next ones.
+//!
+//! A group is a set of bodies that no contact ties to those of another. So the order among groups does not matter, and
+//! within a group it is that of the stages: the result is the same to the last bit. What matters is where the numbers
+//! are: the constraints of a group fit the processor's second-level cache, those of 100,000 boxes do not, and a step reads
+//! them nine times. Threads take whole groups, and need not wait for each other at the end of every colour.
+//!
+//! Groups are found where islands are many and small; one heap of everything is solved as the stages stand in the plan.
+//! They are found anew now and then, and united as contacts come: what was split may be united, so no island is cut.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::blocks::Blocks;
+use crate::scene::Compiled;
+use crate::stages::integrate_positions::integrate_positions_of;
+use crate::stages::integrate_velocities::integrate_velocities_of;
+use crate::stages::prepare::{Source, prepare_of};
+use crate::stages::project::project;
+use crate::stages::restitution::restitution;
+use crate::stages::solve::solve;
+use crate::stages::store_impulses::{put, store_impulses_of};
+use crate::stages::warm_start::warm_start;
+use crate::step::{Op, Stage};
+use crate::threads::{Rows, Threads};
+use crate::types::{
+    Accumulator, BodyState, Contact, Counters, FIXED_A, FIXED_B, KINEMATIC, Manifold, NONE, POINT_COUNT_MASK, Pose,
+    STATIC, Surface,
+};
+
+/// Contacts and bodies of a group at which it is full. A thousand boxes of a pile with their contacts take about
+/// 600 KB, half of a small second-level cache.
+const FULL: u32 = 3000;
+/// Several threads may have smaller ones, so that there are a few for each; below this, handing them over costs too much.
+const LEAST: u32 = 256;
+/// A world of less than so many groups is solved as a whole, and a group of more than so many times its measure is
+/// split if it can be.
+const TIMES: u32 = 4;
+/// Steps from one attempt to split groups to the next; twice as many after each that did not help.
+const PATIENCE: u32 = 16;
+/// They are not doubled beyond this.
+const MOST_PATIENCE: u32 = 1024;
+
+/// Which groups there are, and what is needed to solve them.
+#[derive(Debug)]
+pub struct Groups {
+    /// Contacts and bodies of a group at which it is full.
+    full: u32,
+    /// The group of each body when groups were last found; [`NONE`] of a static one. Empty if none were.
+    found: Vec<u32>,
+    /// Those that were united since, as a forest: the parent of each.
+    united: Vec<u32>,
+    /// Bodies of each of them.
+    body_counts: Vec<u32>,
+    /// Their places in this step; united ones share one.
+    places: Vec<u32>,
+    /// The bodies, place by place, and where each place starts.
+    bodies: Vec<u32>,
+    body_starts: Vec<u32>,
+    /// The touching contacts of this step likewise, in ascending order within a place.
+    contacts: Vec<u32>,
+    contact_starts: Vec<u32>,
+    /// The group that was found, of each contact of this step; [`NONE`] if it does not touch.
+    contact_groups: Vec<u32>,
+    /// Steps to the next attempt, and from there to the one after.
+    wait: u32,
+    patience: u32,
+    /// One a thread.
+    scratches: Vec<Mutex<Scratch>>,
+    /// One a contact, where several threads work.
+    returned: Rows<Returned, 3>,
+    /// Groups of the last step.
+    count: usize,
+    /// Contacts are not looked at, so that groups are wrong. For tests.
+    blind: bool,
+}
+
+/// What a thread needs for a group.
+#[derive(Debug, Default)]
+struct Scratch {
+    slots: Vec<u32>,
+    counters: Counters,
+    constraints: Blocks,
+    surfaces: Rows<Surface, 2>,
+}
+
+/// What the solver returns to a contact.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct Returned {
+    impulses: [f32; 4],
+    rolling: f32,
+    /// Whether anything resists rolling.
+    rolls: u32,
+}
+
+/// The tables of a world that the solver reads.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a> {
+    /// Settings, bodies, shapes.
+    pub compiled: &'a Compiled,
+    /// One a body.
+    pub poses: &'a [Pose],
+    /// One a body; velocities and deltas are written.
+    pub states: &'a Rows<BodyState, 4>,
+    /// One a body, written.
+    pub accumulators: &'a Rows<Accumulator, 2>,
+}
+
+impl Default for Groups {
+    fn default() -> Self {
+        Self::of(FULL)
+    }
+}
+
+impl Groups {
+    /// Groups that are full with so many contacts and bodies; none if 0.
+    pub fn of(full: u32) -> Self {
+        Self {
+            full,
+            found: Vec::new(),
+            united: Vec::new(),
+            body_counts: Vec::new(),
+            places: Vec::new(),
+            bodies: Vec::new(),
+            body_starts: Vec::new(),
+            contacts: Vec::new(),
+            contact_starts: Vec::new(),
+            contact_groups: Vec::new(),
+            wait: 0,
+            patience: PATIENCE,
+            scratches: Vec::new(),
+            returned: Rows::default(),
+            count: 0,
+            blind: false,
+        }
+    }
+
+    /// The same, but islands are cut. For tests.
+    pub fn blind(mut self) -> Self {
+        self.blind = true;
+        self
+    }
+
+    /// Groups of the last step; 0 if it was solved as a whole.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Bodies came or went: what is known of groups no longer holds.
+    pub fn forget(&mut self) {
+        if !self.found.is_empty() {
+            self.found.clear();
+            self.wait = 0;
+        }
+    }
+
+    /// Finds the groups of a step; `false` if the world is better solved as a whole.
+    pub fn find(&mut self, threads: usize, compiled: &Compiled, contacts: &[Contact], touching: u32) -> bool {
+        self.count = 0;
+        #[allow(clippy::cast_possible_truncation, reason = "at most FULL")]
+        let full = match threads {
+            _ if self.full < LEAST => self.full,
+            0 | 1 => self.full,
+            _ => (touching as usize / (TIMES as usize * threads)).clamp(LEAST as usize, self.full as usize) as u32,
+        };
+        // A joint ties bodies as well, and has sweeps of its own.
+        if full == 0 || compiled.joints.count() > 0 || touching < TIMES * full {
+            return false;
+        }
+        let known = !self.found.is_empty() && self.found.len() == compiled.bodies.len();
+        let mut largest = if known { self.unite(contacts) } else { u32::MAX };
+        if largest > TIMES * full {
+            if self.wait == 0 {
+                self.split(full, compiled, contacts);
+                if !self.found.is_empty() {
+                    largest = self.unite(contacts);
+                }
+            } else {
+                self.wait -= 1;
+            }
+        }
+        if largest <= TIMES * full {
+            self.patience = PATIENCE;
+        }
+        if self.found.is_empty() {
+            return false;
+        }
+        self.list();
+        self.count = self.contact_starts.len() - 1;
+        true
+    }
+
+    /// Finds groups anew, as small as islands allow but not smaller than `full`; none if most of the world is one island.
+    fn split(&mut self, full: u32, compiled: &Compiled, contacts: &[Contact]) {
+        self.wait = self.patience;
+        self.patience = (2 * self.patience).min(MOST_PATIENCE);
+        self.found.clear();
+        let bodies = &compiled.bodies;
+        // What is led along a path moves in every group that it touches.
+        if bodies.iter().any(|body| body.kind == KINEMATIC) {
+            return;
+        }
+        // The lowest body of an island is its root.
+        let Ok(count) = u32::try_from(bodies.len()) else { return };
+        let mut roots: Vec<u32> = (0..count).collect();
+        let blind = self.blind;
+        let touching = || contacts.iter().filter(|contact| !blind && contact.flags & POINT_COUNT_MASK != 0);
+        for contact in touching().filter(|contact| contact.flags & (FIXED_A | FIXED_B) == 0) {
+            join(&mut roots, contact.body_a, contact.body_b);
+        }
+        let mut sizes = vec![0_u32; bodies.len()];
+        for body in 0..count {
+            sizes[root(&mut roots, body) as usize] += 1;
+        }
+        for contact in touching() {
+            sizes[root(&mut roots, moving(contact)) as usize] += 1;
+        }
+        let (largest, all) = sizes.iter().fold((0, 0), |(most, all), &size| (most.max(size), all + u64::from(size)));
+        if u64::from(largest) * 4 > all * 3 {
+            return;
+        }
+        // Islands in the order of their roots, so that a group lies together in memory as far as bodies that touch do.
+        let (mut group, mut size) = (0, 0);
+        let mut groups = vec![NONE; bodies.len()];
+        self.body_counts.clear();
+        for body in 0..count {
+            if bodies[body as usize].kind == STATIC {
+                self.found.push(NONE);
+                continue;
+            }
+            let root = root(&mut roots, body) as usize;
+            if groups[root] == NONE {
+                if size >= full {
+                    (group, size) = (group + 1, 0);
+                }
+                groups[root] = group;
+                size += sizes[root];
+            }
+            self.body_counts.resize(group as usize + 1, 0);
+            self.body_counts[groups[root] as usize] += 1;
+            self.found.push(groups[root]);
+        }
+        self.united.clear();
+        self.united.extend((0..).take(self.body_counts.len()));
+        self.places.clear();
+    }
+
+    /// Unites groups that a contact ties, and says how large the largest is.
+    fn unite(&mut self, contacts: &[Contact]) -> u32 {
+        let Self { found, united, contact_groups, body_counts, blind, .. } = self;
+        let mut sizes = body_counts.clone();
+        contact_groups.clear();
+        contact_groups.extend(contacts.iter().map(|contact| {
+            if contact.flags & POINT_COUNT_MASK == 0 {
+                return NONE;
+            }
+            let group = found[moving(contact) as usize];
+            if contact.flags & (FIXED_A | FIXED_B) == 0 {
+                let other = found[contact.body_a as usize];
+                if other != group && !*blind {
+                    join(united, group, other);
+                }
+            }
+            sizes[group as usize] += 1;
+            group
+        }));
+        for group in (0..).take(sizes.len()) {
+            let root = root(united, group);
+            if root != group {
+                sizes[root as usize] += sizes[group as usize];
+            }
+        }
+        sizes.into_iter().max().unwrap_or(0)
+    }
+
+    /// Lists bodies and contacts by group.
+    fn list(&mut self) {
+        let Self { found, united, places, bodies, body_starts, contacts, contact_starts, contact_groups, .. } = self;
+        let before = places.clone();
+        let mut count = 0;
+        places.clear();
+        for group in (0..).take(united.len()) {
+            // A root is lower than those that it has taken in.
+            let place = match root(united, group) {
+                root if root == group => count,
+                root => places[root as usize],
+            };
+            count += u32::from(place == count);
+            places.push(place);
+        }
+        let place = |group: u32| places.get(group as usize).map(|&place| place as usize);
+        if *places != before {
+            sort(found.iter().map(|&group| place(group)), count, bodies, body_starts);
+        }
+        sort(contact_groups.iter().map(|&group| place(group)), count, contacts, contact_starts);
+    }
+
+    /// Runs the stages of the solver that are in `ops`, group by group, and adds the time that each took to `stage_ms`.
+    pub fn run(
+        &mut self,
+        threads: &Threads,
+        ops: &[Op],
+        given: Given,
+        contacts: &mut [Contact],
+        manifolds: &mut [Manifold],
+        stage_ms: &mut [(Stage, f64)],
+    ) {
+        let Self { bodies, body_starts, contacts: listed, contact_starts, scratches, returned, count, .. } = self;
+        scratches.resize_with(threads.count(), Mutex::default);
+        let spent = Stage::ALL.map(|_| AtomicU64::new(0));
+        let start = Instant::now();
+        let solve = |group: usize, scratch: &mut Scratch, contacts: &[Contact], manifolds: &[Manifold]| {
+            let part = |starts: &[u32]| starts[group] as usize..starts[group + 1] as usize;
+            let (listed, bodies) = (&listed[part(contact_starts)], &bodies[part(body_starts)]);
+            for &op in ops {
+                let start = Instant::now();
+                scratch.run(op, given, contacts, manifolds, listed, bodies);
+                spend(&spent, op.stage, start);
+            }
+        };
+        let stores = ops.iter().any(|op| op.stage == Stage::StoreImpulses);
+        let groups = *count;
+        if let [alone] = &mut scratches[..] {
+            let scratch = alone.get_mut().unwrap_or_else(PoisonError::into_inner);
+            for group in 0..groups {
+                solve(group, scratch, contacts, manifolds);
+                let start = Instant::now();
+                if stores {
+                    scratch.store(|contact, impulses, rolling| {
+                        put(&mut contacts[contact], &mut manifolds[contact], impulses, rolling);
+                    });
+                }
+                spend(&spent, Stage::StoreImpulses, start);
+            }
+        } else {
+            returned.resize(contacts.len());
+            let (returned, scratches) = (&*returned, &*scratches);
+            threads.for_tasks(groups, |group, thread| {
+                let mut scratch = scratches[thread].lock().unwrap_or_else(PoisonError::into_inner);
+                solve(group, &mut scratch, contacts, manifolds);
+                let start = Instant::now();
+                scratch.store(|contact, impulses, rolling| {
+                    let rolls = u32::from(rolling.is_some());
+                    returned.set(contact, Returned { impulses, rolling: rolling.unwrap_or(0.0), rolls });
+                });
+                spend(&spent, Stage::StoreImpulses, start);
+            });
+            if stores {
+                threads.for_each_pair(contacts, manifolds, |index, contact, manifold| {
+                    if contact.flags & POINT_COUNT_MASK != 0 {
+                        let Returned { impulses, rolling, rolls } = returned.get(index);
+                        put(contact, manifold, impulses, (rolls != 0).then_some(rolling));
+                    }
+                });
+            }
+        }
+        // Threads work at the same time: their times are shares of what it took.
+        let spent = spent.map(AtomicU64::into_inner);
+        let share = 1e3 * start.elapsed().as_secs_f64() / spent.iter().sum::<u64>().max(1) as f64;
+        for ((_, ms), spent) in stage_ms.iter_mut().zip(spent) {
+            *ms += spent as f64 * share;
+        }
+    }
+}
+
+impl Scratch {
+    /// Runs a stage for one group.
+    fn run(
+        &mut self,
+        op: Op,
+        given: Given,
+        contacts: &[Contact],
+        manifolds: &[Manifold],
+        listed: &[u32],
+        listed_bodies: &[u32],
+    ) {
+        let Given { compiled: Compiled { params, bodies, shapes, .. }, poses, states, accumulators } = given;
+        let Self { slots, counters, constraints, surfaces } = self;
+        let alone = Threads::default();
+        match op.stage {
+            Stage::Prepare => {
+                let source = Source { params, bodies, shapes, states, contacts, manifolds };
+                prepare_of(listed, &source, slots, counters, constraints, surfaces);
+            }
+            Stage::WarmStart => warm_start(&alone, counters, constraints, accumulators, surfaces),
+            Stage::IntegrateVelocities => {
+                integrate_velocities_of(listed_bodies, params, bodies, poses, states, accumulators);
+            }
+            Stage::Solve | Stage::Relax => solve(&alone, params, op.flags, counters, states, constraints, surfaces),
+            Stage::IntegratePositions => integrate_positions_of(listed_bodies, params, bodies, states),
+            Stage::Project => project(&alone, params, counters, states, constraints),
+            Stage::Restitution => restitution(&alone, params, counters, states, constraints),
+            // Impulses are taken to the contacts by whoever may write there.
+            _ => {}
+        }
+    }
+
+    fn store(&self, keep: impl FnMut(usize, [f32; 4], Option<f32>)) {
+        store_impulses_of(&self.slots, &self.counters, &self.constraints, &self.surfaces, keep);
+    }
+}
+
+/// Where the solver begins and ends in a plan without joints, if nothing of it is missing.
+pub fn solver(plan: &[Op]) -> Option<std::ops::Range<usize>> {
+    let first = plan.iter().position(|op| op.stage == Stage::Prepare)?;
+    let last = plan.iter().rposition(|op| op.stage == Stage::StoreImpulses)?;
+    (first < last).then_some(first..last + 1)
+}
+
+fn spend(spent: &[AtomicU64], stage: Stage, start: Instant) {
+    let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    spent[stage as usize].fetch_add(nanoseconds, Ordering::Relaxed);
+}
+
+/// A body of a contact that is not fixed.
+fn moving(contact: &Contact) -> u32 {
+    if contact.flags & FIXED_B == 0 { contact.body_b } else { contact.body_a }
+}
+
+/// The root of an element of a forest; paths are halved on the way.
+fn root(parents: &mut [u32], mut element: u32) -> u32 {
+    while parents[element as usize] != element {
+        let above = parents[parents[element as usize] as usize];
+        parents[element as usize] = above;
+        element = above;
+    }
+    element
+}
+
+/// Makes two trees one. Its root is the lower of theirs.
+fn join(parents: &mut [u32], one: u32, other: u32) {
+    let (one, other) = (root(parents, one), root(parents, other));
+    parents[one.max(other) as usize] = one.min(other);
+}
+
+/// Lists what has a place by place, and where each of `count` places starts.
+fn sort(placed: impl Iterator<Item = Option<usize>> + Clone, count: u32, listed: &mut Vec<u32>, starts: &mut Vec<u32>) {
+    starts.clear();
+    starts.resize(count as usize + 1, 0);
+    for place in placed.clone().flatten() {
+        starts[place + 1] += 1;
+    }
+    for place in 0..count as usize {
+        starts[place + 1] += starts[place];
+    }
+    listed.resize(starts[count as usize] as usize, 0);
+    let mut next = starts.clone();
+    for (index, place) in (0..).zip(placed) {
+        let Some(place) = place else { continue };
+        listed[next[place] as usize] = index;
+        next[place] += 1;
+    }
+}

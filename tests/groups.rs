@@ -1,0 +1,138 @@
+//! The CPU may run the solver group by group of islands: to the same bits as stage by stage, whatever the groups.
+
+mod support;
+
+use drystone::{Body, CpuWorld, Mode, Scene, Settings, Shape};
+use support::{Trace, build, cpu, pile, trace_cpu};
+
+const STEPS: usize = 90;
+
+/// Heaps beside each other that grow together, fall apart, bounce, roll, slide and rest.
+fn scenes() -> Vec<Scene> {
+    let mut scenes: Vec<Scene> = [
+        "many_pyramids:rows=2,columns=3,base=4",
+        "smash:columns=12,rows=8",
+        "confined:grid=8",
+        "overlap_recovery",
+        "circle_stack",
+        "card_house",
+        "static_and_kinetic",
+        "high_mass_ratio_1:base=4",
+    ]
+    .map(build)
+    .into();
+    scenes.extend([pile(7, 120), pile(8, 300)]);
+    scenes
+}
+
+/// A run, and the most groups that a step of it had.
+fn trace(mut world: CpuWorld) -> (Trace, usize) {
+    let mut most = 0;
+    let mut states = Vec::new();
+    for _ in 1..STEPS {
+        states.extend(trace_cpu(&mut world, 1).states);
+        most = most.max(world.group_count());
+    }
+    let end = trace_cpu(&mut world, 1);
+    states.extend(end.states);
+    (Trace { states, last: end.last }, most)
+}
+
+/// Returns the most groups that a step had.
+fn assert_no_trace(scene: &Scene, what: &str) -> usize {
+    let mut groups = 0;
+    let (whole, none) = trace(cpu(scene).with_groups_of(0));
+    assert_eq!(none, 0);
+    for size in [1, 9] {
+        for threads in [1, 3] {
+            let world = cpu(scene).with_groups_of(size).with_threads(threads).expect("threads");
+            let (grouped, most) = trace(world);
+            grouped.assert_is(&whole, &format!("{} {what}, groups of {size}, {threads} threads", scene.name));
+            groups = groups.max(most);
+        }
+    }
+    groups
+}
+
+#[test]
+fn groups_leave_no_trace() {
+    let groups: Vec<_> =
+        scenes().iter().map(|scene| (scene.name.clone(), assert_no_trace(scene, "as it is"))).collect();
+    let split = groups.iter().filter(|(_, groups)| *groups > 1).count();
+    assert!(split >= 5, "too few scenes fall into groups: {groups:?}");
+}
+
+#[test]
+fn groups_leave_no_trace_in_any_mode() {
+    for mode in [Mode::Baumgarte, Mode::Projection] {
+        for scene in [build("many_pyramids:rows=2,columns=2,base=3"), pile(3, 60)] {
+            let settings = Settings { mode, ..scene.settings.clone() };
+            assert!(assert_no_trace(&Scene { settings, ..scene }, &format!("{mode:?}")) > 1);
+        }
+    }
+}
+
+#[test]
+fn groups_leave_no_trace_where_bodies_sleep() {
+    let scene = build("many_pyramids:rows=2,columns=3,base=3");
+    let settings = Settings { sleep: true, ..scene.settings.clone() };
+    assert!(assert_no_trace(&Scene { settings, ..scene }, "asleep") > 1);
+}
+
+/// Groups of 3,000 contacts and bodies, as anybody has them.
+#[test]
+fn large_worlds_are_solved_in_groups() {
+    let scene = build("many_pyramids:rows=10,columns=10");
+    let mut whole = cpu(&scene).with_groups_of(0);
+    let whole = trace_cpu(&mut whole, 20);
+    for threads in [1, 2] {
+        let mut world = cpu(&scene).with_threads(threads).expect("threads");
+        trace_cpu(&mut world, 20).assert_is(&whole, &format!("{threads} threads"));
+        assert!(world.group_count() > 3, "{threads} threads: {} groups", world.group_count());
+    }
+}
+
+/// One heap of everything has no groups, and neither has what a kinematic body stirs.
+#[test]
+fn one_island_is_solved_as_a_whole() {
+    for scene in ["large_pyramid:base=20", "tumbler:grid=12"] {
+        let mut world = cpu(&build(scene)).with_groups_of(5);
+        let settled = trace_cpu(&mut world, 150);
+        assert_eq!(world.group_count(), 0, "{scene}");
+        trace_cpu(&mut cpu(&build(scene)).with_groups_of(0), 150).assert_is(&settled, scene);
+    }
+}
+
+/// Bodies come and go between the steps.
+#[test]
+fn groups_follow_bodies_that_come_and_go() {
+    let run = |size: u32| {
+        let mut world = cpu(&build("many_pyramids:rows=1,columns=4,base=4")).with_groups_of(size);
+        let mut hashes = Vec::new();
+        let mut groups = 0;
+        for round in 0..6_u8 {
+            let x = f32::from(round) * 3.0 - 10.0;
+            let falling = [0.0, 1.1].map(|y| Body::dynamic(x, 9.0 + y).shape(Shape::half_box(0.5, 0.5)));
+            let came = world.add_bodies(&falling).expect("room");
+            hashes.extend(trace_cpu(&mut world, 12).states);
+            groups = groups.max(world.group_count());
+            world.remove_bodies(&came[..1]).expect("it is there");
+            hashes.extend(trace_cpu(&mut world, 6).states);
+        }
+        (hashes, groups)
+    };
+    let (whole, none) = run(0);
+    let (grouped, some) = run(2);
+    assert_eq!(grouped, whole);
+    assert!(none == 0 && some > 1, "{none} and {some} groups");
+}
+
+/// Groups that cut islands are wrong, and it shows.
+#[test]
+fn cut_islands_are_noticed() {
+    let scene = build("many_pyramids:rows=2,columns=2,base=4");
+    let (whole, _) = trace(cpu(&scene).with_groups_of(0));
+    let (cut, groups) = trace(cpu(&scene).with_blind_groups_of(1));
+    assert!(groups > 4, "{groups} groups");
+    assert_ne!(cut.states, whole.states);
+}
