@@ -1,4 +1,8 @@
 //! The CPU backend: the reference that the GPU is checked against, and the backend where there is no GPU.
+//!
+//! Stages run one after the other as the plan says, each over the whole world. Where islands are many, the solver runs
+//! group by group of them instead, all its stages with one group and then with the next, to the same bits: what a group
+//! needs stays in the cache, and threads need not wait for each other at every colour.
 
 use std::time::Instant;
 
