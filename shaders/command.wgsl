@@ -105,7 +105,12 @@ fn is_for_joint(index: u32) -> bool {
 }
 
 fn same_target(a: u32, b: u32) -> bool {
-    return commands[a].body == commands[b].body && is_for_joint(a) == is_for_joint(b);
+    return commands[a].body == commands[b].body && commands[a].world == commands[b].world
+        && is_for_joint(a) == is_for_joint(b);
+}
+
+// Goes on for this world. One alone is the only one there is (src/gpu/many.rs).
+fn enter(world: u32) {
 }
 
 fn is_first(index: u32) -> bool {
@@ -122,6 +127,7 @@ fn command(
     if !is_first(first) || is_for_joint(first) {
         return;
     }
+    enter(commands[first].world);
     for (var index = first; index < arrayLength(&commands) && same_target(index, first); index += 1u) {
         obey(index);
     }
@@ -137,6 +143,7 @@ fn command_joints(
     if !is_first(first) || !is_for_joint(first) {
         return;
     }
+    enter(commands[first].world);
     for (var index = first; index < arrayLength(&commands) && same_target(index, first); index += 1u) {
         set_joint(index);
     }

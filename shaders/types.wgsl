@@ -279,7 +279,7 @@ struct Command {
     kind: u32,
     body: u32,
     row: u32,
-    pad: u32,
+    world: u32,
     value: vec2<f32>,
     other: vec2<f32>,
 }

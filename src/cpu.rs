@@ -693,6 +693,11 @@ impl CpuWorld {
         &self.poses
     }
 
+    /// One a body.
+    pub fn states(&self) -> impl Iterator<Item = BodyState> + '_ {
+        (0..self.compiled.bodies.len()).map(|body| self.states.get(body))
+    }
+
     /// Counts of the last step.
     #[must_use]
     pub fn counters(&self) -> &Counters {

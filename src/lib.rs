@@ -161,6 +161,7 @@ pub mod threads;
 pub mod types;
 pub mod validate;
 pub mod world;
+pub mod worlds;
 
 pub use command::{Command, CommandError, JointCommand};
 pub use cpu::CpuWorld;
@@ -174,6 +175,7 @@ pub use scene::{
 };
 pub use snapshot::{Snapshot, SnapshotFileError};
 pub use world::{World, WorldError};
+pub use worlds::Worlds;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -192,6 +192,7 @@ impl Snapshot {
                 (what, command.body as usize, count),
                 ("commands", command.kind as usize, COMMAND_JOINT_ENABLE as usize + 1),
                 ("rows", command.row as usize, rows),
+                ("worlds", command.world as usize, 1),
             ] {
                 if index >= count {
                     return Err(SnapshotError { what, found: index, expected: count });

@@ -82,19 +82,27 @@ impl Fnv {
 /// A hash of poses, velocities, quarantine and what joints carry (FNV-1a over their bits). Equal runs have equal hashes.
 #[must_use]
 pub fn hash(snapshot: &Snapshot) -> u64 {
+    hash_of(&snapshot.poses, &snapshot.states, &snapshot.joint_states, &snapshot.joint_impulses)
+}
+
+pub(crate) fn hash_of(
+    poses: &[Pose],
+    states: &[BodyState],
+    joint_states: &[JointState],
+    joint_impulses: &[[f32; 2]],
+) -> u64 {
     let mut hash = Fnv::START;
-    for (Pose { position, rotation }, BodyState { velocity, angular_velocity, status, .. }) in
-        snapshot.poses.iter().zip(&snapshot.states)
+    for (Pose { position, rotation }, BodyState { velocity, angular_velocity, status, .. }) in poses.iter().zip(states)
     {
         for &value in position.iter().chain(rotation).chain(velocity).chain([angular_velocity]) {
             hash = hash.word(value.to_bits());
         }
         hash = hash.word(*status);
     }
-    for JointState { angle, status, .. } in &snapshot.joint_states {
+    for JointState { angle, status, .. } in joint_states {
         hash = hash.word(angle.to_bits()).word(*status);
     }
-    for value in snapshot.joint_impulses.iter().flatten() {
+    for value in joint_impulses.iter().flatten() {
         hash = hash.word(value.to_bits());
     }
     hash.0

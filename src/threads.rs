@@ -26,6 +26,11 @@ impl Threads {
         Ok(Self(Some(Arc::new(rayon::ThreadPoolBuilder::new().num_threads(count).build()?))))
     }
 
+    /// The threads, if there are more than the calling one.
+    pub(crate) fn pool(&self) -> Option<&rayon::ThreadPool> {
+        self.0.as_deref()
+    }
+
     /// Number of threads.
     #[must_use]
     pub fn count(&self) -> usize {

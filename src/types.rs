@@ -625,8 +625,8 @@ pub struct Command {
     pub body: u32,
     /// Of a joint, index of the row.
     pub row: u32,
-    /// Unused.
-    pub pad: u32,
+    /// Which of many worlds; 0 for one alone.
+    pub world: u32,
     /// Impulse N·s, force N, velocity m/s, place of the centre of mass m; or an angular value, then with a 0.
     pub value: [f32; 2],
     /// Point from the centre of mass, in the body's frame, m; or cosine and sine.
@@ -638,6 +638,15 @@ impl Command {
     #[must_use]
     pub fn is_for_joint(&self) -> bool {
         self.kind >= COMMAND_JOINT_GOAL
+    }
+
+    /// Tells a copy of the body what stays with it.
+    pub(crate) fn mirror(&self, body: &mut Body) {
+        match self.kind {
+            COMMAND_FORCE => (body.force, body.force_point) = (self.value, self.other),
+            COMMAND_TORQUE => body.torque = self.value[0],
+            _ => {}
+        }
     }
 }
 

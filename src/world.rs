@@ -17,6 +17,9 @@ pub enum WorldError {
     /// The scene is not valid.
     #[error(transparent)]
     Scene(#[from] SceneError),
+    /// A command to one of many worlds was refused.
+    #[error(transparent)]
+    Command(#[from] CommandError),
     /// Bodies or joints could not be added or removed.
     #[error(transparent)]
     Population(#[from] PopulationError),
@@ -38,6 +41,9 @@ pub enum WorldError {
     /// A shader does not compile: a mistake of ours, or of the driver.
     #[error("{0}")]
     Kernel(String),
+    /// Worlds that cannot run side by side.
+    #[error("many worlds: {0}")]
+    Many(String),
     /// The world does not fit the device.
     #[error("buffer {buffer} needs {bytes} bytes, the device allows {limit}")]
     TooLarge {

@@ -19,6 +19,7 @@ mod snapshot;
 mod source;
 mod stop;
 mod validate;
+mod worlds;
 
 use std::process::ExitCode;
 

@@ -41,6 +41,35 @@ pub fn write_state(writer: impl Write + Seek, slots: &[Option<ReportedBody>], sl
     Ok(())
 }
 
+/// The same of many worlds, with a leading axis for them: there is a row for each slot of `shape`, of NaN while no body is in
+/// it.
+///
+/// # Errors
+/// The writer's.
+pub fn write_states(
+    writer: impl Write + Seek,
+    slots: &[Option<ReportedBody>],
+    shape: &[u64; 2],
+    sleep: bool,
+) -> io::Result<()> {
+    let mut npz = NpzWriter::new(writer);
+    let [worlds, n] = *shape;
+    let pairs =
+        |of: fn(&ReportedBody) -> [f32; 2]| slots.iter().flat_map(move |body| body.as_ref().map_or([f32::NAN; 2], of));
+    let numbers = |of: fn(&ReportedBody) -> f32| slots.iter().map(move |body| body.as_ref().map_or(f32::NAN, of));
+    array(&mut npz, "position", &[worlds, n, 2], pairs(|body| body.position))?;
+    array(&mut npz, "angle", &[worlds, n], numbers(|body| body.angle))?;
+    array(&mut npz, "velocity", &[worlds, n, 2], pairs(|body| body.velocity))?;
+    array(&mut npz, "angular_velocity", &[worlds, n], numbers(|body| body.angular_velocity))?;
+    array(&mut npz, "body_index", &[n], body_indices(n))?;
+    if sleep {
+        let asleep = slots.iter().map(|body| body.as_ref().is_some_and(|body| body.asleep));
+        array(&mut npz, "asleep", &[worlds, n], asleep)?;
+    }
+    npz.zip_writer().finish()?;
+    Ok(())
+}
+
 fn body_indices(n: u64) -> std::ops::Range<u32> {
     0..u32::try_from(n).unwrap_or(u32::MAX)
 }
@@ -67,13 +96,14 @@ fn options() -> FileOptions {
 
 /// A trace in the making: the state arrays with a leading time axis, and `step (t)` u64, `time (t)` f64 in s. There is
 /// a row for every slot that may come to hold a body, of NaN while it holds none; a slot that was left may hold another
-/// later.
+/// later. Of many worlds, a second axis is for them.
 ///
 /// An archive holds its arrays one after the other, but they grow side by side: each is spooled to an unnamed file
 /// beside the destination. Memory holds one state, however long the run.
 pub struct Trace {
     destination: Destination,
-    bodies: u64,
+    /// Of a frame: slots of bodies, or worlds and those.
+    shape: Vec<u64>,
     pushed: u64,
     step: Spool,
     time: Spool,
@@ -84,12 +114,12 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// For `frames` states of at most `bodies` slots.
+    /// For `frames` states of so many slots: of bodies, or of worlds with so many bodies each.
     ///
     /// # Errors
     /// The trace would be larger than [`LARGEST_TRACE`].
-    pub fn new(destination: Destination, bodies: usize, frames: u64) -> Result<Self, Failure> {
-        let bodies = bodies as u64;
+    pub fn new(destination: Destination, shape: &[u64], frames: u64) -> Result<Self, Failure> {
+        let bodies = shape.iter().product();
         check_size(&destination, bodies, frames)?;
         let spool = || Spool::new(&destination).map_err(|e| Failure::write(&destination.shown, &e));
         Ok(Self {
@@ -100,7 +130,7 @@ impl Trace {
             velocity: spool()?,
             angular_velocity: spool()?,
             destination,
-            bodies,
+            shape: shape.to_vec(),
             pushed: 0,
         })
     }
@@ -118,7 +148,7 @@ impl Trace {
         self.step.write(&step.to_le_bytes())?;
         self.time.write(&time.to_le_bytes())?;
         let slots = slots.iter().map(Option::as_ref).chain(std::iter::repeat(None));
-        for body in slots.take(usize::try_from(self.bodies).unwrap_or(usize::MAX)) {
+        for body in slots.take(usize::try_from(self.shape.iter().product::<u64>()).unwrap_or(usize::MAX)) {
             let pair = |of: fn(&ReportedBody) -> [f32; 2]| body.map_or([f32::NAN; 2], of);
             let number = |of: fn(&ReportedBody) -> f32| body.map_or(f32::NAN, of);
             self.position.floats(&pair(|body| body.position))?;
@@ -139,14 +169,17 @@ impl Trace {
     }
 
     fn assemble(&mut self) -> io::Result<()> {
-        let (t, n) = (self.pushed, self.bodies);
+        let t = self.pushed;
+        let frames: Vec<u64> = [&[t], &self.shape[..]].concat();
+        let pairs: Vec<u64> = [&frames[..], &[2]].concat();
+        let n = self.shape.last().copied().unwrap_or(0);
         let mut npz = NpzWriter::new(&mut self.destination);
         self.step.append::<u64>(&mut npz, "step", &[t])?;
         self.time.append::<f64>(&mut npz, "time", &[t])?;
-        self.position.append::<f32>(&mut npz, "position", &[t, n, 2])?;
-        self.angle.append::<f32>(&mut npz, "angle", &[t, n])?;
-        self.velocity.append::<f32>(&mut npz, "velocity", &[t, n, 2])?;
-        self.angular_velocity.append::<f32>(&mut npz, "angular_velocity", &[t, n])?;
+        self.position.append::<f32>(&mut npz, "position", &pairs)?;
+        self.angle.append::<f32>(&mut npz, "angle", &frames)?;
+        self.velocity.append::<f32>(&mut npz, "velocity", &pairs)?;
+        self.angular_velocity.append::<f32>(&mut npz, "angular_velocity", &frames)?;
         array(&mut npz, "body_index", &[n], body_indices(n))?;
         npz.zip_writer().finish()?;
         Ok(())
@@ -245,7 +278,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.npz");
         let destination = Destination::open("--trace", &path, &["npz"]).unwrap();
-        let mut trace = Trace::new(destination, 3, 2).unwrap();
+        let mut trace = Trace::new(destination, &[3], 2).unwrap();
         trace.push(0, 0.0, &[Some(body(1.0)), Some(body(2.0))]).unwrap();
         trace.push(10, 0.25, &[None, Some(body(3.0)), Some(body(4.0))]).unwrap();
         publish(vec![trace.finish().unwrap()]).unwrap();
@@ -272,8 +305,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let open = || Destination::open("--trace", &folder.path().join("a.npz"), &["npz"]).unwrap();
         let frame = 1000 * BYTES_PER_BODY + BYTES_PER_FRAME;
-        assert!(Trace::new(open(), 1000, LARGEST_TRACE / frame).is_ok());
-        assert!(Trace::new(open(), 1000, LARGEST_TRACE / frame + 1).is_err());
-        assert!(Trace::new(open(), 1000, u64::MAX).is_err());
+        assert!(Trace::new(open(), &[1000], LARGEST_TRACE / frame).is_ok());
+        assert!(Trace::new(open(), &[1000], LARGEST_TRACE / frame + 1).is_err());
+        assert!(Trace::new(open(), &[1000], u64::MAX).is_err());
     }
 }

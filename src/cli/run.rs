@@ -16,6 +16,7 @@ use super::output::{self, Destination};
 use super::overrides::Overrides;
 use super::report::{self, Report, Times};
 use super::source::{self, Source};
+use super::worlds::{self, Many};
 use super::{console, picture, progress, snapshot, stop};
 
 /// Steps of a scene file if nothing else is said; Box2D's benchmarks run as long.
@@ -31,10 +32,10 @@ pub struct Options {
     scene: String,
     /// What to run on; auto is a hardware GPU if there is one, else the CPU
     #[arg(long, value_enum, default_value_t)]
-    backend: Backend,
+    pub(super) backend: Backend,
     /// Threads of the CPU backend [default: all cores]; the result does not depend on them
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
-    threads: Option<u32>,
+    pub(super) threads: Option<u32>,
     /// How many steps to simulate [default: what suits the built-in scene, 500 for files]
     #[arg(long, value_name = "N", conflicts_with = "seconds", value_parser = clap::value_parser!(u64).range(..=MOST_STEPS))]
     steps: Option<u64>,
@@ -48,7 +49,7 @@ pub struct Options {
     strict: bool,
     /// Write a report (.json, or - for standard output; the summary then goes to standard error)
     #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    pub(super) json: Option<PathBuf>,
     /// Write the last state of all bodies (.json or .npz)
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
@@ -57,7 +58,7 @@ pub struct Options {
     trace: Option<PathBuf>,
     /// Steps between two states of the trace [default: 1]
     #[arg(long, value_name = "N", requires = "trace", value_parser = clap::value_parser!(u64).range(1..))]
-    every: Option<u64>,
+    pub(super) every: Option<u64>,
     /// Draw the last state (.png)
     #[arg(long, value_name = "FILE")]
     picture: Option<PathBuf>,
@@ -79,10 +80,12 @@ pub struct Options {
     /// Print only the hash of the last state on standard output; =HEX also compares it, and exits 1 if it differs
     #[arg(long, value_name = "HEX", num_args = 0..=1, require_equals = true, value_parser = hash)]
     #[allow(clippy::option_option, reason = "clap's form of an option whose value may be left out")]
-    hash: Option<Option<u64>>,
+    pub(super) hash: Option<Option<u64>>,
+    #[command(flatten)]
+    pub(super) many: Many,
     /// No progress, no summary
     #[arg(long, short)]
-    quiet: bool,
+    pub(super) quiet: bool,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -136,6 +139,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     scene.settings.strict |= options.strict;
     let steps = options.step_count(scene.settings.dt, suggested)?;
 
+    if let Some(worlds) = options.many.worlds {
+        return worlds::run(options, &scene, worlds, steps, path.as_deref());
+    }
     let resumed = options.resume.as_deref().map(snapshot::read).transpose()?;
 
     stop::install()?;
@@ -215,17 +221,17 @@ fn check_hash(options: &Options, report: &Report) -> Result<(), Failure> {
 }
 
 /// What is written once, at the end or along the way.
-struct Outputs {
-    json: Option<Destination>,
-    state: Option<Destination>,
-    trace: Option<Destination>,
+pub(super) struct Outputs {
+    pub json: Option<Destination>,
+    pub state: Option<Destination>,
+    pub trace: Option<Destination>,
     picture: Option<Destination>,
     movie: Option<Destination>,
     save: Option<Destination>,
 }
 
 impl Outputs {
-    fn open(options: &Options, json_on_stdout: bool, input: Option<&Path>) -> Result<Self, Failure> {
+    pub fn open(options: &Options, json_on_stdout: bool, input: Option<&Path>) -> Result<Self, Failure> {
         let open = |option, path: &Option<PathBuf>, extensions: &[&str]| {
             path.as_deref().map(|path| Destination::open(option, path, extensions)).transpose()
         };
@@ -309,7 +315,7 @@ impl Recorder {
         let every = options.every.unwrap_or(1);
         let bodies = world.compiled().most_slots();
         let mut this = Self {
-            trace: trace.map(|destination| Trace::new(destination, bodies, steps / every + 1)).transpose()?,
+            trace: trace.map(|destination| Trace::new(destination, &[bodies as u64], steps / every + 1)).transpose()?,
             every,
             movie: None,
             dt: f64::from(world.compiled().params.dt),

@@ -6,6 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::kernel::Kernels;
 
+/// Storage buffers that a kernel may use, where the device has as many; for one world 8 do.
+const MOST_TABLES: u32 = 12;
+
 /// Which adapters are acceptable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdapterChoice {
@@ -64,7 +67,8 @@ struct Inner {
     device: wgpu::Device,
     queue: wgpu::Queue,
     error: Arc<Mutex<Option<DeviceError>>>,
-    kernels: Mutex<Option<Arc<Kernels>>>,
+    /// For one world and for many.
+    kernels: [Mutex<Option<Arc<Kernels>>>; 2],
 }
 
 impl fmt::Debug for Context {
@@ -139,8 +143,10 @@ impl Context {
     pub fn from_adapter(adapter: &wgpu::Adapter) -> Result<Self, ContextError> {
         let info = adapter.get_info();
         let most = adapter.limits();
-        // The defaults, 8 storage buffers a stage among them, run everywhere; only sizes are raised.
+        // The defaults, 8 storage buffers a stage among them, run everywhere; only sizes are raised. Kernels for many worlds
+        // have one table more.
         let limits = wgpu::Limits {
+            max_storage_buffers_per_shader_stage: most.max_storage_buffers_per_shader_stage.min(MOST_TABLES).max(8),
             max_buffer_size: most.max_buffer_size,
             max_storage_buffer_binding_size: most.max_storage_buffer_binding_size,
             max_texture_dimension_2d: most.max_texture_dimension_2d,
@@ -176,7 +182,7 @@ impl Context {
         device.set_device_lost_callback(move |reason, message| {
             remember(&lost, DeviceError::Lost(format!("{reason:?} {message}").trim().to_owned()));
         });
-        Self { inner: Arc::new(Inner { info, device, queue, error, kernels: Mutex::new(None) }) }
+        Self { inner: Arc::new(Inner { info, device, queue, error, kernels: Default::default() }) }
     }
 
     /// The device.
@@ -241,13 +247,13 @@ impl Context {
         }
     }
 
-    /// The kernels, compiled on first use.
-    pub(crate) fn kernels(&self) -> Result<Arc<Kernels>, super::kernel::KernelError> {
-        let mut slot = self.inner.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The kernels for one world or for many, each compiled when it is first needed.
+    pub(crate) fn kernels(&self, many: bool) -> Result<Arc<Kernels>, super::kernel::KernelError> {
+        let mut slot = self.inner.kernels[usize::from(many)].lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernels) = &*slot {
             return Ok(kernels.clone());
         }
-        let kernels = Arc::new(Kernels::new(&self.inner.device, &[])?);
+        let kernels = Arc::new(Kernels::new(&self.inner.device, &[], many)?);
         *slot = Some(kernels.clone());
         Ok(kernels)
     }

@@ -1,7 +1,12 @@
 //! Kernels: one entry point of a shader each. The shader declares its bindings, access and workgroup size; here they are
 //! read from the WGSL and never stated again.
 
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
 use wgpu::naga;
+
+use super::many::many;
 
 /// A shader that could not be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,6 +28,22 @@ pub enum KernelError {
         count: usize,
         /// What was looked for.
         from: String,
+    },
+    /// A kernel that no shader has.
+    #[error("no shader has the entry point {name}")]
+    Missing {
+        /// Its name.
+        name: &'static str,
+    },
+    /// A kernel for many worlds that uses more tables than the device lets a kernel use.
+    #[error("many worlds: kernel {name} uses {buffers} storage buffers, the device allows {limit}")]
+    Buffers {
+        /// Its name.
+        name: &'static str,
+        /// How many it uses.
+        buffers: u32,
+        /// How many it may.
+        limit: u32,
     },
 }
 
@@ -137,6 +158,8 @@ pub struct Reflection {
     pub bindings: Vec<Binding>,
     /// Whether it uses the `sweep` uniform of group 1.
     pub uses_sweep: bool,
+    /// Whether it uses the `strides` uniform of group 2, which only kernels for many worlds have.
+    pub uses_strides: bool,
     /// Threads in a workgroup.
     pub workgroup_size: u32,
 }
@@ -156,6 +179,7 @@ pub fn reflect(shader: &'static str, text: &str) -> Result<Vec<(String, Reflecti
         let mut reflection = Reflection {
             bindings: Vec::new(),
             uses_sweep: false,
+            uses_strides: false,
             workgroup_size: point.workgroup_size.iter().product(),
         };
         for (handle, global) in module.global_variables.iter() {
@@ -163,8 +187,12 @@ pub fn reflect(shader: &'static str, text: &str) -> Result<Vec<(String, Reflecti
             if info.get_entry_point(index)[handle].is_empty() {
                 continue;
             }
-            if place.group == 1 {
-                reflection.uses_sweep = true;
+            match place.group {
+                1 => reflection.uses_sweep = true,
+                2 => reflection.uses_strides = true,
+                _ => {}
+            }
+            if place.group > 0 {
                 continue;
             }
             let kind = match global.space {
@@ -185,81 +213,125 @@ pub fn reflect(shader: &'static str, text: &str) -> Result<Vec<(String, Reflecti
 /// One compiled entry point.
 #[derive(Debug)]
 pub(crate) struct Kernel {
-    pub name: String,
     pub reflection: Reflection,
     pub pipeline: wgpu::ComputePipeline,
     pub layout: wgpu::BindGroupLayout,
+    /// Tables of [`Reflection::uses_strides`], in the order of the uniform.
+    pub strided: Arc<[String]>,
 }
 
-/// All kernels, compiled for one device.
+/// A shader that was read.
+#[derive(Debug)]
+struct Module {
+    module: wgpu::ShaderModule,
+    points: HashMap<String, Reflection>,
+    strided: Arc<[String]>,
+}
+
+/// The kernels of a device, for one world or for many. Each is compiled when it is first needed.
 #[derive(Debug)]
 pub(crate) struct Kernels {
-    pub list: Vec<Kernel>,
+    device: wgpu::Device,
+    patches: Vec<Patch>,
+    many: bool,
     pub sweep_layout: wgpu::BindGroupLayout,
+    pub strides_layout: wgpu::BindGroupLayout,
+    /// One a shader.
+    modules: Vec<OnceLock<Result<Module, KernelError>>>,
+    compiled: Mutex<HashMap<&'static str, Arc<Kernel>>>,
 }
 
 impl Kernels {
-    /// Compiles all entry points of all shaders, in parallel.
-    pub fn new(device: &wgpu::Device, patches: &[Patch]) -> Result<Self, KernelError> {
-        let sweep_layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-            label: Some("sweep"),
-            entries: &[wgpu::BindGroupLayoutEntry {
-                binding: 0,
-                visibility: wgpu::ShaderStages::COMPUTE,
-                ty: wgpu::BindingType::Buffer {
-                    ty: wgpu::BufferBindingType::Uniform,
-                    has_dynamic_offset: true,
-                    min_binding_size: None,
-                },
-                count: None,
-            }],
-        });
-        let compiled: Vec<Result<Vec<Kernel>, KernelError>> = std::thread::scope(|scope| {
+    /// Compiles nothing yet.
+    ///
+    /// # Errors
+    /// If a patch does not match exactly once, or a patched shader is not valid.
+    pub fn new(device: &wgpu::Device, patches: &[Patch], many: bool) -> Result<Self, KernelError> {
+        let uniform = |label, has_dynamic_offset| {
+            device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+                label: Some(label),
+                entries: &[wgpu::BindGroupLayoutEntry {
+                    binding: 0,
+                    visibility: wgpu::ShaderStages::COMPUTE,
+                    ty: wgpu::BindingType::Buffer {
+                        ty: wgpu::BufferBindingType::Uniform,
+                        has_dynamic_offset,
+                        min_binding_size: None,
+                    },
+                    count: None,
+                }],
+            })
+        };
+        let kernels = Self {
+            device: device.clone(),
+            patches: patches.to_vec(),
+            many,
+            sweep_layout: uniform("sweep", true),
+            strides_layout: uniform("strides", false),
+            modules: SHADERS.iter().map(|_| OnceLock::new()).collect(),
+            compiled: Mutex::default(),
+        };
+        for (index, shader) in SHADERS.iter().enumerate() {
+            if patches.iter().any(|patch| patch.shader == shader.name) {
+                kernels.module(index)?;
+            }
+        }
+        Ok(kernels)
+    }
+
+    /// Whether they are for many worlds.
+    pub fn are_for_many(&self) -> bool {
+        self.many
+    }
+
+    /// A kernel, compiled now unless it was before.
+    pub fn get(&self, name: &'static str) -> Result<Arc<Kernel>, KernelError> {
+        if let Some(kernel) = self.lock().get(name) {
+            return Ok(kernel.clone());
+        }
+        let kernel = Arc::new(self.compile(name)?);
+        Ok(self.lock().entry(name).or_insert(kernel).clone())
+    }
+
+    /// Compiles the kernels that are not compiled yet, on all cores.
+    pub fn prepare(&self, names: impl IntoIterator<Item = &'static str>) -> Result<(), KernelError> {
+        let missing: HashSet<&'static str> = {
+            let compiled = self.lock();
+            names.into_iter().filter(|name| !compiled.contains_key(name)).collect()
+        };
+        std::thread::scope(|scope| {
             let tasks: Vec<_> =
-                SHADERS.iter().map(|shader| scope.spawn(|| compile(device, &sweep_layout, shader, patches))).collect();
-            tasks
-                .into_iter()
-                .map(|task| {
-                    task.join().unwrap_or_else(|_| {
-                        Err(KernelError::Shader { shader: "?", reason: "the compiler panicked".to_owned() })
-                    })
+                missing.into_iter().map(|name| scope.spawn(move || self.get(name).map(|_| ()))).collect();
+            tasks.into_iter().try_for_each(|task| {
+                task.join().unwrap_or_else(|_| {
+                    Err(KernelError::Shader { shader: "?", reason: "the compiler panicked".to_owned() })
                 })
-                .collect()
-        });
-        let mut list = Vec::new();
-        for kernels in compiled {
-            list.extend(kernels?);
-        }
-        Ok(Self { list, sweep_layout })
+            })
+        })
     }
 
-    /// Index of an entry point.
-    pub fn find(&self, name: &str) -> Option<usize> {
-        self.list.iter().position(|kernel| kernel.name == name)
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<&'static str, Arc<Kernel>>> {
+        self.compiled.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-fn compile(
-    device: &wgpu::Device,
-    sweep_layout: &wgpu::BindGroupLayout,
-    shader: &Shader,
-    patches: &[Patch],
-) -> Result<Vec<Kernel>, KernelError> {
-    let mut text = shader.text();
-    for patch in patches.iter().filter(|patch| patch.shader == shader.name) {
-        let count = text.matches(patch.from).count();
-        if count != 1 {
-            return Err(KernelError::Patch { shader: shader.name.to_owned(), count, from: patch.from.to_owned() });
-        }
-        text = text.replacen(patch.from, patch.to, 1);
+    fn module(&self, index: usize) -> Result<&Module, KernelError> {
+        let read = || read(&self.device, &SHADERS[index], &self.patches, self.many);
+        self.modules[index].get_or_init(read).as_ref().map_err(Clone::clone)
     }
-    let points = reflect(shader.name, &text)?;
-    let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
-        label: Some(shader.name),
-        source: wgpu::ShaderSource::Wgsl(text.into()),
-    });
-    let mut kernels = Vec::new();
-    for (name, reflection) in points {
+
+    fn compile(&self, name: &'static str) -> Result<Kernel, KernelError> {
+        let shader = shader_of(name).ok_or(KernelError::Missing { name })?;
+        let Module { module, points, strided } = self.module(shader)?;
+        let reflection = points.get(name).ok_or(KernelError::Missing { name })?.clone();
+        let device = &self.device;
+        if self.many {
+            let limit = device.limits().max_storage_buffers_per_shader_stage;
+            let storage = reflection.bindings.iter().filter(|binding| binding.kind != BindingKind::Uniform).count();
+            let buffers = u32::try_from(storage).unwrap_or(u32::MAX);
+            if buffers > limit {
+                return Err(KernelError::Buffers { name, buffers, limit });
+            }
+        }
         let entries: Vec<wgpu::BindGroupLayoutEntry> = reflection
             .bindings
             .iter()
@@ -279,18 +351,20 @@ fn compile(
             })
             .collect();
         let layout =
-            device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(&name), entries: &entries });
-        let groups = [Some(&layout), Some(sweep_layout)];
+            device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(name), entries: &entries });
+        let sweep = reflection.uses_sweep.then_some(&self.sweep_layout);
+        let groups = [Some(&layout), sweep, reflection.uses_strides.then_some(&self.strides_layout)];
+        let used = groups.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
         let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-            label: Some(&name),
-            bind_group_layouts: &groups[..if reflection.uses_sweep { 2 } else { 1 }],
+            label: Some(name),
+            bind_group_layouts: &groups[..used],
             immediate_size: 0,
         });
         let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-            label: Some(&name),
+            label: Some(name),
             layout: Some(&pipeline_layout),
-            module: &module,
-            entry_point: Some(&name),
+            module,
+            entry_point: Some(name),
             compilation_options: wgpu::PipelineCompilationOptions {
                 // wgpu clears workgroup memory before use; ours is always written first.
                 zero_initialize_workgroup_memory: false,
@@ -298,7 +372,37 @@ fn compile(
             },
             cache: None,
         });
-        kernels.push(Kernel { name, reflection, pipeline, layout });
+        Ok(Kernel { reflection, pipeline, layout, strided: strided.clone() })
     }
-    Ok(kernels)
+}
+
+/// The shader that an entry point is in, by its name: `collide_sharp` is in `collide`.
+fn shader_of(name: &str) -> Option<usize> {
+    let is_of = |shader: &&(usize, &Shader)| {
+        name.strip_prefix(shader.1.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+    };
+    let all: Vec<_> = SHADERS.iter().enumerate().collect();
+    all.iter().filter(is_of).max_by_key(|(_, shader)| shader.name.len()).map(|&(index, _)| index)
+}
+
+fn read(device: &wgpu::Device, shader: &Shader, patches: &[Patch], for_many: bool) -> Result<Module, KernelError> {
+    let mut text = shader.text();
+    for patch in patches.iter().filter(|patch| patch.shader == shader.name) {
+        let count = text.matches(patch.from).count();
+        if count != 1 {
+            return Err(KernelError::Patch { shader: shader.name.to_owned(), count, from: patch.from.to_owned() });
+        }
+        text = text.replacen(patch.from, patch.to, 1);
+    }
+    let mut strided = Vec::new();
+    if for_many {
+        strided = super::many::tables(&text).into_iter().map(str::to_owned).collect();
+        text = many(&text);
+    }
+    let points = reflect(shader.name, &text)?.into_iter().collect();
+    let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+        label: Some(shader.name),
+        source: wgpu::ShaderSource::Wgsl(text.into()),
+    });
+    Ok(Module { module, points, strided: strided.into() })
 }

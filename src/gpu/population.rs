@@ -1,11 +1,9 @@
 //! Bodies and joints that come and go: what the host decided ([`crate::population`]) reaches the device.
 
-use std::collections::BTreeSet;
-
-use bytemuck::Pod;
-use wgpu::util::DeviceExt;
-
-use super::{GpuWorld, joint_runs};
+use super::GpuWorld;
+use super::memory::Group;
+use super::record::joint_runs;
+use super::writes::Writes;
 use crate::command::{forget, wake_left};
 use crate::population::{BodyId, Change, JointId, Population, joint_id};
 use crate::scene::{Body, Compiled, Joint, JointChange, Joints, MOST_ROWS};
@@ -63,6 +61,19 @@ impl Room {
         }
     }
 
+    /// Room for either of two worlds.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            bodies: self.bodies.max(other.bodies),
+            shapes: self.shapes.max(other.shapes),
+            vertices: self.vertices.max(other.vertices),
+            cells: self.cells.max(other.cells),
+            joints: self.joints.max(other.joints),
+            rows: self.rows.max(other.rows),
+            order: self.order.max(other.order),
+        }
+    }
+
     fn holds(self, need: Self) -> bool {
         self.bodies >= need.bodies
             && self.shapes >= need.shapes
@@ -90,48 +101,6 @@ impl Room {
     }
 }
 
-/// What the host tells the device, in this order.
-#[derive(Debug, Default)]
-struct Writes(Vec<Write>);
-
-#[derive(Debug)]
-struct Write {
-    /// Of the buffer.
-    name: &'static str,
-    offset: u64,
-    bytes: Vec<u8>,
-}
-
-impl Writes {
-    /// From the start of a buffer.
-    fn all<T: Pod>(&mut self, name: &'static str, elements: &[T]) {
-        self.push(name, 0, elements);
-    }
-
-    /// Some elements, those that lie side by side at once.
-    fn some<T: Pod>(&mut self, name: &'static str, elements: &[T], which: &BTreeSet<u32>) {
-        self.some_from(name, 0, elements, which);
-    }
-
-    /// The same of a list that begins in the middle of a buffer.
-    fn some_from<T: Pod>(&mut self, name: &'static str, begin: u64, elements: &[T], which: &BTreeSet<u32>) {
-        let mut indices = which.iter().map(|&index| index as usize).peekable();
-        while let Some(first) = indices.next() {
-            let mut end = first + 1;
-            while indices.next_if_eq(&end).is_some() {
-                end += 1;
-            }
-            self.push(name, begin + (first * size_of::<T>()) as u64, &elements[first..end]);
-        }
-    }
-
-    fn push<T: Pod>(&mut self, name: &'static str, offset: u64, elements: &[T]) {
-        if !elements.is_empty() {
-            self.0.push(Write { name, offset, bytes: bytemuck::cast_slice(elements).to_vec() });
-        }
-    }
-}
-
 impl GpuWorld {
     /// Adds bodies to the running world: all of them or, with an error, none. They are there in what is submitted
     /// next; what was recorded before should be submitted before. Nothing waits.
@@ -152,7 +121,7 @@ impl GpuWorld {
             ..now
         };
         // Larger buffers may be refused; then everything is as it was.
-        let backup = (!self.room.holds(most)).then(|| (self.compiled.clone(), population.clone()));
+        let backup = (!self.engine.room.holds(most)).then(|| (self.compiled.clone(), population.clone()));
         let added = population.add(&mut self.compiled, bodies, self.steps);
         self.population = Some(population);
         let (ids, change) = added?;
@@ -212,8 +181,12 @@ impl GpuWorld {
         self.follow(&Change::all(&self.compiled), None)?;
         // Of shapes that are not there the lists are empty, as they are before their first step.
         for name in ["pair_starts_0", "pair_starts_1", "sleeping_starts"] {
-            let bytes = self.buffers[name].size();
-            self.context.queue().write_buffer(&self.buffers[name], 0, &vec![0; usize::try_from(bytes).unwrap_or(0)]);
+            let bytes = self.engine.buffers[name].size();
+            self.engine.context.queue().write_buffer(
+                &self.engine.buffers[name],
+                0,
+                &vec![0; usize::try_from(bytes).unwrap_or(0)],
+            );
         }
         Ok(())
     }
@@ -230,7 +203,7 @@ impl GpuWorld {
         // A list of colours that is laid anew has room for half as many again in each.
         let order = 2 * (now.order + joints.len()) + FEW_WORDS;
         let most = Room { joints: now.joints + joints.len(), rows: now.rows + MOST_ROWS * joints.len(), order, ..now };
-        let backup = (!self.room.holds(most)).then(|| (self.compiled.clone(), population.clone()));
+        let backup = (!self.engine.room.holds(most)).then(|| (self.compiled.clone(), population.clone()));
         let added = population.add_joints(&mut self.compiled, joints);
         self.population = Some(population);
         let (ids, change) = added?;
@@ -336,12 +309,12 @@ impl GpuWorld {
             writes.some("shapes", &self.compiled.shapes, &change.shapes);
         }
         self.follow_joints(&change.joints, &mut writes);
-        self.tell(&writes, recorded);
+        self.engine.tell(&writes, 0, recorded);
         // Most of the time nothing but a few words has changed.
-        if self.grouped != Some(self.compiled.params) {
-            self.create_groups();
+        if !self.engine.is_bound_for(&self.compiled.params) {
+            self.bind();
         }
-        self.context.check()?;
+        self.engine.context.check()?;
         Ok(())
     }
 
@@ -364,31 +337,7 @@ impl GpuWorld {
         writes.some_from("partners", 4 * u64::from(tie_heads), &ties.heads, &change.heads);
         writes.some_from("partners", 4 * u64::from(tie_links), &ties.links, &change.links);
         if !change.places.is_empty() {
-            self.joint_runs = joint_runs(&self.compiled.joints);
-        }
-    }
-
-    fn tell(&self, writes: &Writes, recorded: Option<&mut wgpu::CommandEncoder>) {
-        let Some(encoder) = recorded else {
-            for Write { name, offset, bytes } in &writes.0 {
-                self.context.queue().write_buffer(&self.buffers[name], *offset, bytes);
-            }
-            return;
-        };
-        // What was recorded before and is not submitted yet shall not see it, so it is copied when its turn comes.
-        let contents: Vec<u8> = writes.0.iter().flat_map(|write| &write.bytes).copied().collect();
-        if contents.is_empty() {
-            return;
-        }
-        let staged = self.context.device().create_buffer_init(&wgpu::util::BufferInitDescriptor {
-            label: Some("emitted"),
-            contents: &contents,
-            usage: wgpu::BufferUsages::COPY_SRC,
-        });
-        let mut from = 0;
-        for Write { name, offset, bytes } in &writes.0 {
-            encoder.copy_buffer_to_buffer(&staged, from, &self.buffers[name], *offset, bytes.len() as u64);
-            from += bytes.len() as u64;
+            self.engine.joint_runs = joint_runs([&self.compiled.joints]);
         }
     }
 
@@ -396,61 +345,54 @@ impl GpuWorld {
     fn make_room(&mut self, switches: u32, recorded: Option<&mut wgpu::CommandEncoder>) -> Result<(), WorldError> {
         let need = Room::of(&self.compiled);
         let surfaces = switches & SURFACES == 0 && self.compiled.params.switches & SURFACES != 0;
-        if self.room.holds(need) && !surfaces {
+        if self.engine.room.holds(need) && !surfaces {
             return Ok(());
         }
-        let (old, old_room) = (self.buffers.clone(), self.room);
+        let before = self.engine.before();
+        let old_room = self.engine.room;
         let undo = |world: &mut Self, error| {
-            world.buffers.clone_from(&old);
-            world.room = old_room;
+            world.engine.undo(&before);
+            world.engine.place(&mut world.compiled.params);
             Err(error)
         };
         let mut copies = Vec::new();
         if surfaces {
-            let capacity = self.contact_capacity;
-            if let Err(error) = self.create_contact_buffers(capacity) {
+            self.engine.features.surfaces = true;
+            if let Err(error) = self.create_tables(|group| group == Group::Contacts) {
                 return undo(self, error);
             }
             for name in ["contacts_0", "contacts_1", "manifolds_0", "manifolds_1", "sleeping"] {
-                copies.push((name, old[name].size()));
+                copies.push((name, before.buffers[name].size()));
             }
         }
         if !old_room.holds(need) {
             const BODIES: &[&str] =
                 &["poses", "states", "counters", "pair_starts_0", "pair_starts_1", "islands", "sleeping_starts"];
             const JOINTS: &[&str] = &["joints", "joint_rows", "joint_states", "joint_impulses"];
-            self.room = old_room.grown(need);
+            self.engine.room = old_room.grown(need);
             // Many bodies are not laid out again for a few joints.
             let only_joints = Room { joints: need.joints, rows: need.rows, order: need.order, ..old_room }.holds(need);
-            let created = if only_joints { self.create_joint_buffers() } else { self.create_buffers() };
+            let created =
+                self.create_tables(|group| group == Group::Joints || (group == Group::Bodies && !only_joints));
             if let Err(error) = created {
                 return undo(self, error);
             }
             for &name in JOINTS.iter().chain(if only_joints { &[] } else { BODIES }) {
-                copies.push((name, old[name].size().min(self.buffers[name].size())));
+                copies.push((name, before.buffers[name].size().min(self.engine.buffers[name].size())));
             }
         }
         let copy = |encoder: &mut wgpu::CommandEncoder| {
             for (name, bytes) in copies {
-                encoder.copy_buffer_to_buffer(&old[name], 0, &self.buffers[name], 0, bytes);
+                encoder.copy_buffer_to_buffer(&before.buffers[name], 0, &self.engine.buffers[name], 0, bytes);
             }
         };
         if let Some(encoder) = recorded {
             copy(encoder);
         } else {
-            let mut encoder = self.encoder();
+            let mut encoder = self.engine.encoder();
             copy(&mut encoder);
-            self.context.queue().submit([encoder.finish()]);
+            self.engine.context.queue().submit([encoder.finish()]);
         }
         Ok(())
-    }
-
-    /// Fills in the ends of lists that shapes of later steps have not got yet.
-    pub(super) fn complete(pair_starts: &mut [u32]) {
-        let mut last = 0;
-        for start in pair_starts {
-            last = last.max(*start);
-            *start = last;
-        }
     }
 }

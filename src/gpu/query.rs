@@ -9,8 +9,8 @@
 
 use std::sync::Arc;
 
-use super::kernel::Kernel;
 use super::readback::{Arrival, cast};
+use super::record::{Work, scan};
 use super::{GpuWorld, SCAN_BLOCK};
 use crate::query::{Answers, Flat, Query, QueryError};
 use crate::step::{Op, Stage};
@@ -27,16 +27,9 @@ const STATE: [&str; 4] = ["poses", "states", "shapes", "vertices"];
 const UNIFORM_BYTES: u64 = 16;
 /// Buffers kept of each kind for answers and pasts to come: what a few batches at a time need.
 const SPARES: usize = 8;
-/// The bind groups of rays and of regions.
-const GROUPS: [(&str, &str); 7] = [
-    ("query_ray", ""),
-    ("query_count", ""),
-    ("query_emit", ""),
-    ("scan_reduce", "regions"),
-    ("scan_blocks", "regions"),
-    ("scan_blocks of sums", "regions"),
-    ("scan_apply", "regions"),
-];
+/// Kernels of rays and of regions.
+const KERNELS: [&str; 7] =
+    ["query_ray", "query_count", "query_emit", "scan_reduce", "scan_blocks", "scan_blocks of sums", "scan_apply"];
 
 /// What the queries of a world found last: next time there is room for that.
 #[derive(Debug, Default)]
@@ -128,7 +121,7 @@ impl GpuWorld {
     pub fn query(&mut self, queries: &[Query]) -> Result<Answers, WorldError> {
         let mut pending = self.query_async(queries)?;
         loop {
-            self.context.wait()?;
+            self.engine.context.wait()?;
             if let Some(answers) = self.query_poll(&mut pending)? {
                 return Ok(answers);
             }
@@ -151,7 +144,7 @@ impl GpuWorld {
                 pieces.push((rays, first, count.min(first + most)));
             }
         }
-        let mut encoder = self.encoder();
+        let mut encoder = self.engine.encoder();
         let past = if flat.regions.is_empty() { Vec::new() } else { self.copy_state(&mut encoder) };
         let shapes = &self.compiled.shapes;
         let bodies =
@@ -247,18 +240,18 @@ impl GpuWorld {
         let params = self.compiled.params;
         if moved_on {
             self.compiled.params = pending.params;
-            self.create_groups();
+            self.bind();
         }
         let repeated = self.repeat_in_place(pending);
         if moved_on {
             self.compiled.params = params;
-            self.create_groups();
+            self.bind();
         }
         repeated
     }
 
     fn repeat_in_place(&mut self, pending: &mut PendingQuery) -> Result<(), WorldError> {
-        let mut encoder = self.encoder();
+        let mut encoder = self.engine.encoder();
         let present = self.copy_state(&mut encoder);
         self.put_state(&mut encoder, &pending.past);
         self.lay_grid(&mut encoder)?;
@@ -287,7 +280,7 @@ impl GpuWorld {
 
     /// A copy of [`STATE`].
     fn copy_state(&mut self, encoder: &mut wgpu::CommandEncoder) -> Vec<wgpu::Buffer> {
-        let from = STATE.map(|name| &self.buffers[name]);
+        let from = STATE.map(|name| &self.engine.buffers[name]);
         let fits = |spare: &Vec<wgpu::Buffer>| spare.iter().zip(from).all(|(spare, from)| spare.size() == from.size());
         let load = &mut self.query_load;
         let copies = match load.spare_pasts.iter().position(fits) {
@@ -297,7 +290,7 @@ impl GpuWorld {
                 load.spare_pasts.clear();
                 load.made += STATE.len() as u64;
                 let usage = wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
-                let device = self.context.device();
+                let device = self.engine.context.device();
                 let like = |from: &wgpu::Buffer| wgpu::BufferDescriptor {
                     label: Some("past"),
                     size: from.size(),
@@ -322,19 +315,19 @@ impl GpuWorld {
 
     fn put_state(&self, encoder: &mut wgpu::CommandEncoder, state: &[wgpu::Buffer]) {
         for (name, from) in STATE.iter().zip(state) {
-            encoder.copy_buffer_to_buffer(from, 0, &self.buffers[name], 0, from.size());
+            encoder.copy_buffer_to_buffer(from, 0, &self.engine.buffers[name], 0, from.size());
         }
     }
 
     /// The tables are those of the step's start, and each step makes its own.
     fn lay_grid(&mut self, encoder: &mut wgpu::CommandEncoder) -> Result<(), WorldError> {
-        let dispatches = self.dispatches;
+        let dispatches = self.engine.dispatches;
         let mut pass = encoder
             .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("query grid"), timestamp_writes: None });
         for stage in [Stage::Bound, Stage::Bin] {
             self.run(&mut pass, Op { stage, flags: 0 })?;
         }
-        self.dispatches = dispatches;
+        self.engine.dispatches = dispatches;
         Ok(())
     }
 
@@ -343,7 +336,7 @@ impl GpuWorld {
     fn query_limit(&self) -> u64 {
         let all = 4 * (u64::from(self.compiled.params.shape_count) + 2);
         let least = all.max(size_of::<Region>() as u64).next_multiple_of(16);
-        (self.query_load.limit.unwrap_or(u64::MAX).max(least).min(self.largest_buffer())) & !15
+        (self.query_load.limit.unwrap_or(u64::MAX).max(least).min(self.engine.largest_buffer())) & !15
     }
 
     /// Rays whose records fit a buffer.
@@ -369,7 +362,7 @@ impl GpuWorld {
         end: usize,
         room: u64,
     ) -> Result<Piece, WorldError> {
-        let dispatches = self.dispatches;
+        let dispatches = self.engine.dispatches;
         let count = u32::try_from(end - first).unwrap_or(u32::MAX);
         let words = u64::from(count) + 1;
         // Never more than all shapes for all, nor than the device has.
@@ -400,9 +393,6 @@ impl GpuWorld {
         for (name, _) in uniforms {
             self.make_query_uniform(name);
         }
-        if !self.groups.contains_key(&GROUPS[usize::from(!rays)]) {
-            self.create_query_groups(rays);
-        }
 
         let counts = uniforms.map(|(_, counts)| counts);
         self.put(encoder, &uniforms.map(|(name, _)| (name, UNIFORM_BYTES)), bytemuck::bytes_of(&counts));
@@ -411,35 +401,37 @@ impl GpuWorld {
             let mut pass = encoder
                 .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("query"), timestamp_writes: None });
             if rays {
-                self.dispatch(&mut pass, "query_ray", count);
+                self.engine.execute(&mut pass, &Work::new("query_ray", count))?;
             } else {
-                self.dispatch(&mut pass, "query_count", count + 1);
-                self.scan(&mut pass, "regions", count + 1);
-                self.dispatch(&mut pass, "query_emit", count);
+                self.engine.execute(&mut pass, &Work::new("query_count", count + 1))?;
+                for work in scan("regions", count + 1) {
+                    self.engine.execute(&mut pass, &work)?;
+                }
+                self.engine.execute(&mut pass, &Work::new("query_emit", count))?;
             }
         }
-        self.dispatches = dispatches;
+        self.engine.dispatches = dispatches;
         self.query_load.pieces += 1;
         // Not one much too large, which another batch may need.
         let fits = |spare: &wgpu::Buffer| spare.size() >= bytes && spare.size() / 4 <= bytes.max(4096);
         let load = &mut self.query_load;
         let spare = load.spare_arrivals.iter().position(fits).map(|index| load.spare_arrivals.swap_remove(index));
         load.made += u64::from(spare.is_none());
-        let arrival = Arrival::send(self.context.device(), encoder, &self.buffers[results], bytes, spare);
+        let arrival = Arrival::send(self.engine.context.device(), encoder, &self.engine.buffers[results], bytes, spare);
         Ok(Piece { rays, first, end, capacity, state: PieceState::OnItsWay(arrival) })
     }
 
     /// Copies bytes to the start of buffers when the encoder runs: the pieces before have had their answers by then.
     fn put(&self, encoder: &mut wgpu::CommandEncoder, to: &[(&'static str, u64)], contents: &[u8]) {
         use wgpu::util::DeviceExt;
-        let from = self.context.device().create_buffer_init(&wgpu::util::BufferInitDescriptor {
+        let from = self.engine.context.device().create_buffer_init(&wgpu::util::BufferInitDescriptor {
             label: Some("queries"),
             contents,
             usage: wgpu::BufferUsages::COPY_SRC,
         });
         let mut offset = 0;
         for &(name, bytes) in to {
-            encoder.copy_buffer_to_buffer(&from, offset, &self.buffers[name], 0, bytes);
+            encoder.copy_buffer_to_buffer(&from, offset, &self.engine.buffers[name], 0, bytes);
             offset += bytes;
         }
     }
@@ -447,55 +439,29 @@ impl GpuWorld {
     /// Makes a buffer larger if it is too small, by half as much again as is needed if there may be that much. The old
     /// one lives on in what was recorded with it.
     fn make_query_room(&mut self, name: &'static str, bytes: u64) -> Result<(), WorldError> {
-        if self.buffers.get(name).is_some_and(|buffer| buffer.size() >= bytes) {
+        if self.engine.buffers.get(name).is_some_and(|buffer| buffer.size() >= bytes) {
             return Ok(());
         }
-        self.create(name, fit((bytes + bytes / 2).min(self.query_limit()).max(bytes)))?;
+        self.engine.create(name, (bytes + bytes / 2).min(self.query_limit()).max(bytes))?;
         self.query_load.made += 1;
-        for key in GROUPS {
-            self.groups.remove(&key);
+        for kernel in KERNELS {
+            self.engine.unbind(kernel);
         }
         Ok(())
     }
 
     fn make_query_uniform(&mut self, name: &'static str) {
-        if self.buffers.contains_key(name) {
+        if self.engine.buffers.contains_key(name) {
             return;
         }
-        let buffer = self.context.device().create_buffer(&wgpu::BufferDescriptor {
+        let buffer = self.engine.context.device().create_buffer(&wgpu::BufferDescriptor {
             label: Some(name),
             size: UNIFORM_BYTES,
             usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
             mapped_at_creation: false,
         });
         self.query_load.made += 1;
-        self.buffers.insert(name, buffer);
-    }
-
-    fn create_query_groups(&mut self, rays: bool) {
-        let kernels = self.kernels.clone();
-        let find = |name: &str| -> &Kernel {
-            // Every name is one of ENTRY_POINTS, which were found when the world was made.
-            let Some(index) = kernels.find(name) else { unreachable!("no kernel {name}") };
-            &kernels.list[index]
-        };
-        if rays {
-            self.create_group(find("query_ray"), ("query_ray", ""), |_| "");
-            return;
-        }
-        self.create_group(find("query_count"), ("query_count", ""), |_| "");
-        self.create_group(find("query_emit"), ("query_emit", ""), |_| "");
-        for name in ["scan_reduce", "scan_blocks", "scan_apply"] {
-            self.create_group(find(name), (name, "regions"), |binding| match binding {
-                "values" => "region_items",
-                "block_sums" => "region_block_sums",
-                _ => "scan_regions",
-            });
-        }
-        self.create_group(find("scan_blocks"), ("scan_blocks of sums", "regions"), |binding| match binding {
-            "values" => "region_block_sums",
-            _ => "blocks_regions",
-        });
+        self.engine.buffers.insert(name, buffer);
     }
 }
 

@@ -9,10 +9,10 @@ use bytemuck::{Pod, Zeroable};
 use super::context::{Context, DeviceError};
 use crate::types::{Counters, Event};
 
-/// Copies the first `counts[i]` bytes of each buffer to the host and waits for them.
-pub(crate) fn download(context: &Context, wanted: &[(&wgpu::Buffer, u64)]) -> Result<Vec<Vec<u8>>, DeviceError> {
+/// Copies parts of buffers to the host and waits for them.
+pub(crate) fn download(context: &Context, wanted: &[Part]) -> Result<Vec<Vec<u8>>, DeviceError> {
     let device = context.device();
-    let total: u64 = wanted.iter().map(|(_, bytes)| bytes.next_multiple_of(8)).sum();
+    let total: u64 = wanted.iter().map(|(.., bytes)| bytes.next_multiple_of(8)).sum();
     if total == 0 {
         return Ok(vec![Vec::new(); wanted.len()]);
     }
@@ -24,9 +24,9 @@ pub(crate) fn download(context: &Context, wanted: &[(&wgpu::Buffer, u64)]) -> Re
     });
     let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("download") });
     let mut offset = 0;
-    for (buffer, bytes) in wanted {
+    for (buffer, begin, bytes) in wanted {
         if *bytes > 0 {
-            encoder.copy_buffer_to_buffer(buffer, 0, &staging, offset, *bytes);
+            encoder.copy_buffer_to_buffer(buffer, *begin, &staging, offset, *bytes);
         }
         offset += bytes.next_multiple_of(8);
     }
@@ -36,7 +36,7 @@ pub(crate) fn download(context: &Context, wanted: &[(&wgpu::Buffer, u64)]) -> Re
     let view = staging.get_mapped_range(..).map_err(|error| DeviceError::Lost(error.to_string()))?;
     let mut offset = 0;
     let mut parts = Vec::with_capacity(wanted.len());
-    for (_, bytes) in wanted {
+    for (.., bytes) in wanted {
         #[allow(clippy::cast_possible_truncation, reason = "it was just allocated")]
         let range = offset as usize..(offset + bytes) as usize;
         parts.push(view[range].to_vec());
@@ -85,11 +85,8 @@ impl Slot {
 #[derive(Debug)]
 pub(crate) struct Arrived {
     pub step: u64,
-    pub counters: Counters,
-    /// Those that fitted.
-    pub events: Vec<Event>,
-    /// Those that there were.
-    pub event_count: u32,
+    /// What [`StepRing::record`] was told to copy, one part behind the other.
+    pub bytes: Vec<u8>,
 }
 
 /// A buffer, from where in it, and how many bytes.
@@ -118,8 +115,7 @@ impl StepRing {
         self.slots.iter().any(|slot| slot.state.load(Ordering::Acquire) == FREE)
     }
 
-    /// Copies the counters as they will be when `encoder` has run, and behind them the number of events and the events,
-    /// if there are any. When all slots are in flight, as when a user records many steps into one encoder, there is a
+    /// Copies parts of buffers as they will be when `encoder` has run: the counters first. When all slots are in flight, as when a user records many steps into one encoder, there is a
     /// new one: no step may drop contacts unheard.
     pub fn record(&mut self, device: &wgpu::Device, encoder: &mut wgpu::CommandEncoder, parts: &[Part], step: u64) {
         let total: u64 = parts.iter().map(|(.., bytes)| bytes).sum();
@@ -152,7 +148,7 @@ impl StepRing {
             match slot.state.load(Ordering::Acquire) {
                 READY => {
                     if let Ok(view) = slot.buffer.get_mapped_range(..) {
-                        arrived.push(Self::unpack(slot.step, &view));
+                        arrived.push(Arrived { step: slot.step, bytes: view.to_vec() });
                     }
                     slot.buffer.unmap();
                     slot.state.store(FREE, Ordering::Release);
@@ -167,19 +163,20 @@ impl StepRing {
         arrived.sort_by_key(|step| step.step);
         arrived
     }
+}
 
-    fn unpack(step: u64, bytes: &[u8]) -> Arrived {
-        let (head, rest) = bytes.split_at(size_of::<Counters>());
-        let mut counters = Counters::zeroed();
-        bytemuck::bytes_of_mut(&mut counters).copy_from_slice(head);
-        let (mut events, mut event_count) = (Vec::new(), 0);
-        if let Some((count, list)) = rest.split_first_chunk() {
-            event_count = u32::from_le_bytes(*count);
-            let fitted = list.len().min(event_count as usize * size_of::<Event>());
-            events = cast(&list[..fitted]);
-        }
-        Arrived { step, counters, events, event_count }
+/// Of one world: the counters of a step, the events that fitted, and how many there were.
+pub(crate) fn unpack(bytes: &[u8]) -> (Counters, Vec<Event>, u32) {
+    let (head, rest) = bytes.split_at(size_of::<Counters>());
+    let mut counters = Counters::zeroed();
+    bytemuck::bytes_of_mut(&mut counters).copy_from_slice(head);
+    let (mut events, mut event_count) = (Vec::new(), 0);
+    if let Some((count, list)) = rest.split_first_chunk() {
+        event_count = u32::from_le_bytes(*count);
+        let fitted = list.len().min(event_count as usize * size_of::<Event>());
+        events = cast(&list[..fitted]);
     }
+    (counters, events, event_count)
 }
 
 /// Part of a buffer on its way to the host.

@@ -1,0 +1,544 @@
+//! The tables of one world, or of many side by side, and the kernels that work on them: buffers, bind groups, dispatches.
+//! It knows nothing of bodies that come and go, of commands and of time; those who own it do.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use wgpu::util::DeviceExt;
+
+use super::context::Context;
+use super::kernel::{Kernel, Kernels};
+use super::memory::{Features, Group, Sizes, TABLES, buffer_bytes};
+use super::population::Room;
+use super::record::{Run, Work};
+use super::{MAX_WORKGROUPS, SCAN_BLOCK};
+use crate::scene::{Compiled, Joints};
+use crate::snapshot::first_islands;
+use crate::types::{COLOR_COUNT, Command, Constraint, Event, Params, SleepingContact, Sweep};
+use crate::world::WorldError;
+
+/// Different sweeps a world can use; a few hundred occur.
+const MAX_SWEEPS: usize = 4096;
+/// Spacing of uniforms in a buffer (wgpu's default limit).
+const UNIFORM_STRIDE: usize = 256;
+
+/// A kernel, and which of several lists it works on.
+pub(super) type Key = (&'static str, &'static str);
+
+/// What a kernel is dispatched with.
+#[derive(Debug)]
+struct Bound {
+    kernel: Arc<Kernel>,
+    /// By parity: which of the two buffers of contacts is the current one changes every step.
+    groups: [wgpu::BindGroup; 2],
+    /// Of many worlds: how many rows each of them has.
+    strides: Option<wgpu::BindGroup>,
+}
+
+/// Buffers, as they were before larger ones were tried.
+#[derive(Debug)]
+pub(super) struct Before {
+    pub buffers: HashMap<&'static str, wgpu::Buffer>,
+    room: Room,
+    features: Features,
+    contact_capacity: u32,
+    event_capacity: u32,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Engine {
+    pub context: Context,
+    pub kernels: Arc<Kernels>,
+    /// How many worlds lie side by side.
+    pub worlds: u32,
+    pub features: Features,
+    pub room: Room,
+    pub contact_capacity: u32,
+    pub event_capacity: u32,
+    pub joint_runs: Vec<Run>,
+    pub buffers: HashMap<&'static str, wgpu::Buffer>,
+    bound: HashMap<Key, Bound>,
+    /// The constants of the (first) world for which they were made, unless a buffer is another since.
+    bound_for: Option<Params>,
+    pub parity: usize,
+    sweeps: HashMap<Sweep, u32>,
+    sweep_buffer: wgpu::Buffer,
+    sweep_group: wgpu::BindGroup,
+    /// Dispatches of the last step.
+    pub dispatches: u32,
+}
+
+impl Engine {
+    /// No buffers yet.
+    pub fn new(context: &Context, kernels: Arc<Kernels>, worlds: u32, features: Features, room: Room) -> Self {
+        let device = context.device();
+        let sweep_buffer = device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("sweeps"),
+            size: (MAX_SWEEPS * UNIFORM_STRIDE) as u64,
+            usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        let sweep_group = device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: Some("sweep"),
+            layout: &kernels.sweep_layout,
+            entries: &[wgpu::BindGroupEntry {
+                binding: 0,
+                resource: wgpu::BindingResource::Buffer(wgpu::BufferBinding {
+                    buffer: &sweep_buffer,
+                    offset: 0,
+                    size: std::num::NonZeroU64::new(size_of::<Sweep>() as u64),
+                }),
+            }],
+        });
+        Self {
+            context: context.clone(),
+            kernels,
+            worlds,
+            features,
+            room,
+            contact_capacity: 0,
+            event_capacity: 0,
+            joint_runs: Vec::new(),
+            buffers: HashMap::new(),
+            bound: HashMap::new(),
+            bound_for: None,
+            parity: 0,
+            sweeps: HashMap::new(),
+            sweep_buffer,
+            sweep_group,
+            dispatches: 0,
+        }
+    }
+
+    /// Elements for which there is room in a world.
+    pub fn sizes(&self) -> Sizes {
+        Sizes::new(self.room, self.contact_capacity, self.event_capacity)
+    }
+
+    /// Bytes that the device allows a storage buffer.
+    pub fn largest_buffer(&self) -> u64 {
+        let limits = self.context.device().limits();
+        limits.max_storage_buffer_binding_size.min(limits.max_buffer_size)
+    }
+
+    /// Contacts for which the device allows buffers, in each world.
+    pub fn most_contacts(&self) -> u64 {
+        self.largest_buffer()
+            / (size_of::<Constraint>().max(size_of::<SleepingContact>()) as u64 * u64::from(self.worlds))
+    }
+
+    /// Events likewise.
+    pub fn most_events(&self) -> u32 {
+        let most = self.largest_buffer() / (size_of::<Event>() as u64 * u64::from(self.worlds));
+        u32::try_from(most).unwrap_or(u32::MAX)
+    }
+
+    /// Bytes of all buffers.
+    pub fn device_bytes(&self) -> u64 {
+        self.buffers.values().map(wgpu::Buffer::size).sum::<u64>() + self.sweep_buffer.size()
+    }
+
+    /// Makes a buffer, in place of the one of that name.
+    ///
+    /// # Errors
+    /// If the device allows none as large.
+    pub fn create(&mut self, name: &'static str, bytes: u64) -> Result<(), WorldError> {
+        let bytes = buffer_bytes(bytes);
+        let limit = self.largest_buffer();
+        if bytes > limit {
+            return Err(WorldError::TooLarge { buffer: name, bytes, limit });
+        }
+        let buffer = self.context.device().create_buffer(&wgpu::BufferDescriptor {
+            label: Some(name),
+            size: bytes,
+            usage: wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        self.buffers.insert(name, buffer);
+        self.bound_for = None;
+        Ok(())
+    }
+
+    /// Makes the tables of some groups. Contents are zero.
+    ///
+    /// # Errors
+    /// If one does not fit the device; then none is made.
+    pub fn create_tables(&mut self, of: impl Fn(Group) -> bool) -> Result<(), WorldError> {
+        let (sizes, features) = (self.sizes(), self.features);
+        sizes.check(features, self.worlds, self.largest_buffer(), &of)?;
+        for table in TABLES.iter().filter(|table| of(table.group())) {
+            self.create(table.name, sizes.bytes_of(table, features, self.worlds))?;
+        }
+        Ok(())
+    }
+
+    /// Where things are, for the constants of a world.
+    pub fn place(&self, params: &mut Params) {
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let sizes = self.sizes();
+        let [heads, links] = sizes.ties().map(count);
+        params.contact_capacity = self.contact_capacity;
+        params.color_blocks = count(sizes.color_blocks());
+        (params.tie_heads, params.tie_links) = (heads, links);
+    }
+
+    /// What may have to be restored if larger buffers are refused.
+    pub fn before(&self) -> Before {
+        Before {
+            buffers: self.buffers.clone(),
+            room: self.room,
+            features: self.features,
+            contact_capacity: self.contact_capacity,
+            event_capacity: self.event_capacity,
+        }
+    }
+
+    /// As it was.
+    pub fn undo(&mut self, before: &Before) {
+        self.buffers.clone_from(&before.buffers);
+        let Before { room, features, contact_capacity, event_capacity, .. } = *before;
+        (self.room, self.features) = (room, features);
+        (self.contact_capacity, self.event_capacity) = (contact_capacity, event_capacity);
+        self.bound_for = None;
+    }
+
+    /// Rows that a world has of a table.
+    pub fn stride(&self, name: &str) -> usize {
+        let sizes = self.sizes();
+        let table = TABLES.iter().find(|table| table.name == name);
+        table.map_or(0, |table| sizes.rows_of(table, self.features))
+    }
+
+    /// Where the part of a world begins in a table, in bytes.
+    pub fn offset(&self, name: &str, world: usize) -> u64 {
+        let row = TABLES.iter().find(|table| table.name == name).map_or(0, |table| table.bytes);
+        (world * self.stride(name) * row) as u64
+    }
+
+    /// Puts what each world has into a table.
+    fn upload<'a, T: Pod>(
+        &self,
+        name: &'static str,
+        members: &[&'a Compiled],
+        of: impl Fn(&'a Compiled) -> Cow<'a, [T]>,
+    ) {
+        let part = self.part_bytes(name) as usize / size_of::<T>();
+        let all = match members {
+            [alone] => of(alone),
+            _ => {
+                let mut all = vec![T::zeroed(); members.len() * part];
+                for (rows, member) in all.chunks_exact_mut(part.max(1)).zip(members) {
+                    let of = of(member);
+                    rows[..of.len()].copy_from_slice(&of);
+                }
+                Cow::Owned(all)
+            }
+        };
+        if !all.is_empty() {
+            self.context.queue().write_buffer(&self.buffers[name], 0, bytemuck::cast_slice(&all));
+        }
+    }
+
+    /// What depends on bodies, shapes, cells and joints: contents as the scenes start.
+    pub fn fill(&self, members: &[&Compiled]) {
+        self.upload("bodies", members, |member| Cow::Borrowed(&member.bodies[..]));
+        self.upload("poses", members, |member| Cow::Borrowed(&member.poses[..]));
+        self.upload("states", members, |member| Cow::Borrowed(&member.states[..]));
+        self.upload("shapes", members, |member| Cow::Borrowed(&member.shapes[..]));
+        self.upload("vertices", members, |member| Cow::Borrowed(&member.vertices[..]));
+        self.upload("movers", members, |member| Cow::Borrowed(&member.movers[..]));
+        self.upload("islands", members, |member| Cow::Owned(first_islands(member)));
+        self.fill_joints(members);
+    }
+
+    /// What depends on joints.
+    pub fn fill_joints(&self, members: &[&Compiled]) {
+        self.upload("joints", members, |member| Cow::Borrowed(&member.joints.joints[..]));
+        self.upload("joint_rows", members, |member| Cow::Borrowed(&member.joints.rows[..]));
+        self.upload("joint_starts", members, |member| Cow::Borrowed(&member.joints.starts[..]));
+        self.upload("joint_states", members, |member| Cow::Borrowed(&member.joints.states[..]));
+        // Ties lie behind the partners: a body's, then a joint's.
+        let [heads, links] = self.sizes().ties();
+        if let [alone] = members {
+            let Joints { ties, .. } = &alone.joints;
+            for (at, words) in [(heads, &ties.heads), (links, &ties.links)] {
+                if !words.is_empty() {
+                    let bytes = bytemuck::cast_slice(words);
+                    self.context.queue().write_buffer(&self.buffers["partners"], 4 * at as u64, bytes);
+                }
+            }
+            return;
+        }
+        self.upload("partners", members, |member| {
+            let Joints { ties, .. } = &member.joints;
+            let mut words = vec![0_u32; heads];
+            words.extend_from_slice(ties.heads.as_flattened());
+            words.resize(links, 0);
+            words.extend_from_slice(ties.links.as_flattened());
+            Cow::Owned(words)
+        });
+    }
+
+    /// The constants of a step, one a world. New buffers each time: steps recorded but not submitted yet keep theirs.
+    pub fn bind(&mut self, params: &[Params], longest: &Params) {
+        let Params { cell_count, shape_count, joint_count, color_blocks, .. } = *longest;
+        let reports = shape_count + joint_count + 1;
+        let colors = color_blocks * COLOR_COUNT;
+        let (device, many) = (self.context.device().clone(), self.kernels.are_for_many());
+        let mut buffer = |name: &'static str, contents: &[u8], usage: wgpu::BufferUsages| {
+            let descriptor = wgpu::util::BufferInitDescriptor { label: Some(name), contents, usage };
+            self.buffers.insert(name, device.create_buffer_init(&descriptor));
+        };
+        let usage = if many { wgpu::BufferUsages::STORAGE } else { wgpu::BufferUsages::UNIFORM };
+        buffer("params", bytemuck::cast_slice(params), usage);
+        for (scan, blocks, length) in [
+            ("scan_cells", "blocks_cells", cell_count + 1),
+            ("scan_pairs", "blocks_pairs", shape_count + 1),
+            ("scan_colors", "blocks_colors", colors),
+            ("scan_events", "blocks_events", reports),
+        ] {
+            buffer(scan, bytemuck::bytes_of(&[length, 0, 0, 0]), wgpu::BufferUsages::UNIFORM);
+            let sums = [length.div_ceil(SCAN_BLOCK), 0, 0, 0];
+            buffer(blocks, bytemuck::bytes_of(&sums), wgpu::BufferUsages::UNIFORM);
+        }
+        self.bound.clear();
+        self.bound_for = params.first().copied();
+    }
+
+    /// Whether kernels are bound for these constants and the buffers that there are.
+    pub fn is_bound_for(&self, params: &Params) -> bool {
+        self.bound_for.as_ref() == Some(params)
+    }
+
+    /// Forgets what a kernel was bound to, as one of its buffers is another now.
+    pub fn unbind(&mut self, name: &'static str) {
+        self.bound.retain(|key, _| key.0 != name);
+    }
+
+    fn bound(&self, name: &'static str, key: Key) -> Result<Bound, WorldError> {
+        let kernel = self.kernels.get(name)?;
+        let device = self.context.device();
+        let group = |parity: usize| {
+            let entries: Vec<wgpu::BindGroupEntry> = kernel
+                .reflection
+                .bindings
+                .iter()
+                .map(|binding| {
+                    let name = at_parity(renamed(&binding.name, key), parity);
+                    let buffer = &self.buffers[name];
+                    wgpu::BindGroupEntry { binding: binding.index, resource: buffer.as_entire_binding() }
+                })
+                .collect();
+            device.create_bind_group(&wgpu::BindGroupDescriptor {
+                label: Some(name),
+                layout: &kernel.layout,
+                entries: &entries,
+            })
+        };
+        let groups = [group(0), group(1)];
+        let strides = kernel.reflection.uses_strides.then(|| {
+            let stride = |table: &String| {
+                let rows = self.stride(at_parity(renamed(table, key), 0));
+                // That all rows of all worlds can be counted in 32 bits was checked when the table was made. Those of
+                // `color_claims` and `color_starts` are counted by the word.
+                let words = match table.as_str() {
+                    "color_claims" => crate::types::CLAIM_SLOTS as usize,
+                    "color_starts" => COLOR_COUNT as usize + 1,
+                    _ => 1,
+                };
+                u32::try_from(rows * words).unwrap_or(u32::MAX)
+            };
+            let words: Vec<u32> = kernel.strided.iter().map(stride).collect();
+            let words = [&words[..], &vec![0; words.len().next_multiple_of(4) - words.len()]].concat();
+            let buffer = device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
+                label: Some("strides"),
+                contents: bytemuck::cast_slice(&words),
+                usage: wgpu::BufferUsages::UNIFORM,
+            });
+            device.create_bind_group(&wgpu::BindGroupDescriptor {
+                label: Some("strides"),
+                layout: &self.kernels.strides_layout,
+                entries: &[wgpu::BindGroupEntry { binding: 0, resource: buffer.as_entire_binding() }],
+            })
+        });
+        Ok(Bound { kernel, groups, strides })
+    }
+
+    /// Dispatches a kernel, in every world.
+    ///
+    /// # Errors
+    /// If it does not compile.
+    pub fn execute(&mut self, pass: &mut wgpu::ComputePass, work: &Work) -> Result<(), WorldError> {
+        self.execute_in(pass, work, self.worlds)
+    }
+
+    /// Dispatches a kernel with so many layers.
+    ///
+    /// # Errors
+    /// If it does not compile.
+    pub fn execute_in(&mut self, pass: &mut wgpu::ComputePass, work: &Work, layers: u32) -> Result<(), WorldError> {
+        let Work { name, key, threads, sweep } = *work;
+        if threads == 0 {
+            return Ok(());
+        }
+        if !self.bound.contains_key(&key) {
+            let bound = self.bound(name, key)?;
+            self.bound.insert(key, bound);
+        }
+        if let Some(sweep) = sweep {
+            let slot = self.slot_of(sweep)?;
+            pass.set_bind_group(1, &self.sweep_group, &[slot]);
+        }
+        let Bound { kernel, groups, strides } = &self.bound[&key];
+        let workgroups = threads.div_ceil(kernel.reflection.workgroup_size);
+        let (x, y) = (workgroups.min(MAX_WORKGROUPS), workgroups.div_ceil(MAX_WORKGROUPS));
+        pass.set_pipeline(&kernel.pipeline);
+        pass.set_bind_group(0, &groups[self.parity], &[]);
+        if let Some(strides) = strides {
+            pass.set_bind_group(2, strides, &[]);
+        }
+        pass.dispatch_workgroups(x, y, layers);
+        self.dispatches += 1;
+        Ok(())
+    }
+
+    /// Where a sweep is in the buffer of sweeps.
+    fn slot_of(&mut self, sweep: Sweep) -> Result<u32, WorldError> {
+        let next = self.sweeps.len();
+        if let Some(&slot) = self.sweeps.get(&sweep) {
+            return Ok(slot);
+        }
+        if next >= MAX_SWEEPS {
+            return Err(WorldError::TooLarge {
+                buffer: "sweeps",
+                bytes: ((next + 1) * UNIFORM_STRIDE) as u64,
+                limit: (MAX_SWEEPS * UNIFORM_STRIDE) as u64,
+            });
+        }
+        // Entries are only ever added, so that steps recorded earlier keep theirs.
+        let offset = next * UNIFORM_STRIDE;
+        self.context.queue().write_buffer(&self.sweep_buffer, offset as u64, bytemuck::bytes_of(&sweep));
+        let slot = u32::try_from(offset).unwrap_or(u32::MAX);
+        self.sweeps.insert(sweep, slot);
+        Ok(slot)
+    }
+
+    /// Dispatches what was asked of bodies and joints, those of each side by side. A new buffer each time: steps recorded
+    /// but not submitted yet keep theirs.
+    ///
+    /// # Errors
+    /// If a kernel does not compile.
+    pub fn send_commands(&mut self, pass: &mut wgpu::ComputePass, commands: &[Command]) -> Result<(), WorldError> {
+        // In pieces that the device takes; a body's commands may be cut in two, and stay in order.
+        #[allow(clippy::cast_possible_truncation, reason = "a share of a buffer's limit")]
+        let most = (self.largest_buffer() / size_of::<Command>() as u64).min(1 << 24) as usize;
+        for piece in commands.chunks(most.max(1)) {
+            let buffer = self.context.device().create_buffer_init(&wgpu::util::BufferInitDescriptor {
+                label: Some("commands"),
+                contents: bytemuck::cast_slice(piece),
+                usage: wgpu::BufferUsages::STORAGE,
+            });
+            self.buffers.insert("commands", buffer);
+            let of_joints = piece.iter().filter(|command| command.is_for_joint()).count();
+            for (name, count) in [("command", piece.len() - of_joints), ("command_joints", of_joints)] {
+                self.unbind(name);
+                if count > 0 {
+                    // One layer: each command says whose it is.
+                    let threads = u32::try_from(piece.len()).unwrap_or(u32::MAX);
+                    self.execute_in(pass, &Work::new(name, threads), 1)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub fn encoder(&self) -> wgpu::CommandEncoder {
+        self.context.device().create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("step") })
+    }
+
+    /// Tables of contacts for this many, with the current ones carried over. Does nothing if there are as many.
+    ///
+    /// # Errors
+    /// If they do not fit the device; then nothing has changed.
+    pub fn grow_contacts(&mut self, encoder: &mut wgpu::CommandEncoder, wanted: u64) -> Result<bool, WorldError> {
+        let capacity = u32::try_from(wanted).map_err(|_| WorldError::TooLarge {
+            buffer: "contacts",
+            bytes: wanted.saturating_mul(size_of::<Constraint>() as u64),
+            limit: u64::from(u32::MAX) * size_of::<Constraint>() as u64,
+        })?;
+        if capacity <= self.contact_capacity {
+            return Ok(false);
+        }
+        let before = self.before();
+        let current = ["contacts", "manifolds"].map(|name| at_parity(name, self.parity));
+        let old = [current[0], current[1], "sleeping"].map(|name| (name, self.part_bytes(name)));
+        self.contact_capacity = capacity;
+        if let Err(error) = self.create_tables(|group| group == Group::Contacts) {
+            self.undo(&before);
+            return Err(error);
+        }
+        for (name, bytes) in old {
+            let new = self.part_bytes(name);
+            for world in 0..u64::from(self.worlds) {
+                encoder.copy_buffer_to_buffer(
+                    &before.buffers[name],
+                    world * bytes,
+                    &self.buffers[name],
+                    world * new,
+                    bytes,
+                );
+            }
+        }
+        Ok(true)
+    }
+
+    /// Bytes that a world has of a table.
+    pub fn part_bytes(&self, name: &str) -> u64 {
+        self.offset(name, 1)
+    }
+}
+
+/// The buffer behind the name that a kernel has for it.
+fn renamed(binding: &str, (name, list): Key) -> &str {
+    let of_sums = name == "scan_blocks of sums";
+    match (binding, list) {
+        ("values", "colors") if of_sums => "color_block_sums",
+        ("values", "regions") if of_sums => "region_block_sums",
+        ("values", _) if of_sums => "block_sums",
+        ("values", "cells") => "cell_ends",
+        ("values", "pairs") => "pair_starts",
+        ("values", "merged") => "merged_starts",
+        ("values", "events") => "event_starts",
+        ("values", "colors") => "color_histogram",
+        ("values", "regions") => "region_items",
+        ("block_sums", "colors") => "color_block_sums",
+        ("block_sums", "regions") => "region_block_sums",
+        ("scan_params", "cells") if of_sums => "blocks_cells",
+        ("scan_params", "pairs" | "merged") if of_sums => "blocks_pairs",
+        ("scan_params", "events") if of_sums => "blocks_events",
+        ("scan_params", "colors") if of_sums => "blocks_colors",
+        ("scan_params", "regions") if of_sums => "blocks_regions",
+        ("scan_params", "cells") => "scan_cells",
+        ("scan_params", "pairs" | "merged") => "scan_pairs",
+        ("scan_params", "events") => "scan_events",
+        ("scan_params", "colors") => "scan_colors",
+        ("scan_params", "regions") => "scan_regions",
+        _ => binding,
+    }
+}
+
+/// The buffer behind a name that changes its meaning every step.
+pub(super) fn at_parity(name: &str, parity: usize) -> &str {
+    match (name, parity) {
+        ("contacts", 0) | ("contacts_previous", 1) => "contacts_0",
+        ("contacts" | "contacts_previous", _) => "contacts_1",
+        ("manifolds", 0) | ("manifolds_previous", 1) => "manifolds_0",
+        ("manifolds" | "manifolds_previous", _) => "manifolds_1",
+        ("pair_starts", 0) | ("pair_starts_previous", 1) => "pair_starts_0",
+        ("pair_starts" | "pair_starts_previous", _) => "pair_starts_1",
+        _ => name,
+    }
+}

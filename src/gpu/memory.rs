@@ -1,0 +1,339 @@
+//! What a world needs of the device's memory: every table, what it has a row for, and how large that is. Buffers are made
+//! from this list, and `drystone info` prints what it comes to.
+
+use super::population::Room;
+use super::{PARTNER_WORDS, SCAN_BLOCK};
+use crate::scene::Compiled;
+use crate::types::{
+    self, Aabb, Accumulator, BodyState, CLAIM_SLOTS, COLOR_BLOCK, COLOR_COUNT, Constraint, Contact, Counters, Event,
+    JointFrame, JointState, Manifold, Pose, SURFACES, SleepingContact, Surface,
+};
+use crate::world::WorldError;
+
+/// Bytes of an empty array: a binding must hold one element at least, also in a world without bodies.
+const SMALLEST_BUFFER: u64 = 256;
+
+/// What a table has a row for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Per {
+    /// The world.
+    World,
+    /// A body, or a slot for one.
+    Body,
+    /// A shape, or a place for one.
+    Shape,
+    /// A vertex of a polygon.
+    Vertex,
+    /// A cell of the grid.
+    Cell,
+    /// A word of `partners`: eight a shape, two a body, four a joint.
+    Partner,
+    /// A block of the longest list that is scanned, contacts aside.
+    ScanBlock,
+    /// A joint, or a place for one.
+    Joint,
+    /// A row of a joint.
+    JointRow,
+    /// A word of the lists of joints by colour.
+    JointOrder,
+    /// What events are counted for: a shape or a joint.
+    Reporter,
+    /// A contact that there is room for.
+    Contact,
+    /// A colour of a block of contacts.
+    BlockColor,
+    /// A block of those.
+    BlockColorSum,
+    /// An event that there is room for.
+    Event,
+}
+
+/// Worlds that have a table at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Where {
+    /// All.
+    Always,
+    /// Where bodies sleep.
+    Sleep,
+    /// In strict mode.
+    Strict,
+    /// Where both.
+    StrictSleep,
+    /// Where materials need surfaces: sliding friction, belts, resistance to rolling.
+    Surfaces,
+    /// Where events are wanted.
+    Events,
+}
+
+/// A table on the device.
+#[derive(Clone, Copy, Debug)]
+pub struct Table {
+    /// Name, as in the shaders.
+    pub name: &'static str,
+    /// What it has a row for.
+    pub per: Per,
+    /// Bytes of a row.
+    pub bytes: usize,
+    /// Rows beyond those.
+    pub more: usize,
+    /// Worlds that have it.
+    pub only: Where,
+}
+
+const fn table<T>(name: &'static str, per: Per) -> Table {
+    Table { name, per, bytes: size_of::<T>(), more: 0, only: Where::Always }
+}
+
+const fn only(table: Table, only: Where) -> Table {
+    Table { only, ..table }
+}
+
+/// With one row more, for the total.
+const fn total(table: Table) -> Table {
+    Table { more: 1, ..table }
+}
+
+/// All tables of a world.
+pub const TABLES: &[Table] = &[
+    table::<types::Body>("bodies", Per::Body),
+    table::<Pose>("poses", Per::Body),
+    table::<BodyState>("states", Per::Body),
+    table::<Accumulator>("accumulators", Per::Body),
+    table::<f32>("swings", Per::Body),
+    table::<u32>("color_masks", Per::Body),
+    table::<[u32; CLAIM_SLOTS as usize]>("color_claims", Per::Body),
+    only(table::<Pose>("poses_backup", Per::Body), Where::Strict),
+    only(table::<BodyState>("states_backup", Per::Body), Where::Strict),
+    only(table::<u32>("islands", Per::Body), Where::Sleep),
+    only(table::<u32>("island_flags", Per::Body), Where::Sleep),
+    only(table::<u32>("islands_backup", Per::Body), Where::StrictSleep),
+    table::<types::Shape>("shapes", Per::Shape),
+    table::<types::Mover>("movers", Per::Shape),
+    table::<Aabb>("aabbs", Per::Shape),
+    table::<u32>("shape_cells", Per::Shape),
+    table::<u32>("cell_unsorted", Per::Shape),
+    table::<u32>("cell_shapes", Per::Shape),
+    total(table::<u32>("pair_starts_0", Per::Shape)),
+    total(table::<u32>("pair_starts_1", Per::Shape)),
+    total(only(table::<u32>("sleeping_starts", Per::Shape), Where::Sleep)),
+    total(only(table::<u32>("merged_starts", Per::Shape), Where::Sleep)),
+    total(only(table::<u32>("sleeping_starts_backup", Per::Shape), Where::StrictSleep)),
+    table::<[f32; 2]>("vertices", Per::Vertex),
+    total(table::<u32>("cell_ends", Per::Cell)),
+    table::<Counters>("counters", Per::World),
+    only(table::<Counters>("counters_backup", Per::World), Where::Strict),
+    table::<[u32; COLOR_COUNT as usize + 1]>("color_starts", Per::World),
+    table::<u32>("partners", Per::Partner),
+    table::<u32>("block_sums", Per::ScanBlock),
+    table::<types::Joint>("joints", Per::Joint),
+    table::<JointState>("joint_states", Per::Joint),
+    table::<JointFrame>("joint_frames", Per::Joint),
+    only(table::<JointState>("joint_states_backup", Per::Joint), Where::Strict),
+    table::<types::JointRow>("joint_rows", Per::JointRow),
+    table::<[f32; 2]>("joint_impulses", Per::JointRow),
+    only(table::<[f32; 2]>("joint_impulses_backup", Per::JointRow), Where::Strict),
+    table::<u32>("joint_starts", Per::JointOrder),
+    total(only(table::<u32>("event_starts", Per::Reporter), Where::Events)),
+    only(table::<Event>("events", Per::Event), Where::Events),
+    table::<Contact>("contacts_0", Per::Contact),
+    table::<Contact>("contacts_1", Per::Contact),
+    table::<Manifold>("manifolds_0", Per::Contact),
+    table::<Manifold>("manifolds_1", Per::Contact),
+    only(table::<SleepingContact>("sleeping", Per::Contact), Where::Sleep),
+    only(table::<SleepingContact>("sleeping_backup", Per::Contact), Where::StrictSleep),
+    table::<u32>("uncolored", Per::Contact),
+    // And how many there are.
+    total(table::<u32>("slots", Per::Contact)),
+    table::<Constraint>("constraints", Per::Contact),
+    only(table::<Surface>("surfaces", Per::Contact), Where::Surfaces),
+    table::<u32>("color_histogram", Per::BlockColor),
+    table::<u32>("color_block_sums", Per::BlockColorSum),
+];
+
+/// Tables that are made anew together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Group {
+    /// What depends on bodies, shapes and cells.
+    Bodies,
+    /// What depends on joints as well.
+    Joints,
+    /// What depends on contacts.
+    Contacts,
+    /// Events.
+    Events,
+}
+
+impl Table {
+    pub(super) fn group(&self) -> Group {
+        match self.per {
+            Per::World | Per::Body | Per::Shape | Per::Vertex | Per::Cell => Group::Bodies,
+            Per::Partner | Per::ScanBlock | Per::Joint | Per::JointRow | Per::JointOrder | Per::Reporter => {
+                Group::Joints
+            }
+            Per::Contact | Per::BlockColor | Per::BlockColorSum => Group::Contacts,
+            Per::Event => Group::Events,
+        }
+    }
+}
+
+/// What decides which tables there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Features {
+    /// Bodies sleep.
+    pub sleep: bool,
+    /// Steps that outgrow a table are repeated.
+    pub strict: bool,
+    /// Materials need surfaces.
+    pub surfaces: bool,
+    /// Events are wanted.
+    pub events: bool,
+}
+
+impl Features {
+    pub(super) fn of(compiled: &Compiled) -> Self {
+        Self {
+            sleep: compiled.settings.sleep,
+            strict: compiled.settings.strict,
+            surfaces: compiled.params.switches & SURFACES != 0,
+            events: compiled.settings.events,
+        }
+    }
+
+    fn have(self, only: Where) -> bool {
+        match only {
+            Where::Always => true,
+            Where::Sleep => self.sleep,
+            Where::Strict => self.strict,
+            Where::StrictSleep => self.strict && self.sleep,
+            Where::Surfaces => self.surfaces,
+            Where::Events => self.events,
+        }
+    }
+}
+
+/// Elements for which there shall be room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Bodies.
+    pub bodies: usize,
+    /// Shapes.
+    pub shapes: usize,
+    /// Vertices of polygons.
+    pub vertices: usize,
+    /// Cells of the grid.
+    pub cells: usize,
+    /// Joints.
+    pub joints: usize,
+    /// Rows of joints.
+    pub rows: usize,
+    /// Words of the lists of joints by colour.
+    pub order: usize,
+    /// Contacts.
+    pub contacts: usize,
+    /// Events.
+    pub events: usize,
+}
+
+impl Sizes {
+    pub(super) fn new(room: Room, contacts: u32, events: u32) -> Self {
+        let Room { bodies, shapes, vertices, cells, joints, rows, order } = room;
+        let (contacts, events) = (contacts as usize, events as usize);
+        Self { bodies, shapes, vertices, cells, joints, rows, order, contacts, events }
+    }
+
+    /// Blocks in which contacts are counted by colour.
+    #[must_use]
+    pub fn color_blocks(&self) -> usize {
+        self.contacts.div_ceil(COLOR_BLOCK as usize)
+    }
+
+    /// Where the ties of bodies begin in `partners`, and where their links.
+    #[must_use]
+    pub fn ties(&self) -> [usize; 2] {
+        [self.shapes * PARTNER_WORDS, self.shapes * PARTNER_WORDS + 2 * self.bodies]
+    }
+
+    /// Rows of a table.
+    #[must_use]
+    pub fn rows_of(&self, table: &Table, features: Features) -> usize {
+        if !features.have(table.only) {
+            return 0;
+        }
+        let block_colors = self.color_blocks() * COLOR_COUNT as usize;
+        let rows = match table.per {
+            Per::World => 1,
+            Per::Body => self.bodies,
+            Per::Shape => self.shapes,
+            Per::Vertex => self.vertices,
+            Per::Cell => self.cells,
+            Per::Partner => self.ties()[1] + 4 * self.joints,
+            Per::ScanBlock => (self.cells + 1).max(self.shapes + self.joints + 1).div_ceil(SCAN_BLOCK as usize),
+            Per::Joint => self.joints,
+            Per::JointRow => self.rows,
+            Per::JointOrder => self.order,
+            Per::Reporter => self.shapes + self.joints,
+            Per::Contact => self.contacts,
+            Per::BlockColor => block_colors,
+            Per::BlockColorSum => block_colors.div_ceil(SCAN_BLOCK as usize),
+            Per::Event => self.events,
+        };
+        rows + table.more
+    }
+
+    /// Bytes of the buffer of a table, of so many worlds.
+    #[must_use]
+    pub fn bytes_of(&self, table: &Table, features: Features, worlds: u32) -> u64 {
+        buffer_bytes(self.rows_of(table, features) as u64 * table.bytes as u64 * u64::from(worlds))
+    }
+
+    /// Bytes of all tables.
+    #[must_use]
+    pub fn bytes(&self, features: Features) -> u64 {
+        TABLES.iter().map(|table| self.bytes_of(table, features, 1)).sum()
+    }
+
+    /// Bytes of the largest buffer, and the table that it is for.
+    #[must_use]
+    pub fn largest(&self, features: Features) -> (&'static str, u64) {
+        let sizes = TABLES.iter().map(|table| (table.name, self.bytes_of(table, features, 1)));
+        sizes.max_by_key(|&(_, bytes)| bytes).unwrap_or_default()
+    }
+
+    /// Whether all tables of some kind fit buffers of this size, before any is made.
+    ///
+    /// # Errors
+    /// The first that does not, with its need.
+    pub(super) fn check(
+        &self,
+        features: Features,
+        worlds: u32,
+        limit: u64,
+        of: impl Fn(Group) -> bool,
+    ) -> Result<(), WorldError> {
+        for table in TABLES.iter().filter(|table| of(table.group())) {
+            let bytes = self.bytes_of(table, features, worlds);
+            // What is counted in 32 bits must be countable, too.
+            let rows = self.rows_of(table, features) as u64 * u64::from(worlds);
+            if bytes > limit || u32::try_from(rows).is_err() {
+                return Err(WorldError::TooLarge { buffer: table.name, bytes, limit });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of a buffer for so many: never none, and whole rows.
+pub(super) fn buffer_bytes(bytes: u64) -> u64 {
+    bytes.max(SMALLEST_BUFFER).next_multiple_of(16)
+}
+
+/// Bytes a body with one shape needs, and a contact that there is room for, in a world with these features. A body comes
+/// with as many cells of the grid as it has at most in a dense scene, four.
+#[must_use]
+pub fn bytes_each(features: Features) -> [f64; 2] {
+    const MANY: usize = 1 << 20;
+    let none = Sizes::default().bytes(features);
+    let bodies = Sizes { bodies: MANY, shapes: MANY, cells: 4 * MANY, ..Sizes::default() };
+    let contacts = Sizes { contacts: MANY, ..Sizes::default() };
+    [bodies, contacts].map(|sizes| (sizes.bytes(features) - none) as f64 / MANY as f64)
+}

@@ -1,0 +1,379 @@
+//! A step as dispatches: which kernels a stage is, over what, and how the colours of a sweep share dispatches.
+
+use super::SCAN_BLOCK;
+use super::engine::{Engine, Key};
+use crate::scene::{Compiled, Joints};
+use crate::step::{Op, Stage};
+use crate::types::{
+    BULLETS, COLOR_BLOCK, COLOR_COUNT, Counters, JOINT_COLORS, JOINT_OVERFLOW, MOVING_WALLS, ONLY_BULLETS,
+    OVERFLOW_COLOR, Params, SLEEP, Sweep,
+};
+use crate::world::WorldError;
+
+/// Elements that one workgroup scans by itself; above, three dispatches are faster.
+const SCAN_ALONE: u32 = 1 << 15;
+/// Colours with fewer constraints share a workgroup with their neighbours.
+const WIDE_COLOR: u32 = 640;
+/// Colours that get a dispatch of their own before the first counters are back.
+const BLIND_WIDE_COLORS: u32 = 12;
+/// Rounds of colouring over all contacts, when many may be new; the rest happens in one workgroup.
+const WIDE_ROUNDS: u32 = 4;
+/// New contacts that one workgroup colours quickly enough alone.
+const FEW_UNCOLORED: u32 = 2048;
+
+/// A run of colours that one dispatch solves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Run {
+    Wide { color: u32, threads: u32 },
+    Tail { first: u32, end: u32 },
+}
+
+/// What decides which kernels a step runs, and over how much: of many worlds the most that any has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    pub params: Params,
+    /// Shapes beside sharp boxes and circles.
+    hulls: bool,
+    /// Joints that can let their bodies touch.
+    may_part: bool,
+}
+
+impl Extent {
+    pub fn of(compiled: &Compiled) -> Self {
+        Self { params: compiled.params, hulls: compiled.hulls, may_part: compiled.joints.may_part }
+    }
+
+    /// Of two worlds, what does for both.
+    pub fn and(mut self, other: &Self) -> Self {
+        let Params { body_count, shape_count, cell_count, joint_count, color_blocks, .. } = other.params;
+        self.params.body_count = self.params.body_count.max(body_count);
+        self.params.shape_count = self.params.shape_count.max(shape_count);
+        self.params.cell_count = self.params.cell_count.max(cell_count);
+        self.params.joint_count = self.params.joint_count.max(joint_count);
+        self.params.color_blocks = self.params.color_blocks.max(color_blocks);
+        self.params.switches |= other.params.switches;
+        self.hulls |= other.hulls;
+        self.may_part |= other.may_part;
+        self
+    }
+}
+
+/// What a step had to do: by it the next ones are recorded. Old figures change no result.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Load {
+    colors: [u32; COLOR_COUNT as usize],
+    uncolored: u32,
+}
+
+impl Load {
+    pub fn of(counters: &Counters) -> Self {
+        let mut load = Self { uncolored: counters.uncolored, ..Self::default() };
+        for (color, size) in (0..).zip(&mut load.colors) {
+            *size = counters.color_size(color);
+        }
+        load
+    }
+
+    /// Of two worlds, the larger.
+    pub fn and(mut self, other: &Self) -> Self {
+        self.uncolored = self.uncolored.max(other.uncolored);
+        for (size, other) in self.colors.iter_mut().zip(other.colors) {
+            *size = (*size).max(other);
+        }
+        self
+    }
+}
+
+/// One dispatch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Work {
+    /// The kernel.
+    pub name: &'static str,
+    /// And the list it works on, if it is a scan.
+    pub key: Key,
+    pub threads: u32,
+    pub sweep: Option<Sweep>,
+}
+
+impl Work {
+    /// A kernel with this many threads.
+    pub fn new(name: &'static str, threads: u32) -> Self {
+        Self { name, key: (name, ""), threads, sweep: None }
+    }
+}
+
+/// The dispatches of a stage, or of several.
+#[derive(Debug)]
+pub(super) struct Recorder<'a> {
+    pub extent: &'a Extent,
+    pub known: Option<&'a Load>,
+    /// Contacts that there is room for.
+    pub contacts: u32,
+    pub joint_runs: &'a [Run],
+    /// What was recorded.
+    pub works: Vec<Work>,
+}
+
+impl Recorder<'_> {
+    /// Adds a stage; of [`Stage::Command`] the owner of the tables knows.
+    pub fn stage(&mut self, op: Op) {
+        let Params {
+            body_count: bodies,
+            shape_count: shapes,
+            cell_count: cells,
+            color_blocks,
+            joint_count: joints,
+            switches,
+            ..
+        } = self.extent.params;
+        let contacts = self.contacts;
+        match op.stage {
+            Stage::Command => {}
+            Stage::Guard => self.dispatch("guard", bodies.max(1)),
+
+            Stage::Bound => self.dispatch("bound", shapes),
+            Stage::Bin => {
+                self.dispatch("bin_clear", cells + 1);
+                self.dispatch("bin_count", shapes);
+                self.scan("cells", cells + 1);
+                self.dispatch("bin_place", shapes);
+                self.dispatch("bin_sort", shapes);
+            }
+            Stage::Pair => {
+                if self.extent.may_part {
+                    self.dispatch("pair_tie", joints);
+                }
+                self.dispatch("pair_count", shapes + 1);
+                if switches & SLEEP != 0 {
+                    self.dispatch("pair_count_asleep", shapes);
+                }
+                self.scan("pairs", shapes + 1);
+                self.dispatch("pair_emit", shapes + 1);
+            }
+
+            Stage::Recall => self.dispatch("recall", contacts),
+            Stage::Collide => {
+                let kernel = if self.extent.hulls { "collide" } else { "collide_sharp" };
+                self.dispatch(kernel, contacts);
+            }
+            Stage::Wake => {
+                self.dispatch("wake_find", contacts.max(1));
+                self.dispatch("wake_joints", joints);
+                self.dispatch("wake_bodies", bodies);
+                self.dispatch("wake_shapes", shapes);
+                self.dispatch("wake_count", shapes + 1);
+                self.scan("merged", shapes + 1);
+                self.dispatch("wake_gather", shapes);
+                self.dispatch("wake_copy", contacts.max(shapes + 1));
+            }
+            Stage::Report => {
+                self.dispatch("report_count", shapes + joints + 1);
+                self.scan("events", shapes + joints + 1);
+                self.dispatch("report_end", shapes);
+                self.dispatch("report_begin", shapes);
+                self.dispatch("report_joints", joints);
+            }
+            Stage::Color => {
+                self.dispatch("color_inherit", contacts);
+                let mut round = 1;
+                if self.may_have_many_uncolored() {
+                    while round <= WIDE_ROUNDS {
+                        let sweep = Sweep { round, ..Sweep::default() };
+                        self.dispatch_sweep("color_claim", sweep, contacts);
+                        self.dispatch_sweep("color_commit", sweep, contacts);
+                        round += 1;
+                    }
+                }
+                self.dispatch_sweep("color_finish", Sweep { round, ..Sweep::default() }, 1);
+                self.dispatch("color_count", color_blocks * COLOR_BLOCK);
+                self.scan("colors", color_blocks * COLOR_COUNT);
+                self.dispatch("color_place", color_blocks * COLOR_BLOCK);
+            }
+            Stage::Prepare => self.dispatch("prepare", contacts),
+            Stage::PrepareJoints => self.dispatch("prepare_joints", joints),
+
+            Stage::WarmStart => self.sweep("warm_start", "warm_start_tail", op.flags),
+            Stage::WarmStartJoints => {
+                self.joint_sweep("warm_start_joints", "warm_start_joints_tail", op.flags);
+            }
+            Stage::IntegrateVelocities => self.dispatch("integrate_velocities", bodies),
+            Stage::SolveJoints | Stage::RelaxJoints => {
+                self.joint_sweep("solve_joints", "solve_joints_tail", op.flags);
+            }
+            Stage::Solve | Stage::Relax => self.sweep("solve", "solve_tail", op.flags),
+            Stage::IntegratePositions => self.dispatch("integrate_positions", bodies),
+            Stage::ProjectJoints => self.joint_sweep("project_joints", "project_joints_tail", op.flags),
+            Stage::Project => self.sweep("project", "project_tail", op.flags),
+
+            Stage::Restitution => self.sweep("restitution", "restitution_tail", op.flags),
+            Stage::StoreImpulses => self.dispatch("store_impulses", contacts),
+            Stage::Continuous => {
+                if switches & MOVING_WALLS != 0 {
+                    self.dispatch("continuous_reach", shapes);
+                }
+                self.dispatch_sweep("continuous_sweep", Sweep::default(), shapes);
+                self.dispatch("continuous_move", shapes);
+                if switches & BULLETS != 0 {
+                    let sweep = Sweep { flags: ONLY_BULLETS, ..Sweep::default() };
+                    self.dispatch_sweep("continuous_sweep", sweep, shapes);
+                    self.dispatch("continuous_move", shapes);
+                }
+            }
+            Stage::Finalize => self.dispatch("finalize", bodies),
+            Stage::Sleep => {
+                self.dispatch("sleep_timer", bodies.max(1));
+                self.dispatch("sleep_unite", contacts);
+                self.dispatch("sleep_unite_joints", joints);
+                self.dispatch("sleep_block", contacts);
+                self.dispatch("sleep_block_joints", joints);
+                self.dispatch("sleep_settle", bodies);
+                self.dispatch("sleep_count", shapes + 1);
+                self.scan("merged", shapes + 1);
+                self.dispatch("sleep_gather", shapes);
+                self.dispatch("sleep_copy", contacts.max(shapes + 1));
+            }
+        }
+    }
+
+    /// One colour after the other. Which of them get a dispatch of their own depends on counts that may be old; the
+    /// result does not.
+    fn sweep(&mut self, wide: &'static str, tail: &'static str, flags: u32) {
+        self.sweep_runs(wide, tail, flags, &self.color_runs())
+    }
+
+    /// The same over joints, of which the counts are known.
+    fn joint_sweep(&mut self, wide: &'static str, tail: &'static str, flags: u32) {
+        self.sweep_runs(wide, tail, flags, self.joint_runs)
+    }
+
+    fn sweep_runs(&mut self, wide: &'static str, tail: &'static str, flags: u32, runs: &[Run]) {
+        for &run in runs {
+            match run {
+                Run::Wide { color, threads } => {
+                    let sweep = Sweep { first_color: color, end_color: color + 1, flags, round: 0 };
+                    self.dispatch_sweep(wide, sweep, threads);
+                }
+                Run::Tail { first, end } => {
+                    let sweep = Sweep { first_color: first, end_color: end, flags, round: 0 };
+                    self.dispatch_sweep(tail, sweep, 1);
+                }
+            }
+        }
+    }
+
+    fn color_runs(&self) -> Vec<Run> {
+        let threads = |color: u32| match self.known {
+            // A little more than last known; a wide kernel loops if that is too few.
+            Some(load) => {
+                let size = load.colors[color as usize];
+                (size >= WIDE_COLOR).then_some(size.saturating_add(size / 16).min(self.contacts))
+            }
+            None => {
+                let large = self.contacts / 4 >= WIDE_COLOR;
+                let likely = color < BLIND_WIDE_COLORS || color >= COLOR_COUNT - 2;
+                (large && likely).then_some(self.contacts / 4)
+            }
+        };
+        let mut runs = Vec::new();
+        for color in 0..COLOR_COUNT {
+            match (if color == OVERFLOW_COLOR { None } else { threads(color) }, runs.last_mut()) {
+                (Some(threads), _) => runs.push(Run::Wide { color, threads }),
+                (None, Some(Run::Tail { end, .. })) => *end = color + 1,
+                (None, _) => runs.push(Run::Tail { first: color, end: color + 1 }),
+            }
+        }
+        runs
+    }
+
+    fn may_have_many_uncolored(&self) -> bool {
+        match self.known {
+            Some(load) => load.uncolored > FEW_UNCOLORED,
+            None => self.contacts > FEW_UNCOLORED,
+        }
+    }
+
+    fn scan(&mut self, which: &'static str, length: u32) {
+        self.works.extend(scan(which, length));
+    }
+
+    fn dispatch(&mut self, name: &'static str, threads: u32) {
+        self.works.push(Work::new(name, threads));
+    }
+
+    fn dispatch_sweep(&mut self, name: &'static str, sweep: Sweep, threads: u32) {
+        self.works.push(Work { sweep: Some(sweep), ..Work::new(name, threads) });
+    }
+}
+
+/// Replaces the counts of a list by their sums.
+pub(super) fn scan(which: &'static str, length: u32) -> Vec<Work> {
+    let work = |key, name, threads| Work { key: (key, which), ..Work::new(name, threads) };
+    if length <= SCAN_ALONE {
+        return vec![work("scan_blocks", "scan_blocks", 1)];
+    }
+    let threads = length.div_ceil(SCAN_BLOCK) * COLOR_BLOCK;
+    vec![
+        work("scan_reduce", "scan_reduce", threads),
+        work("scan_blocks of sums", "scan_blocks", 1),
+        work("scan_apply", "scan_apply", threads),
+    ]
+}
+
+impl Engine {
+    /// Runs one stage.
+    ///
+    /// # Errors
+    /// If a kernel does not compile.
+    pub fn run(
+        &mut self,
+        pass: &mut wgpu::ComputePass,
+        op: Op,
+        extent: &Extent,
+        known: Option<&Load>,
+    ) -> Result<(), WorldError> {
+        let joint_runs = std::mem::take(&mut self.joint_runs);
+        let mut recorder =
+            Recorder { extent, known, contacts: self.contact_capacity, joint_runs: &joint_runs, works: Vec::new() };
+        recorder.stage(op);
+        let works = recorder.works;
+        self.joint_runs = joint_runs;
+        works.iter().try_for_each(|work| self.execute(pass, work))
+    }
+
+    /// Compiles what these stages dispatch at first, on all cores. What a later step needs beside that is compiled then.
+    ///
+    /// # Errors
+    /// If a kernel does not compile.
+    pub fn compile(&self, plan: &[Op], extent: &Extent) -> Result<(), WorldError> {
+        let mut recorder = Recorder {
+            extent,
+            known: None,
+            contacts: self.contact_capacity,
+            joint_runs: &self.joint_runs,
+            works: Vec::new(),
+        };
+        plan.iter().for_each(|&op| recorder.stage(op));
+        let works = recorder.works.iter().filter(|work| work.threads > 0);
+        Ok(self.kernels.prepare(works.map(|work| work.name))?)
+    }
+}
+
+/// Which colours of joints get a dispatch of their own. Those that are empty in all worlds cost nothing.
+pub(super) fn joint_runs<'a>(worlds: impl IntoIterator<Item = &'a Joints>) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    let mut sizes = [0_u32; JOINT_COLORS as usize];
+    for joints in worlds {
+        for (color, size) in sizes.iter_mut().enumerate() {
+            *size = (*size).max(u32::try_from(joints.of_color(color).len()).unwrap_or(u32::MAX));
+        }
+    }
+    for (color, size) in (0..).zip(sizes) {
+        match runs.last_mut() {
+            _ if size == 0 => {}
+            _ if size >= WIDE_COLOR && color != JOINT_OVERFLOW => runs.push(Run::Wide { color, threads: size }),
+            Some(Run::Tail { end, .. }) => *end = color + 1,
+            _ => runs.push(Run::Tail { first: color, end: color + 1 }),
+        }
+    }
+    runs
+}

@@ -1,0 +1,186 @@
+//! The tables of a world as the host sees them: to compare, to keep, to go on from.
+
+use super::engine::{Engine, at_parity};
+use super::readback::{cast, download};
+use super::writes::Writes;
+use crate::population::Population;
+use crate::scene::Compiled;
+use crate::snapshot::{Force, JointGoal, RowGoal, Snapshot, sleeping_islands};
+use crate::tables::Tables;
+use crate::types::{
+    self, Aabb, Accumulator, BodyState, COLOR_COUNT, Constraint, Contact, Counters, Event, JointFrame, JointState,
+    Manifold, Params, Pose, SURFACES, SleepingContact, Surface,
+};
+use crate::world::WorldError;
+
+/// What a world carries from one step to the next, of what its tables hold.
+pub(super) fn snapshot(
+    compiled: &Compiled,
+    population: Option<&Population>,
+    steps: u64,
+    commands: &[types::Command],
+    tables: Tables,
+) -> Snapshot {
+    Snapshot {
+        step: steps,
+        islands: sleeping_islands(compiled, &tables.states, &tables.islands, population),
+        sleeping_starts: tables.sleeping_starts,
+        sleeping: tables.sleeping,
+        poses: tables.poses,
+        states: tables.states,
+        pair_starts: if steps == 0 { Vec::new() } else { tables.pair_starts },
+        contacts: tables.contacts,
+        manifolds: tables.manifolds,
+        counters: tables.counters,
+        forces: compiled.bodies.iter().map(Force::of).collect(),
+        commands: commands.to_vec(),
+        population: Population::history(population),
+        vacated: population.map_or(Vec::new(), |population| population.vacated().to_vec()),
+        joint_states: tables.joint_states,
+        joint_goals: tables.joints.iter().map(JointGoal::of).collect(),
+        row_goals: tables.joint_rows.iter().map(RowGoal::of).collect(),
+        joint_impulses: tables.joint_impulses,
+    }
+}
+
+/// Fills in the ends of lists that shapes of later steps have not got yet.
+fn complete(pair_starts: &mut [u32]) {
+    let mut last = 0;
+    for start in pair_starts {
+        last = last.max(*start);
+        *start = last;
+    }
+}
+
+impl Engine {
+    /// What it takes to go on from a snapshot, of which there is room for all, in the world that it belongs to. What the
+    /// snapshot says of bodies and joints is in `compiled` already.
+    pub fn restored(&self, compiled: &Compiled, snapshot: &Snapshot) -> Writes {
+        let mut writes = Writes::default();
+        writes.all("poses", &snapshot.poses);
+        writes.all("states", &snapshot.states);
+        let starts = vec![0; compiled.shapes.len() + 1];
+        let starts = if snapshot.pair_starts.is_empty() { &starts } else { &snapshot.pair_starts };
+        let [pair_starts, contacts, manifolds] = self.current();
+        writes.all(pair_starts, starts);
+        writes.all(contacts, &snapshot.contacts);
+        writes.all(manifolds, &snapshot.manifolds);
+        if compiled.settings.sleep {
+            let mut starts = snapshot.sleeping_starts.clone();
+            starts.resize(compiled.shapes.len() + 1, starts.last().copied().unwrap_or(0));
+            writes.all("sleeping_starts", &starts);
+            writes.all("sleeping", &snapshot.sleeping);
+            writes.all("islands", &snapshot.islands);
+            writes.all("island_flags", &vec![0_u32; snapshot.islands.len()]);
+        }
+        writes.all("counters", &[snapshot.counters]);
+        writes.all("bodies", &compiled.bodies);
+        writes.all("joints", &compiled.joints.joints);
+        writes.all("joint_rows", &compiled.joints.rows);
+        writes.all("joint_states", &snapshot.joint_states);
+        writes.all("joint_impulses", &snapshot.joint_impulses);
+        writes
+    }
+
+    /// The tables of the last step's contacts.
+    fn current(&self) -> [&'static str; 3] {
+        if self.parity == 0 {
+            ["pair_starts_0", "contacts_0", "manifolds_0"]
+        } else {
+            ["pair_starts_1", "contacts_1", "manifolds_1"]
+        }
+    }
+
+    /// Every table of a world as it stands.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn tables(&self, compiled: &Compiled, world: usize) -> Result<Tables, WorldError> {
+        let Params { body_count, shape_count, cell_count, joint_count, .. } = compiled.params;
+        let (bodies, shapes, joints) = (u64::from(body_count), u64::from(shape_count), u64::from(joint_count));
+        let (sleepers, producers) = if compiled.settings.sleep { (bodies, shapes + 1) } else { (0, 0) };
+        let rows = compiled.joints.rows.len() as u64;
+        let of = |name: &str, bytes: u64| (&self.buffers[name], self.offset(name, world), bytes);
+        let head = download(
+            &self.context,
+            &[
+                of("counters", size_of::<Counters>() as u64),
+                of("poses", bodies * size_of::<Pose>() as u64),
+                of("states", bodies * size_of::<BodyState>() as u64),
+                of("accumulators", bodies * size_of::<Accumulator>() as u64),
+                of("aabbs", shapes * size_of::<Aabb>() as u64),
+                of("cell_ends", (u64::from(cell_count) + 1) * 4),
+                of("cell_shapes", shapes * 4),
+                of(at_parity("pair_starts_previous", self.parity), (shapes + 1) * 4),
+                of(at_parity("pair_starts", self.parity), (shapes + 1) * 4),
+                of("joint_frames", joints * size_of::<JointFrame>() as u64),
+                of("joint_states", joints * size_of::<JointState>() as u64),
+                of("joint_impulses", rows * size_of::<[f32; 2]>() as u64),
+                of("islands", sleepers * 4),
+                of("island_flags", sleepers * 4),
+                of("sleeping_starts", producers * 4),
+                of("event_starts", if compiled.settings.events { (shapes + joints + 1) * 4 } else { 0 }),
+                of("joints", joints * size_of::<types::Joint>() as u64),
+                of("joint_rows", rows * size_of::<types::JointRow>() as u64),
+                of("swings", bodies * 4),
+            ],
+        )?;
+        let counters = cast::<Counters>(&head[0])[0];
+        let mut pair_starts_previous: Vec<u32> = cast(&head[7]);
+        let mut pair_starts: Vec<u32> = cast(&head[8]);
+        complete(&mut pair_starts_previous);
+        complete(&mut pair_starts);
+        let mut sleeping_starts: Vec<u32> = cast(&head[14]);
+        complete(&mut sleeping_starts);
+        let put_by = u64::from(sleeping_starts.last().copied().unwrap_or(0).min(self.contact_capacity));
+        let contacts = u64::from(counters.contacts.min(self.contact_capacity));
+        let previous = u64::from(pair_starts_previous.last().copied().unwrap_or(0).min(self.contact_capacity));
+        let constraints = u64::from(counters.color_starts[COLOR_COUNT as usize].min(self.contact_capacity));
+        let surfaces = if compiled.params.switches & SURFACES == 0 { 0 } else { constraints };
+        let reported = head.get(15).and_then(|bytes| cast::<u32>(bytes).last().copied()).unwrap_or(0);
+        let reported = u64::from(reported.min(self.event_capacity));
+        let tail = download(
+            &self.context,
+            &[
+                of(at_parity("contacts_previous", self.parity), previous * size_of::<Contact>() as u64),
+                of(at_parity("contacts", self.parity), contacts * size_of::<Contact>() as u64),
+                of("slots", constraints * 4),
+                of("constraints", constraints * size_of::<Constraint>() as u64),
+                of("surfaces", surfaces * size_of::<Surface>() as u64),
+                of("events", reported * size_of::<Event>() as u64),
+                of("sleeping", put_by * size_of::<SleepingContact>() as u64),
+                of(at_parity("manifolds_previous", self.parity), previous * size_of::<Manifold>() as u64),
+                of(at_parity("manifolds", self.parity), contacts * size_of::<Manifold>() as u64),
+            ],
+        )?;
+        Ok(Tables {
+            poses: cast(&head[1]),
+            states: cast(&head[2]),
+            accumulators: cast(&head[3]),
+            swings: cast(&head[18]),
+            aabbs: cast(&head[4]),
+            cell_ends: cast(&head[5]),
+            cell_shapes: cast(&head[6]),
+            pair_starts_previous,
+            pair_starts,
+            contacts_previous: cast(&tail[0]),
+            contacts: cast(&tail[1]),
+            manifolds_previous: cast(&tail[7]),
+            manifolds: cast(&tail[8]),
+            slots: cast(&tail[2]),
+            constraints: cast(&tail[3]),
+            surfaces: cast(&tail[4]),
+            events: cast(&tail[5]),
+            islands: cast(&head[12]),
+            island_flags: cast(&head[13]),
+            sleeping_starts,
+            sleeping: cast(&tail[6]),
+            joints: cast(&head[16]),
+            joint_rows: cast(&head[17]),
+            joint_frames: cast(&head[9]),
+            joint_states: cast(&head[10]),
+            joint_impulses: cast(&head[11]),
+            counters,
+        })
+    }
+}

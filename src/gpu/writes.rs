@@ -1,0 +1,79 @@
+//! What the host tells the device between two steps.
+
+use std::collections::BTreeSet;
+
+use bytemuck::Pod;
+use wgpu::util::DeviceExt;
+
+use super::engine::Engine;
+
+/// What the host tells the device, in this order.
+#[derive(Debug, Default)]
+pub(super) struct Writes(Vec<Write>);
+
+#[derive(Debug)]
+struct Write {
+    /// Of the buffer.
+    name: &'static str,
+    offset: u64,
+    bytes: Vec<u8>,
+}
+
+impl Writes {
+    /// From the start of a buffer.
+    pub fn all<T: Pod>(&mut self, name: &'static str, elements: &[T]) {
+        self.push(name, 0, elements);
+    }
+
+    /// Some elements, those that lie side by side at once.
+    pub fn some<T: Pod>(&mut self, name: &'static str, elements: &[T], which: &BTreeSet<u32>) {
+        self.some_from(name, 0, elements, which);
+    }
+
+    /// The same of a list that begins in the middle of a buffer.
+    pub fn some_from<T: Pod>(&mut self, name: &'static str, begin: u64, elements: &[T], which: &BTreeSet<u32>) {
+        let mut indices = which.iter().map(|&index| index as usize).peekable();
+        while let Some(first) = indices.next() {
+            let mut end = first + 1;
+            while indices.next_if_eq(&end).is_some() {
+                end += 1;
+            }
+            self.push(name, begin + (first * size_of::<T>()) as u64, &elements[first..end]);
+        }
+    }
+
+    pub fn push<T: Pod>(&mut self, name: &'static str, offset: u64, elements: &[T]) {
+        if !elements.is_empty() {
+            self.0.push(Write { name, offset, bytes: bytemuck::cast_slice(elements).to_vec() });
+        }
+    }
+}
+
+impl Engine {
+    /// Writes to the tables of a world: with what is submitted next, or at this place of the caller's encoder.
+    pub fn tell(&self, writes: &Writes, world: usize, recorded: Option<&mut wgpu::CommandEncoder>) {
+        let begin = |write: &Write| self.offset(write.name, world) + write.offset;
+        let Some(encoder) = recorded else {
+            for write in &writes.0 {
+                self.context.queue().write_buffer(&self.buffers[write.name], begin(write), &write.bytes);
+            }
+            return;
+        };
+        // What was recorded before and is not submitted yet shall not see it, so it is copied when its turn comes.
+        let contents: Vec<u8> = writes.0.iter().flat_map(|write| &write.bytes).copied().collect();
+        if contents.is_empty() {
+            return;
+        }
+        let staged = self.context.device().create_buffer_init(&wgpu::util::BufferInitDescriptor {
+            label: Some("told"),
+            contents: &contents,
+            usage: wgpu::BufferUsages::COPY_SRC,
+        });
+        let mut from = 0;
+        for write in &writes.0 {
+            let bytes = write.bytes.len() as u64;
+            encoder.copy_buffer_to_buffer(&staged, from, &self.buffers[write.name], begin(write), bytes);
+            from += bytes;
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Many independent worlds at once, for learning and for sweeps over parameters.
+//!
+//! ```
+//! use drystone::{Body, Scene, Shape, Worlds};
+//!
+//! let mut scene = Scene::new("drop");
+//! scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(50.0, 1.0)));
+//! let ball = scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+//!
+//! // Eight worlds: in each the ball is a metre higher than in the one before.
+//! let scenes = Worlds::vary(&scene, 8, |world, scene| scene.bodies[ball].position.y += world as f32);
+//! let mut worlds = Worlds::on_cpu(&scenes, 1)?;
+//! for _ in 0..30 {
+//!     worlds.step()?;
+//! }
+//! let bodies = worlds.bodies()?;
+//! assert!(bodies.poses(7)[ball].position[1] > bodies.poses(0)[ball].position[1] + 6.9);
+//! # Ok::<(), drystone::WorldError>(())
+//! ```
+//!
+//! Every world has its own scene, commands, events, snapshots, hash and count of steps, and may be set back alone, as
+//! learning does when an episode ends. The scenes may differ in everything, their sizes too, but for their settings.
+//!
+//! **Each world comes to the bits to which it comes alone on the same backend**: none can reach into another. On the GPU
+//! all of them are stepped by the same dispatches, with one layer of workgroups for each world, so that a thousand worlds
+//! cost little more than one until the device is full. On the CPU a thread steps a world at a time.
+//!
+//! All worlds have room for as many contacts as the busiest needs. A world that outgrows its room says so for itself
+//! ([`Worlds::overflowed_steps`]), and no other notices; with [`Settings::strict`](crate::Settings::strict) the step is
+//! run again, in all of them, which changes nothing for those that had room.
+//!
+//! Bodies and joints do not come and go here, other than on the CPU, where a scene's emitters run: on the GPU a scene with
+//! emitters is refused, as is one with other settings. There are no queries.
+
+use rayon::prelude::*;
+
+use crate::command::{Command, JointCommand};
+use crate::cpu::CpuWorld;
+use crate::event::Event;
+use crate::gpu::Context;
+use crate::gpu::worlds::GpuWorlds;
+use crate::population::{JointId, joint_id};
+use crate::scene::{Compiled, Scene};
+use crate::snapshot::Snapshot;
+use crate::state;
+use crate::threads::Threads;
+use crate::types::{BodyState, Pose};
+use crate::world::WorldError;
+
+/// Many independent worlds, on the CPU or side by side on the GPU.
+#[derive(Debug)]
+pub struct Worlds(Inner);
+
+#[derive(Debug)]
+enum Inner {
+    Cpu { worlds: Vec<CpuWorld>, threads: Threads },
+    Gpu(Box<GpuWorlds>),
+}
+
+/// Poses and velocities of the bodies of many worlds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BodyRows {
+    pub(crate) poses: Vec<Pose>,
+    pub(crate) states: Vec<BodyState>,
+    /// From the first body of a world to that of the next.
+    pub(crate) stride: usize,
+    pub(crate) counts: Vec<usize>,
+}
+
+impl BodyRows {
+    /// One a body of this world, of its centre of mass. Empty if there is no such world.
+    #[must_use]
+    pub fn poses(&self, world: usize) -> &[Pose] {
+        self.of(&self.poses, world)
+    }
+
+    /// One a body of this world. Empty if there is no such world.
+    #[must_use]
+    pub fn states(&self, world: usize) -> &[BodyState] {
+        self.of(&self.states, world)
+    }
+
+    fn of<'a, T>(&self, rows: &'a [T], world: usize) -> &'a [T] {
+        let count = self.counts.get(world).copied().unwrap_or(0);
+        rows.get(world * self.stride..).and_then(|rows| rows.get(..count)).unwrap_or(&[])
+    }
+}
+
+impl Worlds {
+    /// As many scenes, each the given one as `change` leaves it: the hook by which worlds differ. It is told which world
+    /// it is about, from 0, so that what it does can depend on it: as a seed, or as a place in a table of parameters.
+    #[must_use]
+    pub fn vary(scene: &Scene, count: usize, mut change: impl FnMut(usize, &mut Scene)) -> Vec<Scene> {
+        let varied = |world| {
+            let mut scene = scene.clone();
+            change(world, &mut scene);
+            scene
+        };
+        (0..count).map(varied).collect()
+    }
+
+    /// A world for each scene on the CPU, on so many threads.
+    ///
+    /// # Errors
+    /// If a scene is not valid, there are none, or the operating system refuses to start threads.
+    pub fn on_cpu(scenes: &[Scene], threads: usize) -> Result<Self, WorldError> {
+        if scenes.is_empty() {
+            return Err(WorldError::Many("there are none".to_owned()));
+        }
+        let worlds = scenes.iter().map(CpuWorld::new).collect::<Result<_, _>>()?;
+        Ok(Self(Inner::Cpu { worlds, threads: Threads::new(threads)? }))
+    }
+
+    /// A world for each scene on the GPU, at most 65,535 of them.
+    ///
+    /// # Errors
+    /// If a scene is not valid or has emitters, there are none or too many, their settings differ, they do not fit the
+    /// device, or it has less than 9 storage buffers for a kernel.
+    pub fn on_gpu(context: &Context, scenes: &[Scene]) -> Result<Self, WorldError> {
+        let members = scenes.iter().map(Compiled::new).collect::<Result<_, _>>()?;
+        Ok(Self(Inner::Gpu(Box::new(GpuWorlds::new(context, members)?))))
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        match &self.0 {
+            Inner::Cpu { worlds, .. } => worlds.len(),
+            Inner::Gpu(worlds) => worlds.len(),
+        }
+    }
+
+    /// Advances every world by one step. On the GPU this returns without waiting, unless several steps are on their way.
+    ///
+    /// # Errors
+    /// If the device is lost or refused something, or a buffer outgrows it; the CPU has none.
+    pub fn step(&mut self) -> Result<(), WorldError> {
+        match &mut self.0 {
+            Inner::Cpu { worlds, threads } => {
+                threads.each(worlds, CpuWorld::step);
+                Ok(())
+            }
+            Inner::Gpu(worlds) => worlds.step(),
+        }
+    }
+
+    /// Waits until all steps are done.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn wait(&self) -> Result<(), WorldError> {
+        match &self.0 {
+            Inner::Cpu { .. } => Ok(()),
+            Inner::Gpu(worlds) => Ok(worlds.context().wait()?),
+        }
+    }
+
+    fn check(&self, world: usize) -> Result<(), WorldError> {
+        let count = self.count();
+        if world < count { Ok(()) } else { Err(WorldError::Many(format!("there is no world {world} of {count}"))) }
+    }
+
+    /// Asks something of a body of a world; it happens at the start of the next step. Nothing waits.
+    ///
+    /// # Errors
+    /// If there is no such world or body, it does not move in this way, or a value is not finite.
+    pub fn command(&mut self, world: usize, body: usize, command: Command) -> Result<(), WorldError> {
+        self.check(world)?;
+        Ok(match &mut self.0 {
+            Inner::Cpu { worlds, .. } => worlds[world].command(body, command),
+            Inner::Gpu(worlds) => worlds.command(world, body, command),
+        }?)
+    }
+
+    /// The joint of a world with an index, as in its scene.
+    #[must_use]
+    pub fn joint_id(&self, world: usize, index: usize) -> Option<JointId> {
+        joint_id(self.compiled(world)?, index)
+    }
+
+    /// Asks something of a joint of a world; it happens at the start of the next step. Nothing waits.
+    ///
+    /// # Errors
+    /// If there is no such world or joint, it has nothing of the kind, or a value is out of range.
+    pub fn command_joint(&mut self, world: usize, joint: JointId, command: JointCommand) -> Result<(), WorldError> {
+        self.check(world)?;
+        Ok(match &mut self.0 {
+            Inner::Cpu { worlds, .. } => worlds[world].command_joint(joint, command),
+            Inner::Gpu(worlds) => worlds.command_joint(world, joint, command),
+        }?)
+    }
+
+    /// Wakes every body of a world at the start of the next step, where bodies sleep.
+    ///
+    /// # Errors
+    /// If there is no such world.
+    pub fn wake_all(&mut self, world: usize) -> Result<(), WorldError> {
+        self.check(world)?;
+        match &mut self.0 {
+            Inner::Cpu { worlds, .. } => worlds[world].wake_all(),
+            Inner::Gpu(worlds) => worlds.wake_all(world),
+        }
+        Ok(())
+    }
+
+    /// What happened in a world since this was last asked, oldest first, if the scenes want events. On the GPU what has
+    /// arrived; after [`Self::wait`] that is all.
+    ///
+    /// # Errors
+    /// If there is no such world, or the device is lost.
+    pub fn take_events(&mut self, world: usize) -> Result<Vec<Event>, WorldError> {
+        self.check(world)?;
+        match &mut self.0 {
+            Inner::Cpu { worlds, .. } => Ok(worlds[world].take_events()),
+            Inner::Gpu(worlds) => worlds.take_events(world),
+        }
+    }
+
+    /// Poses and velocities of all bodies of all worlds. On the GPU this is one download, and waits for the device.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn bodies(&mut self) -> Result<BodyRows, WorldError> {
+        match &mut self.0 {
+            Inner::Cpu { worlds, .. } => {
+                let counts: Vec<usize> = worlds.iter().map(|world| world.poses().len()).collect();
+                let stride = counts.iter().copied().max().unwrap_or(0);
+                let mut rows = BodyRows { stride, counts, ..BodyRows::default() };
+                for (world, from) in worlds.iter().enumerate() {
+                    rows.poses.extend_from_slice(from.poses());
+                    rows.poses.resize((world + 1) * stride, Pose::default());
+                    rows.states.extend(from.states());
+                    rows.states.resize((world + 1) * stride, BodyState::default());
+                }
+                Ok(rows)
+            }
+            Inner::Gpu(worlds) => worlds.bodies(),
+        }
+    }
+
+    /// The hash of every world's state, as [`state::hash`] of its snapshot. On the GPU this waits for the device.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn hashes(&mut self) -> Result<Vec<u64>, WorldError> {
+        match &mut self.0 {
+            Inner::Cpu { worlds, .. } => Ok(worlds.iter().map(|world| state::hash(&world.snapshot())).collect()),
+            Inner::Gpu(worlds) => worlds.hashes(),
+        }
+    }
+
+    /// The state of a world between two steps; the same world alone takes it too. On the GPU this waits for the device.
+    ///
+    /// # Errors
+    /// If there is no such world, or the device is lost.
+    pub fn snapshot(&mut self, world: usize) -> Result<Snapshot, WorldError> {
+        self.check(world)?;
+        match &mut self.0 {
+            Inner::Cpu { worlds, .. } => Ok(worlds[world].snapshot()),
+            Inner::Gpu(worlds) => worlds.snapshot(world),
+        }
+    }
+
+    /// Lets a world go on from a snapshot, to the same bits, one of its own or of the same world alone. The others notice
+    /// nothing. On the GPU this waits for the device.
+    ///
+    /// # Errors
+    /// If there is no such world, the snapshot is of another, or the device is lost; then nothing has changed.
+    pub fn restore(&mut self, world: usize, snapshot: &Snapshot) -> Result<(), WorldError> {
+        self.check(world)?;
+        match &mut self.0 {
+            Inner::Cpu { worlds, .. } => worlds[world].restore(snapshot),
+            Inner::Gpu(worlds) => worlds.restore(world, snapshot),
+        }
+    }
+
+    /// What a world was made from.
+    #[must_use]
+    pub fn compiled(&self, world: usize) -> Option<&Compiled> {
+        match &self.0 {
+            Inner::Cpu { worlds, .. } => worlds.get(world).map(CpuWorld::compiled),
+            Inner::Gpu(worlds) => worlds.compiled(world),
+        }
+    }
+
+    /// Steps that a world has done; 0 if there is no such world.
+    #[must_use]
+    pub fn steps(&self, world: usize) -> u64 {
+        match &self.0 {
+            Inner::Cpu { worlds, .. } => worlds.get(world).map_or(0, CpuWorld::steps),
+            Inner::Gpu(worlds) if world < worlds.len() => worlds.steps(world),
+            Inner::Gpu(_) => 0,
+        }
+    }
+
+    /// Steps in which a world is known to have dropped contacts or events because it was out of room. The CPU never does.
+    #[must_use]
+    pub fn overflowed_steps(&self, world: usize) -> &[u64] {
+        match &self.0 {
+            Inner::Gpu(worlds) if world < worlds.len() => worlds.overflowed_steps(world),
+            _ => &[],
+        }
+    }
+
+    /// Dispatches of the last step, of all worlds together, on the GPU.
+    #[must_use]
+    pub fn dispatches(&self) -> Option<u32> {
+        match &self.0 {
+            Inner::Cpu { .. } => None,
+            Inner::Gpu(worlds) => Some(worlds.dispatches()),
+        }
+    }
+
+    /// Bytes of all buffers on the device, on the GPU.
+    #[must_use]
+    pub fn device_bytes(&self) -> Option<u64> {
+        match &self.0 {
+            Inner::Cpu { .. } => None,
+            Inner::Gpu(worlds) => Some(worlds.device_bytes()),
+        }
+    }
+}
+
+impl Threads {
+    /// Calls `run` for every element, each on any thread. For work that is long for one of them.
+    fn each<T: Send>(&self, elements: &mut [T], run: impl Fn(&mut T) + Send + Sync) {
+        match self.pool() {
+            Some(pool) => pool.install(|| elements.par_iter_mut().for_each(run)),
+            None => elements.iter_mut().for_each(run),
+        }
+    }
+}
