@@ -214,7 +214,7 @@ mod runs {
         let picture = fs::read(folder.path().join("a.png")).expect("file");
         let decoder = png::Decoder::new(std::io::Cursor::new(&picture));
         let info = decoder.read_info().expect("a PNG");
-        assert_eq!((info.info().width, info.info().height), (720, 520));
+        assert_eq!((info.info().width, info.info().height), (860, 520));
 
         // The file is shown again as it was, but for what is written.
         let again = bench(folder.path(), "--from a.json --stages");
@@ -233,6 +233,51 @@ mod runs {
         assert_eq!((&rows[0]["size"], &rows[0]["bodies"]), (&3.into(), &4.into()));
         assert_eq!(rows[1]["scene"], "slope");
     }
+}
+
+#[test]
+fn a_scene_whose_bodies_come_and_go() {
+    let folder = folder();
+    let ran = bench(
+        folder.path(),
+        "--scenes rain:rows=3,columns=4 --backends cpu1,gpu --steps 130 --repeats 2 --json a.json",
+    );
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let file = json_of(&folder.path().join("a.json"));
+    let mut world = CpuWorld::new(&catalogue::build("rain:rows=3,columns=4").expect("scene")).expect("world");
+    let before = world.snapshot().poses.len();
+    (0..131).for_each(|_| world.step());
+    let now = world.snapshot();
+    assert!(now.poses.len() > before, "nobody came");
+    for row in file["rows"].as_array().expect("rows") {
+        assert_eq!(row["bodies"], now.poses.len(), "those that are there at the end: {row}");
+        assert_eq!(row["repeats_exactly"], true);
+        assert!(row["quality"]["touching"].as_u64().expect("a number") > 0, "{row}");
+    }
+    assert_eq!(file["rows"][0]["hash"], format!("{:016x}", state::hash(&now)));
+}
+
+#[test]
+fn many_worlds_side_by_side() {
+    let folder = folder();
+    let arguments =
+        "--scenes large_pyramid:base=3 --backends cpu1,cpuN,gpu --threads 2 --worlds 3,1 --steps 4 --repeats 2";
+    let ran = bench(folder.path(), &format!("{arguments} --json a.json"));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.contains("worlds × steps a second"), "{}", ran.stdout);
+    let file = json_of(&folder.path().join("a.json"));
+    assert_eq!(file["rows"], json!([]));
+    let rows = file["worlds"].as_array().expect("rows");
+    assert_eq!(rows.len(), 6);
+    for row in rows {
+        assert_eq!((&row["bodies"], &row["all_equal"], &row["steps"]), (&7.into(), &true.into(), &4.into()), "{row}");
+        let speed = row["world_steps_per_second"].as_f64().expect("a number");
+        let ms = row["ms_per_step"]["median"].as_f64().expect("a number");
+        assert!((speed * ms / row["worlds"].as_f64().expect("a number") - 1e3).abs() < 1e-6, "{row}");
+        assert_eq!(row["device_bytes"].is_null(), row["backend"] != "gpu", "{row}");
+    }
+    let again = bench(folder.path(), "--from a.json");
+    assert!(ran.stdout.starts_with(&again.stdout), "{}\n{}", ran.stdout, again.stdout);
 }
 
 mod mistakes {
@@ -254,7 +299,9 @@ mod mistakes {
             ("--sizes 100 --scenes ./a.json", "there is no scene"),
             ("--sizes 50000 --scenes spinner", "its sizes end at 11000"),
             ("--sizes 100 --scenes large_pyramid:base=5", "base of scene large_pyramid is given twice"),
-            ("--scenes slope,rain", "rain: scenes whose bodies come and go are not compared"),
+            ("--worlds 0", "not in 1..=65535"),
+            ("--worlds 4 --csv a.csv", "cannot be used with"),
+            ("--worlds 4 --backends cpu1,box2d", "--worlds: box2d runs one world at a time"),
             ("--scenes large_piramid", "did you mean large_pyramid"),
             ("--scenes large_pyramid:top=3", "has no parameter \"top\""),
             ("--steps 0", "not in 1..=1000000"),

@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 
 use drystone::gpu;
+use drystone::gpu::memory::{self, Features};
 
 use super::backend::{self, About, Backend, Choice};
 use super::console;
 use super::failure::Failure;
-use super::report::count;
+use super::report::{count, group, significant};
 
 /// List adapters and their limits, and say what would be used and why
 #[derive(clap::Args, Debug)]
@@ -26,6 +27,7 @@ pub fn run(_: &Options) -> Result<(), Failure> {
     if adapters.is_empty() {
         text += "no adapter was found: neither a GPU nor a software adapter\n\n";
     }
+    text += &memory_text();
     let threads = backend::default_threads();
     let _ = writeln!(text, "CPU: {}\n", count(threads as u64, "thread"));
     for (option, backend) in [("auto", Backend::Auto), ("gpu", Backend::Gpu), ("cpu", Backend::Cpu)] {
@@ -53,6 +55,7 @@ fn describe(text: &mut String, index: usize, adapter: &wgpu::Adapter) {
         ("type", kind.to_owned()),
         ("driver", format!("{} ({})", backend::driver(&info), info.backend)),
         ("largest buffer", format!("{} MiB", limits.max_buffer_size.min(limits.max_storage_buffer_binding_size) >> 20)),
+        ("largest world", largest_world(limits.max_buffer_size.min(limits.max_storage_buffer_binding_size))),
         ("storage buffers", format!("{} a stage", limits.max_storage_buffers_per_shader_stage)),
         (
             "workgroups",
@@ -69,6 +72,25 @@ fn describe(text: &mut String, index: usize, adapter: &wgpu::Adapter) {
         let _ = writeln!(text, "  {label:<16} {value}");
     }
     text.push('\n');
+}
+
+/// What fits the largest buffer. All of them together may be more than the device has: no adapter tells.
+fn largest_world(limit: u64) -> String {
+    let [bodies, contacts] = memory::most(limit, Features::default()).map(group);
+    format!("{bodies} bodies, {contacts} contacts, if its memory is enough")
+}
+
+/// What a world needs of a device.
+fn memory_text() -> String {
+    let mut text = "a world on a device, bytes a body with one shape, and a contact there is room for:\n".to_owned();
+    let sleep = Features { sleep: true, ..Features::default() };
+    let strict = Features { sleep: true, strict: true, ..Features::default() };
+    for (label, features) in [("as it is", Features::default()), ("--sleep", sleep), ("--sleep --strict", strict)] {
+        let [body, contact] = memory::bytes_each(features).map(significant);
+        let _ = writeln!(text, "  {label:<16} {body} and {contact}");
+    }
+    text.push('\n');
+    text
 }
 
 fn subgroups(info: &wgpu::AdapterInfo) -> String {

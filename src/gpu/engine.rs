@@ -530,7 +530,8 @@ fn renamed(binding: &str, (name, list): Key) -> &str {
     }
 }
 
-/// The buffer behind a name that changes its meaning every step.
+/// The buffer behind a name that changes its meaning every step, or within one: the list of contacts without a colour is
+/// done with when the slots are written.
 pub(super) fn at_parity(name: &str, parity: usize) -> &str {
     match (name, parity) {
         ("contacts", 0) | ("contacts_previous", 1) => "contacts_0",
@@ -539,6 +540,7 @@ pub(super) fn at_parity(name: &str, parity: usize) -> &str {
         ("manifolds" | "manifolds_previous", _) => "manifolds_1",
         ("pair_starts", 0) | ("pair_starts_previous", 1) => "pair_starts_0",
         ("pair_starts" | "pair_starts_previous", _) => "pair_starts_1",
+        ("uncolored", _) => "slots",
         _ => name,
     }
 }

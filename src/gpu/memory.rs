@@ -141,8 +141,7 @@ pub const TABLES: &[Table] = &[
     table::<Manifold>("manifolds_1", Per::Contact),
     only(table::<SleepingContact>("sleeping", Per::Contact), Where::Sleep),
     only(table::<SleepingContact>("sleeping_backup", Per::Contact), Where::StrictSleep),
-    table::<u32>("uncolored", Per::Contact),
-    // And how many there are.
+    // And how many there are. Before, the contacts without a colour (`at_parity`).
     total(table::<u32>("slots", Per::Contact)),
     table::<Constraint>("constraints", Per::Contact),
     only(table::<Surface>("surfaces", Per::Contact), Where::Surfaces),
@@ -327,6 +326,20 @@ pub(super) fn buffer_bytes(bytes: u64) -> u64 {
     bytes.max(SMALLEST_BUFFER).next_multiple_of(16)
 }
 
+/// Bodies with one shape each, and contacts, for which no table of one world is larger than a buffer of this size.
+#[must_use]
+pub fn most(limit: u64, features: Features) -> [u64; 2] {
+    let one = |bodies: usize, contacts: usize| {
+        // Large enough that what comes once does not count.
+        const MANY: usize = 1 << 20;
+        let sizes =
+            Sizes { bodies: bodies * MANY, shapes: bodies * MANY, contacts: contacts * MANY, ..Sizes::default() };
+        let most = TABLES.iter().map(|table| sizes.bytes_of(table, features, 1)).max().unwrap_or(1);
+        (u128::from(limit) * MANY as u128 / u128::from(most.max(1))) as u64
+    };
+    [one(1, 0), one(0, 1)].map(|most| most.min(u64::from(u32::MAX)))
+}
+
 /// Bytes a body with one shape needs, and a contact that there is room for, in a world with these features. A body comes
 /// with as many cells of the grid as it has at most in a dense scene, four.
 #[must_use]
@@ -336,4 +349,66 @@ pub fn bytes_each(features: Features) -> [f64; 2] {
     let bodies = Sizes { bodies: MANY, shapes: MANY, cells: 4 * MANY, ..Sizes::default() };
     let contacts = Sizes { contacts: MANY, ..Sizes::default() };
     [bodies, contacts].map(|sizes| (sizes.bytes(features) - none) as f64 / MANY as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Boxes in a grid with a few cells each, and their contacts.
+    fn boxes(bodies: usize, contacts: usize) -> Sizes {
+        Sizes { bodies, shapes: bodies, cells: 4 * bodies, contacts, order: 256, ..Sizes::default() }
+    }
+
+    /// What a million boxes with three million contacts come to, and ten times as many. An H200 has 141 GB, and allows a
+    /// buffer of 4 GiB less one byte, or more.
+    #[test]
+    fn a_million_and_ten_million_boxes() {
+        let features = Features::default();
+        let million = boxes(1_000_000, 3_000_000);
+        let bytes = million.bytes(features);
+        assert!(bytes < 1_600_000_000, "{bytes}");
+        let (name, largest) = million.largest(features);
+        assert_eq!((name, largest), ("constraints", 432_000_000));
+        assert!(million.check(features, 1, 1 << 30, |_| true).is_ok());
+
+        let ten = boxes(10_000_000, 30_000_000);
+        assert!(ten.bytes(features) < 16_000_000_000, "{}", ten.bytes(features));
+        assert!(ten.check(features, 1, (1 << 32) + (1 << 28), |_| true).is_ok());
+        // Where a buffer is smaller, the refusal names the one that does not fit, before any is made.
+        let error = ten.check(features, 1, 1 << 30, |_| true).unwrap_err().to_string();
+        assert_eq!(error, "buffer manifolds_0 needs 2880000000 bytes, the device allows 1073741824");
+    }
+
+    #[test]
+    fn bytes_each_add_up() {
+        for features in [Features::default(), Features { sleep: true, strict: true, surfaces: true, events: true }] {
+            let [body, contact] = bytes_each(features);
+            let whole = boxes(1 << 21, 1 << 22).bytes(features) as f64;
+            let sum = body * f64::from(1 << 21) + contact * f64::from(1 << 22);
+            assert!((whole / sum - 1.0).abs() < 1e-3, "{whole} {sum}");
+        }
+        let [plain, sleepy] = [false, true].map(|sleep| bytes_each(Features { sleep, ..Features::default() }));
+        assert!(sleepy[0] > plain[0] && (sleepy[1] - plain[1] - 128.0).abs() < 1.0, "{plain:?} {sleepy:?}");
+    }
+
+    #[test]
+    fn the_most_fits_and_one_more_does_not() {
+        let features = Features::default();
+        let limit = 1 << 27;
+        let [bodies, contacts] = most(limit, features).map(|most| most as usize);
+        let fits = |bodies, contacts| {
+            let sizes = Sizes { bodies, shapes: bodies, contacts, ..Sizes::default() };
+            sizes.check(features, 1, limit, |_| true).is_ok()
+        };
+        // But for rows beyond and whole rows of 16 bytes.
+        assert!(fits(bodies - 2, 0) && !fits(bodies + 2, 0));
+        assert!(fits(0, contacts - 2) && !fits(0, contacts + 2));
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let names: std::collections::HashSet<&str> = TABLES.iter().map(|table| table.name).collect();
+        assert_eq!(names.len(), TABLES.len());
+    }
 }

@@ -106,6 +106,19 @@ pub struct Led {
 }
 
 impl Compiled {
+    /// Whether bodies come and go by the scene's emitters.
+    #[must_use]
+    pub fn emits(&self) -> bool {
+        !self.script.is_empty()
+    }
+
+    /// The same world with nothing that comes or goes any more.
+    #[must_use]
+    pub fn without_emitters(mut self) -> Self {
+        self.script = Script::default();
+        self
+    }
+
     /// Checks the scene and lays it out.
     ///
     /// # Errors

@@ -90,16 +90,19 @@ pub struct Run {
     pub hash: u64,
     /// What only our own backends tell.
     pub own: Option<Own>,
+    /// The world at the end, where bodies came or went.
+    pub compiled: Option<Compiled>,
 }
 
 impl Run {
     fn new(times: Times, stages_ms: Vec<(String, f64)>, end: Snapshot, own: Option<Own>) -> Self {
-        Self { times, stages_ms, hash: state::hash(&end), end, own }
+        Self { times, stages_ms, hash: state::hash(&end), end, own, compiled: None }
     }
 
     /// Gives the memory of the end back.
     pub fn forget_end(&mut self) {
         self.end = Snapshot::default();
+        self.compiled = None;
     }
 }
 
@@ -183,7 +186,8 @@ fn on_cpu(mut world: CpuWorld, steps: u32) -> Result<Run, Failure> {
     let counts = Counts::new(world.compiled(), world.counters());
     let moved = limit::bytes(world.plan(), &counts);
     let own = Own { moved, dispatches: None, device_bytes: None, overflowed_steps: 0 };
-    Ok(Run::new(times, named(stages), world.snapshot(), Some(own)))
+    let compiled = world.compiled().emits().then(|| world.compiled().clone());
+    Ok(Run { compiled, ..Run::new(times, named(stages), world.snapshot(), Some(own)) })
 }
 
 /// A device works on while the next step is recorded, so only all steps together can be timed.
@@ -210,7 +214,8 @@ fn on_gpu(
     let first_ms = several(1)?;
     let ms = several(steps)? / f64::from(steps.max(1));
     let end = world.snapshot()?;
-    let counts = Counts::new(compiled, &end.counters);
+    let counts = Counts::new(world.compiled(), &end.counters);
+    let grown = compiled.emits().then(|| world.compiled().clone());
     let (dispatches, overflowed) = (world.dispatches(), world.overflowed_steps().len() as u64);
     if with_stages {
         (0..PROFILED).try_for_each(|_| world.step_profiled())?;
@@ -223,7 +228,8 @@ fn on_gpu(
         overflowed_steps: overflowed,
     };
     let stages_ms = named(world.stage_ms().into_iter());
-    Ok(Ok(Run::new(Times { first_ms, ms, cpu_ms: None }, stages_ms, end, Some(own))))
+    let run = Run::new(Times { first_ms, ms, cpu_ms: None }, stages_ms, end, Some(own));
+    Ok(Ok(Run { compiled: grown, ..run }))
 }
 
 fn named(stages: impl Iterator<Item = (Stage, f64)>) -> Vec<(String, f64)> {

@@ -14,6 +14,7 @@ mod plot;
 mod quality;
 mod row;
 mod table;
+mod worlds;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,7 +22,7 @@ use std::time::Duration;
 use clap::Args;
 use drystone::bench::Times;
 use drystone::scene::{Compiled, catalogue, file};
-use drystone::types::DYNAMIC;
+use drystone::types::{DYNAMIC, GEOMETRY_MASK, NO_SHAPE, VACANT};
 use drystone::{Scene, state};
 
 use super::backend::{self, About, Choice, default_threads};
@@ -54,6 +55,10 @@ pub struct Options {
     /// Who takes part [default: all there are]
     #[arg(long, value_name = "A,B", value_delimiter = ',', value_enum, conflicts_with = "from")]
     backends: Vec<Backend>,
+    /// Instead, how many worlds a second: so many copies of each scene at once, on our own backends
+    #[arg(long, value_name = "N,M", value_delimiter = ',', conflicts_with_all = ["from", "csv", "plot", "compare"],
+          value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    worlds: Vec<u32>,
     /// Timed steps, after a first that is not
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     steps: u32,
@@ -121,7 +126,10 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let machine = machine::here(engines.context.as_ref(), took_part.cloned().collect(), speeds, load);
     console::print(&format!("{}\n", machine::text(&machine)))?;
 
-    let mut results = Results { machine, rows: Vec::new(), skipped: Vec::new() };
+    let mut results = Results { machine, rows: Vec::new(), skipped: Vec::new(), worlds: Vec::new() };
+    if !options.worlds.is_empty() {
+        return many_worlds(options, &cases, &engines, &backends, outputs, results);
+    }
     for (index, case) in cases.iter().enumerate() {
         let before = results.rows.len();
         measure(case, options, &mut engines, &backends, &mut results)?;
@@ -142,6 +150,34 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         return Err(Failure::new(Code::Check, "a scene does not replay exactly"));
     }
     old.map_or(Ok(()), |old| compare::check(&old, &results))
+}
+
+/// The same for many worlds at once.
+fn many_worlds(
+    options: &Options,
+    cases: &[Case],
+    engines: &Engines,
+    backends: &[Backend],
+    outputs: Outputs,
+    mut results: Results,
+) -> Result<(), Failure> {
+    for case in cases {
+        let before = results.worlds.len();
+        worlds::measure(case, options, engines, backends, &mut results)?;
+        let label = |row: &worlds::WorldsRow| row::label(&row.backend, results.machine.adapter.as_ref(), row.threads);
+        console::print(&worlds::table(&results.worlds[before..], label))?;
+    }
+    if results.worlds.is_empty() {
+        return Err(Failure::usage("none of the backends can do any of this"));
+    }
+    finish(outputs, &results)?;
+    match results.worlds.iter().find(|row| !row.all_equal) {
+        Some(row) => {
+            let message = format!("{} on {}: copies of one world end differently", row.scene, row.backend);
+            Err(Failure::new(Code::Check, message))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Of files that there are.
@@ -165,6 +201,10 @@ fn show(options: &Options) -> Result<(), Failure> {
         if rest.first().is_none_or(|next| next.family() != family) {
             console::print(&crossover::text(&results.rows, family))?;
         }
+    }
+    for rows in results.worlds.chunk_by(|a, b| a.scene == b.scene) {
+        let label = |row: &worlds::WorldsRow| row::label(&row.backend, results.machine.adapter.as_ref(), row.threads);
+        console::print(&worlds::table(rows, label))?;
     }
     finish(outputs, results)?;
     old.map_or(Ok(()), |old| compare::check(&old, results))
@@ -223,9 +263,7 @@ fn cases(options: &Options) -> Result<Vec<Case>, Failure> {
     for spec in split(options.scenes.as_deref().unwrap_or(SCENES)) {
         if sizes.is_empty() {
             // Read now, so that a mistake shows now; built again when it is its turn.
-            if !source::load(&spec)?.scene.emitters.is_empty() {
-                return Err(Failure::usage(format_args!("{spec}: scenes whose bodies come and go are not compared")));
-            }
+            source::load(&spec)?;
             cases.push(Case { source: spec.clone(), spec, size: None });
             continue;
         }
@@ -265,6 +303,9 @@ fn split(specs: &str) -> Vec<String> {
 /// Who takes part: those asked for, or all there are.
 fn contenders(options: &Options) -> Result<(Engines, Vec<Backend>), Failure> {
     let asked = |backend: Backend| options.backends.contains(&backend);
+    if let Some(peer) = options.backends.iter().find(|backend| backend.peer().is_some() && !options.worlds.is_empty()) {
+        return Err(Failure::usage(format_args!("--worlds: {} runs one world at a time", peer.name())));
+    }
     let any = options.backends.is_empty();
     let threads = options.threads.map_or_else(|| default_threads().min(MOST_THREADS), |threads| threads as usize);
     let context = match (any || asked(Backend::Gpu)).then(|| backend::choose(backend::Backend::Gpu)) {
@@ -273,14 +314,17 @@ fn contenders(options: &Options) -> Result<(Engines, Vec<Backend>), Failure> {
         _ => None,
     };
     let wants_peers = options.backends.iter().find_map(|backend| backend.peer());
-    let peers =
-        match (any || wants_peers.is_some()).then(|| peers::find(options.peers.as_deref())).transpose()?.flatten() {
-            Some(path) => Some(Peers::start(&path, Duration::from_secs(options.peers_timeout.into()))?),
-            None => match wants_peers {
-                Some(engine) => return Err(peers::missing(engine)),
-                None => None,
-            },
-        };
+    let peers = match ((any && options.worlds.is_empty()) || wants_peers.is_some())
+        .then(|| peers::find(options.peers.as_deref()))
+        .transpose()?
+        .flatten()
+    {
+        Some(path) => Some(Peers::start(&path, Duration::from_secs(options.peers_timeout.into()))?),
+        None => match wants_peers {
+            Some(engine) => return Err(peers::missing(engine)),
+            None => None,
+        },
+    };
     let needs = |backend: Backend| if backend.is_threaded() { threads } else { 1 };
     let known = |backend: Backend| match (backend.peer(), &peers) {
         (Some(name), Some(peers)) => {
@@ -395,6 +439,8 @@ fn summarize(
     // On a device only the last one timed its stages.
     let fastest = runs.iter().min_by(|a, b| a.times.ms.total_cmp(&b.times.ms)).unwrap_or(last);
     let stages_ms = if backend == Backend::Gpu { &last.stages_ms } else { &fastest.stages_ms }.clone();
+    // Where bodies come and go, as it is at the end.
+    let compiled = last.compiled.as_ref().unwrap_or(compiled);
     let quality = quality::measure(compiled, &last.end)?;
     let counters = &last.end.counters;
     let speeds = &results.machine.speeds;
@@ -423,8 +469,8 @@ fn summarize(
         dt: compiled.params.dt,
         substeps: compiled.settings.substep_count(),
         mode: mode_name(compiled.settings.mode).to_owned(),
-        bodies: compiled.bodies.len(),
-        shapes: compiled.shapes.len(),
+        bodies: compiled.bodies.iter().filter(|body| body.kind != VACANT).count(),
+        shapes: compiled.shapes.iter().filter(|shape| shape.kind & GEOMETRY_MASK != NO_SHAPE).count(),
         joints: compiled.joints.count(),
         contacts: if own.is_some() { counters.touching } else { quality.touching },
         colors: if own.is_some() { colors(counters) } else { Vec::new() },

@@ -16,9 +16,9 @@ use super::crossover::{self, Crossover};
 use super::row::{Results, Row};
 
 /// Of a panel, px.
-const PANEL: (i32, i32) = (720, 520);
-/// From the panel's edges to the axes: left, right, top, bottom, px.
-const MARGINS: (i32, i32, i32, i32) = (90, 24, 64, 60);
+const PANEL: (i32, i32) = (860, 520);
+/// From the panel's edges to the axes: left, right, top, bottom, px. On the right there is the legend, where no line is.
+const MARGINS: (i32, i32, i32, i32) = (90, 164, 64, 60);
 /// Most panels side by side.
 const ACROSS: usize = 2;
 const INK: Rgb888 = Rgb888::new(0x22, 0x22, 0x22);
@@ -156,8 +156,8 @@ fn panel(canvas: &mut Canvas, corner: Point, rows: &[Row], family: &str) -> Resu
         for point in line {
             mark(canvas, place(point), &row.backend)?;
         }
-        // The legend, in the corner where lines that rise are not.
-        let at = Point::new(x_0 + 24, y_1 + 20 + 20 * i32::try_from(index).unwrap_or(0));
+        // The legend, beside the lines.
+        let at = Point::new(x_1 + 24, y_1 + 20 + 20 * i32::try_from(index).unwrap_or(0));
         Line::new(at - Point::new(12, 0), at + Point::new(12, 0))
             .into_styled(PrimitiveStyle::with_stroke(color, 3))
             .draw(canvas)?;
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn a_line_for_each_and_a_ring_where_they_cross() {
         let image = draw(&rows([1.0, 1.0]));
-        assert_eq!((image.width, image.height), (720, 520));
+        assert_eq!((image.width, image.height), (860, 520));
         for backend in ["gpu", "cpu1"] {
             assert!(count(&image, color(backend)) > 500, "{backend}");
         }
@@ -262,6 +262,21 @@ mod tests {
         let (with, without) = (count(&image, INK), count(&apart, INK));
         assert!(with > without + 50, "{with} {without}");
         assert!(image.to_png().unwrap().starts_with(b"\x89PNG"));
+    }
+
+    /// Wherever the lines go, the legend looks the same; what is drawn beside it does not.
+    #[test]
+    fn no_line_reaches_the_legend() {
+        let strip = |image: &Image, from: i32, to: i32| -> Vec<u8> {
+            let columns = |row: &[u8]| row[4 * from as usize..4 * to as usize].to_vec();
+            image.rgba.chunks_exact(4 * image.width as usize).flat_map(columns).collect()
+        };
+        let (rises, falls) = (draw(&rows([0.01, 1000.0])), draw(&rows([1000.0, 0.01])));
+        // A mark on the frame reaches a few pixels over it.
+        let frame = PANEL.0 - MARGINS.1;
+        assert!(strip(&rises, frame + 8, PANEL.0) == strip(&falls, frame + 8, PANEL.0));
+        assert!(strip(&rises, MARGINS.0, frame) != strip(&falls, MARGINS.0, frame));
+        assert!(strip(&rises, frame + 8, PANEL.0).iter().any(|&byte| byte != 255), "there is a legend");
     }
 
     #[test]
@@ -278,7 +293,7 @@ mod tests {
         assert!(!written(3.0, 3.0).is_empty(), "one size still has an axis");
         // Nothing to draw is no reason to fail.
         assert_eq!(Axis::around(std::iter::empty(), 0, 10).place(1.0), 5);
-        assert_eq!(draw(&[]).width, 720);
+        assert_eq!(draw(&[]).width, 860);
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub struct Quality {
 /// # Errors
 /// If the snapshot is of another scene.
 pub fn measure(compiled: &Compiled, end: &Snapshot) -> Result<Quality, WorldError> {
-    let mut probe = CpuWorld::from_compiled(compiled.clone());
+    let mut probe = CpuWorld::from_compiled(compiled.clone().without_emitters());
     let bare = Snapshot { poses: end.poses.clone(), states: end.states.clone(), ..probe.snapshot() };
     probe.restore(&bare)?;
     // A step finds its contacts before it moves anything, so they are those of the poses that went in.

@@ -10,6 +10,7 @@ use super::super::backend::Adapter;
 use super::super::failure::{Failure, reason};
 use super::limit::{Limit, Speeds};
 use super::quality::Quality;
+use super::worlds::WorldsRow;
 
 /// All of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -21,6 +22,9 @@ pub struct Results {
     /// What could not be run.
     #[serde(default)]
     pub skipped: Vec<Skipped>,
+    /// Of many worlds at once, one a scene, number and backend.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub worlds: Vec<WorldsRow>,
 }
 
 /// Where and with what it was measured.
@@ -164,19 +168,24 @@ pub struct Row {
 impl Row {
     /// For tables. A software adapter is never called a GPU.
     pub fn label(&self) -> String {
-        match (self.backend.as_str(), &self.adapter) {
-            ("gpu", Some(adapter)) if adapter.kind == "cpu" => "software adapter".to_owned(),
-            ("gpu", _) => "GPU".to_owned(),
-            (backend, _) => match (backend.strip_suffix('N'), self.threads) {
-                (Some(name), Some(threads)) => format!("{name} x{threads}"),
-                _ => backend.to_owned(),
-            },
-        }
+        label(&self.backend, self.adapter.as_ref(), self.threads)
     }
 
     /// The scene without its parameters.
     pub fn family(&self) -> &str {
         self.scene.split(':').next().unwrap_or(&self.scene)
+    }
+}
+
+/// A backend for tables. A software adapter is never called a GPU.
+pub fn label(backend: &str, adapter: Option<&Adapter>, threads: Option<u32>) -> String {
+    match (backend, adapter) {
+        ("gpu", Some(adapter)) if adapter.kind == "cpu" => "software adapter".to_owned(),
+        ("gpu", _) => "GPU".to_owned(),
+        (backend, _) => match (backend.strip_suffix('N'), threads) {
+            (Some(name), Some(threads)) => format!("{name} x{threads}"),
+            _ => backend.to_owned(),
+        },
     }
 }
 

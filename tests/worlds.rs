@@ -1,0 +1,298 @@
+//! Many worlds at once: each comes to the bits to which it comes alone on the same backend, whatever its neighbours do.
+
+use std::sync::OnceLock;
+
+use drystone::scene::catalogue;
+use drystone::{
+    AdapterChoice, Body, BodyType, Command, Context, CpuWorld, GpuWorld, Joint, JointCommand, JointKind, Motor, Scene,
+    Shape, World, WorldError, Worlds,
+};
+use glam::Vec2;
+
+fn context() -> &'static Context {
+    static CONTEXT: OnceLock<Context> = OnceLock::new();
+    CONTEXT.get_or_init(|| Context::new(AdapterChoice::Any).expect("an adapter; a software one will do"))
+}
+
+/// Both backends.
+const BACKENDS: [&str; 2] = ["cpu", "gpu"];
+
+fn alone(backend: &str, scene: &Scene) -> World {
+    match backend {
+        "cpu" => CpuWorld::new(scene).unwrap().into(),
+        _ => GpuWorld::new(context(), scene).unwrap().into(),
+    }
+}
+
+fn together(backend: &str, scenes: &[Scene]) -> Worlds {
+    match backend {
+        "cpu" => Worlds::on_cpu(scenes, 3).unwrap(),
+        _ => Worlds::on_gpu(context(), scenes).unwrap(),
+    }
+}
+
+/// Runs each scene alone and all of them together, with the same commands, and compares all that a world carries.
+fn same_bits(backend: &str, scenes: &[Scene], steps: u64, ask: impl Fn(usize, u64) -> Option<(usize, Command)>) {
+    let mut worlds = together(backend, scenes);
+    for step in 0..steps {
+        for world in 0..scenes.len() {
+            if let Some((body, command)) = ask(world, step) {
+                worlds.command(world, body, command).unwrap();
+            }
+        }
+        worlds.step().unwrap();
+    }
+    worlds.wait().unwrap();
+    let hashes = worlds.hashes().unwrap();
+    for (index, scene) in scenes.iter().enumerate() {
+        let mut world = alone(backend, scene);
+        for step in 0..steps {
+            if let Some((body, command)) = ask(index, step) {
+                world.command(body, command).unwrap();
+            }
+            world.step().unwrap();
+        }
+        world.wait().unwrap();
+        let (expected, found) = (world.snapshot().unwrap(), worlds.snapshot(index).unwrap());
+        let hash = drystone::state::hash(&expected);
+        assert_eq!(hashes[index], hash, "{backend}: world {index} of {}", scene.name);
+        assert!(found == expected, "{backend}: world {index} of {} carries something else", scene.name);
+        assert_eq!(worlds.take_events(index).unwrap(), world.take_events().unwrap(), "{backend}: events of {index}");
+        assert_eq!(worlds.overflowed_steps(index), world.overflowed_steps());
+    }
+}
+
+fn nobody(_: usize, _: u64) -> Option<(usize, Command)> {
+    None
+}
+
+/// World 0 as it is, each further one a little to the right of the one before, body by body.
+fn nudged(scene: &Scene, count: usize) -> Vec<Scene> {
+    Worlds::vary(scene, count, |world, scene| {
+        for (index, body) in scene.bodies.iter_mut().enumerate().filter(|(_, body)| body.kind == BodyType::Dynamic) {
+            body.position.x += 0.003 * world as f32 * ((index % 3) as f32 - 1.0);
+        }
+    })
+}
+
+fn scene(spec: &str) -> Scene {
+    catalogue::build(spec).unwrap()
+}
+
+#[test]
+fn stacks_and_piles() {
+    for backend in BACKENDS {
+        same_bits(backend, &nudged(&scene("large_pyramid:base=7"), 4), 60, nobody);
+        same_bits(backend, &nudged(&scene("card_house"), 3), 40, nobody);
+    }
+}
+
+#[test]
+fn joints_springs_and_walls_that_turn() {
+    for backend in BACKENDS {
+        for spec in ["joint_grid:size=5", "ragdoll", "naphy_bridge", "particles_in_a_turning_box", "springs"] {
+            same_bits(backend, &nudged(&scene(spec), 3), 40, nobody);
+        }
+    }
+}
+
+#[test]
+fn bodies_that_fall_asleep_and_are_woken() {
+    let mut sleepy = scene("large_pyramid:base=4");
+    sleepy.settings.sleep = true;
+    let last = sleepy.bodies.len() - 1;
+    // World 1 is woken again when all sleep, world 2 never rests.
+    let wake = |world, step| match (world, step) {
+        (1, 100) => Some((last, Command::Wake)),
+        (2, _) if step % 10 == 0 => Some((last, Command::Impulse { impulse: Vec2::new(0.0, 2.0), point: None })),
+        _ => None,
+    };
+    for backend in BACKENDS {
+        same_bits(backend, &nudged(&sleepy, 3), 140, wake);
+    }
+    let mut worlds = together("gpu", &nudged(&sleepy, 2));
+    (0..120).for_each(|_| worlds.step().unwrap());
+    assert_eq!(worlds.snapshot(0).unwrap().counters.awake, 0, "they did fall asleep");
+}
+
+#[test]
+fn worlds_of_any_size_and_kind_side_by_side() {
+    let mut mixed =
+        vec![scene("large_pyramid:base=3"), scene("card_house"), scene("joint_grid:size=3"), Scene::new("")];
+    mixed.push(scene("bouncing_ball"));
+    for scene in &mut mixed {
+        scene.settings = scene_settings();
+    }
+    for backend in BACKENDS {
+        same_bits(backend, &mixed, 50, nobody);
+    }
+}
+
+fn scene_settings() -> drystone::Settings {
+    scene("large_pyramid:base=3").settings
+}
+
+#[test]
+fn every_world_has_its_own_commands_and_events() {
+    let mut scene = scene("large_pyramid:base=4");
+    scene.settings.events = true;
+    let last = scene.bodies.len() - 1;
+    let ask = |world: usize, step: u64| {
+        let impulse = Vec2::new(world as f32 - 1.0, 3.0);
+        (step == 5 + world as u64).then_some((last - world, Command::Impulse { impulse, point: None }))
+    };
+    for backend in BACKENDS {
+        same_bits(backend, &vec![scene.clone(); 3], 60, ask);
+    }
+    let mut worlds = together("gpu", &vec![scene; 2]);
+    worlds.command(1, last, Command::Velocity(Vec2::new(0.0, 9.0))).unwrap();
+    (0..30).for_each(|_| worlds.step().unwrap());
+    worlds.wait().unwrap();
+    let events = [0, 1].map(|world| worlds.take_events(world).unwrap());
+    assert!(events[1].len() > events[0].len(), "only world 1 was thrown about: {events:?}");
+}
+
+fn motor_scene() -> (Scene, usize) {
+    let mut scene = Scene::new("motor");
+    scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(50.0, 1.0)));
+    let body = scene.add(Body::dynamic(0.0, 3.0).shape(Shape::half_box(1.0, 0.1)));
+    let kind = JointKind::Revolute {
+        reference_angle: None,
+        limits: None,
+        motor: Some(Motor { speed: 1.0, max: 1e4 }),
+        spring: None,
+    };
+    scene.joints.push(Joint::to_world(kind, body).anchors([0.0, 3.0], [0.0, 0.0]));
+    (scene, body)
+}
+
+#[test]
+fn joints_are_commanded_world_by_world() {
+    let (scene, body) = motor_scene();
+    for backend in BACKENDS {
+        let mut worlds = together(backend, &vec![scene.clone(); 3]);
+        let mut single = alone(backend, &scene);
+        let joint = worlds.joint_id(1, 0).unwrap();
+        let command = JointCommand::Motor { speed: -2.0, max: 1e4 };
+        worlds.command_joint(1, joint, command).unwrap();
+        single.command_joint(single.joint_id(0).unwrap(), command).unwrap();
+        for _ in 0..20 {
+            worlds.step().unwrap();
+            single.step().unwrap();
+        }
+        let hashes = worlds.hashes().unwrap();
+        assert_eq!(hashes[1], drystone::state::hash(&single.snapshot().unwrap()));
+        assert_eq!(hashes[0], hashes[2]);
+        assert_ne!(hashes[0], hashes[1]);
+        let rows = worlds.bodies().unwrap();
+        assert!(rows.states(1)[body].angular_velocity < -1.0 && rows.states(0)[body].angular_velocity > 0.5);
+        assert!(rows.states(3).is_empty());
+    }
+}
+
+#[test]
+fn one_world_is_set_back_and_the_others_notice_nothing() {
+    for backend in BACKENDS {
+        let scenes = nudged(&scene("large_pyramid:base=5"), 3);
+        let (mut worlds, mut control) = (together(backend, &scenes), together(backend, &scenes));
+        (0..10).for_each(|_| worlds.step().unwrap());
+        let episode = worlds.snapshot(1).unwrap();
+        (0..15).for_each(|_| worlds.step().unwrap());
+        worlds.restore(1, &episode).unwrap();
+        assert_eq!((worlds.steps(0), worlds.steps(1)), (25, 10));
+        (0..20).for_each(|_| worlds.step().unwrap());
+        (0..30).for_each(|_| control.step().unwrap());
+        let middle = control.hashes().unwrap();
+        (0..15).for_each(|_| control.step().unwrap());
+        let end = control.hashes().unwrap();
+        assert_eq!(worlds.hashes().unwrap(), [end[0], middle[1], end[2]], "{backend}");
+        assert_ne!(end[1], middle[1], "a pile at rest would prove nothing");
+        // A snapshot of another world changes nothing.
+        let foreign = together(backend, &[scene("card_house")]).snapshot(0).unwrap();
+        assert!(worlds.restore(0, &foreign).is_err());
+        assert_eq!(worlds.hashes().unwrap()[0], end[0]);
+    }
+}
+
+/// A pile that finds far more contacts than it began with, in one world of two.
+fn crowd(falls: bool) -> Scene {
+    let mut scene = Scene::new("crowd");
+    scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(50.0, 1.0)));
+    for index in 0..40 {
+        let (x, y) = if falls { (0.01 * index as f32, 0.4) } else { (2.0 * index as f32 - 40.0, 0.4) };
+        scene.add(Body::dynamic(x, y).shape(Shape::circle(0.4)));
+    }
+    if falls {
+        // Far apart for the estimate, all in one place a step later.
+        for body in &mut scene.bodies[1..] {
+            body.position.x *= 300.0;
+            body.velocity.x = -body.position.x * 60.0;
+        }
+    }
+    scene
+}
+
+#[test]
+fn a_world_without_room_says_so_for_itself() {
+    let scenes = [crowd(false), crowd(true)];
+    let mut worlds = together("gpu", &scenes);
+    (0..6).for_each(|_| worlds.step().unwrap());
+    worlds.wait().unwrap();
+    let hashes = worlds.hashes().unwrap();
+    let mut single = alone("gpu", &scenes[0]);
+    (0..6).for_each(|_| single.step().unwrap());
+    assert_eq!(hashes[0], drystone::state::hash(&single.snapshot().unwrap()));
+    assert!(worlds.overflowed_steps(0).is_empty());
+    assert!(!worlds.overflowed_steps(1).is_empty(), "the crowd was no crowd");
+
+    // Strict: every step is run until all fits, and both come to what they come to alone.
+    let strict = scenes.map(|mut scene| {
+        scene.settings.strict = true;
+        scene
+    });
+    same_bits("gpu", &strict, 6, nobody);
+}
+
+#[test]
+fn what_cannot_run_side_by_side_is_refused() {
+    let message = |scenes: &[Scene]| Worlds::on_gpu(context(), scenes).unwrap_err().to_string();
+    assert_eq!(message(&[]), "many worlds: there are none");
+    let mut other = scene("large_pyramid:base=3");
+    other.settings.substeps = Some(2);
+    let differs = "many worlds: the settings of world 1 differ from those of world 0";
+    assert_eq!(message(&[scene("large_pyramid:base=3"), other]), differs);
+    let emits = "many worlds: world 0 has emitters, which only the CPU runs in many worlds";
+    assert_eq!(message(&[scene("rain")]), emits);
+    let mut worlds = together("gpu", &[scene("large_pyramid:base=3")]);
+    for error in [
+        worlds.command(1, 0, Command::Wake).unwrap_err(),
+        worlds.snapshot(1).unwrap_err(),
+        worlds.take_events(1).unwrap_err(),
+    ] {
+        assert!(matches!(&error, WorldError::Many(why) if why == "there is no world 1 of 1"), "{error}");
+    }
+    let error = worlds.command(0, 99, Command::Wake).unwrap_err();
+    assert!(matches!(error, WorldError::Command(_)), "{error}");
+    assert!(Worlds::on_cpu(&[], 1).is_err());
+    assert_eq!(worlds.steps(5), 0);
+}
+
+/// Negative control: a kernel that looks at the neighbour's table is caught. The worlds differ, so one that read the first
+/// world's table in all of them would come to the same bits everywhere.
+#[test]
+fn worlds_that_differ_come_to_different_bits() {
+    for backend in BACKENDS {
+        let mut worlds = together(backend, &nudged(&scene("large_pyramid:base=5"), 4));
+        (0..20).for_each(|_| worlds.step().unwrap());
+        let mut hashes = worlds.hashes().unwrap();
+        hashes.sort_unstable();
+        hashes.dedup();
+        assert_eq!(hashes.len(), 4, "{backend}");
+    }
+}
+
+/// On the CPU a scene's emitters run in every world.
+#[test]
+fn emitters_on_the_cpu() {
+    same_bits("cpu", &nudged(&scene("rain"), 2), 130, nobody);
+}
