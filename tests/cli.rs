@@ -956,3 +956,87 @@ mod signals {
         assert_eq!(names(folder.path()), [""; 0]);
     }
 }
+
+mod many_worlds {
+    use super::*;
+
+    const SCENE: &str = "run large_pyramid:base=4 --steps 12 --every 6 --worlds 3";
+
+    fn shape(npz: &mut NpzArchive<std::io::BufReader<File>>, name: &str) -> Vec<u64> {
+        npz.by_name::<f32>(name).expect("archive").unwrap_or_else(|| panic!("{name}")).shape().to_vec()
+    }
+
+    #[test]
+    fn each_to_the_bits_of_one_alone() {
+        for backend in ["cpu", "gpu"] {
+            let alone = run(&format!("run large_pyramid:base=4 --steps 12 --backend {backend} --hash -q"));
+            let hash = alone.stdout.trim();
+            let ran = run(&format!("{} --backend {backend} --hash={hash} -q", SCENE.replace(" --every 6", "")));
+            assert_eq!((ran.code, ran.stdout), (0, format!("{hash}\n").repeat(3)), "{}", ran.stderr);
+            let other =
+                run(&format!("{} --backend {backend} --hash={hash} --nudge 0.01 -q", SCENE.replace(" --every 6", "")));
+            assert_eq!(other.code, 1);
+            assert!(other.stderr.contains("the hash of world 1 is"), "{}", other.stderr);
+            let lines: std::collections::HashSet<&str> = other.stdout.lines().collect();
+            assert_eq!(lines.len(), 3, "all differ: {}", other.stdout);
+            assert!(lines.contains(hash), "world 0 is as it was");
+        }
+    }
+
+    #[test]
+    fn reports_states_and_traces_have_an_axis_for_them() {
+        let folder = folder();
+        let files = "--json a.json --state s.npz --trace t.npz";
+        let ran = run_in(folder.path(), &format!("{SCENE} --backend cpu --threads 2 --nudge 0.01 --seed 3 {files}"));
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        assert!(ran.stdout.contains("worlds × steps a second"), "{}", ran.stdout);
+        assert_eq!(names(folder.path()), ["a.json", "s.npz", "t.npz"]);
+        let report = json(&folder.path().join("a.json"));
+        assert_eq!((&report["worlds"], &report["steps"], &report["seed"]), (&3.into(), &12.into(), &3.into()));
+        assert_eq!(report["hashes"][0], hash("large_pyramid:base=4", 12));
+        assert_eq!(report["hashes"].as_array().expect("a list").len(), 3);
+        assert!(report["world_steps_per_second"].as_f64().expect("a number") > 0.0);
+        let open = |name: &str| NpzArchive::open(folder.path().join(name)).expect("archive");
+        let (mut state, mut trace) = (open("s.npz"), open("t.npz"));
+        assert_eq!(shape(&mut state, "position"), [3, 11, 2]);
+        assert_eq!(shape(&mut state, "angle"), [3, 11]);
+        assert_eq!(shape(&mut trace, "position"), [3, 3, 11, 2]);
+        assert_eq!(shape(&mut trace, "angular_velocity"), [3, 3, 11]);
+        let floats = |npz: &mut NpzArchive<std::io::BufReader<File>>| -> Vec<f32> {
+            npz.by_name("position").expect("archive").expect("array").into_vec().expect("f32")
+        };
+        let (last, all) = (floats(&mut state), floats(&mut trace));
+        assert_eq!(last, all[all.len() - last.len()..], "the trace ends with the state");
+        let snapshot = simulated("large_pyramid:base=4", 12);
+        assert_eq!(last[2..4], snapshot.poses[1].position, "world 0 comes first");
+        let ran = run_in(folder.path(), &format!("{SCENE} --backend cpu --state s.json"));
+        assert_eq!(ran.code, 2, "--every without --trace: {}", ran.stderr);
+        let ran = run_in(folder.path(), "run slope --worlds 2 --steps 2 --backend cpu --state s.json");
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let state = json(&folder.path().join("s.json"));
+        assert_eq!(state[0], state[1]);
+        assert_eq!(state.as_array().expect("a list").len(), 2);
+        assert!(state[0][0]["position"].is_array());
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for (arguments, says) in [
+            ("--worlds 0", "not in 1..=65535"),
+            ("--worlds 65536", "not in 1..=65535"),
+            ("--worlds 2 --picture a.png", "cannot be used with"),
+            ("--worlds 2 --save a.snap", "cannot be used with"),
+            ("--nudge 0.1", "--worlds"),
+            ("--worlds 2 --seed 1", "--nudge"),
+            ("--worlds 2 --nudge -1", "unexpected argument"),
+            ("--worlds 2 --nudge inf", "must be 0 or more"),
+        ] {
+            let ran = run(&format!("run slope --steps 1 {arguments}"));
+            assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{arguments}");
+            assert!(ran.stderr.contains(says), "{arguments} should say {says:?}, but says:\n{}", ran.stderr);
+        }
+        let ran = run("run rain --worlds 2 --steps 1 --backend gpu");
+        assert_eq!(ran.code, 3);
+        assert!(ran.stderr.contains("world 0 has emitters, which only the CPU runs in many worlds"), "{}", ran.stderr);
+    }
+}

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use drystone::gpu::kernel::{Patch, SHADERS, reflect};
 use drystone::scene::catalogue;
-use drystone::{Context, GpuWorld, Mode, Scene};
+use drystone::{Context, GpuWorld, Mode, Scene, Worlds};
 use wgpu::naga;
 
 /// What wgpu promises on every device.
@@ -82,17 +82,20 @@ fn nine_storage_buffers_are_counted() {
 
 /// A device that only validates, and what it complains of.
 fn noop() -> (Context, Arc<Mutex<Vec<String>>>) {
+    noop_with(limits())
+}
+
+fn noop_with(limits: wgpu::Limits) -> (Context, Arc<Mutex<Vec<String>>>) {
     let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
     descriptor.backends = wgpu::Backends::NOOP;
     descriptor.backend_options.noop.enable = true;
     let instance = wgpu::Instance::new(descriptor);
     let adapter = pollster::block_on(instance.request_adapter(&wgpu::RequestAdapterOptions::default())).unwrap();
-    let (device, queue) =
-        pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor {
-            required_limits: limits(),
-            ..wgpu::DeviceDescriptor::default()
-        }))
-        .unwrap();
+    let (device, queue) = pollster::block_on(
+        adapter
+            .request_device(&wgpu::DeviceDescriptor { required_limits: limits, ..wgpu::DeviceDescriptor::default() }),
+    )
+    .unwrap();
     let complaints = Arc::new(Mutex::new(Vec::new()));
     let heard = complaints.clone();
     device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| heard.lock().unwrap().push(error.to_string())));
@@ -126,6 +129,32 @@ fn worlds_build_and_record_without_complaint() {
         assert!(world.dispatches() > 0);
         assert_eq!(*complaints.lock().unwrap(), [] as [String; 0], "scene {}", scene.name);
     }
+}
+
+#[test]
+fn many_worlds_build_and_record_without_complaint() {
+    let (context, complaints) = noop_with(wgpu::Limits { max_storage_buffers_per_shader_stage: 9, ..limits() });
+    for mut scene in scenes() {
+        scene.settings.sleep = true;
+        scene.settings.events = true;
+        let mut worlds = Worlds::on_gpu(&context, &vec![scene.clone(); 3]).unwrap();
+        for _ in 0..3 {
+            worlds.step().unwrap();
+        }
+        worlds.wait().unwrap();
+        assert!(worlds.dispatches().unwrap() > 0);
+        assert_eq!(*complaints.lock().unwrap(), [] as [String; 0], "scene {}", scene.name);
+    }
+}
+
+/// One world does with what every device has; for many the message says what is missing.
+#[test]
+fn many_worlds_on_a_device_that_allows_too_few_tables() {
+    let (context, _) = noop();
+    let scene = catalogue::build("large_pyramid:base=3").unwrap();
+    let error = Worlds::on_gpu(&context, &[scene]).unwrap_err().to_string();
+    assert!(error.starts_with("many worlds: kernel "), "{error}");
+    assert!(error.ends_with(" uses 9 storage buffers, the device allows 8"), "{error}");
 }
 
 /// Negative control: a kernel that no device must accept is complained of, and so is one that does not parse.

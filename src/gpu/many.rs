@@ -111,7 +111,7 @@ fn with_layers(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::kernel::SHADERS;
+    use crate::gpu::kernel::{Binding, BindingKind, SHADERS};
     use wgpu::naga::{self, AddressSpace, Expression};
 
     /// Indices of tables in a module: those with the place of the world, and those without.
@@ -183,6 +183,19 @@ mod tests {
             let points = text.matches("@compute").count();
             assert_eq!(text.matches("world_index = workgroup.z;").count(), points, "{}", shader.name);
         }
+    }
+
+    /// The constants, which are a uniform of one world: so many storage buffers [`crate::Worlds::on_gpu`] asks of a device.
+    #[test]
+    fn kernels_for_many_use_one_table_more() {
+        let most = |text: &dyn Fn(&crate::gpu::kernel::Shader) -> String| {
+            let shaders = SHADERS.iter().filter(|shader| shader.name != "query");
+            let kernels = shaders.flat_map(|shader| crate::gpu::kernel::reflect(shader.name, &text(shader)).unwrap());
+            let storage = |binding: &&Binding| binding.kind != BindingKind::Uniform;
+            kernels.map(|(_, kernel)| kernel.bindings.iter().filter(storage).count()).max()
+        };
+        assert_eq!(most(&crate::gpu::kernel::Shader::text), Some(8));
+        assert_eq!(most(&|shader| many(&shader.text())), Some(9));
     }
 
     #[test]
