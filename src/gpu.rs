@@ -412,8 +412,6 @@ impl GpuWorld {
     }
 
     /// Yesterday's contacts become those to recall from.
-
-    /// Yesterday's contacts become those to recall from.
     pub(crate) fn begin_step(&mut self) {
         self.engine.parity ^= 1;
     }

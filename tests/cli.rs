@@ -963,7 +963,7 @@ mod many_worlds {
     const SCENE: &str = "run large_pyramid:base=4 --steps 12 --every 6 --worlds 3";
 
     fn shape(npz: &mut NpzArchive<std::io::BufReader<File>>, name: &str) -> Vec<u64> {
-        npz.by_name::<f32>(name).expect("archive").unwrap_or_else(|| panic!("{name}")).shape().to_vec()
+        npz.by_name(name).expect("archive").unwrap_or_else(|| panic!("{name}")).shape().to_vec()
     }
 
     #[test]

@@ -100,7 +100,7 @@ structs! {
     }
     Surface { kinetic_friction, tangent_speed, rolling_resistance, rolling_impulse }
     Event { kind, shape_a, shape_b, approach_speed, point, normal }
-    Command { kind, body, row, pad, value, other }
+    Command { kind, body, row, world, value, other }
     Aabb { min, max }
     Ray { origin, delta, category, mask, group, pad }
     Hit { point, normal, fraction, shape, pad }

@@ -146,7 +146,7 @@ impl Context {
         // The defaults, 8 storage buffers a stage among them, run everywhere; only sizes are raised. Kernels for many worlds
         // have one table more.
         let limits = wgpu::Limits {
-            max_storage_buffers_per_shader_stage: most.max_storage_buffers_per_shader_stage.min(MOST_TABLES).max(8),
+            max_storage_buffers_per_shader_stage: most.max_storage_buffers_per_shader_stage.clamp(8, MOST_TABLES),
             max_buffer_size: most.max_buffer_size,
             max_storage_buffer_binding_size: most.max_storage_buffer_binding_size,
             max_texture_dimension_2d: most.max_texture_dimension_2d,

@@ -225,7 +225,8 @@ impl Engine {
         members: &[&'a Compiled],
         of: impl Fn(&'a Compiled) -> Cow<'a, [T]>,
     ) {
-        let part = self.part_bytes(name) as usize / size_of::<T>();
+        let row = TABLES.iter().find(|table| table.name == name).map_or(0, |table| table.bytes);
+        let part = self.stride(name) * row / size_of::<T>();
         let all = match members {
             [alone] => of(alone),
             _ => {

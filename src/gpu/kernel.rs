@@ -223,7 +223,7 @@ pub(crate) struct Kernel {
 /// A shader that was read.
 #[derive(Debug)]
 struct Module {
-    module: wgpu::ShaderModule,
+    compiled: wgpu::ShaderModule,
     points: HashMap<String, Reflection>,
     strided: Arc<[String]>,
 }
@@ -321,7 +321,7 @@ impl Kernels {
 
     fn compile(&self, name: &'static str) -> Result<Kernel, KernelError> {
         let shader = shader_of(name).ok_or(KernelError::Missing { name })?;
-        let Module { module, points, strided } = self.module(shader)?;
+        let Module { compiled: module, points, strided } = self.module(shader)?;
         let reflection = points.get(name).ok_or(KernelError::Missing { name })?.clone();
         let device = &self.device;
         if self.many {
@@ -404,5 +404,5 @@ fn read(device: &wgpu::Device, shader: &Shader, patches: &[Patch], for_many: boo
         label: Some(shader.name),
         source: wgpu::ShaderSource::Wgsl(text.into()),
     });
-    Ok(Module { module, points, strided: strided.into() })
+    Ok(Module { compiled: module, points, strided: strided.into() })
 }

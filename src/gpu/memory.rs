@@ -335,7 +335,7 @@ pub fn most(limit: u64, features: Features) -> [u64; 2] {
         let sizes =
             Sizes { bodies: bodies * MANY, shapes: bodies * MANY, contacts: contacts * MANY, ..Sizes::default() };
         let most = TABLES.iter().map(|table| sizes.bytes_of(table, features, 1)).max().unwrap_or(1);
-        (u128::from(limit) * MANY as u128 / u128::from(most.max(1))) as u64
+        u64::try_from(u128::from(limit) * MANY as u128 / u128::from(most.max(1))).unwrap_or(u64::MAX)
     };
     [one(1, 0), one(0, 1)].map(|most| most.min(u64::from(u32::MAX)))
 }
@@ -396,7 +396,7 @@ mod tests {
     fn the_most_fits_and_one_more_does_not() {
         let features = Features::default();
         let limit = 1 << 27;
-        let [bodies, contacts] = most(limit, features).map(|most| most as usize);
+        let [bodies, contacts] = most(limit, features).map(|most| usize::try_from(most).unwrap());
         let fits = |bodies, contacts| {
             let sizes = Sizes { bodies, shapes: bodies, contacts, ..Sizes::default() };
             sizes.check(features, 1, limit, |_| true).is_ok()

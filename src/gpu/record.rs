@@ -238,12 +238,12 @@ impl Recorder<'_> {
     /// One colour after the other. Which of them get a dispatch of their own depends on counts that may be old; the
     /// result does not.
     fn sweep(&mut self, wide: &'static str, tail: &'static str, flags: u32) {
-        self.sweep_runs(wide, tail, flags, &self.color_runs())
+        self.sweep_runs(wide, tail, flags, &self.color_runs());
     }
 
     /// The same over joints, of which the counts are known.
     fn joint_sweep(&mut self, wide: &'static str, tail: &'static str, flags: u32) {
-        self.sweep_runs(wide, tail, flags, self.joint_runs)
+        self.sweep_runs(wide, tail, flags, self.joint_runs);
     }
 
     fn sweep_runs(&mut self, wide: &'static str, tail: &'static str, flags: u32, runs: &[Run]) {
@@ -352,7 +352,9 @@ impl Engine {
             joint_runs: &self.joint_runs,
             works: Vec::new(),
         };
-        plan.iter().for_each(|&op| recorder.stage(op));
+        for &op in plan {
+            recorder.stage(op);
+        }
         let works = recorder.works.iter().filter(|work| work.threads > 0);
         Ok(self.kernels.prepare(works.map(|work| work.name))?)
     }
