@@ -83,6 +83,19 @@ pub struct CpuWorld {
     counters: Counters,
 }
 
+/// Tables as they are between two steps.
+pub(crate) struct DrawTables<'a> {
+    pub states: Vec<BodyState>,
+    pub aabbs: &'a [Aabb],
+    pub cell_ends: &'a [u32],
+    pub cell_shapes: &'a [u32],
+    pub contacts: &'a [Contact],
+    pub manifolds: &'a [Manifold],
+    pub sleeping: &'a [SleepingContact],
+    pub islands: &'a [u32],
+    pub joint_states: Vec<JointState>,
+}
+
 impl CpuWorld {
     /// A world as the scene describes it, on one thread.
     ///
@@ -696,6 +709,21 @@ impl CpuWorld {
     /// One a body.
     pub fn states(&self) -> impl Iterator<Item = BodyState> + '_ {
         (0..self.compiled.bodies.len()).map(|body| self.states.get(body))
+    }
+
+    /// What layers are drawn from ([`crate::draw::Upload`]).
+    pub(crate) fn draw_tables(&self) -> DrawTables<'_> {
+        DrawTables {
+            states: self.states.to_vec(),
+            aabbs: &self.aabbs,
+            cell_ends: &self.cell_ends,
+            cell_shapes: &self.cell_shapes,
+            contacts: &self.contacts,
+            manifolds: &self.manifolds,
+            sleeping: &self.sleeping,
+            islands: &self.islands,
+            joint_states: self.joint_states.to_vec(),
+        }
     }
 
     /// Counts of the last step.

@@ -15,7 +15,7 @@ mod writes;
 use std::sync::Arc;
 
 pub use context::{AdapterChoice, Context, ContextError, DeviceError, adapters, is_software};
-use engine::Engine;
+use engine::{Engine, at_parity};
 use kernel::{KernelError, Kernels, Patch};
 use memory::{Features, Group};
 use population::Room;
@@ -25,6 +25,7 @@ use record::{Extent, Load, joint_runs};
 
 use crate::command::{Command, CommandError, JointCommand, by_body, rouse, wake_all};
 use crate::cpu::CpuWorld;
+use crate::draw::{self, DrawInputs};
 use crate::event;
 use crate::population::{JointId, Population, ends};
 use crate::scene::{Compiled, Scene};
@@ -617,6 +618,37 @@ impl GpuWorld {
     #[must_use]
     pub fn vertices(&self) -> &wgpu::Buffer {
         &self.engine.buffers["vertices"]
+    }
+
+    /// All that pictures are drawn from, as the steps recorded so far leave it. Ask anew for every frame.
+    #[must_use]
+    pub fn draw_inputs(&self) -> DrawInputs<'_> {
+        let of = |name: &str| &self.engine.buffers[at_parity(name, self.engine.parity)];
+        let types::Params { shape_count, body_count, joint_count, .. } = self.compiled.params;
+        DrawInputs {
+            poses: of("poses"),
+            shapes: of("shapes"),
+            vertices: of("vertices"),
+            shape_count,
+            body_count,
+            tables: Some(draw::Tables {
+                params: of("params"),
+                counters: of("counters"),
+                states: of("states"),
+                aabbs: of("aabbs"),
+                cell_ends: of("cell_ends"),
+                cell_shapes: of("cell_shapes"),
+                contacts: of("contacts"),
+                manifolds: of("manifolds"),
+                sleeping: of("sleeping"),
+                islands: of("islands"),
+                joints: of("joints"),
+                joint_states: of("joint_states"),
+                joint_count,
+                scale: draw::Scale::of(&self.compiled),
+            }),
+            reference: None,
+        }
     }
 
     /// The state between two steps. Waits for the device.

@@ -7,6 +7,43 @@
 //!                         └─ raster::picture (no GPU needed) ────────────┘
 //! ```
 //!
+//! What is in a picture beside the bodies ([`Layers`]) is drawn from the tables of the solver as well
+//! ([`DrawInputs::tables`]). Nothing comes back to the CPU on the way, neither a position nor a count.
+//!
+//! In your own render loop, on any surface or texture, with the device that the world lives on:
+//!
+//! ```no_run
+//! # fn frame(world: &drystone::GpuWorld, format: wgpu::TextureFormat, target: &wgpu::TextureView)
+//! # -> Result<(), drystone::draw::DrawError> {
+//! use drystone::draw::{Camera, Layers, Renderer, Style};
+//!
+//! let (device, queue) = (world.context().device(), world.context().queue());
+//! // Once …
+//! let renderer = Renderer::new(device, format, 1);
+//! let (camera, style, layers) = (Camera::default(), Style::light(), Layers { joints: true, ..Layers::default() });
+//! let mut frame = renderer.frame(device, queue, &world.draw_inputs(), &camera, &style, &layers)?;
+//! // … and for every frame:
+//! renderer.update(&mut frame, device, queue, &world.draw_inputs(), &camera, &style, &layers)?;
+//! let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+//! renderer.prepare(&mut encoder, &frame);
+//! let mut pass = encoder.begin_render_pass(&wgpu::RenderPassDescriptor {
+//!     color_attachments: &[Some(wgpu::RenderPassColorAttachment {
+//!         view: target,
+//!         depth_slice: None,
+//!         resolve_target: None,
+//!         ops: wgpu::Operations { load: wgpu::LoadOp::Clear(wgpu::Color::BLACK), store: wgpu::StoreOp::Store },
+//!     })],
+//!     ..Default::default()
+//! });
+//! renderer.draw(&mut pass, &frame);
+//! drop(pass);
+//! queue.submit([encoder.finish()]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A [`CpuWorld`](crate::CpuWorld) is drawn by the same shaders, from what an [`Upload`] keeps on the device.
+//!
 //! Outlines are analytic: every pixel knows how much of it a shape covers, so that edges are smooth without
 //! multisampling, and the rasteriser computes the same numbers as the shaders. `tests/draw.rs` compares the two.
 //!
@@ -20,19 +57,25 @@
 mod backdrop;
 mod camera;
 mod image;
+mod inputs;
+mod layers;
 pub mod offscreen;
 mod palette;
 pub mod raster;
 mod render;
 mod sprite;
 mod style;
+mod upload;
 mod view;
 
 pub use camera::{Bounds, Camera, DEFAULT_SIZE};
 pub use image::Image;
+pub use inputs::{DrawInputs, Scale, Tables};
+pub use layers::{Coloring, Layers};
 pub use offscreen::Offscreen;
-pub use render::{DrawInputs, Frame, Renderer};
+pub use render::{Frame, Renderer};
 pub use style::{Rgb, Style};
+pub use upload::Upload;
 
 /// Why there is no picture.
 #[derive(Debug, thiserror::Error)]

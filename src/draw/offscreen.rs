@@ -2,7 +2,7 @@
 
 use std::sync::mpsc;
 
-use super::{Camera, DrawError, DrawInputs, Image, Renderer, Style};
+use super::{Camera, DrawError, DrawInputs, Frame, Image, Layers, Renderer, Style};
 use crate::types::{Pose, Shape};
 
 /// sRGB-encoded values, blended as they are: what the rasteriser does too.
@@ -14,6 +14,7 @@ pub struct Offscreen {
     device: wgpu::Device,
     queue: wgpu::Queue,
     renderer: Renderer,
+    frame: Option<Frame>,
     target: Option<Target>,
 }
 
@@ -34,7 +35,7 @@ impl Offscreen {
     /// [`DrawError::Device`].
     pub fn new(device: &wgpu::Device, queue: &wgpu::Queue) -> Result<Self, DrawError> {
         let renderer = guarded(device, || Ok(Renderer::new(device, FORMAT, 1)))?;
-        Ok(Self { device: device.clone(), queue: queue.clone(), renderer, target: None })
+        Ok(Self { device: device.clone(), queue: queue.clone(), renderer, frame: None, target: None })
     }
 
     /// Draws the solver's buffers as they are when the work submitted so far is done; waits for it.
@@ -42,11 +43,31 @@ impl Offscreen {
     /// # Errors
     /// Any [`DrawError`] but those of files: bad sizes, cameras or buffers, a device that fails or is lost.
     pub fn picture(&mut self, inputs: &DrawInputs<'_>, camera: &Camera, style: &Style) -> Result<Image, DrawError> {
-        let Self { device, queue, renderer, target } = self;
+        self.layered_picture(inputs, camera, style, &Layers::default())
+    }
+
+    /// The same with layers.
+    ///
+    /// # Errors
+    /// As [`Self::picture`].
+    pub fn layered_picture(
+        &mut self,
+        inputs: &DrawInputs<'_>,
+        camera: &Camera,
+        style: &Style,
+        layers: &Layers,
+    ) -> Result<Image, DrawError> {
+        let Self { device, queue, renderer, frame, target } = self;
         guarded(device, || {
             // The picture has the target for itself.
             let camera = Camera { origin: glam::Vec2::ZERO, ..*camera };
-            let frame = renderer.frame(device, queue, inputs, &camera, style)?;
+            let frame = match frame {
+                Some(frame) => {
+                    renderer.update(frame, device, queue, inputs, &camera, style, layers)?;
+                    frame
+                }
+                None => frame.insert(renderer.frame(device, queue, inputs, &camera, style, layers)?),
+            };
             if target.as_ref().is_none_or(|t| t.size != camera.size) {
                 // The old one first, so that only one is in memory.
                 *target = None;
@@ -55,9 +76,9 @@ impl Offscreen {
             let Some(target) = target else {
                 return Err(DrawError::Device("no target".into()));
             };
-            target.picture(device, queue, |pass| renderer.draw(pass, &frame))
+            target.picture(device, queue, renderer, frame)
         })
-        .inspect_err(|_| self.target = None)
+        .inspect_err(|_| (self.frame, self.target) = (None, None))
     }
 
     /// Draws shapes on bodies that are in main memory.
@@ -86,6 +107,8 @@ impl Offscreen {
             // Without bodies no shape has a place.
             shape_count: if poses.is_empty() { 0 } else { count(shapes.len()) },
             body_count: count(poses.len()),
+            tables: None,
+            reference: None,
         };
         self.picture(&inputs, camera, style)
     }
@@ -158,10 +181,12 @@ impl Target {
         &self,
         device: &wgpu::Device,
         queue: &wgpu::Queue,
-        draw: impl FnOnce(&mut wgpu::RenderPass<'_>),
+        renderer: &Renderer,
+        frame: &Frame,
     ) -> Result<Image, DrawError> {
         let view = self.texture.create_view(&wgpu::TextureViewDescriptor::default());
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("picture") });
+        renderer.prepare(&mut encoder, frame);
         let mut pass = encoder.begin_render_pass(&wgpu::RenderPassDescriptor {
             label: Some("picture"),
             color_attachments: &[Some(wgpu::RenderPassColorAttachment {
@@ -172,7 +197,7 @@ impl Target {
             })],
             ..Default::default()
         });
-        draw(&mut pass);
+        renderer.draw(&mut pass, frame);
         drop(pass);
         encoder.copy_texture_to_buffer(
             self.texture.as_image_copy(),

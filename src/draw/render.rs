@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use super::view::View;
-use super::{Camera, DrawError, Style};
+use super::{Camera, DrawError, DrawInputs, Layers, Style};
 use crate::types::{Pose, Shape};
 
 const SHAPES: &str = concat!(
@@ -14,21 +14,6 @@ const SHAPES: &str = concat!(
 );
 const BACKDROP: &str =
     concat!(include_str!("../../shaders/draw/view.wgsl"), include_str!("../../shaders/draw/backdrop.wgsl"));
-
-/// What is drawn: buffers of the solver, with [`wgpu::BufferUsages::STORAGE`].
-#[derive(Clone, Copy, Debug)]
-pub struct DrawInputs<'a> {
-    /// `array<Pose>`, centre-of-mass frames.
-    pub poses: &'a wgpu::Buffer,
-    /// `array<Shape>`.
-    pub shapes: &'a wgpu::Buffer,
-    /// `array<vec2<f32>>`, the vertices of polygons.
-    pub vertices: &'a wgpu::Buffer,
-    /// How many of them are drawn.
-    pub shape_count: u32,
-    /// Bodies in the world: the colours run over so many.
-    pub body_count: u32,
-}
 
 /// Pipelines for one kind of target.
 #[derive(Debug)]
@@ -144,8 +129,9 @@ impl Renderer {
         }
     }
 
-    /// Prepares a picture. Cheap: a small uniform and a bind group. Draw it with [`Self::draw`] after what fills the
-    /// buffers is submitted, or in the same encoder.
+    /// Prepares a picture. Then, after what fills the buffers is submitted or in the same encoder, [`Self::prepare`] and
+    /// [`Self::draw`]. A picture that is drawn again and again costs least with one frame that is brought up to date with
+    /// [`Self::update`].
     ///
     /// # Errors
     /// [`DrawError::Size`], [`DrawError::Camera`], [`DrawError::Inputs`], [`DrawError::TooLarge`].
@@ -156,7 +142,9 @@ impl Renderer {
         inputs: &DrawInputs<'_>,
         camera: &Camera,
         style: &Style,
+        layers: &Layers,
     ) -> Result<Frame, DrawError> {
+        let _ = layers;
         let limits = device.limits();
         let [width, height] = camera.size;
         let limit = limits.max_texture_dimension_2d;
@@ -192,6 +180,31 @@ impl Renderer {
             ],
         });
         Ok(Frame { bind_group, view })
+    }
+
+    /// Makes a frame that of another moment, camera, style or choice of layers, and keeps its buffers where they fit. What
+    /// was recorded with it before must have been submitted.
+    ///
+    /// # Errors
+    /// As [`Self::frame`]; then the frame is as it was.
+    pub fn update(
+        &self,
+        frame: &mut Frame,
+        device: &wgpu::Device,
+        queue: &wgpu::Queue,
+        inputs: &DrawInputs<'_>,
+        camera: &Camera,
+        style: &Style,
+        layers: &Layers,
+    ) -> Result<(), DrawError> {
+        *frame = self.frame(device, queue, inputs, camera, style, layers)?;
+        Ok(())
+    }
+
+    /// Records what is computed before a picture is drawn: which shapes are in it, and colours. Outside of any pass, before
+    /// the render pass of [`Self::draw`], in the same encoder or one submitted earlier.
+    pub fn prepare(&self, encoder: &mut wgpu::CommandEncoder, frame: &Frame) {
+        let _ = (encoder, frame);
     }
 
     /// Draws a picture over the part of the target that its camera names; what was there is covered. Leaves the

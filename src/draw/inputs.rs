@@ -1,0 +1,111 @@
+//! The buffers that pictures are drawn from.
+
+use crate::scene::Compiled;
+use crate::types::DYNAMIC;
+
+/// Bodies that are looked at to find what is typical, at most.
+const SAMPLE: usize = 1024;
+
+/// What is drawn: buffers of the solver, with [`wgpu::BufferUsages::STORAGE`].
+///
+/// [`GpuWorld::draw_inputs`](crate::GpuWorld::draw_inputs) and [`Upload::inputs`](super::Upload::inputs) give all of it.
+/// Ask anew for every frame: a world exchanges its buffers as it steps and grows.
+#[derive(Clone, Copy, Debug)]
+pub struct DrawInputs<'a> {
+    /// `array<Pose>`, centre-of-mass frames.
+    pub poses: &'a wgpu::Buffer,
+    /// `array<Shape>`.
+    pub shapes: &'a wgpu::Buffer,
+    /// `array<vec2<f32>>`, the vertices of polygons.
+    pub vertices: &'a wgpu::Buffer,
+    /// How many shapes are drawn.
+    pub shape_count: u32,
+    /// Bodies in the world: the colours run over so many.
+    pub body_count: u32,
+    /// What layers show beside shapes.
+    pub tables: Option<Tables<'a>>,
+    /// `array<Pose>` of the same bodies in another world, on the same device, for
+    /// [`Coloring::Difference`](super::Coloring::Difference). Bodies past its end count as being at the same place.
+    pub reference: Option<&'a wgpu::Buffer>,
+}
+
+impl<'a> DrawInputs<'a> {
+    /// The same world beside another: `reference` is the poses of that, on the same device, such as
+    /// `other.draw_inputs().poses`.
+    #[must_use]
+    pub fn against(self, reference: &'a wgpu::Buffer) -> Self {
+        Self { reference: Some(reference), ..self }
+    }
+}
+
+/// Tables of the solver as they are between two steps, with [`wgpu::BufferUsages::STORAGE`].
+#[derive(Clone, Copy, Debug)]
+pub struct Tables<'a> {
+    /// `Params`, with [`wgpu::BufferUsages::UNIFORM`].
+    pub params: &'a wgpu::Buffer,
+    /// `Counters`.
+    pub counters: &'a wgpu::Buffer,
+    /// `array<BodyState>`.
+    pub states: &'a wgpu::Buffer,
+    /// `array<Aabb>`, one a shape.
+    pub aabbs: &'a wgpu::Buffer,
+    /// `array<u32>`, one a cell of the grid and one more.
+    pub cell_ends: &'a wgpu::Buffer,
+    /// `array<u32>`, one a shape.
+    pub cell_shapes: &'a wgpu::Buffer,
+    /// `array<Contact>` of the last step.
+    pub contacts: &'a wgpu::Buffer,
+    /// `array<Manifold>`, one a contact.
+    pub manifolds: &'a wgpu::Buffer,
+    /// `array<SleepingContact>`: the contacts of bodies asleep.
+    pub sleeping: &'a wgpu::Buffer,
+    /// `array<u32>`: roots of islands asleep, one a body; shorter where nothing sleeps.
+    pub islands: &'a wgpu::Buffer,
+    /// `array<Joint>`.
+    pub joints: &'a wgpu::Buffer,
+    /// `array<JointState>`, one a joint.
+    pub joint_states: &'a wgpu::Buffer,
+    /// Places of joints.
+    pub joint_count: u32,
+    /// What is typical of the world.
+    pub scale: Scale,
+}
+
+/// What is typical of a world: arrows and signs are drawn in proportion to it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale {
+    /// Width of a body, m.
+    pub length: f32,
+    /// What carries a body for a substep, N·s.
+    pub impulse: f32,
+}
+
+impl Scale {
+    /// Of the dynamic bodies of a world, by the median of some of them; one metre and one kilogram if there are none.
+    #[must_use]
+    pub fn of(compiled: &Compiled) -> Self {
+        let (mut widths, mut masses) = (Vec::new(), Vec::new());
+        for body in compiled.bodies.iter().step_by(compiled.bodies.len().div_ceil(SAMPLE).max(1)) {
+            if body.kind == DYNAMIC && body.inv_mass > 0.0 {
+                widths.push(2.0 * body.min_extent.min(body.extent));
+                masses.push(1.0 / body.inv_mass);
+            }
+        }
+        let [x, y] = compiled.params.gravity;
+        let gravity = x.hypot(y);
+        // Without gravity arrows need some size as well.
+        let gravity = if gravity > 0.0 { gravity } else { 10.0 };
+        let usable = |value: f32| value.is_finite() && value > 0.0;
+        let length = median(widths).filter(|&width| usable(width)).unwrap_or(1.0);
+        let impulse = median(masses).unwrap_or(1.0) * gravity * compiled.params.h;
+        Self { length, impulse: if usable(impulse) { impulse } else { 1.0 } }
+    }
+}
+
+fn median(mut values: Vec<f32>) -> Option<f32> {
+    let middle = values.len() / 2;
+    if values.is_empty() {
+        return None;
+    }
+    Some(*values.select_nth_unstable_by(middle, f32::total_cmp).1)
+}
