@@ -3,7 +3,7 @@
 //! Needs a Vulkan adapter; a software one (Mesa's lavapipe) will do. Every picture is also written as a PNG to
 //! `target/tmp`, to be looked at.
 
-use drystone::draw::{Bounds, Camera, DrawError, DrawInputs, Image, Offscreen, Renderer, Style, raster};
+use drystone::draw::{Bounds, Camera, DrawError, DrawInputs, Image, Layers, Offscreen, Renderer, Style, raster};
 use drystone::scene::Compiled;
 use drystone::types::Pose;
 use drystone::{Body, Scene, Shape};
@@ -241,6 +241,8 @@ fn renderer_draws_into_a_part_of_any_target() {
         vertices: &shapes,
         shape_count: world.params.shape_count,
         body_count: world.params.body_count,
+        tables: None,
+        reference: None,
     };
     let extent = wgpu::Extent3d { width: 512, height: 256, depth_or_array_layers: 1 };
     let at = [37, 21];
@@ -280,8 +282,9 @@ fn renderer_draws_into_a_part_of_any_target() {
                 .create_view(&wgpu::TextureViewDescriptor::default())
         });
         let renderer = Renderer::new(&device, format, samples);
-        let frame = renderer.frame(&device, &queue, &inputs, &part, &style).expect("a frame");
+        let frame = renderer.frame(&device, &queue, &inputs, &part, &style, &Layers::default()).expect("a frame");
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        renderer.prepare(&mut encoder, &frame);
         {
             let mut pass = encoder.begin_render_pass(&wgpu::RenderPassDescriptor {
                 color_attachments: &[Some(wgpu::RenderPassColorAttachment {
@@ -504,7 +507,8 @@ fn what_cannot_be_drawn_is_an_error() {
     let storage = buffer(64, wgpu::BufferUsages::STORAGE);
     let vertex = buffer(64, wgpu::BufferUsages::VERTEX);
     for (poses, shapes, shape_count) in [(&storage, &vertex, 1), (&vertex, &storage, 1), (&storage, &storage, 2)] {
-        let inputs = DrawInputs { poses, shapes, vertices: &storage, shape_count, body_count: 1 };
+        let (tables, reference) = (None, None);
+        let inputs = DrawInputs { poses, shapes, vertices: &storage, shape_count, body_count: 1, tables, reference };
         let result = offscreen.picture(&inputs, &good, &style);
         assert!(matches!(result, Err(DrawError::Inputs { .. })), "{result:?}");
     }

@@ -26,3 +26,42 @@ fn fill_color(body: u32, kind: u32) -> vec3<f32> {
     let color = mix(view.ramp[stop].rgb, view.ramp[stop + 1u].rgb, at - f32(stop));
     return clamp(color * (1.0 + lightness * view.tuning.y), vec3<f32>(0.0), vec3<f32>(1.0));
 }
+
+/// From the least value of a scale (0) to the greatest (1).
+fn scale_color(share: f32) -> vec3<f32> {
+    let at = clamp(share, 0.0, 1.0) * 7.0;
+    let stop = min(u32(at), 6u);
+    return mix(view.scale_ramp[stop].rgb, view.scale_ramp[stop + 1u].rgb, at - f32(stop));
+}
+
+/// What has no value.
+fn none_color() -> vec3<f32> {
+    return mix(view.background.rgb, view.ink.rgb, 0.35);
+}
+
+/// A hue, 0 … 1, as bright on paper as at night.
+fn hue_color(hue: f32) -> vec3<f32> {
+    let wave = 0.5 + 0.5 * cos(6.2831853 * (vec3<f32>(0.0, 0.33, 0.67) - hue));
+    return mix(vec3<f32>(0.22), vec3<f32>(0.9), wave);
+}
+
+/// Graph colours: unlike hues for those between moving bodies, tones of one hue for those with fixed ones, and the
+/// overflow set off.
+fn graph_color(color: u32) -> vec3<f32> {
+    if color >= COLOR_COUNT {
+        return none_color();
+    }
+    if color == OVERFLOW_COLOR {
+        return view.accent.rgb;
+    }
+    if color >= FIRST_FIXED_COLOR {
+        return mix(none_color(), view.cell.rgb, f32(color - FIRST_FIXED_COLOR) / 7.0);
+    }
+    // The golden section: neighbours, and neighbours of neighbours, are far apart.
+    return hue_color(fract(0.08 + f32(color) * 0.618034));
+}
+
+/// From awake (0) by quiet to asleep (1).
+fn sleep_color(share: f32) -> vec3<f32> {
+    return scale_color(0.78 * (1.0 - share));
+}

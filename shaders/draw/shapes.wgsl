@@ -1,10 +1,15 @@
-// Draws every shape straight from the solver's buffers: an instance a shape (twice: fixed bodies first, so that they
-// lie below), a quad of whole pixels around it, and the exact outline in the fragment shader.
+// Draws the shapes that cull.wgsl found in the picture, straight from the solver's buffers: six vertices a shape, a quad
+// of whole pixels around it, and the exact outline in the fragment shader. Shapes smaller than a pixel get the few
+// pixels that they can touch, each with the share that they cover, so that nothing flickers as they shrink.
 // Twin on the CPU: src/draw/sprite.rs, function by function.
 
 @group(0) @binding(1) var<storage, read> poses: array<Pose>;
 @group(0) @binding(2) var<storage, read> shapes: array<Shape>;
 @group(0) @binding(3) var<storage, read> vertices: array<vec2<f32>>;
+// Indices, fixed bodies first, so that they lie below.
+@group(0) @binding(4) var<storage, read> visible: array<u32>;
+// Colours of bodies, if they are not those of the palette.
+@group(0) @binding(5) var<storage, read> tints: array<u32>;
 
 // Half width of a line that has none of its own, px.
 const LINE: f32 = 0.75;
@@ -28,12 +33,7 @@ struct Sprite {
     @location(4) @interpolate(flat) fill: vec3<f32>,
     // Form, index of the shape.
     @location(5) @interpolate(flat) form: vec2<u32>,
-}
-
-/// By its bits: a shader compiler may assume that there are no NaNs.
-fn is_finite_row(row: vec4<f32>) -> bool {
-    let exponents = bitcast<vec4<u32>>(row) & vec4<u32>(0x7f800000u);
-    return all(exponents != vec4<u32>(0x7f800000u));
+    @location(6) @interpolate(flat) line: vec3<f32>,
 }
 
 fn turn(q: vec2<f32>, v: vec2<f32>) -> vec2<f32> {
@@ -73,14 +73,14 @@ fn hull_distance(shape: u32, p: vec2<f32>) -> f32 {
 }
 
 @vertex
-fn shape_vertex(@builtin(vertex_index) corner: u32, @builtin(instance_index) instance: u32) -> Sprite {
+fn shape_vertex(@builtin(vertex_index) vertex: u32) -> Sprite {
+    let corner = corner_of(vertex);
     var sprite: Sprite;
     // Behind the far plane: not drawn.
     sprite.clip = vec4<f32>(0.0, 0.0, 2.0, 1.0);
-    let index = instance % view.shape_count;
+    let index = visible[vertex / 6u];
     let shape = shapes[index];
-    let fixed_pass = instance < view.shape_count;
-    if ((shape.kind & FIXED_SHAPE) != 0u) != fixed_pass || shape.body >= arrayLength(&poses) {
+    if shape.body >= arrayLength(&poses) {
         return sprite;
     }
     let pose = poses[shape.body];
@@ -132,7 +132,8 @@ fn shape_vertex(@builtin(vertex_index) corner: u32, @builtin(instance_index) ins
         shown = 1.0;
         thinnest = 1e3;
     }
-    let outline = min(view.outline, 0.3 * thinnest);
+    let chosen = shape.body == view.highlight;
+    let outline = select(min(view.outline, 0.3 * thinnest), max(view.outline, 3.0 * view.unit), chosen);
     // What never turns needs no mark.
     let moves = (shape.kind & (FIXED_SHAPE | KINEMATIC_SHAPE)) != FIXED_SHAPE && form != FORM_HALF_PLANE;
     let turns = moves && (shape.kind & UPRIGHT_SHAPE) == 0u;
@@ -140,6 +141,14 @@ fn shape_vertex(@builtin(vertex_index) corner: u32, @builtin(instance_index) ins
     sprite.half = thick;
     sprite.pen = vec3<f32>(outline, sqrt(shown), detail);
     sprite.fill = fill_color(shape.body, shape.kind);
+    if view.tinted != 0u && (shape.kind & FIXED_SHAPE) == 0u && shape.body < arrayLength(&tints) {
+        sprite.fill = unpack4x8unorm(tints[shape.body]).rgb;
+    }
+    // Wires have no inside to set them off.
+    sprite.line = sprite.fill * select(1.0, view.tuning.z, view.fill_opacity > 0.0);
+    if chosen {
+        sprite.line = view.accent.rgb;
+    }
 
     let a = abs(sprite.axis);
     var reach = thick;
@@ -194,7 +203,9 @@ fn shape_fragment(sprite: Sprite) -> @location(0) vec4<f32> {
     if outer <= 0.0 {
         discard;
     }
-    let body = mix(sprite.fill, sprite.fill * view.tuning.z, mark * view.tuning.w);
-    let color = mix(sprite.fill * view.tuning.z, body, inner / outer);
-    return to_target(color, outer * sprite.pen.y);
+    let body = mix(sprite.fill, sprite.line, mark * view.tuning.w);
+    let color = mix(sprite.line, body, inner / outer);
+    // Of a wire only the line and the mark are there.
+    let solid = mix(1.0 - (1.0 - mark) * inner / outer, 1.0, view.fill_opacity);
+    return to_target(color, outer * sprite.pen.y * solid);
 }

@@ -1,7 +1,10 @@
 //! The buffers that pictures are drawn from.
 
+use super::{Coloring, DrawError, Layers};
 use crate::scene::Compiled;
-use crate::types::DYNAMIC;
+use crate::types::{
+    Aabb, BodyState, Contact, Counters, DYNAMIC, Joint, JointState, Manifold, Params, Pose, Shape, SleepingContact,
+};
 
 /// Bodies that are looked at to find what is typical, at most.
 const SAMPLE: usize = 1024;
@@ -38,6 +41,34 @@ impl<'a> DrawInputs<'a> {
     }
 }
 
+impl DrawInputs<'_> {
+    /// Whether the buffers that are drawn from hold what they should.
+    pub(super) fn check(&self, layers: &Layers, limits: &wgpu::Limits) -> Result<(), DrawError> {
+        if self.shape_count > 0 {
+            let shape_bytes = u64::from(self.shape_count) * size_of::<Shape>() as u64;
+            check_buffer("poses", self.poses, size_of::<Pose>(), limits)?;
+            check_buffer("vertices", self.vertices, size_of::<[f32; 2]>(), limits)?;
+            check_buffer("shapes", self.shapes, size_of::<Shape>(), limits)?;
+            if self.shapes.size() < shape_bytes {
+                return Err(DrawError::Inputs { buffer: "shapes", problem: "is shorter than its count" });
+            }
+        }
+        if layers.coloring == Coloring::Difference {
+            let Some(reference) = self.reference else {
+                return Err(DrawError::Inputs { buffer: "reference", problem: "is missing, and a layer needs it" });
+            };
+            check_buffer("reference", reference, size_of::<Pose>(), limits)?;
+        }
+        match &self.tables {
+            Some(tables) if layers.needs_tables() => tables.check(limits),
+            None if layers.needs_tables() => {
+                Err(DrawError::Inputs { buffer: "states", problem: "is missing, and a layer needs it" })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Tables of the solver as they are between two steps, with [`wgpu::BufferUsages::STORAGE`].
 #[derive(Clone, Copy, Debug)]
 pub struct Tables<'a> {
@@ -69,6 +100,52 @@ pub struct Tables<'a> {
     pub joint_count: u32,
     /// What is typical of the world.
     pub scale: Scale,
+}
+
+impl Tables<'_> {
+    fn check(&self, limits: &wgpu::Limits) -> Result<(), DrawError> {
+        for (name, buffer, least) in [
+            ("counters", self.counters, size_of::<Counters>()),
+            ("states", self.states, size_of::<BodyState>()),
+            ("aabbs", self.aabbs, size_of::<Aabb>()),
+            ("cell_ends", self.cell_ends, 4),
+            ("cell_shapes", self.cell_shapes, 4),
+            ("contacts", self.contacts, size_of::<Contact>()),
+            ("manifolds", self.manifolds, size_of::<Manifold>()),
+            ("sleeping", self.sleeping, size_of::<SleepingContact>()),
+            ("islands", self.islands, 4),
+            ("joints", self.joints, size_of::<Joint>()),
+            ("joint_states", self.joint_states, size_of::<JointState>()),
+        ] {
+            check_buffer(name, buffer, least, limits)?;
+        }
+        if !self.params.usage().contains(wgpu::BufferUsages::UNIFORM) {
+            return Err(DrawError::Inputs { buffer: "params", problem: "is not a uniform buffer" });
+        }
+        if self.params.size() < size_of::<Params>() as u64 {
+            return Err(DrawError::Inputs { buffer: "params", problem: "is too short" });
+        }
+        Ok(())
+    }
+}
+
+fn check_buffer(
+    name: &'static str,
+    buffer: &wgpu::Buffer,
+    least: usize,
+    limits: &wgpu::Limits,
+) -> Result<(), DrawError> {
+    if !buffer.usage().contains(wgpu::BufferUsages::STORAGE) {
+        return Err(DrawError::Inputs { buffer: name, problem: "is not a storage buffer" });
+    }
+    if buffer.size() < least as u64 {
+        return Err(DrawError::Inputs { buffer: name, problem: "is too short for one element" });
+    }
+    let limit = limits.max_storage_buffer_binding_size;
+    if buffer.size() > limit {
+        return Err(DrawError::TooLarge { what: name, bytes: buffer.size(), limit });
+    }
+    Ok(())
 }
 
 /// What is typical of a world: arrows and signs are drawn in proportion to it.

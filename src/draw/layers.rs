@@ -24,8 +24,7 @@ pub enum Coloring {
 
 impl Coloring {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Body, Self::Speed, Self::GraphColor, Self::Sleep, Self::Island, Self::Difference];
+    pub const ALL: [Self; 6] = [Self::Body, Self::Speed, Self::GraphColor, Self::Sleep, Self::Island, Self::Difference];
 
     /// A word for it.
     #[must_use]
@@ -153,16 +152,19 @@ impl Layers {
     /// Whether something is on that needs [`DrawInputs::tables`](super::DrawInputs::tables).
     #[must_use]
     pub fn needs_tables(&self) -> bool {
-        self.coloring != Coloring::Body
-            || self.sleep
-            || self.aabbs
-            || self.grid
-            || self.constraints
-            || self.joints
-            || self.shows_contacts()
+        self.coloring != Coloring::Body || self.sleep || self.aabbs || self.grid || self.joints || self.shows_contacts()
+    }
+
+    /// Of the colours, if they are on a scale.
+    pub(crate) fn scale_range(&self) -> Option<[f32; 2]> {
+        match self.coloring {
+            Coloring::Speed => Some(self.speed_range),
+            Coloring::Difference => Some(self.distance_range),
+            _ => None,
+        }
     }
 
     pub(crate) fn shows_contacts(&self) -> bool {
-        self.contacts || self.normals || self.impulses || self.friction
+        self.constraints || self.contacts || self.normals || self.impulses || self.friction
     }
 }

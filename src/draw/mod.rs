@@ -53,14 +53,39 @@
 //! | `backdrop.wgsl` | `backdrop.rs` | background, grid, scale bar |
 //! | `palette.wgsl` | `palette.rs` | the colour of a body |
 //! | `shapes.wgsl` | `sprite.rs` | outlines |
+//!
+//! On the GPU alone, straight from tables:
+//!
+//! | shader (`shaders/draw/`) | what |
+//! |---|---|
+//! | `cull.wgsl` | which shapes are in the picture, in order |
+//! | `tint.wgsl` | colours of bodies by what they do |
+//! | `cells.wgsl`, `boxes.wgsl` | the grid, boxes around shapes |
+//! | `contacts.wgsl`, `joints.wgsl`, `marks.wgsl` | lines, arrows and signs |
+//! | `legend.wgsl` | what colours mean |
+//!
+//! # What it costs
+//!
+//! A pass over all shapes decides which are in the picture and writes their indices (count, scan, emit: the order does
+//! not depend on threads, so nothing flickers where bodies overlap); one indirect draw then runs six vertices for each of
+//! those. Leaving shapes out in the vertex stage instead would run its code four times for every shape of the world, and
+//! twice that to draw fixed bodies first: at a million shapes of which a thousand are seen, 8 million runs and as many
+//! fetches of 96 bytes, against one million. wgpu checks the arguments of indirect draws with one small dispatch a render
+//! pass. Shapes below a pixel are quads of the two or three pixels that they touch. Contacts, joints and boxes are not
+//! gathered but left out in the vertex stage: drawing them costs so much more than looking at them that it would not
+//! pay, and counts that only the device knows bound the draws.
 
 mod backdrop;
 mod camera;
+mod font;
+mod frame;
 mod image;
 mod inputs;
 mod layers;
+mod legend;
 pub mod offscreen;
 mod palette;
+mod programs;
 pub mod raster;
 mod render;
 mod sprite;
@@ -69,11 +94,12 @@ mod upload;
 mod view;
 
 pub use camera::{Bounds, Camera, DEFAULT_SIZE};
+pub use frame::Frame;
 pub use image::Image;
 pub use inputs::{DrawInputs, Scale, Tables};
 pub use layers::{Coloring, Layers};
 pub use offscreen::Offscreen;
-pub use render::{Frame, Renderer};
+pub use render::Renderer;
 pub use style::{Rgb, Style};
 pub use upload::Upload;
 
@@ -111,7 +137,7 @@ pub enum DrawError {
     /// The buffers do not hold what they should.
     #[error("the {buffer} buffer {problem}")]
     Inputs {
-        /// `poses`, `shapes` or `vertices`.
+        /// `poses`, `shapes`, …: as in [`DrawInputs`] and [`Tables`].
         buffer: &'static str,
         /// What is wrong.
         problem: &'static str,

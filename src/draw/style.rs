@@ -31,6 +31,24 @@ pub struct Style {
     pub marks: f32,
     /// The scale bar.
     pub ink: Rgb,
+    /// Points of contact.
+    pub contact: Rgb,
+    /// Normals of contacts.
+    pub normal: Rgb,
+    /// Normal impulses.
+    pub impulse: Rgb,
+    /// Friction impulses.
+    pub friction: Rgb,
+    /// Joints.
+    pub joint: Rgb,
+    /// Boxes around shapes.
+    pub aabb: Rgb,
+    /// Cells of the grid.
+    pub cell: Rgb,
+    /// What is set off.
+    pub accent: Rgb,
+    /// Colours of a scale, from the least value to the greatest.
+    pub scale: [Rgb; 8],
     /// Whether to draw a scale bar, lower left. Pictures below 240 × 120 pixels have none.
     pub scale_bar: bool,
 }
@@ -53,6 +71,18 @@ const RAMP: [Rgb; 8] = [
     hex(0x8f_58_75),
 ];
 
+/// Blue, through green, to red.
+const SCALE: [Rgb; 8] = [
+    hex(0x3b_5f_9a),
+    hex(0x3f_8f_b0),
+    hex(0x59_b3_9a),
+    hex(0x9c_c4_6b),
+    hex(0xe0_c7_5a),
+    hex(0xee_9f_4a),
+    hex(0xdd_63_42),
+    hex(0xb0_2e_3f),
+];
+
 impl Style {
     /// Muted strata on paper.
     #[must_use]
@@ -70,6 +100,15 @@ impl Style {
             outline_shade: 0.42,
             marks: 0.7,
             ink: hex(0x3a_38_35),
+            contact: hex(0xb3_26_3a),
+            normal: hex(0x2b_6c_b0),
+            impulse: hex(0xc9_4f_0c),
+            friction: hex(0x2b_8a_3e),
+            joint: hex(0x6b_3f_a0),
+            aabb: hex(0x4f_6d_7a),
+            cell: hex(0x3d_7e_a6),
+            accent: hex(0xd6_2a_6c),
+            scale: SCALE,
             scale_bar: true,
         }
     }
@@ -85,6 +124,14 @@ impl Style {
             kinematic: hex(0x80_73_a3),
             outline_shade: 0.30,
             ink: hex(0xd8_dc_e3),
+            contact: hex(0xff_6b_6b),
+            normal: hex(0x74_b9_ff),
+            impulse: hex(0xff_a9_4d),
+            friction: hex(0x69_db_7c),
+            joint: hex(0xc8_a2_ff),
+            aabb: hex(0x9f_b6_c4),
+            cell: hex(0x5f_a8_d3),
+            accent: hex(0xff_d4_3b),
             ..Self::light()
         }
     }

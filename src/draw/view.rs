@@ -2,7 +2,20 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::{Camera, DrawError, Rgb, Style};
+use super::font::glyph;
+use super::{Camera, Coloring, DrawError, Layers, Rgb, Scale, Style};
+use crate::types::NONE;
+
+/// [`View::contact_parts`]: a line from body to body.
+const CONSTRAINT_PART: u32 = 1;
+/// [`View::contact_parts`]
+const NORMAL_PART: u32 = 2;
+/// [`View::contact_parts`]
+const FRICTION_PART: u32 = 3;
+/// [`View::contact_parts`]
+const IMPULSE_PART: u32 = 4;
+/// [`View::contact_parts`]
+const POINT_PART: u32 = 5;
 
 /// Grid lines closer than this are left out, px.
 const DENSEST_GRID: f64 = 6.0;
@@ -43,6 +56,39 @@ pub(crate) struct View {
     /// Letters of five by six bits, the first row highest.
     pub label: [u32; 8],
     pub ramp: [[f32; 4]; 8],
+    /// Of the insides of shapes; 0 for wires.
+    pub fill_opacity: f32,
+    /// Index of a body, or [`NONE`].
+    pub highlight: u32,
+    /// 1 if the colours of bodies are in a table.
+    pub tinted: u32,
+    /// 1 if bodies asleep are dimmed.
+    pub dim: u32,
+    /// Of lines and signs, px.
+    pub unit: f32,
+    /// Width of a typical body, px.
+    pub length: f32,
+    /// Length of an arrow, px, for the root of an impulse, √(N·s).
+    pub arrow: f32,
+    /// What is drawn of a contact: parts of four bits, the first lowest.
+    pub contact_parts: u32,
+    /// Where the scale of the colours begins, as a power of two.
+    pub scale_low: f32,
+    /// Share of the scale for a factor of two.
+    pub scale_per_octave: f32,
+    /// Blocks of shapes that are culled together.
+    pub block_count: u32,
+    /// Places of joints.
+    pub joint_count: u32,
+    pub contact: [f32; 4],
+    pub normal: [f32; 4],
+    pub impulse: [f32; 4],
+    pub friction: [f32; 4],
+    pub joint: [f32; 4],
+    pub aabb: [f32; 4],
+    pub cell: [f32; 4],
+    pub accent: [f32; 4],
+    pub scale_ramp: [[f32; 4]; 8],
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "pixels and colours need no more")]
@@ -79,7 +125,58 @@ impl View {
             bar,
             label,
             ramp: style.ramp.map(row),
+            fill_opacity: 1.0,
+            highlight: NONE,
+            tinted: 0,
+            dim: 0,
+            unit: 1.0,
+            length: 0.0,
+            arrow: 0.0,
+            contact_parts: 0,
+            scale_low: 0.0,
+            scale_per_octave: 0.0,
+            block_count: 0,
+            joint_count: 0,
+            contact: row(style.contact),
+            normal: row(style.normal),
+            impulse: row(style.impulse),
+            friction: row(style.friction),
+            joint: row(style.joint),
+            aabb: row(style.aabb),
+            cell: row(style.cell),
+            accent: row(style.accent),
+            scale_ramp: style.scale.map(row),
         })
+    }
+
+    /// What layers change.
+    pub(crate) fn put_layers(&mut self, layers: &Layers, scale: Option<Scale>) {
+        let positive = |value: f32, other: f32| if value.is_finite() && value > 0.0 { value } else { other };
+        self.fill_opacity = if layers.shapes { 1.0 } else { 0.0 };
+        if !layers.outlines {
+            self.outline = 0.0;
+        }
+        self.highlight = layers.highlight.unwrap_or(NONE);
+        self.tinted = u32::from(layers.coloring != Coloring::Body || layers.sleep);
+        self.dim = u32::from(layers.sleep);
+        self.unit = positive(layers.line_scale, 1.0);
+        if let Some(Scale { length, impulse }) = scale {
+            self.length = positive(length, 1.0) * self.pixels_per_metre;
+            self.arrow = self.length * layers.impulse_scale.max(0.0) / positive(impulse, 1.0).sqrt();
+        }
+        let parts = [
+            (layers.constraints, CONSTRAINT_PART),
+            (layers.normals, NORMAL_PART),
+            (layers.friction, FRICTION_PART),
+            (layers.impulses, IMPULSE_PART),
+            (layers.contacts, POINT_PART),
+        ];
+        self.contact_parts = parts.iter().filter(|(on, _)| *on).rev().fold(0, |all, (_, part)| all << 4 | part);
+        if let Some([low, high]) = layers.scale_range() {
+            let low = positive(low, f32::MIN_POSITIVE);
+            self.scale_low = low.log2();
+            self.scale_per_octave = 1.0 / (positive(high, 1.0).log2() - self.scale_low).max(1e-3);
+        }
     }
 
     /// Whether there is a scale bar.
@@ -111,6 +208,12 @@ fn grid(camera: &Camera, strength: f32) -> ([f32; 4], [f32; 4]) {
     )
 }
 
+/// Pixels of a letter's pixel: two at 900 pixels of height.
+#[allow(clippy::cast_precision_loss, reason = "at most 8")]
+pub(crate) fn letter_unit(height: u32) -> f32 {
+    ((height + 225) / 450).clamp(1, 8) as f32
+}
+
 /// The longest of 1, 2, 5 · 10ⁿ m that is at most a tenth of the picture wide (at least 60 pixels).
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "pixels need no more than f32")]
 fn scale_bar(camera: &Camera) -> ([f32; 4], [u32; 8], u32) {
@@ -132,8 +235,7 @@ fn scale_bar(camera: &Camera) -> ([f32; 4], [u32; 8], u32) {
     for (bits, letter) in label.iter_mut().zip(text.chars()) {
         *bits = glyph(letter);
     }
-    // A unit is a pixel of a letter: two at 900 pixels of height.
-    let unit = ((height + 225) / 450).clamp(1, 8) as f32;
+    let unit = letter_unit(height);
     let length = (f64::from(digit) * decade / metres_per_pixel) as f32;
     let bar = [(12.0 * unit).floor(), height as f32 - 18.0 * unit, length, unit];
     (bar, label, text.len() as u32)
@@ -152,21 +254,6 @@ fn length_text(digit: u32, exponent: i32) -> String {
         format!("{digit}{} {unit}", "0".repeat(zeros.unsigned_abs() as usize))
     } else {
         format!("0.{}{digit} {unit}", "0".repeat(zeros.unsigned_abs() as usize - 1))
-    }
-}
-
-/// Five by six pixels. Only what [`length_text`] writes.
-const fn glyph(letter: char) -> u32 {
-    match letter {
-        '0' => 0b01110_10001_10001_10001_10001_01110,
-        '1' => 0b00100_01100_00100_00100_00100_01110,
-        '2' => 0b01110_10001_00001_00110_01000_11111,
-        '5' => 0b11111_10000_11110_00001_10001_01110,
-        '.' => 0b00000_00000_00000_00000_01100_01100,
-        'c' => 0b00000_00000_01111_10000_10000_01111,
-        'k' => 0b10000_10000_10010_11100_10010_10001,
-        'm' => 0b00000_00000_11110_10101_10101_10101,
-        _ => 0,
     }
 }
 
@@ -205,7 +292,28 @@ mod tests {
             tuning,
             bar,
             label,
-            ramp
+            ramp,
+            fill_opacity,
+            highlight,
+            tinted,
+            dim,
+            unit,
+            length,
+            arrow,
+            contact_parts,
+            scale_low,
+            scale_per_octave,
+            block_count,
+            joint_count,
+            contact,
+            normal,
+            impulse,
+            friction,
+            joint,
+            aabb,
+            cell,
+            accent,
+            scale_ramp
         );
         let theirs: Vec<_> = members.iter().map(|m| (m.name.as_deref().unwrap_or(""), m.offset as usize)).collect();
         assert_eq!(ours, theirs);

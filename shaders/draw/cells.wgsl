@@ -1,0 +1,74 @@
+// Cells of the grid that hold shapes, of all levels: every pixel looks up its cell. The plane is wrapped around the grid,
+// so a pixel counts the shapes that lie in the cell that it shows, not those of others with the same place in the
+// table.
+
+@group(0) @binding(1) var<uniform> params: Params;
+@group(0) @binding(2) var<storage, read> cell_ends: array<u32>;
+@group(0) @binding(3) var<storage, read> cell_shapes: array<u32>;
+@group(0) @binding(4) var<storage, read> aabbs: array<Aabb>;
+
+// Shapes that are looked at in a cell, at most.
+const MOST_SEEN: u32 = 64u;
+// More shapes than this look the same.
+const FULL_CELL: f32 = 8.0;
+
+struct CellCorner {
+    @builtin(position) clip: vec4<f32>,
+}
+
+@vertex
+fn cell_vertex(@builtin(vertex_index) vertex: u32) -> CellCorner {
+    let corner = corner_of(vertex);
+    let unit = vec2<f32>(select(0.0, 1.0, (corner & 1u) != 0u), select(0.0, 1.0, (corner & 2u) != 0u));
+    return CellCorner(to_clip(unit * view.size));
+}
+
+/// Shapes of a level in the cell around a point.
+fn shapes_in(level: u32, at: vec2<i32>) -> u32 {
+    let index = cell_index(level, at.x, at.y);
+    if index >= arrayLength(&cell_ends) {
+        return 0u;
+    }
+    var start = 0u;
+    if index > 0u {
+        start = cell_ends[index - 1u];
+    }
+    let end = min(min(cell_ends[index], start + MOST_SEEN), arrayLength(&cell_shapes));
+    var count = 0u;
+    for (var slot = start; slot < end; slot += 1u) {
+        let shape = cell_shapes[slot];
+        if shape < arrayLength(&aabbs) && all(cell_of(level, middle(aabbs[shape])) == at) {
+            count += 1u;
+        }
+    }
+    return count;
+}
+
+@fragment
+fn cell_fragment(corner: CellCorner) -> @location(0) vec4<f32> {
+    let from_middle = corner.clip.xy - view.origin - 0.5 * view.size;
+    let at = view.center + vec2<f32>(from_middle.x, -from_middle.y) / view.pixels_per_metre;
+    var alpha = 0.0;
+    for (var level = 0u; level < min(params.level_count, 24u); level += 1u) {
+        let size = view.pixels_per_metre / params.levels[level].inv_cell;
+        // Cells of a pixel or two would flicker.
+        let strength = clamp((min(size.x, size.y) - 2.0) / 6.0, 0.0, 1.0);
+        if strength <= 0.0 {
+            continue;
+        }
+        let count = shapes_in(level, cell_of(level, at));
+        if count == 0u {
+            continue;
+        }
+        let share = fract(at * params.levels[level].inv_cell);
+        let from_edge = min(share, 1.0 - share) * size;
+        let edge = max(cover(from_edge.x, 0.5 * view.unit), cover(from_edge.y, 0.5 * view.unit));
+        let fill = 0.08 + 0.5 * min(f32(count), FULL_CELL) / FULL_CELL;
+        let own = strength * max(fill, 0.9 * edge);
+        alpha = own + alpha * (1.0 - own);
+    }
+    if alpha <= 0.0 {
+        discard;
+    }
+    return to_target(view.cell.rgb, alpha);
+}

@@ -1,0 +1,107 @@
+// Contacts, each with two points, straight from the solver's tables: an instance for each part that is drawn, so that all
+// lines lie below all points.
+
+@group(0) @binding(1) var<storage, read> poses: array<Pose>;
+@group(0) @binding(2) var<storage, read> states: array<BodyState>;
+@group(0) @binding(3) var<storage, read> contacts: array<Contact>;
+@group(0) @binding(4) var<storage, read> manifolds: array<Manifold>;
+@group(0) @binding(5) var<storage, read> sleeping: array<SleepingContact>;
+
+const CONSTRAINT_PART: u32 = 1u;
+const NORMAL_PART: u32 = 2u;
+const FRICTION_PART: u32 = 3u;
+const IMPULSE_PART: u32 = 4u;
+const POINT_PART: u32 = 5u;
+
+// Opacity of what belongs to bodies asleep, and of points that carry nothing.
+const ASLEEP_OPACITY: f32 = 0.45;
+const IDLE_OPACITY: f32 = 0.5;
+
+/// How far a body has turned since its manifold was made.
+fn turn_since(now: vec2<f32>, then: vec2<f32>) -> vec2<f32> {
+    let turn = inv_mul_rotation(then, now);
+    return select(vec2<f32>(1.0, 0.0), turn, dot(then, then) > 0.0);
+}
+
+fn contact_mark(vertex: u32, instance: u32, contact: Contact, manifold: Manifold, opacity: f32) -> Mark {
+    let part = (view.contact_parts >> (4u * instance)) & 15u;
+    let end = (vertex / 6u) % 2u;
+    let points = contact.flags & POINT_COUNT_MASK;
+    let bodies = arrayLength(&poses);
+    // A constraint is one line for both points.
+    if end >= points || (part == CONSTRAINT_PART && end > 0u) || contact.body_a >= bodies || contact.body_b >= bodies {
+        return no_mark();
+    }
+    let pose_a = poses[contact.body_a];
+    let pose_b = poses[contact.body_b];
+    let from_a = pose_a.position - view.center;
+    let from_b = pose_b.position - view.center;
+    let point = manifold.points[end];
+    let on_a = from_a + rotate(turn_since(pose_a.rotation, manifold.cached_rotation_a), point.anchor_a);
+    let on_b = from_b + rotate(turn_since(pose_b.rotation, manifold.cached_rotation_b), point.anchor_b);
+    let at = to_pixel(0.5 * (on_a + on_b));
+    // Onto the body that is pushed: B, unless it cannot be.
+    let push = select(1.0, -1.0, (contact.flags & FIXED_B) != 0u);
+    let normal = vec2<f32>(manifold.normal.x, -manifold.normal.y);
+    let tangent = vec2<f32>(manifold.normal.y, manifold.normal.x);
+    let unit = view.unit;
+    // Where bodies are a few pixels wide, what is drawn on them fades.
+    let shown = opacity * clamp((view.length - 1.5) / 6.0, 0.0, 1.0);
+    let head = clamp(0.2 * view.length, 2.5 * unit, 6.0 * unit);
+    switch part {
+        case CONSTRAINT_PART: {
+            let color = graph_color(contact.color);
+            let ends = vec2<bool>((contact.flags & FIXED_A) != 0u, (contact.flags & FIXED_B) != 0u);
+            // The middle of the ground is nowhere near: from there only as far as the contact.
+            let a = select(to_pixel(from_a), at, ends.x);
+            let b = select(to_pixel(from_b), at, ends.y);
+            let dense = opacity * clamp((view.length - 0.5) / 2.0, 0.15, 1.0);
+            return make_mark(vertex, MARK_LINE, a, b, min(0.9 * unit, 0.1 * view.length + 0.2), 0.0, vec4<f32>(color, dense));
+        }
+        case NORMAL_PART: {
+            let tip = at + normal * push * clamp(0.4 * view.length, 6.0 * unit, 22.0 * unit);
+            return make_mark(vertex, MARK_ARROW, at, tip, 0.6 * unit, head, vec4<f32>(view.normal.rgb, shown));
+        }
+        case FRICTION_PART: {
+            let impulse = point.tangent_impulse;
+            let far = tangent * push * sign(impulse) * view.arrow * sqrt(abs(impulse));
+            let form = select(MARK_NONE, MARK_ARROW, dot(far, far) > 1.0);
+            return make_mark(vertex, form, at, at + far, 0.8 * unit, head, vec4<f32>(view.friction.rgb, shown));
+        }
+        case IMPULSE_PART: {
+            let far = normal * push * view.arrow * sqrt(max(point.normal_impulse, 0.0));
+            let form = select(MARK_NONE, MARK_ARROW, dot(far, far) > 1.0);
+            return make_mark(vertex, form, at, at + far, 0.8 * unit, head, vec4<f32>(view.impulse.rgb, shown));
+        }
+        default: {
+            let size = clamp(0.09 * view.length, 1.0 * unit, 3.5 * unit);
+            let load = select(IDLE_OPACITY, 1.0, point.normal_impulse > 0.0);
+            return make_mark(vertex, MARK_DISC, at, at, 0.0, size, vec4<f32>(view.contact.rgb, shown * load));
+        }
+    }
+}
+
+@vertex
+fn contact_vertex(@builtin(vertex_index) vertex: u32, @builtin(instance_index) instance: u32) -> Mark {
+    let index = vertex / 12u;
+    if index >= arrayLength(&contacts) || index >= arrayLength(&manifolds) {
+        return no_mark();
+    }
+    let contact = contacts[index];
+    let bodies = arrayLength(&states);
+    // Those of bodies that fell asleep in the last step are drawn from the other list.
+    if contact.body_a < bodies && contact.body_b < bodies
+        && (states[contact.body_a].status & states[contact.body_b].status & ASLEEP) != 0u {
+        return no_mark();
+    }
+    return contact_mark(vertex, instance, contact, manifolds[index], 1.0);
+}
+
+@vertex
+fn sleeping_vertex(@builtin(vertex_index) vertex: u32, @builtin(instance_index) instance: u32) -> Mark {
+    let index = vertex / 12u;
+    if index >= arrayLength(&sleeping) {
+        return no_mark();
+    }
+    return contact_mark(vertex, instance, sleeping[index].contact, sleeping[index].manifold, ASLEEP_OPACITY);
+}
