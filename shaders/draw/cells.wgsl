@@ -63,7 +63,7 @@ fn cell_fragment(corner: CellCorner) -> @location(0) vec4<f32> {
         let share = fract(at * params.levels[level].inv_cell);
         let from_edge = min(share, 1.0 - share) * size;
         let edge = max(cover(from_edge.x, 0.5 * view.unit), cover(from_edge.y, 0.5 * view.unit));
-        let fill = 0.08 + 0.5 * min(f32(count), FULL_CELL) / FULL_CELL;
+        let fill = 0.06 + 0.4 * min(f32(count), FULL_CELL) / FULL_CELL;
         let own = strength * max(fill, 0.9 * edge);
         alpha = own + alpha * (1.0 - own);
     }

@@ -16,11 +16,19 @@ const POINT_PART: u32 = 5u;
 // Opacity of what belongs to bodies asleep, and of points that carry nothing.
 const ASLEEP_OPACITY: f32 = 0.45;
 const IDLE_OPACITY: f32 = 0.5;
+// In widths of a typical body.
+const LONGEST_ARROW: f32 = 2.5;
 
 /// How far a body has turned since its manifold was made.
 fn turn_since(now: vec2<f32>, then: vec2<f32>) -> vec2<f32> {
     let turn = inv_mul_rotation(then, now);
     return select(vec2<f32>(1.0, 0.0), turn, dot(then, then) > 0.0);
+}
+
+/// px; those of impacts would cross the whole picture.
+fn arrow_length(impulse: f32) -> f32 {
+    let far = view.arrow * sqrt(impulse);
+    return far / (1.0 + far / (LONGEST_ARROW * max(view.length, 1e-3)));
 }
 
 fn contact_mark(vertex: u32, instance: u32, contact: Contact, manifold: Manifold, opacity: f32) -> Mark {
@@ -64,12 +72,12 @@ fn contact_mark(vertex: u32, instance: u32, contact: Contact, manifold: Manifold
         }
         case FRICTION_PART: {
             let impulse = point.tangent_impulse;
-            let far = tangent * push * sign(impulse) * view.arrow * sqrt(abs(impulse));
+            let far = tangent * push * sign(impulse) * arrow_length(abs(impulse));
             let form = select(MARK_NONE, MARK_ARROW, dot(far, far) > 1.0);
             return make_mark(vertex, form, at, at + far, 0.8 * unit, head, vec4<f32>(view.friction.rgb, shown));
         }
         case IMPULSE_PART: {
-            let far = normal * push * view.arrow * sqrt(max(point.normal_impulse, 0.0));
+            let far = normal * push * arrow_length(max(point.normal_impulse, 0.0));
             let form = select(MARK_NONE, MARK_ARROW, dot(far, far) > 1.0);
             return make_mark(vertex, form, at, at + far, 0.8 * unit, head, vec4<f32>(view.impulse.rgb, shown));
         }

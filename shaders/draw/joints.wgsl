@@ -49,7 +49,7 @@ fn joint_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
     let axis = vec2<f32>(way.x, -way.y);
 
     let unit = view.unit;
-    let size = clamp(0.14 * view.length, 2.0 * unit, 5.0 * unit);
+    let size = clamp(0.16 * view.length, 2.0 * unit, 6.5 * unit);
     var color = vec4<f32>(view.joint.rgb, select(1.0, DISABLED_OPACITY, (joint.flags & JOINT_DISABLED) != 0u));
     // Where bodies are a few pixels wide only what is between the anchors stays.
     let detail = color.a * clamp((view.length - 2.0) / 6.0, 0.0, 1.0);
@@ -76,7 +76,7 @@ fn joint_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
                                  pen, 0.0, color);
             }
             if kind == SPRING_JOINT {
-                let wide = min(0.9 * size, 0.2 * length(b - a));
+                let wide = min(1.1 * size, 0.2 * length(b - a));
                 return make_mark(vertex, MARK_ZIGZAG, a, b, pen, wide, color);
             }
             if kind == MOTOR_JOINT || kind == MOUSE_JOINT {
@@ -93,7 +93,7 @@ fn joint_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
                 return make_mark(vertex, MARK_SQUARE, a, a + axis, 0.0, 0.75 * size, sign_color);
             }
             if kind == MOTOR_JOINT {
-                return make_mark(vertex, MARK_SQUARE, a, a + vec2<f32>(1.0, 1.0), 0.0, 0.7 * size, sign_color);
+                return make_mark(vertex, MARK_SQUARE, a, a + vec2<f32>(1.0, 1.0), 0.0, 0.9 * size, sign_color);
             }
             if kind == MOUSE_JOINT {
                 return make_mark(vertex, MARK_CROSS, a, a, 0.8 * unit, 1.4 * size, sign_color);

@@ -98,7 +98,7 @@ fn mark_distance(mark: Mark, p: vec2<f32>, length_along: f32) -> f32 {
         }
         case MARK_ZIGZAG: {
             // Whole turns, with straight ends.
-            let turns = max(round((length_along - 2.0 * size) / (1.6 * size)), 1.0);
+            let turns = max(round((length_along - 2.0 * size) / (2.2 * size)), 1.0);
             let period = max(length_along - 2.0 * size, 0.1) / turns;
             let t = (p.x - size) / period;
             let inside = clamp(t, 0.0, turns);

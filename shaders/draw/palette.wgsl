@@ -42,7 +42,7 @@ fn none_color() -> vec3<f32> {
 /// A hue, 0 … 1, as bright on paper as at night.
 fn hue_color(hue: f32) -> vec3<f32> {
     let wave = 0.5 + 0.5 * cos(6.2831853 * (vec3<f32>(0.0, 0.33, 0.67) - hue));
-    return mix(vec3<f32>(0.22), vec3<f32>(0.9), wave);
+    return mix(vec3<f32>(0.28), vec3<f32>(0.86), wave);
 }
 
 /// Graph colours: unlike hues for those between moving bodies, tones of one hue for those with fixed ones, and the

@@ -151,15 +151,17 @@ fn shape_vertex(@builtin(vertex_index) vertex: u32) -> Sprite {
     }
 
     let a = abs(sprite.axis);
-    var reach = thick;
+    // How far from its middle a pixel may lie of which something is covered: as few pixels as can be, since for shapes
+    // smaller than a pixel these are what they cost.
+    let full = thick + (0.5 * outline + 0.51);
+    var reach = full;
     if form == FORM_BOX {
-        reach = vec2<f32>(a.x * thick.x + a.y * thick.y, a.y * thick.x + a.x * thick.y);
+        reach = vec2<f32>(a.x * full.x + a.y * full.y, a.y * full.x + a.x * full.y);
     } else if form == FORM_HULL {
-        reach = vec2<f32>(shape.bound * scale) + LINE;
+        reach = vec2<f32>(shape.bound * scale + LINE + 0.5 * outline + 1.0);
     }
-    reach += 0.5 * outline + 1.0;
-    var low = clamp(floor(sprite.center - reach), vec2<f32>(0.0), view.size);
-    var high = clamp(ceil(sprite.center + reach), vec2<f32>(0.0), view.size);
+    var low = clamp(ceil(sprite.center - reach - 0.5), vec2<f32>(0.0), view.size);
+    var high = clamp(floor(sprite.center + reach + 0.5), vec2<f32>(0.0), view.size);
     if form == FORM_HALF_PLANE {
         low = vec2<f32>(0.0);
         high = view.size;

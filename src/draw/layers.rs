@@ -43,8 +43,9 @@ impl Coloring {
 /// Switches: what of a world is drawn. Without tables ([`DrawInputs::tables`](super::DrawInputs::tables)) only
 /// `shapes` and `outlines` can be on.
 ///
-/// Lines and arrows are as wide at any zoom. The length of an impulse's arrow is in proportion to the bodies: one that
-/// would carry a typical body for a substep is as long as such a body is wide, four times as much twice as long.
+/// Lines and arrows are as wide at any zoom. The length of an impulse's arrow is in proportion to the bodies: what
+/// would carry a typical body for a substep is half as long as such a body is wide, and four times as much nearly twice
+/// as long. Those of impacts are pressed below two and a half widths.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Layers {
     /// The insides of shapes. With these off and `outlines` on, bodies are drawn as wires.

@@ -169,15 +169,16 @@ impl Sprite {
         let detail = if turns { ((thinnest - 4.0) / 6.0).clamp(0.0, 1.0) } else { 0.0 };
 
         let a = axis.abs();
-        let mut reach = match form {
-            Form::Box => Vec2::new(a.x * thick.x + a.y * thick.y, a.y * thick.x + a.x * thick.y),
-            Form::Circle => thick,
-            Form::Hull => Vec2::splat(shape.bound * scale) + LINE,
-            Form::HalfPlane => Vec2::splat(0.0),
+        // How far from its middle a pixel may lie of which something is covered: as few pixels as can be, since for
+        // shapes smaller than a pixel these are what they cost.
+        let full = thick + (0.5 * outline + 0.51);
+        let reach = match form {
+            Form::Box => Vec2::new(a.x * full.x + a.y * full.y, a.y * full.x + a.x * full.y),
+            Form::Circle | Form::HalfPlane => full,
+            Form::Hull => Vec2::splat(shape.bound * scale + LINE + 0.5 * outline + 1.0),
         };
-        reach += 0.5 * outline + 1.0;
-        let mut low = (center - reach).floor().clamp(Vec2::ZERO, size);
-        let mut high = (center + reach).ceil().clamp(Vec2::ZERO, size);
+        let mut low = (center - reach - 0.5).ceil().clamp(Vec2::ZERO, size);
+        let mut high = (center + reach + 0.5).floor().clamp(Vec2::ZERO, size);
         if form == Form::HalfPlane {
             (low, high) = (Vec2::ZERO, size);
         }

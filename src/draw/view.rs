@@ -162,7 +162,7 @@ impl View {
         self.unit = positive(layers.line_scale, 1.0);
         if let Some(Scale { length, impulse }) = scale {
             self.length = positive(length, 1.0) * self.pixels_per_metre;
-            self.arrow = self.length * layers.impulse_scale.max(0.0) / positive(impulse, 1.0).sqrt();
+            self.arrow = 0.6 * self.length * layers.impulse_scale.max(0.0) / positive(impulse, 1.0).sqrt();
         }
         let parts = [
             (layers.constraints, CONSTRAINT_PART),
