@@ -14,10 +14,11 @@ use super::movie::{self, Movie};
 use super::npz::{self, Trace};
 use super::output::{self, Destination};
 use super::overrides::Overrides;
+use super::picture::{self, Artist, Look};
 use super::report::{self, Report, Times};
 use super::source::{self, Source};
 use super::worlds::{self, Many};
-use super::{console, picture, progress, snapshot, stop};
+use super::{console, progress, snapshot, stop};
 
 /// Steps of a scene file if nothing else is said; Box2D's benchmarks run as long.
 const DEFAULT_STEPS: u64 = 500;
@@ -68,6 +69,8 @@ pub struct Options {
     /// Width and height of picture and movie in pixels, 16 to 4096 each
     #[arg(long, value_name = "WxH", default_value = "960x540", value_parser = size)]
     size: (u32, u32),
+    #[command(flatten)]
+    look: Look,
     /// Write all that it takes to go on later, to the same bits (.snap)
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
@@ -134,6 +137,10 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         return Err(Failure::usage("--json - and --hash both want standard output")
             .hint("the report of --json holds the hash as well"));
     }
+    if options.look.is_chosen() && options.picture.is_none() && options.movie.is_none() {
+        return Err(Failure::usage("--dark, --layers and --coloring say how --picture and --movie look")
+            .hint("add --picture FILE.png"));
+    }
     let Source { mut scene, path, steps: suggested } = source::load(&options.scene)?;
     options.overrides.apply(&mut scene);
     scene.settings.strict |= options.strict;
@@ -172,13 +179,13 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 
     let snapshot = opened.world.snapshot()?;
     let report = Report::new(&opened.about, &opened.world, &snapshot, &times);
-    let mut destinations = recorder.finish(&snapshot)?;
+    let (mut destinations, mut artist) = recorder.finish(&snapshot)?;
     if let Some(mut state) = outputs.state {
         write_state(&mut state, &opened.world, &snapshot)?;
         destinations.push(state);
     }
     if let Some(mut file) = outputs.picture {
-        picture::write(&mut file, opened.world.compiled(), &snapshot, options.size)?;
+        artist.write(&mut file, &opened.world, &snapshot, options.size)?;
         destinations.push(file);
     }
     if let Some(mut file) = outputs.save {
@@ -299,6 +306,7 @@ struct Recorder {
     trace: Option<Trace>,
     every: u64,
     movie: Option<(Movie, Camera)>,
+    artist: Artist,
     dt: f64,
     /// Steps done before this run.
     before: u64,
@@ -318,6 +326,7 @@ impl Recorder {
             trace: trace.map(|destination| Trace::new(destination, &[bodies as u64], steps / every + 1)).transpose()?,
             every,
             movie: None,
+            artist: Artist::new(&options.look, world)?,
             dt: f64::from(world.compiled().params.dt),
             before: world.steps(),
         };
@@ -325,7 +334,7 @@ impl Recorder {
             let first = world.snapshot()?;
             // One camera for all frames, so that nothing but bodies moves.
             let camera = picture::camera(world.compiled(), &first, options.size);
-            let image = picture::draw(world.compiled(), &first, &camera)?;
+            let image = this.artist.draw(world, &first, &camera)?;
             this.movie = Some((Movie::new(destination, &image)?, camera));
         }
         Ok(this)
@@ -344,16 +353,16 @@ impl Recorder {
             trace.push(step, step as f64 * self.dt, &state::body_slots(world.compiled(), &snapshot))?;
         }
         if let Some((movie, camera)) = movie {
-            movie.push(step as f64 * self.dt, &picture::draw(world.compiled(), &snapshot, camera)?)?;
+            movie.push(step as f64 * self.dt, &self.artist.draw(world, &snapshot, camera)?)?;
         }
         Ok(())
     }
 
-    fn finish(self, last: &Snapshot) -> Result<Vec<Destination>, Failure> {
+    fn finish(self, last: &Snapshot) -> Result<(Vec<Destination>, Artist), Failure> {
         let end = (last.step - self.before) as f64 * self.dt;
         let trace = self.trace.map(Trace::finish).transpose()?;
         let movie = self.movie.map(|(movie, _)| movie.finish(end)).transpose()?;
-        Ok(trace.into_iter().chain(movie).collect())
+        Ok((trace.into_iter().chain(movie).collect(), self.artist))
     }
 }
 

@@ -47,13 +47,13 @@ pub(super) struct Given<'a> {
 
 impl Frame {
     pub(super) fn new(
-        view: View,
+        view: &View,
         buffers: Buffers,
         base: &Base,
         more: Option<&More>,
         given: &Given<'_>,
     ) -> Result<Self, DrawError> {
-        let mut frame = Self { view, buffers, kernels: Vec::new(), pens: Vec::new() };
+        let mut frame = Self { view: *view, buffers, kernels: Vec::new(), pens: Vec::new() };
         let Given { inputs, layers, plates, .. } = *given;
         let shows_shapes = inputs.shape_count > 0 && (layers.shapes || layers.outlines || layers.highlight.is_some());
         let tables = inputs.tables.as_ref().zip(more);

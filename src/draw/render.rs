@@ -113,7 +113,7 @@ impl Renderer {
             queue.write_buffer(&buffers.plates, 0, bytemuck::cast_slice(&plates));
         }
         let given = Given { device, inputs, layers, nothing: &self.nothing, plates: &plates };
-        Frame::new(view, buffers, base, more, &given)
+        Frame::new(&view, buffers, base, more, &given)
     }
 
     /// Records what is computed before a picture is drawn: which shapes are in it, and colours. Outside of any pass, before
