@@ -122,7 +122,7 @@
 //! | [`population`] | bodies and joints that come and go while a world runs, by hand or by [`Emitter`]s |
 //! | [`query`] | rays, points, boxes and shapes against the world between two steps |
 //! | [`snapshot`], [`state`] | the state between two steps; its hash; metrics: energy, momentum, penetration |
-//! | [`draw`] | pictures, from poses on the CPU or straight from the GPU's buffers |
+//! | [`draw`] | pictures with layers of what the solver knows, from the CPU or straight from the GPU's buffers |
 //! | `bench` | how `drystone bench` talks to other engines |
 //!
 //! # What is promised

@@ -261,6 +261,10 @@ mod mistakes {
             ("--json a.json --state a.json", "--json and --state name the same file, a.json"),
             ("--json a.json --state ./a.json", "name the same file"),
             ("--trace a.npz", "the limit is 16 GiB"),
+            ("--layers joints", "say how --picture and --movie look"),
+            ("--dark --state a.json", "say how --picture and --movie look"),
+            ("--picture a.png --layers joints,bones", "possible values: grid, wires, sleep"),
+            ("--picture a.png --coloring difference", "possible values: body, speed"),
         ] {
             refused(folder.path(), &format!("run large_pyramid --steps 1000000 {arguments}"), says);
         }
@@ -596,6 +600,30 @@ mod runs {
         // Frames that look like the one before are merged with it.
         assert!((2..=13).contains(&frames), "{frames}");
         assert!((49..=52).contains(&hundredths), "{hundredths}");
+    }
+
+    /// Layers are drawn from either backend, and look the same from both.
+    #[test]
+    fn pictures_with_layers() {
+        let folder = folder();
+        let picture = |arguments: &str| {
+            let arguments = format!("run {SCENE} --steps 30 --size 320x200 --quiet --picture p.png {arguments}");
+            let ran = run_in(folder.path(), &arguments);
+            assert_eq!(ran.code, 0, "{arguments}: {}", ran.stderr);
+            let file = std::io::BufReader::new(File::open(folder.path().join("p.png")).expect("file"));
+            let mut reader = png::Decoder::new(file).read_info().expect("PNG");
+            let mut pixels = vec![0; reader.output_buffer_size().expect("fits")];
+            reader.next_frame(&mut pixels).expect("PNG");
+            pixels
+        };
+        let mean =
+            |a: &[u8], b: &[u8]| a.iter().zip(b).map(|(a, b)| f64::from(a.abs_diff(*b))).sum::<f64>() / a.len() as f64;
+        let plain = picture("--backend cpu");
+        let layers = "--layers contacts,normals,aabbs,grid --coloring graph_color";
+        let [on_cpu, on_gpu] = ["cpu", "gpu"].map(|backend| picture(&format!("{layers} --backend {backend}")));
+        assert!(mean(&on_cpu, &on_gpu) < 0.1, "{}", mean(&on_cpu, &on_gpu));
+        assert!(mean(&on_cpu, &plain) > 0.5, "{}", mean(&on_cpu, &plain));
+        assert!(mean(&plain, &picture("--backend cpu --dark")) > 50.0);
     }
 
     #[test]

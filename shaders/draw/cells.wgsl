@@ -1,6 +1,6 @@
-// Cells of the grid that hold shapes, of all levels: every pixel looks up its cell. The plane is wrapped around the grid,
-// so a pixel counts the shapes that lie in the cell that it shows, not those of others with the same place in the
-// table.
+// Cells of the grid that hold shapes, of all levels: every pixel looks up its cell. The plane is wrapped around the
+// grid, so a pixel counts the shapes that lie in the cell that it shows, not those of others with the same place in
+// the table.
 
 @group(0) @binding(1) var<uniform> params: Params;
 @group(0) @binding(2) var<storage, read> cell_ends: array<u32>;
@@ -61,10 +61,11 @@ fn cell_fragment(corner: CellCorner) -> @location(0) vec4<f32> {
             continue;
         }
         let share = fract(at * params.levels[level].inv_cell);
-        let from_edge = min(share, 1.0 - share) * size;
+        // Inside of the cell, since that beside it may be empty.
+        let from_edge = min(share, 1.0 - share) * size - 0.5 * view.unit;
         let edge = max(cover(from_edge.x, 0.5 * view.unit), cover(from_edge.y, 0.5 * view.unit));
         let fill = 0.06 + 0.4 * min(f32(count), FULL_CELL) / FULL_CELL;
-        let own = strength * max(fill, 0.9 * edge);
+        let own = strength * max(fill, 0.75 * edge);
         alpha = own + alpha * (1.0 - own);
     }
     if alpha <= 0.0 {

@@ -1,5 +1,5 @@
-// Contacts, each with two points, straight from the solver's tables: an instance for each part that is drawn, so that all
-// lines lie below all points.
+// Contacts, each with two points, straight from the solver's tables: an instance for each part that is drawn, so that
+// all lines lie below all points.
 
 @group(0) @binding(1) var<storage, read> poses: array<Pose>;
 @group(0) @binding(2) var<storage, read> states: array<BodyState>;
@@ -64,7 +64,8 @@ fn contact_mark(vertex: u32, instance: u32, contact: Contact, manifold: Manifold
             let a = select(to_pixel(from_a), at, ends.x);
             let b = select(to_pixel(from_b), at, ends.y);
             let dense = opacity * clamp((view.length - 0.5) / 2.0, 0.15, 1.0);
-            return make_mark(vertex, MARK_LINE, a, b, min(0.9 * unit, 0.1 * view.length + 0.2), 0.0, vec4<f32>(color, dense));
+            let pen = min(0.9 * unit, 0.1 * view.length + 0.2);
+            return make_mark(vertex, MARK_LINE, a, b, pen, 0.0, vec4<f32>(color, dense));
         }
         case NORMAL_PART: {
             let tip = at + normal * push * clamp(0.4 * view.length, 6.0 * unit, 22.0 * unit);

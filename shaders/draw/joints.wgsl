@@ -72,8 +72,8 @@ fn joint_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
                 // The rail, a little longer than the way to B.
                 let travel = dot(b - a, axis);
                 let over = max(0.35 * view.length, 2.0 * size);
-                return make_mark(vertex, MARK_LINE, a + axis * (min(travel, 0.0) - over), a + axis * (max(travel, 0.0) + over),
-                                 pen, 0.0, color);
+                let start = a + axis * (min(travel, 0.0) - over);
+                return make_mark(vertex, MARK_LINE, start, a + axis * (max(travel, 0.0) + over), pen, 0.0, color);
             }
             if kind == SPRING_JOINT {
                 let wide = min(1.1 * size, 0.2 * length(b - a));

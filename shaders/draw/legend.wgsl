@@ -1,5 +1,5 @@
-// What colours mean: plates, letters and ramps that src/draw/legend.rs lays out. The largest value is written here, since
-// only the device knows it.
+// What colours mean: plates, letters and ramps that src/draw/legend.rs lays out. The largest value is written here,
+// since only the device knows it.
 
 struct Plate {
     // Left, top, width and height, px of the picture, y down.
@@ -77,7 +77,8 @@ fn legend_vertex(@builtin(vertex_index) vertex: u32) -> PlateCorner {
     let plate = plates[vertex / 6u];
     let corner = corner_of(vertex);
     let unit = vec2<f32>(select(0.0, 1.0, (corner & 1u) != 0u), select(0.0, 1.0, (corner & 2u) != 0u));
-    return PlateCorner(to_clip(plate.place.xy + unit * plate.place.zw), plate.place, vec3<u32>(plate.kind, plate.color, plate.bits));
+    let what = vec3<u32>(plate.kind, plate.color, plate.bits);
+    return PlateCorner(to_clip(plate.place.xy + unit * plate.place.zw), plate.place, what);
 }
 
 @fragment

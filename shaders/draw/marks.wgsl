@@ -1,5 +1,5 @@
-// Lines, arrows and signs: a quad along a line, and the exact outline in the fragment shader. All have a rim in the colour
-// of the background, so that they are seen on any body.
+// Lines, arrows and signs: a quad along a line, and the exact outline in the fragment shader. All have a rim in the
+// colour of the background, so that they are seen on any body.
 
 struct Mark {
     @builtin(position) clip: vec4<f32>,
@@ -27,7 +27,7 @@ const MARK_SQUARE: u32 = 7u;
 const MARK_FRAME: u32 = 8u;
 const MARK_CROSS: u32 = 9u;
 
-// Width of the rim, px, and its opacity.
+// Width of the rim, px, and its opacity: less where bodies are so small that it would cover them.
 const RIM: f32 = 1.0;
 const RIM_OPACITY: f32 = 0.6;
 
@@ -42,8 +42,17 @@ fn to_pixel(from_camera: vec2<f32>) -> vec2<f32> {
     return 0.5 * view.size + vec2<f32>(from_camera.x, -from_camera.y) * view.pixels_per_metre;
 }
 
-fn make_mark(vertex: u32, form: u32, a: vec2<f32>, b: vec2<f32>, half_width: f32, sign_size: f32, color: vec4<f32>) -> Mark {
-    let reach = max(half_width, select(sign_size, 1.5 * sign_size, form == MARK_SQUARE || form == MARK_FRAME)) + RIM + 1.0;
+fn make_mark(
+    vertex: u32,
+    form: u32,
+    a: vec2<f32>,
+    b: vec2<f32>,
+    half_width: f32,
+    sign_size: f32,
+    color: vec4<f32>,
+) -> Mark {
+    let is_square = form == MARK_SQUARE || form == MARK_FRAME;
+    let reach = max(half_width, select(sign_size, 1.5 * sign_size, is_square)) + RIM + 1.0;
     let low = min(a, b) - reach;
     let high = max(a, b) + reach;
     if form == MARK_NONE || color.a <= 0.0 || !is_finite_row(vec4<f32>(a, b)) || !is_finite_row(vec4<f32>(reach))
@@ -147,7 +156,8 @@ fn mark_fragment(mark: Mark) -> @location(0) vec4<f32> {
     // A line thinner than a pixel is pale.
     let thin = select(min(2.0 * mark.pen.x, 1.0), 1.0, mark.form == MARK_DISC || mark.form == MARK_SQUARE);
     let core = clamp(0.5 - distance_to, 0.0, 1.0) * thin;
-    let rim = clamp(0.5 + RIM - distance_to, 0.0, 1.0) * RIM_OPACITY * thin;
+    let room = clamp(view.length / 24.0, 0.2, 1.0);
+    let rim = clamp(0.5 + RIM - distance_to, 0.0, 1.0) * RIM_OPACITY * room * thin;
     let alpha = core + rim * (1.0 - core);
     if alpha <= 0.0 {
         discard;

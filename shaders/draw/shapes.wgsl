@@ -1,7 +1,7 @@
-// Draws the shapes that cull.wgsl found in the picture, straight from the solver's buffers: six vertices a shape, a quad
-// of whole pixels around it, and the exact outline in the fragment shader. Shapes smaller than a pixel get the few
-// pixels that they can touch, each with the share that they cover, so that nothing flickers as they shrink.
-// Twin on the CPU: src/draw/sprite.rs, function by function.
+// Draws the shapes that cull.wgsl found in the picture, straight from the solver's buffers: six vertices a shape, a
+// quad of whole pixels around it, and the exact outline in the fragment shader. Shapes smaller than a pixel get the
+// few pixels that they can touch, each with the share that they cover, so that nothing flickers as they shrink. Twin
+// on the CPU: src/draw/sprite.rs, function by function.
 
 @group(0) @binding(1) var<storage, read> poses: array<Pose>;
 @group(0) @binding(2) var<storage, read> shapes: array<Shape>;

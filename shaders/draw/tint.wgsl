@@ -1,12 +1,12 @@
-// The colours of bodies, one thread a body, packed to four bytes each. Those by contacts first look at every contact, and
-// those by islands find what hangs together, as the solver does when it looks for who may sleep (shaders/sleep.wgsl): the
-// root of an island is its lowest index, whoever unites first.
+// The colours of bodies, one thread a body, packed to four bytes each. Those by contacts first look at every contact,
+// and those by islands find what hangs together, as the solver does when it looks for who may sleep
+// (shaders/sleep.wgsl): the root of an island is its lowest index, whoever unites first.
 
 @group(0) @binding(1) var<storage, read> poses: array<Pose>;
 @group(0) @binding(2) var<storage, read> states: array<BodyState>;
 @group(0) @binding(3) var<storage, read_write> tints: array<u32>;
-// Of each body the graph colours that it has, as bits, or what is above it in its island. Behind them, one a body, 1 if it
-// is the root of others.
+// Of each body the graph colours that it has, as bits, or what is above it in its island. Behind them, one a body, 1
+// if it is the root of others.
 @group(0) @binding(4) var<storage, read_write> labels: array<atomic<u32>>;
 // The largest value of a scale, as the bits of a float.
 @group(0) @binding(5) var<storage, read_write> measures: array<atomic<u32>>;

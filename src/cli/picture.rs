@@ -22,7 +22,7 @@ pub struct Look {
     /// Draw picture and movie in dark colours
     #[arg(long)]
     dark: bool,
-    /// Draw more than bodies into picture and movie, separated by commas; needs a graphics adapter, a software one will do
+    /// Draw more than bodies into picture and movie; needs a graphics adapter, of which a software one will do
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = PossibleValuesParser::new(LAYERS))]
     layers: Vec<String>,
     /// Colour the bodies of picture and movie by what they do; needs a graphics adapter too

@@ -11,8 +11,8 @@ const SAMPLE: usize = 1024;
 
 /// What is drawn: buffers of the solver, with [`wgpu::BufferUsages::STORAGE`].
 ///
-/// [`GpuWorld::draw_inputs`](crate::GpuWorld::draw_inputs) and [`Upload::inputs`](super::Upload::inputs) give all of it.
-/// Ask anew for every frame: a world exchanges its buffers as it steps and grows.
+/// [`GpuWorld::draw_inputs`](crate::GpuWorld::draw_inputs) and [`Upload::inputs`](super::Upload::inputs) give all of
+/// it. Ask anew for every frame: a world exchanges its buffers as it steps and grows.
 #[derive(Clone, Copy, Debug)]
 pub struct DrawInputs<'a> {
     /// `array<Pose>`, centre-of-mass frames.
@@ -164,7 +164,8 @@ impl Scale {
         let (mut widths, mut masses) = (Vec::new(), Vec::new());
         for body in compiled.bodies.iter().step_by(compiled.bodies.len().div_ceil(SAMPLE).max(1)) {
             if body.kind == DYNAMIC && body.inv_mass > 0.0 {
-                widths.push(2.0 * body.min_extent.min(body.extent));
+                // Of a plank neither its length nor its thickness.
+                widths.push(2.0 * (body.min_extent.min(body.extent) * body.extent).sqrt());
                 masses.push(1.0 / body.inv_mass);
             }
         }

@@ -1,7 +1,7 @@
 //! What of a world is drawn, and how its bodies are coloured.
 
-/// How bodies are coloured. All but [`Self::Body`] need the tables of a world
-/// ([`DrawInputs::tables`](super::DrawInputs::tables)).
+/// How dynamic bodies are coloured; static and kinematic ones keep their colours. All but [`Self::Body`] need the
+/// tables of a world ([`DrawInputs::tables`](super::DrawInputs::tables)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Coloring {
     /// By their place in the scene ([`Style::ramp`](super::Style::ramp)).
@@ -44,8 +44,8 @@ impl Coloring {
 /// `shapes` and `outlines` can be on.
 ///
 /// Lines and arrows are as wide at any zoom. The length of an impulse's arrow is in proportion to the bodies: what
-/// would carry a typical body for a substep is half as long as such a body is wide, and four times as much nearly twice
-/// as long. Those of impacts are pressed below two and a half widths.
+/// would carry a typical body for a substep is half as long as such a body is wide, and four times as much nearly
+/// twice as long. Those of impacts are pressed below two and a half widths.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Layers {
     /// The insides of shapes. With these off and `outlines` on, bodies are drawn as wires.
@@ -73,8 +73,8 @@ pub struct Layers {
     /// Friction impulses likewise.
     pub friction: bool,
     /// What colours mean, in the lower right corner, for [`Coloring::Speed`], [`Coloring::Sleep`],
-    /// [`Coloring::Difference`], [`Coloring::GraphColor`]; with the largest value there is. Pictures below 240 × 120 pixels
-    /// have none.
+    /// [`Coloring::Difference`], [`Coloring::GraphColor`]; with the largest value there is. Pictures below 240 × 120
+    /// pixels have none.
     pub legend: bool,
     /// Least and greatest value of [`Coloring::Speed`], m/s, above 0.
     pub speed_range: [f32; 2],
@@ -82,8 +82,8 @@ pub struct Layers {
     pub distance_range: [f32; 2],
     /// Index of a body that is set off by a rim.
     pub highlight: Option<u32>,
-    /// Factor on the width of the lines and the size of the signs and letters of all layers: 1 on ordinary screens, 2
-    /// where pixels are half as large.
+    /// Factor on the width of outlines and of the lines of all layers, and on the size of their signs and letters: 1 on
+    /// ordinary screens, 2 where pixels are half as large.
     pub line_scale: f32,
     /// Factor on the length of impulses.
     pub impulse_scale: f32,

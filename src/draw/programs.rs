@@ -1,4 +1,5 @@
-//! The pipelines of pictures. Which buffers they take is read from the WGSL; a buffer is found by the name of its variable.
+//! The pipelines of pictures. Which buffers they take is read from the WGSL; a buffer is found by the name of its
+//! variable.
 
 use super::DrawError;
 use crate::gpu::kernel::{Binding, BindingKind, reflect};
@@ -127,8 +128,8 @@ impl Source {
         Ok(Program { pipeline, layout, bindings: point.bindings.clone(), lanes: point.workgroup_size })
     }
 
-    /// A vertex and a fragment shader: `{name}_vertex` and `{fragment}_fragment`. `blend` says whether it lies over what
-    /// is there. The vertices are a list of triangles, or a strip.
+    /// A vertex and a fragment shader: `{name}_vertex` and `{fragment}_fragment`. `blend` says whether it lies over
+    /// what is there. The vertices are a list of triangles, or a strip.
     pub fn pen(
         &self,
         device: &wgpu::Device,

@@ -36,9 +36,9 @@ impl Renderer {
         }
     }
 
-    /// Prepares a picture. Then, after what fills the buffers is submitted or in the same encoder, [`Self::prepare`] and
-    /// [`Self::draw`]. A picture that is drawn again and again costs least with one frame that is brought up to date with
-    /// [`Self::update`].
+    /// Prepares a picture. Then, after what fills the buffers is submitted or in the same encoder, [`Self::prepare`]
+    /// and [`Self::draw`]. A picture that is drawn again and again costs least with one frame that is brought up to
+    /// date with [`Self::update`].
     ///
     /// # Errors
     /// [`DrawError::Size`], [`DrawError::Camera`], [`DrawError::Inputs`], [`DrawError::TooLarge`].
@@ -54,8 +54,8 @@ impl Renderer {
         self.make(None, device, queue, inputs, camera, style, layers)
     }
 
-    /// Makes a frame that of another moment, camera, style or choice of layers, and keeps its buffers where they fit. What
-    /// was recorded with it before must have been submitted.
+    /// Makes a frame that of another moment, camera, style or choice of layers, and keeps its buffers where they fit.
+    /// What was recorded with it before must have been submitted.
     ///
     /// # Errors
     /// As [`Self::frame`]; then the frame is as it was.
@@ -116,8 +116,8 @@ impl Renderer {
         Frame::new(&view, buffers, base, more, &given)
     }
 
-    /// Records what is computed before a picture is drawn: which shapes are in it, and colours. Outside of any pass, before
-    /// the render pass of [`Self::draw`], in the same encoder or one submitted earlier.
+    /// Records what is computed before a picture is drawn: which shapes are in it, and colours. Outside of any pass,
+    /// before the render pass of [`Self::draw`], in the same encoder or one submitted earlier.
     pub fn prepare(&self, encoder: &mut wgpu::CommandEncoder, frame: &Frame) {
         frame.prepare(encoder);
     }

@@ -10,8 +10,8 @@ use crate::types::{
     Aabb, BodyState, Contact, Counters, Joint, JointState, Manifold, Params, Pose, Shape, SleepingContact,
 };
 
-/// Bytes of the smallest buffer: a binding must hold one element at least. None is larger than [`SleepingContact`], but
-/// for the uniform, which is never empty.
+/// Bytes of the smallest buffer: a binding must hold one element at least. None is larger than [`SleepingContact`],
+/// but for the uniform, which is never empty.
 const SMALLEST: u64 = 256;
 
 /// Buffers on a device that follow a [`CpuWorld`].

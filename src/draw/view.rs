@@ -153,13 +153,11 @@ impl View {
     pub(crate) fn put_layers(&mut self, layers: &Layers, scale: Option<Scale>) {
         let positive = |value: f32, other: f32| if value.is_finite() && value > 0.0 { value } else { other };
         self.fill_opacity = if layers.shapes { 1.0 } else { 0.0 };
-        if !layers.outlines {
-            self.outline = 0.0;
-        }
         self.highlight = layers.highlight.unwrap_or(NONE);
         self.tinted = u32::from(layers.coloring != Coloring::Body || layers.sleep);
         self.dim = u32::from(layers.sleep);
         self.unit = positive(layers.line_scale, 1.0);
+        self.outline *= if layers.outlines { self.unit } else { 0.0 };
         if let Some(Scale { length, impulse }) = scale {
             self.length = positive(length, 1.0) * self.pixels_per_metre;
             self.arrow = 0.6 * self.length * layers.impulse_scale.max(0.0) / positive(impulse, 1.0).sqrt();
