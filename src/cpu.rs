@@ -10,6 +10,7 @@ use crate::blocks::Blocks;
 use crate::command::{Command, CommandError, JointCommand, by_body, forget, rouse, wake_all, wake_left};
 use crate::event;
 use crate::groups::{self, Groups};
+use crate::joint_blocks::JointBlocks;
 use crate::population::{BodyId, Change, JointId, Population, ends, joint_id};
 use crate::query::{self, Answers, Flat, Query, walk};
 use crate::scene::{Body, Compiled, Joint, Joints, Scene};
@@ -19,8 +20,7 @@ use crate::stages::{
     continuous::continuous, finalize::finalize, guard::guard, integrate_positions::integrate_positions,
     integrate_velocities::integrate_velocities, pair, prepare::prepare, prepare_joints, project::project,
     project_joints::project_joints, recall::recall, report::report, restitution::restitution, sleep::sleep,
-    solve::solve, solve_joints::solve_joints, store_impulses::store_impulses, wake::wake, warm_start::warm_start,
-    warm_start_joints::warm_start_joints,
+    solve::solve, solve_joints, store_impulses::store_impulses, wake::wake, warm_start::warm_start, warm_start_joints,
 };
 use crate::state::{JointReaction, joint_reactions, max_speed};
 use crate::step::{Op, Stage, plan};
@@ -78,6 +78,8 @@ pub struct CpuWorld {
     groups: Groups,
     surfaces: Rows<Surface, 2>,
     joint_frames: Vec<JointFrame>,
+    joint_blocks: JointBlocks,
+    one_by_one: bool,
     joint_states: Rows<JointState, 2>,
     joint_impulses: Rows<[f32; 2], 1>,
     counters: Counters,
@@ -145,6 +147,8 @@ impl CpuWorld {
             groups: Groups::default(),
             surfaces: Rows::new(&[]),
             joint_frames: vec![JointFrame::default(); compiled.joints.joints.len()],
+            joint_blocks: JointBlocks::default(),
+            one_by_one: false,
             joint_states: Rows::new(&compiled.joints.states),
             joint_impulses: Rows::new(&vec![[0.0; 2]; compiled.joints.rows.len()]),
             counters: Counters::default(),
@@ -205,6 +209,14 @@ impl CpuWorld {
     #[must_use]
     pub fn without_rest(mut self) -> Self {
         self.never_rests = true;
+        self
+    }
+
+    /// The same world that visits its joints one by one, as [`crate::stages`] defines it, not four at a time. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_joints_one_by_one(mut self) -> Self {
+        self.one_by_one = true;
         self
     }
 
@@ -476,7 +488,7 @@ impl CpuWorld {
         let Self { pair_starts, pair_starts_previous, contacts, contacts_previous, .. } = self;
         let Self { manifolds, manifolds_previous, .. } = self;
         let Self { coloring, slots, constraints, surfaces, counters, .. } = self;
-        let Self { joint_frames, joint_states, joint_impulses, .. } = self;
+        let Self { joint_frames, joint_blocks, joint_states, joint_impulses, one_by_one, .. } = self;
         let Self { islands, island_flags, sleeping_starts, sleeping, .. } = self;
         let Compiled { params, bodies, shapes, vertices, movers, joints, .. } = &mut self.compiled;
         let Joints { joints, rows, starts, ties, may_part, fresh, .. } = joints;
@@ -592,28 +604,55 @@ impl CpuWorld {
                     joint_impulses,
                     joint_frames,
                 );
+                joint_blocks.lay(starts, joint_frames, rows);
             }
 
             Stage::WarmStart => warm_start(threads, counters, constraints, accumulators, surfaces),
-            Stage::WarmStartJoints => {
-                warm_start_joints(threads, starts, joint_frames, rows, joint_impulses, states, accumulators);
-            }
+            Stage::WarmStartJoints if *one_by_one => warm_start_joints::warm_start_joints(
+                threads,
+                starts,
+                joint_frames,
+                rows,
+                joint_impulses,
+                states,
+                accumulators,
+            ),
+            Stage::WarmStartJoints => solve_joints::lanes::warm_start_joints(
+                threads,
+                starts,
+                joint_frames,
+                rows,
+                joint_blocks,
+                joint_impulses,
+                states,
+                accumulators,
+            ),
             Stage::IntegrateVelocities => {
                 integrate_velocities(threads, params, bodies, poses, states, accumulators);
             }
-            Stage::SolveJoints | Stage::RelaxJoints => {
-                solve_joints(
-                    threads,
-                    params,
-                    op.flags,
-                    starts,
-                    joint_frames,
-                    rows,
-                    joint_impulses,
-                    states,
-                    accumulators,
-                );
-            }
+            Stage::SolveJoints | Stage::RelaxJoints if *one_by_one => solve_joints::solve_joints(
+                threads,
+                params,
+                op.flags,
+                starts,
+                joint_frames,
+                rows,
+                joint_impulses,
+                states,
+                accumulators,
+            ),
+            Stage::SolveJoints | Stage::RelaxJoints => solve_joints::lanes::solve_joints(
+                threads,
+                params,
+                op.flags,
+                starts,
+                joint_frames,
+                rows,
+                joint_blocks,
+                joint_impulses,
+                states,
+                accumulators,
+            ),
             Stage::Solve | Stage::Relax => {
                 solve(threads, params, op.flags, counters, states, constraints, surfaces);
             }
@@ -862,6 +901,8 @@ impl CpuWorld {
         self.compiled.joints.rows.clone_from(&tables.joint_rows);
         self.compiled.joints.refresh();
         self.joint_frames.clone_from(&tables.joint_frames);
+        let Joints { starts, rows, .. } = &self.compiled.joints;
+        self.joint_blocks.lay(starts, &self.joint_frames, rows);
         self.joint_states = Rows::new(&tables.joint_states);
         self.joint_impulses = Rows::new(&tables.joint_impulses);
         self.counters = tables.counters;

@@ -1,10 +1,13 @@
 //! Four constraints at a time: the same arithmetic as [`crate::math`], on lanes. Each lane does exactly what one
 //! constraint alone would, so grouping never changes a bit.
 
-use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
+use std::f32::consts::{FRAC_PI_2, PI};
+use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
 use bytemuck::{Pod, Zeroable};
 pub use wide::f32x4;
+
+use crate::math::ANGLE_SERIES;
 
 /// Constraints that go through the solver side by side.
 pub const WIDTH: usize = 4;
@@ -32,6 +35,36 @@ impl Vec2x4 {
     #[must_use]
     pub fn dot(self, other: Self) -> f32x4 {
         self.x * other.x + self.y * other.y
+    }
+
+    /// Lengths.
+    #[inline(always)]
+    #[must_use]
+    pub fn length(self) -> f32x4 {
+        self.dot(self).sqrt()
+    }
+
+    /// This where `mask` is all ones, `other` where it is 0.
+    #[inline(always)]
+    #[must_use]
+    pub fn where_else(self, mask: f32x4, other: Self) -> Self {
+        Self { x: mask.bitselect(self.x, other.x), y: mask.bitselect(self.y, other.y) }
+    }
+}
+
+impl Neg for Vec2x4 {
+    type Output = Self;
+    #[inline(always)]
+    fn neg(self) -> Self {
+        Self { x: -self.x, y: -self.y }
+    }
+}
+
+impl Div<f32x4> for Vec2x4 {
+    type Output = Self;
+    #[inline(always)]
+    fn div(self, by: f32x4) -> Self {
+        Self { x: self.x / by, y: self.y / by }
     }
 }
 
@@ -100,4 +133,46 @@ pub fn right_perp(v: Vec2x4) -> Vec2x4 {
 pub fn turned(q: Vec2x4, v: Vec2x4) -> Vec2x4 {
     let less = q.x - f32x4::splat(1.0);
     Vec2x4 { x: less * v.x - q.y * v.y, y: q.y * v.x + less * v.y }
+}
+
+/// As [`crate::math::rotate`].
+#[inline(always)]
+#[must_use]
+pub fn rotate(q: Vec2x4, v: Vec2x4) -> Vec2x4 {
+    Vec2x4 { x: q.x * v.x - q.y * v.y, y: q.y * v.x + q.x * v.y }
+}
+
+/// As [`crate::math::inv_rotate`], and as [`crate::math::inv_mul_rotation`], which is the same arithmetic.
+#[inline(always)]
+#[must_use]
+pub fn inv_rotate(q: Vec2x4, v: Vec2x4) -> Vec2x4 {
+    Vec2x4 { x: q.x * v.x + q.y * v.y, y: q.x * v.y - q.y * v.x }
+}
+
+/// As [`crate::math::clamped`].
+#[inline(always)]
+#[must_use]
+pub fn clamped(value: f32x4, low: f32x4, high: f32x4) -> f32x4 {
+    let value = value.simd_lt(low).bitselect(low, value);
+    value.simd_gt(high).bitselect(high, value)
+}
+
+/// As [`crate::math::angle_of`].
+#[inline(always)]
+#[must_use]
+pub fn angle_of(q: Vec2x4) -> f32x4 {
+    let zero = f32x4::splat(0.0);
+    let (x, y) = (q.x.abs(), q.y.abs());
+    let (small, large) = (x.fast_min(y), x.fast_max(y));
+    let t = small / large;
+    let t2 = t * t;
+    let mut series = f32x4::splat(ANGLE_SERIES[0]);
+    for &term in &ANGLE_SERIES[1..] {
+        series = series * t2 + f32x4::splat(term);
+    }
+    let mut angle = t + t * (t2 * series);
+    angle = y.simd_gt(x).bitselect(f32x4::splat(FRAC_PI_2) - angle, angle);
+    angle = q.x.simd_lt(zero).bitselect(f32x4::splat(PI) - angle, angle);
+    angle = q.y.simd_lt(zero).bitselect(-angle, angle);
+    large.simd_le(zero).bitselect(zero, angle)
 }

@@ -148,6 +148,7 @@ pub mod draw;
 pub mod event;
 pub mod gpu;
 mod groups;
+pub mod joint_blocks;
 pub mod lanes;
 pub mod math;
 pub mod population;

@@ -70,6 +70,18 @@ pub fn integrate_rotation(q: Vec2, angle: f32) -> Vec2 {
     if length > 0.0 { turned / length } else { Vec2::new(1.0, 0.0) }
 }
 
+/// Of [`angle_of`], the highest power first.
+pub(crate) const ANGLE_SERIES: [f32; 8] = [
+    0.002_866_225_7,
+    -0.016_165_737,
+    0.042_909_61,
+    -0.075_289_64,
+    0.106_562_64,
+    -0.142_089,
+    0.199_935_51,
+    -0.333_331_45,
+];
+
 /// The angle of a rotation (cos, sin), −π … π, to 1e-6 rad (Abramowitz and Stegun 4.4.49).
 #[inline]
 #[must_use]
@@ -81,8 +93,8 @@ pub fn angle_of(q: Vec2) -> f32 {
     }
     let t = small / large;
     let t2 = t * t;
-    let mut series = 0.002_866_225_7;
-    for term in [-0.016_165_737, 0.042_909_61, -0.075_289_64, 0.106_562_64, -0.142_089, 0.199_935_51, -0.333_331_45] {
+    let mut series = ANGLE_SERIES[0];
+    for term in &ANGLE_SERIES[1..] {
         series = series * t2 + term;
     }
     let mut angle = t + t * (t2 * series);
@@ -132,6 +144,14 @@ pub fn rotation(angle: f32) -> Vec2 {
     };
     #[allow(clippy::cast_possible_truncation, reason = "rounded to f32 on purpose")]
     Vec2::new(c as f32, s as f32)
+}
+
+/// `value`, or the bound it is beyond. Of two zeros it stays the one it is, which `max` and `min` leave to the CPU.
+#[inline]
+#[must_use]
+pub fn clamped(value: f32, low: f32, high: f32) -> f32 {
+    let value = if value < low { low } else { value };
+    if value > high { high } else { value }
 }
 
 /// Whether neither a NaN nor an infinity is in `v` (by its bits: shading languages may assume there is none).

@@ -99,6 +99,17 @@ impl Threads {
         }
     }
 
+    /// Calls `each(first, end)` for consecutive ranges of `0 .. len`, of at most `chunk` where they are shared.
+    pub fn for_ranges(&self, len: usize, chunk: usize, each: impl Fn(usize, usize) + Sync) {
+        match &self.0 {
+            Some(pool) if len > chunk => pool.install(|| {
+                let ranges = (0..len.div_ceil(chunk)).into_par_iter();
+                ranges.for_each(|index| each(index * chunk, ((index + 1) * chunk).min(len)));
+            }),
+            _ => each(0, len),
+        }
+    }
+
     /// Calls `each(first, end)` for consecutive ranges of `0 .. len` and returns what it gives, in order.
     pub fn map_ranges<T: Send>(&self, len: usize, each: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
         match &self.0 {
@@ -183,6 +194,20 @@ impl<T: Pod, const W: usize> Rows<T, W> {
         let words: [f64; 2] = bytemuck::cast::<_, f64x2>(lanes).to_array();
         row[2 * half].store(words[0].to_bits(), Ordering::Relaxed);
         row[2 * half + 1].store(words[1].to_bits(), Ordering::Relaxed);
+    }
+
+    /// The first eight bytes of row `index`, as two lanes before two of 0.
+    #[inline(always)]
+    #[must_use]
+    pub fn two_lanes(&self, index: usize) -> f32x4 {
+        bytemuck::cast(f64x2::new([f64::from_bits(self.words[index][0].load(Ordering::Relaxed)), 0.0]))
+    }
+
+    /// Writes the first eight bytes of row `index`, from the first two lanes.
+    #[inline(always)]
+    pub fn set_two_lanes(&self, index: usize, lanes: f32x4) {
+        let [word, _] = bytemuck::cast::<_, f64x2>(lanes).to_array();
+        self.words[index][0].store(word.to_bits(), Ordering::Relaxed);
     }
 
     /// Rows.

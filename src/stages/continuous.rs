@@ -44,8 +44,8 @@ use crate::math::{cross_scalar, inv_mul_rotation, inv_rotate, is_finite, mul_rot
 use crate::scene::Ties;
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    BULLET_SHAPE, BULLETS, BodyState, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, KINEMATIC_SHAPE, MOVING_WALLS, Mover,
-    NONE, Params, Pose, QUARANTINED, SENSOR_SHAPE, Shape,
+    BOX, BULLET_SHAPE, BULLETS, BodyState, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, KINEMATIC_SHAPE, MOVING_WALLS,
+    Mover, NONE, Params, Pose, QUARANTINED, SENSOR_SHAPE, Shape,
 };
 
 /// Advances after which a body stops where it is known to be safe. Without spin one or two do; each makes the rest
@@ -345,6 +345,9 @@ impl World<'_> {
         if b.kind & GEOMETRY_MASK != HALF_PLANE && !circles_meet(size, a, motion, b, &other_motion) {
             return;
         }
+        if far_apart(self.params, size, a, motion, b, &other_motion) {
+            return;
+        }
         let first = Party::new(a, self.vertices, *motion);
         let second = Party::new(b, self.vertices, other_motion);
         let together = a.kind & b.kind & BULLET_SHAPE != 0;
@@ -460,6 +463,34 @@ fn circles_meet(size: &Size, a: &Shape, motion_a: &Motion, b: &Shape, motion_b: 
     let nearest = from_segment(Vec2::ZERO, start, end);
     // A little more than needed, so that rounding never matters.
     nearest.dot(nearest) <= reach * reach * 1.001
+}
+
+/// Whether a large flat shape, a box or a half plane, is so far away that the first advance would reach the end of the
+/// step: most bodies in a drum are near none of its walls, but within the discs about all of them. The device does
+/// without.
+fn far_apart(params: &Params, size: &Size, a: &Shape, motion_a: &Motion, b: &Shape, motion_b: &Motion) -> bool {
+    let (geometry, offset) = (b.kind & GEOMETRY_MASK, Vec2::from(a.offset));
+    if geometry != BOX && geometry != HALF_PLANE {
+        return false;
+    }
+    let between = motion_a.start - motion_b.start;
+    let center = between + rotate(motion_a.rotation, offset) - rotate(motion_b.rotation, b.offset.into());
+    let at = inv_rotate(mul_rotation(motion_b.rotation, b.rotation.into()), center);
+    let away = if geometry == BOX { (at.abs() - Vec2::from(b.half)).max(Vec2::ZERO).length() - b.radius } else { at.y };
+    // No larger gap is asked of any core, and none of its points is further out.
+    let least = params.speculative_distance * STOP_SHARE * (1.0 + STOP_TOLERANCE);
+    let gap = away - a.bound - size.half * CORE - least;
+    // At most the fastest approach in [`time_of_impact`].
+    let velocity = (motion_a.moved - motion_b.moved).length();
+    let ((rate_a, _), (rate_b, _)) = (motion_a.rates(), motion_b.rates());
+    let (rate_a, rate_b) = (rate_a.abs(), rate_b.abs());
+    let apart = between.length() + velocity;
+    let fastest = velocity
+        + 2.0 * rate_b * (apart + velocity)
+        + rate_b * rate_b * apart
+        + (rate_a + rate_b) * (offset.length() + a.bound);
+    // A little more than needed, so that rounding never matters.
+    gap > 1.01 * fastest + 1e-3 * (between.length() + a.bound)
 }
 
 /// Sweeps the fast bodies and puts those that must stop back. `grid` is `cell_ends` and `cell_shapes`. Returns how many

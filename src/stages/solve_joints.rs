@@ -25,9 +25,11 @@
 //! frequency is as stiff as where its anchors meet: `K` grows with the square of how far they are apart, and one that
 //! gave the more the further it is drawn would let go.
 
+pub mod lanes;
+
 use glam::{Mat2, Vec2};
 
-use crate::math::{angle_of, cross, cross_scalar, inv_mul_rotation, inv_rotate, rotate, turned};
+use crate::math::{angle_of, clamped, cross, cross_scalar, inv_mul_rotation, inv_rotate, rotate, turned};
 use crate::threads::{Rows, Threads};
 use crate::types::{
     ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW,
@@ -67,54 +69,66 @@ pub fn solve_joints(
     accumulators: &Rows<Accumulator, 2>,
 ) {
     for_joints(threads, joint_starts, |index| {
-        let frame = &joint_frames[index];
-        let (state_a, state_b) = states_of(frame, states);
-        let stance = Stance::new(frame, &state_a, &state_b);
-        let warm = params.switches & WARM_START != 0;
-        if warm && flags & DEPOSIT != 0 {
-            accumulate(frame, joint_rows, joint_impulses, &stance, 1.0, accumulators);
-        }
-        let mut motion = Motion {
-            v_a: state_a.velocity.into(),
-            w_a: state_a.angular_velocity,
-            v_b: state_b.velocity.into(),
-            w_b: state_b.angular_velocity,
-        };
-        for row in rows_of(frame) {
-            let rule = &joint_rows[row];
-            if rule.kind & ROW_ROLE == ROW_SPRING && flags & USE_BIAS == 0 {
-                continue;
-            }
-            let old = if flags & FRESH == 0 { Vec2::from(joint_impulses.get(row)) } else { Vec2::ZERO };
-            let new = if rule.kind & ROW_GEOMETRY == ROW_POINT {
-                let old = rotate(stance.axis, old);
-                let new = solve_point(params, flags, frame, rule, &stance, &motion, old);
-                motion.apply(frame, &stance, new - old, 0.0);
-                inv_rotate(stance.axis, new)
-            } else {
-                let new = solve_row(params, flags, frame, rule, &stance, &motion, old.x);
-                let size = side(rule) * (new - old.x);
-                if rule.kind & ROW_GEOMETRY == ROW_ANGLE {
-                    motion.apply(frame, &stance, Vec2::ZERO, size);
-                } else {
-                    motion.apply(frame, &stance, stance.direction(rule.kind & ROW_GEOMETRY) * size, 0.0);
-                }
-                Vec2::new(new, 0.0)
-            };
-            joint_impulses.set(row, new.into());
-        }
-        if frame.flags & JOINT_FIXED_A == 0 {
-            let state = BodyState { velocity: motion.v_a.into(), angular_velocity: motion.w_a, ..state_a };
-            states.set(frame.body_a as usize, state);
-        }
-        if frame.flags & JOINT_FIXED_B == 0 {
-            let state = BodyState { velocity: motion.v_b.into(), angular_velocity: motion.w_b, ..state_b };
-            states.set(frame.body_b as usize, state);
-        }
-        if warm && flags & WITHDRAW != 0 {
-            accumulate(frame, joint_rows, joint_impulses, &stance, -1.0, accumulators);
-        }
+        visit(params, flags, &joint_frames[index], joint_rows, joint_impulses, states, accumulators);
     });
+}
+
+/// Visits a joint.
+fn visit(
+    params: &Params,
+    flags: u32,
+    frame: &JointFrame,
+    joint_rows: &[JointRow],
+    joint_impulses: &Rows<[f32; 2], 1>,
+    states: &Rows<BodyState, 4>,
+    accumulators: &Rows<Accumulator, 2>,
+) {
+    let (state_a, state_b) = states_of(frame, states);
+    let stance = Stance::new(frame, &state_a, &state_b);
+    let warm = params.switches & WARM_START != 0;
+    if warm && flags & DEPOSIT != 0 {
+        accumulate(frame, joint_rows, joint_impulses, &stance, 1.0, accumulators);
+    }
+    let mut motion = Motion {
+        v_a: state_a.velocity.into(),
+        w_a: state_a.angular_velocity,
+        v_b: state_b.velocity.into(),
+        w_b: state_b.angular_velocity,
+    };
+    for row in rows_of(frame) {
+        let rule = &joint_rows[row];
+        if rule.kind & ROW_ROLE == ROW_SPRING && flags & USE_BIAS == 0 {
+            continue;
+        }
+        let old = if flags & FRESH == 0 { Vec2::from(joint_impulses.get(row)) } else { Vec2::ZERO };
+        let new = if rule.kind & ROW_GEOMETRY == ROW_POINT {
+            let old = rotate(stance.axis, old);
+            let new = solve_point(params, flags, frame, rule, &stance, &motion, old);
+            motion.apply(frame, &stance, new - old, 0.0);
+            inv_rotate(stance.axis, new)
+        } else {
+            let new = solve_row(params, flags, frame, rule, &stance, &motion, old.x);
+            let size = side(rule) * (new - old.x);
+            if rule.kind & ROW_GEOMETRY == ROW_ANGLE {
+                motion.apply(frame, &stance, Vec2::ZERO, size);
+            } else {
+                motion.apply(frame, &stance, stance.direction(rule.kind & ROW_GEOMETRY) * size, 0.0);
+            }
+            Vec2::new(new, 0.0)
+        };
+        joint_impulses.set(row, new.into());
+    }
+    if frame.flags & JOINT_FIXED_A == 0 {
+        let state = BodyState { velocity: motion.v_a.into(), angular_velocity: motion.w_a, ..state_a };
+        states.set(frame.body_a as usize, state);
+    }
+    if frame.flags & JOINT_FIXED_B == 0 {
+        let state = BodyState { velocity: motion.v_b.into(), angular_velocity: motion.w_b, ..state_b };
+        states.set(frame.body_b as usize, state);
+    }
+    if warm && flags & WITHDRAW != 0 {
+        accumulate(frame, joint_rows, joint_impulses, &stance, -1.0, accumulators);
+    }
 }
 
 /// The rows of a joint; none of one that is switched off, broken or quarantined.
@@ -314,9 +328,9 @@ fn solve_row(
     };
     let low = if limit { 0.0 } else { -rule.max_impulse };
     if params.switches & ACCUMULATE != 0 {
-        (old + wanted).max(low).min(rule.max_impulse)
+        clamped(old + wanted, low, rule.max_impulse)
     } else {
-        old + wanted.max(low).min(rule.max_impulse)
+        old + clamped(wanted, low, rule.max_impulse)
     }
 }
 

@@ -1,0 +1,197 @@
+//! The joints of the CPU backend: the same as [`JointFrame`] and [`JointRow`] say, four of a colour side by side, a lane
+//! each.
+//!
+//! The four of a block are alike: they have the same rows in the same order, so that a sweep decides once for all of them
+//! what a row does. A block that is not full has lanes that move nothing. Impulses stay in their table, which also
+//! snapshots are made from. The overflow is not here: it is solved in order, one by one.
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::lanes::{Vec2x4, WIDTH, f32x4};
+use crate::stages::solve_joints::rows_of;
+use crate::threads::Threads;
+use crate::types::{
+    JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW, JointFrame, JointRow, NONE, ROW_BY_MASS, ROW_GEOMETRY,
+    ROW_ROLE, WORLD_A,
+};
+
+/// Blocks that one task solves at least.
+const CHUNK: usize = 64;
+/// Colours whose joints may be solved at the same time.
+const COLORS: usize = JOINT_OVERFLOW as usize;
+/// The part of [`JointRow::kind`] in which the joints of a block agree.
+const KIND: u32 = ROW_GEOMETRY | ROW_ROLE | ROW_BY_MASS;
+
+/// Four joints.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct JointBlock {
+    /// As [`JointFrame::body_a`].
+    pub body_a: [u32; WIDTH],
+    /// As [`JointFrame::body_b`].
+    pub body_b: [u32; WIDTH],
+    /// As [`JointFrame::flags`]; of a lane that is not in use, both bodies fixed and A the world.
+    pub flags: [u32; WIDTH],
+    /// Where the rows begin, how many there are, and nothing.
+    rows: [u32; WIDTH],
+    /// As [`JointFrame::r_a`].
+    pub r_a: Vec2x4,
+    /// As [`JointFrame::r_b`].
+    pub r_b: Vec2x4,
+    /// As [`JointFrame::between`].
+    pub between: Vec2x4,
+    /// As [`JointFrame::axis`].
+    pub axis: Vec2x4,
+    /// As [`JointFrame::inv_mass_a`].
+    pub inv_mass_a: f32x4,
+    /// As [`JointFrame::inv_inertia_a`].
+    pub inv_inertia_a: f32x4,
+    /// As [`JointFrame::inv_mass_b`].
+    pub inv_mass_b: f32x4,
+    /// As [`JointFrame::inv_inertia_b`].
+    pub inv_inertia_b: f32x4,
+    /// As [`JointFrame::angle`].
+    pub angle: f32x4,
+}
+
+/// One row of each of four joints.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct RowBlock {
+    /// Where their impulses are; [`NONE`] of a lane that is not in use.
+    pub impulses: [u32; WIDTH],
+    /// As [`JointRow::kind`], without what only concerns the host.
+    pub kind: u32,
+    pad: [u32; 3],
+    /// As [`JointRow::goal`].
+    pub goal: f32x4,
+    /// As [`JointRow::max_impulse`].
+    pub max_impulse: f32x4,
+    /// As [`JointRow::softness`].
+    pub softness: [f32x4; 3],
+}
+
+/// Rows of four numbers in a [`JointBlock`], of which the first four are integers.
+const BLOCK_ROWS: usize = 17;
+/// Likewise in a [`RowBlock`], of which the first two are.
+const ROW_ROWS: usize = 7;
+
+impl JointBlock {
+    fn neutral(first_row: usize, rows: usize) -> Self {
+        #[allow(clippy::cast_possible_truncation, reason = "rows are counted in u32")]
+        let rows = [first_row as u32, rows as u32, 0, 0];
+        Self { flags: [JOINT_FIXED_A | JOINT_FIXED_B | WORLD_A; WIDTH], rows, ..Self::zeroed() }
+    }
+
+    fn set(&mut self, lane: usize, frame: &JointFrame) {
+        (self.body_a[lane], self.body_b[lane], self.flags[lane]) = (frame.body_a, frame.body_b, frame.flags);
+        let JointFrame { r_a, r_b, between, axis, inv_mass_a, inv_inertia_a, inv_mass_b, inv_inertia_b, .. } = *frame;
+        let pairs = [r_a, r_b, between, axis];
+        let masses = [inv_mass_a, inv_inertia_a, inv_mass_b, inv_inertia_b, frame.angle];
+        let rows: &mut [[f32; WIDTH]; BLOCK_ROWS] = bytemuck::cast_mut(self);
+        for (row, value) in rows[4..].iter_mut().zip(pairs.into_iter().flatten().chain(masses)) {
+            row[lane] = value;
+        }
+    }
+
+    /// Where in [`JointBlocks::parts`] the rows are.
+    #[inline(always)]
+    #[must_use]
+    pub fn rows(&self) -> std::ops::Range<usize> {
+        self.rows[0] as usize..(self.rows[0] + self.rows[1]) as usize
+    }
+}
+
+impl RowBlock {
+    fn neutral(kind: u32) -> Self {
+        Self { impulses: [NONE; WIDTH], kind, ..Self::zeroed() }
+    }
+
+    fn set(&mut self, lane: usize, index: usize, rule: &JointRow) {
+        #[allow(clippy::cast_possible_truncation, reason = "rows are counted in u32")]
+        let index = index as u32;
+        self.impulses[lane] = index;
+        let [s_0, s_1, s_2] = rule.softness;
+        let rows: &mut [[f32; WIDTH]; ROW_ROWS] = bytemuck::cast_mut(self);
+        for (row, value) in rows[2..].iter_mut().zip([rule.goal, rule.max_impulse, s_0, s_1, s_2]) {
+            row[lane] = value;
+        }
+    }
+}
+
+/// All joints of a step that do something.
+#[derive(Clone, Debug, Default)]
+pub struct JointBlocks {
+    blocks: Vec<JointBlock>,
+    rows: Vec<RowBlock>,
+    /// Blocks of colour `c` are `starts[c] .. starts[c + 1]`.
+    starts: [usize; COLORS + 1],
+    /// Blocks of the colour that is being laid out and have lanes left: which rows they have, which block, which lane.
+    open: Vec<(u128, usize, usize)>,
+}
+
+/// Which rows a joint has, as one number: joints of equal ones can share a block.
+fn likeness(rules: &[JointRow]) -> u128 {
+    rules.iter().fold(1, |likeness, rule| likeness << 16 | u128::from(rule.kind & KIND))
+}
+
+impl JointBlocks {
+    /// Takes the joints over as they stand.
+    pub fn lay(&mut self, joint_starts: &[u32], joint_frames: &[JointFrame], joint_rows: &[JointRow]) {
+        let Self { blocks, rows, starts, open } = self;
+        blocks.clear();
+        rows.clear();
+        for color in 0..COLORS {
+            starts[color] = blocks.len();
+            open.clear();
+            for &place in of_color(joint_starts, color) {
+                let frame = &joint_frames[place as usize];
+                let range = rows_of(frame);
+                if range.is_empty() {
+                    continue;
+                }
+                let rules = &joint_rows[range.clone()];
+                let wanted = likeness(rules);
+                let entry = open.iter().position(|&(likeness, ..)| likeness == wanted).unwrap_or_else(|| {
+                    open.push((wanted, blocks.len(), 0));
+                    blocks.push(JointBlock::neutral(rows.len(), rules.len()));
+                    rows.extend(rules.iter().map(|rule| RowBlock::neutral(rule.kind & KIND)));
+                    open.len() - 1
+                });
+                let (_, block, lane) = open[entry];
+                blocks[block].set(lane, frame);
+                for ((row, index), rule) in rows[blocks[block].rows()].iter_mut().zip(range).zip(rules) {
+                    row.set(lane, index, rule);
+                }
+                if lane + 1 == WIDTH {
+                    open.swap_remove(entry);
+                } else {
+                    open[entry].2 = lane + 1;
+                }
+            }
+        }
+        starts[COLORS] = blocks.len();
+    }
+
+    /// Visits the blocks colour by colour, each with its rows. Those of one colour share no dynamic body and may be
+    /// visited at the same time.
+    pub fn for_each(&self, threads: &Threads, each: impl Fn(&JointBlock, &[RowBlock]) + Sync) {
+        for ends in self.starts.windows(2) {
+            let blocks = &self.blocks[ends[0]..ends[1]];
+            threads.for_ranges(blocks.len(), CHUNK, |first, end| {
+                for block in &blocks[first..end] {
+                    each(block, &self.rows[block.rows()]);
+                }
+            });
+        }
+    }
+}
+
+/// Places of the joints of a colour.
+#[must_use]
+pub fn of_color(joint_starts: &[u32], color: usize) -> &[u32] {
+    if joint_starts.is_empty() {
+        return &[];
+    }
+    &joint_starts[joint_starts[color] as usize..joint_starts[JOINT_COLORS as usize + color] as usize]
+}
