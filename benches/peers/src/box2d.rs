@@ -5,6 +5,8 @@
 //! collision are on. Sleeping is off unless the scene asks for it, as it is in Box2D's own benchmarks of these scenes.
 
 mod joints;
+#[cfg(test)]
+mod laws;
 mod shapes;
 
 pub use joints::Start;
