@@ -25,7 +25,7 @@ use crate::stages::{
 use crate::state::{JointReaction, joint_reactions, max_speed};
 use crate::step::{Op, Stage, plan};
 use crate::tables::Tables;
-use crate::threads::{Rows, Threads};
+use crate::threads::{HEAVY, Rows, Threads};
 use crate::types::{
     self, Aabb, Accumulator, BOUNCES, BodyState, Contact, Counters, Event, FORCE_OVERFLOW, JointFrame, JointState,
     Manifold, Pose, SLEEP, SleepingContact, Surface,
@@ -230,18 +230,11 @@ impl CpuWorld {
             return;
         }
         self.begin_step();
-        let mut next = 0;
-        while let Some(&op) = self.plan.get(next) {
-            if op.stage == Stage::Prepare
-                && let Some(end) = self.run_groups()
-            {
-                next = end;
-                continue;
-            }
-            let start = Instant::now();
-            self.run(op);
-            self.stage_ms[op.stage as usize].1 += 1e3 * start.elapsed().as_secs_f64();
-            next += 1;
+        if self.states.len() >= 2 * HEAVY.least {
+            let threads = self.threads.clone();
+            threads.enter(|| self.run_plan());
+        } else {
+            self.run_plan();
         }
         let step = self.steps;
         let made = self.step_events.drain(..).map(|event| event::Event::new(&self.compiled, step, &event));
@@ -265,6 +258,22 @@ impl CpuWorld {
         let ops = &self.plan[solver.clone()];
         self.groups.run(threads, ops, given, contacts, manifolds, &mut self.stage_ms);
         Some(solver.end)
+    }
+
+    fn run_plan(&mut self) {
+        let mut next = 0;
+        while let Some(&op) = self.plan.get(next) {
+            if op.stage == Stage::Prepare
+                && let Some(end) = self.run_groups()
+            {
+                next = end;
+                continue;
+            }
+            let start = Instant::now();
+            self.run(op);
+            self.stage_ms[op.stage as usize].1 += 1e3 * start.elapsed().as_secs_f64();
+            next += 1;
+        }
     }
 
     /// Ends a step, of which the stages were run one by one.

@@ -25,7 +25,7 @@ use crate::stages::solve::solve;
 use crate::stages::store_impulses::{put, store_impulses_of};
 use crate::stages::warm_start::warm_start;
 use crate::step::{Op, Stage};
-use crate::threads::{Rows, Threads};
+use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{
     Accumulator, BodyState, Contact, Counters, FIXED_A, FIXED_B, KINEMATIC, Manifold, NONE, POINT_COUNT_MASK, Pose,
     STATIC, Surface,
@@ -350,7 +350,7 @@ impl Groups {
                 spend(&spent, Stage::StoreImpulses, start);
             });
             if stores {
-                threads.for_each_pair(contacts, manifolds, |index, contact, manifold| {
+                threads.for_each_pair(LIGHT, contacts, manifolds, |index, contact, manifold| {
                     if contact.flags & POINT_COUNT_MASK != 0 {
                         let Returned { impulses, rolling, rolls } = returned.get(index);
                         put(contact, manifold, impulses, (rolls != 0).then_some(rolling));

@@ -9,14 +9,14 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::lanes::{Vec2x4, WIDTH, f32x4};
 use crate::stages::solve_joints::rows_of;
-use crate::threads::Threads;
+use crate::threads::{Cut, Threads};
 use crate::types::{
     JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW, JointFrame, JointRow, NONE, ROW_BY_MASS, ROW_GEOMETRY,
     ROW_ROLE, WORLD_A,
 };
 
-/// Blocks that one task solves at least.
-const CHUNK: usize = 64;
+/// How a colour is shared. A block takes about 100 ns.
+const CUT: Cut = Cut { unit: 8, least: 96 };
 /// Colours whose joints may be solved at the same time.
 const COLORS: usize = JOINT_OVERFLOW as usize;
 /// The part of [`JointRow::kind`] in which the joints of a block agree.
@@ -141,8 +141,8 @@ impl JointBlocks {
         let Self { blocks, rows, starts, open } = self;
         blocks.clear();
         rows.clear();
-        for color in 0..COLORS {
-            starts[color] = blocks.len();
+        for (color, start) in (0..COLORS).zip(starts.iter_mut()) {
+            *start = blocks.len();
             open.clear();
             for &place in of_color(joint_starts, color) {
                 let frame = &joint_frames[place as usize];
@@ -178,7 +178,7 @@ impl JointBlocks {
     pub fn for_each(&self, threads: &Threads, each: impl Fn(&JointBlock, &[RowBlock]) + Sync) {
         for ends in self.starts.windows(2) {
             let blocks = &self.blocks[ends[0]..ends[1]];
-            threads.for_ranges(blocks.len(), CHUNK, |first, end| {
+            threads.for_ranges(CUT, blocks.len(), |first, end| {
                 for block in &blocks[first..end] {
                     each(block, &self.rows[block.rows()]);
                 }

@@ -40,7 +40,7 @@ pub(crate) use flat::Flat;
 use walk::Tables;
 
 use crate::scene::{Filter, Geometry};
-use crate::threads::Threads;
+use crate::threads::{HEAVY, Threads};
 use crate::types::{Hit, NONE};
 
 /// Most queries in a batch.
@@ -230,13 +230,13 @@ impl Answers {
 /// Answers a batch. With `brute`, by looking at every shape for every query.
 pub(crate) fn answer(threads: &Threads, tables: &Tables, flat: &Flat, brute: bool) -> Answers {
     let hits: Vec<Hit> = threads
-        .map_ranges(flat.rays.len(), |first, end| {
+        .map_ranges(HEAVY, flat.rays.len(), |first, end| {
             let rays = flat.rays[first..end].iter();
             rays.map(|ray| if brute { walk::ray_brute(tables, ray) } else { walk::ray(tables, ray) })
                 .collect::<Vec<_>>()
         })
         .concat();
-    let mut parts = threads.map_ranges(flat.regions.len(), |first, end| {
+    let mut parts = threads.map_ranges(HEAVY, flat.regions.len(), |first, end| {
         let (mut ends, mut items) = (Vec::with_capacity(end - first), Vec::new());
         for region in &flat.regions[first..end] {
             if brute {

@@ -7,8 +7,31 @@ use bytemuck::Pod;
 use rayon::prelude::*;
 use wide::{f32x4, f64x2};
 
-/// Elements that one task takes at least; below this, handing work over costs more than it saves.
-const CHUNK: usize = 512;
+/// Pieces a thread, at most: a few more than one, so that who is done first takes another.
+const PIECES: usize = 4;
+
+/// How a loop may be cut into pieces. Handing one over costs several microseconds, and tens where a thread has to be woken
+/// for it; a piece that takes less is better done where it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Cut {
+    /// Pieces begin at multiples of this.
+    pub unit: usize,
+    /// A piece has as many elements at least, but for the last; a multiple of `unit`.
+    pub least: usize,
+}
+
+/// Of loops over what takes some ten nanoseconds.
+pub const LIGHT: Cut = Cut { unit: 64, least: 1024 };
+/// Of loops over what takes some hundred nanoseconds.
+pub const HEAVY: Cut = Cut { unit: 64, least: 256 };
+
+impl Cut {
+    /// Elements of a piece, if there is to be more than one.
+    fn piece(self, len: usize, threads: usize) -> Option<usize> {
+        let pieces = (len / self.least).min(PIECES * threads);
+        (pieces > 1).then(|| len.div_ceil(self.unit).div_ceil(pieces) * self.unit)
+    }
+}
 
 /// How many threads run a stage.
 #[derive(Clone, Debug, Default)]
@@ -37,9 +60,23 @@ impl Threads {
         self.0.as_ref().map_or(1, |pool| pool.current_num_threads())
     }
 
+    /// Runs `work` on one of the threads. Whoever shares out many loops does so from here: the caller would be put to sleep
+    /// and woken for each of them.
+    pub fn enter<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        match &self.0 {
+            Some(pool) => pool.install(work),
+            None => work(),
+        }
+    }
+
+    fn piece(&self, cut: Cut, len: usize) -> Option<(&rayon::ThreadPool, usize)> {
+        let pool = self.0.as_deref()?;
+        Some((pool, cut.piece(len, pool.current_num_threads())?))
+    }
+
     /// Calls `each(index, element)` for every element of `out`.
-    pub fn for_each<T: Send>(&self, out: &mut [T], each: impl Fn(usize, &mut T) + Sync) {
-        self.for_chunks(out, CHUNK, |first, chunk| {
+    pub fn for_each<T: Send>(&self, cut: Cut, out: &mut [T], each: impl Fn(usize, &mut T) + Sync) {
+        self.for_chunks(cut, out, |first, chunk| {
             for (offset, element) in chunk.iter_mut().enumerate() {
                 each(first + offset, element);
             }
@@ -49,41 +86,42 @@ impl Threads {
     /// As [`Self::for_each`], over two arrays of one length.
     pub fn for_each_pair<T: Send, U: Send>(
         &self,
+        cut: Cut,
         out: &mut [T],
         other: &mut [U],
         each: impl Fn(usize, &mut T, &mut U) + Sync,
     ) {
-        self.for_chunk_pairs(out, other, CHUNK, |first, chunk, others| {
+        self.for_chunk_pairs(cut, out, other, |first, chunk, others| {
             for (offset, (element, other)) in chunk.iter_mut().zip(others).enumerate() {
                 each(first + offset, element, other);
             }
         });
     }
 
-    /// Calls `each(first index, chunk)` for consecutive chunks of `out`.
-    pub fn for_chunks<T: Send>(&self, out: &mut [T], chunk: usize, each: impl Fn(usize, &mut [T]) + Sync) {
-        match &self.0 {
-            Some(pool) if out.len() > chunk => pool.install(|| {
-                out.par_chunks_mut(chunk).enumerate().for_each(|(index, part)| each(index * chunk, part));
+    /// Calls `each(first index, piece)` for consecutive pieces of `out`.
+    pub fn for_chunks<T: Send>(&self, cut: Cut, out: &mut [T], each: impl Fn(usize, &mut [T]) + Sync) {
+        match self.piece(cut, out.len()) {
+            Some((pool, piece)) => pool.install(|| {
+                out.par_chunks_mut(piece).enumerate().for_each(|(index, part)| each(index * piece, part));
             }),
-            _ => each(0, out),
+            None => each(0, out),
         }
     }
 
     /// As [`Self::for_chunks`], over two arrays of one length.
     pub fn for_chunk_pairs<T: Send, U: Send>(
         &self,
+        cut: Cut,
         out: &mut [T],
         other: &mut [U],
-        chunk: usize,
         each: impl Fn(usize, &mut [T], &mut [U]) + Sync,
     ) {
-        match &self.0 {
-            Some(pool) if out.len() > chunk => pool.install(|| {
-                let parts = out.par_chunks_mut(chunk).zip(other.par_chunks_mut(chunk)).enumerate();
-                parts.for_each(|(index, (part, other))| each(index * chunk, part, other));
+        match self.piece(cut, out.len()) {
+            Some((pool, piece)) => pool.install(|| {
+                let parts = out.par_chunks_mut(piece).zip(other.par_chunks_mut(piece)).enumerate();
+                parts.for_each(|(index, (part, other))| each(index * piece, part, other));
             }),
-            _ => each(0, out, other),
+            None => each(0, out, other),
         }
     }
 
@@ -99,27 +137,27 @@ impl Threads {
         }
     }
 
-    /// Calls `each(first, end)` for consecutive ranges of `0 .. len`, of at most `chunk` where they are shared.
-    pub fn for_ranges(&self, len: usize, chunk: usize, each: impl Fn(usize, usize) + Sync) {
-        match &self.0 {
-            Some(pool) if len > chunk => pool.install(|| {
-                let ranges = (0..len.div_ceil(chunk)).into_par_iter();
-                ranges.for_each(|index| each(index * chunk, ((index + 1) * chunk).min(len)));
+    /// Calls `each(first, end)` for consecutive ranges of `0 .. len`.
+    pub fn for_ranges(&self, cut: Cut, len: usize, each: impl Fn(usize, usize) + Sync) {
+        match self.piece(cut, len) {
+            Some((pool, piece)) => pool.install(|| {
+                let ranges = (0..len.div_ceil(piece)).into_par_iter();
+                ranges.for_each(|index| each(index * piece, ((index + 1) * piece).min(len)));
             }),
-            _ => each(0, len),
+            None => each(0, len),
         }
     }
 
-    /// Calls `each(first, end)` for consecutive ranges of `0 .. len` and returns what it gives, in order.
-    pub fn map_ranges<T: Send>(&self, len: usize, each: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
-        match &self.0 {
-            Some(pool) if len > CHUNK => pool.install(|| {
-                (0..len.div_ceil(CHUNK))
+    /// As [`Self::for_ranges`], and returns what `each` gives, in order.
+    pub fn map_ranges<T: Send>(&self, cut: Cut, len: usize, each: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
+        match self.piece(cut, len) {
+            Some((pool, piece)) => pool.install(|| {
+                (0..len.div_ceil(piece))
                     .into_par_iter()
-                    .map(|index| each(index * CHUNK, ((index + 1) * CHUNK).min(len)))
+                    .map(|index| each(index * piece, ((index + 1) * piece).min(len)))
                     .collect()
             }),
-            _ => vec![each(0, len)],
+            None => vec![each(0, len)],
         }
     }
 }
@@ -226,5 +264,33 @@ impl<T: Pod, const W: usize> Rows<T, W> {
     #[must_use]
     pub fn to_vec(&self) -> Vec<T> {
         (0..self.len()).map(|index| self.get(index)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cut, Threads};
+
+    /// Every element is in one piece, pieces begin where they may, and none but the last is too small.
+    #[test]
+    fn loops_are_cut_where_they_may_be() {
+        let threads = Threads::new(3).unwrap();
+        let mut shared = 0;
+        for cut in [Cut { unit: 1, least: 1 }, Cut { unit: 8, least: 24 }, Cut { unit: 64, least: 64 }] {
+            for len in (0..300).chain([1_000, 4_097]) {
+                let mut pieces = threads.map_ranges(cut, len, |first, end| (first, end));
+                shared += usize::from(pieces.len() > 1);
+                assert_eq!(pieces.iter().map(|&(first, end)| end - first).sum::<usize>(), len);
+                assert!(pieces.windows(2).all(|pair| pair[0].1 == pair[1].0), "{pieces:?}");
+                assert!(pieces.iter().all(|(first, _)| first % cut.unit == 0), "{cut:?}, {pieces:?}");
+                pieces.pop();
+                assert!(pieces.iter().all(|(first, end)| end - first >= cut.least), "{cut:?}, {pieces:?}");
+                let mut visits = vec![0; len];
+                threads.for_each(cut, &mut visits, |index, visit| *visit += index + 1);
+                assert!(visits.iter().enumerate().all(|(index, &visit)| visit == index + 1));
+            }
+        }
+        assert!(shared > 100, "hardly any loop was shared");
+        assert_eq!(threads.map_ranges(Cut { unit: 64, least: 64 }, 127, |first, end| (first, end)), [(0, 127)]);
     }
 }

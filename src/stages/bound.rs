@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use glam::Vec2;
 
 use crate::math::{mul_rotation, rotate};
-use crate::threads::{Rows, Threads};
+use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{
     ASLEEP, AWAKE_HALF_PLANE, Aabb, BodyState, CIRCLE, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, NO_SHAPE, POLYGON,
     Params, Pose, QUARANTINED, SLEEP, Shape, VERTEX_COUNT_SHIFT,
@@ -29,7 +29,7 @@ pub fn bound(
     aabbs: &mut [Aabb],
 ) -> u32 {
     let awake_levels = AtomicU32::new(0);
-    threads.for_each(aabbs, |index, aabb| {
+    threads.for_each(LIGHT, aabbs, |index, aabb| {
         let shape = &shapes[index];
         let body = shape.body as usize;
         let status = states.get(body).status;

@@ -23,7 +23,7 @@ use glam::Vec2;
 use hull::{Hull, hull_circle, hull_half_plane, hulls};
 
 use crate::math::{inv_mul_rotation, inv_rotate, mul_rotation, rotate};
-use crate::threads::Threads;
+use crate::threads::{HEAVY, Threads};
 use crate::types::{
     BOX, CACHED, CIRCLE, COLOR_COUNT, Contact, ContactPoint, FIXED_A, FIXED_B, GEOMETRY_MASK, HALF_PLANE, Manifold,
     NONE, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK, Params, Pose, RECYCLE, RECYCLED, SENSOR, Shape, TOUCHED,
@@ -31,8 +31,6 @@ use crate::types::{
 
 /// A pair whose bodies turned by more than about 11.5° gets a new manifold (Box2D).
 const RECYCLE_COS: f32 = 0.98;
-/// Contacts that one task takes at least.
-const CHUNK: usize = 512;
 /// Another face must be better by this share of the slop to become the reference.
 const FACE_PREFERENCE: f32 = 0.1;
 
@@ -89,7 +87,7 @@ pub fn collide(
         }
         false
     };
-    threads.for_chunk_pairs(contacts, manifolds, CHUNK, |_, contacts, manifolds| {
+    threads.for_chunk_pairs(HEAVY, contacts, manifolds, |_, contacts, manifolds| {
         // Counted here: a pass over all contacts of its own would cost as much as the caches they fall out of.
         let mut kept = 0;
         for (contact, manifold) in contacts.iter_mut().zip(manifolds) {

@@ -35,14 +35,17 @@
 //! the two, is left to contacts. Bullets come last, when it is known how far the others get; two bullets stop at the same
 //! time, where they met.
 
+use std::sync::OnceLock;
+
 use glam::Vec2;
 
 use super::bin::{cell_index, cell_of, cells};
+use super::bound::level_bits;
 use super::collide::hull::Hull;
 use super::pair::{kept_apart, may_meet};
 use crate::math::{cross_scalar, inv_mul_rotation, inv_rotate, is_finite, mul_rotation, right_perp, rotate};
 use crate::scene::Ties;
-use crate::threads::{Rows, Threads};
+use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{
     BOX, BULLET_SHAPE, BULLETS, BodyState, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, KINEMATIC_SHAPE, MOVING_WALLS,
     Mover, NONE, Params, Pose, QUARANTINED, SENSOR_SHAPE, Shape,
@@ -325,6 +328,8 @@ struct World<'a> {
     movers: &'a [Mover],
     reach: f32,
     bullets: bool,
+    /// See [`World::levels`]; found by the first body that is fast.
+    levels: OnceLock<u32>,
 }
 
 impl World<'_> {
@@ -365,6 +370,14 @@ impl World<'_> {
         }
     }
 
+    /// The levels on which something may stop a body, as bits: often none of those where the small bodies are.
+    fn levels(&self) -> u32 {
+        *self.levels.get_or_init(|| {
+            let stops = |shape: &&Shape| self.bullets != (shape.kind & FIXED_SHAPE != 0);
+            self.shapes.iter().filter(stops).fold(0, |levels, shape| levels | level_bits(self.params, shape))
+        })
+    }
+
     /// The first stop of a shape among all others.
     fn sweep_shape(&self, size: &Size, base: Vec2, motion: &Motion, own: u32, stop: &mut Stop) {
         let shape = &self.shapes[own as usize];
@@ -380,7 +393,10 @@ impl World<'_> {
             rim += self.params.max_speed * self.params.dt;
         }
         let (low, high) = (start.min(end) - rim, start.max(end) + rim);
-        for level in &self.params.levels[..self.params.level_count as usize] {
+        for (index, level) in self.params.levels[..self.params.level_count as usize].iter().enumerate() {
+            if self.levels() >> index & 1 == 0 {
+                continue;
+            }
             let reach = Vec2::from(level.half_cell);
             let (left, bottom) = cell_of(level, low - reach);
             let (right, top) = cell_of(level, high + reach);
@@ -508,18 +524,19 @@ pub fn continuous(
     movers: &[Mover],
 ) -> u32 {
     let reach = if params.switches & MOVING_WALLS == 0 { 0.0 } else { continuous_reach(shapes, states, movers) };
-    let bullets = false;
-    let world = World { params, shapes, vertices, ties, poses, states, cell_ends, cell_shapes, movers, reach, bullets };
+    let (bullets, levels) = (false, OnceLock::new());
+    let world =
+        World { params, shapes, vertices, ties, poses, states, cell_ends, cell_shapes, movers, reach, bullets, levels };
     let mut stopped = continuous_sweep(threads, &world);
     if params.switches & BULLETS != 0 {
-        stopped += continuous_sweep(threads, &World { bullets: true, reach: 0.0, ..world });
+        stopped += continuous_sweep(threads, &World { bullets: true, reach: 0.0, levels: OnceLock::new(), ..world });
     }
     stopped
 }
 
 /// Finds where each body stops, and then puts it there.
 fn continuous_sweep(threads: &Threads, world: &World) -> u32 {
-    let stops = threads.map_ranges(world.shapes.len(), |first, end| {
+    let stops = threads.map_ranges(LIGHT, world.shapes.len(), |first, end| {
         let mut stops = Vec::new();
         for (shape, mover) in world.movers[..end].iter().enumerate().skip(first) {
             #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
@@ -552,3 +569,6 @@ fn continuous_reach(shapes: &[Shape], states: &Rows<BodyState, 4>, movers: &[Mov
     }
     reach
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,12 +6,12 @@
 use glam::Vec2;
 
 use crate::math::mul_rotation;
-use crate::threads::{Rows, Threads};
+use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{ASLEEP, Body, BodyState, Pose, QUARANTINED, STATIC};
 
 /// Moves the poses.
 pub fn finalize(threads: &Threads, bodies: &[Body], states: &Rows<BodyState, 4>, poses: &mut [Pose]) {
-    threads.for_each(poses, |index, pose| {
+    threads.for_each(LIGHT, poses, |index, pose| {
         let state = states.get(index);
         if state.status & (QUARANTINED | ASLEEP) != 0 || bodies[index].kind == STATIC {
             return;

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use glam::Vec2;
 
 use crate::math::is_finite;
-use crate::threads::{Rows, Threads};
+use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{
     ASLEEP, Accumulator, Body, BodyState, Counters, KINEMATIC, Params, Pose, QUARANTINED, SLEEP, STATIC, WOKEN,
 };
@@ -36,7 +36,7 @@ pub fn guard(
 ) {
     let quarantined = AtomicU32::new(0);
     let wake_all = AtomicU32::new(0);
-    threads.for_each_pair(poses, swings, |index, pose, swing| {
+    threads.for_each_pair(LIGHT, poses, swings, |index, pose, swing| {
         let mut state = states.get(index);
         let finite = pose.position.iter().chain(&pose.rotation).chain(&state.velocity).all(|&v| is_finite(v))
             && is_finite(state.angular_velocity);

@@ -5,12 +5,12 @@
 use glam::Vec2;
 
 use crate::math::integrate_rotation;
-use crate::threads::{Rows, Threads};
+use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{ASLEEP, Body, BodyState, Params, STATIC};
 
 /// Advances the deltas by one substep.
 pub fn integrate_positions(threads: &Threads, params: &Params, bodies: &[Body], states: &Rows<BodyState, 4>) {
-    threads.map_ranges(bodies.len(), |first, end| {
+    threads.for_ranges(LIGHT, bodies.len(), |first, end| {
         for (index, body) in bodies[..end].iter().enumerate().skip(first) {
             advance(params, body, index, states);
         }

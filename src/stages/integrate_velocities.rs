@@ -12,7 +12,7 @@
 use glam::Vec2;
 
 use crate::math::{cross, mul_rotation, rotate};
-use crate::threads::{Rows, Threads};
+use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{ASLEEP, Accumulator, Body, BodyState, DYNAMIC, Field, Params, Pose, QUARANTINED, WARM_START};
 
 /// Bound on the sums, m/s and rad/s: what once was infinite would stay so.
@@ -27,7 +27,7 @@ pub fn integrate_velocities(
     states: &Rows<BodyState, 4>,
     accumulators: &Rows<Accumulator, 2>,
 ) {
-    threads.map_ranges(bodies.len(), |first, end| {
+    threads.for_ranges(LIGHT, bodies.len(), |first, end| {
         for (offset, (body, pose)) in bodies[first..end].iter().zip(&poses[first..end]).enumerate() {
             advance(params, body, pose, first + offset, states, accumulators);
         }

@@ -19,7 +19,7 @@ use glam::Vec2;
 
 use super::bin::{cell_index, cell_of, cells};
 use crate::scene::Ties;
-use crate::threads::{Rows, Threads};
+use crate::threads::{HEAVY, Rows, Threads};
 use crate::types::{
     ASLEEP, AWAKE_HALF_PLANE, Aabb, BROKEN, BodyState, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, HALF_PLANE_ROW,
     JOINED_SHAPE, JOINT_APART, JOINT_DISABLED, Joint, JointState, NONE, Params, SENSOR, SENSOR_SHAPE, SLEEP, Shape,
@@ -72,7 +72,7 @@ pub fn pair(
         }
     };
     let mut parts = if threads.count() > 1 {
-        threads.map_ranges(shapes.len(), |first, end| awake(first, end, Vec::new()))
+        threads.map_ranges(HEAVY, shapes.len(), |first, end| awake(first, end, Vec::new()))
     } else {
         // Where it stays.
         contacts.clear();
@@ -87,7 +87,7 @@ pub fn pair(
         // On the finest levels alone the marks say it all.
         let coarser = awake_levels >> params.levels[0].bands > 1;
         if coarser || parts.iter().any(|part| !part.marked.is_empty()) {
-            let asleep = threads.map_ranges(shapes.len(), |first, end| {
+            let asleep = threads.map_ranges(HEAVY, shapes.len(), |first, end| {
                 world.search::<true>(first, end, |sleeper| sleeper != 0, Vec::new())
             });
             for (part, asleep) in parts.iter_mut().zip(asleep) {

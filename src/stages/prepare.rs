@@ -8,7 +8,7 @@ use glam::Vec2;
 
 use crate::blocks::{Block, Blocks, Bounce, width};
 use crate::math::{cross, cross_scalar, right_perp};
-use crate::threads::{Rows, Threads};
+use crate::threads::{Cut, Rows, Threads};
 use crate::types::{
     ASLEEP, BOUNCES, Body, BodyState, COLOR_COUNT, Constraint, ConstraintPoint, Contact, Counters, Manifold,
     POINT_COUNT_MASK, Params, RESTITUTION_MAX, SLEEP, SURFACES, Shape, Surface, WARM_START,
@@ -57,7 +57,7 @@ pub fn prepare(
             (stream.bounces, bounce_blocks) = bounce_blocks.split_at_mut(count);
         }
     }
-    threads.for_chunks(&mut parts, 1, |first_part, parts| {
+    threads.for_chunks(Cut { unit: 1, least: 1 }, &mut parts, |first_part, parts| {
         for (index, Part(streams)) in parts.iter_mut().enumerate() {
             let index = first_part + index;
             let put = |stream: &mut Stream, color: usize, slot: usize, contact: u32| {

@@ -11,7 +11,7 @@ use glam::Vec2;
 
 use super::solve_joints::{Stance, rows_of, total};
 use crate::math::{angle_of, inv_mul_rotation, rotate};
-use crate::threads::{Rows, Threads};
+use crate::threads::{HEAVY, Rows, Threads};
 use crate::types::{
     ASLEEP, BROKEN, Body, BodyState, JOINT_DISABLED, JOINT_FRESH, Joint, JointFrame, JointRow, JointState, Params,
     Pose, QUARANTINED, ROW_COUNT_MASK, ROW_MEASURE, WORLD_A,
@@ -33,7 +33,7 @@ pub fn prepare_joints(
     joint_impulses: &Rows<[f32; 2], 1>,
     joint_frames: &mut [JointFrame],
 ) {
-    threads.for_each(joint_frames, |index, place| {
+    threads.for_each(HEAVY, joint_frames, |index, place| {
         let joint = &joints[index];
         let mut state = joint_states.get(index);
         let mut frame = frame_of(joint, bodies, poses, state.angle);
@@ -46,11 +46,14 @@ pub fn prepare_joints(
         }
         state.angle = frame.angle;
 
-        let rest = BodyState::default();
-        let (impulse, spin) =
-            total(&frame, joint_rows, |row| joint_impulses.get(row), &Stance::new(&frame, &rest, &rest));
-        if impulse.length() > joint.break_force * params.h || spin.abs() > joint.break_torque * params.h {
-            state.status |= BROKEN;
+        // Most never do.
+        if joint.break_force < f32::MAX || joint.break_torque < f32::MAX {
+            let rest = BodyState::default();
+            let (impulse, spin) =
+                total(&frame, joint_rows, |row| joint_impulses.get(row), &Stance::new(&frame, &rest, &rest));
+            if impulse.length() > joint.break_force * params.h || spin.abs() > joint.break_torque * params.h {
+                state.status |= BROKEN;
+            }
         }
         let lost = |body: u32| states.get(body as usize).status & QUARANTINED != 0;
         let gone = lost(joint.body_b) || (joint.flags & WORLD_A == 0 && lost(joint.body_a));

@@ -7,7 +7,7 @@
 //! of it that matters is taken over here, and `collide` has no need of it. Its manifold is not copied: what is kept
 //! would be read twice.
 
-use crate::threads::Threads;
+use crate::threads::{LIGHT, Threads};
 use crate::types::{Contact, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK, RECYCLED, TOUCHED};
 
 /// What stands in place of a colour that is none: the largest that fits above [`PAST_COLOR_SHIFT`].
@@ -17,7 +17,7 @@ const KEPT_FLAGS: u32 = ((1 << PAST_COLOR_SHIFT) - 1) & !(RECYCLED | TOUCHED);
 
 /// Looks up `contacts` in `previous`.
 pub fn recall(threads: &Threads, previous_starts: &[u32], previous: &[Contact], contacts: &mut [Contact]) {
-    threads.for_each(contacts, |_, contact| {
+    threads.for_each(LIGHT, contacts, |_, contact| {
         let producer = contact.shape_a as usize;
         if producer + 1 < previous_starts.len() {
             let (start, end) = (previous_starts[producer], previous_starts[producer + 1]);

@@ -13,7 +13,7 @@
 use glam::Vec2;
 
 use crate::math::cross_scalar;
-use crate::threads::{Rows, Threads};
+use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{
     ASLEEP, BREAK_TOLD, BROKEN, BodyState, Contact, EVENT_BEGIN, EVENT_END, EVENT_JOINT_BROKE, EVENT_SENSOR_BEGIN,
     EVENT_SENSOR_END, Event, Joint, JointState, Manifold, OVERLAPS, POINT_COUNT_MASK, Pose, SENSOR, TOUCHED, WORLD_A,
@@ -35,7 +35,7 @@ pub fn report(
     events: &mut Vec<Event>,
 ) {
     let shapes = pair_starts.len().saturating_sub(1);
-    let parts = threads.map_ranges(shapes, |first, end| {
+    let parts = threads.map_ranges(LIGHT, shapes, |first, end| {
         let mut found = Vec::new();
         for producer in first..end {
             let before = produced(pair_starts_previous, contacts_previous, producer);

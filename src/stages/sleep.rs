@@ -18,7 +18,7 @@ use glam::Vec2;
 use super::guard::is_moving;
 use super::report::produced;
 use super::wake::holds;
-use crate::threads::{Rows, Threads};
+use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{
     ASLEEP, Body, BodyState, Contact, Counters, DYNAMIC, ISLAND_BLOCKED, Joint, JointState, KINEMATIC, Manifold,
     POINT_COUNT_MASK, Params, QUARANTINED, QUIET_MASK, QUIET_SHIFT, READY, STATIC, SleepingContact, VACANT,
@@ -107,7 +107,7 @@ fn sleep_timer(
     counters: &mut Counters,
 ) -> u32 {
     let overflowed = counters.overflow_bits != 0;
-    let parts = threads.map_ranges(bodies.len(), |first, end| {
+    let parts = threads.map_ranges(LIGHT, bodies.len(), |first, end| {
         let (mut ready, mut awake, mut slept) = (0_u32, 0_u32, 0_u32);
         for (index, body) in bodies[..end].iter().enumerate().skip(first) {
             let mut state = states.get(index);

@@ -30,7 +30,7 @@ pub mod lanes;
 use glam::{Mat2, Vec2};
 
 use crate::math::{angle_of, clamped, cross, cross_scalar, inv_mul_rotation, inv_rotate, rotate, turned};
-use crate::threads::{Rows, Threads};
+use crate::threads::{HEAVY, Rows, Threads};
 use crate::types::{
     ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW,
     JointFrame, JointRow, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_COUNT_MASK,
@@ -51,7 +51,7 @@ pub fn for_joints(threads: &Threads, joint_starts: &[u32], each: impl Fn(usize) 
         if color == JOINT_OVERFLOW as usize {
             visit(places);
         } else {
-            threads.map_ranges(places.len(), |first, last| visit(&places[first..last]));
+            threads.for_ranges(HEAVY, places.len(), |first, last| visit(&places[first..last]));
         }
     }
 }

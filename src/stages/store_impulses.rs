@@ -5,7 +5,7 @@
 
 use super::prepare::{BLOCK, cut};
 use crate::blocks::Blocks;
-use crate::threads::{Rows, Threads};
+use crate::threads::{Cut, Rows, Threads};
 use crate::types::{COLOR_COUNT, Contact, Counters, Manifold, Surface};
 
 /// Writes the impulses of `manifolds`.
@@ -19,7 +19,7 @@ pub fn store_impulses(
     manifolds: &mut [Manifold],
 ) {
     let cuts = cut(slots, counters, contacts.len());
-    threads.for_chunk_pairs(contacts, manifolds, BLOCK, |first, contacts, manifolds| {
+    threads.for_chunk_pairs(Cut { unit: BLOCK, least: BLOCK }, contacts, manifolds, |first, contacts, manifolds| {
         let mut next = cuts[first / BLOCK];
         for (contact, manifold) in contacts.iter_mut().zip(manifolds) {
             let Some(slot) = next.get_mut(contact.color as usize) else { continue };

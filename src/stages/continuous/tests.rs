@@ -1,0 +1,69 @@
+//! What is skipped because it is far away would not have stopped anything.
+
+use super::*;
+
+/// Numbers between -1 and 1.
+struct Random(u32);
+
+impl Random {
+    fn next(&mut self) -> f32 {
+        self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        f32::from(u16::try_from(self.0 >> 16).unwrap()) / 32_768.0 - 1.0
+    }
+
+    fn pair(&mut self, size: f32) -> Vec2 {
+        Vec2::new(size * self.next(), size * self.next())
+    }
+
+    fn motion(&mut self, place: f32, speed: f32, turn: f32) -> Motion {
+        let turning = |angle: f32| crate::math::rotation(angle);
+        Motion {
+            start: self.pair(place),
+            rotation: turning(3.2 * self.next()),
+            moved: self.pair(speed),
+            turned: turning(turn * self.next()),
+        }
+    }
+}
+
+fn boxed(half: Vec2, offset: Vec2, rotation: f32) -> Shape {
+    let rotation = crate::math::rotation(rotation).into();
+    Shape { kind: BOX, half: half.into(), bound: half.length(), offset: offset.into(), rotation, ..Shape::default() }
+}
+
+/// How many of many pairs are far apart by a body's size as told, and in how many of these the body would have stopped.
+fn skipped(told: f32) -> (u32, u32) {
+    let params = Params { speculative_distance: 0.02, linear_slop: 0.005, ..Params::default() };
+    let (mut random, mut far, mut wrong) = (Random(7), 0, 0);
+    for _ in 0..20_000 {
+        let half = Vec2::splat(0.3) + random.pair(0.25);
+        let a = boxed(half, random.pair(0.4), 3.0 * random.next());
+        let long = Vec2::new(5.0 + 4.0 * random.next(), 0.3);
+        let b = if random.next() < -0.6 {
+            Shape { kind: HALF_PLANE, rotation: crate::math::rotation(3.0 * random.next()).into(), ..Shape::default() }
+        } else {
+            boxed(long, random.pair(3.0), 3.0 * random.next())
+        };
+        let (motion_a, motion_b) = (random.motion(6.0, 1.5, 0.8), random.motion(1.0, 0.3, 0.2));
+        let (extent, min_extent) = (Vec2::from(a.offset).length() + a.bound, half.min_element());
+        let size = size_of_body(&params, &Mover { extent, min_extent, ..Mover::default() });
+        let seen = Shape { bound: told * a.bound, ..a };
+        if far_apart(&params, &size, &seen, &motion_a, &b, &motion_b) {
+            far += 1;
+            let (first, second) = (Party::new(&a, &[], motion_a), Party::new(&b, &[], motion_b));
+            let stops = |limit: f32| stop_time(&size, &first, &second, false, limit) != limit;
+            wrong += u32::from(stops(1.0) || stops(0.3));
+        }
+    }
+    (far, wrong)
+}
+
+#[test]
+fn what_is_far_apart_stops_nothing() {
+    let (far, wrong) = skipped(1.0);
+    assert!(far > 5_000, "only {far} are far apart");
+    assert_eq!(wrong, 0, "of {far}");
+    // Were bodies smaller than they are, some would have stopped.
+    let (_, wrong) = skipped(-2.0);
+    assert!(wrong > 0, "nothing would be noticed");
+}
