@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use super::kernel::Kernels;
 
@@ -67,6 +67,8 @@ struct Inner {
     device: wgpu::Device,
     queue: wgpu::Queue,
     error: Arc<Mutex<Option<DeviceError>>>,
+    /// Held while callbacks run.
+    polling: Mutex<()>,
     /// For one world and for many.
     kernels: [Mutex<Option<Arc<Kernels>>>; 2],
 }
@@ -182,7 +184,16 @@ impl Context {
         device.set_device_lost_callback(move |reason, message| {
             remember(&lost, DeviceError::Lost(format!("{reason:?} {message}").trim().to_owned()));
         });
-        Self { inner: Arc::new(Inner { info, device, queue, error, kernels: Default::default() }) }
+        Self {
+            inner: Arc::new(Inner {
+                info,
+                device,
+                queue,
+                error,
+                polling: Mutex::default(),
+                kernels: Default::default(),
+            }),
+        }
     }
 
     /// The device.
@@ -233,6 +244,15 @@ impl Context {
     /// # Errors
     /// If the device is lost or refused something.
     pub fn poll(&self, how: wgpu::PollType) -> Result<(), DeviceError> {
+        // wgpu hands the callbacks of what is done to whoever polls. Another thread may have those of the caller's steps and
+        // not have run them yet: who waits for a step shall find it arrived. Who only looks need not wait for others.
+        let waits = !matches!(how, wgpu::PollType::Poll);
+        let _turn = match self.inner.polling.try_lock() {
+            Ok(turn) => turn,
+            Err(TryLockError::Poisoned(turn)) => turn.into_inner(),
+            Err(TryLockError::WouldBlock) if waits => self.inner.polling.lock().unwrap_or_else(PoisonError::into_inner),
+            Err(TryLockError::WouldBlock) => return self.check(),
+        };
         // wgpu 30 panics here if the driver reports a loss just then. The device is gone either way, and wgpu holds no
         // lock at that point, so the panic is taken for what it means.
         let polled = catch_unwind(AssertUnwindSafe(|| self.inner.device.poll(how)));

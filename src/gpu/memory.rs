@@ -360,8 +360,8 @@ mod tests {
         Sizes { bodies, shapes: bodies, cells: 4 * bodies, contacts, order: 256, ..Sizes::default() }
     }
 
-    /// What a million boxes with three million contacts come to, and ten times as many. An H200 has 141 GB, and allows a
-    /// buffer of 4 GiB less one byte, or more.
+    /// What a million boxes with three million contacts come to, and ten times as many. An H200 has 141 GB; NVIDIA's drivers
+    /// allow a buffer of 4 GiB less one byte.
     #[test]
     fn a_million_and_ten_million_boxes() {
         let features = Features::default();
@@ -374,8 +374,13 @@ mod tests {
 
         let ten = boxes(10_000_000, 30_000_000);
         assert!(ten.bytes(features) < 16_000_000_000, "{}", ten.bytes(features));
-        assert!(ten.check(features, 1, (1 << 32) + (1 << 28), |_| true).is_ok());
-        // Where a buffer is smaller, the refusal names the one that does not fit, before any is made.
+        // The memory is enough ten times over. The largest buffer holds the constraints of 29.8 million contacts.
+        let large = u64::from(u32::MAX);
+        let error = ten.check(features, 1, large, |_| true).unwrap_err().to_string();
+        assert_eq!(error, "buffer constraints needs 4320000000 bytes, the device allows 4294967295");
+        assert!(boxes(10_000_000, 29_800_000).check(features, 1, large, |_| true).is_ok());
+        assert_eq!(most(large, features)[1], 29_826_161);
+        // Where a buffer is smaller, the refusal names the first that does not fit, before any is made.
         let error = ten.check(features, 1, 1 << 30, |_| true).unwrap_err().to_string();
         assert_eq!(error, "buffer manifolds_0 needs 2880000000 bytes, the device allows 1073741824");
     }
@@ -388,6 +393,9 @@ mod tests {
             let sum = body * f64::from(1 << 21) + contact * f64::from(1 << 22);
             assert!((whole / sum - 1.0).abs() < 1e-3, "{whole} {sum}");
         }
+        // As the README says.
+        let [body, contact] = bytes_each(Features::default());
+        assert!((body - 372.0).abs() < 0.1 && (contact - 404.5).abs() < 0.1, "{body} {contact}");
         let [plain, sleepy] = [false, true].map(|sleep| bytes_each(Features { sleep, ..Features::default() }));
         assert!(sleepy[0] > plain[0] && (sleepy[1] - plain[1] - 128.0).abs() < 1.0, "{plain:?} {sleepy:?}");
     }

@@ -268,7 +268,8 @@ mod tests {
     #[test]
     fn no_line_reaches_the_legend() {
         let strip = |image: &Image, from: i32, to: i32| -> Vec<u8> {
-            let columns = |row: &[u8]| row[4 * from as usize..4 * to as usize].to_vec();
+            let [from, to] = [from, to].map(|x| 4 * usize::try_from(x).unwrap());
+            let columns = |row: &[u8]| row[from..to].to_vec();
             image.rgba.chunks_exact(4 * image.width as usize).flat_map(columns).collect()
         };
         let (rises, falls) = (draw(&rows([0.01, 1000.0])), draw(&rows([1000.0, 0.01])));
