@@ -71,7 +71,7 @@
 //! for each of those. Leaving shapes out in the vertex stage instead would run its code four times for every shape of
 //! the world, and twice that to draw fixed bodies first: at a million shapes of which a thousand are seen, 8 million
 //! runs and as many fetches of 96 bytes, against one million. wgpu checks the arguments of indirect draws with one
-//! small dispatch a render pass. Shapes below a pixel are quads of the two or three pixels that they touch. Contacts,
+//! small dispatch a render pass. Shapes below a pixel are quads of the two or three pixels a side that they touch. Contacts,
 //! joints and boxes are not gathered but left out in the vertex stage: drawing them costs so much more than looking
 //! at them that it would not pay, and counts that only the device knows bound the draws.
 
