@@ -98,6 +98,15 @@ pub(crate) struct DrawTables<'a> {
     pub joint_states: Vec<JointState>,
 }
 
+/// A world as bodies and joints came and went, without where they are.
+#[cfg(feature = "view")]
+#[derive(Clone, Debug)]
+pub(crate) struct Books {
+    pub compiled: Compiled,
+    pub population: Option<Population>,
+    pub origin: Option<Box<Compiled>>,
+}
+
 impl CpuWorld {
     /// A world as the scene describes it, on one thread.
     ///
@@ -398,6 +407,47 @@ impl CpuWorld {
         let ends = self.compiled.joints.place(joint.index).map(|place| ends(&self.compiled.joints.joints[place]));
         rouse(&self.compiled, ends.into_iter().flatten(), &mut self.commands);
         Ok(())
+    }
+
+    /// What a world knows without having stepped.
+    #[cfg(feature = "view")]
+    pub(crate) fn into_books(self) -> Books {
+        Books { compiled: self.compiled, population: self.population, origin: self.origin }
+    }
+
+    /// A world in which bodies and joints have come and gone. It waits for a snapshot to continue from.
+    #[cfg(feature = "view")]
+    pub(crate) fn from_books(books: Books) -> Self {
+        let Books { compiled, population, origin } = books;
+        Self { population, origin, ..Self::from_compiled(compiled) }
+    }
+
+    /// Which bodies and joints came and went.
+    #[cfg(feature = "view")]
+    pub(crate) fn population(&self) -> Option<&Population> {
+        self.population.as_ref()
+    }
+
+    /// Contacts of the last step and how they touch.
+    #[cfg(feature = "view")]
+    pub(crate) fn contacts(&self) -> (&[Contact], &[Manifold]) {
+        (&self.contacts, &self.manifolds)
+    }
+
+    /// Its velocity and status.
+    #[cfg(feature = "view")]
+    pub(crate) fn body_state(&self, body: usize) -> Option<BodyState> {
+        (body < self.compiled.bodies.len()).then(|| self.states.get(body))
+    }
+
+    /// Gravity from the next step on, m/s². Who sleeps wakes.
+    #[cfg(feature = "view")]
+    pub(crate) fn set_gravity(&mut self, gravity: [f32; 2]) {
+        if self.compiled.params.gravity != gravity {
+            self.compiled.params.gravity = gravity;
+            self.rests = false;
+            self.wake_all();
+        }
     }
 
     /// What happened since this was last asked, if the scene wants events.

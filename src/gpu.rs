@@ -1,5 +1,7 @@
 //! The GPU backend. The host records a step without knowing a single count; the device decides them all.
 
+#[cfg(feature = "view")]
+mod books;
 mod context;
 mod engine;
 pub mod kernel;
@@ -22,6 +24,9 @@ use population::Room;
 pub use query::PendingQuery;
 use readback::{Arrived, StepRing, cast, download};
 use record::{Extent, Load, joint_runs};
+
+#[cfg(feature = "view")]
+pub(crate) use books::DeviceCopy;
 
 use crate::command::{Command, CommandError, JointCommand, by_body, rouse, wake_all};
 use crate::cpu::CpuWorld;
@@ -408,6 +413,7 @@ impl GpuWorld {
             let bytes = u64::from(self.engine.event_capacity) * size_of::<Event>() as u64;
             parts.push((&self.engine.buffers["events"], 0, bytes));
         }
+        self.engine.context.note_sent(0, parts.iter().map(|(.., bytes)| bytes).sum());
         self.ring.record(self.engine.context.device(), encoder, &parts, self.steps);
         self.end_step();
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use super::kernel::Kernels;
@@ -71,6 +72,8 @@ struct Inner {
     polling: Mutex<()>,
     /// For one world and for many.
     kernels: [Mutex<Option<Arc<Kernels>>>; 2],
+    /// Bytes that were sent from the device to the host so far: counters and events of steps, and all the rest.
+    sent: [AtomicU64; 2],
 }
 
 impl fmt::Debug for Context {
@@ -100,42 +103,76 @@ pub fn adapters() -> Vec<wgpu::Adapter> {
         .collect()
 }
 
+/// The best of those that are acceptable: discrete before integrated before virtual before software.
+fn pick(mut found: Vec<wgpu::Adapter>, choice: AdapterChoice) -> Result<wgpu::Adapter, ContextError> {
+    let rank = |adapter: &wgpu::Adapter| match adapter.get_info().device_type {
+        wgpu::DeviceType::DiscreteGpu => 0,
+        wgpu::DeviceType::IntegratedGpu => 1,
+        wgpu::DeviceType::VirtualGpu => 2,
+        wgpu::DeviceType::Other => 3,
+        wgpu::DeviceType::Cpu => 4,
+    };
+    found.sort_by_key(rank);
+    let wanted = |adapter: &wgpu::Adapter| match choice {
+        AdapterChoice::Any => true,
+        AdapterChoice::Hardware => !is_software(&adapter.get_info()),
+        AdapterChoice::Software => is_software(&adapter.get_info()),
+    };
+    let Some(index) = found.iter().position(wanted) else {
+        let names: Vec<String> = found
+            .iter()
+            .map(wgpu::Adapter::get_info)
+            .map(|info| format!("{} ({})", info.name, if is_software(&info) { "software" } else { "hardware" }))
+            .collect();
+        return Err(ContextError::NoAdapter {
+            wanted: match choice {
+                AdapterChoice::Hardware => "hardware GPU",
+                AdapterChoice::Any => "Vulkan, Metal or DirectX 12",
+                AdapterChoice::Software => "software",
+            },
+            found: if names.is_empty() { "none".to_owned() } else { names.join(", ") },
+        });
+    };
+    Ok(found.swap_remove(index))
+}
+
 impl Context {
     /// Takes the best adapter of the wanted kind: discrete before integrated before virtual before software.
     ///
     /// # Errors
     /// If there is none, naming what there is; or if it gives no device.
     pub fn new(choice: AdapterChoice) -> Result<Self, ContextError> {
-        let mut found = adapters();
-        let rank = |adapter: &wgpu::Adapter| match adapter.get_info().device_type {
-            wgpu::DeviceType::DiscreteGpu => 0,
-            wgpu::DeviceType::IntegratedGpu => 1,
-            wgpu::DeviceType::VirtualGpu => 2,
-            wgpu::DeviceType::Other => 3,
-            wgpu::DeviceType::Cpu => 4,
+        Self::from_adapter(&pick(adapters(), choice)?)
+    }
+
+    /// The best adapter of the wanted kind that can draw on a surface of this instance, and a device of it: what steps
+    /// a world then draws it in that window, and nothing is copied on the way.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn for_surface(
+        instance: &wgpu::Instance,
+        surface: &wgpu::Surface<'_>,
+        choice: AdapterChoice,
+    ) -> Result<(Self, wgpu::Adapter), ContextError> {
+        let found = pollster::block_on(instance.enumerate_adapters(wgpu::Backends::PRIMARY));
+        let draws = |adapter: &wgpu::Adapter| {
+            adapter.get_info().backend != wgpu::Backend::Noop && adapter.is_surface_supported(surface)
         };
-        found.sort_by_key(rank);
-        let wanted = |adapter: &wgpu::Adapter| match choice {
-            AdapterChoice::Any => true,
-            AdapterChoice::Hardware => !is_software(&adapter.get_info()),
-            AdapterChoice::Software => is_software(&adapter.get_info()),
-        };
-        let Some(adapter) = found.iter().find(|adapter| wanted(adapter)) else {
-            let names: Vec<String> = found
-                .iter()
-                .map(wgpu::Adapter::get_info)
-                .map(|info| format!("{} ({})", info.name, if is_software(&info) { "software" } else { "hardware" }))
-                .collect();
-            return Err(ContextError::NoAdapter {
-                wanted: match choice {
-                    AdapterChoice::Hardware => "hardware GPU",
-                    AdapterChoice::Any => "Vulkan, Metal or DirectX 12",
-                    AdapterChoice::Software => "software",
-                },
-                found: if names.is_empty() { "none".to_owned() } else { names.join(", ") },
-            });
-        };
-        Self::from_adapter(adapter)
+        let adapter = pick(found.into_iter().filter(draws).collect(), choice)?;
+        Ok((Self::from_adapter(&adapter)?, adapter))
+    }
+
+    /// Bytes sent to the host so far: the counters and events of steps, which are a few hundred a step whatever the size of
+    /// the world, and everything else: snapshots, answers to queries. Drawing adds nothing to either.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn bytes_sent(&self) -> [u64; 2] {
+        [0, 1].map(|kind| self.inner.sent[kind].load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn note_sent(&self, kind: usize, bytes: u64) {
+        self.inner.sent[kind].fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// A device of this adapter, with all the memory it allows.
@@ -192,6 +229,7 @@ impl Context {
                 error,
                 polling: Mutex::default(),
                 kernels: Default::default(),
+                sent: Default::default(),
             }),
         }
     }

@@ -31,6 +31,7 @@ pub(crate) fn download(context: &Context, wanted: &[Part]) -> Result<Vec<Vec<u8>
         offset += bytes.next_multiple_of(8);
     }
     context.queue().submit([encoder.finish()]);
+    context.note_sent(1, total);
     staging.map_async(wgpu::MapMode::Read, .., |_| {});
     context.wait()?;
     let view = staging.get_mapped_range(..).map_err(|error| DeviceError::Lost(error.to_string()))?;

@@ -44,7 +44,7 @@ pub(super) fn snapshot(
 }
 
 /// Fills in the ends of lists that shapes of later steps have not got yet.
-fn complete(pair_starts: &mut [u32]) {
+pub(super) fn complete(pair_starts: &mut [u32]) {
     let mut last = 0;
     for start in pair_starts {
         last = last.max(*start);

@@ -1,0 +1,197 @@
+//! For going back in time: the state of a world kept on the device, and a world that continues where another one's
+//! bodies and joints have come and gone.
+
+use super::engine::at_parity;
+use super::readback::{cast, download};
+use super::state::complete;
+use super::{Context, GpuWorld};
+use crate::cpu::Books;
+use crate::population::Population;
+use crate::scene::Compiled;
+use crate::snapshot::{Force, JointGoal, RowGoal, Snapshot, sleeping_islands};
+use crate::types::{self, BodyState, Contact, Counters, JointState, Manifold, Pose, SleepingContact};
+use crate::world::WorldError;
+
+/// The tables of which a state is made.
+const KEPT: [&str; 13] = [
+    "counters",
+    "poses",
+    "states",
+    "pair_starts",
+    "islands",
+    "sleeping_starts",
+    "joint_states",
+    "joint_impulses",
+    "joints",
+    "joint_rows",
+    "contacts",
+    "manifolds",
+    "sleeping",
+];
+/// Of these only as much is kept as may be in use.
+const FIRST_LONG: usize = 10;
+
+/// The state between two steps, in buffers of the device. Nothing is read until somebody goes back to it.
+#[derive(Debug)]
+pub(crate) struct DeviceCopy {
+    context: Context,
+    /// Steps done.
+    pub step: u64,
+    /// [`Population::history`].
+    pub population: u64,
+    commands: Vec<types::Command>,
+    vacated: Vec<u32>,
+    parts: Vec<wgpu::Buffer>,
+    bodies: usize,
+    shapes: usize,
+    joints: usize,
+    rows: usize,
+    capacity: u64,
+}
+
+impl DeviceCopy {
+    /// Of all its buffers.
+    pub fn bytes(&self) -> u64 {
+        self.parts.iter().map(wgpu::Buffer::size).sum()
+    }
+
+    /// Reads it. `compiled` and `population` are those of that time. Waits for the device.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn read(&self, compiled: &Compiled, population: Option<&Population>) -> Result<Snapshot, WorldError> {
+        let sleepers = if compiled.settings.sleep { self.bodies } else { 0 };
+        let producers = if compiled.settings.sleep { self.shapes + 1 } else { 0 };
+        let lengths = [
+            size_of::<Counters>(),
+            self.bodies * size_of::<Pose>(),
+            self.bodies * size_of::<BodyState>(),
+            (self.shapes + 1) * 4,
+            sleepers * 4,
+            producers * 4,
+            self.joints * size_of::<JointState>(),
+            self.rows * size_of::<[f32; 2]>(),
+            self.joints * size_of::<types::Joint>(),
+            self.rows * size_of::<types::JointRow>(),
+        ];
+        let wanted: Vec<_> = self.parts.iter().zip(lengths).map(|(buffer, bytes)| (buffer, 0, bytes as u64)).collect();
+        let head = download(&self.context, &wanted)?;
+        let counters = cast::<Counters>(&head[0]).first().copied().unwrap_or_default();
+        let mut pair_starts: Vec<u32> = cast(&head[3]);
+        complete(&mut pair_starts);
+        let mut sleeping_starts: Vec<u32> = cast(&head[5]);
+        complete(&mut sleeping_starts);
+        let contacts = u64::from(counters.contacts).min(self.capacity);
+        let put_by = u64::from(sleeping_starts.last().copied().unwrap_or(0)).min(self.capacity);
+        let tail = download(
+            &self.context,
+            &[
+                (&self.parts[FIRST_LONG], 0, contacts * size_of::<Contact>() as u64),
+                (&self.parts[FIRST_LONG + 1], 0, contacts * size_of::<Manifold>() as u64),
+                (&self.parts[FIRST_LONG + 2], 0, put_by * size_of::<SleepingContact>() as u64),
+            ],
+        )?;
+        let states: Vec<BodyState> = cast(&head[2]);
+        Ok(Snapshot {
+            step: self.step,
+            islands: sleeping_islands(compiled, &states, &cast::<u32>(&head[4]), population),
+            sleeping_starts,
+            sleeping: cast(&tail[2]),
+            poses: cast(&head[1]),
+            states,
+            pair_starts: if self.step == 0 { Vec::new() } else { pair_starts },
+            contacts: cast(&tail[0]),
+            manifolds: cast(&tail[1]),
+            counters,
+            forces: compiled.bodies.iter().map(Force::of).collect(),
+            commands: self.commands.clone(),
+            population: self.population,
+            vacated: self.vacated.clone(),
+            joint_states: cast(&head[6]),
+            joint_goals: cast::<types::Joint>(&head[8]).iter().map(JointGoal::of).collect(),
+            row_goals: cast::<types::JointRow>(&head[9]).iter().map(RowGoal::of).collect(),
+            joint_impulses: cast(&head[7]),
+        })
+    }
+}
+
+impl GpuWorld {
+    /// Copies the state on the device. Does not wait. Constant forces that commands changed are not kept.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub(crate) fn device_copy(&mut self) -> Result<DeviceCopy, WorldError> {
+        self.poll()?;
+        // Known to the step, if its counters have arrived; else all there is room for.
+        let known = self.known.filter(|(step, _)| step + 1 == self.steps).map(|(_, counters)| counters);
+        let room = u64::from(self.engine.contact_capacity);
+        let contacts = known.map_or(room, |counters| u64::from(counters.contacts).min(room));
+        let put_by = known.map_or(room, |counters| u64::from(counters.sleeping_contacts).min(room));
+        let lengths = [
+            contacts * size_of::<Contact>() as u64,
+            contacts * size_of::<Manifold>() as u64,
+            put_by * size_of::<SleepingContact>() as u64,
+        ];
+        let device = self.context().device().clone();
+        let mut encoder = self.engine.encoder();
+        let mut parts = Vec::with_capacity(KEPT.len());
+        for (index, name) in KEPT.iter().enumerate() {
+            let from = &self.engine.buffers[at_parity(name, self.engine.parity)];
+            let most = index.checked_sub(FIRST_LONG).map_or(from.size(), |long| lengths[long].min(from.size()));
+            let size = most.next_multiple_of(4).max(16).min(from.size());
+            let to = device.create_buffer(&wgpu::BufferDescriptor {
+                label: Some("checkpoint"),
+                size,
+                usage: wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST,
+                mapped_at_creation: false,
+            });
+            encoder.copy_buffer_to_buffer(from, 0, &to, 0, size);
+            parts.push(to);
+        }
+        self.submit(encoder)?;
+        Ok(DeviceCopy {
+            context: self.context().clone(),
+            step: self.steps,
+            population: Population::history(self.population.as_ref()),
+            commands: self.commands.clone(),
+            vacated: self.population.as_ref().map_or(Vec::new(), |population| population.vacated().to_vec()),
+            parts,
+            bodies: self.compiled.bodies.len(),
+            shapes: self.compiled.shapes.len(),
+            joints: self.compiled.joints.joints.len(),
+            rows: self.compiled.joints.rows.len(),
+            capacity: contacts.max(put_by),
+        })
+    }
+
+    /// A world in which bodies and joints have come and gone. It waits for a snapshot to continue from.
+    ///
+    /// # Errors
+    /// If it does not fit the device.
+    pub(crate) fn from_books(context: &Context, books: Books) -> Result<Self, WorldError> {
+        let Books { compiled, population, origin } = books;
+        let mut world = Self::from_compiled(context, compiled, None)?;
+        world.population = population;
+        world.origin = origin;
+        Ok(world)
+    }
+
+    /// Which bodies and joints came and went.
+    pub(crate) fn population(&self) -> Option<&Population> {
+        self.population.as_ref()
+    }
+
+    /// The newest counters that have arrived, and the step that they are of.
+    pub(crate) fn known_counters(&self) -> Option<&(u64, Counters)> {
+        self.known.as_ref()
+    }
+
+    /// Gravity from the next step on, m/s². Who sleeps wakes.
+    pub(crate) fn set_gravity(&mut self, gravity: [f32; 2]) {
+        if self.compiled.params.gravity != gravity {
+            self.compiled.params.gravity = gravity;
+            self.bind();
+            self.wake_all();
+        }
+    }
+}

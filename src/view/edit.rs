@@ -1,0 +1,88 @@
+//! What a user does to a running world. Everything is an [`Edit`] at a step, so that the past can be played again to the
+//! same bits, and a second world beside the first gets the same.
+
+use std::sync::Arc;
+
+use glam::Vec2;
+
+use crate::population::{BodyId, JointId};
+use crate::scene::{Body, Joint};
+use crate::world::World;
+use crate::{Command, JointCommand};
+
+/// One change, made between two steps.
+#[derive(Clone, Debug)]
+pub(crate) enum Edit {
+    /// New bodies.
+    Add(Arc<[Body]>),
+    /// Takes bodies out; those that are gone already are passed over.
+    Remove(Arc<[BodyId]>),
+    /// Ties a body to the world.
+    Join(BodyId, Box<Joint>),
+    /// Takes joints out; those that are gone already are passed over.
+    Part(JointId),
+    /// Asks something of a body, if it is still there.
+    Body(BodyId, Command),
+    /// Asks something of a joint, if it is still there.
+    Joint(JointId, JointCommand),
+    /// Gravity from here on, m/s².
+    Gravity(Vec2),
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Made {
+    Nothing,
+    Joint(JointId),
+    Bodies(Vec<BodyId>),
+}
+
+impl Edit {
+    /// Makes the change.
+    ///
+    /// # Errors
+    /// Why not, in words; then nothing has changed.
+    pub fn apply(&self, world: &mut World) -> Result<Made, String> {
+        let text = |error: &dyn std::fmt::Display| error.to_string();
+        match self {
+            Self::Add(bodies) => world.add_bodies(bodies).map(Made::Bodies).map_err(|e| text(&e)),
+            Self::Remove(ids) => {
+                let there: Vec<BodyId> = ids.iter().copied().filter(|&id| is_there(world, id)).collect();
+                world.remove_bodies(&there).map(|()| Made::Nothing).map_err(|e| text(&e))
+            }
+            Self::Join(body, joint) => {
+                let made = world.add_joints_between(&[(None, *body, (**joint).clone())]).map_err(|e| text(&e))?;
+                Ok(made.first().map_or(Made::Nothing, |&id| Made::Joint(id)))
+            }
+            Self::Part(joint) => {
+                if world.joint_id(joint.index as usize) == Some(*joint) {
+                    world.remove_joints(&[*joint]).map_err(|e| text(&e))?;
+                }
+                Ok(Made::Nothing)
+            }
+            Self::Body(id, command) => {
+                if is_there(world, *id) {
+                    world.command(id.index as usize, *command).map_err(|e| text(&e))?;
+                }
+                Ok(Made::Nothing)
+            }
+            Self::Joint(id, command) => {
+                if world.joint_id(id.index as usize) == Some(*id) {
+                    world.command_joint(*id, *command).map_err(|e| text(&e))?;
+                }
+                Ok(Made::Nothing)
+            }
+            Self::Gravity(gravity) => {
+                match world {
+                    World::Cpu(world) => world.set_gravity((*gravity).into()),
+                    World::Gpu(world) => world.set_gravity((*gravity).into()),
+                }
+                Ok(Made::Nothing)
+            }
+        }
+    }
+}
+
+fn is_there(world: &mut World, id: BodyId) -> bool {
+    world.body_id(id.index as usize) == Some(id)
+}

@@ -1,0 +1,452 @@
+//! A running world with its past: it can be stepped back, scrubbed, moved to the other backend and given other settings.
+//!
+//! The past is what was done ([`Edit`]s, each at its step) and a state every few steps. To go back is to take the last
+//! state before that moment and to step on from there, which gives the same bits. On the GPU such states stay on the
+//! device ([`DeviceCopy`]): taking one reads nothing back.
+
+use std::sync::Arc;
+
+use glam::Vec2;
+
+use super::edit::{Edit, Made};
+use crate::cpu::{Books, CpuWorld};
+use crate::gpu::{Context, DeviceCopy, GpuWorld};
+use crate::population::Population;
+use crate::scene::{Compiled, Scene, Settings};
+use crate::snapshot::{Snapshot, first_islands};
+use crate::types::{ASLEEP, Counters, QUIET_MASK};
+use crate::world::{World, WorldError};
+
+/// Steps between two states at first; doubled whenever they would take more than [`BUDGET`].
+const FIRST_SPACING: u64 = 8;
+/// Bytes that states may take, on the device or in memory.
+const BUDGET: u64 = 384 << 20;
+
+/// Where a world is stepped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum On {
+    Cpu,
+    Gpu,
+}
+
+/// A state to go back to.
+#[derive(Debug)]
+enum State {
+    Host(Box<Snapshot>),
+    Device(Box<DeviceCopy>),
+}
+
+#[derive(Debug)]
+struct Checkpoint {
+    step: u64,
+    /// Entries of the log that it knows of.
+    done: usize,
+    population: u64,
+    bytes: u64,
+    state: State,
+}
+
+/// A world, what was done to it, and where it has been.
+#[derive(Debug)]
+pub(crate) struct Run {
+    scene: Arc<Scene>,
+    world: World,
+    threads: usize,
+    log: Vec<(u64, Edit)>,
+    /// The first entry of the log that has not been done yet: before the end while the past is played again.
+    next: usize,
+    past: Vec<Checkpoint>,
+    spacing: u64,
+    first: u64,
+    furthest: u64,
+    target: Option<u64>,
+}
+
+impl Run {
+    /// Starts a scene.
+    ///
+    /// # Errors
+    /// If the scene is not valid or does not fit.
+    pub fn start(scene: Arc<Scene>, on: On, context: &Context, threads: usize) -> Result<Self, WorldError> {
+        let world = match on {
+            On::Cpu => CpuWorld::new(&scene)?.with_threads(threads)?.into(),
+            On::Gpu => GpuWorld::new(context, &scene)?.into(),
+        };
+        Ok(Self {
+            scene,
+            world,
+            threads,
+            log: Vec::new(),
+            next: 0,
+            past: Vec::new(),
+            spacing: FIRST_SPACING,
+            first: 0,
+            furthest: 0,
+            target: None,
+        })
+    }
+
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    pub fn world_mut(&mut self) -> &mut World {
+        &mut self.world
+    }
+
+    pub fn scene(&self) -> &Arc<Scene> {
+        &self.scene
+    }
+
+    pub fn on(&self) -> On {
+        if matches!(self.world, World::Cpu(_)) { On::Cpu } else { On::Gpu }
+    }
+
+    pub fn steps(&self) -> u64 {
+        self.world.steps()
+    }
+
+    /// The first step to which there is a way back.
+    pub fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The last step that was ever reached: up to there the past can be played again.
+    pub fn furthest(&self) -> u64 {
+        self.furthest
+    }
+
+    /// Whether it is on its way to a step it was sent to.
+    pub fn target(&self) -> Option<u64> {
+        self.target
+    }
+
+    /// Bytes of all states kept, and how many steps apart they are.
+    pub fn kept(&self) -> (u64, u64) {
+        (self.past.iter().map(|kept| kept.bytes).sum(), self.spacing)
+    }
+
+    /// Gravity as it is now, m/s².
+    pub fn gravity(&self) -> Vec2 {
+        self.world.compiled().params.gravity.into()
+    }
+
+    /// Counters of the last step, or of the newest that has arrived from the device, with its number.
+    pub fn counters(&self) -> Option<(u64, Counters)> {
+        match &self.world {
+            World::Cpu(world) => Some((world.steps(), *world.counters())),
+            World::Gpu(world) => world.known_counters().copied(),
+        }
+    }
+
+    /// Does something to the world now. What would have happened from here on is forgotten.
+    ///
+    /// # Errors
+    /// Why it cannot be done; then nothing has changed.
+    pub fn edit(&mut self, edit: Edit) -> Result<Made, String> {
+        let step = self.steps();
+        // While the past is played again, what happened at this very step is done before anything else.
+        self.catch_up().map_err(|error| error.to_string())?;
+        let made = edit.apply(&mut self.world)?;
+        self.log.truncate(self.next);
+        self.log.push((step, edit));
+        self.next = self.log.len();
+        self.past.retain(|kept| kept.step <= step);
+        self.furthest = step;
+        self.target = None;
+        Ok(made)
+    }
+
+    /// Does what the log says of this step.
+    fn catch_up(&mut self) -> Result<(), WorldError> {
+        let now = self.steps();
+        while let Some((step, edit)) = self.log.get(self.next) {
+            if *step > now {
+                break;
+            }
+            // What could be done once can be done again; if the device has failed meanwhile, the step says so.
+            let _ = edit.apply(&mut self.world);
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    /// One step, with what was done then if it is played again.
+    ///
+    /// # Errors
+    /// If the device is lost or a buffer outgrows it.
+    pub fn step(&mut self) -> Result<(), WorldError> {
+        self.step_measured(false)
+    }
+
+    /// As [`Self::step`]; with `profiled` its stages are measured, for which a GPU is waited for.
+    ///
+    /// # Errors
+    /// As [`Self::step`].
+    pub fn step_measured(&mut self, profiled: bool) -> Result<(), WorldError> {
+        self.catch_up()?;
+        if profiled {
+            self.world.step_profiled()?;
+        } else {
+            self.world.step()?;
+        }
+        let now = self.steps();
+        self.furthest = self.furthest.max(now);
+        if self.target.is_some_and(|target| now >= target) {
+            self.target = None;
+        }
+        if now.is_multiple_of(self.spacing) && self.past.last().is_none_or(|kept| kept.step < now) {
+            self.keep()?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the state as it is.
+    fn keep(&mut self) -> Result<(), WorldError> {
+        let kept = match &mut self.world {
+            World::Cpu(world) => {
+                let snapshot = world.snapshot();
+                Checkpoint {
+                    step: snapshot.step,
+                    done: self.next,
+                    population: snapshot.population,
+                    bytes: bytes_of(&snapshot),
+                    state: State::Host(Box::new(snapshot)),
+                }
+            }
+            World::Gpu(world) => {
+                let copy = world.device_copy()?;
+                Checkpoint {
+                    step: copy.step,
+                    done: self.next,
+                    population: copy.population,
+                    bytes: copy.bytes(),
+                    state: State::Device(Box::new(copy)),
+                }
+            }
+        };
+        self.past.push(kept);
+        // A single one that is larger than the budget is kept: without it there is no way back but from the start.
+        while self.past.len() > 1 && self.kept().0 > BUDGET {
+            self.spacing *= 2;
+            let spacing = self.spacing;
+            let last = self.past.last().map(|kept| kept.step);
+            self.past.retain(|kept| kept.step.is_multiple_of(spacing) || Some(kept.step) == last);
+            if self.past.len() == 2 && self.kept().0 > BUDGET {
+                self.past.remove(0);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends the world to a step, back or forth up to the furthest that was reached. [`Self::step`] does the rest.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn seek(&mut self, step: u64) -> Result<(), WorldError> {
+        let step = step.clamp(self.first, self.furthest);
+        if step < self.steps() {
+            self.go_back(step)?;
+        }
+        self.target = (step > self.steps()).then_some(step);
+        Ok(())
+    }
+
+    /// To the last state kept at or before a step.
+    fn go_back(&mut self, step: u64) -> Result<(), WorldError> {
+        let Some(kept) = self.past.iter().rev().find(|kept| kept.step <= step) else {
+            self.world = self.open(CpuWorld::new(&self.scene)?.into_books())?;
+            self.next = 0;
+            return Ok(());
+        };
+        let read = |compiled: &Compiled, population: Option<&Population>| match &kept.state {
+            State::Host(snapshot) => Ok((**snapshot).clone()),
+            State::Device(copy) => copy.read(compiled, population),
+        };
+        let same = kept.population == Population::history(self.population());
+        let done = kept.done;
+        if same && self.gravity_after(done) == self.gravity() {
+            let snapshot = read(self.world.compiled(), self.population())?;
+            self.world.restore(&snapshot)?;
+        } else {
+            let books = self.books(&self.scene, kept.step, done)?;
+            let snapshot = read(&books.compiled, books.population.as_ref())?;
+            let mut world = self.open(books)?;
+            world.restore(&snapshot)?;
+            self.world = world;
+        }
+        self.next = done;
+        Ok(())
+    }
+
+    fn population(&self) -> Option<&Population> {
+        match &self.world {
+            World::Cpu(world) => world.population(),
+            World::Gpu(world) => world.population(),
+        }
+    }
+
+    /// Gravity after so many entries of the log.
+    fn gravity_after(&self, done: usize) -> Vec2 {
+        let told =
+            self.log[..done].iter().filter_map(|(_, edit)| if let Edit::Gravity(to) = edit { Some(*to) } else { None });
+        told.last().unwrap_or(self.scene.gravity)
+    }
+
+    /// Bodies and joints as they had come and gone after so many steps and entries of the log.
+    fn books(&self, scene: &Scene, steps: u64, done: usize) -> Result<Books, WorldError> {
+        let mut world = World::from(CpuWorld::new(scene)?);
+        let mut log = self.log[..done].iter().peekable();
+        for now in 0..=steps {
+            // Each was possible once.
+            while let Some((_, edit)) = log.next_if(|(at, _)| *at <= now) {
+                let _ = edit.apply(&mut world);
+            }
+            if let (World::Cpu(world), true) = (&mut world, now < steps) {
+                world.skip_step();
+            }
+        }
+        match world {
+            World::Cpu(world) => Ok(world.into_books()),
+            World::Gpu(_) => Err(WorldError::Kernel("books are kept on the CPU".to_owned())),
+        }
+    }
+
+    fn open(&self, books: Books) -> Result<World, WorldError> {
+        Ok(match &self.world {
+            World::Cpu(_) => CpuWorld::from_books(books).with_threads(self.threads)?.into(),
+            World::Gpu(world) => GpuWorld::from_books(world.context(), books)?.into(),
+        })
+    }
+
+    /// The same world, going on elsewhere or by other rules: bodies, velocities and impulses are carried over. Its past
+    /// is that of another computation and is forgotten; the world can go back to this moment and not before.
+    ///
+    /// # Errors
+    /// If it does not fit there, or a setting is out of range; then nothing has changed.
+    pub fn carry_over(&mut self, on: On, context: &Context, settings: Settings) -> Result<(), WorldError> {
+        let mut scene = (*self.scene).clone();
+        scene.settings = settings;
+        scene.check()?;
+        self.catch_up()?;
+        let step = self.steps();
+        let mut snapshot = self.world.snapshot()?;
+        let books = self.books(&scene, step, self.next)?;
+        adapt(&mut snapshot, &books);
+        let mut world: World = match on {
+            On::Cpu => CpuWorld::from_books(books).with_threads(self.threads)?.into(),
+            On::Gpu => GpuWorld::from_books(context, books)?.into(),
+        };
+        world.restore(&snapshot)?;
+        self.world = world;
+        self.scene = Arc::new(scene);
+        self.past.clear();
+        self.target = None;
+        self.first = step;
+        self.furthest = step;
+        self.log.truncate(self.next);
+        self.keep()
+    }
+
+    /// The same scene and everything done so far, on another backend, at the same state: what runs beside this one.
+    ///
+    /// # Errors
+    /// If it does not fit there.
+    pub fn twin(&mut self, on: On, context: &Context) -> Result<Self, WorldError> {
+        self.catch_up()?;
+        let step = self.steps();
+        let mut snapshot = self.world.snapshot()?;
+        let books = self.books(&self.scene, step, self.next)?;
+        adapt(&mut snapshot, &books);
+        let mut world: World = match on {
+            On::Cpu => CpuWorld::from_books(books).with_threads(self.threads)?.into(),
+            On::Gpu => GpuWorld::from_books(context, books)?.into(),
+        };
+        world.restore(&snapshot)?;
+        Ok(Self {
+            scene: self.scene.clone(),
+            world,
+            threads: self.threads,
+            log: self.log[..self.next].to_vec(),
+            next: self.next,
+            past: Vec::new(),
+            spacing: FIRST_SPACING,
+            first: step,
+            furthest: step,
+            target: None,
+        })
+    }
+}
+
+/// Makes a state one of a world of the same bodies with other settings.
+fn adapt(snapshot: &mut Snapshot, books: &Books) {
+    let Books { compiled, population, .. } = books;
+    snapshot.population = Population::history(population.as_ref());
+    let slept = !snapshot.islands.is_empty();
+    match (slept, compiled.settings.sleep) {
+        (false, true) => snapshot.islands = first_islands(compiled),
+        (true, false) => {
+            for state in &mut snapshot.states {
+                state.status &= !(ASLEEP | QUIET_MASK);
+            }
+            let starts = std::mem::take(&mut snapshot.sleeping_starts);
+            let put_by = std::mem::take(&mut snapshot.sleeping);
+            snapshot.islands.clear();
+            merge(snapshot, &starts, &put_by);
+            snapshot.counters.sleeping_contacts = 0;
+        }
+        _ => {}
+    }
+}
+
+/// Puts contacts that were put by back among the others, each behind those of the same shape.
+fn merge(snapshot: &mut Snapshot, starts: &[u32], put_by: &[crate::types::SleepingContact]) {
+    if put_by.is_empty() || snapshot.pair_starts.is_empty() {
+        return;
+    }
+    let range = |starts: &[u32], shape: usize, most: usize| {
+        let at = |index: usize| starts.get(index).or(starts.last()).map_or(0, |&start| (start as usize).min(most));
+        at(shape)..at(shape + 1)
+    };
+    let (old_contacts, old_manifolds) =
+        (std::mem::take(&mut snapshot.contacts), std::mem::take(&mut snapshot.manifolds));
+    let shapes = snapshot.pair_starts.len() - 1;
+    let mut pair_starts = Vec::with_capacity(shapes + 1);
+    for shape in 0..shapes {
+        pair_starts.push(u32::try_from(snapshot.contacts.len()).unwrap_or(u32::MAX));
+        let awake = range(&snapshot.pair_starts, shape, old_contacts.len());
+        let mut known: Vec<(u32, u32)> = Vec::new();
+        for index in awake {
+            known.push((old_contacts[index].shape_a, old_contacts[index].shape_b));
+            snapshot.contacts.push(old_contacts[index]);
+            snapshot.manifolds.push(old_manifolds[index]);
+        }
+        for kept in &put_by[range(starts, shape, put_by.len())] {
+            if !known.contains(&(kept.contact.shape_a, kept.contact.shape_b)) {
+                snapshot.contacts.push(kept.contact);
+                snapshot.manifolds.push(kept.manifold);
+            }
+        }
+    }
+    pair_starts.push(u32::try_from(snapshot.contacts.len()).unwrap_or(u32::MAX));
+    snapshot.pair_starts = pair_starts;
+    snapshot.counters.contacts = u32::try_from(snapshot.contacts.len()).unwrap_or(u32::MAX);
+}
+
+/// In memory, without what is small.
+fn bytes_of(snapshot: &Snapshot) -> u64 {
+    let tables = [
+        size_of_val(&snapshot.poses[..]),
+        size_of_val(&snapshot.states[..]),
+        size_of_val(&snapshot.pair_starts[..]),
+        size_of_val(&snapshot.contacts[..]),
+        size_of_val(&snapshot.manifolds[..]),
+        size_of_val(&snapshot.sleeping[..]),
+        size_of_val(&snapshot.forces[..]),
+        size_of_val(&snapshot.joint_states[..]),
+        size_of_val(&snapshot.joint_impulses[..]),
+        size_of_val(&snapshot.joint_goals[..]),
+        size_of_val(&snapshot.row_goals[..]),
+    ];
+    tables.into_iter().sum::<usize>() as u64
+}
