@@ -22,11 +22,17 @@ use kernel::{KernelError, Kernels, Patch};
 use memory::{Features, Group};
 use population::Room;
 pub use query::PendingQuery;
-use readback::{Arrived, StepRing, cast, download};
+#[cfg(not(feature = "view"))]
+use readback::cast;
+use readback::{Arrived, StepRing, download};
 use record::{Extent, Load, joint_runs};
 
 #[cfg(feature = "view")]
 pub(crate) use books::DeviceCopy;
+#[cfg(feature = "view")]
+pub(crate) use readback::Arrival;
+#[cfg(feature = "view")]
+pub(crate) use readback::cast;
 
 use crate::command::{Command, CommandError, JointCommand, by_body, rouse, wake_all};
 use crate::cpu::CpuWorld;

@@ -151,6 +151,9 @@ mod groups;
 pub mod joint_blocks;
 pub mod lanes;
 pub mod math;
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod movie;
 pub mod population;
 pub mod query;
 pub mod scene;
@@ -162,6 +165,8 @@ mod tables;
 pub mod threads;
 pub mod types;
 pub mod validate;
+#[cfg(feature = "view")]
+pub mod view;
 pub mod world;
 pub mod worlds;
 

@@ -5,11 +5,9 @@ mod bench;
 mod console;
 mod failure;
 mod info;
-mod movie;
 mod npz;
 mod output;
 mod overrides;
-mod palette;
 mod picture;
 mod progress;
 mod report;
@@ -19,6 +17,8 @@ mod snapshot;
 mod source;
 mod stop;
 mod validate;
+#[cfg(feature = "view")]
+mod view;
 mod worlds;
 
 use std::process::ExitCode;
@@ -59,6 +59,9 @@ enum Command {
     Bench(Box<bench::Options>),
     Scenes(scenes::Options),
     Info(info::Options),
+    #[cfg(feature = "view")]
+    View(Box<view::Options>),
+    #[cfg(not(feature = "view"))]
     #[command(hide = true, disable_help_flag = true)]
     View(Later),
     #[command(hide = true, disable_help_flag = true)]
@@ -97,7 +100,10 @@ fn dispatch(command: Option<Command>) -> Result<(), Failure> {
         Some(Command::Bench(options)) => bench::run(&options),
         Some(Command::Scenes(options)) => scenes::run(&options),
         Some(Command::Info(options)) => info::run(&options),
-        Some(Command::View(_)) => Err(later("view")),
+        #[cfg(feature = "view")]
+        Some(Command::View(options)) => view::run(&options),
+        #[cfg(not(feature = "view"))]
+        Some(Command::View(_)) => Err(Failure::usage("this drystone was built without its window (feature view)")),
         Some(Command::Serve(_)) => Err(later("serve")),
     }
 }

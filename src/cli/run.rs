@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use clap::Args;
 use drystone::draw::Camera;
+use drystone::movie::{self, Movie};
 use drystone::{Snapshot, World, WorldError, state};
 
 use super::backend::{self, Backend};
 use super::failure::{Code, Failure};
-use super::movie::{self, Movie};
 use super::npz::{self, Trace};
 use super::output::{self, Destination};
 use super::overrides::Overrides;
@@ -305,7 +305,7 @@ fn failed(step: u64, error: WorldError) -> Failure {
 struct Recorder {
     trace: Option<Trace>,
     every: u64,
-    movie: Option<(Movie, Camera)>,
+    movie: Option<(Movie<Destination>, Camera, String)>,
     artist: Artist,
     dt: f64,
     /// Steps done before this run.
@@ -335,7 +335,9 @@ impl Recorder {
             // One camera for all frames, so that nothing but bodies moves.
             let camera = picture::camera(world.compiled(), &first, options.size);
             let image = this.artist.draw(world, &first, &camera)?;
-            this.movie = Some((Movie::new(destination, &image)?, camera));
+            let shown = destination.shown.clone();
+            let movie = Movie::new(destination, &image).map_err(|error| Failure::write(&shown, &error))?;
+            this.movie = Some((movie, camera, shown));
         }
         Ok(this)
     }
@@ -352,8 +354,9 @@ impl Recorder {
             let step = self.before + step;
             trace.push(step, step as f64 * self.dt, &state::body_slots(world.compiled(), &snapshot))?;
         }
-        if let Some((movie, camera)) = movie {
-            movie.push(step as f64 * self.dt, &self.artist.draw(world, &snapshot, camera)?)?;
+        if let Some((movie, camera, shown)) = movie {
+            let image = self.artist.draw(world, &snapshot, camera)?;
+            movie.push(step as f64 * self.dt, &image).map_err(|error| Failure::write(shown, &error))?;
         }
         Ok(())
     }
@@ -361,7 +364,10 @@ impl Recorder {
     fn finish(self, last: &Snapshot) -> Result<(Vec<Destination>, Artist), Failure> {
         let end = (last.step - self.before) as f64 * self.dt;
         let trace = self.trace.map(Trace::finish).transpose()?;
-        let movie = self.movie.map(|(movie, _)| movie.finish(end)).transpose()?;
+        let finish = |(movie, _, shown): (Movie<Destination>, Camera, String)| {
+            movie.finish(end).map_err(|error| Failure::write(&shown, &error))
+        };
+        let movie = self.movie.map(finish).transpose()?;
         Ok((trace.into_iter().chain(movie).collect(), self.artist))
     }
 }

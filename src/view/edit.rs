@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use glam::Vec2;
 
+use crate::JointCommand;
 use crate::population::{BodyId, JointId};
 use crate::scene::{Body, Joint};
 use crate::world::World;
-use crate::{Command, JointCommand};
 
 /// One change, made between two steps.
 #[derive(Clone, Debug)]
@@ -21,8 +21,6 @@ pub(crate) enum Edit {
     Join(BodyId, Box<Joint>),
     /// Takes joints out; those that are gone already are passed over.
     Part(JointId),
-    /// Asks something of a body, if it is still there.
-    Body(BodyId, Command),
     /// Asks something of a joint, if it is still there.
     Joint(JointId, JointCommand),
     /// Gravity from here on, m/s².
@@ -57,12 +55,6 @@ impl Edit {
             Self::Part(joint) => {
                 if world.joint_id(joint.index as usize) == Some(*joint) {
                     world.remove_joints(&[*joint]).map_err(|e| text(&e))?;
-                }
-                Ok(Made::Nothing)
-            }
-            Self::Body(id, command) => {
-                if is_there(world, *id) {
-                    world.command(id.index as usize, *command).map_err(|e| text(&e))?;
                 }
                 Ok(Made::Nothing)
             }

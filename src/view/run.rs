@@ -279,7 +279,7 @@ impl Run {
         Ok(())
     }
 
-    fn population(&self) -> Option<&Population> {
+    pub fn population(&self) -> Option<&Population> {
         match &self.world {
             World::Cpu(world) => world.population(),
             World::Gpu(world) => world.population(),
@@ -348,6 +348,27 @@ impl Run {
         self.keep()
     }
 
+    /// Goes on after a device was lost. What was on it is computed anew, from the start of the scene to where it was.
+    ///
+    /// # Errors
+    /// If another device cannot hold it.
+    pub fn revive(&mut self, context: &Context) -> Result<(), WorldError> {
+        if self.on() == On::Cpu {
+            return Ok(());
+        }
+        let step = self.steps();
+        self.world = GpuWorld::new(context, &self.scene)?.into();
+        self.past.clear();
+        self.next = 0;
+        if self.first > 0 {
+            // It came from elsewhere, and the way here is lost: the scene begins anew.
+            self.log.clear();
+            (self.first, self.furthest) = (0, 0);
+        }
+        self.target = (self.first < step && self.furthest >= step).then_some(step);
+        Ok(())
+    }
+
     /// The same scene and everything done so far, on another backend, at the same state: what runs beside this one.
     ///
     /// # Errors
@@ -363,7 +384,7 @@ impl Run {
             On::Gpu => GpuWorld::from_books(context, books)?.into(),
         };
         world.restore(&snapshot)?;
-        Ok(Self {
+        let mut twin = Self {
             scene: self.scene.clone(),
             world,
             threads: self.threads,
@@ -374,7 +395,9 @@ impl Run {
             first: step,
             furthest: step,
             target: None,
-        })
+        };
+        twin.keep()?;
+        Ok(twin)
     }
 }
 

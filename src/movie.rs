@@ -2,12 +2,14 @@
 //!
 //! A frame stores only the rectangle that changed, and in it only the pixels that changed.
 
-use drystone::draw::Image;
-use gif::{DisposalMethod, Encoder, Frame, Repeat};
+mod palette;
 
-use super::failure::Failure;
-use super::output::Destination;
-use super::palette::{Color, Palette};
+use std::io::Write;
+
+use gif::{DisposalMethod, Encoder, EncodingError, Frame, Repeat};
+
+use crate::draw::Image;
+use palette::{Color, Palette};
 
 /// Frames per second of simulated time. A GIF counts hundredths of a second; below two of them browsers slow down.
 const FRAME_RATE: f64 = 25.0;
@@ -15,15 +17,15 @@ const FRAME_RATE: f64 = 25.0;
 const UNCHANGED: u8 = 255;
 
 /// Whether a frame is due after this step: the first, and those after which another 1/25 s has passed.
+#[must_use]
 pub fn is_due(step: u64, dt: f64) -> bool {
     let frames = |step: u64| (step as f64 * dt * FRAME_RATE + 1e-6).floor();
     step == 0 || frames(step) > frames(step - 1)
 }
 
 /// A movie in the making. It plays at the speed of simulated time, for ever.
-pub struct Movie {
-    encoder: Encoder<Destination>,
-    shown: String,
+pub struct Movie<W: Write> {
+    encoder: Encoder<W>,
     width: u16,
     height: u16,
     palette: Palette,
@@ -35,30 +37,34 @@ pub struct Movie {
     pending: (Frame<'static>, u64),
 }
 
-impl Movie {
+impl<W: Write> std::fmt::Debug for Movie<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Movie").field("width", &self.width).field("height", &self.height).finish_non_exhaustive()
+    }
+}
+
+impl<W: Write> Movie<W> {
     /// Starts with the drawing of the first moment.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn new(destination: Destination, first: &Image) -> Result<Self, Failure> {
-        let shown = destination.shown.clone();
+    pub fn new(destination: W, first: &Image) -> Result<Self, EncodingError> {
         let side = |n: u32| u16::try_from(n).unwrap_or(u16::MAX);
         let (width, height) = (side(first.width), side(first.height));
         let screen = colors(first);
         let mut palette = Palette::of(&screen);
-        let encoder = Encoder::new(destination, width, height, &palette.bytes())
-            .and_then(|mut encoder| encoder.set_repeat(Repeat::Infinite).map(|()| encoder))
-            .map_err(|error| Failure::write(&shown, &error))?;
+        let mut encoder = Encoder::new(destination, width, height, &palette.bytes())?;
+        encoder.set_repeat(Repeat::Infinite)?;
         let buffer: Vec<u8> = screen.iter().map(|&color| palette.nearest(color).0).collect();
         let frame = Frame { width, height, buffer: buffer.into(), dispose: DisposalMethod::Keep, ..Frame::default() };
-        Ok(Self { encoder, shown, width, height, palette, own_palette: false, screen, pending: (frame, 0) })
+        Ok(Self { encoder, width, height, palette, own_palette: false, screen, pending: (frame, 0) })
     }
 
     /// Adds the drawing at a simulated time, s, later than those before.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn push(&mut self, time: f64, image: &Image) -> Result<(), Failure> {
+    pub fn push(&mut self, time: f64, image: &Image) -> Result<(), EncodingError> {
         let drawn = colors(image);
         let Some(area) = Area::changed(&self.screen, &drawn, self.width, self.height) else { return Ok(()) };
         if !self.palette.suits(&drawn) {
@@ -96,16 +102,15 @@ impl Movie {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn finish(mut self, time: f64) -> Result<Destination, Failure> {
+    pub fn finish(mut self, time: f64) -> Result<W, EncodingError> {
         self.write_pending(hundredths(time))?;
-        let Self { encoder, shown, .. } = self;
-        encoder.into_inner().map_err(|error| Failure::write(&shown, &error))
+        Ok(self.encoder.into_inner()?)
     }
 
-    fn write_pending(&mut self, until: u64) -> Result<(), Failure> {
+    fn write_pending(&mut self, until: u64) -> Result<(), EncodingError> {
         let (frame, since) = &mut self.pending;
         frame.delay = u16::try_from(until.saturating_sub(*since)).unwrap_or(u16::MAX).max(2);
-        self.encoder.write_frame(frame).map_err(|error| Failure::write(&self.shown, &error))
+        self.encoder.write_frame(frame)
     }
 }
 
@@ -156,9 +161,6 @@ impl Area {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
-
-    use super::super::output::publish;
     use super::*;
 
     /// White, with a black square of 4 pixels at `x`.
@@ -181,20 +183,17 @@ mod tests {
 
     #[test]
     fn plays_back_what_was_drawn_at_the_speed_of_time() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.gif");
-        let destination = Destination::open("--movie", &path, &["gif"]).unwrap();
-        let mut movie = Movie::new(destination, &drawing(0)).unwrap();
+        let mut movie = Movie::new(Vec::new(), &drawing(0)).unwrap();
         for frame in 1..30 {
             // The drawing of frame 10 is repeated once: it stays longer instead of being stored twice.
             let x = if frame == 11 { 10 } else { frame };
             movie.push(f64::from(frame) / 30.0, &drawing(x)).unwrap();
         }
-        publish(vec![movie.finish(1.0).unwrap()]).unwrap();
+        let gif = movie.finish(1.0).unwrap();
 
         let mut options = gif::DecodeOptions::new();
         options.set_color_output(gif::ColorOutput::RGBA);
-        let mut decoder = options.read_info(File::open(&path).unwrap()).unwrap();
+        let mut decoder = options.read_info(&gif[..]).unwrap();
         let mut screen = drawing(0).rgba;
         let mut delays = 0;
         let mut count = 0;
@@ -218,19 +217,16 @@ mod tests {
 
     #[test]
     fn a_new_colour_gets_a_new_palette() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.gif");
-        let destination = Destination::open("--movie", &path, &["gif"]).unwrap();
-        let mut movie = Movie::new(destination, &drawing(0)).unwrap();
+        let mut movie = Movie::new(Vec::new(), &drawing(0)).unwrap();
         let mut red = drawing(3);
         for pixel in red.rgba.chunks_exact_mut(4).filter(|p| p[0] == 0) {
             pixel.copy_from_slice(&[200, 20, 30, 255]);
         }
         movie.push(0.04, &red).unwrap();
-        publish(vec![movie.finish(0.08).unwrap()]).unwrap();
+        let gif = movie.finish(0.08).unwrap();
         let mut options = gif::DecodeOptions::new();
         options.set_color_output(gif::ColorOutput::RGBA);
-        let mut decoder = options.read_info(File::open(&path).unwrap()).unwrap();
+        let mut decoder = options.read_info(&gif[..]).unwrap();
         decoder.read_next_frame().unwrap();
         let second = decoder.read_next_frame().unwrap().unwrap();
         assert!(second.buffer.chunks_exact(4).any(|p| p == [200, 20, 30, 255]));

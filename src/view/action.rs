@@ -1,0 +1,125 @@
+//! What a user can ask for: one vocabulary for keys, buttons and scripts.
+
+use glam::Vec2;
+
+use super::run::On;
+use crate::scene::Settings;
+
+/// Something asked for; done between two frames.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Action {
+    /// A scene by its name, spec or path.
+    Open(String),
+    /// A parameter of the catalogue's scene, by its place; builds the scene anew.
+    Parameter(usize, f64),
+    Restart,
+    TogglePause,
+    Pause,
+    /// So many steps, then pause.
+    Step(u64),
+    /// So many steps back.
+    Back(u64),
+    Seek(u64),
+    /// Simulated seconds a second.
+    Speed(f64),
+    Slower,
+    Faster,
+    On(On),
+    OtherBackend,
+    Settings(Box<Settings>),
+    Twin,
+    FrameAll,
+    Gravity(Vec2),
+    /// Turns gravity, rad.
+    Tilt(f32),
+    ResetGravity,
+    /// Drops what is chosen, m.
+    Drop(Vec2),
+    Shoot(Vec2),
+    Explode(Vec2),
+    Remove,
+    Panel,
+    Keys,
+    Dark,
+    NextColoring,
+    Layer(String, Option<bool>),
+    Coloring(String),
+    Measure,
+    SavePicture,
+    SaveState,
+    Record,
+    Csv,
+    Trace,
+    DropCount(u32),
+    DropKind(String),
+    Quit,
+}
+
+/// A key, what it asks for, and what is said of it.
+pub(crate) struct Key {
+    pub key: egui::Key,
+    pub shown: &'static str,
+    pub meaning: &'static str,
+    /// Given the place under the pointer, m.
+    pub action: fn(Vec2) -> Action,
+}
+
+/// All keys, in the order in which they are shown.
+pub(crate) const KEYS: [Key; 26] = [
+    key(egui::Key::Space, "Space", "run or pause", |_| Action::TogglePause),
+    key(egui::Key::ArrowRight, "→", "one step", |_| Action::Step(1)),
+    key(egui::Key::ArrowLeft, "←", "one step back", |_| Action::Back(1)),
+    key(egui::Key::PageDown, "Page down", "60 steps", |_| Action::Step(60)),
+    key(egui::Key::PageUp, "Page up", "60 steps back", |_| Action::Back(60)),
+    key(egui::Key::R, "R", "restart the scene", |_| Action::Restart),
+    key(egui::Key::Minus, "−", "slower", |_| Action::Slower),
+    key(egui::Key::Equals, "=", "faster", |_| Action::Faster),
+    key(egui::Key::F, "F", "frame everything", |_| Action::FrameAll),
+    key(egui::Key::D, "D", "drop bodies at the pointer", Action::Drop),
+    key(egui::Key::S, "S", "shoot at the pointer", Action::Shoot),
+    key(egui::Key::X, "X", "explode at the pointer", Action::Explode),
+    key(egui::Key::Delete, "Delete", "remove the body under the pointer", |_| Action::Remove),
+    key(egui::Key::OpenBracket, "[", "tilt gravity to the left", |_| Action::Tilt(-TILT)),
+    key(egui::Key::CloseBracket, "]", "tilt gravity to the right", |_| Action::Tilt(TILT)),
+    key(egui::Key::Backslash, "\\", "gravity as in the scene", |_| Action::ResetGravity),
+    key(egui::Key::B, "B", "other backend", |_| Action::OtherBackend),
+    key(egui::Key::T, "T", "CPU beside GPU, coloured by distance", |_| Action::Twin),
+    key(egui::Key::C, "C", "next colouring", |_| Action::NextColoring),
+    key(egui::Key::N, "N", "contact points and normals", |_| Action::Layer("contacts".to_owned(), None)),
+    key(egui::Key::L, "L", "light or dark", |_| Action::Dark),
+    key(egui::Key::Tab, "Tab", "show or hide the panel", |_| Action::Panel),
+    key(egui::Key::P, "P", "save a picture", |_| Action::SavePicture),
+    key(egui::Key::G, "G", "record a GIF, or stop", |_| Action::Record),
+    key(egui::Key::K, "K", "keep the state in a file", |_| Action::SaveState),
+    key(egui::Key::Questionmark, "?", "these keys", |_| Action::Keys),
+];
+
+/// What the pointer does.
+pub(crate) const POINTER: [(&str, &str); 5] = [
+    ("drag a body", "pull it along"),
+    ("drag elsewhere", "move the view"),
+    ("right drag", "move the view, from anywhere"),
+    ("wheel", "zoom at the pointer"),
+    ("drop a file", "open the scene"),
+];
+
+/// rad.
+const TILT: f32 = std::f32::consts::PI / 12.0;
+
+const fn key(key: egui::Key, shown: &'static str, meaning: &'static str, action: fn(Vec2) -> Action) -> Key {
+    Key { key, shown, meaning, action }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_key_has_two_meanings() {
+        for (index, one) in KEYS.iter().enumerate() {
+            for other in &KEYS[..index] {
+                assert!(one.key != other.key && one.shown != other.shown && one.meaning != other.meaning);
+            }
+        }
+    }
+}

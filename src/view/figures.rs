@@ -1,0 +1,140 @@
+//! What is measured while a world runs: milliseconds of its stages, counters, and how good the result is.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+
+use super::run::Run;
+use crate::state::{Metrics, metrics};
+use crate::step::Stage;
+use crate::types::Counters;
+use crate::world::World;
+
+/// Measured steps that are kept, for plots and exports.
+const MOST: usize = 3600;
+/// Of the largest worlds the quality is measured only when asked for: it takes a second of a core.
+const LARGE: usize = 50_000;
+
+/// A step that was measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Sample {
+    pub step: u64,
+    /// Of each stage of [`Stage::ALL`].
+    pub stages: [f32; Stage::ALL.len()],
+    pub counters: Option<Counters>,
+}
+
+impl Sample {
+    /// ms.
+    pub fn total(&self) -> f32 {
+        self.stages.iter().sum()
+    }
+}
+
+/// How good a step came out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quality {
+    pub step: u64,
+    pub metrics: Metrics,
+}
+
+/// All that was measured of one world.
+#[derive(Debug, Default)]
+pub(crate) struct Figures {
+    pub samples: VecDeque<Sample>,
+    pub qualities: VecDeque<Quality>,
+    before: [f64; Stage::ALL.len()],
+    pending: Option<Receiver<Quality>>,
+    last_asked: u64,
+}
+
+impl Figures {
+    /// Takes over what the last step was measured to take.
+    #[allow(clippy::cast_possible_truncation, reason = "ms for a plot")]
+    pub fn note(&mut self, run: &Run) {
+        let ms = match run.world() {
+            World::Cpu(world) => world.stage_ms(),
+            World::Gpu(world) => world.stage_ms().0,
+        };
+        let mut stages = [0.0; Stage::ALL.len()];
+        for (index, (_, total)) in ms.iter().enumerate().take(stages.len()) {
+            // A world that was made anew begins at nothing.
+            stages[index] = (total - self.before[index]).max(0.0) as f32;
+            self.before[index] = *total;
+        }
+        if stages.iter().all(|&ms| ms == 0.0) {
+            return;
+        }
+        if self.samples.len() == MOST {
+            self.samples.pop_front();
+        }
+        self.samples.push_back(Sample { step: run.steps(), stages, counters: run.counters().map(|(_, all)| all) });
+    }
+
+    /// Forgets what belongs to another world.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Forgets only how long stages took so far: the world was moved.
+    pub fn rebase(&mut self) {
+        self.before = [0.0; Stage::ALL.len()];
+    }
+
+    /// Whether penetration and energy are measured by themselves.
+    pub fn measures_itself(run: &Run) -> bool {
+        run.world().compiled().bodies.len() <= LARGE
+    }
+
+    /// Measures penetration and energies of the world as it is, in a thread of its own: the window goes on. At most one
+    /// at a time.
+    pub fn measure(&mut self, run: &mut Run) {
+        if self.pending.is_some() || self.last_asked == run.steps() + 1 {
+            return;
+        }
+        self.last_asked = run.steps() + 1;
+        let compiled = run.world().compiled().clone();
+        let population = run.population().cloned();
+        let step = run.steps();
+        let (sender, receiver) = channel();
+        let copy = match run.world_mut() {
+            World::Cpu(world) => Ok(world.snapshot()),
+            World::Gpu(world) => match world.device_copy() {
+                Ok(copy) => Err(copy),
+                Err(_) => return,
+            },
+        };
+        let work = move || {
+            let snapshot = match copy {
+                Ok(snapshot) => snapshot,
+                Err(copy) => match copy.read(&compiled, population.as_ref()) {
+                    Ok(snapshot) => snapshot,
+                    Err(_) => return,
+                },
+            };
+            // Nobody listens any more if the window is closed.
+            let _ = sender.send(Quality { step, metrics: metrics(&compiled, &snapshot) });
+        };
+        if std::thread::Builder::new().name("quality".to_owned()).spawn(work).is_ok() {
+            self.pending = Some(receiver);
+        }
+    }
+
+    /// Takes over what has been measured.
+    pub fn poll(&mut self) {
+        let Some(receiver) = &self.pending else { return };
+        match receiver.try_recv() {
+            Ok(quality) => {
+                if self.qualities.back().is_some_and(|last| last.step >= quality.step) {
+                    self.qualities.clear();
+                }
+                if self.qualities.len() == MOST {
+                    self.qualities.pop_front();
+                }
+                self.qualities.push_back(quality);
+                self.pending = None;
+            }
+            Err(TryRecvError::Empty) => {}
+            Err(TryRecvError::Disconnected) => self.pending = None,
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! What was measured: stage times, counters against capacities, colours, quality.
+
+use egui::{Color32, RichText, Sense, vec2};
+use egui_plot::{Bar, BarChart, Legend, Line, Plot, PlotPoints};
+
+use super::super::action::Action;
+use super::super::app::App;
+use super::super::figures::Figures;
+use super::{amount, group};
+use crate::draw::Style;
+use crate::step::Stage;
+use crate::types::{COLOR_COUNT, OVERFLOW_COLOR};
+use crate::world::World;
+
+/// Steps that plots show.
+const SHOWN: usize = 240;
+/// Stages that take less than this share have no name in the legend.
+const SMALL: f32 = 0.02;
+
+/// One colour a stage, along the ramp of the world's colours.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a colour")]
+fn stage_color(index: usize) -> Color32 {
+    let ramp = Style::light().ramp;
+    let at = index as f32 / (Stage::ALL.len() - 1) as f32 * (ramp.len() - 1) as f32;
+    let low = (at as usize).min(ramp.len() - 2);
+    let mix = |c: usize| ramp[low][c] + (ramp[low + 1][c] - ramp[low][c]) * (at - low as f32);
+    // Neighbours differ in lightness as well.
+    let shade = if index.is_multiple_of(2) { 1.0 } else { 0.82 };
+    let byte = |c: usize| (mix(c) * shade * 255.0) as u8;
+    Color32::from_rgb(byte(0), byte(1), byte(2))
+}
+
+impl App {
+    #[allow(clippy::cast_precision_loss, reason = "plots")]
+    pub(super) fn times_section(&mut self, ui: &mut egui::Ui) {
+        self.wants.stages = true;
+        let Some(last) = self.figures.samples.back() else {
+            let why = match self.run.world() {
+                World::Gpu(_) if !self.context.has_timestamps() => "this device has no timestamps",
+                _ => "nothing measured yet",
+            };
+            ui.label(RichText::new(why).weak());
+            return;
+        };
+        // The mean of the last ones is steadier than the last.
+        let recent: Vec<_> = self.figures.samples.iter().rev().take(12).collect();
+        let mut mean = [0.0; Stage::ALL.len()];
+        for sample in &recent {
+            for (sum, ms) in mean.iter_mut().zip(sample.stages) {
+                *sum += ms / recent.len() as f32;
+            }
+        }
+        let total: f32 = mean.iter().sum::<f32>().max(1e-6);
+        ui.label(format!("{} ms a step, step {}", amount(total), last.step));
+        let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 22.0), Sense::hover());
+        let mut left = rect.left();
+        let mut under = None;
+        for (index, ms) in mean.iter().enumerate() {
+            let width = rect.width() * ms / total;
+            let part = egui::Rect::from_min_size(egui::pos2(left, rect.top()), vec2(width, rect.height()));
+            ui.painter().rect_filled(part, 0.0, stage_color(index));
+            if response.hover_pos().is_some_and(|pos| part.contains(pos)) {
+                under = Some(index);
+            }
+            left += width;
+        }
+        if let Some(index) = under {
+            response.on_hover_text(format!("{}: {} ms", Stage::ALL[index].name(), amount(mean[index])));
+        }
+        let mut order: Vec<usize> = (0..mean.len()).filter(|&index| mean[index] > SMALL * total).collect();
+        order.sort_by(|&a, &b| mean[b].total_cmp(&mean[a]));
+        egui::Grid::new("stages").num_columns(4).spacing([8.0, 2.0]).show(ui, |ui| {
+            for (place, &index) in order.iter().enumerate() {
+                let name = RichText::new(format!("■ {}", Stage::ALL[index].name())).color(stage_color(index)).small();
+                ui.label(name);
+                ui.label(RichText::new(amount(mean[index])).small().monospace());
+                if place % 2 == 1 {
+                    ui.end_row();
+                }
+            }
+        });
+        let samples: Vec<_> = self.figures.samples.iter().rev().take(SHOWN).rev().collect();
+        Plot::new("times")
+            .height(110.0)
+            .allow_scroll(false)
+            .allow_drag(false)
+            .allow_zoom(false)
+            .show_x(false)
+            .include_y(0.0)
+            .show(ui, |plot| {
+                let points: PlotPoints<'_> =
+                    samples.iter().map(|sample| [sample.step as f64, f64::from(sample.total())]).collect();
+                plot.line(Line::new("ms a step", points).color(stage_color(8)).fill(0.0));
+                for &index in order.iter().take(3) {
+                    let points: PlotPoints<'_> =
+                        samples.iter().map(|sample| [sample.step as f64, f64::from(sample.stages[index])]).collect();
+                    plot.line(Line::new(Stage::ALL[index].name(), points).color(stage_color(index)));
+                }
+            });
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "plots")]
+    pub(super) fn counters_section(&mut self, ui: &mut egui::Ui) {
+        let Some((_, counters)) = self.run.counters() else {
+            ui.label(RichText::new("no step yet").weak());
+            return;
+        };
+        let capacity = match self.run.world() {
+            World::Gpu(world) => Some(u64::from(world.contact_capacity())),
+            World::Cpu(_) => None,
+        };
+        let used = u64::from(counters.contacts) + u64::from(counters.sleeping_contacts);
+        let of = match capacity {
+            Some(capacity) => format!("{} of {}", group(used), group(capacity)),
+            None => format!("{}, no limit", group(used)),
+        };
+        if let Some(capacity) = capacity {
+            let share = used as f32 / capacity.max(1) as f32;
+            ui.add(
+                egui::ProgressBar::new(share)
+                    .desired_height(14.0)
+                    .text(RichText::new(format!("contacts {of}")).small()),
+            );
+        } else {
+            ui.label(format!("contacts {of}"));
+        }
+        egui::Grid::new("counters").num_columns(4).spacing([10.0, 2.0]).show(ui, |ui| {
+            let rows = [
+                ("pairs", u64::from(counters.pairs_found)),
+                ("touching", counters.touching.into()),
+                ("recycled", counters.recycled.into()),
+                ("asleep", counters.sleeping_contacts.into()),
+                ("rounds", counters.rounds.into()),
+                ("new", counters.uncolored.into()),
+                ("awake", counters.awake.into()),
+                ("stopped", counters.continuous.into()),
+                ("quarantined", counters.quarantined.into()),
+                ("overflows", self.run.world().overflowed_steps().len() as u64),
+            ];
+            for (index, (name, value)) in rows.into_iter().enumerate() {
+                ui.label(RichText::new(name).weak().small());
+                ui.label(RichText::new(group(value)).monospace().small());
+                if index % 2 == 1 {
+                    ui.end_row();
+                }
+            }
+        });
+        if let World::Gpu(world) = self.run.world() {
+            let bytes = world.device_bytes();
+            ui.label(
+                RichText::new(format!(
+                    "{} dispatches a step, {} MB on the device",
+                    world.dispatches(),
+                    group(bytes.div_ceil(1 << 20))
+                ))
+                .weak()
+                .small(),
+            );
+        }
+        let (kept, spacing) = self.run.kept();
+        ui.label(
+            RichText::new(format!("a state every {spacing} steps to go back to, {} MB", group(kept.div_ceil(1 << 20))))
+                .weak()
+                .small(),
+        );
+        ui.label("constraints per colour");
+        let starts = counters.color_starts;
+        let bars: Vec<Bar> = (0..COLOR_COUNT)
+            .map(|color| {
+                let count = starts[color as usize + 1].saturating_sub(starts[color as usize]);
+                let overflow = color == OVERFLOW_COLOR;
+                let fill =
+                    if overflow { Color32::from_rgb(0xc8, 0x3c, 0x32) } else { stage_color(color as usize % 26) };
+                let name = if overflow { "overflow".to_owned() } else { format!("colour {color}") };
+                Bar::new(f64::from(color), f64::from(count)).fill(fill).name(name).width(0.9)
+            })
+            .filter(|bar| bar.value > 0.0)
+            .collect();
+        Plot::new("colours")
+            .height(90.0)
+            .allow_scroll(false)
+            .allow_drag(false)
+            .allow_zoom(false)
+            .include_x(-0.5)
+            .include_x(12.0)
+            .include_y(0.0)
+            .show(ui, |plot| plot.bar_chart(BarChart::new("constraints", bars)));
+        let overflow = starts[OVERFLOW_COLOR as usize + 1].saturating_sub(starts[OVERFLOW_COLOR as usize]);
+        if overflow > 0 {
+            ui.label(format!("{} contacts without a colour are solved in order", group(overflow.into())));
+        }
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "plots")]
+    pub(super) fn quality_section(&mut self, ui: &mut egui::Ui) {
+        self.wants.quality = true;
+        if !Figures::measures_itself(&self.run) && ui.button("measure").clicked() {
+            self.ask_for(Action::Measure);
+        }
+        let Some(last) = self.figures.qualities.back().copied() else {
+            ui.label(RichText::new("nothing measured yet").weak());
+            return;
+        };
+        let m = &last.metrics;
+        #[allow(clippy::cast_possible_truncation, reason = "shown with three digits")]
+        let short = |value: f64| amount(value as f32);
+        egui::Grid::new("quality").num_columns(2).spacing([10.0, 2.0]).show(ui, |ui| {
+            let mut row = |name: &str, value: String| {
+                ui.label(RichText::new(name).weak().small());
+                ui.label(RichText::new(value).monospace().small());
+                ui.end_row();
+            };
+            row("penetration, deepest", format!("{} mm", short(1e3 * m.max_penetration)));
+            row("penetration, mean", format!("{} mm", short(1e3 * m.mean_penetration)));
+            row("kinetic energy", format!("{} J", short(m.kinetic_energy)));
+            row("potential energy", format!("{} J", short(m.potential_energy)));
+            row("fastest", format!("{} m/s", short(m.max_speed)));
+            row("complementarity", format!("{} m/s", short(m.complementarity)));
+            row("friction cone", format!("{} N·s beyond", short(m.cone_violation)));
+            if let Some(ratio) = m.ground_impulse_ratio {
+                row("ground impulse", format!("{} % off the weight", short(100.0 * ratio)));
+            }
+            if m.joint_error > 0.0 {
+                row("joints apart", format!("{} mm", short(1e3 * m.joint_error)));
+            }
+        });
+        ui.label(RichText::new(format!("at step {}", last.step)).weak().small());
+        let all = &self.figures.qualities;
+        Plot::new("energy")
+            .height(100.0)
+            .allow_scroll(false)
+            .allow_drag(false)
+            .allow_zoom(false)
+            .legend(Legend::default())
+            .show(ui, |plot| {
+                let first = all.front().map_or(0.0, |q| q.metrics.potential_energy);
+                let kinetic: PlotPoints<'_> = all.iter().map(|q| [q.step as f64, q.metrics.kinetic_energy]).collect();
+                let potential: PlotPoints<'_> =
+                    all.iter().map(|q| [q.step as f64, q.metrics.potential_energy - first]).collect();
+                plot.line(Line::new("kinetic, J", kinetic).color(stage_color(20)));
+                plot.line(Line::new("potential, J", potential).color(stage_color(2)));
+            });
+        Plot::new("penetration")
+            .height(80.0)
+            .allow_scroll(false)
+            .allow_drag(false)
+            .allow_zoom(false)
+            .include_y(0.0)
+            .show(ui, |plot| {
+                let points: PlotPoints<'_> =
+                    all.iter().map(|q| [q.step as f64, 1e3 * q.metrics.max_penetration]).collect();
+                plot.line(Line::new("deepest, mm", points).color(stage_color(24)));
+            });
+    }
+
+    pub(super) fn files_section(&mut self, ui: &mut egui::Ui) {
+        ui.horizontal_wrapped(|ui| {
+            let record = if self.recording.is_some() { "stop GIF" } else { "record GIF" };
+            for (text, action) in [
+                ("picture", Action::SavePicture),
+                (record, Action::Record),
+                ("state", Action::SaveState),
+                ("times as CSV", Action::Csv),
+                ("times as trace", Action::Trace),
+            ] {
+                if ui.button(text).clicked() {
+                    self.ask_for(action);
+                }
+            }
+        });
+        ui.label(RichText::new("into the folder the window was opened from").weak().small());
+    }
+}

@@ -1,0 +1,354 @@
+//! What lies around the world: the transport at the bottom, the panel at the right, and what is told over the picture.
+
+mod figures;
+mod layers;
+mod scene;
+mod solver;
+mod transport;
+
+use egui::{Align2, Color32, CornerRadius, RichText, Sense, Stroke};
+use glam::Vec2;
+
+use super::action::{Action, KEYS, POINTER};
+use super::app::App;
+use super::drawing::split;
+use super::run::On;
+
+/// Width of the panel, points.
+const WIDTH: f32 = 316.0;
+/// Wheel points for a factor of e.
+const WHEEL: f32 = 400.0;
+
+/// Colours of the panel beside those of the world.
+pub(crate) fn apply_theme(ctx: &egui::Context, dark: bool) {
+    let mut visuals = if dark { egui::Visuals::dark() } else { egui::Visuals::light() };
+    let corner = CornerRadius::same(4);
+    for widget in [
+        &mut visuals.widgets.noninteractive,
+        &mut visuals.widgets.inactive,
+        &mut visuals.widgets.hovered,
+        &mut visuals.widgets.active,
+        &mut visuals.widgets.open,
+    ] {
+        widget.corner_radius = corner;
+    }
+    let hex = Color32::from_rgb;
+    let (panel, accent, edge) = if dark {
+        (hex(0x1e, 0x22, 0x28), hex(0x4d, 0x8a, 0x90), hex(0x32, 0x38, 0x41))
+    } else {
+        (hex(0xfb, 0xfa, 0xf6), hex(0x3b, 0x7d, 0x84), hex(0xdd, 0xd9, 0xce))
+    };
+    visuals.panel_fill = panel;
+    visuals.window_fill = panel;
+    visuals.window_stroke = Stroke::new(1.0, edge);
+    visuals.widgets.noninteractive.bg_stroke = Stroke::new(1.0, edge);
+    visuals.selection.bg_fill = accent.gamma_multiply(if dark { 0.8 } else { 0.45 });
+    visuals.selection.stroke = Stroke::new(1.0, if dark { Color32::WHITE } else { hex(0x16, 0x3c, 0x40) });
+    visuals.hyperlink_color = accent;
+    visuals.slider_trailing_fill = true;
+    ctx.set_theme(if dark { egui::Theme::Dark } else { egui::Theme::Light });
+    ctx.set_visuals(visuals);
+}
+
+impl App {
+    /// One frame of everything but the world itself. What is asked for goes into the queue.
+    pub fn ui(&mut self, ui: &mut egui::Ui) {
+        self.keys(ui);
+        egui::Panel::bottom("transport").show(ui, |ui| self.transport(ui));
+        self.wants = super::app::Wants::default();
+        if self.prefs.panel {
+            egui::Panel::right("panel").resizable(false).exact_size(WIDTH).show(ui, |ui| {
+                egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
+                    ui.add_space(4.0);
+                    self.panel(ui);
+                    ui.add_space(8.0);
+                });
+            });
+        }
+        egui::CentralPanel::no_frame().show(ui, |ui| self.canvas(ui));
+        if self.show_keys {
+            self.keys_window(ui.ctx());
+        }
+    }
+
+    fn panel(&mut self, ui: &mut egui::Ui) {
+        section(ui, "Scene", true, |ui| self.scene_section(ui));
+        section(ui, "Tools", true, |ui| self.tools_section(ui));
+        section(ui, "Layers", true, |ui| self.layers_section(ui));
+        section(ui, "Solver", false, |ui| self.solver_section(ui));
+        section(ui, "Stage times", false, |ui| self.times_section(ui));
+        section(ui, "Counters", false, |ui| self.counters_section(ui));
+        section(ui, "Quality", false, |ui| self.quality_section(ui));
+        section(ui, "Files", false, |ui| self.files_section(ui));
+    }
+
+    /// Asks for something.
+    pub(super) fn ask_for(&mut self, action: Action) {
+        self.queue.push(action);
+    }
+
+    fn keys(&mut self, ui: &egui::Ui) {
+        let ctx = ui.ctx().clone();
+        if ctx.egui_wants_keyboard_input() {
+            return;
+        }
+        let at = self.pointer.pixel.map_or(self.camera.center, |pixel| self.world_at(pixel));
+        let mut asked = Vec::new();
+        ctx.input_mut(|input| {
+            if input.key_pressed(egui::Key::Escape) {
+                self.show_keys = false;
+            }
+            let plain = !input.modifiers.ctrl && !input.modifiers.command && !input.modifiers.alt;
+            for key in KEYS.iter().filter(|_| plain) {
+                if input.key_pressed(key.key) {
+                    asked.push((key.action)(at));
+                    // Not also for what has the focus: Tab would move it.
+                    input.events.retain(|event| !matches!(event, egui::Event::Key { key: k, .. } if *k == key.key));
+                }
+            }
+        });
+        self.queue.append(&mut asked);
+    }
+
+    /// The part of the window that shows the world.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "pixels")]
+    fn canvas(&mut self, ui: &mut egui::Ui) {
+        let rect = ui.available_rect_before_wrap();
+        let scale = ui.ctx().pixels_per_point();
+        let origin = Vec2::new((rect.left() * scale).round(), (rect.top() * scale).round());
+        let size = [(rect.width() * scale).round().max(1.0) as u32, (rect.height() * scale).round().max(1.0) as u32];
+        self.place(origin, size);
+        let response = ui.allocate_rect(rect, Sense::click_and_drag());
+        let pixel = |pos: egui::Pos2| Vec2::new(pos.x, pos.y) * scale;
+
+        let shown = response.hover_pos().or(response.interact_pointer_pos().filter(|_| response.dragged()));
+        self.pointer.pixel = shown.map(pixel);
+        let primary = egui::PointerButton::Primary;
+        if let Some(pos) = response.interact_pointer_pos() {
+            let pressed = ui.input(|input| input.pointer.button_pressed(primary) && !input.modifiers.shift);
+            if pressed && response.is_pointer_button_down_on() {
+                self.press(pixel(pos));
+            }
+            let moved = response.drag_delta() * scale;
+            let moved = Vec2::new(moved.x, moved.y);
+            let others = [egui::PointerButton::Secondary, egui::PointerButton::Middle];
+            if others.iter().any(|&button| response.dragged_by(button)) {
+                self.camera.pan(moved);
+            } else if response.is_pointer_button_down_on() {
+                self.drag(pixel(pos), moved);
+            }
+        }
+        if ui.input(|input| input.pointer.button_released(primary)) {
+            self.release();
+        }
+        if let Some(pos) = response.hover_pos() {
+            let (wheel, pinch) = ui.input(|input| (input.smooth_scroll_delta().y, input.zoom_delta()));
+            let factor = (-wheel / WHEEL).exp() / pinch;
+            if factor != 1.0 {
+                let runs = self.runs().len();
+                let closest = 1e-5;
+                let to = (self.camera.metres_per_pixel * factor).clamp(closest, 1e4);
+                let factor = to / self.camera.metres_per_pixel;
+                // Of two worlds both are zoomed about the place under the pointer.
+                let cameras = split(&self.camera, runs);
+                let own = cameras.iter().rev().find(|camera| pixel(pos).x >= camera.origin.x).copied();
+                let mut own = own.unwrap_or(self.camera);
+                own.zoom(pixel(pos), factor);
+                self.camera.metres_per_pixel = own.metres_per_pixel;
+                self.camera.center = own.center;
+            }
+        }
+        if self.pointer.holds() || self.pointer.pans() {
+            ui.ctx().set_cursor_icon(egui::CursorIcon::Grabbing);
+        }
+        self.over_the_world(ui, rect, scale);
+    }
+
+    /// What is told over the picture.
+    fn over_the_world(&mut self, ui: &egui::Ui, rect: egui::Rect, scale: f32) {
+        let ink = ui.visuals().text_color();
+        let painter = ui.painter_at(rect);
+        if let Some(twin) = &self.twin {
+            let cameras = split(&self.camera, 2);
+            for (camera, run) in cameras.iter().zip([&self.run, twin]) {
+                let left = camera.origin.x / scale;
+                let text = format!("{}  step {}", self.backend_name(run.on()), run.steps());
+                let at = egui::pos2(left + 12.0, rect.top() + 10.0);
+                plate(&painter, ui, at, Align2::LEFT_TOP, &text);
+            }
+            let middle = cameras[1].origin.x / scale;
+            painter.vline(middle, rect.y_range(), Stroke::new(1.0, ink.gamma_multiply(0.5)));
+        }
+        if let Some(text) = self.note() {
+            plate(&painter, ui, rect.center_top() + egui::vec2(0.0, 12.0), Align2::CENTER_TOP, text);
+        }
+        if self.recording.is_some() {
+            let at = rect.right_top() + egui::vec2(-14.0, 14.0);
+            painter.circle_filled(at, 5.0, Color32::from_rgb(0xc8, 0x3c, 0x32));
+        }
+        if let Some(target) = self.run.target() {
+            let text = format!("going to step {target} …");
+            plate(&painter, ui, rect.center_bottom() - egui::vec2(0.0, 40.0), Align2::CENTER_BOTTOM, &text);
+        }
+        let (Some(over), Some(pixel)) = (self.pointer.over, self.pointer.pixel) else { return };
+        let compiled = self.run.world().compiled();
+        let Some(body) = compiled.bodies.get(over.body) else { return };
+        let name = compiled.ids.get(over.body).and_then(Clone::clone);
+        let mut lines = vec![match name {
+            Some(name) => format!("{name}  (body {})", over.body),
+            None => format!("body {}", over.body),
+        }];
+        match body.kind {
+            crate::types::DYNAMIC => {
+                lines.push(format!("{} kg", amount(compiled.mass[over.body].mass)));
+                let doing = if over.asleep { ", asleep" } else { "" };
+                lines.push(format!("{} m/s, {} rad/s{doing}", amount(over.velocity.length()), amount(over.spin)));
+                if over.asleep {
+                    lines.push("contacts put by".to_owned());
+                } else {
+                    let points = if over.points == 1 { "point" } else { "points" };
+                    let contacts = if over.touching == 1 { "contact" } else { "contacts" };
+                    lines.push(format!("{} {contacts}, {} {points}", over.touching, over.points));
+                    let colors: Vec<String> =
+                        (0..32).filter(|color| over.colors >> color & 1 == 1).map(|color| color.to_string()).collect();
+                    if !colors.is_empty() {
+                        lines.push(format!("graph colours {}", colors.join(" ")));
+                    }
+                }
+            }
+            crate::types::KINEMATIC => {
+                lines.push("kinematic".to_owned());
+                lines.push(format!("{} m/s, {} rad/s", amount(over.velocity.length()), amount(over.spin)));
+            }
+            _ => lines.push("static".to_owned()),
+        }
+        if self.pointer.holds() {
+            return;
+        }
+        let near = egui::pos2(pixel.x / scale, pixel.y / scale) + egui::vec2(16.0, 18.0);
+        // On the side where there is room.
+        let flip = near.x + 190.0 > rect.right();
+        let up = near.y + 100.0 > rect.bottom();
+        let at = near - egui::vec2(if flip { 32.0 } else { 0.0 }, if up { 30.0 } else { 0.0 });
+        let align = match (flip, up) {
+            (false, false) => Align2::LEFT_TOP,
+            (true, false) => Align2::RIGHT_TOP,
+            (false, true) => Align2::LEFT_BOTTOM,
+            (true, true) => Align2::RIGHT_BOTTOM,
+        };
+        plate(&painter, ui, at, align, &lines.join("\n"));
+    }
+
+    fn keys_window(&mut self, ctx: &egui::Context) {
+        let mut open = true;
+        egui::Window::new("Keys")
+            .open(&mut open)
+            .collapsible(false)
+            .resizable(false)
+            .anchor(Align2::CENTER_CENTER, [-WIDTH / 2.0 * f32::from(u8::from(self.prefs.panel)), -10.0])
+            .show(ctx, |ui| {
+                ui.columns(2, |columns| {
+                    let half = KEYS.len().div_ceil(2) + 2;
+                    for (column, keys) in columns.iter_mut().zip(KEYS.chunks(half)) {
+                        let id = keys.first().map_or("", |key| key.shown);
+                        egui::Grid::new(id).num_columns(2).spacing([14.0, 5.0]).show(column, |ui| {
+                            for key in keys {
+                                ui.label(RichText::new(key.shown).strong().monospace());
+                                ui.label(key.meaning);
+                                ui.end_row();
+                            }
+                            if keys.len() < half {
+                                for (what, meaning) in POINTER {
+                                    ui.label(RichText::new(what).italics());
+                                    ui.label(meaning);
+                                    ui.end_row();
+                                }
+                            }
+                        });
+                    }
+                });
+            });
+        self.show_keys &= open;
+    }
+}
+
+/// Text on a plate, so that it can be read over anything.
+fn plate(painter: &egui::Painter, ui: &egui::Ui, at: egui::Pos2, align: Align2, text: &str) {
+    let font = egui::TextStyle::Body.resolve(ui.style());
+    let galley = painter.layout_no_wrap(text.to_owned(), font, ui.visuals().strong_text_color());
+    let rect = align.anchor_size(at, galley.size() + egui::vec2(16.0, 10.0));
+    painter.rect(
+        rect,
+        CornerRadius::same(5),
+        ui.visuals().panel_fill.gamma_multiply(0.94),
+        ui.visuals().window_stroke,
+        egui::StrokeKind::Inside,
+    );
+    painter.galley(rect.min + egui::vec2(8.0, 5.0), galley, ui.visuals().text_color());
+}
+
+/// A part of the panel that can be folded away.
+fn section(ui: &mut egui::Ui, title: &str, open: bool, content: impl FnOnce(&mut egui::Ui)) {
+    egui::CollapsingHeader::new(RichText::new(title).strong()).default_open(open).show(ui, |ui| {
+        content(ui);
+        ui.add_space(2.0);
+    });
+}
+
+/// Three digits, without a tail of noise.
+pub(super) fn amount(value: f32) -> String {
+    let size = value.abs();
+    if size == 0.0 {
+        "0".to_owned()
+    } else if (0.001..1e5).contains(&size) {
+        let digits: usize = if size >= 100.0 {
+            0
+        } else if size >= 10.0 {
+            1
+        } else if size >= 1.0 {
+            2
+        } else {
+            3
+        };
+        format!("{value:.digits$}")
+    } else {
+        format!("{value:.1e}")
+    }
+}
+
+/// 12,345.
+pub(super) fn group(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Speeds that can be chosen.
+pub(crate) fn speeds() -> &'static [f64] {
+    &transport::SPEEDS
+}
+
+pub(crate) use transport::speed_text;
+
+/// The other one.
+pub(crate) fn other(on: On) -> On {
+    if on == On::Cpu { On::Gpu } else { On::Cpu }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_for_people() {
+        assert_eq!([0, 7, 1000, 1_234_567].map(group), ["0", "7", "1,000", "1,234,567"]);
+        let written = [0.0, 1.0, 12.345, 1234.5, 0.0123, 1e-7, 1e9].map(amount);
+        assert_eq!(written, ["0", "1.00", "12.3", "1234", "0.012", "1.0e-7", "1.0e9"]);
+    }
+}

@@ -1,0 +1,154 @@
+//! Which scene, with what parameters; and what can be done to it.
+
+use egui::{RichText, Slider};
+use glam::Vec2;
+
+use super::super::action::Action;
+use super::super::app::App;
+use super::super::pointer::DROPS;
+use super::super::source::Source;
+use super::group;
+use crate::scene::catalogue;
+
+impl App {
+    pub(super) fn scene_section(&mut self, ui: &mut egui::Ui) {
+        let name = match &self.source {
+            Source::Catalogue { entry, .. } => entry.name.to_owned(),
+            Source::File { path, .. } => {
+                path.file_name().map_or_else(|| "file".to_owned(), |name| name.to_string_lossy().into_owned())
+            }
+            Source::Given(scene) => scene.name.clone(),
+        };
+        ui.menu_button(format!("{name}  ⏷"), |ui| {
+            ui.set_min_width(330.0);
+            let search = ui.add(
+                egui::TextEdit::singleline(&mut self.search).hint_text("search scenes, or a path").desired_width(320.0),
+            );
+            if ui.memory(|memory| memory.focused().is_none()) {
+                search.request_focus();
+            }
+            let wanted = self.search.to_lowercase();
+            let mut chosen = None;
+            egui::ScrollArea::vertical().max_height(420.0).show(ui, |ui| {
+                ui.set_width(330.0);
+                let recent: Vec<String> = self.prefs.recent.iter().skip(1).take(4).cloned().collect();
+                if wanted.is_empty() && !recent.is_empty() {
+                    ui.label(RichText::new("lately").weak().small());
+                    for spec in recent {
+                        if ui.selectable_label(false, &spec).clicked() {
+                            chosen = Some(spec);
+                        }
+                    }
+                    ui.separator();
+                }
+                for entry in catalogue::entries() {
+                    if wanted.is_empty()
+                        || entry.name.contains(&wanted)
+                        || entry.summary.to_lowercase().contains(&wanted)
+                    {
+                        let label = ui.selectable_label(entry.name == name, entry.name).on_hover_text(entry.summary);
+                        if label.clicked() {
+                            chosen = Some(entry.name.to_owned());
+                        }
+                    }
+                }
+            });
+            let entered = search.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
+            if entered && !wanted.is_empty() {
+                let first = catalogue::entries().iter().find(|entry| entry.name.contains(&wanted));
+                chosen = Some(first.map_or_else(|| self.search.trim().to_owned(), |entry| entry.name.to_owned()));
+            }
+            if let Some(spec) = chosen {
+                self.search.clear();
+                self.ask_for(Action::Open(spec));
+                ui.close();
+            }
+        });
+        match self.source.clone() {
+            Source::Catalogue { entry, values } => {
+                ui.label(RichText::new(entry.summary).weak());
+                let mut asked = None;
+                for (index, (parameter, value)) in entry.parameters.iter().zip(&values).enumerate() {
+                    let mut new = *value;
+                    ui.horizontal(|ui| {
+                        ui.spacing_mut().slider_width = 110.0;
+                        ui.add_sized([96.0, 18.0], egui::Label::new(parameter.name).truncate())
+                            .on_hover_text(parameter.meaning);
+                        let mut slider = Slider::new(&mut new, parameter.min..=parameter.max);
+                        if parameter.integer {
+                            slider = slider.integer();
+                        }
+                        if parameter.min >= 0.0 && parameter.max > 100.0 * parameter.default.abs().max(1.0) {
+                            slider = slider.logarithmic(true);
+                        }
+                        let response = ui.add(slider).on_hover_text(parameter.meaning);
+                        // While the handle is dragged nothing is built: the last place counts.
+                        let id = ui.scope_id().with(("parameter", entry.name, parameter.name));
+                        if response.changed() {
+                            ui.data_mut(|data| data.insert_temp(id, new));
+                        }
+                        let settled = response.drag_stopped() || (response.changed() && !response.dragged());
+                        if settled && let Some(new) = ui.data_mut(|data| data.remove_temp::<f64>(id)) {
+                            asked = Some((index, new));
+                        }
+                    });
+                }
+                if let Some((index, value)) = asked {
+                    self.ask_for(Action::Parameter(index, value));
+                }
+            }
+            Source::File { path, .. } => {
+                ui.label(RichText::new(format!("{} — opened anew when it changes", path.display())).weak());
+            }
+            Source::Given(_) => {}
+        }
+        let compiled = self.run.world().compiled();
+        let (bodies, shapes) = (compiled.bodies.len() as u64, compiled.shapes.len() as u64);
+        let joints = compiled.joints.count() as u64;
+        ui.label(format!("{} bodies, {} shapes, {} joints", group(bodies), group(shapes), group(joints)));
+    }
+
+    pub(super) fn tools_section(&mut self, ui: &mut egui::Ui) {
+        ui.horizontal(|ui| {
+            ui.label("D drops").on_hover_text("at the pointer");
+            for count in [1, 100, 10_000] {
+                if ui.selectable_label(self.prefs.drop_count == count, group(count.into())).clicked() {
+                    self.ask_for(Action::DropCount(count));
+                }
+            }
+            let mut kind = self.prefs.drop.clone();
+            egui::ComboBox::from_id_salt("drop").width(84.0).selected_text(&kind).show_ui(ui, |ui| {
+                for name in DROPS {
+                    ui.selectable_value(&mut kind, name.to_owned(), name);
+                }
+            });
+            if kind != self.prefs.drop {
+                self.ask_for(Action::DropKind(kind));
+            }
+        });
+        let gravity = self.run.gravity();
+        let (mut strength, mut angle) = (gravity.length(), gravity.to_angle().to_degrees() + 90.0);
+        if angle > 180.0 {
+            angle -= 360.0;
+        }
+        if strength == 0.0 {
+            angle = 0.0;
+        }
+        let (before_strength, before_angle) = (strength, angle);
+        ui.horizontal(|ui| {
+            ui.spacing_mut().slider_width = 118.0;
+            ui.add_sized([62.0, 18.0], egui::Label::new("gravity"));
+            ui.add(Slider::new(&mut strength, 0.0..=50.0).suffix(" m/s²").max_decimals(2));
+        });
+        ui.horizontal(|ui| {
+            ui.spacing_mut().slider_width = 118.0;
+            ui.add_sized([62.0, 18.0], egui::Label::new("tilt"));
+            ui.add(Slider::new(&mut angle, -180.0..=180.0).suffix("°").max_decimals(0));
+        });
+        if strength != before_strength || angle != before_angle {
+            let turned = Vec2::from_angle((angle - 90.0).to_radians()) * strength;
+            self.ask_for(Action::Gravity(turned));
+        }
+        ui.label(RichText::new("drag bodies · S shoots · X explodes · [ ] tilt · Delete removes").weak().small());
+    }
+}

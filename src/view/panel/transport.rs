@@ -1,0 +1,79 @@
+//! The bar at the bottom: run, step, scrub, speed, and what runs where.
+
+use egui::{RichText, Slider};
+
+use super::super::action::Action;
+use super::super::app::App;
+use super::group;
+
+/// Simulated seconds a second that can be chosen.
+pub(crate) const SPEEDS: [f64; 8] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
+
+impl App {
+    pub(super) fn transport(&mut self, ui: &mut egui::Ui) {
+        ui.add_space(2.0);
+        ui.horizontal(|ui| {
+            let button = |ui: &mut egui::Ui, text: &str, hint: &str| {
+                ui.add_sized([26.0, 22.0], egui::Button::new(text)).on_hover_text(hint).clicked()
+            };
+            if button(ui, "⏮", "restart the scene (R)") {
+                self.ask_for(Action::Restart);
+            }
+            if button(ui, "⏪", "one step back (←)") {
+                self.ask_for(Action::Back(1));
+            }
+            let (sign, hint) = if self.playing { ("⏸", "pause (Space)") } else { ("▶", "run (Space)") };
+            if button(ui, sign, hint) {
+                self.ask_for(Action::TogglePause);
+            }
+            if button(ui, "⏩", "one step (→)") {
+                self.ask_for(Action::Step(1));
+            }
+            egui::ComboBox::from_id_salt("speed").width(58.0).selected_text(speed_text(self.speed)).show_ui(ui, |ui| {
+                for speed in SPEEDS {
+                    if ui.selectable_label(self.speed == speed, speed_text(speed)).clicked() {
+                        self.ask_for(Action::Speed(speed));
+                    }
+                }
+            });
+            // What is told at the right has its place first.
+            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                if ui.button("?").on_hover_text("keys (?)").clicked() {
+                    self.ask_for(Action::Keys);
+                }
+                let panel = if self.prefs.panel { "panel ⏵" } else { "⏴ panel" };
+                if ui.button(panel).on_hover_text("show or hide the panel (Tab)").clicked() {
+                    self.ask_for(Action::Panel);
+                }
+                let rate = if self.frame_ms > 0.0 { format!("{:.0} fps", 1e3 / self.frame_ms) } else { String::new() };
+                ui.add_sized([52.0, 18.0], egui::Label::new(RichText::new(rate).weak()));
+                let on = self.run.on();
+                let name = self.backend_name(on);
+                let bodies = self.run.world().compiled().bodies.len() as u64;
+                ui.label(format!("{} bodies on {name}", group(bodies)));
+                ui.separator();
+                let dt = f64::from(self.run.world().compiled().settings.dt);
+                let (first, last) = (self.run.first(), self.run.furthest());
+                #[allow(clippy::cast_precision_loss, reason = "a clock")]
+                let time = self.run.steps() as f64 * dt;
+                ui.add_sized(
+                    [118.0, 18.0],
+                    egui::Label::new(
+                        RichText::new(format!("step {}  {time:.2} s", self.run.steps())).monospace().size(11.0),
+                    ),
+                );
+                let mut step = self.run.target().unwrap_or(self.run.steps());
+                ui.spacing_mut().slider_width = (ui.available_width() - 12.0).max(40.0);
+                let slider = Slider::new(&mut step, first..=last.max(first + 1)).show_value(false);
+                if ui.add(slider).on_hover_text("scrub: back to any step, to the same bits").changed() {
+                    self.ask_for(Action::Seek(step));
+                }
+            });
+        });
+        ui.add_space(1.0);
+    }
+}
+
+pub(crate) fn speed_text(speed: f64) -> String {
+    format!("× {speed}")
+}

@@ -1,0 +1,611 @@
+//! The window and its events.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use winit::application::ApplicationHandler;
+use winit::dpi::{LogicalSize, PhysicalSize};
+use winit::event::{StartCause, WindowEvent};
+use winit::event_loop::{ActiveEventLoop, ControlFlow, EventLoop};
+use winit::window::{Window, WindowId};
+
+use super::action::Action;
+use super::app::App;
+use super::panel::apply_theme;
+use super::prefs::Prefs;
+use super::run::On;
+use super::screen::{Screen, Target, read};
+use super::script::{Line, Script, change_setting};
+use super::source::Source;
+use super::{Backend, Options, Scene, ViewError};
+use crate::gpu::{AdapterChoice, Context, DeviceError, is_software};
+use crate::state;
+use crate::world::WorldError;
+
+/// How often files are looked at, and frames come while nothing happens.
+const IDLE: Duration = Duration::from_millis(250);
+/// A scripted frame, s.
+const SCRIPTED: f64 = 1.0 / 60.0;
+/// Frames that a script waits for something at most.
+const PATIENCE: u32 = 20_000;
+/// Devices that may be lost in a row.
+const MOST_LOSSES: u32 = 3;
+
+/// Opens a window and runs it until it is closed.
+///
+/// # Errors
+/// See [`super::run`].
+pub(super) fn run(options: Options) -> Result<(), ViewError> {
+    let script = match &options.script {
+        None => None,
+        Some(path) => {
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| ViewError::Script(format!("{}: {error}", path.display())))?;
+            Some(Script::parse(&text).map_err(ViewError::Script)?)
+        }
+    };
+    let event_loop = EventLoop::new().map_err(|error| ViewError::Display(error.to_string()))?;
+    let prefs_path = if options.remember { Prefs::path() } else { None };
+    let mut prefs = Prefs::load(prefs_path.as_deref());
+    prefs.dark = options.dark.unwrap_or(prefs.dark);
+    prefs.sleep = options.sleep;
+    let mut handler = Handler {
+        display: event_loop.owned_display_handle(),
+        options,
+        prefs_path,
+        prefs,
+        script,
+        shown: None,
+        failed: None,
+    };
+    let ended = event_loop.run_app(&mut handler);
+    if let (Some(shown), Some(path)) = (&handler.shown, &handler.prefs_path) {
+        // Nothing depends on it.
+        let _ = shown.app.prefs.save(path);
+    }
+    match (handler.failed, ended) {
+        (Some(error), _) => Err(error),
+        (None, Err(error)) => Err(ViewError::Display(error.to_string())),
+        (None, Ok(())) => Ok(()),
+    }
+}
+
+struct Handler {
+    display: winit::event_loop::OwnedDisplayHandle,
+    options: Options,
+    prefs_path: Option<PathBuf>,
+    prefs: Prefs,
+    script: Option<Script>,
+    shown: Option<Shown>,
+    failed: Option<ViewError>,
+}
+
+/// A window that is there.
+struct Shown {
+    // The surface goes before the window.
+    screen: Screen,
+    painter: egui_wgpu::Renderer,
+    egui: egui_winit::State,
+    app: App,
+    window: Arc<Window>,
+    last_frame: Instant,
+    last_look: Instant,
+    script: Option<Script>,
+    waiting: Wait,
+    /// Events that a script made.
+    made: Vec<egui::Event>,
+    made_files: Vec<PathBuf>,
+    pointer: egui::Pos2,
+    scale: Option<f32>,
+    shot: Option<PathBuf>,
+    report: Option<PathBuf>,
+    themed: Option<bool>,
+    losses: u32,
+}
+
+/// What a script waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    Nothing,
+    Frames(u32),
+    Steps(u64, u32),
+    Settled(u32),
+}
+
+impl Handler {
+    fn open(&mut self, event_loop: &ActiveEventLoop) -> Result<Shown, ViewError> {
+        let source = match &self.options.scene {
+            Scene::Spec(spec) => Source::parse(spec).map_err(ViewError::Scene)?,
+            Scene::Given(scene) => Source::Given(scene.clone()),
+        };
+        let [width, height] = self.prefs.size;
+        let attributes = Window::default_attributes()
+            .with_title("Drystone")
+            .with_inner_size(LogicalSize::new(width, height))
+            .with_min_inner_size(LogicalSize::new(320, 240));
+        let window = event_loop.create_window(attributes).map_err(|error| ViewError::Display(error.to_string()))?;
+        let window = Arc::new(window);
+        let scripted = self.script.is_some();
+        let (screen, context) = Screen::new(&window, self.display.clone(), AdapterChoice::Any, scripted)?;
+        let on = match self.options.backend {
+            Backend::Cpu => On::Cpu,
+            Backend::Gpu => On::Gpu,
+            Backend::Auto if is_software(context.info()) => On::Cpu,
+            Backend::Auto => On::Gpu,
+        };
+        let egui_context = egui::Context::default();
+        egui_context.set_zoom_factor(self.prefs.zoom);
+        let egui = egui_winit::State::new(
+            egui_context,
+            egui::ViewportId::ROOT,
+            &window,
+            None,
+            None,
+            usize::try_from(context.device().limits().max_texture_dimension_2d).ok(),
+        );
+        let painter = painter(&context, screen.format());
+        let mut app = App::new(context, screen.format(), source, on, self.options.threads.max(1), self.prefs.clone())
+            .map_err(ViewError::Scene)?;
+        app.playing = !self.options.paused;
+        Ok(Shown {
+            screen,
+            painter,
+            egui,
+            app,
+            window,
+            last_frame: Instant::now(),
+            last_look: Instant::now(),
+            script: self.script.take(),
+            waiting: Wait::Frames(2),
+            made: Vec::new(),
+            made_files: Vec::new(),
+            pointer: egui::Pos2::ZERO,
+            scale: None,
+            shot: None,
+            report: None,
+            themed: None,
+            losses: 0,
+        })
+    }
+
+    fn fail(&mut self, event_loop: &ActiveEventLoop, error: ViewError) {
+        self.failed = Some(error);
+        event_loop.exit();
+    }
+}
+
+fn painter(context: &Context, format: wgpu::TextureFormat) -> egui_wgpu::Renderer {
+    egui_wgpu::Renderer::new(
+        context.device(),
+        format,
+        egui_wgpu::RendererOptions {
+            // A pixel is the same on every adapter.
+            dithering: false,
+            ..egui_wgpu::RendererOptions::default()
+        },
+    )
+}
+
+impl ApplicationHandler for Handler {
+    fn resumed(&mut self, event_loop: &ActiveEventLoop) {
+        if self.shown.is_none() && self.failed.is_none() {
+            match self.open(event_loop) {
+                Ok(shown) => {
+                    shown.window.request_redraw();
+                    self.shown = Some(shown);
+                }
+                Err(error) => self.fail(event_loop, error),
+            }
+        }
+    }
+
+    fn new_events(&mut self, _: &ActiveEventLoop, cause: StartCause) {
+        if matches!(cause, StartCause::ResumeTimeReached { .. })
+            && let Some(shown) = &self.shown
+        {
+            shown.window.request_redraw();
+        }
+    }
+
+    fn window_event(&mut self, event_loop: &ActiveEventLoop, _: WindowId, event: WindowEvent) {
+        let Some(shown) = &mut self.shown else { return };
+        // A scripted window has no other user.
+        if shown.script.is_none() {
+            let response = shown.egui.on_window_event(&shown.window, &event);
+            if response.repaint {
+                shown.window.request_redraw();
+            }
+        }
+        match event {
+            WindowEvent::CloseRequested => event_loop.exit(),
+            WindowEvent::Resized(size) => shown.resize(size),
+            WindowEvent::ScaleFactorChanged { .. } => shown.resize(shown.window.inner_size()),
+            WindowEvent::DroppedFile(path) => shown.open_file(&path),
+            WindowEvent::RedrawRequested => match shown.frame(event_loop) {
+                Ok(()) => {
+                    if shown.app.quit {
+                        event_loop.exit();
+                    }
+                }
+                Err(error) => self.fail(event_loop, error),
+            },
+            _ => {}
+        }
+    }
+
+    fn about_to_wait(&mut self, event_loop: &ActiveEventLoop) {
+        let Some(shown) = &mut self.shown else { return };
+        shown.watch();
+        // Without a size there is nothing to draw, and no display to wait for.
+        let hidden = shown.screen.is_hidden() && shown.script.is_none();
+        if !hidden && (shown.app.is_busy() || shown.script.is_some()) {
+            shown.window.request_redraw();
+            event_loop.set_control_flow(ControlFlow::Poll);
+        } else {
+            event_loop.set_control_flow(ControlFlow::WaitUntil(Instant::now() + IDLE));
+        }
+    }
+}
+
+impl Shown {
+    fn resize(&mut self, size: PhysicalSize<u32>) {
+        self.screen.resize(&self.app.context, [size.width, size.height]);
+        if size.width > 0 && size.height > 0 {
+            let logical = size.to_logical::<f64>(self.window.scale_factor());
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "pixels")]
+            let points = [logical.width as u32, logical.height as u32];
+            self.app.prefs.size = points;
+        }
+        self.window.request_redraw();
+    }
+
+    fn open_file(&mut self, path: &Path) {
+        self.app.queue.push(Action::Open(path.display().to_string()));
+    }
+
+    /// Looks whether the scene's file has changed.
+    fn watch(&mut self) {
+        if self.last_look.elapsed() < IDLE {
+            return;
+        }
+        self.last_look = Instant::now();
+        if self.app.source.has_changed() {
+            let source = self.app.source.clone();
+            match self.app.open(source) {
+                Ok(()) => self.app.say("the file has changed: opened anew"),
+                // The scene that runs stays, until the file is right again.
+                Err(error) => self.app.say(error),
+            }
+            self.window.request_redraw();
+        }
+    }
+
+    /// One frame: input, what was asked for, steps, pictures.
+    fn frame(&mut self, event_loop: &ActiveEventLoop) -> Result<(), ViewError> {
+        let now = Instant::now();
+        let real = now.duration_since(self.last_frame).as_secs_f64();
+        self.last_frame = now;
+        self.app.frame_ms += (1e3 * real - self.app.frame_ms) * if self.app.frames < 8 { 0.5 } else { 0.05 };
+        self.app.frames += 1;
+        if self.script.is_some() {
+            self.follow_script(event_loop)?;
+            self.app.frame_ms = 1e3 * SCRIPTED;
+        }
+        let seconds = if self.script.is_some() { SCRIPTED } else { real.min(0.25) };
+        match self.work(seconds) {
+            Ok(()) => {
+                self.losses = 0;
+                Ok(())
+            }
+            Err(WorldError::Device(DeviceError::Lost(why))) => self.recover(&why),
+            Err(error) => {
+                // The world stays as it is, to be looked at; a step that fails again says so again.
+                self.app.playing = false;
+                self.app.owed = 0;
+                self.app.say(format!("stopped: {error}"));
+                if self.app.context.check().is_err() { self.recover(&error.to_string()) } else { Ok(()) }
+            }
+        }
+    }
+
+    fn work(&mut self, seconds: f64) -> Result<(), WorldError> {
+        self.app.act()?;
+        self.app.look()?;
+        self.app.advance(seconds)?;
+        let target = match self.screen.next(&self.app.context) {
+            Target::Ready(target) => target,
+            Target::Skip => {
+                // Keys and clicks are heard all the same.
+                let input = self.take_input();
+                let app = &mut self.app;
+                let output = self.egui.egui_ctx().clone().run_ui(input, |ui| app.ui(ui));
+                self.paint_textures(&output.textures_delta);
+                return Ok(self.app.context.check()?);
+            }
+            Target::Lost => {
+                if let Err(error) = self.screen.new_surface(&self.window, &self.app.context) {
+                    self.app.say(error.to_string());
+                }
+                return Ok(self.app.context.check()?);
+            }
+        };
+        self.paint(target)?;
+        Ok(self.app.context.check()?)
+    }
+
+    fn take_input(&mut self) -> egui::RawInput {
+        let mut input = self.egui.take_egui_input(&self.window);
+        if self.script.is_some() {
+            input.time = Some(f64::from(u32::try_from(self.app.frames).unwrap_or(u32::MAX)) * SCRIPTED);
+            input.focused = true;
+            input.events = std::mem::take(&mut self.made);
+            let scale = self.scale.unwrap_or(1.0);
+            let [width, height] = self.screen.size();
+            #[allow(clippy::cast_precision_loss, reason = "pixels")]
+            let size = egui::vec2(width as f32 / scale, height as f32 / scale);
+            input.screen_rect = Some(egui::Rect::from_min_size(egui::Pos2::ZERO, size));
+            if let Some(viewport) = input.viewports.get_mut(&egui::ViewportId::ROOT) {
+                viewport.native_pixels_per_point = Some(scale);
+            }
+        }
+        for path in self.made_files.drain(..) {
+            self.app.queue.push(Action::Open(path.display().to_string()));
+        }
+        input
+    }
+
+    fn paint_textures(&mut self, delta: &egui::TexturesDelta) {
+        let (device, queue) = (self.app.context.device(), self.app.context.queue());
+        for (id, images) in &delta.set {
+            for image in images {
+                self.painter.update_texture(device, queue, *id, image);
+            }
+        }
+        for id in &delta.free {
+            self.painter.free_texture(id);
+        }
+    }
+
+    fn paint(&mut self, target: wgpu::SurfaceTexture) -> Result<(), WorldError> {
+        let context = self.egui.egui_ctx().clone();
+        if self.themed != Some(self.app.prefs.dark) {
+            self.themed = Some(self.app.prefs.dark);
+            apply_theme(&context, self.app.prefs.dark);
+        }
+        let input = self.take_input();
+        let app = &mut self.app;
+        let output = context.run_ui(input, |ui| app.ui(ui));
+        if self.script.is_none() {
+            self.egui.handle_platform_output(&self.window, output.platform_output);
+        }
+        let scale = output.pixels_per_point;
+        let jobs = context.tessellate(output.shapes, scale);
+        let (device, queue) = (self.app.context.device().clone(), self.app.context.queue().clone());
+        for (id, images) in &output.textures_delta.set {
+            for image in images {
+                self.painter.update_texture(&device, &queue, *id, image);
+            }
+        }
+        let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("frame") });
+        let screen = egui_wgpu::ScreenDescriptor { size_in_pixels: self.screen.size(), pixels_per_point: scale };
+        let more = self.painter.update_buffers(&device, &queue, &mut encoder, &jobs, &screen);
+        if let Err(error) = self.app.prepare(&mut encoder, scale) {
+            self.app.say(error.to_string());
+        }
+        let view = target.texture.create_view(&wgpu::TextureViewDescriptor::default());
+        {
+            let [r, g, b] = self.app.style().background.map(f64::from);
+            let mut pass = encoder
+                .begin_render_pass(&wgpu::RenderPassDescriptor {
+                    label: Some("window"),
+                    color_attachments: &[Some(wgpu::RenderPassColorAttachment {
+                        view: &view,
+                        depth_slice: None,
+                        resolve_target: None,
+                        ops: wgpu::Operations {
+                            load: wgpu::LoadOp::Clear(wgpu::Color { r, g, b, a: 1.0 }),
+                            store: wgpu::StoreOp::Store,
+                        },
+                    })],
+                    ..wgpu::RenderPassDescriptor::default()
+                })
+                .forget_lifetime();
+            self.app.drawing.draw(&mut pass);
+            let [width, height] = self.screen.size();
+            #[allow(clippy::cast_precision_loss, reason = "pixels")]
+            pass.set_viewport(0.0, 0.0, width as f32, height as f32, 0.0, 1.0);
+            self.painter.render(&mut pass, &jobs, &screen);
+        }
+        queue.submit(more.into_iter().chain([encoder.finish()]));
+        for id in &output.textures_delta.free {
+            self.painter.free_texture(id);
+        }
+        if let Some(path) = self.shot.take() {
+            self.take_shot(&path, &target.texture);
+        }
+        if let Some(path) = self.report.take() {
+            self.write_report(&path)?;
+        }
+        self.window.pre_present_notify();
+        queue.present(target);
+        Ok(())
+    }
+
+    /// Goes on with another device where the one before is lost.
+    fn recover(&mut self, why: &str) -> Result<(), ViewError> {
+        self.losses += 1;
+        if self.losses > MOST_LOSSES {
+            return Err(ViewError::World(WorldError::Device(DeviceError::Lost(why.to_owned()))));
+        }
+        let context = self.screen.new_device()?;
+        self.painter = painter(&context, self.screen.format());
+        // The letters were on the lost device: all of egui is sent again.
+        let fresh = egui::Context::default();
+        fresh.set_zoom_factor(self.app.prefs.zoom);
+        self.egui = egui_winit::State::new(
+            fresh,
+            egui::ViewportId::ROOT,
+            &self.window,
+            None,
+            None,
+            usize::try_from(context.device().limits().max_texture_dimension_2d).ok(),
+        );
+        self.themed = None;
+        self.app.revive(context, self.screen.format())?;
+        self.app.say(format!("the device was lost ({why}); going on with another"));
+        Ok(())
+    }
+
+    fn take_shot(&mut self, path: &Path, texture: &wgpu::Texture) {
+        if !self.screen.copies() {
+            self.app.say("this surface cannot be read");
+            return;
+        }
+        let image = read(&self.app.context, texture);
+        let written = image.and_then(|image| image.write_png(path).map_err(|error| error.to_string()));
+        if let Err(error) = written {
+            self.app.say(error);
+        }
+    }
+
+    /// What a test wants to know.
+    fn write_report(&mut self, path: &Path) -> Result<(), WorldError> {
+        let sent = self.app.context.bytes_sent();
+        let snapshot = self.app.run.world_mut().snapshot()?;
+        let twin = match &mut self.app.twin {
+            Some(twin) => Some(format!("{:016x}", state::hash(&twin.world_mut().snapshot()?))),
+            None => None,
+        };
+        let app = &self.app;
+        let report = serde_json::json!({
+            "scene": app.run.scene().name, "backend": if app.run.on() == On::Cpu { "cpu" } else { "gpu" },
+            "step": app.run.steps(), "furthest": app.run.furthest(), "hash": format!("{:016x}", state::hash(&snapshot)),
+            "bodies": app.run.world().compiled().bodies.len(),
+            "there": app.run.world().compiled().bodies.iter().filter(|body| body.kind != crate::types::VACANT).count(),
+            "joints": app.run.world().compiled().joints.count(),
+            "positions": snapshot.poses.iter().map(|pose| pose.position).take(64).collect::<Vec<_>>(),
+            "sent_by_steps": sent[0], "sent_otherwise": sent[1], "frames": app.frames, "playing": app.playing,
+            "note": app.note(), "size": self.screen.size(), "camera": {
+                "center": [app.camera.center.x, app.camera.center.y], "metres_per_pixel": app.camera.metres_per_pixel,
+                "origin": [app.camera.origin.x, app.camera.origin.y], "size": app.camera.size,
+            },
+            "gravity": [app.run.gravity().x, app.run.gravity().y], "twin": twin,
+            "over": app.pointer.over.map(|over| over.body), "sleep": app.run.scene().settings.sleep,
+            "substeps": app.run.scene().settings.substep_count(), "kept_bytes": app.run.kept().0,
+        });
+        if let Err(error) = std::fs::write(path, report.to_string()) {
+            self.app.say(error.to_string());
+        }
+        Ok(())
+    }
+
+    /// Does lines of the script until one takes a frame.
+    fn follow_script(&mut self, event_loop: &ActiveEventLoop) -> Result<(), ViewError> {
+        loop {
+            match &mut self.waiting {
+                Wait::Frames(left) if *left > 0 => {
+                    *left -= 1;
+                    return Ok(());
+                }
+                Wait::Steps(until, patience) => {
+                    if self.app.run.steps() < *until {
+                        *patience = patience.saturating_sub(1);
+                        if *patience == 0 {
+                            return Err(ViewError::Script(format!("step {until} was never reached")));
+                        }
+                        return Ok(());
+                    }
+                }
+                Wait::Settled(patience) => {
+                    let busy = self.app.owed > 0
+                        || self.app.run.target().is_some()
+                        || self.app.pointer.awaits()
+                        || !self.app.queue.is_empty();
+                    if busy {
+                        *patience = patience.saturating_sub(1);
+                        if *patience == 0 {
+                            return Err(ViewError::Script("it never settled".to_owned()));
+                        }
+                        return Ok(());
+                    }
+                }
+                Wait::Nothing | Wait::Frames(_) => {}
+            }
+            self.waiting = Wait::Nothing;
+            let Some(line) = self.script.as_mut().and_then(|script| script.lines.pop_front()) else {
+                event_loop.exit();
+                // Nothing more happens until the window is gone.
+                self.waiting = Wait::Frames(u32::MAX);
+                return Ok(());
+            };
+            self.follow(line, event_loop)?;
+        }
+    }
+
+    fn follow(&mut self, line: Line, event_loop: &ActiveEventLoop) -> Result<(), ViewError> {
+        let modifiers = egui::Modifiers::NONE;
+        let scale = self.scale.unwrap_or(1.0);
+        match line {
+            Line::Act(action) => self.app.queue.push(action),
+            Line::Frames(frames) => self.waiting = Wait::Frames(frames),
+            Line::Run(steps) => self.waiting = Wait::Steps(self.app.run.steps() + steps, PATIENCE),
+            Line::Settle => {
+                // What was just asked for is done first.
+                self.waiting = Wait::Settled(PATIENCE);
+            }
+            Line::Move([x, y]) => {
+                self.pointer = egui::pos2(x / scale, y / scale);
+                self.made.push(egui::Event::PointerMoved(self.pointer));
+            }
+            Line::Button(pressed, button) => {
+                self.made.push(egui::Event::PointerButton { pos: self.pointer, button, pressed, modifiers });
+            }
+            Line::Wheel(lines) => self.made.push(egui::Event::MouseWheel {
+                unit: egui::MouseWheelUnit::Line,
+                delta: egui::vec2(0.0, lines),
+                phase: egui::TouchPhase::Move,
+                source: egui::MouseWheelSource::Wheel,
+                modifiers,
+            }),
+            Line::Key(key) => {
+                for pressed in [true, false] {
+                    self.made.push(egui::Event::Key { key, physical_key: None, pressed, repeat: false, modifiers });
+                }
+            }
+            Line::Text(text) => self.made.push(egui::Event::Text(text)),
+            Line::DropFile(path) => self.made_files.push(path),
+            Line::Size([width, height]) => {
+                // Without a window manager the system follows; if it does not, the window is told all the same.
+                let size = PhysicalSize::new(width, height);
+                if let Some(size) = self.window.request_inner_size(size) {
+                    self.resize(size);
+                }
+            }
+            Line::Scale(to) => {
+                self.scale = Some(to.clamp(0.5, 4.0));
+                self.app.pointer.pixel = None;
+            }
+            Line::Minimize => self.screen.resize(&self.app.context, [0, 0]),
+            Line::LoseSurface => {
+                if let Err(error) = self.screen.new_surface(&self.window, &self.app.context) {
+                    return Err(ViewError::Script(error.to_string()));
+                }
+            }
+            Line::LoseDevice => self.app.context.device().destroy(),
+            Line::Close => event_loop.exit(),
+            Line::Shot(path) => self.shot = Some(path),
+            Line::Report(path) => self.report = Some(path),
+            Line::Prefs(path) => {
+                self.app.prefs.save(&path).map_err(|error| ViewError::Script(error.to_string()))?;
+            }
+            Line::Folder(path) => self.app.folder = path,
+            Line::Setting(change) => {
+                let mut settings = self.app.run.scene().settings;
+                change_setting(&mut settings, &change).map_err(ViewError::Script)?;
+                self.app.queue.push(Action::Settings(Box::new(settings)));
+            }
+        }
+        Ok(())
+    }
+}
