@@ -33,7 +33,7 @@ Drystone simulates rigid bodies in 2D, on the GPU or the CPU.
 
 Three commands to try:
   drystone run large_pyramid             simulate 5,050 boxes and print a summary
-  drystone run tumbler --movie t.gif     watch a turning drum with 2,025 boxes
+  drystone view tumbler                  watch a turning drum with 2,025 boxes, and grab them
   drystone scenes                        list the built-in scenes
 
 `drystone --help` lists all commands, `drystone run --help` all options.

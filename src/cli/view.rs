@@ -7,7 +7,7 @@ use drystone::view::{self, Backend, ViewError};
 
 use super::failure::{Code, Failure};
 
-/// Opens a window on a scene: run it, grab it, take it apart
+/// Open a window on a scene: run it, grab it, take it apart
 ///
 /// Press ? in the window for its keys. A scene file is opened anew whenever it changes.
 #[derive(Args, Debug)]

@@ -1,0 +1,83 @@
+//! Files that the window opens, watches and writes; and what it remembers.
+
+use std::fs;
+use std::process::Command;
+
+use crate::kit::Stage;
+
+const BALL: &str = r#"{ "version": 1, "name": "one", "bodies": [
+    { "type": "static", "shapes": [ { "box": { "half": [9, 1] }, "offset": [0, -1] } ] },
+    { "position": [0, 3], "shapes": [ { "circle": { "radius": 0.5 } } ] } ] }"#;
+
+#[test]
+fn a_file_can_be_dropped_and_a_wrong_one_changes_nothing() {
+    let stage = Stage::new();
+    fs::write(stage.path("ball.json"), BALL).unwrap();
+    fs::write(stage.path("wrong.json"), BALL.replace("0.5", "-0.5")).unwrap();
+    stage.play(
+        &["arch", "--backend", "cpu", "--paused", "--fresh"],
+        "drop_file @/ball.json\nstep 3\nreport @/a.json\ndrop_file @/wrong.json\nreport @/b.json\n",
+    );
+    let [a, b] = ["a.json", "b.json"].map(|name| stage.report(name));
+    assert_eq!((a["scene"].as_str(), a["bodies"].as_u64()), (Some("one"), Some(2)));
+    assert_eq!((b["scene"].as_str(), b["step"].as_u64()), (Some("one"), Some(3)), "it goes on");
+    let note = b["note"].as_str().unwrap();
+    assert!(note.contains("wrong.json") && note.contains("radius"), "{note}");
+}
+
+#[test]
+fn what_is_written_can_be_read() {
+    let stage = Stage::new();
+    stage.play(
+        &["vertical_stack:count=4", "--backend", "cpu", "--paused", "--no-sleep", "--fresh"],
+        "size 800 500\nfolder @\nrecord\nstep 12\nrecord\npicture\nstate\nreport @/a.json\nframes 3\n",
+    );
+    let written = |extension: &str| {
+        let mut found: Vec<_> = fs::read_dir(stage.folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("drystone-")))
+            .filter(|path| path.extension().is_some_and(|e| e == extension))
+            .collect();
+        assert_eq!(found.len(), 1, "{extension}: {found:?}");
+        found.remove(0)
+    };
+    let picture = crate::kit::Picture::read(&written("png"));
+    assert!(picture.colors() > 20 && picture.size[0] < 800, "without the panel");
+    let gif = fs::read(written("gif")).unwrap();
+    assert!(gif.starts_with(b"GIF89a") && gif.ends_with(&[0x3b]) && gif.len() > 1000);
+    // What is kept goes on elsewhere, to the bit.
+    let run = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_drystone"))
+            .args(["run", "vertical_stack:count=4", "--backend", "cpu", "--hash"])
+            .args(arguments)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    let state = written("snap");
+    let resumed = run(&["--steps", "5", "--resume", state.to_str().unwrap()]);
+    assert_eq!(resumed, run(&["--steps", "17"]));
+    assert_ne!(resumed, run(&["--steps", "16"]));
+    assert_eq!(stage.report("a.json")["hash"].as_str(), Some(run(&["--steps", "12"]).as_str()));
+}
+
+#[test]
+fn choices_are_remembered() {
+    let stage = Stage::new();
+    let kept = stage.path("config/drystone/view.json");
+    stage.play(&["arch", "--backend", "cpu", "--paused"], "frames 2\ndark\nlayer aabbs on\nframes 2\n");
+    let first: serde_json::Value = serde_json::from_str(&fs::read_to_string(&kept).unwrap()).unwrap();
+    assert_eq!(first["dark"], serde_json::json!(true));
+    assert!(first["layers"].as_array().unwrap().iter().any(|layer| layer == "aabbs"));
+    assert_eq!(first["recent"][0], "arch");
+    stage.play(&["circle_stack", "--backend", "cpu", "--paused"], "frames 2\ndark\nframes 2\n");
+    let second: serde_json::Value = serde_json::from_str(&fs::read_to_string(&kept).unwrap()).unwrap();
+    assert_eq!(second["dark"], serde_json::json!(false), "it was dark, and was made light");
+    assert_eq!(second["layers"], first["layers"]);
+    assert_eq!(second["recent"], serde_json::json!(["circle_stack", "arch"]));
+    stage.play(&["arch", "--backend", "cpu", "--paused", "--fresh"], "frames 2\ndark\nframes 2\n");
+    let third: serde_json::Value = serde_json::from_str(&fs::read_to_string(&kept).unwrap()).unwrap();
+    assert_eq!(third, second, "what is tried out is not kept");
+}

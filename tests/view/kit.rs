@@ -1,0 +1,180 @@
+//! A display, a window, a script.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// A window that does not end by itself in this time hangs.
+const PATIENCE: Duration = Duration::from_secs(150);
+
+/// An X server without a screen.
+pub struct Display {
+    server: Child,
+    number: String,
+}
+
+impl Display {
+    pub fn new() -> Self {
+        let mut server = Command::new("Xvfb")
+            .args(["-displayfd", "1", "-screen", "0", "1600x1000x24", "-nolisten", "tcp"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("Xvfb: `.ci/setup tests` installs it");
+        let mut number = String::new();
+        let mut byte = [0];
+        let output = server.stdout.as_mut().expect("piped");
+        while output.read(&mut byte).expect("Xvfb says its display") == 1 && byte[0] != b'\n' {
+            number.push(byte[0].into());
+        }
+        assert!(!number.is_empty(), "Xvfb found no free display");
+        Self { server, number }
+    }
+}
+
+impl Drop for Display {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+/// A window to be: its display, and a folder for what it writes.
+pub struct Stage {
+    display: Display,
+    pub folder: tempfile::TempDir,
+}
+
+/// What a window said when it ended.
+pub struct Ended {
+    pub code: Option<i32>,
+    pub stderr: String,
+}
+
+impl Stage {
+    pub fn new() -> Self {
+        Self { display: Display::new(), folder: tempfile::tempdir().expect("a folder") }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Plays a script, in which `@` stands for the folder, to its end.
+    pub fn play(&self, arguments: &[&str], script: &str) {
+        let ended = self.play_anyhow(arguments, script);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert!(!ended.stderr.contains("panicked") && !ended.stderr.contains("bug in"), "{}", ended.stderr);
+    }
+
+    pub fn play_anyhow(&self, arguments: &[&str], script: &str) -> Ended {
+        let file = self.path("script.txt");
+        let folder = self.folder.path().display().to_string();
+        std::fs::write(&file, script.replace('@', &folder)).expect("a script");
+        let mut command = self.command(arguments);
+        command.arg("--script").arg(&file);
+        end(&mut command)
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_drystone"));
+        command.arg("view").args(arguments).env("DISPLAY", format!(":{}", self.display.number));
+        command.env_remove("WAYLAND_DISPLAY").env("XDG_CONFIG_HOME", self.path("config")).env("NODEVICE_SELECT", "1");
+        command.current_dir(self.folder.path());
+        command
+    }
+
+    /// A report that a script wrote.
+    pub fn report(&self, name: &str) -> Value {
+        let text = std::fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        serde_json::from_str(&text).expect("a report is JSON")
+    }
+
+    pub fn shot(&self, name: &str) -> Picture {
+        Picture::read(&self.path(name))
+    }
+}
+
+/// Runs a command to its end, which has to come.
+pub fn end(command: &mut Command) -> Ended {
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("drystone starts");
+    let begin = Instant::now();
+    loop {
+        if child.try_wait().expect("a child").is_some() {
+            let Output { status, stderr, .. } = child.wait_with_output().expect("a child");
+            return Ended { code: status.code(), stderr: String::from_utf8_lossy(&stderr).into_owned() };
+        }
+        if begin.elapsed() > PATIENCE {
+            let _ = child.kill();
+            let output = child.wait_with_output().expect("a child");
+            panic!("the window hangs: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// 8-bit colours.
+pub struct Picture {
+    pub size: [usize; 2],
+    pub rgb: Vec<[u8; 3]>,
+}
+
+/// How unlike two pictures are.
+#[derive(Debug)]
+pub struct Unlike {
+    /// Mean difference of a channel, 0 – 255.
+    pub mean: f64,
+    /// Share of pixels that differ by more than [`VISIBLE`] in a channel.
+    pub share: f64,
+}
+
+/// A difference that one sees: blends along edges differ by less from one version of a driver to the next.
+const VISIBLE: u8 = 40;
+
+impl Picture {
+    pub fn read(path: &Path) -> Self {
+        let file = std::fs::File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let mut reader = png::Decoder::new(std::io::BufReader::new(file)).read_info().expect("a PNG");
+        let mut bytes = vec![0; reader.output_buffer_size().expect("its size")];
+        let info = reader.next_frame(&mut bytes).expect("a picture");
+        let channels = info.color_type.samples();
+        let rgb = bytes[..info.buffer_size()].chunks_exact(channels).map(|p| [p[0], p[1], p[2]]).collect();
+        Self { size: [info.width as usize, info.height as usize], rgb }
+    }
+
+    pub fn unlike(&self, other: &Self) -> Unlike {
+        assert_eq!(self.size, other.size);
+        let (mut sum, mut visible) = (0_u64, 0_u64);
+        for (a, b) in self.rgb.iter().zip(&other.rgb) {
+            let differences = [0, 1, 2].map(|c| a[c].abs_diff(b[c]));
+            sum += differences.iter().map(|&d| u64::from(d)).sum::<u64>();
+            visible += u64::from(differences.iter().any(|&d| d > VISIBLE));
+        }
+        let pixels = self.rgb.len() as f64;
+        Unlike { mean: sum as f64 / (3.0 * pixels), share: visible as f64 / pixels }
+    }
+
+    /// How many colours there are.
+    pub fn colors(&self) -> usize {
+        self.rgb.iter().collect::<std::collections::HashSet<_>>().len()
+    }
+}
+
+/// Whether a screenshot is the one that was kept, up to what drivers do differently. Writes it if asked to.
+pub fn assert_as_kept(stage: &Stage, name: &str) {
+    let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/view/references").join(name);
+    if std::env::var_os("DRYSTONE_NEW_REFERENCES").is_some() {
+        std::fs::copy(stage.path(name), &reference).expect("a reference is written");
+    }
+    let unlike = stage.shot(name).unlike(&Picture::read(&reference));
+    assert!(is_alike(&unlike), "{name}: {unlike:?}; compare {} with the reference", stage.path(name).display());
+}
+
+/// Letters and edges may differ by a shade, in a hundredth of the pixels by more.
+pub fn is_alike(unlike: &Unlike) -> bool {
+    unlike.mean < 1.0 && unlike.share < 0.01
+}

@@ -1,0 +1,13 @@
+//! The window itself, on a display of its own (Xvfb) and with whatever adapter draws there: a user made of text drives it
+//! (`--script`), and what it shows and says is looked at.
+//!
+//! Screenshots are compared with `references/`; `DRYSTONE_NEW_REFERENCES=1` writes them anew.
+
+#![cfg(all(feature = "view", target_os = "linux"))]
+
+mod files;
+mod kit;
+mod losses;
+mod past;
+mod pictures;
+mod scenes;

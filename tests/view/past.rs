@@ -1,0 +1,129 @@
+//! Steps back, backends and settings changed while it runs, and what is read back.
+
+use serde_json::Value;
+
+use crate::kit::Stage;
+
+/// Positions of bodies, m.
+fn positions(report: &Value) -> Vec<[f64; 2]> {
+    serde_json::from_value(report["positions"].clone()).expect("positions")
+}
+
+fn number(report: &Value, key: &str) -> u64 {
+    report[key].as_u64().unwrap_or_else(|| panic!("no {key} in {report}"))
+}
+
+/// There and back again, over drops, a shot that comes and goes, and gravity: the same bits.
+fn goes_back(backend: &str) {
+    let stage = Stage::new();
+    stage.play(
+        &["vertical_stack:count=6", "--backend", backend, "--paused", "--fresh"],
+        "size 800 500\nstep 21\nreport @/a.json\nstep 4\ndrop_count 5\ndrop 0 9\nstep 20\nexplode 2 2\nstep 20\n\
+         gravity 3 -9\nstep 30\nreport @/b.json\nseek 21\nreport @/a2.json\nstep 1\nreport @/c.json\nseek 95\n\
+         report @/b2.json\nseek 40\nreport @/d.json\nseek 95\nseek 40\nreport @/d2.json\nseek 0\nreport @/start.json\n",
+    );
+    let report = |name: &str| stage.report(&format!("{name}.json"));
+    let hash = |name: &str| report(name)["hash"].clone();
+    assert_eq!((number(&report("a"), "step"), number(&report("b"), "step")), (21, 95));
+    assert_eq!(number(&report("b"), "furthest"), 95);
+    assert!(number(&report("b"), "there") > number(&report("a"), "there"), "something was dropped");
+    assert_eq!(hash("a"), hash("a2"), "21 is 21");
+    assert_eq!(hash("b"), hash("b2"), "and 95 is 95, with all that was done on the way");
+    assert_eq!(hash("d"), hash("d2"));
+    assert_eq!(number(&report("start"), "step"), 0);
+    assert_eq!(number(&report("a2"), "there"), number(&report("a"), "there"), "what was dropped later is not there yet");
+    // The comparison can fail.
+    let all = ["a", "b", "c", "d"].map(hash);
+    assert!(all.iter().enumerate().all(|(i, one)| all[..i].iter().all(|other| other != one)), "{all:?}");
+}
+
+#[test]
+fn steps_back_are_exact_on_the_cpu() {
+    goes_back("cpu");
+}
+
+#[test]
+fn steps_back_are_exact_on_the_device() {
+    goes_back("gpu");
+}
+
+/// What happens after a step back takes the place of what had happened.
+#[test]
+fn another_future_replaces_the_first() {
+    let stage = Stage::new();
+    stage.play(
+        &["vertical_stack:count=4", "--backend", "cpu", "--paused", "--fresh"],
+        "step 30\ndrop 0 8\nstep 10\nreport @/first.json\nseek 30\ndrop 3 8\nstep 10\nreport @/second.json\n\
+         seek 30\nseek 40\nreport @/again.json\n",
+    );
+    let [first, second, again] = ["first.json", "second.json", "again.json"].map(|name| stage.report(name));
+    assert_ne!(first["hash"], second["hash"]);
+    assert_eq!(second["hash"], again["hash"]);
+    assert_eq!(number(&first, "there"), number(&second, "there"));
+}
+
+/// A world goes from one backend to the other, and to other settings, as it stands.
+#[test]
+fn a_running_world_moves() {
+    let stage = Stage::new();
+    stage.play(
+        &["vertical_stack:count=6", "--backend", "cpu", "--paused", "--fresh"],
+        "step 20\ndrop 0 9\nstep 10\nreport @/cpu.json\nbackend gpu\nframes 2\nreport @/gpu.json\nstep 10\n\
+         setting substeps 8\nframes 2\nsetting sleep off\nframes 2\nreport @/settings.json\nsetting sleep on\nstep 5\n\
+         backend cpu\nstep 60\nreport @/end.json\n",
+    );
+    let [cpu, gpu, settings, end] =
+        ["cpu.json", "gpu.json", "settings.json", "end.json"].map(|name| stage.report(name));
+    assert_eq!((cpu["backend"].as_str(), gpu["backend"].as_str()), (Some("cpu"), Some("gpu")));
+    assert_eq!((number(&cpu, "step"), number(&gpu, "step")), (30, 30));
+    assert_eq!(cpu["hash"], gpu["hash"], "the state is carried over to the bit");
+    assert_eq!((number(&settings, "substeps"), settings["sleep"].as_bool()), (8, Some(false)));
+    assert_eq!(number(&settings, "step"), 40);
+    assert_eq!((end["backend"].as_str(), number(&end, "step")), (Some("cpu"), 105));
+    assert_eq!(number(&end, "there"), number(&cpu, "there"));
+    // It stands, whatever it ran on: nothing fell through the ground, and nothing flew off.
+    assert!(positions(&end).iter().all(|p| p[1] > -2.0 && p[1] < 12.0 && p[0].abs() < 60.0), "{end}");
+}
+
+/// Frames are drawn from the solver's buffers: what comes back from the device is the counters of steps, and those are as
+/// long for a large world as for a small one.
+#[test]
+fn nothing_is_read_back_on_the_way_to_the_screen() {
+    let sent = |base: u32| {
+        let stage = Stage::new();
+        let scene = format!("large_pyramid:base={base}");
+        stage.play(
+            &[&scene, "--backend", "gpu", "--fresh"],
+            "frames 5\npause\nframes 3\nstep 10\nframes 10\nreport @/a.json\nreport @/b.json\n",
+        );
+        [stage.report("a.json"), stage.report("b.json")]
+    };
+    let [small, _] = sent(4);
+    let [large, after] = sent(30);
+    assert!(number(&large, "frames") > 20 && number(&large, "bodies") > 400);
+    for report in [&small, &large] {
+        assert_eq!(number(report, "sent_otherwise"), 0, "{report}");
+        assert!(number(report, "sent_by_steps") > 0);
+    }
+    let a_step = |report: &Value| number(report, "sent_by_steps") / number(report, "step");
+    assert_eq!(a_step(&small), a_step(&large));
+    // The first report took a snapshot, and that is counted: poses alone are 16 bytes a body.
+    assert!(number(&after, "sent_otherwise") > 16 * number(&after, "bodies"), "{after}");
+}
+
+/// Two worlds beside each other begin alike, and get what is done to either.
+#[test]
+fn both_backends_run_side_by_side() {
+    let stage = Stage::new();
+    stage.play(
+        &["vertical_stack:count=5", "--backend", "cpu", "--paused", "--fresh"],
+        "size 900 500\nstep 10\ntwin\nframes 2\nreport @/a.json\ndrop 1 8\nstep 40\nreport @/b.json\nseek 10\n\
+         report @/c.json\nframes 2\nshot @/twin.png\ntwin\nframes 2\nreport @/d.json\n",
+    );
+    let [a, b, c, d] = ["a.json", "b.json", "c.json", "d.json"].map(|name| stage.report(name));
+    assert_eq!(a["hash"], a["twin"], "they begin alike");
+    assert_ne!(b["hash"], b["twin"], "and part, by the last digits");
+    assert_eq!((&c["hash"], &c["twin"]), (&a["hash"], &a["twin"]), "both go back");
+    assert!(d["twin"].is_null());
+    assert!(stage.shot("twin.png").colors() > 20);
+}
