@@ -39,8 +39,7 @@ impl Game {
         let renderer = Renderer::new(device, config.format, 1);
         let start = world.compiled();
         let camera = Camera::fit_scene(&start.poses, &start.shapes, [config.width, config.height]);
-        let frame =
-            renderer.frame(device, queue, &world.draw_inputs(), &camera, &Style::dark(), &Layers::default())?;
+        let frame = renderer.frame(device, queue, &world.draw_inputs(), &camera, &Style::dark(), &Layers::default())?;
         Ok(Self { surface, config, context, world, renderer, frame, camera, window })
     }
 

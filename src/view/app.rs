@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use glam::Vec2;
@@ -69,7 +70,9 @@ pub(crate) struct App {
     pub frames: u64,
     /// ms from frame to frame, averaged.
     pub frame_ms: f64,
-    submitted: Arc<std::sync::atomic::AtomicU64>,
+    submitted: Arc<AtomicU64>,
+    /// ns that the device took for a step of late, with the pictures between.
+    device_ns: Arc<AtomicU64>,
     sent: u64,
     /// Where files go.
     pub folder: PathBuf,
@@ -136,6 +139,7 @@ impl App {
             frames: 0,
             frame_ms: 0.0,
             submitted: Arc::default(),
+            device_ns: Arc::default(),
             sent: 0,
             folder: PathBuf::from("."),
             fit: Fit::Wanted,
@@ -323,10 +327,8 @@ impl App {
             steps = steps.max(target - self.run.steps().min(target));
         }
         let mut done = 0;
-        while done < steps && (done == 0 || begin.elapsed() < STEP_BUDGET) {
-            if self.in_flight() >= MOST_IN_FLIGHT.max(u64::from(self.owed > 0) * 8) {
-                break;
-            }
+        let most = if self.in_flight() < MOST_IN_FLIGHT { self.most_steps() } else { 0 };
+        while done < steps.min(most) && (done == 0 || begin.elapsed() < STEP_BUDGET) {
             self.one_step()?;
             done += 1;
         }
@@ -338,7 +340,7 @@ impl App {
         // What could not be done in time is let go of: the world runs slower, not otherwise.
         self.due = self.due.min(dt * 1.999);
         if done > 0 {
-            self.note_submission();
+            self.note_submission(done);
         }
         if self.wants.quality && Figures::measures_itself(&self.run) && self.run.steps().is_multiple_of(QUALITY_EVERY) {
             self.figures.measure(&mut self.run);
@@ -366,15 +368,26 @@ impl App {
     }
 
     fn in_flight(&self) -> u64 {
-        self.sent - self.submitted.load(std::sync::atomic::Ordering::Acquire).min(self.sent)
+        self.sent - self.submitted.load(Ordering::Acquire).min(self.sent)
     }
 
-    /// Marks where the device is.
-    fn note_submission(&mut self) {
+    /// Steps that the device is expected to do within the time of a frame, at least one. The window waits for what it was
+    /// given before it can show anything.
+    fn most_steps(&self) -> u64 {
+        let each = self.device_ns.load(Ordering::Acquire).max(1);
+        (u64::try_from(STEP_BUDGET.as_nanos()).unwrap_or(u64::MAX) / each).max(1)
+    }
+
+    /// Marks where the device is, and learns how long it takes.
+    fn note_submission(&mut self, steps: u64) {
+        if self.run.on() == On::Cpu && self.twin.is_none() {
+            return;
+        }
         self.sent += 1;
-        let (mark, reached) = (self.sent, self.submitted.clone());
+        let (mark, reached, each, begin) = (self.sent, self.submitted.clone(), self.device_ns.clone(), Instant::now());
         self.context.queue().on_submitted_work_done(move || {
-            reached.fetch_max(mark, std::sync::atomic::Ordering::AcqRel);
+            reached.fetch_max(mark, Ordering::AcqRel);
+            each.store(u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX) / steps.max(1), Ordering::Release);
         });
     }
 
@@ -407,6 +420,7 @@ impl App {
         self.twin = None;
         self.recording = None;
         self.submitted = Arc::default();
+        self.device_ns = Arc::default();
         self.sent = 0;
         self.figures.rebase();
         self.run.revive(&self.context)

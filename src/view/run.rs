@@ -195,45 +195,61 @@ impl Run {
         if self.target.is_some_and(|target| now >= target) {
             self.target = None;
         }
-        if now.is_multiple_of(self.spacing) && self.past.last().is_none_or(|kept| kept.step < now) {
+        if now.is_multiple_of(self.spacing) && self.can_keep() && self.past.last().is_none_or(|kept| kept.step < now) {
             self.keep()?;
         }
         Ok(())
     }
 
+    /// Whether the device has room for a few states. Of the largest worlds there are none: they go back to their start.
+    fn can_keep(&self) -> bool {
+        match &self.world {
+            World::Cpu(_) => true,
+            World::Gpu(world) => world.device_bytes() / 4 < BUDGET,
+        }
+    }
+
+    /// Keeps a state in memory.
+    fn keep_as(&mut self, snapshot: Snapshot) {
+        self.past.push(Checkpoint {
+            step: snapshot.step,
+            done: self.next,
+            population: snapshot.population,
+            bytes: bytes_of(&snapshot),
+            state: State::Host(Box::new(snapshot)),
+        });
+    }
+
     /// Keeps the state as it is.
     fn keep(&mut self) -> Result<(), WorldError> {
-        let kept = match &mut self.world {
+        match &mut self.world {
             World::Cpu(world) => {
                 let snapshot = world.snapshot();
-                Checkpoint {
-                    step: snapshot.step,
-                    done: self.next,
-                    population: snapshot.population,
-                    bytes: bytes_of(&snapshot),
-                    state: State::Host(Box::new(snapshot)),
-                }
+                self.keep_as(snapshot);
             }
             World::Gpu(world) => {
                 let copy = world.device_copy()?;
-                Checkpoint {
+                self.past.push(Checkpoint {
                     step: copy.step,
                     done: self.next,
                     population: copy.population,
                     bytes: copy.bytes(),
                     state: State::Device(Box::new(copy)),
-                }
+                });
             }
-        };
-        self.past.push(kept);
+        }
         // A single one that is larger than the budget is kept: without it there is no way back but from the start.
         while self.past.len() > 1 && self.kept().0 > BUDGET {
             self.spacing *= 2;
             let spacing = self.spacing;
             let last = self.past.last().map(|kept| kept.step);
-            self.past.retain(|kept| kept.step.is_multiple_of(spacing) || Some(kept.step) == last);
-            if self.past.len() == 2 && self.kept().0 > BUDGET {
-                self.past.remove(0);
+            let first = (self.first > 0).then_some(self.first);
+            // To where the world came from elsewhere there is no other way back.
+            let stays = |step| step % spacing == 0 || Some(step) == last || Some(step) == first;
+            let before = self.past.len();
+            self.past.retain(|kept| stays(kept.step));
+            if self.past.len() == before && spacing > self.furthest {
+                break;
             }
         }
         Ok(())
@@ -345,10 +361,12 @@ impl Run {
         self.first = step;
         self.furthest = step;
         self.log.truncate(self.next);
-        self.keep()
+        self.keep_as(snapshot);
+        Ok(())
     }
 
-    /// Goes on after a device was lost. What was on it is computed anew, from the start of the scene to where it was.
+    /// Goes on after a device was lost. What was on it is computed anew: from the start of the scene, or from where the world
+    /// came to the device, up to where it was.
     ///
     /// # Errors
     /// If another device cannot hold it.
@@ -357,15 +375,14 @@ impl Run {
             return Ok(());
         }
         let step = self.steps();
+        self.past.retain(|kept| matches!(kept.state, State::Host(_)));
+        // The lost world only says which backend is meant, and on which device.
         self.world = GpuWorld::new(context, &self.scene)?.into();
-        self.past.clear();
         self.next = 0;
         if self.first > 0 {
-            // It came from elsewhere, and the way here is lost: the scene begins anew.
-            self.log.clear();
-            (self.first, self.furthest) = (0, 0);
+            self.go_back(step)?;
         }
-        self.target = (self.first < step && self.furthest >= step).then_some(step);
+        self.target = (self.steps() < step).then_some(step);
         Ok(())
     }
 
@@ -396,7 +413,7 @@ impl Run {
             furthest: step,
             target: None,
         };
-        twin.keep()?;
+        twin.keep_as(snapshot);
         Ok(twin)
     }
 }

@@ -319,8 +319,9 @@ impl Shown {
                 // Keys and clicks are heard all the same.
                 let input = self.take_input();
                 let app = &mut self.app;
-                let output = self.egui.egui_ctx().clone().run_ui(input, |ui| app.ui(ui));
-                self.paint_textures(&output.textures_delta);
+                let mut output = self.egui.egui_ctx().clone().run_ui(input, |ui| app.ui(ui));
+                self.send_textures(&mut output.textures_delta);
+                self.free_textures(&mut output.textures_delta);
                 return Ok(self.app.context.check()?);
             }
             Target::Lost => {
@@ -355,16 +356,23 @@ impl Shown {
         input
     }
 
-    fn paint_textures(&mut self, delta: &egui::TexturesDelta) {
+    /// Sends letters and pictures that changed to the device.
+    fn send_textures(&mut self, delta: &mut egui::TexturesDelta) {
         let (device, queue) = (self.app.context.device(), self.app.context.queue());
         for (id, images) in &delta.set {
             for image in images {
                 self.painter.update_texture(device, queue, *id, image);
             }
         }
+        delta.set.clear();
+    }
+
+    /// Lets go of those that are not used any more, after they were drawn for the last time.
+    fn free_textures(&mut self, delta: &mut egui::TexturesDelta) {
         for id in &delta.free {
             self.painter.free_texture(id);
         }
+        delta.clear();
     }
 
     fn paint(&mut self, target: wgpu::SurfaceTexture) -> Result<(), WorldError> {
@@ -375,18 +383,14 @@ impl Shown {
         }
         let input = self.take_input();
         let app = &mut self.app;
-        let output = context.run_ui(input, |ui| app.ui(ui));
+        let mut output = context.run_ui(input, |ui| app.ui(ui));
         if self.script.is_none() {
             self.egui.handle_platform_output(&self.window, output.platform_output);
         }
         let scale = output.pixels_per_point;
         let jobs = context.tessellate(output.shapes, scale);
         let (device, queue) = (self.app.context.device().clone(), self.app.context.queue().clone());
-        for (id, images) in &output.textures_delta.set {
-            for image in images {
-                self.painter.update_texture(&device, &queue, *id, image);
-            }
-        }
+        self.send_textures(&mut output.textures_delta);
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("frame") });
         let screen = egui_wgpu::ScreenDescriptor { size_in_pixels: self.screen.size(), pixels_per_point: scale };
         let more = self.painter.update_buffers(&device, &queue, &mut encoder, &jobs, &screen);
@@ -418,9 +422,7 @@ impl Shown {
             self.painter.render(&mut pass, &jobs, &screen);
         }
         queue.submit(more.into_iter().chain([encoder.finish()]));
-        for id in &output.textures_delta.free {
-            self.painter.free_texture(id);
-        }
+        self.free_textures(&mut output.textures_delta);
         if let Some(path) = self.shot.take() {
             self.take_shot(&path, &target.texture);
         }

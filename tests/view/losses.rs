@@ -16,7 +16,11 @@ fn a_window_survives_what_happens_to_it() {
     assert_eq!(report("before")["size"], serde_json::json!([800, 500]));
     assert_eq!(report("surface")["size"], serde_json::json!([640, 480]));
     assert_eq!((report("surface")["step"].as_u64(), report("device")["step"].as_u64()), (Some(25), Some(25)));
-    assert_eq!(report("surface")["hash"], report("device")["hash"], "what was lost is computed again, to the same bits");
+    assert_eq!(
+        report("surface")["hash"],
+        report("device")["hash"],
+        "what was lost is computed again, to the same bits"
+    );
     assert!(report("device")["note"].as_str().is_some_and(|note| note.contains("lost")), "{}", report("device"));
     assert_ne!(report("before")["hash"], report("surface")["hash"]);
     assert_eq!(report("after")["step"].as_u64(), Some(30));

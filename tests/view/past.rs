@@ -31,7 +31,11 @@ fn goes_back(backend: &str) {
     assert_eq!(hash("b"), hash("b2"), "and 95 is 95, with all that was done on the way");
     assert_eq!(hash("d"), hash("d2"));
     assert_eq!(number(&report("start"), "step"), 0);
-    assert_eq!(number(&report("a2"), "there"), number(&report("a"), "there"), "what was dropped later is not there yet");
+    assert_eq!(
+        number(&report("a2"), "there"),
+        number(&report("a"), "there"),
+        "what was dropped later is not there yet"
+    );
     // The comparison can fail.
     let all = ["a", "b", "c", "d"].map(hash);
     assert!(all.iter().enumerate().all(|(i, one)| all[..i].iter().all(|other| other != one)), "{all:?}");

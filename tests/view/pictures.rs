@@ -72,7 +72,10 @@ fn the_view_follows_the_hand() {
     let (from, to) = (pixel(&a, place), pixel(&b, place));
     let factor = scale(&a) / scale(&b);
     for (axis, hand) in [200.0, 120.0].into_iter().enumerate() {
-        assert!((to[axis] - (hand + (from[axis] - hand) * factor)).abs() < 0.5, "what is under the pointer stays there");
+        assert!(
+            (to[axis] - (hand + (from[axis] - hand) * factor)).abs() < 0.5,
+            "what is under the pointer stays there"
+        );
     }
     let moved = pixel(&c, place);
     assert!((moved[0] - to[0] - 100.0).abs() < 12.0 && (moved[1] - to[1] - 30.0).abs() < 8.0, "{to:?} → {moved:?}");

@@ -28,9 +28,10 @@ fn small(entry: &Entry) -> String {
 fn every_scene_opens() {
     let stage = Stage::new();
     let specs: Vec<String> = entries().iter().map(small).collect();
-    let lines = specs.iter().enumerate().map(|(index, spec)| {
-        format!("open {spec}\nframes 1\nstep 4\nreport @/{index}.json\nshot @/{index}.png\n")
-    });
+    let lines = specs
+        .iter()
+        .enumerate()
+        .map(|(index, spec)| format!("open {spec}\nframes 1\nstep 4\nreport @/{index}.json\nshot @/{index}.png\n"));
     let script = format!("size 640 400\npanel\n{}", lines.collect::<String>());
     stage.play(&["slope", "--backend", "cpu", "--paused", "--fresh"], &script);
     for (index, spec) in specs.iter().enumerate() {
@@ -48,12 +49,10 @@ fn every_scene_opens() {
 fn scenes_open_on_the_device() {
     let stage = Stage::new();
     let specs = ["rain", "particles_in_a_turning_box", "ragdoll", "conveyor", "springs"];
-    let names: Vec<String> =
-        entries().iter().filter(|entry| specs.contains(&entry.name)).map(small).collect();
+    let names: Vec<String> = entries().iter().filter(|entry| specs.contains(&entry.name)).map(small).collect();
     assert_eq!(names.len(), specs.len());
-    let lines = names.iter().enumerate().map(|(index, spec)| {
-        format!("open {spec}\nframes 1\nstep 4\nreport @/{index}.json\n")
-    });
+    let lines =
+        names.iter().enumerate().map(|(index, spec)| format!("open {spec}\nframes 1\nstep 4\nreport @/{index}.json\n"));
     stage.play(&["slope", "--backend", "gpu", "--paused", "--fresh"], &lines.collect::<String>());
     for (index, spec) in names.iter().enumerate() {
         let report = stage.report(&format!("{index}.json"));
