@@ -104,7 +104,7 @@ impl<W: Write> Movie<W> {
     /// The file cannot be written.
     pub fn finish(mut self, time: f64) -> Result<W, EncodingError> {
         self.write_pending(hundredths(time))?;
-        Ok(self.encoder.into_inner()?)
+        self.encoder.into_inner()
     }
 
     fn write_pending(&mut self, until: u64) -> Result<(), EncodingError> {

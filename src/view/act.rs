@@ -170,7 +170,8 @@ impl App {
         }
         self.figures.rebase();
         if self.twin.is_some() {
-            self.twin = None;
+            // Off, and on again beside the world as it is now.
+            self.toggle_twin()?;
             self.toggle_twin()?;
         }
         Ok(())
@@ -181,6 +182,7 @@ impl App {
             if self.layers.coloring == Coloring::Difference {
                 self.layers.coloring = Coloring::Body;
             }
+            self.camera.metres_per_pixel *= 0.5;
             return Ok(());
         }
         self.release();
@@ -188,6 +190,8 @@ impl App {
             Ok(twin) => {
                 self.twin = Some(twin);
                 self.layers.coloring = Coloring::Difference;
+                // As much is seen of each as was seen of one.
+                self.camera.metres_per_pixel *= 2.0;
             }
             Err(WorldError::Device(error)) => return Err(WorldError::Device(error)),
             Err(error) => self.say(format!("nothing beside it: {error}")),

@@ -57,7 +57,7 @@ pub(crate) enum Action {
 
 /// A key, what it asks for, and what is said of it.
 pub(crate) struct Key {
-    pub key: egui::Key,
+    pub code: egui::Key,
     pub shown: &'static str,
     pub meaning: &'static str,
     /// Given the place under the pointer, m.
@@ -106,8 +106,8 @@ pub(crate) const POINTER: [(&str, &str); 5] = [
 /// rad.
 const TILT: f32 = std::f32::consts::PI / 12.0;
 
-const fn key(key: egui::Key, shown: &'static str, meaning: &'static str, action: fn(Vec2) -> Action) -> Key {
-    Key { key, shown, meaning, action }
+const fn key(code: egui::Key, shown: &'static str, meaning: &'static str, action: fn(Vec2) -> Action) -> Key {
+    Key { code, shown, meaning, action }
 }
 
 #[cfg(test)]
@@ -118,7 +118,7 @@ mod tests {
     fn no_key_has_two_meanings() {
         for (index, one) in KEYS.iter().enumerate() {
             for other in &KEYS[..index] {
-                assert!(one.key != other.key && one.shown != other.shown && one.meaning != other.meaning);
+                assert!(one.code != other.code && one.shown != other.shown && one.meaning != other.meaning);
             }
         }
     }

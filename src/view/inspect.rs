@@ -76,6 +76,14 @@ struct Found {
     pad: [f32; 2],
 }
 
+/// What came of a question.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Answer {
+    OnItsWay,
+    Nobody,
+    Body(Inspection),
+}
+
 /// A question on its way.
 #[derive(Debug)]
 pub(crate) enum Pending {
@@ -86,17 +94,20 @@ pub(crate) enum Pending {
 }
 
 impl Pending {
-    /// The answer, if it is there: a body or none.
+    /// The answer, if it is there.
     ///
     /// # Errors
     /// If the device is lost.
-    pub fn poll(&mut self) -> Result<Option<Option<Inspection>>, WorldError> {
+    pub fn poll(&mut self) -> Result<Answer, WorldError> {
         match self {
-            Self::Done(found) => Ok(Some(*found)),
+            Self::Done(found) => Ok(found.map_or(Answer::Nobody, Answer::Body)),
             Self::Sent(arrival) => {
-                let Some(bytes) = arrival.take()? else { return Ok(None) };
+                let Some(bytes) = arrival.take()? else { return Ok(Answer::OnItsWay) };
                 let found: Found = bytemuck::pod_read_unaligned(bytes.get(..size_of::<Found>()).unwrap_or(&[0; 64]));
-                Ok(Some((found.body != NONE).then(|| Inspection {
+                if found.body == NONE {
+                    return Ok(Answer::Nobody);
+                }
+                Ok(Answer::Body(Inspection {
                     body: found.body as usize,
                     pose: Pose { position: found.position, rotation: found.rotation },
                     velocity: found.velocity.into(),
@@ -105,7 +116,7 @@ impl Pending {
                     touching: found.touching,
                     points: found.points,
                     colors: found.colors,
-                })))
+                }))
             }
         }
     }

@@ -8,7 +8,7 @@ use glam::Vec2;
 
 use super::app::App;
 use super::edit::{Edit, Made};
-use super::inspect::{Inspection, Pending, Wanted, ask_cpu};
+use super::inspect::{Answer, Inspection, Pending, Wanted, ask_cpu};
 use super::run::Run;
 use crate::JointCommand;
 use crate::draw::Scale;
@@ -167,16 +167,19 @@ impl App {
             let poses: Vec<Pose> = crate::gpu::cast(&bytes);
             self.look_at(&poses);
         }
-        if let Grab::Asked(pending) = &mut self.pointer.grab
-            && let Some(found) = pending.poll()?
-        {
-            self.hold(found);
+        if let Grab::Asked(pending) = &mut self.pointer.grab {
+            match pending.poll()? {
+                Answer::OnItsWay => {}
+                Answer::Nobody => self.pointer.grab = Grab::Panning,
+                Answer::Body(found) => self.hold(found),
+            }
         }
-        if let Some(pending) = &mut self.pointer.look
-            && let Some(found) = pending.poll()?
-        {
-            self.pointer.look = None;
-            self.pointer.over = found;
+        if let Some(pending) = &mut self.pointer.look {
+            let answer = pending.poll()?;
+            if answer != Answer::OnItsWay {
+                self.pointer.look = None;
+                self.pointer.over = if let Answer::Body(found) = answer { Some(found) } else { None };
+            }
         }
         if self.pointer.look.is_none() && self.pointer.frame.is_multiple_of(LOOK_EVERY) {
             let held = self.pointer.over.filter(|_| self.pointer.holds());
@@ -194,9 +197,9 @@ impl App {
     }
 
     /// Takes hold of what was found where the button went down.
-    fn hold(&mut self, found: Option<Inspection>) {
+    fn hold(&mut self, found: Inspection) {
         self.pointer.grab = Grab::Panning;
-        let (Some(found), Some(pixel)) = (found, self.pointer.pixel) else { return };
+        let Some(pixel) = self.pointer.pixel else { return };
         let compiled = self.run.world().compiled();
         let Some(body) = compiled.bodies.get(found.body).filter(|body| body.kind == DYNAMIC) else { return };
         let mass = compiled.mass[found.body];

@@ -145,8 +145,6 @@ impl Run {
     /// Why it cannot be done; then nothing has changed.
     pub fn edit(&mut self, edit: Edit) -> Result<Made, String> {
         let step = self.steps();
-        // While the past is played again, what happened at this very step is done before anything else.
-        self.catch_up().map_err(|error| error.to_string())?;
         let made = edit.apply(&mut self.world)?;
         self.log.truncate(self.next);
         self.log.push((step, edit));
@@ -158,7 +156,7 @@ impl Run {
     }
 
     /// Does what the log says of this step.
-    fn catch_up(&mut self) -> Result<(), WorldError> {
+    fn catch_up(&mut self) {
         let now = self.steps();
         while let Some((step, edit)) = self.log.get(self.next) {
             if *step > now {
@@ -168,7 +166,6 @@ impl Run {
             let _ = edit.apply(&mut self.world);
             self.next += 1;
         }
-        Ok(())
     }
 
     /// One step, with what was done then if it is played again.
@@ -184,7 +181,7 @@ impl Run {
     /// # Errors
     /// As [`Self::step`].
     pub fn step_measured(&mut self, profiled: bool) -> Result<(), WorldError> {
-        self.catch_up()?;
+        self.catch_up();
         if profiled {
             self.world.step_profiled()?;
         } else {
@@ -194,6 +191,10 @@ impl Run {
         self.furthest = self.furthest.max(now);
         if self.target.is_some_and(|target| now >= target) {
             self.target = None;
+            if now == self.furthest {
+                // Back where it was, with what was done there since.
+                self.catch_up();
+            }
         }
         if now.is_multiple_of(self.spacing) && self.can_keep() && self.past.last().is_none_or(|kept| kept.step < now) {
             self.keep()?;
@@ -304,9 +305,9 @@ impl Run {
 
     /// Gravity after so many entries of the log.
     fn gravity_after(&self, done: usize) -> Vec2 {
-        let told =
-            self.log[..done].iter().filter_map(|(_, edit)| if let Edit::Gravity(to) = edit { Some(*to) } else { None });
-        told.last().unwrap_or(self.scene.gravity)
+        let mut told = self.log[..done].iter().rev();
+        let last = told.find_map(|(_, edit)| if let Edit::Gravity(to) = edit { Some(*to) } else { None });
+        last.unwrap_or(self.scene.gravity)
     }
 
     /// Bodies and joints as they had come and gone after so many steps and entries of the log.
@@ -344,7 +345,6 @@ impl Run {
         let mut scene = (*self.scene).clone();
         scene.settings = settings;
         scene.check()?;
-        self.catch_up()?;
         let step = self.steps();
         let mut snapshot = self.world.snapshot()?;
         let books = self.books(&scene, step, self.next)?;
@@ -391,7 +391,6 @@ impl Run {
     /// # Errors
     /// If it does not fit there.
     pub fn twin(&mut self, on: On, context: &Context) -> Result<Self, WorldError> {
-        self.catch_up()?;
         let step = self.steps();
         let mut snapshot = self.world.snapshot()?;
         let books = self.books(&self.scene, step, self.next)?;

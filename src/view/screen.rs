@@ -6,7 +6,7 @@ use winit::window::Window;
 
 use super::ViewError;
 use crate::draw::Image;
-use crate::gpu::{AdapterChoice, Context, ContextError};
+use crate::gpu::{AdapterChoice, Context, ContextError, adapters};
 
 /// A surface that is configured for a window.
 #[derive(Debug)]
@@ -45,7 +45,15 @@ impl Screen {
         let mut descriptor = wgpu::InstanceDescriptor::new_with_display_handle(Box::new(display));
         descriptor.backends = wgpu::Backends::PRIMARY;
         let instance = wgpu::Instance::new(descriptor);
-        let surface = instance.create_surface(window.clone()).map_err(|error| ViewError::Display(error.to_string()))?;
+        let surface = match instance.create_surface(window.clone()) {
+            Ok(surface) => surface,
+            // Without a single driver there is no surface either.
+            Err(_) if adapters().is_empty() => {
+                let (wanted, found) = ("Vulkan, Metal or DirectX 12", "none".to_owned());
+                return Err(ContextError::NoAdapter { wanted, found }.into());
+            }
+            Err(error) => return Err(ViewError::Display(error.to_string())),
+        };
         let (context, adapter) = Context::for_surface(&instance, &surface, choice)?;
         let size = window.inner_size();
         let capabilities = surface.get_capabilities(&adapter);

@@ -130,9 +130,8 @@ impl Handler {
         let (screen, context) = Screen::new(&window, self.display.clone(), AdapterChoice::Any, scripted)?;
         let on = match self.options.backend {
             Backend::Cpu => On::Cpu,
-            Backend::Gpu => On::Gpu,
             Backend::Auto if is_software(context.info()) => On::Cpu,
-            Backend::Auto => On::Gpu,
+            Backend::Gpu | Backend::Auto => On::Gpu,
         };
         let egui_context = egui::Context::default();
         egui_context.set_zoom_factor(self.prefs.zoom);
@@ -380,6 +379,10 @@ impl Shown {
         if self.themed != Some(self.app.prefs.dark) {
             self.themed = Some(self.app.prefs.dark);
             apply_theme(&context, self.app.prefs.dark);
+            if self.script.is_some() {
+                // Screenshots show what is there, not what is coming.
+                context.all_styles_mut(|style| style.animation_time = 0.0);
+            }
         }
         let input = self.take_input();
         let app = &mut self.app;

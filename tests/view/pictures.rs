@@ -62,7 +62,7 @@ fn the_view_follows_the_hand() {
     let stage = Stage::new();
     stage.play(
         &["vertical_stack:count=5", "--backend", "cpu", "--paused", "--fresh"],
-        "size 960 600\nframes 2\nreport @/a.json\nmove 200 120\nwheel 3\nframes 20\nreport @/b.json\n\
+        "size 960 600\nframes 2\nkey F\nsettle\nreport @/a.json\nmove 200 120\nwheel 3\nframes 20\nreport @/b.json\n\
          drag 60 60 160 90 5\nreport @/c.json\nkey F\nsettle\nreport @/d.json\n",
     );
     let [a, b, c, d] = ["a.json", "b.json", "c.json", "d.json"].map(|name| stage.report(name));

@@ -15,7 +15,7 @@ use super::drawing::split;
 use super::run::On;
 
 /// Width of the panel, points.
-const WIDTH: f32 = 316.0;
+const WIDTH: f32 = 326.0;
 /// Wheel points for a factor of e.
 const WHEEL: f32 = 400.0;
 
@@ -46,6 +46,9 @@ pub(crate) fn apply_theme(ctx: &egui::Context, dark: bool) {
     visuals.selection.stroke = Stroke::new(1.0, if dark { Color32::WHITE } else { hex(0x16, 0x3c, 0x40) });
     visuals.hyperlink_color = accent;
     visuals.slider_trailing_fill = true;
+    ctx.all_styles_mut(|style| {
+        style.text_styles.insert(egui::TextStyle::Small, egui::FontId::proportional(11.0));
+    });
     ctx.set_theme(if dark { egui::Theme::Dark } else { egui::Theme::Light });
     ctx.set_visuals(visuals);
 }
@@ -100,10 +103,10 @@ impl App {
             }
             let plain = !input.modifiers.ctrl && !input.modifiers.command && !input.modifiers.alt;
             for key in KEYS.iter().filter(|_| plain) {
-                if input.key_pressed(key.key) {
+                if input.key_pressed(key.code) {
                     asked.push((key.action)(at));
                     // Not also for what has the focus: Tab would move it.
-                    input.events.retain(|event| !matches!(event, egui::Event::Key { key: k, .. } if *k == key.key));
+                    input.events.retain(|event| !matches!(event, egui::Event::Key { key: k, .. } if *k == key.code));
                 }
             }
         });
@@ -327,6 +330,26 @@ pub(super) fn group(n: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// The name of something that is set beside it, as wide as its neighbours.
+pub(super) fn name(ui: &mut egui::Ui, text: &str, width: f32, hint: &str) {
+    let (rect, response) = ui.allocate_exact_size(egui::vec2(width, 18.0), Sense::hover());
+    let font = egui::TextStyle::Body.resolve(ui.style());
+    ui.painter_at(rect).text(rect.left_center(), Align2::LEFT_CENTER, text, font, ui.visuals().text_color());
+    if !hint.is_empty() {
+        response.on_hover_text(hint);
+    }
+}
+
+/// A slider that changes nothing by itself: what it shows is rounded, what it is about is not.
+pub(super) fn slider<N: egui::emath::Numeric>(value: &mut N, range: std::ops::RangeInclusive<N>) -> egui::Slider<'_> {
+    egui::Slider::new(value, range).clamping(egui::SliderClamping::Edits)
+}
+
+/// So many digits behind the point.
+pub(super) fn digits<const N: usize>(value: f64, _: std::ops::RangeInclusive<usize>) -> String {
+    format!("{value:.N$}")
 }
 
 /// Speeds that can be chosen.

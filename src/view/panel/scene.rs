@@ -1,25 +1,25 @@
 //! Which scene, with what parameters; and what can be done to it.
 
-use egui::{RichText, Slider};
+use egui::RichText;
 use glam::Vec2;
 
 use super::super::action::Action;
 use super::super::app::App;
 use super::super::pointer::DROPS;
 use super::super::source::Source;
-use super::group;
+use super::{digits, group, name, slider};
 use crate::scene::catalogue;
 
 impl App {
     pub(super) fn scene_section(&mut self, ui: &mut egui::Ui) {
-        let name = match &self.source {
+        let title = match &self.source {
             Source::Catalogue { entry, .. } => entry.name.to_owned(),
             Source::File { path, .. } => {
                 path.file_name().map_or_else(|| "file".to_owned(), |name| name.to_string_lossy().into_owned())
             }
             Source::Given(scene) => scene.name.clone(),
         };
-        ui.menu_button(format!("{name}  ⏷"), |ui| {
+        ui.menu_button(format!("{title}  ⏷"), |ui| {
             ui.set_min_width(330.0);
             let search = ui.add(
                 egui::TextEdit::singleline(&mut self.search).hint_text("search scenes, or a path").desired_width(320.0),
@@ -46,7 +46,7 @@ impl App {
                         || entry.name.contains(&wanted)
                         || entry.summary.to_lowercase().contains(&wanted)
                     {
-                        let label = ui.selectable_label(entry.name == name, entry.name).on_hover_text(entry.summary);
+                        let label = ui.selectable_label(entry.name == title, entry.name).on_hover_text(entry.summary);
                         if label.clicked() {
                             chosen = Some(entry.name.to_owned());
                         }
@@ -72,16 +72,15 @@ impl App {
                     let mut new = *value;
                     ui.horizontal(|ui| {
                         ui.spacing_mut().slider_width = 110.0;
-                        ui.add_sized([96.0, 18.0], egui::Label::new(parameter.name).truncate())
-                            .on_hover_text(parameter.meaning);
-                        let mut slider = Slider::new(&mut new, parameter.min..=parameter.max);
+                        name(ui, parameter.name, 96.0, parameter.meaning);
+                        let mut handle = slider(&mut new, parameter.min..=parameter.max);
                         if parameter.integer {
-                            slider = slider.integer();
+                            handle = handle.integer();
                         }
                         if parameter.min >= 0.0 && parameter.max > 100.0 * parameter.default.abs().max(1.0) {
-                            slider = slider.logarithmic(true);
+                            handle = handle.logarithmic(true);
                         }
-                        let response = ui.add(slider).on_hover_text(parameter.meaning);
+                        let response = ui.add(handle).on_hover_text(parameter.meaning);
                         // While the handle is dragged nothing is built: the last place counts.
                         let id = ui.scope_id().with(("parameter", entry.name, parameter.name));
                         if response.changed() {
@@ -137,13 +136,13 @@ impl App {
         let (before_strength, before_angle) = (strength, angle);
         ui.horizontal(|ui| {
             ui.spacing_mut().slider_width = 118.0;
-            ui.add_sized([62.0, 18.0], egui::Label::new("gravity"));
-            ui.add(Slider::new(&mut strength, 0.0..=50.0).suffix(" m/s²").max_decimals(2));
+            name(ui, "gravity", 62.0, "");
+            ui.add(slider(&mut strength, 0.0..=50.0).suffix(" m/s²").custom_formatter(digits::<2>));
         });
         ui.horizontal(|ui| {
             ui.spacing_mut().slider_width = 118.0;
-            ui.add_sized([62.0, 18.0], egui::Label::new("tilt"));
-            ui.add(Slider::new(&mut angle, -180.0..=180.0).suffix("°").max_decimals(0));
+            name(ui, "tilt", 62.0, "");
+            ui.add(slider(&mut angle, -180.0..=180.0).suffix("°").custom_formatter(digits::<0>));
         });
         if strength != before_strength || angle != before_angle {
             let turned = Vec2::from_angle((angle - 90.0).to_radians()) * strength;

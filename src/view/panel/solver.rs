@@ -1,10 +1,11 @@
 //! Backend and settings of the running scene: a change carries the state over.
 
-use egui::{RichText, Slider};
+use egui::RichText;
 
 use super::super::action::Action;
 use super::super::app::App;
 use super::super::run::On;
+use super::{digits, name, slider};
 use crate::scene::{Mode, RestitutionMix, Settings};
 
 impl App {
@@ -51,45 +52,43 @@ fn settings_ui(ui: &mut egui::Ui, settings: &mut Settings) {
             ui.selectable_value(&mut settings.mode, mode, text);
         }
     });
-    ui.spacing_mut().slider_width = 100.0;
-    let label = |ui: &mut egui::Ui, text: &str, hint: &str| {
-        ui.add_sized([112.0, 18.0], egui::Label::new(text)).on_hover_text(hint);
-    };
+    ui.spacing_mut().slider_width = 96.0;
+    let label = |ui: &mut egui::Ui, text: &str, hint: &str| name(ui, text, 112.0, hint);
     let mut substeps = settings.substep_count();
     ui.horizontal(|ui| {
         label(ui, "substeps", "solver substeps a step");
-        if ui.add(Slider::new(&mut substeps, 1..=64).logarithmic(true)).changed() {
+        if ui.add(slider(&mut substeps, 1..=64).logarithmic(true)).changed() {
             settings.substeps = Some(substeps);
         }
     });
     let mut iterations = settings.iteration_count();
     ui.horizontal(|ui| {
         label(ui, "iterations", "sweeps a substep");
-        if ui.add(Slider::new(&mut iterations, 1..=64).logarithmic(true)).changed() {
+        if ui.add(slider(&mut iterations, 1..=64).logarithmic(true)).changed() {
             settings.iterations = Some(iterations);
         }
     });
     let mut rate = 1.0 / settings.dt;
     ui.horizontal(|ui| {
         label(ui, "steps a second", "1/dt");
-        if ui.add(Slider::new(&mut rate, 10.0..=1000.0).logarithmic(true).max_decimals(0)).changed() {
+        if ui.add(slider(&mut rate, 10.0..=1000.0).logarithmic(true).custom_formatter(digits::<0>)).changed() {
             settings.dt = 1.0 / rate;
         }
     });
     ui.horizontal(|ui| {
         label(ui, "baumgarte", "share of the penetration removed at a time");
-        ui.add(Slider::new(&mut settings.baumgarte, 0.0..=1.0).max_decimals(2));
+        ui.add(slider(&mut settings.baumgarte, 0.0..=1.0).custom_formatter(digits::<2>));
     });
     ui.horizontal(|ui| {
         label(ui, "slop", "penetration that is left alone");
         let mut millimetres = settings.slop * 1e3;
-        if ui.add(Slider::new(&mut millimetres, 0.0..=50.0).suffix(" mm").max_decimals(1)).changed() {
+        if ui.add(slider(&mut millimetres, 0.0..=50.0).suffix(" mm").custom_formatter(digits::<1>)).changed() {
             settings.slop = millimetres * 1e-3;
         }
     });
     ui.horizontal(|ui| {
         label(ui, "bounce above", "slower impacts do not bounce");
-        ui.add(Slider::new(&mut settings.restitution_threshold, 0.0..=10.0).suffix(" m/s").max_decimals(2));
+        ui.add(slider(&mut settings.restitution_threshold, 0.0..=10.0).suffix(" m/s").custom_formatter(digits::<2>));
     });
     egui::Grid::new("switches").num_columns(2).spacing([14.0, 4.0]).show(ui, |ui| {
         let switches = [
