@@ -11,7 +11,7 @@ use crate::command::{Command, CommandError, JointCommand, by_body, forget, rouse
 use crate::event;
 use crate::groups::{self, Groups};
 use crate::joint_blocks::JointBlocks;
-use crate::population::{BodyId, Change, JointId, Population, ends, joint_id};
+use crate::population::{BodyId, Change, JointId, Journal, Population, ends, joint_id};
 use crate::query::{self, Answers, Flat, Query, walk};
 use crate::scene::{Body, Compiled, Joint, Joints, Scene};
 use crate::snapshot::{Force, JointGoal, RowGoal, Snapshot, first_islands, is_at_rest, sleeping_islands};
@@ -859,6 +859,17 @@ impl CpuWorld {
     #[must_use]
     pub fn joint_reactions(&self) -> Vec<JointReaction> {
         joint_reactions(&self.compiled, &self.snapshot())
+    }
+
+    /// Lets a world that has done no step see the changes of a journal, up to a step.
+    pub(crate) fn relive(&mut self, journal: &Journal, until: u64) -> Result<(), WorldError> {
+        let mut compiled = self.compiled.clone();
+        let mut population = Population::new(&compiled);
+        population.relive(&mut compiled, journal, until)?;
+        self.compiled = compiled;
+        self.population = Some(population);
+        self.follow(&Change::default());
+        Ok(())
     }
 
     /// Continues from a snapshot, to the same bits.

@@ -124,6 +124,7 @@
 //! | [`snapshot`], [`state`] | the state between two steps; its hash; metrics: energy, momentum, penetration |
 //! | [`draw`] | pictures with layers of what the solver knows, from the CPU or straight from the GPU's buffers |
 //! | `bench` | how `drystone bench` talks to other engines |
+//! | `serve` | the service: worlds over HTTP and WebSocket, kept on disk |
 //!
 //! # What is promised
 //!
@@ -154,9 +155,13 @@ pub mod math;
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod movie;
+#[cfg(feature = "cli")]
+pub mod npz;
 pub mod population;
 pub mod query;
 pub mod scene;
+#[cfg(feature = "serve")]
+pub mod serve;
 pub mod snapshot;
 pub mod stages;
 pub mod state;
@@ -174,7 +179,7 @@ pub use command::{Command, CommandError, JointCommand};
 pub use cpu::CpuWorld;
 pub use event::{Event, EventKind};
 pub use gpu::{AdapterChoice, Context, GpuWorld};
-pub use population::{BodyId, JointId, PopulationError};
+pub use population::{Alteration, BodyId, JointId, Journal, PopulationError};
 pub use query::{Answers, Query, QueryError, RayHit};
 pub use scene::{
     Body, BodyType, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, Path, RestitutionMix,

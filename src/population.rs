@@ -8,11 +8,13 @@
 //! a scene's own script makes ([`Emitter`](crate::Emitter)) comes and goes in the same way.
 
 mod emission;
+mod journal;
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 
 use emission::Emitted;
+pub use journal::{Alteration, Journal};
 
 use crate::scene::{
     Body, Compiled, Geometry, Joint, JointChange, MAX_BODIES, MAX_JOINTS, MAX_SHAPES, MassProperties, SceneError,

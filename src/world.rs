@@ -4,7 +4,7 @@ use crate::command::{Command, CommandError, JointCommand};
 use crate::cpu::CpuWorld;
 use crate::event::Event;
 use crate::gpu::{DeviceError, GpuWorld};
-use crate::population::{BodyId, JointId, PopulationError, joint_id};
+use crate::population::{BodyId, JointId, Journal, PopulationError, joint_id};
 use crate::query::{Answers, Query, QueryError};
 use crate::scene::{Body, Compiled, Joint, SceneError};
 use crate::snapshot::{Snapshot, SnapshotError, SnapshotFileError};
@@ -307,6 +307,29 @@ impl World {
     pub fn load(&mut self, bytes: &[u8]) -> Result<(), WorldError> {
         let snapshot = Snapshot::from_bytes(bytes, self.compiled().fingerprint())?;
         self.restore(&snapshot)
+    }
+
+    /// As [`Self::load`], of a world to which bodies or joints were added by hand, or from which they were removed: with
+    /// the journal of that. This world is as its scene made it and has done no step.
+    ///
+    /// # Errors
+    /// If this world has done a step, the journal does not fit it, and as [`Self::load`]. Then the world is of no use:
+    /// make another.
+    pub fn load_with(&mut self, bytes: &[u8], journal: &Journal) -> Result<(), WorldError> {
+        if journal.is_empty() {
+            return self.load(bytes);
+        }
+        if self.steps() > 0 {
+            #[allow(clippy::cast_possible_truncation, reason = "for the message")]
+            let found = self.steps() as usize;
+            return Err(SnapshotError { what: "steps done before it", found, expected: 0 }.into());
+        }
+        let until = Snapshot::step_of(bytes)?;
+        match self {
+            Self::Cpu(world) => world.relive(journal, until)?,
+            Self::Gpu(world) => world.relive(journal, until)?,
+        }
+        self.load(bytes)
     }
 
     /// What the world was made from.

@@ -13,6 +13,8 @@ mod progress;
 mod report;
 mod run;
 mod scenes;
+#[cfg(feature = "serve")]
+mod serve;
 mod snapshot;
 mod source;
 mod stop;
@@ -64,6 +66,9 @@ enum Command {
     #[cfg(not(feature = "view"))]
     #[command(hide = true, disable_help_flag = true)]
     View(Later),
+    #[cfg(feature = "serve")]
+    Serve(serve::Options),
+    #[cfg(not(feature = "serve"))]
     #[command(hide = true, disable_help_flag = true)]
     Serve(Later),
 }
@@ -104,7 +109,11 @@ fn dispatch(command: Option<Command>) -> Result<(), Failure> {
         Some(Command::View(options)) => view::run(&options),
         #[cfg(not(feature = "view"))]
         Some(Command::View(_)) => Err(Failure::usage("this drystone was built without its window (feature view)")),
-        Some(Command::Serve(_)) => Err(later("serve")),
+        #[cfg(feature = "serve")]
+        Some(Command::Serve(options)) => serve::run(&options),
+        #[cfg(not(feature = "serve"))]
+        Some(Command::Serve(_)) => Err(Failure::usage("this build has no `drystone serve`")
+            .hint("build it with `cargo build --release --features serve`")),
     }
 }
 

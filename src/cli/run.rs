@@ -11,7 +11,7 @@ use drystone::{Snapshot, World, WorldError, state};
 
 use super::backend::{self, Backend};
 use super::failure::{Code, Failure};
-use super::npz::{self, Trace};
+use super::npz::Trace;
 use super::output::{self, Destination};
 use super::overrides::Overrides;
 use super::picture::{self, Artist, Look};
@@ -375,7 +375,7 @@ impl Recorder {
 fn write_state(state: &mut Destination, world: &World, snapshot: &Snapshot) -> Result<(), Failure> {
     let slots = state::body_slots(world.compiled(), snapshot);
     let written = if state.extension() == "npz" {
-        npz::write_state(&mut *state, &slots, world.compiled().settings.sleep)
+        drystone::npz::write_state(&mut *state, &slots, world.compiled().settings.sleep)
     } else {
         let bodies: Vec<_> = slots.into_iter().flatten().collect();
         serde_json::to_writer(&mut *state, &bodies).map_err(io::Error::from)

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::backend::{self, About, Backend, Choice};
 use super::failure::{Code, Failure};
-use super::npz::{self, Trace};
+use super::npz::Trace;
 use super::output::{self, Destination};
 use super::report::{self, Timing, mode_name};
 use super::run::{Options, Outputs};
@@ -252,7 +252,7 @@ fn write_state(
     sleep: bool,
 ) -> Result<(), Failure> {
     let written = if to.extension() == "npz" {
-        npz::write_states(&mut *to, slots, shape, sleep)
+        drystone::npz::write_states(&mut *to, slots, shape, sleep)
     } else {
         let worlds = slots.chunks(usize::try_from(shape[1]).unwrap_or(usize::MAX).max(1));
         let worlds: Vec<Vec<_>> = worlds.map(|world| world.iter().flatten().collect()).collect();

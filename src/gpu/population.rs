@@ -5,7 +5,7 @@ use super::memory::Group;
 use super::record::joint_runs;
 use super::writes::Writes;
 use crate::command::{forget, wake_left};
-use crate::population::{BodyId, Change, JointId, Population, joint_id};
+use crate::population::{BodyId, Change, JointId, Journal, Population, joint_id};
 use crate::scene::{Body, Compiled, Joint, JointChange, Joints, MOST_ROWS};
 use crate::snapshot::first_islands;
 use crate::step::plan;
@@ -165,6 +165,17 @@ impl GpuWorld {
             self.follow(change, recorded.as_deref_mut())?;
         }
         Ok(())
+    }
+
+    /// Lets a world that has done no step see the changes of a journal, up to a step.
+    ///
+    /// # Errors
+    /// If an entry is refused or it does not fit the device; then nothing is done.
+    pub(crate) fn relive(&mut self, journal: &Journal, until: u64) -> Result<(), WorldError> {
+        let mut compiled = self.compiled.clone();
+        let mut population = Population::new(&compiled);
+        population.relive(&mut compiled, journal, until)?;
+        self.become_another(compiled, population)
     }
 
     /// The world of a snapshot in which the scene's emitters had made other bodies by then.

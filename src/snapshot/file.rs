@@ -98,6 +98,14 @@ impl Snapshot {
         bytes
     }
 
+    /// Steps done in the world of these bytes. Looks at nothing else.
+    pub(crate) fn step_of(bytes: &[u8]) -> Result<u64, SnapshotFileError> {
+        if bytes.len() < HEAD + CHECKSUM || bytes[..8] != MAGIC {
+            return Err(SnapshotFileError::NotASnapshot);
+        }
+        Ok(u64_at(bytes, 24))
+    }
+
     /// Reads back what [`Self::to_bytes`] wrote. Whether it fits a world is checked when the world restores it.
     ///
     /// # Errors

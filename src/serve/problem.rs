@@ -1,0 +1,251 @@
+//! What a client is told when something does not work: problem details, RFC 9457.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::scene::SceneError;
+use crate::scene::file::{FileError, FileErrorKind};
+use crate::{CommandError, PopulationError, WorldError};
+
+/// A problem, as `application/problem+json`.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Problem {
+    /// `urn:drystone:` and a word that says what kind of problem it is. Programs look at this.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The same for all problems of this kind.
+    pub title: &'static str,
+    /// HTTP status.
+    pub status: u16,
+    /// What is wrong this time.
+    pub detail: String,
+    /// JSON path of what is wrong in the body, such as `bodies[3].shapes[0].box.half[1]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// What should be there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// Line of the body, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// Column there, in characters, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<usize>,
+    /// Commands of the batch that were done before the one that was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub applied: Option<usize>,
+    /// Seconds after which it may work; also in the header `Retry-After`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<u32>,
+}
+
+impl Problem {
+    fn new(status: u16, word: &str, title: &'static str, detail: impl Into<String>) -> Self {
+        Self {
+            kind: format!("urn:drystone:{word}"),
+            title,
+            status,
+            detail: detail.into(),
+            path: None,
+            expected: None,
+            line: None,
+            column: None,
+            applied: None,
+            retry_after: None,
+        }
+    }
+
+    /// 400: no JSON, or a header or parameter that cannot be read.
+    pub fn malformed(detail: impl Into<String>) -> Self {
+        Self::new(400, "malformed", "The request cannot be read", detail)
+    }
+
+    /// 401.
+    pub fn unauthorized() -> Self {
+        let detail = "expected the header `Authorization: Bearer TOKEN` with a token of this service";
+        Self::new(401, "unauthorized", "A token is needed", detail)
+    }
+
+    /// 403: not from here.
+    pub fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(403, "forbidden", "The request is not allowed from there", detail)
+    }
+
+    /// 404.
+    pub fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(404, "not-found", "There is no such thing", detail)
+    }
+
+    /// 405.
+    pub fn method() -> Self {
+        Self::new(405, "method", "The method is not for this", "see /api/openapi.json")
+    }
+
+    /// 409: not in this state.
+    pub fn conflict(detail: impl Into<String>) -> Self {
+        Self::new(409, "conflict", "The world is in another state", detail)
+    }
+
+    /// 413.
+    pub fn too_large(detail: impl Into<String>) -> Self {
+        Self::new(413, "too-large", "There is too much of it", detail)
+    }
+
+    /// 415.
+    pub fn media_type() -> Self {
+        let detail = "expected the header `Content-Type: application/json`";
+        Self::new(415, "media-type", "The body is of another type", detail)
+    }
+
+    /// 422: well-formed, but not valid.
+    pub fn invalid(detail: impl Into<String>) -> Self {
+        Self::new(422, "invalid", "A value is not valid", detail)
+    }
+
+    /// 422: beyond a limit of this service.
+    pub fn limit(detail: impl Into<String>) -> Self {
+        Self::new(422, "limit", "It is beyond a limit of this service", detail)
+    }
+
+    /// 429.
+    pub fn too_many(detail: impl Into<String>, seconds: u32) -> Self {
+        Self::new(429, "too-many", "Too much at once", detail).retry(seconds)
+    }
+
+    /// 500: a mistake of ours.
+    pub fn internal(detail: impl Into<String>) -> Self {
+        Self::new(500, "internal", "The service made a mistake", detail)
+    }
+
+    /// 500: what is stored of a world cannot be read.
+    pub fn damaged(detail: impl Into<String>) -> Self {
+        Self::new(500, "damaged", "What is stored of the world is damaged", detail)
+    }
+
+    /// 503: the device was lost; the world comes back.
+    pub fn device(detail: impl Into<String>) -> Self {
+        Self::new(503, "device", "The device was lost, the world is being restored", detail).retry(1)
+    }
+
+    /// 503: starting or stopping.
+    pub fn unavailable(detail: impl Into<String>) -> Self {
+        Self::new(503, "unavailable", "Not now", detail).retry(2)
+    }
+
+    /// 507: nothing has happened.
+    pub fn store(detail: impl Into<String>) -> Self {
+        Self::new(507, "store", "The store did not take it, so it has not happened", detail).retry(5)
+    }
+
+    /// With the place in the body.
+    #[must_use]
+    pub fn at(mut self, path: impl Into<String>) -> Self {
+        let path = path.into();
+        self.path = (!path.is_empty()).then_some(path);
+        self
+    }
+
+    /// With what should be there.
+    #[must_use]
+    pub fn expected(mut self, expected: impl Into<String>) -> Self {
+        self.expected = Some(expected.into());
+        self
+    }
+
+    /// After how many commands of a batch.
+    #[must_use]
+    pub fn after(mut self, applied: usize) -> Self {
+        self.applied = Some(applied);
+        self
+    }
+
+    fn retry(mut self, seconds: u32) -> Self {
+        self.retry_after = Some(seconds);
+        self
+    }
+
+    /// Of a part of the body: `prefix` is where that part is.
+    #[must_use]
+    pub fn within(mut self, prefix: &str) -> Self {
+        self.path = match self.path.take() {
+            Some(path) if path.starts_with('[') => Some(format!("{prefix}{path}")),
+            Some(path) => Some(format!("{prefix}.{path}")),
+            None => Some(prefix.to_owned()),
+        };
+        self
+    }
+
+    /// Of a JSON value of ours, with the path that was tracked.
+    pub fn from_json(error: &serde_path_to_error::Error<serde_json::Error>) -> Self {
+        let path = error.path().to_string();
+        let inner = error.inner();
+        let message = inner.to_string();
+        let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
+        let mut problem = if inner.is_data() { Self::invalid(message) } else { Self::malformed(message) };
+        if inner.line() > 0 {
+            (problem.line, problem.column) = (Some(inner.line()), Some(inner.column()));
+        }
+        problem.at(if path == "." { String::new() } else { path })
+    }
+}
+
+impl From<FileError> for Problem {
+    fn from(error: FileError) -> Self {
+        let detail = if error.path.is_empty() { error.problem } else { format!("{} {}", error.path, error.problem) };
+        let mut problem = match error.kind {
+            FileErrorKind::Syntax | FileErrorKind::Io => Self::malformed(detail),
+            FileErrorKind::TooLarge => Self::too_large(detail),
+            FileErrorKind::Structure | FileErrorKind::Value => Self::invalid(detail),
+        };
+        if let Some(place) = error.place {
+            (problem.line, problem.column) = (Some(place.line), Some(place.column));
+        }
+        problem.at(error.path).expected(error.expected)
+    }
+}
+
+impl From<SceneError> for Problem {
+    fn from(error: SceneError) -> Self {
+        Self::invalid(format!("{} {}", error.path, error.problem)).at(error.path).expected(error.expected)
+    }
+}
+
+impl From<CommandError> for Problem {
+    fn from(error: CommandError) -> Self {
+        match error {
+            CommandError::Joint(error) => Self::from(error),
+            error => Self::invalid(error.to_string()),
+        }
+    }
+}
+
+impl From<WorldError> for Problem {
+    fn from(error: WorldError) -> Self {
+        match error {
+            WorldError::Scene(error) | WorldError::Population(PopulationError::Value(error)) => Self::from(error),
+            WorldError::Device(error) => Self::device(error.to_string()),
+            error @ WorldError::TooLarge { .. } => Self::limit(error.to_string()),
+            error @ (WorldError::Kernel(_) | WorldError::Threads(_)) => Self::internal(error.to_string()),
+            error => Self::invalid(error.to_string()),
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_string(&self).unwrap_or_default();
+        let mut response = (status, body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some(seconds) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.status == 401 {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}

@@ -1,0 +1,456 @@
+//! A world and what its session remembers of it. What happens here depends on the world, the records and nothing else: it
+//! happens again when the world is restored.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use glam::Vec2;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::event::Event;
+use crate::population::{Alteration, Journal};
+use crate::serve::op::{
+    BodyRef, CommandRecord, Key, MAX_POINTERS, Plain, body_from_text, find_body, find_joint, joint_from_text,
+    read_joint, read_parts,
+};
+use crate::serve::problem::Problem;
+use crate::{BodyId, Joint, JointCommand, JointId, JointKind, World, WorldError};
+
+/// Answers that are kept for those who ask again.
+const MOST_ANSWERS: usize = 1000;
+/// Bytes of them.
+const MOST_ANSWER_BYTES: usize = 4 << 20;
+
+/// What is remembered of a world beside its snapshot.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Memory {
+    /// Requests for steps so far.
+    pub requests: u64,
+    /// Those not done yet, the first one in progress.
+    pub goals: VecDeque<Goal>,
+    /// Whether it steps by itself.
+    pub play: Option<Play>,
+    /// What pointers hold.
+    pub pointers: BTreeMap<String, Pointer>,
+    /// What came and went by hand.
+    pub journal: Vec<Entry>,
+    /// To requests with keys, the oldest first.
+    pub answers: VecDeque<Answered>,
+}
+
+/// Steps that somebody asked for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Goal {
+    /// Number of the request.
+    pub request: u64,
+    /// Steps asked for.
+    pub steps: u64,
+    /// Steps to go.
+    pub remaining: u64,
+    /// With which it was asked.
+    pub key: Option<Key>,
+}
+
+/// Stepping by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Play {
+    /// Times real time; as fast as it goes if there is none.
+    pub speed: Option<f64>,
+}
+
+/// What a pointer holds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Pointer {
+    joint: String,
+}
+
+/// An answer that was given.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Answered {
+    /// To whom.
+    pub key: Key,
+    /// 200, or that of the problem.
+    pub status: u16,
+    /// What was said, JSON.
+    pub body: String,
+}
+
+/// A change of the population, as checkpoints remember it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Entry {
+    at: u64,
+    what: Change,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Change {
+    Spawn { bodies: Vec<Value>, joints: Vec<Value>, ids: Vec<String> },
+    Remove { bodies: Vec<String> },
+    Join { a: Option<String>, b: String, joint: Value },
+    Grab { body: String, point: [f32; 2], target: [f32; 2], max_force: f32, hertz: f32, damping_ratio: f32 },
+    Unjoin { joints: Vec<String> },
+}
+
+/// How a request ended, for the client.
+pub type Outcome = Result<Value, Problem>;
+
+/// A world, and what is remembered of it.
+#[derive(Debug)]
+pub struct Live {
+    /// The world.
+    pub world: World,
+    /// Which device it is on.
+    pub device: u64,
+    /// The rest.
+    pub memory: Memory,
+    /// The newest events, with their numbers.
+    pub events: VecDeque<(u64, Event)>,
+    next_event: u64,
+    most_events: usize,
+}
+
+/// Names of bodies, looked up once for a batch.
+#[derive(Default)]
+struct Names(Option<HashMap<String, u32>>);
+
+impl Live {
+    /// At the world's start.
+    pub fn new(world: World, device: u64, most_events: usize) -> Self {
+        let memory = Memory::default();
+        Self { world, device, memory, events: VecDeque::new(), next_event: 0, most_events }
+    }
+
+    /// From a checkpoint.
+    ///
+    /// # Errors
+    /// If it does not fit.
+    pub fn load(&mut self, memory: Memory, snapshot: &[u8]) -> Result<(), String> {
+        let journal = journal(&memory.journal)?;
+        self.world.load_with(snapshot, &journal).map_err(|error| error.to_string())?;
+        self.memory = memory;
+        Ok(())
+    }
+
+    /// One step.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn step(&mut self) -> Result<(), WorldError> {
+        self.world.step()?;
+        if self.world.compiled().settings.events {
+            for event in self.world.take_events()? {
+                self.events.push_back((self.next_event, event));
+                self.next_event += 1;
+            }
+            while self.events.len() > self.most_events {
+                self.events.pop_front();
+            }
+        }
+        Ok(())
+    }
+
+    /// The answer to a request with this key, if it was given.
+    pub fn answered(&self, key: &Key) -> Option<&Answered> {
+        self.memory.answers.iter().rev().find(|answered| answered.key.name == key.name)
+    }
+
+    /// Remembers an answer.
+    pub fn remember(&mut self, key: Option<Key>, outcome: &Outcome) {
+        let Some(key) = key else { return };
+        let (status, body) = match outcome {
+            Ok(body) => (200, body.to_string()),
+            Err(problem) => (problem.status, serde_json::to_string(problem).unwrap_or_default()),
+        };
+        let answers = &mut self.memory.answers;
+        answers.push_back(Answered { key, status, body });
+        let mut bytes: usize = answers.iter().map(|answered| answered.body.len()).sum();
+        while answers.len() > 1 && (answers.len() > MOST_ANSWERS || bytes > MOST_ANSWER_BYTES) {
+            bytes -= answers.pop_front().map_or(0, |answered| answered.body.len());
+        }
+    }
+
+    /// Takes a request for steps. Returns its number.
+    pub fn ask_steps(&mut self, steps: u64, key: Option<Key>) -> u64 {
+        let request = self.memory.requests;
+        self.memory.requests += 1;
+        self.memory.goals.push_back(Goal { request, steps, remaining: steps, key });
+        request
+    }
+
+    /// Counts a step that was done. Returns the request that it completed.
+    pub fn stepped(&mut self) -> Option<(u64, Value)> {
+        let goal = self.memory.goals.front_mut()?;
+        goal.remaining = goal.remaining.saturating_sub(1);
+        (goal.remaining == 0).then(|| self.end_goal(0, None)).flatten()
+    }
+
+    /// Ends a request for steps before it is done.
+    pub fn halt(&mut self, request: u64, reason: &str) -> Option<(u64, Value)> {
+        let place = self.memory.goals.iter().position(|goal| goal.request == request)?;
+        self.end_goal(place, Some(reason))
+    }
+
+    fn end_goal(&mut self, place: usize, reason: Option<&str>) -> Option<(u64, Value)> {
+        let goal = self.memory.goals.remove(place)?;
+        let answer = json!({
+            "step": self.world.steps(),
+            "time": self.time(),
+            "steps": goal.steps - goal.remaining,
+            "stopped": reason,
+        });
+        self.remember(goal.key, &Ok(answer.clone()));
+        Some((goal.request, answer))
+    }
+
+    /// Simulated seconds.
+    pub fn time(&self) -> f64 {
+        self.world.steps() as f64 * f64::from(self.world.compiled().settings.dt)
+    }
+
+    /// Does what a batch asks, up to the first that is refused.
+    ///
+    /// # Errors
+    /// Why it was refused, and how many were done.
+    pub fn command(&mut self, commands: &[CommandRecord]) -> Outcome {
+        let mut names = Names::default();
+        let mut results = Vec::with_capacity(commands.len());
+        for (index, command) in commands.iter().enumerate() {
+            match self.one(command, &mut names) {
+                Ok(result) => results.push(result),
+                // A lost device is no answer to the command.
+                Err(problem) if problem.status == 503 => return Err(problem),
+                Err(problem) => {
+                    return Err(problem.within(&format!("commands[{index}].{}", command.word())).after(index));
+                }
+            }
+        }
+        Ok(json!({ "step": self.world.steps(), "results": results }))
+    }
+
+    fn note(&mut self, what: Change) {
+        self.memory.journal.push(Entry { at: self.world.steps(), what });
+    }
+
+    fn one(&mut self, command: &CommandRecord, names: &mut Names) -> Outcome {
+        match command.plain() {
+            Some(Plain::Body(body, command)) => {
+                let id = names.find(&mut self.world, &body).map_err(|problem| problem.at("body"))?;
+                self.world.command(id.index as usize, command)?;
+                return Ok(json!({}));
+            }
+            Some(Plain::Joint(joint, command)) => {
+                let id = find_joint(&self.world, &joint).map_err(|problem| problem.at("joint"))?;
+                self.world.command_joint(id, command)?;
+                return Ok(json!({}));
+            }
+            None => {}
+        }
+        match command {
+            CommandRecord::WakeAll {} => {
+                self.world.wake_all();
+                Ok(json!({}))
+            }
+            CommandRecord::Spawn { bodies, joints } => self.spawn(bodies, joints, names),
+            CommandRecord::Remove { bodies } => {
+                let found: Result<Vec<BodyId>, Problem> = bodies
+                    .iter()
+                    .enumerate()
+                    .map(|(place, body)| {
+                        names.find(&mut self.world, body).map_err(|problem| problem.at(format!("bodies[{place}]")))
+                    })
+                    .collect();
+                let ids = found?;
+                self.world.remove_bodies(&ids)?;
+                self.note(Change::Remove { bodies: ids.iter().map(ToString::to_string).collect() });
+                Ok(json!({}))
+            }
+            CommandRecord::Join { a, b, joint } => {
+                let a = a.as_ref().map(|a| names.find(&mut self.world, a)).transpose();
+                let a = a.map_err(|problem| problem.at("a"))?;
+                let id = names.find(&mut self.world, b).map_err(|problem| problem.at("b"))?;
+                let built = read_joint(joint, a.is_none())?;
+                let made = self.world.add_joints_between(&[(a, id, built)]).map_err(joint_problem)?;
+                self.note(Change::Join { a: a.map(|a| a.to_string()), b: id.to_string(), joint: joint.clone() });
+                Ok(json!({ "joint": made.first().map(ToString::to_string) }))
+            }
+            CommandRecord::Unjoin { joints } => {
+                let found: Result<Vec<JointId>, Problem> = joints
+                    .iter()
+                    .enumerate()
+                    .map(|(place, joint)| {
+                        find_joint(&self.world, joint).map_err(|problem| problem.at(format!("joints[{place}]")))
+                    })
+                    .collect();
+                self.unjoin(&found?)?;
+                Ok(json!({}))
+            }
+            CommandRecord::Mouse { pointer, body, point, target, max_force, hertz, damping_ratio } => {
+                let held = self.memory.pointers.get(pointer).and_then(|held| joint_from_text(&held.joint).ok());
+                if let Some(joint) = held.filter(|joint| self.world.joint_id(joint.index as usize) == Some(*joint)) {
+                    self.world.command_joint(joint, JointCommand::Target((*target).into()))?;
+                    return Ok(json!({ "joint": joint.to_string() }));
+                }
+                self.memory.pointers.remove(pointer);
+                let Some(body) = body else {
+                    let detail = "the pointer holds nothing, and there is no body to grab";
+                    return Err(Problem::invalid(detail).at("body"));
+                };
+                if self.memory.pointers.len() >= MAX_POINTERS {
+                    return Err(Problem::limit(format!("at most {MAX_POINTERS} pointers hold bodies of a world")));
+                }
+                let id = names.find(&mut self.world, body).map_err(|problem| problem.at("body"))?;
+                let grab = Change::Grab {
+                    body: id.to_string(),
+                    point: *point,
+                    target: *target,
+                    max_force: *max_force,
+                    hertz: *hertz,
+                    damping_ratio: *damping_ratio,
+                };
+                let joint = grabbing(*point, *target, *max_force, *hertz, *damping_ratio);
+                let made = self.world.add_joints_between(&[(None, id, joint)]).map_err(joint_problem)?;
+                let joint = made.first().map(ToString::to_string).unwrap_or_default();
+                self.note(grab);
+                self.memory.pointers.insert(pointer.clone(), Pointer { joint: joint.clone() });
+                Ok(json!({ "joint": joint }))
+            }
+            CommandRecord::Release { pointer } => {
+                let Some(held) = self.memory.pointers.remove(pointer) else { return Ok(json!({ "released": false })) };
+                let joint = joint_from_text(&held.joint).map_err(Problem::internal)?;
+                // Gone with its body, perhaps.
+                let there = self.world.joint_id(joint.index as usize) == Some(joint);
+                if there {
+                    self.unjoin(&[joint])?;
+                }
+                Ok(json!({ "released": there }))
+            }
+            // All others are plain.
+            _ => Err(Problem::internal("a command without a meaning")),
+        }
+    }
+
+    fn unjoin(&mut self, joints: &[JointId]) -> Result<(), Problem> {
+        self.world.remove_joints(joints)?;
+        self.note(Change::Unjoin { joints: joints.iter().map(ToString::to_string).collect() });
+        Ok(())
+    }
+
+    fn spawn(&mut self, bodies: &[Value], joints: &[Value], names: &mut Names) -> Outcome {
+        let (built, ties) = read_parts(bodies, joints)?;
+        let ids = self.world.add_bodies(&built)?;
+        let texts: Vec<String> = ids.iter().map(ToString::to_string).collect();
+        let ties: Vec<_> = ties.into_iter().filter_map(|joint| between(&ids, joint)).collect();
+        if let Err(error) = self.world.add_joints_between(&ties) {
+            // All or nothing.
+            self.world.remove_bodies(&ids)?;
+            self.note(Change::Spawn { bodies: bodies.to_vec(), joints: Vec::new(), ids: texts.clone() });
+            self.note(Change::Remove { bodies: texts });
+            return Err(error.into());
+        }
+        for (body, id) in built.iter().zip(&ids) {
+            names.learn(body.id.as_deref(), *id);
+        }
+        self.note(Change::Spawn { bodies: bodies.to_vec(), joints: joints.to_vec(), ids: texts.clone() });
+        Ok(json!({ "bodies": texts }))
+    }
+}
+
+/// A path that speaks of the list given to the world is of no use to the client.
+fn joint_problem(error: WorldError) -> Problem {
+    let problem = Problem::from(error);
+    let path = problem.path.as_deref().and_then(|path| path.strip_prefix("joints[0]"));
+    let path = path.map(|rest| format!("joint{rest}"));
+    Problem { path, ..problem }
+}
+
+fn grabbing(point: [f32; 2], target: [f32; 2], max_force: f32, hertz: f32, damping_ratio: f32) -> Joint {
+    let kind = JointKind::Mouse { target: target.into(), max_force };
+    Joint {
+        id: None,
+        a: None,
+        b: 0,
+        anchor_a: Vec2::ZERO,
+        anchor_b: point.into(),
+        kind,
+        collide: false,
+        hertz: Some(hertz),
+        damping_ratio: Some(damping_ratio),
+        break_force: None,
+        break_torque: None,
+        enabled: true,
+    }
+}
+
+/// A joint among new bodies, by their ids.
+fn between(ids: &[BodyId], joint: Joint) -> Option<(Option<BodyId>, BodyId, Joint)> {
+    let a = match joint.a {
+        None => None,
+        Some(a) => Some(*ids.get(a)?),
+    };
+    Some((a, *ids.get(joint.b)?, joint))
+}
+
+/// As the library takes it.
+fn journal(entries: &[Entry]) -> Result<Journal, String> {
+    let detail = |problem: Problem| problem.detail;
+    let mut journal = Journal::default();
+    for Entry { at, what } in entries {
+        match what {
+            Change::Spawn { bodies, joints, ids } => {
+                let (bodies, ties) = read_parts(bodies, joints).map_err(detail)?;
+                let ids: Result<Vec<BodyId>, String> = ids.iter().map(|id| body_from_text(id)).collect();
+                let ids = ids?;
+                journal.push(*at, Alteration::AddBodies(bodies));
+                if !ties.is_empty() {
+                    let ties = ties.into_iter().filter_map(|joint| between(&ids, joint)).collect();
+                    journal.push(*at, Alteration::AddJointsBetween(ties));
+                }
+            }
+            Change::Remove { bodies } => {
+                let ids: Result<_, String> = bodies.iter().map(|id| body_from_text(id)).collect();
+                journal.push(*at, Alteration::RemoveBodies(ids?));
+            }
+            Change::Join { a, b, joint } => {
+                let a = a.as_deref().map(body_from_text).transpose()?;
+                let joint = read_joint(joint, a.is_none()).map_err(detail)?;
+                journal.push(*at, Alteration::AddJointsBetween(vec![(a, body_from_text(b)?, joint)]));
+            }
+            Change::Grab { body, point, target, max_force, hertz, damping_ratio } => {
+                let joint = grabbing(*point, *target, *max_force, *hertz, *damping_ratio);
+                journal.push(*at, Alteration::AddJointsBetween(vec![(None, body_from_text(body)?, joint)]));
+            }
+            Change::Unjoin { joints } => {
+                let ids: Result<_, String> = joints.iter().map(|id| joint_from_text(id)).collect();
+                journal.push(*at, Alteration::RemoveJoints(ids?));
+            }
+        }
+    }
+    Ok(journal)
+}
+
+impl Names {
+    fn find(&mut self, world: &mut World, body: &BodyRef) -> Result<BodyId, Problem> {
+        let BodyRef::Name(name) = body else { return find_body(world, body) };
+        if let Ok(id) = body_from_text(name)
+            && world.body_id(id.index as usize) == Some(id)
+        {
+            return Ok(id);
+        }
+        let names = self.0.get_or_insert_with(|| {
+            let ids = (0_u32..).zip(&world.compiled().ids);
+            ids.filter_map(|(slot, id)| Some((id.clone()?, slot))).collect()
+        });
+        // Who was removed since then is not found.
+        let slot = names.get(name).map(|&slot| slot as usize);
+        let slot = slot.filter(|&slot| world.compiled().ids.get(slot).and_then(Option::as_deref) == Some(name));
+        let missing = || Problem::invalid(format!("there is no body {name:?}"));
+        slot.and_then(|slot| world.body_id(slot)).ok_or_else(missing)
+    }
+
+    fn learn(&mut self, name: Option<&str>, id: BodyId) {
+        if let (Some(names), Some(name)) = (&mut self.0, name) {
+            names.insert(name.to_owned(), id.index);
+        }
+    }
+}

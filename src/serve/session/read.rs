@@ -1,0 +1,361 @@
+//! Questions that change nothing.
+
+use std::io::Cursor;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::Answer;
+use super::live::Live;
+use crate::event::EventKind;
+use crate::npz;
+use crate::serve::op::read_parts;
+use crate::serve::problem::Problem;
+use crate::serve::stream::Frame;
+use crate::types::{
+    BOX, CIRCLE, GEOMETRY_MASK, HALF_PLANE, NO_SHAPE, NONE, POLYGON, SENSOR_SHAPE, Shape, VACANT, VERTEX_COUNT_SHIFT,
+};
+use crate::{Filter, Query, WorldError, state};
+
+/// A question.
+#[derive(Debug)]
+pub enum Read {
+    /// Where everything is.
+    State(Format),
+    /// What everything is.
+    Bodies,
+    /// How good and how lively it is.
+    Metrics,
+    /// What happened since the event with this number, so many at most.
+    Events {
+        /// First number.
+        from: u64,
+        /// Most.
+        most: usize,
+    },
+    /// Rays, points, boxes, shapes.
+    Query(Vec<Query>),
+    /// Whether it is there.
+    Ping,
+}
+
+/// How a state is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// JSON.
+    #[default]
+    Json,
+    /// A full frame, as in a stream.
+    Binary,
+    /// For NumPy.
+    Npz,
+}
+
+/// The answer, or the problem with the question.
+///
+/// # Errors
+/// The device is lost.
+pub fn answer(live: &mut Live, read: Read) -> Result<Result<Answer, Problem>, WorldError> {
+    match read {
+        Read::State(format) => state_as(live, format).map(Ok),
+        Read::Bodies => Ok(Ok(Answer::json(&bodies(live)))),
+        Read::Metrics => metrics(live).map(Ok),
+        Read::Events { from, most } => Ok(Ok(events(live, from, most))),
+        Read::Ping => Ok(Ok(Answer::json(&json!({})))),
+        Read::Query(queries) => match live.world.query(&queries) {
+            Ok(answers) => Ok(Ok(answered(live, &queries, &answers))),
+            Err(WorldError::Query(error)) => {
+                let path = format!("queries[{}]", error.index);
+                Ok(Err(Problem::invalid(error.problem).at(path).expected(error.expected)))
+            }
+            Err(error) => Err(error),
+        },
+    }
+}
+
+fn state_as(live: &mut Live, format: Format) -> Result<Answer, WorldError> {
+    if format == Format::Binary {
+        let body = Frame::take(&mut live.world)?.full(0, 0);
+        return Ok(Answer { status: 200, content_type: "application/octet-stream", body, again: false });
+    }
+    let snapshot = live.world.snapshot()?;
+    let slots = state::body_slots(live.world.compiled(), &snapshot);
+    if format == Format::Npz {
+        let mut bytes = Cursor::new(Vec::new());
+        let sleeps = live.world.compiled().settings.sleep;
+        if let Err(error) = npz::write_state(&mut bytes, &slots, sleeps) {
+            // Memory does not fail.
+            tracing::error!(%error, "npz");
+        }
+        let body = bytes.into_inner();
+        return Ok(Answer { status: 200, content_type: "application/x-npz", body, again: false });
+    }
+    let bodies: Vec<Value> = slots
+        .into_iter()
+        .enumerate()
+        .filter_map(|(slot, body)| {
+            let body = body?;
+            let id = live.world.body_id(slot)?.to_string();
+            let mut row = json!({
+                "id": id,
+                "position": body.position,
+                "angle": body.angle,
+                "velocity": body.velocity,
+                "angular_velocity": body.angular_velocity,
+            });
+            if let Some(name) = body.id {
+                row["name"] = name.into();
+            }
+            if body.asleep {
+                row["asleep"] = true.into();
+            }
+            Some(row)
+        })
+        .collect();
+    Ok(Answer::json(&json!({
+        "step": live.world.steps(),
+        "time": live.time(),
+        "hash": format!("{:016x}", state::hash(&snapshot)),
+        "bodies": bodies,
+    })))
+}
+
+/// Of every body what it looks like, in its own frame.
+fn bodies(live: &mut Live) -> Value {
+    let count = live.world.compiled().bodies.len();
+    let ids: Vec<Option<String>> = (0..count).map(|slot| live.world.body_id(slot).map(|id| id.to_string())).collect();
+    let compiled = live.world.compiled();
+    let mut shapes: Vec<Vec<Value>> = vec![Vec::new(); count];
+    for shape in &compiled.shapes {
+        let body = shape.body as usize;
+        if let (Some(list), Some(mass)) = (shapes.get_mut(body), compiled.mass.get(body))
+            && let Some(outline) = outline(shape, mass.center, &compiled.vertices)
+        {
+            list.push(outline);
+        }
+    }
+    let rows: Vec<Value> = ids
+        .into_iter()
+        .enumerate()
+        .filter_map(|(slot, id)| {
+            let body = compiled.bodies.get(slot).filter(|body| body.kind != VACANT)?;
+            let kind = ["static", "kinematic", "dynamic"].get(body.kind as usize)?;
+            let mass = compiled.mass.get(slot)?;
+            let mut row = json!({
+                "id": id?,
+                "type": kind,
+                "mass": mass.mass,
+                "shapes": std::mem::take(shapes.get_mut(slot)?),
+            });
+            if let Some(name) = compiled.ids.get(slot).cloned().flatten() {
+                row["name"] = name.into();
+            }
+            Some(row)
+        })
+        .collect();
+    json!({ "step": live.world.steps(), "bodies": rows })
+}
+
+/// A shape for drawing: a circle, or points with a radius about them, or a half plane.
+fn outline(shape: &Shape, center: glam::Vec2, vertices: &[[f32; 2]]) -> Option<Value> {
+    let turn = glam::Vec2::from(shape.rotation);
+    let middle = glam::Vec2::from(shape.offset) + center;
+    let place = |[x, y]: [f32; 2]| {
+        let point = middle + glam::Vec2::new(turn.x * x - turn.y * y, turn.y * x + turn.x * y);
+        [point.x, point.y]
+    };
+    let [w, h] = shape.half;
+    let mut value = match shape.kind & GEOMETRY_MASK {
+        NO_SHAPE => return None,
+        CIRCLE => json!({ "circle": { "center": place([0.0, 0.0]), "radius": shape.radius } }),
+        BOX => {
+            let corners = [[-w, -h], [w, -h], [w, h], [-w, h]].map(place);
+            json!({ "polygon": { "points": corners, "radius": shape.radius } })
+        }
+        POLYGON => {
+            let count = (shape.kind >> VERTEX_COUNT_SHIFT & 0xf) as usize;
+            let first = shape.first_vertex as usize;
+            let points: Vec<[f32; 2]> = vertices.get(first..first + count)?.iter().map(|&v| place(v)).collect();
+            json!({ "polygon": { "points": points, "radius": shape.radius } })
+        }
+        // Its y axis is the normal.
+        HALF_PLANE => json!({ "half_plane": { "normal": [-turn.y, turn.x], "point": [middle.x, middle.y] } }),
+        _ => return None,
+    };
+    if shape.kind & SENSOR_SHAPE != 0 {
+        value["sensor"] = true.into();
+    }
+    Some(value)
+}
+
+fn metrics(live: &mut Live) -> Result<Answer, WorldError> {
+    let snapshot = live.world.snapshot()?;
+    let compiled = live.world.compiled();
+    let stages: serde_json::Map<String, Value> =
+        live.world.stage_ms().into_iter().map(|(stage, ms)| (stage.name().to_owned(), ms.into())).collect();
+    Ok(Answer::json(&json!({
+        "step": live.world.steps(),
+        "time": live.time(),
+        "hash": format!("{:016x}", state::hash(&snapshot)),
+        "contacts": snapshot.contacts.len() + snapshot.sleeping.len(),
+        "quarantined": snapshot.counters.quarantined,
+        "overflowed_steps": live.world.overflowed_steps().len(),
+        "metrics": state::metrics(compiled, &snapshot),
+        "stages_ms": stages,
+    })))
+}
+
+fn events(live: &mut Live, from: u64, most: usize) -> Answer {
+    let first = live.events.front().map_or(from, |(number, _)| *number);
+    let found: Vec<(u64, crate::Event)> =
+        live.events.iter().filter(|(number, _)| *number >= from).take(most).copied().collect();
+    let next = found.last().map_or(from.max(first), |(number, _)| number + 1);
+    let mut id = |slot: u32| if slot == NONE { None } else { live.world.body_id(slot as usize) };
+    let rows: Vec<Value> = found
+        .iter()
+        .map(|(number, event)| {
+            let kind = match event.kind {
+                EventKind::Begin => "begin",
+                EventKind::End => "end",
+                EventKind::SensorBegin => "sensor_begin",
+                EventKind::SensorEnd => "sensor_end",
+                EventKind::JointBroke => "joint_broke",
+            };
+            let bodies = event.bodies.map(|slot| id(slot).map(|id| id.to_string()));
+            let mut row = json!({ "number": number, "step": event.step, "type": kind, "bodies": bodies });
+            if event.kind == EventKind::Begin {
+                row["point"] = json!(event.point);
+                row["normal"] = json!(event.normal);
+                row["approach_speed"] = json!(event.approach_speed);
+            }
+            if let Some(joint) = event.joint {
+                row["joint"] = joint.to_string().into();
+            }
+            row
+        })
+        .collect();
+    // What the ring has let go of since is told.
+    Answer::json(&json!({ "events": rows, "next": next, "missed": first.saturating_sub(from) }))
+}
+
+fn answered(live: &mut Live, queries: &[Query], answers: &crate::Answers) -> Answer {
+    let mut id = |slot: usize| live.world.body_id(slot).map(|id| id.to_string());
+    let rows: Vec<Value> = queries
+        .iter()
+        .enumerate()
+        .map(|(index, query)| {
+            if matches!(query, Query::Ray { .. }) {
+                let hit = answers.hit(index).map(|hit| {
+                    json!({
+                        "body": id(hit.body),
+                        "shape": hit.shape,
+                        "point": hit.point.to_array(),
+                        "normal": hit.normal.to_array(),
+                        "fraction": hit.fraction,
+                    })
+                });
+                return json!({ "hit": hit });
+            }
+            let found: Vec<Value> =
+                answers.found(index).iter().map(|f| json!({ "body": id(f.body), "shape": f.shape })).collect();
+            json!({ "found": found })
+        })
+        .collect();
+    Answer::json(&json!({ "step": live.world.steps(), "answers": rows }))
+}
+
+/// A question about places, as clients write it. One key says which.
+#[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum QueryRecord {
+    /// What is in the way?
+    Ray {
+        /// m.
+        from: [f32; 2],
+        /// m.
+        to: [f32; 2],
+        /// What it hits.
+        #[serde(default)]
+        filter: FilterRecord,
+    },
+    /// Which shapes contain a point?
+    Point {
+        /// m.
+        at: [f32; 2],
+        /// What it finds.
+        #[serde(default)]
+        filter: FilterRecord,
+    },
+    /// Which shapes have a box that meets this one?
+    Aabb {
+        /// Low corner, m.
+        min: [f32; 2],
+        /// High corner, m.
+        max: [f32; 2],
+        /// What it finds.
+        #[serde(default)]
+        filter: FilterRecord,
+    },
+    /// Which shapes overlap this one?
+    Overlap {
+        /// As in a scene, such as `{"circle": {"radius": 1}}`.
+        #[schema(value_type = Object)]
+        shape: Value,
+        /// m.
+        position: [f32; 2],
+        /// rad.
+        #[serde(default)]
+        angle: f32,
+        /// What it finds.
+        #[serde(default)]
+        filter: FilterRecord,
+    },
+}
+
+/// As in a scene.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct FilterRecord {
+    /// Bits of what it is.
+    category: u32,
+    /// Bits of what it finds.
+    mask: u32,
+    /// Equal and positive: always; equal and negative: never.
+    group: i32,
+}
+
+impl Default for FilterRecord {
+    fn default() -> Self {
+        let Filter { category, mask, group } = Filter::default();
+        Self { category, mask, group }
+    }
+}
+
+impl QueryRecord {
+    /// As the library takes it.
+    ///
+    /// # Errors
+    /// What is wrong with its shape.
+    pub fn query(&self, index: usize) -> Result<Query, Problem> {
+        let with = |query: Query, filter: &FilterRecord| {
+            query.filter(Filter { category: filter.category, mask: filter.mask, group: filter.group })
+        };
+        Ok(match self {
+            Self::Ray { from, to, filter } => with(Query::ray(*from, *to), filter),
+            Self::Point { at, filter } => with(Query::point(*at), filter),
+            Self::Aabb { min, max, filter } => with(Query::aabb(*min, *max), filter),
+            Self::Overlap { shape, position, angle, filter } => {
+                let at = format!("queries[{index}].overlap.shape");
+                let body = json!({ "shapes": [shape] });
+                let (mut bodies, _) = read_parts(&[body], &[]).map_err(|problem| {
+                    let path = problem.path.as_deref().and_then(|path| path.strip_prefix("bodies[0].shapes[0]"));
+                    Problem { path: Some(format!("{at}{}", path.unwrap_or_default())), ..problem }
+                })?;
+                let shape = bodies.pop().and_then(|mut body| body.shapes.pop());
+                let shape = shape.ok_or_else(|| Problem::invalid("there is no shape").at(at))?;
+                with(Query::overlap(shape.geometry, *position, *angle), filter)
+            }
+        })
+    }
+}
