@@ -767,6 +767,10 @@ impl Session {
                         let _ = reply.send(Err(Problem::unavailable("the service is stopping")));
                         continue;
                     }
+                    let reply = match self.join(live, key.as_ref(), deadline, reply) {
+                        Some(reply) => reply,
+                        None => continue,
+                    };
                     match self.admit(live, &op, key.as_ref(), &batch) {
                         Ok(None) => batch.push((Record { at, op, key }, Some(reply), deadline)),
                         Ok(Some(answer)) => {
@@ -812,6 +816,25 @@ impl Session {
             }
         }
         Ok(batch)
+    }
+
+    /// Who asks again for steps that nobody waits for any more, after a restart perhaps, waits for those.
+    fn join(
+        &mut self,
+        live: &Live,
+        key: Option<&Key>,
+        deadline: Option<Instant>,
+        reply: Reply,
+    ) -> Option<Reply> {
+        let same = live.memory.goals.iter().find(|goal| key.is_some() && goal.key.as_ref() == key);
+        let Some(goal) = same else { return Some(reply) };
+        let waiting = self.waiting.entry(goal.request);
+        let waiting = waiting.or_insert(Waiting { reply: None, deadline: None, has_key: true });
+        if waiting.reply.as_ref().is_some_and(|reply| !reply.is_closed()) {
+            return Some(reply);
+        }
+        (waiting.reply, waiting.deadline) = (Some(reply), deadline);
+        None
     }
 
     /// Whether a change may be logged: beyond this point its outcome depends on the world alone. Or its answer, if it was

@@ -1,0 +1,100 @@
+//! A snapshot goes on in a world made anew although bodies and joints came and went by hand: with a journal of that.
+
+mod common;
+
+use common::Backend;
+use drystone::{
+    Alteration, Body, BodyId, Emitter, Joint, JointKind, Journal, Scene, Shape, World, WorldError, state,
+};
+
+on_every_backend!(goes_on, needs_the_journal);
+
+fn scene() -> Scene {
+    let mut scene = Scene::new("journal");
+    scene.settings.sleep = true;
+    scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(50.0, 1.0)));
+    for row in 0..4_u8 {
+        scene.add(Body::dynamic(0.0, 0.5 + f32::from(row)).shape(Shape::half_box(0.5, 0.5)));
+    }
+    let rain = Body::dynamic(4.0, 5.0).shape(Shape::circle(0.25));
+    scene.emit(Emitter::new([rain]).every(7).keep(3));
+    scene
+}
+
+fn world(backend: Backend) -> World {
+    backend.start(&scene()).world
+}
+
+fn steps(world: &mut World, count: usize) {
+    (0..count).for_each(|_| world.step().unwrap());
+}
+
+fn hash(world: &mut World) -> u64 {
+    state::hash(&world.snapshot().unwrap())
+}
+
+/// Bodies and joints come and go, between steps and several before one.
+fn busy(world: &mut World) -> Journal {
+    let mut journal = Journal::default();
+    let ball = |x: f32| Body::dynamic(x, 8.0).shape(Shape::circle(0.4));
+    let wedge = Body::dynamic(1.0, 9.0).shape(Shape::polygon([[-0.5_f32, -0.3], [0.5, -0.3], [0.0, 0.4]]));
+    steps(world, 5);
+    let bodies = vec![ball(-1.0), wedge, ball(2.0)];
+    let ids = world.add_bodies(&bodies).unwrap();
+    journal.push(5, Alteration::AddBodies(bodies));
+    let tie = vec![(Some(ids[0]), ids[2], Joint::new(JointKind::weld(), 0, 1))];
+    let joints = world.add_joints_between(&tie).unwrap();
+    journal.push(5, Alteration::AddJointsBetween(tie));
+    steps(world, 9);
+    let gone = vec![ids[1], BodyId { index: 2, generation: 0 }];
+    world.remove_bodies(&gone).unwrap();
+    journal.push(14, Alteration::RemoveBodies(gone));
+    steps(world, 6);
+    let late = vec![ball(0.5)];
+    world.add_bodies(&late).unwrap();
+    journal.push(20, Alteration::AddBodies(late));
+    world.remove_joints(&joints).unwrap();
+    journal.push(20, Alteration::RemoveJoints(joints));
+    steps(world, 11);
+    // Not followed by a step: the slot is not free yet.
+    let last = vec![ids[0]];
+    world.remove_bodies(&last).unwrap();
+    journal.push(31, Alteration::RemoveBodies(last));
+    journal
+}
+
+fn goes_on(backend: Backend) {
+    let mut first = world(backend);
+    let journal = busy(&mut first);
+    let bytes = first.save().unwrap();
+    let mut second = world(backend);
+    second.load_with(&bytes, &journal).unwrap();
+    assert_eq!(hash(&mut first), hash(&mut second));
+    for world in [&mut first, &mut second] {
+        steps(world, 3);
+        world.add_bodies(&[Body::dynamic(0.0, 12.0).shape(Shape::half_box(0.3, 0.6))]).unwrap();
+        steps(world, 40);
+    }
+    assert_eq!(hash(&mut first), hash(&mut second));
+    assert_eq!(first.body_id(2), second.body_id(2), "slots and generations are the same too");
+    assert_ne!(hash(&mut first), state::hash(&{
+        steps(&mut second, 1);
+        second.snapshot().unwrap()
+    }));
+}
+
+fn needs_the_journal(backend: Backend) {
+    let mut first = world(backend);
+    let journal = busy(&mut first);
+    let bytes = first.save().unwrap();
+    assert!(world(backend).load(&bytes).is_err(), "it does not say what the newcomers are made of");
+    let mut short = Journal::default();
+    journal.entries()[..4].iter().for_each(|(at, what)| short.push(*at, what.clone()));
+    assert!(world(backend).load_with(&bytes, &short).is_err());
+    let mut disordered = Journal::default();
+    journal.entries().iter().rev().for_each(|(at, what)| disordered.push(*at, what.clone()));
+    assert!(world(backend).load_with(&bytes, &disordered).is_err());
+    let mut used = world(backend);
+    steps(&mut used, 1);
+    assert!(matches!(used.load_with(&bytes, &journal), Err(WorldError::Snapshot(_))));
+}
