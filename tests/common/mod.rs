@@ -86,7 +86,7 @@ impl Backend {
 
 /// A world that runs; errors fail the test.
 pub struct Sim {
-    world: World,
+    pub world: World,
 }
 
 impl Sim {

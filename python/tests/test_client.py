@@ -1,0 +1,79 @@
+"""Against the real service: `DRYSTONE=path/to/drystone pytest`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from drystone_client import Problem, Service
+
+BINARY = os.environ.get("DRYSTONE", str(Path(__file__).parents[2] / "target/debug/drystone"))
+
+
+@pytest.fixture()
+def service(tmp_path: Path) -> Iterator[Service]:
+    arguments = [BINARY, "serve", "--listen", "127.0.0.1:0", "--backend", "cpu", "--store", str(tmp_path)]
+    child = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
+    assert child.stderr is not None
+    for line in child.stderr:
+        if line.startswith("listening on "):
+            with Service(line.split()[-1]) as made:
+                yield made
+            break
+    child.terminate()
+    assert child.wait(30) == 0
+
+
+def test_a_world_from_first_to_last(service: Service) -> None:
+    world = service.create("large_pyramid:base=5", name="mine")
+    before = world.state()
+    assert before.position.shape == (16, 2) and world.status()["name"] == "mine"
+    assert world.step(30)["steps"] == 30
+    world.impulse("3.0", [0, 5])
+    (ball,) = world.spawn([{"position": [0, 20], "shapes": [{"circle": {"radius": 0.5}}]}])
+    world.step(10)
+    after = world.state()
+    assert (after.step, after.ids[-1]) == (40, ball)
+    # Free fall of 10 steps, from the row of the state.
+    assert after.position[-1, 1] == pytest.approx(20 - 0.5 * 10 * (10 / 60) ** 2, abs=0.02)
+    world.checkpoint("here")
+    hash = world.metrics()["hash"]
+    world.remove(ball)
+    world.step()
+    assert world.metrics()["hash"] != hash
+    world.restore("here")
+    assert world.metrics()["hash"] == hash
+    assert world.query({"ray": {"from": [0, 40], "to": [0, 0]}})[0]["hit"]["body"] == ball
+    assert [w.id for w in service.worlds()] == [world.id]
+    world.delete()
+    assert list(service.worlds()) == []
+
+
+def test_problems_name_the_place(service: Service) -> None:
+    with pytest.raises(Problem) as caught:
+        service.create({"version": 1, "bodies": [{"shapes": [{"circle": {"radius": -1}}]}]})
+    assert (caught.value.status, caught.value.path) == (422, "scene.bodies[0].shapes[0].circle.radius")
+
+
+def test_a_stream_holds_what_the_state_says(service: Service) -> None:
+    world = service.create("large_pyramid:base=8")
+    world.step(1)
+    world.play(4)
+    seen = 0
+    for bodies in world.stream(rate=100):
+        seen += 1
+        if bodies.step > 100:
+            world.pause()
+            break
+    assert seen > 3
+    for bodies in world.stream():
+        state = world.state()
+        assert bodies.step == state.step
+        assert np.array_equal(bodies.generation[bodies.present], state.generation)
+        assert np.abs(bodies.position[bodies.present] - state.position).max() < 1e-6
+        break
