@@ -106,7 +106,7 @@ fn backends_look_alike() {
     let stage = Stage::new();
     stage.play(
         &["large_pyramid:base=8", "--backend", "cpu", "--paused", "--fresh"],
-        "size 800 500\npanel\nlayer contacts on\nstep 20\nframes 2\nshot @/cpu.png\nbackend gpu\nframes 400\n\
+        "size 800 500\npanel\nlayer contacts on\nstep 20\nframes 2\nshot @/cpu.png\nbackend gpu\nframes 2\n\
          shot @/gpu.png\nstep 200\nframes 2\nshot @/later.png\n",
     );
     let [cpu, gpu] = ["cpu.png", "gpu.png"].map(|name| stage.shot(name));
