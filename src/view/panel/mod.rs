@@ -46,6 +46,7 @@ pub(crate) fn apply_theme(ctx: &egui::Context, dark: bool) {
     visuals.selection.stroke = Stroke::new(1.0, if dark { Color32::WHITE } else { hex(0x16, 0x3c, 0x40) });
     visuals.hyperlink_color = accent;
     visuals.slider_trailing_fill = true;
+    visuals.weak_text_alpha = 0.75;
     ctx.all_styles_mut(|style| {
         style.text_styles.insert(egui::TextStyle::Small, egui::FontId::proportional(11.0));
     });
