@@ -52,7 +52,7 @@ fn settings_ui(ui: &mut egui::Ui, settings: &mut Settings) {
             ui.selectable_value(&mut settings.mode, mode, text);
         }
     });
-    ui.spacing_mut().slider_width = 96.0;
+    ui.spacing_mut().slider_width = 90.0;
     let label = |ui: &mut egui::Ui, text: &str, hint: &str| name(ui, text, 112.0, hint);
     let mut substeps = settings.substep_count();
     ui.horizontal(|ui| {
