@@ -64,22 +64,27 @@ pub fn pair(
         );
     }
     let mut world = World { params, shapes, aabbs, cell_ends, cell_shapes, ties, sleepers, awake_levels };
-    let awake = |first, end, found| {
+    let awake = |first, end, part| {
         if world.sleepers.is_empty() {
-            world.search::<false>(first, end, |_| true, found)
+            world.search::<false>(first, end, |_| true, part)
         } else {
-            world.search::<true>(first, end, |sleeper| sleeper == 0, found)
+            world.search::<true>(first, end, |sleeper| sleeper == 0, part)
         }
     };
-    let mut parts = if threads.count() > 1 {
-        threads.map_ranges(HEAVY, shapes.len(), |first, end| awake(first, end, Vec::new()))
+    let (mut one, mut several);
+    let parts: &mut [Part] = if threads.count() > 1 {
+        several = threads.map_ranges(HEAVY, shapes.len(), |first, end| awake(first, end, Part::default()));
+        &mut several
     } else {
         // Where it stays.
         contacts.clear();
-        vec![awake(0, shapes.len(), std::mem::take(contacts))]
+        pair_starts.clear();
+        let (found, counts) = (std::mem::take(contacts), std::mem::take(pair_starts));
+        one = [awake(0, shapes.len(), Part { counts, found, ..Part::default() })];
+        &mut one
     };
     if !world.sleepers.is_empty() {
-        for part in &parts {
+        for part in &*parts {
             for &shape in &part.marked {
                 world.sleepers[shape as usize] |= MARKED;
             }
@@ -88,32 +93,35 @@ pub fn pair(
         let coarser = awake_levels >> params.levels[0].bands > 1;
         if coarser || parts.iter().any(|part| !part.marked.is_empty()) {
             let asleep = threads.map_ranges(HEAVY, shapes.len(), |first, end| {
-                world.search::<true>(first, end, |sleeper| sleeper != 0, Vec::new())
+                world.search::<true>(first, end, |sleeper| sleeper != 0, Part::default())
             });
             for (part, asleep) in parts.iter_mut().zip(asleep) {
                 part.add(&asleep);
             }
         }
     }
-    pair_starts.clear();
-    let mut start = 0;
-    for part in &parts {
-        for &count in &part.counts {
-            pair_starts.push(start);
-            start += count;
+    match parts {
+        [all] => {
+            *contacts = std::mem::take(&mut all.found);
+            *pair_starts = std::mem::take(&mut all.counts);
         }
-    }
-    pair_starts.push(start);
-    match &mut parts[..] {
-        [all] => *contacts = std::mem::take(&mut all.found),
         parts => {
             contacts.clear();
-            contacts.reserve(start as usize);
+            pair_starts.clear();
             for part in parts {
                 contacts.extend_from_slice(&part.found);
+                pair_starts.extend_from_slice(&part.counts);
             }
         }
     }
+    // From how many each has to where they start.
+    let mut end = 0;
+    for start in &mut *pair_starts {
+        let count = *start;
+        *start = end;
+        end += count;
+    }
+    pair_starts.push(end);
 }
 
 /// A contact as it begins.
@@ -218,9 +226,9 @@ impl World<'_> {
         first: usize,
         end: usize,
         wanted: impl Fn(u8) -> bool,
-        found: Vec<Contact>,
+        mut part: Part,
     ) -> Part {
-        let mut part = Part { counts: Vec::with_capacity(end - first), found, ..Part::default() };
+        part.counts.reserve(end - first + 1);
         if !SLEEPY {
             part.found.reserve(4 * (end - first));
         }
