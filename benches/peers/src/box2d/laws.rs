@@ -134,17 +134,18 @@ impl Swing {
 
     /// How fast everything changes.
     fn rates(&self, state: &[f64; 8]) -> [f64; 8] {
-        let &[phi, x, y, theta, phi_speed, u, v, theta_speed] = state;
+        let &[phi, x, y, theta, phi_speed, x_speed, y_speed, theta_speed] = state;
+        let center_b = [x, y];
         let (nail, gravity) = (self.nail.0, [0.0, -10.0]);
         let center_a = less(nail, turned(phi, self.nail.1));
-        let at_b = add([x, y], turned(theta, self.anchors.1));
+        let at_b = add(center_b, turned(theta, self.anchors.1));
         let at_a = if self.to_world { self.anchors.0 } else { add(center_a, turned(phi, self.anchors.0)) };
         let place = if self.law == Law::Drystone { at_b } else { at_a };
-        let velocity_b = add([u, v], spun(theta_speed, less(at_b, [x, y])));
+        let velocity_b = add([x_speed, y_speed], spun(theta_speed, less(at_b, center_b)));
         let velocity_a = if self.to_world { [0.0; 2] } else { spun(phi_speed, less(place, nail)) };
-        let (c, speed) = (less(at_b, at_a), less(velocity_b, velocity_a));
+        let (apart, speed) = (less(at_b, at_a), less(velocity_b, velocity_a));
 
-        let (r_a, r_b) = (less(at_a, center_a), less(at_b, [x, y]));
+        let (r_a, r_b) = (less(at_a, center_a), less(at_b, center_b));
         let (mut m_a, mut i_a, m_b, i_b) =
             (1.0 / self.mass[0], 1.0 / self.inertia[0], 1.0 / self.mass[1], 1.0 / self.inertia[1]);
         if self.to_world {
@@ -153,7 +154,7 @@ impl Swing {
         let xx = m_a + m_b + i_a * r_a[1] * r_a[1] + i_b * r_b[1] * r_b[1];
         let yy = m_a + m_b + i_a * r_a[0] * r_a[0] + i_b * r_b[0] * r_b[0];
         let xy = -i_a * r_a[0] * r_a[1] - i_b * r_b[0] * r_b[1];
-        let pull = [self.linear.pull(c[0], speed[0]), self.linear.pull(c[1], speed[1])];
+        let pull = [self.linear.pull(apart[0], speed[0]), self.linear.pull(apart[1], speed[1])];
         let mut force = match self.law {
             Law::Drystone => scaled(pull, 2.0 / (xx + yy)),
             Law::Box2d => scaled([yy * pull[0] - xy * pull[1], xx * pull[1] - xy * pull[0]], 1.0 / (xx * yy - xy * xy)),
@@ -175,7 +176,7 @@ impl Swing {
         let about_nail = self.inertia[0] + self.mass[0] * arm * arm;
         let fall = add(gravity, scaled(force, m_b));
         let spin = i_b * (cross(r_b, force) + torque);
-        [phi_speed, u, v, theta_speed, turning / about_nail, fall[0], fall[1], spin]
+        [phi_speed, x_speed, y_speed, theta_speed, turning / about_nail, fall[0], fall[1], spin]
     }
 
     /// Body by body `[x, y, cosine, sine]`, after so many seconds (Runge and Kutta, fourth order).
