@@ -13,7 +13,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `window.rs`, `screen.rs` | events of the window; its surface, lost and found |
+//! | `window.rs`, `screen.rs` | events of the window, or lines of a script; its surface, lost and found |
 //! | `app.rs`, `act.rs`, `action.rs` | what there is to see; what was asked for |
 //! | `run.rs`, `edit.rs` | a world with its past: exact steps back, backends and settings changed while it runs |
 //! | `pointer.rs`, `inspect.rs` | grab, drop, shoot, explode; what is under the pointer |
