@@ -161,6 +161,7 @@ pub mod population;
 pub mod query;
 pub mod scene;
 #[cfg(feature = "serve")]
+#[allow(unused_qualifications, reason = "what utoipa makes of its attributes")]
 pub mod serve;
 pub mod snapshot;
 pub mod stages;

@@ -1,5 +1,7 @@
 //! A snapshot goes on in a world made anew although bodies and joints came and went by hand: with a journal of that.
 
+#[macro_use]
+#[allow(dead_code, reason = "each test file uses a part")]
 mod common;
 
 use common::Backend;

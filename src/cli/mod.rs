@@ -73,7 +73,8 @@ enum Command {
     Serve(Later),
 }
 
-/// Of a command to come: anything.
+/// Of a command that this build has not: anything.
+#[cfg(not(all(feature = "view", feature = "serve")))]
 #[derive(Debug, clap::Args)]
 struct Later {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
@@ -115,10 +116,6 @@ fn dispatch(command: Option<Command>) -> Result<(), Failure> {
         Some(Command::Serve(_)) => Err(Failure::usage("this build has no `drystone serve`")
             .hint("build it with `cargo build --release --features serve`")),
     }
-}
-
-fn later(command: &str) -> Failure {
-    Failure::usage(format_args!("`drystone {command}` is not supported yet"))
 }
 
 /// Help and version go to standard output with exit code 0, everything else to standard error with 2.

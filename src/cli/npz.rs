@@ -155,8 +155,6 @@ impl Spool {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Cursor;
-
     use npyz::npz::NpzArchive;
 
     use super::super::output::publish;

@@ -339,6 +339,7 @@ fn default_damping() -> f32 {
 }
 
 /// What a command on one body or joint means.
+#[derive(Debug)]
 pub enum Plain {
     /// Of a body.
     Body(BodyRef, Command),

@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn tokens() {
         let guard = guard(&["first-long-token-1", "other-long-token-2"]);
-        let who = |pairs| guard.who(&headers(pairs)).ok();
+        let who = |pairs: &[(&'static str, &'static str)]| guard.who(&headers(pairs)).ok();
         assert_eq!(who(&[("authorization", "Bearer other-long-token-2")]).as_deref(), Some("other-long-token-2"));
         let list = &[("sec-websocket-protocol", "drystone.v1, bearer.first-long-token-1")];
         assert_eq!(who(list).as_deref(), Some("first-long-token-1"));
