@@ -50,7 +50,9 @@ impl Service {
         let mut command = command(store, settings);
         command.args(["--backend", "cpu"]);
         let token = settings.iter().find(|(name, _)| *name == "TOKEN").map(|(_, token)| (*token).to_owned());
-        Self { token, ..Self::run(command) }
+        let mut service = Self::run(command);
+        service.token = token;
+        service
     }
 
     /// Waits until it listens and its worlds are open.
