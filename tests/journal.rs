@@ -5,9 +5,7 @@
 mod common;
 
 use common::Backend;
-use drystone::{
-    Alteration, Body, BodyId, Emitter, Joint, JointKind, Journal, Scene, Shape, World, WorldError, state,
-};
+use drystone::{Alteration, Body, BodyId, Emitter, Joint, JointKind, Journal, Scene, Shape, World, WorldError, state};
 
 on_every_backend!(goes_on, needs_the_journal);
 
@@ -79,10 +77,13 @@ fn goes_on(backend: Backend) {
     }
     assert_eq!(hash(&mut first), hash(&mut second));
     assert_eq!(first.body_id(2), second.body_id(2), "slots and generations are the same too");
-    assert_ne!(hash(&mut first), state::hash(&{
-        steps(&mut second, 1);
-        second.snapshot().unwrap()
-    }));
+    assert_ne!(
+        hash(&mut first),
+        state::hash(&{
+            steps(&mut second, 1);
+            second.snapshot().unwrap()
+        })
+    );
 }
 
 fn needs_the_journal(backend: Backend) {

@@ -145,13 +145,7 @@ impl Service {
         self.ask(&format!("{world}/metrics"))["hash"].as_str().unwrap().to_owned()
     }
 
-    pub fn send(
-        &self,
-        method: &str,
-        path: &str,
-        headers: &[(&str, &str)],
-        body: &[u8],
-    ) -> std::io::Result<Answer> {
+    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> std::io::Result<Answer> {
         let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
         let given = |name: &str| headers.iter().any(|(key, _)| key.eq_ignore_ascii_case(name));
         if !given("Host") {

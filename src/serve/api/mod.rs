@@ -12,9 +12,11 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::DefaultBodyLimit;
 use axum::extract::rejection::{BytesRejection, QueryRejection};
-use axum::extract::{Query, State as FromState};
+use axum::extract::{FromRequestParts, Query, State as FromState};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::sync::{Semaphore, watch};
 use tower_http::catch_panic::CatchPanicLayer;
@@ -164,6 +166,19 @@ impl IntoResponse for Answer {
             headers.insert("idempotency-replayed", HeaderValue::from_static("true"));
         }
         response
+    }
+}
+
+/// What the address names.
+#[derive(Debug)]
+struct Path<T>(T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let named = axum::extract::Path::from_request_parts(parts, state).await;
+        named.map(|axum::extract::Path(value)| Self(value)).map_err(|error| Problem::malformed(error.body_text()))
     }
 }
 

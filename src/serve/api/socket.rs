@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
-use axum::extract::{Path, Query, State as FromState};
+use axum::extract::{Query, State as FromState};
 use axum::response::Response;
 use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
@@ -19,7 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use utoipa::IntoParams;
 
 use super::worlds::{Nothing, Play, Step};
-use super::{State, make_key, parameters};
+use super::{Path, State, make_key, parameters};
 use crate::serve::op::{CommandRecord, Op, read_commands, read_json};
 use crate::serve::problem::Problem;
 use crate::serve::session::{Answer, Handle, Request};

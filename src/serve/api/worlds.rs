@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, QueryRejection};
-use axum::extract::{Path, Query, State as FromState};
+use axum::extract::{Query, State as FromState};
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{State, axum_json, body, key, parameters};
+use super::{Path, State, axum_json, body, key, parameters};
 use crate::Scene;
 use crate::scene::catalogue::{self, CatalogueError};
 use crate::scene::file;
@@ -203,7 +203,9 @@ fn read_scene(text: &str, shared: &Shared) -> Result<(Scene, Option<String>), Pr
         #[serde(borrow)]
         scene: Option<&'a RawValue>,
     }
-    let is_wrapped = serde_json::from_str::<Peek>(text).is_ok_and(|peek| peek.scene.is_some());
+    // An array would do for a struct, too.
+    let is_object = text.trim_start().starts_with('{');
+    let is_wrapped = is_object && serde_json::from_str::<Peek>(text).is_ok_and(|peek| peek.scene.is_some());
     if !is_wrapped {
         return Ok((file::parse(text, "scene.json")?, None));
     }

@@ -819,13 +819,7 @@ impl Session {
     }
 
     /// Who asks again for steps that nobody waits for any more, after a restart perhaps, waits for those.
-    fn join(
-        &mut self,
-        live: &Live,
-        key: Option<&Key>,
-        deadline: Option<Instant>,
-        reply: Reply,
-    ) -> Option<Reply> {
+    fn join(&mut self, live: &Live, key: Option<&Key>, deadline: Option<Instant>, reply: Reply) -> Option<Reply> {
         let same = live.memory.goals.iter().find(|goal| key.is_some() && goal.key.as_ref() == key);
         let Some(goal) = same else { return Some(reply) };
         let waiting = self.waiting.entry(goal.request);
