@@ -183,7 +183,9 @@ impl Problem {
         let inner = error.inner();
         let message = inner.to_string();
         let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
-        let mut problem = if inner.is_data() { Self::invalid(message) } else { Self::malformed(message) };
+        // That a number is too large is found while it is read.
+        let is_value = inner.is_data() || message == "number out of range";
+        let mut problem = if is_value { Self::invalid(message) } else { Self::malformed(message) };
         if inner.line() > 0 {
             (problem.line, problem.column) = (Some(inner.line()), Some(inner.column()));
         }
