@@ -64,7 +64,7 @@ pub struct Groups {
     contacts: Vec<u32>,
     contact_starts: Vec<u32>,
     /// The group that was found, of each contact of this step; [`NONE`] if it does not touch.
-    contact_groups: Vec<u32>,
+    found_of_contacts: Vec<u32>,
     /// Steps to the next attempt, and from there to the one after.
     wait: u32,
     patience: u32,
@@ -129,7 +129,7 @@ impl Groups {
             body_starts: Vec::new(),
             contacts: Vec::new(),
             contact_starts: Vec::new(),
-            contact_groups: Vec::new(),
+            found_of_contacts: Vec::new(),
             wait: 0,
             patience: PATIENCE,
             scratches: Vec::new(),
@@ -251,10 +251,10 @@ impl Groups {
 
     /// Unites groups that a contact ties, and says how large the largest is.
     fn unite(&mut self, contacts: &[Contact]) -> u32 {
-        let Self { found, united, contact_groups, body_counts, blind, .. } = self;
+        let Self { found, united, found_of_contacts, body_counts, blind, .. } = self;
         let mut sizes = body_counts.clone();
-        contact_groups.clear();
-        contact_groups.extend(contacts.iter().map(|contact| {
+        found_of_contacts.clear();
+        found_of_contacts.extend(contacts.iter().map(|contact| {
             if contact.flags & POINT_COUNT_MASK == 0 {
                 return NONE;
             }
@@ -279,7 +279,7 @@ impl Groups {
 
     /// Lists bodies and contacts by group.
     fn list(&mut self) {
-        let Self { found, united, places, bodies, body_starts, contacts, contact_starts, contact_groups, .. } = self;
+        let Self { found, united, places, bodies, body_starts, contacts, contact_starts, found_of_contacts, .. } = self;
         let before = places.clone();
         let mut count = 0;
         places.clear();
@@ -296,7 +296,7 @@ impl Groups {
         if *places != before {
             sort(found.iter().map(|&group| place(group)), count, bodies, body_starts);
         }
-        sort(contact_groups.iter().map(|&group| place(group)), count, contacts, contact_starts);
+        sort(found_of_contacts.iter().map(|&group| place(group)), count, contacts, contact_starts);
     }
 
     /// Runs the stages of the solver that are in `ops`, group by group, and adds the time that each took to `stage_ms`.

@@ -162,6 +162,7 @@ pub mod query;
 pub mod scene;
 #[cfg(feature = "serve")]
 #[allow(unused_qualifications, reason = "what utoipa makes of its attributes")]
+#[allow(clippy::result_large_err, reason = "a problem is an answer, made once a request at most")]
 pub mod serve;
 pub mod snapshot;
 pub mod stages;

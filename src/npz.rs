@@ -61,6 +61,7 @@ pub fn write_states(
 }
 
 /// Indices of so many slots.
+#[must_use]
 pub fn body_indices(n: u64) -> std::ops::Range<u32> {
     0..u32::try_from(n).unwrap_or(u32::MAX)
 }

@@ -66,7 +66,7 @@ fn groups_leave_no_trace() {
 fn groups_leave_no_trace_in_any_mode() {
     for mode in [Mode::Baumgarte, Mode::Projection] {
         for scene in [build("many_pyramids:rows=2,columns=2,base=3"), pile(3, 60)] {
-            let settings = Settings { mode, ..scene.settings.clone() };
+            let settings = Settings { mode, ..scene.settings };
             assert!(assert_no_trace(&Scene { settings, ..scene }, &format!("{mode:?}")) > 1);
         }
     }
@@ -75,7 +75,7 @@ fn groups_leave_no_trace_in_any_mode() {
 #[test]
 fn groups_leave_no_trace_where_bodies_sleep() {
     let scene = build("many_pyramids:rows=2,columns=3,base=3");
-    let settings = Settings { sleep: true, ..scene.settings.clone() };
+    let settings = Settings { sleep: true, ..scene.settings };
     assert!(assert_no_trace(&Scene { settings, ..scene }, "asleep") > 1);
 }
 

@@ -1,4 +1,7 @@
 //! `drystone serve`, as a client sees it: the real binary, real files, real sockets.
+
+#![allow(clippy::cast_possible_truncation, reason = "small numbers, chosen by dice")]
+#![allow(clippy::result_large_err, reason = "as the crate for sockets has it")]
 #![cfg(all(feature = "serve", unix))]
 
 #[path = "service/client.rs"]

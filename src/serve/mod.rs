@@ -68,7 +68,6 @@ use scheduler::Scheduler;
 use store::Store;
 
 /// Where the log is set up.
-#[must_use]
 pub fn log_builder() -> tracing_subscriber::fmt::SubscriberBuilder {
     tracing_subscriber::fmt().with_target(false)
 }

@@ -63,6 +63,7 @@ impl Problem {
     }
 
     /// 401.
+    #[must_use]
     pub fn unauthorized() -> Self {
         let detail = "expected the header `Authorization: Bearer TOKEN` with a token of this service";
         Self::new(401, "unauthorized", "A token is needed", detail)
@@ -79,6 +80,7 @@ impl Problem {
     }
 
     /// 405.
+    #[must_use]
     pub fn method() -> Self {
         Self::new(405, "method", "The method is not for this", "see /api/openapi.json")
     }
@@ -94,6 +96,7 @@ impl Problem {
     }
 
     /// 415.
+    #[must_use]
     pub fn media_type() -> Self {
         let detail = "expected the header `Content-Type: application/json`";
         Self::new(415, "media-type", "The body is of another type", detail)
@@ -178,6 +181,7 @@ impl Problem {
     }
 
     /// Of a JSON value of ours, with the path that was tracked.
+    #[must_use]
     pub fn from_json(error: &serde_path_to_error::Error<serde_json::Error>) -> Self {
         let path = error.path().to_string();
         let inner = error.inner();

@@ -298,7 +298,9 @@ impl Scheduler {
     pub fn drain(&self) {
         self.draining.store(true, Ordering::SeqCst);
         let ids: Vec<String> = self.lock().worlds.keys().cloned().collect();
-        ids.iter().for_each(|id| self.poke(id));
+        for id in ids {
+            self.poke(&id);
+        }
     }
 
     /// Writes out all worlds and ends the threads, within `most`. Returns whether all was written; if not, the logs

@@ -158,7 +158,9 @@ fn encode(
         let flags = delta.flags as u16;
         bytes.extend(flags.to_le_bytes());
     }
-    gone.iter().for_each(|slot| bytes.extend(slot.to_le_bytes()));
+    for slot in gone {
+        bytes.extend(slot.to_le_bytes());
+    }
     bytes
 }
 
@@ -254,9 +256,9 @@ impl View {
         }
         let mut gone: Vec<u32> = self.has.keys().filter(|slot| !there.contains(slot)).copied().collect();
         gone.sort_unstable();
-        gone.iter().for_each(|slot| {
+        for slot in &gone {
             self.has.remove(slot);
-        });
+        }
         encode(frame, 0, sequence, dropped, &full, &deltas, &gone)
     }
 }

@@ -17,6 +17,12 @@ const MOST_AT_ONCE: usize = 256;
 /// What to do with the outcome.
 pub type Done = Box<dyn FnOnce(io::Result<()>) + Send>;
 
+/// What may take long.
+type Work = Box<dyn FnOnce(&Store) -> io::Result<()> + Send>;
+
+/// Records that belong together, and who wants to know.
+type Records = (Vec<Vec<u8>>, Done);
+
 /// Something to write.
 pub enum Job {
     /// Records, behind those of a log.
@@ -33,7 +39,7 @@ pub enum Job {
     /// Anything that may take long.
     Slow {
         /// What.
-        work: Box<dyn FnOnce(&Store) -> io::Result<()> + Send>,
+        work: Work,
         /// Called after it.
         done: Done,
     },
@@ -95,7 +101,7 @@ fn write_logs(store: &Store, jobs: &Receiver<Job>) {
     while let Ok(first) = jobs.recv() {
         let start = Instant::now();
         let rest = std::iter::from_fn(|| jobs.try_recv().ok()).take(MOST_AT_ONCE);
-        let mut written: BTreeMap<(String, u64), Vec<(Vec<Vec<u8>>, Done)>> = BTreeMap::new();
+        let mut written: BTreeMap<(String, u64), Vec<Records>> = BTreeMap::new();
         for job in std::iter::once(first).chain(rest) {
             let Job::Append { id, log, records, done } = job else { continue };
             match store.append(&id, log, &records) {

@@ -71,14 +71,14 @@ impl Service {
         });
         let mut lines = Vec::new();
         let address = loop {
-            match hear.recv_timeout(Duration::from_secs(60)) {
+            match hear.recv_timeout(Duration::from_mins(1)) {
                 Ok(line) => {
                     if let Some(address) = line.strip_prefix("listening on http://") {
                         break address.to_owned();
                     }
                     lines.push(line);
                 }
-                Err(_) => panic!("the service did not start: {}", lines.join("\n")),
+                Err(error) => panic!("the service did not start: {error}: {}", lines.join("\n")),
             }
         };
         let service = Self { child, address, token: None };
@@ -171,7 +171,7 @@ impl Service {
     /// Any bytes.
     pub fn raw(&self, bytes: &[u8]) -> std::io::Result<Answer> {
         let mut stream = TcpStream::connect(&self.address)?;
-        stream.set_read_timeout(Some(Duration::from_secs(120)))?;
+        stream.set_read_timeout(Some(Duration::from_mins(2)))?;
         // The service may have answered and gone before it has read all.
         let _ = stream.write_all(bytes);
         let mut answer = Vec::new();

@@ -60,7 +60,9 @@ fn a_damaged_checkpoint_loses_nothing() {
     assert_eq!(service.hash(&world), hash, "from the older one, and two logs");
 
     service.kill();
-    files(folder.path(), &world, "checkpoint-").iter().for_each(|file| spoil(file, 3));
+    for file in files(folder.path(), &world, "checkpoint-") {
+        spoil(&file, 3);
+    }
     service = Service::start(folder.path(), &settings);
     assert_eq!(service.ask(&world)["state"], "failed");
     let answer = service.get(&format!("{world}/state")).unwrap();

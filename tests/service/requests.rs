@@ -262,7 +262,7 @@ fn mistakes_are_told_and_where() {
             &commands,
             r#"{"commands":[{"spawn":{"bodies":[{"shapes":[]}]}}]}"#,
             422,
-            r#""path":"commands[0].spawn.bodies[0].shapes""#,
+            r#""path":"commands[0].spawn.bodies[0]""#,
         ),
         (
             "POST",

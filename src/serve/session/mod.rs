@@ -422,14 +422,14 @@ impl Session {
                     Err(Broken::Reopen) => Wake::Now,
                     Err(Broken::Device(error)) => {
                         self.strikes += 1;
-                        if live.device == self.shared.device.generation() {
-                            if let Err(problem) = self.shared.device.renew(live.device) {
-                                tracing::error!(world = self.handle.id, problem, "no device");
-                                drop(live);
-                                let _ = self.lost(&error);
-                                self.phase = Phase::Closed(Instant::now() + PATIENCE);
-                                return Wake::At(Instant::now() + PATIENCE);
-                            }
+                        if live.device == self.shared.device.generation()
+                            && let Err(problem) = self.shared.device.renew(live.device)
+                        {
+                            tracing::error!(world = self.handle.id, problem, "no device");
+                            drop(live);
+                            let _ = self.lost(&error);
+                            self.phase = Phase::Closed(Instant::now() + PATIENCE);
+                            return Wake::At(Instant::now() + PATIENCE);
                         }
                         drop(live);
                         self.lost(&error)
@@ -585,7 +585,9 @@ impl Session {
 
     fn refuse_all(&mut self, problem: &Problem) {
         let requests: Vec<Request> = lock(&self.handle.inbox).drain(..).collect();
-        requests.into_iter().for_each(|request| request.refuse(problem.clone()));
+        for request in requests {
+            request.refuse(problem.clone());
+        }
     }
 
     /// Only deleting works.
@@ -646,15 +648,12 @@ impl Session {
 
     fn live(&mut self, live: &mut Live, end: Instant, draining: bool) -> Result<Wake, Broken> {
         self.learn_of_checkpoint();
-        if let Some(hold) = self.hold.take() {
-            match self.held(live, hold, draining)? {
-                Some(hold) => {
-                    self.hold = Some(hold);
-                    self.frame(live)?;
-                    return Ok(Wake::Idle);
-                }
-                None => {}
-            }
+        if let Some(hold) = self.hold.take()
+            && let Some(hold) = self.held(live, hold, draining)?
+        {
+            self.hold = Some(hold);
+            self.frame(live)?;
+            return Ok(Wake::Idle);
         }
         let batch = self.receive(live, draining)?;
         if !batch.is_empty() {
@@ -767,10 +766,7 @@ impl Session {
                         let _ = reply.send(Err(Problem::unavailable("the service is stopping")));
                         continue;
                     }
-                    let reply = match self.join(live, key.as_ref(), deadline, reply) {
-                        Some(reply) => reply,
-                        None => continue,
-                    };
+                    let Some(reply) = self.join(live, key.as_ref(), deadline, reply) else { continue };
                     match self.admit(live, &op, key.as_ref(), &batch) {
                         Ok(None) => batch.push((Record { at, op, key }, Some(reply), deadline)),
                         Ok(Some(answer)) => {
@@ -788,7 +784,7 @@ impl Session {
                     match read::answer(live, what) {
                         Err(WorldError::Device(error)) => {
                             let _ = reply.send(Err(Problem::device(error.to_string())));
-                            return Err(Broken::of(error));
+                            return Err(Broken::of(&error));
                         }
                         Err(error) => {
                             let _ = reply.send(Err(Problem::from(error)));
@@ -1003,7 +999,7 @@ impl Session {
             }
             match live.step() {
                 Ok(()) => {}
-                Err(WorldError::Device(error)) => return Err(Broken::of(error)),
+                Err(WorldError::Device(error)) => return Err(Broken::of(&error)),
                 Err(error) => {
                     // The world is as it was before the step, and cannot go on.
                     let reason = error.to_string();
@@ -1059,7 +1055,7 @@ impl Session {
         self.handle.fresh.store(false, Ordering::SeqCst);
         let frame = match Frame::take(&mut live.world) {
             Ok(frame) => frame,
-            Err(WorldError::Device(error)) => return Err(Broken::of(error)),
+            Err(WorldError::Device(error)) => return Err(Broken::of(&error)),
             Err(_) => return Ok(None),
         };
         self.framed = Some((now, steps));
@@ -1074,7 +1070,7 @@ impl Session {
         if !(may && (due || draining)) {
             return Ok(());
         }
-        let snapshot = live.world.save().map_err(Broken::of_world)?;
+        let snapshot = live.world.save().map_err(|error| Broken::of_world(&error))?;
         let memory = serde_json::to_vec(&live.memory).unwrap_or_default();
         let (id, number, good) = (self.handle.id.clone(), self.log + 1, self.good);
         self.shared.store.close_log(&id, self.log);
@@ -1111,7 +1107,7 @@ impl Session {
 
     /// Keeps the state under a name: the world stands, with nobody waiting for steps.
     fn save(&mut self, live: &mut Live, name: String, reply: Reply) -> Result<(), Broken> {
-        let snapshot = live.world.save().map_err(Broken::of_world)?;
+        let snapshot = live.world.save().map_err(|error| Broken::of_world(&error))?;
         let memory = Memory { goals: VecDeque::new(), play: None, answers: VecDeque::new(), ..live.memory.clone() };
         let memory = serde_json::to_vec(&memory).unwrap_or_default();
         let (id, most) = (self.handle.id.clone(), self.shared.config.limits.checkpoints);
@@ -1149,7 +1145,7 @@ impl Session {
             let memory: Memory = serde_json::from_slice(&memory)
                 .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
             // Who asks again after the restore is still known.
-            let memory = Memory { answers, requests, ..memory };
+            let memory = Memory { requests, answers, ..memory };
             let memory = serde_json::to_vec(&memory).unwrap_or_default();
             store.write(&id, &checkpoint_name(number), &memory, &snapshot)?;
             prune(store, &id, good);
@@ -1200,11 +1196,11 @@ enum Broken {
 }
 
 impl Broken {
-    fn of(error: DeviceError) -> Self {
+    fn of(error: &DeviceError) -> Self {
         Self::Device(error.to_string())
     }
 
-    fn of_world(error: WorldError) -> Self {
+    fn of_world(error: &WorldError) -> Self {
         Self::Device(error.to_string())
     }
 }

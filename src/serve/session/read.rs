@@ -13,7 +13,7 @@ use crate::serve::op::read_parts;
 use crate::serve::problem::Problem;
 use crate::serve::stream::Frame;
 use crate::types::{
-    BOX, CIRCLE, GEOMETRY_MASK, HALF_PLANE, NO_SHAPE, NONE, POLYGON, SENSOR_SHAPE, Shape, VACANT, VERTEX_COUNT_SHIFT,
+    BOX, CIRCLE, GEOMETRY_MASK, HALF_PLANE, NONE, POLYGON, SENSOR_SHAPE, Shape, VACANT, VERTEX_COUNT_SHIFT,
 };
 use crate::{Filter, Query, WorldError, state};
 
@@ -167,7 +167,6 @@ fn outline(shape: &Shape, center: glam::Vec2, vertices: &[[f32; 2]]) -> Option<V
     };
     let [w, h] = shape.half;
     let mut value = match shape.kind & GEOMETRY_MASK {
-        NO_SHAPE => return None,
         CIRCLE => json!({ "circle": { "center": place([0.0, 0.0]), "radius": shape.radius } }),
         BOX => {
             let corners = [[-w, -h], [w, -h], [w, h], [-w, h]].map(place);
