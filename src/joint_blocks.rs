@@ -94,7 +94,7 @@ impl JointBlock {
         }
     }
 
-    /// Where in [`JointBlocks::parts`] the rows are.
+    /// Where in the blocks the rows are.
     #[inline(always)]
     #[must_use]
     pub fn rows(&self) -> std::ops::Range<usize> {
