@@ -25,7 +25,8 @@
 //!
 //! A change of state (commands, a number of steps, play, pause) is written to the world's log and synced before it is
 //! applied, with the number of steps done before it. So it is on disk before anybody hears of it, and what could not
-//! be written has not happened. Steps are not written: a world comes to the same bits again. A checkpoint holds the
+//! be written has not happened. Steps are not written, as a world comes to the same bits again, but that those that
+//! were asked for are done is: what is asked next comes after them, whatever happens in between. A checkpoint holds the
 //! snapshot of a world and begins a new log; two are kept with their logs, so that one damaged file loses nothing. A
 //! world is restored from the newest checkpoint that is whole, and what its logs say. Bodies added by hand are not in
 //! a snapshot: the checkpoint carries a journal of them ([`Journal`](crate::Journal)).

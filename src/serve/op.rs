@@ -30,6 +30,13 @@ pub enum Op {
         /// How many.
         steps: u64,
     },
+    /// Steps that are done. What is asked after somebody was told so comes after them, also when the log is gone through.
+    Reached {
+        /// Which request, counted from the first of the world.
+        request: u64,
+        /// What is told.
+        answer: Value,
+    },
     /// Steps that are not done after all.
     Halt {
         /// Which request, counted from the first of the world.

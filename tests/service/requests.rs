@@ -375,6 +375,9 @@ fn spoiled_requests_are_no_mistakes_of_ours() {
         let (path, text) = &good[dice.below(good.len() as u64) as usize];
         let mut bytes = text.as_bytes().to_vec();
         for _ in 0..=dice.below(3) {
+            if bytes.is_empty() {
+                break;
+            }
             let at = dice.below(bytes.len() as u64) as usize;
             match dice.below(5) {
                 0 => bytes[at] = dice.below(256) as u8,

@@ -297,10 +297,10 @@ async fn write(
     loop {
         let next = tokio::time::Instant::from_std(pace.next(view.wish().interval));
         let ready = async {
-            // The newest, once it is time: what came before is never sent.
-            let changed = frames.changed().await;
+            // The newest, once it is time: what came before is never sent. In this order, as a change that was noticed is
+            // lost when something else comes in between.
             tokio::time::sleep_until(next).await;
-            changed
+            frames.changed().await
         };
         let message = tokio::select! {
             answer = answered.recv() => match answer {

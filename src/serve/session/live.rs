@@ -178,8 +178,8 @@ impl Live {
         request
     }
 
-    /// Counts a step that was done. Returns the request that it completed.
-    pub fn stepped(&mut self) -> Option<(u64, Value)> {
+    /// Counts a step that was done. Returns the request that it completed, and its answer, which is to be remembered.
+    pub fn stepped(&mut self) -> Option<(Goal, Value)> {
         let goal = self.memory.goals.front_mut()?;
         goal.remaining = goal.remaining.saturating_sub(1);
         (goal.remaining == 0).then(|| self.end_goal(0, None)).flatten()
@@ -188,10 +188,12 @@ impl Live {
     /// Ends a request for steps before it is done.
     pub fn halt(&mut self, request: u64, reason: &str) -> Option<(u64, Value)> {
         let place = self.memory.goals.iter().position(|goal| goal.request == request)?;
-        self.end_goal(place, Some(reason))
+        let (goal, answer) = self.end_goal(place, Some(reason))?;
+        self.remember(goal.key, &Ok(answer.clone()));
+        Some((request, answer))
     }
 
-    fn end_goal(&mut self, place: usize, reason: Option<&str>) -> Option<(u64, Value)> {
+    fn end_goal(&mut self, place: usize, reason: Option<&str>) -> Option<(Goal, Value)> {
         let goal = self.memory.goals.remove(place)?;
         let answer = json!({
             "step": self.world.steps(),
@@ -199,8 +201,7 @@ impl Live {
             "steps": goal.steps - goal.remaining,
             "stopped": reason,
         });
-        self.remember(goal.key, &Ok(answer.clone()));
-        Some((goal.request, answer))
+        Some((goal, answer))
     }
 
     /// Simulated seconds.

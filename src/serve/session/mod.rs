@@ -331,8 +331,10 @@ pub struct Session {
     phase: Phase,
     hold: Option<Hold>,
     waiting: HashMap<u64, Waiting>,
-    /// To be logged with the next batch.
-    own: Vec<Op>,
+    /// To be logged with the next batch, before it.
+    own: Vec<(Op, Option<Key>, Option<Reply>)>,
+    /// What is told once the status shows it.
+    outbox: Vec<(Reply, Result<Answer, Problem>)>,
     /// Who waits for the world to come back after a restore.
     restored: Option<Reply>,
     log: u64,
@@ -370,6 +372,7 @@ impl Session {
             hold: None,
             waiting: HashMap::new(),
             own: Vec::new(),
+            outbox: Vec::new(),
             restored: None,
             log: 0,
             good: 0,
@@ -438,7 +441,16 @@ impl Session {
             }
         };
         self.publish();
+        self.send();
         wake
+    }
+
+    /// Whoever hears of a change finds it in the status.
+    fn send(&mut self) {
+        for (reply, answer) in self.outbox.drain(..) {
+            // Nobody may listen any more.
+            let _ = reply.send(answer);
+        }
     }
 
     /// A turn went wrong in a way that should not be.
@@ -450,6 +462,7 @@ impl Session {
         }
         self.phase = Phase::Failed(problem);
         self.publish();
+        self.send();
     }
 
     /// Whether nothing is left to be written.
@@ -505,7 +518,7 @@ impl Session {
                 None => {
                     self.phase = Phase::Live(live);
                     if let Some(reply) = self.restored.take() {
-                        let _ = reply.send(Ok(Answer::json(&json!({ "step": steps }))));
+                        self.outbox.push((reply, Ok(Answer::json(&json!({ "step": steps })))));
                     }
                     return Wake::Now;
                 }
@@ -564,6 +577,10 @@ impl Session {
 
     fn refuse_waiting(&mut self, problem: &Problem) {
         self.refuse_goals(problem);
+        // What a world that is gone had come to is come to again.
+        for reply in self.own.drain(..).filter_map(|(_, _, reply)| reply) {
+            let _ = reply.send(Err(problem.clone()));
+        }
         self.hold = match self.hold.take() {
             Some(Hold::Log(batch, slot)) => {
                 for reply in batch.into_iter().filter_map(|(_, reply, _)| reply) {
@@ -655,6 +672,10 @@ impl Session {
             self.frame(live)?;
             return Ok(Wake::Idle);
         }
+        if !self.outbox.is_empty() {
+            // Nobody waits for a step to hear of what is done.
+            return Ok(Wake::Now);
+        }
         let batch = self.receive(live, draining)?;
         if !batch.is_empty() {
             self.log_batch(batch);
@@ -672,10 +693,11 @@ impl Session {
             self.steps(live, end)?
         };
         let framed = self.frame(live)?;
-        self.checkpoint_if_due(live, draining)?;
         if !self.own.is_empty() {
+            // Before a checkpoint, which would not know of it.
             return Ok(if Instant::now() < self.next_try { Wake::At(self.next_try) } else { Wake::Now });
         }
+        self.checkpoint_if_due(live, draining)?;
         if !self.blocked && self.handle.has_requests() {
             return Ok(Wake::Now);
         }
@@ -702,11 +724,12 @@ impl Session {
                     Err(error) => {
                         let problem = Problem::store(error.to_string());
                         for (record, reply, _) in batch {
-                            if let Some(reply) = reply {
-                                let _ = reply.send(Err(problem.clone()));
-                            } else if !draining {
+                            let is_own = matches!(record.op, Op::Reached { .. }) || reply.is_none();
+                            if is_own && !draining {
                                 // Of our own making: it is tried again.
-                                self.own.push(record.op);
+                                self.own.push((record.op, record.key, reply));
+                            } else if let Some(reply) = reply {
+                                let _ = reply.send(Err(problem.clone()));
                             }
                         }
                         self.next_try = Instant::now() + PATIENCE;
@@ -756,7 +779,7 @@ impl Session {
         let at = live.world.steps();
         self.blocked = false;
         if Instant::now() >= self.next_try {
-            batch.extend(self.own.drain(..).map(|op| (Record { at, op, key: None }, None, None)));
+            batch.extend(self.own.drain(..).map(|(op, key, reply)| (Record { at, op, key }, reply, None)));
         }
         for _ in 0..MOST_TAKEN {
             let Some(request) = lock(&self.handle.inbox).pop_front() else { break };
@@ -764,6 +787,13 @@ impl Session {
                 Request::Write { op, key, deadline, reply } => {
                     if draining {
                         let _ = reply.send(Err(Problem::unavailable("the service is stopping")));
+                        continue;
+                    }
+                    // Done just now, and nobody waits for it since a restart.
+                    let same =
+                        batch.iter_mut().find(|(record, to, _)| to.is_none() && key.is_some() && record.key == key);
+                    if let Some((_, to, _)) = same {
+                        *to = Some(reply);
                         continue;
                     }
                     let Some(reply) = self.join(live, key.as_ref(), deadline, reply) else { continue };
@@ -921,6 +951,11 @@ impl Session {
                 self.waiting.insert(request, Waiting { reply, deadline, has_key });
                 return Ok(());
             }
+            Op::Reached { request, answer } => {
+                // When the log is gone through it was noticed, and is in the log already.
+                self.own.retain(|(op, ..)| !matches!(op, Op::Reached { request: own, .. } if *own == request));
+                Ok(answer)
+            }
             Op::Halt { request, reason } => {
                 if let Some((request, answer)) = live.halt(request, &reason) {
                     self.tell(request, &answer);
@@ -954,22 +989,24 @@ impl Session {
         live.remember(key, &outcome);
         self.handle.fresh.store(true, Ordering::SeqCst);
         if let Some(reply) = reply {
-            let _ = reply.send(outcome.map(|body| Answer::json(&body)));
+            self.outbox.push((reply, outcome.map(|body| Answer::json(&body))));
         }
         Ok(())
     }
 
-    /// Tells who waits for steps that they are done.
+    /// Tells who waits for steps that they were ended.
     fn tell(&mut self, request: u64, answer: &Value) {
         if let Some(reply) = self.waiting.remove(&request).and_then(|waiting| waiting.reply) {
-            let _ = reply.send(Ok(Answer::json(answer)));
+            self.outbox.push((reply, Ok(Answer::json(answer))));
         }
     }
 
     fn done_step(&mut self, live: &mut Live) {
         self.changed = true;
-        if let Some((request, answer)) = live.stepped() {
-            self.tell(request, &answer);
+        if let Some((goal, answer)) = live.stepped() {
+            let request = goal.request;
+            let reply = self.waiting.remove(&request).and_then(|waiting| waiting.reply);
+            self.own.push((Op::Reached { request, answer }, goal.key, reply));
         }
     }
 
@@ -984,7 +1021,8 @@ impl Session {
                     if late || gone {
                         let reason = if late { "the deadline has passed" } else { "the client has gone" };
                         if self.own.is_empty() {
-                            self.own.push(Op::Halt { request: goal.request, reason: reason.to_owned() });
+                            let halt = Op::Halt { request: goal.request, reason: reason.to_owned() };
+                            self.own.push((halt, None, None));
                         }
                         // Not before the log can be tried again.
                         return Ok(if now < self.next_try { Wake::At(self.next_try) } else { Wake::Now });
@@ -1005,8 +1043,8 @@ impl Session {
                     let reason = error.to_string();
                     tracing::warn!(world = self.handle.id, reason, "the world cannot go on");
                     let halts = live.memory.goals.iter();
-                    self.own = halts.map(|g| Op::Halt { request: g.request, reason: reason.clone() }).collect();
-                    self.own.push(Op::Pause);
+                    let halts = halts.map(|goal| Op::Halt { request: goal.request, reason: reason.clone() });
+                    self.own.extend(halts.chain([Op::Pause]).map(|op| (op, None, None)));
                     return Ok(Wake::Now);
                 }
             }
@@ -1016,7 +1054,7 @@ impl Session {
             self.ms_per_step = 0.9 * self.ms_per_step + 0.1 * 1e3 * took.as_secs_f64();
             metrics::counter!("drystone_steps_total").increment(1);
             self.done_step(live);
-            if Instant::now() >= end {
+            if !self.own.is_empty() || Instant::now() >= end {
                 return Ok(Wake::Now);
             }
         }
