@@ -168,6 +168,14 @@ impl Service {
         self.raw(&bytes)
     }
 
+    /// Any bytes, and no wish to hear of them.
+    pub fn spill(&self, bytes: &[u8]) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        // The service may have closed before it has read all.
+        let _ = stream.write_all(bytes);
+        let _ = stream.shutdown(std::net::Shutdown::Both);
+    }
+
     /// Any bytes.
     pub fn raw(&self, bytes: &[u8]) -> std::io::Result<Answer> {
         let mut stream = TcpStream::connect(&self.address)?;

@@ -335,7 +335,7 @@ fn mistakes_are_told_and_where() {
     }
     // Bytes that are no HTTP do not hurt it.
     for bytes in [&b"\r\n\r\n"[..], b"GET", b"\x16\x03\x01\x02\x00", b"GET / HTTP/9\r\n\r\n", &[0; 4096]] {
-        let _ = service.raw(bytes);
+        service.spill(bytes);
     }
     service.make(&json!({ "scene": "slope" }));
     service.make(&json!({ "scene": "slope" }));
