@@ -36,6 +36,9 @@ pub struct Options {
     /// Does what a file says instead of what a user does; for tests and pictures
     #[arg(long, value_name = "FILE", hide = true)]
     script: Option<PathBuf>,
+    /// Runs for so many seconds and tells how many frames there were and how soon the pointer was followed
+    #[arg(long, value_name = "SECONDS", hide = true)]
+    measure: Option<f64>,
 }
 
 /// Runs it until the window is closed.
@@ -59,6 +62,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         dark: options.dark.then_some(true),
         remember: !options.fresh,
         script: options.script.clone(),
+        measure: options.measure,
     };
     // Standard input can be read once.
     let settings = if options.scene == "-" {

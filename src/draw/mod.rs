@@ -89,6 +89,8 @@ mod programs;
 pub mod raster;
 mod render;
 mod sprite;
+#[cfg(feature = "view")]
+mod still;
 mod style;
 mod upload;
 mod view;
@@ -100,6 +102,8 @@ pub use inputs::{DrawInputs, Scale, Tables};
 pub use layers::{Coloring, Layers};
 pub use offscreen::Offscreen;
 pub use render::Renderer;
+#[cfg(feature = "view")]
+pub(crate) use still::Still;
 pub use style::{Rgb, Style};
 pub use upload::Upload;
 

@@ -2,25 +2,43 @@
 
 use glam::Vec2;
 
-use super::action::Action;
+use super::action::{Action, Needs};
 use super::app::App;
 use super::edit::Edit;
 use super::panel::{other, speeds};
-use super::run::{On, Run};
+use super::run::On;
+use super::seat::Seat;
 use super::source::Source;
 use crate::draw::Coloring;
 use crate::scene::Settings;
 use crate::world::WorldError;
 
 impl App {
-    /// Does all that was asked for since the last frame.
+    /// Does what was asked for since the last frame. What is asked of a world in the middle of a step waits for its end,
+    /// and what must come after that waits as well.
     ///
     /// # Errors
     /// If the device is lost.
     pub fn act(&mut self) -> Result<(), WorldError> {
+        let mut waiting = Vec::new();
         for action in std::mem::take(&mut self.queue) {
+            let waits = match action.needs() {
+                Needs::Nothing | Needs::Another => false,
+                Needs::Turn => !waiting.is_empty(),
+                // An explosion that has yet to learn where the bodies are comes before what follows it.
+                Needs::World => !waiting.is_empty() || !self.is_settled() || self.pointer.stops_time(),
+            };
+            if waits {
+                waiting.push(action);
+                continue;
+            }
+            let before = self.opened;
             self.act_on(action)?;
+            if self.opened != before {
+                waiting.clear();
+            }
         }
+        self.queue = waiting;
         Ok(())
     }
 
@@ -42,7 +60,7 @@ impl App {
                 // With the settings and on the backend that were chosen while it ran.
                 let settings = self.run.scene().settings;
                 self.try_open(self.source.clone());
-                if self.run.scene().settings != settings && self.run.steps() == 0 {
+                if self.run.scene().settings != settings && self.run.steps() == 0 && self.is_settled() {
                     self.carry_over(self.run.on(), settings)?;
                 }
             }
@@ -73,7 +91,7 @@ impl App {
             Action::Twin => self.toggle_twin()?,
             Action::FrameAll => self.frame_all(),
             Action::Gravity(gravity) => self.set_gravity(gravity),
-            Action::Tilt(angle) => self.set_gravity(Vec2::from_angle(angle).rotate(self.run.gravity())),
+            Action::Tilt(angle) => self.set_gravity(Vec2::from_angle(angle).rotate(self.facts().gravity)),
             Action::ResetGravity => self.set_gravity(self.run.scene().gravity),
             Action::Drop(at) => self.drop_bodies(at),
             Action::Shoot(at) => self.shoot(at),
@@ -109,7 +127,7 @@ impl App {
                 }
                 None => self.say(format!("there is no colouring {name:?}")),
             },
-            Action::Measure => self.figures.measure(&mut self.run),
+            Action::Measure => self.measure(),
             Action::SavePicture => self.save_picture(),
             Action::SaveState => self.save_state(),
             Action::Record => self.toggle_recording(),
@@ -132,32 +150,37 @@ impl App {
         self.playing = false;
         self.owed = 0;
         self.release();
-        if step < self.run.first() && self.run.first() > 0 {
-            self.say(format!("what was before step {} is another computation", self.run.first()));
+        let (first, furthest) = (self.facts().first, self.facts().furthest);
+        if step < first {
+            self.say(format!("what was before step {first} is another computation"));
         }
-        if let Some(since) = self.twin.as_ref().map(Run::first).filter(|&since| step < since) {
-            self.say(format!("both have run side by side since step {since}"));
-        }
-        if let Some(twin) = &mut self.twin {
-            let step = step.clamp(twin.first(), twin.furthest());
-            twin.seek(step)?;
-            // The second one catches up here: one world that lags would show differences that are not there.
-            while twin.target().is_some() {
-                twin.step()?;
+        let mut range = (first, furthest);
+        if let Some(twin) = self.twin.as_ref().map(Seat::facts) {
+            // Where both have been.
+            range = (first.max(twin.first), furthest.min(twin.furthest));
+            if step < range.0 {
+                let since = range.0;
+                self.say(format!("both have run side by side since step {since}"));
             }
-            self.run.seek(step)?;
-            while self.run.target().is_some() {
-                self.run.step()?;
-            }
-            return Ok(());
         }
-        self.run.seek(step)
+        let step = step.clamp(range.0.min(range.1), range.1);
+        for seat in std::iter::once(&mut self.run).chain(&mut self.twin) {
+            if let Some(run) = seat.here_mut() {
+                run.seek(step)?;
+            }
+            seat.learn();
+        }
+        Ok(())
     }
 
     fn carry_over(&mut self, on: On, settings: Settings) -> Result<(), WorldError> {
         self.release();
         let before = self.run.on();
-        match self.run.carry_over(on, &self.context, settings) {
+        let context = self.context.clone();
+        let Some(run) = self.run.here_mut() else { return Ok(()) };
+        let carried = run.carry_over(on, &context, settings);
+        self.run.learn();
+        match carried {
             Ok(()) => {}
             Err(WorldError::Device(error)) => return Err(WorldError::Device(error)),
             Err(error) => {
@@ -168,7 +191,6 @@ impl App {
         if on != before {
             self.say(format!("on {} from step {}", self.backend_name(on), self.run.steps()));
         }
-        self.figures.rebase();
         if self.twin.is_some() {
             // Off, and on again beside the world as it is now.
             self.toggle_twin()?;
@@ -186,9 +208,11 @@ impl App {
             return Ok(());
         }
         self.release();
-        match self.run.twin(other(self.run.on()), &self.context) {
+        let (beside, context) = (other(self.run.on()), self.context.clone());
+        let Some(run) = self.run.here_mut() else { return Ok(()) };
+        match run.twin(beside, &context) {
             Ok(twin) => {
-                self.twin = Some(twin);
+                self.twin = Some(Seat::new(twin));
                 self.layers.coloring = Coloring::Difference;
                 // As much is seen of each as was seen of one.
                 self.camera.metres_per_pixel *= 2.0;

@@ -55,6 +55,60 @@ pub(crate) enum Action {
     Quit,
 }
 
+/// What must be so before something that was asked for can be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// Nothing: it changes only what is seen.
+    Nothing,
+    /// Nothing, but it comes after what was asked for before.
+    Turn,
+    /// The world, between two steps.
+    World,
+    /// Nothing, and what was asked of the world before is void: there is another one.
+    Another,
+}
+
+impl Action {
+    /// See [`Needs`].
+    pub fn needs(&self) -> Needs {
+        match self {
+            Self::Open(_) | Self::Parameter(..) | Self::Restart => Needs::Another,
+            Self::TogglePause | Self::Pause | Self::Step(_) | Self::Speed(_) | Self::Slower | Self::Faster => {
+                Needs::Turn
+            }
+            Self::Panel
+            | Self::Keys
+            | Self::Dark
+            | Self::NextColoring
+            | Self::Layer(..)
+            | Self::Coloring(_)
+            | Self::Csv
+            | Self::Trace
+            | Self::DropCount(_)
+            | Self::DropKind(_)
+            | Self::Quit => Needs::Nothing,
+            Self::Back(_)
+            | Self::Seek(_)
+            | Self::On(_)
+            | Self::OtherBackend
+            | Self::Settings(_)
+            | Self::Twin
+            | Self::FrameAll
+            | Self::Gravity(_)
+            | Self::Tilt(_)
+            | Self::ResetGravity
+            | Self::Drop(_)
+            | Self::Shoot(_)
+            | Self::Explode(_)
+            | Self::Remove
+            | Self::Measure
+            | Self::SavePicture
+            | Self::SaveState
+            | Self::Record => Needs::World,
+        }
+    }
+}
+
 /// A key, what it asks for, and what is said of it.
 pub(crate) struct Key {
     pub code: egui::Key,

@@ -3,7 +3,8 @@
 use glam::Vec2;
 
 use super::run::Run;
-use crate::draw::{Camera, DrawError, DrawInputs, Frame, Layers, Renderer, Style, Upload};
+use super::seat::Seat;
+use crate::draw::{Camera, Coloring, DrawError, DrawInputs, Frame, Layers, Renderer, Still, Style, Upload};
 use crate::gpu::Context;
 use crate::world::World;
 
@@ -15,6 +16,8 @@ pub(crate) struct Drawing {
     shown: usize,
     /// For worlds on the CPU.
     uploads: [Upload; 2],
+    /// For one on the device, in the middle of a step.
+    still: Still,
 }
 
 impl Drawing {
@@ -25,24 +28,37 @@ impl Drawing {
             frames: Vec::new(),
             shown: 0,
             uploads: [upload(), upload()],
+            still: Still::default(),
         }
     }
 
-    /// What a world is drawn from. One on the GPU is drawn from its own buffers.
-    fn inputs<'a>(upload: &'a Upload, run: &'a Run) -> DrawInputs<'a> {
-        match run.world() {
-            World::Gpu(world) => world.draw_inputs(),
-            World::Cpu(_) => upload.inputs(),
+    /// What a world is drawn from. One on the GPU is drawn from its own buffers, but in the middle of a step; one on the CPU
+    /// from what was uploaded last.
+    fn inputs<'a>(upload: &'a Upload, still: &'a Still, seat: &'a Seat) -> DrawInputs<'a> {
+        match seat.here().map(Run::world) {
+            Some(World::Gpu(world)) if world.is_mid_step() => still.before(world.draw_inputs()),
+            Some(World::Gpu(world)) => world.draw_inputs(),
+            _ => upload.inputs(),
         }
     }
 
-    /// Uploads what worlds on the CPU have come to.
+    /// Puts by what a world on the device is drawn from, before a step that is given to it in parts.
+    pub fn keep(&mut self, context: &Context, seat: &Seat, layers: &Layers) {
+        if let Some(World::Gpu(world)) = seat.here().map(Run::world) {
+            let mut encoder =
+                context.device().create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("still") });
+            self.still.take(context.device(), &mut encoder, &world.draw_inputs(), layers);
+            context.queue().submit([encoder.finish()]);
+        }
+    }
+
+    /// Uploads what worlds on the CPU have come to, those that are here.
     ///
     /// # Errors
     /// If it does not fit the device.
-    pub fn refresh(&mut self, runs: &[&Run], tables: bool) -> Result<(), DrawError> {
-        for (upload, run) in self.uploads.iter_mut().zip(runs) {
-            if let World::Cpu(world) = run.world() {
+    pub fn refresh(&mut self, seats: &[&Seat], tables: bool) -> Result<(), DrawError> {
+        for (upload, seat) in self.uploads.iter_mut().zip(seats) {
+            if let Some(World::Cpu(world)) = seat.here().map(Run::world) {
                 upload.refresh(world, tables)?;
             }
         }
@@ -57,23 +73,25 @@ impl Drawing {
         &mut self,
         context: &Context,
         encoder: &mut wgpu::CommandEncoder,
-        runs: &[&Run],
+        seats: &[&Seat],
         camera: &Camera,
         style: &Style,
         layers: &Layers,
     ) -> Result<(), DrawError> {
-        self.refresh(runs, layers.needs_tables())?;
         self.shown = 0;
         let (device, queue) = (context.device(), context.queue());
-        let cameras = split(camera, runs.len());
-        for (index, (run, camera)) in runs.iter().zip(&cameras).enumerate() {
-            let mut inputs = Self::inputs(&self.uploads[index], run);
-            if runs.len() == 2 {
-                inputs = inputs.against(Self::inputs(&self.uploads[1 - index], runs[1 - index]).poses);
+        let cameras = split(camera, seats.len());
+        for (index, (seat, camera)) in seats.iter().zip(&cameras).enumerate() {
+            let mut inputs = Self::inputs(&self.uploads[index], &self.still, seat);
+            if seats.len() == 2 {
+                let other = Self::inputs(&self.uploads[1 - index], &self.still, seats[1 - index]);
+                inputs = inputs.against(other.poses);
             }
+            // A layer that was switched on while the world is away comes with it.
+            let there = if inputs.tables.is_some() || !layers.needs_tables() { *layers } else { bare(layers) };
             match self.frames.get_mut(index) {
-                Some(frame) => self.renderer.update(frame, device, queue, &inputs, camera, style, layers)?,
-                None => self.frames.push(self.renderer.frame(device, queue, &inputs, camera, style, layers)?),
+                Some(frame) => self.renderer.update(frame, device, queue, &inputs, camera, style, &there)?,
+                None => self.frames.push(self.renderer.frame(device, queue, &inputs, camera, style, &there)?),
             }
             self.renderer.prepare(encoder, &self.frames[index]);
             self.shown = index + 1;
@@ -87,6 +105,18 @@ impl Drawing {
             self.renderer.draw(pass, frame);
         }
     }
+}
+
+/// What can be shown of layers without the tables of the solver.
+fn bare(layers: &Layers) -> Layers {
+    let Layers { shapes, outlines, highlight, line_scale, .. } = *layers;
+    let mut bare = Layers { coloring: Coloring::Body, shapes, outlines, highlight, line_scale, ..*layers };
+    for name in Layers::NAMES.into_iter().filter(|name| !["shapes", "outlines"].contains(name)) {
+        if let Some(on) = bare.switch(name) {
+            *on = false;
+        }
+    }
+    bare
 }
 
 /// The cameras of so many worlds beside each other: each looks at the same place, as closely.
@@ -108,6 +138,16 @@ pub(crate) fn split(camera: &Camera, count: usize) -> Vec<Camera> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bare_layers_need_no_tables() {
+        let mut all = Layers { coloring: Coloring::Island, ..Layers::default() };
+        for name in Layers::NAMES {
+            *all.switch(name).unwrap() = true;
+        }
+        assert!(all.needs_tables() && !bare(&all).needs_tables());
+        assert!(bare(&all).shapes && bare(&all).outlines);
+    }
 
     #[test]
     fn two_worlds_share_the_place_of_one() {

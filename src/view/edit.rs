@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use glam::Vec2;
 
-use crate::JointCommand;
 use crate::population::{BodyId, JointId};
 use crate::scene::{Body, Joint};
 use crate::world::World;
+use crate::{Command, JointCommand};
 
 /// One change, made between two steps.
 #[derive(Clone, Debug)]
@@ -23,6 +23,8 @@ pub(crate) enum Edit {
     Part(JointId),
     /// Asks something of a joint, if it is still there.
     Joint(JointId, JointCommand),
+    /// Asks something of bodies; those that are gone already are passed over.
+    Command(Arc<[(BodyId, Command)]>),
     /// Gravity from here on, m/s².
     Gravity(Vec2),
 }
@@ -61,6 +63,14 @@ impl Edit {
             Self::Joint(id, command) => {
                 if world.joint_id(id.index as usize) == Some(*id) {
                     world.command_joint(*id, *command).map_err(|e| text(&e))?;
+                }
+                Ok(Made::Nothing)
+            }
+            Self::Command(all) => {
+                for &(id, command) in all.iter() {
+                    if is_there(world, id) {
+                        world.command(id.index as usize, command).map_err(|e| text(&e))?;
+                    }
                 }
                 Ok(Made::Nothing)
             }

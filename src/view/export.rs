@@ -69,7 +69,8 @@ impl App {
         camera: &Camera,
         style: &Style,
     ) -> Result<Image, String> {
-        let picture = match self.run.world() {
+        let Some(run) = self.run.here() else { return Err("the world is in the middle of a step".to_owned()) };
+        let picture = match run.world() {
             World::Gpu(world) => offscreen.layered_picture(&world.draw_inputs(), camera, style, &self.layers),
             World::Cpu(world) => {
                 upload.refresh(world, self.layers.needs_tables()).map_err(|error| error.to_string())?;
@@ -86,7 +87,8 @@ impl App {
 
     /// Writes what `drystone run --resume` goes on from.
     pub fn save_state(&mut self) {
-        let bytes = self.run.world_mut().save().map_err(|error| error.to_string());
+        let Some(run) = self.run.here_mut() else { return };
+        let bytes = run.world_mut().save().map_err(|error| error.to_string());
         self.write("snap", bytes);
     }
 

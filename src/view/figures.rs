@@ -11,6 +11,8 @@ use crate::world::World;
 
 /// Measured steps that are kept, for plots and exports.
 const MOST: usize = 3600;
+/// Steps from one measurement of the quality to the next.
+const QUALITY_EVERY: u64 = 30;
 /// Of the largest worlds the quality is measured only when asked for: it takes a second of a core.
 const LARGE: usize = 50_000;
 
@@ -28,6 +30,20 @@ impl Sample {
     pub fn total(&self) -> f32 {
         self.stages.iter().sum()
     }
+
+    /// Of the step that a world on the CPU has just done, by what its stages had taken before. Nothing of a step in
+    /// which all slept.
+    #[allow(clippy::cast_possible_truncation, reason = "ms for a plot")]
+    pub fn since(before: &[f64; Stage::ALL.len()], run: &Run) -> Option<Self> {
+        let now = run.stage_totals();
+        let stages = std::array::from_fn(|index| (now[index] - before[index]).max(0.0) as f32);
+        Self::new(run.steps(), stages, run.counters().map(|(_, all)| all))
+    }
+
+    /// Of a step, unless nothing was done in it.
+    pub fn new(step: u64, stages: [f32; Stage::ALL.len()], counters: Option<Counters>) -> Option<Self> {
+        stages.iter().any(|&ms| ms > 0.0).then_some(Self { step, stages, counters })
+    }
 }
 
 /// How good a step came out.
@@ -42,32 +58,17 @@ pub(crate) struct Quality {
 pub(crate) struct Figures {
     pub samples: VecDeque<Sample>,
     pub qualities: VecDeque<Quality>,
-    before: [f64; Stage::ALL.len()],
     pending: Option<Receiver<Quality>>,
     last_asked: u64,
 }
 
 impl Figures {
-    /// Takes over what the last step was measured to take.
-    #[allow(clippy::cast_possible_truncation, reason = "ms for a plot")]
-    pub fn note(&mut self, run: &Run) {
-        let ms = match run.world() {
-            World::Cpu(world) => world.stage_ms(),
-            World::Gpu(world) => world.stage_ms().0,
-        };
-        let mut stages = [0.0; Stage::ALL.len()];
-        for (index, (_, total)) in ms.iter().enumerate().take(stages.len()) {
-            // A world that was made anew begins at nothing.
-            stages[index] = (total - self.before[index]).max(0.0) as f32;
-            self.before[index] = *total;
-        }
-        if stages.iter().all(|&ms| ms == 0.0) {
-            return;
-        }
+    /// Takes over what a step was measured to take.
+    pub fn note(&mut self, sample: Sample) {
         if self.samples.len() == MOST {
             self.samples.pop_front();
         }
-        self.samples.push_back(Sample { step: run.steps(), stages, counters: run.counters().map(|(_, all)| all) });
+        self.samples.push_back(sample);
     }
 
     /// Forgets what belongs to another world.
@@ -75,14 +76,14 @@ impl Figures {
         *self = Self::default();
     }
 
-    /// Forgets only how long stages took so far: the world was moved.
-    pub fn rebase(&mut self) {
-        self.before = [0.0; Stage::ALL.len()];
+    /// Whether the quality is to be measured again.
+    pub fn is_due(&self, steps: u64) -> bool {
+        (steps + 1).abs_diff(self.last_asked) >= QUALITY_EVERY
     }
 
     /// Whether penetration and energy are measured by themselves.
-    pub fn measures_itself(run: &Run) -> bool {
-        run.world().compiled().bodies.len() <= LARGE
+    pub fn measures_itself(bodies: usize) -> bool {
+        bodies <= LARGE
     }
 
     /// Measures penetration and energies of the world as it is, in a thread of its own: the window goes on. At most one

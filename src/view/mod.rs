@@ -16,6 +16,7 @@
 //! | `window.rs`, `screen.rs` | events of the window, or lines of a script; its surface, lost and found |
 //! | `app.rs`, `act.rs`, `action.rs` | what there is to see; what was asked for |
 //! | `run.rs`, `edit.rs` | a world with its past: exact steps back, backends and settings changed while it runs |
+//! | `seat.rs` | where it is stepped: here, or in a thread of its own |
 //! | `pointer.rs`, `inspect.rs` | grab, drop, shoot, explode; what is under the pointer |
 //! | `panel/` | transport, panel, keys |
 //! | `drawing.rs`, `figures.rs`, `export.rs` | pictures, measurements, files |
@@ -35,6 +36,7 @@ mod prefs;
 mod run;
 mod screen;
 mod script;
+mod seat;
 mod source;
 mod window;
 
@@ -63,6 +65,9 @@ pub struct Options {
     /// A file that says what happens, in place of a user; for tests and pictures.
     #[doc(hidden)]
     pub script: Option<PathBuf>,
+    /// Runs for so many seconds, tells how many frames there were and how soon the pointer was followed, and ends.
+    #[doc(hidden)]
+    pub measure: Option<f64>,
 }
 
 impl Default for Options {
@@ -76,6 +81,7 @@ impl Default for Options {
             dark: None,
             remember: true,
             script: None,
+            measure: None,
         }
     }
 }

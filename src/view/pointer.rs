@@ -1,21 +1,21 @@
 //! What the pointer does to the world: it pulls bodies along, tells of them, drops, shoots and explodes.
 
-use std::collections::VecDeque;
 use std::f32::consts::TAU;
-use std::sync::Arc;
 
 use glam::Vec2;
 
-use super::app::App;
+use super::app::{App, Poses};
 use super::edit::{Edit, Made};
 use super::inspect::{Answer, Inspection, Pending, Wanted, ask_cpu};
 use super::run::Run;
+use super::seat::Seat;
 use crate::JointCommand;
 use crate::draw::Scale;
+use crate::explosion::Explosion;
 use crate::gpu::Arrival;
 use crate::math::rotate;
-use crate::population::{BodyId, JointId};
-use crate::scene::{Body, Filter, Geometry, Joint, JointKind, Shape};
+use crate::population::JointId;
+use crate::scene::{Body, Geometry, Joint, JointKind, Shape};
 use crate::types::{DYNAMIC, Pose};
 use crate::world::{World, WorldError};
 
@@ -23,20 +23,27 @@ use crate::world::{World, WorldError};
 const PULL: f32 = 60.0;
 /// How a grabbed body follows, Hz.
 const PULL_HERTZ: f32 = 5.0;
+/// Pixels that the pointer may have moved on since it was asked what is under it.
+const STALE: f32 = 16.0;
 /// Frames between two looks at what is under a resting pointer.
 const LOOK_EVERY: u64 = 6;
-/// Splinters of an explosion, and the steps that they live.
-const SPLINTERS: u32 = 72;
-const SPLINTER_STEPS: u64 = 36;
+/// An explosion pushes with its full strength what is within this share of the height of the picture, and less and less
+/// what is up to as far again.
+const BLAST: f32 = 0.16;
+/// What it gives a box that stands at its edge, m/s for √(g · reach).
+const BLAST_SPEED: f32 = 1.4;
 
 /// What is held.
 #[derive(Debug, Default)]
 enum Grab {
     #[default]
     None,
-    /// Looking for a body under the place where the button went down.
-    Asked(Pending),
-    Holding(JointId),
+    /// The button went down at this place, m; it is looked there for a body as soon as the world can be asked.
+    Wanted(Vec2),
+    /// Looking for a body under that place.
+    Asked(Vec2, Pending),
+    /// A body, and where it is to be pulled from now on, m.
+    Holding(JointId, Option<Vec2>),
     /// There is none: the view moves.
     Panning,
 }
@@ -47,31 +54,55 @@ pub(crate) struct Pointer {
     /// px, while it is over the world.
     pub pixel: Option<Vec2>,
     grab: Grab,
-    look: Option<Pending>,
+    /// What was let go of, and is yet to be parted from the hand.
+    parted: Vec<JointId>,
+    look: Option<(Vec2, Pending)>,
     /// What is under it.
     pub over: Option<Inspection>,
+    /// What else is told of that.
+    pub about: About,
+    /// Where it was looked for, px.
+    over_at: Vec2,
     frame: u64,
+    looked: u64,
     /// Poses on their way, to frame them all.
     pub poses: Option<Arrival>,
-    /// What is taken out again, after which step.
-    splinters: VecDeque<(u64, Arc<[BodyId]>)>,
+    /// An explosion that waits for the poses.
+    blast: Option<(Explosion, Arrival)>,
     shots: u32,
+}
+
+/// What a world knows of a body beside its state.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct About {
+    /// Its id in the scene.
+    pub name: Option<String>,
+    /// [`crate::types::DYNAMIC`] …
+    pub kind: u32,
+    /// kg.
+    pub mass: f32,
 }
 
 impl Pointer {
     /// Whether an answer is awaited or something is held.
     pub fn is_busy(&self) -> bool {
-        !matches!(self.grab, Grab::None) || self.poses.is_some() || self.look.is_some()
+        !matches!(self.grab, Grab::None) || self.awaits() || self.look.is_some()
     }
 
     /// Whether an answer is awaited that something depends on.
     pub fn awaits(&self) -> bool {
-        matches!(self.grab, Grab::Asked(_)) || self.poses.is_some()
+        let asked = matches!(self.grab, Grab::Wanted(_) | Grab::Asked(..));
+        asked || self.poses.is_some() || self.blast.is_some() || !self.parted.is_empty()
+    }
+
+    /// Whether no step may be done before an answer is there: it is about the world as it is.
+    pub fn stops_time(&self) -> bool {
+        self.blast.is_some()
     }
 
     /// Whether a body is held.
     pub fn holds(&self) -> bool {
-        matches!(self.grab, Grab::Holding(_))
+        matches!(self.grab, Grab::Holding(..))
     }
 
     /// Whether a drag moves the view.
@@ -84,24 +115,24 @@ impl Pointer {
         self.over.filter(|_| self.pixel.is_some() || self.holds()).and_then(|over| u32::try_from(over.body).ok())
     }
 
-    /// After a step: takes splinters out whose time is over.
-    pub fn stepped(&mut self, run: &mut Run, twin: &mut Option<Run>) {
-        while self.splinters.front().is_some_and(|(step, _)| *step <= run.steps()) {
-            let Some((_, ids)) = self.splinters.pop_front() else { break };
-            // While the past is played again the log does it.
-            if run.steps() == run.furthest() {
-                edit_both(run, twin, &Edit::Remove(ids)).ok();
-            }
-        }
+    /// What is to be told of the body under the pointer: not of one from which the pointer has moved on, where the answer
+    /// takes its time.
+    pub fn told(&self) -> Option<(&Inspection, Vec2)> {
+        let pixel = self.pixel?;
+        let near = pixel.distance(self.over_at) < STALE || self.frame < self.looked + 3 * LOOK_EVERY;
+        self.over.as_ref().filter(|_| near && !self.holds()).map(|over| (over, pixel))
     }
 }
 
 /// Does the same to both worlds.
-fn edit_both(run: &mut Run, twin: &mut Option<Run>, edit: &Edit) -> Result<Made, String> {
-    let made = run.edit(edit.clone())?;
+fn edit_both(seat: &mut Seat, twin: &mut Option<Seat>, edit: &Edit) -> Result<Made, String> {
+    let away = || "the world is in the middle of a step".to_owned();
+    let made = seat.here_mut().ok_or_else(away)?.edit(edit.clone())?;
+    seat.learn();
     if let Some(other) = twin {
         // Bodies and joints come to the same places in both.
-        other.edit(edit.clone())?;
+        other.here_mut().ok_or_else(away)?.edit(edit.clone())?;
+        other.learn();
     }
     Ok(made)
 }
@@ -116,50 +147,57 @@ impl App {
     }
 
     fn ask(&mut self, wanted: Wanted) -> Result<Pending, WorldError> {
-        match self.run.world_mut() {
-            World::Cpu(world) => ask_cpu(world, wanted),
-            World::Gpu(world) => Ok(self.inspector.ask(&self.context, &world.draw_inputs(), wanted)),
+        match self.run.here_mut().map(Run::world_mut) {
+            None => Ok(Pending::Done(None)),
+            Some(World::Cpu(world)) => ask_cpu(world, wanted),
+            Some(World::Gpu(world)) => Ok(self.inspector.ask(&self.context, &world.draw_inputs(), wanted)),
         }
     }
 
     /// The button went down over the world.
     pub fn press(&mut self, pixel: Vec2) {
-        let at = self.world_at(pixel);
-        self.pointer.grab = match self.ask(Wanted::At(at)) {
-            Ok(pending) => Grab::Asked(pending),
-            Err(_) => Grab::Panning,
-        };
+        self.pointer.grab = Grab::Wanted(self.world_at(pixel));
     }
 
     /// The button came up.
     pub fn release(&mut self) {
-        if let Grab::Holding(joint) = std::mem::take(&mut self.pointer.grab)
-            && let Err(error) = self.edit(&Edit::Part(joint))
-        {
-            self.say(error);
+        if let Grab::Holding(joint, _) = std::mem::take(&mut self.pointer.grab) {
+            self.pointer.parted.push(joint);
+        }
+        if self.is_settled() {
+            self.part();
+        }
+    }
+
+    /// Lets go of what is not held any more.
+    fn part(&mut self) {
+        for joint in std::mem::take(&mut self.pointer.parted) {
+            if let Err(error) = self.edit(&Edit::Part(joint)) {
+                self.say(error);
+            }
         }
     }
 
     /// The pointer moved while the button is down.
     pub fn drag(&mut self, pixel: Vec2, moved: Vec2) {
-        match self.pointer.grab {
-            Grab::Holding(joint) => {
-                let at = self.world_at(pixel);
-                if let Err(error) = self.edit(&Edit::Joint(joint, JointCommand::Target(at))) {
-                    self.say(error);
-                }
-            }
+        let at = self.world_at(pixel);
+        match &mut self.pointer.grab {
+            Grab::Holding(_, target) => *target = Some(at),
             Grab::Panning => self.camera.pan(moved),
             _ => {}
         }
     }
 
-    /// Once a frame: takes answers that have arrived, and asks what is under the pointer.
+    /// Once a frame: takes answers that have arrived, and asks what is under the pointer. A world in the middle of a step
+    /// is not asked, and what the hand does waits for its end.
     ///
     /// # Errors
     /// If the device is lost.
     pub fn look(&mut self) -> Result<(), WorldError> {
         self.pointer.frame += 1;
+        if !self.is_settled() {
+            return Ok(());
+        }
         if let Some(arrival) = &self.pointer.poses
             && let Some(bytes) = arrival.take()?
         {
@@ -167,21 +205,47 @@ impl App {
             let poses: Vec<Pose> = crate::gpu::cast(&bytes);
             self.look_at(&poses);
         }
-        if let Grab::Asked(pending) = &mut self.pointer.grab {
+        if let Some((explosion, arrival)) = &self.pointer.blast
+            && let Some(bytes) = arrival.take()?
+        {
+            let (explosion, poses) = (*explosion, crate::gpu::cast(&bytes));
+            self.pointer.blast = None;
+            self.burst(&explosion, &poses);
+        }
+        self.part();
+        if let Grab::Holding(joint, target) = &mut self.pointer.grab
+            && let (joint, Some(to)) = (*joint, target.take())
+            && let Err(error) = self.edit(&Edit::Joint(joint, JointCommand::Target(to)))
+        {
+            self.say(error);
+        }
+        if let Grab::Wanted(at) = self.pointer.grab {
+            self.pointer.grab = match self.ask(Wanted::At(at)) {
+                Ok(pending) => Grab::Asked(at, pending),
+                Err(_) => Grab::Panning,
+            };
+        }
+        if let Grab::Asked(at, pending) = &mut self.pointer.grab {
             match pending.poll()? {
                 Answer::OnItsWay => {}
                 Answer::Nobody => self.pointer.grab = Grab::Panning,
-                Answer::Body(found) => self.hold(found),
+                Answer::Body(found) => {
+                    let at = *at;
+                    self.hold(found, at);
+                }
             }
         }
-        if let Some(pending) = &mut self.pointer.look {
+        if let Some((pixel, pending)) = &mut self.pointer.look {
             let answer = pending.poll()?;
             if answer != Answer::OnItsWay {
+                self.pointer.over_at = *pixel;
                 self.pointer.look = None;
                 self.pointer.over = if let Answer::Body(found) = answer { Some(found) } else { None };
+                self.pointer.about = self.pointer.over.map(|over| self.about(over.body)).unwrap_or_default();
             }
         }
-        if self.pointer.look.is_none() && self.pointer.frame.is_multiple_of(LOOK_EVERY) {
+        if self.pointer.look.is_none() && self.pointer.frame >= self.pointer.looked + LOOK_EVERY {
+            self.pointer.looked = self.pointer.frame;
             let held = self.pointer.over.filter(|_| self.pointer.holds());
             let wanted = match (held, self.pointer.pixel) {
                 (Some(held), _) => u32::try_from(held.body).ok().map(Wanted::Body),
@@ -189,31 +253,42 @@ impl App {
                 (None, None) => None,
             };
             match wanted {
-                Some(wanted) => self.pointer.look = Some(self.ask(wanted)?),
+                Some(wanted) => {
+                    let pending = self.ask(wanted)?;
+                    self.pointer.look = Some((self.pointer.pixel.unwrap_or_default(), pending));
+                }
                 None => self.pointer.over = None,
             }
         }
         Ok(())
     }
 
-    /// Takes hold of what was found where the button went down.
-    fn hold(&mut self, found: Inspection) {
+    /// What the world knows of a body.
+    fn about(&self, body: usize) -> About {
+        let Some(compiled) = self.run.here().map(|run| run.world().compiled()) else { return About::default() };
+        let Some(of) = compiled.bodies.get(body) else { return About::default() };
+        let name = compiled.ids.get(body).and_then(Clone::clone);
+        About { name, kind: of.kind, mass: compiled.mass[body].mass }
+    }
+
+    /// Takes hold of what was found at the place where the button went down.
+    fn hold(&mut self, found: Inspection, at: Vec2) {
         self.pointer.grab = Grab::Panning;
-        let Some(pixel) = self.pointer.pixel else { return };
-        let compiled = self.run.world().compiled();
+        let target = self.pointer.pixel.map_or(at, |pixel| self.world_at(pixel));
+        let Some(run) = self.run.here_mut() else { return };
+        let compiled = run.world().compiled();
         let Some(body) = compiled.bodies.get(found.body).filter(|body| body.kind == DYNAMIC) else { return };
         let mass = compiled.mass[found.body];
-        let at = self.world_at(pixel);
         let [cos, sin] = found.pose.rotation;
         let own = rotate(Vec2::new(cos, -sin), at - Vec2::from(found.pose.position));
         // The body may have moved on since it was found.
         let own = own.clamp_length_max(body.extent.max(1e-3)) + mass.center;
-        let kind = JointKind::Mouse { target: at, max_force: (PULL * 9.81 * mass.mass).max(1e-6) };
+        let kind = JointKind::Mouse { target, max_force: (PULL * 9.81 * mass.mass).max(1e-6) };
         let joint = Joint::to_world(kind, found.body).anchors(Vec2::ZERO, own).soft(PULL_HERTZ, 1.0);
-        let Some(id) = self.run.world_mut().body_id(found.body) else { return };
+        let Some(id) = run.world_mut().body_id(found.body) else { return };
         match self.edit(&Edit::Join(id, Box::new(joint))) {
             Ok(Made::Joint(joint)) => {
-                self.pointer.grab = Grab::Holding(joint);
+                self.pointer.grab = Grab::Holding(joint, None);
                 self.pointer.over = Some(found);
             }
             Ok(_) => {}
@@ -223,9 +298,9 @@ impl App {
 
     /// How large a body is here, m: as the others, or by the picture.
     fn typical(&self) -> f32 {
-        let length = Scale::of(self.run.world().compiled()).length;
-        let dynamic = self.run.world().compiled().bodies.iter().any(|body| body.kind == DYNAMIC);
-        if dynamic { length } else { self.camera.height() / 24.0 }
+        let compiled = self.run.here().map(|run| run.world().compiled());
+        let moving = compiled.filter(|compiled| compiled.bodies.iter().any(|body| body.kind == DYNAMIC));
+        moving.map_or(self.camera.height() / 24.0, |compiled| Scale::of(compiled).length)
     }
 
     /// Drops what is chosen around a place.
@@ -272,42 +347,51 @@ impl App {
         }
     }
 
-    /// Bursts at a place: heavy splinters fly off in all directions, push what they meet, and are gone soon.
+    /// Bursts at a place: what is near is pushed away.
     pub fn explode(&mut self, at: Vec2) {
-        let size = self.typical();
-        let speed = (1.6 * self.camera.height()).clamp(15.0, 150.0);
-        // They do not meet each other.
-        let filter = Filter { group: -77, ..Filter::default() };
-        let splinter = Shape::circle(0.09 * size).density(14.0).friction(0.0).restitution(0.9).filter(filter);
-        let bodies: Vec<Body> = (0..SPLINTERS)
-            .map(|index| {
-                #[allow(clippy::cast_precision_loss, reason = "a few")]
-                let way = crate::math::rotation(TAU * index as f32 / SPLINTERS as f32 - TAU / 2.0);
-                Body {
-                    position: at + way * 0.3 * size,
-                    velocity: way * speed,
-                    linear_damping: 4.0,
-                    gravity_scale: 0.0,
-                    bullet: true,
-                    fixed_rotation: true,
-                    ..Body::default()
-                }
-                .shape(splinter.clone())
-            })
-            .collect();
-        match self.edit(&Edit::Add(bodies.into())) {
-            Ok(Made::Bodies(ids)) => {
-                self.pointer.splinters.push_back((self.run.steps() + SPLINTER_STEPS, ids.into()));
-            }
-            Ok(_) => {}
-            Err(error) => self.say(format!("no explosion: {error}")),
+        let Some(compiled) = self.run.here().map(|run| run.world().compiled()) else { return };
+        let radius = BLAST * self.camera.height();
+        let Scale { length, impulse } = Scale::of(compiled);
+        // Of what is typical: its mass, by what carries it for a substep.
+        let gravity = Vec2::from(compiled.params.gravity).length();
+        let mass = impulse / ((if gravity > 0.0 { gravity } else { 10.0 }) * compiled.params.h);
+        let speed = BLAST_SPEED * (9.81 * 2.0 * radius).sqrt();
+        let explosion = Explosion {
+            position: at,
+            radius,
+            falloff: radius,
+            impulse_per_length: mass * speed / length,
+            ..Explosion::default()
+        };
+        if explosion.check().is_err() {
+            return self.say("no explosion: the place is too far out");
+        }
+        match self.poses() {
+            Some(Poses::Here(poses)) => self.burst(&explosion, &poses),
+            Some(Poses::Coming(arrival)) => self.pointer.blast = Some((explosion, arrival)),
+            None => {}
+        }
+    }
+
+    /// Pushes what is around, of bodies at these poses.
+    fn burst(&mut self, explosion: &Explosion, poses: &[Pose]) {
+        let Some(run) = self.run.here_mut() else { return };
+        let pushes = explosion.pushes(run.world().compiled(), poses);
+        let world = run.world_mut();
+        let pushes: Vec<_> = pushes.into_iter().filter_map(|(body, push)| Some((world.body_id(body)?, push))).collect();
+        if pushes.is_empty() {
+            return self.say("nothing near enough to be pushed");
+        }
+        if let Err(error) = self.edit(&Edit::Command(pushes.into())) {
+            self.say(format!("no explosion: {error}"));
         }
     }
 
     /// Takes out the body under the pointer.
     pub fn remove(&mut self) {
         let Some(over) = self.pointer.over else { return self.say("there is no body under the pointer") };
-        let Some(id) = self.run.world_mut().body_id(over.body) else { return };
+        let id = self.run.here_mut().and_then(|run| run.world_mut().body_id(over.body));
+        let Some(id) = id else { return };
         self.release();
         self.pointer.over = None;
         if let Err(error) = self.edit(&Edit::Remove([id].into())) {

@@ -10,10 +10,11 @@ use glam::Vec2;
 
 use super::edit::{Edit, Made};
 use crate::cpu::{Books, CpuWorld};
-use crate::gpu::{Context, DeviceCopy, GpuWorld};
+use crate::gpu::{Context, DeviceCopy, GpuWorld, StageTimes};
 use crate::population::Population;
 use crate::scene::{Compiled, Scene, Settings};
 use crate::snapshot::{Snapshot, first_islands};
+use crate::step::Stage;
 use crate::types::{ASLEEP, Counters, QUIET_MASK};
 use crate::world::{World, WorldError};
 
@@ -176,17 +177,61 @@ impl Run {
         self.step_measured(false)
     }
 
-    /// As [`Self::step`]; with `profiled` its stages are measured, for which a GPU is waited for.
+    /// As [`Self::step`]; with `measured` the times of its stages arrive later ([`Self::take_times`]).
     ///
     /// # Errors
     /// As [`Self::step`].
-    pub fn step_measured(&mut self, profiled: bool) -> Result<(), WorldError> {
+    pub fn step_measured(&mut self, measured: bool) -> Result<(), WorldError> {
         self.catch_up();
-        if profiled {
-            self.world.step_profiled()?;
-        } else {
-            self.world.step()?;
+        match &mut self.world {
+            World::Gpu(world) if measured => world.step_measured()?,
+            world => world.step()?,
         }
+        self.stepped()
+    }
+
+    /// A share of a step on the device, from where the last one ended; whether the step is complete.
+    ///
+    /// # Errors
+    /// As [`Self::step`].
+    pub fn step_part(&mut self, share: f64) -> Result<bool, WorldError> {
+        let begins = !matches!(&self.world, World::Gpu(world) if world.is_mid_step());
+        if begins {
+            self.catch_up();
+        }
+        let complete = match &mut self.world {
+            World::Gpu(world) => world.step_part(share)?,
+            world @ World::Cpu(_) => {
+                world.step()?;
+                true
+            }
+        };
+        if complete {
+            self.stepped()?;
+        }
+        Ok(complete)
+    }
+
+    /// ms that stages took on the CPU so far.
+    pub fn stage_totals(&self) -> [f64; Stage::ALL.len()] {
+        let mut totals = [0.0; Stage::ALL.len()];
+        if let World::Cpu(world) = &self.world {
+            for (total, (_, ms)) in totals.iter_mut().zip(world.stage_ms()) {
+                *total = *ms;
+            }
+        }
+        totals
+    }
+
+    /// ms that stages took on the device, of the measured steps that have arrived since this was last asked.
+    pub fn take_times(&mut self) -> Vec<StageTimes> {
+        match &mut self.world {
+            World::Cpu(_) => Vec::new(),
+            World::Gpu(world) => world.take_times(),
+        }
+    }
+
+    fn stepped(&mut self) -> Result<(), WorldError> {
         let now = self.steps();
         self.furthest = self.furthest.max(now);
         if self.target.is_some_and(|target| now >= target) {
@@ -488,4 +533,89 @@ fn bytes_of(snapshot: &Snapshot) -> u64 {
         size_of_val(&snapshot.row_goals[..]),
     ];
     tables.into_iter().sum::<usize>() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::AdapterChoice;
+    use crate::{Body, Command, Shape, state};
+
+    fn to(run: &mut Run, step: u64) -> u64 {
+        while run.steps() < step || run.target().is_some() {
+            run.step().unwrap();
+        }
+        state::hash(&run.world_mut().snapshot().unwrap())
+    }
+
+    fn push(run: &mut Run, x: f32) {
+        let id = run.world_mut().body_id(0).unwrap();
+        let force = Command::Force { force: Vec2::new(x, 0.0), point: None };
+        run.edit(Edit::Command([(id, force)].into())).unwrap();
+    }
+
+    /// Also a force that was given between the state that is kept and the step that is gone back to, and one that came later:
+    /// the way back knows which one pulled then.
+    #[test]
+    fn forces_of_commands_are_kept_by_the_past() {
+        let mut scene = Scene::new("pulled").gravity(0.0, 0.0);
+        scene.add(Body::dynamic(0.0, 0.0).shape(Shape::circle(0.5)));
+        scene.add(Body::dynamic(5.0, 0.0).shape(Shape::circle(0.5)));
+        let scene = Arc::new(scene);
+        let context = Context::new(AdapterChoice::Any).expect("an adapter; a software one will do");
+        for on in [On::Cpu, On::Gpu] {
+            let mut run = Run::start(scene.clone(), on, &context, 1).unwrap();
+            to(&mut run, 10);
+            push(&mut run, 3.0);
+            // At a step of which a state is kept as well.
+            let at_16 = to(&mut run, 16);
+            push(&mut run, -5.0);
+            let at_20 = to(&mut run, 20);
+            let at_30 = to(&mut run, 30);
+            push(&mut run, 50.0);
+            let at_50 = to(&mut run, 50);
+            for (step, expected) in [(20, at_20), (16, at_16), (30, at_30), (50, at_50), (20, at_20)] {
+                run.seek(step).unwrap();
+                assert_eq!(to(&mut run, step), expected, "{on:?}, step {step}");
+            }
+            // With another force, or with none, it would be seen.
+            for (first, second) in [(0.0, 0.0), (3.0, 3.0), (3.0, 50.0)] {
+                let mut other = Run::start(scene.clone(), on, &context, 1).unwrap();
+                to(&mut other, 10);
+                push(&mut other, first);
+                to(&mut other, 16);
+                push(&mut other, second);
+                assert_ne!(to(&mut other, 20), at_20);
+            }
+        }
+    }
+
+    /// A step that is given to the device in parts is the same step.
+    #[test]
+    fn parts_of_a_step_make_the_step() {
+        let scene = Arc::new(crate::scene::catalogue::build("vertical_stack:count=5").unwrap());
+        let context = Context::new(AdapterChoice::Any).expect("an adapter; a software one will do");
+        let mut whole = Run::start(scene.clone(), On::Gpu, &context, 1).unwrap();
+        let mut parts = Run::start(scene, On::Gpu, &context, 1).unwrap();
+        let mut pieces = 0;
+        for step in 1..=12_u32 {
+            whole.step().unwrap();
+            while !parts.step_part(1.0 / f64::from(step)).unwrap() {
+                pieces += 1;
+            }
+            let [a, b] = [&mut whole, &mut parts].map(|run| run.world_mut().snapshot().unwrap());
+            assert_eq!((a.poses, a.states, a.manifolds), (b.poses, b.states, b.manifolds), "step {step}");
+        }
+        assert!(pieces > 30, "only {pieces} times there was a part left");
+        assert_eq!(whole.steps(), parts.steps());
+        // What its stages took has arrived, nobody having waited for it.
+        if context.has_timestamps() {
+            let times = parts.take_times();
+            assert!(
+                times.len() > 6 && times.iter().all(|times| times.stages().iter().any(|&ms| ms > 0.0)),
+                "{times:?}"
+            );
+            assert!(whole.take_times().is_empty());
+        }
+    }
 }

@@ -6,7 +6,7 @@ use winit::window::Window;
 
 use super::ViewError;
 use crate::draw::Image;
-use crate::gpu::{AdapterChoice, Context, ContextError, adapters};
+use crate::gpu::{AdapterChoice, Context, ContextError, adapters, is_software};
 
 /// A surface that is configured for a window.
 #[derive(Debug)]
@@ -71,6 +71,8 @@ impl Screen {
             width: size.width.max(1),
             height: size.height.max(1),
             present_mode: quickest.unwrap_or(wgpu::PresentMode::Fifo),
+            // Pictures that wait their turn would only make a software adapter answer later.
+            desired_maximum_frame_latency: if is_software(context.info()) { 1 } else { 2 },
             alpha_mode: wgpu::CompositeAlphaMode::Auto,
             view_formats: Vec::new(),
             ..surface

@@ -45,6 +45,10 @@ pub(crate) enum Line {
     Prefs(PathBuf),
     /// Where files go.
     Folder(PathBuf),
+    /// Another program writes a file: the content of the first into the second.
+    Rewrite(PathBuf, PathBuf),
+    /// Whether frames come without waiting for the world, as for a user.
+    Live(bool),
     /// A setting by its name in a scene file, and its value.
     Setting(String),
 }
@@ -166,6 +170,11 @@ fn read(line: &str) -> Option<Vec<Line>> {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "pixels")]
         "size" => Some(vec![Line::Size(point(0)?.map(|side| side.max(0.0) as u32)), Line::Frames(4)]),
         "scale" => Some(vec![Line::Scale(number(0)?), Line::Frames(2)]),
+        "rewrite" => {
+            let (from, to) = rest.split_once(' ')?;
+            Some(vec![Line::Rewrite(PathBuf::from(from), PathBuf::from(to.trim())), Line::Frames(2)])
+        }
+        "live" => Some(vec![Line::Live(rest != "off")]),
         "minimize" => Some(vec![Line::Minimize, Line::Frames(3)]),
         "lose_surface" => Some(vec![Line::LoseSurface, Line::Frames(2)]),
         "lose_device" => Some(vec![Line::LoseDevice, Line::Frames(4), Line::Settle]),

@@ -1,6 +1,7 @@
 //! The window and its events.
 
 mod follow;
+mod measure;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,9 +9,11 @@ use std::time::{Duration, Instant};
 
 use winit::application::ApplicationHandler;
 use winit::dpi::{LogicalSize, PhysicalSize};
-use winit::event::{StartCause, WindowEvent};
-use winit::event_loop::{ActiveEventLoop, ControlFlow, EventLoop};
+use winit::event::WindowEvent;
+use winit::event_loop::{ActiveEventLoop, ControlFlow, EventLoop, EventLoopProxy};
 use winit::window::{Window, WindowId};
+
+use measure::{Measured, poke};
 
 use super::action::Action;
 use super::app::App;
@@ -19,11 +22,14 @@ use super::prefs::Prefs;
 use super::run::On;
 use super::screen::{Screen, Target};
 use super::script::Script;
+use super::seat::Wake;
 use super::source::Source;
 use super::{Backend, Options, Scene, ViewError};
 use crate::gpu::{AdapterChoice, Context, DeviceError, is_software};
 use crate::world::WorldError;
 
+/// How often it is looked whether the device has done what it was given.
+const TICK: Duration = Duration::from_millis(3);
 /// How often files are looked at, and frames come while nothing happens.
 const IDLE: Duration = Duration::from_millis(250);
 /// A scripted frame, s.
@@ -44,13 +50,15 @@ pub(super) fn run(options: Options) -> Result<(), ViewError> {
             Some(Script::parse(&text).map_err(ViewError::Script)?)
         }
     };
-    let event_loop = EventLoop::new().map_err(|error| ViewError::Display(error.to_string()))?;
+    let event_loop = EventLoop::<Woken>::with_user_event().build();
+    let event_loop = event_loop.map_err(|error| ViewError::Display(error.to_string()))?;
     let prefs_path = if options.remember { Prefs::path() } else { None };
     let mut prefs = Prefs::load(prefs_path.as_deref());
     prefs.dark = options.dark.unwrap_or(prefs.dark);
     prefs.sleep = options.sleep;
     let mut handler = Handler {
         display: event_loop.owned_display_handle(),
+        proxy: event_loop.create_proxy(),
         options,
         prefs_path,
         prefs,
@@ -70,8 +78,18 @@ pub(super) fn run(options: Options) -> Result<(), ViewError> {
     }
 }
 
+/// What another thread has to tell.
+#[derive(Clone, Copy, Debug)]
+enum Woken {
+    /// A world has come back.
+    Back,
+    /// A measurement moves the pointer, and wants to know when that is seen.
+    Poke(Instant),
+}
+
 struct Handler {
     display: winit::event_loop::OwnedDisplayHandle,
+    proxy: EventLoopProxy<Woken>,
     options: Options,
     prefs_path: Option<PathBuf>,
     prefs: Prefs,
@@ -101,6 +119,13 @@ struct Shown {
     report: Option<PathBuf>,
     themed: Option<bool>,
     losses: u32,
+    /// When the panel wants to be drawn again.
+    repaint_at: Option<Instant>,
+    /// What went wrong between two frames.
+    trouble: Option<WorldError>,
+    measured: Option<Measured>,
+    /// When the pointer was moved that the next frame shows.
+    poked: Vec<Instant>,
 }
 
 /// What a script waits for.
@@ -143,9 +168,19 @@ impl Handler {
             usize::try_from(context.device().limits().max_texture_dimension_2d).ok(),
         );
         let painter = painter(&context, screen.format());
-        let mut app = App::new(context, screen.format(), source, on, self.options.threads.max(1), self.prefs.clone())
+        let proxy = self.proxy.clone();
+        let wake = Wake(Arc::new(move || {
+            // Nobody listens any more where the window is closed.
+            let _ = proxy.send_event(Woken::Back);
+        }));
+        let threads = self.options.threads.max(1);
+        let mut app = App::new(context, screen.format(), source, on, threads, self.prefs.clone(), wake)
             .map_err(ViewError::Scene)?;
         app.playing = !self.options.paused;
+        app.patient = scripted;
+        if let Some(seconds) = self.options.measure {
+            poke(self.proxy.clone(), seconds);
+        }
         Ok(Shown {
             screen,
             painter,
@@ -164,6 +199,10 @@ impl Handler {
             report: None,
             themed: None,
             losses: 0,
+            repaint_at: None,
+            trouble: None,
+            measured: self.options.measure.map(Measured::new),
+            poked: Vec::new(),
         })
     }
 
@@ -185,7 +224,7 @@ fn painter(context: &Context, format: wgpu::TextureFormat) -> egui_wgpu::Rendere
     )
 }
 
-impl ApplicationHandler for Handler {
+impl ApplicationHandler<Woken> for Handler {
     fn resumed(&mut self, event_loop: &ActiveEventLoop) {
         if self.shown.is_none() && self.failed.is_none() {
             match self.open(event_loop) {
@@ -198,12 +237,12 @@ impl ApplicationHandler for Handler {
         }
     }
 
-    fn new_events(&mut self, _: &ActiveEventLoop, cause: StartCause) {
-        if matches!(cause, StartCause::ResumeTimeReached { .. })
-            && let Some(shown) = &self.shown
-        {
-            shown.window.request_redraw();
+    fn user_event(&mut self, _: &ActiveEventLoop, event: Woken) {
+        let Some(shown) = &mut self.shown else { return };
+        if let Woken::Poke(sent) = event {
+            shown.poke(sent);
         }
+        shown.window.request_redraw();
     }
 
     fn window_event(&mut self, event_loop: &ActiveEventLoop, _: WindowId, event: WindowEvent) {
@@ -235,14 +274,14 @@ impl ApplicationHandler for Handler {
     fn about_to_wait(&mut self, event_loop: &ActiveEventLoop) {
         let Some(shown) = &mut self.shown else { return };
         shown.watch();
-        // Without a size there is nothing to draw, and no display to wait for.
-        let hidden = shown.screen.is_hidden() && shown.script.is_none();
-        if !hidden && (shown.app.is_busy() || shown.script.is_some()) {
-            shown.window.request_redraw();
-            event_loop.set_control_flow(ControlFlow::Poll);
-        } else {
-            event_loop.set_control_flow(ControlFlow::WaitUntil(Instant::now() + IDLE));
-        }
+        let flow = match shown.next_frame() {
+            None => {
+                shown.window.request_redraw();
+                ControlFlow::Poll
+            }
+            Some(at) => ControlFlow::WaitUntil(at),
+        };
+        event_loop.set_control_flow(flow);
     }
 }
 
@@ -256,6 +295,37 @@ impl Shown {
             self.app.prefs.size = points;
         }
         self.window.request_redraw();
+    }
+
+    /// When the next frame is to be drawn, or looked whether it is; `None`: now.
+    fn next_frame(&mut self) -> Option<Instant> {
+        if self.script.is_some() {
+            return None;
+        }
+        let now = Instant::now();
+        // Without a size there is nothing to draw, and no display to wait for.
+        if self.screen.is_hidden() {
+            return if self.app.is_busy() { Some(now + TICK) } else { Some(now + IDLE) };
+        }
+        let idle = self.last_frame + IDLE;
+        if now >= idle || self.repaint_at.is_some_and(|at| now >= at) {
+            return None;
+        }
+        if !self.app.is_busy() {
+            return Some(self.repaint_at.map_or(idle, |at| at.min(idle)));
+        }
+        if self.app.must_wait() {
+            return Some(now + TICK);
+        }
+        // While nobody does anything there is no new picture in the middle of a step.
+        if self.app.awaits_parts() && self.poked.is_empty() {
+            match self.app.go_on() {
+                Ok(()) if self.app.is_settled() => {}
+                Ok(()) => return Some(now + TICK),
+                Err(error) => self.trouble = Some(error),
+            }
+        }
+        None
     }
 
     fn open_file(&mut self, path: &Path) {
@@ -299,8 +369,7 @@ impl Shown {
             Err(WorldError::Device(DeviceError::Lost(why))) => self.recover(&why),
             Err(error) => {
                 // The world stays as it is, to be looked at; a step that fails again says so again.
-                self.app.playing = false;
-                self.app.owed = 0;
+                self.app.stop();
                 self.app.say(format!("stopped: {error}"));
                 if self.app.context.check().is_err() { self.recover(&error.to_string()) } else { Ok(()) }
             }
@@ -308,6 +377,8 @@ impl Shown {
     }
 
     fn work(&mut self, seconds: f64) -> Result<(), WorldError> {
+        self.trouble.take().map_or(Ok(()), Err)?;
+        self.app.go_on()?;
         self.app.act()?;
         self.app.look()?;
         self.app.advance(seconds)?;
@@ -347,6 +418,8 @@ impl Shown {
             if let Some(viewport) = input.viewports.get_mut(&egui::ViewportId::ROOT) {
                 viewport.native_pixels_per_point = Some(scale);
             }
+        } else if self.measured.is_some() {
+            input.events.append(&mut self.made);
         }
         for path in self.made_files.drain(..) {
             self.app.queue.push(Action::Open(path.display().to_string()));
@@ -374,6 +447,7 @@ impl Shown {
     }
 
     fn paint(&mut self, target: wgpu::SurfaceTexture) -> Result<(), WorldError> {
+        let begin = Instant::now();
         let context = self.egui.egui_ctx().clone();
         if self.themed != Some(self.app.prefs.dark) {
             self.themed = Some(self.app.prefs.dark);
@@ -389,6 +463,8 @@ impl Shown {
         if self.script.is_none() {
             self.egui.handle_platform_output(&self.window, output.platform_output);
         }
+        let again = output.viewport_output.get(&egui::ViewportId::ROOT).map(|viewport| viewport.repaint_delay);
+        self.repaint_at = again.and_then(|delay| Instant::now().checked_add(delay));
         let scale = output.pixels_per_point;
         let jobs = context.tessellate(output.shapes, scale);
         let (device, queue) = (self.app.context.device().clone(), self.app.context.queue().clone());
@@ -433,6 +509,8 @@ impl Shown {
         }
         self.window.pre_present_notify();
         queue.present(target);
+        self.app.painted(begin.elapsed());
+        self.seen();
         Ok(())
     }
 

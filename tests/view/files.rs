@@ -81,3 +81,51 @@ fn choices_are_remembered() {
     let third: serde_json::Value = serde_json::from_str(&fs::read_to_string(&kept).unwrap()).unwrap();
     assert_eq!(third, second, "what is tried out is not kept");
 }
+
+/// A scene is opened anew when its file changes; a file that is wrong changes nothing until it is right again.
+#[test]
+fn a_changed_file_is_opened_anew() {
+    let stage = Stage::new();
+    fs::write(stage.path("scene.json"), BALL).unwrap();
+    fs::write(stage.path("two.json"), BALL.replace("\"one\"", "\"two\"")).unwrap();
+    fs::write(stage.path("wrong.json"), BALL.replace("circle", "cicrle")).unwrap();
+    let scene = stage.path("scene.json");
+    stage.play(
+        &[scene.to_str().unwrap(), "--backend", "cpu", "--paused", "--fresh"],
+        "step 5\nreport @/a.json\nrewrite @/wrong.json @/scene.json\nreport @/b.json\nrewrite @/two.json @/scene.json\n\
+         report @/c.json\n",
+    );
+    let [a, b, c] = ["a.json", "b.json", "c.json"].map(|name| stage.report(name));
+    assert_eq!((a["scene"].as_str(), a["step"].as_u64()), (Some("one"), Some(5)));
+    assert_eq!((b["scene"].as_str(), b["step"].as_u64()), (Some("one"), Some(5)), "it goes on");
+    assert!(b["note"].as_str().unwrap().contains("cicrle"), "{b}");
+    assert_eq!((c["scene"].as_str(), c["step"].as_u64()), (Some("two"), Some(0)));
+}
+
+/// What stages took comes out as a table and as a trace, of both backends, without anybody having opened the panel's plots.
+#[test]
+fn measurements_are_written() {
+    for (backend, least) in [("cpu", 30), ("gpu", 2)] {
+        let stage = Stage::new();
+        stage.play(
+            &["vertical_stack:count=4", "--backend", backend, "--paused", "--no-sleep", "--fresh"],
+            "size 640 400\nfolder @\nstep 30\nstep 30\ncsv\ntrace\nreport @/a.json\nframes 3\n",
+        );
+        let csv = fs::read_to_string(stage.path("drystone-vertical_stack_count_4-60.csv")).unwrap();
+        let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+        assert_eq!(rows.len() as u64, 1 + stage.report("a.json")["samples"].as_u64().unwrap());
+        assert!(rows.len() > least, "{backend}: {} rows", rows.len());
+        let column = |name: &str| rows[0].iter().position(|column| *column == name).unwrap();
+        let of = |row: &[&str], name: &str| row[column(name)].parse::<f64>().unwrap();
+        let sum = |name: &str| rows[1..].iter().map(|row| of(row, name)).sum::<f64>();
+        assert!(sum("solve_ms") > 0.0 && sum("collide_ms") > 0.0 && sum("total_ms") > sum("solve_ms"));
+        let steps: Vec<f64> = rows[1..].iter().map(|row| of(row, "step")).collect();
+        assert!(steps.windows(2).all(|pair| pair[0] < pair[1]) && steps.iter().all(|&step| step <= 60.0), "{steps:?}");
+        let trace = fs::read_to_string(stage.path("drystone-vertical_stack_count_4-60.trace.json")).unwrap();
+        let trace: serde_json::Value = serde_json::from_str(&trace).unwrap();
+        let events = trace["traceEvents"].as_array().unwrap();
+        let of_steps = events.iter().filter(|event| event["cat"] == "step").count();
+        assert_eq!(of_steps, rows.len() - 1);
+        assert!(events.iter().any(|event| event["name"] == "solve") && events.iter().all(|event| event["ph"] == "X"));
+    }
+}

@@ -6,8 +6,10 @@
 #![cfg(all(feature = "view", target_os = "linux"))]
 
 mod files;
+mod hands;
 mod kit;
 mod losses;
 mod past;
 mod pictures;
 mod scenes;
+mod slow;

@@ -1,16 +1,16 @@
 //! What was measured: stage times, counters against capacities, colours, quality.
 
-use egui::{Color32, RichText, Sense, vec2};
+use egui::{Align2, Color32, RichText, Sense, vec2};
 use egui_plot::{Bar, BarChart, Legend, Line, Plot, PlotPoints};
 
 use super::super::action::Action;
 use super::super::app::App;
 use super::super::figures::Figures;
+use super::super::run::On;
 use super::{amount, group};
 use crate::draw::Style;
 use crate::step::Stage;
 use crate::types::{COLOR_COUNT, OVERFLOW_COLOR};
-use crate::world::World;
 
 /// Steps that plots show.
 const SHOWN: usize = 240;
@@ -30,13 +30,26 @@ fn stage_color(index: usize) -> Color32 {
     Color32::from_rgb(byte(0), byte(1), byte(2))
 }
 
+/// A stage in the legend, in its place: its colour, its name, ms.
+fn stage_entry(ui: &mut egui::Ui, width: f32, index: usize, ms: f32) {
+    let (rect, _) = ui.allocate_exact_size(vec2(width, 14.0), Sense::hover());
+    let painter = ui.painter_at(rect);
+    let square = egui::Rect::from_center_size(rect.left_center() + vec2(4.0, 0.0), vec2(7.0, 7.0));
+    painter.rect_filled(square, 1.0, stage_color(index));
+    let (ink, font) = (ui.visuals().text_color(), egui::TextStyle::Small.resolve(ui.style()));
+    let name = Stage::ALL[index].name();
+    painter.text(rect.left_center() + vec2(11.0, 0.0), Align2::LEFT_CENTER, name, font, ink);
+    let font = egui::FontId::monospace(10.0);
+    painter.text(rect.right_center(), Align2::RIGHT_CENTER, amount(ms), font, ink);
+}
+
 impl App {
     #[allow(clippy::cast_precision_loss, reason = "plots")]
     pub(super) fn times_section(&mut self, ui: &mut egui::Ui) {
         self.wants.stages = true;
         let Some(last) = self.figures.samples.back() else {
-            let why = match self.run.world() {
-                World::Gpu(_) if !self.context.has_timestamps() => "this device has no timestamps",
+            let why = match self.run.on() {
+                On::Gpu if !self.context.has_timestamps() => "this device has no timestamps",
                 _ => "nothing measured yet",
             };
             ui.label(RichText::new(why).weak());
@@ -69,16 +82,15 @@ impl App {
         }
         let mut order: Vec<usize> = (0..mean.len()).filter(|&index| mean[index] > SMALL * total).collect();
         order.sort_by(|&a, &b| mean[b].total_cmp(&mean[a]));
-        egui::Grid::new("stages").num_columns(4).spacing([8.0, 2.0]).show(ui, |ui| {
-            for (place, &index) in order.iter().enumerate() {
-                let name = RichText::new(format!("■ {}", Stage::ALL[index].name())).color(stage_color(index)).small();
-                ui.label(name);
-                ui.label(RichText::new(amount(mean[index])).small().monospace());
-                if place % 2 == 1 {
-                    ui.end_row();
+        for pair in order.chunks(2) {
+            ui.horizontal(|ui| {
+                ui.spacing_mut().item_spacing.x = 6.0;
+                let width = (ui.available_width() - 6.0) / 2.0;
+                for &index in pair {
+                    stage_entry(ui, width, index, mean[index]);
                 }
-            }
-        });
+            });
+        }
         let samples: Vec<_> = self.figures.samples.iter().rev().take(SHOWN).rev().collect();
         Plot::new("times")
             .height(110.0)
@@ -101,14 +113,11 @@ impl App {
 
     #[allow(clippy::cast_precision_loss, reason = "plots")]
     pub(super) fn counters_section(&mut self, ui: &mut egui::Ui) {
-        let Some((_, counters)) = self.run.counters() else {
+        let Some((_, counters)) = self.facts().counters else {
             ui.label(RichText::new("no step yet").weak());
             return;
         };
-        let capacity = match self.run.world() {
-            World::Gpu(world) => Some(u64::from(world.contact_capacity())),
-            World::Cpu(_) => None,
-        };
+        let capacity = self.facts().contact_capacity.map(u64::from);
         let used = u64::from(counters.contacts) + u64::from(counters.sleeping_contacts);
         let of = match capacity {
             Some(capacity) => format!("{} of {}", group(used), group(capacity)),
@@ -135,7 +144,7 @@ impl App {
                 ("awake", counters.awake.into()),
                 ("stopped", counters.continuous.into()),
                 ("quarantined", counters.quarantined.into()),
-                ("overflows", self.run.world().overflowed_steps().len() as u64),
+                ("overflows", self.facts().overflows as u64),
             ];
             for (index, (name, value)) in rows.into_iter().enumerate() {
                 ui.label(RichText::new(name).weak().small());
@@ -145,19 +154,19 @@ impl App {
                 }
             }
         });
-        if let World::Gpu(world) = self.run.world() {
-            let bytes = world.device_bytes();
+        if let Some(dispatches) = self.facts().dispatches {
+            let bytes = self.facts().device_bytes;
             ui.label(
                 RichText::new(format!(
                     "{} dispatches a step, {} MB on the device",
-                    world.dispatches(),
+                    dispatches,
                     group(bytes.div_ceil(1 << 20))
                 ))
                 .weak()
                 .small(),
             );
         }
-        let (kept, spacing) = self.run.kept();
+        let (kept, spacing) = self.facts().kept;
         ui.label(
             RichText::new(format!("a state every {spacing} steps to go back to, {} MB", group(kept.div_ceil(1 << 20))))
                 .weak()
@@ -194,7 +203,7 @@ impl App {
     #[allow(clippy::cast_precision_loss, reason = "plots")]
     pub(super) fn quality_section(&mut self, ui: &mut egui::Ui) {
         self.wants.quality = true;
-        if !Figures::measures_itself(&self.run) && ui.button("measure").clicked() {
+        if !Figures::measures_itself(self.facts().bodies) && ui.button("measure").clicked() {
             self.ask_for(Action::Measure);
         }
         let Some(last) = self.figures.qualities.back().copied() else {

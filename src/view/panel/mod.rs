@@ -15,7 +15,9 @@ use super::drawing::split;
 use super::run::On;
 
 /// Width of the panel, points.
-const WIDTH: f32 = 326.0;
+const WIDTH: f32 = 334.0;
+/// Of that, beside what is scrolled, points.
+const SCROLL_BAR: f32 = 9.0;
 /// Wheel points for a factor of e.
 const WHEEL: f32 = 400.0;
 
@@ -48,6 +50,7 @@ pub(crate) fn apply_theme(ctx: &egui::Context, dark: bool) {
     visuals.slider_trailing_fill = true;
     visuals.weak_text_alpha = 0.75;
     ctx.all_styles_mut(|style| {
+        style.spacing.scroll.floating_allocated_width = SCROLL_BAR;
         style.text_styles.insert(egui::TextStyle::Small, egui::FontId::proportional(11.0));
     });
     ctx.set_theme(if dark { egui::Theme::Dark } else { egui::Theme::Light });
@@ -149,7 +152,7 @@ impl App {
             let (wheel, pinch) = ui.input(|input| (input.smooth_scroll_delta().y, input.zoom_delta()));
             let factor = (-wheel / WHEEL).exp() / pinch;
             if factor != 1.0 {
-                let runs = self.runs().len();
+                let runs = self.worlds();
                 let closest = 1e-5;
                 let to = (self.camera.metres_per_pixel * factor).clamp(closest, 1e4);
                 let factor = to / self.camera.metres_per_pixel;
@@ -194,17 +197,15 @@ impl App {
             let text = format!("going to step {target} …");
             plate(&painter, ui, rect.center_bottom() - egui::vec2(0.0, 40.0), Align2::CENTER_BOTTOM, &text);
         }
-        let (Some(over), Some(pixel)) = (self.pointer.over, self.pointer.pixel) else { return };
-        let compiled = self.run.world().compiled();
-        let Some(body) = compiled.bodies.get(over.body) else { return };
-        let name = compiled.ids.get(over.body).and_then(Clone::clone);
-        let mut lines = vec![match name {
+        let Some((over, pixel)) = self.pointer.told() else { return };
+        let about = &self.pointer.about;
+        let mut lines = vec![match &about.name {
             Some(name) => format!("{name}  (body {})", over.body),
             None => format!("body {}", over.body),
         }];
-        match body.kind {
+        match about.kind {
             crate::types::DYNAMIC => {
-                lines.push(format!("{} kg", amount(compiled.mass[over.body].mass)));
+                lines.push(format!("{} kg", amount(about.mass)));
                 let doing = if over.asleep { ", asleep" } else { "" };
                 lines.push(format!("{} m/s, {} rad/s{doing}", amount(over.velocity.length()), amount(over.spin)));
                 if over.asleep {
@@ -225,9 +226,6 @@ impl App {
                 lines.push(format!("{} m/s, {} rad/s", amount(over.velocity.length()), amount(over.spin)));
             }
             _ => lines.push("static".to_owned()),
-        }
-        if self.pointer.holds() {
-            return;
         }
         let near = egui::pos2(pixel.x / scale, pixel.y / scale) + egui::vec2(16.0, 18.0);
         // On the side where there is room.

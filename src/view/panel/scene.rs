@@ -24,6 +24,8 @@ impl App {
             let search = ui.add(
                 egui::TextEdit::singleline(&mut self.search).hint_text("search scenes, or a path").desired_width(320.0),
             );
+            // Asked before the focus is taken back.
+            let entered = search.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
             if ui.memory(|memory| memory.focused().is_none()) {
                 search.request_focus();
             }
@@ -53,7 +55,6 @@ impl App {
                     }
                 }
             });
-            let entered = search.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
             if entered && !wanted.is_empty() {
                 let first = catalogue::entries().iter().find(|entry| entry.name.contains(&wanted));
                 chosen = Some(first.map_or_else(|| self.search.trim().to_owned(), |entry| entry.name.to_owned()));
@@ -101,9 +102,8 @@ impl App {
             }
             Source::Given(_) => {}
         }
-        let compiled = self.run.world().compiled();
-        let (bodies, shapes) = (compiled.bodies.len() as u64, compiled.shapes.len() as u64);
-        let joints = compiled.joints.count() as u64;
+        let facts = self.facts();
+        let (bodies, shapes, joints) = (facts.there as u64, facts.shapes as u64, facts.joints as u64);
         ui.label(format!("{} bodies, {} shapes, {} joints", group(bodies), group(shapes), group(joints)));
     }
 
@@ -125,7 +125,7 @@ impl App {
                 self.ask_for(Action::DropKind(kind));
             }
         });
-        let gravity = self.run.gravity();
+        let gravity = self.facts().gravity;
         let (mut strength, mut angle) = (gravity.length(), gravity.to_angle().to_degrees() + 90.0);
         if angle > 180.0 {
             angle -= 360.0;

@@ -9,6 +9,9 @@ use super::group;
 /// Simulated seconds a second that can be chosen.
 pub(crate) const SPEEDS: [f64; 8] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
 
+/// Room that the slider over the steps has at least, points.
+const SCRUBBER: f32 = 90.0;
+
 impl App {
     pub(super) fn transport(&mut self, ui: &mut egui::Ui) {
         ui.add_space(2.0);
@@ -45,23 +48,28 @@ impl App {
                 if ui.button(panel).on_hover_text("show or hide the panel (Tab)").clicked() {
                     self.ask_for(Action::Panel);
                 }
+                let wide = |least: f32, ui: &egui::Ui| ui.available_width() > least;
                 let rate = if self.frame_ms > 0.0 { format!("{:.0} fps", 1e3 / self.frame_ms) } else { String::new() };
-                ui.add_sized([52.0, 18.0], egui::Label::new(RichText::new(rate).weak()));
+                // In a narrow window the scrubber has its place first.
+                if wide(SCRUBBER + 360.0, ui) {
+                    ui.add_sized([52.0, 18.0], egui::Label::new(RichText::new(rate).weak()));
+                }
                 let on = self.run.on();
                 let name = self.backend_name(on);
-                let bodies = self.run.world().compiled().bodies.len() as u64;
-                ui.label(format!("{} bodies on {name}", group(bodies)));
-                ui.separator();
-                let dt = f64::from(self.run.world().compiled().settings.dt);
-                let (first, last) = (self.run.first(), self.run.furthest());
+                let bodies = self.facts().there as u64;
+                if wide(SCRUBBER + 320.0, ui) {
+                    ui.label(format!("{} bodies on {name}", group(bodies)));
+                    ui.separator();
+                }
+                let dt = self.dt();
+                let (first, last) = (self.facts().first, self.facts().furthest);
                 #[allow(clippy::cast_precision_loss, reason = "a clock")]
                 let time = self.run.steps() as f64 * dt;
-                ui.add_sized(
-                    [118.0, 18.0],
-                    egui::Label::new(
-                        RichText::new(format!("step {}  {time:.2} s", self.run.steps())).monospace().size(11.0),
-                    ),
-                );
+                if wide(SCRUBBER + 120.0, ui) {
+                    let clock = format!("step {}  {time:.2} s", self.run.steps());
+                    let text = RichText::new(clock).monospace().size(11.0);
+                    ui.add_sized([118.0, 18.0], egui::Label::new(text));
+                }
                 let mut step = self.run.target().unwrap_or(self.run.steps());
                 ui.spacing_mut().slider_width = (ui.available_width() - 12.0).max(40.0);
                 let slider = Slider::new(&mut step, first..=last.max(first + 1)).show_value(false);

@@ -33,27 +33,31 @@ impl Shown {
     /// What a test wants to know.
     pub(super) fn write_report(&mut self, path: &Path) -> Result<(), WorldError> {
         let sent = self.app.context.bytes_sent();
-        let snapshot = self.app.run.world_mut().snapshot()?;
-        let twin = match &mut self.app.twin {
-            Some(twin) => Some(format!("{:016x}", state::hash(&twin.world_mut().snapshot()?))),
-            None => None,
-        };
+        self.app.settle()?;
+        let mut snapshots = Vec::new();
+        for seat in std::iter::once(&mut self.app.run).chain(&mut self.app.twin) {
+            if let Some(run) = seat.here_mut() {
+                snapshots.push(run.world_mut().snapshot()?);
+            }
+        }
+        let Some(snapshot) = snapshots.first() else { return Ok(()) };
+        let twin = snapshots.get(1).map(|snapshot| format!("{:016x}", state::hash(snapshot)));
         let app = &self.app;
+        let facts = app.facts();
         let report = serde_json::json!({
             "scene": app.run.scene().name, "backend": if app.run.on() == On::Cpu { "cpu" } else { "gpu" },
-            "step": app.run.steps(), "furthest": app.run.furthest(), "hash": format!("{:016x}", state::hash(&snapshot)),
-            "bodies": app.run.world().compiled().bodies.len(),
-            "there": app.run.world().compiled().bodies.iter().filter(|body| body.kind != crate::types::VACANT).count(),
-            "joints": app.run.world().compiled().joints.count(),
+            "step": app.run.steps(), "furthest": facts.furthest, "hash": format!("{:016x}", state::hash(snapshot)),
+            "bodies": facts.bodies, "there": facts.there, "joints": facts.joints,
             "positions": snapshot.poses.iter().map(|pose| pose.position).take(64).collect::<Vec<_>>(),
             "sent_by_steps": sent[0], "sent_otherwise": sent[1], "frames": app.frames, "playing": app.playing,
             "note": app.note(), "size": self.screen.size(), "camera": {
                 "center": [app.camera.center.x, app.camera.center.y], "metres_per_pixel": app.camera.metres_per_pixel,
                 "origin": [app.camera.origin.x, app.camera.origin.y], "size": app.camera.size,
             },
-            "gravity": [app.run.gravity().x, app.run.gravity().y], "twin": twin,
+            "gravity": [facts.gravity.x, facts.gravity.y], "twin": twin,
             "over": app.pointer.over.map(|over| over.body), "sleep": app.run.scene().settings.sleep,
-            "substeps": app.run.scene().settings.substep_count(), "kept_bytes": app.run.kept().0,
+            "substeps": app.run.scene().settings.substep_count(), "kept_bytes": facts.kept.0, "speed": app.speed,
+            "samples": app.figures.samples.len(),
         });
         if let Err(error) = std::fs::write(path, report.to_string()) {
             self.app.say(error.to_string());
@@ -80,7 +84,8 @@ impl Shown {
                 }
                 Wait::Settled(patience) => {
                     let busy = self.app.owed > 0
-                        || self.app.run.target().is_some()
+                        || self.app.seeks()
+                        || !self.app.is_settled()
                         || self.app.pointer.awaits()
                         || !self.app.queue.is_empty();
                     if busy {
@@ -161,6 +166,18 @@ impl Shown {
                 self.app.prefs.save(&path).map_err(|error| ViewError::Script(error.to_string()))?;
             }
             Line::Folder(path) => self.app.folder = path,
+            Line::Rewrite(from, to) => {
+                let failed = |error: std::io::Error| ViewError::Script(format!("{}: {error}", to.display()));
+                let text = std::fs::read(&from).map_err(failed)?;
+                std::fs::write(&to, text).map_err(failed)?;
+                // Clocks of files may be coarse.
+                let later = std::time::SystemTime::now() + super::IDLE;
+                let file = std::fs::File::options().write(true).open(&to).map_err(failed)?;
+                file.set_modified(later).map_err(failed)?;
+                // It is looked for changes at once, and not in a while.
+                self.last_look = self.last_look.checked_sub(super::IDLE).unwrap_or(self.last_look);
+            }
+            Line::Live(on) => self.app.patient = !on,
             Line::Setting(change) => {
                 let mut settings = self.app.run.scene().settings;
                 change_setting(&mut settings, &change).map_err(ViewError::Script)?;

@@ -1,0 +1,115 @@
+//! What a user does with keys and in the panel: by keys and by the pointer alone, at places where things are seen.
+
+use serde_json::Value;
+
+use crate::kit::Stage;
+
+fn number(report: &Value, key: &str) -> f64 {
+    report[key].as_f64().unwrap_or_else(|| panic!("no {key} in {report}"))
+}
+
+fn gravity(report: &Value) -> [f64; 2] {
+    serde_json::from_value(report["gravity"].clone()).unwrap()
+}
+
+/// Runs, stops, steps, goes back, slows down, tilts, drops and removes: each by its key.
+#[test]
+fn keys_do_what_they_say() {
+    let stage = Stage::new();
+    stage.play(
+        &["vertical_stack:count=4", "--backend", "cpu", "--paused", "--fresh"],
+        "size 1280 720\nframes 2\nkey ArrowRight\nkey ArrowRight\nkey ArrowRight\nsettle\nreport @/stepped.json\n\
+         key ArrowLeft\nsettle\nreport @/back.json\nkey Space\nframes 10\nkey Space\nreport @/ran.json\nkey Minus\n\
+         key Minus\nkey CloseBracket\nreport @/tilted.json\nkey Backslash\nkey Equals\nreport @/reset.json\n\
+         move 300 200\nframes 2\nkey D\nsettle\nreport @/dropped.json\nkey R\nreport @/restarted.json\nkey B\nsettle\n\
+         report @/moved.json\n",
+    );
+    let report = |name: &str| stage.report(&format!("{name}.json"));
+    assert_eq!((number(&report("stepped"), "step"), number(&report("back"), "step")), (3.0, 2.0));
+    let ran = number(&report("ran"), "step");
+    assert!((8.0..=14.0).contains(&ran), "ten frames of 1/60 s and those that the keys take: step {ran}");
+    assert_eq!(number(&report("back"), "speed"), 1.0);
+    assert_eq!(number(&report("tilted"), "speed"), 0.25);
+    let [x, y] = gravity(&report("tilted"));
+    let [x0, y0] = gravity(&report("ran"));
+    assert!(x0 == 0.0 && x > 2.0 && (x.hypot(y) - y0.abs()).abs() < 1e-4, "15° to the right: {x}, {y}");
+    assert_eq!(gravity(&report("reset")), [x0, y0]);
+    assert_eq!(number(&report("reset"), "speed"), 0.5);
+    assert_eq!(number(&report("dropped"), "there"), number(&report("reset"), "there") + 1.0);
+    assert_eq!(number(&report("restarted"), "step"), 0.0);
+    assert_eq!(number(&report("restarted"), "there"), number(&report("reset"), "there"));
+    assert_eq!(
+        (report("restarted")["backend"].as_str(), report("moved")["backend"].as_str()),
+        (Some("cpu"), Some("gpu"))
+    );
+}
+
+/// A scene is searched and opened with the return key; its slider builds it anew; ten thousand bodies are dropped.
+#[test]
+fn scenes_are_found_and_sliders_build_them() {
+    let stage = Stage::new();
+    stage.play(
+        &["arch", "--backend", "cpu", "--paused", "--fresh"],
+        "size 1280 720\nframes 2\nclick 990 39\nframes 2\ntext large_py\nframes 2\nshot @/found.png\nkey Enter\nframes 3\n\
+         report @/found.json\nclick 990 39\nframes 2\nkey Escape\nframes 2\nparameter 0 8\nframes 2\nreport @/small.json\n\
+         drag 1083 95 1086 95 4\nframes 3\nreport @/slid.json\nshot @/slid.png\n",
+    );
+    let report = |name: &str| stage.report(&format!("{name}.json"));
+    assert_eq!(report("found")["scene"].as_str(), Some("large_pyramid"));
+    assert_eq!(
+        (report("small")["scene"].as_str(), number(&report("small"), "bodies")),
+        (Some("large_pyramid:base=8"), 37.0)
+    );
+    let slid = report("slid")["scene"].as_str().unwrap().to_owned();
+    assert!(slid.starts_with("large_pyramid:base=") && slid != "large_pyramid:base=8", "{slid}");
+    stage.play(
+        &["slope", "--backend", "cpu", "--paused", "--fresh"],
+        "size 640 400\nreport @/a.json\ndrop_count 100\ndrop 0 40\nsettle\nreport @/b.json\ndrop_count 10000\ndrop_kind particle\n\
+         drop 0 400\nsettle\nreport @/c.json\nstep 1\nreport @/d.json\n",
+    );
+    let there = |name: &str| number(&report(name), "there");
+    assert_eq!((there("b") - there("a"), there("c") - there("b")), (100.0, 10_000.0));
+    assert_eq!(number(&report("d"), "step"), 1.0);
+}
+
+/// An explosion pushes what is near and leaves no body behind, on both backends; and it is played again like all else.
+#[test]
+fn an_explosion_pushes_and_is_gone() {
+    let hashes = ["cpu", "gpu"].map(|backend| {
+        let stage = Stage::new();
+        stage.play(
+            &["vertical_stack:count=5", "--backend", backend, "--paused", "--no-sleep", "--fresh"],
+            "size 800 500\nframes 2\nstep 5\nreport @/a.json\nexplode 0.2 0.5\nsettle\nstep 20\nreport @/b.json\nseek 5\n\
+             report @/c.json\nseek 25\nreport @/d.json\nrestart\nstep 25\nreport @/quiet.json\n",
+        );
+        let [a, b, c, d, quiet] = ["a", "b", "c", "d", "quiet"].map(|name| stage.report(&format!("{name}.json")));
+        assert_eq!(number(&a, "there"), number(&b, "there"), "nothing is left behind");
+        assert_eq!((&a["hash"], &b["hash"]), (&c["hash"], &d["hash"]), "{backend}");
+        assert_ne!(b["hash"], quiet["hash"]);
+        let moved = |report: &Value| {
+            let at: Vec<[f64; 2]> = serde_json::from_value(report["positions"].clone()).unwrap();
+            at.iter().map(|p| p[0].abs()).fold(0.0, f64::max)
+        };
+        assert!(moved(&b) > moved(&quiet) + 0.5, "{backend}: {} m, {} m without", moved(&b), moved(&quiet));
+        b["hash"].clone()
+    });
+    assert!(hashes.iter().all(Value::is_string));
+}
+
+/// What is said of the body under the pointer is there, and goes with it.
+#[test]
+fn the_body_under_the_pointer_is_told_of() {
+    for backend in ["cpu", "gpu"] {
+        let stage = Stage::new();
+        stage.play(
+            &["large_pyramid:base=12", "--backend", backend, "--paused", "--fresh"],
+            "size 1280 720\nstep 10\nframes 2\nmove 40 40\nframes 14\nshot @/none.png\nreport @/none.json\nmove 470 590\n\
+             frames 30\nshot @/one.png\nreport @/one.json\n",
+        );
+        let [none, one] = ["none.json", "one.json"].map(|name| stage.report(name));
+        assert!(none["over"].is_null(), "{backend}: {none}");
+        assert!(one["over"].is_u64(), "{backend}: {one}");
+        let unlike = stage.shot("none.png").unlike(&stage.shot("one.png"));
+        assert!(unlike.share > 0.002, "{backend}: a plate and an outline: {unlike:?}");
+    }
+}

@@ -1,0 +1,69 @@
+//! A step that takes long: the window goes on, and the world comes out as without it.
+
+use std::process::Command;
+
+use crate::kit::Stage;
+
+fn number(report: &serde_json::Value, key: &str) -> u64 {
+    report[key].as_u64().unwrap_or_else(|| panic!("no {key} in {report}"))
+}
+
+/// The hash that the command says a scene has after so many steps.
+fn hash(scene: &str, backend: &str, steps: u64) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_drystone"))
+        .args(["run", scene, "--backend", backend, "--hash", "--steps", &steps.to_string()])
+        .env("NODEVICE_SELECT", "1")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// While the world on the CPU is busy with a step, many frames are drawn, keys do what they say, and what is asked of the
+/// world is done after it. A script that waits for each step sees as many frames as steps: the count can tell.
+#[test]
+fn frames_do_not_wait_for_a_step() {
+    let stage = Stage::new();
+    // A few thousand sweeps a step.
+    stage.play(
+        &["large_pyramid:base=40", "--backend", "cpu", "--paused", "--no-sleep", "--fresh"],
+        "size 480 320\npanel\nsetting substeps 64\nsetting iterations 64\nreport @/a.json\nlive\ntoggle\nframes 3\n\
+         shot @/light.png\nkey L\ndrop 0 60\nshot @/dark.png\nframes 20\ntoggle\nreport @/b.json\n",
+    );
+    let [a, b] = ["a.json", "b.json"].map(|name| stage.report(name));
+    let [frames, steps] = ["frames", "step"].map(|key| number(&b, key) - number(&a, key));
+    assert!(steps >= 1 && frames >= 4 * steps, "{frames} frames, {steps} steps");
+    assert_eq!(number(&b, "there"), number(&a, "there") + 1, "what was asked was done between two steps");
+    let brightness = |name: &str| {
+        let rgb = stage.shot(name).rgb;
+        rgb.iter().flatten().map(|&c| u64::from(c)).sum::<u64>() / (3 * rgb.len() as u64)
+    };
+    assert!(brightness("light.png") > 150 && brightness("dark.png") < 100, "night fell at once");
+    stage.play(
+        &["large_pyramid:base=40", "--backend", "cpu", "--paused", "--no-sleep", "--fresh"],
+        "size 480 320\npanel\nreport @/a.json\ntoggle\nframes 20\ntoggle\nreport @/b.json\n",
+    );
+    let [a, b] = ["a.json", "b.json"].map(|name| stage.report(name));
+    let [frames, steps] = ["frames", "step"].map(|key| number(&b, key) - number(&a, key));
+    assert!(steps + 4 >= frames, "{frames} frames, {steps} steps");
+}
+
+/// However frames and steps fall together, the world is that of the command, to the bit: on the CPU, on the device, and on
+/// a software adapter for which a step is so long that it is given in parts.
+#[test]
+fn slow_frames_change_nothing() {
+    for (scene, backend) in
+        [("vertical_stack:count=8", "cpu"), ("vertical_stack:count=8", "gpu"), ("large_pyramid:base=140", "gpu")]
+    {
+        let stage = Stage::new();
+        stage.play(
+            &[scene, "--backend", backend, "--no-sleep", "--fresh"],
+            "size 480 320\npanel\nlive\nspeed 2\nframes 12\nmove 200 150\nframes 12\npause\nreport @/a.json\n",
+        );
+        let report = stage.report("a.json");
+        let steps = number(&report, "step");
+        assert!(steps >= 2, "{scene} on {backend}: {report}");
+        assert_eq!(report["hash"].as_str(), Some(hash(scene, backend, steps).as_str()), "{scene} on {backend}");
+        assert_ne!(report["hash"].as_str(), Some(hash(scene, backend, steps - 1).as_str()));
+    }
+}
