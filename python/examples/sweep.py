@@ -3,6 +3,7 @@
 Several services share the work. Ray runs on this machine, or on the cluster that RAY_ADDRESS names.
 """
 
+import logging
 import math
 import sys
 from typing import Any
@@ -41,7 +42,7 @@ def slide(url: str, friction: float) -> tuple[float, float]:
 
 if __name__ == "__main__":
     urls = sys.argv[1:] or ["http://127.0.0.1:7878"]
-    ray.init(logging_level="error", configure_logging=False)
+    ray.init(logging_level=logging.ERROR)
     frictions = [0.0, 0.1, 0.2, 0.3, 0.4, 0.48, 0.52]
     jobs = [slide.remote(urls[i % len(urls)], friction) for i, friction in enumerate(frictions)]
     for friction, distance in ray.get(jobs):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,22 +9,13 @@ import numpy as np
 import pytest
 
 from drystone_client import Problem, Service
-
-BINARY = os.environ.get("DRYSTONE", str(Path(__file__).parents[2] / "target/debug/drystone"))
+from service import running
 
 
 @pytest.fixture()
 def service(tmp_path: Path) -> Iterator[Service]:
-    arguments = [BINARY, "serve", "--listen", "127.0.0.1:0", "--backend", "cpu", "--store", str(tmp_path)]
-    child = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
-    assert child.stderr is not None
-    for line in child.stderr:
-        if line.startswith("listening on "):
-            with Service(line.split()[-1]) as made:
-                yield made
-            break
-    child.terminate()
-    assert child.wait(30) == 0
+    with running(tmp_path) as url, Service(url) as made:
+        yield made
 
 
 def test_a_world_from_first_to_last(service: Service) -> None:

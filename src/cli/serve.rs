@@ -21,8 +21,8 @@ pub struct Options {
     /// Address and port [default: 127.0.0.1:7878]; any but a loopback address demands a token. Port 0 takes a free one
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// Folder for the worlds [default: drystone-worlds], or memory, which forgets them at the end
-    #[arg(long, value_name = "FOLDER")]
+    /// Folder for the worlds [default: drystone-worlds], or s3://BUCKET/PREFIX, or memory, which forgets them at the end
+    #[arg(long, value_name = "PLACE")]
     store: Option<String>,
     /// Settings, as TOML
     #[arg(long, value_name = "FILE")]
@@ -49,6 +49,9 @@ A token: DRYSTONE_TOKEN, or in the file
   token = \"at least sixteen characters\"
 Clients send it as `Authorization: Bearer TOKEN`. For TLS put a reverse proxy in front; deploy/ has one.
 
+A bucket of an object store that speaks S3, in a build with the feature s3: what is not in the section [s3] of the file
+comes from the usual variables: AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL.
+
 SIGTERM and Ctrl-C write all worlds out and end the service; a restart goes on with them. A service that is killed
 loses nothing that it has acknowledged.";
 
@@ -69,8 +72,6 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     }
     config.check()?;
     if options.print_config {
-        // A token is not for a terminal.
-        config.tokens.clear();
         return console::print(&config.to_toml());
     }
     let (device, about) = match backend::choose(options.backend)? {

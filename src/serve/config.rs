@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::ServeError;
+use super::store::BUCKET;
 
 /// Shorter tokens are refused, as they can be guessed.
 const SHORTEST_TOKEN: usize = 16;
@@ -18,8 +19,10 @@ const PREFIX: &str = "DRYSTONE_";
 pub struct Config {
     /// Address and port. Any but a loopback address demands a token.
     pub listen: SocketAddr,
-    /// A folder for the worlds, or `memory`, which forgets them at the end.
+    /// A folder for the worlds, `s3://BUCKET/PREFIX`, or `memory`, which forgets them at the end.
     pub store: String,
+    /// How a bucket is reached.
+    pub s3: S3,
     /// Who may come. Without any, whoever reaches the address.
     pub tokens: Vec<Token>,
     /// Names of other hosts by which the service is called, behind a proxy. Loopback names always count.
@@ -34,14 +37,63 @@ pub struct Config {
     pub log: Log,
 }
 
-/// Who may come.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+/// How a bucket is reached. What is left out comes from the variables that other programs have for it (`AWS_REGION`,
+/// `AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL` and so on), or from the machine.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct S3 {
+    /// Address of an object store that is not Amazon's, such as `https://minio.example.org:9000`.
+    pub endpoint: String,
+    /// Region.
+    pub region: String,
+    /// Who we are there.
+    pub access_key_id: String,
+    /// Proves it.
+    pub secret_access_key: Secret,
+    /// Of credentials that end.
+    pub session_token: Secret,
+    /// Whether the bucket is part of the host's name, as Amazon has it, or of the path.
+    pub virtual_host: bool,
+    /// Seconds for which a request is tried again before it is given up.
+    pub patience_seconds: f64,
+}
+
+/// What must not be shown.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(transparent)]
+pub struct Secret(pub String);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_empty() { "none" } else { "hidden" })
+    }
+}
+
+/// Who may come, and how much of the service is theirs.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Token {
-    /// For the log.
+    /// For the log. Worlds remember who made them by it.
     pub name: String,
     /// At least 16 characters.
     pub token: String,
+    /// Worlds at a time that were made with it, if fewer than `limits.worlds`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worlds: Option<usize>,
+    /// Streams at a time, if fewer than `limits.sockets`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sockets: Option<usize>,
+    /// Requests a second, in place of `limits.rate`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
+}
+
+impl Token {
+    /// With the limits of the service.
+    #[must_use]
+    pub fn new(name: &str, token: &str) -> Self {
+        Self { name: name.to_owned(), token: token.to_owned(), worlds: None, sockets: None, rate: None }
+    }
 }
 
 /// What is refused beyond. Bodies, joints and steps: 422; bytes: 413; the others: 429.
@@ -70,7 +122,15 @@ pub struct Limits {
     pub inbox: usize,
     /// Streams at a time.
     pub sockets: usize,
-    /// Requests a second, of a token.
+    /// Connections at a time, streams included. One more is told 503.
+    pub connections: u32,
+    /// Seconds for which a connection may say nothing, not end the head of a request, or take nothing of an answer.
+    pub idle_seconds: f64,
+    /// Seconds that the body of a request may take to come.
+    pub body_seconds: f64,
+    /// Bodies of requests and answers that are on their way, together.
+    pub memory_bytes: usize,
+    /// Requests a second, of a token; messages of streams count.
     pub rate: f64,
     /// Seconds for which a request for steps may wait.
     pub step_seconds: f64,
@@ -95,12 +155,27 @@ impl Default for Config {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7878)),
             store: "drystone-worlds".to_owned(),
+            s3: S3::default(),
             tokens: Vec::new(),
             hosts: Vec::new(),
             workers: 0,
             checkpoint_seconds: 5.0,
             limits: Limits::default(),
             log: Log::default(),
+        }
+    }
+}
+
+impl Default for S3 {
+    fn default() -> Self {
+        Self {
+            endpoint: String::new(),
+            region: String::new(),
+            access_key_id: String::new(),
+            secret_access_key: Secret::default(),
+            session_token: Secret::default(),
+            virtual_host: false,
+            patience_seconds: 10.0,
         }
     }
 }
@@ -119,6 +194,10 @@ impl Default for Limits {
             checkpoints: 16,
             inbox: 64,
             sockets: 256,
+            connections: 1024,
+            idle_seconds: 30.0,
+            body_seconds: 120.0,
+            memory_bytes: 1 << 30,
             rate: 1000.0,
             step_seconds: 600.0,
             events: 10_000,
@@ -159,7 +238,7 @@ impl Config {
         for (name, text) in environment {
             let Some(key) = name.strip_prefix(PREFIX) else { continue };
             if key == "TOKEN" {
-                let token = Token { name: "environment".to_owned(), token: text.trim().to_owned() };
+                let token = Token::new("environment", text.trim());
                 let token = toml::Value::try_from(token).map_err(|error| wrong(name, &error))?;
                 table.insert("tokens".to_owned(), toml::Value::Array(vec![token]));
                 continue;
@@ -197,18 +276,39 @@ impl Config {
         if let Some(token) = self.tokens.iter().find(|token| token.token.len() < SHORTEST_TOKEN) {
             return refuse(format!("token {:?} is shorter than {SHORTEST_TOKEN} characters", token.name));
         }
+        for (index, token) in self.tokens.iter().enumerate() {
+            if self.tokens[..index].iter().any(|other| other.name == token.name) {
+                return refuse(format!("two tokens have the name {:?}", token.name));
+            }
+            if let Some(rate) = token.rate.filter(|rate| !(*rate >= 0.1 && *rate <= 1e9)) {
+                return refuse(format!("the rate of token {:?} is {rate}; expected 0.1 to 1e9", token.name));
+            }
+        }
         for (key, number, least) in [
             ("checkpoint_seconds", self.checkpoint_seconds, 0.01),
+            ("s3.patience_seconds", self.s3.patience_seconds, 0.1),
             ("limits.rate", self.limits.rate, 0.1),
             ("limits.step_seconds", self.limits.step_seconds, 0.01),
+            ("limits.idle_seconds", self.limits.idle_seconds, 0.1),
+            ("limits.body_seconds", self.limits.body_seconds, 0.1),
         ] {
             if !(number >= least && number <= 1e9) {
                 return refuse(format!("{key} is {number}; expected a number from {least} to 1e9"));
             }
         }
         if self.store.is_empty() {
-            return refuse("store is empty; expected a folder, or `memory`".to_owned());
+            return refuse("store is empty; expected a folder, `s3://BUCKET/PREFIX`, or `memory`".to_owned());
         }
+        if self.limits.connections == 0 {
+            return refuse("limits.connections is 0; expected at least 1".to_owned());
+        }
+        if self.limits.memory_bytes < self.limits.bytes {
+            return refuse(format!(
+                "limits.memory_bytes is {}; expected at least limits.bytes, {}",
+                self.limits.memory_bytes, self.limits.bytes
+            ));
+        }
+        self.check_s3()?;
         if self.workers > 1024 {
             return refuse(format!("workers is {}; expected at most 1024", self.workers));
         }
@@ -224,10 +324,32 @@ impl Config {
         Ok(())
     }
 
-    /// As a file has it.
+    fn check_s3(&self) -> Result<(), ServeError> {
+        let refuse = |what: &str| Err(ServeError::Config(what.to_owned()));
+        let s3 = &self.s3;
+        if s3.access_key_id.is_empty() != s3.secret_access_key.0.is_empty() {
+            return refuse("s3.access_key_id and s3.secret_access_key go together: give both, or none");
+        }
+        if !(s3.endpoint.is_empty() || s3.endpoint.starts_with("https://") || s3.endpoint.starts_with("http://")) {
+            return refuse("s3.endpoint is no address; expected https://HOST or, where nobody listens, http://HOST");
+        }
+        let Some(place) = self.store.strip_prefix(BUCKET) else { return Ok(()) };
+        if place.split('/').next().is_none_or(str::is_empty) {
+            return refuse("store names no bucket; expected s3://BUCKET/PREFIX");
+        }
+        if !cfg!(feature = "s3") {
+            return refuse("store is a bucket, and this drystone was built without the feature `s3`");
+        }
+        Ok(())
+    }
+
+    /// As a file has it, without what is secret.
     #[must_use]
     pub fn to_toml(&self) -> String {
-        toml::to_string(self).unwrap_or_default()
+        let mut shown = self.clone();
+        shown.tokens.clear();
+        (shown.s3.secret_access_key, shown.s3.session_token) = Default::default();
+        toml::to_string(&shown).unwrap_or_default()
     }
 
     /// Of the log.
@@ -283,6 +405,45 @@ mod tests {
     }
 
     #[test]
+    fn the_example_has_every_key_with_its_default() {
+        let text = include_str!("../../deploy/drystone.toml");
+        assert_eq!(load(text, &[]).unwrap(), Config::default());
+        let written: toml::Table = toml::from_str(text).unwrap();
+        let all = toml::Table::try_from(Config::default()).unwrap();
+        for (key, value) in all.iter().filter(|(key, _)| *key != "tokens") {
+            let there = written.get(key).unwrap_or_else(|| panic!("{key} is missing"));
+            for inner in value.as_table().into_iter().flatten() {
+                assert!(there.get(inner.0).is_some(), "{key}.{} is missing", inner.0);
+            }
+        }
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let text = "[s3]\naccess_key_id = 'me'\nendpoint = 'https://s3.example.org'\n";
+        let variables = [("DRYSTONE_S3_SECRET_ACCESS_KEY", "quite secret"), ("DRYSTONE_TOKEN", "quite secret token")];
+        let config = load(text, &variables).unwrap();
+        assert_eq!(config.s3.secret_access_key.0, "quite secret");
+        config.check().unwrap();
+        for shown in [config.to_toml(), format!("{:?}", config.s3)] {
+            assert!(shown.contains("s3.example.org") && !shown.contains("quite"), "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_bucket_has_a_name_and_keys_come_in_pairs() {
+        let with = |place: &str| Config { store: place.to_owned(), ..Config::default() };
+        assert_eq!(with("s3://worlds/here").check().is_ok(), cfg!(feature = "s3"));
+        for wrong in ["s3://", "s3:///here", ""] {
+            assert!(with(wrong).check().is_err(), "{wrong}");
+        }
+        let s3 = S3 { access_key_id: "me".to_owned(), ..S3::default() };
+        assert!(Config { s3, ..Config::default() }.check().unwrap_err().to_string().contains("secret_access_key"));
+        let s3 = S3 { endpoint: "minio:9000".to_owned(), ..S3::default() };
+        assert!(Config { s3, ..Config::default() }.check().unwrap_err().to_string().contains("endpoint"));
+    }
+
+    #[test]
     fn mistakes_are_named() {
         let error = load("listen = 'here'\n", &[]).unwrap_err();
         assert!(error.contains("serve.toml") && error.contains("line 1"), "{error}");
@@ -295,10 +456,12 @@ mod tests {
     fn elsewhere_a_token_is_demanded() {
         let mut config = Config { listen: "0.0.0.0:80".parse().unwrap(), ..Config::default() };
         assert!(config.check().unwrap_err().to_string().contains("token"));
-        config.tokens = vec![Token { name: "a".to_owned(), token: "short".to_owned() }];
+        config.tokens = vec![Token::new("a", "short")];
         assert!(config.check().is_err());
         config.tokens[0].token = "long enough to be a token".to_owned();
         assert!(config.check().is_ok());
+        config.tokens.push(Token::new("a", "another one of the same name"));
+        assert!(config.check().unwrap_err().to_string().contains("two tokens"));
         assert!(Config::default().check().is_ok());
     }
 }

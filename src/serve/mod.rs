@@ -3,7 +3,7 @@
 //! # Who does what
 //!
 //! ```text
-//!  HTTP, WebSocket            workers: one with a GPU, else one a core      store thread      checkpoint thread
+//!  HTTP, WebSocket            workers: one with a GPU, else one a core      log threads       checkpoint thread
 //!  ─────────────────          ──────────────────────────────────────       ─────────────     ─────────────────
 //!  check, limit, parse  ──►   inbox of the world (bounded; full is 429)
 //!                             turn: read what came
@@ -31,6 +31,10 @@
 //! world is restored from the newest checkpoint that is whole, and what its logs say. Bodies added by hand are not in
 //! a snapshot: the checkpoint carries a journal of them ([`Journal`](crate::Journal)).
 //!
+//! In a bucket of an object store records are objects of their own, and a world is with the service that opened it last
+//! ([`store`]). While the bucket cannot be reached it is not always known whether a record is there: the world stands
+//! still, requests get a 503, and it goes on from what the bucket has.
+//!
 //! Worlds on a GPU are strict ([`Settings::strict`](crate::Settings::strict)), as replay may not depend on the size of
 //! buffers. After a restart a world that was asked for steps goes on with them; one that plays goes on from the last
 //! change or checkpoint, which may be some seconds back, and comes to the same again.
@@ -43,11 +47,14 @@
 //! # Errors
 //!
 //! Problem details (RFC 9457) with the JSON path of what is wrong. 4xx: as it is, it will not work. 429 and 503: later,
-//! `Retry-After` says when. 507: the store did not take it, and it has not happened.
+//! `Retry-After` says when. 507: the store did not take it, and it has not happened. 503 of the type `store-away`: whether
+//! it has happened is not known; asked again with the same idempotency key it is done once.
 
+pub mod answers;
 pub mod api;
 pub mod config;
 pub mod device;
+mod listen;
 pub mod op;
 pub mod problem;
 pub mod scheduler;
@@ -80,6 +87,9 @@ pub fn log_bug(message: &str, place: &str) {
 
 /// From the signal to the end of the process, at most.
 const MOST_DRAIN: Duration = Duration::from_secs(25);
+
+/// Between two times at which figures are added up.
+const UPKEEP: Duration = Duration::from_secs(5);
 
 /// Why the service could not start or go on.
 #[derive(Debug, thiserror::Error)]
@@ -114,13 +124,14 @@ pub enum ServeError {
 /// If it cannot start.
 pub fn run(config: Config, device: Device, announce: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
     config.check()?;
+    listen::open_files(&config.limits);
     let recorder = metrics_exporter_prometheus::PrometheusBuilder::new()
         .set_buckets(&[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0])
         .map_err(|error| ServeError::Config(error.to_string()))?
         .install_recorder()
         .map_err(|error| ServeError::Config(error.to_string()))?;
     let store = Arc::new(
-        Store::open(&config.store, config.limits.store_bytes)
+        Store::open(&config.store, &config.s3, config.limits.store_bytes)
             .map_err(|source| ServeError::Store { place: config.store.clone(), source })?,
     );
     let config = Arc::new(config);
@@ -144,40 +155,35 @@ async fn serve(
     announce: impl FnOnce(SocketAddr),
 ) -> Result<(), ServeError> {
     let address = config.listen;
-    let listen = |source| ServeError::Listen { address, source };
-    let listener = tokio::net::TcpListener::bind(address).await.map_err(listen)?;
-    let local = listener.local_addr().map_err(listen)?;
+    let refused = |source| ServeError::Listen { address, source };
+    let listener = tokio::net::TcpListener::bind(address).await.map_err(refused)?;
+    let local = listener.local_addr().map_err(refused)?;
+    tokio::spawn(keep_figures_small(recorder.clone()));
     let state = api::State::new(config.clone(), scheduler.clone(), recorder, local);
     let stopping = state.stopping.clone();
-    let app = api::router(state);
+    let stop = stopping.subscribe();
+    let (app, full) = (api::router(state.clone()), api::router_when_full(state));
     announce(local);
     tracing::info!(address = %local, store = %config.store, device = %scheduler.device().line(), "listening");
-    let (stopped, stop) = tokio::sync::oneshot::channel::<()>();
     let signalled = scheduler.clone();
     tokio::spawn(async move {
         wait_for_signal().await;
         tracing::info!("asked to stop");
         signalled.draining.store(true, Ordering::SeqCst);
         signalled.drain();
-        // Streams close; long steps end early.
+        // Connections end after the answer they wait for, streams at once; long steps end early.
         let _ = stopping.send(true);
-        let _ = stopped.send(());
     });
-    let served = axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).with_graceful_shutdown(
-        async move {
-            let _ = stop.await;
-        },
-    );
-    // A client that keeps its connection open is not waited for for ever.
-    let patience = async {
-        while !scheduler.draining.load(Ordering::SeqCst) {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        tokio::time::sleep(Duration::from_secs(3)).await;
-    };
-    tokio::select! {
-        ended = served => ended.map_err(ServeError::System),
-        () = patience => Ok(()),
+    listen::serve(listener, app, full, &config.limits, stop).await;
+    Ok(())
+}
+
+/// Histograms keep every value until somebody adds them up, and perhaps nobody asks for the metrics.
+async fn keep_figures_small(recorder: metrics_exporter_prometheus::PrometheusHandle) {
+    let mut tick = tokio::time::interval(UPKEEP);
+    loop {
+        tick.tick().await;
+        recorder.run_upkeep();
     }
 }
 

@@ -6,8 +6,8 @@ use glam::Vec2;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::problem::Problem;
@@ -87,6 +87,15 @@ pub enum BodyRef {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct JointRef(pub BodyRef);
+
+/// Parts of a scene, whose schema is beside this one's.
+fn scene_bodies() -> RefOr<Schema> {
+    ArrayBuilder::new().items(Ref::from_schema_name("SceneBody")).into()
+}
+
+fn scene_joints() -> RefOr<Schema> {
+    ArrayBuilder::new().items(Ref::from_schema_name("SceneJoint")).into()
+}
 
 /// A string or a number.
 fn reference_schema(of: &str) -> RefOr<Schema> {
@@ -227,11 +236,11 @@ pub enum CommandRecord {
     /// Adds bodies, written as in a scene file, and joints among them.
     Spawn {
         /// As in a scene.
-        #[schema(value_type = Vec<Object>)]
+        #[schema(schema_with = scene_bodies)]
         bodies: Vec<Value>,
         /// As in a scene; `a` and `b` are among these bodies, by index or id.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        #[schema(value_type = Vec<Object>)]
+        #[schema(schema_with = scene_joints)]
         joints: Vec<Value>,
     },
     /// Removes bodies, and their joints with them.

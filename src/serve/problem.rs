@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use crate::scene::SceneError;
 use crate::scene::file::{FileError, FileErrorKind};
+use crate::serve::store::Trouble;
 use crate::{CommandError, PopulationError, WorldError};
 
 /// A problem, as `application/problem+json`.
@@ -85,6 +86,11 @@ impl Problem {
         Self::new(405, "method", "The method is not for this", "see /api/openapi.json")
     }
 
+    /// 408.
+    pub fn too_slow(detail: impl Into<String>) -> Self {
+        Self::new(408, "too-slow", "The request did not come in time", detail)
+    }
+
     /// 409: not in this state.
     pub fn conflict(detail: impl Into<String>) -> Self {
         Self::new(409, "conflict", "The world is in another state", detail)
@@ -135,6 +141,23 @@ impl Problem {
     /// 503: starting or stopping.
     pub fn unavailable(detail: impl Into<String>) -> Self {
         Self::new(503, "unavailable", "Not now", detail).retry(2)
+    }
+
+    /// 507, or 503 where it is not known whether it has happened.
+    #[must_use]
+    pub fn of_store(error: &std::io::Error) -> Self {
+        match Trouble::of(error) {
+            Some(Trouble::Away(detail)) => Self::away(detail),
+            Some(doubt @ Trouble::InDoubt(_)) => {
+                Self::away(format!("{doubt}: ask again, with the same Idempotency-Key if it has one"))
+            }
+            _ => Self::store(error.to_string()),
+        }
+    }
+
+    /// 503: the store is behind a network and does not answer.
+    pub fn away(detail: impl Into<String>) -> Self {
+        Self::new(503, "store-away", "The store cannot be reached", detail).retry(5)
     }
 
     /// 507: nothing has happened.

@@ -13,13 +13,15 @@ use super::config::Config;
 use super::device::Device;
 use super::problem::Problem;
 use super::session::{Answer, Facts, Handle, Poke, Request, Session, Shared, Wake, open_facts};
-use super::store::{Store, WORLD};
+use super::store::{Store, Trouble, WORLD};
 use super::writer::Writer;
 
 /// How long a turn is, unless a single step takes longer.
 const TURN: Duration = Duration::from_millis(4);
 /// Turns up to this are short: with several workers one takes no others, s.
 const SHORT: f64 = 0.02;
+/// What the first turn of a world takes, about, s a byte of its scene.
+const OPENING: f64 = 2e-8;
 
 /// Worlds, and the threads that run them.
 #[derive(Debug)]
@@ -41,6 +43,21 @@ struct State {
     worlds: HashMap<String, Entry>,
     /// The least time of those that wait.
     least: f64,
+    /// Owners of worlds that are being made.
+    making: Vec<String>,
+}
+
+/// A place for a world that is being made, until it is there or dropped.
+#[derive(Debug)]
+pub struct Place(Arc<Scheduler>, String);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        if let Some(at) = state.making.iter().position(|owner| *owner == self.1) {
+            state.making.swap_remove(at);
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -81,16 +98,20 @@ impl Scheduler {
             ended: AtomicBool::new(false),
             starting: AtomicUsize::new(0),
             threads: Mutex::default(),
-            writers: Mutex::new(writers.into()),
+            writers: Mutex::new(writers),
         });
         for id in scheduler.shared.store.worlds()? {
-            let facts = scheduler.shared.store.read(&id, WORLD).and_then(|(facts, _)| open_facts(&facts));
-            let facts = facts.unwrap_or_else(|error| {
+            let read = scheduler.shared.store.read(&id, WORLD);
+            let read = read.and_then(|(facts, scene)| Ok((open_facts(&facts)?, scene.len())));
+            if let Some(Trouble::Away(detail)) = read.as_ref().err().and_then(Trouble::of) {
+                return Err(io::Error::other(detail.clone()));
+            }
+            let (facts, bytes) = read.unwrap_or_else(|error| {
                 tracing::error!(world = id, %error, "the world cannot be read");
-                Facts { name: String::new(), created: 0, key: None }
+                (Facts { name: String::new(), created: 0, key: None, owner: String::new() }, 0)
             });
             scheduler.starting.fetch_add(1, Ordering::SeqCst);
-            scheduler.insert(&id, facts, true);
+            scheduler.insert(&id, facts, bytes, true);
         }
         let mut threads = Vec::new();
         for number in 0..workers {
@@ -131,6 +152,7 @@ impl Scheduler {
     #[must_use]
     pub fn worlds(&self) -> Vec<Arc<Handle>> {
         let mut handles: Vec<_> = self.lock().worlds.values().map(|entry| entry.handle.clone()).collect();
+        handles.retain(|handle| !handle.is_gone());
         handles.sort_by(|a, b| (a.facts.created, &a.id).cmp(&(b.facts.created, &b.id)));
         handles
     }
@@ -138,16 +160,41 @@ impl Scheduler {
     /// A world.
     #[must_use]
     pub fn world(&self, id: &str) -> Option<Arc<Handle>> {
-        self.lock().worlds.get(id).map(|entry| entry.handle.clone())
+        self.lock().worlds.get(id).map(|entry| entry.handle.clone()).filter(|handle| !handle.is_gone())
     }
 
-    /// Adds a world that is in the store.
-    pub fn add(&self, id: &str, facts: Facts) {
-        self.insert(id, facts, false);
+    /// A place for a world, of which its owner may have so many.
+    ///
+    /// # Errors
+    /// There are as many as may be.
+    pub fn reserve(self: &Arc<Self>, owner: &str, own_most: usize) -> Result<Place, Problem> {
+        let mut state = self.lock();
+        let there = state.worlds.values().filter(|entry| !entry.handle.is_gone());
+        let (mut all, mut own) = (state.making.len(), state.making.iter().filter(|by| *by == owner).count());
+        for entry in there {
+            all += 1;
+            own += usize::from(entry.handle.facts.owner == owner);
+        }
+        let most = self.shared.config.limits.worlds;
+        if all >= most {
+            return Err(Problem::too_many(format!("there are {most} worlds already; delete one"), 60));
+        }
+        if own >= own_most {
+            let detail = format!("there are {own_most} worlds of this token already; delete one");
+            return Err(Problem::too_many(detail, 60));
+        }
+        state.making.push(owner.to_owned());
+        Ok(Place(self.clone(), owner.to_owned()))
+    }
+
+    /// Adds a world that is in the store, with a scene of so many bytes.
+    pub fn add(&self, id: &str, facts: Facts, bytes: usize, place: Place) {
+        self.insert(id, facts, bytes, false);
+        drop(place);
         self.changed.notify_all();
     }
 
-    fn insert(&self, id: &str, facts: Facts, starting: bool) {
+    fn insert(&self, id: &str, facts: Facts, bytes: usize, starting: bool) {
         let (session, handle) = Session::new(id, facts, self.shared.clone());
         let mut state = self.lock();
         let entry = Entry {
@@ -156,7 +203,7 @@ impl Scheduler {
             wake: Wake::Now,
             poked: false,
             had: state.least,
-            turn: 0.0,
+            turn: bytes as f64 * OPENING,
             starting,
         };
         state.worlds.insert(id.to_owned(), entry);

@@ -1,5 +1,5 @@
-//! Two threads that write: one logs, which must be quick, one checkpoints, which are large. Neither makes a world wait
-//! for another's.
+//! Threads that write: some logs, which must be quick, one checkpoints, which are large. Neither makes a world wait for
+//! another's. A store behind a network logs by itself.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,11 +11,12 @@ use std::time::Instant;
 
 use super::store::Store;
 
+pub use super::store::Done;
+
+/// Threads that write logs, each those of some worlds: a disk takes several syncs in the time of one.
+const LOG_THREADS: usize = 8;
 /// Most appends that share one sync of each log.
 const MOST_AT_ONCE: usize = 256;
-
-/// What to do with the outcome.
-pub type Done = Box<dyn FnOnce(io::Result<()>) + Send>;
 
 /// What may take long.
 type Work = Box<dyn FnOnce(&Store) -> io::Result<()> + Send>;
@@ -54,10 +55,11 @@ impl fmt::Debug for Job {
     }
 }
 
-/// The two threads.
+/// All of them.
 #[derive(Debug)]
 pub struct Writer {
-    quick: Sender<Job>,
+    store: Arc<Store>,
+    quick: Vec<Sender<Job>>,
     slow: Sender<Job>,
 }
 
@@ -66,26 +68,52 @@ impl Writer {
     ///
     /// # Errors
     /// If the operating system refuses.
-    pub fn start(store: &Arc<Store>) -> io::Result<(Self, [JoinHandle<()>; 2])> {
-        let (quick, quick_jobs) = mpsc::channel();
-        let (slow, slow_jobs) = mpsc::channel();
+    pub fn start(store: &Arc<Store>) -> io::Result<(Self, Vec<JoinHandle<()>>)> {
         let spawn =
             |name: &str, work: Box<dyn FnOnce() + Send>| std::thread::Builder::new().name(name.to_owned()).spawn(work);
-        let (of_log, of_slow) = (store.clone(), store.clone());
-        let threads = [
-            spawn("log", Box::new(move || write_logs(&of_log, &quick_jobs)))?,
-            spawn("checkpoint", Box::new(move || run(&of_slow, &slow_jobs)))?,
-        ];
-        Ok((Self { quick, slow }, threads))
+        let (slow, jobs) = mpsc::channel();
+        let own = store.clone();
+        let mut threads = vec![spawn("checkpoint", Box::new(move || run(&own, &jobs)))?];
+        let mut quick = Vec::new();
+        for number in 0..LOG_THREADS {
+            let (sender, jobs) = mpsc::channel();
+            let own = store.clone();
+            threads.push(spawn(&format!("log-{number}"), Box::new(move || write_logs(&own, &jobs)))?);
+            quick.push(sender);
+        }
+        Ok((Self { store: store.clone(), quick, slow }, threads))
     }
 
     /// Gives a job to its thread.
     pub fn give(&self, job: Job) {
-        let to = if matches!(job, Job::Append { .. }) { &self.quick } else { &self.slow };
+        let job = match job {
+            Job::Append { id, log, records, done } if self.store.is_remote() => {
+                return self.store.append_later(&id, log, &records, counted(done));
+            }
+            job => job,
+        };
+        let to = match &job {
+            // What is of one world stays in its order.
+            Job::Append { id, .. } => {
+                self.quick.get(crc32fast::hash(id.as_bytes()) as usize % LOG_THREADS).unwrap_or(&self.slow)
+            }
+            Job::Slow { .. } => &self.slow,
+        };
         if let Err(mpsc::SendError(Job::Append { done, .. } | Job::Slow { done, .. })) = to.send(job) {
             done(Err(io::Error::other("the service is stopping")));
         }
     }
+}
+
+/// Says to the metrics how it went, and how long it took.
+fn counted(done: Done) -> Done {
+    let start = Instant::now();
+    Box::new(move |outcome| {
+        let name = if outcome.is_ok() { "drystone_log_appends_total" } else { "drystone_log_failures_total" };
+        metrics::counter!(name).increment(1);
+        metrics::histogram!("drystone_log_seconds").record(start.elapsed().as_secs_f64());
+        done(outcome);
+    })
 }
 
 fn run(store: &Store, jobs: &Receiver<Job>) {

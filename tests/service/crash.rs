@@ -11,7 +11,7 @@ use crate::client::{Dice, Service, command};
 /// Rounds in the suite; more with `SERVICE_ROUNDS`.
 const ROUNDS: u64 = 6;
 
-fn scene() -> Value {
+pub fn scene() -> Value {
     json!({ "version": 1, "name": "crash", "settings": { "sleep": true, "events": true },
         "bodies": [
             { "type": "static", "shapes": [ { "box": { "half": [50, 1] }, "offset": [0, -1] } ] },
@@ -83,7 +83,7 @@ impl Player {
 }
 
 /// Both states are to be equal, and each acknowledged request done once: with its key, who was cut off asks again.
-fn rounds(count: u64, seed: u64, start: impl Fn(&Path) -> Service) {
+pub fn rounds(count: u64, seed: u64, start: impl Fn(&Path) -> Service) {
     let (folder, calm) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let twin = start(calm.path());
     let mut service = start(folder.path());
@@ -130,11 +130,15 @@ fn rounds(count: u64, seed: u64, start: impl Fn(&Path) -> Service) {
     eprintln!("{asked} requests in {count} rounds, each ended by SIGKILL; step {}", service.ask(&world)["step"]);
 }
 
+/// `SERVICE_ROUNDS`, or so many.
+pub fn count(usual: u64) -> u64 {
+    std::env::var("SERVICE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
 #[test]
 fn killed_at_any_moment() {
-    let count = std::env::var("SERVICE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(ROUNDS);
     // Checkpoints all the time, so that kills hit them too.
-    rounds(count, 7, |store| Service::start(store, &[("CHECKPOINT_SECONDS", "0.01")]));
+    rounds(count(ROUNDS), 7, |store| Service::start(store, &[("CHECKPOINT_SECONDS", "0.01")]));
 }
 
 #[test]

@@ -141,6 +141,181 @@ fn a_disk_that_takes_no_more() {
     assert_eq!(service.ask("/v1/worlds")["worlds"].as_array().unwrap().len(), 1, "nothing half made is left");
 }
 
+/// What a power cut leaves at the end of a log is left out; damage before that is said, and is no matter of other worlds.
+#[test]
+fn a_log_that_is_torn_or_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut service = Service::start(folder.path(), &[]);
+    let scene = json!({ "scene": "large_pyramid:base=4" });
+    let (world, other) = (service.make(&scene), service.make(&scene));
+    let one = |service: &Service, world: &str| {
+        service.tell(&format!("{world}/commands"), &push(2));
+        service.tell(&format!("{world}/step"), &json!({ "steps": 7 }));
+        service.hash(world)
+    };
+    let mut hash = one(&service, &world);
+    let record = b"\x40\0\0\x80\x11\x22\x33\x44{\"at\":1,\"op\":";
+    for tail in [&[0; 4096][..], &record[..], &record[..5], b"\xff\xff\xff\xff\xff\xff\xff\xff\xff", b"\n"] {
+        service.kill();
+        let log = files(folder.path(), &world, "log-").pop().unwrap();
+        let whole = fs::read(&log).unwrap();
+        fs::write(&log, [&whole, tail].concat()).unwrap();
+        service = Service::start(folder.path(), &[]);
+        assert_eq!(service.hash(&world), hash, "{tail:?}");
+        // What comes after it is kept.
+        let next = one(&service, &world);
+        assert_ne!(next, hash, "it moves");
+        hash = next;
+    }
+    service.kill();
+    service = Service::start(folder.path(), &[]);
+    assert_eq!(service.hash(&world), hash);
+    service.kill();
+    spoil(&files(folder.path(), &world, "log-").pop().unwrap(), 0);
+    service = Service::start(folder.path(), &[]);
+    let status = service.ask(&world);
+    assert_eq!(status["state"], "failed", "no acknowledged command is lost without a word");
+    assert!(status["problem"].as_str().unwrap().contains("was acknowledged"), "{status}");
+    assert_eq!(service.get(&format!("{world}/state")).unwrap().json()["type"], "urn:drystone:damaged");
+    one(&service, &other);
+}
+
+/// In a namespace of its own, with a file system of its own at the place of the store.
+fn mounted(store: &Path, how: &str, settings: &[(&str, &str)]) -> Command {
+    let plain = command(store, settings);
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--mount", "sh", "-c"]).arg(format!("{how} && exec \"$@\"")).arg(store);
+    command.arg(plain.get_program()).args(plain.get_args());
+    command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command
+}
+
+fn may_mount() -> bool {
+    let probe = ["--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"];
+    let may = Command::new("unshare").args(probe).output().is_ok_and(|output| output.status.success());
+    if !may {
+        eprintln!("not tested: nothing can be mounted here");
+    }
+    may
+}
+
+/// A real disk, of 200 KiB. Checkpoints fail as well as logs.
+#[test]
+fn a_disk_that_is_full() {
+    if !may_mount() {
+        return;
+    }
+    let (folder, calm) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let settings = [("CHECKPOINT_SECONDS", "0.01")];
+    let mut small = mounted(folder.path(), "mount -t tmpfs -o size=200k none \"$0\"", &settings);
+    let service = Service::run({
+        small.args(["--backend", "cpu"]);
+        small
+    });
+    let twin = Service::start(calm.path(), &[]);
+    let scene = json!({ "scene": "large_pyramid:base=5" });
+    let (world, ballast, same) = (service.make(&scene), service.make(&scene), twin.make(&scene));
+    let batch = json!({ "commands": vec![push(3)["commands"][0].clone(); 100] });
+    let step = json!({ "steps": 20 });
+    while service.post(&format!("{ballast}/commands"), &batch).unwrap().status == 200 {}
+    let (mut done, mut refused) = (0, 0);
+    while refused < 5 {
+        for (what, body) in [("commands", &batch), ("step", &step)] {
+            let answer = service.post(&format!("{world}/{what}"), body).unwrap();
+            match answer.status {
+                200 => {
+                    done += 1;
+                    twin.tell(&format!("{same}/{what}"), body);
+                }
+                status => {
+                    assert_eq!(status, 507, "{answer:?}");
+                    assert!(answer.json()["detail"].as_str().unwrap().contains("No space left"), "{answer:?}");
+                    refused += 1;
+                }
+            }
+        }
+        assert!(done < 1000, "the disk never fills");
+    }
+    assert_eq!(service.hash(&world), twin.hash(&same), "asking goes on, and what was refused has not happened");
+    assert_eq!(service.send("DELETE", &ballast, &[], b"").unwrap().status, 204);
+    let answer = (0..200).find_map(|_| {
+        let answer = service.post(&format!("{world}/step"), &step).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        (answer.status == 200).then_some(answer)
+    });
+    answer.expect("there is room again");
+    twin.tell(&format!("{same}/step"), &step);
+    assert_eq!(service.hash(&world), twin.hash(&same));
+}
+
+#[test]
+fn a_store_that_is_read_only() {
+    if !may_mount() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut service = Service::start(folder.path(), &[]);
+    let world = service.make(&json!({ "scene": "large_pyramid:base=4" }));
+    service.kill();
+    let how = "mount --bind \"$0\" \"$0\" && mount -o remount,bind,ro \"$0\"";
+    let said = fails(mounted(folder.path(), how, &[]));
+    assert!(said.contains("error: store ") && said.contains("Read-only file system"), "{said}");
+    let service = Service::start(folder.path(), &[]);
+    assert_eq!(service.tell(&format!("{world}/step"), &json!({}))["step"], 1, "as soon as it can be written");
+}
+
+/// Whatever the clock on the wall says: nothing but the date of a new world depends on it.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_clock_that_jumps() {
+    let library = fs::read_dir("/usr/lib").unwrap().filter_map(Result::ok);
+    let library = library.map(|entry| entry.path().join("faketime/libfaketime.so.1")).find(|path| path.exists());
+    let library = library.expect("libfaketime: `.ci/setup tests` installs it (Debian: faketime)");
+    let folder = tempfile::tempdir().unwrap();
+    let clock = folder.path().join("clock");
+    let store = folder.path().join("store");
+    let set = |by: &str| fs::write(&clock, by).unwrap();
+    set("+0d");
+    let mut faked = command(&store, &[("LIMITS_RATE", "50")]);
+    faked.args(["--backend", "cpu"]);
+    faked.env("LD_PRELOAD", library).env("FAKETIME_TIMESTAMP_FILE", &clock);
+    faked.env("FAKETIME_NO_CACHE", "1").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+    let mut service = Service::run(faked);
+    let scene = json!({ "scene": "large_pyramid:base=4" });
+    let (world, playing) = (service.make(&scene), service.make(&scene));
+    service.tell(&format!("{playing}/play"), &json!({ "speed": 4 }));
+    let created = |service: &Service, world: &str| service.ask(world)["created"].as_i64().unwrap();
+    let (mut made, now) = (vec![world.clone()], created(&service, &world));
+    for (round, (by, years)) in [("-3650d", -10), ("+3650d", 10), ("+0d", 0)].into_iter().enumerate() {
+        set(by);
+        let before = service.ask(&playing)["step"].as_u64().unwrap();
+        let path = format!("{world}/step");
+        let (body, key) = (json!({ "steps": 10, "timeout": 50 }), format!("key {round}"));
+        let first = service.post_once(&path, &body, &key).unwrap().json();
+        assert_eq!((&first["steps"], &first["stopped"]), (&json!(10), &json!(null)), "{by}");
+        assert_eq!(service.post_once(&path, &body, &key).unwrap().json(), first);
+        service.tell(&format!("{world}/checkpoint"), &json!({ "name": format!("at-{round}") }));
+        // Two seconds of it in half a second, neither none nor ten years.
+        std::thread::sleep(Duration::from_millis(500));
+        let steps = service.ask(&playing)["step"].as_u64().unwrap() - before;
+        assert!((10..5000).contains(&steps), "{by}: {steps} steps");
+        // The rate is one of real time, too: after a jump nobody has a store of requests, or none for years.
+        let answers: Vec<u16> = (0..120).map(|_| service.get(&world).unwrap().status).collect();
+        assert!(answers.contains(&200) && answers.contains(&429), "{by}");
+        std::thread::sleep(Duration::from_secs(1));
+        let new = service.make(&scene);
+        let off = created(&service, &new) - now - years * 365 * 86400;
+        assert!(off.abs() < 3600, "the clock did jump: {off} s");
+        made.push(new);
+    }
+    let hash = service.hash(&world);
+    service.kill();
+    let service = Service::start(&store, &[]);
+    assert_eq!(service.hash(&world), hash);
+    assert_eq!(service.ask(&playing)["state"], "playing");
+    assert!(made.iter().all(|world| service.get(world).unwrap().status == 200));
+}
+
 fn fails(mut command: Command) -> String {
     let output = command.stdin(Stdio::null()).args(["--backend", "cpu"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
@@ -196,6 +371,23 @@ fn too_much_at_once() {
     assert_eq!(refused[0].header("retry-after"), Some("1"));
     std::thread::sleep(Duration::from_secs(1));
     assert_eq!(service.get(&world).unwrap().status, 200);
+    drop(service);
+    // A world that is busy takes so many requests at a time.
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[("LIMITS_INBOX", "1"), ("LIMITS_RATE", "100000")]);
+    let world = service.make(&json!({ "scene": "large_pyramid:base=60" }));
+    service.tell(&format!("{world}/play"), &json!({ "speed": "max" }));
+    let path = format!("{world}/events");
+    let ask = || (0..40).map(|_| service.get(&path).unwrap()).collect::<Vec<_>>();
+    let answers: Vec<_> = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..8).map(|_| scope.spawn(ask)).collect();
+        clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
+    });
+    let (done, refused): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 200);
+    assert!(!done.is_empty() && !refused.is_empty(), "{} done, {} refused", done.len(), refused.len());
+    for answer in refused {
+        assert_eq!((answer.status, answer.header("retry-after")), (429, Some("1")), "{answer:?}");
+    }
 }
 
 /// A client that has gone, or a time that is over, ends the steps.

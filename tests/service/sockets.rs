@@ -1,4 +1,4 @@
-//! Streams: frames, commands over the same socket, slow clients, the page in a browser.
+//! Streams: frames, commands over the same socket, slow clients.
 
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -9,9 +9,9 @@ use tungstenite::{Message, WebSocket};
 
 use crate::client::Service;
 
-type Socket = WebSocket<TcpStream>;
+pub type Socket = WebSocket<TcpStream>;
 
-fn connect(service: &Service, path: &str) -> Socket {
+pub fn connect(service: &Service, path: &str) -> Socket {
     let mut request = format!("ws://{}{path}", service.address).into_client_request().unwrap();
     request.headers_mut().insert("Sec-WebSocket-Protocol", "drystone.v1".parse().unwrap());
     let stream = TcpStream::connect(&service.address).unwrap();
@@ -57,13 +57,14 @@ fn next_answer(socket: &mut Socket) -> Value {
     }
 }
 
-/// Both, whichever comes first.
+/// Both, whichever comes first. A frame as it was wanted before may be on its way: the first that is as it is wanted now
+/// has all bodies.
 fn answer_and_frame(socket: &mut Socket) -> (Value, Frame) {
     let (mut answer, mut last) = (None, None);
     loop {
         match socket.read().unwrap() {
             Message::Text(text) => answer = Some(serde_json::from_str(text.as_str()).unwrap()),
-            Message::Binary(bytes) => last = Some(frame(&bytes)),
+            Message::Binary(bytes) => last = Some(frame(&bytes)).filter(|frame| frame.all).or(last),
             _ => {}
         }
         if let (Some(_), Some(_)) = (&answer, &last) {
@@ -72,7 +73,7 @@ fn answer_and_frame(socket: &mut Socket) -> (Value, Frame) {
     }
 }
 
-fn say(socket: &mut Socket, message: &Value) {
+pub fn say(socket: &mut Socket, message: &Value) {
     socket.send(Message::Text(message.to_string().into())).unwrap();
 }
 
@@ -125,8 +126,20 @@ fn frames_and_commands_over_one_socket() {
     let answers = [next_answer(&mut socket), next_answer(&mut socket)];
     assert!(answers[0]["ok"].is_object());
     assert!(answers[1]["ok"] == answers[0]["ok"] || answers[1]["problem"]["status"] == 409, "{answers:?}");
-    // One that is killed by its world closes.
-    assert_eq!(service.send("DELETE", &world, &[], b"").unwrap().status, 204);
+}
+
+/// Nobody who looks at a world sees it as it was before what he was told.
+#[test]
+fn a_new_stream_begins_with_what_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let world = service.make(&json!({ "scene": "large_pyramid:base=3" }));
+    for steps in [5, 10] {
+        // One frame an hour: it stays the newest while the world goes on.
+        drop((next_frame(&mut connect(&service, &format!("{world}/stream?rate=0.001"))), steps));
+        service.tell(&format!("{world}/step"), &json!({ "steps": 5 }));
+        assert_eq!(next_frame(&mut connect(&service, &format!("{world}/stream?rate=0.001"))).step, steps);
+    }
 }
 
 /// A client that does not read keeps nobody waiting, and then gets the newest frame and how many it has missed.

@@ -1,8 +1,7 @@
 //! Who may come in, and how often.
 
-use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State as FromState};
@@ -10,22 +9,37 @@ use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use subtle::ConstantTimeEq;
+use tokio::sync::Semaphore;
 
 use super::State;
-use crate::serve::config::Config;
+use crate::serve::config::{Config, Limits, Token};
 use crate::serve::problem::Problem;
 
 /// Before the token, where a browser cannot send a header.
 pub const BEARER_PROTOCOL: &str = "bearer.";
+/// Likewise before its bytes in hexadecimal, as not every token is a name of a protocol.
+const BEARER_HEX: &str = "bearer-hex.";
 
 /// Tokens, hosts, rates.
 #[derive(Debug)]
 pub struct Guard {
-    tokens: Vec<(String, String)>,
+    callers: Vec<Arc<Caller>>,
     /// By which the service may be called. Empty: by any name.
     hosts: Vec<String>,
+}
+
+/// Who has a token, or anybody if there are none; and how much of the service is theirs.
+#[derive(Debug)]
+pub struct Caller {
+    /// Of the token.
+    pub name: String,
+    token: Option<String>,
+    /// Worlds at a time.
+    pub worlds: usize,
+    /// Places for streams.
+    pub sockets: Arc<Semaphore>,
     rate: f64,
-    buckets: Mutex<HashMap<String, Bucket>>,
+    bucket: Mutex<Bucket>,
 }
 
 #[derive(Debug)]
@@ -34,34 +48,71 @@ struct Bucket {
     at: Instant,
 }
 
+impl Caller {
+    fn new(token: Option<&Token>, limits: &Limits) -> Arc<Self> {
+        let worlds = token.and_then(|token| token.worlds).unwrap_or(usize::MAX).min(limits.worlds);
+        let sockets = token.and_then(|token| token.sockets).unwrap_or(usize::MAX).min(limits.sockets);
+        let rate = token.and_then(|token| token.rate).unwrap_or(limits.rate);
+        Arc::new(Self {
+            name: token.map_or_else(|| "anybody".to_owned(), |token| token.name.clone()),
+            token: token.map(|token| token.token.clone()),
+            worlds,
+            sockets: Arc::new(Semaphore::new(sockets.min(Semaphore::MAX_PERMITS))),
+            rate,
+            bucket: Mutex::new(Bucket { left: rate.max(1.0), at: Instant::now() }),
+        })
+    }
+
+    /// Counts a request.
+    ///
+    /// # Errors
+    /// If there were too many lately.
+    pub fn take(&self) -> Result<(), Problem> {
+        let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let most = self.rate.max(1.0);
+        bucket.left = (bucket.left + self.rate * now.duration_since(bucket.at).as_secs_f64()).min(most);
+        bucket.at = now;
+        if bucket.left < 1.0 {
+            let wait = ((1.0 - bucket.left) / self.rate).ceil().clamp(1.0, 3600.0);
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 3600")]
+            return Err(Problem::too_many(format!("at most {} requests a second", self.rate), wait as u32));
+        }
+        bucket.left -= 1.0;
+        Ok(())
+    }
+}
+
 impl Guard {
     /// For a service that listens on `local`.
     pub fn new(config: &Config, local: SocketAddr) -> Self {
-        let tokens = config.tokens.iter().map(|token| (token.name.clone(), token.token.clone())).collect();
+        let limits = &config.limits;
+        let callers = if config.tokens.is_empty() {
+            vec![Caller::new(None, limits)]
+        } else {
+            config.tokens.iter().map(|token| Caller::new(Some(token), limits)).collect()
+        };
         // A page of another site that makes its name point here must not reach a service without a token.
         let mut hosts = config.hosts.clone();
         if local.ip().is_loopback() {
             hosts.extend(["localhost".to_owned(), local.ip().to_string()]);
         }
-        Self { tokens, hosts, rate: config.limits.rate, buckets: Mutex::default() }
+        Self { callers, hosts }
     }
 
     /// Who it is.
-    fn who(&self, headers: &HeaderMap) -> Result<String, Problem> {
-        if self.tokens.is_empty() {
-            return Ok("anybody".to_owned());
-        }
+    fn who(&self, headers: &HeaderMap) -> Result<&Arc<Caller>, Problem> {
         let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let bearer = bearer.and_then(|value| value.strip_prefix("Bearer "));
         let protocols = headers.get(header::SEC_WEBSOCKET_PROTOCOL).and_then(|value| value.to_str().ok());
-        let protocol =
-            protocols.and_then(|list| list.split(',').find_map(|part| part.trim().strip_prefix(BEARER_PROTOCOL)));
-        let given = bearer.or(protocol).unwrap_or_default();
+        let protocol = protocols.and_then(|list| list.split(',').map(str::trim).find_map(token_of));
+        let given = bearer.map(|token| token.as_bytes().to_vec()).or(protocol).unwrap_or_default();
         // All are compared, each in a time that does not tell how much of it is right.
         let mut who = None;
-        for (name, token) in &self.tokens {
-            if bool::from(token.as_bytes().ct_eq(given.as_bytes())) {
-                who = Some(name.clone());
+        for caller in &self.callers {
+            let Some(token) = &caller.token else { return Ok(caller) };
+            if bool::from(token.as_bytes().ct_eq(&given)) {
+                who = Some(caller);
             }
         }
         who.ok_or_else(Problem::unauthorized)
@@ -95,43 +146,39 @@ impl Guard {
         }
     }
 
-    fn take(&self, who: &str) -> Result<(), Problem> {
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        let most = self.rate.max(1.0);
-        let bucket = buckets.entry(who.to_owned()).or_insert(Bucket { left: most, at: now });
-        bucket.left = (bucket.left + self.rate * now.duration_since(bucket.at).as_secs_f64()).min(most);
-        bucket.at = now;
-        if bucket.left < 1.0 {
-            let wait = ((1.0 - bucket.left) / self.rate).ceil().clamp(1.0, 3600.0);
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 3600")]
-            return Err(Problem::too_many(format!("at most {} requests a second", self.rate), wait as u32));
-        }
-        bucket.left -= 1.0;
-        Ok(())
-    }
-
-    fn check(&self, request: &Request) -> Result<(), Problem> {
+    /// Who asks, if that matters for what is asked.
+    fn check(&self, request: &Request) -> Result<Option<Arc<Caller>>, Problem> {
         let (headers, path) = (request.headers(), request.uri().path());
         // For whoever watches the process, by whatever name.
         if path.starts_with("/health/") {
-            return Ok(());
+            return Ok(None);
         }
         self.check_host(headers)?;
         Self::check_origin(headers)?;
         // The page and the description hold no secrets; the page asks for a token.
         if path == "/" || path.starts_with("/api/") {
-            return Ok(());
+            return Ok(None);
         }
         let who = self.who(headers)?;
-        self.take(&who)?;
+        who.take()?;
         let has_body = headers.get(header::CONTENT_LENGTH).is_some_and(|length| length.as_bytes() != b"0")
             || headers.contains_key(header::TRANSFER_ENCODING);
         if request.method() == Method::POST && has_body && !is_json(headers) {
             return Err(Problem::media_type());
         }
-        Ok(())
+        Ok(Some(who.clone()))
     }
+}
+
+/// The token in the name of a protocol.
+fn token_of(protocol: &str) -> Option<Vec<u8>> {
+    if let Some(token) = protocol.strip_prefix(BEARER_PROTOCOL) {
+        return Some(token.as_bytes().to_vec());
+    }
+    let digits = protocol.strip_prefix(BEARER_HEX)?.as_bytes();
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let byte = |pair: &[u8]| u8::try_from(16 * digit(*pair.first()?)? + digit(*pair.get(1)?)?).ok();
+    digits.chunks(2).map(byte).collect()
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -149,13 +196,20 @@ fn name_of(host: &str) -> &str {
 }
 
 /// Checks a request, counts it, and tells browsers what not to do with the answer.
-pub async fn guard(FromState(state): FromState<State>, request: Request, next: Next) -> Response {
+pub async fn guard(FromState(state): FromState<State>, mut request: Request, next: Next) -> Response {
     let start = Instant::now();
-    let method = request.method().clone();
+    // A client may make up any word, and every one would be counted for ever.
+    let known = [Method::GET, Method::POST, Method::DELETE, Method::HEAD, Method::PUT, Method::PATCH, Method::OPTIONS];
+    let method = known.iter().find(|known| *known == request.method()).map_or("other", Method::as_str).to_owned();
     let place = request.extensions().get::<MatchedPath>().map_or_else(|| "none".to_owned(), |m| m.as_str().to_owned());
     let path = request.uri().path().to_owned();
     let mut response = match state.guard.check(&request) {
-        Ok(()) => next.run(request).await,
+        Ok(caller) => {
+            if let Some(caller) = caller {
+                request.extensions_mut().insert(caller);
+            }
+            next.run(request).await
+        }
         Err(problem) => problem.into_response(),
     };
     let headers = response.headers_mut();
@@ -163,7 +217,6 @@ pub async fn guard(FromState(state): FromState<State>, request: Request, next: N
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     let status = response.status().as_u16();
     let seconds = start.elapsed().as_secs_f64();
-    let method = method.as_str().to_owned();
     metrics::counter!("drystone_requests_total", "method" => method.clone(), "path" => place.clone(),
         "status" => status.to_string())
     .increment(1);
@@ -179,24 +232,30 @@ pub async fn guard(FromState(state): FromState<State>, request: Request, next: N
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::config::Token;
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         pairs.iter().map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value))).collect()
     }
 
     fn guard(tokens: &[&str]) -> Guard {
-        let tokens = tokens.iter().map(|t| Token { name: (*t).to_owned(), token: (*t).to_owned() }).collect();
+        let tokens = tokens.iter().map(|token| Token::new(token, token)).collect();
         Guard::new(&Config { tokens, ..Config::default() }, "127.0.0.1:7878".parse().unwrap())
     }
 
     #[test]
     fn tokens() {
         let guard = guard(&["first-long-token-1", "other-long-token-2"]);
-        let who = |pairs: &[(&'static str, &'static str)]| guard.who(&headers(pairs)).ok();
+        let who = |pairs: &[(&'static str, &'static str)]| guard.who(&headers(pairs)).ok().map(|who| who.name.clone());
         assert_eq!(who(&[("authorization", "Bearer other-long-token-2")]).as_deref(), Some("other-long-token-2"));
         let list = &[("sec-websocket-protocol", "drystone.v1, bearer.first-long-token-1")];
         assert_eq!(who(list).as_deref(), Some("first-long-token-1"));
+        let hexadecimal = &[("sec-websocket-protocol", "drystone.v1, bearer-hex.6f746865722d6c6f6e672d746f6b656e2d32")];
+        assert_eq!(who(hexadecimal).as_deref(), Some("other-long-token-2"));
+        for wrong in ["bearer-hex.", "bearer-hex.6f7", "bearer-hex.zz", "bearer-hex.ä", "bearer."] {
+            let value = HeaderValue::from_str(wrong).unwrap();
+            let headers: HeaderMap = [(header::SEC_WEBSOCKET_PROTOCOL, value)].into_iter().collect();
+            assert!(guard.who(&headers).is_err(), "{wrong}");
+        }
         for wrong in ["", "Bearer ", "Bearer first-long-token", "Bearer first-long-token-12", "Basic x"] {
             assert_eq!(who(&[("authorization", wrong)]), None, "{wrong}");
         }
@@ -219,12 +278,15 @@ mod tests {
     }
 
     #[test]
-    fn rates() {
-        let mut guard = guard(&[]);
-        guard.rate = 5.0;
-        let passed = (0..20).filter(|_| guard.take("a").is_ok()).count();
+    fn rates_and_places_are_each_ones_own() {
+        let limits = Limits { rate: 5.0, ..Limits::default() };
+        let (some, other) = (Caller::new(None, &limits), Caller::new(None, &limits));
+        let passed = (0..20).filter(|_| some.take().is_ok()).count();
         assert!((5..=6).contains(&passed), "{passed}");
-        assert!(guard.take("b").is_ok());
-        assert_eq!(guard.take("a").unwrap_err().retry_after, Some(1));
+        assert!(other.take().is_ok());
+        assert_eq!(some.take().unwrap_err().retry_after, Some(1));
+        let token = Token { worlds: Some(3), sockets: Some(1_000_000), ..Token::new("a", "b") };
+        let caller = Caller::new(Some(&token), &limits);
+        assert_eq!((caller.worlds, caller.sockets.available_permits()), (3, limits.sockets));
     }
 }

@@ -1,5 +1,7 @@
 //! HTTP: what may come in, and what it means to the worlds.
 
+mod content;
+mod description;
 mod guard;
 mod socket;
 mod worlds;
@@ -9,9 +11,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
-use axum::body::Bytes;
-use axum::extract::DefaultBodyLimit;
-use axum::extract::rejection::{BytesRejection, QueryRejection};
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequestParts, Query, State as FromState};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -32,6 +32,7 @@ use super::scheduler::Scheduler;
 use super::session::Answer;
 use crate::scene::file::json_schema;
 use crate::state::Fnv;
+use content::Room;
 use guard::Guard;
 
 /// Longest `Idempotency-Key`.
@@ -52,6 +53,7 @@ pub struct State {
     guard: Arc<Guard>,
     sockets: Arc<Semaphore>,
     creating: Arc<Semaphore>,
+    room: Arc<Room>,
     /// Keys of requests for worlds that are being made, and their number.
     keys: Arc<Mutex<HashSet<String>>>,
 }
@@ -69,6 +71,7 @@ impl State {
             guard: Arc::new(Guard::new(&config, local)),
             sockets: Arc::new(Semaphore::new(config.limits.sockets)),
             creating: Arc::new(Semaphore::new(MOST_CREATING)),
+            room: Arc::new(Room::new(config.limits.memory_bytes)),
             keys: Arc::default(),
             stopping: watch::Sender::new(false),
             config,
@@ -101,9 +104,8 @@ impl utoipa::Modify for Secured {
     }
 }
 
-/// All of it.
-pub fn router(state: State) -> Router {
-    let (api, document) = OpenApiRouter::with_openapi(Doc::openapi())
+fn routes() -> OpenApiRouter<State> {
+    OpenApiRouter::with_openapi(Doc::openapi())
         .routes(routes!(worlds::list, worlds::create))
         .routes(routes!(worlds::show, worlds::delete))
         .routes(routes!(worlds::step))
@@ -124,13 +126,22 @@ pub fn router(state: State) -> Router {
         .routes(routes!(live))
         .routes(routes!(ready))
         .routes(routes!(prometheus))
-        .split_for_parts();
-    let document: Arc<str> = document.to_json().unwrap_or_default().into();
-    let schema: Arc<str> = serde_json::to_string_pretty(&json_schema()).unwrap_or_default().into();
+}
+
+/// The description of the API.
+fn document() -> serde_json::Value {
+    let (_, document) = routes().split_for_parts();
+    description::complete(serde_json::to_value(document).unwrap_or_default())
+}
+
+/// All of it.
+pub fn router(state: State) -> Router {
+    let (api, _) = routes().split_for_parts();
+    let document: Arc<str> = document().to_string().into();
+    let schema: Arc<str> = json_schema().into();
     let text = |text: Arc<str>| {
         move || async move { ([(header::CONTENT_TYPE, "application/json")], text.to_string()).into_response() }
     };
-    let bytes = state.config.limits.bytes;
     Router::new()
         .merge(api)
         .route("/", axum::routing::get(page))
@@ -138,9 +149,19 @@ pub fn router(state: State) -> Router {
         .route("/api/scene.schema.json", axum::routing::get(text(schema)))
         .fallback(async || Problem::not_found("there is nothing at this address; see /api/openapi.json"))
         .method_not_allowed_fallback(async || Problem::method())
-        .layer(DefaultBodyLimit::max(bytes))
         .layer(axum::middleware::from_fn_with_state(state.clone(), guard::guard))
         .layer(CatchPanicLayer::custom(panicked))
+        .with_state(state)
+}
+
+/// What a connection beyond the limit gets: whoever watches the process still sees that it is well.
+pub fn router_when_full(state: State) -> Router {
+    let most = state.config.limits.connections;
+    let full = move || async move { Problem::unavailable(format!("{most} connections are open already")) };
+    Router::new()
+        .route("/health/live", axum::routing::get(live))
+        .route("/health/ready", axum::routing::get(ready))
+        .fallback(full)
         .with_state(state)
 }
 
@@ -182,17 +203,6 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
     }
 }
 
-/// The body of a request.
-///
-/// # Errors
-/// It is too large, or was not sent to its end.
-fn body(body: Result<Bytes, BytesRejection>) -> Result<Bytes, Problem> {
-    body.map_err(|rejection| match rejection.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => Problem::too_large("the body is larger than limits.bytes allows"),
-        _ => Problem::malformed(rejection.body_text()),
-    })
-}
-
 /// The parameters of a request.
 ///
 /// # Errors
@@ -224,7 +234,7 @@ async fn live() -> Response {
 
 /// Whether all worlds are open and the service is not stopping.
 #[utoipa::path(get, path = "/health/ready", tag = "service",
-    responses((status = 200, description = "Ready"), (status = 503, description = "Not yet, or no longer", body = Problem)))]
+    responses((status = 200, description = "Ready")))]
 async fn ready(FromState(state): FromState<State>) -> Response {
     if state.scheduler.is_ready() {
         axum_json(

@@ -5,25 +5,28 @@
 //! `Idempotency-Key`. Each is answered with `{"id": …, "ok": …}` or `{"id": …, "problem": …}`, when it is durable.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use axum::body::Bytes;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
-use axum::extract::{Query, State as FromState};
+use axum::extract::{Extension, Query, State as FromState};
 use axum::response::Response;
 use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use utoipa::IntoParams;
 
+use super::guard::Caller;
 use super::worlds::{Nothing, Play, Step};
 use super::{Path, State, make_key, parameters};
 use crate::serve::op::{CommandRecord, Op, read_commands, read_json};
 use crate::serve::problem::Problem;
 use crate::serve::session::{Answer, Handle, Request};
-use crate::serve::stream::{Pace, View, Wish};
+use crate::serve::stream::{Frame, Pace, View, Wish};
 
 /// Largest text of a client, bytes.
 const MOST_TEXT: usize = 1 << 20;
@@ -33,6 +36,10 @@ const MOST_AT_ONCE: usize = 32;
 const MOST_RATE: f64 = 240.0;
 /// A client that does not take a frame for so long is let go.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// For the client's good-bye, and for the way of ours.
+const GOODBYE: Duration = Duration::from_secs(1);
+/// Pings without an answer, and without a frame that was sent, after which a client is gone.
+const MOST_SILENT: u32 = 3;
 /// Of what the client may choose among.
 const PROTOCOL: &str = "drystone.v1";
 
@@ -104,14 +111,15 @@ fn region(text: &str) -> Result<[f32; 4], Problem> {
 
 /// Frames of a world over a WebSocket, and commands over the same.
 ///
-/// The protocol is `drystone.v1`; where a header cannot be sent, `bearer.TOKEN` beside it. A frame is binary, as
-/// `src/serve/stream.rs` and `python/README.md` describe it: all bodies, or what moved since the last frame, in
-/// quanta. A slow client gets the newest frame, and how many were left out.
+/// The protocol is `drystone.v1`; where a header cannot be sent, `bearer.TOKEN` beside it, or `bearer-hex.` and the
+/// bytes of the token in hexadecimal. A frame is binary, as `src/serve/stream.rs` and `python/README.md` describe it:
+/// all bodies, or what moved since the last frame, in quanta. A slow client gets the newest frame, and how many were
+/// left out.
 #[utoipa::path(get, path = "/v1/worlds/{id}/stream", tag = "watch", params(("id" = String, Path), Wanted),
-    responses((status = 101, description = "Switched to WebSocket"), (status = 400, body = Problem),
-        (status = 404, body = Problem), (status = 429, body = Problem)))]
+    responses((status = 101, description = "Switched to WebSocket")))]
 pub async fn stream(
     FromState(state): FromState<State>,
+    Extension(caller): Extension<Arc<Caller>>,
     Path(id): Path<String>,
     query: Result<Query<Wanted>, QueryRejection>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
@@ -122,18 +130,19 @@ pub async fn stream(
     let missing = || Problem::not_found(format!("there is no world {id}"));
     let handle = state.scheduler.world(&id).ok_or_else(missing)?;
     let upgrade = upgrade.map_err(|rejection| Problem::malformed(rejection.body_text()))?;
-    let permit = state.sockets.clone().try_acquire_owned();
-    let permit = permit
-        .map_err(|_| Problem::too_many(format!("{} streams are open already", state.config.limits.sockets), 5))?;
+    let full = |_| Problem::too_many("as many streams are open already as may be (limits.sockets)", 5);
+    let places = [state.sockets.clone().try_acquire_owned(), caller.sockets.clone().try_acquire_owned()];
+    let [place, own] = places;
+    let permits = [place.map_err(full)?, own.map_err(full)?];
     Ok(upgrade
         .protocols([PROTOCOL])
         .max_message_size(MOST_TEXT)
         .max_frame_size(MOST_TEXT)
-        .on_upgrade(move |socket| serve(state, handle, socket, wish, permit)))
+        .on_upgrade(move |socket| serve(state, handle, caller, socket, wish, permits)))
 }
 
 /// Counts the open streams.
-struct Open(Arc<Handle>, u64, #[allow(dead_code, reason = "given back when dropped")] OwnedSemaphorePermit);
+struct Open(Arc<Handle>, u64, #[allow(dead_code, reason = "given back when dropped")] [OwnedSemaphorePermit; 2]);
 
 impl Drop for Open {
     fn drop(&mut self) {
@@ -142,16 +151,38 @@ impl Drop for Open {
     }
 }
 
-async fn serve(state: State, handle: Arc<Handle>, socket: WebSocket, wish: Wish, permit: OwnedSemaphorePermit) {
+async fn serve(
+    state: State,
+    handle: Arc<Handle>,
+    caller: Arc<Caller>,
+    socket: WebSocket,
+    wish: Wish,
+    permits: [OwnedSemaphorePermit; 2],
+) {
     metrics::gauge!("drystone_streams").increment(1.0);
-    let open = Open(handle.clone(), handle.join(wish.interval), permit);
+    // Before the stream is announced: the first frame is one that was taken for it, not one that others saw long ago.
+    let frames = handle.frames.subscribe();
+    let open = Open(handle.clone(), handle.join(wish.interval), permits);
     state.scheduler.poke(&handle.id);
     let (sender, mut receiver) = socket.split();
     let (answers, answered) = mpsc::channel::<Value>(MOST_AT_ONCE);
     let (wishes, wished) = mpsc::channel::<Wish>(4);
-    let writer = tokio::spawn(write(state.clone(), open, sender, View::new(wish), answered, wished));
+    let heard = Arc::new(AtomicBool::new(false));
+    let hears = Hears { frames, answered, wished, heard: heard.clone() };
+    let mut writer = tokio::spawn(write(state.clone(), open, sender, View::new(wish), hears));
     let at_once = Arc::new(Semaphore::new(MOST_AT_ONCE));
-    while let Some(Ok(message)) = receiver.next().await {
+    loop {
+        let message = tokio::select! {
+            message = receiver.next() => message,
+            _ = &mut writer => {
+                // It has said good-bye, perhaps; the client may say it, too.
+                let rest = async { while matches!(receiver.next().await, Some(Ok(_))) {} };
+                let _ = tokio::time::timeout(GOODBYE, rest).await;
+                return;
+            }
+        };
+        let Some(Ok(message)) = message else { break };
+        heard.store(true, Ordering::Relaxed);
         let Message::Text(text) = message else {
             if matches!(message, Message::Close(_)) {
                 break;
@@ -160,7 +191,7 @@ async fn serve(state: State, handle: Arc<Handle>, socket: WebSocket, wish: Wish,
         };
         // Whoever sends more than is worked on waits; the order stays.
         let Ok(slot) = at_once.clone().acquire_owned().await else { break };
-        let said = hear(&state, &handle, text.as_str());
+        let said = hear(&state, &handle, &caller, text.as_str());
         let (id, outcome) = match said {
             Err((id, problem)) => (id, Err(problem)),
             Ok((id, Heard::Wish(change))) => {
@@ -221,8 +252,9 @@ fn wish_of(change: &Change) -> Result<Wish, Problem> {
 }
 
 /// Puts what a client said into the inbox, in the order in which it came.
-fn hear(state: &State, handle: &Arc<Handle>, text: &str) -> Result<(Value, Heard), (Value, Problem)> {
-    let mut said: Said = read_json(text.as_bytes()).map_err(|problem| {
+fn hear(state: &State, handle: &Arc<Handle>, caller: &Caller, text: &str) -> Result<(Value, Heard), (Value, Problem)> {
+    let read = caller.take().and_then(|()| read_json::<Said>(text.as_bytes()));
+    let mut said = read.map_err(|problem| {
         // So that the client knows which, if that can be read.
         let id = serde_json::from_str::<Value>(text).ok().and_then(|value| value.get("id").cloned());
         (id.unwrap_or_default(), problem)
@@ -281,51 +313,67 @@ fn ask(
 
 type Sink = futures_util::stream::SplitSink<WebSocket, Message>;
 
-/// Sends frames and answers until the client is gone.
-async fn write(
-    state: State,
-    mut open: Open,
-    mut sink: Sink,
-    mut view: View,
-    mut answered: mpsc::Receiver<Value>,
-    mut wished: mpsc::Receiver<Wish>,
-) {
-    let mut frames = open.0.frames.subscribe();
-    frames.mark_changed();
+/// What the one who writes hears of the world, and of the one who reads.
+struct Hears {
+    frames: watch::Receiver<Option<Arc<Frame>>>,
+    answered: mpsc::Receiver<Value>,
+    wished: mpsc::Receiver<Wish>,
+    /// The client has said something lately.
+    heard: Arc<AtomicBool>,
+}
+
+async fn stopped(stopping: &mut watch::Receiver<bool>) {
+    // Without its sender the service has stopped as well.
+    let _ = stopping.wait_for(|stopping| *stopping).await;
+}
+
+/// Sends frames and answers until the client is gone, or the world, or the service.
+async fn write(state: State, mut open: Open, mut sink: Sink, mut view: View, mut hears: Hears) {
+    let handle = open.0.clone();
     let mut stopping = state.stopping.subscribe();
     let mut pace = Pace::new();
+    let idle = Duration::from_secs_f64(state.config.limits.idle_seconds);
+    let mut ping = tokio::time::interval_at(tokio::time::Instant::now() + idle, idle);
+    ping.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut silent = 0;
     loop {
         let next = tokio::time::Instant::from_std(pace.next(view.wish().interval));
         let ready = async {
             // The newest, once it is time: what came before is never sent. In this order, as a change that was noticed is
             // lost when something else comes in between.
             tokio::time::sleep_until(next).await;
-            frames.changed().await
+            hears.frames.changed().await
         };
-        let message = tokio::select! {
-            answer = answered.recv() => match answer {
-                Some(answer) => Message::Text(answer.to_string().into()),
+        let farewell = |code, reason: &'static str| Message::Close(Some(CloseFrame { code, reason: reason.into() }));
+        let (message, last) = tokio::select! {
+            answer = hears.answered.recv() => match answer {
+                Some(answer) => (Message::Text(answer.to_string().into()), false),
                 None => return,
             },
-            wish = wished.recv() => {
+            wish = hears.wished.recv() => {
                 let Some(wish) = wish else { return };
                 view.change(wish);
                 open.0.leave(open.1);
                 open.1 = open.0.join(wish.interval);
-                frames.mark_changed();
+                hears.frames.mark_changed();
                 state.scheduler.poke(&open.0.id);
                 continue;
             }
-            _ = stopping.changed() => {
-                let frame = CloseFrame { code: close_code::AWAY, reason: "the service is stopping".into() };
-                let _ = tokio::time::timeout(PATIENCE, sink.send(Message::Close(Some(frame)))).await;
-                return;
+            () = stopped(&mut stopping) => (farewell(close_code::AWAY, "the service is stopping"), true),
+            () = handle.gone() => (farewell(close_code::NORMAL, "the world is gone"), true),
+            _ = ping.tick() => {
+                // Somebody who takes frames is there; of others an answer to a ping is heard.
+                silent = if hears.heard.swap(false, Ordering::Relaxed) { 0 } else { silent + 1 };
+                if silent > MOST_SILENT {
+                    return;
+                }
+                (Message::Ping(Bytes::new()), false)
             }
             changed = ready => {
                 if changed.is_err() {
                     return;
                 }
-                let frame = frames.borrow_and_update().clone();
+                let frame = hears.frames.borrow_and_update().clone();
                 let Some(frame) = frame else { continue };
                 let begun = Instant::now();
                 let bytes = view.encode(&frame, pace.dropped);
@@ -333,11 +381,12 @@ async fn write(
                 if !matches!(sent, Ok(Ok(()))) {
                     return;
                 }
+                silent = 0;
                 pace.sent(begun, view.wish().interval);
                 continue;
             }
         };
-        if !matches!(tokio::time::timeout(PATIENCE, sink.send(message)).await, Ok(Ok(()))) {
+        if !matches!(tokio::time::timeout(PATIENCE, sink.send(message)).await, Ok(Ok(()))) || last {
             return;
         }
     }

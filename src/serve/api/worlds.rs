@@ -2,31 +2,37 @@
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
+use std::io;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use axum::body::Bytes;
-use axum::extract::rejection::{BytesRejection, QueryRejection};
-use axum::extract::{Query, State as FromState};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Extension, Query, State as FromState};
 use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{IntoParams, PartialSchema, ToSchema};
 
-use super::{Path, State, axum_json, body, key, parameters};
+use super::content::{Content, Held};
+use super::guard::Caller;
+use super::{Path, State, key, parameters};
 use crate::Scene;
 use crate::scene::catalogue::{self, CatalogueError};
 use crate::scene::file;
+use crate::serve::answers;
 use crate::serve::op::{CommandRecord, Op, read_commands, read_json};
 use crate::serve::problem::Problem;
 use crate::serve::session::{Answer, Facts, Format, Handle, QueryRecord, Read, Request, Shared, Status, check_limits};
-use crate::serve::store::saved_name;
+use crate::serve::store::{Store, saved_name};
 
-type Body = Result<Bytes, BytesRejection>;
 type Parameters<T> = Result<Query<T>, QueryRejection>;
 type Answered = Result<Answer, Problem>;
+/// For answers that may be large.
+type AnsweredHeld = Result<Held, Problem>;
 
 /// Longest name of a world, and of a checkpoint.
 const LONGEST_NAME: usize = 64;
@@ -53,7 +59,7 @@ pub struct Worlds {
 
 /// All worlds.
 #[utoipa::path(get, path = "/v1/worlds", tag = "worlds", params(Page),
-    responses((status = 200, body = Worlds), (status = 400, body = Problem)))]
+    responses((status = 200, body = Worlds)))]
 pub async fn list(FromState(state): FromState<State>, query: Parameters<Page>) -> Result<Response, Problem> {
     let page = parameters(query)?;
     let handles = state.scheduler.worlds();
@@ -74,26 +80,45 @@ pub async fn list(FromState(state): FromState<State>, query: Parameters<Page>) -
 pub struct NewWorld {
     /// A built-in scene with its parameters, such as `"large_pyramid:base=20"`, or a scene as in a scene file
     /// (`/api/scene.schema.json`).
-    #[schema(value_type = Value)]
+    #[schema(schema_with = scene_schema)]
     scene: Box<RawValue>,
     /// For people. The scene's, if there is none.
     name: Option<String>,
 }
 
+/// A word, or a scene.
+fn scene_schema() -> RefOr<Schema> {
+    OneOfBuilder::new().item(ObjectBuilder::new().schema_type(Type::String)).item(Ref::from_schema_name("Scene")).into()
+}
+
+/// What makes a world.
+struct WorldBody;
+
+impl PartialSchema for WorldBody {
+    fn schema() -> RefOr<Schema> {
+        OneOfBuilder::new().item(Ref::from_schema_name("NewWorld")).item(Ref::from_schema_name("Scene")).into()
+    }
+}
+
+impl ToSchema for WorldBody {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push(("NewWorld".to_owned(), NewWorld::schema()));
+    }
+}
+
 /// Makes a world.
 ///
 /// The body is a scene (`/api/scene.schema.json`), or `{"scene": "large_pyramid:base=20"}`.
-#[utoipa::path(post, path = "/v1/worlds", tag = "worlds", request_body = NewWorld,
+#[utoipa::path(post, path = "/v1/worlds", tag = "worlds", request_body = WorldBody,
     params(("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
-    responses((status = 201, body = Status), (status = 400, body = Problem), (status = 413, body = Problem),
-        (status = 422, body = Problem), (status = 429, body = Problem), (status = 507, body = Problem)))]
+    responses((status = 201, body = Status)))]
 pub async fn create(
     FromState(state): FromState<State>,
+    Extension(caller): Extension<Arc<Caller>>,
     uri: Uri,
     headers: HeaderMap,
-    content: Body,
+    content: Content,
 ) -> Result<Response, Problem> {
-    let content = body(content)?;
     let key = key(&headers, uri.path(), &content)?;
     let _claim = match &key {
         None => None,
@@ -121,14 +146,15 @@ pub async fn create(
     // Reading a large scene takes a while and memory: few at a time.
     let permit = state.creating.clone().acquire_owned().await;
     let permit = permit.map_err(|_| Problem::unavailable("the service is stopping"))?;
-    let most = state.config.limits.worlds;
-    if state.scheduler.worlds().len() >= most {
-        return Err(Problem::too_many(format!("there are {most} worlds already; delete one"), 60));
-    }
-    let shared = state.scheduler.shared().clone();
-    let stored = tokio::task::spawn_blocking(move || store(&shared, &content, key)).await;
-    let (id, facts) = stored.map_err(|_| Problem::internal("a bug; it is in the log"))??;
-    state.scheduler.add(&id, facts);
+    let place = state.scheduler.reserve(&caller.name, caller.worlds)?;
+    let (shared, owner) = (state.scheduler.shared().clone(), caller.name.clone());
+    let stored = tokio::task::spawn_blocking(move || {
+        let stored = store(&shared, &content, key, owner);
+        drop(content);
+        stored
+    });
+    let (id, facts, bytes) = stored.await.map_err(|_| Problem::internal("a bug; it is in the log"))??;
+    state.scheduler.add(&id, facts, bytes, place);
     drop(permit);
     // It is there once it has had its first turn.
     if let Err(problem) = state.scheduler.ask(&id, |reply| Request::Read(Read::Ping, reply)).await {
@@ -160,8 +186,13 @@ fn created(handle: &Arc<Handle>, again: bool) -> Response {
     response
 }
 
-/// Reads the scene and writes it to the store.
-fn store(shared: &Shared, content: &[u8], key: Option<crate::serve::op::Key>) -> Result<(String, Facts), Problem> {
+/// Reads the scene and writes it to the store. Also says how many bytes it takes there.
+fn store(
+    shared: &Shared,
+    content: &[u8],
+    key: Option<crate::serve::op::Key>,
+    owner: String,
+) -> Result<(String, Facts, usize), Problem> {
     let text = std::str::from_utf8(content).map_err(|error| Problem::malformed(format!("not UTF-8: {error}")))?;
     let (scene, name) = read_scene(text, shared)?;
     check_limits(&scene, shared)?;
@@ -174,12 +205,12 @@ fn store(shared: &Shared, content: &[u8], key: Option<crate::serve::op::Key>) ->
         None => scene.name.clone(),
     };
     let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let facts = Facts { name, created, key };
+    let facts = Facts { name, created, key, owner };
     let text = file::write_json(&scene);
     let bytes = serde_json::to_vec(&facts).map_err(|error| Problem::internal(error.to_string()))?;
     let id = new_id();
-    shared.store.create(&id, &bytes, text.as_bytes()).map_err(|error| Problem::store(error.to_string()))?;
-    Ok((id, facts))
+    shared.store.create(&id, &bytes, text.as_bytes()).map_err(|error| Problem::of_store(&error))?;
+    Ok((id, facts, text.len()))
 }
 
 /// 64 random bits: not given out again.
@@ -232,7 +263,7 @@ fn read_scene(text: &str, shared: &Shared) -> Result<(Scene, Option<String>), Pr
 
 /// A world.
 #[utoipa::path(get, path = "/v1/worlds/{id}", tag = "worlds", params(("id" = String, Path)),
-    responses((status = 200, body = Status), (status = 404, body = Problem)))]
+    responses((status = 200, body = Status)))]
 pub async fn show(FromState(state): FromState<State>, Path(id): Path<String>) -> Answered {
     let missing = || Problem::not_found(format!("there is no world {id}"));
     Ok(Answer::json(&state.scheduler.world(&id).ok_or_else(missing)?.status()))
@@ -240,8 +271,7 @@ pub async fn show(FromState(state): FromState<State>, Path(id): Path<String>) ->
 
 /// Forgets a world and all that is kept of it.
 #[utoipa::path(delete, path = "/v1/worlds/{id}", tag = "worlds", params(("id" = String, Path)),
-    responses((status = 204), (status = 404, body = Problem), (status = 429, body = Problem),
-        (status = 507, body = Problem)))]
+    responses((status = 204)))]
 pub async fn delete(FromState(state): FromState<State>, Path(id): Path<String>) -> Answered {
     state.scheduler.ask(&id, Request::Delete).await
 }
@@ -262,8 +292,10 @@ async fn write(
 pub struct Step {
     /// How many.
     #[serde(default = "one")]
+    #[schema(minimum = 1)]
     pub steps: u64,
     /// Seconds it may take; then it stops where it is, and says so.
+    #[schema(exclusive_minimum = 0)]
     pub timeout: Option<f64>,
 }
 
@@ -305,19 +337,16 @@ impl Step {
 /// Steps a world, and answers when that is done.
 ///
 /// Who goes away without an `Idempotency-Key` stops the steps; with one they are done.
-#[utoipa::path(post, path = "/v1/worlds/{id}/step", tag = "run", request_body = Step,
+#[utoipa::path(post, path = "/v1/worlds/{id}/step", tag = "run", request_body = Option<Step>,
     params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
-    responses((status = 200, body = Stepped), (status = 400, body = Problem), (status = 404, body = Problem),
-        (status = 409, body = Problem), (status = 422, body = Problem), (status = 429, body = Problem),
-        (status = 503, body = Problem), (status = 507, body = Problem)))]
+    responses((status = 200, body = Stepped)))]
 pub async fn step(
     FromState(state): FromState<State>,
     Path(id): Path<String>,
     uri: Uri,
     headers: HeaderMap,
-    content: Body,
+    content: Content,
 ) -> Answered {
-    let content = body(content)?;
     let key = key(&headers, uri.path(), &content)?;
     let (op, deadline) = read_or_empty::<Step>(&content)?.op(&state)?;
     write(&state, &id, op, key, Some(deadline)).await
@@ -350,17 +379,14 @@ pub struct Done {
 /// Answered when it is durable. Of a batch the commands before one that is refused are done; `applied` says how many.
 #[utoipa::path(post, path = "/v1/worlds/{id}/commands", tag = "run", request_body = Batch,
     params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
-    responses((status = 200, body = Done), (status = 400, body = Problem), (status = 404, body = Problem),
-        (status = 413, body = Problem), (status = 422, body = Problem), (status = 429, body = Problem),
-        (status = 503, body = Problem), (status = 507, body = Problem)))]
+    responses((status = 200, body = Done)))]
 pub async fn commands(
     FromState(state): FromState<State>,
     Path(id): Path<String>,
     uri: Uri,
     headers: HeaderMap,
-    content: Body,
+    content: Content,
 ) -> Answered {
-    let content = body(content)?;
     let key = key(&headers, uri.path(), &content)?;
     let commands = read_commands(&content, state.config.limits.commands)?;
     write(&state, &id, Op::Commands(commands), key, None).await
@@ -372,8 +398,15 @@ pub async fn commands(
 pub struct Play {
     /// Times real time, 0.001 to 1000; or `"max"`, as fast as it goes. [default: 1]
     #[serde(default)]
-    #[schema(value_type = Option<f64>)]
+    #[schema(schema_with = speed_schema)]
     pub speed: Speed,
+}
+
+/// A number or a word.
+fn speed_schema() -> RefOr<Schema> {
+    let times = ObjectBuilder::new().schema_type(Type::Number).minimum(Some(0.001)).maximum(Some(1000.0));
+    let word = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["max"]));
+    OneOfBuilder::new().item(times).item(word).into()
 }
 
 /// Times real time.
@@ -415,19 +448,16 @@ impl Play {
 }
 
 /// Lets a world step by itself.
-#[utoipa::path(post, path = "/v1/worlds/{id}/play", tag = "run", request_body = Play,
+#[utoipa::path(post, path = "/v1/worlds/{id}/play", tag = "run", request_body = Option<Play>,
     params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
-    responses((status = 200), (status = 400, body = Problem), (status = 404, body = Problem),
-        (status = 409, body = Problem), (status = 422, body = Problem), (status = 429, body = Problem),
-        (status = 503, body = Problem), (status = 507, body = Problem)))]
+    responses((status = 200, body = answers::Played)))]
 pub async fn play(
     FromState(state): FromState<State>,
     Path(id): Path<String>,
     uri: Uri,
     headers: HeaderMap,
-    content: Body,
+    content: Content,
 ) -> Answered {
-    let content = body(content)?;
     let key = key(&headers, uri.path(), &content)?;
     write(&state, &id, read_or_empty::<Play>(&content)?.op()?, key, None).await
 }
@@ -435,16 +465,14 @@ pub async fn play(
 /// Stops a world, also in the middle of steps that were asked for.
 #[utoipa::path(post, path = "/v1/worlds/{id}/pause", tag = "run",
     params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
-    responses((status = 200), (status = 404, body = Problem), (status = 429, body = Problem),
-        (status = 503, body = Problem), (status = 507, body = Problem)))]
+    responses((status = 200, body = answers::Played)))]
 pub async fn pause(
     FromState(state): FromState<State>,
     Path(id): Path<String>,
     uri: Uri,
     headers: HeaderMap,
-    content: Body,
+    content: Content,
 ) -> Answered {
-    let content = body(content)?;
     let key = key(&headers, uri.path(), &content)?;
     read_or_empty::<Nothing>(&content)?;
     write(&state, &id, Op::Pause, key, None).await
@@ -459,6 +487,13 @@ async fn read(state: &State, id: &str, what: Read) -> Answered {
     state.scheduler.ask(id, |reply| Request::Read(what, reply)).await
 }
 
+/// An answer of about so many bytes a body. Memory is set aside for it until the client has it.
+async fn read_large(state: &State, id: &str, each: usize, what: Read) -> AnsweredHeld {
+    let bodies = state.scheduler.world(id).map_or(0, |handle| handle.status().bodies);
+    let room = state.room.take(bodies * each)?;
+    Ok(Held(read(state, id, what).await?, room))
+}
+
 /// How to write a state.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -470,14 +505,14 @@ pub struct Written {
 
 /// Where every body is.
 #[utoipa::path(get, path = "/v1/worlds/{id}/state", tag = "ask", params(("id" = String, Path), Written),
-    responses((status = 200), (status = 400, body = Problem), (status = 404, body = Problem),
-        (status = 429, body = Problem), (status = 503, body = Problem)))]
+    responses((status = 200, content(
+        (answers::State = "application/json"), (Vec<u8> = "application/octet-stream"), (Vec<u8> = "application/x-npz")))))]
 pub async fn state(
     FromState(state): FromState<State>,
     Path(id): Path<String>,
     headers: HeaderMap,
     query: Parameters<Written>,
-) -> Answered {
+) -> AnsweredHeld {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let by_accept = if accept.contains("application/x-npz") {
         Format::Npz
@@ -486,21 +521,21 @@ pub async fn state(
     } else {
         Format::Json
     };
-    read(&state, &id, Read::State(parameters(query)?.format.unwrap_or(by_accept))).await
+    let format = parameters(query)?.format.unwrap_or(by_accept);
+    let each = if format == Format::Json { 320 } else { 48 };
+    read_large(&state, &id, each, Read::State(format)).await
 }
 
 /// What every body is and looks like.
 #[utoipa::path(get, path = "/v1/worlds/{id}/bodies", tag = "ask", params(("id" = String, Path)),
-    responses((status = 200), (status = 404, body = Problem), (status = 429, body = Problem),
-        (status = 503, body = Problem)))]
-pub async fn bodies(FromState(state): FromState<State>, Path(id): Path<String>) -> Answered {
-    read(&state, &id, Read::Bodies).await
+    responses((status = 200, body = answers::Bodies)))]
+pub async fn bodies(FromState(state): FromState<State>, Path(id): Path<String>) -> AnsweredHeld {
+    read_large(&state, &id, 512, Read::Bodies).await
 }
 
 /// Energy, momentum, penetration and the like, and the time of each stage.
 #[utoipa::path(get, path = "/v1/worlds/{id}/metrics", tag = "ask", params(("id" = String, Path)),
-    responses((status = 200), (status = 404, body = Problem), (status = 429, body = Problem),
-        (status = 503, body = Problem)))]
+    responses((status = 200, body = answers::Metrics)))]
 pub async fn metrics(FromState(state): FromState<State>, Path(id): Path<String>) -> Answered {
     read(&state, &id, Read::Metrics).await
 }
@@ -519,12 +554,16 @@ pub struct Since {
 ///
 /// A world keeps the newest; `missed` says how many are gone. They are not kept over a restart.
 #[utoipa::path(get, path = "/v1/worlds/{id}/events", tag = "ask", params(("id" = String, Path), Since),
-    responses((status = 200), (status = 400, body = Problem), (status = 404, body = Problem),
-        (status = 429, body = Problem), (status = 503, body = Problem)))]
-pub async fn events(FromState(state): FromState<State>, Path(id): Path<String>, query: Parameters<Since>) -> Answered {
+    responses((status = 200, body = answers::Events)))]
+pub async fn events(
+    FromState(state): FromState<State>,
+    Path(id): Path<String>,
+    query: Parameters<Since>,
+) -> AnsweredHeld {
     let since = parameters(query)?;
     let most = since.limit.unwrap_or(1000).clamp(1, 100_000);
-    read(&state, &id, Read::Events { from: since.from.unwrap_or(0), most }).await
+    let room = state.room.take(most.min(state.config.limits.events) * 256)?;
+    Ok(Held(read(&state, &id, Read::Events { from: since.from.unwrap_or(0), most }).await?, room))
 }
 
 /// Questions, answered in one go.
@@ -538,11 +577,8 @@ pub struct Questions {
 /// Rays, points, boxes and shapes against the world as it is now.
 #[utoipa::path(post, path = "/v1/worlds/{id}/query", tag = "ask", request_body = Questions,
     params(("id" = String, Path)),
-    responses((status = 200), (status = 400, body = Problem), (status = 404, body = Problem),
-        (status = 413, body = Problem), (status = 422, body = Problem), (status = 429, body = Problem),
-        (status = 503, body = Problem)))]
-pub async fn query(FromState(state): FromState<State>, Path(id): Path<String>, content: Body) -> Answered {
-    let content = body(content)?;
+    responses((status = 200, body = answers::Answers)))]
+pub async fn query(FromState(state): FromState<State>, Path(id): Path<String>, content: Content) -> Answered {
     let Questions { queries } = read_json(&content)?;
     let most = state.config.limits.queries;
     if queries.len() > most {
@@ -571,47 +607,57 @@ fn check_name(name: &str) -> Result<(), Problem> {
 }
 
 /// Keeps the state of a world under a name.
-#[utoipa::path(post, path = "/v1/worlds/{id}/checkpoint", tag = "keep", request_body = Checkpoint,
+#[utoipa::path(post, path = "/v1/worlds/{id}/checkpoint", tag = "keep", request_body = Option<Checkpoint>,
     params(("id" = String, Path)),
-    responses((status = 200), (status = 400, body = Problem), (status = 404, body = Problem),
-        (status = 422, body = Problem), (status = 429, body = Problem), (status = 503, body = Problem),
-        (status = 507, body = Problem)))]
-pub async fn checkpoint(FromState(state): FromState<State>, Path(id): Path<String>, content: Body) -> Answered {
-    let content = body(content)?;
+    responses((status = 200, body = answers::Saved)))]
+pub async fn checkpoint(FromState(state): FromState<State>, Path(id): Path<String>, content: Content) -> Answered {
     let Checkpoint { name } = read_or_empty(&content)?;
-    let step = || state.scheduler.world(&id).map_or(0, |handle| handle.status().step);
-    let name = name.unwrap_or_else(|| format!("step-{}", step()));
-    check_name(&name)?;
+    if let Some(name) = &name {
+        check_name(name)?;
+    }
     state.scheduler.ask(&id, |reply| Request::Save(name, reply)).await
 }
 
 /// Checkpoints with names.
 #[utoipa::path(get, path = "/v1/worlds/{id}/checkpoints", tag = "keep", params(("id" = String, Path)),
-    responses((status = 200), (status = 404, body = Problem), (status = 507, body = Problem)))]
-pub async fn checkpoints(FromState(state): FromState<State>, Path(id): Path<String>) -> Result<Response, Problem> {
+    responses((status = 200, body = answers::Checkpoints)))]
+pub async fn checkpoints(FromState(state): FromState<State>, Path(id): Path<String>) -> Answered {
     let missing = || Problem::not_found(format!("there is no world {id}"));
     state.scheduler.world(&id).ok_or_else(missing)?;
-    let saved = state.scheduler.shared().store.list(&id).map_err(|error| Problem::store(error.to_string()))?.saved;
-    Ok(axum_json(200, &json!({ "checkpoints": saved })))
+    let listing = in_store(&state, move |store| store.list(&id)).await?;
+    Ok(Answer::json(&answers::Checkpoints { checkpoints: listing.saved }))
+}
+
+/// Asks the store, which may take a while, where nobody is kept waiting by that.
+async fn in_store<T: Send + 'static>(
+    state: &State,
+    what: impl FnOnce(&Store) -> io::Result<T> + Send + 'static,
+) -> Result<T, Problem> {
+    let shared = state.scheduler.shared().clone();
+    let done = tokio::task::spawn_blocking(move || what(&shared.store)).await;
+    done.map_err(|_| Problem::internal("a bug; it is in the log"))?.map_err(|error| Problem::of_store(&error))
 }
 
 /// Forgets a checkpoint.
 #[utoipa::path(delete, path = "/v1/worlds/{id}/checkpoints/{name}", tag = "keep",
     params(("id" = String, Path), ("name" = String, Path)),
-    responses((status = 204), (status = 404, body = Problem), (status = 507, body = Problem)))]
+    responses((status = 204)))]
 pub async fn forget(
     FromState(state): FromState<State>,
     Path((id, name)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
-    let missing = || Problem::not_found(format!("there is no checkpoint {name:?} of a world {id}"));
-    state.scheduler.world(&id).ok_or_else(missing)?;
-    let store = &state.scheduler.shared().store;
-    let saved = store.list(&id).map_err(|error| Problem::store(error.to_string()))?.saved;
-    if !saved.contains(&name) {
-        return Err(missing());
+    let missing = Problem::not_found(format!("there is no checkpoint {name:?} of a world {id}"));
+    if state.scheduler.world(&id).is_none() {
+        return Err(missing);
     }
-    store.remove(&id, &saved_name(&name)).map_err(|error| Problem::store(error.to_string()))?;
-    Ok(axum::http::StatusCode::NO_CONTENT.into_response())
+    let forgotten = in_store(&state, move |store| {
+        let found = store.list(&id)?.saved.contains(&name);
+        if found {
+            store.remove(&id, &saved_name(&name))?;
+        }
+        Ok(found)
+    });
+    if forgotten.await? { Ok(axum::http::StatusCode::NO_CONTENT.into_response()) } else { Err(missing) }
 }
 
 /// To which checkpoint.
@@ -625,34 +671,32 @@ pub struct Restore {
 /// Puts a world back to a checkpoint with a name. It stands still then.
 #[utoipa::path(post, path = "/v1/worlds/{id}/restore", tag = "keep", request_body = Restore,
     params(("id" = String, Path)),
-    responses((status = 200), (status = 400, body = Problem), (status = 404, body = Problem),
-        (status = 409, body = Problem), (status = 422, body = Problem), (status = 429, body = Problem),
-        (status = 503, body = Problem), (status = 507, body = Problem)))]
-pub async fn restore(FromState(state): FromState<State>, Path(id): Path<String>, content: Body) -> Answered {
-    let content = body(content)?;
+    responses((status = 200, body = answers::Restored)))]
+pub async fn restore(FromState(state): FromState<State>, Path(id): Path<String>, content: Content) -> Answered {
     let Restore { name } = read_json(&content)?;
     check_name(&name)?;
     state.scheduler.ask(&id, |reply| Request::Restore(name, reply)).await
 }
 
 /// The built-in scenes, with their parameters.
-#[utoipa::path(get, path = "/v1/scenes", tag = "scenes", responses((status = 200)))]
-pub async fn scenes() -> Response {
-    let entries: Vec<Value> = catalogue::entries()
-        .iter()
-        .map(|entry| {
-            let parameters: Vec<Value> = entry
-                .parameters
-                .iter()
-                .map(|p| {
-                    json!({ "name": p.name, "default": p.default, "min": p.min, "max": p.max, "integer": p.integer,
-                        "meaning": p.meaning })
-                })
-                .collect();
-            let bodies = entry.body_count(&[]).ok();
-            json!({ "name": entry.name, "summary": entry.summary, "source": entry.source, "steps": entry.steps,
-                "bodies": bodies, "parameters": parameters })
-        })
-        .collect();
-    axum_json(200, &json!({ "scenes": entries }))
+#[utoipa::path(get, path = "/v1/scenes", tag = "scenes",
+    responses((status = 200, body = answers::Scenes)))]
+pub async fn scenes() -> Answered {
+    let parameter = |p: &catalogue::Parameter| answers::SceneParameter {
+        name: p.name,
+        default: p.default,
+        min: p.min,
+        max: p.max,
+        integer: p.integer,
+        meaning: p.meaning,
+    };
+    let entry = |entry: &catalogue::Entry| answers::SceneEntry {
+        name: entry.name,
+        summary: entry.summary,
+        source: entry.source,
+        steps: entry.steps,
+        bodies: entry.body_count(&[]).ok(),
+        parameters: entry.parameters.iter().map(parameter).collect(),
+    };
+    Ok(Answer::json(&answers::Scenes { scenes: catalogue::entries().iter().map(entry).collect() }))
 }

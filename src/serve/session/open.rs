@@ -9,7 +9,7 @@ use crate::scene::Scene;
 use crate::scene::file;
 use crate::serve::op::Record;
 use crate::serve::problem::Problem;
-use crate::serve::store::{WORLD, checkpoint_name};
+use crate::serve::store::{Trouble, WORLD, checkpoint_name};
 use crate::{World, WorldError};
 
 /// A world as its newest whole checkpoint has it, and what is to be gone through from there.
@@ -28,6 +28,8 @@ pub struct Opened {
 pub enum OpenError {
     /// The device of this generation is lost.
     Device(String, u64),
+    /// The store does not answer.
+    Away(Box<Problem>),
     /// Anything else, which will not go away.
     Problem(Box<Problem>),
 }
@@ -53,11 +55,15 @@ pub fn facts(bytes: &[u8]) -> io::Result<Facts> {
 pub fn open(shared: &Shared, id: &str) -> Result<Opened, OpenError> {
     let store = &shared.store;
     let damaged = |error: &dyn std::fmt::Display| OpenError::from(Problem::damaged(error.to_string()));
-    let (_, text) = store.read(id, WORLD).map_err(|error| damaged(&error))?;
+    let unread = |error: io::Error| match Trouble::of(&error) {
+        Some(_) => OpenError::Away(Box::new(Problem::of_store(&error))),
+        None => damaged(&error),
+    };
+    let (_, text) = store.read(id, WORLD).map_err(unread)?;
     let text = String::from_utf8(text).map_err(|error| damaged(&error))?;
     let scene = file::parse(&text, "scene.json").map_err(|error| damaged(&error))?;
     drop(text);
-    let listing = store.list(id).map_err(|error| damaged(&error))?;
+    let listing = store.list(id).map_err(unread)?;
     let newest = listing.logs.iter().chain(&listing.checkpoints).max().copied().unwrap_or(0);
     // The scene itself is where the first log begins, as long as that is kept.
     let base = listing.checkpoints.iter().all(|&number| number < 2).then_some(0);
@@ -70,6 +76,7 @@ pub fn open(shared: &Shared, id: &str) -> Result<Opened, OpenError> {
             match load(shared, id, number, &mut live) {
                 Ok(()) => {}
                 Err(LoadError::Device(error)) => return Err(OpenError::Device(error, device)),
+                Err(LoadError::Away(problem)) => return Err(OpenError::Away(problem)),
                 Err(LoadError::Damaged(error)) => {
                     tracing::error!(
                         world = id,
@@ -85,7 +92,7 @@ pub fn open(shared: &Shared, id: &str) -> Result<Opened, OpenError> {
         }
         let mut records = VecDeque::new();
         for log in number..=newest {
-            for record in store.records(id, log).map_err(|error| damaged(&error))? {
+            for record in store.records(id, log).map_err(unread)? {
                 let record: Record = serde_json::from_slice(&record).map_err(|error| damaged(&error))?;
                 records.push_back(record);
             }
@@ -97,12 +104,16 @@ pub fn open(shared: &Shared, id: &str) -> Result<Opened, OpenError> {
 
 enum LoadError {
     Device(String),
+    Away(Box<Problem>),
     Damaged(String),
 }
 
 fn load(shared: &Shared, id: &str, number: u64, live: &mut Live) -> Result<(), LoadError> {
     let read = shared.store.read(id, &checkpoint_name(number));
-    let (memory, snapshot) = read.map_err(|error| LoadError::Damaged(error.to_string()))?;
+    let (memory, snapshot) = read.map_err(|error| match Trouble::of(&error) {
+        Some(_) => LoadError::Away(Box::new(Problem::of_store(&error))),
+        None => LoadError::Damaged(error.to_string()),
+    })?;
     let memory: Memory = serde_json::from_slice(&memory).map_err(|error| LoadError::Damaged(error.to_string()))?;
     live.load(memory, &snapshot).map_err(|error| {
         let lost = matches!(&live.world, World::Gpu(world) if world.context().check().is_err());

@@ -9,13 +9,14 @@ use super::Answer;
 use super::live::Live;
 use crate::event::EventKind;
 use crate::npz;
+use crate::serve::answers::{self, Circle, Found, HalfPlane, Outline, Polygon, ShapeOf, wide};
 use crate::serve::op::read_parts;
 use crate::serve::problem::Problem;
 use crate::serve::stream::Frame;
 use crate::types::{
     BOX, CIRCLE, GEOMETRY_MASK, HALF_PLANE, NONE, POLYGON, SENSOR_SHAPE, Shape, VACANT, VERTEX_COUNT_SHIFT,
 };
-use crate::{Filter, Query, WorldError, state};
+use crate::{Filter, Query, Snapshot, WorldError, state};
 
 /// A question.
 #[derive(Debug)]
@@ -91,42 +92,34 @@ fn state_as(live: &mut Live, format: Format) -> Result<Answer, WorldError> {
         let body = bytes.into_inner();
         return Ok(Answer { status: 200, content_type: "application/x-npz", body, again: false });
     }
-    let bodies: Vec<Value> = slots
-        .into_iter()
-        .enumerate()
-        .filter_map(|(slot, body)| {
-            let body = body?;
-            let id = live.world.body_id(slot)?.to_string();
-            let mut row = json!({
-                "id": id,
-                "position": body.position,
-                "angle": body.angle,
-                "velocity": body.velocity,
-                "angular_velocity": body.angular_velocity,
-            });
-            if let Some(name) = body.id {
-                row["name"] = name.into();
-            }
-            if body.asleep {
-                row["asleep"] = true.into();
-            }
-            Some(row)
-        })
-        .collect();
-    Ok(Answer::json(&json!({
-        "step": live.world.steps(),
-        "time": live.time(),
-        "hash": format!("{:016x}", state::hash(&snapshot)),
-        "bodies": bodies,
-    })))
+    let mut bodies = Vec::with_capacity(slots.len());
+    for (slot, body) in slots.into_iter().enumerate() {
+        let (Some(body), Some(id)) = (body, live.world.body_id(slot)) else { continue };
+        bodies.push(answers::BodyState {
+            id: id.to_string(),
+            name: body.id,
+            position: wide(body.position),
+            angle: body.angle.into(),
+            velocity: wide(body.velocity),
+            angular_velocity: body.angular_velocity.into(),
+            asleep: body.asleep,
+        });
+    }
+    let (step, time, hash) = (live.world.steps(), live.time(), hash(&snapshot));
+    Ok(Answer::json(&answers::State { step, time, hash, bodies }))
+}
+
+fn hash(snapshot: &Snapshot) -> String {
+    format!("{:016x}", state::hash(snapshot))
 }
 
 /// Of every body what it looks like, in its own frame.
-fn bodies(live: &mut Live) -> Value {
+fn bodies(live: &mut Live) -> answers::Bodies {
     let count = live.world.compiled().bodies.len();
     let ids: Vec<Option<String>> = (0..count).map(|slot| live.world.body_id(slot).map(|id| id.to_string())).collect();
     let compiled = live.world.compiled();
-    let mut shapes: Vec<Vec<Value>> = vec![Vec::new(); count];
+    let mut shapes: Vec<Vec<Outline>> = Vec::new();
+    shapes.resize_with(count, Vec::new);
     for shape in &compiled.shapes {
         let body = shape.body as usize;
         if let (Some(list), Some(mass)) = (shapes.get_mut(body), compiled.mass.get(body))
@@ -135,74 +128,55 @@ fn bodies(live: &mut Live) -> Value {
             list.push(outline);
         }
     }
-    let rows: Vec<Value> = ids
-        .into_iter()
-        .enumerate()
-        .filter_map(|(slot, id)| {
-            let body = compiled.bodies.get(slot).filter(|body| body.kind != VACANT)?;
-            let kind = ["static", "kinematic", "dynamic"].get(body.kind as usize)?;
-            let mass = compiled.mass.get(slot)?;
-            let mut row = json!({
-                "id": id?,
-                "type": kind,
-                "mass": mass.mass,
-                "shapes": std::mem::take(shapes.get_mut(slot)?),
-            });
-            if let Some(name) = compiled.ids.get(slot).cloned().flatten() {
-                row["name"] = name.into();
-            }
-            Some(row)
-        })
-        .collect();
-    json!({ "step": live.world.steps(), "bodies": rows })
+    let rows = ids.into_iter().zip(shapes).enumerate().filter_map(|(slot, (id, shapes))| {
+        let body = compiled.bodies.get(slot).filter(|body| body.kind != VACANT)?;
+        let kind = ["static", "kinematic", "dynamic"].get(body.kind as usize)?;
+        let mass = compiled.mass.get(slot)?.mass.into();
+        Some(answers::Look { id: id?, name: compiled.ids.get(slot).cloned().flatten(), kind, mass, shapes })
+    });
+    answers::Bodies { step: live.world.steps(), bodies: rows.collect() }
 }
 
 /// A shape for drawing: a circle, or points with a radius about them, or a half plane.
-fn outline(shape: &Shape, center: glam::Vec2, vertices: &[[f32; 2]]) -> Option<Value> {
+fn outline(shape: &Shape, center: glam::Vec2, vertices: &[[f32; 2]]) -> Option<Outline> {
     let turn = glam::Vec2::from(shape.rotation);
     let middle = glam::Vec2::from(shape.offset) + center;
     let place = |[x, y]: [f32; 2]| {
         let point = middle + glam::Vec2::new(turn.x * x - turn.y * y, turn.y * x + turn.x * y);
-        [point.x, point.y]
+        wide([point.x, point.y])
     };
-    let [w, h] = shape.half;
-    let mut value = match shape.kind & GEOMETRY_MASK {
-        CIRCLE => json!({ "circle": { "center": place([0.0, 0.0]), "radius": shape.radius } }),
-        BOX => {
-            let corners = [[-w, -h], [w, -h], [w, h], [-w, h]].map(place);
-            json!({ "polygon": { "points": corners, "radius": shape.radius } })
-        }
+    let ([w, h], radius) = (shape.half, shape.radius.into());
+    let polygon = |points: Vec<[f64; 2]>| Outline { polygon: Some(Polygon { points, radius }), ..Outline::default() };
+    let drawn = match shape.kind & GEOMETRY_MASK {
+        CIRCLE => Outline { circle: Some(Circle { center: place([0.0, 0.0]), radius }), ..Outline::default() },
+        BOX => polygon([[-w, -h], [w, -h], [w, h], [-w, h]].map(place).into()),
         POLYGON => {
             let count = (shape.kind >> VERTEX_COUNT_SHIFT & 0xf) as usize;
             let first = shape.first_vertex as usize;
-            let points: Vec<[f32; 2]> = vertices.get(first..first + count)?.iter().map(|&v| place(v)).collect();
-            json!({ "polygon": { "points": points, "radius": shape.radius } })
+            polygon(vertices.get(first..first + count)?.iter().map(|&vertex| place(vertex)).collect())
         }
         // Its y axis is the normal.
-        HALF_PLANE => json!({ "half_plane": { "normal": [-turn.y, turn.x], "point": [middle.x, middle.y] } }),
+        HALF_PLANE => {
+            let (normal, point) = (wide([-turn.y, turn.x]), wide([middle.x, middle.y]));
+            Outline { half_plane: Some(HalfPlane { normal, point }), ..Outline::default() }
+        }
         _ => return None,
     };
-    if shape.kind & SENSOR_SHAPE != 0 {
-        value["sensor"] = true.into();
-    }
-    Some(value)
+    Some(Outline { sensor: shape.kind & SENSOR_SHAPE != 0, ..drawn })
 }
 
 fn metrics(live: &mut Live) -> Result<Answer, WorldError> {
     let snapshot = live.world.snapshot()?;
-    let compiled = live.world.compiled();
-    let stages: serde_json::Map<String, Value> =
-        live.world.stage_ms().into_iter().map(|(stage, ms)| (stage.name().to_owned(), ms.into())).collect();
-    Ok(Answer::json(&json!({
-        "step": live.world.steps(),
-        "time": live.time(),
-        "hash": format!("{:016x}", state::hash(&snapshot)),
-        "contacts": snapshot.contacts.len() + snapshot.sleeping.len(),
-        "quarantined": snapshot.counters.quarantined,
-        "overflowed_steps": live.world.overflowed_steps().len(),
-        "metrics": state::metrics(compiled, &snapshot),
-        "stages_ms": stages,
-    })))
+    Ok(Answer::json(&answers::Metrics {
+        step: live.world.steps(),
+        time: live.time(),
+        hash: hash(&snapshot),
+        contacts: snapshot.contacts.len() + snapshot.sleeping.len(),
+        quarantined: snapshot.counters.quarantined,
+        overflowed_steps: live.world.overflowed_steps().len(),
+        metrics: state::metrics(live.world.compiled(), &snapshot),
+        stages_ms: live.world.stage_ms().into_iter().map(|(stage, ms)| (stage.name(), ms)).collect(),
+    }))
 }
 
 fn events(live: &mut Live, from: u64, most: usize) -> Answer {
@@ -211,57 +185,47 @@ fn events(live: &mut Live, from: u64, most: usize) -> Answer {
         live.events.iter().filter(|(number, _)| *number >= from).take(most).copied().collect();
     let next = found.last().map_or(from.max(first), |(number, _)| number + 1);
     let mut id = |slot: u32| if slot == NONE { None } else { live.world.body_id(slot as usize) };
-    let rows: Vec<Value> = found
-        .iter()
-        .map(|(number, event)| {
-            let kind = match event.kind {
-                EventKind::Begin => "begin",
-                EventKind::End => "end",
-                EventKind::SensorBegin => "sensor_begin",
-                EventKind::SensorEnd => "sensor_end",
-                EventKind::JointBroke => "joint_broke",
-            };
-            let bodies = event.bodies.map(|slot| id(slot).map(|id| id.to_string()));
-            let mut row = json!({ "number": number, "step": event.step, "type": kind, "bodies": bodies });
-            if event.kind == EventKind::Begin {
-                row["point"] = json!(event.point);
-                row["normal"] = json!(event.normal);
-                row["approach_speed"] = json!(event.approach_speed);
-            }
-            if let Some(joint) = event.joint {
-                row["joint"] = joint.to_string().into();
-            }
-            row
-        })
-        .collect();
+    let rows = found.iter().map(|(number, event)| {
+        let kind = match event.kind {
+            EventKind::Begin => "begin",
+            EventKind::End => "end",
+            EventKind::SensorBegin => "sensor_begin",
+            EventKind::SensorEnd => "sensor_end",
+            EventKind::JointBroke => "joint_broke",
+        };
+        let begun = event.kind == EventKind::Begin;
+        answers::Event {
+            number: *number,
+            step: event.step,
+            kind,
+            bodies: event.bodies.map(|slot| id(slot).map(|id| id.to_string())),
+            point: begun.then(|| wide(event.point)),
+            normal: begun.then(|| wide(event.normal)),
+            approach_speed: begun.then(|| event.approach_speed.into()),
+            joint: event.joint.map(|joint| joint.to_string()),
+        }
+    });
     // What the ring has let go of since is told.
-    Answer::json(&json!({ "events": rows, "next": next, "missed": first.saturating_sub(from) }))
+    Answer::json(&answers::Events { events: rows.collect(), next, missed: first.saturating_sub(from) })
 }
 
-fn answered(live: &mut Live, queries: &[Query], answers: &crate::Answers) -> Answer {
+fn answered(live: &mut Live, queries: &[Query], found: &crate::Answers) -> Answer {
     let mut id = |slot: usize| live.world.body_id(slot).map(|id| id.to_string());
-    let rows: Vec<Value> = queries
-        .iter()
-        .enumerate()
-        .map(|(index, query)| {
-            if matches!(query, Query::Ray { .. }) {
-                let hit = answers.hit(index).map(|hit| {
-                    json!({
-                        "body": id(hit.body),
-                        "shape": hit.shape,
-                        "point": hit.point.to_array(),
-                        "normal": hit.normal.to_array(),
-                        "fraction": hit.fraction,
-                    })
-                });
-                return json!({ "hit": hit });
-            }
-            let found: Vec<Value> =
-                answers.found(index).iter().map(|f| json!({ "body": id(f.body), "shape": f.shape })).collect();
-            json!({ "found": found })
-        })
-        .collect();
-    Answer::json(&json!({ "step": live.world.steps(), "answers": rows }))
+    let rows = queries.iter().enumerate().map(|(index, query)| {
+        if matches!(query, Query::Ray { .. }) {
+            return Found::Hit(found.hit(index).map(|hit| answers::Hit {
+                body: id(hit.body),
+                shape: hit.shape,
+                point: wide(hit.point.to_array()),
+                normal: wide(hit.normal.to_array()),
+                fraction: hit.fraction.into(),
+            }));
+        }
+        let shapes = found.found(index).iter();
+        Found::Found(shapes.map(|found| ShapeOf { body: id(found.body), shape: found.shape }).collect())
+    });
+    let answers = rows.collect();
+    Answer::json(&answers::Answers { step: live.world.steps(), answers })
 }
 
 /// A question about places, as clients write it. One key says which.

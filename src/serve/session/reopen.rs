@@ -1,0 +1,255 @@
+//! From the store to life, again where a device was lost, and what is told when it does not work.
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::{Duration, Instant};
+
+use super::live::Live;
+use super::open::{self, Opened};
+use super::{Answer, Broken, Hold, PATIENCE, Phase, Reply, Request, Session, Wake, lock};
+use crate::WorldError;
+use crate::serve::answers::Restored;
+use crate::serve::op::Record;
+use crate::serve::problem::Problem;
+use crate::serve::store::Trouble;
+
+/// Turns in a row in which the device was lost, after which the world itself is to blame.
+pub(super) const MOST_STRIKES: u32 = 3;
+
+impl Session {
+    pub(super) fn open(&mut self) -> Wake {
+        self.learn_of_checkpoint();
+        self.settling.retain(|slot| lock(slot).is_none());
+        if !self.settling.is_empty() || self.writing.is_some() {
+            return Wake::Idle;
+        }
+        match self.take() {
+            Some(Ok(())) => self.away = None,
+            Some(Err(error)) if matches!(Trouble::of(&error), Some(Trouble::Taken(_))) => {
+                return self.fail(Problem::of_store(&error));
+            }
+            Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => {
+                return self.fail(Problem::damaged("the store does not have the world any more"));
+            }
+            Some(Err(error)) => return self.wait_for_store(Problem::of_store(&error)),
+            None => return Wake::Idle,
+        }
+        match open::open(&self.shared, &self.handle.id) {
+            Ok(Opened { live, records, log, good }) => {
+                (self.log, self.good) = (log, good);
+                (self.cost, self.records, self.changed) = (Duration::ZERO, records.len(), !records.is_empty());
+                (self.anchor, self.framed) = (None, None);
+                self.phase = Phase::Replaying(live, records);
+                Wake::Now
+            }
+            Err(open::OpenError::Device(error, generation)) => {
+                self.strikes += 1;
+                if self.strikes >= MOST_STRIKES {
+                    return self.fail(Problem::limit(format!("the device is lost whenever the world runs: {error}")));
+                }
+                let renewed = self.shared.device.renew(generation);
+                let after = Instant::now() + if renewed.is_ok() { Duration::ZERO } else { PATIENCE };
+                self.phase = Phase::Closed(after);
+                Wake::At(after)
+            }
+            Err(open::OpenError::Away(problem)) => self.wait_for_store(*problem),
+            Err(open::OpenError::Problem(problem)) => self.fail(*problem),
+        }
+    }
+
+    /// Has a store behind a network make the world ours. None while that is under way.
+    fn take(&mut self) -> Option<io::Result<()>> {
+        if !self.shared.store.is_remote() {
+            return Some(Ok(()));
+        }
+        let Some(slot) = self.taking.take() else {
+            let (slot, done) = self.slot();
+            self.taking = Some(slot);
+            self.shared.store.take(&self.handle.id, done);
+            return None;
+        };
+        let outcome = lock(&slot).take();
+        if outcome.is_none() {
+            self.taking = Some(slot);
+        }
+        outcome
+    }
+
+    /// The world is not in memory, and whoever asks is told so, until the store can be reached.
+    fn wait_for_store(&mut self, problem: Problem) -> Wake {
+        if self.away.is_none() {
+            tracing::warn!(
+                world = self.handle.id,
+                detail = problem.detail,
+                "the store cannot be reached, the world waits"
+            );
+        }
+        if let Some(reply) = self.restored.take() {
+            self.answer(reply, Err(problem.clone()));
+        }
+        self.refuse_waiting(&problem);
+        self.refuse_all(&problem);
+        self.away = Some(problem);
+        let after = Instant::now() + PATIENCE;
+        self.phase = Phase::Closed(after);
+        Wake::At(after)
+    }
+
+    /// What the store said of a world that is open: whether it is to be opened anew, or given up.
+    pub(super) fn doubt(&mut self, error: &io::Error) -> Result<(), Broken> {
+        match Trouble::of(error) {
+            Some(Trouble::Taken(_)) => {
+                self.fail(Problem::of_store(error));
+                Err(Broken::Reopen)
+            }
+            // What is in the store is what has happened.
+            Some(Trouble::InDoubt(_) | Trouble::Away(_)) => {
+                self.wait_for_store(Problem::of_store(error));
+                Err(Broken::Reopen)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Goes through what the log says, as it went before.
+    pub(super) fn replay(&mut self, mut live: Box<Live>, mut records: VecDeque<Record>, end: Instant) -> Wake {
+        loop {
+            let steps = live.world.steps();
+            match records.front() {
+                None => {
+                    self.phase = Phase::Live(live);
+                    if let Some(reply) = self.restored.take() {
+                        self.answer(reply, Ok(Answer::json(&Restored { step: steps })));
+                    }
+                    return Wake::Now;
+                }
+                Some(record) if record.at <= steps => {
+                    let Some(record) = records.pop_front() else { continue };
+                    if self.apply(&mut live, record, None, None).is_err() {
+                        return self.lost("while the log was gone through");
+                    }
+                }
+                Some(_) => {
+                    if let Err(error) = live.step() {
+                        if let WorldError::Device(error) = error {
+                            let _ = self.shared.device.renew(live.device);
+                            self.strikes += 1;
+                            if self.strikes >= MOST_STRIKES {
+                                let detail = format!("the device is lost whenever the world runs: {error}");
+                                return self.fail(Problem::limit(detail));
+                            }
+                            return self.lost(&error.to_string());
+                        }
+                        return self.fail(Problem::from(error));
+                    }
+                    self.done_step(&mut live);
+                }
+            }
+            if Instant::now() >= end {
+                self.phase = Phase::Replaying(live, records);
+                return Wake::Now;
+            }
+        }
+    }
+
+    pub(super) fn fail(&mut self, problem: Problem) -> Wake {
+        tracing::error!(world = self.handle.id, detail = problem.detail, "the world cannot be used");
+        if let Some(reply) = self.restored.take() {
+            self.answer(reply, Err(problem.clone()));
+        }
+        self.refuse_waiting(&problem);
+        self.phase = Phase::Failed(problem);
+        Wake::Now
+    }
+
+    /// The device is gone, and the world's state with it. Who waits should ask again.
+    pub(super) fn lost(&mut self, why: &str) -> Wake {
+        tracing::warn!(world = self.handle.id, why, "the device was lost, the world is restored");
+        if self.strikes >= MOST_STRIKES {
+            return self.fail(Problem::limit(format!("the device is lost whenever the world runs: {why}")));
+        }
+        let problem = Problem::device(why.to_owned());
+        self.refuse_waiting(&problem);
+        match self.hold.take() {
+            Some(Hold::Restore(reply, slot, _)) => {
+                self.answer(reply, Err(problem));
+                self.settling.push(slot);
+            }
+            Some(hold @ Hold::Delete(..)) => {
+                self.hold = Some(hold);
+                self.phase = Phase::Failed(problem);
+                return Wake::Now;
+            }
+            _ => {}
+        }
+        self.phase = Phase::Closed(Instant::now());
+        Wake::Now
+    }
+
+    /// Only deleting works.
+    pub(super) fn failed(&mut self, problem: Problem) -> Wake {
+        if let Some(Hold::Delete(reply, slot)) = self.hold.take() {
+            match lock(&slot).take() {
+                None => {}
+                Some(Ok(())) => {
+                    self.close(reply);
+                    return Wake::Gone;
+                }
+                Some(Err(error)) => {
+                    self.answer(reply, Err(Problem::of_store(&error)));
+                    self.phase = Phase::Failed(problem);
+                    return Wake::Idle;
+                }
+            }
+            self.hold = Some(Hold::Delete(reply, slot));
+            self.phase = Phase::Failed(problem);
+            return Wake::Idle;
+        }
+        let requests: Vec<Request> = lock(&self.handle.inbox).drain(..).collect();
+        for request in requests {
+            match request {
+                Request::Delete(reply) if self.hold.is_none() => self.delete(reply),
+                request => request.refuse(problem.clone()),
+            }
+        }
+        self.phase = Phase::Failed(problem);
+        Wake::Idle
+    }
+
+    pub(super) fn close(&mut self, reply: Reply) {
+        self.handle.closed.send_replace(true);
+        let gone = Problem::not_found(format!("there is no world {} any more", self.handle.id));
+        self.refuse_waiting(&gone);
+        self.refuse_all(&gone);
+        self.answer(reply, Ok(Answer { status: 204, content_type: "", body: Vec::new(), again: false }));
+    }
+
+    pub(super) fn refuse_waiting(&mut self, problem: &Problem) {
+        self.refuse_goals(problem);
+        // What a world that is gone had come to is come to again.
+        let own = self.own.drain(..).filter_map(|(_, _, reply)| reply);
+        self.outbox.extend(own.map(|reply| (reply, Err(problem.clone()))));
+        self.hold = match self.hold.take() {
+            Some(Hold::Log(batch, slot)) => {
+                let replies = batch.into_iter().filter_map(|(_, reply, _)| reply);
+                self.outbox.extend(replies.map(|reply| (reply, Err(problem.clone()))));
+                // It will be there or not; nobody was told.
+                self.settling.push(slot);
+                None
+            }
+            hold => hold,
+        };
+    }
+
+    pub(super) fn refuse_goals(&mut self, problem: &Problem) {
+        let replies = self.waiting.drain().filter_map(|(_, waiting)| waiting.reply);
+        self.outbox.extend(replies.map(|reply| (reply, Err(problem.clone()))));
+    }
+
+    pub(super) fn refuse_all(&mut self, problem: &Problem) {
+        let requests: Vec<Request> = lock(&self.handle.inbox).drain(..).collect();
+        for request in requests {
+            request.refuse(problem.clone());
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! What is in the log is done; steps, and frames of them.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use super::live::{Live, Outcome, Play};
+use super::{Answer, Broken, Reply, Session, Waiting, Wake};
+use crate::WorldError;
+use crate::serve::op::{Op, Record};
+use crate::serve::stream::Frame;
+
+/// A world that plays and has fallen this far behind, s, lets the time go.
+const MOST_BEHIND: f64 = 0.25;
+
+impl Session {
+    /// Does what is in the log.
+    pub(super) fn apply(
+        &mut self,
+        live: &mut Live,
+        record: Record,
+        reply: Option<Reply>,
+        deadline: Option<Instant>,
+    ) -> Result<(), Broken> {
+        let Record { op, key, .. } = record;
+        let outcome: Outcome = match op {
+            Op::Commands(commands) => live.command(&commands),
+            Op::Step { steps } => {
+                let has_key = key.is_some();
+                let request = live.ask_steps(steps, key);
+                self.waiting.insert(request, Waiting { reply, deadline, has_key });
+                return Ok(());
+            }
+            Op::Reached { request, answer } => {
+                // When the log is gone through it was noticed, and is in the log already.
+                self.own.retain(|(op, ..)| !matches!(op, Op::Reached { request: own, .. } if *own == request));
+                Ok(answer)
+            }
+            Op::Halt { request, reason } => {
+                if let Some((request, answer)) = live.halt(request, &reason) {
+                    self.tell_of_steps(request, &answer);
+                }
+                Ok(Value::Null)
+            }
+            Op::Play { speed } => {
+                live.memory.play = Some(Play { speed });
+                self.anchor = None;
+                Ok(json!({ "step": live.world.steps(), "playing": true, "speed": speed }))
+            }
+            Op::Pause => {
+                live.memory.play = None;
+                let requests: Vec<u64> = live.memory.goals.iter().map(|goal| goal.request).collect();
+                for request in requests {
+                    if let Some((request, answer)) = live.halt(request, "the world was paused") {
+                        self.tell_of_steps(request, &answer);
+                    }
+                }
+                Ok(json!({ "step": live.world.steps(), "playing": false }))
+            }
+        };
+        if let Err(problem) = &outcome
+            && problem.status == 503
+        {
+            if let Some(reply) = reply {
+                self.answer(reply, Err(problem.clone()));
+            }
+            return Err(Broken::Device(problem.detail.clone()));
+        }
+        live.remember(key, &outcome);
+        self.handle.fresh.store(true, Ordering::SeqCst);
+        if let Some(reply) = reply {
+            self.answer(reply, outcome.map(|body| Answer::json(&body)));
+        }
+        Ok(())
+    }
+
+    /// Tells who waits for steps that they were ended.
+    pub(super) fn tell_of_steps(&mut self, request: u64, answer: &Value) {
+        if let Some(reply) = self.waiting.remove(&request).and_then(|waiting| waiting.reply) {
+            self.answer(reply, Ok(Answer::json(answer)));
+        }
+    }
+
+    pub(super) fn done_step(&mut self, live: &mut Live) {
+        self.changed = true;
+        if let Some((goal, answer)) = live.stepped() {
+            let request = goal.request;
+            let reply = self.waiting.remove(&request).and_then(|waiting| waiting.reply);
+            self.own.push((Op::Reached { request, answer }, goal.key, reply));
+        }
+    }
+
+    /// Steps that were asked for, or that are due.
+    pub(super) fn steps(&mut self, live: &mut Live, end: Instant) -> Result<Wake, Broken> {
+        loop {
+            let now = Instant::now();
+            if let Some(goal) = live.memory.goals.front() {
+                if let Some(waiting) = self.waiting.get(&goal.request) {
+                    let late = waiting.deadline.is_some_and(|deadline| now >= deadline);
+                    let gone = !waiting.has_key && waiting.reply.as_ref().is_some_and(oneshot::Sender::is_closed);
+                    if late || gone {
+                        let reason = if late { "the deadline has passed" } else { "the client has gone" };
+                        if self.own.is_empty() {
+                            let halt = Op::Halt { request: goal.request, reason: reason.to_owned() };
+                            self.own.push((halt, None, None));
+                        }
+                        // Not before the log can be tried again.
+                        return Ok(if now < self.next_try { Wake::At(self.next_try) } else { Wake::Now });
+                    }
+                }
+            } else if let Some(play) = live.memory.play {
+                if let Some(at) = self.due(live, play, now) {
+                    return Ok(Wake::At(at));
+                }
+            } else {
+                return Ok(Wake::Idle);
+            }
+            match live.step() {
+                Ok(()) => {}
+                Err(WorldError::Device(error)) => return Err(Broken::of(&error)),
+                Err(error) => {
+                    // The world is as it was before the step, and cannot go on.
+                    let reason = error.to_string();
+                    tracing::warn!(world = self.handle.id, reason, "the world cannot go on");
+                    let halts = live.memory.goals.iter();
+                    let halts = halts.map(|goal| Op::Halt { request: goal.request, reason: reason.clone() });
+                    self.own.extend(halts.chain([Op::Pause]).map(|op| (op, None, None)));
+                    return Ok(Wake::Now);
+                }
+            }
+            let took = now.elapsed();
+            self.strikes = 0;
+            self.cost += took;
+            self.ms_per_step = 0.9 * self.ms_per_step + 0.1 * 1e3 * took.as_secs_f64();
+            metrics::counter!("drystone_steps_total").increment(1);
+            self.done_step(live);
+            if !self.own.is_empty() || Instant::now() >= end {
+                return Ok(Wake::Now);
+            }
+        }
+    }
+
+    /// When the next step of a world that plays is due, if not now.
+    pub(super) fn due(&mut self, live: &Live, play: Play, now: Instant) -> Option<Instant> {
+        let speed = play.speed?;
+        let steps = live.world.steps();
+        let (since, first) = *self.anchor.get_or_insert((now, steps));
+        let dt = f64::from(live.world.compiled().settings.dt) / speed;
+        let at = since + Duration::try_from_secs_f64((steps + 1 - first) as f64 * dt).unwrap_or(Duration::MAX / 4);
+        if at > now {
+            return Some(at);
+        }
+        if (now - at).as_secs_f64() > MOST_BEHIND.max(dt) {
+            self.anchor = Some((now, steps));
+        }
+        None
+    }
+
+    /// Takes a frame if a stream wants one. Returns when it wants the next, if something has changed by then.
+    pub(super) fn frame(&mut self, live: &mut Live) -> Result<Option<Instant>, Broken> {
+        let Some(interval) = self.handle.interval() else { return Ok(None) };
+        let fresh = self.handle.fresh.load(Ordering::SeqCst);
+        let joined = self.handle.joined.swap(false, Ordering::SeqCst);
+        let (now, steps) = (Instant::now(), live.world.steps());
+        if let Some((at, step)) = self.framed
+            && !joined
+        {
+            if step == steps && !fresh {
+                return Ok(None);
+            }
+            let next = at + interval.mul_f64(0.9);
+            if next > now && !(fresh && step == steps) {
+                return Ok(Some(next));
+            }
+        }
+        self.handle.fresh.store(false, Ordering::SeqCst);
+        let frame = match Frame::take(&mut live.world) {
+            Ok(frame) => frame,
+            Err(WorldError::Device(error)) => return Err(Broken::of(&error)),
+            Err(_) => return Ok(None),
+        };
+        self.framed = Some((now, steps));
+        metrics::counter!("drystone_frames_total").increment(1);
+        self.shown = Some(Arc::new(frame));
+        Ok(None)
+    }
+}

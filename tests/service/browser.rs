@@ -1,0 +1,224 @@
+//! A browser without a screen, driven by its own protocol (Chrome DevTools).
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tungstenite::{Message, WebSocket};
+
+/// Chromium with one page, ended when dropped.
+pub struct Browser {
+    child: Child,
+    socket: WebSocket<TcpStream>,
+    session: Option<String>,
+    sent: u64,
+    /// Mistakes of the page's own.
+    pub errors: Vec<String>,
+    /// What is answered to the next questions that stop a page (prompt, confirm).
+    pub replies: Vec<&'static str>,
+    _profile: tempfile::TempDir,
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Browser {
+    pub fn open(url: &str, width: u32, height: u32) -> Self {
+        let program = std::env::var("CHROMIUM").unwrap_or_else(|_| "chromium".to_owned());
+        let profile = tempfile::tempdir().unwrap();
+        let mut child = Command::new(program)
+            // Its sandbox does not work for root, and the page is our own.
+            .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"])
+            .args(["--disable-extensions", "--disable-background-networking", "--remote-debugging-port=0"])
+            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .arg(format!("--window-size={width},{height}"))
+            .arg("about:blank")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("chromium: `.ci/setup tests` installs it; CHROMIUM names another");
+        let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let address = said.find_map(|line| line.strip_prefix("DevTools listening on ").map(str::to_owned));
+        let address = address.expect("chromium says where it listens");
+        // Read to its end, so that it never waits for us.
+        std::thread::spawn(move || said.for_each(drop));
+        let host = address.strip_prefix("ws://").unwrap().split('/').next().unwrap();
+        let stream = TcpStream::connect(host).unwrap();
+        stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
+        let socket = tungstenite::client::client(&address, stream).unwrap().0;
+        let (errors, replies) = (Vec::new(), Vec::new());
+        let mut browser = Self { child, socket, session: None, sent: 0, errors, replies, _profile: profile };
+        let target = browser.call("Target.createTarget", &json!({ "url": "about:blank" }));
+        let attach = json!({ "targetId": target["targetId"], "flatten": true });
+        let session = browser.call("Target.attachToTarget", &attach)["sessionId"].as_str().unwrap().to_owned();
+        browser.session = Some(session);
+        for domain in ["Page", "Runtime", "Log"] {
+            browser.call(&format!("{domain}.enable"), &json!({}));
+        }
+        browser.size(width, height);
+        browser.call("Page.navigate", &json!({ "url": url }));
+        browser
+    }
+
+    pub fn size(&mut self, width: u32, height: u32) {
+        let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        self.call("Emulation.setDeviceMetricsOverride", &size);
+    }
+
+    /// `dark` or `light`.
+    pub fn scheme(&mut self, scheme: &str) {
+        let features = json!({ "features": [ { "name": "prefers-color-scheme", "value": scheme } ] });
+        self.call("Emulation.setEmulatedMedia", &features);
+    }
+
+    /// Asks the browser, and waits for its answer.
+    pub fn call(&mut self, method: &str, parameters: &Value) -> Value {
+        let id = self.send(method, parameters);
+        loop {
+            let mut message = self.next();
+            if message["id"] == id {
+                assert!(message["error"].is_null(), "{method} {parameters}: {}", message["error"]);
+                return message["result"].take();
+            }
+        }
+    }
+
+    fn send(&mut self, method: &str, parameters: &Value) -> u64 {
+        self.sent += 1;
+        let mut message = json!({ "id": self.sent, "method": method, "params": parameters });
+        if let Some(session) = &self.session {
+            message["sessionId"] = json!(session);
+        }
+        self.socket.send(Message::text(message.to_string())).unwrap();
+        self.sent
+    }
+
+    fn next(&mut self) -> Value {
+        let text = loop {
+            if let Message::Text(text) = self.socket.read().expect("the browser answers") {
+                break text;
+            }
+        };
+        let message: Value = serde_json::from_str(text.as_str()).unwrap();
+        let inside = &message["params"];
+        match message["method"].as_str() {
+            Some("Runtime.exceptionThrown") => self.errors.push(inside["exceptionDetails"].to_string()),
+            Some("Log.entryAdded") if inside["entry"]["level"] == "error" => {
+                self.errors.push(inside["entry"].to_string());
+            }
+            Some("Page.javascriptDialogOpening") => {
+                assert!(!self.replies.is_empty(), "nobody expects {}", inside["message"]);
+                let reply = self.replies.remove(0);
+                self.send("Page.handleJavaScriptDialog", &json!({ "accept": true, "promptText": reply }));
+            }
+            _ => {}
+        }
+        message
+    }
+
+    /// The value of an expression.
+    pub fn eval(&mut self, expression: &str) -> Value {
+        let asked = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
+        let mut answer = self.call("Runtime.evaluate", &asked);
+        assert!(answer["exceptionDetails"].is_null(), "{expression}: {}", answer["exceptionDetails"]);
+        answer["result"]["value"].take()
+    }
+
+    /// Waits until an expression is true.
+    pub fn until(&mut self, expression: &str) {
+        let end = Instant::now() + Duration::from_mins(1);
+        // The page may not be there yet.
+        let asked = format!("(() => {{ try {{ return Boolean({expression}); }} catch {{ return false; }} }})()");
+        while self.eval(&asked) != true {
+            if Instant::now() >= end {
+                let page = self.eval("document.body.innerText");
+                panic!("never: {expression}; {:?}; {page}", self.errors);
+            }
+            std::thread::sleep(Duration::from_millis(30));
+        }
+    }
+
+    pub fn mouse(&mut self, kind: &str, at: [f64; 2]) {
+        let buttons = u8::from(kind != "mouseReleased");
+        let button = if kind == "mouseMoved" { "none" } else { "left" };
+        let clicks = u8::from(kind != "mouseMoved");
+        let event =
+            json!({ "type": kind, "x": at[0], "y": at[1], "button": button, "buttons": buttons, "clickCount": clicks });
+        self.call("Input.dispatchMouseEvent", &event);
+    }
+
+    /// A click in the middle of what a selector finds.
+    pub fn click(&mut self, selector: &str) {
+        let place = self.eval(&format!(
+            "(() => {{ const e = document.querySelector({selector:?}); e.scrollIntoView({{ block: 'nearest' }}); \
+             const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }})()"
+        ));
+        let at = [place[0].as_f64().unwrap(), place[1].as_f64().unwrap()];
+        self.mouse("mousePressed", at);
+        self.mouse("mouseReleased", at);
+    }
+
+    /// A key, with the text that it makes.
+    pub fn key(&mut self, key: &str) {
+        let text = if key.chars().count() == 1 {
+            key
+        } else if key == "Enter" {
+            "\r"
+        } else {
+            ""
+        };
+        let down = if text.is_empty() { "rawKeyDown" } else { "keyDown" };
+        let code = match key {
+            "Tab" => 9,
+            "Enter" => 13,
+            "Delete" => 46,
+            "ArrowRight" => 39,
+            _ => 0,
+        };
+        let event = |kind: &str| json!({ "type": kind, "key": key, "text": text, "windowsVirtualKeyCode": code });
+        self.call("Input.dispatchKeyEvent", &event(down));
+        self.call("Input.dispatchKeyEvent", &json!({ "type": "keyUp", "key": key, "windowsVirtualKeyCode": code }));
+    }
+
+    pub fn text(&mut self, text: &str) {
+        self.call("Input.insertText", &json!({ "text": text }));
+    }
+
+    /// What is to be seen, also as a file: RGB or RGBA, and the bytes of a pixel.
+    pub fn picture(&mut self, name: &str) -> (png::OutputInfo, Vec<u8>) {
+        let shot = self.call("Page.captureScreenshot", &json!({ "format": "png" }));
+        let bytes = base64(shot["data"].as_str().unwrap());
+        std::fs::write(format!("{}/page-{name}.png", env!("CARGO_TARGET_TMPDIR")), &bytes).unwrap();
+        let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        let info = reader.next_frame(&mut pixels).unwrap();
+        (info, pixels)
+    }
+}
+
+fn base64(text: &str) -> Vec<u8> {
+    let (mut bytes, mut bits, mut count) = (Vec::new(), 0_u32, 0);
+    for letter in text.bytes() {
+        let value = match letter {
+            b'A'..=b'Z' => letter - b'A',
+            b'a'..=b'z' => letter - b'a' + 26,
+            b'0'..=b'9' => letter - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => continue,
+        };
+        (bits, count) = (bits << 6 | u32::from(value), count + 6);
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count) as u8);
+        }
+    }
+    bytes
+}

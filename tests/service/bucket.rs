@@ -1,0 +1,286 @@
+//! Worlds in a bucket: what is true of a folder is true there, and of networks that fail and of others who write, too.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Service, command};
+use crate::crash::{count, rounds, scene};
+use crate::s3::{Fault, KEY, S3, SECRET};
+
+fn start(s3: &S3, place: &str, more: &[(&str, &str)]) -> Service {
+    Service::start(Path::new(place), &[&s3.settings()[..], more].concat())
+}
+
+fn push(by: f64) -> Value {
+    json!({ "commands": [ { "impulse": { "body": "c", "impulse": [by, 2.0 * by] } } ] })
+}
+
+/// Asks again, as one is told to, until it works.
+fn insist(service: &Service, path: &str, body: &Value, key: &str) -> Answer {
+    for _ in 0..600 {
+        let answer = service.post_once(path, body, key).unwrap();
+        if answer.status != 503 && answer.status != 409 {
+            return answer;
+        }
+        assert!(answer.header("retry-after").is_some() || answer.status == 409, "{answer:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("it does not come back");
+}
+
+#[test]
+fn killed_at_any_moment_with_a_bucket() {
+    let s3 = S3::start();
+    rounds(count(3), 17, |folder| {
+        let place = format!("s3://worlds/{}", folder.file_name().unwrap().to_string_lossy().replace('.', "x"));
+        start(&s3, &place, &[("CHECKPOINT_SECONDS", "0.01")])
+    });
+}
+
+/// The same with a store of which every few answers are lost or errors.
+#[test]
+fn killed_while_the_bucket_stutters() {
+    let s3 = S3::start();
+    let mut asked = 0_u32;
+    s3.rule(move |method, _| {
+        asked += 1;
+        match asked % 11 {
+            3 => Fault::Status(503),
+            5 if method == "PUT" => Fault::Lost,
+            7 => Fault::Cut,
+            9 if method == "PUT" => Fault::Slow(Duration::from_millis(60)),
+            _ => Fault::No,
+        }
+    });
+    rounds(count(2), 23, |folder| {
+        let place = format!("s3://worlds/{}", folder.file_name().unwrap().to_string_lossy().replace('.', "x"));
+        start(&s3, &place, &[("CHECKPOINT_SECONDS", "0.05"), ("S3_PATIENCE_SECONDS", "20")])
+    });
+}
+
+#[test]
+fn kept_listed_restored_and_deleted() {
+    let s3 = S3::start();
+    let mut service = start(&s3, "s3://worlds/some/where", &[("CHECKPOINT_SECONDS", "0.01")]);
+    let (world, gone) = (service.make(&scene()), service.make(&scene()));
+    service.tell(&format!("{world}/step"), &json!({ "steps": 20 }));
+    service.tell(&format!("{world}/checkpoint"), &json!({ "name": "early" }));
+    let early = service.hash(&world);
+    for round in 0..5 {
+        service.tell(&format!("{world}/commands"), &push(f64::from(round)));
+        service.tell(&format!("{world}/step"), &json!({ "steps": 50 }));
+    }
+    let late = service.hash(&world);
+    assert_ne!(early, late);
+    assert_eq!(service.send("DELETE", &gone, &[], b"").unwrap().status, 204);
+    let id = |path: &str| path.rsplit('/').next().unwrap().to_owned();
+    assert!(s3.keys().iter().all(|key| !key.contains(&id(&gone))), "{:?}", s3.keys());
+    assert!(s3.keys().iter().all(|key| key.starts_with("some/where/")));
+
+    service.kill();
+    service = start(&s3, "s3://worlds/some/where/", &[]);
+    assert_eq!(service.hash(&world), late, "the same bits");
+    assert_eq!(service.get(&gone).unwrap().status, 404);
+    assert_eq!(service.ask(&format!("{world}/checkpoints"))["checkpoints"], json!(["early"]));
+    service.tell(&format!("{world}/restore"), &json!({ "name": "early" }));
+    assert_eq!(service.hash(&world), early);
+    assert_eq!(service.stop(), Some(0));
+    service = start(&s3, "s3://worlds/some/where", &[]);
+    assert_eq!(service.hash(&world), early);
+    let path = format!("{world}/checkpoints/early");
+    assert_eq!(service.send("DELETE", &path, &[], b"").unwrap().status, 204);
+    assert_eq!(service.send("DELETE", &path, &[], b"").unwrap().status, 404);
+    assert_eq!(service.post(&format!("{world}/restore"), &json!({ "name": "early" })).unwrap().status, 404);
+}
+
+#[test]
+fn what_is_no_longer_needed_goes() {
+    let s3 = S3::start();
+    let service = start(&s3, "s3://worlds", &[("CHECKPOINT_SECONDS", "0.01")]);
+    let world = service.make(&json!({ "scene": "large_pyramid:base=10" }));
+    for round in 0..200 {
+        service.tell(
+            &format!("{world}/commands"),
+            &json!({ "commands": [ { "impulse": { "body": 3, "impulse": [0.1, round] } } ] }),
+        );
+        service.tell(&format!("{world}/step"), &json!({ "steps": 30 }));
+    }
+    let (put, kept) = (s3.puts(), s3.keys().len());
+    assert!(put > 400, "{put}: each change is an object");
+    assert!(kept < 200, "of {put} objects {kept} are left: {:?}", s3.keys());
+}
+
+#[test]
+fn what_cannot_be_written_has_not_happened() {
+    let s3 = S3::start();
+    let service = start(&s3, "s3://worlds", &[]);
+    let (world, twin) = (service.make(&scene()), service.make(&scene()));
+    let own = world.rsplit('/').next().unwrap().to_owned();
+    for one in [&world, &twin] {
+        service.tell(&format!("{one}/step"), &json!({ "steps": 30 }));
+    }
+    let path = format!("{world}/commands");
+
+    // Refused: 507, and asking goes on.
+    s3.rule(|method, _| if method == "PUT" { Fault::Status(403) } else { Fault::No });
+    let answer = service.post(&path, &push(9.0)).unwrap();
+    assert_eq!((answer.status, answer.json()["type"].as_str()), (507, Some("urn:drystone:store")), "{answer:?}");
+    assert!(answer.header("retry-after").is_some());
+    assert_eq!(service.ask(&format!("{world}/state"))["step"], 30);
+    s3.heal();
+    assert_eq!(service.hash(&world), service.hash(&twin));
+
+    // Away, for one world: it stands still and says so; the other goes on.
+    for fault in [Fault::Status(503), Fault::Cut] {
+        let mine = own.clone();
+        s3.rule(move |_, key| if key.contains(&mine) { fault } else { Fault::No });
+        let answer = service.post(&path, &push(9.0)).unwrap();
+        assert_eq!(
+            (answer.status, answer.json()["type"].as_str()),
+            (503, Some("urn:drystone:store-away")),
+            "{answer:?}"
+        );
+        assert!(answer.header("retry-after").is_some());
+        assert_eq!(
+            service.get(&format!("{world}/state")).unwrap().status,
+            503,
+            "rather than something that may change"
+        );
+        service.tell(&format!("{twin}/commands"), &push(0.0));
+        s3.heal();
+        insist(&service, &path, &push(0.0), &format!("nothing {fault:?}"));
+        assert_eq!(service.hash(&world), service.hash(&twin), "{fault:?}");
+    }
+
+    // The control: what is acknowledged is a difference.
+    insist(&service, &path, &push(9.0), "something");
+    for one in [&world, &twin] {
+        service.tell(&format!("{one}/step"), &json!({ "steps": 1 }));
+    }
+    assert_ne!(service.hash(&world), service.hash(&twin));
+}
+
+/// The object is there, and its answer was lost, also to whoever asked for it then. It has happened, once.
+#[test]
+fn an_answer_that_is_lost_is_settled() {
+    let s3 = S3::start();
+    let service = start(&s3, "s3://worlds", &[]);
+    let (world, twin) = (service.make(&scene()), service.make(&scene()));
+    let path = format!("{world}/commands");
+    let mut puts = 0;
+    s3.rule(move |method, _| {
+        puts += u32::from(method == "PUT");
+        if method == "PUT" && puts == 1 { Fault::Lost } else { Fault::No }
+    });
+    assert_eq!(service.post_once(&path, &push(3.0), "first").unwrap().status, 200, "found to be there");
+
+    s3.rule(|method, key| match method {
+        "PUT" if key.contains("/log/") => Fault::Lost,
+        "GET" => Fault::Cut,
+        _ => Fault::No,
+    });
+    let answer = service.post_once(&path, &push(4.0), "second").unwrap();
+    assert_eq!(answer.status, 503, "{answer:?}");
+    s3.heal();
+    let answer = insist(&service, &path, &push(4.0), "second");
+    assert_eq!(answer.status, 200, "{answer:?}");
+    for by in [3.0, 4.0] {
+        service.tell(&format!("{twin}/commands"), &push(by));
+    }
+    for one in [&world, &twin] {
+        service.tell(&format!("{one}/step"), &json!({ "steps": 5 }));
+    }
+    assert_eq!(service.hash(&world), service.hash(&twin));
+}
+
+#[test]
+fn whoever_comes_last_has_the_worlds() {
+    let s3 = S3::start();
+    let first = start(&s3, "s3://worlds", &[]);
+    let (world, twin) = (first.make(&scene()), first.make(&scene()));
+    for one in [&world, &twin] {
+        first.tell(&format!("{one}/commands"), &push(2.0));
+        first.tell(&format!("{one}/step"), &json!({ "steps": 10 }));
+    }
+    let second = start(&s3, "s3://worlds", &[]);
+    assert_eq!(second.hash(&world), first.hash(&world));
+    let answer = first.post(&format!("{world}/commands"), &push(1.0)).unwrap();
+    assert_eq!(answer.status, 507, "{answer:?}");
+    let detail = answer.json()["detail"].as_str().unwrap().to_owned();
+    assert!(detail.contains(&format!("process {}", second.pid())), "{detail}");
+    assert_eq!(first.ask(&world)["state"], "failed");
+    assert_eq!(first.send("DELETE", &world, &[], b"").unwrap().status, 507);
+    assert_eq!(first.send("DELETE", &twin, &[], b"").unwrap().status, 507, "it had not noticed yet");
+    // The one that has them goes on, and as if the other had not asked.
+    for one in [&world, &twin] {
+        second.tell(&format!("{one}/step"), &json!({ "steps": 10 }));
+    }
+    assert_eq!(second.hash(&world), second.hash(&twin));
+    drop(first);
+    let third = start(&s3, "s3://worlds", &[]);
+    assert_eq!(third.hash(&world), second.hash(&twin));
+}
+
+#[test]
+fn damage_in_a_bucket_is_told() {
+    let s3 = S3::start();
+    let settings = [("CHECKPOINT_SECONDS", "0.01")];
+    let mut service = start(&s3, "s3://worlds", &settings);
+    let world = service.make(&json!({ "scene": "large_pyramid:base=10" }));
+    for round in 0..6 {
+        service.tell(&format!("{world}/step"), &json!({ "steps": 200 }));
+        service.tell(
+            &format!("{world}/commands"),
+            &json!({ "commands": [ { "impulse": { "body": 3, "impulse": [1, round] } } ] }),
+        );
+    }
+    let hash = service.hash(&world);
+    service.kill();
+    let checkpoints = || -> Vec<String> { s3.keys().into_iter().filter(|key| key.contains("/checkpoint-")).collect() };
+    assert!(checkpoints().len() >= 2, "{:?}", checkpoints());
+    s3.spoil(checkpoints().last().unwrap());
+    service = start(&s3, "s3://worlds", &[]);
+    assert_eq!(service.hash(&world), hash, "from the one before, and two logs");
+    service.kill();
+    for key in checkpoints() {
+        s3.spoil(&key);
+    }
+    // That made the newest one whole again.
+    s3.spoil(checkpoints().last().unwrap());
+    for key in s3.keys().iter().filter(|key| key.contains("/log/")) {
+        s3.spoil(key);
+    }
+    service = start(&s3, "s3://worlds", &[]);
+    assert_eq!(service.ask(&world)["state"], "failed");
+    let answer = service.get(&format!("{world}/state")).unwrap();
+    assert_eq!((answer.status, answer.json()["type"].as_str()), (500, Some("urn:drystone:damaged")), "{answer:?}");
+    assert_eq!(service.send("DELETE", &world, &[], b"").unwrap().status, 204);
+}
+
+/// What a service says that does not start.
+fn refusal(s3: &S3, secret: &str) -> String {
+    let mut settings = s3.settings();
+    settings.retain(|(name, _)| *name != "S3_SECRET_ACCESS_KEY");
+    settings.push(("S3_SECRET_ACCESS_KEY", secret));
+    let mut command = command(Path::new("s3://worlds/x"), &settings);
+    let output = command.args(["--backend", "cpu"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn a_bucket_that_cannot_be_used_is_refused() {
+    let s3 = S3::start();
+    s3.rule(|_, _| Fault::Blind);
+    let said = refusal(&s3, SECRET);
+    assert!(said.contains("If-None-Match"), "{said}");
+    s3.rule(|_, _| Fault::Status(403));
+    let said = refusal(&s3, SECRET);
+    assert!(said.contains("SignatureDoesNotMatch: So it is.") && said.contains("s3://worlds/x"), "{said}");
+    assert!(!said.contains(SECRET) && !said.contains(KEY) && !said.contains("StringToSign"), "{said}");
+    s3.rule(|_, _| Fault::Cut);
+    let said = refusal(&s3, SECRET);
+    assert!(said.contains("s3://worlds/x"), "{said}");
+}

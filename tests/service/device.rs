@@ -1,0 +1,106 @@
+//! A device that is lost takes no world with it: who waits is told to ask again, and then it goes on to the same bits.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use drystone::scene::{catalogue, file};
+use drystone::serve::config::S3;
+use drystone::serve::op::{CommandRecord, Key, Op};
+use drystone::serve::problem::Problem;
+use drystone::serve::scheduler::Scheduler;
+use drystone::serve::session::{Answer, Facts, Format, Read, Reply, Request};
+use drystone::serve::store::Store;
+use drystone::serve::{Config, Device};
+use drystone::{AdapterChoice, Context};
+use serde_json::{Value, json};
+
+struct Worlds {
+    scheduler: Arc<Scheduler>,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl Worlds {
+    /// As the service has them, without its sockets: nobody outside can take its device away.
+    fn on(device: Device) -> Self {
+        let config = Config { store: "memory".to_owned(), ..Config::default() };
+        let store = Arc::new(Store::open("memory", &S3::default(), 0).unwrap());
+        let scheduler = Scheduler::start(Arc::new(config), device, store).unwrap();
+        Self { scheduler, runtime: tokio::runtime::Runtime::new().unwrap() }
+    }
+
+    fn make(&self, id: &str, spec: &str) {
+        let facts = Facts { name: id.to_owned(), created: 0, key: None, owner: String::new() };
+        let text = file::write_json(&catalogue::build(spec).unwrap());
+        let store = &self.scheduler.shared().store;
+        store.create(id, &serde_json::to_vec(&facts).unwrap(), text.as_bytes()).unwrap();
+        let place = self.scheduler.reserve("", 10).unwrap();
+        self.scheduler.add(id, facts, text.len(), place);
+    }
+
+    fn ask(&self, id: &str, request: impl FnOnce(Reply) -> Request) -> Result<Answer, Problem> {
+        self.runtime.block_on(self.scheduler.ask(id, request))
+    }
+
+    fn change(&self, id: &str, op: Op, key: &str) -> Result<Answer, Problem> {
+        let key = Some(Key { name: key.to_owned(), hash: 0 });
+        self.ask(id, |reply| Request::Write { op, key, deadline: None, reply })
+    }
+
+    /// Asked again as long as the answer is that this may help.
+    fn surely(&self, id: &str, op: &Op, key: &str) -> Value {
+        for _ in 0..600 {
+            match self.change(id, op.clone(), key) {
+                Ok(answer) => return serde_json::from_slice(&answer.body).unwrap(),
+                Err(problem) => assert!(matches!(problem.status, 409 | 503), "{problem:?}"),
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        panic!("the world does not come back");
+    }
+
+    fn hash(&self, id: &str) -> Value {
+        let answer = self.ask(id, |reply| Request::Read(Read::State(Format::Json), reply)).unwrap();
+        serde_json::from_slice::<Value>(&answer.body).unwrap()["hash"].clone()
+    }
+}
+
+fn push(body: u32) -> Op {
+    let record = json!({ "impulse": { "body": body, "impulse": [2, 3] } });
+    Op::Commands(vec![serde_json::from_value::<CommandRecord>(record).unwrap()])
+}
+
+#[test]
+fn worlds_survive_their_device() {
+    let context = Context::new(AdapterChoice::Any).expect("a device, if only a software one");
+    let worlds = Worlds::on(Device::gpu(context, AdapterChoice::Any));
+    for id in ["lost", "other", "twin"] {
+        worlds.make(id, "large_pyramid:base=5");
+    }
+    let script = |id: &str, lose: bool| {
+        let mut told = Vec::new();
+        for round in 0..3_u32 {
+            told.push(worlds.surely(id, &Op::Step { steps: 10 }, &format!("step {round}")));
+            told.push(worlds.surely(id, &push(1 + round), &format!("push {round}")));
+            if lose && round == 1 {
+                worlds.scheduler.device().destroy();
+                // Whoever asks first is told so; it is no failure of the world.
+                let problem = worlds.change(id, Op::Step { steps: 5 }, "cut off").unwrap_err();
+                assert_eq!((problem.status, problem.kind.as_str()), (503, "urn:drystone:device"));
+                assert!(problem.retry_after.is_some());
+            }
+            if round == 1 {
+                told.push(worlds.surely(id, &Op::Step { steps: 5 }, "cut off"));
+            }
+        }
+        told
+    };
+    let (lost, twin) = (script("lost", true), script("twin", false));
+    assert_eq!(worlds.scheduler.device().generation(), 1, "it was another device");
+    assert_eq!(lost, twin);
+    assert_eq!(worlds.hash("lost"), worlds.hash("twin"));
+    // One that nobody asked when it happened is there as well.
+    assert_eq!(worlds.surely("other", &Op::Step { steps: 1 }, "a")["step"], 1);
+    assert_ne!(worlds.hash("other"), worlds.hash("twin"), "worlds differ if what was asked does");
+    assert!(worlds.scheduler.worlds().iter().all(|handle| handle.status().state == "paused"));
+    assert!(worlds.scheduler.stop(Duration::from_secs(20)));
+}
