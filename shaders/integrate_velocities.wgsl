@@ -9,16 +9,7 @@
 // Bound on the sums, m/s and rad/s: what once was infinite would stay so.
 const LARGEST_SUM: f32 = 1e30;
 
-@compute @workgroup_size(LANES)
-fn integrate_velocities(
-    @builtin(workgroup_id) workgroup: vec3<u32>,
-    @builtin(num_workgroups) workgroups: vec3<u32>,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let index = flat_index(workgroup, workgroups, LANES, lane);
-    if index >= params.body_count {
-        return;
-    }
+fn integrate_velocity(index: u32) {
     if bodies[index].kind != DYNAMIC || (states[index].status & (QUARANTINED | ASLEEP)) != 0u {
         return;
     }
@@ -64,5 +55,17 @@ fn integrate_velocities(
     states[index].angular_velocity = angular_velocity;
     if warm {
         accumulators[index] = Accumulator(kept_velocity - velocity, kept_spin - angular_velocity, 0u);
+    }
+}
+
+@compute @workgroup_size(LANES)
+fn integrate_velocities(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let index = flat_index(workgroup, workgroups, LANES, lane);
+    if index < params.body_count {
+        integrate_velocity(index);
     }
 }

@@ -1,4 +1,4 @@
-// How a sweep visits joints, shared by warm_start_joints, solve_joints and project_joints, each of which defines
+// How a sweep visits joints, shared by warm_start_joints, solve_joints, project_joints and alone, each of which defines
 // `each_joint`; and how a joint stands. As sweep.wgsl, but the host knows how many joints a colour has. joint_starts is
 // Joints::starts: where the list of each colour begins, where it ends, then the lists.
 
@@ -11,22 +11,21 @@
 @group(0) @binding(6) var<storage, read_write> accumulators: array<Accumulator>;
 @group(1) @binding(0) var<uniform> sweep: Sweep;
 
-const TAIL_LANES: u32 = 64u;
-
-fn wide(workgroup: vec3<u32>, workgroups: vec3<u32>, lane: u32) {
+fn wide_joints(workgroup: vec3<u32>, workgroups: vec3<u32>, lane: u32) {
     let turn = joint_starts[sweep.first_color] + flat_index(workgroup, workgroups, LANES, lane);
     if turn < joint_starts[JOINT_COLORS + sweep.first_color] {
         each_joint(joint_starts[turn]);
     }
 }
 
-fn tail(lane: u32) {
-    for (var color = sweep.first_color; color < sweep.end_color; color += 1u) {
+// By one workgroup of so many lanes.
+fn tail_joints(lane: u32, all_lanes: u32, first_color: u32, end_color: u32) {
+    for (var color = first_color; color < end_color; color += 1u) {
         let start = joint_starts[color];
         let end = joint_starts[JOINT_COLORS + color];
         if start < end {
             // The overflow is solved by one lane, in order.
-            let lanes = select(TAIL_LANES, 1u, color == JOINT_OVERFLOW);
+            let lanes = select(all_lanes, 1u, color == JOINT_OVERFLOW);
             if lane < lanes {
                 for (var turn = start + lane; turn < end; turn += lanes) {
                     each_joint(joint_starts[turn]);

@@ -76,7 +76,7 @@ fn tangent_of(angle: f32) -> f32 {
     return x * (105.0 - 10.0 * x2) / (105.0 - 45.0 * x2 + x2 * x2);
 }
 
-// 1/k of a contact point along `direction`. `inv` is 1/mass and 1/inertia of A, then of B. (src/stages/prepare.rs.)
+// 1/k of a contact point along `direction`. `inv` is 1/mass and 1/inertia of A, then of B.
 fn effective_mass(inv: vec4<f32>, r_a: vec2<f32>, r_b: vec2<f32>, direction: vec2<f32>) -> f32 {
     let arm_a = cross_2d(r_a, direction);
     let arm_b = cross_2d(r_b, direction);

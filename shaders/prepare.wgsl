@@ -9,6 +9,7 @@
 @group(0) @binding(6) var<storage, read> slots: array<u32>;
 @group(0) @binding(7) var<storage, read_write> constraints: array<Constraint>;
 @group(0) @binding(8) var<storage, read_write> surfaces: array<Surface>;
+@group(0) @binding(9) var<storage, read_write> rebounds: array<Rebound>;
 
 @compute @workgroup_size(LANES)
 fn prepare(
@@ -28,7 +29,6 @@ fn prepare(
     let shape_a = contacts[index].shape_a;
     let shape_b = contacts[index].shape_b;
     let normal = manifolds[index].normal;
-    let tangent = right_perp(normal);
     let flags = contacts[index].flags;
     let count = flags & POINT_COUNT_MASK;
     var inv = vec4<f32>(bodies[a].inv_mass, bodies[a].inv_inertia, bodies[b].inv_mass, bodies[b].inv_inertia);
@@ -40,27 +40,6 @@ fn prepare(
             inv = vec4<f32>(inv.xy, 0.0, 0.0);
         }
     }
-    // Where nothing bounces, nobody asks how fast things met.
-    let bounces = (params.switches & BOUNCES) != 0u;
-    var v_a = vec2<f32>(0.0);
-    var v_b = vec2<f32>(0.0);
-    var w_a = 0.0;
-    var w_b = 0.0;
-    var restitution = 0.0;
-    if bounces {
-        v_a = states[a].velocity;
-        w_a = states[a].angular_velocity;
-        v_b = states[b].velocity;
-        w_b = states[b].angular_velocity;
-        let restitution_a = shapes[shape_a].restitution;
-        let restitution_b = shapes[shape_b].restitution;
-        restitution = select(
-            min(restitution_a, restitution_b),
-            max(restitution_a, restitution_b),
-            (params.switches & RESTITUTION_MAX) != 0u,
-        );
-    }
-
     constraints[slot].body_a = a;
     constraints[slot].body_b = b;
     constraints[slot].normal = normal;
@@ -68,27 +47,27 @@ fn prepare(
     constraints[slot].inv_inertia_a = inv.y;
     constraints[slot].inv_mass_b = inv.z;
     constraints[slot].inv_inertia_b = inv.w;
-    constraints[slot].friction = sqrt(shapes[shape_a].friction * shapes[shape_b].friction);
-    constraints[slot].restitution = restitution;
     constraints[slot].flags = flags;
-    constraints[slot].contact = index;
+    constraints[slot].friction = sqrt(shapes[shape_a].friction * shapes[shape_b].friction);
+    // Of points that there are not, all is zero.
+    var separations = vec2<f32>(0.0);
+    var r_a_0 = vec2<f32>(0.0);
+    var r_a_1 = vec2<f32>(0.0);
+    var r_b_0 = vec2<f32>(0.0);
     var impulses = vec4<f32>(0.0);
-    for (var end = 0u; end < 2u; end += 1u) {
-        var fresh = ConstraintPoint(vec2<f32>(0.0), vec2<f32>(0.0), 0.0, 0.0, 0.0, 0.0);
-        if end < count {
-            let r_a = manifolds[index].points[end].anchor_a;
-            let r_b = manifolds[index].points[end].anchor_b;
-            let velocity_a = v_a + cross_scalar(w_a, r_a);
-            let velocity_b = v_b + cross_scalar(w_b, r_b);
-            fresh.r_a = r_a;
-            fresh.r_b = r_b;
-            fresh.separation = manifolds[index].points[end].separation;
-            fresh.normal_mass = effective_mass(inv, r_a, r_b, normal);
-            fresh.tangent_mass = effective_mass(inv, r_a, r_b, tangent);
-            fresh.relative_velocity = dot(velocity_b - velocity_a, normal);
-        }
-        constraints[slot].points[end] = fresh;
+    if count > 0u {
+        separations.x = manifolds[index].points[0].separation;
+        r_a_0 = manifolds[index].points[0].anchor_a;
+        r_b_0 = manifolds[index].points[0].anchor_b;
     }
+    if count > 1u {
+        separations.y = manifolds[index].points[1].separation;
+        r_a_1 = manifolds[index].points[1].anchor_a;
+    }
+    constraints[slot].separations = separations;
+    constraints[slot].r_a[0] = r_a_0;
+    constraints[slot].r_a[1] = r_a_1;
+    constraints[slot].r_b = r_b_0;
     if (params.switches & WARM_START) != 0u {
         if count > 0u {
             impulses.x = manifolds[index].points[0].normal_impulse;
@@ -100,8 +79,7 @@ fn prepare(
         }
     }
     constraints[slot].impulses = impulses;
-    constraints[slot].max_impulses = vec2<f32>(0.0);
-    constraints[slot].separations = vec2<f32>(0.0);
+    constraints[slot].measured = vec2<f32>(0.0);
     if (params.switches & SURFACES) != 0u {
         var surface = Surface(0.0, 0.0, 0.0, 0.0);
         surface.kinetic_friction = sqrt(shapes[shape_a].kinetic_friction * shapes[shape_b].kinetic_friction);
@@ -113,4 +91,43 @@ fn prepare(
         }
         surfaces[slot] = surface;
     }
+}
+
+// Where something bounces: by how much, and how fast things met.
+@compute @workgroup_size(LANES)
+fn prepare_rebounds(
+    @builtin(workgroup_id) workgroup: vec3<u32>,
+    @builtin(num_workgroups) workgroups: vec3<u32>,
+    @builtin(local_invocation_index) lane: u32,
+) {
+    let slot = flat_index(workgroup, workgroups, LANES, lane);
+    if slot >= slots[params.contact_capacity] || (params.switches & BOUNCES) == 0u {
+        return;
+    }
+    let index = slots[slot];
+    let a = contacts[index].body_a;
+    let b = contacts[index].body_b;
+    let v_a = states[a].velocity;
+    let w_a = states[a].angular_velocity;
+    let v_b = states[b].velocity;
+    let w_b = states[b].angular_velocity;
+    let restitution_a = shapes[contacts[index].shape_a].restitution;
+    let restitution_b = shapes[contacts[index].shape_b].restitution;
+    let normal = manifolds[index].normal;
+    let count = contacts[index].flags & POINT_COUNT_MASK;
+    var speeds = vec2<f32>(0.0);
+    for (var end = 0u; end < count; end += 1u) {
+        let velocity_a = v_a + cross_scalar(w_a, manifolds[index].points[end].anchor_a);
+        let velocity_b = v_b + cross_scalar(w_b, manifolds[index].points[end].anchor_b);
+        speeds[end] = dot(velocity_b - velocity_a, normal);
+    }
+    rebounds[slot].restitution = select(
+        min(restitution_a, restitution_b),
+        max(restitution_a, restitution_b),
+        (params.switches & RESTITUTION_MAX) != 0u,
+    );
+    rebounds[slot].pad_0 = 0u;
+    rebounds[slot].relative_velocities = speeds;
+    rebounds[slot].max_impulses = vec2<f32>(0.0);
+    rebounds[slot].pad_1 = vec2<u32>(0u);
 }

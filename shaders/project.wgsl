@@ -1,6 +1,6 @@
 // project: src/stages/project.rs. Over sweep.wgsl.
 
-fn each_constraint(slot: u32) {
+fn project_contact(slot: u32) {
     let a = constraints[slot].body_a;
     let b = constraints[slot].body_b;
     var p_a = states[a].delta_position;
@@ -10,12 +10,15 @@ fn each_constraint(slot: u32) {
     let normal = constraints[slot].normal;
     let flags = constraints[slot].flags;
     let count = flags & POINT_COUNT_MASK;
+    let between = constraints[slot].r_b - constraints[slot].r_a[0];
+    let start = constraints[slot].separations;
     for (var end = 0u; end < count; end += 1u) {
-        let point = constraints[slot].points[end];
-        let r_a = rotate(q_a, point.r_a);
-        let r_b = rotate(q_b, point.r_b);
-        let moved = (p_b - p_a) + (turned(q_b, point.r_b) - turned(q_a, point.r_a));
-        let separation = point.separation + dot(moved, normal);
+        let arm_on_a = constraints[slot].r_a[end];
+        let arm_on_b = select(arm_on_a + between, constraints[slot].r_b, end == 0u);
+        let r_a = rotate(q_a, arm_on_a);
+        let r_b = rotate(q_b, arm_on_b);
+        let moved = (p_b - p_a) + (turned(q_b, arm_on_b) - turned(q_a, arm_on_a));
+        let separation = select(start.y, start.x, end == 0u) + dot(moved, normal);
         let depth = min(params.projection_rate * (separation + params.linear_slop), 0.0);
         let correction = max(depth, -params.max_correction);
         let arm_a = cross_2d(r_a, normal);
@@ -51,7 +54,11 @@ fn project(
     wide(workgroup, workgroups, lane);
 }
 
-@compute @workgroup_size(TAIL_LANES)
+@compute @workgroup_size(LANES)
 fn project_tail(@builtin(local_invocation_index) lane: u32) {
-    tail(lane);
+    tail(lane, LANES, sweep.first_color, sweep.end_color);
+}
+
+fn each_constraint(slot: u32) {
+    project_contact(slot);
 }

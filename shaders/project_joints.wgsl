@@ -2,7 +2,7 @@
 
 const MAX_ANGULAR_CORRECTION: f32 = 0.13962634;
 
-fn each_joint(joint: u32) {
+fn project_joint(joint: u32) {
     let a = joint_frames[joint].body_a;
     let b = joint_frames[joint].body_b;
     let flags = joint_frames[joint].flags;
@@ -71,10 +71,14 @@ fn project_joints(
     @builtin(num_workgroups) workgroups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    wide(workgroup, workgroups, lane);
+    wide_joints(workgroup, workgroups, lane);
 }
 
-@compute @workgroup_size(TAIL_LANES)
+@compute @workgroup_size(LANES)
 fn project_joints_tail(@builtin(local_invocation_index) lane: u32) {
-    tail(lane);
+    tail_joints(lane, LANES, sweep.first_color, sweep.end_color);
+}
+
+fn each_joint(joint: u32) {
+    project_joint(joint);
 }

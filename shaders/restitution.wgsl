@@ -1,7 +1,11 @@
 // restitution: src/stages/restitution.rs. Over sweep.wgsl.
 
-fn each_constraint(slot: u32) {
-    let restitution_mixed = constraints[slot].restitution;
+fn bounce_contact(slot: u32) {
+    // Of many worlds there may be some in which nothing bounces.
+    if (params.switches & BOUNCES) == 0u {
+        return;
+    }
+    let restitution_mixed = rebounds[slot].restitution;
     if restitution_mixed == 0.0 {
         return;
     }
@@ -15,16 +19,25 @@ fn each_constraint(slot: u32) {
     let flags = constraints[slot].flags;
     let count = flags & POINT_COUNT_MASK;
     var impulses = constraints[slot].impulses;
-    var largest = constraints[slot].max_impulses;
+    var largest = rebounds[slot].max_impulses;
+    let speeds = rebounds[slot].relative_velocities;
+    let inv = vec4<f32>(
+        constraints[slot].inv_mass_a,
+        constraints[slot].inv_inertia_a,
+        constraints[slot].inv_mass_b,
+        constraints[slot].inv_inertia_b,
+    );
+    let between = constraints[slot].r_b - constraints[slot].r_a[0];
     for (var end = 0u; end < count; end += 1u) {
-        let point = constraints[slot].points[end];
-        if point.relative_velocity > -params.restitution_threshold
-            || select(largest.y, largest.x, end == 0u) == 0.0 {
+        let speed = select(speeds.y, speeds.x, end == 0u);
+        if speed > -params.restitution_threshold || select(largest.y, largest.x, end == 0u) == 0.0 {
             continue;
         }
-        let velocity = dot((v_b + cross_scalar(w_b, point.r_b)) - (v_a + cross_scalar(w_a, point.r_a)), normal);
+        let r_a = constraints[slot].r_a[end];
+        let r_b = select(r_a + between, constraints[slot].r_b, end == 0u);
+        let velocity = dot((v_b + cross_scalar(w_b, r_b)) - (v_a + cross_scalar(w_a, r_a)), normal);
         let old = select(impulses.z, impulses.x, end == 0u);
-        let wanted = -point.normal_mass * (velocity + restitution_mixed * point.relative_velocity);
+        let wanted = -effective_mass(inv, r_a, r_b, normal) * (velocity + restitution_mixed * speed);
         let new_impulse = max(old + wanted, 0.0);
         if end == 0u {
             impulses.x = new_impulse;
@@ -34,13 +47,13 @@ fn each_constraint(slot: u32) {
             largest.y = max(largest.y, new_impulse);
         }
         let impulse = normal * (new_impulse - old);
-        v_a -= impulse * constraints[slot].inv_mass_a;
-        w_a -= constraints[slot].inv_inertia_a * cross_2d(point.r_a, impulse);
-        v_b += impulse * constraints[slot].inv_mass_b;
-        w_b += constraints[slot].inv_inertia_b * cross_2d(point.r_b, impulse);
+        v_a -= impulse * inv.x;
+        w_a -= inv.y * cross_2d(r_a, impulse);
+        v_b += impulse * inv.z;
+        w_b += inv.w * cross_2d(r_b, impulse);
     }
     constraints[slot].impulses = impulses;
-    constraints[slot].max_impulses = largest;
+    rebounds[slot].max_impulses = largest;
     if (flags & FIXED_A) == 0u {
         states[a].velocity = v_a;
         states[a].angular_velocity = w_a;
@@ -60,7 +73,11 @@ fn restitution(
     wide(workgroup, workgroups, lane);
 }
 
-@compute @workgroup_size(TAIL_LANES)
+@compute @workgroup_size(LANES)
 fn restitution_tail(@builtin(local_invocation_index) lane: u32) {
-    tail(lane);
+    tail(lane, LANES, sweep.first_color, sweep.end_color);
+}
+
+fn each_constraint(slot: u32) {
+    bounce_contact(slot);
 }

@@ -1,11 +1,11 @@
-// solve and relax: src/stages/solve.rs. Over sweep.wgsl; `sweep.flags` tells them apart.
+// solve and relax: src/stages/solve.rs. Over sweep.wgsl; `how`, the flags of the sweep, tells them apart.
 
 const GAP: f32 = 1e-3;
 const STICK_SPEED: f32 = 0.01;
 
 // Each field is read once, at the top, and each result written once, at the end: the sweeps are bound by memory, and on
 // a software adapter every word counts. A point that a contact does not have is all zero and takes no impulse.
-fn each_constraint(slot: u32) {
+fn solve_contact(slot: u32, how: u32) {
     let a = constraints[slot].body_a;
     let b = constraints[slot].body_b;
     let flags = constraints[slot].flags;
@@ -14,9 +14,9 @@ fn each_constraint(slot: u32) {
     let i_a = constraints[slot].inv_inertia_a;
     let m_b = constraints[slot].inv_mass_b;
     let i_b = constraints[slot].inv_inertia_b;
-    let r_a_0 = constraints[slot].points[0].r_a;
-    let r_b_0 = constraints[slot].points[0].r_b;
-    let r_a_1 = constraints[slot].points[1].r_a;
+    let r_a_0 = constraints[slot].r_a[0];
+    let r_b_0 = constraints[slot].r_b;
+    let r_a_1 = constraints[slot].r_a[1];
     // Both points have the same vector from A to B between their arms. A is on the finer level, so that the arm on B is
     // the longer one and loses nothing.
     let two = (flags & POINT_COUNT_MASK) > 1u;
@@ -29,24 +29,26 @@ fn each_constraint(slot: u32) {
     var v_b = states[b].velocity;
     var w_b = states[b].angular_velocity;
     var separation = vec2<f32>(0.0);
-    if (sweep.flags & MEASURED) != 0u {
-        separation = constraints[slot].separations;
+    if (how & MEASURED) != 0u {
+        separation = constraints[slot].measured;
     } else {
         let moved = states[b].delta_position - states[a].delta_position;
         let turn_a = states[a].delta_rotation;
         let turn_b = states[b].delta_rotation;
-        separation.x = constraints[slot].points[0].separation
+        let start = constraints[slot].separations;
+        separation.x = start.x
             + dot(moved + (turned(turn_b, r_b_0) - turned(turn_a, r_a_0)), normal);
-        separation.y = constraints[slot].points[1].separation
+        separation.y = start.y
             + dot(moved + (turned(turn_b, r_b_1) - turned(turn_a, r_a_1)), normal);
-        constraints[slot].separations = separation;
+        constraints[slot].measured = separation;
     }
     let softness = select(params.contact_softness, params.fixed_softness, (flags & (FIXED_A | FIXED_B)) != 0u);
-    let fresh = (sweep.flags & FRESH) != 0u;
+    let fresh = (how & FRESH) != 0u;
+    let use_bias = (how & USE_BIAS) != 0u;
 
     let old_0 = select(constraints[slot].impulses.x, 0.0, fresh);
     let velocity_0 = dot((v_b + cross_scalar(w_b, r_b_0)) - (v_a + cross_scalar(w_a, r_a_0)), normal);
-    let new_0 = normal_impulse(separation.x, velocity_0, mass_0, old_0, softness);
+    let new_0 = normal_impulse(separation.x, velocity_0, mass_0, old_0, softness, use_bias);
     let push_0 = normal * (new_0 - old_0);
     v_a -= push_0 * m_a;
     w_a -= i_a * cross_2d(r_a_0, push_0);
@@ -55,7 +57,7 @@ fn each_constraint(slot: u32) {
 
     let old_1 = select(constraints[slot].impulses.z, 0.0, fresh);
     let velocity_1 = dot((v_b + cross_scalar(w_b, r_b_1)) - (v_a + cross_scalar(w_a, r_a_1)), normal);
-    let new_1 = normal_impulse(separation.y, velocity_1, mass_1, old_1, softness);
+    let new_1 = normal_impulse(separation.y, velocity_1, mass_1, old_1, softness, use_bias);
     let push_1 = normal * (new_1 - old_1);
     v_a -= push_1 * m_a;
     w_a -= i_a * cross_2d(r_a_1, push_1);
@@ -65,11 +67,10 @@ fn each_constraint(slot: u32) {
     constraints[slot].impulses.x = new_0;
     constraints[slot].impulses.z = new_1;
     if (params.switches & BOUNCES) != 0u {
-        constraints[slot].max_impulses.x = max(constraints[slot].max_impulses.x, new_0);
-        constraints[slot].max_impulses.y = max(constraints[slot].max_impulses.y, new_1);
+        rebounds[slot].max_impulses = max(rebounds[slot].max_impulses, vec2<f32>(new_0, new_1));
     }
 
-    if (sweep.flags & USE_FRICTION) != 0u {
+    if (how & USE_FRICTION) != 0u {
         let tangent = right_perp(normal);
         let friction = constraints[slot].friction;
         var kinetic = friction;
@@ -150,13 +151,13 @@ fn each_constraint(slot: u32) {
 }
 
 // The accumulated normal impulse of a point after this visit.
-fn normal_impulse(separation: f32, velocity: f32, mass: f32, old: f32, softness: vec4<f32>) -> f32 {
+fn normal_impulse(separation: f32, velocity: f32, mass: f32, old: f32, softness: vec4<f32>, use_bias: bool) -> f32 {
     var bias = 0.0;
     var mass_scale = 1.0;
     var impulse_scale = 0.0;
     if separation > GAP * params.linear_slop {
         bias = separation / params.h;
-    } else if (sweep.flags & USE_BIAS) != 0u {
+    } else if use_bias {
         let depth = min(separation + softness.w, 0.0);
         mass_scale = softness.y;
         impulse_scale = softness.z;
@@ -178,7 +179,11 @@ fn solve(
     wide(workgroup, workgroups, lane);
 }
 
-@compute @workgroup_size(TAIL_LANES)
+@compute @workgroup_size(LANES)
 fn solve_tail(@builtin(local_invocation_index) lane: u32) {
-    tail(lane);
+    tail(lane, LANES, sweep.first_color, sweep.end_color);
+}
+
+fn each_constraint(slot: u32) {
+    solve_contact(slot, sweep.flags);
 }

@@ -1,4 +1,5 @@
-// solve_joints and relax_joints: src/stages/solve_joints.rs. Over joint_sweep.wgsl; `sweep.flags` tells them apart.
+// solve_joints and relax_joints: src/stages/solve_joints.rs. Over joint_sweep.wgsl; `how`, the flags of the sweep, tells
+// them apart.
 
 const MAX_SWING: f32 = 2.0;
 
@@ -48,7 +49,7 @@ fn spring(row: u32, k: f32, stated: f32) -> vec2<f32> {
 }
 
 // The impulse of a row after this visit.
-fn solve_row(row: u32, stance: Stance, motion: Motion, old: f32) -> f32 {
+fn solve_row(row: u32, stance: Stance, motion: Motion, old: f32, use_bias: bool) -> f32 {
     let kind = joint_rows[row].kind;
     let geometry = kind & ROW_GEOMETRY;
     let role = kind & ROW_ROLE;
@@ -75,7 +76,7 @@ fn solve_row(row: u32, stance: Stance, motion: Motion, old: f32) -> f32 {
         wanted = -(params.h * soft.x * error + soft.y * velocity + old) / (1.0 + soft.y * k);
     } else if limit && error > 0.0 {
         wanted = -mass * (velocity + error / params.h);
-    } else if (sweep.flags & USE_BIAS) != 0u {
+    } else if use_bias {
         let softness = joint_rows[row].softness;
         wanted = -mass * softness[1] * (velocity + softness[0] * error) - softness[2] * old;
     } else {
@@ -90,7 +91,7 @@ fn solve_row(row: u32, stance: Stance, motion: Motion, old: f32) -> f32 {
 }
 
 // The same of a point.
-fn solve_point(row: u32, stance: Stance, motion: Motion, old: vec2<f32>) -> vec2<f32> {
+fn solve_point(row: u32, stance: Stance, motion: Motion, old: vec2<f32>, use_bias: bool) -> vec2<f32> {
     let k = inverse_point_mass(stance, stance.arm_a, stance.arm_b);
     let velocity = velocity_of(motion, stance);
     var wanted = vec2<f32>(0.0);
@@ -100,7 +101,7 @@ fn solve_point(row: u32, stance: Stance, motion: Motion, old: vec2<f32>) -> vec2
         let a = soft.y;
         let damped = vec3<f32>(1.0 + a * k.x, a * k.y, 1.0 + a * k.z);
         wanted = -solve_symmetric(damped, stance.between * (params.h * soft.x) + velocity * a + old);
-    } else if (sweep.flags & USE_BIAS) != 0u {
+    } else if use_bias {
         let softness = joint_rows[row].softness;
         wanted = -solve_symmetric(k, velocity + stance.between * softness[0]) * softness[1] - old * softness[2];
     } else {
@@ -113,7 +114,7 @@ fn solve_point(row: u32, stance: Stance, motion: Motion, old: vec2<f32>) -> vec2
     return old + shortened(wanted, most);
 }
 
-fn each_joint(joint: u32) {
+fn solve_joint(joint: u32, how: u32) {
     let a = joint_frames[joint].body_a;
     let b = joint_frames[joint].body_b;
     let flags = joint_frames[joint].flags;
@@ -121,7 +122,8 @@ fn each_joint(joint: u32) {
     let end = first + (flags & ROW_COUNT_MASK);
     let stance = stance_now(joint);
     let warm = (params.switches & WARM_START) != 0u;
-    if warm && (sweep.flags & DEPOSIT) != 0u {
+    let use_bias = (how & USE_BIAS) != 0u;
+    if warm && (how & DEPOSIT) != 0u {
         accumulate(joint, stance, 1.0);
     }
     var motion = Motion(vec2<f32>(0.0), 0.0, states[b].velocity, states[b].angular_velocity);
@@ -131,22 +133,22 @@ fn each_joint(joint: u32) {
     }
     for (var row = first; row < end; row += 1u) {
         let kind = joint_rows[row].kind;
-        if (kind & ROW_ROLE) == ROW_SPRING && (sweep.flags & USE_BIAS) == 0u {
+        if (kind & ROW_ROLE) == ROW_SPRING && !use_bias {
             continue;
         }
         var old = joint_impulses[row];
-        if (sweep.flags & FRESH) != 0u {
+        if (how & FRESH) != 0u {
             old = vec2<f32>(0.0);
         }
         let geometry = kind & ROW_GEOMETRY;
         var next = vec2<f32>(0.0);
         if geometry == ROW_POINT {
             old = rotate(stance.axis, old);
-            next = solve_point(row, stance, motion, old);
+            next = solve_point(row, stance, motion, old, use_bias);
             motion = pushed(motion, stance, next - old, 0.0);
             next = inv_rotate(stance.axis, next);
         } else {
-            next.x = solve_row(row, stance, motion, old.x);
+            next.x = solve_row(row, stance, motion, old.x, use_bias);
             let size = side(kind) * (next.x - old.x);
             if geometry == ROW_ANGLE {
                 motion = pushed(motion, stance, vec2<f32>(0.0), size);
@@ -164,7 +166,7 @@ fn each_joint(joint: u32) {
         states[b].velocity = motion.v_b;
         states[b].angular_velocity = motion.w_b;
     }
-    if warm && (sweep.flags & WITHDRAW) != 0u {
+    if warm && (how & WITHDRAW) != 0u {
         accumulate(joint, stance, -1.0);
     }
 }
@@ -175,10 +177,14 @@ fn solve_joints(
     @builtin(num_workgroups) workgroups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    wide(workgroup, workgroups, lane);
+    wide_joints(workgroup, workgroups, lane);
 }
 
-@compute @workgroup_size(TAIL_LANES)
+@compute @workgroup_size(LANES)
 fn solve_joints_tail(@builtin(local_invocation_index) lane: u32) {
-    tail(lane);
+    tail_joints(lane, LANES, sweep.first_color, sweep.end_color);
+}
+
+fn each_joint(joint: u32) {
+    solve_joint(joint, sweep.flags);
 }

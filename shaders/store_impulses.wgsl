@@ -6,6 +6,7 @@
 @group(0) @binding(3) var<storage, read> surfaces: array<Surface>;
 @group(0) @binding(4) var<uniform> params: Params;
 @group(0) @binding(5) var<storage, read_write> contacts: array<Contact>;
+@group(0) @binding(6) var<storage, read> slots: array<u32>;
 
 @compute @workgroup_size(LANES)
 fn store_impulses(
@@ -17,7 +18,7 @@ fn store_impulses(
     if slot >= counters.color_starts[COLOR_COUNT] {
         return;
     }
-    let contact = constraints[slot].contact;
+    let contact = slots[slot];
     let impulses = constraints[slot].impulses;
     manifolds[contact].points[0].normal_impulse = impulses.x;
     manifolds[contact].points[0].tangent_impulse = impulses.y;

@@ -1,4 +1,4 @@
-// How a sweep visits constraints, shared by warm_start, solve, restitution and project, each of which defines
+// How a sweep visits constraints, shared by warm_start, solve, restitution, project and alone, each of which defines
 // `each_constraint`. A large colour has a dispatch of its own (`wide`); a run of small ones and the overflow share one
 // workgroup (`tail`). Both visit a colour's constraints in any order, since they share no dynamic body, and the colours
 // in theirs, so that it does not matter which of the two runs.
@@ -11,9 +11,8 @@
 // loop over it.
 @group(0) @binding(4) var<storage, read> color_starts: array<u32>;
 @group(0) @binding(5) var<storage, read_write> surfaces: array<Surface>;
+@group(0) @binding(6) var<storage, read_write> rebounds: array<Rebound>;
 @group(1) @binding(0) var<uniform> sweep: Sweep;
-
-const TAIL_LANES: u32 = 64u;
 
 fn wide(workgroup: vec3<u32>, workgroups: vec3<u32>, lane: u32) {
     let end = color_starts[sweep.first_color + 1u];
@@ -30,19 +29,20 @@ fn wide(workgroup: vec3<u32>, workgroups: vec3<u32>, lane: u32) {
     }
 }
 
-fn tail(lane: u32) {
-    var color = sweep.first_color;
+// By one workgroup of so many lanes.
+fn tail(lane: u32, all_lanes: u32, first_color: u32, end_color: u32) {
+    var color = first_color;
     loop {
         // The next colour that has any.
-        while color < sweep.end_color && color_starts[color] == color_starts[color + 1u] {
+        while color < end_color && color_starts[color] == color_starts[color + 1u] {
             color += 1u;
         }
-        if color >= sweep.end_color {
+        if color >= end_color {
             break;
         }
         let end = color_starts[color + 1u];
         // The overflow is solved by one lane, in order.
-        let lanes = select(TAIL_LANES, 1u, color == OVERFLOW_COLOR);
+        let lanes = select(all_lanes, 1u, color == OVERFLOW_COLOR);
         var slot = color_starts[color] + lane;
         if lane < lanes && slot < end {
             loop {

@@ -132,6 +132,18 @@ const DEPOSIT: u32 = 64u;
 
 const OVERFLOW_CONTACTS: u32 = 1u;
 
+const MOST_OPS: u32 = 512u;
+const OP_END: u32 = 0u;
+const OP_WARM_START: u32 = 1u;
+const OP_WARM_START_JOINTS: u32 = 2u;
+const OP_INTEGRATE_VELOCITIES: u32 = 3u;
+const OP_SOLVE_JOINTS: u32 = 4u;
+const OP_SOLVE: u32 = 5u;
+const OP_INTEGRATE_POSITIONS: u32 = 6u;
+const OP_PROJECT_JOINTS: u32 = 7u;
+const OP_PROJECT: u32 = 8u;
+const OP_RESTITUTION: u32 = 9u;
+
 struct Level {
     inv_cell: vec2<f32>,
     half_cell: vec2<f32>,
@@ -352,15 +364,6 @@ struct SleepingContact {
     manifold: Manifold,
 }
 
-struct ConstraintPoint {
-    r_a: vec2<f32>,
-    r_b: vec2<f32>,
-    separation: f32,
-    normal_mass: f32,
-    tangent_mass: f32,
-    relative_velocity: f32,
-}
-
 struct Constraint {
     body_a: u32,
     body_b: u32,
@@ -369,14 +372,21 @@ struct Constraint {
     inv_inertia_a: f32,
     inv_mass_b: f32,
     inv_inertia_b: f32,
-    friction: f32,
-    restitution: f32,
     flags: u32,
-    contact: u32,
-    points: array<ConstraintPoint, 2>,
-    impulses: vec4<f32>,
-    max_impulses: vec2<f32>,
+    friction: f32,
     separations: vec2<f32>,
+    r_a: array<vec2<f32>, 2>,
+    r_b: vec2<f32>,
+    measured: vec2<f32>,
+    impulses: vec4<f32>,
+}
+
+struct Rebound {
+    restitution: f32,
+    pad_0: u32,
+    relative_velocities: vec2<f32>,
+    max_impulses: vec2<f32>,
+    pad_1: vec2<u32>,
 }
 
 struct Joint {

@@ -1,6 +1,6 @@
 // warm_start: src/stages/warm_start.rs. Over sweep.wgsl.
 
-fn each_constraint(slot: u32) {
+fn warm_start_contact(slot: u32) {
     let normal = constraints[slot].normal;
     let tangent = right_perp(normal);
     let impulses = constraints[slot].impulses;
@@ -8,8 +8,8 @@ fn each_constraint(slot: u32) {
     let impulse_1 = normal * impulses.z + tangent * impulses.w;
     let impulse = impulse_0 + impulse_1;
     let flags = constraints[slot].flags;
-    let r_a_0 = constraints[slot].points[0].r_a;
-    let r_a_1 = constraints[slot].points[1].r_a;
+    let r_a_0 = constraints[slot].r_a[0];
+    let r_a_1 = constraints[slot].r_a[1];
     var rolling = 0.0;
     if (params.switches & SURFACES) != 0u {
         rolling = surfaces[slot].rolling_impulse;
@@ -22,7 +22,7 @@ fn each_constraint(slot: u32) {
     }
     if (flags & FIXED_B) == 0u {
         let b = constraints[slot].body_b;
-        let r_b_0 = constraints[slot].points[0].r_b;
+        let r_b_0 = constraints[slot].r_b;
         let r_b_1 = r_a_1 + (r_b_0 - r_a_0);
         let spin = cross_2d(r_b_0, impulse_0) + cross_2d(r_b_1, impulse_1) + rolling;
         accumulators[b].velocity += impulse * constraints[slot].inv_mass_b;
@@ -39,7 +39,11 @@ fn warm_start(
     wide(workgroup, workgroups, lane);
 }
 
-@compute @workgroup_size(TAIL_LANES)
+@compute @workgroup_size(LANES)
 fn warm_start_tail(@builtin(local_invocation_index) lane: u32) {
-    tail(lane);
+    tail(lane, LANES, sweep.first_color, sweep.end_color);
+}
+
+fn each_constraint(slot: u32) {
+    warm_start_contact(slot);
 }

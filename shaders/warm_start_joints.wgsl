@@ -1,6 +1,6 @@
 // warm_start_joints: src/stages/warm_start_joints.rs. Over joint_sweep.wgsl.
 
-fn each_joint(joint: u32) {
+fn warm_start_joint(joint: u32) {
     accumulate(joint, stance_now(joint), 1.0);
 }
 
@@ -10,10 +10,14 @@ fn warm_start_joints(
     @builtin(num_workgroups) workgroups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    wide(workgroup, workgroups, lane);
+    wide_joints(workgroup, workgroups, lane);
 }
 
-@compute @workgroup_size(TAIL_LANES)
+@compute @workgroup_size(LANES)
 fn warm_start_joints_tail(@builtin(local_invocation_index) lane: u32) {
-    tail(lane);
+    tail_joints(lane, LANES, sweep.first_color, sweep.end_color);
+}
+
+fn each_joint(joint: u32) {
+    warm_start_joint(joint);
 }

@@ -1,14 +1,17 @@
-//! The constraints of the CPU backend: the same as [`Constraint`] says, four of a colour side by side, a lane each.
+//! The constraints of the CPU backend: the same as [`Constraint`] says and what follows from it, four of a colour side by
+//! side, a lane each.
 //!
 //! A sweep then reads rows of four numbers as they lie, without turning rows into columns and back. Colours begin with a
 //! block of their own; a block that is not full has lanes that move nothing. The overflow, which is solved in order, has
 //! one constraint a block.
 
 use bytemuck::{Pod, Zeroable};
+use glam::Vec2;
 
 use crate::lanes::{Vec2x4, WIDTH, f32x4};
+use crate::math::{effective_mass, right_perp};
 use crate::threads::{Cut, Threads};
-use crate::types::{COLOR_COUNT, Constraint, ConstraintPoint, Counters, FIXED_A, FIXED_B, OVERFLOW_COLOR};
+use crate::types::{COLOR_COUNT, Constraint, Counters, FIXED_A, FIXED_B, OVERFLOW_COLOR, POINT_COUNT_MASK, Rebound};
 
 /// How a colour is shared. A block takes about 60 ns.
 const CUT: Cut = Cut { unit: 8, least: 128 };
@@ -35,7 +38,7 @@ pub struct Block {
     pub inv_inertia_b: f32x4,
     /// As [`Constraint::friction`].
     pub friction: f32x4,
-    /// As [`Constraint::points`]. Points that a contact does not have are zero and take no impulse.
+    /// Points that a contact does not have are zero and take no impulse.
     pub points: [Point; 2],
 }
 
@@ -43,21 +46,21 @@ pub struct Block {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct Point {
-    /// As [`ConstraintPoint::r_a`].
+    /// As [`LanePoint::r_a`].
     pub r_a: Vec2x4,
-    /// As [`ConstraintPoint::r_b`].
+    /// As [`LanePoint::r_b`].
     pub r_b: Vec2x4,
-    /// As [`ConstraintPoint::separation`].
+    /// As [`LanePoint::separation`].
     pub separation: f32x4,
-    /// As [`ConstraintPoint::normal_mass`].
+    /// As [`LanePoint::normal_mass`].
     pub normal_mass: f32x4,
-    /// As [`ConstraintPoint::tangent_mass`].
+    /// As [`LanePoint::tangent_mass`].
     pub tangent_mass: f32x4,
     /// As in [`Constraint::impulses`].
     pub normal_impulse: f32x4,
     /// Likewise.
     pub tangent_impulse: f32x4,
-    /// As in [`Constraint::separations`].
+    /// As in [`Constraint::measured`].
     pub measured: f32x4,
 }
 
@@ -65,12 +68,120 @@ pub struct Point {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct Bounce {
-    /// As [`Constraint::restitution`].
+    /// As [`Rebound::restitution`].
     pub restitution: f32x4,
-    /// As [`ConstraintPoint::relative_velocity`], of both points.
+    /// As [`Rebound::relative_velocities`].
     pub relative_velocity: [f32x4; 2],
-    /// As [`Constraint::max_impulses`].
+    /// As [`Rebound::max_impulses`].
     pub max_impulses: [f32x4; 2],
+}
+
+/// One constraint: a lane of a [`Block`] and of a [`Bounce`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lane {
+    /// As [`Constraint::body_a`].
+    pub body_a: u32,
+    /// As [`Constraint::body_b`].
+    pub body_b: u32,
+    /// As [`Constraint::flags`].
+    pub flags: u32,
+    /// As [`Constraint::normal`].
+    pub normal: [f32; 2],
+    /// As [`Constraint::inv_mass_a`].
+    pub inv_mass_a: f32,
+    /// As [`Constraint::inv_inertia_a`].
+    pub inv_inertia_a: f32,
+    /// As [`Constraint::inv_mass_b`].
+    pub inv_mass_b: f32,
+    /// As [`Constraint::inv_inertia_b`].
+    pub inv_inertia_b: f32,
+    /// As [`Constraint::friction`].
+    pub friction: f32,
+    /// `flags & POINT_COUNT_MASK` of them are valid, the others zero.
+    pub points: [LanePoint; 2],
+    /// As [`Constraint::impulses`].
+    pub impulses: [f32; 4],
+    /// As [`Constraint::measured`].
+    pub measured: [f32; 2],
+    /// Zero unless something bounces.
+    pub rebound: Rebound,
+}
+
+/// One point of a [`Lane`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LanePoint {
+    /// Lever arm on A, m.
+    pub r_a: [f32; 2],
+    /// Lever arm on B, m.
+    pub r_b: [f32; 2],
+    /// As [`Constraint::separations`].
+    pub separation: f32,
+    /// Effective mass along the normal, kg.
+    pub normal_mass: f32,
+    /// Effective mass along the tangent, kg.
+    pub tangent_mass: f32,
+}
+
+impl Lane {
+    /// What the device has of it.
+    #[must_use]
+    pub fn constraint(&self) -> Constraint {
+        let [p_0, p_1] = &self.points;
+        Constraint {
+            body_a: self.body_a,
+            body_b: self.body_b,
+            normal: self.normal,
+            inv_mass_a: self.inv_mass_a,
+            inv_inertia_a: self.inv_inertia_a,
+            inv_mass_b: self.inv_mass_b,
+            inv_inertia_b: self.inv_inertia_b,
+            flags: self.flags,
+            friction: self.friction,
+            separations: [p_0.separation, p_1.separation],
+            r_a: [p_0.r_a, p_1.r_a],
+            r_b: p_0.r_b,
+            measured: self.measured,
+            impulses: self.impulses,
+        }
+    }
+
+    /// From what the device has of it.
+    #[must_use]
+    pub fn of(constraint: &Constraint, rebound: Rebound) -> Self {
+        let c = constraint;
+        let normal = Vec2::from(c.normal);
+        let arms_a = c.r_a.map(Vec2::from);
+        let arms_b = [Vec2::from(c.r_b), arms_a[1] + (Vec2::from(c.r_b) - arms_a[0])];
+        let point = |end: usize| {
+            if end >= (c.flags & POINT_COUNT_MASK) as usize {
+                return LanePoint::default();
+            }
+            let (r_a, r_b) = (arms_a[end], arms_b[end]);
+            let inv = [c.inv_mass_a, c.inv_inertia_a, c.inv_mass_b, c.inv_inertia_b];
+            LanePoint {
+                r_a: r_a.into(),
+                r_b: r_b.into(),
+                separation: c.separations[end],
+                normal_mass: effective_mass(inv, r_a, r_b, normal),
+                tangent_mass: effective_mass(inv, r_a, r_b, right_perp(normal)),
+            }
+        };
+        Self {
+            body_a: c.body_a,
+            body_b: c.body_b,
+            flags: c.flags,
+            normal: c.normal,
+            inv_mass_a: c.inv_mass_a,
+            inv_inertia_a: c.inv_inertia_a,
+            inv_mass_b: c.inv_mass_b,
+            inv_inertia_b: c.inv_inertia_b,
+            friction: c.friction,
+            points: [point(0), point(1)],
+            impulses: c.impulses,
+            measured: c.measured,
+            rebound,
+        }
+    }
 }
 
 /// A [`Block`] is this many rows of four, of which the first three are integers.
@@ -87,15 +198,14 @@ impl Block {
 
     /// Writes one lane.
     #[inline(always)]
-    pub fn set(&mut self, lane: usize, constraint: &Constraint) {
-        let c = constraint;
+    pub fn set(&mut self, lane: usize, c: &Lane) {
         self.body_a[lane] = c.body_a;
         self.body_b[lane] = c.body_b;
         self.flags[lane] = c.flags;
         let point = |end: usize| {
             let p = &c.points[end];
             let row = [p.r_a[0], p.r_a[1], p.r_b[0], p.r_b[1], p.separation, p.normal_mass, p.tangent_mass];
-            (row, [c.impulses[2 * end], c.impulses[2 * end + 1], c.separations[end]])
+            (row, [c.impulses[2 * end], c.impulses[2 * end + 1], c.measured[end]])
         };
         let head = [c.normal[0], c.normal[1], c.inv_mass_a, c.inv_inertia_a, c.inv_mass_b, c.inv_inertia_b, c.friction];
         let rows: &mut [[f32; WIDTH]; ROWS] = bytemuck::cast_mut(self);
@@ -110,24 +220,23 @@ impl Block {
         }
     }
 
-    /// Reads one lane. What a [`Bounce`] holds, and the index of the contact, are 0.
+    /// Reads one lane. What a [`Bounce`] holds is 0.
     #[must_use]
-    pub fn get(&self, lane: usize) -> Constraint {
+    pub fn get(&self, lane: usize) -> Lane {
         let rows: &[[f32; WIDTH]; ROWS] = bytemuck::cast_ref(self);
         let at = |row: usize| rows[row][lane];
         let point = |end: usize| {
             let first = 10 + POINT_ROWS * end;
             let at = |row: usize| at(first + row);
-            ConstraintPoint {
+            LanePoint {
                 r_a: [at(0), at(1)],
                 r_b: [at(2), at(3)],
                 separation: at(4),
                 normal_mass: at(5),
                 tangent_mass: at(6),
-                relative_velocity: 0.0,
             }
         };
-        Constraint {
+        Lane {
             body_a: self.body_a[lane],
             body_b: self.body_b[lane],
             flags: self.flags[lane],
@@ -139,8 +248,8 @@ impl Block {
             friction: at(9),
             points: [point(0), point(1)],
             impulses: self.impulses(lane),
-            separations: [at(19), at(29)],
-            ..Constraint::default()
+            measured: [at(19), at(29)],
+            rebound: Rebound::default(),
         }
     }
 
@@ -162,23 +271,25 @@ impl Block {
 impl Bounce {
     /// Writes one lane.
     #[inline(always)]
-    pub fn set(&mut self, lane: usize, constraint: &Constraint) {
-        let [p_0, p_1] = &constraint.points;
-        let [most_0, most_1] = constraint.max_impulses;
-        let values = [constraint.restitution, p_0.relative_velocity, p_1.relative_velocity, most_0, most_1];
+    pub fn set(&mut self, lane: usize, rebound: &Rebound) {
+        let ([speed_0, speed_1], [most_0, most_1]) = (rebound.relative_velocities, rebound.max_impulses);
+        let values = [rebound.restitution, speed_0, speed_1, most_0, most_1];
         let rows: &mut [[f32; WIDTH]; 5] = bytemuck::cast_mut(self);
         for (row, value) in rows.iter_mut().zip(values) {
             row[lane] = value;
         }
     }
 
-    /// Reads one lane into a constraint.
-    pub fn get(&self, lane: usize, constraint: &mut Constraint) {
+    /// Reads one lane.
+    #[must_use]
+    pub fn get(&self, lane: usize) -> Rebound {
         let rows: &[[f32; WIDTH]; 5] = bytemuck::cast_ref(self);
-        constraint.restitution = rows[0][lane];
-        for end in 0..2 {
-            constraint.points[end].relative_velocity = rows[1 + end][lane];
-            constraint.max_impulses[end] = rows[3 + end][lane];
+        let at = |row: usize| rows[row][lane];
+        Rebound {
+            restitution: at(0),
+            relative_velocities: [at(1), at(2)],
+            max_impulses: [at(3), at(4)],
+            ..Rebound::default()
         }
     }
 }
@@ -238,11 +349,11 @@ impl Blocks {
 
     /// Writes a colour's constraint number `rank`.
     #[inline(always)]
-    pub fn set(&mut self, color: usize, rank: usize, constraint: &Constraint) {
+    pub fn set(&mut self, color: usize, rank: usize, constraint: &Lane) {
         let (block, lane) = self.place(color, rank);
         self.all[block].set(lane, constraint);
         if let Some(bounce) = self.bounces.get_mut(block) {
-            bounce.set(lane, constraint);
+            bounce.set(lane, &constraint.rebound);
         }
     }
 
@@ -258,65 +369,76 @@ impl Blocks {
         (&self.starts, &mut self.all, &mut self.bounces)
     }
 
+    /// The blocks as a sweep sees them that shares out each colour.
+    pub fn by<'a>(&'a mut self, threads: &'a Threads, counters: &'a Counters) -> Sweep<'a> {
+        Sweep { blocks: self, threads, counters }
+    }
+
+    /// Takes over constraints in colour order.
+    pub(crate) fn load(&mut self, counters: &Counters, constraints: &[Constraint], rebounds: &[Rebound]) {
+        self.lay(counters, !rebounds.is_empty());
+        for color in 0..COLOR_COUNT {
+            let first = counters.color_starts[color as usize] as usize;
+            for rank in 0..counters.color_size(color) as usize {
+                let Some(constraint) = constraints.get(first + rank) else { return };
+                let rebound = rebounds.get(first + rank).copied().unwrap_or_default();
+                self.set(color as usize, rank, &Lane::of(constraint, rebound));
+            }
+        }
+    }
+
+    /// The constraints in colour order, and their bounces.
+    pub(crate) fn to_vec(&self, counters: &Counters) -> (Vec<Constraint>, Vec<Rebound>) {
+        let (mut constraints, mut rebounds) = (Vec::new(), Vec::new());
+        for color in 0..COLOR_COUNT {
+            for rank in 0..counters.color_size(color) as usize {
+                let (block, lane) = self.place(color as usize, rank);
+                let Some(from) = self.all.get(block) else { break };
+                constraints.push(from.get(lane).constraint());
+                rebounds.extend(self.bounces.get(block).map(|bounce| bounce.get(lane)));
+            }
+        }
+        (constraints, rebounds)
+    }
+}
+
+/// What a sweep goes over.
+pub trait Visit {
     /// Visits the blocks colour by colour, with the slot of a block's first constraint. Blocks of one colour share no
     /// dynamic body and may be visited at the same time; those of the overflow are visited in order.
-    pub fn for_each(
-        &mut self,
-        threads: &Threads,
-        counters: &Counters,
-        each: impl Fn(usize, &mut Block, Option<&mut Bounce>) + Sync,
-    ) {
+    fn visit(&mut self, each: impl Fn(usize, &mut Block, Option<&mut Bounce>) + Sync);
+}
+
+/// All blocks, and who visits them.
+#[derive(Debug)]
+pub struct Sweep<'a> {
+    blocks: &'a mut Blocks,
+    threads: &'a Threads,
+    counters: &'a Counters,
+}
+
+impl Visit for Sweep<'_> {
+    fn visit(&mut self, each: impl Fn(usize, &mut Block, Option<&mut Bounce>) + Sync) {
         let alone = Threads::default();
+        let Blocks { all, bounces, starts } = &mut *self.blocks;
         for color in 0..COLOR_COUNT as usize {
-            let range = self.starts[color]..self.starts[color + 1];
-            let (first, width) = (counters.color_starts[color] as usize, width(color));
-            let blocks = &mut self.all[range.clone()];
-            let threads = if color == OVERFLOW_COLOR as usize { &alone } else { threads };
-            if self.bounces.is_empty() {
+            let range = starts[color]..starts[color + 1];
+            let (first, width) = (self.counters.color_starts[color] as usize, width(color));
+            let blocks = &mut all[range.clone()];
+            let threads = if color == OVERFLOW_COLOR as usize { &alone } else { self.threads };
+            if bounces.is_empty() {
                 threads.for_chunks(CUT, blocks, |start, blocks| {
                     for (offset, block) in blocks.iter_mut().enumerate() {
                         each(first + (start + offset) * width, block, None);
                     }
                 });
             } else {
-                let bounces = &mut self.bounces[range];
-                threads.for_chunk_pairs(CUT, blocks, bounces, |start, blocks, bounces| {
+                threads.for_chunk_pairs(CUT, blocks, &mut bounces[range], |start, blocks, bounces| {
                     for (offset, (block, bounce)) in blocks.iter_mut().zip(bounces).enumerate() {
                         each(first + (start + offset) * width, block, Some(bounce));
                     }
                 });
             }
         }
-    }
-
-    /// Takes over constraints in colour order.
-    pub(crate) fn load(&mut self, counters: &Counters, constraints: &[Constraint], bounces: bool) {
-        self.lay(counters, bounces);
-        for color in 0..COLOR_COUNT {
-            let first = counters.color_starts[color as usize] as usize;
-            for rank in 0..counters.color_size(color) as usize {
-                let Some(constraint) = constraints.get(first + rank) else { return };
-                self.set(color as usize, rank, constraint);
-            }
-        }
-    }
-
-    /// The constraints in colour order; `slots` are their contacts.
-    pub(crate) fn to_vec(&self, counters: &Counters, slots: &[u32]) -> Vec<Constraint> {
-        let mut constraints = Vec::with_capacity(slots.len());
-        for color in 0..COLOR_COUNT {
-            for rank in 0..counters.color_size(color) as usize {
-                let (block, lane) = self.place(color as usize, rank);
-                let (Some(from), Some(&contact)) = (self.all.get(block), slots.get(constraints.len())) else {
-                    break;
-                };
-                let mut constraint = Constraint { contact, ..from.get(lane) };
-                if let Some(bounce) = self.bounces.get(block) {
-                    bounce.get(lane, &mut constraint);
-                }
-                constraints.push(constraint);
-            }
-        }
-        constraints
     }
 }

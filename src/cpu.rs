@@ -2,12 +2,15 @@
 //!
 //! Stages run one after the other as the plan says, each over the whole world. Where islands are many, the solver runs
 //! group by group of them instead, all its stages with one group and then with the next, to the same bits: what a group
-//! needs stays in the cache, and threads need not wait for each other at every colour.
+//! needs stays in the cache, and threads need not wait for each other at every colour. One large island several threads
+//! sweep together (`crew.rs`), to the same bits, too.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::blocks::Blocks;
 use crate::command::{Command, CommandError, JointCommand, by_body, forget, rouse, wake_all, wake_left};
+use crate::crew::Crew;
 use crate::event;
 use crate::groups::{self, Groups};
 use crate::joint_blocks::JointBlocks;
@@ -16,9 +19,10 @@ use crate::query::{self, Answers, Flat, Query, walk};
 use crate::scene::{Body, Compiled, Joint, Joints, Scene};
 use crate::snapshot::{Force, JointGoal, RowGoal, Snapshot, first_islands, is_at_rest, sleeping_islands};
 use crate::stages::{
-    bin::bin, bound::bound, collide::collide, color::ColorScratch, color::color, command::command,
+    bin::bin, bound::bound, collide::collide, color::ColorScratch, color::color, color::color_sort, command::command,
     continuous::continuous, finalize::finalize, guard::guard, integrate_positions::integrate_positions,
-    integrate_velocities::integrate_velocities, pair, prepare::prepare, prepare_joints, project::project,
+    integrate_positions::integrate_positions_in, integrate_velocities::integrate_velocities,
+    integrate_velocities::integrate_velocities_in, pair, prepare::prepare, prepare_joints, project::project,
     project_joints::project_joints, recall::recall, report::report, restitution::restitution, sleep::sleep,
     solve::solve, solve_joints, store_impulses::store_impulses, wake::wake, warm_start::warm_start, warm_start_joints,
 };
@@ -27,8 +31,8 @@ use crate::step::{Op, Stage, plan};
 use crate::tables::Tables;
 use crate::threads::{HEAVY, Rows, Threads};
 use crate::types::{
-    self, Aabb, Accumulator, BOUNCES, BodyState, Contact, Counters, Event, FORCE_OVERFLOW, JointFrame, JointState,
-    Manifold, Pose, SLEEP, SleepingContact, Surface,
+    self, Aabb, Accumulator, BodyState, Contact, Counters, Event, FORCE_OVERFLOW, JointFrame, JointState, Manifold,
+    Pose, SLEEP, SleepingContact, Surface,
 };
 use crate::world::WorldError;
 
@@ -59,6 +63,8 @@ pub struct CpuWorld {
     accumulators: Rows<Accumulator, 2>,
     swings: Vec<f32>,
     aabbs: Vec<Aabb>,
+    /// The cell of each shape.
+    own_cells: Vec<u32>,
     cell_ends: Vec<u32>,
     cell_shapes: Vec<u32>,
     pair_starts_previous: Vec<u32>,
@@ -76,6 +82,9 @@ pub struct CpuWorld {
     slots: Vec<u32>,
     constraints: Blocks,
     groups: Groups,
+    /// Bodies from which on several threads sweep together, and steps in which they did.
+    crew_from: usize,
+    crew_steps: u64,
     surfaces: Rows<Surface, 2>,
     joint_frames: Vec<JointFrame>,
     joint_blocks: JointBlocks,
@@ -138,6 +147,7 @@ impl CpuWorld {
             accumulators: Rows::new(&vec![Accumulator::default(); bodies]),
             swings: vec![0.0; bodies],
             aabbs: vec![Aabb::default(); compiled.shapes.len()],
+            own_cells: Vec::new(),
             cell_ends: Vec::new(),
             cell_shapes: Vec::new(),
             pair_starts_previous: Vec::new(),
@@ -154,6 +164,8 @@ impl CpuWorld {
             slots: Vec::new(),
             constraints: Blocks::default(),
             groups: Groups::default(),
+            crew_from: 2 * HEAVY.least,
+            crew_steps: 0,
             surfaces: Rows::new(&[]),
             joint_frames: vec![JointFrame::default(); compiled.joints.joints.len()],
             joint_blocks: JointBlocks::default(),
@@ -196,6 +208,22 @@ impl CpuWorld {
     pub fn with_blind_groups_of(mut self, size: u32) -> Self {
         self.groups = Groups::of(size).blind();
         self
+    }
+
+    /// The same world whose threads, if there are several, sweep together from so many bodies on. The result does not change.
+    /// For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_crew_from(mut self, bodies: usize) -> Self {
+        self.crew_from = bodies;
+        self
+    }
+
+    /// Steps in which several threads swept together.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn crew_steps(&self) -> u64 {
+        self.crew_steps
     }
 
     /// Groups in which the last step was solved; 0 if it was solved as a whole.
@@ -253,27 +281,71 @@ impl CpuWorld {
         self.end_step();
     }
 
-    /// Runs the solver group by group, if that is worth it, and returns where the plan goes on.
-    fn run_groups(&mut self) -> Option<usize> {
-        let solver = groups::solver(&self.plan)?;
-        let start = Instant::now();
+    /// Colours the contacts, runs the solver that comes `next` in the plan group by group if that is worth it, and returns
+    /// where the plan goes on.
+    fn run_groups(&mut self, next: usize) -> Option<usize> {
+        let solver = groups::solver(&self.plan, next)?;
         let Self { threads, compiled, poses, states, accumulators, contacts, manifolds, counters, .. } = self;
-        let found = self.groups.find(threads.count(), compiled, contacts, counters.touching);
-        self.stage_ms[Stage::Color as usize].1 += 1e3 * start.elapsed().as_secs_f64();
+        let Self { coloring, slots, groups, stage_ms, .. } = self;
+        let start = Instant::now();
+        color(&compiled.params, states, contacts, coloring, counters);
+        let found = groups.find(threads.count(), compiled, contacts, counters.touching);
         if !found {
-            return None;
+            color_sort(coloring, slots, counters);
+        }
+        stage_ms[Stage::Color as usize].1 += 1e3 * start.elapsed().as_secs_f64();
+        if !found {
+            return Some(next);
         }
         let given = groups::Given { compiled, poses, states, accumulators };
-        let ops = &self.plan[solver.clone()];
-        self.groups.run(threads, ops, given, contacts, manifolds, &mut self.stage_ms);
+        groups.run(threads, &self.plan[solver.clone()], given, contacts, manifolds, stage_ms);
         Some(solver.end)
+    }
+
+    /// Runs the sweeps that come `next` in the plan with all threads together, and returns where the plan goes on.
+    fn run_crew(&mut self, next: usize) -> Option<usize> {
+        let solver = groups::solver(&self.plan, next.checked_sub(1)?)?;
+        if self.threads.count() == 1 || self.compiled.joints.count() > 0 || self.states.len() < self.crew_from {
+            return None;
+        }
+        self.crew_steps += 1;
+        let ops = &self.plan[next..solver.end - 1];
+        let Self { threads, compiled, poses, states, accumulators, constraints, surfaces, counters, stage_ms, .. } =
+            self;
+        let Compiled { params, bodies, .. } = &*compiled;
+        let crew = Crew::new(threads.count(), constraints, counters, bodies.len(), ops.len());
+        let spent = Mutex::new(stage_ms);
+        crew.run(threads, |hand| {
+            for op in ops {
+                let start = Instant::now();
+                match op.stage {
+                    Stage::WarmStart => warm_start(hand, accumulators, surfaces),
+                    Stage::IntegrateVelocities => hand.for_bodies(|first, end| {
+                        integrate_velocities_in(first, end, params, bodies, poses, states, accumulators);
+                    }),
+                    Stage::Solve | Stage::Relax => solve(params, op.flags, states, hand, surfaces),
+                    Stage::IntegratePositions => hand.for_bodies(|first, end| {
+                        integrate_positions_in(first, end, params, bodies, states);
+                    }),
+                    Stage::Project => project(params, states, hand),
+                    Stage::Restitution => restitution(params, states, hand),
+                    _ => {}
+                }
+                if hand.leads() {
+                    let mut spent = spent.lock().unwrap_or_else(PoisonError::into_inner);
+                    spent[op.stage as usize].1 += 1e3 * start.elapsed().as_secs_f64();
+                }
+            }
+        });
+        Some(solver.end - 1)
     }
 
     fn run_plan(&mut self) {
         let mut next = 0;
         while let Some(&op) = self.plan.get(next) {
-            if op.stage == Stage::Prepare
-                && let Some(end) = self.run_groups()
+            next += 1;
+            if op.stage == Stage::Color
+                && let Some(end) = self.run_groups(next)
             {
                 next = end;
                 continue;
@@ -281,7 +353,9 @@ impl CpuWorld {
             let start = Instant::now();
             self.run(op);
             self.stage_ms[op.stage as usize].1 += 1e3 * start.elapsed().as_secs_f64();
-            next += 1;
+            if op.stage == Stage::Prepare {
+                next = self.run_crew(next).unwrap_or(next);
+            }
         }
     }
 
@@ -543,7 +617,7 @@ impl CpuWorld {
         if op.stage == Stage::Command {
             self.compiled.lead_on(&mut self.commands, self.steps);
         }
-        let Self { threads, poses, states, accumulators, swings, aabbs, cell_ends, cell_shapes, .. } = self;
+        let Self { threads, poses, states, accumulators, swings, aabbs, own_cells, cell_ends, cell_shapes, .. } = self;
         let Self { pair_starts, pair_starts_previous, contacts, contacts_previous, .. } = self;
         let Self { manifolds, manifolds_previous, .. } = self;
         let Self { coloring, slots, constraints, surfaces, counters, .. } = self;
@@ -580,7 +654,7 @@ impl CpuWorld {
             Stage::Bound => {
                 counters.awake_levels |= bound(threads, params, shapes, vertices, poses, states, aabbs);
             }
-            Stage::Bin => bin(params, shapes, aabbs, cell_ends, cell_shapes),
+            Stage::Bin => bin(threads, params, shapes, aabbs, own_cells, cell_ends, cell_shapes),
             Stage::Pair => {
                 if *may_part {
                     pair::tie(joints, joint_states, &mut ties.links);
@@ -633,7 +707,10 @@ impl CpuWorld {
                 joint_states,
                 &mut self.step_events,
             ),
-            Stage::Color => color(params, states, contacts, coloring, slots, counters),
+            Stage::Color => {
+                color(params, states, contacts, coloring, counters);
+                color_sort(coloring, slots, counters);
+            }
             Stage::Prepare => {
                 prepare(
                     threads,
@@ -666,7 +743,7 @@ impl CpuWorld {
                 joint_blocks.lay(starts, joint_frames, rows);
             }
 
-            Stage::WarmStart => warm_start(threads, counters, constraints, accumulators, surfaces),
+            Stage::WarmStart => warm_start(&mut constraints.by(threads, counters), accumulators, surfaces),
             Stage::WarmStartJoints if *one_by_one => warm_start_joints::warm_start_joints(
                 threads,
                 starts,
@@ -713,13 +790,13 @@ impl CpuWorld {
                 accumulators,
             ),
             Stage::Solve | Stage::Relax => {
-                solve(threads, params, op.flags, counters, states, constraints, surfaces);
+                solve(params, op.flags, states, &mut constraints.by(threads, counters), surfaces);
             }
             Stage::IntegratePositions => integrate_positions(threads, params, bodies, states),
             Stage::ProjectJoints => project_joints(threads, params, starts, joint_frames, rows, states),
-            Stage::Project => project(threads, params, counters, states, constraints),
+            Stage::Project => project(params, states, &mut constraints.by(threads, counters)),
 
-            Stage::Restitution => restitution(threads, params, counters, states, constraints),
+            Stage::Restitution => restitution(params, states, &mut constraints.by(threads, counters)),
             Stage::StoreImpulses => {
                 store_impulses(threads, slots, counters, constraints, surfaces, contacts, manifolds);
             }
@@ -913,6 +990,7 @@ impl CpuWorld {
 
     /// Every table as it stands, for comparing stage by stage.
     pub(crate) fn tables(&self) -> Tables {
+        let (constraints, rebounds) = self.constraints.to_vec(&self.counters);
         Tables {
             poses: self.poses.clone(),
             states: self.states.to_vec(),
@@ -933,7 +1011,8 @@ impl CpuWorld {
             sleeping: self.sleeping.clone(),
             events: self.step_events.clone(),
             slots: self.slots.clone(),
-            constraints: self.constraints.to_vec(&self.counters, &self.slots),
+            constraints,
+            rebounds,
             surfaces: self.surfaces.to_vec(),
             joints: self.compiled.joints.joints.clone(),
             joint_rows: self.compiled.joints.rows.clone(),
@@ -964,8 +1043,7 @@ impl CpuWorld {
         self.sleeping_starts.clone_from(&tables.sleeping_starts);
         self.sleeping.clone_from(&tables.sleeping);
         self.slots.clone_from(&tables.slots);
-        let bounces = self.compiled.params.switches & BOUNCES != 0;
-        self.constraints.load(&tables.counters, &tables.constraints, bounces);
+        self.constraints.load(&tables.counters, &tables.constraints, &tables.rebounds);
         self.surfaces = Rows::new(&tables.surfaces);
         self.compiled.joints.joints.clone_from(&tables.joints);
         self.compiled.joints.rows.clone_from(&tables.joint_rows);

@@ -7,7 +7,10 @@ mod engine;
 pub mod kernel;
 mod many;
 pub mod memory;
+#[cfg(feature = "view")]
+mod parts;
 mod population;
+mod profile;
 mod query;
 mod readback;
 mod record;
@@ -21,18 +24,18 @@ use engine::{Engine, at_parity};
 use kernel::{KernelError, Kernels, Patch};
 use memory::{Features, Group};
 use population::Room;
+use profile::Profiler;
+#[cfg(feature = "view")]
+pub(crate) use profile::StageTimes;
 pub use query::PendingQuery;
-#[cfg(not(feature = "view"))]
-use readback::cast;
-use readback::{Arrived, StepRing, download};
+pub(crate) use readback::cast;
+use readback::{Arrived, StepRing};
 use record::{Extent, Load, joint_runs};
 
 #[cfg(feature = "view")]
 pub(crate) use books::DeviceCopy;
 #[cfg(feature = "view")]
 pub(crate) use readback::Arrival;
-#[cfg(feature = "view")]
-pub(crate) use readback::cast;
 
 use crate::command::{Command, CommandError, JointCommand, by_body, rouse, wake_all};
 use crate::cpu::CpuWorld;
@@ -97,6 +100,15 @@ pub struct GpuWorld {
     never_rests: bool,
     stage_ms: Vec<(Stage, f64)>,
     profiled: u64,
+    profiler: Profiler,
+    /// Whether the next step that is recorded is measured.
+    measures: bool,
+    /// What has arrived of measured steps and nobody has taken.
+    #[cfg(feature = "view")]
+    times: parts::Times,
+    /// How far a step is that is given to the device in parts.
+    #[cfg(feature = "view")]
+    part: Option<parts::Part>,
     /// What the queries of the world have found so far.
     query_load: query::Load,
 }
@@ -161,11 +173,18 @@ impl GpuWorld {
             never_rests: false,
             stage_ms: Stage::ALL.map(|stage| (stage, 0.0)).into(),
             profiled: 0,
+            profiler: Profiler::default(),
+            measures: false,
+            #[cfg(feature = "view")]
+            times: parts::Times::default(),
+            #[cfg(feature = "view")]
+            part: None,
             query_load: query::Load::default(),
             compiled,
         };
         world.create_tables(|_| true)?;
         world.bind();
+        world.engine.follow(&world.plan);
         world.engine.compile(&world.plan, &Extent::of(&world.compiled))?;
         world.engine.context.check()?;
         Ok(world)
@@ -211,6 +230,15 @@ impl GpuWorld {
     #[must_use]
     pub fn without_rest(mut self) -> Self {
         self.never_rests = true;
+        self
+    }
+
+    /// The same world that runs its sweeps in one workgroup of 8, 64 or 256 lanes, or else stage by stage, however small
+    /// it is. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_lanes(mut self, lanes: u32) -> Self {
+        self.engine.forced_lanes = Some(lanes);
         self
     }
 
@@ -292,6 +320,15 @@ impl GpuWorld {
             if self.known.is_none_or(|(known, _)| known <= step) {
                 self.known = Some((step, counters));
             }
+        }
+        let period = self.engine.context.queue().get_timestamp_period();
+        for times in self.profiler.take(period) {
+            for (op, ms) in &times.ops {
+                self.stage_ms[op.stage as usize].1 += ms;
+            }
+            self.profiled += 1;
+            #[cfg(feature = "view")]
+            self.times.arrived(times);
         }
         if self.ring.take_refused() {
             // A device that was just lost refuses steps in silence, and says so only once it has nothing left to do.
@@ -390,14 +427,39 @@ impl GpuWorld {
             return Ok(());
         }
         self.begin_recording(encoder)?;
-        {
+        let measured = self.begin_measuring();
+        self.record_ops(encoder, 0..self.plan.len(), measured)?;
+        self.end_recording(encoder, measured);
+        Ok(())
+    }
+
+    /// Begins to measure the step that is recorded, if that is wanted.
+    fn begin_measuring(&mut self) -> Option<usize> {
+        let wanted = std::mem::take(&mut self.measures) && self.engine.context.has_timestamps();
+        if wanted { self.profiler.begin(self.engine.context.device(), &self.plan) } else { None }
+    }
+
+    /// Records lines of the plan; if they are measured, each in a pass of its own.
+    fn record_ops(
+        &mut self,
+        encoder: &mut wgpu::CommandEncoder,
+        ops: std::ops::Range<usize>,
+        measured: Option<usize>,
+    ) -> Result<(), WorldError> {
+        // In parts each line runs by itself, whatever becomes known between two of them.
+        let apart = ops.len() < self.plan.len();
+        let Some(slot) = measured else {
             let mut pass = encoder
                 .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("step"), timestamp_writes: None });
-            for index in 0..self.plan.len() {
-                self.run(&mut pass, self.plan[index])?;
-            }
+            return ops.into_iter().try_for_each(|index| self.run_line(&mut pass, index, apart));
+        };
+        for index in ops {
+            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+                label: Some(self.plan[index].stage.name()),
+                timestamp_writes: self.profiler.writes(slot, index),
+            });
+            self.run_line(&mut pass, index, true)?;
         }
-        self.end_recording(encoder);
         Ok(())
     }
 
@@ -411,7 +473,10 @@ impl GpuWorld {
     }
 
     /// Sends the counters of the step in `encoder` on their way.
-    fn end_recording(&mut self, encoder: &mut wgpu::CommandEncoder) {
+    fn end_recording(&mut self, encoder: &mut wgpu::CommandEncoder, measured: Option<usize>) {
+        if let Some(slot) = measured {
+            self.profiler.end(slot, encoder, self.steps.saturating_add(1));
+        }
         let mut parts = vec![(&self.engine.buffers["counters"], 0, size_of::<Counters>() as u64)];
         if self.compiled.settings.events {
             let total = u64::from(self.compiled.params.shape_count + self.compiled.params.joint_count) * 4;
@@ -429,7 +494,21 @@ impl GpuWorld {
         self.engine.parity ^= 1;
     }
 
-    /// Runs one stage.
+    /// Runs one line of the plan, `apart` from others that are usually run with it.
+    fn run_line(&mut self, pass: &mut wgpu::ComputePass, index: usize, apart: bool) -> Result<(), WorldError> {
+        let op = self.plan[index];
+        if op.stage == Stage::Command {
+            return self.send_commands(pass);
+        }
+        let known = self.known.map(|(_, counters)| Load::of(&counters));
+        let (line, extent) = ((index, op), Extent::of(&self.compiled));
+        if apart {
+            return self.engine.run_apart(pass, line, &extent, known.as_ref());
+        }
+        self.engine.run_line(pass, line, &extent, known.as_ref())
+    }
+
+    /// Runs one stage by itself.
     fn run(&mut self, pass: &mut wgpu::ComputePass, op: Op) -> Result<(), WorldError> {
         if op.stage == Stage::Command {
             return self.send_commands(pass);
@@ -489,8 +568,8 @@ impl GpuWorld {
         Ok(())
     }
 
-    /// Advances the world by one step and adds the time of every stage on the device to [`Self::stage_ms`]. Waits for
-    /// the device. Does as [`Self::step`] where the device has no timestamps.
+    /// Advances the world by one step and adds the time of every stage on the device to [`Self::stage_ms`], for which the
+    /// sweeps of a small world are run stage by stage, too. Waits for the device. Does as [`Self::step`] where the device has no timestamps.
     ///
     /// # Errors
     /// As [`Self::step`].
@@ -498,50 +577,25 @@ impl GpuWorld {
         if !self.engine.context.has_timestamps() {
             return self.step();
         }
-        self.wait_for_room()?;
-        if self.rests() {
-            return Ok(());
+        if !self.profiler.has_room() {
+            self.engine.context.wait()?;
+            self.poll()?;
         }
-        let mut encoder = self.engine.encoder();
-        self.begin_recording(&mut encoder)?;
-        let device = self.engine.context.device().clone();
-        let count = u32::try_from(2 * self.plan.len()).unwrap_or(u32::MAX);
-        let queries = device.create_query_set(&wgpu::QuerySetDescriptor {
-            label: Some("stages"),
-            ty: wgpu::QueryType::Timestamp,
-            count,
-        });
-        for (index, op) in self.plan.clone().into_iter().enumerate() {
-            let first = u32::try_from(2 * index).unwrap_or(u32::MAX);
-            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
-                label: Some(op.stage.name()),
-                timestamp_writes: Some(wgpu::ComputePassTimestampWrites {
-                    query_set: &queries,
-                    beginning_of_pass_write_index: Some(first),
-                    end_of_pass_write_index: Some(first + 1),
-                }),
-            });
-            self.run(&mut pass, op)?;
-        }
-        let resolved = device.create_buffer(&wgpu::BufferDescriptor {
-            label: Some("stage times"),
-            size: u64::from(count) * 8,
-            usage: wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC,
-            mapped_at_creation: false,
-        });
-        encoder.resolve_query_set(&queries, 0..count, &resolved, 0);
-        self.end_recording(&mut encoder);
-        self.submit(encoder)?;
-        let bytes = download(&self.engine.context, &[(&resolved, 0, u64::from(count) * 8)])?;
-        let times: Vec<u64> = cast(&bytes[0]);
-        let period = f64::from(self.engine.context.queue().get_timestamp_period()) * 1e-6;
-        for (op, pair) in self.plan.iter().zip(times.chunks_exact(2)) {
-            #[allow(clippy::cast_precision_loss, reason = "nanoseconds of one step")]
-            let ticks = pair[1].saturating_sub(pair[0]) as f64;
-            self.stage_ms[op.stage as usize].1 += ticks * period;
-        }
-        self.profiled += 1;
+        self.step_measured()?;
+        self.engine.context.wait()?;
         self.poll()
+    }
+
+    /// As [`Self::step`]; the times of its stages are added to [`Self::stage_ms`] when they have arrived. Does not wait for
+    /// them, and measures nothing while several measured steps are on their way.
+    ///
+    /// # Errors
+    /// As [`Self::step`].
+    pub(crate) fn step_measured(&mut self) -> Result<(), WorldError> {
+        self.measures = true;
+        let stepped = self.step();
+        self.measures = false;
+        stepped
     }
 
     /// Milliseconds spent in each stage so far by [`Self::step_profiled`], and the number of those steps.
@@ -672,6 +726,14 @@ impl GpuWorld {
         self.poll()?;
         let (population, steps) = (self.population.as_ref(), self.steps);
         Ok(state::snapshot(&self.compiled, population, steps, &self.commands, tables))
+    }
+
+    /// Where the bodies are. Waits for the device.
+    pub(crate) fn read_poses(&mut self) -> Result<Vec<types::Pose>, WorldError> {
+        let bytes = self.compiled.poses.len() as u64 * size_of::<types::Pose>() as u64;
+        let parts = readback::download(&self.engine.context, &[(&self.engine.buffers["poses"], 0, bytes)])?;
+        self.poll()?;
+        Ok(cast(&parts[0]))
     }
 
     /// What the joints do, in the order of their indices. Waits for the device.

@@ -63,8 +63,9 @@ pub struct Groups {
     /// The touching contacts of this step likewise, in ascending order within a place.
     contacts: Vec<u32>,
     contact_starts: Vec<u32>,
-    /// The group that was found, of each contact of this step; [`NONE`] if it does not touch.
-    found_of_contacts: Vec<u32>,
+    /// The touching contacts of this step in ascending order, and the runs of those in one group that was found.
+    touching: Vec<u32>,
+    runs: Vec<Run>,
     /// Steps to the next attempt, and from there to the one after.
     wait: u32,
     patience: u32,
@@ -85,6 +86,15 @@ struct Scratch {
     counters: Counters,
     constraints: Blocks,
     surfaces: Rows<Surface, 2>,
+}
+
+/// Touching contacts one after the other that are in one group.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    group: u32,
+    /// The first of them, among all that touch.
+    first: u32,
+    count: u32,
 }
 
 /// What the solver returns to a contact.
@@ -129,7 +139,8 @@ impl Groups {
             body_starts: Vec::new(),
             contacts: Vec::new(),
             contact_starts: Vec::new(),
-            found_of_contacts: Vec::new(),
+            touching: Vec::new(),
+            runs: Vec::new(),
             wait: 0,
             patience: PATIENCE,
             scratches: Vec::new(),
@@ -251,12 +262,13 @@ impl Groups {
 
     /// Unites groups that a contact ties, and says how large the largest is.
     fn unite(&mut self, contacts: &[Contact]) -> u32 {
-        let Self { found, united, found_of_contacts, body_counts, blind, .. } = self;
-        let mut sizes = body_counts.clone();
-        found_of_contacts.clear();
-        found_of_contacts.extend(contacts.iter().map(|contact| {
+        let Self { found, united, touching, runs, body_counts, blind, .. } = self;
+        touching.clear();
+        runs.clear();
+        let mut run = Run { group: NONE, first: 0, count: 0 };
+        for (index, contact) in (0..).zip(contacts) {
             if contact.flags & POINT_COUNT_MASK == 0 {
-                return NONE;
+                continue;
             }
             let group = found[moving(contact) as usize];
             if contact.flags & (FIXED_A | FIXED_B) == 0 {
@@ -265,9 +277,18 @@ impl Groups {
                     join(united, group, other);
                 }
             }
-            sizes[group as usize] += 1;
-            group
-        }));
+            if group != run.group {
+                runs.extend((run.count > 0).then_some(run));
+                run = Run { group, first: run.first + run.count, count: 0 };
+            }
+            run.count += 1;
+            touching.push(index);
+        }
+        runs.extend((run.count > 0).then_some(run));
+        let mut sizes = body_counts.clone();
+        for run in &*runs {
+            sizes[run.group as usize] += run.count;
+        }
         for group in (0..).take(sizes.len()) {
             let root = root(united, group);
             if root != group {
@@ -279,7 +300,7 @@ impl Groups {
 
     /// Lists bodies and contacts by group.
     fn list(&mut self) {
-        let Self { found, united, places, bodies, body_starts, contacts, contact_starts, found_of_contacts, .. } = self;
+        let Self { found, united, places, bodies, body_starts, contacts, contact_starts, touching, runs, .. } = self;
         let before = places.clone();
         let mut count = 0;
         places.clear();
@@ -292,11 +313,37 @@ impl Groups {
             count += u32::from(place == count);
             places.push(place);
         }
-        let place = |group: u32| places.get(group as usize).map(|&place| place as usize);
         if *places != before {
-            sort(found.iter().map(|&group| place(group)), count, bodies, body_starts);
+            body_starts.clear();
+            body_starts.resize(count as usize + 1, 0);
+            let place = |group: u32| places.get(group as usize).map(|&place| place as usize);
+            for place in found.iter().copied().filter_map(place) {
+                body_starts[place + 1] += 1;
+            }
+            add_up(body_starts);
+            bodies.resize(body_starts[count as usize] as usize, 0);
+            let mut next = body_starts.clone();
+            for (body, &group) in (0..).zip(&*found) {
+                let Some(place) = place(group) else { continue };
+                bodies[next[place] as usize] = body;
+                next[place] += 1;
+            }
         }
-        sort(found_of_contacts.iter().map(|&group| place(group)), count, contacts, contact_starts);
+        // Runs are few and long where bodies that touch lie together in memory.
+        contact_starts.clear();
+        contact_starts.resize(count as usize + 1, 0);
+        for run in &*runs {
+            contact_starts[places[run.group as usize] as usize + 1] += run.count;
+        }
+        add_up(contact_starts);
+        contacts.resize(touching.len(), 0);
+        let mut next = contact_starts.clone();
+        for run in &*runs {
+            let next = &mut next[places[run.group as usize] as usize];
+            contacts[*next as usize..][..run.count as usize]
+                .copy_from_slice(&touching[run.first as usize..][..run.count as usize]);
+            *next += run.count;
+        }
     }
 
     /// Runs the stages of the solver that are in `ops`, group by group, and adds the time that each took to `stage_ms`.
@@ -380,20 +427,22 @@ impl Scratch {
     ) {
         let Given { compiled: Compiled { params, bodies, shapes, .. }, poses, states, accumulators } = given;
         let Self { slots, counters, constraints, surfaces } = self;
+        if op.stage == Stage::Prepare {
+            let source = Source { params, bodies, shapes, states, contacts, manifolds };
+            prepare_of(listed, &source, slots, counters, constraints, surfaces);
+            return;
+        }
         let alone = Threads::default();
+        let sweep = &mut constraints.by(&alone, counters);
         match op.stage {
-            Stage::Prepare => {
-                let source = Source { params, bodies, shapes, states, contacts, manifolds };
-                prepare_of(listed, &source, slots, counters, constraints, surfaces);
-            }
-            Stage::WarmStart => warm_start(&alone, counters, constraints, accumulators, surfaces),
+            Stage::WarmStart => warm_start(sweep, accumulators, surfaces),
             Stage::IntegrateVelocities => {
                 integrate_velocities_of(listed_bodies, params, bodies, poses, states, accumulators);
             }
-            Stage::Solve | Stage::Relax => solve(&alone, params, op.flags, counters, states, constraints, surfaces),
+            Stage::Solve | Stage::Relax => solve(params, op.flags, states, sweep, surfaces),
             Stage::IntegratePositions => integrate_positions_of(listed_bodies, params, bodies, states),
-            Stage::Project => project(&alone, params, counters, states, constraints),
-            Stage::Restitution => restitution(&alone, params, counters, states, constraints),
+            Stage::Project => project(params, states, sweep),
+            Stage::Restitution => restitution(params, states, sweep),
             // Impulses are taken to the contacts by whoever may write there.
             _ => {}
         }
@@ -404,11 +453,10 @@ impl Scratch {
     }
 }
 
-/// Where the solver begins and ends in a plan without joints, if nothing of it is missing.
-pub fn solver(plan: &[Op]) -> Option<std::ops::Range<usize>> {
-    let first = plan.iter().position(|op| op.stage == Stage::Prepare)?;
+/// Where the solver begins and ends in a plan without joints, if it begins at `first` and nothing of it is missing.
+pub fn solver(plan: &[Op], first: usize) -> Option<std::ops::Range<usize>> {
     let last = plan.iter().rposition(|op| op.stage == Stage::StoreImpulses)?;
-    (first < last).then_some(first..last + 1)
+    (plan.get(first)?.stage == Stage::Prepare && first < last).then_some(first..last + 1)
 }
 
 fn spend(spent: &[AtomicU64], stage: Stage, start: Instant) {
@@ -437,21 +485,11 @@ fn join(parents: &mut [u32], one: u32, other: u32) {
     parents[one.max(other) as usize] = one.min(other);
 }
 
-/// Lists what has a place by place, and where each of `count` places starts.
-fn sort(placed: impl Iterator<Item = Option<usize>> + Clone, count: u32, listed: &mut Vec<u32>, starts: &mut Vec<u32>) {
-    starts.clear();
-    starts.resize(count as usize + 1, 0);
-    for place in placed.clone().flatten() {
-        starts[place + 1] += 1;
-    }
-    for place in 0..count as usize {
-        starts[place + 1] += starts[place];
-    }
-    listed.resize(starts[count as usize] as usize, 0);
-    let mut next = starts.clone();
-    for (index, place) in (0..).zip(placed) {
-        let Some(place) = place else { continue };
-        listed[next[place] as usize] = index;
-        next[place] += 1;
+/// From how many there are before each place to where it starts.
+fn add_up(counts: &mut [u32]) {
+    let mut sum = 0;
+    for count in counts {
+        sum += *count;
+        *count = sum;
     }
 }

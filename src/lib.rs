@@ -58,7 +58,7 @@
 //!                       pair_starts_previous poses states
 //! color                 color_claims color_histogram color_masks    color_claims color_histogram color_masks
 //!                       contacts counters states uncolored          color_starts contacts counters slots uncolored
-//! prepare               bodies contacts manifolds shapes slots      constraints surfaces
+//! prepare               bodies contacts manifolds shapes slots      constraints rebounds surfaces
 //!                       states
 //! prepare_joints        bodies joint_impulses joint_rows            joint_frames joint_impulses joint_rows
 //!                       joint_states joints poses states            joint_states joints
@@ -70,17 +70,19 @@
 //! integrate_velocities  accumulators bodies poses states            accumulators states
 //! solve_joints          accumulators joint_frames joint_impulses    accumulators joint_impulses states
 //!                       joint_rows joint_starts states
-//! solve                 color_starts constraints states surfaces    constraints states surfaces
+//! solve                 color_starts constraints rebounds states    constraints rebounds states surfaces
+//!                       surfaces
 //! integrate_positions   bodies states                               states
 //! relax_joints          accumulators joint_frames joint_impulses    accumulators joint_impulses states
 //!                       joint_rows joint_starts states
-//! relax                 color_starts constraints states surfaces    constraints states surfaces
+//! relax                 color_starts constraints rebounds states    constraints rebounds states surfaces
+//!                       surfaces
 //! project_joints        joint_frames joint_rows joint_starts        states
 //!                       states
 //! project               color_starts constraints states             states
 //! ── at the end of the step ──────────────────────────────────────────────────────────────────────────────────────
-//! restitution           color_starts constraints states             constraints states
-//! store_impulses        constraints counters surfaces               contacts manifolds
+//! restitution           color_starts constraints rebounds states    constraints rebounds states
+//! store_impulses        constraints counters slots surfaces         contacts manifolds
 //! continuous            cell_ends cell_shapes counters movers       counters movers states
 //!                       partners poses shapes states vertices
 //! finalize              bodies poses states                         poses
@@ -118,6 +120,7 @@
 //! | [`step`], [`stages`], [`types`], [`math`] | the pipeline, and the structs it shares with WGSL |
 //! | [`cpu`], [`gpu`], [`world`] | the backends, and either of them |
 //! | [`command`](mod@command) | what may be asked of bodies and joints between two steps |
+//! | [`explosion`] | a push away from a place, with falloff |
 //! | [`event`] | what happened in a step: contacts that began and ceased, sensors |
 //! | [`population`] | bodies and joints that come and go while a world runs, by hand or by [`Emitter`]s |
 //! | [`query`] | rays, points, boxes and shapes against the world between two steps |
@@ -145,8 +148,10 @@ pub mod bench;
 pub mod blocks;
 pub mod command;
 pub mod cpu;
+mod crew;
 pub mod draw;
 pub mod event;
+pub mod explosion;
 pub mod gpu;
 mod groups;
 pub mod joint_blocks;
@@ -180,6 +185,7 @@ pub mod worlds;
 pub use command::{Command, CommandError, JointCommand};
 pub use cpu::CpuWorld;
 pub use event::{Event, EventKind};
+pub use explosion::Explosion;
 pub use gpu::{AdapterChoice, Context, GpuWorld};
 pub use population::{Alteration, BodyId, JointId, Journal, PopulationError};
 pub use query::{Answers, Query, QueryError, RayHit};

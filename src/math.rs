@@ -160,3 +160,12 @@ pub fn clamped(value: f32, low: f32, high: f32) -> f32 {
 pub fn is_finite(v: f32) -> bool {
     v.to_bits() & 0x7f80_0000 != 0x7f80_0000
 }
+
+/// 1/k of a contact point along `direction`, kg; 0 if neither body moves. `inv` is 1/mass and 1/inertia of A, then of B.
+#[inline(always)]
+#[must_use]
+pub fn effective_mass(inv: [f32; 4], r_a: Vec2, r_b: Vec2, direction: Vec2) -> f32 {
+    let (arm_a, arm_b) = (cross(r_a, direction), cross(r_b, direction));
+    let k = inv[0] + inv[2] + inv[1] * arm_a * arm_a + inv[3] * arm_b * arm_b;
+    if k > 0.0 { 1.0 / k } else { 0.0 }
+}

@@ -2,7 +2,7 @@
 
 use crate::types::{
     Aabb, Accumulator, BodyState, Constraint, Contact, Counters, Event, Joint, JointFrame, JointRow, JointState,
-    Manifold, Pose, SleepingContact, Surface,
+    Manifold, Pose, Rebound, SleepingContact, Surface,
 };
 
 /// A copy of all arrays, cut to what is in use.
@@ -28,6 +28,7 @@ pub(crate) struct Tables {
     pub events: Vec<Event>,
     pub slots: Vec<u32>,
     pub constraints: Vec<Constraint>,
+    pub rebounds: Vec<Rebound>,
     pub surfaces: Vec<Surface>,
     pub joints: Vec<Joint>,
     pub joint_rows: Vec<JointRow>,

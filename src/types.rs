@@ -281,6 +281,30 @@ pub const DEPOSIT: u32 = 64;
 /// [`Counters::overflow_bits`]: more pairs than contact capacity.
 pub const OVERFLOW_CONTACTS: u32 = 1;
 
+/// Lines of a list of what one workgroup does alone, at most (`shaders/alone.wgsl`). 8 KiB; usual
+/// plans have less than a hundred.
+pub const MOST_OPS: u32 = 512;
+/// In a list of what one workgroup does alone: its end (`shaders/alone.wgsl`).
+pub const OP_END: u32 = 0;
+/// In such a list: [`crate::step::Stage::WarmStart`].
+pub const OP_WARM_START: u32 = 1;
+/// In such a list: [`crate::step::Stage::WarmStartJoints`].
+pub const OP_WARM_START_JOINTS: u32 = 2;
+/// In such a list: [`crate::step::Stage::IntegrateVelocities`].
+pub const OP_INTEGRATE_VELOCITIES: u32 = 3;
+/// In such a list: [`crate::step::Stage::SolveJoints`], and relax.
+pub const OP_SOLVE_JOINTS: u32 = 4;
+/// In such a list: [`crate::step::Stage::Solve`], and relax.
+pub const OP_SOLVE: u32 = 5;
+/// In such a list: [`crate::step::Stage::IntegratePositions`].
+pub const OP_INTEGRATE_POSITIONS: u32 = 6;
+/// In such a list: [`crate::step::Stage::ProjectJoints`].
+pub const OP_PROJECT_JOINTS: u32 = 7;
+/// In such a list: [`crate::step::Stage::Project`].
+pub const OP_PROJECT: u32 = 8;
+/// In such a list: [`crate::step::Stage::Restitution`].
+pub const OP_RESTITUTION: u32 = 9;
+
 /// One level of the broadphase grid. The plane is wrapped around a torus of `2^log2_width × 2^log2_height` cells, so
 /// no body is ever outside: cells that share a slot only cost a test.
 ///
@@ -796,25 +820,9 @@ pub struct SleepingContact {
     pub manifold: Manifold,
 }
 
-/// One point of a [`Constraint`].
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
-pub struct ConstraintPoint {
-    /// Lever arm on A, m.
-    pub r_a: [f32; 2],
-    /// Lever arm on B, m.
-    pub r_b: [f32; 2],
-    /// Separation when the step began, m. Later it is `separation + (Δp_b + (Δq_b − 1) r_b − Δp_a − (Δq_a − 1) r_a)·n`.
-    pub separation: f32,
-    /// Effective mass along the normal, kg.
-    pub normal_mass: f32,
-    /// Effective mass along the tangent, kg.
-    pub tangent_mass: f32,
-    /// Approach speed when the step began, before gravity, m/s. Negative is approaching.
-    pub relative_velocity: f32,
-}
-
-/// A contact as the solver sees it, in colour order.
+/// A contact as a sweep on the device sees it, in colour order: what sweeps read and nothing else, as they are bound by
+/// memory. Effective masses are worked out on the way, and the second arm on B is `r_a[1] + (r_b − r_a[0])`, as both
+/// points have the same vector from A to B between their arms. The contact is that of the slot.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Constraint {
@@ -832,22 +840,37 @@ pub struct Constraint {
     pub inv_mass_b: f32,
     /// 1/(kg·m²).
     pub inv_inertia_b: f32,
+    /// As [`Contact::flags`]. Of a point that there is not, all is zero.
+    pub flags: u32,
     /// Mixed.
     pub friction: f32,
-    /// Mixed.
-    pub restitution: f32,
-    /// As [`Contact::flags`].
-    pub flags: u32,
-    /// Index of the contact.
-    pub contact: u32,
-    /// `flags & POINT_COUNT_MASK` of them are valid, the others zero.
-    pub points: [ConstraintPoint; 2],
+    /// Separation of points 0 and 1 when the step began, m. Later it is
+    /// `separation + (Δp_b + (Δq_b − 1) r_b − Δp_a − (Δq_a − 1) r_a)·n`.
+    pub separations: [f32; 2],
+    /// Lever arms on A of points 0 and 1, m.
+    pub r_a: [[f32; 2]; 2],
+    /// Lever arm on B of point 0, m.
+    pub r_b: [f32; 2],
+    /// Separation of points 0 and 1 as last measured by a sweep, m ([`MEASURED`]).
+    pub measured: [f32; 2],
     /// Normal and tangent impulse of point 0, then of point 1, N·s.
     pub impulses: [f32; 4],
-    /// Largest normal impulse of points 0 and 1 over the step, N·s. Zero unless [`BOUNCES`].
+}
+
+/// What a [`Constraint`] needs beside it in worlds in which something bounces ([`BOUNCES`]).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Rebound {
+    /// Mixed.
+    pub restitution: f32,
+    /// Zero.
+    pub pad_0: u32,
+    /// Approach speed of points 0 and 1 when the step began, before gravity, m/s. Negative is approaching.
+    pub relative_velocities: [f32; 2],
+    /// Largest normal impulse of points 0 and 1 over the step, N·s.
     pub max_impulses: [f32; 2],
-    /// Separation of points 0 and 1 as last measured by a sweep, m ([`MEASURED`]).
-    pub separations: [f32; 2],
+    /// Zero.
+    pub pad_1: [u32; 2],
 }
 
 /// A joint, as it stays. No two of a colour move the same body ([`crate::scene::Joints::starts`]).

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::cpu::CpuWorld;
 use crate::gpu::{Context, GpuWorld};
 use crate::scene::{Compiled, Scene};
+use crate::snapshot::Snapshot;
 use crate::stages::collide::Drift;
 use crate::stages::solve::GAP;
 use crate::state::{Metrics, REST_SPEED, metrics};
@@ -14,7 +15,7 @@ use crate::step::{Op, Stage};
 use crate::tables::Tables;
 use crate::types::{
     ASLEEP, BodyState, Constraint, Contact, Counters, DYNAMIC, Event, FIXED_SHAPE, MEASURED, Manifold, NONE,
-    POINT_COUNT_MASK, RECYCLED, Surface,
+    POINT_COUNT_MASK, RECYCLED, Rebound, Surface,
 };
 use crate::world::WorldError;
 
@@ -122,7 +123,7 @@ pub struct MetricReport {
 }
 
 /// The outcome.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
     /// Name of the scene.
     pub scene: String,
@@ -206,7 +207,7 @@ pub fn compare(
             let mut once = CpuWorld::from_compiled(compiled.clone());
             once.restore(&before)?;
             once.step();
-            compare_step(&once, &mut gpu, &mut report, step)?;
+            compare_step(&once, &before, &mut gpu, &mut report, step)?;
             if report.first_difference.is_some() {
                 return Ok(report);
             }
@@ -300,9 +301,9 @@ fn settle_gap_ties(op: Op, linear_slop: f32, before: &mut Tables, cpu: &Tables, 
     let mut ties = 0;
     for ((row, cpu), gpu) in before.constraints.iter_mut().zip(&cpu.constraints).zip(&gpu.constraints) {
         for point in 0..(row.flags & POINT_COUNT_MASK).min(2) as usize {
-            let (here, there) = (cpu.separations[point], gpu.separations[point]);
+            let (here, there) = (cpu.measured[point], gpu.measured[point]);
             if (here > gap) != (there > gap) && (here - there).abs() <= TIE_GAP {
-                row.points[point].separation += 2.0 * (there - here);
+                row.separations[point] += 2.0 * (there - here);
                 ties += 1;
             }
         }
@@ -379,12 +380,24 @@ impl Outcome {
         gpu: &[T],
         floats: impl Fn(&T) -> Vec<f32>,
     ) {
+        self.close_beside(table, cpu, gpu, |row| (floats(row), Vec::new()));
+    }
+
+    /// The same of floats that were made from others, which stand beside them.
+    fn close_beside<T: std::fmt::Debug>(
+        &mut self,
+        table: &'static str,
+        cpu: &[T],
+        gpu: &[T],
+        floats: impl Fn(&T) -> (Vec<f32>, Vec<f32>),
+    ) {
         if cpu.len() != gpu.len() {
             self.fail(table, 0, format!("{} rows", cpu.len()), format!("{} rows", gpu.len()), f64::INFINITY);
             return;
         }
         for index in 0..cpu.len() {
-            let error = distance(&floats(&cpu[index]), &floats(&gpu[index]));
+            let ((here, beside), (there, _)) = (floats(&cpu[index]), floats(&gpu[index]));
+            let error = distance_beside(&here, &there, &beside);
             self.worst = self.worst.max(error / self.tolerance);
             if error > self.tolerance {
                 self.fail(table, index, format!("{:?}", cpu[index]), format!("{:?}", gpu[index]), error);
@@ -396,13 +409,19 @@ impl Outcome {
 
 /// Largest difference of two rows, each as a share of 1 or of the value. Infinite if one is not a number.
 fn distance(cpu: &[f32], gpu: &[f32]) -> f64 {
+    distance_beside(cpu, gpu, &[])
+}
+
+/// The same, as a share of the numbers in `beside`, too, from which those of the rows were made.
+fn distance_beside(cpu: &[f32], gpu: &[f32], beside: &[f32]) -> f64 {
     let mut worst = 0.0_f64;
-    for (&a, &b) in cpu.iter().zip(gpu) {
+    for (index, (&a, &b)) in cpu.iter().zip(gpu).enumerate() {
         if a.to_bits() == b.to_bits() {
             continue;
         }
         let (a, b) = (f64::from(a), f64::from(b));
-        let error = (a - b).abs() / a.abs().max(b.abs()).max(1.0);
+        let scale = beside.get(index).map_or(1.0, |&value| f64::from(value).abs().max(1.0));
+        let error = (a - b).abs() / a.abs().max(b.abs()).max(scale);
         worst = if error.is_nan() { f64::INFINITY } else { worst.max(error) };
     }
     worst
@@ -432,8 +451,13 @@ fn compare_tables(op: Op, cpu: &Tables, gpu: &Tables) -> Outcome {
     }
     let status = |tables: &Tables| tables.states.iter().map(|state| state.status).collect::<Vec<_>>();
     outcome.exact("status", &status(cpu), &status(gpu));
-    outcome.close("accumulators", &cpu.accumulators, &gpu.accumulators, |sum| {
-        vec![sum.velocity[0], sum.velocity[1], sum.angular_velocity]
+    // They are differences of velocities: of the small ones of a fast body only the velocity's roundings are left.
+    let sums = |tables: &Tables| {
+        let pairs = tables.accumulators.iter().zip(&tables.states);
+        pairs.map(|(sum, state)| (*sum, [state.velocity, [state.angular_velocity; 2]].concat())).collect::<Vec<_>>()
+    };
+    outcome.close_beside("accumulators", &sums(cpu), &sums(gpu), |(sum, beside)| {
+        ([sum.velocity, [sum.angular_velocity; 2]].concat(), beside.clone())
     });
     outcome.close("swings", &cpu.swings, &gpu.swings, |&swing| vec![swing]);
     outcome.close("aabbs", &cpu.aabbs, &gpu.aabbs, |aabb| [aabb.min, aabb.max].concat());
@@ -463,6 +487,7 @@ fn compare_tables(op: Op, cpu: &Tables, gpu: &Tables) -> Outcome {
     }
     if op.stage >= Stage::Prepare {
         compare_constraints(&mut outcome, &cpu.constraints, &gpu.constraints);
+        compare_rebounds(&mut outcome, &cpu.rebounds, &gpu.rebounds);
         compare_surfaces(&mut outcome, &cpu.surfaces, &gpu.surfaces);
     }
     compare_joints(&mut outcome, cpu, gpu);
@@ -609,30 +634,20 @@ fn is_tie(a: (&Contact, &Manifold), b: (&Contact, &Manifold)) -> bool {
 }
 
 fn compare_constraints(outcome: &mut Outcome, cpu: &[Constraint], gpu: &[Constraint]) {
-    let exact = |constraints: &[Constraint]| {
-        constraints.iter().map(|c| (c.body_a, c.body_b, c.flags, c.contact)).collect::<Vec<_>>()
-    };
+    let exact =
+        |constraints: &[Constraint]| constraints.iter().map(|c| (c.body_a, c.body_b, c.flags)).collect::<Vec<_>>();
     outcome.exact("constraints", &exact(cpu), &exact(gpu));
     outcome.close("constraints", cpu, gpu, |c| {
-        let mut row = vec![
-            c.normal[0],
-            c.normal[1],
-            c.inv_mass_a,
-            c.inv_inertia_a,
-            c.inv_mass_b,
-            c.inv_inertia_b,
-            c.friction,
-            c.restitution,
-        ];
-        for point in &c.points {
-            row.extend([point.r_a, point.r_b].concat());
-            row.extend([point.separation, point.normal_mass, point.tangent_mass, point.relative_velocity]);
-        }
+        let mut row =
+            vec![c.normal[0], c.normal[1], c.inv_mass_a, c.inv_inertia_a, c.inv_mass_b, c.inv_inertia_b, c.friction];
+        row.extend([c.separations, c.r_a[0], c.r_a[1], c.r_b, c.measured].concat());
         row.extend(c.impulses);
-        row.extend(c.max_impulses);
-        row.extend(c.separations);
         row
     });
+}
+
+fn compare_rebounds(outcome: &mut Outcome, cpu: &[Rebound], gpu: &[Rebound]) {
+    outcome.close("rebounds", cpu, gpu, |r| [&[r.restitution][..], &r.relative_velocities, &r.max_impulses].concat());
 }
 
 fn compare_surfaces(outcome: &mut Outcome, cpu: &[Surface], gpu: &[Surface]) {
@@ -663,46 +678,81 @@ fn compare_joints(outcome: &mut Outcome, cpu: &Tables, gpu: &Tables) {
     outcome.close("joint_impulses", &cpu.joint_impulses, &gpu.joint_impulses, |impulse| impulse.to_vec());
 }
 
-/// Bodies after one step from the same state.
-fn compare_step(cpu: &CpuWorld, gpu: &mut GpuWorld, report: &mut Report, step: u64) -> Result<(), WorldError> {
-    let dt = f64::from(cpu.compiled().params.dt);
-    let (cpu, gpu) = (cpu.snapshot(), gpu.snapshot()?);
-    let mut off = Vec::new();
-    for index in 0..cpu.poses.len() {
-        let (a, b) = (&cpu.poses[index], &gpu.poses[index]);
-        let far = distance(&[a.position, a.rotation].concat(), &[b.position, b.rotation].concat());
-        let (a, b) = (&cpu.states[index], &gpu.states[index]);
-        let fast = distance(&a.velocity, &b.velocity);
-        let share = (far / (STEP_VELOCITY_TOLERANCE * dt)).max(fast / STEP_VELOCITY_TOLERANCE);
-        if share > 1.0 {
-            off.push((index, share));
-        } else {
-            report.one_step_worst = report.one_step_worst.max(share);
-        }
+/// Bodies after one step from the same state, `before`.
+fn compare_step(
+    cpu: &CpuWorld,
+    before: &Snapshot,
+    gpu: &mut GpuWorld,
+    report: &mut Report,
+    step: u64,
+) -> Result<(), WorldError> {
+    let (once, gpu) = (cpu.snapshot(), gpu.snapshot()?);
+    let shares = step_shares(cpu.compiled().params.dt, &once, &gpu);
+    let off = |shares: &[f64]| shares.iter().filter(|&&share| share > 1.0).count() as f64;
+    let close = shares.iter().copied().filter(|&share| share <= 1.0).fold(0.0, f64::max);
+    report.one_step_worst = report.one_step_worst.max(close);
+    if off(&shares) <= (shares.len() as f64 * TIES).max(1.0) {
+        return Ok(());
     }
-    #[allow(clippy::cast_precision_loss, reason = "a count")]
-    if off.len() as f64 > (cpu.poses.len() as f64 * TIES).max(1.0) {
-        let (index, share) = off[0];
-        report.one_step_worst = report.one_step_worst.max(share);
+    // One decision that falls otherwise is felt by many where bodies are pressed against each other: a pair more, which
+    // need not even touch, and new contacts are coloured and visited in another order. How many those are the CPU tells,
+    // from the same state but for a rounding.
+    let mut nudged = Vec::new();
+    for run in 1..=NUDGED_RUNS {
+        let mut from = before.clone();
+        let bodies = &cpu.compiled().bodies;
+        for (index, (pose, _)) in (0..).zip(from.poses.iter_mut().zip(bodies)).filter(|(_, (_, b))| b.kind == DYNAMIC) {
+            let position = glam::Vec2::from(pose.position);
+            // A rounding, wherever it is.
+            pose.position = (position + nudge(run, index) * (0.1 * position.length()).max(1.0)).into();
+        }
+        let mut world = CpuWorld::from_compiled(cpu.compiled().clone());
+        world.restore(&from)?;
+        world.step();
+        nudged.push(off(&step_shares(cpu.compiled().params.dt, &once, &world.snapshot())));
+    }
+    let (mean, chance) = spread(&nudged);
+    if off(&shares) > mean + chance
+        && let Some(index) = shares.iter().position(|&share| share > 1.0)
+    {
+        report.one_step_worst = shares[index];
         report.first_difference = Some(Difference {
             step,
             stage: "step",
             table: "bodies",
             index,
-            cpu: format!("{:?} {:?}", cpu.poses[index], cpu.states[index]),
+            cpu: format!("{:?} {:?}", once.poses[index], once.states[index]),
             gpu: format!("{:?} {:?}", gpu.poses[index], gpu.states[index]),
-            error: share,
+            error: shares[index],
             tolerance: 1.0,
         });
     }
     Ok(())
 }
 
+/// How far each body is off after one step, as a share of the tolerance.
+fn step_shares(dt: f32, one: &Snapshot, other: &Snapshot) -> Vec<f64> {
+    let rows = |snapshot: &Snapshot, index: usize| {
+        let (pose, state) = (&snapshot.poses[index], &snapshot.states[index]);
+        ([pose.position, pose.rotation].concat(), state.velocity)
+    };
+    let share = |index| {
+        let ((place, velocity), (other_place, other_velocity)) = (rows(one, index), rows(other, index));
+        let far = distance(&place, &other_place) / (STEP_VELOCITY_TOLERANCE * f64::from(dt));
+        far.max(distance(&velocity, &other_velocity) / STEP_VELOCITY_TOLERANCE)
+    };
+    (0..one.poses.len().min(other.poses.len())).map(share).collect()
+}
+
+/// How far a body is nudged in a run: in irrational turns, no two bodies, and no two runs, alike.
+fn nudge(run: u32, body: u32) -> glam::Vec2 {
+    NUDGE * glam::Vec2::from_angle(body as f32 * 2.399_963 + run as f32)
+}
+
 /// The scene again on the CPU, its bodies nudged in directions that differ from run to run.
 fn nudged_runs(compiled: &Compiled, steps: usize) -> Vec<Vec<Metrics>> {
     let run = |number: u32| {
-        // Irrational turns: no two bodies, and no two runs, alike.
-        let away = |index: u32| NUDGE * glam::Vec2::from_angle(index as f32 * 2.399_963 + number as f32);
+        let away = |index: u32| nudge(number, index);
         let mut nudged = compiled.clone();
         for (index, (pose, body)) in (0..).zip(nudged.poses.iter_mut().zip(&compiled.bodies)) {
             if body.kind == DYNAMIC {
@@ -727,9 +777,14 @@ fn chance(history: &[(Metrics, Metrics)], nudged: &[Vec<Metrics>], of: impl Fn(&
     let average = |run: &mut dyn Iterator<Item = &Metrics>| run.map(&of).sum::<f64>() / history.len() as f64;
     let mut averages: Vec<f64> = nudged.iter().map(|run| average(&mut run.iter())).collect();
     averages.push(average(&mut history.iter().map(|(cpu, _)| cpu)));
-    let count = averages.len() as f64;
-    let mean = averages.iter().sum::<f64>() / count;
-    let variance = averages.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    spread(&averages)
+}
+
+/// The mean of what several runs gave, and how far from it one more may be by chance.
+fn spread(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
     // The GPU is one more draw, and the mean is only that of so many.
     (mean, CHANCE * (variance * (1.0 + 1.0 / count)).sqrt())
 }
@@ -822,6 +877,7 @@ fn row(metric: &'static str, cpu: f64, gpu: f64, tolerance: f64) -> MetricReport
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gpu::AdapterChoice;
     use crate::scene::{Body, Joint, JointKind, Shape};
 
     /// Whether the average penetration of two runs agrees, if nudged ones are this often as deep as the CPU's.
@@ -920,6 +976,33 @@ mod tests {
     }
 
     /// Boxes that lie still are not chaotic: nudged runs stay together.
+    /// A pile that falls, stepped once by both backends; the CPU's copy under another gravity.
+    fn one_step(gravity: f32) -> Option<&'static str> {
+        let mut scene = Scene::new("boxes").gravity(0.0, -10.0);
+        scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(50.0, 0.5)));
+        for index in 0..40_u8 {
+            scene.add(Body::dynamic(f32::from(index % 8), 3.5 + f32::from(index / 8)).shape(Shape::half_box(0.5, 0.5)));
+        }
+        let context = Context::new(AdapterChoice::Any).expect("an adapter");
+        let mut gpu = GpuWorld::new(&context, &scene).expect("a world");
+        (0..10).for_each(|_| gpu.step().expect("a step"));
+        let before = gpu.snapshot().expect("a snapshot");
+        gpu.step().expect("a step");
+        let mut cpu = CpuWorld::new(&scene.gravity(0.0, gravity)).expect("a world");
+        cpu.restore(&before).expect("the snapshot");
+        cpu.step();
+        let mut report = Report::default();
+        compare_step(&cpu, &before, &mut gpu, &mut report, 0).expect("a comparison");
+        report.first_difference.map(|difference| difference.stage)
+    }
+
+    #[test]
+    fn one_step_is_the_same_step() {
+        assert_eq!(one_step(-10.0), None);
+        // Negative control: many bodies are off, and a nudge does not explain it.
+        assert_eq!(one_step(-13.0), Some("step"));
+    }
+
     #[test]
     fn nudged_runs_are_other_runs() {
         let mut scene = Scene::new("two boxes").gravity(0.0, -10.0);

@@ -3,6 +3,7 @@
 use crate::command::{Command, CommandError, JointCommand};
 use crate::cpu::CpuWorld;
 use crate::event::Event;
+use crate::explosion::Explosion;
 use crate::gpu::{DeviceError, GpuWorld};
 use crate::population::{BodyId, JointId, Journal, PopulationError, joint_id};
 use crate::query::{Answers, Query, QueryError};
@@ -112,6 +113,26 @@ impl World {
             Self::Cpu(world) => world.command(body, command),
             Self::Gpu(world) => world.command(body, command),
         }
+    }
+
+    /// Pushes what is around a place away from it, at the start of the next step: one impulse on each dynamic shape in reach.
+    /// Returns how many. Who sleeps there wakes. On the GPU this waits for the device and reads the poses back.
+    ///
+    /// # Errors
+    /// If a value is out of range or the device is lost.
+    pub fn explode(&mut self, explosion: &Explosion) -> Result<usize, WorldError> {
+        explosion.check()?;
+        let pushes = match self {
+            Self::Cpu(world) => explosion.pushes(world.compiled(), world.poses()),
+            Self::Gpu(world) => {
+                let poses = world.read_poses()?;
+                explosion.pushes(world.compiled(), &poses)
+            }
+        };
+        for &(body, push) in &pushes {
+            self.command(body, push)?;
+        }
+        Ok(pushes.len())
     }
 
     /// Wakes every body at the start of the next step, where bodies sleep ([`crate::Settings::sleep`]).

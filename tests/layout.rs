@@ -111,13 +111,11 @@ structs! {
     Contact { shape_a, shape_b, body_a, body_b, flags, color, features, rolling_impulse }
     Manifold { normal, cached_rotation_a, cached_rotation_b, cached_position, points }
     SleepingContact { contact, manifold }
-    ConstraintPoint {
-        r_a, r_b, separation, normal_mass, tangent_mass, relative_velocity,
-    }
     Constraint {
-        body_a, body_b, normal, inv_mass_a, inv_inertia_a, inv_mass_b, inv_inertia_b, friction, restitution, flags,
-        contact, points, impulses, max_impulses, separations,
+        body_a, body_b, normal, inv_mass_a, inv_inertia_a, inv_mass_b, inv_inertia_b, flags, friction, separations,
+        r_a, r_b, measured, impulses,
     }
+    Rebound { restitution, pad_0, relative_velocities, max_impulses, pad_1 }
     Joint {
         body_a, body_b, first_row, flags, anchor_a, anchor_b, axis, reference_angle, id, break_force, break_torque,
         generation, pad,
@@ -151,6 +149,8 @@ constants! {
     ROW_MEASURE
     JOINT_COLORS JOINT_OVERFLOW ROW_COUNT_MASK WORLD_A JOINT_FIXED_A JOINT_FIXED_B JOINT_DISABLED BROKEN
     ROW_ALONG ROW_AXIS ROW_ACROSS ROW_ANGLE ROW_POINT ROW_GEOMETRY
+    MOST_OPS OP_END OP_WARM_START OP_WARM_START_JOINTS OP_INTEGRATE_VELOCITIES OP_SOLVE_JOINTS
+    OP_SOLVE OP_INTEGRATE_POSITIONS OP_PROJECT_JOINTS OP_PROJECT OP_RESTITUTION
     ROW_EQUALITY ROW_LOWER ROW_UPPER ROW_MOTOR ROW_SPRING ROW_ROLE ROW_BY_MASS
 }
 

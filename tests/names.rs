@@ -14,6 +14,8 @@ const SHARED_SHADERS: [&str; 9] =
     ["types", "math", "grid", "joined", "outline", "hull", "scan", "sweep", "joint_sweep"];
 /// Not a stage, but a shader with kernels and a module of the same name: `src/query.rs`.
 const QUERY: &str = "query";
+/// Not a stage either, but all sweeps of a step in one kernel, from the functions of their shaders.
+const ALONE: &str = "alone";
 /// Between these two lines of the crate docs is the map.
 const MAP: (&str, &str) = ("//! ```text\n", "//! ```\n");
 
@@ -68,6 +70,7 @@ fn a_stage_is_two_files() {
         assert!(shaders.remove(shared), "shaders/{shared}.wgsl is gone: take it off the list");
     }
     assert!(shaders.remove(QUERY), "shaders/{QUERY}.wgsl is gone");
+    assert!(shaders.remove(ALONE), "shaders/{ALONE}.wgsl is gone");
     assert_eq!(shaders, words(), "shaders");
 }
 
@@ -104,7 +107,7 @@ fn a_stage_is_one_function_with_its_story() {
 fn entry_points_bear_the_name_of_their_file() {
     let compiled: BTreeSet<String> = SHADERS.iter().map(|shader| shader.name.to_owned()).collect();
     let mut expected = words();
-    expected.extend(["scan".to_owned(), QUERY.to_owned()]);
+    expected.extend(["scan".to_owned(), QUERY.to_owned(), ALONE.to_owned()]);
     assert_eq!(compiled, expected);
     for shader in SHADERS {
         let uses = uses(shader.name);

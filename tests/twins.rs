@@ -271,12 +271,7 @@ fn a_wrong_shader_is_found() {
             "return countTrailingZeros(dynamic);",
             "return 22u - countLeadingZeros(dynamic << 9u);",
         ),
-        (
-            Stage::Prepare,
-            "prepare",
-            "= effective_mass(inv, r_a, r_b, normal)",
-            "= 0.999 * effective_mass(inv, r_a, r_b, normal)",
-        ),
+        (Stage::Prepare, "prepare", "constraints[slot].r_b = r_b_0;", "constraints[slot].r_b = 0.999 * r_b_0;"),
         (Stage::PrepareJoints, "prepare_joints", "+ (r_b - r_a)", "+ (r_b - 1.001 * r_a)"),
         (
             Stage::WarmStart,
@@ -398,6 +393,8 @@ fn surfaces_agree_and_a_wrong_one_is_found() {
     assert_passed("surfaces", &validate(&context, &surfaces(), options, |_| {}).expect("a run"));
     for (stage, shader, from, to) in [
         (Stage::Prepare, "prepare", "surface.tangent_speed = shapes", "surface.tangent_speed = 1.01 * shapes"),
+        (Stage::Prepare, "prepare", "speeds[end] = dot(", "speeds[end] = 0.999 * dot("),
+        (Stage::Solve, "solve", "rebounds[slot].max_impulses = max(", "rebounds[slot].max_impulses = 0.999 * max("),
         (Stage::Relax, "solve", "kinetic = surface.kinetic_friction;", "kinetic = 0.9 * surface.kinetic_friction;"),
         (Stage::Relax, "solve", "let most = surface.rolling_resistance", "let most = 0.9 * surface.rolling_resistance"),
         (Stage::WarmStart, "warm_start", "rolling = surfaces[slot].rolling_impulse;", "rolling = 0.0;"),

@@ -13,7 +13,7 @@ use crate::types::{self, BodyState, Contact, Counters, JointState, Manifold, Pos
 use crate::world::WorldError;
 
 /// The tables of which a state is made.
-const KEPT: [&str; 13] = [
+const KEPT: [&str; 14] = [
     "counters",
     "poses",
     "states",
@@ -24,12 +24,13 @@ const KEPT: [&str; 13] = [
     "joint_impulses",
     "joints",
     "joint_rows",
+    "bodies",
     "contacts",
     "manifolds",
     "sleeping",
 ];
 /// Of these only as much is kept as may be in use.
-const FIRST_LONG: usize = 10;
+const FIRST_LONG: usize = 11;
 
 /// The state between two steps, in buffers of the device. Nothing is read until somebody goes back to it.
 #[derive(Debug)]
@@ -73,6 +74,7 @@ impl DeviceCopy {
             self.rows * size_of::<[f32; 2]>(),
             self.joints * size_of::<types::Joint>(),
             self.rows * size_of::<types::JointRow>(),
+            self.bodies * size_of::<types::Body>(),
         ];
         let wanted: Vec<_> = self.parts.iter().zip(lengths).map(|(buffer, bytes)| (buffer, 0, bytes as u64)).collect();
         let head = download(&self.context, &wanted)?;
@@ -92,6 +94,13 @@ impl DeviceCopy {
             ],
         )?;
         let states: Vec<BodyState> = cast(&head[2]);
+        let mut bodies: Vec<types::Body> = cast(&head[10]);
+        // Of what was asked and not done yet the device does not know.
+        for command in self.commands.iter().filter(|command| !command.is_for_joint()) {
+            if let Some(body) = bodies.get_mut(command.body as usize) {
+                command.mirror(body);
+            }
+        }
         Ok(Snapshot {
             step: self.step,
             islands: sleeping_islands(compiled, &states, &cast::<u32>(&head[4]), population),
@@ -103,7 +112,7 @@ impl DeviceCopy {
             contacts: cast(&tail[0]),
             manifolds: cast(&tail[1]),
             counters,
-            forces: compiled.bodies.iter().map(Force::of).collect(),
+            forces: bodies.iter().map(Force::of).collect(),
             commands: self.commands.clone(),
             population: self.population,
             vacated: self.vacated.clone(),
@@ -116,7 +125,7 @@ impl DeviceCopy {
 }
 
 impl GpuWorld {
-    /// Copies the state on the device. Does not wait. Constant forces that commands changed are not kept.
+    /// Copies the state on the device. Does not wait.
     ///
     /// # Errors
     /// If the device is lost.

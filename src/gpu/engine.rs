@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytemuck::Pod;
@@ -12,10 +13,11 @@ use super::context::Context;
 use super::kernel::{Kernel, Kernels};
 use super::memory::{Features, Group, Sizes, TABLES, buffer_bytes};
 use super::population::Room;
-use super::record::{Run, Work};
+use super::record::{ALONE, Run, Work, program};
 use super::{MAX_WORKGROUPS, SCAN_BLOCK};
 use crate::scene::{Compiled, Joints};
 use crate::snapshot::first_islands;
+use crate::step::Op;
 use crate::types::{COLOR_COUNT, Command, Constraint, Event, Params, SleepingContact, Sweep};
 use crate::world::WorldError;
 
@@ -69,6 +71,10 @@ pub(super) struct Engine {
     sweep_group: wgpu::BindGroup,
     /// Dispatches of the last step.
     pub dispatches: u32,
+    /// Lines of the plan that one workgroup can run alone, in a small world; none if there are too many for its list.
+    pub solver: Range<usize>,
+    /// Lanes of the workgroup that runs all sweeps, or none to run them stage by stage, whatever the size. For tests.
+    pub forced_lanes: Option<u32>,
 }
 
 impl Engine {
@@ -110,6 +116,24 @@ impl Engine {
             sweep_buffer,
             sweep_group,
             dispatches: 0,
+            solver: 0..0,
+            forced_lanes: None,
+        }
+    }
+
+    /// Learns the plan of the steps: the list by which one workgroup runs all sweeps. A new buffer each time: steps
+    /// recorded but not submitted yet keep theirs.
+    pub fn follow(&mut self, plan: &[Op]) {
+        let (solver, program) = program(plan);
+        self.solver = solver;
+        let descriptor = wgpu::util::BufferInitDescriptor {
+            label: Some("program"),
+            contents: bytemuck::cast_slice(&program),
+            usage: wgpu::BufferUsages::UNIFORM,
+        };
+        self.buffers.insert("program", self.context.device().create_buffer_init(&descriptor));
+        for name in ALONE.into_iter().flat_map(|(_, names)| names) {
+            self.unbind(name);
         }
     }
 

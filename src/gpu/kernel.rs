@@ -67,11 +67,18 @@ const HULL: &str = include_str!("../../shaders/hull.wgsl");
 const SWEEP: &str = include_str!("../../shaders/sweep.wgsl");
 const JOINT_SWEEP: &str = include_str!("../../shaders/joint_sweep.wgsl");
 
+macro_rules! stage {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../../shaders/", $name, ".wgsl")))
+    };
+}
+
 macro_rules! shader {
     ($name:literal $(, $shared:expr)*) => {
         Shader {
             name: $name,
             shared: &[TYPES, MATH $(, $shared)*],
+            stages: &[],
             source: include_str!(concat!("../../shaders/", $name, ".wgsl")),
         }
     };
@@ -80,10 +87,13 @@ macro_rules! shader {
 /// A shader file and what it builds on.
 #[derive(Clone, Copy, Debug)]
 pub struct Shader {
-    /// File stem: the stage's name, `scan` or `query`.
+    /// File stem: the stage's name, `scan`, `query` or `alone`.
     pub name: &'static str,
     /// Sources before it.
     pub shared: &'static [&'static str],
+    /// Shaders whose functions it calls, by name: what stands before their entry points, without their bindings, which it
+    /// declares itself.
+    pub stages: &'static [(&'static str, &'static str)],
     /// Its own source.
     pub source: &'static str,
 }
@@ -92,10 +102,26 @@ impl Shader {
     /// The whole module.
     #[must_use]
     pub fn text(&self) -> String {
+        self.text_with(&[])
+    }
+
+    /// The same where stages are patched whose functions it calls.
+    fn text_with(&self, patches: &[Patch]) -> String {
         let mut text = self.shared.concat();
+        for &(name, stage) in self.stages {
+            let of_stage = patches.iter().filter(|patch| patch.shader == name);
+            let patched = of_stage.fold(stage.to_owned(), |text, patch| text.replacen(patch.from, patch.to, 1));
+            text.push_str(&functions_of(&patched));
+        }
         text.push_str(self.source);
         text
     }
+}
+
+/// What stands before the first entry point, without bindings.
+fn functions_of(text: &str) -> String {
+    let before = text.lines().take_while(|line| !line.starts_with("@compute"));
+    before.filter(|line| !line.starts_with("@group(")).flat_map(|line| [line, "\n"]).collect()
 }
 
 /// All shaders of the pipeline.
@@ -127,6 +153,23 @@ pub const SHADERS: &[Shader] = &[
     shader!("finalize"),
     shader!("sleep"),
     shader!("query", GRID),
+    Shader {
+        name: "alone",
+        shared: &[TYPES, MATH, SWEEP],
+        stages: &[
+            ("joint_sweep", JOINT_SWEEP),
+            stage!("warm_start"),
+            stage!("warm_start_joints"),
+            stage!("integrate_velocities"),
+            stage!("solve_joints"),
+            stage!("solve"),
+            stage!("integrate_positions"),
+            stage!("project_joints"),
+            stage!("project"),
+            stage!("restitution"),
+        ],
+        source: include_str!("../../shaders/alone.wgsl"),
+    },
 ];
 
 /// A binding of group 0.
@@ -162,6 +205,15 @@ pub struct Reflection {
     pub uses_strides: bool,
     /// Threads in a workgroup.
     pub workgroup_size: u32,
+}
+
+impl Reflection {
+    /// Tables, of which a device allows a kernel so many.
+    #[must_use]
+    pub fn storage_buffers(&self) -> u32 {
+        let tables = self.bindings.iter().filter(|binding| binding.kind != BindingKind::Uniform);
+        u32::try_from(tables.count()).unwrap_or(u32::MAX)
+    }
 }
 
 /// Entry points of a module with their reflection.
@@ -310,6 +362,13 @@ impl Kernels {
         })
     }
 
+    /// Whether the device lets a kernel use as many tables as it does.
+    pub fn fits(&self, name: &'static str) -> Result<bool, KernelError> {
+        let shader = shader_of(name).ok_or(KernelError::Missing { name })?;
+        let reflection = self.module(shader)?.points.get(name).ok_or(KernelError::Missing { name })?;
+        Ok(reflection.storage_buffers() <= self.device.limits().max_storage_buffers_per_shader_stage)
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<&'static str, Arc<Kernel>>> {
         self.compiled.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -326,8 +385,7 @@ impl Kernels {
         let device = &self.device;
         if self.many {
             let limit = device.limits().max_storage_buffers_per_shader_stage;
-            let storage = reflection.bindings.iter().filter(|binding| binding.kind != BindingKind::Uniform).count();
-            let buffers = u32::try_from(storage).unwrap_or(u32::MAX);
+            let buffers = reflection.storage_buffers();
             if buffers > limit {
                 return Err(KernelError::Buffers { name, buffers, limit });
             }
@@ -386,7 +444,7 @@ fn shader_of(name: &str) -> Option<usize> {
 }
 
 fn read(device: &wgpu::Device, shader: &Shader, patches: &[Patch], for_many: bool) -> Result<Module, KernelError> {
-    let mut text = shader.text();
+    let mut text = shader.text_with(patches);
     for patch in patches.iter().filter(|patch| patch.shader == shader.name) {
         let count = text.matches(patch.from).count();
         if count != 1 {

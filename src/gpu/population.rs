@@ -1,7 +1,7 @@
 //! Bodies and joints that come and go: what the host decided ([`crate::population`]) reaches the device.
 
 use super::GpuWorld;
-use super::memory::Group;
+use super::memory::{Features, Group};
 use super::record::joint_runs;
 use super::writes::Writes;
 use crate::command::{forget, wake_left};
@@ -9,7 +9,7 @@ use crate::population::{BodyId, Change, JointId, Journal, Population, joint_id};
 use crate::scene::{Body, Compiled, Joint, JointChange, Joints, MOST_ROWS};
 use crate::snapshot::first_islands;
 use crate::step::plan;
-use crate::types::{JOINT_COLORS, MAX_VERTICES, Params, SURFACES, VACANT};
+use crate::types::{JOINT_COLORS, MAX_VERTICES, Params, VACANT};
 use crate::world::WorldError;
 
 /// Joints for which there is room in any world.
@@ -110,7 +110,6 @@ impl GpuWorld {
     /// do not fit the device.
     pub fn add_bodies(&mut self, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
         let mut population = self.take_population();
-        let switches = self.compiled.params.switches;
         // Enough in any case, also if no free slot is taken.
         let new_shapes: usize = bodies.iter().map(|body| body.shapes.len()).sum();
         let now = Room::of(&self.compiled);
@@ -125,7 +124,7 @@ impl GpuWorld {
         let added = population.add(&mut self.compiled, bodies, self.steps);
         self.population = Some(population);
         let (ids, change) = added?;
-        if let Err(error) = self.make_room(switches, None) {
+        if let Err(error) = self.make_room(None) {
             if let Some((compiled, population)) = backup {
                 (self.compiled, self.population) = (compiled, Some(population));
             }
@@ -144,7 +143,6 @@ impl GpuWorld {
         let Some(mut population) = self.population.take_if(|population| population.is_due(self.steps)) else {
             return Ok(());
         };
-        let switches = self.compiled.params.switches;
         // For what the script alone makes there is room; else larger buffers may be refused.
         let backup = population.by_hand().then(|| (self.compiled.clone(), population.clone(), self.commands.clone()));
         let left = population.retire(&mut self.compiled, self.steps);
@@ -155,7 +153,7 @@ impl GpuWorld {
         let [came, tied] = population.emit(&mut self.compiled, self.steps);
         wake_left(&self.compiled, &tied, &mut self.commands);
         self.population = Some(population);
-        if let Err(error) = self.make_room(switches, recorded.as_deref_mut()) {
+        if let Err(error) = self.make_room(recorded.as_deref_mut()) {
             if let Some((compiled, population, commands)) = backup {
                 (self.compiled, self.population, self.commands) = (compiled, Some(population), commands);
             }
@@ -183,9 +181,8 @@ impl GpuWorld {
     /// # Errors
     /// If it does not fit the device; then nothing is done.
     pub(super) fn become_another(&mut self, compiled: Compiled, population: Population) -> Result<(), WorldError> {
-        let switches = self.compiled.params.switches;
         let before = (std::mem::replace(&mut self.compiled, compiled), self.population.replace(population));
-        if let Err(error) = self.make_room(switches, None) {
+        if let Err(error) = self.make_room(None) {
             (self.compiled, self.population) = before;
             return Err(error);
         }
@@ -209,7 +206,6 @@ impl GpuWorld {
     /// The first value that is out of range, as for a scene; or if they do not fit the device.
     pub fn add_joints(&mut self, joints: &[Joint]) -> Result<Vec<JointId>, WorldError> {
         let mut population = self.take_population();
-        let switches = self.compiled.params.switches;
         let now = Room::of(&self.compiled);
         // A list of colours that is laid anew has room for half as many again in each.
         let order = 2 * (now.order + joints.len()) + FEW_WORDS;
@@ -218,7 +214,7 @@ impl GpuWorld {
         let added = population.add_joints(&mut self.compiled, joints);
         self.population = Some(population);
         let (ids, change) = added?;
-        if let Err(error) = self.make_room(switches, None) {
+        if let Err(error) = self.make_room(None) {
             if let Some((compiled, population)) = backup {
                 (self.compiled, self.population) = (compiled, Some(population));
             }
@@ -298,7 +294,11 @@ impl GpuWorld {
     /// Brings the device to what the host has: with what is submitted next, or at this place of the caller's encoder.
     fn follow(&mut self, change: &Change, recorded: Option<&mut wgpu::CommandEncoder>) -> Result<(), WorldError> {
         self.asked = self.steps;
-        self.plan = plan(&self.compiled.settings, self.compiled.bounces, self.compiled.joints.count() > 0);
+        let plan = plan(&self.compiled.settings, self.compiled.bounces, self.compiled.joints.count() > 0);
+        if plan != self.plan {
+            self.engine.follow(&plan);
+            self.plan = plan;
+        }
         let mut writes = Writes::default();
         if !change.bodies.is_empty() {
             self.query_load.forget_bodies();
@@ -353,10 +353,12 @@ impl GpuWorld {
     }
 
     /// Larger buffers where these are too small, with what the device alone knows carried over.
-    fn make_room(&mut self, switches: u32, recorded: Option<&mut wgpu::CommandEncoder>) -> Result<(), WorldError> {
+    fn make_room(&mut self, recorded: Option<&mut wgpu::CommandEncoder>) -> Result<(), WorldError> {
         let need = Room::of(&self.compiled);
-        let surfaces = switches & SURFACES == 0 && self.compiled.params.switches & SURFACES != 0;
-        if self.engine.room.holds(need) && !surfaces {
+        // Materials that none had before. (What was granted once stays.)
+        let features = self.engine.features.and(Features::of(&self.compiled));
+        let materials = features != self.engine.features;
+        if self.engine.room.holds(need) && !materials {
             return Ok(());
         }
         let before = self.engine.before();
@@ -367,8 +369,8 @@ impl GpuWorld {
             Err(error)
         };
         let mut copies = Vec::new();
-        if surfaces {
-            self.engine.features.surfaces = true;
+        if materials {
+            self.engine.features = features;
             if let Err(error) = self.create_tables(|group| group == Group::Contacts) {
                 return undo(self, error);
             }

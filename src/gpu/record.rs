@@ -1,12 +1,18 @@
-//! A step as dispatches: which kernels a stage is, over what, and how the colours of a sweep share dispatches.
+//! A step as dispatches: which kernels a stage is, over what, and how the colours of a sweep, or all sweeps of a small world,
+//! share dispatches.
+
+use std::ops::Range;
 
 use super::SCAN_BLOCK;
+use super::context::is_software;
 use super::engine::{Engine, Key};
 use crate::scene::{Compiled, Joints};
 use crate::step::{Op, Stage};
 use crate::types::{
-    BULLETS, COLOR_BLOCK, COLOR_COUNT, Counters, JOINT_COLORS, JOINT_OVERFLOW, MOVING_WALLS, ONLY_BULLETS,
-    OVERFLOW_COLOR, Params, SLEEP, Sweep,
+    BOUNCES, BULLETS, COLOR_BLOCK, COLOR_COUNT, Counters, JOINT_COLORS, JOINT_OVERFLOW, MOST_OPS, MOVING_WALLS,
+    ONLY_BULLETS, OP_END, OP_INTEGRATE_POSITIONS, OP_INTEGRATE_VELOCITIES, OP_PROJECT, OP_PROJECT_JOINTS,
+    OP_RESTITUTION, OP_SOLVE, OP_SOLVE_JOINTS, OP_WARM_START, OP_WARM_START_JOINTS, OVERFLOW_COLOR, Params, SLEEP,
+    Sweep,
 };
 use crate::world::WorldError;
 
@@ -20,6 +26,21 @@ const BLIND_WIDE_COLORS: u32 = 12;
 const WIDE_ROUNDS: u32 = 4;
 /// New contacts that one workgroup colours quickly enough alone.
 const FEW_UNCOLORED: u32 = 2048;
+
+/// Worlds with at most so many contacts, so many bodies and so many joints have all their sweeps run by one workgroup.
+/// Hardly any of their colours is wide, so that a sweep is one workgroup in any case, and what is saved is starting it.
+const FEW: u32 = 2048;
+/// The kernels that do, without joints and with joints, and how many lanes they have.
+pub(super) const ALONE: [(u32, [&str; 2]); 3] = [
+    (8, ["alone_narrow", "alone_joints_narrow"]),
+    (64, ["alone", "alone_joints"]),
+    (256, ["alone_wide", "alone_joints_wide"]),
+];
+/// Constraints of the largest colour up to which the first of them is used, and only by software adapters. They run eight
+/// lanes at a time, those that have nothing to do like the others, and nothing else in one workgroup is quicker there.
+const NARROW_COLOR: u32 = 16;
+/// And from which on the last.
+const MORE_LANES: u32 = 96;
 
 /// A run of colours that one dispatch solves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +95,14 @@ impl Load {
         load
     }
 
+    fn contacts(&self) -> u32 {
+        self.colors.iter().fold(0, |sum, &size| sum.saturating_add(size))
+    }
+
+    fn largest_color(&self) -> u32 {
+        self.colors.iter().copied().max().unwrap_or(0)
+    }
+
     /// Of two worlds, the larger.
     pub fn and(mut self, other: &Self) -> Self {
         self.uncolored = self.uncolored.max(other.uncolored);
@@ -82,6 +111,35 @@ impl Load {
         }
         self
     }
+}
+
+/// What one workgroup can run alone of a plan: where that begins and ends in it, and as the list in
+/// `shaders/alone.wgsl`.
+pub(super) fn program(plan: &[Op]) -> (Range<usize>, Vec<[u32; 4]>) {
+    let line = |op: &Op| {
+        let kind = match op.stage {
+            Stage::WarmStart => OP_WARM_START,
+            Stage::WarmStartJoints => OP_WARM_START_JOINTS,
+            Stage::IntegrateVelocities => OP_INTEGRATE_VELOCITIES,
+            Stage::SolveJoints | Stage::RelaxJoints => OP_SOLVE_JOINTS,
+            Stage::Solve | Stage::Relax => OP_SOLVE,
+            Stage::IntegratePositions => OP_INTEGRATE_POSITIONS,
+            Stage::ProjectJoints => OP_PROJECT_JOINTS,
+            Stage::Project => OP_PROJECT,
+            Stage::Restitution => OP_RESTITUTION,
+            _ => return None,
+        };
+        Some([kind, op.flags, 0, 0])
+    };
+    let first = plan.iter().position(|op| line(op).is_some()).unwrap_or(0);
+    let mut lines: Vec<[u32; 4]> = plan[first..].iter().map_while(line).collect();
+    // And one for the end.
+    if lines.len() >= MOST_OPS as usize {
+        lines.clear();
+    }
+    let sweeps = first..first + lines.len();
+    lines.resize(MOST_OPS as usize, [OP_END, 0, 0, 0]);
+    (sweeps, lines)
 }
 
 /// One dispatch.
@@ -189,7 +247,12 @@ impl Recorder<'_> {
                 self.scan("colors", color_blocks * COLOR_COUNT);
                 self.dispatch("color_place", color_blocks * COLOR_BLOCK);
             }
-            Stage::Prepare => self.dispatch("prepare", contacts),
+            Stage::Prepare => {
+                self.dispatch("prepare", contacts);
+                if switches & BOUNCES != 0 {
+                    self.dispatch("prepare_rebounds", contacts);
+                }
+            }
             Stage::PrepareJoints => self.dispatch("prepare_joints", joints),
 
             Stage::WarmStart => self.sweep("warm_start", "warm_start_tail", op.flags),
@@ -320,6 +383,68 @@ pub(super) fn scan(which: &'static str, length: u32) -> Vec<Work> {
 }
 
 impl Engine {
+    /// Runs one line of the plan. In a small world the first sweep runs all of them.
+    ///
+    /// # Errors
+    /// If a kernel does not compile.
+    pub fn run_line(
+        &mut self,
+        pass: &mut wgpu::ComputePass,
+        (index, op): (usize, Op),
+        extent: &Extent,
+        known: Option<&Load>,
+    ) -> Result<(), WorldError> {
+        if !self.solver.contains(&index) {
+            return self.run(pass, op, extent, known);
+        }
+        match self.alone(extent, known)? {
+            Some(_) if index > self.solver.start => Ok(()),
+            Some(kernel) => self.execute(pass, &Work::new(kernel, 1)),
+            None => self.run(pass, op, extent, known),
+        }
+    }
+
+    /// Runs one line of the plan by itself, so that it can be timed, and counts the dispatches that it usually is.
+    ///
+    /// # Errors
+    /// If a kernel does not compile.
+    pub fn run_apart(
+        &mut self,
+        pass: &mut wgpu::ComputePass,
+        (index, op): (usize, Op),
+        extent: &Extent,
+        known: Option<&Load>,
+    ) -> Result<(), WorldError> {
+        let before = self.dispatches;
+        self.run(pass, op, extent, known)?;
+        if self.solver.contains(&index) && self.alone(extent, known)?.is_some() {
+            self.dispatches = before + u32::from(index == self.solver.start);
+        }
+        Ok(())
+    }
+
+    /// The kernel that runs all sweeps in one workgroup, if that is quicker, by counts that may be old; the result is the
+    /// same.
+    fn alone(&self, extent: &Extent, known: Option<&Load>) -> Result<Option<&'static str>, WorldError> {
+        let Params { body_count, joint_count, .. } = extent.params;
+        // There is room for half as many contacts again as there are, and for four a shape.
+        let contacts = known.map_or(self.contact_capacity / 2, Load::contacts);
+        let largest = known.map_or(contacts / BLIND_WIDE_COLORS, Load::largest_color);
+        let software = is_software(self.context.info());
+        let usual = if contacts.max(body_count).max(joint_count) > FEW {
+            None
+        } else if software {
+            (largest <= NARROW_COLOR).then_some(0)
+        } else {
+            // Where hardly anything touches, the passes over the bodies decide.
+            Some(1 + usize::from(largest.max(body_count / 8) > MORE_LANES))
+        };
+        let forced = self.forced_lanes.map(|forced| ALONE.iter().position(|&(lanes, _)| lanes == forced));
+        let Some(size) = forced.unwrap_or(usual).filter(|_| !self.solver.is_empty()) else { return Ok(None) };
+        let kernel = ALONE[size].1[usize::from(joint_count > 0)];
+        Ok(self.kernels.fits(kernel)?.then_some(kernel))
+    }
+
     /// Runs one stage.
     ///
     /// # Errors
@@ -352,11 +477,14 @@ impl Engine {
             joint_runs: &self.joint_runs,
             works: Vec::new(),
         };
-        for &op in plan {
-            recorder.stage(op);
+        let alone = self.alone(extent, None)?;
+        for (index, &op) in plan.iter().enumerate() {
+            if alone.is_none() || !self.solver.contains(&index) {
+                recorder.stage(op);
+            }
         }
         let works = recorder.works.iter().filter(|work| work.threads > 0);
-        Ok(self.kernels.prepare(works.map(|work| work.name))?)
+        Ok(self.kernels.prepare(works.map(|work| work.name).chain(alone))?)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::snapshot::{Force, JointGoal, RowGoal, Snapshot, sleeping_islands};
 use crate::tables::Tables;
 use crate::types::{
     self, Aabb, Accumulator, BodyState, COLOR_COUNT, Constraint, Contact, Counters, Event, JointFrame, JointState,
-    Manifold, Params, Pose, SURFACES, SleepingContact, Surface,
+    Manifold, Params, Pose, Rebound, SURFACES, SleepingContact, Surface,
 };
 use crate::world::WorldError;
 
@@ -137,6 +137,7 @@ impl Engine {
         let previous = u64::from(pair_starts_previous.last().copied().unwrap_or(0).min(self.contact_capacity));
         let constraints = u64::from(counters.color_starts[COLOR_COUNT as usize].min(self.contact_capacity));
         let surfaces = if compiled.params.switches & SURFACES == 0 { 0 } else { constraints };
+        let rebounds = if compiled.bounces { constraints } else { 0 };
         let reported = head.get(15).and_then(|bytes| cast::<u32>(bytes).last().copied()).unwrap_or(0);
         let reported = u64::from(reported.min(self.event_capacity));
         let tail = download(
@@ -151,6 +152,7 @@ impl Engine {
                 of("sleeping", put_by * size_of::<SleepingContact>() as u64),
                 of(at_parity("manifolds_previous", self.parity), previous * size_of::<Manifold>() as u64),
                 of(at_parity("manifolds", self.parity), contacts * size_of::<Manifold>() as u64),
+                of("rebounds", rebounds * size_of::<Rebound>() as u64),
             ],
         )?;
         Ok(Tables {
@@ -169,6 +171,7 @@ impl Engine {
             manifolds: cast(&tail[8]),
             slots: cast(&tail[2]),
             constraints: cast(&tail[3]),
+            rebounds: cast(&tail[9]),
             surfaces: cast(&tail[4]),
             events: cast(&tail[5]),
             islands: cast(&head[12]),

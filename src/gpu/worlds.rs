@@ -67,10 +67,7 @@ impl GpuWorlds {
         if members.len() > MOST_WORLDS {
             return refuse(format!("{} are too many, a dispatch has at most {MOST_WORLDS} layers", members.len()));
         }
-        let features = members
-            .iter()
-            .map(Features::of)
-            .reduce(|all, one| Features { surfaces: all.surfaces || one.surfaces, ..all });
+        let features = members.iter().map(Features::of).reduce(Features::and);
         for (index, member) in members.iter().enumerate() {
             if member.settings != first.settings {
                 return refuse(format!("the settings of world {index} differ from those of world 0"));
@@ -109,6 +106,7 @@ impl GpuWorlds {
         this.engine.create_tables(|_| true)?;
         this.engine.fill(&this.members.iter().collect::<Vec<_>>());
         this.bind();
+        this.engine.follow(&this.plan);
         this.engine.compile(&this.plan, &this.extent)?;
         this.engine.context.check()?;
         Ok(this)
@@ -268,7 +266,7 @@ impl GpuWorlds {
                     let commands = self.take_commands();
                     self.engine.send_commands(&mut pass, &commands)?;
                 } else {
-                    self.engine.run(&mut pass, op, &self.extent, load.as_ref())?;
+                    self.engine.run_line(&mut pass, (index, op), &self.extent, load.as_ref())?;
                 }
             }
         }

@@ -8,9 +8,12 @@
 //! `bin_count` (integer atomics, which commute), scan, `bin_place` (in any order) and `bin_sort` (by index, so that the
 //! order of threads leaves no trace). A counting sort in order of the index gives the same here.
 
+use std::ops::Range;
+
 use glam::Vec2;
 
-use crate::types::{Aabb, Level, Params, Shape};
+use crate::threads::{LIGHT, Threads};
+use crate::types::{Aabb, Level, NONE, Params, Shape};
 
 /// Column and row of a point on a level, before they are wrapped around the torus.
 #[inline]
@@ -59,23 +62,33 @@ pub fn level_of(params: &Params, own: u32, aabb: &Aabb) -> u32 {
     own
 }
 
-/// Fills `cell_ends` and `cell_shapes`.
-pub fn bin(params: &Params, shapes: &[Shape], aabbs: &[Aabb], cell_ends: &mut Vec<u32>, cell_shapes: &mut Vec<u32>) {
-    let cell = |index: usize| {
+/// Fills `cell_ends` and `cell_shapes`; `own` is the cell of each shape, [`NONE`] if it is in no cell.
+pub fn bin(
+    threads: &Threads,
+    params: &Params,
+    shapes: &[Shape],
+    aabbs: &[Aabb],
+    own: &mut Vec<u32>,
+    cell_ends: &mut Vec<u32>,
+    cell_shapes: &mut Vec<u32>,
+) {
+    own.resize(aabbs.len(), NONE);
+    threads.for_each(LIGHT, own, |index, own| {
         let aabb = &aabbs[index];
-        (aabb.min[0] <= aabb.max[0]).then(|| {
+        *own = if aabb.min[0] <= aabb.max[0] {
             let level = &params.levels[level_of(params, shapes[index].level, aabb) as usize];
             let (column, row) = cell_of(level, middle(aabb));
-            cell_index(level, column, row) as usize
-        })
-    };
+            cell_index(level, column, row)
+        } else {
+            NONE
+        };
+    });
     cell_ends.clear();
     cell_ends.resize(params.cell_count as usize + 1, 0);
-    for index in 0..aabbs.len() {
-        if let Some(cell) = cell(index) {
-            cell_ends[cell] += 1;
-        }
+    for &cell in own.iter().filter(|&&cell| cell != NONE) {
+        cell_ends[cell as usize] += 1;
     }
+    // From how many there are in each cell to where it starts; placing moves that to where it ends.
     let mut start = 0;
     for end in cell_ends.iter_mut() {
         let count = *end;
@@ -84,20 +97,25 @@ pub fn bin(params: &Params, shapes: &[Shape], aabbs: &[Aabb], cell_ends: &mut Ve
     }
     cell_shapes.clear();
     cell_shapes.resize(aabbs.len(), 0);
-    for index in 0..aabbs.len() {
-        if let Some(cell) = cell(index) {
-            #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
-            let id = index as u32;
-            cell_shapes[cell_ends[cell] as usize] = id;
-            cell_ends[cell] += 1;
-        }
+    for (index, &cell) in (0..).zip(&*own).filter(|&(_, &cell)| cell != NONE) {
+        let end = &mut cell_ends[cell as usize];
+        cell_shapes[*end as usize] = index;
+        *end += 1;
     }
 }
 
-/// The shapes of cells `first ..= last` of one row, which lie side by side.
+/// Where the shapes of cells `first ..= last` of one row, which lie side by side, are in the table of shapes by cell.
+#[inline]
+#[must_use]
+pub fn range_of_cells(cell_ends: &[u32], first: u32, last: u32) -> Range<u32> {
+    let start = if first == 0 { 0 } else { cell_ends[first as usize - 1] };
+    start..cell_ends[last as usize]
+}
+
+/// The shapes of cells `first ..= last` of one row.
 #[inline]
 #[must_use]
 pub fn cells<'a>(cell_ends: &[u32], cell_shapes: &'a [u32], first: u32, last: u32) -> &'a [u32] {
-    let start = if first == 0 { 0 } else { cell_ends[first as usize - 1] };
-    &cell_shapes[start as usize..cell_ends[last as usize] as usize]
+    let Range { start, end } = range_of_cells(cell_ends, first, last);
+    &cell_shapes[start as usize..end as usize]
 }

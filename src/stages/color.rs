@@ -46,13 +46,13 @@ pub struct ColorScratch {
     proposals: Vec<u32>,
 }
 
-/// Colours the contacts, and fills `slots` and the colour counts of `counters`.
+/// Colours the contacts, and fills the colour starts of `counters`. What is left of the stage is [`color_sort`], which
+/// worlds that are solved group by group do without.
 pub fn color(
     params: &Params,
     states: &Rows<BodyState, 4>,
     contacts: &mut [Contact],
     scratch: &mut ColorScratch,
-    slots: &mut Vec<u32>,
     counters: &mut Counters,
 ) {
     color_inherit(params, states, contacts, scratch, counters);
@@ -60,7 +60,14 @@ pub fn color(
     for &index in &scratch.fresh {
         scratch.colors[index as usize] = byte(contacts[index as usize].color);
     }
-    color_sort(&scratch.colors, slots, counters);
+    let mut counts = [0; COLORLESS as usize + 1];
+    for &color in &scratch.colors {
+        counts[color as usize] += 1;
+    }
+    counters.color_starts = [0; COLOR_COUNT as usize + 1];
+    for (color, &count) in counts[..COLOR_COUNT as usize].iter().enumerate() {
+        counters.color_starts[color + 1] = counters.color_starts[color] + count;
+    }
 }
 
 #[inline]
@@ -198,19 +205,12 @@ fn color_rounds(contacts: &mut [Contact], scratch: &mut ColorScratch, counters: 
     }
 }
 
-fn color_sort(colors: &[u8], slots: &mut Vec<u32>, counters: &mut Counters) {
-    let mut starts = [0_u32; COLOR_COUNT as usize + 1];
-    for &color in colors.iter().filter(|&&color| color != COLORLESS) {
-        starts[color as usize + 1] += 1;
-    }
-    for color in 0..COLOR_COUNT as usize {
-        starts[color + 1] += starts[color];
-    }
-    counters.color_starts = starts;
+/// Fills `slots` with the contacts that touch, by colour.
+pub fn color_sort(scratch: &ColorScratch, slots: &mut Vec<u32>, counters: &Counters) {
+    let mut next = counters.color_starts;
     slots.clear();
-    slots.resize(starts[COLOR_COUNT as usize] as usize, 0);
-    let mut next = starts;
-    for (index, &color) in (0_u32..).zip(colors).filter(|&(_, &color)| color != COLORLESS) {
+    slots.resize(next[COLOR_COUNT as usize] as usize, 0);
+    for (index, &color) in (0_u32..).zip(&scratch.colors).filter(|&(_, &color)| color != COLORLESS) {
         let slot = &mut next[color as usize];
         slots[*slot as usize] = index;
         *slot += 1;

@@ -10,11 +10,14 @@ use crate::types::{ASLEEP, Body, BodyState, Params, STATIC};
 
 /// Advances the deltas by one substep.
 pub fn integrate_positions(threads: &Threads, params: &Params, bodies: &[Body], states: &Rows<BodyState, 4>) {
-    threads.for_ranges(LIGHT, bodies.len(), |first, end| {
-        for (index, body) in bodies[..end].iter().enumerate().skip(first) {
-            advance(params, body, index, states);
-        }
-    });
+    threads.for_ranges(LIGHT, bodies.len(), |first, end| integrate_positions_in(first, end, params, bodies, states));
+}
+
+/// The same of the bodies `first .. end`.
+pub fn integrate_positions_in(first: usize, end: usize, params: &Params, bodies: &[Body], states: &Rows<BodyState, 4>) {
+    for (index, body) in bodies[..end].iter().enumerate().skip(first) {
+        advance(params, body, index, states);
+    }
 }
 
 /// The same of some of the bodies.

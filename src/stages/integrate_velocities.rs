@@ -28,10 +28,23 @@ pub fn integrate_velocities(
     accumulators: &Rows<Accumulator, 2>,
 ) {
     threads.for_ranges(LIGHT, bodies.len(), |first, end| {
-        for (offset, (body, pose)) in bodies[first..end].iter().zip(&poses[first..end]).enumerate() {
-            advance(params, body, pose, first + offset, states, accumulators);
-        }
+        integrate_velocities_in(first, end, params, bodies, poses, states, accumulators);
     });
+}
+
+/// The same of the bodies `first .. end`.
+pub fn integrate_velocities_in(
+    first: usize,
+    end: usize,
+    params: &Params,
+    bodies: &[Body],
+    poses: &[Pose],
+    states: &Rows<BodyState, 4>,
+    accumulators: &Rows<Accumulator, 2>,
+) {
+    for (offset, (body, pose)) in bodies[first..end].iter().zip(&poses[first..end]).enumerate() {
+        advance(params, body, pose, first + offset, states, accumulators);
+    }
 }
 
 /// The same of some of the bodies.

@@ -15,9 +15,11 @@
 //! the coarser levels that have any, and on its own if such a shape of higher index met it and marked it. So that this is
 //! known the others look first; on the device `pair_count`, then `pair_count_asleep`. The producer of a pair stays the same.
 
+use std::ops::Range;
+
 use glam::Vec2;
 
-use super::bin::{cell_index, cell_of, cells};
+use super::bin::{cell_index, cell_of, range_of_cells};
 use crate::scene::Ties;
 use crate::threads::{HEAVY, Rows, Threads};
 use crate::types::{
@@ -219,6 +221,17 @@ impl Part {
     }
 }
 
+/// Shapes whose cells are looked up at once: in a large world the rows around a shape lie far apart, and the processor
+/// waits for several at a time if nothing is done with them in between.
+const BATCH: usize = 16;
+
+/// Cells that lie side by side: where their shapes are in the table.
+struct Row {
+    shapes: Range<u32>,
+    /// On a level of the shape that looks.
+    own_level: bool,
+}
+
 impl World<'_> {
     /// The pairs of the shapes in a range whose row in `sleepers` is `wanted`.
     fn search<const SLEEPY: bool>(
@@ -232,13 +245,27 @@ impl World<'_> {
         if !SLEEPY {
             part.found.reserve(4 * (end - first));
         }
-        for index in first..end {
-            let before = part.found.len();
-            if !SLEEPY || wanted(self.sleepers[index]) {
-                self.pairs_of::<SLEEPY>(index, &mut part);
+        let mut batch = Vec::new();
+        for first in (first..end).step_by(BATCH) {
+            let indices = first..end.min(first + BATCH);
+            let mut ends = [0; BATCH];
+            batch.clear();
+            for (end, index) in ends.iter_mut().zip(indices.clone()) {
+                if !SLEEPY || wanted(self.sleepers[index]) {
+                    self.rows_of::<SLEEPY>(index, &mut batch);
+                }
+                *end = batch.len();
             }
-            #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-            part.counts.push((part.found.len() - before) as u32);
+            let mut start = 0;
+            for (&end, index) in ends.iter().zip(indices) {
+                let before = part.found.len();
+                if !SLEEPY || wanted(self.sleepers[index]) {
+                    self.pairs_of::<SLEEPY>(index, &batch[start..end], &mut part);
+                }
+                start = end;
+                #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+                part.counts.push((part.found.len() - before) as u32);
+            }
         }
         part
     }
@@ -262,12 +289,60 @@ impl World<'_> {
         }
     }
 
-    fn pairs_of<const SLEEPY: bool>(&self, index: usize, part: &mut Part) {
-        let Self { params, shapes, aabbs, cell_ends, cell_shapes, ties, .. } = *self;
+    /// The rows of cells where a shape looks for partners.
+    fn rows_of<const SLEEPY: bool>(&self, index: usize, rows: &mut Vec<Row>) {
+        let Self { params, shapes, aabbs, cell_ends, .. } = *self;
         let shape = &shapes[index];
         let last_own = shape.level + params.levels[shape.level as usize].bands;
+        let (asleep, is_marked) = self.sleep_of::<SLEEPY>(index);
+        let aabb = aabbs[index];
+        if aabb.min[0] > aabb.max[0] {
+            return;
+        }
+        for level_index in shape.level..params.level_count {
+            let level = &params.levels[level_index as usize];
+            let own_level = level_index <= last_own;
+            if asleep && (self.awake_levels >> level_index & 1 == 0 || (own_level && !is_marked)) {
+                continue;
+            }
+            let mut row_of = |first, last| {
+                let shapes = range_of_cells(cell_ends, first, last);
+                if !shapes.is_empty() {
+                    rows.push(Row { shapes, own_level });
+                }
+            };
+            // Shapes of this level reach at most half a cell from their middle.
+            let reach = Vec2::from(level.half_cell);
+            let (left, bottom) = cell_of(level, Vec2::from(aabb.min) - reach);
+            let (right, top) = cell_of(level, Vec2::from(aabb.max) + reach);
+            // Once around the torus is enough, or a long shape would meet the same cell again.
+            let right = right.min(left + (1 << level.log2_width) - 1);
+            let top = top.min(bottom + (1 << level.log2_height) - 1);
+            for row in bottom..=top {
+                // The cells of a row lie side by side.
+                let first = cell_index(level, left, row);
+                let last = cell_index(level, right, row);
+                if first <= last {
+                    row_of(first, last);
+                } else {
+                    row_of(first, cell_index(level, -1, row));
+                    row_of(cell_index(level, 0, row), last);
+                }
+            }
+        }
+    }
+
+    /// Whether a shape sleeps, and whether one that is awake met it.
+    fn sleep_of<const SLEEPY: bool>(&self, index: usize) -> (bool, bool) {
         let asleep = SLEEPY && self.sleepers[index] != 0;
-        let is_marked = asleep && self.sleepers[index] & MARKED != 0;
+        (asleep, asleep && self.sleepers[index] & MARKED != 0)
+    }
+
+    fn pairs_of<const SLEEPY: bool>(&self, index: usize, rows: &[Row], part: &mut Part) {
+        let Self { params, shapes, aabbs, cell_shapes, ties, .. } = *self;
+        let shape = &shapes[index];
+        let last_own = shape.level + params.levels[shape.level as usize].bands;
+        let (asleep, is_marked) = self.sleep_of::<SLEEPY>(index);
         if asleep && !is_marked && self.awake_levels >> last_own <= 1 {
             // Nobody is awake who would not have marked it, no half plane either.
             return;
@@ -278,15 +353,15 @@ impl World<'_> {
         }
         let Part { found, marked, .. } = part;
         self.half_planes_of::<SLEEPY>(index, asleep, found);
-        let mut visit = |first: u32, last: u32, own_level: bool| {
-            for &other in cells(cell_ends, cell_shapes, first, last) {
+        for Row { shapes: there, own_level } in rows {
+            for &other in &cell_shapes[there.start as usize..there.end as usize] {
                 let other_index = other as usize;
                 if SLEEPY {
                     let other_sleeps = self.sleepers[other_index] != 0;
                     if asleep && other_sleeps {
                         continue;
                     }
-                    if own_level && other_index < index {
+                    if *own_level && other_index < index {
                         if other_sleeps && overlap(&aabb, &aabbs[other_index]) {
                             marked.push(other);
                         }
@@ -294,7 +369,7 @@ impl World<'_> {
                     }
                 }
                 #[allow(clippy::needless_bitwise_bool, reason = "one branch instead of two")]
-                if (own_level & (other_index <= index)) | !overlap(&aabb, &aabbs[other_index]) {
+                if (*own_level & (other_index <= index)) | !overlap(&aabb, &aabbs[other_index]) {
                     continue;
                 }
                 let partner = &shapes[other_index];
@@ -308,31 +383,6 @@ impl World<'_> {
                     continue;
                 }
                 found.push(fresh(index, other, shape, partner));
-            }
-        };
-        for level_index in shape.level..params.level_count {
-            let level = &params.levels[level_index as usize];
-            let own_level = level_index <= last_own;
-            if asleep && (self.awake_levels >> level_index & 1 == 0 || (own_level && !is_marked)) {
-                continue;
-            }
-            // Shapes of this level reach at most half a cell from their middle.
-            let reach = Vec2::from(level.half_cell);
-            let (left, bottom) = cell_of(level, Vec2::from(aabb.min) - reach);
-            let (right, top) = cell_of(level, Vec2::from(aabb.max) + reach);
-            // Once around the torus is enough, or a long shape would meet the same cell again.
-            let right = right.min(left + (1 << level.log2_width) - 1);
-            let top = top.min(bottom + (1 << level.log2_height) - 1);
-            for row in bottom..=top {
-                // The cells of a row lie side by side.
-                let first = cell_index(level, left, row);
-                let last = cell_index(level, right, row);
-                if first <= last {
-                    visit(first, last, own_level);
-                } else {
-                    visit(first, cell_index(level, -1, row), own_level);
-                    visit(cell_index(level, 0, row), last, own_level);
-                }
             }
         }
     }

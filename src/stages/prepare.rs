@@ -6,12 +6,12 @@
 
 use glam::Vec2;
 
-use crate::blocks::{Block, Blocks, Bounce, width};
-use crate::math::{cross, cross_scalar, right_perp};
+use crate::blocks::{Block, Blocks, Bounce, Lane, LanePoint, width};
+use crate::math::{cross_scalar, effective_mass, right_perp};
 use crate::threads::{Cut, Rows, Threads};
 use crate::types::{
-    ASLEEP, BOUNCES, Body, BodyState, COLOR_COUNT, Constraint, ConstraintPoint, Contact, Counters, Manifold,
-    POINT_COUNT_MASK, Params, RESTITUTION_MAX, SLEEP, SURFACES, Shape, Surface, WARM_START,
+    ASLEEP, BOUNCES, Body, BodyState, COLOR_COUNT, Contact, Counters, Manifold, POINT_COUNT_MASK, Params,
+    RESTITUTION_MAX, SLEEP, SURFACES, Shape, Surface, WARM_START,
 };
 
 /// Contacts that one task takes at least.
@@ -67,7 +67,7 @@ pub fn prepare(
                 let constraint = source.constraint(contact);
                 to.set(lane, &constraint);
                 if let Some(bounce) = stream.bounces.get_mut(block) {
-                    bounce.set(lane, &constraint);
+                    bounce.set(lane, &constraint.rebound);
                 }
                 if !surfaces.is_empty() {
                     surfaces.set(slot, source.surface(contact));
@@ -143,7 +143,7 @@ pub(crate) struct Source<'a> {
 impl Source<'_> {
     /// The constraint of a contact.
     #[inline(always)]
-    pub fn constraint(&self, index: u32) -> Constraint {
+    pub fn constraint(&self, index: u32) -> Lane {
         let Self { params, bodies, shapes, states, contacts, manifolds } = *self;
         let bounces = params.switches & BOUNCES != 0;
         let (contact, manifold) = (&contacts[index as usize], &manifolds[index as usize]);
@@ -156,7 +156,8 @@ impl Source<'_> {
         let body_b = if sleeps(contact.body_b) { &resting } else { body_b };
         let normal = Vec2::from(manifold.normal);
         let tangent = right_perp(normal);
-        let mut fresh = Constraint {
+        let inv = [body_a.inv_mass, body_a.inv_inertia, body_b.inv_mass, body_b.inv_inertia];
+        let mut fresh = Lane {
             body_a: contact.body_a,
             body_b: contact.body_b,
             normal: manifold.normal,
@@ -165,36 +166,30 @@ impl Source<'_> {
             inv_mass_b: body_b.inv_mass,
             inv_inertia_b: body_b.inv_inertia,
             friction: (shape_a.friction * shape_b.friction).sqrt(),
-            restitution: if !bounces {
-                0.0
-            } else if params.switches & RESTITUTION_MAX != 0 {
+            flags: contact.flags,
+            ..Lane::default()
+        };
+        // Where nothing bounces, nobody asks how fast things met.
+        if bounces {
+            fresh.rebound.restitution = if params.switches & RESTITUTION_MAX != 0 {
                 shape_a.restitution.max(shape_b.restitution)
             } else {
                 shape_a.restitution.min(shape_b.restitution)
-            },
-            flags: contact.flags,
-            contact: index,
-            ..Constraint::default()
-        };
+            };
+        }
         for end in 0..(contact.flags & POINT_COUNT_MASK) as usize {
             let point = &manifold.points[end];
             let (r_a, r_b) = (Vec2::from(point.anchor_a), Vec2::from(point.anchor_b));
-            let effective_mass = |direction: Vec2| {
-                let (arm_a, arm_b) = (cross(r_a, direction), cross(r_b, direction));
-                let k = body_a.inv_mass
-                    + body_b.inv_mass
-                    + body_a.inv_inertia * arm_a * arm_a
-                    + body_b.inv_inertia * arm_b * arm_b;
-                if k > 0.0 { 1.0 / k } else { 0.0 }
-            };
-            fresh.points[end] = ConstraintPoint {
+            fresh.points[end] = LanePoint {
                 r_a: point.anchor_a,
                 r_b: point.anchor_b,
                 separation: point.separation,
-                normal_mass: effective_mass(normal),
-                tangent_mass: effective_mass(tangent),
-                relative_velocity: if bounces { self.approach(contact, normal, r_a, r_b) } else { 0.0 },
+                normal_mass: effective_mass(inv, r_a, r_b, normal),
+                tangent_mass: effective_mass(inv, r_a, r_b, tangent),
             };
+            if bounces {
+                fresh.rebound.relative_velocities[end] = self.approach(contact, normal, r_a, r_b);
+            }
             if params.switches & WARM_START != 0 {
                 fresh.impulses[2 * end] = point.normal_impulse;
                 fresh.impulses[2 * end + 1] = point.tangent_impulse;

@@ -5,28 +5,22 @@
 
 use glam::Vec2;
 
-use crate::blocks::Blocks;
+use crate::blocks::{Lane, Visit};
 use crate::lanes::WIDTH;
 use crate::math::{cross, integrate_rotation, rotate, turned};
-use crate::threads::{Rows, Threads};
-use crate::types::{BodyState, Constraint, Counters, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params};
+use crate::threads::Rows;
+use crate::types::{BodyState, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params};
 
 /// One sweep.
-pub fn project(
-    threads: &Threads,
-    params: &Params,
-    counters: &Counters,
-    states: &Rows<BodyState, 4>,
-    constraints: &mut Blocks,
-) {
-    constraints.for_each(threads, counters, |_, block, _| {
+pub fn project(params: &Params, states: &Rows<BodyState, 4>, constraints: &mut impl Visit) {
+    constraints.visit(|_, block, _| {
         for lane in 0..WIDTH {
             visit(params, states, &block.get(lane));
         }
     });
 }
 
-fn visit(params: &Params, states: &Rows<BodyState, 4>, constraint: &Constraint) {
+fn visit(params: &Params, states: &Rows<BodyState, 4>, constraint: &Lane) {
     let mut state_a = states.get(constraint.body_a as usize);
     let mut state_b = states.get(constraint.body_b as usize);
     let (mut p_a, mut q_a) = (Vec2::from(state_a.delta_position), Vec2::from(state_a.delta_rotation));

@@ -6,21 +6,15 @@
 use glam::Vec2;
 
 use super::solve::set_velocity;
-use crate::blocks::{Block, Blocks, Bounce};
+use crate::blocks::{Block, Bounce, Visit};
 use crate::lanes::WIDTH;
 use crate::math::{cross, cross_scalar};
-use crate::threads::{Rows, Threads};
-use crate::types::{BodyState, Counters, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params};
+use crate::threads::Rows;
+use crate::types::{BodyState, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params};
 
 /// One sweep.
-pub fn restitution(
-    threads: &Threads,
-    params: &Params,
-    counters: &Counters,
-    states: &Rows<BodyState, 4>,
-    constraints: &mut Blocks,
-) {
-    constraints.for_each(threads, counters, |_, block, bounce| {
+pub fn restitution(params: &Params, states: &Rows<BodyState, 4>, constraints: &mut impl Visit) {
+    constraints.visit(|_, block, bounce| {
         let Some(bounce) = bounce else { return };
         for lane in 0..WIDTH {
             if bounce.restitution.as_array()[lane] != 0.0 {
@@ -31,8 +25,8 @@ pub fn restitution(
 }
 
 fn visit(params: &Params, states: &Rows<BodyState, 4>, lane: usize, block: &mut Block, bounce: &mut Bounce) {
-    let mut constraint = block.get(lane);
-    bounce.get(lane, &mut constraint);
+    let constraint = block.get(lane);
+    let mut rebound = bounce.get(lane);
     let state_a = states.get(constraint.body_a as usize);
     let state_b = states.get(constraint.body_b as usize);
     let (mut v_a, mut w_a) = (Vec2::from(state_a.velocity), state_a.angular_velocity);
@@ -40,23 +34,24 @@ fn visit(params: &Params, states: &Rows<BodyState, 4>, lane: usize, block: &mut 
     let normal = Vec2::from(constraint.normal);
     for end in 0..(constraint.flags & POINT_COUNT_MASK) as usize {
         let point = &constraint.points[end];
-        if point.relative_velocity > -params.restitution_threshold || constraint.max_impulses[end] == 0.0 {
+        let speed = rebound.relative_velocities[end];
+        if speed > -params.restitution_threshold || rebound.max_impulses[end] == 0.0 {
             continue;
         }
         let (r_a, r_b) = (Vec2::from(point.r_a), Vec2::from(point.r_b));
         let velocity = ((v_b + cross_scalar(w_b, r_b)) - (v_a + cross_scalar(w_a, r_a))).dot(normal);
         let old = constraint.impulses[2 * end];
-        let wanted = -point.normal_mass * (velocity + constraint.restitution * point.relative_velocity);
+        let wanted = -point.normal_mass * (velocity + rebound.restitution * speed);
         let new = (old + wanted).max(0.0);
         block.set_normal_impulse(lane, end, new);
-        constraint.max_impulses[end] = constraint.max_impulses[end].max(new);
+        rebound.max_impulses[end] = rebound.max_impulses[end].max(new);
         let impulse = normal * (new - old);
         v_a -= impulse * constraint.inv_mass_a;
         w_a -= constraint.inv_inertia_a * cross(r_a, impulse);
         v_b += impulse * constraint.inv_mass_b;
         w_b += constraint.inv_inertia_b * cross(r_b, impulse);
     }
-    bounce.set(lane, &constraint);
+    bounce.set(lane, &rebound);
     if constraint.flags & FIXED_A == 0 {
         let status = f32::from_bits(state_a.status);
         set_velocity(states, constraint.body_a, [v_a.x, v_a.y, w_a, status].into());

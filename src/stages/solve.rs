@@ -9,12 +9,10 @@
 //! A gap `s > 0` closes at most at the speed `s/h` in every mode (speculative contact). Friction is solved where
 //! [`USE_FRICTION`] says so: in the soft step only when relaxing, when the normal impulses carry no bias.
 
-use crate::blocks::{Block, Blocks, Bounce};
+use crate::blocks::{Block, Bounce, Visit};
 use crate::lanes::{Vec2x4, WIDTH, cross, cross_scalar, f32x4, right_perp, turned};
-use crate::threads::{Rows, Threads};
-use crate::types::{
-    ACCUMULATE, BodyState, Counters, FIXED_A, FIXED_B, FRESH, MEASURED, Params, Surface, USE_BIAS, USE_FRICTION,
-};
+use crate::threads::Rows;
+use crate::types::{ACCUMULATE, BodyState, FIXED_A, FIXED_B, FRESH, MEASURED, Params, Surface, USE_BIAS, USE_FRICTION};
 
 /// Share of the slop from which on a gap counts as one. The formulae for gap and touch differ by a few per cent of the
 /// impulse; bodies placed exactly side by side would be handed to either by rounding if the line were at zero.
@@ -25,15 +23,13 @@ const STICK_SPEED: f32 = 0.01;
 
 /// One sweep.
 pub fn solve(
-    threads: &Threads,
     params: &Params,
     flags: u32,
-    counters: &Counters,
     states: &Rows<BodyState, 4>,
-    constraints: &mut Blocks,
+    constraints: &mut impl Visit,
     surfaces: &Rows<Surface, 2>,
 ) {
-    constraints.for_each(threads, counters, |slot, block, bounce| {
+    constraints.visit(|slot, block, bounce| {
         let mut surface = SurfaceLanes::load(slot, block, surfaces);
         visit(params, flags, states, block, bounce, surface.as_mut());
         if let Some(surface) = &surface {

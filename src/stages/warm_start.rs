@@ -4,20 +4,14 @@
 //! [`integrate_velocities`](super::integrate_velocities), which also says why later substeps need no such sweep.
 
 use super::solve::SurfaceLanes;
-use crate::blocks::{Block, Blocks};
+use crate::blocks::{Block, Visit};
 use crate::lanes::{WIDTH, cross, f32x4, right_perp};
-use crate::threads::{Rows, Threads};
-use crate::types::{Accumulator, Counters, FIXED_A, FIXED_B, Surface};
+use crate::threads::Rows;
+use crate::types::{Accumulator, FIXED_A, FIXED_B, Surface};
 
 /// Fills `accumulators`.
-pub fn warm_start(
-    threads: &Threads,
-    counters: &Counters,
-    constraints: &mut Blocks,
-    accumulators: &Rows<Accumulator, 2>,
-    surfaces: &Rows<Surface, 2>,
-) {
-    constraints.for_each(threads, counters, |slot, block, _| {
+pub fn warm_start(constraints: &mut impl Visit, accumulators: &Rows<Accumulator, 2>, surfaces: &Rows<Surface, 2>) {
+    constraints.visit(|slot, block, _| {
         accumulate(block, SurfaceLanes::load(slot, block, surfaces).as_ref(), accumulators);
     });
 }

@@ -26,6 +26,9 @@ enum Command {
     Serve,
     /// What comes out of Box2D and of Drystone (rest heights, joints' errors, tumbling), next to stated bounds
     Quality {
+        /// Only of scenes whose name holds this
+        #[arg(long, value_name = "TEXT")]
+        only: Option<String>,
         /// Write it to this file
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
@@ -35,8 +38,8 @@ enum Command {
 fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Serve => serve::serve(std::io::stdin().lock(), std::io::stdout().lock()),
-        Command::Quality { json } => {
-            let outcomes = side_by_side::compare()?;
+        Command::Quality { only, json } => {
+            let outcomes = side_by_side::compare(only.as_deref())?;
             println!("{}", side_by_side::table(&outcomes));
             if let Some(path) = json {
                 let text = serde_json::to_string_pretty(&outcomes)?;

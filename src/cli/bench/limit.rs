@@ -21,7 +21,7 @@ use drystone::scene::Compiled;
 use drystone::step::{Op, Stage};
 use drystone::types::{
     Aabb, Accumulator, Body, BodyState, COLOR_COUNT, Constraint, Contact, Counters, Joint, JointFrame, JointRow,
-    JointState, MEASURED, Manifold, Mover, Pose, SURFACES, Shape, Surface,
+    JointState, MEASURED, Manifold, Mover, Pose, Rebound, SURFACES, Shape, Surface,
 };
 use drystone::{Context, WorldError};
 use serde::{Deserialize, Serialize};
@@ -88,6 +88,8 @@ pub struct Counts {
     constraints: u64,
     /// As many as constraints, or none.
     surfaces: u64,
+    /// Likewise.
+    rebounds: u64,
     joints: u64,
     rows: u64,
 }
@@ -103,6 +105,7 @@ impl Counts {
             pairs: u64::from(counters.contacts),
             constraints,
             surfaces: if compiled.params.switches & SURFACES == 0 { 0 } else { constraints },
+            rebounds: if compiled.bounces { constraints } else { 0 },
             joints: compiled.joints.joints.len() as u64,
             rows: compiled.joints.rows.len() as u64,
         }
@@ -121,6 +124,8 @@ const VELOCITY: u64 = of::<[f32; 3]>();
 const DELTA: u64 = of::<[f32; 4]>();
 /// What a sweep changes of a contact: impulses of two points.
 const IMPULSES: u64 = of::<[f32; 4]>();
+/// Largest normal impulses of two points.
+const MOST_IMPULSES: u64 = of::<[f32; 2]>();
 /// Two measured separations.
 const SEPARATIONS: u64 = of::<[f32; 2]>();
 /// Accumulated impulse of a row of a joint.
@@ -157,12 +162,10 @@ fn traffic(op: Op, n: &Counts) -> Vec<(u64, u64)> {
         Stage::Color => vec![per_pair(3 * 2 * WORD), per_constraint(WORD)],
         Stage::Prepare => vec![
             per_constraint(
-                WORD + of::<Contact>()
-                    + of::<Manifold>()
-                    + of::<Constraint>()
-                    + 2 * (of::<Body>() + of::<Shape>() + of::<BodyState>()),
+                WORD + of::<Contact>() + of::<Manifold>() + of::<Constraint>() + 2 * (of::<Body>() + of::<Shape>()),
             ),
             (n.surfaces, of::<Surface>()),
+            (n.rebounds, of::<Rebound>() + 2 * of::<BodyState>()),
         ],
         Stage::WarmStart => {
             vec![per_constraint(of::<Constraint>() + 2 * 2 * of::<Accumulator>()), (n.surfaces, of::<Surface>())]
@@ -173,11 +176,12 @@ fn traffic(op: Op, n: &Counts) -> Vec<(u64, u64)> {
             vec![
                 per_constraint(of::<Constraint>() + IMPULSES + 2 * 2 * VELOCITY + measured),
                 (n.surfaces, of::<Surface>() + WORD),
+                (n.rebounds, 2 * MOST_IMPULSES),
             ]
         }
         Stage::IntegratePositions => vec![per_body(VELOCITY + 2 * DELTA)],
         Stage::Project => vec![per_constraint(of::<Constraint>() + 2 * 2 * DELTA)],
-        Stage::Restitution => vec![per_constraint(of::<Constraint>() + IMPULSES + 2 * 2 * VELOCITY)],
+        Stage::Restitution => vec![(n.rebounds, of::<Rebound>() + of::<Constraint>() + IMPULSES + 2 * 2 * VELOCITY)],
         Stage::StoreImpulses => vec![per_constraint(2 * IMPULSES + WORD), (n.surfaces, 2 * WORD)],
         Stage::Continuous => vec![per_shape(of::<Mover>() + of::<BodyState>())],
         Stage::Finalize => vec![per_body(of::<BodyState>() + 2 * of::<Pose>())],
@@ -377,7 +381,17 @@ mod tests {
     /// By hand, for a sweep: the constraint, its impulses, and of both bodies the velocities twice and the deltas once.
     #[test]
     fn a_sweep_moves_what_it_must() {
-        let n = Counts { bodies: 0, shapes: 0, cells: 0, pairs: 0, constraints: 1000, surfaces: 0, joints: 0, rows: 0 };
+        let n = Counts {
+            bodies: 0,
+            shapes: 0,
+            cells: 0,
+            pairs: 0,
+            constraints: 1000,
+            surfaces: 0,
+            rebounds: 0,
+            joints: 0,
+            rows: 0,
+        };
         let constraint = size_of::<Constraint>() as u64;
         let op = |flags| [Op { stage: Stage::Solve, flags }];
         assert_eq!(bytes(&op(MEASURED), &n), [(Stage::Solve, 1000 * (constraint + 16 + 48))]);
@@ -396,6 +410,7 @@ mod tests {
             pairs: 10,
             constraints: 10,
             surfaces: 10,
+            rebounds: 10,
             joints: 10,
             rows: 10,
         };

@@ -1,0 +1,136 @@
+// All sweeps of a step in one workgroup, for worlds so small that starting a dispatch takes longer than running it: the
+// plan (src/step.rs) as a list, and for each of its lines the same function that the stage's own kernel calls. No stage,
+// and so no twin: what it computes is what the kernels of the stages compute, to the bit (tests/alone.rs).
+//
+// A barrier ends each colour and each pass over the bodies. Everything is visited with a stride: counts that are larger
+// than was thought cost time and nothing else.
+
+@group(0) @binding(7) var<storage, read> bodies: array<Body>;
+@group(0) @binding(8) var<storage, read> poses: array<Pose>;
+@group(0) @binding(9) var<storage, read> joint_frames: array<JointFrame>;
+@group(0) @binding(10) var<storage, read> joint_rows: array<JointRow>;
+@group(0) @binding(11) var<storage, read> joint_starts: array<u32>;
+@group(0) @binding(12) var<storage, read_write> joint_impulses: array<vec2<f32>>;
+@group(0) @binding(13) var<uniform> program: Program;
+
+const NARROW_LANES: u32 = 8u;
+const WIDE_LANES: u32 = 256u;
+
+// What a line of the list does: OP_SOLVE, …, and with which flags of a sweep. It ends with OP_END.
+struct Program {
+    lines: array<vec4<u32>, MOST_OPS>,
+}
+
+// The line that is being run.
+var<private> stage: u32;
+var<private> how: u32;
+
+fn each_constraint(slot: u32) {
+    switch stage {
+        case OP_WARM_START: {
+            warm_start_contact(slot);
+        }
+        case OP_SOLVE: {
+            solve_contact(slot, how);
+        }
+        case OP_PROJECT: {
+            project_contact(slot);
+        }
+        case OP_RESTITUTION: {
+            bounce_contact(slot);
+        }
+        default: {
+        }
+    }
+}
+
+fn each_joint(joint: u32) {
+    switch stage {
+        case OP_WARM_START_JOINTS: {
+            warm_start_joint(joint);
+        }
+        case OP_SOLVE_JOINTS: {
+            solve_joint(joint, how);
+        }
+        case OP_PROJECT_JOINTS: {
+            project_joint(joint);
+        }
+        default: {
+        }
+    }
+}
+
+fn each_body(lane: u32, lanes: u32) {
+    for (var index = lane; index < params.body_count; index += lanes) {
+        if stage == OP_INTEGRATE_VELOCITIES {
+            integrate_velocity(index);
+        } else {
+            integrate_position(index);
+        }
+    }
+    storageBarrier();
+}
+
+fn is_of_bodies(line: u32) -> bool {
+    return line == OP_INTEGRATE_VELOCITIES || line == OP_INTEGRATE_POSITIONS;
+}
+
+fn is_of_joints(line: u32) -> bool {
+    return line == OP_WARM_START_JOINTS || line == OP_SOLVE_JOINTS || line == OP_PROJECT_JOINTS;
+}
+
+fn without_joints(lane: u32, lanes: u32) {
+    for (var at = 0u; program.lines[at].x != OP_END; at += 1u) {
+        stage = program.lines[at].x;
+        how = program.lines[at].y;
+        if is_of_bodies(program.lines[at].x) {
+            each_body(lane, lanes);
+        } else {
+            tail(lane, lanes, 0u, COLOR_COUNT);
+        }
+    }
+}
+
+fn with_joints(lane: u32, lanes: u32) {
+    for (var at = 0u; program.lines[at].x != OP_END; at += 1u) {
+        stage = program.lines[at].x;
+        how = program.lines[at].y;
+        if is_of_bodies(program.lines[at].x) {
+            each_body(lane, lanes);
+        } else if is_of_joints(program.lines[at].x) {
+            tail_joints(lane, lanes, 0u, JOINT_COLORS);
+        } else {
+            tail(lane, lanes, 0u, COLOR_COUNT);
+        }
+    }
+}
+
+@compute @workgroup_size(NARROW_LANES)
+fn alone_narrow(@builtin(local_invocation_index) lane: u32) {
+    without_joints(lane, NARROW_LANES);
+}
+
+@compute @workgroup_size(LANES)
+fn alone(@builtin(local_invocation_index) lane: u32) {
+    without_joints(lane, LANES);
+}
+
+@compute @workgroup_size(WIDE_LANES)
+fn alone_wide(@builtin(local_invocation_index) lane: u32) {
+    without_joints(lane, WIDE_LANES);
+}
+
+@compute @workgroup_size(NARROW_LANES)
+fn alone_joints_narrow(@builtin(local_invocation_index) lane: u32) {
+    with_joints(lane, NARROW_LANES);
+}
+
+@compute @workgroup_size(LANES)
+fn alone_joints(@builtin(local_invocation_index) lane: u32) {
+    with_joints(lane, LANES);
+}
+
+@compute @workgroup_size(WIDE_LANES)
+fn alone_joints_wide(@builtin(local_invocation_index) lane: u32) {
+    with_joints(lane, WIDE_LANES);
+}

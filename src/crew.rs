@@ -1,0 +1,299 @@
+//! Several threads go through all sweeps of a step together.
+//!
+//! A sweep over one large island visits a dozen colours, each of which must be done before the next begins: a hundred
+//! turns a step, of some microseconds each. Handing every one of them to a pool of threads costs as much as the work. So
+//! everybody is handed the whole solver once. In each turn (a colour of a sweep, a pass over the bodies) whoever is there takes
+//! piece after piece, first those that it had in the turns before, which are in its cache, and goes on when all pieces are
+//! done. Nobody needs to arrive: a thread that the system does not run leaves its pieces to the others.
+//!
+//! Which thread takes a piece leaves no trace in the result, as the pieces of a turn share no body that moves.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::blocks::{Block, Blocks, Bounce, Visit, width};
+use crate::threads::Threads;
+use crate::types::{COLOR_COUNT, Counters, OVERFLOW_COLOR};
+
+/// Blocks of a piece, at least: about a microsecond of work, ten times what taking it costs.
+const LEAST_BLOCKS: usize = 16;
+/// Bodies likewise.
+const LEAST_BODIES: usize = 64;
+/// Pieces a thread, at most, so that who is done first takes another.
+const PIECES: usize = 4;
+/// Looks at what the others do, before one lets the system run somebody else: about ten microseconds.
+const SPINS: u32 = 400;
+
+/// What the threads share.
+#[derive(Debug)]
+pub struct Crew<'a> {
+    threads: usize,
+    /// The colours that are in use, cut into pieces.
+    colors: Vec<Vec<Piece<Mutex<Part<'a>>>>>,
+    /// First and end of ranges of bodies.
+    bodies: Vec<Piece<(usize, usize)>>,
+    /// Pieces that are done, of each turn.
+    done: Vec<AtomicU32>,
+    /// Somebody panicked, and will never be done.
+    broken: AtomicBool,
+}
+
+/// What one thread takes at a time.
+#[derive(Debug)]
+struct Piece<T> {
+    /// The last turn in which somebody took it.
+    taken: AtomicU32,
+    what: T,
+}
+
+/// Blocks of one colour that lie side by side.
+#[derive(Debug)]
+struct Part<'a> {
+    /// Of the first constraint.
+    slot: usize,
+    width: usize,
+    blocks: &'a mut [Block],
+    bounces: &'a mut [Bounce],
+}
+
+/// One of the threads.
+#[derive(Debug)]
+pub struct Hand<'c, 'a> {
+    crew: &'c Crew<'a>,
+    index: usize,
+    turn: u32,
+}
+
+impl<'a> Crew<'a> {
+    /// For so many threads that go through so many `passes`, each over the constraints or over the bodies.
+    pub fn new(threads: usize, constraints: &'a mut Blocks, counters: &Counters, bodies: usize, passes: usize) -> Self {
+        let (starts, mut blocks, mut bounces) = constraints.parts();
+        let mut colors = Vec::with_capacity(COLOR_COUNT as usize);
+        for color in 0..COLOR_COUNT as usize {
+            let count = starts[color + 1] - starts[color];
+            // The overflow is solved in order.
+            let piece = if color == OVERFLOW_COLOR as usize { count } else { size(count, LEAST_BLOCKS, threads) };
+            let mut slot = counters.color_starts[color] as usize;
+            let mut left = count;
+            let mut pieces = Vec::with_capacity(count.checked_div(piece).unwrap_or(0) + 1);
+            while left > 0 {
+                let length = piece.min(left);
+                let (own, others) = std::mem::take(&mut blocks).split_at_mut(length);
+                let (own_bounces, other_bounces) =
+                    std::mem::take(&mut bounces).split_at_mut_checked(length).unwrap_or_default();
+                (blocks, bounces, left) = (others, other_bounces, left - length);
+                let part = Part { slot, width: width(color), blocks: own, bounces: own_bounces };
+                slot += length * part.width;
+                pieces.push(Piece { taken: AtomicU32::new(0), what: Mutex::new(part) });
+            }
+            if count > 0 {
+                colors.push(pieces);
+            }
+        }
+        let piece = size(bodies, LEAST_BODIES, threads);
+        let bodies = (0..bodies)
+            .step_by(piece)
+            .map(|first| Piece { taken: AtomicU32::new(0), what: (first, bodies.min(first + piece)) })
+            .collect();
+        let turns = passes * colors.len().max(1) + 1;
+        let done = (0..turns).map(|_| AtomicU32::new(0)).collect();
+        Self { threads, colors, bodies, done, broken: AtomicBool::new(false) }
+    }
+
+    /// Calls `work` on every thread, with its hand; it must make the same passes everywhere. Those that come late
+    /// find the pieces taken.
+    pub fn run(&self, threads: &Threads, work: impl Fn(&mut Hand<'_, 'a>) + Sync) {
+        let hand = |index| Hand { crew: self, index, turn: 0 };
+        match threads.pool() {
+            Some(pool) => pool.in_place_scope(|scope| {
+                let work = &work;
+                for index in 1..self.threads {
+                    let mut hand = hand(index);
+                    scope.spawn(move |_| work(&mut hand));
+                }
+                work(&mut hand(0));
+            }),
+            None => work(&mut hand(0)),
+        }
+    }
+}
+
+/// Elements of a piece.
+fn size(count: usize, least: usize, threads: usize) -> usize {
+    count.div_ceil((count / least).clamp(1, PIECES * threads)).max(1)
+}
+
+impl Hand<'_, '_> {
+    /// Whether this is the thread that called, which all others help.
+    pub fn leads(&self) -> bool {
+        self.index == 0
+    }
+
+    /// Passes over the bodies: `each(first, end)` for ranges that make up all of them.
+    pub fn for_bodies(&mut self, each: impl Fn(usize, usize)) {
+        let crew = self.crew;
+        self.take_turns(&crew.bodies, |&(first, end)| each(first, end));
+    }
+
+    /// Takes pieces while there are any, and returns when all are done.
+    fn take_turns<T>(&mut self, pieces: &[Piece<T>], work: impl Fn(&T)) {
+        let Crew { threads, done, broken, .. } = self.crew;
+        let done = &done[self.turn as usize];
+        self.turn += 1;
+        // From its own on, once around.
+        let (before, own) = pieces.split_at(self.index * pieces.len() / threads);
+        for piece in own.iter().chain(before) {
+            if piece.taken.load(Ordering::Relaxed) < self.turn
+                && piece.taken.fetch_max(self.turn, Ordering::Relaxed) < self.turn
+            {
+                let watch = Watch(broken);
+                work(&piece.what);
+                std::mem::forget(watch);
+                done.fetch_add(1, Ordering::Release);
+            }
+        }
+        let mut looks = 0;
+        while (done.load(Ordering::Acquire) as usize) < pieces.len() && !broken.load(Ordering::Relaxed) {
+            looks += 1;
+            if looks < SPINS {
+                std::hint::spin_loop();
+            } else {
+                std::thread::yield_now();
+            }
+        }
+    }
+}
+
+/// Says so if its thread panics.
+struct Watch<'a>(&'a AtomicBool);
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Visit for Hand<'_, '_> {
+    fn visit(&mut self, each: impl Fn(usize, &mut Block, Option<&mut Bounce>) + Sync) {
+        for color in &self.crew.colors {
+            self.take_turns(color, |part| {
+                let mut part = part.lock().unwrap_or_else(PoisonError::into_inner);
+                let Part { slot, width, blocks, bounces } = &mut *part;
+                let mut bounces = bounces.iter_mut();
+                for (offset, block) in blocks.iter_mut().enumerate() {
+                    each(*slot + offset * *width, block, bounces.next());
+                }
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::Duration;
+
+    use super::Crew;
+    use crate::blocks::{Blocks, Visit as _};
+    use crate::threads::Threads;
+    use crate::types::{COLOR_COUNT, Counters, OVERFLOW_COLOR};
+
+    const BODIES: usize = 1_000;
+    const PASSES: usize = 12;
+
+    /// Some colours of several pieces, one of less than a block, an overflow.
+    fn constraints() -> (Blocks, Counters) {
+        let mut counters = Counters::default();
+        let mut end = 0;
+        for color in 0..COLOR_COUNT {
+            counters.color_starts[color as usize] = end;
+            end += match color {
+                0 => 1_001,
+                3 => 700,
+                7 => 3,
+                OVERFLOW_COLOR => 41,
+                _ => 0,
+            };
+        }
+        counters.color_starts[COLOR_COUNT as usize] = end;
+        let mut constraints = Blocks::default();
+        constraints.lay(&counters, false);
+        (constraints, counters)
+    }
+
+    /// Passes in turns over constraints and bodies; `visited(pass, colour or none, what)`.
+    fn run(threads: usize, visited: impl Fn(usize, Option<u32>, usize) + Sync) {
+        let (mut constraints, counters) = constraints();
+        let threads = Threads::new(threads).unwrap();
+        let crew = Crew::new(threads.count(), &mut constraints, &counters, BODIES, PASSES);
+        let color_of =
+            |slot: usize| (0..COLOR_COUNT).rfind(|&color| counters.color_starts[color as usize] as usize <= slot);
+        crew.run(&threads, |hand| {
+            for pass in 0..PASSES {
+                if pass % 3 == 0 {
+                    hand.for_bodies(|first, end| (first..end).for_each(|body| visited(pass, None, body)));
+                } else {
+                    hand.visit(|slot, _, bounce| {
+                        assert!(bounce.is_none());
+                        visited(pass, color_of(slot), slot);
+                    });
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn each_pass_visits_everything_once() {
+        for threads in [1, 2, 5] {
+            let visits: Vec<_> = (0..PASSES * 2_000).map(|_| AtomicU32::new(0)).collect();
+            run(threads, |pass, _, what| {
+                visits[pass * 2_000 + what].fetch_add(1, Ordering::Relaxed);
+            });
+            for (pass, visits) in visits.chunks(2_000).enumerate() {
+                let visits: Vec<_> = visits.iter().map(|visits| visits.load(Ordering::Relaxed)).collect();
+                assert!(visits.iter().all(|&visits| visits <= 1), "pass {pass} on {threads} threads");
+                // Blocks of four, but for the overflow.
+                let expected = if pass % 3 == 0 { BODIES } else { 251 + 175 + 1 + 41 };
+                assert_eq!(visits.iter().sum::<u32>() as usize, expected, "pass {pass} on {threads} threads");
+            }
+        }
+    }
+
+    /// Visits that came while one of an earlier colour or pass was still under way.
+    fn too_early(ended: bool) -> u32 {
+        let order = |pass: usize, color: Option<u32>| pass * 40 + color.map_or(0, |color| color as usize);
+        let under_way: Vec<_> = (0..PASSES * 40).map(|_| AtomicU32::new(0)).collect();
+        let early = AtomicU32::new(0);
+        run(3, |pass, color, what| {
+            let now = order(pass, color);
+            if under_way[..now].iter().any(|count| count.load(Ordering::SeqCst) > 0) {
+                early.fetch_add(1, Ordering::SeqCst);
+            }
+            under_way[now].fetch_add(1, Ordering::SeqCst);
+            if what % 97 == 0 {
+                std::thread::sleep(Duration::from_micros(300));
+            }
+            if ended {
+                under_way[now].fetch_sub(1, Ordering::SeqCst);
+            }
+        });
+        early.into_inner()
+    }
+
+    #[test]
+    fn nobody_goes_on_before_all_are_done() {
+        assert_eq!(too_early(true), 0);
+        // Negative control: what never ends is seen to be under way.
+        assert!(too_early(false) > 0);
+    }
+
+    /// Who waits for one that panicked would wait for ever.
+    #[test]
+    fn a_panic_ends_the_step() {
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            run(3, |pass, _, what| assert!(pass < 5 || what < 300, "as asked"));
+        }));
+        assert!(outcome.is_err());
+    }
+}

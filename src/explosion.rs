@@ -1,0 +1,201 @@
+//! A burst that pushes away what is around it. It is not a body: it pushes once and leaves nothing behind.
+//!
+//! As in Box2D (`b2World_Explode`): each shape in reach gets an impulse away from the place, in proportion to the width that
+//! it turns towards it; full within a radius, and less and less over the distance beyond.
+
+use glam::Vec2;
+
+use crate::command::{Command, CommandError};
+use crate::math::{cross, inv_rotate, is_finite, mul_rotation, rotate};
+use crate::query::narrow::is_placed;
+use crate::scene::{Compiled, MAX_POSITION, MAX_VALUE};
+use crate::stages::collide::hull::Hull;
+use crate::types::{DYNAMIC, GEOMETRY_MASK, HALF_PLANE, NO_SHAPE, Pose, SENSOR_SHAPE, Shape};
+
+/// Nearer to the place than this the direction of a push is noise, and it goes to the right, m.
+const NEAREST: f32 = 1e-6;
+
+/// What bursts, and how strongly ([`World::explode`](crate::World::explode)).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Explosion {
+    /// m.
+    pub position: Vec2,
+    /// Shapes up to this distance get the full impulse, m.
+    pub radius: f32,
+    /// Beyond the radius the impulse falls to nothing over this distance, evenly, m.
+    pub falloff: f32,
+    /// N·s for a metre of width that a shape turns towards the place. Negative: it pulls.
+    pub impulse_per_length: f32,
+    /// Shapes of these categories are pushed.
+    pub mask: u32,
+}
+
+impl Default for Explosion {
+    /// At the origin, over 5 m and 5 m more, at 10 N·s/m.
+    fn default() -> Self {
+        Self { position: Vec2::ZERO, radius: 5.0, falloff: 5.0, impulse_per_length: 10.0, mask: u32::MAX }
+    }
+}
+
+impl Explosion {
+    /// # Errors
+    /// The first value that is out of range.
+    pub(crate) fn check(&self) -> Result<(), CommandError> {
+        let far = MAX_POSITION;
+        let values = [
+            ("the position", self.position.x, -far..=far, "within 100 km of the origin"),
+            ("the position", self.position.y, -far..=far, "within 100 km of the origin"),
+            ("the radius", self.radius, 0.0..=far, "from 0 to 100 km"),
+            ("the falloff", self.falloff, 0.0..=far, "from 0 to 100 km"),
+            ("the impulse per length", self.impulse_per_length, -MAX_VALUE..=MAX_VALUE, "of at most 1e15 in size"),
+        ];
+        let wrong = values.into_iter().find(|(_, value, range, _)| !is_finite(*value) || !range.contains(value));
+        wrong.map_or(Ok(()), |(what, value, _, limit)| Err(CommandError::Value { what, value, limit }))
+    }
+
+    /// What it asks of which bodies, of a world in which they are at these poses. In the order of shapes, so that it is the
+    /// same wherever it is found.
+    pub(crate) fn pushes(&self, compiled: &Compiled, poses: &[Pose]) -> Vec<(usize, Command)> {
+        let mut pushes = Vec::new();
+        for shape in &compiled.shapes {
+            let kind = shape.kind & GEOMETRY_MASK;
+            if kind == NO_SHAPE || kind == HALF_PLANE || shape.kind & SENSOR_SHAPE != 0 {
+                continue;
+            }
+            let body = shape.body as usize;
+            let (Some(of), Some(pose)) = (compiled.bodies.get(body), poses.get(body)) else { continue };
+            if of.kind != DYNAMIC || shape.category & self.mask == 0 || !is_placed(pose) {
+                continue;
+            }
+            if let Some((impulse, at)) = self.push(shape, &compiled.vertices, pose) {
+                let point = inv_rotate(pose.rotation.into(), at - Vec2::from(pose.position));
+                let point = point + compiled.mass[body].center;
+                pushes.push((body, Command::Impulse { impulse, point: Some(point) }));
+            }
+        }
+        pushes
+    }
+
+    /// The impulse on a shape and where it acts, if it is in reach.
+    fn push(&self, shape: &Shape, vertices: &[[f32; 2]], pose: &Pose) -> Option<(Vec2, Vec2)> {
+        let turn = mul_rotation(pose.rotation.into(), shape.rotation.into());
+        let center = Vec2::from(pose.position) + rotate(pose.rotation.into(), shape.offset.into());
+        let place = inv_rotate(turn, self.position - center);
+        let reach = self.radius + self.falloff;
+        if place.length() > reach + shape.bound {
+            return None;
+        }
+        let hull = Hull::new(shape, vertices);
+        let (nearest, distance) = nearest(&hull, place);
+        if distance > reach {
+            return None;
+        }
+        let away = nearest - place;
+        let away = if away.length() > NEAREST { away.normalize() } else { inv_rotate(turn, Vec2::X) };
+        let share = if distance > self.radius && self.falloff > 0.0 {
+            ((reach - distance) / self.falloff).clamp(0.0, 1.0)
+        } else {
+            1.0
+        };
+        let impulse = away * (self.impulse_per_length * width(&hull, away) * share).clamp(-MAX_VALUE, MAX_VALUE);
+        Some((rotate(turn, impulse), center + rotate(turn, nearest)))
+    }
+}
+
+/// The point of a shape that is nearest to a place, and how far it is. The middle, if the place is in the shape.
+fn nearest(hull: &Hull, place: Vec2) -> (Vec2, f32) {
+    let points = &hull.points[..hull.count];
+    let mut best = (points[0], f32::INFINITY);
+    let mut inside = hull.count > 2;
+    for (index, &point) in points.iter().enumerate() {
+        let edge = points[hull.next(index)] - point;
+        let arm = place - point;
+        let length = edge.length_squared();
+        let along = if length > 0.0 { (arm.dot(edge) / length).clamp(0.0, 1.0) } else { 0.0 };
+        let candidate = point + edge * along;
+        let distance = place.distance(candidate);
+        if distance < best.1 {
+            best = (candidate, distance);
+        }
+        inside &= cross(edge, arm) >= 0.0;
+    }
+    let (core, distance) = best;
+    if inside || distance <= hull.radius {
+        #[allow(clippy::cast_precision_loss, reason = "at most 8")]
+        let middle = points.iter().sum::<Vec2>() / hull.count as f32;
+        return (middle, 0.0);
+    }
+    (core + (place - core) * (hull.radius / distance), distance - hull.radius)
+}
+
+/// How wide a shape is, seen along a direction, m.
+fn width(hull: &Hull, along: Vec2) -> f32 {
+    let across = along.perp();
+    let (mut low, mut high) = (f32::INFINITY, f32::NEG_INFINITY);
+    for point in &hull.points[..hull.count] {
+        let at = across.dot(*point);
+        (low, high) = (low.min(at), high.max(at));
+    }
+    high - low + 2.0 * hull.radius
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scene::{Geometry, Shape as SceneShape};
+    use crate::{Body, Scene};
+
+    /// Compiled shapes at the origin, each on a body of its own.
+    fn compiled(shapes: Vec<Geometry>) -> Compiled {
+        let mut scene = Scene::new("burst");
+        for geometry in shapes {
+            scene.add(Body::dynamic(0.0, 0.0).shape(SceneShape::new(geometry)));
+        }
+        Compiled::new(&scene).unwrap()
+    }
+
+    #[test]
+    fn nearest_points_and_widths_are_those_of_geometry() {
+        let world = compiled(vec![
+            Geometry::Circle { radius: 0.5 },
+            Geometry::Box { half: Vec2::new(2.0, 1.0), radius: 0.0 },
+            Geometry::Capsule { a: Vec2::new(-1.0, 0.0), b: Vec2::new(1.0, 0.0), radius: 0.25 },
+        ]);
+        let hull = |index: usize| Hull::new(&world.shapes[index], &world.vertices);
+        for (shape, place, expected, distance, seen) in [
+            (0, Vec2::new(2.0, 0.0), Vec2::new(0.5, 0.0), 1.5, 1.0),
+            (1, Vec2::new(0.0, 3.0), Vec2::new(0.0, 1.0), 2.0, 4.0),
+            (1, Vec2::new(5.0, 5.0), Vec2::new(2.0, 1.0), 5.0, 0.0),
+            (1, Vec2::new(1.5, 0.5), Vec2::ZERO, 0.0, 0.0),
+            (2, Vec2::new(0.0, -2.0), Vec2::new(0.0, -0.25), 1.75, 2.5),
+            (2, Vec2::new(3.0, 0.0), Vec2::new(1.25, 0.0), 1.75, 0.5),
+        ] {
+            let (point, away) = nearest(&hull(shape), place);
+            assert!(
+                point.distance(expected) < 1e-6 && (away - distance).abs() < 1e-6,
+                "{shape} {place}: {point} {away}"
+            );
+            if seen > 0.0 {
+                assert!((width(&hull(shape), (point - place).normalize()) - seen).abs() < 1e-6, "{shape} {place}");
+            }
+        }
+        // The diagonal of a square is as wide as it is long.
+        let square = compiled(vec![Geometry::Box { half: Vec2::ONE, radius: 0.0 }]);
+        let seen = width(&Hull::new(&square.shapes[0], &square.vertices), Vec2::ONE.normalize());
+        assert!((seen - 8_f32.sqrt()).abs() < 1e-6, "{seen}");
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused() {
+        assert!(Explosion::default().check().is_ok());
+        for (wrong, what) in [
+            (Explosion { radius: -1.0, ..Explosion::default() }, "the radius"),
+            (Explosion { falloff: f32::NAN, ..Explosion::default() }, "the falloff"),
+            (Explosion { position: Vec2::splat(f32::INFINITY), ..Explosion::default() }, "the position"),
+            (Explosion { impulse_per_length: 1e20, ..Explosion::default() }, "the impulse"),
+        ] {
+            let error = wrong.check().unwrap_err().to_string();
+            assert!(error.starts_with(what), "{error}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! How long the stages of a step take on the device. Timestamps are resolved behind the step and arrive when it is done:
+//! nobody waits for them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use super::readback::cast;
+use crate::step::Op;
+#[cfg(feature = "view")]
+use crate::step::Stage;
+
+/// Measured steps that may be on their way.
+const SLOTS: usize = 3;
+
+const FREE: u8 = 0;
+/// A step is being recorded, or on its way.
+const TAKEN: u8 = 1;
+const READY: u8 = 2;
+
+/// What a measured step took.
+#[derive(Clone, Debug)]
+pub(crate) struct StageTimes {
+    /// Steps done when it ended.
+    #[cfg_attr(not(feature = "view"), allow(dead_code, reason = "the window tells it"))]
+    pub step: u64,
+    /// ms, of each line of the plan.
+    pub ops: Vec<(Op, f64)>,
+}
+
+impl StageTimes {
+    /// ms, of each stage of [`Stage::ALL`].
+    #[cfg(feature = "view")]
+    #[allow(clippy::cast_possible_truncation, reason = "ms for a plot")]
+    pub fn stages(&self) -> [f32; Stage::ALL.len()] {
+        let mut stages = [0.0; Stage::ALL.len()];
+        for (op, ms) in &self.ops {
+            stages[op.stage as usize] += *ms as f32;
+        }
+        stages
+    }
+}
+
+#[derive(Debug)]
+struct Slot {
+    queries: wgpu::QuerySet,
+    resolved: wgpu::Buffer,
+    arrived: wgpu::Buffer,
+    state: Arc<AtomicU8>,
+    plan: Vec<Op>,
+    step: u64,
+}
+
+impl Slot {
+    fn new(device: &wgpu::Device, plan: &[Op]) -> Self {
+        let count = u32::try_from(2 * plan.len()).unwrap_or(u32::MAX);
+        let buffer = |label, usage| {
+            let size = u64::from(count) * u64::from(wgpu::QUERY_SIZE);
+            device.create_buffer(&wgpu::BufferDescriptor { label: Some(label), size, usage, mapped_at_creation: false })
+        };
+        Self {
+            queries: device.create_query_set(&wgpu::QuerySetDescriptor {
+                label: Some("stages"),
+                ty: wgpu::QueryType::Timestamp,
+                count,
+            }),
+            resolved: buffer("stage times", wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC),
+            arrived: buffer("stage times arrived", wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST),
+            state: Arc::new(AtomicU8::new(FREE)),
+            plan: plan.to_vec(),
+            step: 0,
+        }
+    }
+}
+
+/// Measured steps on their way.
+#[derive(Debug, Default)]
+pub(super) struct Profiler {
+    slots: Vec<Slot>,
+}
+
+impl Profiler {
+    /// Whether another step can be measured now.
+    pub fn has_room(&self) -> bool {
+        self.slots.len() < SLOTS || self.slots.iter().any(|slot| slot.state.load(Ordering::Acquire) == FREE)
+    }
+
+    /// Begins to measure a step of this plan; returns by what it is known. Not if too many are on their way.
+    pub fn begin(&mut self, device: &wgpu::Device, plan: &[Op]) -> Option<usize> {
+        let free = self.slots.iter().position(|slot| slot.state.load(Ordering::Acquire) == FREE);
+        let index = match free {
+            Some(index) => index,
+            None if self.slots.len() < SLOTS && !plan.is_empty() => {
+                self.slots.push(Slot::new(device, plan));
+                self.slots.len() - 1
+            }
+            None => return None,
+        };
+        let slot = &mut self.slots[index];
+        if slot.plan != plan {
+            *slot = Slot::new(device, plan);
+        }
+        slot.state.store(TAKEN, Ordering::Release);
+        Some(index)
+    }
+
+    /// When a pass of one line of the plan begins and ends.
+    pub fn writes(&self, slot: usize, op: usize) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
+        let first = u32::try_from(2 * op).ok()?;
+        Some(wgpu::ComputePassTimestampWrites {
+            query_set: &self.slots.get(slot)?.queries,
+            beginning_of_pass_write_index: Some(first),
+            end_of_pass_write_index: Some(first + 1),
+        })
+    }
+
+    /// Sends the times on their way, behind the last pass.
+    pub fn end(&mut self, slot: usize, encoder: &mut wgpu::CommandEncoder, step: u64) {
+        let Some(slot) = self.slots.get_mut(slot) else { return };
+        slot.step = step;
+        let count = u32::try_from(2 * slot.plan.len()).unwrap_or(u32::MAX);
+        encoder.resolve_query_set(&slot.queries, 0..count, &slot.resolved, 0);
+        encoder.copy_buffer_to_buffer(&slot.resolved, 0, &slot.arrived, 0, slot.resolved.size());
+        let state = slot.state.clone();
+        encoder.map_buffer_on_submit(&slot.arrived, wgpu::MapMode::Read, .., move |result| {
+            state.store(if result.is_ok() { READY } else { FREE }, Ordering::Release);
+        });
+    }
+
+    /// What has arrived, oldest first. `period` is of a tick, ns.
+    pub fn take(&mut self, period: f32) -> Vec<StageTimes> {
+        let mut arrived = Vec::new();
+        for slot in &mut self.slots {
+            if slot.state.load(Ordering::Acquire) != READY {
+                continue;
+            }
+            if let Ok(view) = slot.arrived.get_mapped_range(..) {
+                let ticks: Vec<u64> = cast(&view);
+                let ms = |pair: &[u64]| {
+                    #[allow(clippy::cast_precision_loss, reason = "ticks of one step")]
+                    let ticks = pair[1].saturating_sub(pair[0]) as f64;
+                    ticks * f64::from(period) * 1e-6
+                };
+                let ops = slot.plan.iter().copied().zip(ticks.chunks_exact(2).map(ms)).collect();
+                arrived.push(StageTimes { step: slot.step, ops });
+            }
+            slot.arrived.unmap();
+            slot.state.store(FREE, Ordering::Release);
+        }
+        arrived.sort_by_key(|times| times.step);
+        arrived
+    }
+}
