@@ -89,18 +89,13 @@ fn mark(aabb: Aabb, other: u32) {
     }
 }
 
-// Visits the shapes of cells first ..= last and returns how many of them pair with `index`. With `emit`, writes them
+// Visits the shapes in a range of cell_shapes and returns how many of them pair with `index`. With `emit`, writes them
 // from contact `start` on; without, remembers them as partners from the `start`th on.
 fn visit(
-    index: u32, asleep: bool, aabb: Aabb, rules: Rules, first: u32, last: u32, own_level: bool, emit: bool, start: u32,
+    index: u32, asleep: bool, aabb: Aabb, rules: Rules, slots: vec2<u32>, own_level: bool, emit: bool, start: u32,
 ) -> u32 {
-    var slot = 0u;
-    if first > 0u {
-        slot = cell_ends[first - 1u];
-    }
-    let end = cell_ends[last];
     var count = 0u;
-    for (; slot < end; slot += 1u) {
+    for (var slot = slots.x; slot < slots.y; slot += 1u) {
         let other = cell_shapes[slot];
         if own_level && other <= index {
             // Of two on one level the lower index is the producer: one that is asleep has to be told.
@@ -159,6 +154,15 @@ fn half_planes_of(index: u32, asleep: bool, aabb: Aabb, rules: Rules, emit: bool
     return count;
 }
 
+// Where the shapes of cells first ..= last are in cell_shapes.
+fn slots_of(first: u32, last: u32) -> vec2<u32> {
+    var start = 0u;
+    if first > 0u {
+        start = cell_ends[first - 1u];
+    }
+    return vec2<u32>(start, cell_ends[last]);
+}
+
 fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
     let aabb = aabbs[index];
     if aabb.min.x > aabb.max.x {
@@ -180,19 +184,38 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
         if asleep && (((awake_levels >> level) & 1u) == 0u || (own_level && !is_marked)) {
             continue;
         }
-        let low = cell_of(level, aabb.min - params.levels[level].half_cell);
-        let size = vec2<i32>(1i << params.levels[level].log2_width, 1i << params.levels[level].log2_height);
-        let high = min(cell_of(level, aabb.max + params.levels[level].half_cell), low + size - 1i);
+        var slots = vec2<u32>(0u);
+        var alone = false;
+        if !own_level {
+            // The ground often is alone on its level: it is looked at wherever it lies.
+            let first = params.levels[level].first_cell;
+            let cells = 1u << (params.levels[level].log2_width + params.levels[level].log2_height);
+            slots = slots_of(first, first + cells - 1u);
+            alone = slots.y - slots.x < 2u;
+        }
+        var low = vec2<i32>(0);
+        var high = vec2<i32>(0);
+        if !alone {
+            low = cell_of(level, aabb.min - params.levels[level].half_cell);
+            let size = vec2<i32>(1i << params.levels[level].log2_width, 1i << params.levels[level].log2_height);
+            high = min(cell_of(level, aabb.max + params.levels[level].half_cell), low + size - 1i);
+        }
         for (var row = low.y; row <= high.y; row += 1) {
-            let first = cell_index(level, low.x, row);
-            let last = cell_index(level, high.x, row);
-            if first <= last {
-                count += visit(index, asleep, aabb, rules, first, last, own_level, emit, start + count);
-            } else {
-                let end = cell_index(level, -1, row);
-                let begin = cell_index(level, 0, row);
-                count += visit(index, asleep, aabb, rules, first, end, own_level, emit, start + count);
-                count += visit(index, asleep, aabb, rules, begin, last, own_level, emit, start + count);
+            // A row that wraps around the torus is two runs of cells.
+            var wraps = false;
+            if !alone {
+                let first = cell_index(level, low.x, row);
+                let last = cell_index(level, high.x, row);
+                wraps = first > last;
+                slots = slots_of(first, select(last, cell_index(level, -1, row), wraps));
+            }
+            loop {
+                count += visit(index, asleep, aabb, rules, slots, own_level, emit, start + count);
+                if !wraps {
+                    break;
+                }
+                wraps = false;
+                slots = slots_of(cell_index(level, 0, row), cell_index(level, high.x, row));
             }
         }
     }

@@ -10,7 +10,7 @@
 use glam::Vec2;
 
 use super::narrow::{is_near, is_placed, ray_shape, region_shape, sees};
-use crate::stages::bin::{cell_index, cell_of, cells};
+use crate::stages::bin::{cell_index, cell_of, cells, cells_between};
 use crate::stages::pair::overlap;
 use crate::types::{
     Aabb, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, Hit, Level, NONE, Params, Pose, Ray, Region, Shape,
@@ -182,10 +182,8 @@ pub fn region(tables: &Tables, region: &Region, found: &mut Vec<u32>) {
     let bounds = Aabb { min: region.min, max: region.max };
     for level in &params.levels[..params.level_count as usize] {
         let reach = Vec2::from(level.half_cell);
-        let (left, bottom) = cell_of(level, Vec2::from(bounds.min) - reach);
-        let (right, top) = cell_of(level, Vec2::from(bounds.max) + reach);
-        let right = right.min(left + (1 << level.log2_width) - 1);
-        let top = top.min(bottom + (1 << level.log2_height) - 1);
+        let [left, bottom, right, top] =
+            cells_between(level, Vec2::from(bounds.min) - reach, Vec2::from(bounds.max) + reach);
         for line in bottom..=top {
             row(level, left, right, line, |first, last| {
                 for &shape in cells(cell_ends, cell_shapes, first, last) {

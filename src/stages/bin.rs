@@ -10,10 +10,12 @@
 
 use std::ops::Range;
 
+use bytemuck::cast;
 use glam::Vec2;
+use wide::{f32x4, i32x4};
 
 use crate::threads::{LIGHT, Threads};
-use crate::types::{Aabb, Level, NONE, Params, Shape};
+use crate::types::{Aabb, Level, MAX_LEVELS, NONE, Params, Shape};
 
 /// Column and row of a point on a level, before they are wrapped around the torus.
 #[inline]
@@ -21,6 +23,21 @@ use crate::types::{Aabb, Level, NONE, Params, Shape};
 pub fn cell_of(level: &Level, at: Vec2) -> (i32, i32) {
     let scaled = (at * Vec2::from(level.inv_cell)).clamp(Vec2::splat(-1e9), Vec2::splat(1e9));
     (floor(scaled.x), floor(scaled.y))
+}
+
+/// Of a level the columns and rows that a box reaches: left, bottom, right, top, as [`cell_of`] of its corners has them, but
+/// at most once around the torus, or a long shape would meet the same cell again.
+#[inline]
+#[must_use]
+pub fn cells_between(level: &Level, low: Vec2, high: Vec2) -> [i32; 4] {
+    let [x, y] = level.inv_cell;
+    let scaled = f32x4::from([low.x, low.y, high.x, high.y]) * f32x4::from([x, y, x, y]);
+    let scaled = scaled.fast_max(f32x4::splat(-1e9)).fast_min(f32x4::splat(1e9));
+    // As `floor` below, four at a time.
+    let toward_zero = scaled.fast_trunc_int();
+    let above: i32x4 = cast(toward_zero.round_float().simd_gt(scaled));
+    let [left, bottom, right, top] = (toward_zero + above).to_array();
+    [left, bottom, right.min(left + (1 << level.log2_width) - 1), top.min(bottom + (1 << level.log2_height) - 1)]
 }
 
 /// Largest integer not above `value`, which is within ±1e9. `f32::floor` is a call into the C library on plain x86-64.
@@ -102,6 +119,17 @@ pub fn bin(
         cell_shapes[*end as usize] = index;
         *end += 1;
     }
+}
+
+/// Where the shapes of each level are in the table of shapes by cell.
+#[must_use]
+pub fn shapes_of_levels(params: &Params, cell_ends: &[u32]) -> [Range<u32>; MAX_LEVELS] {
+    let mut shapes = [const { 0..0 }; MAX_LEVELS];
+    for (shapes, level) in shapes.iter_mut().zip(&params.levels[..params.level_count as usize]) {
+        let cells = 1 << (level.log2_width + level.log2_height);
+        *shapes = range_of_cells(cell_ends, level.first_cell, level.first_cell + cells - 1);
+    }
+    shapes
 }
 
 /// Where the shapes of cells `first ..= last` of one row, which lie side by side, are in the table of shapes by cell.

@@ -39,7 +39,7 @@ use std::sync::OnceLock;
 
 use glam::Vec2;
 
-use super::bin::{cell_index, cell_of, cells};
+use super::bin::{cell_index, cells, cells_between};
 use super::bound::level_bits;
 use super::collide::hull::Hull;
 use super::pair::{kept_apart, may_meet};
@@ -398,10 +398,7 @@ impl World<'_> {
                 continue;
             }
             let reach = Vec2::from(level.half_cell);
-            let (left, bottom) = cell_of(level, low - reach);
-            let (right, top) = cell_of(level, high + reach);
-            let right = right.min(left + (1 << level.log2_width) - 1);
-            let top = top.min(bottom + (1 << level.log2_height) - 1);
+            let [left, bottom, right, top] = cells_between(level, low - reach, high + reach);
             for row in bottom..=top {
                 let first = cell_index(level, left, row);
                 let last = cell_index(level, right, row);

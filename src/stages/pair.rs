@@ -8,6 +8,8 @@
 //! belong to): a rule that never changes for a pair, so that [`recall`](super::recall) finds last step's contact in the list of the same shape. The price is
 //! that each shape looks at all of the up to nine cells around it instead of half of them.
 //!
+//! A level on which one shape lies, as the ground often does, needs no cells: whoever looks there looks at that one.
+//!
 //! Half planes are in no cell. Every dynamic shape looks at each of them, before the grid: scenes have a handful.
 //!
 //! Where bodies sleep (reads states and, in the counters, the levels with a shape that is awake), two that are both
@@ -19,12 +21,12 @@ use std::ops::Range;
 
 use glam::Vec2;
 
-use super::bin::{cell_index, cell_of, range_of_cells};
+use super::bin::{cell_index, cells_between, range_of_cells, shapes_of_levels};
 use crate::scene::Ties;
 use crate::threads::{HEAVY, Rows, Threads};
 use crate::types::{
     ASLEEP, AWAKE_HALF_PLANE, Aabb, BROKEN, BodyState, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, HALF_PLANE_ROW,
-    JOINED_SHAPE, JOINT_APART, JOINT_DISABLED, Joint, JointState, NONE, Params, SENSOR, SENSOR_SHAPE, SLEEP, Shape,
+    JOINED_SHAPE, JOINT_APART, JOINT_DISABLED, Joint, JointState, MAX_LEVELS, NONE, Params, SENSOR, SENSOR_SHAPE, SLEEP, Shape,
 };
 
 /// A shape's row in [`World::sleepers`]: its body is asleep.
@@ -40,6 +42,7 @@ struct World<'a> {
     cell_ends: &'a [u32],
     cell_shapes: &'a [u32],
     ties: &'a Ties,
+    shapes_of_levels: [Range<u32>; MAX_LEVELS],
     /// One a shape; empty where nothing sleeps.
     sleepers: Vec<u8>,
     awake_levels: u32,
@@ -65,7 +68,9 @@ pub fn pair(
             shapes.iter().map(|shape| if states.get(shape.body as usize).status & ASLEEP == 0 { 0 } else { SLEEPS }),
         );
     }
-    let mut world = World { params, shapes, aabbs, cell_ends, cell_shapes, ties, sleepers, awake_levels };
+    let shapes_of_levels = shapes_of_levels(params, cell_ends);
+    let mut world =
+        World { params, shapes, aabbs, cell_ends, cell_shapes, ties, shapes_of_levels, sleepers, awake_levels };
     let awake = |first, end, part| {
         if world.sleepers.is_empty() {
             world.search::<false>(first, end, |_| true, part)
@@ -305,6 +310,12 @@ impl World<'_> {
             if asleep && (self.awake_levels >> level_index & 1 == 0 || (own_level && !is_marked)) {
                 continue;
             }
+            // The ground often is alone on its level: it is looked at wherever it lies.
+            let there = &self.shapes_of_levels[level_index as usize];
+            if there.len() < 2 {
+                rows.extend((!there.is_empty()).then(|| Row { shapes: there.clone(), own_level }));
+                continue;
+            }
             let mut row_of = |first, last| {
                 let shapes = range_of_cells(cell_ends, first, last);
                 if !shapes.is_empty() {
@@ -313,11 +324,8 @@ impl World<'_> {
             };
             // Shapes of this level reach at most half a cell from their middle.
             let reach = Vec2::from(level.half_cell);
-            let (left, bottom) = cell_of(level, Vec2::from(aabb.min) - reach);
-            let (right, top) = cell_of(level, Vec2::from(aabb.max) + reach);
-            // Once around the torus is enough, or a long shape would meet the same cell again.
-            let right = right.min(left + (1 << level.log2_width) - 1);
-            let top = top.min(bottom + (1 << level.log2_height) - 1);
+            let [left, bottom, right, top] =
+                cells_between(level, Vec2::from(aabb.min) - reach, Vec2::from(aabb.max) + reach);
             for row in bottom..=top {
                 // The cells of a row lie side by side.
                 let first = cell_index(level, left, row);
