@@ -404,9 +404,41 @@ impl Blocks {
 
 /// What a sweep goes over.
 pub trait Visit {
-    /// Visits the blocks colour by colour, with the slot of a block's first constraint. Blocks of one colour share no
-    /// dynamic body and may be visited at the same time; those of the overflow are visited in order.
-    fn visit(&mut self, each: impl Fn(usize, &mut Block, Option<&mut Bounce>) + Sync);
+    /// Visits all blocks, batch by batch and colour by colour. Blocks of one colour share no dynamic body and may be visited
+    /// at the same time; those of the overflow are visited in order.
+    fn visit_batches(&mut self, each: impl Fn(Batch) + Sync);
+
+    /// The same one by one, with the slot of a block's first constraint.
+    fn visit(&mut self, each: impl Fn(usize, &mut Block, Option<&mut Bounce>) + Sync) {
+        self.visit_batches(|batch| {
+            for (slot, block, bounce) in batch.blocks() {
+                each(slot, block, bounce);
+            }
+        });
+    }
+}
+
+/// Blocks of one colour that lie side by side.
+#[derive(Debug)]
+pub struct Batch<'a> {
+    /// Of the first constraint.
+    pub slot: usize,
+    /// Constraints a block.
+    pub width: usize,
+    /// All of them.
+    pub blocks: &'a mut [Block],
+    /// One a block, or none.
+    pub bounces: &'a mut [Bounce],
+}
+
+impl<'a> Batch<'a> {
+    /// Each block with the slot of its first constraint, and its bounces.
+    #[inline(always)]
+    pub fn blocks(self) -> impl Iterator<Item = (usize, &'a mut Block, Option<&'a mut Bounce>)> {
+        let Self { slot, width, blocks, bounces } = self;
+        let mut bounces = bounces.iter_mut();
+        blocks.iter_mut().enumerate().map(move |(index, block)| (slot + index * width, block, bounces.next()))
+    }
 }
 
 /// All blocks, and who visits them.
@@ -418,7 +450,7 @@ pub struct Sweep<'a> {
 }
 
 impl Visit for Sweep<'_> {
-    fn visit(&mut self, each: impl Fn(usize, &mut Block, Option<&mut Bounce>) + Sync) {
+    fn visit_batches(&mut self, each: impl Fn(Batch) + Sync) {
         let alone = Threads::default();
         let Blocks { all, bounces, starts } = &mut *self.blocks;
         for color in 0..COLOR_COUNT as usize {
@@ -428,15 +460,11 @@ impl Visit for Sweep<'_> {
             let threads = if color == OVERFLOW_COLOR as usize { &alone } else { self.threads };
             if bounces.is_empty() {
                 threads.for_chunks(CUT, blocks, |start, blocks| {
-                    for (offset, block) in blocks.iter_mut().enumerate() {
-                        each(first + (start + offset) * width, block, None);
-                    }
+                    each(Batch { slot: first + start * width, width, blocks, bounces: &mut [] });
                 });
             } else {
                 threads.for_chunk_pairs(CUT, blocks, &mut bounces[range], |start, blocks, bounces| {
-                    for (offset, (block, bounce)) in blocks.iter_mut().zip(bounces).enumerate() {
-                        each(first + (start + offset) * width, block, Some(bounce));
-                    }
+                    each(Batch { slot: first + start * width, width, blocks, bounces });
                 });
             }
         }

@@ -11,7 +11,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::blocks::{Block, Blocks, Bounce, Visit, width};
+use crate::blocks::{Batch, Block, Blocks, Bounce, Visit, width};
 use crate::threads::Threads;
 use crate::types::{COLOR_COUNT, Counters, OVERFLOW_COLOR};
 
@@ -174,15 +174,12 @@ impl Drop for Watch<'_> {
 }
 
 impl Visit for Hand<'_, '_> {
-    fn visit(&mut self, each: impl Fn(usize, &mut Block, Option<&mut Bounce>) + Sync) {
+    fn visit_batches(&mut self, each: impl Fn(Batch) + Sync) {
         for color in &self.crew.colors {
             self.take_turns(color, |part| {
                 let mut part = part.lock().unwrap_or_else(PoisonError::into_inner);
                 let Part { slot, width, blocks, bounces } = &mut *part;
-                let mut bounces = bounces.iter_mut();
-                for (offset, block) in blocks.iter_mut().enumerate() {
-                    each(*slot + offset * *width, block, bounces.next());
-                }
+                each(Batch { slot: *slot, width: *width, blocks, bounces });
             });
         }
     }

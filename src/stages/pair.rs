@@ -26,7 +26,8 @@ use crate::scene::Ties;
 use crate::threads::{HEAVY, Rows, Threads};
 use crate::types::{
     ASLEEP, AWAKE_HALF_PLANE, Aabb, BROKEN, BodyState, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, HALF_PLANE_ROW,
-    JOINED_SHAPE, JOINT_APART, JOINT_DISABLED, Joint, JointState, MAX_LEVELS, NONE, Params, SENSOR, SENSOR_SHAPE, SLEEP, Shape,
+    JOINED_SHAPE, JOINT_APART, JOINT_DISABLED, Joint, JointState, MAX_LEVELS, NONE, Params, SENSOR, SENSOR_SHAPE,
+    SLEEP, Shape,
 };
 
 /// A shape's row in [`World::sleepers`]: its body is asleep.

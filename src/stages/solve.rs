@@ -12,7 +12,9 @@
 use crate::blocks::{Block, Bounce, Visit};
 use crate::lanes::{Vec2x4, WIDTH, cross, cross_scalar, f32x4, right_perp, turned};
 use crate::threads::Rows;
-use crate::types::{ACCUMULATE, BodyState, FIXED_A, FIXED_B, FRESH, MEASURED, Params, Surface, USE_BIAS, USE_FRICTION};
+use crate::types::{
+    ACCUMULATE, BOUNCES, BodyState, FIXED_A, FIXED_B, FRESH, MEASURED, Params, Surface, USE_BIAS, USE_FRICTION,
+};
 
 /// Share of the slop from which on a gap counts as one. The formulae for gap and touch differ by a few per cent of the
 /// impulse; bodies placed exactly side by side would be handed to either by rounding if the line were at zero.
@@ -20,6 +22,13 @@ pub(crate) const GAP: f32 = 1e-3;
 /// A contact that slides slower than this after friction did what it can at rest still counts as at rest, m/s. Without
 /// it, a load that lets go for one substep, as it may while impulses settle, would never hold again.
 const STICK_SPEED: f32 = 0.01;
+
+/// The sweeps of the soft step: with bias, first as positions are measured and then as they were, and without.
+const FIRST: u32 = USE_BIAS;
+const BIASED: u32 = USE_BIAS | MEASURED;
+const RELAX: u32 = USE_FRICTION;
+/// Any sweep.
+const ANY: u32 = u32::MAX;
 
 /// One sweep.
 pub fn solve(
@@ -29,11 +38,39 @@ pub fn solve(
     constraints: &mut impl Visit,
     surfaces: &Rows<Surface, 2>,
 ) {
-    constraints.visit(|slot, block, bounce| {
-        let mut surface = SurfaceLanes::load(slot, block, surfaces);
-        visit(params, flags, states, block, bounce, surface.as_mut());
-        if let Some(surface) = &surface {
-            surface.store_rolling(slot, block, surfaces);
+    // The sweeps that nearly every step is made of have code of their own, in which nothing is asked that is known.
+    let plain = surfaces.is_empty() && params.switches & (ACCUMULATE | BOUNCES) == ACCUMULATE;
+    match flags {
+        FIRST if plain => sweep::<FIRST>(params, flags, states, constraints, surfaces),
+        BIASED if plain => sweep::<BIASED>(params, flags, states, constraints, surfaces),
+        RELAX if plain => sweep::<RELAX>(params, flags, states, constraints, surfaces),
+        _ => sweep::<ANY>(params, flags, states, constraints, surfaces),
+    }
+}
+
+/// One sweep with the flags `KNOWN`, if these are not [`ANY`], of impulses that are accumulated and clamped, where no
+/// surface has more than friction and nothing bounces.
+fn sweep<const KNOWN: u32>(
+    params: &Params,
+    flags: u32,
+    states: &Rows<BodyState, 4>,
+    constraints: &mut impl Visit,
+    surfaces: &Rows<Surface, 2>,
+) {
+    constraints.visit_batches(|batch| {
+        if KNOWN != ANY {
+            for block in batch.blocks {
+                visit(params, KNOWN, true, states, block, None, None);
+            }
+            return;
+        }
+        let accumulate = params.switches & ACCUMULATE != 0;
+        for (slot, block, bounce) in batch.blocks() {
+            let mut surface = SurfaceLanes::load(slot, block, surfaces);
+            visit(params, flags, accumulate, states, block, bounce, surface.as_mut());
+            if let Some(surface) = &surface {
+                surface.store_rolling(slot, block, surfaces);
+            }
         }
     });
 }
@@ -89,6 +126,7 @@ impl SurfaceLanes {
 fn visit(
     params: &Params,
     flags: u32,
+    accumulate: bool,
     states: &Rows<BodyState, 4>,
     block: &mut Block,
     bounce: Option<&mut Bounce>,
@@ -118,7 +156,10 @@ fn visit(
 
     let (h, gap) = (f32x4::splat(params.h), f32x4::splat(GAP * params.linear_slop));
     let use_bias = flags & USE_BIAS != 0;
-    let softness: [f32x4; 4] = if use_bias {
+    let all_move = block.flags.iter().fold(0, |all, flags| all | flags) & (FIXED_A | FIXED_B) == 0;
+    let softness: [f32x4; 4] = if use_bias && all_move {
+        params.contact_softness.map(f32x4::splat)
+    } else if use_bias {
         let lane = |lane: usize| {
             let fixed = block.flags[lane] & (FIXED_A | FIXED_B) != 0;
             f32x4::from(if fixed { params.fixed_softness } else { params.contact_softness })
@@ -129,7 +170,6 @@ fn visit(
     };
     let [bias_rate, soft_mass_scale, soft_impulse_scale, slop] = softness;
     let push_speed = f32x4::splat(-params.push_speed);
-    let accumulate = params.switches & ACCUMULATE != 0;
     if flags & FRESH != 0 {
         for point in &mut block.points {
             point.normal_impulse = zero;
@@ -226,10 +266,10 @@ fn visit(
     let rows_a = f32x4::transpose([v_a.x, v_a.y, w_a, status_a]);
     let rows_b = f32x4::transpose([v_b.x, v_b.y, w_b, status_b]);
     for lane in 0..WIDTH {
-        if block.flags[lane] & FIXED_A == 0 {
+        if all_move || block.flags[lane] & FIXED_A == 0 {
             set_velocity(states, block.body_a[lane], rows_a[lane]);
         }
-        if block.flags[lane] & FIXED_B == 0 {
+        if all_move || block.flags[lane] & FIXED_B == 0 {
             set_velocity(states, block.body_b[lane], rows_b[lane]);
         }
     }
