@@ -48,7 +48,7 @@ use crate::scene::Ties;
 use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{
     BOX, BULLET_SHAPE, BULLETS, BodyState, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, KINEMATIC_SHAPE, MOVING_WALLS,
-    Mover, NONE, Params, Pose, QUARANTINED, SENSOR_SHAPE, Shape,
+    Mover, NONE, POLYGON, Params, Pose, QUARANTINED, SENSOR_SHAPE, Shape, VERTEX_COUNT_SHIFT,
 };
 
 /// Advances after which a body stops where it is known to be safe. Without spin one or two do; each makes the rest
@@ -350,7 +350,7 @@ impl World<'_> {
         if b.kind & GEOMETRY_MASK != HALF_PLANE && !circles_meet(size, a, motion, b, &other_motion) {
             return;
         }
-        if far_apart(self.params, size, a, motion, b, &other_motion) {
+        if far_apart(self.params, self.vertices, size, a, motion, b, &other_motion) {
             return;
         }
         let first = Party::new(a, self.vertices, *motion);
@@ -478,18 +478,37 @@ fn circles_meet(size: &Size, a: &Shape, motion_a: &Motion, b: &Shape, motion_b: 
     nearest.dot(nearest) <= reach * reach * 1.001
 }
 
-/// Whether a large flat shape, a box or a half plane, is so far away that the first advance would reach the end of the
-/// step: most bodies in a drum are near none of its walls, but within the discs about all of them. The device does
-/// without.
-fn far_apart(params: &Params, size: &Size, a: &Shape, motion_a: &Motion, b: &Shape, motion_b: &Motion) -> bool {
-    let (geometry, offset) = (b.kind & GEOMETRY_MASK, Vec2::from(a.offset));
-    if geometry != BOX && geometry != HALF_PLANE {
-        return false;
+/// Distance from a point in the frame of a large flat shape to it, m: of a box, a half plane, a segment or a capsule.
+fn distance_to(shape: &Shape, vertices: &[[f32; 2]], at: impl FnOnce() -> Vec2) -> Option<f32> {
+    match shape.kind & GEOMETRY_MASK {
+        BOX => Some((at().abs() - Vec2::from(shape.half)).max(Vec2::ZERO).length() - shape.radius),
+        HALF_PLANE => Some(at().y),
+        POLYGON if shape.kind >> VERTEX_COUNT_SHIFT & 0xf == 2 => {
+            let &[start, end] = vertices[shape.first_vertex as usize..].first_chunk()?;
+            Some(from_segment(at(), start.into(), end.into()).length() - shape.radius)
+        }
+        _ => None,
     }
+}
+
+/// Whether a large flat shape is so far away that the first advance would reach the end of the step: most bodies in a drum
+/// are near none of its walls, but within the discs about all of them. The device does without.
+fn far_apart(
+    params: &Params,
+    vertices: &[[f32; 2]],
+    size: &Size,
+    a: &Shape,
+    motion_a: &Motion,
+    b: &Shape,
+    motion_b: &Motion,
+) -> bool {
+    let offset = Vec2::from(a.offset);
     let between = motion_a.start - motion_b.start;
-    let center = between + rotate(motion_a.rotation, offset) - rotate(motion_b.rotation, b.offset.into());
-    let at = inv_rotate(mul_rotation(motion_b.rotation, b.rotation.into()), center);
-    let away = if geometry == BOX { (at.abs() - Vec2::from(b.half)).max(Vec2::ZERO).length() - b.radius } else { at.y };
+    let at = || {
+        let center = between + rotate(motion_a.rotation, offset) - rotate(motion_b.rotation, b.offset.into());
+        inv_rotate(mul_rotation(motion_b.rotation, b.rotation.into()), center)
+    };
+    let Some(away) = distance_to(b, vertices, at) else { return false };
     // No larger gap is asked of any core, and none of its points is further out.
     let least = params.speculative_distance * STOP_SHARE * (1.0 + STOP_TOLERANCE);
     let gap = away - a.bound - size.half * CORE - least;

@@ -39,8 +39,14 @@ fn skipped(told: f32) -> (u32, u32) {
         let half = Vec2::splat(0.3) + random.pair(0.25);
         let a = boxed(half, random.pair(0.4), 3.0 * random.next());
         let long = Vec2::new(5.0 + 4.0 * random.next(), 0.3);
-        let b = if random.next() < -0.6 {
+        let vertices = [[-long.x, 0.0], [long.x, 0.0]];
+        let which = random.next();
+        let b = if which < -0.6 {
             Shape { kind: HALF_PLANE, rotation: crate::math::rotation(3.0 * random.next()).into(), ..Shape::default() }
+        } else if which < 0.0 {
+            let radius = 0.1 + 0.1 * random.next();
+            let bar = boxed(long, random.pair(3.0), 3.0 * random.next());
+            Shape { kind: POLYGON | 2 << VERTEX_COUNT_SHIFT, radius, bound: long.x + radius, ..bar }
         } else {
             boxed(long, random.pair(3.0), 3.0 * random.next())
         };
@@ -48,9 +54,9 @@ fn skipped(told: f32) -> (u32, u32) {
         let (extent, min_extent) = (Vec2::from(a.offset).length() + a.bound, half.min_element());
         let size = size_of_body(&params, &Mover { extent, min_extent, ..Mover::default() });
         let seen = Shape { bound: told * a.bound, ..a };
-        if far_apart(&params, &size, &seen, &motion_a, &b, &motion_b) {
+        if far_apart(&params, &vertices, &size, &seen, &motion_a, &b, &motion_b) {
             far += 1;
-            let (first, second) = (Party::new(&a, &[], motion_a), Party::new(&b, &[], motion_b));
+            let (first, second) = (Party::new(&a, &vertices, motion_a), Party::new(&b, &vertices, motion_b));
             let stops = |limit: f32| stop_time(&size, &first, &second, false, limit) != limit;
             wrong += u32::from(stops(1.0) || stops(0.3));
         }
