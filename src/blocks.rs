@@ -8,7 +8,7 @@
 use bytemuck::{Pod, Zeroable};
 use glam::Vec2;
 
-use crate::lanes::{Vec2x4, WIDTH, f32x4};
+use crate::lanes::{self, Vec2x4, WIDTH, f32x4};
 use crate::math::{effective_mass, right_perp};
 use crate::threads::{Cut, Threads};
 use crate::types::{COLOR_COUNT, Constraint, Counters, FIXED_A, FIXED_B, OVERFLOW_COLOR, POINT_COUNT_MASK, Rebound};
@@ -217,6 +217,21 @@ impl Block {
             for (row, value) in rows.iter_mut().zip(fixed.into_iter().chain(changing)) {
                 row[lane] = value;
             }
+        }
+    }
+
+    /// Works out the effective masses of all points: one division for four lanes, as [`Lane::of`] has them one by one.
+    #[inline(always)]
+    pub fn find_masses(&mut self) {
+        let Self { normal, inv_mass_a, inv_inertia_a, inv_mass_b, inv_inertia_b, .. } = *self;
+        let inv = [inv_mass_a, inv_inertia_a, inv_mass_b, inv_inertia_b];
+        let tangent = lanes::right_perp(normal);
+        for (end, point) in (0..).zip(&mut self.points) {
+            // A point that a contact does not have takes no impulse.
+            let there = self.flags.map(|flags| if flags & POINT_COUNT_MASK > end { u32::MAX } else { 0 });
+            let there: f32x4 = bytemuck::cast(there);
+            point.normal_mass = lanes::effective_mass(inv, point.r_a, point.r_b, normal) & there;
+            point.tangent_mass = lanes::effective_mass(inv, point.r_a, point.r_b, tangent) & there;
         }
     }
 

@@ -157,6 +157,16 @@ pub fn clamped(value: f32x4, low: f32x4, high: f32x4) -> f32x4 {
     value.simd_gt(high).bitselect(high, value)
 }
 
+/// As [`crate::math::effective_mass`].
+#[inline(always)]
+#[must_use]
+pub fn effective_mass(inv: [f32x4; 4], r_a: Vec2x4, r_b: Vec2x4, direction: Vec2x4) -> f32x4 {
+    let (zero, one) = (f32x4::splat(0.0), f32x4::splat(1.0));
+    let (arm_a, arm_b) = (cross(r_a, direction), cross(r_b, direction));
+    let k = inv[0] + inv[2] + inv[1] * arm_a * arm_a + inv[3] * arm_b * arm_b;
+    k.simd_gt(zero).bitselect(one / k, zero)
+}
+
 /// As [`crate::math::angle_of`].
 #[inline(always)]
 #[must_use]

@@ -11,6 +11,7 @@
 
 use glam::Vec2;
 
+use crate::lanes::f32x4;
 use crate::math::{cross, mul_rotation, rotate};
 use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{ASLEEP, Accumulator, Body, BodyState, DYNAMIC, Field, Params, Pose, QUARANTINED, WARM_START};
@@ -70,57 +71,56 @@ fn advance(
     states: &Rows<BodyState, 4>,
     accumulators: &Rows<Accumulator, 2>,
 ) {
-    let mut state = states.get(index);
-    // The state first: of a body that sleeps nothing else is fetched.
-    if state.status & (QUARANTINED | ASLEEP) != 0 || body.kind != DYNAMIC {
+    // Velocity, spin and status: of a body that sleeps nothing else is fetched.
+    let row = states.lanes(index, 0);
+    if row.to_array()[3].to_bits() & (QUARANTINED | ASLEEP) != 0 || body.kind != DYNAMIC {
         return;
     }
+    // The fourth is no number.
+    let numbers: f32x4 = bytemuck::cast([u32::MAX, u32::MAX, u32::MAX, 0]);
+    let mut motion = row & numbers;
     let warm = params.switches & WARM_START != 0;
-    let (mut kept_velocity, mut kept_spin) = (Vec2::ZERO, 0.0);
-    if warm {
-        let sum = accumulators.get(index);
-        let velocity = Vec2::from(sum.velocity) + Vec2::from(state.velocity);
-        kept_velocity = velocity.clamp(Vec2::splat(-LARGEST_SUM), Vec2::splat(LARGEST_SUM));
-        kept_spin = (sum.angular_velocity + state.angular_velocity).clamp(-LARGEST_SUM, LARGEST_SUM);
-    }
+    let largest = f32x4::splat(LARGEST_SUM);
+    let kept = if warm {
+        (accumulators.lanes(index, 0) + motion).fast_max(-largest).fast_min(largest)
+    } else {
+        f32x4::splat(0.0)
+    };
     let force = Vec2::from(body.force);
     let mut torque = body.torque;
     // Most bodies have none, and need not know how they are turned.
     if force != Vec2::ZERO {
-        let turn = mul_rotation(state.delta_rotation.into(), pose.rotation.into());
+        let turn = mul_rotation(states.get(index).delta_rotation.into(), pose.rotation.into());
         torque += cross(rotate(turn, body.force_point.into()), force);
     }
     let mut acceleration = Vec2::from(params.gravity) * body.gravity_scale + force * body.inv_mass;
     for field in &params.fields[..params.field_count as usize] {
-        acceleration += pull(field, body, Vec2::from(pose.position) + Vec2::from(state.delta_position));
+        acceleration += pull(field, body, Vec2::from(pose.position) + Vec2::from(states.get(index).delta_position));
     }
     let push = acceleration * params.h;
     let spin = params.h * body.inv_inertia * torque;
-    let (mut velocity, mut angular_velocity) = (Vec2::from(state.velocity), state.angular_velocity);
     // Most are not damped, and a division takes as long as all the rest.
     if body.linear_damping != 0.0 || body.angular_damping != 0.0 {
-        velocity *= 1.0 / (1.0 + params.h * body.linear_damping);
-        angular_velocity *= 1.0 / (1.0 + params.h * body.angular_damping);
+        let linear = 1.0 / (1.0 + params.h * body.linear_damping);
+        motion *= f32x4::from([linear, linear, 1.0 / (1.0 + params.h * body.angular_damping), 1.0]);
     }
-    velocity = velocity + push + kept_velocity;
-    angular_velocity = angular_velocity + spin + kept_spin;
+    motion = motion + f32x4::from([push.x, push.y, spin, 0.0]) + kept;
     // First by component, so that an infinite force ends up finite.
-    velocity = velocity.clamp(Vec2::splat(-params.max_speed), Vec2::splat(params.max_speed));
+    let most = f32x4::from([params.max_speed, params.max_speed, params.max_spin, 0.0]);
+    motion = motion.fast_max(-most).fast_min(most);
     // The root is for those that may be too fast.
+    let [x, y, ..] = motion.to_array();
+    let velocity = Vec2::new(x, y);
     if velocity.length_squared() > 0.99 * params.max_speed * params.max_speed {
         let speed = velocity.length();
         if speed > params.max_speed {
-            velocity *= params.max_speed / speed;
+            let share = params.max_speed / speed;
+            motion *= f32x4::from([share, share, 1.0, 1.0]);
         }
     }
-    angular_velocity = angular_velocity.clamp(-params.max_spin, params.max_spin);
-    state.velocity = velocity.into();
-    state.angular_velocity = angular_velocity;
-    states.set(index, state);
+    states.set_lanes(index, 0, numbers.bitselect(motion, row));
     if warm {
-        let sum = (kept_velocity - velocity).into();
-        let spin = kept_spin - angular_velocity;
-        accumulators.set(index, Accumulator { velocity: sum, angular_velocity: spin, pad: 0 });
+        accumulators.set_lanes(index, 0, kept - motion);
     }
 }
 

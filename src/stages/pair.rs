@@ -20,6 +20,7 @@
 use std::ops::Range;
 
 use glam::Vec2;
+use wide::f32x4;
 
 use super::bin::{cell_index, cells_between, range_of_cells, shapes_of_levels};
 use crate::scene::Ties;
@@ -176,10 +177,28 @@ pub fn kept_apart(ties: &Ties, a: &Shape, b: &Shape) -> bool {
 /// Whether two AABBs overlap.
 #[inline]
 #[must_use]
-#[allow(clippy::needless_bitwise_bool, reason = "see inside")]
 pub fn overlap(a: &Aabb, b: &Aabb) -> bool {
-    // No short cut: four comparisons cost less than a branch that is hard to foresee.
-    (a.min[0] <= b.max[0]) & (b.min[0] <= a.max[0]) & (a.min[1] <= b.max[1]) & (b.min[1] <= a.max[1])
+    Window::new(a).meets(b)
+}
+
+/// An AABB that many others are compared with: its high corner, and its low one with the signs changed. Others, with the
+/// signs of their high corner changed, must not be above: one comparison of four numbers.
+#[derive(Clone, Copy)]
+struct Window(f32x4);
+
+impl Window {
+    #[inline(always)]
+    fn new(aabb: &Aabb) -> Self {
+        let ([left, bottom], [right, top]) = (aabb.min, aabb.max);
+        Self(f32x4::from([right, top, -left, -bottom]))
+    }
+
+    #[inline(always)]
+    fn meets(self, other: &Aabb) -> bool {
+        const SIGNS: [u32; 4] = [0, 0, 1 << 31, 1 << 31];
+        let other: f32x4 = bytemuck::cast(*other);
+        (other ^ bytemuck::cast::<_, f32x4>(SIGNS)).simd_le(self.0).to_bitmask() == 0xf
+    }
 }
 
 /// Whether an AABB reaches the surface of a half plane, both with their margins. Axis-aligned planes round the same
@@ -360,6 +379,7 @@ impl World<'_> {
         if aabb.min[0] > aabb.max[0] {
             return;
         }
+        let window = Window::new(&aabb);
         let Part { found, marked, .. } = part;
         self.half_planes_of::<SLEEPY>(index, asleep, found);
         for Row { shapes: there, own_level } in rows {
@@ -371,14 +391,14 @@ impl World<'_> {
                         continue;
                     }
                     if *own_level && other_index < index {
-                        if other_sleeps && overlap(&aabb, &aabbs[other_index]) {
+                        if other_sleeps && window.meets(&aabbs[other_index]) {
                             marked.push(other);
                         }
                         continue;
                     }
                 }
                 #[allow(clippy::needless_bitwise_bool, reason = "one branch instead of two")]
-                if (*own_level & (other_index <= index)) | !overlap(&aabb, &aabbs[other_index]) {
+                if (*own_level & (other_index <= index)) | !window.meets(&aabbs[other_index]) {
                     continue;
                 }
                 let partner = &shapes[other_index];

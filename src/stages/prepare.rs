@@ -7,7 +7,7 @@
 use glam::Vec2;
 
 use crate::blocks::{Block, Blocks, Bounce, Lane, LanePoint, width};
-use crate::math::{cross_scalar, effective_mass, right_perp};
+use crate::math::cross_scalar;
 use crate::threads::{Cut, Rows, Threads};
 use crate::types::{
     ASLEEP, BOUNCES, Body, BodyState, COLOR_COUNT, Contact, Counters, Manifold, POINT_COUNT_MASK, Params,
@@ -91,6 +91,9 @@ pub fn prepare(
                     put(stream, color, slot, (start + offset) as u32);
                 }
             }
+            for block in streams.iter_mut().flat_map(|stream| stream.blocks.iter_mut()) {
+                block.find_masses();
+            }
         }
     });
 }
@@ -127,6 +130,9 @@ pub(crate) fn prepare_of(
             surfaces.set(slot, source.surface(contact));
         }
     }
+    for block in constraints.parts().1 {
+        block.find_masses();
+    }
 }
 
 /// What constraints are made from.
@@ -141,7 +147,7 @@ pub(crate) struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// The constraint of a contact.
+    /// The constraint of a contact, without effective masses: [`Block::find_masses`].
     #[inline(always)]
     pub fn constraint(&self, index: u32) -> Lane {
         let Self { params, bodies, shapes, states, contacts, manifolds } = *self;
@@ -155,8 +161,6 @@ impl Source<'_> {
         let body_a = if sleeps(contact.body_a) { &resting } else { body_a };
         let body_b = if sleeps(contact.body_b) { &resting } else { body_b };
         let normal = Vec2::from(manifold.normal);
-        let tangent = right_perp(normal);
-        let inv = [body_a.inv_mass, body_a.inv_inertia, body_b.inv_mass, body_b.inv_inertia];
         let mut fresh = Lane {
             body_a: contact.body_a,
             body_b: contact.body_b,
@@ -179,15 +183,14 @@ impl Source<'_> {
         }
         for end in 0..(contact.flags & POINT_COUNT_MASK) as usize {
             let point = &manifold.points[end];
-            let (r_a, r_b) = (Vec2::from(point.anchor_a), Vec2::from(point.anchor_b));
             fresh.points[end] = LanePoint {
                 r_a: point.anchor_a,
                 r_b: point.anchor_b,
                 separation: point.separation,
-                normal_mass: effective_mass(inv, r_a, r_b, normal),
-                tangent_mass: effective_mass(inv, r_a, r_b, tangent),
+                ..LanePoint::default()
             };
             if bounces {
+                let (r_a, r_b) = (Vec2::from(point.anchor_a), Vec2::from(point.anchor_b));
                 fresh.rebound.relative_velocities[end] = self.approach(contact, normal, r_a, r_b);
             }
             if params.switches & WARM_START != 0 {

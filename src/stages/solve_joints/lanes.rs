@@ -9,9 +9,15 @@ use crate::stages::solve::set_velocity;
 use crate::threads::{Rows, Threads};
 use crate::types::{
     ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW, JointFrame,
-    JointRow, NONE, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_GEOMETRY, ROW_LOWER,
-    ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, USE_BIAS, WARM_START, WITHDRAW, WORLD_A,
+    JointRow, NONE, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_EQUALITY, ROW_GEOMETRY,
+    ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, USE_BIAS, WARM_START, WITHDRAW, WORLD_A,
 };
+
+/// The sweeps of the soft step, with bias and without.
+const BIASED: u32 = USE_BIAS | WITHDRAW;
+const RELAX: u32 = DEPOSIT;
+/// Any sweep.
+const ANY: u32 = u32::MAX;
 
 /// One sweep. The blocks are those of the frames and rows.
 pub fn solve_joints(
@@ -26,17 +32,82 @@ pub fn solve_joints(
     states: &Rows<BodyState, 4>,
     accumulators: &Rows<Accumulator, 2>,
 ) {
-    joint_blocks
-        .for_each(threads, |block, rows| sweep(params, flags, block, rows, joint_impulses, states, accumulators));
+    const USUAL: u32 = ACCUMULATE | WARM_START;
+    let plain = params.switches & USUAL == USUAL;
+    // As for contacts: where it is known what is done, nothing is asked.
+    match flags {
+        BIASED if plain => sweep::<BIASED>(threads, params, flags, joint_blocks, joint_impulses, states, accumulators),
+        RELAX if plain => sweep::<RELAX>(threads, params, flags, joint_blocks, joint_impulses, states, accumulators),
+        _ => sweep::<ANY>(threads, params, flags, joint_blocks, joint_impulses, states, accumulators),
+    }
     for &place in of_color(joint_starts, JOINT_OVERFLOW as usize) {
         let frame = &joint_frames[place as usize];
         visit(params, flags, frame, joint_rows, joint_impulses, states, accumulators);
     }
 }
 
+/// One sweep over all blocks, with the flags `KNOWN`, if these are not [`ANY`], of impulses that are kept, accumulated and
+/// clamped.
+fn sweep<const KNOWN: u32>(
+    threads: &Threads,
+    params: &Params,
+    flags: u32,
+    joint_blocks: &JointBlocks,
+    joint_impulses: &Rows<[f32; 2], 1>,
+    states: &Rows<BodyState, 4>,
+    accumulators: &Rows<Accumulator, 2>,
+) {
+    joint_blocks.for_each(threads, |block, rows| match rows {
+        [rule] if KNOWN != ANY && rule.kind & ROW_GEOMETRY == ROW_POINT && rule.kind & ROW_ROLE == ROW_EQUALITY => {
+            visit_hinges(KNOWN, block, rule, joint_impulses, states, accumulators);
+        }
+        _ => visit_block(params, flags, block, rows, joint_impulses, states, accumulators),
+    });
+}
+
+/// Visits a block of joints that hold a point and do nothing else: the same as [`visit_block`], in a third of the
+/// instructions.
+#[inline(always)]
+fn visit_hinges(
+    flags: u32,
+    block: &JointBlock,
+    rule: &RowBlock,
+    joint_impulses: &Rows<[f32; 2], 1>,
+    states: &Rows<BodyState, 4>,
+    accumulators: &Rows<Accumulator, 2>,
+) {
+    let zero = f32x4::splat(0.0);
+    // As in `total`: the sign of a zero is a bit, too.
+    let sum = |impulse: Vec2x4| Vec2x4::new(zero, zero) + impulse;
+    let stance = Stance::new(block, states);
+    let old = rotate(stance.axis, impulses(rule, joint_impulses));
+    if flags & DEPOSIT != 0 {
+        add_up(block, &stance, sum(old), zero, 1.0, accumulators);
+    }
+    let ([v_a_x, v_a_y, w_a, status_a], [v_b_x, v_b_y, w_b, status_b]) = load(block, states, 0);
+    let (v_a, v_b) = (Vec2x4::new(v_a_x, v_a_y), Vec2x4::new(v_b_x, v_b_y));
+    let mut motion = Motion { v_a, w_a, v_b, w_b };
+    let k = inverse_point_mass(block, stance.arm_a, stance.arm_b);
+    let velocity = motion.velocity(&stance);
+    let wanted = if flags & USE_BIAS != 0 {
+        let [bias_rate, mass_scale, impulse_scale] = rule.softness;
+        -solve_symmetric(&k, velocity + stance.between * bias_rate) * mass_scale - old * impulse_scale
+    } else {
+        -solve_symmetric(&k, velocity)
+    };
+    let new = shortened(old + wanted, rule.max_impulse);
+    motion.apply(block, &stance, new - old, zero);
+    let kept = inv_rotate(stance.axis, new);
+    store_impulses(rule, kept, joint_impulses);
+    store_velocities(block, &motion, [status_a, status_b], states);
+    if flags & WITHDRAW != 0 {
+        add_up(block, &stance, sum(rotate(stance.axis, kept)), zero, -1.0, accumulators);
+    }
+}
+
 /// Visits a block.
 #[inline(always)]
-fn sweep(
+fn visit_block(
     params: &Params,
     flags: u32,
     block: &JointBlock,
@@ -76,24 +147,49 @@ fn sweep(
             }
             Vec2x4::new(new, zero)
         };
-        for (&at, row) in rule.impulses.iter().zip(f32x4::transpose([new.x, new.y, zero, zero])) {
-            if at != NONE {
-                joint_impulses.set_two_lanes(at as usize, row);
-            }
-        }
+        store_impulses(rule, new, joint_impulses);
     }
-    let rows_a = f32x4::transpose([motion.v_a.x, motion.v_a.y, motion.w_a, status_a]);
-    let rows_b = f32x4::transpose([motion.v_b.x, motion.v_b.y, motion.w_b, status_b]);
-    for lane in 0..WIDTH {
-        if block.flags[lane] & JOINT_FIXED_A == 0 {
-            set_velocity(states, block.body_a[lane], rows_a[lane]);
-        }
-        if block.flags[lane] & JOINT_FIXED_B == 0 {
-            set_velocity(states, block.body_b[lane], rows_b[lane]);
-        }
-    }
+    store_velocities(block, &motion, [status_a, status_b], states);
     if warm && flags & WITHDRAW != 0 {
         accumulate(block, rows, joint_impulses, &stance, -1.0, accumulators);
+    }
+}
+
+/// Writes the impulses of a row.
+#[inline(always)]
+fn store_impulses(rule: &RowBlock, new: Vec2x4, joint_impulses: &Rows<[f32; 2], 1>) {
+    let zero = f32x4::splat(0.0);
+    for (&at, row) in rule.impulses.iter().zip(f32x4::transpose([new.x, new.y, zero, zero])) {
+        if at != NONE {
+            joint_impulses.set_two_lanes(at as usize, row);
+        }
+    }
+}
+
+/// Whether all bodies of a block are moved by it.
+#[inline(always)]
+fn all_move(block: &JointBlock) -> bool {
+    block.flags.iter().fold(0, |all, flags| all | flags) & (JOINT_FIXED_A | JOINT_FIXED_B) == 0
+}
+
+/// Writes the velocities of bodies that are moved.
+#[inline(always)]
+fn store_velocities(
+    block: &JointBlock,
+    motion: &Motion,
+    [status_a, status_b]: [f32x4; 2],
+    states: &Rows<BodyState, 4>,
+) {
+    let rows_a = f32x4::transpose([motion.v_a.x, motion.v_a.y, motion.w_a, status_a]);
+    let rows_b = f32x4::transpose([motion.v_b.x, motion.v_b.y, motion.w_b, status_b]);
+    let all_move = all_move(block);
+    for lane in 0..WIDTH {
+        if all_move || block.flags[lane] & JOINT_FIXED_A == 0 {
+            set_velocity(states, block.body_a[lane], rows_a[lane]);
+        }
+        if all_move || block.flags[lane] & JOINT_FIXED_B == 0 {
+            set_velocity(states, block.body_b[lane], rows_b[lane]);
+        }
     }
 }
 
@@ -388,20 +484,34 @@ fn accumulate(
     share: f32,
     accumulators: &Rows<Accumulator, 2>,
 ) {
-    let (zero, share) = (f32x4::splat(0.0), f32x4::splat(share));
     let (impulse, spin) = total(rows, joint_impulses, stance);
+    add_up(block, stance, impulse, spin, share, accumulators);
+}
+
+/// Adds a share of what impulses do to the velocities of the bodies.
+#[inline(always)]
+fn add_up(
+    block: &JointBlock,
+    stance: &Stance,
+    impulse: Vec2x4,
+    spin: f32x4,
+    share: f32,
+    accumulators: &Rows<Accumulator, 2>,
+) {
+    let (zero, share) = (f32x4::splat(0.0), f32x4::splat(share));
     let (impulse, spin) = (impulse * share, spin * share);
     let (push_a, push_b) = (impulse * block.inv_mass_a, impulse * block.inv_mass_b);
     let turn_a = block.inv_inertia_a * (cross(stance.arm_a, impulse) + spin);
     let turn_b = block.inv_inertia_b * (cross(stance.arm_b, impulse) + spin);
     let rows_a = f32x4::transpose([push_a.x, push_a.y, turn_a, zero]);
     let rows_b = f32x4::transpose([push_b.x, push_b.y, turn_b, zero]);
+    let all_move = all_move(block);
     for lane in 0..WIDTH {
-        if block.flags[lane] & JOINT_FIXED_A == 0 {
+        if all_move || block.flags[lane] & JOINT_FIXED_A == 0 {
             let body = block.body_a[lane] as usize;
             accumulators.set_lanes(body, 0, accumulators.lanes(body, 0) - rows_a[lane]);
         }
-        if block.flags[lane] & JOINT_FIXED_B == 0 {
+        if all_move || block.flags[lane] & JOINT_FIXED_B == 0 {
             let body = block.body_b[lane] as usize;
             accumulators.set_lanes(body, 0, accumulators.lanes(body, 0) + rows_b[lane]);
         }
