@@ -215,23 +215,24 @@ impl<T: Pod, const W: usize> Rows<T, W> {
         }
     }
 
-    /// Sixteen bytes of row `index`, from word `2 * half` on, as lanes. They never pass through memory on the way: a wide
-    /// load of two narrow stores would stall every time.
+    /// Row `index`, to read and write parts of it.
+    #[inline(always)]
+    #[must_use]
+    pub fn row(&self, index: usize) -> Row<'_, W> {
+        Row(&self.words[index])
+    }
+
+    /// As [`Row::lanes`] of row `index`.
     #[inline(always)]
     #[must_use]
     pub fn lanes(&self, index: usize, half: usize) -> f32x4 {
-        let row = &self.words[index];
-        let word = |w: usize| f64::from_bits(row[w].load(Ordering::Relaxed));
-        bytemuck::cast(f64x2::new([word(2 * half), word(2 * half + 1)]))
+        self.row(index).lanes(half)
     }
 
-    /// Writes sixteen bytes of row `index`, leaving the others to whoever wrote them.
+    /// As [`Row::set_lanes`] of row `index`.
     #[inline(always)]
     pub fn set_lanes(&self, index: usize, half: usize, lanes: f32x4) {
-        let row = &self.words[index];
-        let words: [f64; 2] = bytemuck::cast::<_, f64x2>(lanes).to_array();
-        row[2 * half].store(words[0].to_bits(), Ordering::Relaxed);
-        row[2 * half + 1].store(words[1].to_bits(), Ordering::Relaxed);
+        self.row(index).set_lanes(half, lanes);
     }
 
     /// The first eight bytes of row `index`, as two lanes before two of 0.
@@ -264,6 +265,29 @@ impl<T: Pod, const W: usize> Rows<T, W> {
     #[must_use]
     pub fn to_vec(&self) -> Vec<T> {
         (0..self.len()).map(|index| self.get(index)).collect()
+    }
+}
+
+/// A row of [`Rows`]: who reads and writes it looks it up once.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a, const W: usize>(&'a [AtomicU64; W]);
+
+impl<const W: usize> Row<'_, W> {
+    /// Sixteen bytes from word `2 * half` on, as lanes. They never pass through memory on the way: a wide load of two narrow
+    /// stores would stall every time.
+    #[inline(always)]
+    #[must_use]
+    pub fn lanes(self, half: usize) -> f32x4 {
+        let word = |w: usize| f64::from_bits(self.0[w].load(Ordering::Relaxed));
+        bytemuck::cast(f64x2::new([word(2 * half), word(2 * half + 1)]))
+    }
+
+    /// Writes sixteen bytes, leaving the others to whoever wrote them.
+    #[inline(always)]
+    pub fn set_lanes(self, half: usize, lanes: f32x4) {
+        let words: [f64; 2] = bytemuck::cast::<_, f64x2>(lanes).to_array();
+        self.0[2 * half].store(words[0].to_bits(), Ordering::Relaxed);
+        self.0[2 * half + 1].store(words[1].to_bits(), Ordering::Relaxed);
     }
 }
 

@@ -6,7 +6,7 @@ use drystone::gpu::kernel::Patch;
 use drystone::scene::Compiled;
 use drystone::stages::bin::{bin, level_of};
 use drystone::stages::bound::bound_shape;
-use drystone::stages::pair::{may_meet, overlap};
+use drystone::stages::pair::may_meet;
 use drystone::threads::Threads;
 use drystone::types::{Aabb, FIXED_SHAPE};
 use drystone::{Body, GpuWorld, Scene, Shape, Snapshot};
@@ -40,6 +40,8 @@ fn mixture(seed: u64) -> Scene {
         let shape = if index % 2 == 0 { Shape::circle(size) } else { Shape::half_box(size, 0.5 * size) };
         scene.add(Body::dynamic(x, y).velocity(random.between(-9.0, 9.0), 0.0).angle(x).shape(shape));
     }
+    // Alone on its level.
+    scene.add(Body::fixed(10.0, -38.0).angle(0.02).shape(Shape::half_box(300.0, 0.5)));
     // Far outside: on the torus they come to lie on top of the others, in the world they do not.
     for index in 0..20_u8 {
         let far = 1_000.0 + 700.0 * f32::from(index);
@@ -47,6 +49,10 @@ fn mixture(seed: u64) -> Scene {
         scene.add(Body::dynamic(far, -far).shape(Shape::half_box(9.0, 0.1)));
     }
     scene
+}
+
+fn overlap(a: &Aabb, b: &Aabb) -> bool {
+    (0..2).all(|axis| a.min[axis] <= b.max[axis] && b.min[axis] <= a.max[axis])
 }
 
 /// What must be found from this state, producer first, sorted. `skip` is a body that takes no part.

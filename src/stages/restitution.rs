@@ -5,7 +5,6 @@
 
 use glam::Vec2;
 
-use super::solve::set_velocity;
 use crate::blocks::{Block, Bounce, Visit};
 use crate::lanes::WIDTH;
 use crate::math::{cross, cross_scalar};
@@ -54,10 +53,10 @@ fn visit(params: &Params, states: &Rows<BodyState, 4>, lane: usize, block: &mut 
     bounce.set(lane, &rebound);
     if constraint.flags & FIXED_A == 0 {
         let status = f32::from_bits(state_a.status);
-        set_velocity(states, constraint.body_a, [v_a.x, v_a.y, w_a, status].into());
+        states.set_lanes(constraint.body_a as usize, 0, [v_a.x, v_a.y, w_a, status].into());
     }
     if constraint.flags & FIXED_B == 0 {
         let status = f32::from_bits(state_b.status);
-        set_velocity(states, constraint.body_b, [v_b.x, v_b.y, w_b, status].into());
+        states.set_lanes(constraint.body_b as usize, 0, [v_b.x, v_b.y, w_b, status].into());
     }
 }

@@ -11,7 +11,7 @@
 
 use crate::blocks::{Block, Bounce, Visit};
 use crate::lanes::{Vec2x4, WIDTH, cross, cross_scalar, f32x4, right_perp, turned};
-use crate::threads::Rows;
+use crate::threads::{Row, Rows};
 use crate::types::{
     ACCUMULATE, BOUNCES, BodyState, FIXED_A, FIXED_B, FRESH, MEASURED, Params, Surface, USE_BIAS, USE_FRICTION,
 };
@@ -75,12 +75,6 @@ fn sweep<const KNOWN: u32>(
     });
 }
 
-/// Writes back the velocity of a body, and nothing else of its state.
-#[inline(always)]
-pub fn set_velocity(states: &Rows<BodyState, 4>, body: u32, row: f32x4) {
-    states.set_lanes(body as usize, 0, row);
-}
-
 /// [`Surface`], a lane each.
 #[derive(Clone, Copy, Debug)]
 pub struct SurfaceLanes {
@@ -132,18 +126,22 @@ fn visit(
     bounce: Option<&mut Bounce>,
     mut surface: Option<&mut SurfaceLanes>,
 ) {
-    let load = |bodies: &[u32; WIDTH], half: usize| {
-        // Spelled out: `map` on an array is not always inlined, and then the lanes go through memory.
-        let [a, b, c, d] = bodies.map(|body| body as usize);
-        f32x4::transpose([states.lanes(a, half), states.lanes(b, half), states.lanes(c, half), states.lanes(d, half)])
+    // Spelled out: `map` on an array is not always inlined, and then the lanes go through memory.
+    let rows = |[a, b, c, d]: [u32; WIDTH]| {
+        let row = |body: u32| states.row(body as usize);
+        [row(a), row(b), row(c), row(d)]
     };
-    let [v_a_x, v_a_y, mut w_a, status_a] = load(&block.body_a, 0);
-    let [v_b_x, v_b_y, mut w_b, status_b] = load(&block.body_b, 0);
+    let load = |[a, b, c, d]: [Row<4>; WIDTH], half: usize| {
+        f32x4::transpose([a.lanes(half), b.lanes(half), c.lanes(half), d.lanes(half)])
+    };
+    let (states_a, states_b) = (rows(block.body_a), rows(block.body_b));
+    let [v_a_x, v_a_y, mut w_a, status_a] = load(states_a, 0);
+    let [v_b_x, v_b_y, mut w_b, status_b] = load(states_b, 0);
     let (mut v_a, mut v_b) = (Vec2x4::new(v_a_x, v_a_y), Vec2x4::new(v_b_x, v_b_y));
     let Block { normal, inv_mass_a: m_a, inv_inertia_a: i_a, inv_mass_b: m_b, inv_inertia_b: i_b, .. } = *block;
     if flags & MEASURED == 0 {
-        let [p_a_x, p_a_y, q_a_x, q_a_y] = load(&block.body_a, 1);
-        let [p_b_x, p_b_y, q_b_x, q_b_y] = load(&block.body_b, 1);
+        let [p_a_x, p_a_y, q_a_x, q_a_y] = load(states_a, 1);
+        let [p_b_x, p_b_y, q_b_x, q_b_y] = load(states_b, 1);
         let moved = Vec2x4::new(p_b_x, p_b_y) - Vec2x4::new(p_a_x, p_a_y);
         let (turn_a, turn_b) = (Vec2x4::new(q_a_x, q_a_y), Vec2x4::new(q_b_x, q_b_y));
         for point in &mut block.points {
@@ -263,14 +261,15 @@ fn visit(
         }
     }
 
+    // Velocities, and nothing else of a body's state.
     let rows_a = f32x4::transpose([v_a.x, v_a.y, w_a, status_a]);
     let rows_b = f32x4::transpose([v_b.x, v_b.y, w_b, status_b]);
     for lane in 0..WIDTH {
         if all_move || block.flags[lane] & FIXED_A == 0 {
-            set_velocity(states, block.body_a[lane], rows_a[lane]);
+            states_a[lane].set_lanes(0, rows_a[lane]);
         }
         if all_move || block.flags[lane] & FIXED_B == 0 {
-            set_velocity(states, block.body_b[lane], rows_b[lane]);
+            states_b[lane].set_lanes(0, rows_b[lane]);
         }
     }
 }

@@ -35,12 +35,12 @@ fn accumulate(block: &Block, surface: Option<&SurfaceLanes>, accumulators: &Rows
     let rows_b = f32x4::transpose([push_b.x, push_b.y, block.inv_inertia_b * spin_b, zero]);
     for lane in 0..WIDTH {
         if block.flags[lane] & FIXED_A == 0 {
-            let body = block.body_a[lane] as usize;
-            accumulators.set_lanes(body, 0, accumulators.lanes(body, 0) - rows_a[lane]);
+            let sum = accumulators.row(block.body_a[lane] as usize);
+            sum.set_lanes(0, sum.lanes(0) - rows_a[lane]);
         }
         if block.flags[lane] & FIXED_B == 0 {
-            let body = block.body_b[lane] as usize;
-            accumulators.set_lanes(body, 0, accumulators.lanes(body, 0) + rows_b[lane]);
+            let sum = accumulators.row(block.body_b[lane] as usize);
+            sum.set_lanes(0, sum.lanes(0) + rows_b[lane]);
         }
     }
 }

@@ -5,8 +5,7 @@
 use super::{MAX_SWING, visit};
 use crate::joint_blocks::{JointBlock, JointBlocks, RowBlock, of_color};
 use crate::lanes::{Vec2x4, WIDTH, angle_of, clamped, cross, cross_scalar, f32x4, inv_rotate, rotate, turned};
-use crate::stages::solve::set_velocity;
-use crate::threads::{Rows, Threads};
+use crate::threads::{Row, Rows, Threads};
 use crate::types::{
     ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW, JointFrame,
     JointRow, NONE, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_EQUALITY, ROW_GEOMETRY,
@@ -79,12 +78,13 @@ fn visit_hinges(
     let zero = f32x4::splat(0.0);
     // As in `total`: the sign of a zero is a bit, too.
     let sum = |impulse: Vec2x4| Vec2x4::new(zero, zero) + impulse;
-    let stance = Stance::new(block, states);
+    let bodies = Bodies::new(block, states);
+    let stance = Stance::new(block, bodies);
     let old = rotate(stance.axis, impulses(rule, joint_impulses));
     if flags & DEPOSIT != 0 {
         add_up(block, &stance, sum(old), zero, 1.0, accumulators);
     }
-    let ([v_a_x, v_a_y, w_a, status_a], [v_b_x, v_b_y, w_b, status_b]) = load(block, states, 0);
+    let ([v_a_x, v_a_y, w_a, status_a], [v_b_x, v_b_y, w_b, status_b]) = bodies.load(block, 0);
     let (v_a, v_b) = (Vec2x4::new(v_a_x, v_a_y), Vec2x4::new(v_b_x, v_b_y));
     let mut motion = Motion { v_a, w_a, v_b, w_b };
     let k = inverse_point_mass(block, stance.arm_a, stance.arm_b);
@@ -99,7 +99,7 @@ fn visit_hinges(
     motion.apply(block, &stance, new - old, zero);
     let kept = inv_rotate(stance.axis, new);
     store_impulses(rule, kept, joint_impulses);
-    store_velocities(block, &motion, [status_a, status_b], states);
+    bodies.store(block, &motion, [status_a, status_b]);
     if flags & WITHDRAW != 0 {
         add_up(block, &stance, sum(rotate(stance.axis, kept)), zero, -1.0, accumulators);
     }
@@ -116,12 +116,13 @@ fn visit_block(
     states: &Rows<BodyState, 4>,
     accumulators: &Rows<Accumulator, 2>,
 ) {
-    let stance = Stance::new(block, states);
+    let bodies = Bodies::new(block, states);
+    let stance = Stance::new(block, bodies);
     let warm = params.switches & WARM_START != 0;
     if warm && flags & DEPOSIT != 0 {
         accumulate(block, rows, joint_impulses, &stance, 1.0, accumulators);
     }
-    let ([v_a_x, v_a_y, w_a, status_a], [v_b_x, v_b_y, w_b, status_b]) = load(block, states, 0);
+    let ([v_a_x, v_a_y, w_a, status_a], [v_b_x, v_b_y, w_b, status_b]) = bodies.load(block, 0);
     let (v_a, v_b) = (Vec2x4::new(v_a_x, v_a_y), Vec2x4::new(v_b_x, v_b_y));
     let mut motion = Motion { v_a, w_a, v_b, w_b };
     let zero = f32x4::splat(0.0);
@@ -149,7 +150,7 @@ fn visit_block(
         };
         store_impulses(rule, new, joint_impulses);
     }
-    store_velocities(block, &motion, [status_a, status_b], states);
+    bodies.store(block, &motion, [status_a, status_b]);
     if warm && flags & WITHDRAW != 0 {
         accumulate(block, rows, joint_impulses, &stance, -1.0, accumulators);
     }
@@ -172,27 +173,6 @@ fn all_move(block: &JointBlock) -> bool {
     block.flags.iter().fold(0, |all, flags| all | flags) & (JOINT_FIXED_A | JOINT_FIXED_B) == 0
 }
 
-/// Writes the velocities of bodies that are moved.
-#[inline(always)]
-fn store_velocities(
-    block: &JointBlock,
-    motion: &Motion,
-    [status_a, status_b]: [f32x4; 2],
-    states: &Rows<BodyState, 4>,
-) {
-    let rows_a = f32x4::transpose([motion.v_a.x, motion.v_a.y, motion.w_a, status_a]);
-    let rows_b = f32x4::transpose([motion.v_b.x, motion.v_b.y, motion.w_b, status_b]);
-    let all_move = all_move(block);
-    for lane in 0..WIDTH {
-        if all_move || block.flags[lane] & JOINT_FIXED_A == 0 {
-            set_velocity(states, block.body_a[lane], rows_a[lane]);
-        }
-        if all_move || block.flags[lane] & JOINT_FIXED_B == 0 {
-            set_velocity(states, block.body_b[lane], rows_b[lane]);
-        }
-    }
-}
-
 /// As [`warm_start_joints`](crate::stages::warm_start_joints::warm_start_joints).
 pub fn warm_start_joints(
     threads: &Threads,
@@ -205,7 +185,7 @@ pub fn warm_start_joints(
     accumulators: &Rows<Accumulator, 2>,
 ) {
     joint_blocks.for_each(threads, |block, rows| {
-        accumulate(block, rows, joint_impulses, &Stance::new(block, states), 1.0, accumulators);
+        accumulate(block, rows, joint_impulses, &Stance::new(block, Bodies::new(block, states)), 1.0, accumulators);
     });
     for &place in of_color(joint_starts, JOINT_OVERFLOW as usize) {
         let frame = &joint_frames[place as usize];
@@ -215,18 +195,52 @@ pub fn warm_start_joints(
     }
 }
 
-/// Half a row of the states of both bodies of each joint; the world is one that rests.
-#[inline(always)]
-fn load(block: &JointBlock, states: &Rows<BodyState, 4>, half: usize) -> ([f32x4; 4], [f32x4; 4]) {
-    let a = |lane: usize| {
-        if block.flags[lane] & WORLD_A == 0 {
-            states.lanes(block.body_a[lane] as usize, half)
-        } else {
-            f32x4::from([0.0, 0.0, if half == 0 { 0.0 } else { 1.0 }, 0.0])
+/// Rows of states, four of bodies A and four of bodies B.
+#[derive(Clone, Copy)]
+struct Bodies<'a> {
+    a: [Row<'a, 4>; WIDTH],
+    b: [Row<'a, 4>; WIDTH],
+}
+
+impl<'a> Bodies<'a> {
+    #[inline(always)]
+    fn new(block: &JointBlock, states: &'a Rows<BodyState, 4>) -> Self {
+        let rows = |[a, b, c, d]: [u32; WIDTH]| {
+            let row = |body: u32| states.row(body as usize);
+            [row(a), row(b), row(c), row(d)]
+        };
+        Self { a: rows(block.body_a), b: rows(block.body_b) }
+    }
+
+    /// Half a row of the states of both bodies of each joint; the world is one that rests.
+    #[inline(always)]
+    fn load(self, block: &JointBlock, half: usize) -> ([f32x4; 4], [f32x4; 4]) {
+        let a = |lane: usize| {
+            if block.flags[lane] & WORLD_A == 0 {
+                self.a[lane].lanes(half)
+            } else {
+                f32x4::from([0.0, 0.0, if half == 0 { 0.0 } else { 1.0 }, 0.0])
+            }
+        };
+        let b = |lane: usize| self.b[lane].lanes(half);
+        (f32x4::transpose([a(0), a(1), a(2), a(3)]), f32x4::transpose([b(0), b(1), b(2), b(3)]))
+    }
+
+    /// Writes the velocities of bodies that are moved, and nothing else of their states.
+    #[inline(always)]
+    fn store(self, block: &JointBlock, motion: &Motion, [status_a, status_b]: [f32x4; 2]) {
+        let rows_a = f32x4::transpose([motion.v_a.x, motion.v_a.y, motion.w_a, status_a]);
+        let rows_b = f32x4::transpose([motion.v_b.x, motion.v_b.y, motion.w_b, status_b]);
+        let all_move = all_move(block);
+        for lane in 0..WIDTH {
+            if all_move || block.flags[lane] & JOINT_FIXED_A == 0 {
+                self.a[lane].set_lanes(0, rows_a[lane]);
+            }
+            if all_move || block.flags[lane] & JOINT_FIXED_B == 0 {
+                self.b[lane].set_lanes(0, rows_b[lane]);
+            }
         }
-    };
-    let b = |lane: usize| states.lanes(block.body_b[lane] as usize, half);
-    (f32x4::transpose([a(0), a(1), a(2), a(3)]), f32x4::transpose([b(0), b(1), b(2), b(3)]))
+    }
 }
 
 /// The impulses of a row.
@@ -252,8 +266,8 @@ struct Stance {
 
 impl Stance {
     #[inline(always)]
-    fn new(block: &JointBlock, states: &Rows<BodyState, 4>) -> Self {
-        let ([p_a_x, p_a_y, q_a_x, q_a_y], [p_b_x, p_b_y, q_b_x, q_b_y]) = load(block, states, 1);
+    fn new(block: &JointBlock, bodies: Bodies) -> Self {
+        let ([p_a_x, p_a_y, q_a_x, q_a_y], [p_b_x, p_b_y, q_b_x, q_b_y]) = bodies.load(block, 1);
         let (turn_a, turn_b) = (Vec2x4::new(q_a_x, q_a_y), Vec2x4::new(q_b_x, q_b_y));
         let moved = Vec2x4::new(p_b_x, p_b_y) - Vec2x4::new(p_a_x, p_a_y);
         let between = block.between + (moved + (turned(turn_b, block.r_b) - turned(turn_a, block.r_a)));
@@ -508,12 +522,12 @@ fn add_up(
     let all_move = all_move(block);
     for lane in 0..WIDTH {
         if all_move || block.flags[lane] & JOINT_FIXED_A == 0 {
-            let body = block.body_a[lane] as usize;
-            accumulators.set_lanes(body, 0, accumulators.lanes(body, 0) - rows_a[lane]);
+            let sum = accumulators.row(block.body_a[lane] as usize);
+            sum.set_lanes(0, sum.lanes(0) - rows_a[lane]);
         }
         if all_move || block.flags[lane] & JOINT_FIXED_B == 0 {
-            let body = block.body_b[lane] as usize;
-            accumulators.set_lanes(body, 0, accumulators.lanes(body, 0) + rows_b[lane]);
+            let sum = accumulators.row(block.body_b[lane] as usize);
+            sum.set_lanes(0, sum.lanes(0) + rows_b[lane]);
         }
     }
 }
