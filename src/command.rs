@@ -235,7 +235,12 @@ pub(crate) fn wake_left(compiled: &Compiled, change: &Change, commands: &mut Vec
 
 /// Puts the commands of a body side by side, in the order in which they were given; then those of each joint.
 pub(crate) fn by_body(commands: &mut [types::Command]) {
-    commands.sort_by_key(|command| (command.is_for_joint(), command.body));
+    // A stable sort would ask for memory. The order stands where later the world does.
+    for (order, command) in (0..).zip(&mut *commands) {
+        command.world = order;
+    }
+    commands.sort_unstable_by_key(|command| (command.is_for_joint(), command.body, command.world));
+    commands.iter_mut().for_each(|command| command.world = 0);
 }
 
 /// Forgets what was asked of bodies and joints that are gone. Those that they leave behind still wake.

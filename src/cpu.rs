@@ -20,11 +20,12 @@ use crate::scene::{Body, Compiled, Joint, Joints, Scene};
 use crate::snapshot::{Force, JointGoal, RowGoal, Snapshot, first_islands, is_at_rest, sleeping_islands};
 use crate::stages::{
     bin::bin, bound::bound, collide::collide, color::ColorScratch, color::color, color::color_sort, command::command,
-    continuous::continuous, finalize::finalize, guard::guard, integrate_positions::integrate_positions,
-    integrate_positions::integrate_positions_in, integrate_velocities::integrate_velocities,
-    integrate_velocities::integrate_velocities_in, pair, prepare::prepare, prepare_joints, project::project,
-    project_joints::project_joints, recall::recall, report::report, restitution::restitution, sleep::sleep,
-    solve::solve, solve_joints, store_impulses::store_impulses, wake::wake, warm_start::warm_start, warm_start_joints,
+    continuous::ContinuousScratch, continuous::continuous, finalize::finalize, guard::guard,
+    integrate_positions::integrate_positions, integrate_positions::integrate_positions_in,
+    integrate_velocities::integrate_velocities, integrate_velocities::integrate_velocities_in, pair, prepare::prepare,
+    prepare_joints, project::project, project_joints::project_joints, recall::recall, report::report,
+    restitution::restitution, sleep::SleepScratch, sleep::sleep, solve::solve, solve_joints,
+    store_impulses::store_impulses, wake::WakeScratch, wake::wake, warm_start::warm_start, warm_start_joints,
 };
 use crate::state::{JointReaction, joint_reactions, max_speed};
 use crate::step::{Op, Stage, plan};
@@ -86,12 +87,23 @@ pub struct CpuWorld {
     crew_from: usize,
     crew_steps: u64,
     surfaces: Rows<Surface, 2>,
+    scratch: Scratch,
     joint_frames: Vec<JointFrame>,
     joint_blocks: JointBlocks,
     one_by_one: bool,
     joint_states: Rows<JointState, 2>,
     joint_impulses: Rows<[f32; 2], 1>,
     counters: Counters,
+}
+
+/// What stages need only while they run. It is kept, so that a step need not ask for memory.
+#[derive(Debug, Default)]
+struct Scratch {
+    pair: pair::PairScratch,
+    wake: WakeScratch,
+    report: Vec<Vec<Event>>,
+    continuous: ContinuousScratch,
+    sleep: SleepScratch,
 }
 
 /// Tables as they are between two steps.
@@ -167,6 +179,7 @@ impl CpuWorld {
             crew_from: 2 * HEAVY.least,
             crew_steps: 0,
             surfaces: Rows::new(&[]),
+            scratch: Scratch::default(),
             joint_frames: vec![JointFrame::default(); compiled.joints.joints.len()],
             joint_blocks: JointBlocks::default(),
             one_by_one: false,
@@ -258,6 +271,9 @@ impl CpuWorld {
     }
 
     /// Advances the world by one step.
+    ///
+    /// On one thread it asks for no memory once its tables have the size that they need; bodies that come and go, and
+    /// several threads, ask for some.
     pub fn step(&mut self) {
         self.emit();
         let asked = !self.commands.is_empty() || !self.compiled.paths.is_empty();
@@ -526,7 +542,8 @@ impl CpuWorld {
 
     /// What happened since this was last asked, if the scene wants events.
     pub fn take_events(&mut self) -> Vec<event::Event> {
-        std::mem::take(&mut self.events)
+        // A copy, so that the next step has the memory.
+        self.events.drain(..).collect()
     }
 
     /// The body in a slot, if there is one.
@@ -620,7 +637,7 @@ impl CpuWorld {
         let Self { threads, poses, states, accumulators, swings, aabbs, own_cells, cell_ends, cell_shapes, .. } = self;
         let Self { pair_starts, pair_starts_previous, contacts, contacts_previous, .. } = self;
         let Self { manifolds, manifolds_previous, .. } = self;
-        let Self { coloring, slots, constraints, surfaces, counters, .. } = self;
+        let Self { coloring, slots, constraints, surfaces, scratch, counters, .. } = self;
         let Self { joint_frames, joint_blocks, joint_states, joint_impulses, one_by_one, .. } = self;
         let Self { islands, island_flags, sleeping_starts, sleeping, .. } = self;
         let Compiled { params, bodies, shapes, vertices, movers, joints, .. } = &mut self.compiled;
@@ -671,6 +688,7 @@ impl CpuWorld {
                     counters.awake_levels,
                     pair_starts,
                     contacts,
+                    &mut scratch.pair,
                 );
                 manifolds.resize(contacts.len(), Manifold::default());
             }
@@ -693,6 +711,7 @@ impl CpuWorld {
                 (sleeping_starts, sleeping),
                 (pair_starts_previous, contacts_previous, manifolds_previous),
                 counters,
+                &mut scratch.wake,
             ),
             Stage::Report => report(
                 threads,
@@ -706,6 +725,7 @@ impl CpuWorld {
                 joints,
                 joint_states,
                 &mut self.step_events,
+                &mut scratch.report,
             ),
             Stage::Color => {
                 color(params, states, contacts, coloring, counters);
@@ -802,7 +822,9 @@ impl CpuWorld {
             }
             Stage::Continuous => {
                 let grid = (&cell_ends[..], &cell_shapes[..]);
-                counters.continuous = continuous(threads, params, shapes, vertices, ties, poses, states, grid, movers);
+                let scratch = &mut scratch.continuous;
+                counters.continuous =
+                    continuous(threads, params, shapes, vertices, ties, poses, states, grid, movers, scratch);
             }
             Stage::Finalize => finalize(threads, bodies, states, poses),
             Stage::Sleep => sleep(
@@ -820,6 +842,7 @@ impl CpuWorld {
                 sleeping_starts,
                 sleeping,
                 counters,
+                &mut scratch.sleep,
             ),
         }
         #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]

@@ -66,6 +66,11 @@ pub struct Groups {
     /// The touching contacts of this step in ascending order, and the runs of those in one group that was found.
     touching: Vec<u32>,
     runs: Vec<Run>,
+    /// What is needed only while groups are found. It is kept, so that a step need not ask for memory.
+    parents: Vec<u32>,
+    sizes: Vec<u32>,
+    before: Vec<u32>,
+    next: Vec<u32>,
     /// Steps to the next attempt, and from there to the one after.
     wait: u32,
     patience: u32,
@@ -141,6 +146,10 @@ impl Groups {
             contact_starts: Vec::new(),
             touching: Vec::new(),
             runs: Vec::new(),
+            parents: Vec::new(),
+            sizes: Vec::new(),
+            before: Vec::new(),
+            next: Vec::new(),
             wait: 0,
             patience: PATIENCE,
             scratches: Vec::new(),
@@ -217,18 +226,21 @@ impl Groups {
         }
         // The lowest body of an island is its root.
         let Ok(count) = u32::try_from(bodies.len()) else { return };
-        let mut roots: Vec<u32> = (0..count).collect();
-        let blind = self.blind;
+        let Self { parents: roots, sizes, next: groups, blind, .. } = self;
+        let blind = *blind;
+        roots.clear();
+        roots.extend(0..count);
         let touching = || contacts.iter().filter(|contact| !blind && contact.flags & POINT_COUNT_MASK != 0);
         for contact in touching().filter(|contact| contact.flags & (FIXED_A | FIXED_B) == 0) {
-            join(&mut roots, contact.body_a, contact.body_b);
+            join(roots, contact.body_a, contact.body_b);
         }
-        let mut sizes = vec![0_u32; bodies.len()];
+        sizes.clear();
+        sizes.resize(bodies.len(), 0);
         for body in 0..count {
-            sizes[root(&mut roots, body) as usize] += 1;
+            sizes[root(roots, body) as usize] += 1;
         }
         for contact in touching() {
-            sizes[root(&mut roots, moving(contact)) as usize] += 1;
+            sizes[root(roots, moving(contact)) as usize] += 1;
         }
         let (largest, all) = sizes.iter().fold((0, 0), |(most, all), &size| (most.max(size), all + u64::from(size)));
         if u64::from(largest) * 4 > all * 3 {
@@ -236,14 +248,15 @@ impl Groups {
         }
         // Islands in the order of their roots, so that a group lies together in memory as far as bodies that touch do.
         let (mut group, mut size) = (0, 0);
-        let mut groups = vec![NONE; bodies.len()];
+        groups.clear();
+        groups.resize(bodies.len(), NONE);
         self.body_counts.clear();
         for body in 0..count {
             if bodies[body as usize].kind == STATIC {
                 self.found.push(NONE);
                 continue;
             }
-            let root = root(&mut roots, body) as usize;
+            let root = root(roots, body) as usize;
             if groups[root] == NONE {
                 if size >= full {
                     (group, size) = (group + 1, 0);
@@ -262,7 +275,7 @@ impl Groups {
 
     /// Unites groups that a contact ties, and says how large the largest is.
     fn unite(&mut self, contacts: &[Contact]) -> u32 {
-        let Self { found, united, touching, runs, body_counts, blind, .. } = self;
+        let Self { found, united, touching, runs, body_counts, sizes, blind, .. } = self;
         touching.clear();
         runs.clear();
         let mut run = Run { group: NONE, first: 0, count: 0 };
@@ -285,7 +298,7 @@ impl Groups {
             touching.push(index);
         }
         runs.extend((run.count > 0).then_some(run));
-        let mut sizes = body_counts.clone();
+        sizes.clone_from(body_counts);
         for run in &*runs {
             sizes[run.group as usize] += run.count;
         }
@@ -295,13 +308,14 @@ impl Groups {
                 sizes[root as usize] += sizes[group as usize];
             }
         }
-        sizes.into_iter().max().unwrap_or(0)
+        sizes.iter().copied().max().unwrap_or(0)
     }
 
     /// Lists bodies and contacts by group.
     fn list(&mut self) {
         let Self { found, united, places, bodies, body_starts, contacts, contact_starts, touching, runs, .. } = self;
-        let before = places.clone();
+        let Self { before, next, .. } = self;
+        before.clone_from(places);
         let mut count = 0;
         places.clear();
         for group in (0..).take(united.len()) {
@@ -313,7 +327,7 @@ impl Groups {
             count += u32::from(place == count);
             places.push(place);
         }
-        if *places != before {
+        if places != before {
             body_starts.clear();
             body_starts.resize(count as usize + 1, 0);
             let place = |group: u32| places.get(group as usize).map(|&place| place as usize);
@@ -322,7 +336,7 @@ impl Groups {
             }
             add_up(body_starts);
             bodies.resize(body_starts[count as usize] as usize, 0);
-            let mut next = body_starts.clone();
+            next.clone_from(body_starts);
             for (body, &group) in (0..).zip(&*found) {
                 let Some(place) = place(group) else { continue };
                 bodies[next[place] as usize] = body;
@@ -337,7 +351,7 @@ impl Groups {
         }
         add_up(contact_starts);
         contacts.resize(touching.len(), 0);
-        let mut next = contact_starts.clone();
+        next.clone_from(contact_starts);
         for run in &*runs {
             let next = &mut next[places[run.group as usize] as usize];
             contacts[*next as usize..][..run.count as usize]

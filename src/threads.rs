@@ -148,6 +148,31 @@ impl Threads {
         }
     }
 
+    /// As [`Self::for_ranges`], each range with a part of its own to put what it finds into; returns those that were used,
+    /// in order. Parts are kept from call to call, with the memory that they have: `each` empties its own first.
+    pub fn for_parts<'a, P: Default + Send>(
+        &self,
+        cut: Cut,
+        len: usize,
+        parts: &'a mut Vec<P>,
+        each: impl Fn(usize, usize, &mut P) + Sync,
+    ) -> &'a mut [P] {
+        let shared = self.piece(cut, len);
+        let count = shared.map_or(1, |(_, piece)| len.div_ceil(piece));
+        if parts.len() < count {
+            parts.resize_with(count, P::default);
+        }
+        let parts = &mut parts[..count];
+        match shared {
+            Some((pool, piece)) => pool.install(|| {
+                let ranges = parts.par_iter_mut().enumerate();
+                ranges.for_each(|(index, part)| each(index * piece, ((index + 1) * piece).min(len), part));
+            }),
+            None => each(0, len, &mut parts[0]),
+        }
+        parts
+    }
+
     /// As [`Self::for_ranges`], and returns what `each` gives, in order.
     pub fn map_ranges<T: Send>(&self, cut: Cut, len: usize, each: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
         match self.piece(cut, len) {

@@ -525,6 +525,10 @@ fn far_apart(
     gap > 1.01 * fastest + 1e-3 * (between.length() + a.bound)
 }
 
+/// Bodies that stop, and where: lists that are kept from step to step.
+#[derive(Debug, Default)]
+pub struct ContinuousScratch(Vec<Vec<(usize, (Vec2, Vec2))>>);
+
 /// Sweeps the fast bodies and puts those that must stop back. `grid` is `cell_ends` and `cell_shapes`. Returns how many
 /// stopped.
 #[must_use]
@@ -538,32 +542,33 @@ pub fn continuous(
     states: &Rows<BodyState, 4>,
     (cell_ends, cell_shapes): (&[u32], &[u32]),
     movers: &[Mover],
+    scratch: &mut ContinuousScratch,
 ) -> u32 {
     let reach = if params.switches & MOVING_WALLS == 0 { 0.0 } else { continuous_reach(shapes, states, movers) };
     let (bullets, levels) = (false, OnceLock::new());
     let world =
         World { params, shapes, vertices, ties, poses, states, cell_ends, cell_shapes, movers, reach, bullets, levels };
-    let mut stopped = continuous_sweep(threads, &world);
+    let mut stopped = continuous_sweep(threads, &world, scratch);
     if params.switches & BULLETS != 0 {
-        stopped += continuous_sweep(threads, &World { bullets: true, reach: 0.0, levels: OnceLock::new(), ..world });
+        let world = World { bullets: true, reach: 0.0, levels: OnceLock::new(), ..world };
+        stopped += continuous_sweep(threads, &world, scratch);
     }
     stopped
 }
 
 /// Finds where each body stops, and then puts it there.
-fn continuous_sweep(threads: &Threads, world: &World) -> u32 {
-    let stops = threads.map_ranges(LIGHT, world.shapes.len(), |first, end| {
-        let mut stops = Vec::new();
+fn continuous_sweep(threads: &Threads, world: &World, scratch: &mut ContinuousScratch) -> u32 {
+    let parts = threads.for_parts(LIGHT, world.shapes.len(), &mut scratch.0, |first, end, stops| {
+        stops.clear();
         for (shape, mover) in world.movers[..end].iter().enumerate().skip(first) {
             #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
             if let Some(stop) = world.sweep_body(shape as u32, mover) {
                 stops.push((world.shapes[shape].body as usize, stop));
             }
         }
-        stops
     });
     let mut stopped = 0;
-    for (body, (position, rotation)) in stops.into_iter().flatten() {
+    for &(body, (position, rotation)) in parts.iter().flatten() {
         let state = world.states.get(body);
         let (delta_position, delta_rotation) = (position.into(), rotation.into());
         world.states.set(body, BodyState { delta_position, delta_rotation, ..state });

@@ -50,6 +50,15 @@ struct World<'a> {
     awake_levels: u32,
 }
 
+/// What [`pair`] needs only while it runs. It is kept, so that a step need not ask for memory.
+#[derive(Debug, Default)]
+pub struct PairScratch {
+    sleepers: Vec<u8>,
+    parts: Vec<Part>,
+    /// Of shapes asleep.
+    late: Vec<Part>,
+}
+
 /// Fills `pair_starts` and `contacts`.
 pub fn pair(
     threads: &Threads,
@@ -63,8 +72,11 @@ pub fn pair(
     awake_levels: u32,
     pair_starts: &mut Vec<u32>,
     contacts: &mut Vec<Contact>,
+    scratch: &mut PairScratch,
 ) {
-    let mut sleepers = Vec::new();
+    let PairScratch { sleepers: kept, parts, late } = scratch;
+    let mut sleepers = std::mem::take(kept);
+    sleepers.clear();
     if params.switches & SLEEP != 0 {
         sleepers.extend(
             shapes.iter().map(|shape| if states.get(shape.body as usize).status & ASLEEP == 0 { 0 } else { SLEEPS }),
@@ -73,25 +85,18 @@ pub fn pair(
     let shapes_of_levels = shapes_of_levels(params, cell_ends);
     let mut world =
         World { params, shapes, aabbs, cell_ends, cell_shapes, ties, shapes_of_levels, sleepers, awake_levels };
-    let awake = |first, end, part| {
+    if parts.is_empty() {
+        parts.push(Part::default());
+    }
+    // What the first part finds is where it stays.
+    exchange(&mut parts[0], pair_starts, contacts);
+    let parts = threads.for_parts(HEAVY, shapes.len(), parts, |first, end, part| {
         if world.sleepers.is_empty() {
-            world.search::<false>(first, end, |_| true, part)
+            world.search::<false>(first, end, |_| true, part);
         } else {
-            world.search::<true>(first, end, |sleeper| sleeper == 0, part)
+            world.search::<true>(first, end, |sleeper| sleeper == 0, part);
         }
-    };
-    let (mut one, mut several);
-    let parts: &mut [Part] = if threads.count() > 1 {
-        several = threads.map_ranges(HEAVY, shapes.len(), |first, end| awake(first, end, Part::default()));
-        &mut several
-    } else {
-        // Where it stays.
-        contacts.clear();
-        pair_starts.clear();
-        let (found, counts) = (std::mem::take(contacts), std::mem::take(pair_starts));
-        one = [awake(0, shapes.len(), Part { counts, found, ..Part::default() })];
-        &mut one
-    };
+    });
     if !world.sleepers.is_empty() {
         for part in &*parts {
             for &shape in &part.marked {
@@ -101,28 +106,22 @@ pub fn pair(
         // On the finest levels alone the marks say it all.
         let coarser = awake_levels >> params.levels[0].bands > 1;
         if coarser || parts.iter().any(|part| !part.marked.is_empty()) {
-            let asleep = threads.map_ranges(HEAVY, shapes.len(), |first, end| {
-                world.search::<true>(first, end, |sleeper| sleeper != 0, Part::default())
+            let late = threads.for_parts(HEAVY, shapes.len(), late, |first, end, part| {
+                world.search::<true>(first, end, |sleeper| sleeper != 0, part);
             });
-            for (part, asleep) in parts.iter_mut().zip(asleep) {
-                part.add(&asleep);
+            for (part, asleep) in parts.iter_mut().zip(late) {
+                part.add(asleep);
             }
         }
     }
-    match parts {
-        [all] => {
-            *contacts = std::mem::take(&mut all.found);
-            *pair_starts = std::mem::take(&mut all.counts);
-        }
-        parts => {
-            contacts.clear();
-            pair_starts.clear();
-            for part in parts {
-                contacts.extend_from_slice(&part.found);
-                pair_starts.extend_from_slice(&part.counts);
-            }
+    if let [first, others @ ..] = parts {
+        exchange(first, pair_starts, contacts);
+        for part in others {
+            contacts.extend_from_slice(&part.found);
+            pair_starts.extend_from_slice(&part.counts);
         }
     }
+    *kept = world.sleepers;
     // From how many each has to where they start.
     let mut end = 0;
     for start in &mut *pair_starts {
@@ -131,6 +130,11 @@ pub fn pair(
         end += count;
     }
     pair_starts.push(end);
+}
+
+fn exchange(part: &mut Part, pair_starts: &mut Vec<u32>, contacts: &mut Vec<Contact>) {
+    std::mem::swap(&mut part.counts, pair_starts);
+    std::mem::swap(&mut part.found, contacts);
 }
 
 /// A contact as it begins.
@@ -216,7 +220,7 @@ pub fn reaches(aabb: &Aabb, plane: &Aabb) -> bool {
 }
 
 /// What a search over a range of shapes found.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Part {
     /// Pairs of each shape of the range; none for those that were left out.
     counts: Vec<u32>,
@@ -224,6 +228,9 @@ struct Part {
     found: Vec<Contact>,
     /// Shapes asleep that a shape awake met, which they are the producers of.
     marked: Vec<u32>,
+    /// Of the shapes that are looked at, and a list that is being made.
+    rows: Vec<Row>,
+    merged: Vec<Contact>,
 }
 
 impl Part {
@@ -232,17 +239,18 @@ impl Part {
         if other.found.is_empty() {
             return;
         }
-        let mut found = Vec::with_capacity(self.found.len() + other.found.len());
+        self.merged.clear();
+        self.merged.reserve(self.found.len() + other.found.len());
         let (mut own, mut others) = (&self.found[..], &other.found[..]);
         for (count, &more) in self.counts.iter_mut().zip(&other.counts) {
             for (list, count) in [(&mut own, *count), (&mut others, more)] {
                 let (head, rest) = list.split_at(count as usize);
-                found.extend_from_slice(head);
+                self.merged.extend_from_slice(head);
                 *list = rest;
             }
             *count += more;
         }
-        self.found = found;
+        std::mem::swap(&mut self.found, &mut self.merged);
     }
 }
 
@@ -251,6 +259,7 @@ impl Part {
 const BATCH: usize = 16;
 
 /// Cells that lie side by side: where their shapes are in the table.
+#[derive(Debug)]
 struct Row {
     shapes: Range<u32>,
     /// On a level of the shape that looks.
@@ -259,18 +268,15 @@ struct Row {
 
 impl World<'_> {
     /// The pairs of the shapes in a range whose row in `sleepers` is `wanted`.
-    fn search<const SLEEPY: bool>(
-        &self,
-        first: usize,
-        end: usize,
-        wanted: impl Fn(u8) -> bool,
-        mut part: Part,
-    ) -> Part {
+    fn search<const SLEEPY: bool>(&self, first: usize, end: usize, wanted: impl Fn(u8) -> bool, part: &mut Part) {
+        part.counts.clear();
+        part.found.clear();
+        part.marked.clear();
         part.counts.reserve(end - first + 1);
         if !SLEEPY {
             part.found.reserve(4 * (end - first));
         }
-        let mut batch = Vec::new();
+        let mut batch = std::mem::take(&mut part.rows);
         for first in (first..end).step_by(BATCH) {
             let indices = first..end.min(first + BATCH);
             let mut ends = [0; BATCH];
@@ -285,14 +291,14 @@ impl World<'_> {
             for (&end, index) in ends.iter().zip(indices) {
                 let before = part.found.len();
                 if !SLEEPY || wanted(self.sleepers[index]) {
-                    self.pairs_of::<SLEEPY>(index, &batch[start..end], &mut part);
+                    self.pairs_of::<SLEEPY>(index, &batch[start..end], part);
                 }
                 start = end;
                 #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
                 part.counts.push((part.found.len() - before) as u32);
             }
         }
-        part
+        part.rows = batch;
     }
 
     fn half_planes_of<const SLEEPY: bool>(&self, index: usize, asleep: bool, found: &mut Vec<Contact>) {

@@ -36,6 +36,10 @@ pub fn prepare(
     surfaces.resize(if params.switches & SURFACES == 0 { 0 } else { slots.len() });
     let surfaces = &*surfaces;
     let source = Source { params, bodies, shapes, states, contacts, manifolds };
+    if threads.count() == 1 {
+        prepare_alone(&source, counters, constraints, surfaces);
+        return;
+    }
 
     let cuts = cut(slots, counters, contacts.len());
     // By part of the contacts, the blocks of each colour that it fills: those whose first constraint is made of one of
@@ -96,6 +100,26 @@ pub fn prepare(
             }
         }
     });
+}
+
+/// The same on one thread, which walks through all contacts and needs no lists to know where to begin.
+fn prepare_alone(source: &Source, counters: &Counters, constraints: &mut Blocks, surfaces: &Rows<Surface, 2>) {
+    let mut next = counters.color_starts;
+    for (index, contact) in (0_u32..).zip(source.contacts) {
+        let color = contact.color as usize;
+        if color >= COLOR_COUNT as usize {
+            continue;
+        }
+        let slot = next[color];
+        if slot == counters.color_starts[color + 1] {
+            continue;
+        }
+        next[color] += 1;
+        constraints.set(color, (slot - counters.color_starts[color]) as usize, &source.constraint(index));
+        if !surfaces.is_empty() {
+            surfaces.set(slot as usize, source.surface(index));
+        }
+    }
 }
 
 /// The same of some of the contacts, which are listed in ascending order. Fills `slots` and the colour starts, too.

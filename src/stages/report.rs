@@ -19,7 +19,7 @@ use crate::types::{
     EVENT_SENSOR_END, Event, Joint, JointState, Manifold, OVERLAPS, POINT_COUNT_MASK, Pose, SENSOR, TOUCHED, WORLD_A,
 };
 
-/// Fills `events`.
+/// Fills `events`; `scratch` is kept from step to step.
 #[allow(clippy::cast_precision_loss, reason = "bodies are fewer than an f32 counts")]
 pub fn report(
     threads: &Threads,
@@ -33,10 +33,11 @@ pub fn report(
     joints: &[Joint],
     joint_states: &Rows<JointState, 2>,
     events: &mut Vec<Event>,
+    scratch: &mut Vec<Vec<Event>>,
 ) {
     let shapes = pair_starts.len().saturating_sub(1);
-    let parts = threads.map_ranges(LIGHT, shapes, |first, end| {
-        let mut found = Vec::new();
+    let parts = threads.for_parts(LIGHT, shapes, scratch, |first, end, found| {
+        found.clear();
         for producer in first..end {
             let before = produced(pair_starts_previous, contacts_previous, producer);
             let now = produced(pair_starts, contacts, producer);
@@ -48,10 +49,9 @@ pub fn report(
             let began = now.iter().zip(made).filter(|(now, _)| touches(now) && now.flags & TOUCHED == 0);
             found.extend(began.map(|(contact, manifold)| begin_of(poses, states, contact, manifold)));
         }
-        found
     });
     events.clear();
-    events.extend(parts.into_iter().flatten());
+    parts.iter().for_each(|found| events.extend_from_slice(found));
     for (place, joint) in joints.iter().enumerate() {
         let mut state = joint_states.get(place);
         if state.status & (BROKEN | BREAK_TOLD) == BROKEN {

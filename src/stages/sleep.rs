@@ -13,6 +13,8 @@
 //! Contacts between two that are both asleep, static bodies and kinematic ones at rest included, are not found again from
 //! step to step. They lie in `sleeping`, with their impulses, until [`wake`](super::wake) puts them back.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use glam::Vec2;
 
 use super::guard::is_moving;
@@ -28,6 +30,13 @@ use crate::types::{
 const MOVED_SHARE: f32 = 0.5;
 /// Steps of quiet that a status has room for.
 const MOST_QUIET: u32 = 0xffff;
+
+/// The lists of contacts put by that come next. They are kept, so that a step need not ask for memory.
+#[derive(Debug, Default)]
+pub struct SleepScratch {
+    starts: Vec<u32>,
+    list: Vec<SleepingContact>,
+}
 
 /// Puts bodies to sleep.
 pub fn sleep(
@@ -45,6 +54,7 @@ pub fn sleep(
     sleeping_starts: &mut Vec<u32>,
     sleeping: &mut Vec<SleepingContact>,
     counters: &mut Counters,
+    scratch: &mut SleepScratch,
 ) {
     let ready = sleep_timer(threads, params, bodies, states, counters);
     island_flags.fill(0);
@@ -91,7 +101,7 @@ pub fn sleep(
         }
     }
     if counters.slept != 0 || counters.woken != 0 {
-        put_by(states, pair_starts, contacts, manifolds, sleeping_starts, sleeping);
+        put_by(states, pair_starts, contacts, manifolds, sleeping_starts, sleeping, scratch);
         #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
         let count = sleeping.len() as u32;
         counters.sleeping_contacts = count;
@@ -107,7 +117,8 @@ fn sleep_timer(
     counters: &mut Counters,
 ) -> u32 {
     let overflowed = counters.overflow_bits != 0;
-    let parts = threads.map_ranges(LIGHT, bodies.len(), |first, end| {
+    let [all_ready, all_awake, any_slept] = [0, 0, 0].map(AtomicU32::new);
+    threads.for_ranges(LIGHT, bodies.len(), |first, end| {
         let (mut ready, mut awake, mut slept) = (0_u32, 0_u32, 0_u32);
         for (index, body) in bodies[..end].iter().enumerate().skip(first) {
             let mut state = states.get(index);
@@ -134,11 +145,13 @@ fn sleep_timer(
             states.set(index, state);
             awake += 1;
         }
-        (ready, awake, slept)
+        all_ready.fetch_add(ready, Ordering::Relaxed);
+        all_awake.fetch_add(awake, Ordering::Relaxed);
+        any_slept.fetch_or(slept, Ordering::Relaxed);
     });
-    counters.awake = parts.iter().map(|part| part.1).sum();
-    counters.slept = parts.iter().map(|part| part.2).max().unwrap_or(0);
-    parts.iter().map(|part| part.0).sum()
+    counters.awake = all_awake.into_inner();
+    counters.slept = any_slept.into_inner();
+    all_ready.into_inner()
 }
 
 /// Whether a body has neither speed nor was moved in this step.
@@ -175,11 +188,12 @@ fn put_by(
     manifolds: &[Manifold],
     sleeping_starts: &mut Vec<u32>,
     sleeping: &mut Vec<SleepingContact>,
+    SleepScratch { starts, list }: &mut SleepScratch,
 ) {
     let status = |body: u32| states.get(body as usize).status;
     let sleeps = |contact: &Contact| status(contact.body_a) & status(contact.body_b) & ASLEEP != 0;
-    let mut list = Vec::with_capacity(sleeping.len());
-    let mut starts = Vec::with_capacity(pair_starts.len());
+    starts.clear();
+    list.clear();
     for producer in 0..pair_starts.len().saturating_sub(1) {
         #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
         starts.push(list.len() as u32);
@@ -193,5 +207,6 @@ fn put_by(
     }
     #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
     starts.push(list.len() as u32);
-    (*sleeping_starts, *sleeping) = (starts, list);
+    std::mem::swap(sleeping_starts, starts);
+    std::mem::swap(sleeping, list);
 }

@@ -18,9 +18,11 @@ pub fn store_impulses(
     contacts: &mut [Contact],
     manifolds: &mut [Manifold],
 ) {
-    let cuts = cut(slots, counters, contacts.len());
+    // One thread walks through all contacts from the start.
+    let cuts = if threads.count() > 1 { cut(slots, counters, contacts.len()) } else { Vec::new() };
+    let first_slots = std::array::from_fn(|color| counters.color_starts[color] as usize);
     threads.for_chunk_pairs(Cut { unit: BLOCK, least: BLOCK }, contacts, manifolds, |first, contacts, manifolds| {
-        let mut next = cuts[first / BLOCK];
+        let mut next: [usize; COLOR_COUNT as usize] = cuts.get(first / BLOCK).copied().unwrap_or(first_slots);
         for (contact, manifold) in contacts.iter_mut().zip(manifolds) {
             let Some(slot) = next.get_mut(contact.color as usize) else { continue };
             let color = contact.color as usize;

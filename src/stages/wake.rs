@@ -22,6 +22,14 @@ use crate::types::{
 /// Where the contacts of each producer begin, those of all, and their manifolds.
 pub type Lists<'a> = (&'a mut Vec<u32>, &'a mut Vec<Contact>, &'a mut Vec<Manifold>);
 
+/// The same lists as they come next. They are kept, so that a step need not ask for memory.
+#[derive(Debug, Default)]
+pub struct WakeScratch {
+    starts: Vec<u32>,
+    contacts: Vec<Contact>,
+    manifolds: Vec<Manifold>,
+}
+
 /// Wakes bodies, and sets [`Counters::again`] if there were any.
 pub fn wake(
     params: &Params,
@@ -36,6 +44,7 @@ pub fn wake(
     sleeping: (&[u32], &[SleepingContact]),
     previous: Lists,
     counters: &mut Counters,
+    scratch: &mut WakeScratch,
 ) {
     wake_find(contacts, states, islands, island_flags);
     wake_joints(joints, joint_states, states, islands, island_flags);
@@ -62,8 +71,8 @@ pub fn wake(
             counters.awake_levels |= level_bits(params, shape);
         }
     }
-    let returned =
-        put_back(shapes.len(), sleeping, previous, |contact| !(asleep(contact.body_a) && asleep(contact.body_b)));
+    let returns = |contact: &Contact| !(asleep(contact.body_a) && asleep(contact.body_b));
+    let returned = put_back(shapes.len(), sleeping, previous, scratch, returns);
     counters.sleeping_contacts = counters.sleeping_contacts.wrapping_sub(returned);
 }
 
@@ -122,10 +131,13 @@ fn put_back(
     shapes: usize,
     (sleeping_starts, sleeping): (&[u32], &[SleepingContact]),
     (starts, previous, manifolds): Lists,
+    scratch: &mut WakeScratch,
     returns: impl Fn(&Contact) -> bool,
 ) -> u32 {
-    let (mut merged, mut merged_starts) = (Vec::with_capacity(previous.len()), Vec::with_capacity(shapes + 1));
-    let mut merged_manifolds = Vec::with_capacity(previous.len());
+    let WakeScratch { starts: merged_starts, contacts: merged, manifolds: merged_manifolds } = scratch;
+    merged_starts.clear();
+    merged.clear();
+    merged_manifolds.clear();
     let mut returned = 0;
     for producer in 0..shapes {
         #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
@@ -144,6 +156,8 @@ fn put_back(
     }
     #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
     merged_starts.push(merged.len() as u32);
-    (*starts, *previous, *manifolds) = (merged_starts, merged, merged_manifolds);
+    std::mem::swap(starts, merged_starts);
+    std::mem::swap(previous, merged);
+    std::mem::swap(manifolds, merged_manifolds);
     returned
 }

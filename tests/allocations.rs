@@ -1,0 +1,160 @@
+//! A step on one thread asks for no memory and gives none back, once its tables are as large as they have to be.
+//!
+//! Tables grow as contacts do, and keep what they have. Two things are asked of a world that has run for a while:
+//!
+//! - **As it goes on** nothing is made anew, and nothing is given back. A table that outgrows its place is moved to a
+//!   larger one, which is neither: a reallocation.
+//! - **Through the same steps again**, from a snapshot on and to the same bits, no table has to grow: nothing at all. Twice
+//!   before it is watched, as some tables change places with each other from step to step.
+//!
+//! All in one test: what counts calls counts those of every thread.
+
+mod support;
+
+use std::alloc::System;
+use std::ops::AddAssign;
+
+use drystone::{Command, CpuWorld, Mode, Scene, Settings};
+use glam::Vec2;
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use support::build;
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Steps that are watched.
+const STEPS: u64 = 50;
+
+/// Calls of the allocator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Calls {
+    made: usize,
+    moved: usize,
+    given_back: usize,
+}
+
+impl AddAssign for Calls {
+    fn add_assign(&mut self, other: Self) {
+        self.made += other.made;
+        self.moved += other.moved;
+        self.given_back += other.given_back;
+    }
+}
+
+fn calls(work: impl FnOnce()) -> Calls {
+    let region = Region::new(ALLOCATOR);
+    work();
+    let change = region.change();
+    Calls { made: change.allocations, moved: change.reallocations, given_back: change.deallocations }
+}
+
+/// What is asked of a world before a step; not counted, as it is not the step.
+type Ask = fn(&mut CpuWorld, u64);
+
+/// The calls in the next steps.
+fn watch(world: &mut CpuWorld, steps: u64, ask: Ask) -> Calls {
+    let mut all = Calls::default();
+    for step in 0..steps {
+        ask(world, step);
+        all += calls(|| world.step());
+        world.take_events();
+    }
+    all
+}
+
+/// What a world asks for as it goes on after some steps, and through the same steps again.
+fn of(mut world: CpuWorld, warm_up: u64, ask: Ask) -> [Calls; 2] {
+    watch(&mut world, warm_up, ask);
+    let start = world.snapshot();
+    let onward = watch(&mut world, STEPS, ask);
+    let end = world.snapshot();
+    let mut again = Calls::default();
+    for _ in 0..3 {
+        world.restore(&start).expect("its own");
+        again = watch(&mut world, STEPS, ask);
+        assert!(world.snapshot() == end, "{} came to something else", world.compiled().name);
+    }
+    [onward, again]
+}
+
+fn assert_none(world: CpuWorld, warm_up: u64, ask: Ask, what: &str) {
+    let name = world.compiled().name.clone();
+    let [onward, again] = of(world, warm_up, ask);
+    assert_eq!([onward.made, onward.given_back], [0, 0], "{name} {what}, as it goes on: {onward:?}");
+    assert_eq!(again, Calls::default(), "{name} {what}, through the same steps again");
+}
+
+fn nothing(_: &mut CpuWorld, _: u64) {}
+
+fn with(scene: Scene, change: impl FnOnce(&mut Settings)) -> CpuWorld {
+    let mut scene = scene;
+    change(&mut scene.settings);
+    CpuWorld::new(&scene).expect("a valid scene")
+}
+
+/// Wakes the pile now and then; half a second later it sleeps again.
+fn rouse(world: &mut CpuWorld, step: u64) {
+    let last = world.compiled().bodies.len() - 1;
+    if step % STEPS == 10 {
+        world.command(last, Command::Wake).expect("a box");
+    }
+}
+
+/// More commands than a sort has room for on its stack.
+fn push_all(world: &mut CpuWorld, _: u64) {
+    for body in (1..world.compiled().bodies.len()).rev().chain([1, 2, 3]) {
+        world.command(body, Command::Impulse { impulse: Vec2::new(0.1, 0.0), point: None }).expect("a box");
+    }
+}
+
+#[test]
+fn steps_ask_for_no_memory() {
+    let plain = |spec: &str| with(build(spec), |_| {});
+    // What stands, turns, hangs, flies, rolls, what has other shapes and paths, and what the solver finds groups in.
+    assert_none(plain("large_pyramid:base=30"), 200, nothing, "at rest");
+    let grids = ["tumbler:grid=12", "joint_grid:size=12", "smash:columns=12,rows=8", "compounds:columns=8,rows=10"];
+    let stirred = ["spinner:bodies=300", "junkyard:columns=20,rows=10", "washer:grid=12"];
+    let small = ["static_and_kinetic", "bouncing_ball", "ragdoll", "rush", "conveyor"];
+    for spec in grids.into_iter().chain(stirred).chain(small) {
+        // Until everything has met something, and something fast was stopped.
+        assert_none(plain(spec), 250, nothing, "as it is");
+    }
+    let world = plain("many_pyramids:base=4,rows=3,columns=4").with_groups_of(60);
+    assert_none(world, 60, nothing, "in groups");
+    let mut world = plain("many_pyramids:base=4,rows=3,columns=4").with_groups_of(60);
+    world.step();
+    assert!(world.group_count() > 1, "there are no groups");
+
+    for mode in [Mode::Baumgarte, Mode::Projection] {
+        assert_none(
+            with(build("large_pyramid:base=8"), |settings| settings.mode = mode),
+            60,
+            nothing,
+            "in another mode",
+        );
+    }
+    assert_none(with(build("tumbler:grid=12"), |settings| settings.events = true), 120, nothing, "with events");
+    assert_none(plain("large_pyramid:base=15"), 60, push_all, "with many commands");
+
+    let sleepy = || with(build("large_pyramid:base=6"), |settings| (settings.sleep, settings.events) = (true, true));
+    assert_none(sleepy(), 300, rouse, "that sleeps and wakes");
+    let mut world = sleepy();
+    let mut awake = Vec::new();
+    for step in 0..300 {
+        rouse(&mut world, step);
+        world.step();
+        awake.push(world.counters().awake);
+    }
+    assert!(awake[250..].contains(&0) && awake[250..].contains(&21), "nobody slept or woke: {:?}", &awake[250..]);
+
+    // Negative controls: a world that has just begun makes its tables, one that is not warm outgrows them, what is made for
+    // a moment is seen, and bodies do not come without memory.
+    let begin = watch(&mut plain("large_pyramid:base=8"), 1, nothing);
+    assert!(begin.made > 10, "{begin:?}");
+    let [onward, _] = of(plain("smash:columns=12,rows=8"), 2, nothing);
+    assert!(onward.moved > 0, "nothing outgrew its place: {onward:?}");
+    let brief = calls(|| drop(std::hint::black_box(vec![1_u8])));
+    assert_eq!(brief, Calls { made: 1, moved: 0, given_back: 1 });
+    let rain = watch(&mut plain("rain:rows=1,columns=4"), 40, nothing);
+    assert!(rain.made > 0, "{rain:?}");
+}
