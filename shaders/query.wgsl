@@ -467,6 +467,10 @@ fn ray_level(ray: Ray, level: u32, so_far: RayHit) -> RayHit {
     return nearest;
 }
 
+// Goes on for this world. One alone is the only one there is (src/gpu/many.rs).
+fn enter(world: u32) {
+}
+
 // One thread a ray.
 @compute @workgroup_size(LANES)
 fn query_ray(
@@ -479,6 +483,7 @@ fn query_ray(
         return;
     }
     let ray = rays[index];
+    enter(ray.world);
     var nearest = RayHit(1.0, vec2<f32>(0.0), NONE);
     for (var turn = 0u; turn < plane_count(); turn += 1u) {
         let plane = plane_at(turn);
@@ -567,6 +572,7 @@ fn query_count(
     }
     var count = 0u;
     if index < query_params.count {
+        enter(regions[index].world);
         count = search(index, false, 0u);
     }
     region_items[index] = count;
@@ -585,6 +591,7 @@ fn query_emit(
     }
     let start = region_items[index];
     if region_items[index + 1u] > start {
+        enter(regions[index].world);
         _ = search(index, true, start);
     }
 }

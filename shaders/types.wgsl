@@ -307,7 +307,7 @@ struct Ray {
     category: u32,
     mask: u32,
     group: i32,
-    pad: u32,
+    world: u32,
 }
 
 struct Hit {
@@ -327,7 +327,7 @@ struct Region {
     category: u32,
     mask: u32,
     group: i32,
-    pad: u32,
+    world: u32,
     points: array<vec2<f32>, 8>,
 }
 

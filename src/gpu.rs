@@ -1,6 +1,7 @@
 //! The GPU backend. The host records a step without knowing a single count; the device decides them all.
 
 #[cfg(feature = "view")]
+mod ask;
 mod books;
 mod context;
 mod engine;
@@ -110,7 +111,7 @@ pub struct GpuWorld {
     #[cfg(feature = "view")]
     part: Option<parts::Part>,
     /// What the queries of the world have found so far.
-    query_load: query::Load,
+    query_load: ask::Load,
 }
 
 impl GpuWorld {
@@ -179,7 +180,7 @@ impl GpuWorld {
             times: parts::Times::default(),
             #[cfg(feature = "view")]
             part: None,
-            query_load: query::Load::default(),
+            query_load: ask::Load::default(),
             compiled,
         };
         world.create_tables(|_| true)?;

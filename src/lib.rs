@@ -19,7 +19,7 @@
 //!
 //! The same scene on the GPU: `GpuWorld::new(&Context::new(AdapterChoice::Any)?, &scene)?`. On your own device, in your
 //! own encoder, for your own renderer: `examples/gpu.rs`. Either backend, chosen at run time: [`World`]. Thousands of
-//! worlds in the same dispatches: [`Worlds`]. What goes wrong without it, in figures: accumulated clamping
+//! worlds in the same dispatches, as learning needs them: [`Worlds`], `examples/learning.rs`. What goes wrong without it, in figures: accumulated clamping
 //! `examples/clamping.rs`, the bias against drift `examples/drift.rs`.
 //!
 //! Units are SI, y is up, angles are in radians, counter-clockwise.

@@ -198,13 +198,18 @@ impl Answers {
         }
     }
 
-    /// From what the rays hit and the regions found, in the order of `flat`, and the body of each shape. Lists are sorted
-    /// here.
-    pub(crate) fn new(flat: &Flat, bodies: &[u32], hits: &[Hit], mut lists: Vec<&mut [u32]>) -> Self {
+    /// From what the rays hit and the regions found, in the order of `flat`, and the body of a shape that a query met.
+    /// Lists are sorted here.
+    pub(crate) fn new(
+        flat: &Flat,
+        body_of: impl Fn(usize, u32) -> u32,
+        hits: &[Hit],
+        mut lists: Vec<&mut [u32]>,
+    ) -> Self {
         let mut answers = Self { hits: vec![None; flat.count], ..Self::default() };
         for (&query, hit) in flat.ray_places.iter().zip(hits) {
             answers.hits[query] = (hit.shape != NONE).then(|| RayHit {
-                body: bodies[hit.shape as usize] as usize,
+                body: body_of(query, hit.shape) as usize,
                 shape: hit.shape as usize,
                 point: hit.point.into(),
                 normal: hit.normal.into(),
@@ -218,12 +223,23 @@ impl Answers {
             answers.starts.push(answers.items.len());
             if let Some((_, list)) = next.next_if(|(place, _)| **place == query) {
                 list.sort_unstable();
-                let found = |&shape: &u32| Found { body: bodies[shape as usize] as usize, shape: shape as usize };
+                let found = |&shape: &u32| Found { body: body_of(query, shape) as usize, shape: shape as usize };
                 answers.items.extend(list.iter().map(found));
             }
         }
         answers.starts.push(answers.items.len());
         answers
+    }
+
+    /// From answers to several batches: what each query was in its own, and its place there.
+    pub(crate) fn gather<'a>(places: impl Iterator<Item = (&'a Self, usize)>) -> Self {
+        let mut all = Self { starts: vec![0], ..Self::default() };
+        for (answers, query) in places {
+            all.hits.push(answers.hit(query));
+            all.items.extend_from_slice(answers.found(query));
+            all.starts.push(all.items.len());
+        }
+        all
     }
 }
 
@@ -257,6 +273,5 @@ pub(crate) fn answer(threads: &Threads, tables: &Tables, flat: &Flat, brute: boo
             (rest, start) = (after, end);
         }
     }
-    let bodies: Vec<u32> = tables.shapes.iter().map(|shape| shape.body).collect();
-    Answers::new(flat, &bodies, &hits, lists)
+    Answers::new(flat, |_, shape| tables.shapes[shape as usize].body, &hits, lists)
 }

@@ -143,6 +143,23 @@ impl Snapshot {
         joints.refresh();
     }
 
+    /// Of a world that has done no step.
+    pub(crate) fn of_start(compiled: &Compiled) -> Self {
+        let Joints { joints, rows, states, .. } = &compiled.joints;
+        Self {
+            poses: compiled.poses.clone(),
+            states: compiled.states.clone(),
+            islands: first_islands(compiled),
+            forces: compiled.bodies.iter().map(Force::of).collect(),
+            population: Population::history(None),
+            joint_states: states.clone(),
+            joint_goals: joints.iter().map(JointGoal::of).collect(),
+            row_goals: rows.iter().map(RowGoal::of).collect(),
+            joint_impulses: vec![[0.0; 2]; rows.len()],
+            ..Self::default()
+        }
+    }
+
     /// Checks that it belongs to this world, before anything is overwritten. A snapshot may come from a file,
     /// so whatever is used as an index or a count is looked at; other values may be anything.
     ///

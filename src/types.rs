@@ -702,8 +702,8 @@ pub struct Ray {
     pub mask: u32,
     /// As [`Shape::group`].
     pub group: i32,
-    /// Unused.
-    pub pad: u32,
+    /// Which of many worlds; 0 for one alone.
+    pub world: u32,
 }
 
 /// What a [`Ray`] hits first.
@@ -743,8 +743,8 @@ pub struct Region {
     pub mask: u32,
     /// As [`Shape::group`].
     pub group: i32,
-    /// Unused.
-    pub pad: u32,
+    /// Which of many worlds; 0 for one alone.
+    pub world: u32,
     /// Vertices from the centre, world axes, counter-clockwise, m. A box's corners are in the world.
     pub points: [[f32; 2]; 8],
 }

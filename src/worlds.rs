@@ -18,8 +18,10 @@
 //! # Ok::<(), drystone::WorldError>(())
 //! ```
 //!
-//! Every world has its own scene, commands, events, snapshots, hash and count of steps, and may be set back alone, as
-//! learning does when an episode ends. The scenes may differ in everything, their sizes too, but for their settings.
+//! Every world has its own scene, commands, events, snapshots, hash and count of steps, and may be set back alone, to its
+//! start or to a snapshot ([`Worlds::reset`], [`Worlds::restore_all`]), as learning does when an episode ends. What an
+//! agent sees comes for all worlds at once: bodies as one array ([`Worlds::bodies`]), rays and regions as one batch
+//! ([`Worlds::query`]). The scenes may differ in everything, their sizes too, but for their settings.
 //!
 //! **Each world comes to the bits to which it comes alone on the same backend**: none can reach into another. On the GPU
 //! all of them are stepped by the same dispatches, with one layer of workgroups for each world, so that a thousand worlds
@@ -30,7 +32,7 @@
 //! run again, in all of them, which changes nothing for those that had room.
 //!
 //! Bodies and joints do not come and go here, other than on the CPU, where a scene's emitters run: on the GPU a scene with
-//! emitters is refused, as is one with other settings. There are no queries.
+//! emitters is refused, as is one with other settings.
 
 use rayon::prelude::*;
 
@@ -40,6 +42,7 @@ use crate::event::Event;
 use crate::gpu::Context;
 use crate::gpu::worlds::GpuWorlds;
 use crate::population::{JointId, joint_id};
+use crate::query::{Answers, Flat, Query};
 use crate::scene::{Compiled, Scene};
 use crate::snapshot::Snapshot;
 use crate::state;
@@ -49,7 +52,11 @@ use crate::world::WorldError;
 
 /// Many independent worlds, on the CPU or side by side on the GPU.
 #[derive(Debug)]
-pub struct Worlds(Inner);
+pub struct Worlds {
+    inner: Inner,
+    /// Each as it began.
+    starts: Vec<Snapshot>,
+}
 
 #[derive(Debug)]
 enum Inner {
@@ -80,6 +87,25 @@ impl BodyRows {
         self.of(&self.states, world)
     }
 
+    /// One a body of every world: those of world `w` from `w * stride()` on. What lies between the bodies of a world and
+    /// those of the next, if it has fewer than others, means nothing.
+    #[must_use]
+    pub fn all_poses(&self) -> &[Pose] {
+        &self.poses
+    }
+
+    /// As [`Self::all_poses`].
+    #[must_use]
+    pub fn all_states(&self) -> &[BodyState] {
+        &self.states
+    }
+
+    /// Rows from the first body of a world to that of the next: as many as the largest has.
+    #[must_use]
+    pub fn stride(&self) -> usize {
+        self.stride
+    }
+
     fn of<'a, T>(&self, rows: &'a [T], world: usize) -> &'a [T] {
         let count = self.counts.get(world).copied().unwrap_or(0);
         rows.get(world * self.stride..).and_then(|rows| rows.get(..count)).unwrap_or(&[])
@@ -107,8 +133,9 @@ impl Worlds {
         if scenes.is_empty() {
             return Err(WorldError::Many("there are none".to_owned()));
         }
-        let worlds = scenes.iter().map(CpuWorld::new).collect::<Result<_, _>>()?;
-        Ok(Self(Inner::Cpu { worlds, threads: Threads::new(threads)? }))
+        let worlds = scenes.iter().map(CpuWorld::new).collect::<Result<Vec<_>, _>>()?;
+        let starts = worlds.iter().map(CpuWorld::snapshot).collect();
+        Ok(Self { inner: Inner::Cpu { worlds, threads: Threads::new(threads)? }, starts })
     }
 
     /// A world for each scene on the GPU, at most 65,535 of them.
@@ -117,14 +144,15 @@ impl Worlds {
     /// If a scene is not valid or has emitters, there are none or too many, their settings differ, they do not fit the
     /// device, or it has less than 9 storage buffers for a kernel.
     pub fn on_gpu(context: &Context, scenes: &[Scene]) -> Result<Self, WorldError> {
-        let members = scenes.iter().map(Compiled::new).collect::<Result<_, _>>()?;
-        Ok(Self(Inner::Gpu(Box::new(GpuWorlds::new(context, members)?))))
+        let members = scenes.iter().map(Compiled::new).collect::<Result<Vec<_>, _>>()?;
+        let starts = members.iter().map(Snapshot::of_start).collect();
+        Ok(Self { inner: Inner::Gpu(Box::new(GpuWorlds::new(context, members)?)), starts })
     }
 
     /// How many there are.
     #[must_use]
     pub fn count(&self) -> usize {
-        match &self.0 {
+        match &self.inner {
             Inner::Cpu { worlds, .. } => worlds.len(),
             Inner::Gpu(worlds) => worlds.len(),
         }
@@ -135,7 +163,7 @@ impl Worlds {
     /// # Errors
     /// If the device is lost or refused something, or a buffer outgrows it; the CPU has none.
     pub fn step(&mut self) -> Result<(), WorldError> {
-        match &mut self.0 {
+        match &mut self.inner {
             Inner::Cpu { worlds, threads } => {
                 threads.each(worlds, CpuWorld::step);
                 Ok(())
@@ -149,7 +177,7 @@ impl Worlds {
     /// # Errors
     /// If the device is lost.
     pub fn wait(&self) -> Result<(), WorldError> {
-        match &self.0 {
+        match &self.inner {
             Inner::Cpu { .. } => Ok(()),
             Inner::Gpu(worlds) => Ok(worlds.context().wait()?),
         }
@@ -166,7 +194,7 @@ impl Worlds {
     /// If there is no such world or body, it does not move in this way, or a value is not finite.
     pub fn command(&mut self, world: usize, body: usize, command: Command) -> Result<(), WorldError> {
         self.check(world)?;
-        Ok(match &mut self.0 {
+        Ok(match &mut self.inner {
             Inner::Cpu { worlds, .. } => worlds[world].command(body, command),
             Inner::Gpu(worlds) => worlds.command(world, body, command),
         }?)
@@ -184,7 +212,7 @@ impl Worlds {
     /// If there is no such world or joint, it has nothing of the kind, or a value is out of range.
     pub fn command_joint(&mut self, world: usize, joint: JointId, command: JointCommand) -> Result<(), WorldError> {
         self.check(world)?;
-        Ok(match &mut self.0 {
+        Ok(match &mut self.inner {
             Inner::Cpu { worlds, .. } => worlds[world].command_joint(joint, command),
             Inner::Gpu(worlds) => worlds.command_joint(world, joint, command),
         }?)
@@ -196,7 +224,7 @@ impl Worlds {
     /// If there is no such world.
     pub fn wake_all(&mut self, world: usize) -> Result<(), WorldError> {
         self.check(world)?;
-        match &mut self.0 {
+        match &mut self.inner {
             Inner::Cpu { worlds, .. } => worlds[world].wake_all(),
             Inner::Gpu(worlds) => worlds.wake_all(world),
         }
@@ -210,7 +238,7 @@ impl Worlds {
     /// If there is no such world, or the device is lost.
     pub fn take_events(&mut self, world: usize) -> Result<Vec<Event>, WorldError> {
         self.check(world)?;
-        match &mut self.0 {
+        match &mut self.inner {
             Inner::Cpu { worlds, .. } => Ok(worlds[world].take_events()),
             Inner::Gpu(worlds) => worlds.take_events(world),
         }
@@ -221,7 +249,7 @@ impl Worlds {
     /// # Errors
     /// If the device is lost.
     pub fn bodies(&mut self) -> Result<BodyRows, WorldError> {
-        match &mut self.0 {
+        match &mut self.inner {
             Inner::Cpu { worlds, .. } => {
                 let counts: Vec<usize> = worlds.iter().map(|world| world.poses().len()).collect();
                 let stride = counts.iter().copied().max().unwrap_or(0);
@@ -243,7 +271,7 @@ impl Worlds {
     /// # Errors
     /// If the device is lost.
     pub fn hashes(&mut self) -> Result<Vec<u64>, WorldError> {
-        match &mut self.0 {
+        match &mut self.inner {
             Inner::Cpu { worlds, .. } => Ok(worlds.iter().map(|world| state::hash(&world.snapshot())).collect()),
             Inner::Gpu(worlds) => worlds.hashes(),
         }
@@ -255,7 +283,7 @@ impl Worlds {
     /// If there is no such world, or the device is lost.
     pub fn snapshot(&mut self, world: usize) -> Result<Snapshot, WorldError> {
         self.check(world)?;
-        match &mut self.0 {
+        match &mut self.inner {
             Inner::Cpu { worlds, .. } => Ok(worlds[world].snapshot()),
             Inner::Gpu(worlds) => worlds.snapshot(world),
         }
@@ -267,17 +295,72 @@ impl Worlds {
     /// # Errors
     /// If there is no such world, the snapshot is of another, or the device is lost; then nothing has changed.
     pub fn restore(&mut self, world: usize, snapshot: &Snapshot) -> Result<(), WorldError> {
-        self.check(world)?;
-        match &mut self.0 {
-            Inner::Cpu { worlds, .. } => worlds[world].restore(snapshot),
-            Inner::Gpu(worlds) => worlds.restore(world, snapshot),
+        self.restore_all(&[(world, snapshot)])
+    }
+
+    /// As [`Self::restore`], of several worlds, each with the snapshot that it shall go on from. On the GPU this waits
+    /// for the device once.
+    ///
+    /// # Errors
+    /// As [`Self::restore`]; then, on the GPU, nothing has changed in any of them, and on the CPU nothing in that one and
+    /// those after it.
+    pub fn restore_all(&mut self, which: &[(usize, &Snapshot)]) -> Result<(), WorldError> {
+        which.iter().try_for_each(|&(world, _)| self.check(world))?;
+        self.inner.restore(which)
+    }
+
+    /// Sets worlds back to how they began, as learning does when an episode ends: to the bits of new ones. What was asked
+    /// of them is forgotten; events that happened before can still be taken. On the GPU this waits for the device once.
+    ///
+    /// # Errors
+    /// If there is no such world, or the device is lost; then nothing has changed.
+    pub fn reset(&mut self, which: &[usize]) -> Result<(), WorldError> {
+        which.iter().try_for_each(|&world| self.check(world))?;
+        let starts: Vec<_> = which.iter().map(|&world| (world, &self.starts[world])).collect();
+        self.inner.restore(&starts)
+    }
+
+    /// Answers a batch of queries, each about the world that stands beside it, as that is now ([`crate::query`]): one
+    /// answer a query, in their order, with slots of bodies and indices of shapes in the world that was asked. On the GPU
+    /// all of them are answered by the same dispatches, and this waits for the device.
+    ///
+    /// ```
+    /// use drystone::{Body, Query, Scene, Shape, Worlds};
+    ///
+    /// let mut scene = Scene::new("drop");
+    /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+    /// let scenes = Worlds::vary(&scene, 8, |world, scene| scene.bodies[0].position.y += world as f32);
+    /// let mut worlds = Worlds::on_cpu(&scenes, 1)?;
+    /// let down: Vec<_> = (0..8).map(|world| (world, Query::ray([0.0, 20.0], [0.0, 0.0]))).collect();
+    /// let answers = worlds.query(&down)?;
+    /// assert_eq!(answers.hit(3).map(|hit| hit.point.y), Some(7.5));
+    /// # Ok::<(), drystone::WorldError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such world; the first query with a value out of range; on the GPU, if the device is lost or has no
+    /// room for the batch.
+    pub fn query(&mut self, queries: &[(usize, Query)]) -> Result<Answers, WorldError> {
+        queries.iter().try_for_each(|&(world, _)| self.check(world))?;
+        match &mut self.inner {
+            Inner::Cpu { worlds, threads } => query_each(worlds, threads, queries),
+            Inner::Gpu(worlds) => worlds.query(queries),
+        }
+    }
+
+    /// Times that queries found more than there was room for on the GPU, and were run again.
+    #[must_use]
+    pub fn query_repeats(&self) -> u64 {
+        match &self.inner {
+            Inner::Cpu { .. } => 0,
+            Inner::Gpu(worlds) => worlds.query_repeats(),
         }
     }
 
     /// What a world was made from.
     #[must_use]
     pub fn compiled(&self, world: usize) -> Option<&Compiled> {
-        match &self.0 {
+        match &self.inner {
             Inner::Cpu { worlds, .. } => worlds.get(world).map(CpuWorld::compiled),
             Inner::Gpu(worlds) => worlds.compiled(world),
         }
@@ -286,7 +369,7 @@ impl Worlds {
     /// Steps that a world has done; 0 if there is no such world.
     #[must_use]
     pub fn steps(&self, world: usize) -> u64 {
-        match &self.0 {
+        match &self.inner {
             Inner::Cpu { worlds, .. } => worlds.get(world).map_or(0, CpuWorld::steps),
             Inner::Gpu(worlds) if world < worlds.len() => worlds.steps(world),
             Inner::Gpu(_) => 0,
@@ -296,7 +379,7 @@ impl Worlds {
     /// Steps in which a world is known to have dropped contacts or events because it was out of room. The CPU never does.
     #[must_use]
     pub fn overflowed_steps(&self, world: usize) -> &[u64] {
-        match &self.0 {
+        match &self.inner {
             Inner::Gpu(worlds) if world < worlds.len() => worlds.overflowed_steps(world),
             _ => &[],
         }
@@ -305,7 +388,7 @@ impl Worlds {
     /// Dispatches of the last step, of all worlds together, on the GPU.
     #[must_use]
     pub fn dispatches(&self) -> Option<u32> {
-        match &self.0 {
+        match &self.inner {
             Inner::Cpu { .. } => None,
             Inner::Gpu(worlds) => Some(worlds.dispatches()),
         }
@@ -314,11 +397,39 @@ impl Worlds {
     /// Bytes of all buffers on the device, on the GPU.
     #[must_use]
     pub fn device_bytes(&self) -> Option<u64> {
-        match &self.0 {
+        match &self.inner {
             Inner::Cpu { .. } => None,
             Inner::Gpu(worlds) => Some(worlds.device_bytes()),
         }
     }
+}
+
+impl Inner {
+    fn restore(&mut self, which: &[(usize, &Snapshot)]) -> Result<(), WorldError> {
+        match self {
+            Self::Cpu { worlds, .. } => which.iter().try_for_each(|&(world, snapshot)| worlds[world].restore(snapshot)),
+            Self::Gpu(worlds) => worlds.restore(which),
+        }
+    }
+}
+
+/// Asks every world what is asked of it, each on any thread.
+fn query_each(worlds: &mut [CpuWorld], threads: &Threads, queries: &[(usize, Query)]) -> Result<Answers, WorldError> {
+    // All of them are looked at before any is answered, by their index in the batch.
+    Flat::of(queries.iter().map(|(_, query)| (0, query)))?;
+    let mut asked: Vec<_> = worlds.iter_mut().map(|world| (world, Vec::new(), Ok(Answers::default()))).collect();
+    let mut places = Vec::with_capacity(queries.len());
+    for (world, query) in queries {
+        places.push((*world, asked[*world].1.len()));
+        asked[*world].1.push(query.clone());
+    }
+    threads.each(&mut asked, |(world, queries, answers)| {
+        if !queries.is_empty() {
+            *answers = world.query(queries);
+        }
+    });
+    let answers = asked.into_iter().map(|(.., answers)| answers).collect::<Result<Vec<_>, _>>()?;
+    Ok(Answers::gather(places.into_iter().map(|(world, query)| (&answers[world], query))))
 }
 
 impl Threads {

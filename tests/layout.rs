@@ -102,9 +102,9 @@ structs! {
     Event { kind, shape_a, shape_b, approach_speed, point, normal }
     Command { kind, body, row, world, value, other }
     Aabb { min, max }
-    Ray { origin, delta, category, mask, group, pad }
+    Ray { origin, delta, category, mask, group, world }
     Hit { point, normal, fraction, shape, pad }
-    Region { min, max, center, radius, count, category, mask, group, pad, points }
+    Region { min, max, center, radius, count, category, mask, group, world, points }
     ContactPoint {
         anchor_a, anchor_b, base_separation, separation, normal_impulse, tangent_impulse,
     }

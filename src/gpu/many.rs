@@ -9,8 +9,8 @@
 const PARAMS: &str = "var<uniform> params: Params;";
 /// Counts of one world.
 const COUNTERS: &str = "var<storage, read_write> counters: Counters;";
-/// Shared by all worlds: each command says whose it is.
-const SHARED: &str = "commands";
+/// Shared by all worlds: each command, ray or region says whose it is.
+const SHARED: [&str; 5] = ["commands", "rays", "ray_hits", "regions", "region_items"];
 /// Where a kernel says that it goes on for another world than its layer's.
 const ENTER: &str = "fn enter(world: u32) {";
 
@@ -39,7 +39,7 @@ pub fn many(text: &str) -> String {
 pub(super) fn tables(text: &str) -> Vec<&str> {
     let declared = text.lines().filter_map(|line| line.strip_prefix("@group(0)")?.split_once("var<storage"));
     let named = declared.filter_map(|(_, rest)| rest.split_once('>')?.1.split_once(": array<"));
-    named.map(|(name, _)| name.trim()).filter(|&name| name != SHARED).collect()
+    named.map(|(name, _)| name.trim()).filter(|name| !SHARED.contains(name)).collect()
 }
 
 fn without_comments(text: &str) -> String {
@@ -137,7 +137,7 @@ mod tests {
                 };
                 let Expression::GlobalVariable(global) = function.expressions[base] else { continue };
                 let global = &module.global_variables[global];
-                let shared = global.name.as_deref() == Some(SHARED);
+                let shared = global.name.as_deref().is_some_and(|name| SHARED.contains(&name));
                 if !matches!(global.space, AddressSpace::Storage { .. }) || shared {
                     continue;
                 }
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn every_index_has_its_world() {
         let mut placed = 0;
-        for shader in SHADERS.iter().filter(|shader| shader.name != "query") {
+        for shader in SHADERS {
             let [with, without] = indices(&many(&shader.text()));
             assert_eq!(without, 0, "{} reaches into other worlds", shader.name);
             placed += with;
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn every_entry_point_begins_with_its_world() {
-        for shader in SHADERS.iter().filter(|shader| shader.name != "query") {
+        for shader in SHADERS {
             let text = many(&shader.text());
             let points = text.matches("@compute").count();
             assert_eq!(text.matches("world_index = workgroup.z;").count(), points, "{}", shader.name);
@@ -189,8 +189,8 @@ mod tests {
     #[test]
     fn kernels_for_many_use_one_table_more() {
         let most = |text: &dyn Fn(&crate::gpu::kernel::Shader) -> String| {
-            let shaders = SHADERS.iter().filter(|shader| shader.name != "query");
-            let kernels = shaders.flat_map(|shader| crate::gpu::kernel::reflect(shader.name, &text(shader)).unwrap());
+            let kernels =
+                SHADERS.iter().flat_map(|shader| crate::gpu::kernel::reflect(shader.name, &text(shader)).unwrap());
             // Those with joints in one workgroup are only run where they fit.
             let (large, others): (Vec<_>, Vec<_>) = kernels.partition(|(name, _)| name.starts_with("alone_joints"));
             [others, large].map(|of| of.iter().map(|(_, kernel)| kernel.storage_buffers()).max())

@@ -1,5 +1,8 @@
 //! Many worlds on the GPU, stepped by the same dispatches: one layer of workgroups for each ([`super::many`]).
 
+mod query;
+
+use super::ask;
 use super::engine::Engine;
 use super::memory::{Features, Group};
 use super::population::Room;
@@ -54,6 +57,7 @@ pub(crate) struct GpuWorlds {
     overflowed: Vec<Vec<u64>>,
     /// Whether the last step that arrived did.
     last_overflowed: bool,
+    query_load: ask::Load,
 }
 
 impl GpuWorlds {
@@ -100,6 +104,7 @@ impl GpuWorlds {
             known: None,
             overflowed: vec![Vec::new(); members.len()],
             last_overflowed: false,
+            query_load: ask::Load::default(),
             engine,
             members,
         };
@@ -388,16 +393,28 @@ impl GpuWorlds {
         Ok(snapshot)
     }
 
-    /// Lets a world go on from a snapshot, to the same bits. Waits for the device; the other worlds notice nothing.
-    pub fn restore(&mut self, world: usize, snapshot: &Snapshot) -> Result<(), WorldError> {
-        snapshot.check(&self.members[world], None)?;
+    /// Lets worlds go on from snapshots, to the same bits. Waits for the device; the other worlds notice nothing.
+    pub fn restore(&mut self, which: &[(usize, &Snapshot)]) -> Result<(), WorldError> {
+        for &(world, snapshot) in which {
+            snapshot.check(&self.members[world], None)?;
+        }
         self.engine.context.wait()?;
         self.poll()?;
         let mut encoder = self.engine.encoder();
-        let wanted = snapshot.contacts.len() as u64 + snapshot.sleeping.len() as u64;
-        if self.engine.grow_contacts(&mut encoder, wanted)? {
+        let wanted = which.iter().map(|(_, snapshot)| snapshot.contacts.len() + snapshot.sleeping.len()).max();
+        if self.engine.grow_contacts(&mut encoder, wanted.unwrap_or(0) as u64)? {
             self.bind();
         }
+        for &(world, snapshot) in which {
+            self.put(world, snapshot, &mut encoder);
+        }
+        self.refresh();
+        self.engine.context.queue().submit([encoder.finish()]);
+        self.poll()
+    }
+
+    /// Records what takes a world to where a snapshot was taken, of which there is room for all.
+    fn put(&mut self, world: usize, snapshot: &Snapshot, encoder: &mut wgpu::CommandEncoder) {
         self.ahead[world] = i128::from(snapshot.step) - i128::from(self.recorded);
         self.overflowed[world].retain(|&step| step < snapshot.step);
         let member = &mut self.members[world];
@@ -412,10 +429,7 @@ impl GpuWorlds {
             known.contacts = known.contacts.max(pairs);
         }
         let writes = self.engine.restored(&self.members[world], snapshot);
-        self.engine.tell(&writes, world, Some(&mut encoder));
-        self.refresh();
-        self.engine.context.queue().submit([encoder.finish()]);
-        self.poll()
+        self.engine.tell(&writes, world, Some(encoder));
     }
 
     /// Poses and velocities of all worlds, in one download. Waits for the device.

@@ -24,6 +24,11 @@ pub(crate) struct Flat {
 
 impl Flat {
     pub fn new(queries: &[Query]) -> Result<Self, QueryError> {
+        Self::of(queries.iter().map(|query| (0, query)))
+    }
+
+    /// The same of many worlds, each query with the world that it is about.
+    pub fn of<'a>(queries: impl ExactSizeIterator<Item = (u32, &'a Query)>) -> Result<Self, QueryError> {
         if queries.len() > MAX_QUERIES {
             return Err(QueryError {
                 index: MAX_QUERIES,
@@ -32,8 +37,8 @@ impl Flat {
             });
         }
         let mut flat = Self { count: queries.len(), ..Self::default() };
-        for (index, query) in queries.iter().enumerate() {
-            flat.push(index, query).map_err(|error| QueryError {
+        for (index, (world, query)) in queries.enumerate() {
+            flat.push(index, world, query).map_err(|error| QueryError {
                 index,
                 problem: format!("{} {}", error.path, error.problem),
                 expected: error.expected,
@@ -42,8 +47,8 @@ impl Flat {
         Ok(flat)
     }
 
-    fn push(&mut self, index: usize, query: &Query) -> Result<(), SceneError> {
-        match query {
+    fn push(&mut self, index: usize, world: u32, query: &Query) -> Result<(), SceneError> {
+        let region = match query {
             Query::Ray { from, to, filter } => {
                 check_position(*from, format_args!("from"))?;
                 check_position(*to, format_args!("to"))?;
@@ -54,14 +59,14 @@ impl Flat {
                     category: filter.category,
                     mask: filter.mask,
                     group: filter.group,
-                    pad: 0,
+                    world,
                 });
                 self.ray_places.push(index);
                 return Ok(());
             }
             Query::Point { at, filter } => {
                 check_position(*at, format_args!("at"))?;
-                self.regions.push(polygon(*at, &[Vec2::ZERO], 0.0, *filter));
+                polygon(*at, &[Vec2::ZERO], 0.0, *filter)
             }
             Query::Aabb { min, max, filter } => {
                 check_position(*min, format_args!("min"))?;
@@ -79,14 +84,15 @@ impl Flat {
                 let mut region = Region { points: [[0.0; 2]; 8], ..filtered(*filter) };
                 region.points[0] = (*min).into();
                 region.points[1] = (*max).into();
-                self.regions.push(bounded(region, *min, *max));
+                bounded(region, *min, *max)
             }
             Query::Overlap { shape, position, angle, filter } => {
                 check_position(*position, format_args!("position"))?;
                 check_angle(*angle, format_args!("angle"))?;
-                self.regions.push(outline(shape, *position, *angle, *filter, format_args!("shape"))?);
+                outline(shape, *position, *angle, *filter, format_args!("shape"))?
             }
-        }
+        };
+        self.regions.push(Region { world, ..region });
         self.region_places.push(index);
         Ok(())
     }

@@ -1,0 +1,342 @@
+//! How a batch of queries is sent to the device, in pieces that fit its buffers, and what comes back. It knows the tables
+//! that are asked, of one world or of many, and nothing of when.
+
+use std::sync::Arc;
+
+use super::SCAN_BLOCK;
+use super::engine::Engine;
+use super::readback::{Arrival, cast};
+use super::record::{Work, scan};
+use crate::query::{Answers, Flat};
+use crate::types::{Hit, Ray, Region};
+use crate::world::WorldError;
+
+/// Shapes a region finds, before any have been asked for.
+const FIRST_GUESS: u64 = 4;
+/// Room for items that a piece has at least.
+const LEAST_ITEMS: u64 = 1024;
+/// Bytes of a uniform.
+const UNIFORM_BYTES: u64 = 16;
+/// Buffers kept of each kind for answers and pasts to come: what a few batches at a time need.
+pub(super) const SPARES: usize = 8;
+/// Kernels of rays and of regions.
+const KERNELS: [&str; 7] =
+    ["query_ray", "query_count", "query_emit", "scan_reduce", "scan_blocks", "scan_blocks of sums", "scan_apply"];
+
+/// What the queries of a world found last: next time there is room for that.
+#[derive(Debug, Default)]
+pub(super) struct Load {
+    /// Says which world this is, and how often bodies came or went; equal only to its clones.
+    pub population: Arc<()>,
+    pub world: Arc<()>,
+    /// Body of each shape, until bodies come or go.
+    pub bodies: Option<Arc<[u32]>>,
+    /// Items a region.
+    share: u64,
+    /// Items.
+    total: u64,
+    /// Pieces that did not fit.
+    pub repeats: u64,
+    /// Pieces sent.
+    pub pieces: u64,
+    /// Buffers made.
+    pub made: u64,
+    /// Instead of the device's, bytes.
+    pub limit: Option<u64>,
+    /// For answers, and for copies of what was asked.
+    spare_arrivals: Vec<wgpu::Buffer>,
+    pub spare_pasts: Vec<Vec<wgpu::Buffer>>,
+}
+
+impl Load {
+    /// Bodies came or went.
+    pub fn forget_bodies(&mut self) {
+        (self.population, self.bodies) = (Arc::default(), None);
+    }
+
+    fn learn(&mut self, items: u64, regions: usize) {
+        self.share = items.div_ceil(regions as u64);
+        self.total = items;
+    }
+
+    /// Items to make room for: as many a region as last time and a quarter more, but never much more than all those, or
+    /// a few large regions would make room by the gigabyte for many small ones.
+    pub fn guess(&self, regions: usize) -> u64 {
+        let regions = regions as u64;
+        let like_before = (self.share * regions).min(2 * self.total);
+        (like_before + like_before / 4).max(FIRST_GUESS * regions)
+    }
+}
+
+/// Part of a batch that fits the device's buffers.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub rays: bool,
+    /// Rays or regions of the batch.
+    pub first: usize,
+    pub end: usize,
+    /// Items that fit.
+    capacity: u64,
+    pub state: PieceState,
+}
+
+#[derive(Debug)]
+pub(super) enum PieceState {
+    OnItsWay(Arrival),
+    /// Found this many items, and has to be run again.
+    Outgrown(u64),
+    Hits(Vec<Hit>),
+    /// Starts, then items.
+    Items(Vec<u32>),
+}
+
+impl Piece {
+    /// Takes what has arrived, if it has.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn take(&mut self, load: &mut Load) -> Result<(), WorldError> {
+        let PieceState::OnItsWay(arrival) = &mut self.state else { return Ok(()) };
+        let Some(bytes) = arrival.take()? else { return Ok(()) };
+        load.spare_arrivals.extend(arrival.buffer());
+        if load.spare_arrivals.len() > SPARES {
+            load.spare_arrivals.remove(0);
+        }
+        if self.rays {
+            self.state = PieceState::Hits(cast(&bytes));
+            return Ok(());
+        }
+        let words: Vec<u32> = cast(&bytes);
+        let regions = self.end - self.first;
+        let total = u64::from(words[regions]);
+        load.learn(total, regions);
+        self.state = if total > self.capacity { PieceState::Outgrown(total) } else { PieceState::Items(words) };
+        Ok(())
+    }
+
+    pub fn is_on_its_way(&self) -> bool {
+        matches!(self.state, PieceState::OnItsWay(_))
+    }
+
+    pub fn is_outgrown(&self) -> bool {
+        matches!(self.state, PieceState::Outgrown(_))
+    }
+}
+
+/// Who sends queries.
+#[derive(Debug)]
+pub(super) struct Asker<'a> {
+    pub engine: &'a mut Engine,
+    pub load: &'a mut Load,
+    /// Of the world that has the most.
+    pub shapes: u32,
+}
+
+impl Asker<'_> {
+    /// Records a whole batch.
+    ///
+    /// # Errors
+    /// If a buffer does not fit the device, or a kernel does not compile.
+    pub fn send_all(&mut self, encoder: &mut wgpu::CommandEncoder, flat: &Flat) -> Result<Vec<Piece>, WorldError> {
+        let mut pieces = Vec::new();
+        for (rays, count, most) in
+            [(true, flat.rays.len(), self.most_rays()), (false, flat.regions.len(), self.most_regions())]
+        {
+            for first in (0..count).step_by(most) {
+                let end = count.min(first + most);
+                let room = self.load.guess(end - first);
+                pieces.push(self.send(encoder, flat, rays, first, end, room)?);
+            }
+        }
+        Ok(pieces)
+    }
+
+    /// Records pieces that were outgrown again, with room for all that they found, and returns those that take their place.
+    ///
+    /// # Errors
+    /// As [`Self::send_all`].
+    pub fn send_again(
+        &mut self,
+        encoder: &mut wgpu::CommandEncoder,
+        flat: &Flat,
+        pieces: &[Piece],
+    ) -> Result<Vec<Piece>, WorldError> {
+        let most = self.limit() / 4;
+        let mut fresh = Vec::new();
+        for piece in pieces {
+            let &Piece { first, end, state: PieceState::Outgrown(total), .. } = piece else { continue };
+            self.load.repeats += 1;
+            // More than a buffer holds is cut in two; what does not fit then either is cut again.
+            let cut = total + (end - first) as u64 + 1 > most && end - first > 1;
+            let middle = if cut { usize::midpoint(first, end) } else { end };
+            for (first, end) in [(first, middle), (middle, end)] {
+                if first < end {
+                    fresh.push(self.send(encoder, flat, false, first, end, total)?);
+                }
+            }
+        }
+        Ok(fresh)
+    }
+
+    /// Bytes that a buffer may have; a few less than the device allows, so that none is rounded up beyond that. Enough for
+    /// a region that finds everything, which no cutting in two makes smaller.
+    fn limit(&self) -> u64 {
+        let all = 4 * (u64::from(self.shapes) + 2);
+        let least = all.max(size_of::<Region>() as u64).next_multiple_of(16);
+        (self.load.limit.unwrap_or(u64::MAX).max(least).min(self.engine.largest_buffer())) & !15
+    }
+
+    /// Rays whose records fit a buffer.
+    fn most_rays(&self) -> usize {
+        let record = size_of::<Ray>().max(size_of::<Hit>()) as u64;
+        fit(self.limit() / record)
+    }
+
+    /// Regions whose records fit a buffer, and whose items can be counted in u32 even if all find everything.
+    fn most_regions(&self) -> usize {
+        let shapes = u64::from(self.shapes).max(1);
+        let records = self.limit() / size_of::<Region>() as u64;
+        fit(records.min(u64::from(u32::MAX) / shapes))
+    }
+
+    /// Records rays or regions `first .. end` of a batch, with room for this many items.
+    fn send(
+        &mut self,
+        encoder: &mut wgpu::CommandEncoder,
+        flat: &Flat,
+        rays: bool,
+        first: usize,
+        end: usize,
+        room: u64,
+    ) -> Result<Piece, WorldError> {
+        let dispatches = self.engine.dispatches;
+        let count = u32::try_from(end - first).unwrap_or(u32::MAX);
+        let words = u64::from(count) + 1;
+        // Never more than all shapes for all, nor than the device has.
+        let all = u64::from(count) * u64::from(self.shapes);
+        let most = (self.limit() / 4).saturating_sub(words);
+        let capacity = room.max(LEAST_ITEMS).min(all).min(most);
+        let blocks = words.div_ceil(u64::from(SCAN_BLOCK));
+        #[allow(clippy::cast_possible_truncation, reason = "at most all items, which are counted in u32")]
+        let uniforms = [
+            ("query_params", [count, capacity as u32, 0, 0]),
+            ("scan_regions", [count + 1, 0, 0, 0]),
+            ("blocks_regions", [blocks as u32, 0, 0, 0]),
+        ];
+        let asked: &[u8] = if rays {
+            bytemuck::cast_slice(&flat.rays[first..end])
+        } else {
+            bytemuck::cast_slice(&flat.regions[first..end])
+        };
+        let (records, results, bytes);
+        if rays {
+            (records, results, bytes) = ("rays", "ray_hits", u64::from(count) * size_of::<Hit>() as u64);
+        } else {
+            (records, results, bytes) = ("regions", "region_items", 4 * (words + capacity));
+            self.make_room("region_block_sums", 4 * blocks)?;
+        }
+        self.make_room(records, asked.len() as u64)?;
+        self.make_room(results, bytes)?;
+        for (name, _) in uniforms {
+            self.make_uniform(name);
+        }
+
+        let counts = uniforms.map(|(_, counts)| counts);
+        self.put(encoder, &uniforms.map(|(name, _)| (name, UNIFORM_BYTES)), bytemuck::bytes_of(&counts));
+        self.put(encoder, &[(records, asked.len() as u64)], asked);
+        {
+            let mut pass = encoder
+                .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("query"), timestamp_writes: None });
+            // Each ray or region says which world it is about.
+            let mut one_layer = |work: &Work| self.engine.execute_in(&mut pass, work, 1);
+            if rays {
+                one_layer(&Work::new("query_ray", count))?;
+            } else {
+                one_layer(&Work::new("query_count", count + 1))?;
+                for work in scan("regions", count + 1) {
+                    one_layer(&work)?;
+                }
+                one_layer(&Work::new("query_emit", count))?;
+            }
+        }
+        self.engine.dispatches = dispatches;
+        self.load.pieces += 1;
+        // Not one much too large, which another batch may need.
+        let fits = |spare: &wgpu::Buffer| spare.size() >= bytes && spare.size() / 4 <= bytes.max(4096);
+        let load = &mut *self.load;
+        let spare = load.spare_arrivals.iter().position(fits).map(|index| load.spare_arrivals.swap_remove(index));
+        load.made += u64::from(spare.is_none());
+        let arrival = Arrival::send(self.engine.context.device(), encoder, &self.engine.buffers[results], bytes, spare);
+        Ok(Piece { rays, first, end, capacity, state: PieceState::OnItsWay(arrival) })
+    }
+
+    /// Copies bytes to the start of buffers when the encoder runs: the pieces before have had their answers by then.
+    fn put(&self, encoder: &mut wgpu::CommandEncoder, to: &[(&'static str, u64)], contents: &[u8]) {
+        use wgpu::util::DeviceExt;
+        let from = self.engine.context.device().create_buffer_init(&wgpu::util::BufferInitDescriptor {
+            label: Some("queries"),
+            contents,
+            usage: wgpu::BufferUsages::COPY_SRC,
+        });
+        let mut offset = 0;
+        for &(name, bytes) in to {
+            encoder.copy_buffer_to_buffer(&from, offset, &self.engine.buffers[name], 0, bytes);
+            offset += bytes;
+        }
+    }
+
+    /// Makes a buffer larger if it is too small, by half as much again as is needed if there may be that much. The old
+    /// one lives on in what was recorded with it.
+    fn make_room(&mut self, name: &'static str, bytes: u64) -> Result<(), WorldError> {
+        if self.engine.buffers.get(name).is_some_and(|buffer| buffer.size() >= bytes) {
+            return Ok(());
+        }
+        self.engine.create(name, (bytes + bytes / 2).min(self.limit()).max(bytes))?;
+        self.load.made += 1;
+        for kernel in KERNELS {
+            self.engine.unbind(kernel);
+        }
+        Ok(())
+    }
+
+    fn make_uniform(&mut self, name: &'static str) {
+        if self.engine.buffers.contains_key(name) {
+            return;
+        }
+        let buffer = self.engine.context.device().create_buffer(&wgpu::BufferDescriptor {
+            label: Some(name),
+            size: UNIFORM_BYTES,
+            usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        self.load.made += 1;
+        self.engine.buffers.insert(name, buffer);
+    }
+}
+
+/// As a length of an array on this machine, at least 1.
+fn fit(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX).max(1)
+}
+
+/// Puts the pieces of a batch together: what its rays hit, and what its regions found.
+pub(super) fn collect(pieces: &mut [Piece], flat: &Flat, body_of: impl Fn(usize, u32) -> u32) -> Answers {
+    pieces.sort_by_key(|piece| (piece.rays, piece.first));
+    let mut hits = Vec::with_capacity(flat.rays.len());
+    let mut lists = Vec::with_capacity(flat.regions.len());
+    for piece in pieces {
+        match &mut piece.state {
+            PieceState::OnItsWay(_) | PieceState::Outgrown(_) => {}
+            PieceState::Hits(found) => hits.extend_from_slice(found),
+            PieceState::Items(words) => {
+                let (starts, mut rest) = words.split_at_mut(piece.end - piece.first + 1);
+                for pair in starts.windows(2) {
+                    let (list, after) = rest.split_at_mut((pair[1] - pair[0]) as usize);
+                    lists.push(list);
+                    rest = after;
+                }
+            }
+        }
+    }
+    Answers::new(flat, body_of, &hits, lists)
+}

@@ -1,0 +1,66 @@
+//! Queries about many worlds in one batch: the grids of all of them are laid by the same dispatches, and each ray or region
+//! goes on in the world that it is about.
+
+use super::GpuWorlds;
+use crate::gpu::ask::{Asker, collect};
+use crate::query::{Answers, Flat, Query};
+use crate::step::{Op, Stage};
+use crate::world::WorldError;
+
+impl GpuWorlds {
+    /// Answers a batch of queries, each about a world that there is, as the worlds are now. Waits for the device.
+    ///
+    /// # Errors
+    /// The first query with a value out of range; if the device is lost or has no room for the batch.
+    pub fn query<'a>(&mut self, queries: &'a [(usize, Query)]) -> Result<Answers, WorldError> {
+        let of_world = |(world, query): &'a (usize, Query)| (u32::try_from(*world).unwrap_or(u32::MAX), query);
+        let flat = Flat::of(queries.iter().map(of_world))?;
+        if flat.count == 0 {
+            return Ok(Answers::default());
+        }
+        self.poll()?;
+        let mut encoder = self.engine.encoder();
+        self.lay_grids(&mut encoder)?;
+        let mut pieces = self.asker().send_all(&mut encoder, &flat)?;
+        loop {
+            self.engine.context.queue().submit([encoder.finish()]);
+            self.engine.context.wait()?;
+            self.poll()?;
+            for piece in &mut pieces {
+                piece.take(&mut self.query_load)?;
+            }
+            if !pieces.iter().any(|piece| piece.is_outgrown() || piece.is_on_its_way()) {
+                break;
+            }
+            // The grids are still those of now: nobody has stepped.
+            encoder = self.engine.encoder();
+            let mut fresh = self.asker().send_again(&mut encoder, &flat, &pieces)?;
+            pieces.retain(|piece| !piece.is_outgrown());
+            pieces.append(&mut fresh);
+        }
+        let body_of = |query: usize, shape: u32| self.members[queries[query].0].shapes[shape as usize].body;
+        Ok(collect(&mut pieces, &flat, body_of))
+    }
+
+    fn asker(&mut self) -> Asker<'_> {
+        let Self { engine, query_load: load, extent, .. } = self;
+        Asker { engine, load, shapes: extent.params.shape_count }
+    }
+
+    /// The tables are those of the step's start, and each step makes its own.
+    fn lay_grids(&mut self, encoder: &mut wgpu::CommandEncoder) -> Result<(), WorldError> {
+        let dispatches = self.engine.dispatches;
+        let mut pass = encoder
+            .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("query grids"), timestamp_writes: None });
+        for stage in [Stage::Bound, Stage::Bin] {
+            self.engine.run(&mut pass, Op { stage, flags: 0 }, &self.extent, None)?;
+        }
+        self.engine.dispatches = dispatches;
+        Ok(())
+    }
+
+    /// Times that a batch, or a part of one, found more than there was room for, and was run again. For tests.
+    pub fn query_repeats(&self) -> u64 {
+        self.query_load.repeats
+    }
+}

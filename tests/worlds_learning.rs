@@ -1,0 +1,218 @@
+//! What learning asks of many worlds: what is where in each of them, all bodies at once, and worlds that begin again.
+
+mod support;
+
+use drystone::{
+    Body, Command, CpuWorld, Geometry, GpuWorld, JointCommand, Query, Scene, Shape, World, WorldError, Worlds,
+};
+use glam::Vec2;
+use support::{build, context};
+
+const BACKENDS: [&str; 2] = ["cpu", "gpu"];
+
+fn alone(backend: &str, scene: &Scene) -> World {
+    match backend {
+        "cpu" => CpuWorld::new(scene).unwrap().into(),
+        _ => GpuWorld::new(context(), scene).unwrap().into(),
+    }
+}
+
+fn together(backend: &str, scenes: &[Scene]) -> Worlds {
+    match backend {
+        "cpu" => Worlds::on_cpu(scenes, 2).unwrap(),
+        _ => Worlds::on_gpu(context(), scenes).unwrap(),
+    }
+}
+
+/// Worlds of several sizes, one with a half plane, one with nothing in it.
+fn scenes() -> Vec<Scene> {
+    let mut scenes =
+        vec![build("large_pyramid:base=6"), build("card_house"), build("large_pyramid:base=3"), Scene::new("empty")];
+    let mut plane = Scene::new("plane");
+    plane.add(Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.0, 1.0], 0.0)));
+    for index in 0..5_u8 {
+        plane.add(Body::dynamic(f32::from(index), 1.0).shape(Shape::circle(0.3)));
+    }
+    scenes.push(plane);
+    for scene in &mut scenes {
+        scene.settings = build("large_pyramid:base=3").settings;
+    }
+    scenes
+}
+
+/// Questions of all kinds, to and fro among the worlds.
+fn questions(worlds: usize, count: usize) -> Vec<(usize, Query)> {
+    let question = |index: usize| {
+        let x = (index % 13) as f32 * 0.6 - 3.9;
+        let query = match index % 4 {
+            0 => Query::ray([x, 12.0], [x + 0.3, -2.0]),
+            1 => Query::point([x, 0.5]),
+            2 => Query::aabb([x - 1.0, -1.0], [x + 1.0, 3.0]),
+            _ => Query::overlap(Geometry::Circle { radius: 2.0 }, [x, 1.0], 0.0),
+        };
+        (index * 7 % worlds, query)
+    };
+    (0..count).map(question).collect()
+}
+
+/// What each world answers alone, in the order of the batch, as text.
+fn answers_alone(worlds: &mut [World], asked: &[(usize, Query)]) -> Vec<String> {
+    let mut answers = vec![String::new(); asked.len()];
+    for (index, world) in worlds.iter_mut().enumerate() {
+        let places: Vec<usize> = (0..asked.len()).filter(|&place| asked[place].0 == index).collect();
+        let own: Vec<Query> = places.iter().map(|&place| asked[place].1.clone()).collect();
+        let found = world.query(&own).unwrap();
+        for (query, place) in places.into_iter().enumerate() {
+            answers[place] = format!("{:?} {:?}", found.hit(query), found.found(query));
+        }
+    }
+    answers
+}
+
+#[test]
+fn each_world_answers_as_it_does_alone() {
+    let scenes = scenes();
+    for backend in BACKENDS {
+        let mut worlds = together(backend, &scenes);
+        let mut control = together(backend, &scenes);
+        let mut singles: Vec<World> = scenes.iter().map(|scene| alone(backend, scene)).collect();
+        for steps in [0, 1, 30] {
+            for _ in 0..steps {
+                worlds.step().unwrap();
+                control.step().unwrap();
+                singles.iter_mut().for_each(|world| world.step().unwrap());
+            }
+            let asked = questions(scenes.len(), 3_000);
+            let answers = worlds.query(&asked).unwrap();
+            assert_eq!(answers.len(), asked.len());
+            let found: Vec<String> =
+                (0..asked.len()).map(|query| format!("{:?} {:?}", answers.hit(query), answers.found(query))).collect();
+            let expected = answers_alone(&mut singles, &asked);
+            assert!(found == expected, "{backend}, after {steps} steps more");
+            assert!(found.iter().filter(|answer| answer.contains("body")).count() > 1_000, "hardly anything was met");
+
+            // Negative control: asked in the next world, most answers are others.
+            let turned: Vec<_> =
+                asked.iter().map(|(world, query)| ((world + 1) % scenes.len(), query.clone())).collect();
+            let others = answers_alone(&mut singles, &turned);
+            assert!(found.iter().zip(&others).filter(|(one, other)| one != other).count() > 1_000);
+        }
+        // Nobody's steps notice that they were asked.
+        assert_eq!(worlds.hashes().unwrap(), control.hashes().unwrap(), "{backend}");
+    }
+}
+
+/// On the device the room for what regions find is a guess.
+#[test]
+fn regions_that_find_a_great_deal_are_asked_again() {
+    let scenes = vec![build("large_pyramid:base=8"); 3];
+    let asked: Vec<_> = (0..300).map(|index| (index % 3, Query::aabb([-90.0, -90.0], [90.0, 90.0]))).collect();
+    let mut worlds = together("gpu", &scenes);
+    for repeats in [1, 1] {
+        let answers = worlds.query(&asked).unwrap();
+        assert!((0..300).all(|query| answers.found(query).len() == 37), "36 boxes and the ground");
+        // It has learnt.
+        assert_eq!(worlds.query_repeats(), repeats);
+    }
+}
+
+#[test]
+fn what_cannot_be_asked_is_refused() {
+    for backend in BACKENDS {
+        let mut worlds = together(backend, &[build("large_pyramid:base=3")]);
+        let right = Query::point([0.0, 0.0]);
+        let error = worlds.query(&[(0, right.clone()), (1, right.clone())]).unwrap_err();
+        assert!(matches!(&error, WorldError::Many(why) if why == "there is no world 1 of 1"), "{error}");
+        let error = worlds.query(&[(0, right), (0, Query::point([f32::NAN, 0.0]))]).unwrap_err();
+        assert!(error.to_string().contains("query 1"), "{error}");
+        assert!(worlds.query(&[]).unwrap().is_empty());
+        assert!(worlds.reset(&[0, 1]).is_err());
+    }
+}
+
+/// A motor with a weight, over a pile that falls asleep.
+fn motor() -> Scene {
+    let mut scene = build("motors");
+    scene.settings.sleep = true;
+    scene
+}
+
+#[test]
+fn worlds_begin_again_and_the_others_go_on() {
+    for backend in BACKENDS {
+        for scene in [build("large_pyramid:base=5"), motor(), build("ragdoll")] {
+            let scenes = Worlds::vary(&scene, 4, |world, scene| {
+                scene.bodies.iter_mut().for_each(|body| body.gravity_scale *= 1.0 - 0.1 * world as f32);
+            });
+            let last = scene.bodies.len() - 1;
+            // What is asked changes forces and goals, and some is still to be done when the world begins again.
+            let ask = |worlds: &mut Worlds, world: usize| {
+                worlds.command(world, last, Command::Force { force: Vec2::new(30.0, 5.0), point: None }).unwrap();
+                if let Some(joint) = worlds.joint_id(world, 0) {
+                    worlds.command_joint(world, joint, JointCommand::Enable(false)).unwrap();
+                }
+            };
+            let (mut worlds, mut control) = (together(backend, &scenes), together(backend, &scenes));
+            ask(&mut worlds, 1);
+            (0..20).for_each(|_| worlds.step().unwrap());
+            ask(&mut worlds, 3);
+            worlds.reset(&[3, 1]).unwrap();
+            assert_eq!([0, 1, 2, 3].map(|world| worlds.steps(world)), [20, 0, 20, 0]);
+            let at_start = control.bodies().unwrap();
+            let bodies = worlds.bodies().unwrap();
+            assert_eq!((bodies.poses(1), bodies.states(3)), (at_start.poses(1), at_start.states(3)));
+            assert!(bodies.poses(0) != at_start.poses(0) || bodies.states(0) != at_start.states(0));
+            (0..15).for_each(|_| worlds.step().unwrap());
+            (0..15).for_each(|_| control.step().unwrap());
+            let young = [1, 3].map(|world| control.snapshot(world).unwrap());
+            (0..20).for_each(|_| control.step().unwrap());
+            let old = [0, 2].map(|world| control.snapshot(world).unwrap());
+            for (world, expected) in [(1, &young[0]), (3, &young[1]), (0, &old[0]), (2, &old[1])] {
+                let found = worlds.snapshot(world).unwrap();
+                assert!(found == *expected, "{backend}: world {world} of {}", scene.name);
+            }
+            // Negative control: what was asked does leave its mark.
+            let mut marked = together(backend, &scenes);
+            ask(&mut marked, 1);
+            (0..15).for_each(|_| marked.step().unwrap());
+            assert!(marked.snapshot(1).unwrap() != young[0], "{backend}: {}", scene.name);
+        }
+    }
+}
+
+#[test]
+fn several_worlds_go_on_from_snapshots_at_once() {
+    let scenes = vec![build("large_pyramid:base=5"); 3];
+    for backend in BACKENDS {
+        let mut worlds = together(backend, &scenes);
+        worlds.command(2, 3, Command::Velocity(Vec2::new(4.0, 4.0))).unwrap();
+        (0..10).for_each(|_| worlds.step().unwrap());
+        let kept = [0, 2].map(|world| worlds.snapshot(world).unwrap());
+        (0..10).for_each(|_| worlds.step().unwrap());
+        // Worlds of one scene take each other's.
+        worlds.restore_all(&[(1, &kept[1]), (2, &kept[0])]).unwrap();
+        let hashes = worlds.hashes().unwrap();
+        assert_eq!([hashes[1], hashes[2]], [&kept[1], &kept[0]].map(drystone::state::hash));
+        assert_eq!([0, 1, 2].map(|world| worlds.steps(world)), [20, 10, 10]);
+        assert!(worlds.restore_all(&[(0, &kept[0]), (5, &kept[0])]).is_err());
+        assert_eq!(worlds.hashes().unwrap(), hashes);
+    }
+}
+
+#[test]
+fn all_bodies_are_one_array() {
+    for backend in BACKENDS {
+        let mut worlds = together(backend, &scenes());
+        (0..5).for_each(|_| worlds.step().unwrap());
+        let bodies = worlds.bodies().unwrap();
+        let stride = bodies.stride();
+        assert_eq!(stride * worlds.count(), bodies.all_poses().len());
+        assert_eq!(bodies.all_states().len(), bodies.all_poses().len());
+        for world in 0..worlds.count() {
+            let own = bodies.poses(world);
+            assert_eq!(own.len(), worlds.compiled(world).unwrap().bodies.len());
+            assert_eq!(own, &bodies.all_poses()[world * stride..][..own.len()]);
+            assert_eq!(bodies.states(world), &bodies.all_states()[world * stride..][..own.len()]);
+        }
+    }
+}
