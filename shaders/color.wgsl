@@ -280,7 +280,9 @@ fn color_place(
     workgroupBarrier();
     if lane < COLOR_COUNT {
         var before = 0u;
-        for (var segment = 0u; segment < COLOR_COUNT; segment += 1u) {
+        // As many as there are colours. No constant, or compilers write the loop out as often.
+        let segments = min(COLOR_COUNT, params.color_blocks * COLOR_COUNT);
+        for (var segment = 0u; segment < segments; segment += 1u) {
             let count = segment_counts[segment * COLOR_COUNT + lane];
             segment_counts[segment * COLOR_COUNT + lane] = before;
             before += count;

@@ -79,10 +79,6 @@ fn party_point(who: Party, index: u32) -> vec2<f32> {
     return hull_point(who.shape, index);
 }
 
-fn party_next(who: Party, index: u32) -> u32 {
-    return select(0u, index + 1u, index + 1u < who.count);
-}
-
 fn middle_of(whole: Party) -> Party {
     var sum = vec2<f32>(0.0);
     for (var index = 0u; index < whole.count; index += 1u) {
@@ -132,31 +128,43 @@ fn from_segment(point: vec2<f32>, start: vec2<f32>, end: vec2<f32>) -> vec2<f32>
     return to - edge * share;
 }
 
-fn no_face_parts(hull: Party, other: Party, at: vec2<f32>, rel: vec2<f32>) -> bool {
-    for (var face = 0u; face < hull.count; face += 1u) {
-        let start = party_point(hull, face);
-        let normal = right_perp(party_point(hull, party_next(hull, face)) - start);
-        let up = inv_rotate(rel, normal);
-        var lowest = dot(up, party_point(other, 0u));
-        for (var index = 1u; index < other.count; index += 1u) {
-            lowest = min(lowest, dot(up, party_point(other, index)));
-        }
-        if dot(normal, at - start) + lowest >= 0.0 {
-            return false;
-        }
-    }
-    return true;
-}
-
+// Whether the cores of two shapes overlap: no face of one has all of the other before it. First those of A, then those of
+// B; the way around a shape ends with the point where it began. So one place reads all points and is compiled once; below
+// likewise.
 fn cores_overlap(a: Party, b: Party, placed: Placed) -> bool {
     if b.is_plane || a.count + b.count <= 3u {
         return false;
     }
-    let back = vec2<f32>(placed.rel.x, -placed.rel.y);
-    if a.count > 1u && !no_face_parts(a, b, rotate(back, -placed.at), back) {
-        return false;
+    for (var side = 0u; side < 2u; side += 1u) {
+        var hull = a;
+        var other = b;
+        var rel = vec2<f32>(placed.rel.x, -placed.rel.y);
+        var at = rotate(rel, -placed.at);
+        if side == 1u {
+            hull = b;
+            other = a;
+            rel = placed.rel;
+            at = placed.at;
+        }
+        var start = vec2<f32>(0.0);
+        // A point has no face.
+        for (var corner = 0u; hull.count > 1u && corner <= hull.count; corner += 1u) {
+            let end = party_point(hull, select(corner, 0u, corner == hull.count));
+            if corner > 0u {
+                let normal = right_perp(end - start);
+                let up = inv_rotate(rel, normal);
+                var lowest = FAR;
+                for (var index = 0u; index < other.count; index += 1u) {
+                    lowest = min(lowest, dot(up, party_point(other, index)));
+                }
+                if dot(normal, at - start) + lowest >= 0.0 {
+                    return false;
+                }
+            }
+            start = end;
+        }
     }
-    return b.count == 1u || no_face_parts(b, a, placed.at, placed.rel);
+    return true;
 }
 
 struct Gap {
@@ -166,31 +174,36 @@ struct Gap {
 
 fn gap_of(a: Party, b: Party, placed: Placed) -> Gap {
     let radius = a.radius + b.radius;
-    if b.is_plane {
-        var lowest = FAR;
-        for (var index = 0u; index < a.count; index += 1u) {
-            lowest = min(lowest, (placed.at + rotate(placed.rel, party_point(a, index))).y);
-        }
-        return Gap(lowest - radius, vec2<f32>(0.0, -1.0));
-    }
+    var lowest = FAR;
     var least = FAR;
     var nearest = vec2<f32>(0.0);
-    for (var of_a = 0u; of_a < a.count; of_a += 1u) {
-        let here = placed.at + rotate(placed.rel, party_point(a, of_a));
-        let next = placed.at + rotate(placed.rel, party_point(a, party_next(a, of_a)));
-        for (var of_b = 0u; of_b < b.count; of_b += 1u) {
-            let corner = party_point(b, of_b);
-            let to_edge = -from_segment(here, corner, party_point(b, party_next(b, of_b)));
-            let to_corner = from_segment(corner, here, next);
-            if dot(to_edge, to_edge) < least {
-                least = dot(to_edge, to_edge);
-                nearest = to_edge;
-            }
-            if dot(to_corner, to_corner) < least {
-                least = dot(to_corner, to_corner);
-                nearest = to_corner;
+    var here = vec2<f32>(0.0);
+    for (var of_a = 0u; of_a <= a.count; of_a += 1u) {
+        let next = placed.at + rotate(placed.rel, party_point(a, select(of_a, 0u, of_a == a.count)));
+        lowest = min(lowest, next.y);
+        if of_a > 0u && !b.is_plane {
+            var corner = vec2<f32>(0.0);
+            for (var of_b = 0u; of_b <= b.count; of_b += 1u) {
+                let next_corner = party_point(b, select(of_b, 0u, of_b == b.count));
+                if of_b > 0u {
+                    let to_edge = -from_segment(here, corner, next_corner);
+                    let to_corner = from_segment(corner, here, next);
+                    if dot(to_edge, to_edge) < least {
+                        least = dot(to_edge, to_edge);
+                        nearest = to_edge;
+                    }
+                    if dot(to_corner, to_corner) < least {
+                        least = dot(to_corner, to_corner);
+                        nearest = to_corner;
+                    }
+                }
+                corner = next_corner;
             }
         }
+        here = next;
+    }
+    if b.is_plane {
+        return Gap(lowest - radius, vec2<f32>(0.0, -1.0));
     }
     let distance = sqrt(least);
     var direction = vec2<f32>(0.0, 1.0);
@@ -242,9 +255,14 @@ fn stop_time(size: Size, whole: Party, b: Party, together: bool, limit: f32) -> 
     var goal = size.goal;
     var tolerance = size.tolerance;
     var course = Course(vec2<f32>(0.0), 0.0, 0.0, 0.0);
+    var sets_off = false;
     var time = 0.0;
     var advance = 0u;
     loop {
+        if sets_off {
+            course = course_of(a, b);
+            sets_off = false;
+        }
         let placed = place(a, b, time);
         let gap = gap_of(a, b, placed);
         if phase < ADVANCE_CORE {
@@ -269,7 +287,7 @@ fn stop_time(size: Size, whole: Party, b: Party, together: bool, limit: f32) -> 
                 tolerance = min(size.tolerance, 0.1 * gap.distance);
                 phase = ADVANCE_CORE;
             }
-            course = course_of(a, b);
+            sets_off = true;
             continue;
         }
         var ended = gap.distance <= goal + tolerance || advance >= MAX_ADVANCES;
@@ -295,7 +313,7 @@ fn stop_time(size: Size, whole: Party, b: Party, together: bool, limit: f32) -> 
         a = whole;
         goal = size.goal;
         tolerance = size.tolerance;
-        course = course_of(a, b);
+        sets_off = true;
         time = 0.0;
         advance = 0u;
         phase = ADVANCE;

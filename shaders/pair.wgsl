@@ -82,47 +82,9 @@ fn may_meet(a: Rules, b: Rules) -> bool {
 }
 
 fn mark(aabb: Aabb, other: u32) {
-    let partner = aabbs[other];
-    if aabb.min.x <= partner.max.x && partner.min.x <= aabb.max.x
-        && aabb.min.y <= partner.max.y && partner.min.y <= aabb.max.y {
+    if overlaps(aabb, aabbs[other]) {
         partners[other * PARTNER_WORDS] = SHAPE_ASLEEP | SHAPE_MARKED;
     }
-}
-
-// Visits the shapes in a range of cell_shapes and returns how many of them pair with `index`. With `emit`, writes them
-// from contact `start` on; without, remembers them as partners from the `start`th on.
-fn visit(
-    index: u32, asleep: bool, aabb: Aabb, rules: Rules, slots: vec2<u32>, own_level: bool, emit: bool, start: u32,
-) -> u32 {
-    var count = 0u;
-    for (var slot = slots.x; slot < slots.y; slot += 1u) {
-        let other = cell_shapes[slot];
-        if own_level && other <= index {
-            // Of two on one level the lower index is the producer: one that is asleep has to be told.
-            if (params.switches & SLEEP) != 0u && other < index && !asleep && !emit && is_asleep(other) {
-                mark(aabb, other);
-            }
-            continue;
-        }
-        if asleep && is_asleep(other) {
-            continue;
-        }
-        let partner = aabbs[other];
-        if aabb.min.x > partner.max.x || partner.min.x > aabb.max.x
-            || aabb.min.y > partner.max.y || partner.min.y > aabb.max.y {
-            continue;
-        }
-        if !may_meet(rules, rules_of(other)) {
-            continue;
-        }
-        if emit {
-            emit_contact(start + count, index, other);
-        } else if start + count + 1u < PARTNER_WORDS {
-            partners[index * PARTNER_WORDS + start + count + 1u] = other;
-        }
-        count += 1u;
-    }
-    return count;
 }
 
 fn reaches(aabb: Aabb, plane: Aabb) -> bool {
@@ -130,39 +92,19 @@ fn reaches(aabb: Aabb, plane: Aabb) -> bool {
     return plane.min.x == f32(HALF_PLANE_ROW) && plane.max.x * lowest.x + plane.max.y * lowest.y <= plane.min.y;
 }
 
-// Pairs with half planes, as `visit` does.
-fn half_planes_of(index: u32, asleep: bool, aabb: Aabb, rules: Rules, emit: bool, start: u32) -> u32 {
-    var count = 0u;
-    if asleep && (atomicLoad(&counters.awake_levels) & AWAKE_HALF_PLANE) == 0u {
+fn overlaps(a: Aabb, b: Aabb) -> bool {
+    return a.min.x <= b.max.x && b.min.x <= a.max.x && a.min.y <= b.max.y && b.min.y <= a.max.y;
+}
+
+fn slots_before(cell: u32) -> u32 {
+    if cell == 0u {
         return 0u;
     }
-    for (var turn = 0u; turn < plane_count(); turn += 1u) {
-        let plane = plane_at(turn);
-        if !reaches(aabb, aabbs[plane]) || !may_meet(rules, rules_of(plane)) {
-            continue;
-        }
-        if asleep && is_asleep(plane) {
-            continue;
-        }
-        if emit {
-            emit_contact(start + count, index, plane);
-        } else if start + count + 1u < PARTNER_WORDS {
-            partners[index * PARTNER_WORDS + start + count + 1u] = plane;
-        }
-        count += 1u;
-    }
-    return count;
+    return cell_ends[cell - 1u];
 }
 
-// Where the shapes of cells first ..= last are in cell_shapes.
-fn slots_of(first: u32, last: u32) -> vec2<u32> {
-    var start = 0u;
-    if first > 0u {
-        start = cell_ends[first - 1u];
-    }
-    return vec2<u32>(start, cell_ends[last]);
-}
-
+// How many shapes pair with `index`. With `emit`, writes them from contact `start` on; without, remembers the first as
+// partners. Everything it meets goes through one loop, so that what is done with it is compiled once.
 fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
     let aabb = aabbs[index];
     if aabb.min.x > aabb.max.x {
@@ -178,44 +120,82 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
         awake_levels = atomicLoad(&counters.awake_levels);
     }
     let rules = rules_of(index);
-    var count = half_planes_of(index, asleep, aabb, rules, emit, start);
-    for (var level = own; level < params.level_count; level += 1u) {
-        let own_level = level <= last_own;
-        if asleep && (((awake_levels >> level) & 1u) == 0u || (own_level && !is_marked)) {
+    var count = 0u;
+    // Before the levels come the half planes, as if they were one more row.
+    for (var next_level = own; next_level <= params.level_count; next_level += 1u) {
+        let is_grid = next_level > own;
+        let level = select(own, next_level - 1u, is_grid);
+        let own_level = is_grid && level <= last_own;
+        let needed = select(AWAKE_HALF_PLANE, 1u << level, is_grid);
+        if asleep && ((awake_levels & needed) == 0u || (own_level && !is_marked)) {
             continue;
         }
-        var slots = vec2<u32>(0u);
-        var alone = false;
-        if !own_level {
+        // Where to look: the half planes, or all of a level.
+        var slot = 0u;
+        var end = plane_count();
+        var at_once = !is_grid;
+        if is_grid && !own_level {
             // The ground often is alone on its level: it is looked at wherever it lies.
             let first = params.levels[level].first_cell;
-            let cells = 1u << (params.levels[level].log2_width + params.levels[level].log2_height);
-            slots = slots_of(first, first + cells - 1u);
-            alone = slots.y - slots.x < 2u;
+            slot = slots_before(first);
+            end = cell_ends[first + (1u << (params.levels[level].log2_width + params.levels[level].log2_height)) - 1u];
+            at_once = end - slot < 2u;
         }
         var low = vec2<i32>(0);
         var high = vec2<i32>(0);
-        if !alone {
-            low = cell_of(level, aabb.min - params.levels[level].half_cell);
+        if !at_once {
             let size = vec2<i32>(1i << params.levels[level].log2_width, 1i << params.levels[level].log2_height);
+            low = cell_of(level, aabb.min - params.levels[level].half_cell);
             high = min(cell_of(level, aabb.max + params.levels[level].half_cell), low + size - 1i);
         }
         for (var row = low.y; row <= high.y; row += 1) {
             // A row that wraps around the torus is two runs of cells.
             var wraps = false;
-            if !alone {
+            if !at_once {
                 let first = cell_index(level, low.x, row);
                 let last = cell_index(level, high.x, row);
                 wraps = first > last;
-                slots = slots_of(first, select(last, cell_index(level, -1, row), wraps));
+                slot = slots_before(first);
+                end = cell_ends[select(last, cell_index(level, -1, row), wraps)];
             }
             loop {
-                count += visit(index, asleep, aabb, rules, slots, own_level, emit, start + count);
-                if !wraps {
-                    break;
+                if slot >= end {
+                    if !wraps {
+                        break;
+                    }
+                    wraps = false;
+                    slot = slots_before(cell_index(level, 0, row));
+                    end = cell_ends[cell_index(level, high.x, row)];
+                    continue;
                 }
-                wraps = false;
-                slots = slots_of(cell_index(level, 0, row), cell_index(level, high.x, row));
+                var other = 0u;
+                if is_grid {
+                    other = cell_shapes[slot];
+                } else {
+                    other = plane_at(slot);
+                }
+                slot += 1u;
+                if own_level && other <= index {
+                    // Of two on one level the lower index is the producer: one that is asleep has to be told.
+                    if (params.switches & SLEEP) != 0u && other < index && !asleep && !emit && is_asleep(other) {
+                        mark(aabb, other);
+                    }
+                    continue;
+                }
+                let partner = aabbs[other];
+                let near = select(reaches(aabb, partner), overlaps(aabb, partner), is_grid);
+                if !near || !may_meet(rules, rules_of(other)) {
+                    continue;
+                }
+                if asleep && is_asleep(other) {
+                    continue;
+                }
+                if emit {
+                    emit_contact(start + count, index, other);
+                } else if count + 1u < PARTNER_WORDS {
+                    partners[index * PARTNER_WORDS + count + 1u] = other;
+                }
+                count += 1u;
             }
         }
     }
