@@ -240,7 +240,9 @@ pub(crate) fn by_body(commands: &mut [types::Command]) {
         command.world = order;
     }
     commands.sort_unstable_by_key(|command| (command.is_for_joint(), command.body, command.world));
-    commands.iter_mut().for_each(|command| command.world = 0);
+    for command in commands {
+        command.world = 0;
+    }
 }
 
 /// Forgets what was asked of bodies and joints that are gone. Those that they leave behind still wake.

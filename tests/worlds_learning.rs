@@ -80,7 +80,9 @@ fn each_world_answers_as_it_does_alone() {
             for _ in 0..steps {
                 worlds.step().unwrap();
                 control.step().unwrap();
-                singles.iter_mut().for_each(|world| world.step().unwrap());
+                for world in &mut singles {
+                    world.step().unwrap();
+                }
             }
             let asked = questions(scenes.len(), 3_000);
             let answers = worlds.query(&asked).unwrap();

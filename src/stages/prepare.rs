@@ -104,20 +104,35 @@ pub fn prepare(
 
 /// The same on one thread, which walks through all contacts and needs no lists to know where to begin.
 fn prepare_alone(source: &Source, counters: &Counters, constraints: &mut Blocks, surfaces: &Rows<Surface, 2>) {
+    const COLORS: usize = COLOR_COUNT as usize;
     let mut next = counters.color_starts;
-    for (index, contact) in (0_u32..).zip(source.contacts) {
-        let color = contact.color as usize;
-        if color >= COLOR_COUNT as usize {
-            continue;
+    // Blocks of each colour whose masses are worked out.
+    let mut ready = [0; COLORS];
+    for (part, contacts) in source.contacts.chunks(BLOCK).enumerate() {
+        #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+        for (index, contact) in ((part * BLOCK) as u32..).zip(contacts) {
+            let color = contact.color as usize;
+            if color >= COLORS || next[color] == counters.color_starts[color + 1] {
+                continue;
+            }
+            let slot = next[color];
+            next[color] += 1;
+            constraints.set(color, (slot - counters.color_starts[color]) as usize, &source.constraint(index));
+            if !surfaces.is_empty() {
+                surfaces.set(slot as usize, source.surface(index));
+            }
         }
-        let slot = next[color];
-        if slot == counters.color_starts[color + 1] {
-            continue;
-        }
-        next[color] += 1;
-        constraints.set(color, (slot - counters.color_starts[color]) as usize, &source.constraint(index));
-        if !surfaces.is_empty() {
-            surfaces.set(slot as usize, source.surface(index));
+        // Of the blocks that are full, while they are near; in the end of all.
+        let is_last = (part + 1) * BLOCK >= source.contacts.len();
+        let (starts, blocks, _) = constraints.parts();
+        for (color, ready) in ready.iter_mut().enumerate() {
+            let full = (next[color] - counters.color_starts[color]) as usize / width(color);
+            let blocks = &mut blocks[starts[color]..starts[color + 1]];
+            let end = if is_last { blocks.len() } else { full };
+            for block in &mut blocks[*ready..end] {
+                block.find_masses();
+            }
+            *ready = end;
         }
     }
 }

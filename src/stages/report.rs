@@ -51,7 +51,9 @@ pub fn report(
         }
     });
     events.clear();
-    parts.iter().for_each(|found| events.extend_from_slice(found));
+    for found in parts {
+        events.extend_from_slice(found);
+    }
     for (place, joint) in joints.iter().enumerate() {
         let mut state = joint_states.get(place);
         if state.status & (BROKEN | BREAK_TOLD) == BROKEN {
