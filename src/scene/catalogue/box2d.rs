@@ -14,7 +14,7 @@ const ANY_TORQUE: f32 = 1e15;
 
 pub(super) const LARGE_PYRAMID: Entry = Entry {
     name: "large_pyramid",
-    summary: "one pyramid of 1 m boxes, 100 wide and 100 high: deep stacking",
+    summary: "one pyramid of 1 m boxes, as many rows as the lowest has boxes: deep stacking",
     source: "Box2D large_pyramid. The ground grows with bases above 100.",
     parameters: &[Parameter::whole("base", 100, 1, 10_000, "boxes in the lowest row; 1413 are a million boxes")],
     steps: 500,
