@@ -5,7 +5,7 @@ use egui_plot::{Bar, BarChart, Legend, Line, Plot, PlotPoints};
 
 use super::super::action::Action;
 use super::super::app::App;
-use super::super::figures::Figures;
+use super::super::figures::{Figures, Sample};
 use super::super::run::On;
 use super::{amount, group};
 use crate::draw::Style;
@@ -30,8 +30,8 @@ fn stage_color(index: usize) -> Color32 {
     Color32::from_rgb(byte(0), byte(1), byte(2))
 }
 
-/// A stage in the legend, in its place: its colour, its name, ms.
-fn stage_entry(ui: &mut egui::Ui, width: f32, index: usize, ms: f32) {
+/// A stage in the legend, in its place: its colour, its name, its time.
+fn stage_entry(ui: &mut egui::Ui, width: f32, index: usize, time: f32) {
     let (rect, _) = ui.allocate_exact_size(vec2(width, 14.0), Sense::hover());
     let painter = ui.painter_at(rect);
     let square = egui::Rect::from_center_size(rect.left_center() + vec2(4.0, 0.0), vec2(7.0, 7.0));
@@ -40,7 +40,7 @@ fn stage_entry(ui: &mut egui::Ui, width: f32, index: usize, ms: f32) {
     let name = Stage::ALL[index].name();
     painter.text(rect.left_center() + vec2(11.0, 0.0), Align2::LEFT_CENTER, name, font, ink);
     let font = egui::FontId::monospace(10.0);
-    painter.text(rect.right_center(), Align2::RIGHT_CENTER, amount(ms), font, ink);
+    painter.text(rect.right_center(), Align2::RIGHT_CENTER, amount(time), font, ink);
 }
 
 impl App {
@@ -64,7 +64,9 @@ impl App {
             }
         }
         let total: f32 = mean.iter().sum::<f32>().max(1e-6);
-        ui.label(format!("{} ms a step, step {}", amount(total), last.step));
+        // Of small worlds in a unit in which they have few digits.
+        let (unit, scale) = if total < 1.0 { ("µs", 1e3) } else { ("ms", 1.0) };
+        ui.label(format!("{} {unit} a step, step {}", amount(scale * total), last.step));
         let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 22.0), Sense::hover());
         let mut left = rect.left();
         let mut under = None;
@@ -78,7 +80,7 @@ impl App {
             left += width;
         }
         if let Some(index) = under {
-            response.on_hover_text(format!("{}: {} ms", Stage::ALL[index].name(), amount(mean[index])));
+            response.on_hover_text(format!("{}: {} {unit}", Stage::ALL[index].name(), amount(scale * mean[index])));
         }
         let mut order: Vec<usize> = (0..mean.len()).filter(|&index| mean[index] > SMALL * total).collect();
         order.sort_by(|&a, &b| mean[b].total_cmp(&mean[a]));
@@ -87,7 +89,7 @@ impl App {
                 ui.spacing_mut().item_spacing.x = 6.0;
                 let width = (ui.available_width() - 6.0) / 2.0;
                 for &index in pair {
-                    stage_entry(ui, width, index, mean[index]);
+                    stage_entry(ui, width, index, scale * mean[index]);
                 }
             });
         }
@@ -101,11 +103,11 @@ impl App {
             .include_y(0.0)
             .show(ui, |plot| {
                 let points: PlotPoints<'_> =
-                    samples.iter().map(|sample| [sample.step as f64, f64::from(sample.total())]).collect();
-                plot.line(Line::new("ms a step", points).color(stage_color(8)).fill(0.0));
+                    samples.iter().map(|sample| [sample.step as f64, f64::from(scale * sample.total())]).collect();
+                plot.line(Line::new(format!("{unit} a step"), points).color(stage_color(8)).fill(0.0));
                 for &index in order.iter().take(3) {
-                    let points: PlotPoints<'_> =
-                        samples.iter().map(|sample| [sample.step as f64, f64::from(sample.stages[index])]).collect();
+                    let of_stage = |sample: &&Sample| [sample.step as f64, f64::from(scale * sample.stages[index])];
+                    let points: PlotPoints<'_> = samples.iter().map(of_stage).collect();
                     plot.line(Line::new(Stage::ALL[index].name(), points).color(stage_color(index)));
                 }
             });
@@ -263,20 +265,20 @@ impl App {
     }
 
     pub(super) fn files_section(&mut self, ui: &mut egui::Ui) {
-        ui.horizontal_wrapped(|ui| {
-            let record = if self.recording.is_some() { "stop GIF" } else { "record GIF" };
-            for (text, action) in [
-                ("picture", Action::SavePicture),
-                (record, Action::Record),
-                ("state", Action::SaveState),
-                ("times as CSV", Action::Csv),
-                ("times as trace", Action::Trace),
-            ] {
-                if ui.button(text).clicked() {
-                    self.ask_for(action);
+        let record = if self.recording.is_some() { "stop GIF" } else { "record GIF" };
+        let things = [("picture", Action::SavePicture), (record, Action::Record), ("state", Action::SaveState)];
+        let times = [("times as CSV", Action::Csv), ("times as trace", Action::Trace)];
+        for row in [&things[..], &times[..]] {
+            ui.horizontal(|ui| {
+                for (text, action) in row {
+                    // As wide whether it records or not.
+                    let width = if *action == Action::Record { 76.0 } else { 0.0 };
+                    if ui.add(egui::Button::new(*text).min_size(vec2(width, 0.0))).clicked() {
+                        self.ask_for(action.clone());
+                    }
                 }
-            }
-        });
+            });
+        }
         ui.label(RichText::new("into the folder the window was opened from").weak().small());
     }
 }

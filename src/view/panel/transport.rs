@@ -11,6 +11,8 @@ pub(crate) const SPEEDS: [f64; 8] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
 
 /// Room that the slider over the steps has at least, points.
 const SCRUBBER: f32 = 90.0;
+/// Of steps and seconds, points.
+const CLOCK: f32 = 134.0;
 
 impl App {
     pub(super) fn transport(&mut self, ui: &mut egui::Ui) {
@@ -65,10 +67,12 @@ impl App {
                 let (first, last) = (self.facts().first, self.facts().furthest);
                 #[allow(clippy::cast_precision_loss, reason = "a clock")]
                 let time = self.run.steps() as f64 * dt;
-                if wide(SCRUBBER + 120.0, ui) {
-                    let clock = format!("step {}  {time:.2} s", self.run.steps());
-                    let text = RichText::new(clock).monospace().size(11.0);
-                    ui.add_sized([118.0, 18.0], egui::Label::new(text));
+                if wide(SCRUBBER + CLOCK + 2.0, ui) {
+                    // From the left, so that it stands still while its numbers grow.
+                    let clock = format!("step {:<5} {time:.2} s", self.run.steps());
+                    let (rect, _) = ui.allocate_exact_size(egui::vec2(CLOCK, 18.0), egui::Sense::hover());
+                    let (ink, font) = (ui.visuals().text_color(), egui::FontId::monospace(11.0));
+                    ui.painter_at(rect).text(rect.left_center(), egui::Align2::LEFT_CENTER, clock, font, ink);
                 }
                 let mut step = self.run.target().unwrap_or(self.run.steps());
                 ui.spacing_mut().slider_width = (ui.available_width() - 12.0).max(40.0);
