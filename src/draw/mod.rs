@@ -79,6 +79,7 @@ mod backdrop;
 mod camera;
 mod font;
 mod frame;
+mod held;
 mod image;
 mod inputs;
 mod layers;

@@ -1,16 +1,16 @@
 //! A picture of a world in the middle of a step is one of the world before it: what it is drawn from is put by while the
-//! step runs.
+//! step runs. So it is with a world that another thread is at work on.
 
 use std::collections::HashMap;
 
-use super::{Coloring, DrawInputs, Layers, Tables};
+use super::held::Held;
+use super::{Coloring, DrawInputs, Layers};
 
-/// Copies, on the device, of the buffers that a picture is drawn from and that a step changes.
+/// Copies, on the device, of the buffers that a picture is drawn from and that a step changes; of the others, themselves.
 #[derive(Debug, Default)]
 pub(crate) struct Still {
-    buffers: HashMap<&'static str, wgpu::Buffer>,
-    /// Of which there is a copy from the last time.
-    fresh: Vec<&'static str>,
+    copies: HashMap<&'static str, wgpu::Buffer>,
+    held: Option<Held>,
 }
 
 impl Still {
@@ -22,33 +22,39 @@ impl Still {
         inputs: &DrawInputs<'_>,
         layers: &Layers,
     ) {
-        self.fresh.clear();
-        self.copy(device, encoder, "poses", inputs.poses);
-        let Some(tables) = inputs.tables.as_ref().filter(|_| layers.needs_tables()) else { return };
-        for (name, buffer) in [
-            ("counters", tables.counters),
-            ("states", tables.states),
-            ("aabbs", tables.aabbs),
-            ("joints", tables.joints),
-            ("joint_states", tables.joint_states),
-        ] {
-            self.copy(device, encoder, name, buffer);
-        }
-        if layers.grid {
-            self.copy(device, encoder, "cell_ends", tables.cell_ends);
-            self.copy(device, encoder, "cell_shapes", tables.cell_shapes);
-        }
-        // The longest of all, by far.
-        if layers.shows_contacts() || matches!(layers.coloring, Coloring::GraphColor | Coloring::Island) {
-            for (name, buffer) in [
-                ("contacts", tables.contacts),
-                ("manifolds", tables.manifolds),
-                ("sleeping", tables.sleeping),
-                ("islands", tables.islands),
+        let mut held = Held { shape_count: inputs.shape_count, body_count: inputs.body_count, ..Held::default() };
+        let mut hold = |name: &'static str, from: &wgpu::Buffer, copied: bool| {
+            let buffer = if copied { self.copy(device, encoder, name, from) } else { from.clone() };
+            held.buffers.insert(name, buffer);
+        };
+        hold("poses", inputs.poses, true);
+        hold("shapes", inputs.shapes, false);
+        hold("vertices", inputs.vertices, false);
+        if let Some(tables) = &inputs.tables {
+            let needed = layers.needs_tables();
+            // The longest of all, by far.
+            let contacts =
+                layers.shows_contacts() || matches!(layers.coloring, Coloring::GraphColor | Coloring::Island);
+            for (name, buffer, copied) in [
+                ("params", tables.params, false),
+                ("counters", tables.counters, needed),
+                ("states", tables.states, needed),
+                ("aabbs", tables.aabbs, needed),
+                ("joints", tables.joints, needed),
+                ("joint_states", tables.joint_states, needed),
+                ("cell_ends", tables.cell_ends, layers.grid),
+                ("cell_shapes", tables.cell_shapes, layers.grid),
+                ("contacts", tables.contacts, contacts),
+                ("manifolds", tables.manifolds, contacts),
+                ("sleeping", tables.sleeping, contacts),
+                ("islands", tables.islands, contacts),
             ] {
-                self.copy(device, encoder, name, buffer);
+                hold(name, buffer, copied);
             }
+            held.joint_count = tables.joint_count;
+            held.scale = Some(tables.scale);
         }
+        self.held = Some(held);
     }
 
     fn copy(
@@ -57,40 +63,29 @@ impl Still {
         encoder: &mut wgpu::CommandEncoder,
         name: &'static str,
         from: &wgpu::Buffer,
-    ) {
+    ) -> wgpu::Buffer {
         let size = from.size();
-        if self.buffers.get(name).is_none_or(|buffer| buffer.size() != size) {
-            let buffer = device.create_buffer(&wgpu::BufferDescriptor {
+        let known = self.copies.get(name).filter(|buffer| buffer.size() == size).cloned();
+        let buffer = known.unwrap_or_else(|| {
+            device.create_buffer(&wgpu::BufferDescriptor {
                 label: Some(name),
                 size,
                 usage: wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST,
                 mapped_at_creation: false,
-            });
-            self.buffers.insert(name, buffer);
-        }
-        encoder.copy_buffer_to_buffer(from, 0, &self.buffers[name], 0, size);
-        self.fresh.push(name);
+            })
+        });
+        encoder.copy_buffer_to_buffer(from, 0, &buffer, 0, size);
+        self.copies.insert(name, buffer.clone());
+        buffer
     }
 
-    /// The same inputs as they were; those that were not put by, as they are.
-    pub fn before<'a>(&'a self, inputs: DrawInputs<'a>) -> DrawInputs<'a> {
-        let of = |name: &'static str, now: &'a wgpu::Buffer| {
-            if self.fresh.contains(&name) { self.buffers.get(name).unwrap_or(now) } else { now }
-        };
-        let tables = inputs.tables.map(|now| Tables {
-            counters: of("counters", now.counters),
-            states: of("states", now.states),
-            aabbs: of("aabbs", now.aabbs),
-            cell_ends: of("cell_ends", now.cell_ends),
-            cell_shapes: of("cell_shapes", now.cell_shapes),
-            contacts: of("contacts", now.contacts),
-            manifolds: of("manifolds", now.manifolds),
-            sleeping: of("sleeping", now.sleeping),
-            islands: of("islands", now.islands),
-            joints: of("joints", now.joints),
-            joint_states: of("joint_states", now.joint_states),
-            ..now
-        });
-        DrawInputs { poses: of("poses", inputs.poses), tables, ..inputs }
+    /// The inputs as they were; what was not put by, as it is.
+    pub fn inputs(&self) -> Option<DrawInputs<'_>> {
+        self.held.as_ref().map(Held::inputs)
+    }
+
+    /// Lets go of what is the world's own: it is drawn from that again.
+    pub fn release(&mut self) {
+        self.held = None;
     }
 }

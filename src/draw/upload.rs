@@ -1,10 +1,9 @@
 //! A world of the CPU, for the same shaders.
 
-use std::collections::HashMap;
-
 use bytemuck::Pod;
 
-use super::{DrawError, DrawInputs, Scale, Tables};
+use super::held::Held;
+use super::{DrawError, DrawInputs, Scale};
 use crate::CpuWorld;
 use crate::types::{
     Aabb, BodyState, Contact, Counters, Joint, JointState, Manifold, Params, Pose, Shape, SleepingContact,
@@ -19,11 +18,7 @@ const SMALLEST: u64 = 256;
 pub struct Upload {
     device: wgpu::Device,
     queue: wgpu::Queue,
-    buffers: HashMap<&'static str, wgpu::Buffer>,
-    shape_count: u32,
-    body_count: u32,
-    joint_count: u32,
-    scale: Option<Scale>,
+    held: Held,
 }
 
 impl Upload {
@@ -31,8 +26,7 @@ impl Upload {
     #[must_use]
     pub fn new(device: &wgpu::Device, queue: &wgpu::Queue) -> Self {
         let (device, queue) = (device.clone(), queue.clone());
-        let mut upload =
-            Self { device, queue, buffers: HashMap::new(), shape_count: 0, body_count: 0, joint_count: 0, scale: None };
+        let mut upload = Self { device, queue, held: Held::default() };
         for name in ["poses", "shapes", "vertices"] {
             upload.create(name, SMALLEST, wgpu::BufferUsages::STORAGE);
         }
@@ -50,10 +44,10 @@ impl Upload {
         self.put::<Pose>("poses", world.poses())?;
         self.put::<Shape>("shapes", &compiled.shapes)?;
         self.put::<[f32; 2]>("vertices", &compiled.vertices)?;
-        self.shape_count = params.shape_count;
-        self.body_count = params.body_count;
-        self.joint_count = params.joint_count;
-        self.scale = None;
+        self.held.shape_count = params.shape_count;
+        self.held.body_count = params.body_count;
+        self.held.joint_count = params.joint_count;
+        self.held.scale = None;
         if tables {
             let all = world.draw_tables();
             self.put_as::<Params>("params", &[*params], wgpu::BufferUsages::UNIFORM)?;
@@ -68,7 +62,7 @@ impl Upload {
             self.put::<u32>("islands", all.islands)?;
             self.put::<Joint>("joints", &compiled.joints.joints)?;
             self.put::<JointState>("joint_states", &all.joint_states)?;
-            self.scale = Some(Scale::of(compiled));
+            self.held.scale = Some(Scale::of(compiled));
         }
         Ok(())
     }
@@ -76,31 +70,7 @@ impl Upload {
     /// What [`Self::refresh`] uploaded last.
     #[must_use]
     pub fn inputs(&self) -> DrawInputs<'_> {
-        let of = |name: &str| &self.buffers[name];
-        DrawInputs {
-            poses: of("poses"),
-            shapes: of("shapes"),
-            vertices: of("vertices"),
-            shape_count: self.shape_count,
-            body_count: self.body_count,
-            tables: self.scale.map(|scale| Tables {
-                params: of("params"),
-                counters: of("counters"),
-                states: of("states"),
-                aabbs: of("aabbs"),
-                cell_ends: of("cell_ends"),
-                cell_shapes: of("cell_shapes"),
-                contacts: of("contacts"),
-                manifolds: of("manifolds"),
-                sleeping: of("sleeping"),
-                islands: of("islands"),
-                joints: of("joints"),
-                joint_states: of("joint_states"),
-                joint_count: self.joint_count,
-                scale,
-            }),
-            reference: None,
-        }
+        self.held.inputs()
     }
 
     fn put<T: Pod>(&mut self, name: &'static str, elements: &[T]) -> Result<(), DrawError> {
@@ -120,13 +90,13 @@ impl Upload {
         if need > limit {
             return Err(DrawError::TooLarge { what: name, bytes: need, limit });
         }
-        if self.buffers.get(name).is_none_or(|buffer| buffer.size() < need) {
+        if self.held.buffers.get(name).is_none_or(|buffer| buffer.size() < need) {
             // Half as much again: contacts come and go.
             let size = (need + need / 2).clamp(SMALLEST, limit.max(SMALLEST)).next_multiple_of(16);
             self.create(name, if usage == wgpu::BufferUsages::UNIFORM { need } else { size }, usage);
         }
         if !bytes.is_empty() {
-            self.queue.write_buffer(&self.buffers[name], 0, bytes);
+            self.queue.write_buffer(&self.held.buffers[name], 0, bytes);
         }
         Ok(())
     }
@@ -138,6 +108,6 @@ impl Upload {
             usage: usage | wgpu::BufferUsages::COPY_DST,
             mapped_at_creation: false,
         });
-        self.buffers.insert(name, buffer);
+        self.held.buffers.insert(name, buffer);
     }
 }

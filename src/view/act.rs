@@ -5,12 +5,11 @@ use glam::Vec2;
 use super::action::{Action, Needs};
 use super::app::App;
 use super::edit::Edit;
-use super::panel::{other, speeds};
-use super::run::On;
-use super::seat::Seat;
+use super::errands::Errand;
+use super::opening::Why;
+use super::panel::speeds;
 use super::source::Source;
 use crate::draw::Coloring;
-use crate::scene::Settings;
 use crate::world::WorldError;
 
 impl App {
@@ -22,6 +21,7 @@ impl App {
     pub fn act(&mut self) -> Result<(), WorldError> {
         let mut waiting = Vec::new();
         for action in std::mem::take(&mut self.queue) {
+            let Some(action) = self.take_up(action, &mut waiting) else { continue };
             let waits = match action.needs() {
                 Needs::Nothing | Needs::Another => false,
                 Needs::Turn => !waiting.is_empty(),
@@ -38,31 +38,56 @@ impl App {
                 waiting.clear();
             }
         }
+        // What came of them comes after those that wait.
+        waiting.append(&mut self.queue);
         self.queue = waiting;
         Ok(())
+    }
+
+    /// Says what is meant as things stand now, whenever it will be done. The newest wish wins: one of the same kind that
+    /// waits is dropped, one that is under way is cancelled.
+    fn take_up(&self, action: Action, waiting: &mut Vec<Action>) -> Option<Action> {
+        let (on, settings) = self.wanted(waiting);
+        let action = match action {
+            Action::On(on) => Action::Carry(on, Box::new(settings)),
+            Action::OtherBackend => Action::Carry(on.other(), Box::new(settings)),
+            Action::Settings(settings) => Action::Carry(on, settings),
+            Action::Twin if matches!(self.errand, Some(Errand::Twin(_))) => {
+                self.errand.as_ref()?.cancel();
+                return None;
+            }
+            action => action,
+        };
+        match (&action, waiting.last()) {
+            (Action::Carry(..), Some(Action::Carry(..))) | (Action::Seek(_), Some(Action::Seek(_))) => {
+                waiting.pop();
+            }
+            _ => {}
+        }
+        if let (Action::Carry(..), Some(errand @ Errand::Carry { .. })) = (&action, &self.errand) {
+            errand.cancel();
+        }
+        Some(action)
     }
 
     fn act_on(&mut self, action: Action) -> Result<(), WorldError> {
         match action {
             Action::Open(spec) => match Source::parse(&spec) {
-                Ok(source) => self.try_open(source),
+                Ok(source) => self.open(source, Why::Asked, None)?,
                 Err(error) => self.say(error),
             },
             Action::Parameter(index, value) => {
-                if let Source::Catalogue { entry, mut values } = self.source.clone()
+                if let Source::Catalogue { entry, mut values } = self.wished().clone()
                     && let Some(place) = values.get_mut(index)
                 {
                     *place = value;
-                    self.try_open(Source::Catalogue { entry, values });
+                    self.open(Source::Catalogue { entry, values }, Why::Asked, None)?;
                 }
             }
             Action::Restart => {
                 // With the settings and on the backend that were chosen while it ran.
-                let settings = self.run.scene().settings;
-                self.try_open(self.source.clone());
-                if self.run.scene().settings != settings && self.run.steps() == 0 && self.is_settled() {
-                    self.carry_over(self.run.on(), settings)?;
-                }
+                let settings = (self.opened > 0).then(|| self.wanted(&[]).1);
+                self.open(self.source.clone(), Why::Asked, settings)?;
             }
             Action::TogglePause => {
                 self.playing = !self.playing;
@@ -85,9 +110,9 @@ impl App {
                 self.speed = speeds()[to];
                 self.say(super::panel::speed_text(self.speed));
             }
-            Action::On(on) => self.carry_over(on, self.run.scene().settings)?,
-            Action::OtherBackend => self.carry_over(other(self.run.on()), self.run.scene().settings)?,
-            Action::Settings(settings) => self.carry_over(self.run.on(), *settings)?,
+            Action::Carry(on, settings) => self.carry_over(on, *settings)?,
+            // What they mean was said when they were taken up.
+            Action::On(_) | Action::OtherBackend | Action::Settings(_) => {}
             Action::Twin => self.toggle_twin()?,
             Action::FrameAll => self.frame_all(),
             Action::Gravity(gravity) => self.set_gravity(gravity),
@@ -99,6 +124,9 @@ impl App {
             Action::Remove => self.remove(),
             Action::Panel => self.prefs.panel = !self.prefs.panel,
             Action::Keys => self.show_keys = !self.show_keys,
+            Action::LeaveOff if self.show_keys => self.show_keys = false,
+            Action::LeaveOff => self.leave_off(),
+            Action::Halt => self.halt()?,
             Action::Dark => self.prefs.dark = !self.prefs.dark,
             Action::NextColoring => {
                 let all = Coloring::ALL;
@@ -136,89 +164,6 @@ impl App {
             Action::DropCount(count) => self.prefs.drop_count = count,
             Action::DropKind(kind) => self.prefs.drop = kind,
             Action::Quit => self.quit = true,
-        }
-        Ok(())
-    }
-
-    fn try_open(&mut self, source: Source) {
-        if let Err(error) = self.open(source) {
-            self.say(error);
-        }
-    }
-
-    fn seek(&mut self, step: u64) -> Result<(), WorldError> {
-        self.playing = false;
-        self.owed = 0;
-        self.release();
-        let (first, furthest) = (self.facts().first, self.facts().furthest);
-        if step < first {
-            self.say(format!("what was before step {first} is another computation"));
-        }
-        let mut range = (first, furthest);
-        if let Some(twin) = self.twin.as_ref().map(Seat::facts) {
-            // Where both have been.
-            range = (first.max(twin.first), furthest.min(twin.furthest));
-            if step < range.0 {
-                let since = range.0;
-                self.say(format!("both have run side by side since step {since}"));
-            }
-        }
-        let step = step.clamp(range.0.min(range.1), range.1);
-        for seat in std::iter::once(&mut self.run).chain(&mut self.twin) {
-            if let Some(run) = seat.here_mut() {
-                run.seek(step)?;
-            }
-            seat.learn();
-        }
-        Ok(())
-    }
-
-    fn carry_over(&mut self, on: On, settings: Settings) -> Result<(), WorldError> {
-        self.release();
-        let before = self.run.on();
-        let context = self.context.clone();
-        let Some(run) = self.run.here_mut() else { return Ok(()) };
-        let carried = run.carry_over(on, &context, settings);
-        self.run.learn();
-        match carried {
-            Ok(()) => {}
-            Err(WorldError::Device(error)) => return Err(WorldError::Device(error)),
-            Err(error) => {
-                self.say(format!("not changed: {error}"));
-                return Ok(());
-            }
-        }
-        if on != before {
-            self.say(format!("on {} from step {}", self.backend_name(on), self.run.steps()));
-        }
-        if self.twin.is_some() {
-            // Off, and on again beside the world as it is now.
-            self.toggle_twin()?;
-            self.toggle_twin()?;
-        }
-        Ok(())
-    }
-
-    fn toggle_twin(&mut self) -> Result<(), WorldError> {
-        if self.twin.take().is_some() {
-            if self.layers.coloring == Coloring::Difference {
-                self.layers.coloring = Coloring::Body;
-            }
-            self.camera.metres_per_pixel *= 0.5;
-            return Ok(());
-        }
-        self.release();
-        let (beside, context) = (other(self.run.on()), self.context.clone());
-        let Some(run) = self.run.here_mut() else { return Ok(()) };
-        match run.twin(beside, &context) {
-            Ok(twin) => {
-                self.twin = Some(Seat::new(twin));
-                self.layers.coloring = Coloring::Difference;
-                // As much is seen of each as was seen of one.
-                self.camera.metres_per_pixel *= 2.0;
-            }
-            Err(WorldError::Device(error)) => return Err(WorldError::Device(error)),
-            Err(error) => self.say(format!("nothing beside it: {error}")),
         }
         Ok(())
     }

@@ -27,6 +27,8 @@ pub(crate) enum Action {
     On(On),
     OtherBackend,
     Settings(Box<Settings>),
+    /// Backend and settings: what the three above mean.
+    Carry(On, Box<Settings>),
     Twin,
     FrameAll,
     Gravity(Vec2),
@@ -52,6 +54,10 @@ pub(crate) enum Action {
     Trace,
     DropCount(u32),
     DropKind(String),
+    /// Cancels what takes its time.
+    LeaveOff,
+    /// A world on its way to a step stays where it is.
+    Halt,
     Quit,
 }
 
@@ -86,12 +92,15 @@ impl Action {
             | Self::Trace
             | Self::DropCount(_)
             | Self::DropKind(_)
+            | Self::LeaveOff
             | Self::Quit => Needs::Nothing,
             Self::Back(_)
             | Self::Seek(_)
             | Self::On(_)
             | Self::OtherBackend
             | Self::Settings(_)
+            | Self::Carry(..)
+            | Self::Halt
             | Self::Twin
             | Self::FrameAll
             | Self::Gravity(_)
@@ -119,7 +128,7 @@ pub(crate) struct Key {
 }
 
 /// All keys, in the order in which they are shown.
-pub(crate) const KEYS: [Key; 26] = [
+pub(crate) const KEYS: [Key; 27] = [
     key(egui::Key::Space, "Space", "run or pause", |_| Action::TogglePause),
     key(egui::Key::ArrowRight, "→", "one step", |_| Action::Step(1)),
     key(egui::Key::ArrowLeft, "←", "one step back", |_| Action::Back(1)),
@@ -145,6 +154,7 @@ pub(crate) const KEYS: [Key; 26] = [
     key(egui::Key::P, "P", "save a picture", |_| Action::SavePicture),
     key(egui::Key::G, "G", "record a GIF, or stop", |_| Action::Record),
     key(egui::Key::K, "K", "keep the state in a file", |_| Action::SaveState),
+    key(egui::Key::Escape, "Esc", "cancel what takes its time", |_| Action::LeaveOff),
     key(egui::Key::Questionmark, "?", "these keys", |_| Action::Keys),
 ];
 

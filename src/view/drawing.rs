@@ -2,7 +2,7 @@
 
 use glam::Vec2;
 
-use super::run::Run;
+use super::run::{On, Run};
 use super::seat::Seat;
 use crate::draw::{Camera, Coloring, DrawError, DrawInputs, Frame, Layers, Renderer, Still, Style, Upload};
 use crate::gpu::Context;
@@ -16,7 +16,7 @@ pub(crate) struct Drawing {
     shown: usize,
     /// For worlds on the CPU.
     uploads: [Upload; 2],
-    /// For one on the device, in the middle of a step.
+    /// For one on the device, in the middle of a step or away.
     still: Still,
 }
 
@@ -32,17 +32,18 @@ impl Drawing {
         }
     }
 
-    /// What a world is drawn from. One on the GPU is drawn from its own buffers, but in the middle of a step; one on the CPU
-    /// from what was uploaded last.
+    /// What a world is drawn from. One on the device is drawn from its own buffers, but in the middle of a step and while it
+    /// is away; one on the CPU from what was uploaded last.
     fn inputs<'a>(upload: &'a Upload, still: &'a Still, seat: &'a Seat) -> DrawInputs<'a> {
-        match seat.here().map(Run::world) {
-            Some(World::Gpu(world)) if world.is_mid_step() => still.before(world.draw_inputs()),
-            Some(World::Gpu(world)) => world.draw_inputs(),
-            _ => upload.inputs(),
+        match (seat.here().map(Run::world), seat.on()) {
+            (Some(World::Gpu(world)), _) if !world.is_mid_step() => world.draw_inputs(),
+            (Some(World::Gpu(world)), _) => still.inputs().unwrap_or_else(|| world.draw_inputs()),
+            (None, On::Gpu) => still.inputs().unwrap_or_else(|| upload.inputs()),
+            (Some(World::Cpu(_)), _) | (None, On::Cpu) => upload.inputs(),
         }
     }
 
-    /// Puts by what a world on the device is drawn from, before a step that is given to it in parts.
+    /// Puts by what a world on the device is drawn from, before a step that is given to it in parts, or before it goes away.
     pub fn keep(&mut self, context: &Context, seat: &Seat, layers: &Layers) {
         if let Some(World::Gpu(world)) = seat.here().map(Run::world) {
             let mut encoder =
@@ -50,6 +51,11 @@ impl Drawing {
             self.still.take(context.device(), &mut encoder, &world.draw_inputs(), layers);
             context.queue().submit([encoder.finish()]);
         }
+    }
+
+    /// Lets go of what was put by.
+    pub fn release(&mut self) {
+        self.still.release();
     }
 
     /// Uploads what worlds on the CPU have come to, those that are here.

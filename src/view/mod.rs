@@ -14,9 +14,12 @@
 //! | file | what |
 //! |---|---|
 //! | `window.rs`, `screen.rs` | events of the window, or lines of a script; its surface, lost and found |
-//! | `app.rs`, `act.rs`, `action.rs` | what there is to see; what was asked for |
+//! | `app.rs`, `sight.rs` | what there is to see, and from where |
+//! | `act.rs`, `action.rs` | what was asked for |
+//! | `pace.rs` | how time passes: so many steps a frame, and what waits for what |
 //! | `run.rs`, `edit.rs` | a world with its past: exact steps back, backends and settings changed while it runs |
-//! | `seat.rs` | where it is stepped: here, or in a thread of its own |
+//! | `seat.rs`, `errands.rs` | where it is: here, or in a thread of its own, for steps and for what takes longer |
+//! | `opening.rs`, `cancel.rs` | a scene is opened by a thread, while the one before it stays |
 //! | `pointer.rs`, `inspect.rs` | grab, drop, shoot, explode; what is under the pointer |
 //! | `panel/` | transport, panel, keys |
 //! | `drawing.rs`, `figures.rs`, `export.rs` | pictures, measurements, files |
@@ -25,11 +28,15 @@
 mod act;
 mod action;
 mod app;
+mod cancel;
 mod drawing;
 mod edit;
+mod errands;
 mod export;
 mod figures;
 mod inspect;
+mod opening;
+mod pace;
 mod panel;
 mod pointer;
 mod prefs;
@@ -37,6 +44,7 @@ mod run;
 mod screen;
 mod script;
 mod seat;
+mod sight;
 mod source;
 mod window;
 

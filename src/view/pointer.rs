@@ -4,11 +4,12 @@ use std::f32::consts::TAU;
 
 use glam::Vec2;
 
-use super::app::{App, Poses};
+use super::app::App;
 use super::edit::{Edit, Made};
 use super::inspect::{Answer, Inspection, Pending, Wanted, ask_cpu};
 use super::run::Run;
 use super::seat::Seat;
+use super::sight::Poses;
 use crate::JointCommand;
 use crate::draw::Scale;
 use crate::explosion::Explosion;

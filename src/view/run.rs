@@ -4,18 +4,21 @@
 //! state before that moment and to step on from there, which gives the same bits. On the GPU such states stay on the
 //! device ([`DeviceCopy`]): taking one reads nothing back.
 
+mod carry;
+
 use std::sync::Arc;
 
 use glam::Vec2;
 
+use super::cancel::Cancel;
 use super::edit::{Edit, Made};
 use crate::cpu::{Books, CpuWorld};
 use crate::gpu::{Context, DeviceCopy, GpuWorld, StageTimes};
 use crate::population::Population;
-use crate::scene::{Compiled, Scene, Settings};
-use crate::snapshot::{Snapshot, first_islands};
+use crate::scene::{Compiled, Scene};
+use crate::snapshot::Snapshot;
 use crate::step::Stage;
-use crate::types::{ASLEEP, Counters, QUIET_MASK};
+use crate::types::Counters;
 use crate::world::{World, WorldError};
 
 /// Steps between two states at first; doubled whenever they would take more than [`BUDGET`].
@@ -28,6 +31,15 @@ const BUDGET: u64 = 384 << 20;
 pub(crate) enum On {
     Cpu,
     Gpu,
+}
+
+impl On {
+    pub fn other(self) -> Self {
+        match self {
+            Self::Cpu => Self::Gpu,
+            Self::Gpu => Self::Cpu,
+        }
+    }
 }
 
 /// A state to go back to.
@@ -64,16 +76,26 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Starts a scene.
+    /// Starts a scene; `None`: it was cancelled before it was done.
     ///
     /// # Errors
     /// If the scene is not valid or does not fit.
-    pub fn start(scene: Arc<Scene>, on: On, context: &Context, threads: usize) -> Result<Self, WorldError> {
+    pub fn start(
+        scene: Arc<Scene>,
+        on: On,
+        context: &Context,
+        threads: usize,
+        cancel: &Cancel,
+    ) -> Result<Option<Self>, WorldError> {
+        let compiled = Compiled::new(&scene)?;
+        if cancel.is_cancelled() {
+            return Ok(None);
+        }
         let world = match on {
-            On::Cpu => CpuWorld::new(&scene)?.with_threads(threads)?.into(),
-            On::Gpu => GpuWorld::new(context, &scene)?.into(),
+            On::Cpu => CpuWorld::from_compiled(compiled).with_threads(threads)?.into(),
+            On::Gpu => GpuWorld::from_compiled(context, compiled, None)?.into(),
         };
-        Ok(Self {
+        Ok(Some(Self {
             scene,
             world,
             threads,
@@ -84,7 +106,7 @@ impl Run {
             first: 0,
             furthest: 0,
             target: None,
-        })
+        }))
     }
 
     pub fn world(&self) -> &World {
@@ -380,141 +402,6 @@ impl Run {
             World::Gpu(world) => GpuWorld::from_books(world.context(), books)?.into(),
         })
     }
-
-    /// The same world, going on elsewhere or by other rules: bodies, velocities and impulses are carried over. Its past
-    /// is that of another computation and is forgotten; the world can go back to this moment and not before.
-    ///
-    /// # Errors
-    /// If it does not fit there, or a setting is out of range; then nothing has changed.
-    pub fn carry_over(&mut self, on: On, context: &Context, settings: Settings) -> Result<(), WorldError> {
-        let mut scene = (*self.scene).clone();
-        scene.settings = settings;
-        scene.check()?;
-        let step = self.steps();
-        let mut snapshot = self.world.snapshot()?;
-        let books = self.books(&scene, step, self.next)?;
-        adapt(&mut snapshot, &books);
-        let mut world: World = match on {
-            On::Cpu => CpuWorld::from_books(books).with_threads(self.threads)?.into(),
-            On::Gpu => GpuWorld::from_books(context, books)?.into(),
-        };
-        world.restore(&snapshot)?;
-        self.world = world;
-        self.scene = Arc::new(scene);
-        self.past.clear();
-        self.target = None;
-        self.first = step;
-        self.furthest = step;
-        self.log.truncate(self.next);
-        self.keep_as(snapshot);
-        Ok(())
-    }
-
-    /// Goes on after a device was lost. What was on it is computed anew: from the start of the scene, or from where the world
-    /// came to the device, up to where it was.
-    ///
-    /// # Errors
-    /// If another device cannot hold it.
-    pub fn revive(&mut self, context: &Context) -> Result<(), WorldError> {
-        if self.on() == On::Cpu {
-            return Ok(());
-        }
-        let step = self.steps();
-        self.past.retain(|kept| matches!(kept.state, State::Host(_)));
-        // The lost world only says which backend is meant, and on which device.
-        self.world = GpuWorld::new(context, &self.scene)?.into();
-        self.next = 0;
-        if self.first > 0 {
-            self.go_back(step)?;
-        }
-        self.target = (self.steps() < step).then_some(step);
-        Ok(())
-    }
-
-    /// The same scene and everything done so far, on another backend, at the same state: what runs beside this one.
-    ///
-    /// # Errors
-    /// If it does not fit there.
-    pub fn twin(&mut self, on: On, context: &Context) -> Result<Self, WorldError> {
-        let step = self.steps();
-        let mut snapshot = self.world.snapshot()?;
-        let books = self.books(&self.scene, step, self.next)?;
-        adapt(&mut snapshot, &books);
-        let mut world: World = match on {
-            On::Cpu => CpuWorld::from_books(books).with_threads(self.threads)?.into(),
-            On::Gpu => GpuWorld::from_books(context, books)?.into(),
-        };
-        world.restore(&snapshot)?;
-        let mut twin = Self {
-            scene: self.scene.clone(),
-            world,
-            threads: self.threads,
-            log: self.log[..self.next].to_vec(),
-            next: self.next,
-            past: Vec::new(),
-            spacing: FIRST_SPACING,
-            first: step,
-            furthest: step,
-            target: None,
-        };
-        twin.keep_as(snapshot);
-        Ok(twin)
-    }
-}
-
-/// Makes a state one of a world of the same bodies with other settings.
-fn adapt(snapshot: &mut Snapshot, books: &Books) {
-    let Books { compiled, population, .. } = books;
-    snapshot.population = Population::history(population.as_ref());
-    let slept = !snapshot.islands.is_empty();
-    match (slept, compiled.settings.sleep) {
-        (false, true) => snapshot.islands = first_islands(compiled),
-        (true, false) => {
-            for state in &mut snapshot.states {
-                state.status &= !(ASLEEP | QUIET_MASK);
-            }
-            let starts = std::mem::take(&mut snapshot.sleeping_starts);
-            let put_by = std::mem::take(&mut snapshot.sleeping);
-            snapshot.islands.clear();
-            merge(snapshot, &starts, &put_by);
-            snapshot.counters.sleeping_contacts = 0;
-        }
-        _ => {}
-    }
-}
-
-/// Puts contacts that were put by back among the others, each behind those of the same shape.
-fn merge(snapshot: &mut Snapshot, starts: &[u32], put_by: &[crate::types::SleepingContact]) {
-    if put_by.is_empty() || snapshot.pair_starts.is_empty() {
-        return;
-    }
-    let range = |starts: &[u32], shape: usize, most: usize| {
-        let at = |index: usize| starts.get(index).or(starts.last()).map_or(0, |&start| (start as usize).min(most));
-        at(shape)..at(shape + 1)
-    };
-    let (old_contacts, old_manifolds) =
-        (std::mem::take(&mut snapshot.contacts), std::mem::take(&mut snapshot.manifolds));
-    let shapes = snapshot.pair_starts.len() - 1;
-    let mut pair_starts = Vec::with_capacity(shapes + 1);
-    for shape in 0..shapes {
-        pair_starts.push(u32::try_from(snapshot.contacts.len()).unwrap_or(u32::MAX));
-        let awake = range(&snapshot.pair_starts, shape, old_contacts.len());
-        let mut known: Vec<(u32, u32)> = Vec::new();
-        for index in awake {
-            known.push((old_contacts[index].shape_a, old_contacts[index].shape_b));
-            snapshot.contacts.push(old_contacts[index]);
-            snapshot.manifolds.push(old_manifolds[index]);
-        }
-        for kept in &put_by[range(starts, shape, put_by.len())] {
-            if !known.contains(&(kept.contact.shape_a, kept.contact.shape_b)) {
-                snapshot.contacts.push(kept.contact);
-                snapshot.manifolds.push(kept.manifold);
-            }
-        }
-    }
-    pair_starts.push(u32::try_from(snapshot.contacts.len()).unwrap_or(u32::MAX));
-    snapshot.pair_starts = pair_starts;
-    snapshot.counters.contacts = u32::try_from(snapshot.contacts.len()).unwrap_or(u32::MAX);
 }
 
 /// In memory, without what is small.
@@ -541,6 +428,10 @@ mod tests {
     use crate::gpu::AdapterChoice;
     use crate::{Body, Command, Shape, state};
 
+    fn start(scene: &Arc<Scene>, on: On, context: &Context) -> Run {
+        Run::start(scene.clone(), on, context, 1, &Cancel::default()).unwrap().expect("nobody cancelled it")
+    }
+
     fn to(run: &mut Run, step: u64) -> u64 {
         while run.steps() < step || run.target().is_some() {
             run.step().unwrap();
@@ -564,7 +455,7 @@ mod tests {
         let scene = Arc::new(scene);
         let context = Context::new(AdapterChoice::Any).expect("an adapter; a software one will do");
         for on in [On::Cpu, On::Gpu] {
-            let mut run = Run::start(scene.clone(), on, &context, 1).unwrap();
+            let mut run = start(&scene, on, &context);
             to(&mut run, 10);
             push(&mut run, 3.0);
             // At a step of which a state is kept as well.
@@ -580,7 +471,7 @@ mod tests {
             }
             // With another force, or with none, it would be seen.
             for (first, second) in [(0.0, 0.0), (3.0, 3.0), (3.0, 50.0)] {
-                let mut other = Run::start(scene.clone(), on, &context, 1).unwrap();
+                let mut other = start(&scene, on, &context);
                 to(&mut other, 10);
                 push(&mut other, first);
                 to(&mut other, 16);
@@ -590,13 +481,37 @@ mod tests {
         }
     }
 
+    /// What is cancelled is not done, and leaves the world and its past as they were.
+    #[test]
+    fn what_is_cancelled_changes_nothing() {
+        let scene = Arc::new(crate::scene::catalogue::build("vertical_stack:count=5").unwrap());
+        let context = Context::new(AdapterChoice::Any).expect("an adapter; a software one will do");
+        let (cancelled, wanted) = (Cancel::default(), Cancel::default());
+        cancelled.cancel();
+        assert!(Run::start(scene.clone(), On::Cpu, &context, 1, &cancelled).unwrap().is_none());
+        for on in [On::Cpu, On::Gpu] {
+            let mut run = start(&scene, on, &context);
+            let at_20 = to(&mut run, 20);
+            let settings = scene.settings;
+            assert!(!run.carry_over(on.other(), &context, settings, &cancelled).unwrap());
+            assert!(run.twin(on.other(), &context, &cancelled).unwrap().is_none());
+            assert_eq!((run.on(), run.first(), to(&mut run, 20)), (on, 0, at_20));
+            run.seek(5).unwrap();
+            assert!(run.steps() <= 5, "the way back is there");
+            to(&mut run, 20);
+            assert!(run.twin(on.other(), &context, &wanted).unwrap().is_some());
+            assert!(run.carry_over(on.other(), &context, settings, &wanted).unwrap());
+            assert_eq!((run.on(), run.first(), to(&mut run, 20)), (on.other(), 20, at_20));
+        }
+    }
+
     /// A step that is given to the device in parts is the same step.
     #[test]
     fn parts_of_a_step_make_the_step() {
         let scene = Arc::new(crate::scene::catalogue::build("vertical_stack:count=5").unwrap());
         let context = Context::new(AdapterChoice::Any).expect("an adapter; a software one will do");
-        let mut whole = Run::start(scene.clone(), On::Gpu, &context, 1).unwrap();
-        let mut parts = Run::start(scene, On::Gpu, &context, 1).unwrap();
+        let mut whole = start(&scene, On::Gpu, &context);
+        let mut parts = start(&scene, On::Gpu, &context);
         let mut pieces = 0;
         for step in 1..=12_u32 {
             whole.step().unwrap();

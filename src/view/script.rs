@@ -25,6 +25,8 @@ pub(crate) enum Line {
     Run(u64),
     /// Lets frames pass until nothing is owed, sought or asked.
     Settle,
+    /// Lets frames pass until nothing is about to be opened; with `true` until what was cancelled has been left off as well.
+    Opened(bool),
     Move([f32; 2]),
     Button(bool, egui::PointerButton),
     Wheel(f32),
@@ -33,6 +35,8 @@ pub(crate) enum Line {
     DropFile(PathBuf),
     /// Of the window, px.
     Size([u32; 2]),
+    /// Of the window on the screen, px.
+    Place([f32; 2]),
     Scale(f32),
     /// As if the system had said so.
     Minimize,
@@ -136,6 +140,8 @@ fn read(line: &str) -> Option<Vec<Line>> {
         "frames" => Some(vec![Line::Frames(count()?)]),
         "run" => Some(vec![Line::Run(steps()?)]),
         "settle" => Some(vec![Line::Settle]),
+        "opened" => Some(vec![Line::Frames(1), Line::Opened(false)]),
+        "left_off" => Some(vec![Line::Frames(1), Line::Opened(true)]),
         "move" => Some(vec![Line::Move(point(0)?), Line::Frames(1)]),
         "down" => Some(vec![Line::Button(true, button(rest)?)]),
         "up" => Some(vec![Line::Button(false, button(rest)?)]),
@@ -169,6 +175,7 @@ fn read(line: &str) -> Option<Vec<Line>> {
         "drop_file" => Some(vec![Line::DropFile(path()?), Line::Frames(2)]),
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "pixels")]
         "size" => Some(vec![Line::Size(point(0)?.map(|side| side.max(0.0) as u32)), Line::Frames(4)]),
+        "place" => Some(vec![Line::Place(point(0)?), Line::Frames(3)]),
         "scale" => Some(vec![Line::Scale(number(0)?), Line::Frames(2)]),
         "rewrite" => {
             let (from, to) = rest.split_once(' ')?;

@@ -1,5 +1,6 @@
-//! Where a run is: here, or away with a thread of its own that steps it. Worlds on the CPU are stepped there, so that the
-//! window answers while a step takes its time. What is asked of a world that is away waits until it is back, between two
+//! Where a run is: here, or away with a thread of its own. Worlds on the CPU are stepped there, so that the window answers
+//! while a step takes its time; and whichever it is on, a world goes there for what takes long: back to a state that was
+//! kept, to the other backend, to get a twin. What is asked of a world that is away waits until it is back, between two
 //! steps; so a run is the same whatever else the window does.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,10 +10,11 @@ use std::time::{Duration, Instant};
 
 use glam::Vec2;
 
+use super::cancel::Cancel;
 use super::figures::Sample;
 use super::run::{On, Run};
 use crate::gpu::Context;
-use crate::scene::Scene;
+use crate::scene::{Scene, Settings};
 use crate::types::{Counters, VACANT};
 use crate::world::{World, WorldError};
 
@@ -96,23 +98,39 @@ impl Facts {
 }
 
 /// What a worker is to do.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Order {
-    /// Steps at most, one at least.
-    pub steps: u64,
-    /// No step begins after this.
-    pub budget: Duration,
+#[derive(Clone, Debug)]
+pub(crate) enum Order {
+    /// Steps, so many at most, one at least; none begins after the budget is spent.
+    Steps(u64, Duration),
+    /// Goes back to this step, or as far back that steps lead there.
+    GoBack(u64),
+    /// The same world elsewhere or by other settings; with a twin if there was one.
+    Carry { on: On, context: Context, settings: Box<Settings>, twin: bool, cancel: Cancel },
+    /// The same world on the other backend, beside it.
+    Twin { context: Context, cancel: Cancel },
 }
 
-/// What came of it.
+/// Steps that were done.
 #[derive(Debug)]
-pub(crate) struct Outcome {
-    /// Steps done.
+pub(crate) struct Stepped {
     pub steps: u64,
     /// How long they took.
     pub took: Duration,
     pub samples: Vec<Sample>,
     pub result: Result<(), WorldError>,
+}
+
+/// A world to run beside another; `None`: it was cancelled.
+pub(crate) type Twin = Result<Option<Box<Run>>, WorldError>;
+
+/// What came of an order.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    Steps(Stepped),
+    WentBack(Result<(), WorldError>),
+    /// Whether it was carried over and not cancelled; and its twin, if it was to have one.
+    Carried(Result<bool, WorldError>, Option<Twin>),
+    Twin(Twin),
 }
 
 #[derive(Debug)]
@@ -207,32 +225,26 @@ impl Seat {
         }
     }
 
-    /// Sends the run away to be stepped. It is here all the time if the system gives no thread.
+    /// Sends the run away. It is here all the time if the system gives no thread.
     pub fn lend(&mut self, order: Order, wake: &Wake) {
         let Some(mut run) = self.run.take() else { return };
         if self.worker.is_none() {
             self.worker = start(wake.clone());
         }
-        match &self.worker {
-            Some(worker) => {
-                if let Err(refused) = worker.orders.send((run, order)) {
-                    (run, _) = refused.0;
-                    self.worker = None;
-                    self.done = Some(work(&mut run, order));
-                    self.run = Some(run);
-                }
-            }
-            None => {
-                self.done = Some(work(&mut run, order));
-                self.run = Some(run);
-            }
+        let mut order = order;
+        if let Some(worker) = &self.worker {
+            let Err(refused) = worker.orders.send((run, order)) else { return };
+            (run, order) = refused.0;
+            self.worker = None;
         }
+        self.done = Some(work(&mut run, order));
+        self.run = Some(run);
     }
 
     /// The run comes back, if it was away and is done, or if it is waited for so long; `None`: without end.
     pub fn take_back(&mut self, wait: Option<Duration>) -> Option<Outcome> {
         if let Some(done) = self.done.take() {
-            self.follow();
+            self.note(&done);
             return Some(done);
         }
         if !self.is_away() {
@@ -245,11 +257,19 @@ impl Seat {
         };
         let (run, outcome) = back?;
         self.run = Some(run);
-        self.follow();
+        self.note(&outcome);
         Some(outcome)
     }
 
-    /// Goes on with another device. A run that is away is on the CPU, and does not care.
+    fn note(&mut self, outcome: &Outcome) {
+        if matches!(outcome, Outcome::Steps(_)) {
+            self.follow();
+        } else {
+            self.learn();
+        }
+    }
+
+    /// Goes on with another device. The run is here.
     ///
     /// # Errors
     /// As [`Run::revive`].
@@ -280,20 +300,43 @@ fn start(wake: Wake) -> Option<Worker> {
     Some(Worker { orders, done })
 }
 
+/// A run must come back, whatever happens.
+fn caught<T>(work: impl FnOnce() -> Result<T, WorldError>) -> Result<T, WorldError> {
+    let done = catch_unwind(AssertUnwindSafe(work));
+    done.unwrap_or_else(|_| Err(WorldError::Kernel("something went wrong that should not".to_owned())))
+}
+
 fn work(run: &mut Run, order: Order) -> Outcome {
+    match order {
+        Order::Steps(most, budget) => Outcome::Steps(step(run, most, budget)),
+        Order::GoBack(step) => Outcome::WentBack(caught(|| run.seek(step))),
+        Order::Carry { on, context, settings, twin, cancel } => {
+            let carried = caught(|| run.carry_over(on, &context, *settings, &cancel));
+            let twin = (twin && matches!(carried, Ok(true))).then(|| caught(|| twin_of(run, &context, &cancel)));
+            Outcome::Carried(carried, twin)
+        }
+        Order::Twin { context, cancel } => Outcome::Twin(caught(|| twin_of(run, &context, &cancel))),
+    }
+}
+
+/// The same world on the other backend.
+fn twin_of(run: &mut Run, context: &Context, cancel: &Cancel) -> Twin {
+    let on = run.on().other();
+    Ok(run.twin(on, context, cancel)?.map(Box::new))
+}
+
+fn step(run: &mut Run, most: u64, budget: Duration) -> Stepped {
     let begin = Instant::now();
-    let mut outcome = Outcome { steps: 0, took: Duration::ZERO, samples: Vec::new(), result: Ok(()) };
-    while outcome.steps < order.steps && (outcome.steps == 0 || begin.elapsed() < order.budget) {
+    let mut stepped = Stepped { steps: 0, took: Duration::ZERO, samples: Vec::new(), result: Ok(()) };
+    while stepped.steps < most && (stepped.steps == 0 || begin.elapsed() < budget) {
         let before = run.stage_totals();
-        // A run must come back, whatever happens.
-        let stepped = catch_unwind(AssertUnwindSafe(|| run.step()));
-        outcome.result = stepped.unwrap_or_else(|_| Err(WorldError::Kernel("a step went wrong".to_owned())));
-        if outcome.result.is_err() {
+        stepped.result = caught(|| run.step());
+        if stepped.result.is_err() {
             break;
         }
-        outcome.steps += 1;
-        outcome.samples.extend(Sample::since(&before, run));
+        stepped.steps += 1;
+        stepped.samples.extend(Sample::since(&before, run));
     }
-    outcome.took = begin.elapsed();
-    outcome
+    stepped.took = begin.elapsed();
+    stepped
 }

@@ -1,6 +1,7 @@
 //! Where a scene of the window comes from: the catalogue with parameters, or a file that is watched.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::scene::catalogue::{self, Entry};
@@ -14,7 +15,7 @@ pub(crate) enum Source {
     /// A file, and when it was changed last.
     File { path: PathBuf, changed: Option<SystemTime> },
     /// As it was given by the program that opened the window.
-    Given(Box<Scene>),
+    Given(Arc<Scene>),
 }
 
 impl Source {
@@ -44,7 +45,9 @@ impl Source {
         if path.exists() {
             return Ok(Self::File { path: path.to_owned(), changed: changed(path) });
         }
+        let looks_like_file = path.components().count() > 1 || path.extension().is_some();
         match catalogue::find(base) {
+            _ if looks_like_file => Err(format!("{text}: there is no such file")),
             Err(error) => Err(error.to_string()),
             Ok(_) => Err(format!("{text}: no such scene")),
         }
@@ -69,6 +72,16 @@ impl Source {
                 Ok(scene)
             }
             Self::Given(scene) => Ok((**scene).clone()),
+        }
+    }
+
+    /// As it is called in a few words: of a file only its name.
+    pub fn title(&self) -> String {
+        match self {
+            Self::Catalogue { .. } | Self::Given(_) => self.spec(),
+            Self::File { path, .. } => {
+                path.file_name().map_or_else(|| "file".to_owned(), |name| name.to_string_lossy().into_owned())
+            }
         }
     }
 
@@ -103,8 +116,9 @@ impl Source {
     }
 }
 
+/// Of a pipe, which can be read once, nothing.
 fn changed(path: &Path) -> Option<SystemTime> {
-    std::fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
+    std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?.modified().ok()
 }
 
 #[cfg(test)]
@@ -118,8 +132,15 @@ mod tests {
             assert_eq!(source.spec(), spec);
             assert_eq!(source.build().unwrap().name, spec);
         }
-        for wrong in ["large_pyramit", "large_pyramid:base=-1", "large_pyramid:bse=3", "nowhere.json"] {
-            assert!(Source::parse(wrong).is_err(), "{wrong}");
+        for (wrong, why) in [
+            ("large_pyramit", "large_pyramit"),
+            ("large_pyramid:base=-1", "-1"),
+            ("large_pyramid:bse=3", "bse"),
+            ("nowhere.json", "no such file"),
+            ("no/where", "no such file"),
+        ] {
+            let error = Source::parse(wrong).unwrap_err();
+            assert!(error.contains(why), "{wrong}: {error}");
         }
     }
 

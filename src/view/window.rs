@@ -2,6 +2,7 @@
 
 mod follow;
 mod measure;
+mod paint;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,10 +15,11 @@ use winit::event_loop::{ActiveEventLoop, ControlFlow, EventLoop, EventLoopProxy}
 use winit::window::{Window, WindowId};
 
 use measure::{Measured, poke};
+use paint::painter;
 
 use super::action::Action;
 use super::app::App;
-use super::panel::apply_theme;
+use super::opening::Why;
 use super::prefs::Prefs;
 use super::run::On;
 use super::screen::{Screen, Target};
@@ -25,7 +27,7 @@ use super::script::Script;
 use super::seat::Wake;
 use super::source::Source;
 use super::{Backend, Options, Scene, ViewError};
-use crate::gpu::{AdapterChoice, Context, DeviceError, is_software};
+use crate::gpu::{AdapterChoice, DeviceError, is_software};
 use crate::world::WorldError;
 
 /// How often it is looked whether the device has done what it was given.
@@ -67,6 +69,9 @@ pub(super) fn run(options: Options) -> Result<(), ViewError> {
         failed: None,
     };
     let ended = event_loop.run_app(&mut handler);
+    if let Some(shown) = &mut handler.shown {
+        shown.app.leave();
+    }
     if let (Some(shown), Some(path)) = (&handler.shown, &handler.prefs_path) {
         // Nothing depends on it.
         let _ = shown.app.prefs.save(path);
@@ -135,13 +140,15 @@ enum Wait {
     Frames(u32),
     Steps(u64, u32),
     Settled(u32),
+    /// Until nothing is about to be opened; with `true` until no thread is at work on it either.
+    Opened(bool, u32),
 }
 
 impl Handler {
     fn open(&mut self, event_loop: &ActiveEventLoop) -> Result<Shown, ViewError> {
         let source = match &self.options.scene {
             Scene::Spec(spec) => Source::parse(spec).map_err(ViewError::Scene)?,
-            Scene::Given(scene) => Source::Given(scene.clone()),
+            Scene::Given(scene) => Source::Given(Arc::new((**scene).clone())),
         };
         let [width, height] = self.prefs.size;
         let attributes = Window::default_attributes()
@@ -174,8 +181,7 @@ impl Handler {
             let _ = proxy.send_event(Woken::Back);
         }));
         let threads = self.options.threads.max(1);
-        let mut app = App::new(context, screen.format(), source, on, threads, self.prefs.clone(), wake)
-            .map_err(ViewError::Scene)?;
+        let mut app = App::new(context, screen.format(), source, on, threads, self.prefs.clone(), wake)?;
         app.playing = !self.options.paused;
         app.patient = scripted;
         if let Some(seconds) = self.options.measure {
@@ -212,18 +218,6 @@ impl Handler {
     }
 }
 
-fn painter(context: &Context, format: wgpu::TextureFormat) -> egui_wgpu::Renderer {
-    egui_wgpu::Renderer::new(
-        context.device(),
-        format,
-        egui_wgpu::RendererOptions {
-            // A pixel is the same on every adapter.
-            dithering: false,
-            ..egui_wgpu::RendererOptions::default()
-        },
-    )
-}
-
 impl ApplicationHandler<Woken> for Handler {
     fn resumed(&mut self, event_loop: &ActiveEventLoop) {
         if self.shown.is_none() && self.failed.is_none() {
@@ -257,7 +251,9 @@ impl ApplicationHandler<Woken> for Handler {
         match event {
             WindowEvent::CloseRequested => event_loop.exit(),
             WindowEvent::Resized(size) => shown.resize(size),
+            // Its size on another screen comes by itself if it is another one.
             WindowEvent::ScaleFactorChanged { .. } => shown.resize(shown.window.inner_size()),
+            WindowEvent::Moved(_) | WindowEvent::Occluded(false) => shown.window.request_redraw(),
             WindowEvent::DroppedFile(path) => shown.open_file(&path),
             WindowEvent::RedrawRequested => match shown.frame(event_loop) {
                 Ok(()) => {
@@ -338,12 +334,10 @@ impl Shown {
             return;
         }
         self.last_look = Instant::now();
-        if self.app.source.has_changed() {
-            let source = self.app.source.clone();
-            match self.app.open(source) {
-                Ok(()) => self.app.say("the file has changed: opened anew"),
-                // The scene that runs stays, until the file is right again.
-                Err(error) => self.app.say(error),
+        // What the user wishes comes first. The scene that runs stays until the file is right again.
+        if self.app.opening.is_none() && self.app.source.has_changed() {
+            if let Err(error) = self.app.open(self.app.source.clone(), Why::Changed, None) {
+                self.trouble = Some(error);
             }
             self.window.request_redraw();
         }
@@ -361,7 +355,11 @@ impl Shown {
             self.app.frame_ms = 1e3 * SCRIPTED;
         }
         let seconds = if self.script.is_some() { SCRIPTED } else { real.min(0.25) };
-        match self.work(seconds) {
+        let worked = self.work(seconds);
+        if let Some(why) = self.app.failed.take() {
+            return Err(ViewError::Scene(why));
+        }
+        match worked {
             Ok(()) => {
                 self.losses = 0;
                 Ok(())
@@ -402,116 +400,6 @@ impl Shown {
         };
         self.paint(target)?;
         Ok(self.app.context.check()?)
-    }
-
-    fn take_input(&mut self) -> egui::RawInput {
-        let mut input = self.egui.take_egui_input(&self.window);
-        if self.script.is_some() {
-            input.time = Some(f64::from(u32::try_from(self.app.frames).unwrap_or(u32::MAX)) * SCRIPTED);
-            input.focused = true;
-            input.events = std::mem::take(&mut self.made);
-            let scale = self.scale.unwrap_or(1.0);
-            let [width, height] = self.screen.size();
-            #[allow(clippy::cast_precision_loss, reason = "pixels")]
-            let size = egui::vec2(width as f32 / scale, height as f32 / scale);
-            input.screen_rect = Some(egui::Rect::from_min_size(egui::Pos2::ZERO, size));
-            if let Some(viewport) = input.viewports.get_mut(&egui::ViewportId::ROOT) {
-                viewport.native_pixels_per_point = Some(scale);
-            }
-        } else if self.measured.is_some() {
-            input.events.append(&mut self.made);
-        }
-        for path in self.made_files.drain(..) {
-            self.app.queue.push(Action::Open(path.display().to_string()));
-        }
-        input
-    }
-
-    /// Sends letters and pictures that changed to the device.
-    fn send_textures(&mut self, delta: &mut egui::TexturesDelta) {
-        let (device, queue) = (self.app.context.device(), self.app.context.queue());
-        for (id, images) in &delta.set {
-            for image in images {
-                self.painter.update_texture(device, queue, *id, image);
-            }
-        }
-        delta.set.clear();
-    }
-
-    /// Lets go of those that are not used any more, after they were drawn for the last time.
-    fn free_textures(&mut self, delta: &mut egui::TexturesDelta) {
-        for id in &delta.free {
-            self.painter.free_texture(id);
-        }
-        delta.clear();
-    }
-
-    fn paint(&mut self, target: wgpu::SurfaceTexture) -> Result<(), WorldError> {
-        let begin = Instant::now();
-        let context = self.egui.egui_ctx().clone();
-        if self.themed != Some(self.app.prefs.dark) {
-            self.themed = Some(self.app.prefs.dark);
-            apply_theme(&context, self.app.prefs.dark);
-            if self.script.is_some() {
-                // Screenshots show what is there, not what is coming.
-                context.all_styles_mut(|style| style.animation_time = 0.0);
-            }
-        }
-        let input = self.take_input();
-        let app = &mut self.app;
-        let mut output = context.run_ui(input, |ui| app.ui(ui));
-        if self.script.is_none() {
-            self.egui.handle_platform_output(&self.window, output.platform_output);
-        }
-        let again = output.viewport_output.get(&egui::ViewportId::ROOT).map(|viewport| viewport.repaint_delay);
-        self.repaint_at = again.and_then(|delay| Instant::now().checked_add(delay));
-        let scale = output.pixels_per_point;
-        let jobs = context.tessellate(output.shapes, scale);
-        let (device, queue) = (self.app.context.device().clone(), self.app.context.queue().clone());
-        self.send_textures(&mut output.textures_delta);
-        let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("frame") });
-        let screen = egui_wgpu::ScreenDescriptor { size_in_pixels: self.screen.size(), pixels_per_point: scale };
-        let more = self.painter.update_buffers(&device, &queue, &mut encoder, &jobs, &screen);
-        if let Err(error) = self.app.prepare(&mut encoder, scale) {
-            self.app.say(error.to_string());
-        }
-        let view = target.texture.create_view(&wgpu::TextureViewDescriptor::default());
-        {
-            let [r, g, b] = self.app.style().background.map(f64::from);
-            let mut pass = encoder
-                .begin_render_pass(&wgpu::RenderPassDescriptor {
-                    label: Some("window"),
-                    color_attachments: &[Some(wgpu::RenderPassColorAttachment {
-                        view: &view,
-                        depth_slice: None,
-                        resolve_target: None,
-                        ops: wgpu::Operations {
-                            load: wgpu::LoadOp::Clear(wgpu::Color { r, g, b, a: 1.0 }),
-                            store: wgpu::StoreOp::Store,
-                        },
-                    })],
-                    ..wgpu::RenderPassDescriptor::default()
-                })
-                .forget_lifetime();
-            self.app.drawing.draw(&mut pass);
-            let [width, height] = self.screen.size();
-            #[allow(clippy::cast_precision_loss, reason = "pixels")]
-            pass.set_viewport(0.0, 0.0, width as f32, height as f32, 0.0, 1.0);
-            self.painter.render(&mut pass, &jobs, &screen);
-        }
-        queue.submit(more.into_iter().chain([encoder.finish()]));
-        self.free_textures(&mut output.textures_delta);
-        if let Some(path) = self.shot.take() {
-            self.take_shot(&path, &target.texture);
-        }
-        if let Some(path) = self.report.take() {
-            self.write_report(&path)?;
-        }
-        self.window.pre_present_notify();
-        queue.present(target);
-        self.app.painted(begin.elapsed());
-        self.seen();
-        Ok(())
     }
 
     /// Goes on with another device where the one before is lost.

@@ -9,6 +9,7 @@ mod files;
 mod hands;
 mod kit;
 mod losses;
+mod opening;
 mod past;
 mod pictures;
 mod scenes;

@@ -2,7 +2,6 @@
 
 use super::super::action::Action;
 use super::super::app::App;
-use super::other;
 use crate::draw::{Coloring, Layers};
 
 impl App {
@@ -37,7 +36,7 @@ impl App {
                 self.ask_for(Action::Dark);
             }
         });
-        let beside = self.backend_name(other(self.run.on()));
+        let beside = self.backend_name(self.run.on().other());
         let mut twin = self.twin.is_some();
         let hint = "the same scene on both, side by side, coloured by how far they are apart (T)";
         if ui.checkbox(&mut twin, format!("{beside} beside it")).on_hover_text(hint).changed() {

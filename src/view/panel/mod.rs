@@ -12,12 +12,13 @@ use glam::Vec2;
 use super::action::{Action, KEYS, POINTER};
 use super::app::App;
 use super::drawing::split;
-use super::run::On;
 
 /// Width of the panel, points.
 const WIDTH: f32 = 334.0;
 /// Of that, beside what is scrolled, points.
 const SCROLL_BAR: f32 = 9.0;
+/// Of that, for what is in it, points: without the bar, the margins and the line at the left.
+const ROOM: f32 = WIDTH - SCROLL_BAR - 17.0;
 /// Wheel points for a factor of e.
 const WHEEL: f32 = 400.0;
 
@@ -42,6 +43,8 @@ pub(crate) fn apply_theme(ctx: &egui::Context, dark: bool) {
     };
     visuals.panel_fill = panel;
     visuals.window_fill = panel;
+    // Of the title of a window as well.
+    visuals.widgets.open.weak_bg_fill = panel;
     visuals.window_stroke = Stroke::new(1.0, edge);
     visuals.widgets.noninteractive.bg_stroke = Stroke::new(1.0, edge);
     visuals.selection.bg_fill = accent.gamma_multiply(if dark { 0.8 } else { 0.45 });
@@ -66,6 +69,8 @@ impl App {
         if self.prefs.panel {
             egui::Panel::right("panel").resizable(false).exact_size(WIDTH).show(ui, |ui| {
                 egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
+                    // As if the bar were there: text is not broken anew when it comes.
+                    ui.set_max_width(ROOM);
                     ui.add_space(4.0);
                     self.panel(ui);
                     ui.add_space(8.0);
@@ -96,15 +101,14 @@ impl App {
 
     fn keys(&mut self, ui: &egui::Ui) {
         let ctx = ui.ctx().clone();
-        if ctx.egui_wants_keyboard_input() {
+        // Who is done writing has the last key as well, and so has a list that is closed by it.
+        let was_typing = std::mem::replace(&mut self.typing, ctx.egui_wants_keyboard_input());
+        if was_typing || self.typing || egui::Popup::is_any_open(&ctx) {
             return;
         }
         let at = self.pointer.pixel.map_or(self.camera.center, |pixel| self.world_at(pixel));
         let mut asked = Vec::new();
         ctx.input_mut(|input| {
-            if input.key_pressed(egui::Key::Escape) {
-                self.show_keys = false;
-            }
             let plain = !input.modifiers.ctrl && !input.modifiers.command && !input.modifiers.alt;
             for key in KEYS.iter().filter(|_| plain) {
                 if input.key_pressed(key.code) {
@@ -122,6 +126,7 @@ impl App {
     fn canvas(&mut self, ui: &mut egui::Ui) {
         let rect = ui.available_rect_before_wrap();
         let scale = ui.ctx().pixels_per_point();
+        self.on_screen(ui.ctx().native_pixels_per_point().unwrap_or(1.0));
         let origin = Vec2::new((rect.left() * scale).round(), (rect.top() * scale).round());
         let size = [(rect.width() * scale).round().max(1.0) as u32, (rect.height() * scale).round().max(1.0) as u32];
         self.place(origin, size);
@@ -193,8 +198,7 @@ impl App {
             let at = rect.right_top() + egui::vec2(-14.0, 14.0);
             painter.circle_filled(at, 5.0, Color32::from_rgb(0xc8, 0x3c, 0x32));
         }
-        if let Some(target) = self.run.target() {
-            let text = format!("going to step {target} …");
+        if let Some(text) = self.doing() {
             plate(&painter, ui, rect.center_bottom() - egui::vec2(0.0, 40.0), Align2::CENTER_BOTTOM, &text);
         }
         let Some((over, pixel)) = self.pointer.told() else { return };
@@ -247,6 +251,7 @@ impl App {
             .open(&mut open)
             .collapsible(false)
             .resizable(false)
+            .frame(egui::Frame::window(&ctx.global_style()).inner_margin(12.0))
             .anchor(Align2::CENTER_CENTER, [-WIDTH / 2.0 * f32::from(u8::from(self.prefs.panel)), -10.0])
             .show(ctx, |ui| {
                 ui.columns(2, |columns| {
@@ -277,7 +282,9 @@ impl App {
 /// Text on a plate, so that it can be read over anything.
 fn plate(painter: &egui::Painter, ui: &egui::Ui, at: egui::Pos2, align: Align2, text: &str) {
     let font = egui::TextStyle::Body.resolve(ui.style());
-    let galley = painter.layout_no_wrap(text.to_owned(), font, ui.visuals().strong_text_color());
+    // What is wrong with a file can be long.
+    let most = (painter.clip_rect().width() - 40.0).max(60.0);
+    let galley = painter.layout(text.to_owned(), font, ui.visuals().strong_text_color(), most);
     let rect = align.anchor_size(at, galley.size() + egui::vec2(16.0, 10.0));
     painter.rect(
         rect,
@@ -357,11 +364,6 @@ pub(crate) fn speeds() -> &'static [f64] {
 }
 
 pub(crate) use transport::speed_text;
-
-/// The other one.
-pub(crate) fn other(on: On) -> On {
-    if on == On::Cpu { On::Gpu } else { On::Cpu }
-}
 
 #[cfg(test)]
 mod tests {

@@ -12,18 +12,15 @@ use crate::scene::catalogue;
 
 impl App {
     pub(super) fn scene_section(&mut self, ui: &mut egui::Ui) {
-        let title = match &self.source {
+        let wished = self.wished().clone();
+        let title = match &wished {
             Source::Catalogue { entry, .. } => entry.name.to_owned(),
-            Source::File { path, .. } => {
-                path.file_name().map_or_else(|| "file".to_owned(), |name| name.to_string_lossy().into_owned())
-            }
-            Source::Given(scene) => scene.name.clone(),
+            Source::File { .. } | Source::Given(_) => wished.title(),
         };
         ui.menu_button(format!("{title}  ⏷"), |ui| {
             ui.set_min_width(330.0);
-            let search = ui.add(
-                egui::TextEdit::singleline(&mut self.search).hint_text("search scenes, or a path").desired_width(320.0),
-            );
+            let field = egui::TextEdit::singleline(&mut self.search).hint_text("search scenes, or a path");
+            let search = ui.add(field.margin(egui::Margin::symmetric(6, 4)).desired_width(318.0));
             // Asked before the focus is taken back.
             let entered = search.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
             if ui.memory(|memory| memory.focused().is_none()) {
@@ -65,7 +62,7 @@ impl App {
                 ui.close();
             }
         });
-        match self.source.clone() {
+        match wished {
             Source::Catalogue { entry, values } => {
                 ui.label(RichText::new(entry.summary).weak());
                 let mut asked = None;

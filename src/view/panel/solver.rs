@@ -10,16 +10,16 @@ use crate::scene::{Mode, RestitutionMix, Settings};
 
 impl App {
     pub(super) fn solver_section(&mut self, ui: &mut egui::Ui) {
+        let (now, before) = self.wanted(&self.queue);
         ui.horizontal(|ui| {
             ui.label("runs on");
             for on in [On::Gpu, On::Cpu] {
-                if ui.selectable_label(self.run.on() == on, self.backend_name(on)).clicked() && self.run.on() != on {
+                if ui.selectable_label(now == on, self.backend_name(on)).clicked() && now != on {
                     self.ask_for(Action::On(on));
                 }
             }
         });
         ui.label(RichText::new(self.device_name()).weak().small());
-        let before = self.run.scene().settings;
         let id = ui.scope_id().with("settings");
         let mut settings = before;
         settings_ui(ui, &mut settings);

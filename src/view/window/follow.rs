@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use winit::dpi::PhysicalSize;
+use winit::dpi::{PhysicalPosition, PhysicalSize};
 use winit::event_loop::ActiveEventLoop;
 
 use super::super::ViewError;
@@ -57,7 +57,8 @@ impl Shown {
             "gravity": [facts.gravity.x, facts.gravity.y], "twin": twin,
             "over": app.pointer.over.map(|over| over.body), "sleep": app.run.scene().settings.sleep,
             "substeps": app.run.scene().settings.substep_count(), "kept_bytes": facts.kept.0, "speed": app.speed,
-            "samples": app.figures.samples.len(),
+            "samples": app.figures.samples.len(), "opening": app.opening.as_ref().map(|opening| opening.source.spec()),
+            "meanwhile": app.meanwhile, "scale": self.egui.egui_ctx().pixels_per_point(),
         });
         if let Err(error) = std::fs::write(path, report.to_string()) {
             self.app.say(error.to_string());
@@ -84,6 +85,7 @@ impl Shown {
                 }
                 Wait::Settled(patience) => {
                     let busy = self.app.owed > 0
+                        || self.app.errand.is_some()
                         || self.app.seeks()
                         || !self.app.is_settled()
                         || self.app.pointer.awaits()
@@ -92,6 +94,15 @@ impl Shown {
                         *patience = patience.saturating_sub(1);
                         if *patience == 0 {
                             return Err(ViewError::Script("it never settled".to_owned()));
+                        }
+                        return Ok(());
+                    }
+                }
+                Wait::Opened(all, patience) => {
+                    if self.app.opening.is_some() || (*all && self.app.jobs.count() > 0) {
+                        *patience = patience.saturating_sub(1);
+                        if *patience == 0 {
+                            return Err(ViewError::Script("it was never opened".to_owned()));
                         }
                         return Ok(());
                     }
@@ -120,6 +131,7 @@ impl Shown {
                 // What was just asked for is done first.
                 self.waiting = Wait::Settled(PATIENCE);
             }
+            Line::Opened(all) => self.waiting = Wait::Opened(all, PATIENCE),
             Line::Move([x, y]) => {
                 self.pointer = egui::pos2(x / scale, y / scale);
                 self.made.push(egui::Event::PointerMoved(self.pointer));
@@ -148,6 +160,7 @@ impl Shown {
                     self.resize(size);
                 }
             }
+            Line::Place([x, y]) => self.window.set_outer_position(PhysicalPosition::new(x, y)),
             Line::Scale(to) => {
                 self.scale = Some(to.clamp(0.5, 4.0));
                 self.app.pointer.pixel = None;

@@ -62,7 +62,7 @@ impl Shown {
 
     /// A frame is on the screen, and with it what was asked for before.
     pub(super) fn seen(&mut self) {
-        let Some(measured) = &mut self.measured else { return };
+        let Some(measured) = self.measured.as_mut().filter(|_| self.app.opened > 0) else { return };
         let now = Instant::now();
         let steps = self.app.run.steps();
         let opened = *measured.begin.get_or_insert((now + WARM_UP, u64::MAX));
