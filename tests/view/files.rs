@@ -63,6 +63,51 @@ fn what_is_written_can_be_read() {
     assert_eq!(stage.report("a.json")["hash"].as_str(), Some(run(&["--steps", "12"]).as_str()));
 }
 
+/// The buttons of the panel write what the keys write; beside them is nothing.
+#[test]
+fn buttons_write_files() {
+    let files = |clicks: &str| {
+        let stage = Stage::new();
+        stage.play(
+            &["large_pyramid:base=4", "--backend", "cpu", "--paused", "--no-sleep", "--fresh"],
+            &format!("size 1280 720\nfolder @\nframes 2\nstep 6\nclick 986 515\nframes 2\n{clicks}"),
+        );
+        let mut written: Vec<(String, Vec<u8>)> = fs::read_dir(stage.folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), path))
+            .filter(|(name, _)| name.starts_with("drystone-"))
+            .map(|(name, path)| (name.replace("drystone-large_pyramid_base_4-", ""), fs::read(path).unwrap()))
+            .collect();
+        written.sort();
+        written
+    };
+    let [picture, record, state, csv, trace] = BUTTONS.map(|[x, y]| format!("click {x} {y}\nframes 2\n"));
+    let written = files(&format!("{picture}{state}{csv}{trace}{record}step 6\n{record}{picture}"));
+    let names: Vec<&str> = written.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["12.png", "6.csv", "6.gif", "6.png", "6.snap", "6.trace.json"]);
+    let content = |name: &str| &written.iter().find(|(known, _)| known == name).unwrap().1;
+    assert!(content("6.png").starts_with(b"\x89PNG") && content("6.png") != content("12.png"));
+    assert!(content("6.gif").starts_with(b"GIF89a") && content("6.gif").ends_with(&[0x3b]));
+    let csv = String::from_utf8(content("6.csv").clone()).unwrap();
+    assert!(csv.starts_with("step,total_ms") && csv.lines().count() == 7, "{csv}");
+    let trace: serde_json::Value = serde_json::from_slice(content("6.trace.json")).unwrap();
+    assert!(!trace["traceEvents"].as_array().unwrap().is_empty());
+    let stage = Stage::new();
+    fs::write(stage.path("six.snap"), content("6.snap")).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_drystone"))
+        .args(["run", "large_pyramid:base=4", "--backend", "cpu", "--steps", "6", "--resume"])
+        .args([stage.path("six.snap")])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // Where no button is.
+    assert_eq!(files("click 1240 640\nclick 970 640\nframes 2\n"), []);
+}
+
+/// Of picture, record GIF, state, times as CSV, times as trace: where they are in the panel, px.
+const BUTTONS: [[u32; 2]; 5] = [[1001, 538], [1075, 538], [1145, 538], [1017, 561], [1117, 561]];
+
 #[test]
 fn choices_are_remembered() {
     let stage = Stage::new();

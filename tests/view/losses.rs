@@ -27,6 +27,28 @@ fn a_window_survives_what_happens_to_it() {
     assert!(stage.shot("after.png").colors() > 20);
 }
 
+/// Moved to a screen of finer pixels and back: the world is seen as large as it was, and is the same to the bit.
+#[test]
+fn a_window_goes_from_screen_to_screen() {
+    let stage = Stage::new();
+    stage.play(
+        &["vertical_stack:count=5", "--backend", "gpu", "--paused", "--fresh"],
+        "size 800 500\npanel\nstep 5\nreport @/before.json\nplace 300 200\nscale 2\nsize 1600 1000\nframes 3\n\
+         report @/fine.json\nshot @/fine.png\nplace 0 0\nscale 1\nsize 800 500\nframes 3\nreport @/after.json\nstep 1\n\
+         report @/end.json\n",
+    );
+    let [before, fine, after, end] =
+        ["before", "fine", "after", "end"].map(|name| stage.report(&format!("{name}.json")));
+    let scale = |report: &serde_json::Value| report["camera"]["metres_per_pixel"].as_f64().unwrap();
+    assert_eq!((&fine["size"], fine["scale"].as_f64()), (&serde_json::json!([1600, 1000]), Some(2.0)));
+    assert!((scale(&fine) * 2.0 / scale(&before) - 1.0).abs() < 1e-6, "{} → {}", scale(&before), scale(&fine));
+    assert_eq!(fine["camera"]["center"], before["camera"]["center"]);
+    assert_eq!(after["camera"], before["camera"]);
+    assert_eq!((&fine["hash"], &after["hash"]), (&before["hash"], &before["hash"]));
+    assert_ne!(end["hash"], before["hash"]);
+    assert!(stage.shot("fine.png").colors() > 20);
+}
+
 /// A world on the CPU does not notice that the device which draws it is lost.
 #[test]
 fn a_lost_device_is_nothing_to_the_cpu() {

@@ -44,6 +44,30 @@ fn every_scene_opens() {
     }
 }
 
+/// And as large as it is meant to be. One window each: what is large needs its time.
+#[test]
+#[ignore = "takes minutes"]
+fn every_scene_opens_at_full_size() {
+    let stage = Stage::new();
+    for entry in entries() {
+        let name = entry.name;
+        let begin = std::time::Instant::now();
+        stage.play(
+            &[name, "--backend", "cpu", "--paused", "--fresh"],
+            "size 1280 720\nstep 4\nreport @/a.json\nshot @/a.png\n",
+        );
+        let report = stage.report("a.json");
+        assert_eq!((report["scene"].as_str(), report["step"].as_u64()), (Some(name), Some(4)));
+        assert!(report["note"].is_null(), "{name}: {report}");
+        let colors = stage.shot("a.png").colors();
+        assert!(colors > 40, "{name}: only {colors} colours, so nothing but the panel is seen");
+        println!("{name}: {} bodies, {:.1} s", report["bodies"], begin.elapsed().as_secs_f64());
+        if let Some(folder) = std::env::var_os("DRYSTONE_PICTURES") {
+            std::fs::copy(stage.path("a.png"), std::path::Path::new(&folder).join(format!("{name}.png"))).unwrap();
+        }
+    }
+}
+
 /// On the device as well: those that are unlike each other.
 #[test]
 fn scenes_open_on_the_device() {
