@@ -44,7 +44,8 @@ fn every_scene_opens() {
     }
 }
 
-/// And as large as it is meant to be. One window each: what is large needs its time.
+/// And as large as it is meant to be. One window each: what is large needs its time. With `DRYSTONE_PICTURES=folder` the
+/// pictures are kept there, to be looked at.
 #[test]
 #[ignore = "takes minutes"]
 fn every_scene_opens_at_full_size() {

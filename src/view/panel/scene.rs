@@ -99,6 +99,11 @@ impl App {
             }
             Source::Given(_) => {}
         }
+        // What is above is of the scene to come.
+        if self.opening.is_some() {
+            ui.label("opening …");
+            return;
+        }
         let facts = self.facts();
         let (bodies, shapes, joints) = (facts.there as u64, facts.shapes as u64, facts.joints as u64);
         ui.label(format!("{} bodies, {} shapes, {} joints", group(bodies), group(shapes), group(joints)));
