@@ -313,7 +313,8 @@ impl App {
     /// If the new device cannot hold it.
     pub fn revive(&mut self, context: Context, format: wgpu::TextureFormat) -> Result<(), WorldError> {
         // What it was away for ends soon, as the device is lost.
-        if self.errand.take().is_some() {
+        if let Some(errand) = self.errand.take() {
+            errand.cancel();
             let _ = self.run.take_back(None);
         }
         self.context = context;
@@ -332,7 +333,8 @@ impl App {
     pub fn leave(&mut self) {
         let end = Instant::now() + LEAVE;
         self.opening = None;
-        if self.errand.take().is_some() {
+        if let Some(errand) = self.errand.take() {
+            errand.cancel();
             for seat in std::iter::once(&mut self.run).chain(&mut self.twin) {
                 let _ = seat.take_back(Some(end.saturating_duration_since(Instant::now())));
             }

@@ -47,6 +47,7 @@ pub(crate) struct Opening {
 #[derive(Debug)]
 struct Job {
     done: Receiver<Result<Option<Opened>, Fault>>,
+    on: On,
     cancel: Cancel,
 }
 
@@ -177,7 +178,7 @@ impl App {
             on_device: self.jobs.on_device.clone(),
         };
         let (give, done) = channel();
-        opening.job = Some(Job { done, cancel });
+        opening.job = Some(Job { done, on, cancel });
         let (at_work, wake) = (AtWork::new(&self.jobs.all), self.wake.clone());
         let refused = give.clone();
         let work = move || {
@@ -262,6 +263,10 @@ impl App {
 
     /// Begins anew what a lost device was to be used for; not a second time, as that may be why it was lost.
     pub(super) fn open_on_another_device(&mut self) {
+        let job = self.opening.as_ref().and_then(|opening| opening.job.as_ref());
+        if job.is_some_and(|job| job.on == On::Cpu) {
+            return;
+        }
         let Some(opening) = self.opening.take() else { return };
         if opening.again {
             return self.say(format!("{}: not opened, as the device was lost over it twice", opening.source.spec()));
