@@ -6,12 +6,11 @@ Several services share the work. Ray runs on this machine, or on the cluster tha
 import logging
 import math
 import sys
-from typing import Any
 
 import numpy as np
 import ray
 
-from drystone_client import Service
+from drystone_client import Service, models
 
 SLOPE = 0.5
 
@@ -21,13 +20,13 @@ def slide(url: str, friction: float) -> tuple[float, float]:
     """Metres down a slope of tan 0.5 in two seconds."""
     angle = math.atan(SLOPE)
     normal = [-math.sin(angle), math.cos(angle)]
-    box: dict[str, Any] = {
+    box: models.SceneBody = {
         "position": [0.5 * normal[0], 0.5 * normal[1]],
         "angle": angle,
         "shapes": [{"box": {"half": [0.5, 0.5]}, "friction": friction, "kinetic_friction": friction}],
     }
-    ground = {"half_plane": {"normal": normal, "offset": 0}, "friction": friction, "kinetic_friction": friction}
-    scene = {
+    ground: models.SceneShape = {"half_plane": {"normal": normal, "offset": 0}, "friction": friction, "kinetic_friction": friction}
+    scene: models.Scene = {
         "version": 1,
         "gravity": [0, -10],
         "bodies": [{"type": "static", "shapes": [ground]}, box],

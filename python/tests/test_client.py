@@ -37,7 +37,8 @@ def test_a_world_from_first_to_last(service: Service) -> None:
     assert world.metrics()["hash"] != hash
     world.restore("here")
     assert world.metrics()["hash"] == hash
-    assert world.query({"ray": {"from": [0, 40], "to": [0, 0]}})[0]["hit"]["body"] == ball
+    (found,) = world.query({"ray": {"from": [0, 40], "to": [0, 0]}})
+    assert "hit" in found and found["hit"] is not None and found["hit"]["body"] == ball
     assert [w.id for w in service.worlds()] == [world.id]
     world.delete()
     assert list(service.worlds()) == []

@@ -6,7 +6,8 @@
 >>> world.state().position                                           # doctest: +SKIP
 """
 
+from . import models
 from .client import Problem, Service, World
 from .frames import Bodies, State, decode
 
-__all__ = ["Bodies", "Problem", "Service", "State", "World", "decode"]
+__all__ = ["Bodies", "Problem", "Service", "State", "World", "decode", "models"]

@@ -6,7 +6,7 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 from urllib.parse import urlencode
 
@@ -14,6 +14,7 @@ import httpx
 from websockets.sync.client import connect
 from websockets.typing import Subprotocol
 
+from . import models
 from .frames import Bodies, State, decode
 
 Json = dict[str, Any]
@@ -93,9 +94,9 @@ class Service:
                 problem = {"status": answer.status_code, "detail": answer.text}
             raise Problem(problem)
 
-    def create(self, scene: str | Mapping[str, Any], name: str | None = None) -> World:
+    def create(self, scene: str | models.Scene, name: str | None = None) -> World:
         """A world from a built-in scene, such as `"large_pyramid:base=20"`, or a scene as in a scene file."""
-        body: Json = {"scene": scene}
+        body: models.NewWorld = {"scene": scene}
         if name is not None:
             body["name"] = name
         return World(self, self.request("POST", "/v1/worlds", body).json()["id"])
@@ -109,16 +110,16 @@ class Service:
         after: str | None = None
         while True:
             query = {"after": after} if after else {}
-            page: Json = self.request("GET", "/v1/worlds?" + urlencode(query)).json()
+            page: models.Worlds = self.request("GET", "/v1/worlds?" + urlencode(query)).json()
             for status in page["worlds"]:
                 yield World(self, status["id"])
             after = page.get("next")
             if after is None:
                 return
 
-    def scenes(self) -> list[Json]:
+    def scenes(self) -> Sequence[models.SceneEntry]:
         """The built-in scenes, with their parameters."""
-        scenes: list[Json] = self.request("GET", "/v1/scenes").json()["scenes"]
+        scenes: Sequence[models.SceneEntry] = self.request("GET", "/v1/scenes").json()["scenes"]
         return scenes
 
 
@@ -133,38 +134,39 @@ class World:
     def __repr__(self) -> str:
         return f"World({self.id!r})"
 
-    def _post(self, what: str, body: Any) -> Json:
-        answer: Json = self.service.request("POST", f"{self.path}/{what}", body).json()
-        return answer
+    def _post(self, what: str, body: Any) -> Any:
+        return self.service.request("POST", f"{self.path}/{what}", body).json()
 
-    def _get(self, what: str) -> Json:
-        answer: Json = self.service.request("GET", f"{self.path}{what}").json()
-        return answer
+    def _get(self, what: str) -> Any:
+        return self.service.request("GET", f"{self.path}{what}").json()
 
-    def status(self) -> Json:
+    def status(self) -> models.Status:
         """How it is doing."""
-        return self._get("")
+        status: models.Status = self._get("")
+        return status
 
-    def step(self, steps: int = 1, *, timeout: float | None = None) -> Json:
+    def step(self, steps: int = 1, *, timeout: float | None = None) -> models.Stepped:
         """Steps it, and waits until that is done. With `timeout` it stops after so many seconds and says so."""
-        body: Json = {"steps": steps}
+        body: models.Step = {"steps": steps}
         if timeout is not None:
             body["timeout"] = timeout
-        return self._post("step", body)
+        stepped: models.Stepped = self._post("step", body)
+        return stepped
 
-    def command(self, *commands: Json) -> list[Json]:
+    def command(self, *commands: models.CommandRecord) -> Sequence[Json]:
         """Does these before the next step: `{"impulse": {"body": "12.0", "impulse": [0, 5]}}`. What each made."""
-        results: list[Json] = self._post("commands", {"commands": list(commands)})["results"]
-        return results
+        batch: models.Batch = {"commands": commands}
+        done: models.Done = self._post("commands", batch)
+        return done["results"]
 
     def impulse(self, body: str | int, impulse: Sequence[float], point: Sequence[float] | None = None) -> None:
         """A sudden push, N·s."""
-        push: Json = {"body": body, "impulse": list(impulse)}
+        push: models.Impulse = {"body": body, "impulse": list(impulse)}
         if point is not None:
             push["point"] = list(point)
         self.command({"impulse": push})
 
-    def spawn(self, bodies: Sequence[Json], joints: Sequence[Json] = ()) -> list[str]:
+    def spawn(self, bodies: Sequence[models.SceneBody], joints: Sequence[models.SceneJoint] = ()) -> list[str]:
         """Adds bodies, as in a scene file. Their ids."""
         ids: list[str] = self.command({"spawn": {"bodies": list(bodies), "joints": list(joints)}})[0]["bodies"]
         return ids
@@ -179,36 +181,38 @@ class World:
 
     def pause(self) -> int:
         """Stops it. Steps done."""
-        step: int = self._post("pause", {})["step"]
-        return step
+        played: models.Played = self._post("pause", {})
+        return played["step"]
 
     def state(self) -> State:
         """Where every body is."""
         return decode(self.service.request("GET", f"{self.path}/state?format=binary").content)
 
-    def bodies(self) -> list[Json]:
+    def bodies(self) -> Sequence[models.Look]:
         """What every body is and looks like."""
-        bodies: list[Json] = self._get("/bodies")["bodies"]
-        return bodies
+        bodies: models.Bodies = self._get("/bodies")
+        return bodies["bodies"]
 
-    def metrics(self) -> Json:
+    def metrics(self) -> models.Metrics:
         """Energies, penetration and so on, and a hash of the state."""
-        return self._get("/metrics")
+        metrics: models.Metrics = self._get("/metrics")
+        return metrics
 
-    def query(self, *queries: Json) -> list[Json]:
+    def query(self, *queries: models.QueryRecord) -> Sequence[models.Found]:
         """Rays, points, boxes, shapes: `{"ray": {"from": [0, 0], "to": [9, 0]}}`."""
-        answers: list[Json] = self._post("query", {"queries": list(queries)})["answers"]
-        return answers
+        questions: models.Questions = {"queries": queries}
+        answers: models.Answers = self._post("query", questions)
+        return answers["answers"]
 
-    def events(self, start: int = 0) -> tuple[list[Json], int]:
+    def events(self, start: int = 0) -> tuple[Sequence[models.Event], int]:
         """What happened since, and where to go on."""
-        answer = self._get(f"/events?from={start}")
-        return answer["events"], answer["next"]
+        events: models.Events = self._get(f"/events?from={start}")
+        return events["events"], events["next"]
 
     def checkpoint(self, name: str | None = None) -> str:
         """Keeps the state under a name."""
-        kept: str = self._post("checkpoint", {"name": name} if name else {})["checkpoint"]
-        return kept
+        kept: models.Saved = self._post("checkpoint", {"name": name} if name else {})
+        return kept["checkpoint"]
 
     def restore(self, name: str) -> None:
         """Goes back to it."""

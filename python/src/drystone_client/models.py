@@ -1,0 +1,1250 @@
+"""What the service takes and gives, as JSON. Written by generate_models.py from the service's description."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, final
+
+
+class Aabb(TypedDict):
+    """Which shapes have a box that meets this one?"""
+
+    filter: NotRequired[FilterRecord]
+    """What it finds."""
+    max: Sequence[float]
+    """High corner, m."""
+    min: Sequence[float]
+    """Low corner, m."""
+
+
+@final
+class AabbQuery(TypedDict):
+    """Which shapes have a box that meets this one?"""
+
+    aabb: Aabb
+    """Which shapes have a box that meets this one?"""
+
+
+class AngularImpulse(TypedDict):
+    """A sudden turn of a dynamic body."""
+
+    body: BodyRef
+    """Which."""
+    impulse: float
+    """N·m·s."""
+
+
+@final
+class AngularImpulseCommand(TypedDict):
+    """A sudden turn of a dynamic body."""
+
+    angular_impulse: AngularImpulse
+    """A sudden turn of a dynamic body."""
+
+
+class AngularVelocity(TypedDict):
+    """Likewise."""
+
+    angular_velocity: float
+    """rad/s."""
+    body: BodyRef
+    """Which."""
+
+
+@final
+class AngularVelocityCommand(TypedDict):
+    """Likewise."""
+
+    angular_velocity: AngularVelocity
+    """Likewise."""
+
+
+class Answers(TypedDict):
+    """Answers to queries, in their order."""
+
+    answers: Sequence[Found]
+    """One a query."""
+    step: int
+    """Steps done."""
+
+
+class Batch(TypedDict):
+    """Commands, done one after the other."""
+
+    commands: Sequence[CommandRecord]
+    """At least one."""
+
+
+class Bodies(TypedDict):
+    """What everything is and looks like."""
+
+    bodies: Sequence[Look]
+    """In the order of their slots."""
+    step: int
+    """Steps done."""
+
+
+BodyRef: TypeAlias = "str | int"
+
+
+class BodyState(TypedDict):
+    """Where a body is."""
+
+    angle: float
+    """rad, in (−π, π]."""
+    angular_velocity: float
+    """rad/s."""
+    asleep: NotRequired[bool]
+    """Left out if it is awake."""
+    id: str
+    """`slot.generation`."""
+    name: NotRequired[str]
+    """As the scene calls it."""
+    position: Sequence[float]
+    """Of its origin, m."""
+    velocity: Sequence[float]
+    """Of its centre of mass, m/s."""
+
+
+class Checkpoint(TypedDict):
+    """Which checkpoint."""
+
+    name: NotRequired[str | None]
+    """Small letters, digits and hyphens, at most 64. [default: by the step]"""
+
+
+class Checkpoints(TypedDict):
+    """Names of checkpoints."""
+
+    checkpoints: Sequence[str]
+    """In their order."""
+
+
+class Circle(TypedDict):
+    """A circle."""
+
+    center: Sequence[float]
+    """m."""
+    radius: float
+    """m."""
+
+
+CommandRecord: TypeAlias = "ImpulseCommand | AngularImpulseCommand | ForceCommand | TorqueCommand | VelocityCommand | AngularVelocityCommand | TeleportCommand | TargetCommand | WakeCommand | WakeAllCommand | SpawnCommand | RemoveCommand | JoinCommand | UnjoinCommand | MouseCommand | ReleaseCommand | MotorCommand | LimitsCommand | LengthCommand | OffsetCommand | SpringTargetCommand | EnableCommand"
+"""Something asked of a world. One key says what."""
+
+
+class Done(TypedDict):
+    """What became of commands."""
+
+    results: Sequence[Any]
+    """One a command: `{}`, or ids of what it made."""
+    step: int
+    """Steps done before them."""
+
+
+class Enable(TypedDict):
+    """Switches a joint on or off."""
+
+    enabled: bool
+    """On."""
+    joint: JointRef
+    """Which."""
+
+
+@final
+class EnableCommand(TypedDict):
+    """Switches a joint on or off."""
+
+    enable: Enable
+    """Switches a joint on or off."""
+
+
+class Event(TypedDict):
+    """Something that happened."""
+
+    approach_speed: NotRequired[float]
+    """Likewise: m/s."""
+    bodies: Sequence[str | None]
+    """Ids, `null` for one that is gone."""
+    joint: NotRequired[str]
+    """Of a joint that broke."""
+    normal: NotRequired[Sequence[float]]
+    """Likewise: from the first body to the second."""
+    number: int
+    """Counted from the start of the service or the world."""
+    point: NotRequired[Sequence[float]]
+    """Of a contact that began: where, m."""
+    step: int
+    """In which step."""
+    type: str
+    """`begin`, `end`, `sensor_begin`, `sensor_end` or `joint_broke`."""
+
+
+class Events(TypedDict):
+    """What happened."""
+
+    events: Sequence[Event]
+    """The oldest first."""
+    missed: int
+    """Events between `from` and the first that is still kept."""
+    next: int
+    """`from` of the next request."""
+
+
+class FilterRecord(TypedDict):
+    """As in a scene."""
+
+    category: NotRequired[int]
+    """Bits of what it is."""
+    group: NotRequired[int]
+    """Equal and positive: always; equal and negative: never."""
+    mask: NotRequired[int]
+    """Bits of what it finds."""
+
+
+class Force(TypedDict):
+    """The constant force of a dynamic body from now on."""
+
+    body: BodyRef
+    """Which."""
+    force: Sequence[float]
+    """N."""
+    point: NotRequired[Sequence[float] | None]
+    """Where it acts, a point of the body that moves along, m; its centre of mass if there is none."""
+
+
+@final
+class ForceCommand(TypedDict):
+    """The constant force of a dynamic body from now on."""
+
+    force: Force
+    """The constant force of a dynamic body from now on."""
+
+
+Found: TypeAlias = "HitFound | FoundFound"
+"""The answer to a query."""
+
+
+@final
+class FoundFound(TypedDict):
+    """To the others."""
+
+    found: Sequence[ShapeOf]
+    """To the others."""
+
+
+class HalfPlane(TypedDict):
+    """All that is below a line."""
+
+    normal: Sequence[float]
+    """Out of it."""
+    point: Sequence[float]
+    """On the line, m."""
+
+
+class Hit(TypedDict):
+    """Where a ray ends."""
+
+    body: NotRequired[str | None]
+    """Its id."""
+    fraction: float
+    """Of the ray's length."""
+    normal: Sequence[float]
+    """Out of the shape."""
+    point: Sequence[float]
+    """m."""
+    shape: int
+    """Index of the shape in the world."""
+
+
+@final
+class HitFound(TypedDict):
+    """To a ray: the first hit, or `null`."""
+
+    hit: Hit | None
+
+
+class Impulse(TypedDict):
+    """A sudden push of a dynamic body."""
+
+    body: BodyRef
+    """Which."""
+    impulse: Sequence[float]
+    """N·s."""
+    point: NotRequired[Sequence[float] | None]
+    """Where it acts, a point of the body, m; its centre of mass if there is none."""
+
+
+@final
+class ImpulseCommand(TypedDict):
+    """A sudden push of a dynamic body."""
+
+    impulse: Impulse
+    """A sudden push of a dynamic body."""
+
+
+class Join(TypedDict):
+    """Adds a joint, written as in a scene file but for its bodies."""
+
+    a: NotRequired[BodyRef | None]
+    b: BodyRef
+    """The other."""
+    joint: Mapping[str, Any]
+    """As in a scene, without `a` and `b`."""
+
+
+@final
+class JoinCommand(TypedDict):
+    """Adds a joint, written as in a scene file but for its bodies."""
+
+    join: Join
+    """Adds a joint, written as in a scene file but for its bodies."""
+
+
+JointRef: TypeAlias = "str | int"
+
+
+class Length(TypedDict):
+    """The length of a rod or a spring."""
+
+    joint: JointRef
+    """Which."""
+    length: float
+    """m."""
+
+
+@final
+class LengthCommand(TypedDict):
+    """The length of a rod or a spring."""
+
+    length: Length
+    """The length of a rod or a spring."""
+
+
+class Limits(TypedDict):
+    """The limits of a joint that has some."""
+
+    joint: JointRef
+    """Which."""
+    limits: Sequence[float]
+    """m or rad."""
+
+
+@final
+class LimitsCommand(TypedDict):
+    """The limits of a joint that has some."""
+
+    limits: Limits
+    """The limits of a joint that has some."""
+
+
+class Look(TypedDict):
+    """What a body is and looks like."""
+
+    id: str
+    """`slot.generation`."""
+    mass: float
+    """kg; 0 if it is not dynamic."""
+    name: NotRequired[str]
+    """As the scene calls it."""
+    shapes: Sequence[Outline]
+    """In the frame of the body."""
+    type: str
+    """`static`, `kinematic` or `dynamic`."""
+
+
+class Metrics(TypedDict):
+    """How good and how lively a world is."""
+
+    contacts: int
+    """Pairs of shapes that touch or are about to."""
+    hash: str
+    """As in a state."""
+    metrics: Mapping[str, Any]
+    """Penetration, energy, momentum and so on, as in the reports of `drystone run --json`."""
+    overflowed_steps: int
+    """Steps in which a buffer was too small."""
+    quarantined: int
+    """Bodies that were stopped because their numbers had become useless."""
+    stages_ms: Mapping[str, float]
+    """Milliseconds of each stage in the last step, where that is measured."""
+    step: int
+    """Steps done."""
+    time: float
+    """Simulated seconds."""
+
+
+class Motor(TypedDict):
+    """The motor of a joint that has one."""
+
+    joint: JointRef
+    """Which."""
+    max: float
+    """Largest force, N, or torque, N·m."""
+    speed: float
+    """m/s, or rad/s where it turns."""
+
+
+@final
+class MotorCommand(TypedDict):
+    """The motor of a joint that has one."""
+
+    motor: Motor
+    """The motor of a joint that has one."""
+
+
+class Mouse(TypedDict):
+    """Pulls a body with a pointer: the first grabs it, later ones move the pointer."""
+
+    body: NotRequired[BodyRef | None]
+    damping_ratio: NotRequired[float]
+    """1 is critical."""
+    hertz: NotRequired[float]
+    """How stiff, Hz."""
+    max_force: NotRequired[float]
+    """N."""
+    point: NotRequired[Sequence[float]]
+    """Where the body is held, in its frame, m."""
+    pointer: NotRequired[str]
+    """Name of the pointer, chosen by the client."""
+    target: Sequence[float]
+    """Where to, in the world, m."""
+
+
+@final
+class MouseCommand(TypedDict):
+    """Pulls a body with a pointer: the first grabs it, later ones move the pointer."""
+
+    mouse: Mouse
+    """Pulls a body with a pointer: the first grabs it, later ones move the pointer."""
+
+
+class NewWorld(TypedDict):
+    """What a world is made from: this, or a scene as it is in a scene file."""
+
+    name: NotRequired[str | None]
+    """For people. The scene's, if there is none."""
+    scene: str | Scene
+
+
+class Offset(TypedDict):
+    """The offset of a motor joint."""
+
+    angular: NotRequired[float]
+    """rad."""
+    joint: JointRef
+    """Which."""
+    linear: Sequence[float]
+    """Of B's anchor against A's, in A's frame, m."""
+
+
+@final
+class OffsetCommand(TypedDict):
+    """The offset of a motor joint."""
+
+    offset: Offset
+    """The offset of a motor joint."""
+
+
+class Outline(TypedDict):
+    """A shape for drawing. One of the first three is there."""
+
+    circle: NotRequired[Circle]
+    """A circle."""
+    half_plane: NotRequired[HalfPlane]
+    """All that is below a line."""
+    polygon: NotRequired[Polygon]
+    """Points with a radius about them: also boxes, capsules, segments."""
+    sensor: NotRequired[bool]
+    """It notices others and pushes none. Left out if not."""
+
+
+class Overlap(TypedDict):
+    """Which shapes overlap this one?"""
+
+    angle: NotRequired[float]
+    """rad."""
+    filter: NotRequired[FilterRecord]
+    """What it finds."""
+    position: Sequence[float]
+    """m."""
+    shape: Mapping[str, Any]
+    """As in a scene, such as `{"circle": {"radius": 1}}`."""
+
+
+@final
+class OverlapQuery(TypedDict):
+    """Which shapes overlap this one?"""
+
+    overlap: Overlap
+    """Which shapes overlap this one?"""
+
+
+class Play(TypedDict):
+    """How fast to play."""
+
+    speed: NotRequired[float | Literal["max"]]
+
+
+class Played(TypedDict):
+    """How a world plays."""
+
+    playing: bool
+    """Whether it steps by itself from now on."""
+    speed: NotRequired[float | None]
+    """Times real time; `null` if as fast as it goes."""
+    step: int
+    """Steps done before it."""
+
+
+class Point(TypedDict):
+    """Which shapes contain a point?"""
+
+    at: Sequence[float]
+    """m."""
+    filter: NotRequired[FilterRecord]
+    """What it finds."""
+
+
+@final
+class PointQuery(TypedDict):
+    """Which shapes contain a point?"""
+
+    point: Point
+    """Which shapes contain a point?"""
+
+
+class Polygon(TypedDict):
+    """Points with a radius about them."""
+
+    points: Sequence[Sequence[float]]
+    """m, counter-clockwise."""
+    radius: float
+    """m."""
+
+
+class Problem(TypedDict):
+    """A problem, as `application/problem+json`."""
+
+    applied: NotRequired[int | None]
+    """Commands of the batch that were done before the one that was refused."""
+    column: NotRequired[int | None]
+    """Column there, in characters, from 1."""
+    detail: str
+    """What is wrong this time."""
+    expected: NotRequired[str | None]
+    """What should be there."""
+    line: NotRequired[int | None]
+    """Line of the body, from 1."""
+    path: NotRequired[str | None]
+    """JSON path of what is wrong in the body, such as `bodies[3].shapes[0].box.half[1]`."""
+    retry_after: NotRequired[int | None]
+    """Seconds after which it may work; also in the header `Retry-After`."""
+    status: int
+    """HTTP status."""
+    title: str
+    """The same for all problems of this kind."""
+    type: str
+    """`urn:drystone:` and a word that says what kind of problem it is. Programs look at this."""
+
+
+QueryRecord: TypeAlias = "RayQuery | PointQuery | AabbQuery | OverlapQuery"
+"""A question about places, as clients write it. One key says which."""
+
+
+class Questions(TypedDict):
+    """Questions, answered in one go."""
+
+    queries: Sequence[QueryRecord]
+    """At least one."""
+
+
+Ray = TypedDict(
+    "Ray",
+    {
+        "filter": "NotRequired[FilterRecord]",
+        "from": "Sequence[float]",
+        "to": "Sequence[float]",
+    },
+)
+"""What is in the way?"""
+
+
+@final
+class RayQuery(TypedDict):
+    """What is in the way?"""
+
+    ray: Ray
+    """What is in the way?"""
+
+
+class Release(TypedDict):
+    """Lets go of what a pointer holds."""
+
+    pointer: NotRequired[str]
+    """Its name."""
+
+
+@final
+class ReleaseCommand(TypedDict):
+    """Lets go of what a pointer holds."""
+
+    release: Release
+    """Lets go of what a pointer holds."""
+
+
+class Remove(TypedDict):
+    """Removes bodies, and their joints with them."""
+
+    bodies: Sequence[BodyRef]
+    """Which."""
+
+
+@final
+class RemoveCommand(TypedDict):
+    """Removes bodies, and their joints with them."""
+
+    remove: Remove
+    """Removes bodies, and their joints with them."""
+
+
+class Restore(TypedDict):
+    """To which checkpoint."""
+
+    name: str
+    """Its name."""
+
+
+class Restored(TypedDict):
+    """A world that was put back."""
+
+    step: int
+    """Steps done, as of then."""
+
+
+class Saved(TypedDict):
+    """A checkpoint that was made."""
+
+    checkpoint: str
+    """Its name."""
+    step: int
+    """Steps done."""
+
+
+Scene = TypedDict(
+    "Scene",
+    {
+        "$schema": "NotRequired[str]",
+        "bodies": "NotRequired[Sequence[SceneBody]]",
+        "emitters": "NotRequired[Sequence[SceneEmitter]]",
+        "fields": "NotRequired[Sequence[SceneField]]",
+        "gravity": "NotRequired[Sequence[float]]",
+        "joints": "NotRequired[Sequence[SceneJoint]]",
+        "name": "NotRequired[str]",
+        "settings": "NotRequired[SceneSettings]",
+        "version": "Literal[1]",
+    },
+)
+"""A scene for Drystone, a 2D rigid-body solver. SI units, y up, angles in radians, counter-clockwise."""
+
+
+class SceneBody(TypedDict):
+    """A rigid body: a frame with velocity, and the shapes that are fixed to it."""
+
+    angle: NotRequired[float]
+    """rad."""
+    angular_damping: NotRequired[float]
+    """1/s."""
+    angular_velocity: NotRequired[float]
+    """rad/s. Not used by static bodies."""
+    bullet: NotRequired[bool]
+    """Swept against moving bodies as well when fast, not only against static ones."""
+    can_sleep: NotRequired[bool]
+    """May fall asleep, where bodies do."""
+    fixed_rotation: NotRequired[bool]
+    """Never turns."""
+    force: NotRequired[Sequence[float]]
+    """Constant force in world axes, N."""
+    force_point: NotRequired[Sequence[float]]
+    """Where the force acts: a point fixed on the body, in its frame, m. Left out: the centre of mass."""
+    gravity_scale: NotRequired[float]
+    """Factor on gravity."""
+    id: NotRequired[str]
+    """Name for reports and joints; unique in the scene."""
+    inertia: NotRequired[float]
+    """kg·m² about the centre of mass; overrides what the shapes give."""
+    linear_damping: NotRequired[float]
+    """1/s."""
+    mass: NotRequired[float]
+    """kg; overrides what the shapes give (inertia is scaled along unless given)."""
+    path: NotRequired[ScenePath]
+    """Leads it, instead of its velocity. Kinematic bodies only."""
+    position: NotRequired[Sequence[float]]
+    """Origin of its frame (not its centre of mass), m."""
+    shapes: Sequence[SceneShape]
+    """At least one."""
+    torque: NotRequired[float]
+    """Constant torque, N·m."""
+    type: NotRequired[Literal["static", "kinematic", "dynamic"]]
+    """static never moves; kinematic moves by its velocity alone; dynamic moves by forces."""
+    velocity: NotRequired[Sequence[float]]
+    """Of the centre of mass, m/s. Not used by static bodies."""
+
+
+class SceneBox(TypedDict):
+    """A rectangle."""
+
+    half: Sequence[float]
+    """Half width and half height, m."""
+    radius: NotRequired[float]
+    """Of the rounding, added on all sides, m."""
+
+
+class SceneCapsule(TypedDict):
+    """All points within `radius` of a segment."""
+
+    a: Sequence[float]
+    """One end of the segment, m."""
+    b: Sequence[float]
+    """The other end, m."""
+    radius: float
+    """m."""
+
+
+class SceneEmitter(TypedDict):
+    """Makes a batch of bodies, with joints among them, before a step, again and again if it says so. One that
+    goes on for ever has keep or lifetime."""
+
+    bodies: Sequence[SceneBody]
+    """Of a batch, no half planes among them. Their ids are for the emitter's own joints."""
+    count: NotRequired[int]
+    """How many batches there are in all. Left out: no end."""
+    every: NotRequired[int]
+    """Steps from one batch to the next. Left out: there is only one."""
+    joints: NotRequired[Sequence[SceneJoint]]
+    """What ties the bodies of a batch together, or to the world: by their index in it, or their id."""
+    keep: NotRequired[int]
+    """How many batches there may be at a time: as another comes the oldest goes."""
+    lifetime: NotRequired[int]
+    """Steps that a batch takes part in before it goes."""
+    start: NotRequired[int]
+    """Steps done when the first batch comes."""
+
+
+class SceneEntry(TypedDict):
+    """A built-in scene."""
+
+    bodies: NotRequired[int | None]
+    """With the defaults of its parameters."""
+    name: str
+    """By which it is called."""
+    parameters: Sequence[SceneParameter]
+    """What can be changed."""
+    source: str
+    """Where its numbers are from."""
+    steps: int
+    """How many steps show what it is for."""
+    summary: str
+    """What one sees."""
+
+
+class SceneField(TypedDict):
+    """Something that moves all dynamic bodies."""
+
+    point: ScenePointField
+    """Draws them to a point, equally hard from everywhere; negative values drive them away."""
+
+
+class SceneFilter(TypedDict):
+    """What a shape touches."""
+
+    category: NotRequired[int]
+    """What it is, as bits."""
+    group: NotRequired[int]
+    """Equal and positive: always meet; equal and negative: never; else category and mask decide."""
+    mask: NotRequired[int]
+    """What it meets, as bits. Both shapes must agree."""
+
+
+class SceneHalfPlane(TypedDict):
+    """Everything below a line. Static and kinematic bodies only."""
+
+    normal: Sequence[float]
+    """Out of the solid side; need not have length 1."""
+    offset: NotRequired[float]
+    """Distance of the line from the origin along the normal, m."""
+
+
+class SceneJoint(TypedDict):
+    """A tie between two bodies, or between a body and the world. Which keys it has depends on `type`."""
+
+    a: NotRequired[Any]
+    """First body: index or id. Left out: the world. Not for mouse."""
+    anchor_a: NotRequired[Sequence[float]]
+    """In the frame of `a` or the world, m. Not for mouse."""
+    anchor_b: NotRequired[Sequence[float]]
+    """In the frame of `b`, m."""
+    angular_damping_ratio: NotRequired[float]
+    """weld: damping of the angle. Left out: as `damping_ratio`."""
+    angular_hertz: NotRequired[float]
+    """weld: stiffness of the angle, Hz. Left out: as `hertz`."""
+    angular_offset: NotRequired[float]
+    """motor: the angle `b` should have to `a`, rad. Left out: 0."""
+    axis: NotRequired[Sequence[float]]
+    """prismatic, wheel: direction in the frame of `a` or the world; need not have length 1."""
+    b: Any
+    """Second body: index or id."""
+    break_force: NotRequired[float]
+    """Breaks when it pulls or pushes harder than this, N."""
+    break_torque: NotRequired[float]
+    """Breaks when it turns harder than this, N·m."""
+    collide: NotRequired[bool]
+    """Whether the two bodies touch each other."""
+    damping: NotRequired[float]
+    """spring: N·s/m. Left out: 0."""
+    damping_ratio: NotRequired[float]
+    """Damping of what the joint holds; 1 is critical. Left out: 2 (mouse: 0.7). Not for spring."""
+    enabled: NotRequired[bool]
+    """A joint that is switched off does nothing."""
+    hertz: NotRequired[float]
+    """Stiffness of what the joint holds, Hz. Left out: 60, which is rigid to the eye (mouse: 5). Not for
+    spring; a distance that limits or a motor leave free is held only if this is given."""
+    id: NotRequired[str]
+    """Name for reports; unique among the joints of the scene."""
+    length: NotRequired[float]
+    """distance: m. Left out: as the scene starts."""
+    limits: NotRequired[Sequence[float]]
+    """distance (shortest, longest), prismatic, wheel: m; revolute: rad. Lower, upper."""
+    linear_offset: NotRequired[Sequence[float]]
+    """motor: where `b`'s anchor should be against `a`'s, in the frame of `a`, m. Left out: `[0, 0]`."""
+    max_force: NotRequired[float]
+    """motor, mouse: largest force, N. Left out: 1e15, which is no limit."""
+    max_torque: NotRequired[float]
+    """motor: largest torque, N·m. Left out: 1e15, which is no limit."""
+    motor: NotRequired[SceneMotor]
+    """distance, prismatic: drives along; revolute, wheel: turns."""
+    reference_angle: NotRequired[float]
+    """revolute, prismatic, weld: the angle of `b` against `a` that counts as 0, rad. Left out: as the scene
+    starts."""
+    rest_length: NotRequired[float]
+    """spring: m. Left out: as the scene starts."""
+    spring: NotRequired[SceneSpring]
+    """revolute: pulls towards an angle; prismatic, wheel: towards a place on the axis."""
+    stiffness: NotRequired[float]
+    """spring: N/m."""
+    target: NotRequired[Sequence[float]]
+    """mouse: where `b`'s anchor is pulled to, in the world, m."""
+    type: Literal["distance", "spring", "revolute", "prismatic", "weld", "wheel", "motor", "mouse"]
+    """distance: a rod, or a rope, piston or winch by limits and motor; spring: Hooke's; revolute: a hinge;
+    prismatic: a slider that keeps its angle; wheel: a slider that turns; weld: holds place and angle; motor:
+    drives `b` to a place and an angle against `a`, with limited force; mouse: pulls `b` towards a place in
+    the world."""
+
+
+class SceneMotor(TypedDict):
+    """Turns or drives a joint with what force it has."""
+
+    max: float
+    """Largest force, N, or torque, N·m."""
+    speed: float
+    """m/s, or rad/s where it turns. Positive lengthens, moves `b` along the axis, or turns `b`
+    counter-clockwise."""
+
+
+class SceneParameter(TypedDict):
+    """What can be changed of a built-in scene."""
+
+    default: float
+    """If it is not given."""
+    integer: bool
+    """Whether it is a whole number."""
+    max: float
+    """Most."""
+    meaning: str
+    """What it is, with its unit."""
+    min: float
+    """Least."""
+    name: str
+    """Left of the `=`."""
+
+
+class ScenePath(TypedDict):
+    """Leads a kinematic body: amplitude · sin(rate · t + phase) beside its position, and turned likewise."""
+
+    amplitude: NotRequired[Sequence[float]]
+    """How far it swings to either side, m."""
+    phase: NotRequired[float]
+    """rad."""
+    rate: NotRequired[float]
+    """rad/s."""
+    turn: NotRequired[float]
+    """How far it turns to either side, rad."""
+
+
+class ScenePointField(TypedDict):
+    """Draws bodies to a point."""
+
+    acceleration: NotRequired[float]
+    """m/s²: all come equally fast."""
+    core: NotRequired[float]
+    """Up to this distance from the point it is not felt, m."""
+    force: NotRequired[float]
+    """At the centre of mass, N: light bodies come faster."""
+    position: NotRequired[Sequence[float]]
+    """In the world, m."""
+
+
+class ScenePolygon(TypedDict):
+    """A convex polygon."""
+
+    points: Sequence[Sequence[float]]
+    """3 to 8 corners, convex, counter-clockwise, each at least 0.1 mm out of the line through its neighbours,
+    m."""
+    radius: NotRequired[float]
+    """Of the rounding, added on all sides, m."""
+
+
+class SceneRound(TypedDict):
+    """A circle or a particle."""
+
+    radius: float
+    """m."""
+
+
+class SceneSegment(TypedDict):
+    """A line from `a` to `b`."""
+
+    a: Sequence[float]
+    """m."""
+    b: Sequence[float]
+    """m."""
+
+
+class SceneSettings(TypedDict):
+    """How the scene is solved. The defaults are Box2D's."""
+
+    accumulate: NotRequired[bool]
+    """Clamp the accumulated impulse, not each increment. Off is wrong, and shows why."""
+    baumgarte: NotRequired[float]
+    """Share of the penetration that is removed in a step (baumgarte) or a sweep (projection)."""
+    correct_position: NotRequired[bool]
+    """Correct penetration at all."""
+    dt: NotRequired[float]
+    """Length of a step, s."""
+    events: NotRequired[bool]
+    """Report contacts that begin and cease, and what sensors notice."""
+    iterations: NotRequired[int]
+    """Sweeps a substep. Left out: 1 in soft mode, 10 in the others."""
+    mode: NotRequired[Literal["soft", "baumgarte", "projection"]]
+    """soft: soft contacts in substeps (Box2D); baumgarte: sequential impulses with bias; projection:
+    sequential impulses, then a projection of the positions."""
+    recycle: NotRequired[bool]
+    """Keep contact manifolds while a pair hardly moves."""
+    relax: NotRequired[bool]
+    """Soft mode: one more sweep without bias after positions moved."""
+    restitution_mix: NotRequired[Literal["min", "max"]]
+    """Which of two restitutions counts."""
+    restitution_threshold: NotRequired[float]
+    """Impacts slower than this do not bounce, m/s."""
+    sleep: NotRequired[bool]
+    """Bodies at rest fall asleep, and wake when something touches them."""
+    slop: NotRequired[float]
+    """Penetration that is left alone, m."""
+    strict: NotRequired[bool]
+    """Repeat a step that outgrew a buffer, so that the result never depends on capacities."""
+    substeps: NotRequired[int]
+    """Substeps a step. Left out: 4 in soft mode, 1 in the others."""
+    warm_start: NotRequired[bool]
+    """Start from the impulses of the step before."""
+
+
+class SceneShape(TypedDict):
+    """A collider on a body. Exactly one of `circle`, `box`, `capsule`, `polygon`, `segment`, `half_plane`,
+    `particle`."""
+
+    box: NotRequired[SceneBox]
+    """A rectangle about the shape's origin."""
+    capsule: NotRequired[SceneCapsule]
+    """All points within a radius of a segment."""
+    circle: NotRequired[SceneRound]
+    """About the shape's origin."""
+    density: NotRequired[float]
+    """kg/m²."""
+    filter: NotRequired[SceneFilter]
+    """What it touches."""
+    friction: NotRequired[float]
+    """Coulomb's coefficient; two are mixed by √(ab). At rest, if `kinetic_friction` is given."""
+    half_plane: NotRequired[SceneHalfPlane]
+    """Everything below a line, seen along its normal. On static and kinematic bodies only."""
+    kinetic_friction: NotRequired[float]
+    """Coulomb's coefficient while sliding, at most `friction`; mixed likewise. Left out: as `friction`."""
+    offset: NotRequired[Sequence[float]]
+    """In the body's frame, m."""
+    particle: NotRequired[SceneRound]
+    """A disc on a body that never turns, and the only shape of it."""
+    polygon: NotRequired[ScenePolygon]
+    """A convex polygon, with rounded corners if it has a radius."""
+    restitution: NotRequired[float]
+    """Share of the approach speed that is given back."""
+    rolling_resistance: NotRequired[float]
+    """Torque that resists rolling, over normal force times radius; the larger of two counts."""
+    rotation: NotRequired[float]
+    """On the body, rad."""
+    segment: NotRequired[SceneSegment]
+    """A line, solid from both sides. It has no area, hence no mass."""
+    sensor: NotRequired[bool]
+    """Notices what overlaps it, and touches nothing."""
+    tangent_speed: NotRequired[float]
+    """Speed of the surface along itself, as a conveyor belt's, m/s: positive carries what lies on top to the
+    right."""
+
+
+class SceneSpring(TypedDict):
+    """Pulls a joint towards a position."""
+
+    damping_ratio: NotRequired[float]
+    """1 is critical."""
+    hertz: float
+    """Frequency at which the bodies would swing on it, Hz."""
+    target: NotRequired[float]
+    """Rest position: m along the axis, or rad."""
+
+
+class Scenes(TypedDict):
+    """Built-in scenes."""
+
+    scenes: Sequence[SceneEntry]
+    """All of them."""
+
+
+class ShapeOf(TypedDict):
+    """A shape of a body."""
+
+    body: NotRequired[str | None]
+    """Its id."""
+    shape: int
+    """Index of the shape in the world."""
+
+
+class Spawn(TypedDict):
+    """Adds bodies, written as in a scene file, and joints among them."""
+
+    bodies: Sequence[SceneBody]
+    joints: NotRequired[Sequence[SceneJoint]]
+
+
+@final
+class SpawnCommand(TypedDict):
+    """Adds bodies, written as in a scene file, and joints among them."""
+
+    spawn: Spawn
+    """Adds bodies, written as in a scene file, and joints among them."""
+
+
+class SpringTarget(TypedDict):
+    """The rest position of the spring of a hinge, a slider or a wheel."""
+
+    joint: JointRef
+    """Which."""
+    target: float
+    """rad or m."""
+
+
+@final
+class SpringTargetCommand(TypedDict):
+    """The rest position of the spring of a hinge, a slider or a wheel."""
+
+    spring_target: SpringTarget
+    """The rest position of the spring of a hinge, a slider or a wheel."""
+
+
+class State(TypedDict):
+    """Where everything is."""
+
+    bodies: Sequence[BodyState]
+    """In the order of their slots."""
+    hash: str
+    """Of poses and velocities, 16 hexadecimal digits: equal runs have equal ones."""
+    step: int
+    """Steps done."""
+    time: float
+    """Simulated seconds."""
+
+
+class Status(TypedDict):
+    """How a world is doing."""
+
+    alterations: int
+    """Bodies and joints added and removed by hand so far."""
+    backend: str
+    """`cpu` or `gpu`."""
+    bodies: int
+    """Bodies in it."""
+    created: int
+    """Seconds since 1970."""
+    dt: float
+    """Seconds a step."""
+    id: str
+    """Its id."""
+    joints: int
+    """Joints likewise."""
+    ms_per_step: float
+    """Milliseconds that a step took lately."""
+    name: str
+    """Its name."""
+    problem: NotRequired[str | None]
+    """What is wrong with it."""
+    speed: NotRequired[float | None]
+    """While it plays, times real time; nothing if as fast as it goes."""
+    state: str
+    """`starting`, `paused`, `stepping`, `playing` or `failed`."""
+    step: int
+    """Steps done."""
+    steps_to_go: int
+    """Steps that were asked for and are not done."""
+    time: float
+    """Simulated seconds."""
+
+
+class Step(TypedDict):
+    """How far to step."""
+
+    steps: NotRequired[int]
+    """How many."""
+    timeout: NotRequired[float | None]
+    """Seconds it may take; then it stops where it is, and says so."""
+
+
+class Stepped(TypedDict):
+    """Steps done."""
+
+    step: int
+    """Steps done since the world began."""
+    steps: int
+    """Steps of this request."""
+    stopped: NotRequired[str | None]
+    """Why it ended early."""
+    time: float
+    """Simulated seconds likewise."""
+
+
+class Target(TypedDict):
+    """Where a kinematic body shall be after one step."""
+
+    angle: NotRequired[float]
+    """rad."""
+    body: BodyRef
+    """Which."""
+    position: Sequence[float]
+    """Of its origin, m."""
+
+
+@final
+class TargetCommand(TypedDict):
+    """Where a kinematic body shall be after one step."""
+
+    target: Target
+    """Where a kinematic body shall be after one step."""
+
+
+class Teleport(TypedDict):
+    """Puts a body elsewhere, at once."""
+
+    angle: NotRequired[float]
+    """rad."""
+    body: BodyRef
+    """Which."""
+    position: Sequence[float]
+    """Of its origin, m."""
+
+
+@final
+class TeleportCommand(TypedDict):
+    """Puts a body elsewhere, at once."""
+
+    teleport: Teleport
+    """Puts a body elsewhere, at once."""
+
+
+class Torque(TypedDict):
+    """The constant torque of a dynamic body from now on."""
+
+    body: BodyRef
+    """Which."""
+    torque: float
+    """N·m."""
+
+
+@final
+class TorqueCommand(TypedDict):
+    """The constant torque of a dynamic body from now on."""
+
+    torque: Torque
+    """The constant torque of a dynamic body from now on."""
+
+
+class Unjoin(TypedDict):
+    """Removes joints."""
+
+    joints: Sequence[JointRef]
+    """Which."""
+
+
+@final
+class UnjoinCommand(TypedDict):
+    """Removes joints."""
+
+    unjoin: Unjoin
+    """Removes joints."""
+
+
+class Velocity(TypedDict):
+    """Of a dynamic or kinematic body."""
+
+    body: BodyRef
+    """Which."""
+    velocity: Sequence[float]
+    """m/s."""
+
+
+@final
+class VelocityCommand(TypedDict):
+    """Of a dynamic or kinematic body."""
+
+    velocity: Velocity
+    """Of a dynamic or kinematic body."""
+
+
+class Wake(TypedDict):
+    """Wakes a body and its island."""
+
+    body: BodyRef
+    """Which."""
+
+
+@final
+class WakeAllCommand(TypedDict):
+    """Wakes all."""
+
+    wake_all: Mapping[str, Any]
+    """Wakes all."""
+
+
+@final
+class WakeCommand(TypedDict):
+    """Wakes a body and its island."""
+
+    wake: Wake
+    """Wakes a body and its island."""
+
+
+WorldBody: TypeAlias = "NewWorld | Scene"
+
+
+class Worlds(TypedDict):
+    """Worlds."""
+
+    next: NotRequired[str | None]
+    """For `after`, if there are more."""
+    worlds: Sequence[Status]
+    """The oldest first."""
