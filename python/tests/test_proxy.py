@@ -1,0 +1,103 @@
+"""Through TLS: the proxy of deploy/nginx.conf in front of the real service."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from drystone_client import Problem, Service
+from service import running
+
+CONFIG = Path(__file__).parents[2] / "deploy/nginx.conf"
+NAME = "drystone.example.org"
+TOKEN = "sixteen letters at least"
+missing = [tool for tool in ("nginx", "openssl") if shutil.which(tool) is None]
+# With DRYSTONE_EXAMPLES what is missing is a failure.
+pytestmark = pytest.mark.skipif(bool(missing) and "DRYSTONE_EXAMPLES" not in os.environ, reason=f"without {missing}")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def replaced(text: str, *pairs: tuple[str, str]) -> str:
+    for old, new in pairs:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
+
+
+@pytest.fixture()
+def proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a proxy, as deployed but for its port, its certificate and what is behind it."""
+    (certificate, key, port) = (tmp_path / "cert.pem", tmp_path / "key.pem", free_port())
+    arguments = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+    arguments += ["-subj", f"/CN={NAME}", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run(["openssl", *arguments, "-out", certificate, "-keyout", key], check=True, capture_output=True)
+    monkeypatch.setenv("DRYSTONE_TOKEN", TOKEN)
+    # Both of what the client is made of look here.
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with running(tmp_path / "worlds") as url:
+        letsencrypt = f"/etc/letsencrypt/live/{NAME}"
+        site = replaced(
+            CONFIG.read_text(),
+            ("listen 443 ssl", f"listen 127.0.0.1:{port} ssl"),
+            (f"{letsencrypt}/fullchain.pem", str(certificate)),
+            (f"{letsencrypt}/privkey.pem", str(key)),
+            ("http://127.0.0.1:7878", url),
+        )
+        whole = tmp_path / "nginx.conf"
+        folders = "".join(
+            f"{what}_temp_path {tmp_path}/{what};\n" for what in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        )
+        head = f"daemon off;\nmaster_process off;\npid {tmp_path}/pid;\nerror_log {tmp_path}/log;\nevents {{}}\n"
+        whole.write_text(f"{head}http {{\naccess_log off;\n{folders}{site}}}\n")
+        server = subprocess.Popen(["nginx", "-p", tmp_path, "-c", whole, "-e", tmp_path / "log"])
+        try:
+            for _ in range(500):
+                if socket.socket().connect_ex(("127.0.0.1", port)) == 0:
+                    break
+                assert server.poll() is None, (tmp_path / "log").read_text()
+                time.sleep(0.01)
+            yield f"https://127.0.0.1:{port}"
+        finally:
+            server.terminate()
+            server.wait(20)
+
+
+def test_all_of_it_works_through_a_proxy(proxy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Service(proxy) as service:
+        world = service.create("large_pyramid:base=5")
+        assert world.step(20)["steps"] == 20
+        world.play(4)
+        seen = 0
+        for bodies in world.stream(rate=50):
+            seen += 1
+            if bodies.step > 60:
+                break
+        assert seen > 3
+        world.pause()
+        # The limit of bodies is the service's own, or larger: it is the service that says what is wrong.
+        with pytest.raises(Problem) as caught:
+            service.create({"version": 1, "bodies": [], "name": "x" * (3 << 20)})
+        assert caught.value.status != 413
+        world.delete()
+    # Negative controls: another token is refused, and without the certificate it is not our proxy.
+    with Service(proxy, "another token, as long") as stranger, pytest.raises(Problem) as refused:
+        stranger.create("slope")
+    assert refused.value.status == 401
+    monkeypatch.delenv("SSL_CERT_FILE")
+    with pytest.raises(Exception) as unknown, Service(proxy, patience=0) as service:
+        service.create("slope")
+    assert isinstance(unknown.value.__cause__, ssl.SSLError) or "certificate" in str(unknown.value).lower()
