@@ -272,12 +272,7 @@ impl Asker<'_> {
 
     /// Copies bytes to the start of buffers when the encoder runs: the pieces before have had their answers by then.
     fn put(&self, encoder: &mut wgpu::CommandEncoder, to: &[(&'static str, u64)], contents: &[u8]) {
-        use wgpu::util::DeviceExt;
-        let from = self.engine.context.device().create_buffer_init(&wgpu::util::BufferInitDescriptor {
-            label: Some("queries"),
-            contents,
-            usage: wgpu::BufferUsages::COPY_SRC,
-        });
+        let from = self.engine.context.buffer_with("queries", contents, wgpu::BufferUsages::COPY_SRC);
         let mut offset = 0;
         for &(name, bytes) in to {
             encoder.copy_buffer_to_buffer(&from, offset, &self.engine.buffers[name], 0, bytes);

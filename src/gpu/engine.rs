@@ -6,9 +6,6 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use bytemuck::Pod;
-use wgpu::util::DeviceExt;
-
 use super::context::Context;
 use super::kernel::{Kernel, Kernels};
 use super::memory::{Features, Group, Sizes, TABLES, buffer_bytes};
@@ -20,6 +17,7 @@ use crate::snapshot::first_islands;
 use crate::step::Op;
 use crate::types::{COLOR_COUNT, Command, Constraint, Event, Params, SleepingContact, Sweep};
 use crate::world::WorldError;
+use bytemuck::Pod;
 
 /// Different sweeps a world can use; a few hundred occur.
 const MAX_SWEEPS: usize = 4096;
@@ -126,12 +124,8 @@ impl Engine {
     pub fn follow(&mut self, plan: &[Op]) {
         let (solver, program) = program(plan);
         self.solver = solver;
-        let descriptor = wgpu::util::BufferInitDescriptor {
-            label: Some("program"),
-            contents: bytemuck::cast_slice(&program),
-            usage: wgpu::BufferUsages::UNIFORM,
-        };
-        self.buffers.insert("program", self.context.device().create_buffer_init(&descriptor));
+        let program = bytemuck::cast_slice(&program);
+        self.buffers.insert("program", self.context.buffer_with("program", program, wgpu::BufferUsages::UNIFORM));
         for name in ALONE.into_iter().flat_map(|(_, names)| names) {
             self.unbind(name);
         }
@@ -312,10 +306,9 @@ impl Engine {
         let Params { cell_count, shape_count, joint_count, color_blocks, .. } = *longest;
         let reports = shape_count + joint_count + 1;
         let colors = color_blocks * COLOR_COUNT;
-        let (device, many) = (self.context.device().clone(), self.kernels.are_for_many());
+        let many = self.kernels.are_for_many();
         let mut buffer = |name: &'static str, contents: &[u8], usage: wgpu::BufferUsages| {
-            let descriptor = wgpu::util::BufferInitDescriptor { label: Some(name), contents, usage };
-            self.buffers.insert(name, device.create_buffer_init(&descriptor));
+            self.buffers.insert(name, self.context.buffer_with(name, contents, usage));
         };
         let usage = if many { wgpu::BufferUsages::STORAGE } else { wgpu::BufferUsages::UNIFORM };
         buffer("params", bytemuck::cast_slice(params), usage);
@@ -378,11 +371,8 @@ impl Engine {
             };
             let words: Vec<u32> = kernel.strided.iter().map(stride).collect();
             let words = [&words[..], &vec![0; words.len().next_multiple_of(4) - words.len()]].concat();
-            let buffer = device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
-                label: Some("strides"),
-                contents: bytemuck::cast_slice(&words),
-                usage: wgpu::BufferUsages::UNIFORM,
-            });
+            let words = bytemuck::cast_slice(&words);
+            let buffer = self.context.buffer_with("strides", words, wgpu::BufferUsages::UNIFORM);
             device.create_bind_group(&wgpu::BindGroupDescriptor {
                 label: Some("strides"),
                 layout: &self.kernels.strides_layout,
@@ -461,11 +451,8 @@ impl Engine {
         #[allow(clippy::cast_possible_truncation, reason = "a share of a buffer's limit")]
         let most = (self.largest_buffer() / size_of::<Command>() as u64).min(1 << 24) as usize;
         for piece in commands.chunks(most.max(1)) {
-            let buffer = self.context.device().create_buffer_init(&wgpu::util::BufferInitDescriptor {
-                label: Some("commands"),
-                contents: bytemuck::cast_slice(piece),
-                usage: wgpu::BufferUsages::STORAGE,
-            });
+            let contents = bytemuck::cast_slice(piece);
+            let buffer = self.context.buffer_with("commands", contents, wgpu::BufferUsages::STORAGE);
             self.buffers.insert("commands", buffer);
             let of_joints = piece.iter().filter(|command| command.is_for_joint()).count();
             for (name, count) in [("command", piece.len() - of_joints), ("command_joints", of_joints)] {

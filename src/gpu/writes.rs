@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use bytemuck::Pod;
-use wgpu::util::DeviceExt;
 
 use super::engine::Engine;
 
@@ -64,11 +63,7 @@ impl Engine {
         if contents.is_empty() {
             return;
         }
-        let staged = self.context.device().create_buffer_init(&wgpu::util::BufferInitDescriptor {
-            label: Some("told"),
-            contents: &contents,
-            usage: wgpu::BufferUsages::COPY_SRC,
-        });
+        let staged = self.context.buffer_with("told", &contents, wgpu::BufferUsages::COPY_SRC);
         let mut from = 0;
         for write in &writes.0 {
             let bytes = write.bytes.len() as u64;
