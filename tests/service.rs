@@ -19,6 +19,8 @@ mod crash;
 mod device;
 #[path = "service/faults.rs"]
 mod faults;
+#[path = "service/limits.rs"]
+mod limits;
 #[path = "service/page.rs"]
 mod page;
 #[path = "service/requests.rs"]

@@ -264,6 +264,126 @@ fn a_store_that_is_read_only() {
     assert_eq!(service.tell(&format!("{world}/step"), &json!({}))["step"], 1, "as soon as it can be written");
 }
 
+/// While the service runs the system takes nothing more, and then again: a file may have no bytes for a while.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_disk_that_takes_nothing_for_a_while() {
+    let (folder, calm) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let plain = command(folder.path(), &[("CHECKPOINT_SECONDS", "0.01")]);
+    let mut deaf = Command::new("sh");
+    deaf.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(plain.get_program()).args(plain.get_args());
+    deaf.args(["--backend", "cpu"]).env("DRYSTONE_CHECKPOINT_SECONDS", "0.01");
+    let mut service = Service::run(deaf);
+    let twin = Service::start(calm.path(), &[]);
+    let limit = |service: &Service, bytes: &str| {
+        let pid = service.pid().to_string();
+        let done = Command::new("prlimit").args(["--pid", &pid, &format!("--fsize={bytes}:unlimited")]).status();
+        assert!(done.unwrap().success());
+    };
+    let scene = json!({ "scene": "large_pyramid:base=8" });
+    let (world, playing, same) = (service.make(&scene), service.make(&scene), twin.make(&scene));
+    service.tell(&format!("{playing}/play"), &json!({}));
+    let step = json!({ "steps": 30 });
+    let both = |service: &Service| {
+        service.tell(&format!("{world}/commands"), &push(3));
+        service.tell(&format!("{world}/step"), &step);
+        twin.tell(&format!("{same}/commands"), &push(3));
+        twin.tell(&format!("{same}/step"), &step);
+        assert_eq!(service.hash(&world), twin.hash(&same));
+    };
+    both(&service);
+    limit(&service, "0");
+    let before = service.ask(&playing)["step"].as_u64().unwrap();
+    let asked = [
+        (format!("{world}/commands"), push(2)),
+        (format!("{world}/step"), step.clone()),
+        (format!("{world}/checkpoint"), json!({ "name": "here" })),
+        ("/v1/worlds".to_owned(), scene.clone()),
+    ];
+    for (path, body) in asked.iter().chain(&asked) {
+        let answer = service.post(path, body).unwrap();
+        assert_eq!((answer.status, answer.json()["type"].as_str()), (507, Some("urn:drystone:store")), "{path}");
+        assert!(answer.header("retry-after").is_some() && answer.json()["detail"].is_string(), "{answer:?}");
+    }
+    assert_eq!(service.hash(&world), twin.hash(&same), "what was refused has not happened");
+    assert_eq!(service.get("/health/ready").unwrap().status, 200);
+    while service.ask(&playing)["step"].as_u64().unwrap() < before + 5 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    limit(&service, "unlimited");
+    let again = (0..200).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        service.post(&format!("{world}/pause"), &json!({})).unwrap().status == 200
+    });
+    assert!(again, "it takes bytes again");
+    both(&service);
+    assert_eq!(service.ask("/v1/worlds")["worlds"].as_array().unwrap().len(), 2, "nothing half made is left");
+    service.kill();
+    service = Service::start(folder.path(), &[]);
+    assert_eq!(service.hash(&world), twin.hash(&same));
+    assert_eq!(service.ask(&playing)["state"], "playing");
+}
+
+/// While the service runs, its folder cannot be written to any more, and then again.
+#[test]
+fn a_store_that_turns_read_only() {
+    if !may_mount() {
+        return;
+    }
+    let (folder, flags) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (flag, done) = (flags.path().join("read-only"), flags.path().join("done"));
+    // What is mounted over it is seen by whoever opens a file from then on. Logs that are open can be written to.
+    let change = |how: &str| format!("{how} && echo >>'{}'", done.display());
+    let mount = change("mount --bind \"$0\" \"$0\" && mount -o remount,bind,ro \"$0\"");
+    // Not for ever, should the test fail.
+    let there = flags.path().display();
+    let until = |test: &str| format!("while [ -d '{there}' ] && [ {test} '{}' ]; do sleep 0.02; done", flag.display());
+    let (appears, goes, unmount) = (until("! -e"), until("-e"), change("umount \"$0\""));
+    let how = format!("{{ ({appears}; {mount}; {goes}; {unmount}) & }}");
+    let settings = [("CHECKPOINT_SECONDS", "0.01")];
+    let mut mounted = mounted(folder.path(), &how, &settings);
+    mounted.args(["--backend", "cpu"]);
+    let mut service = Service::run(mounted);
+    let wait = |lines: usize| {
+        while fs::read_to_string(&done).unwrap_or_default().len() < lines {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    let scene = json!({ "scene": "large_pyramid:base=8" });
+    let world = service.make(&scene);
+    let step = format!("{world}/step");
+    service.tell(&step, &json!({ "steps": 30 }));
+    fs::write(&flag, "").unwrap();
+    wait(1);
+    for (path, body) in [("/v1/worlds".to_owned(), &scene), (format!("{world}/checkpoint"), &json!({ "name": "a" }))] {
+        let answer = service.post(&path, body).unwrap();
+        assert_eq!((answer.status, answer.json()["type"].as_str()), (507, Some("urn:drystone:store")), "{path}");
+        assert!(answer.json()["detail"].as_str().unwrap().contains("Read-only file system"), "{answer:?}");
+    }
+    // Whether steps are taken depends on whether their log is open; none is lost that was acknowledged.
+    let mut steps = 30;
+    for _ in 0..5 {
+        let answer = service.post(&step, &json!({ "steps": 20 })).unwrap();
+        assert!(matches!(answer.status, 200 | 507), "{answer:?}");
+        steps += if answer.status == 200 { 20 } else { 0 };
+    }
+    assert_eq!(service.ask(&format!("{world}/state"))["step"], steps);
+    fs::remove_file(&flag).unwrap();
+    wait(2);
+    let again = (0..200).any(|_| {
+        std::thread::sleep(Duration::from_millis(20));
+        service.post(&step, &json!({ "steps": 1 })).unwrap().status == 200
+    });
+    assert!(again, "it can be written to again");
+    service.tell(&format!("{world}/checkpoint"), &json!({ "name": "a" }));
+    service.make(&scene);
+    let (hash, step) = (service.hash(&world), service.ask(&world)["step"].clone());
+    service.kill();
+    let service = Service::start(folder.path(), &[]);
+    assert_eq!((service.hash(&world), &service.ask(&world)["step"]), (hash, &step));
+    assert_eq!(service.ask("/v1/worlds")["worlds"].as_array().unwrap().len(), 2, "nothing half made is left");
+}
+
 /// Whatever the clock on the wall says: nothing but the date of a new world depends on it.
 #[test]
 #[cfg(target_os = "linux")]
