@@ -38,7 +38,7 @@ pub struct Config {
 }
 
 /// How a bucket is reached. What is left out comes from the variables that other programs have for it (`AWS_REGION`,
-/// `AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL` and so on), or from the machine.
+/// `AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL` and so on), or from the machine; keys and session token all from one place.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct S3 {
@@ -330,6 +330,9 @@ impl Config {
         if s3.access_key_id.is_empty() != s3.secret_access_key.0.is_empty() {
             return refuse("s3.access_key_id and s3.secret_access_key go together: give both, or none");
         }
+        if s3.access_key_id.is_empty() && !s3.session_token.0.is_empty() {
+            return refuse("s3.session_token belongs to keys: give s3.access_key_id and s3.secret_access_key, too");
+        }
         if !(s3.endpoint.is_empty() || s3.endpoint.starts_with("https://") || s3.endpoint.starts_with("http://")) {
             return refuse("s3.endpoint is no address; expected https://HOST or, where nobody listens, http://HOST");
         }
@@ -439,6 +442,8 @@ mod tests {
         }
         let s3 = S3 { access_key_id: "me".to_owned(), ..S3::default() };
         assert!(Config { s3, ..Config::default() }.check().unwrap_err().to_string().contains("secret_access_key"));
+        let s3 = S3 { session_token: Secret("of whom?".to_owned()), ..S3::default() };
+        assert!(Config { s3, ..Config::default() }.check().unwrap_err().to_string().contains("session_token"));
         let s3 = S3 { endpoint: "minio:9000".to_owned(), ..S3::default() };
         assert!(Config { s3, ..Config::default() }.check().unwrap_err().to_string().contains("endpoint"));
     }

@@ -95,6 +95,27 @@ fn kept_listed_restored_and_deleted() {
     assert_eq!(service.post(&format!("{world}/restore"), &json!({ "name": "early" })).unwrap().status, 404);
 }
 
+/// Keys of the configuration, and a session of somebody else's in the environment: they are not mixed.
+#[test]
+fn keys_are_used_with_their_own_session() {
+    let s3 = S3::start();
+    let started = |settings: &[(&str, &str)], foreign: &[(&str, &str)]| {
+        let mut command = command(Path::new("s3://worlds/keys"), settings);
+        command.args(["--backend", "cpu"]).envs(foreign.iter().copied());
+        let service = Service::run(command);
+        service.make(&scene());
+        s3.tokens()
+    };
+    let own = s3.settings();
+    let foreign = [("AWS_ACCESS_KEY_ID", "AKIAFOREIGN"), ("AWS_SESSION_TOKEN", "foreign")];
+    assert_eq!(started(&own, &foreign), [""]);
+    assert_eq!(started(&[&own[..], &[("S3_SESSION_TOKEN", "own")]].concat(), &foreign), ["own"]);
+    // Negative control: with the keys of the environment it is that of the environment.
+    let without: Vec<_> = own.iter().copied().filter(|(name, _)| !name.contains("KEY")).collect();
+    let theirs = [("AWS_ACCESS_KEY_ID", KEY), ("AWS_SECRET_ACCESS_KEY", SECRET), ("AWS_SESSION_TOKEN", "foreign")];
+    assert_eq!(started(&without, &theirs), ["foreign"]);
+}
+
 #[test]
 fn what_is_no_longer_needed_goes() {
     let s3 = S3::start();

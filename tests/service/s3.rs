@@ -1,6 +1,6 @@
 //! As much of S3 as the service needs, in memory, and all that can go wrong with it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -29,6 +29,8 @@ struct State {
     objects: Mutex<BTreeMap<String, Vec<u8>>>,
     rule: Mutex<Rule>,
     puts: Mutex<u64>,
+    /// What requests had for the token of a session.
+    tokens: Mutex<BTreeSet<String>>,
 }
 
 /// A store for objects with the bucket `worlds`. Its threads end with the process.
@@ -47,7 +49,9 @@ impl S3 {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let rule: Rule = Box::new(|_, _| Fault::No);
-        let state = Arc::new(State { objects: Mutex::default(), rule: Mutex::new(rule), puts: Mutex::new(0) });
+        let state =
+            State { objects: Mutex::default(), rule: Mutex::new(rule), puts: Mutex::new(0), tokens: Mutex::default() };
+        let state = Arc::new(state);
         let own = state.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
@@ -87,6 +91,11 @@ impl S3 {
         *self.state.puts.lock().unwrap()
     }
 
+    /// What requests had for the token of a session, since this was last asked; "" for none.
+    pub fn tokens(&self) -> Vec<String> {
+        std::mem::take(&mut *self.state.tokens.lock().unwrap()).into_iter().collect()
+    }
+
     /// Turns a bit of an object over.
     pub fn spoil(&self, key: &str) {
         let mut objects = self.state.objects.lock().unwrap();
@@ -106,7 +115,7 @@ fn serve(state: &State, stream: TcpStream) -> Option<()> {
         requests.read_line(&mut line).ok().filter(|read| *read > 0)?;
         let mut words = line.split(' ');
         let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
-        let (mut length, mut conditional, mut signed) = (0, false, false);
+        let (mut length, mut conditional, mut signed, mut token) = (0, false, false, String::new());
         loop {
             let mut line = String::new();
             requests.read_line(&mut line).ok().filter(|read| *read > 0)?;
@@ -114,10 +123,12 @@ fn serve(state: &State, stream: TcpStream) -> Option<()> {
             match name.to_ascii_lowercase().as_str() {
                 "content-length" => length = value.trim().parse().ok()?,
                 "if-none-match" => conditional = value.trim() == "*",
+                "x-amz-security-token" => value.trim().clone_into(&mut token),
                 "authorization" => signed = value.contains(&format!("Credential={KEY}/")),
                 _ => {}
             }
         }
+        state.tokens.lock().unwrap().insert(token);
         let mut body = vec![0; length];
         requests.read_exact(&mut body).ok()?;
         let (path, query) = target.split_once('?').unwrap_or((&target, ""));

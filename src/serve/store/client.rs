@@ -4,8 +4,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, S3ConditionalPut};
-use object_store::{BackoffConfig, ClientConfigKey, Error, ObjectStore, RetryConfig};
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, AwsCredential, S3ConditionalPut};
+use object_store::{BackoffConfig, ClientConfigKey, Error, ObjectStore, RetryConfig, StaticCredentialProvider};
 
 use super::ledger::Owner;
 use crate::serve::config::S3;
@@ -40,16 +40,19 @@ pub fn client(bucket: &str, s3: &S3, retries: usize, patience: Duration) -> Resu
         .with_disable_bulk_delete(true)
         .with_config(AmazonS3ConfigKey::Client(ClientConfigKey::Timeout), format!("{}s", LARGE.as_secs()))
         .with_config(AmazonS3ConfigKey::Client(ClientConfigKey::ConnectTimeout), format!("{}s", CONNECT.as_secs()));
-    for (key, value) in [
-        (AmazonS3ConfigKey::Endpoint, &s3.endpoint),
-        (AmazonS3ConfigKey::Region, &s3.region),
-        (AmazonS3ConfigKey::AccessKeyId, &s3.access_key_id),
-        (AmazonS3ConfigKey::SecretAccessKey, &s3.secret_access_key.0),
-        (AmazonS3ConfigKey::Token, &s3.session_token.0),
-    ] {
+    for (key, value) in [(AmazonS3ConfigKey::Endpoint, &s3.endpoint), (AmazonS3ConfigKey::Region, &s3.region)] {
         if !value.is_empty() {
             builder = builder.with_config(key, value);
         }
+    }
+    // Whole, or not at all: a session token of the environment belongs to the keys there.
+    if !s3.access_key_id.is_empty() {
+        let own = AwsCredential {
+            key_id: s3.access_key_id.clone(),
+            secret_key: s3.secret_access_key.0.clone(),
+            token: Some(s3.session_token.0.clone()).filter(|token| !token.is_empty()),
+        };
+        builder = builder.with_credentials(Arc::new(StaticCredentialProvider::new(own)));
     }
     // Whoever gives such an address knows what that means.
     if s3.endpoint.starts_with("http://") {
