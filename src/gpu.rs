@@ -3,6 +3,7 @@
 #[cfg(feature = "view")]
 mod ask;
 mod books;
+mod clock;
 mod context;
 mod engine;
 pub mod kernel;
@@ -16,10 +17,12 @@ mod query;
 mod readback;
 mod record;
 mod state;
+mod strict;
 pub(crate) mod worlds;
 mod writes;
 use std::sync::Arc;
 
+use clock::Clock;
 pub use context::{AdapterChoice, Context, ContextError, DeviceError, adapters, is_software};
 use engine::{Engine, at_parity};
 use kernel::{KernelError, Kernels, Patch};
@@ -32,6 +35,8 @@ pub use query::PendingQuery;
 pub(crate) use readback::cast;
 use readback::{Arrived, StepRing};
 use record::{Extent, Load, joint_runs};
+#[cfg(feature = "serve")]
+pub(crate) use strict::StepStart;
 
 #[cfg(feature = "view")]
 pub(crate) use books::DeviceCopy;
@@ -48,7 +53,7 @@ use crate::snapshot::{Snapshot, is_at_rest};
 use crate::state::{JointReaction, joint_reactions};
 use crate::step::{Op, Stage, plan};
 use crate::tables::Tables;
-use crate::types::{self, Counters, Event, FORCE_OVERFLOW, OVERFLOW_CONTACTS, SleepingContact};
+use crate::types::{self, Counters, Event, FORCE_OVERFLOW, OVERFLOW_CONTACTS};
 use crate::world::WorldError;
 
 /// Workgroups that fit in one dimension of a dispatch.
@@ -61,17 +66,6 @@ const PARTNER_WORDS: usize = 8;
 const FIRST_EVENTS: u32 = 1024;
 /// Steps whose counters may be in flight.
 const RING: usize = 3;
-
-/// What strict mode goes back to when a step outgrew a buffer.
-const BACKUPS: [(&str, &str); 7] = [
-    ("poses", "poses_backup"),
-    ("states", "states_backup"),
-    ("counters", "counters_backup"),
-    ("islands", "islands_backup"),
-    ("sleeping_starts", "sleeping_starts_backup"),
-    ("joint_states", "joint_states_backup"),
-    ("joint_impulses", "joint_impulses_backup"),
-];
 
 /// A world on the GPU.
 ///
@@ -102,6 +96,8 @@ pub struct GpuWorld {
     stage_ms: Vec<(Stage, f64)>,
     profiled: u64,
     profiler: Profiler,
+    /// Of steps as a whole, where they are to be timed.
+    clock: Option<Clock>,
     /// Whether the next step that is recorded is measured.
     measures: bool,
     /// What has arrived of measured steps and nobody has taken.
@@ -175,6 +171,7 @@ impl GpuWorld {
             stage_ms: Stage::ALL.map(|stage| (stage, 0.0)).into(),
             profiled: 0,
             profiler: Profiler::default(),
+            clock: None,
             measures: false,
             #[cfg(feature = "view")]
             times: parts::Times::default(),
@@ -307,8 +304,13 @@ impl GpuWorld {
     /// Learns what arrived, without waiting.
     fn poll(&mut self) -> Result<(), WorldError> {
         self.engine.context.poll(wgpu::PollType::Poll)?;
+        let period = self.engine.context.queue().get_timestamp_period();
         for Arrived { step, bytes } in self.ring.take() {
-            let (counters, events, event_count) = readback::unpack(&bytes);
+            let bytes = match &mut self.clock {
+                Some(clock) => clock.read(&bytes, period),
+                None => &bytes,
+            };
+            let (counters, events, event_count) = readback::unpack(bytes);
             let lost_events = event_count as usize > events.len();
             if counters.overflow_bits & OVERFLOW_CONTACTS != 0 || lost_events {
                 self.overflowed.push(step);
@@ -322,7 +324,6 @@ impl GpuWorld {
                 self.known = Some((step, counters));
             }
         }
-        let period = self.engine.context.queue().get_timestamp_period();
         for times in self.profiler.take(period) {
             for (op, ms) in &times.ops {
                 self.stage_ms[op.stage as usize].1 += ms;
@@ -347,76 +348,6 @@ impl GpuWorld {
         Ok(())
     }
 
-    /// Runs the step; if it outgrew a buffer, goes back to its start, grows and runs it again.
-    fn step_strictly(&mut self) -> Result<(), WorldError> {
-        self.engine.context.wait()?;
-        self.poll()?;
-        if self.rests() {
-            return Ok(());
-        }
-        // Once, however often the step is run.
-        self.emit(None)?;
-        let commands = self.commands.clone();
-        // What was put by hardly ever changes, and is as large as all contacts.
-        let put_by = u64::from(self.known.map_or(0, |(_, counters)| counters.sleeping_contacts));
-        let put_by = put_by * size_of::<SleepingContact>() as u64;
-        loop {
-            let mut encoder = self.engine.encoder();
-            for (from, to) in BACKUPS {
-                encoder.copy_buffer_to_buffer(
-                    &self.engine.buffers[from],
-                    0,
-                    &self.engine.buffers[to],
-                    0,
-                    self.engine.buffers[from].size(),
-                );
-            }
-            encoder.copy_buffer_to_buffer(
-                &self.engine.buffers["sleeping"],
-                0,
-                &self.engine.buffers["sleeping_backup"],
-                0,
-                put_by,
-            );
-            self.record(&mut encoder)?;
-            self.submit(encoder)?;
-            self.engine.context.wait()?;
-            self.poll()?;
-            let step = self.steps - 1;
-            if self.overflowed.last() != Some(&step) {
-                return Ok(());
-            }
-            self.overflowed.pop();
-            self.events.retain(|event| event.step != step);
-            // Back to the start: the contacts of the step before still lie in the other buffer.
-            self.steps = step;
-            self.engine.parity ^= 1;
-            self.commands.clone_from(&commands);
-            let mut encoder = self.engine.encoder();
-            for (to, from) in BACKUPS {
-                encoder.copy_buffer_to_buffer(
-                    &self.engine.buffers[from],
-                    0,
-                    &self.engine.buffers[to],
-                    0,
-                    self.engine.buffers[from].size(),
-                );
-            }
-            encoder.copy_buffer_to_buffer(
-                &self.engine.buffers["sleeping_backup"],
-                0,
-                &self.engine.buffers["sleeping"],
-                0,
-                put_by,
-            );
-            // Before growing, which may fail: then the world is as it was before the step.
-            self.engine.context.queue().submit([encoder.finish()]);
-            let mut encoder = self.engine.encoder();
-            self.grow(&mut encoder)?;
-            self.engine.context.queue().submit([encoder.finish()]);
-        }
-    }
-
     /// Records one step into the caller's encoder. Nothing is submitted; submit it yourself, in order. What the scene's
     /// emitters make before this step is recorded as well.
     ///
@@ -436,7 +367,9 @@ impl GpuWorld {
 
     /// Begins to measure the step that is recorded, if that is wanted.
     fn begin_measuring(&mut self) -> Option<usize> {
-        let wanted = std::mem::take(&mut self.measures) && self.engine.context.has_timestamps();
+        // One that is timed as a whole shall run as a whole.
+        let can = self.engine.context.has_timestamps() && self.clock.is_none();
+        let wanted = std::mem::take(&mut self.measures) && can;
         if wanted { self.profiler.begin(self.engine.context.device(), &self.plan) } else { None }
     }
 
@@ -450,8 +383,9 @@ impl GpuWorld {
         // In parts each line runs by itself, whatever becomes known between two of them.
         let apart = ops.len() < self.plan.len();
         let Some(slot) = measured else {
-            let mut pass = encoder
-                .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("step"), timestamp_writes: None });
+            let timestamp_writes = self.clock.as_ref().map(Clock::writes);
+            let mut pass =
+                encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("step"), timestamp_writes });
             return ops.into_iter().try_for_each(|index| self.run_line(&mut pass, index, apart));
         };
         for index in ops {
@@ -484,6 +418,9 @@ impl GpuWorld {
             parts.push((&self.engine.buffers["event_starts"], total, 4));
             let bytes = u64::from(self.engine.event_capacity) * size_of::<Event>() as u64;
             parts.push((&self.engine.buffers["events"], 0, bytes));
+        }
+        if let Some(clock) = &self.clock {
+            parts.push(clock.resolve(encoder));
         }
         self.engine.context.note_sent(0, parts.iter().map(|(.., bytes)| bytes).sum());
         self.ring.record(self.engine.context.device(), encoder, &parts, self.steps);

@@ -4,6 +4,8 @@
 #![allow(clippy::result_large_err, reason = "as the crate for sockets has it")]
 #![cfg(all(feature = "serve", unix))]
 
+#[path = "service/batches.rs"]
+mod batches;
 #[path = "service/browser.rs"]
 mod browser;
 #[cfg(feature = "s3")]

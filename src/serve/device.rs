@@ -97,6 +97,6 @@ impl Device {
         let (generation, context) = gpu.current.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut scene = scene.clone();
         scene.settings.strict = true;
-        Ok((GpuWorld::new(&context, &scene)?.into(), generation))
+        Ok((GpuWorld::new(&context, &scene)?.with_clock().into(), generation))
     }
 }

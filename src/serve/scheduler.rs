@@ -1,8 +1,8 @@
 //! Who runs when. Turns go to the world that had the least time so far; a world that was idle does not save up for later.
+//! On a device small worlds that are next share a turn (turns.rs).
 
 use std::collections::HashMap;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use super::config::Config;
 use super::device::Device;
 use super::problem::Problem;
+use super::queue::{Account, Due, Expected, choose};
 use super::session::{Answer, Facts, Handle, Poke, Request, Session, Shared, Wake, open_facts};
 use super::store::{Store, Trouble, WORLD};
+use super::turns::{Member, TURN, run};
 use super::writer::Writer;
 
-/// How long a turn is, unless a single step takes longer.
-const TURN: Duration = Duration::from_millis(4);
 /// Turns up to this are short: with several workers one takes no others, s.
 const SHORT: f64 = 0.02;
 /// What the first turn of a world takes, about, s a byte of its scene.
@@ -68,12 +68,18 @@ struct Entry {
     wake: Wake,
     /// Somebody asked while it had its turn.
     poked: bool,
-    /// Seconds that it had.
-    had: f64,
+    account: Account,
     /// Seconds of a turn of late.
     turn: f64,
     /// Not open yet since the start of the service.
     starting: bool,
+}
+
+/// Lets a world have its turn.
+fn take(worlds: &mut HashMap<String, Entry>, (id, expected): (String, Expected)) -> Option<Member> {
+    let entry = worlds.get_mut(&id)?;
+    entry.poked = false;
+    Some(Member::new(id, entry.session.take()?, expected))
 }
 
 impl Scheduler {
@@ -202,7 +208,7 @@ impl Scheduler {
             session: Some(Box::new(session)),
             wake: Wake::Now,
             poked: false,
-            had: state.least,
+            account: Account::new(state.least),
             turn: bytes as f64 * OPENING,
             starting,
         };
@@ -240,7 +246,7 @@ impl Scheduler {
             if entry.session.is_some() && entry.wake != Wake::Now {
                 entry.wake = Wake::Now;
                 // Who was idle does not come with savings.
-                entry.had = entry.had.max(least);
+                entry.account.had = entry.account.had.max(least);
             }
             self.changed.notify_all();
         }
@@ -256,61 +262,45 @@ impl Scheduler {
     }
 
     fn work(&self, only_short: bool) {
-        while let Some((id, mut session)) = self.next(only_short) {
+        while let Some(mut members) = self.next(only_short) {
             let start = Instant::now();
-            let draining = self.draining.load(Ordering::SeqCst);
-            let turn = catch_unwind(AssertUnwindSafe(|| session.turn(TURN, draining)));
-            let wake = turn.unwrap_or_else(|panic| {
-                let text = panic.downcast_ref::<String>().map(String::as_str);
-                let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-                tracing::error!(world = id, panic = text, "a bug: the world is given up");
-                session.broke("a bug in the solver stopped this world");
-                Wake::Now
-            });
-            let took = start.elapsed().as_secs_f64();
-            metrics::histogram!("drystone_turn_seconds").record(took);
-            self.give_back(&id, session, wake, took);
+            run(&mut members, self.draining.load(Ordering::SeqCst));
+            metrics::histogram!("drystone_turn_seconds").record(start.elapsed().as_secs_f64());
+            self.give_back(members);
         }
     }
 
-    /// The world whose turn it is; waits for one. None at the end.
-    fn next(&self, only_short: bool) -> Option<(String, Box<Session>)> {
+    /// The worlds whose turn it is: one, or on a device perhaps several; waits for one. None at the end.
+    fn next(&self, only_short: bool) -> Option<Vec<Member>> {
+        let together = self.shared.device.backend() == "gpu";
         let mut state = self.lock();
         loop {
             if self.ended.load(Ordering::SeqCst) {
                 return None;
             }
             let now = Instant::now();
-            let mut best: Option<(f64, &String)> = None;
+            let mut due: Vec<Due<&String>> = Vec::new();
             let mut soonest: Option<Instant> = None;
             for (id, entry) in &state.worlds {
-                if entry.session.is_none() || (only_short && entry.turn > SHORT) {
+                let Some(session) = &entry.session else { continue };
+                if only_short && entry.turn > SHORT {
                     continue;
                 }
                 match entry.wake {
-                    Wake::Now => {}
-                    Wake::At(at) if at <= now => {}
-                    Wake::At(at) => {
-                        soonest = Some(soonest.map_or(at, |soonest| soonest.min(at)));
-                        continue;
+                    Wake::At(at) if at > now => soonest = Some(soonest.map_or(at, |soonest| soonest.min(at))),
+                    Wake::Now | Wake::At(_) => {
+                        let expected = if together { session.expected() } else { Expected::Anything };
+                        due.push(Due { id, account: entry.account, expected });
                     }
-                    Wake::Idle | Wake::Gone => continue,
-                }
-                // Equal ones by id, so that it does not depend on the order of a table.
-                if best.is_none_or(|best| (entry.had, id) < best) {
-                    best = Some((entry.had, id));
+                    Wake::Idle | Wake::Gone => {}
                 }
             }
-            if let Some((had, id)) = best {
-                let id = id.clone();
-                state.least = state.least.max(had);
-                if let Some(entry) = state.worlds.get_mut(&id) {
-                    entry.poked = false;
-                    if let Some(session) = entry.session.take() {
-                        return Some((id, session));
-                    }
-                }
-                continue;
+            let chosen = choose(&mut due, together, TURN);
+            if let Some(first) = chosen.first() {
+                let least = first.account.had;
+                let chosen: Vec<_> = chosen.iter().map(|due| (due.id.clone(), due.expected)).collect();
+                state.least = state.least.max(least);
+                return Some(chosen.into_iter().filter_map(|next| take(&mut state.worlds, next)).collect());
             }
             state = match soonest {
                 Some(at) => {
@@ -322,20 +312,24 @@ impl Scheduler {
         }
     }
 
-    fn give_back(&self, id: &str, session: Box<Session>, wake: Wake, took: f64) {
+    fn give_back(&self, members: Vec<Member>) {
         let mut state = self.lock();
-        if wake == Wake::Gone {
-            state.worlds.remove(id);
-            metrics::gauge!("drystone_worlds").set(state.worlds.len() as f64);
-        } else if let Some(entry) = state.worlds.get_mut(id) {
-            if entry.starting && session.handle().status().state != "starting" {
-                entry.starting = false;
-                self.starting.fetch_sub(1, Ordering::SeqCst);
+        for Member { id, session, expected, wake, took, steps, .. } in members {
+            let wake = wake.unwrap_or(Wake::Now);
+            if wake == Wake::Gone {
+                state.worlds.remove(&id);
+                metrics::gauge!("drystone_worlds").set(state.worlds.len() as f64);
+            } else if let Some(entry) = state.worlds.get_mut(&id) {
+                if entry.starting && session.handle().status().state != "starting" {
+                    entry.starting = false;
+                    self.starting.fetch_sub(1, Ordering::SeqCst);
+                }
+                entry.account.charge(took, expected, steps);
+                entry.account.alone = session.is_suspect();
+                entry.turn = 0.7 * entry.turn + 0.3 * took;
+                entry.wake = if entry.poked { Wake::Now } else { wake };
+                entry.session = Some(session);
             }
-            entry.had += took;
-            entry.turn = 0.7 * entry.turn + 0.3 * took;
-            entry.wake = if entry.poked { Wake::Now } else { wake };
-            entry.session = Some(session);
         }
         drop(state);
         self.changed.notify_all();

@@ -132,12 +132,11 @@ impl Live {
         Ok(())
     }
 
-    /// One step.
+    /// Takes the events of a step.
     ///
     /// # Errors
     /// The device's.
-    pub fn step(&mut self) -> Result<(), WorldError> {
-        self.world.step()?;
+    pub fn collect_events(&mut self) -> Result<(), WorldError> {
         if self.world.compiled().settings.events {
             for event in self.world.take_events()? {
                 self.events.push_back((self.next_event, event));

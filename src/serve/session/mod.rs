@@ -8,6 +8,7 @@ mod open;
 mod read;
 mod reopen;
 mod steps;
+mod turn;
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -26,6 +27,7 @@ pub use handle::{Answer, Facts, Handle, Poke, Reply, Request, Shared, Status, Wa
 use live::Live;
 pub use open::{check_limits, facts as open_facts};
 pub use read::{Format, QueryRecord, Read};
+use turn::Turn;
 
 /// Until a device or a store is tried again.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -81,6 +83,8 @@ pub struct Session {
     shown: Option<Arc<Frame>>,
     /// Who waits for the world to come back after a restore.
     restored: Option<Reply>,
+    turn: Turn,
+    draining: bool,
     log: u64,
     good: u64,
     writing: Option<(Slot, u64)>,
@@ -125,6 +129,8 @@ impl Session {
             outbox: Vec::new(),
             shown: None,
             restored: None,
+            turn: Turn::Over(Wake::Idle),
+            draining: false,
             log: 0,
             good: 0,
             writing: None,
@@ -151,54 +157,6 @@ impl Session {
         &self.handle
     }
 
-    /// Runs for about `budget`: one step at least, if there is one to do. With `draining` nothing new is begun.
-    pub fn turn(&mut self, budget: Duration, draining: bool) -> Wake {
-        let end = Instant::now() + budget;
-        let wake = match std::mem::replace(&mut self.phase, Phase::Closed(Instant::now())) {
-            Phase::Closed(after) if Instant::now() < after => {
-                self.phase = Phase::Closed(after);
-                self.refuse_all(&self.away.clone().unwrap_or_else(|| Problem::device("no device can be had")));
-                Wake::At(after)
-            }
-            Phase::Closed(_) => self.open(),
-            Phase::Replaying(live, records) => self.replay(live, records, end),
-            Phase::Failed(problem) => self.failed(problem),
-            Phase::Live(live) if live.device != self.shared.device.generation() => {
-                drop(live);
-                self.lost("another world noticed")
-            }
-            Phase::Live(mut live) => {
-                let wake = self.live(&mut live, end, draining);
-                // Unless the turn decided otherwise.
-                match wake {
-                    Ok(wake) => {
-                        self.phase = Phase::Live(live);
-                        wake
-                    }
-                    Err(Broken::Gone) => Wake::Gone,
-                    Err(Broken::Reopen) => Wake::Now,
-                    Err(Broken::Device(error)) => {
-                        self.strikes += 1;
-                        if live.device == self.shared.device.generation()
-                            && let Err(problem) = self.shared.device.renew(live.device)
-                        {
-                            tracing::error!(world = self.handle.id, problem, "no device");
-                            drop(live);
-                            let _ = self.lost(&error);
-                            self.phase = Phase::Closed(Instant::now() + PATIENCE);
-                            return Wake::At(Instant::now() + PATIENCE);
-                        }
-                        drop(live);
-                        self.lost(&error)
-                    }
-                }
-            }
-        };
-        self.publish();
-        self.send();
-        wake
-    }
-
     /// Whoever hears of a change finds it in the status.
     fn send(&mut self) {
         for (reply, answer) in self.outbox.drain(..) {
@@ -223,8 +181,7 @@ impl Session {
             self.answer(reply, Err(problem.clone()));
         }
         self.phase = Phase::Failed(problem);
-        self.publish();
-        self.send();
+        self.turn = Turn::Over(Wake::Now);
     }
 
     /// Whether nothing is left to be written.
@@ -232,55 +189,6 @@ impl Session {
     pub fn is_settled(&self) -> bool {
         let open = !matches!(self.phase, Phase::Live(_)) || (!self.changed && self.own.is_empty());
         open && self.hold.is_none() && self.writing.is_none()
-    }
-
-    fn live(&mut self, live: &mut Live, end: Instant, draining: bool) -> Result<Wake, Broken> {
-        self.learn_of_checkpoint();
-        if let Some(problem) = self.taken.take() {
-            self.fail(problem);
-            return Err(Broken::Reopen);
-        }
-        if let Some(hold) = self.hold.take()
-            && let Some(hold) = self.held(live, hold, draining)?
-        {
-            self.hold = Some(hold);
-            self.frame(live)?;
-            return Ok(Wake::Idle);
-        }
-        if !self.outbox.is_empty() {
-            // Nobody waits for a step to hear of what is done.
-            return Ok(Wake::Now);
-        }
-        let batch = self.receive(live, draining)?;
-        if !batch.is_empty() {
-            self.log_batch(batch);
-            self.frame(live)?;
-            return Ok(Wake::Idle);
-        }
-        if self.hold.is_some() {
-            return Ok(Wake::Idle);
-        }
-        let wake = if draining {
-            // What they asked for is in the log, and goes on after the restart.
-            self.refuse_goals(&Problem::unavailable("the service is stopping; the steps go on when it is back"));
-            Wake::Idle
-        } else {
-            self.steps(live, end)?
-        };
-        let framed = self.frame(live)?;
-        if !self.own.is_empty() {
-            // Before a checkpoint, which would not know of it.
-            return Ok(if Instant::now() < self.next_try { Wake::At(self.next_try) } else { Wake::Now });
-        }
-        self.checkpoint_if_due(live, draining)?;
-        if !self.blocked && self.handle.has_requests() {
-            return Ok(Wake::Now);
-        }
-        Ok(match (wake, framed) {
-            (Wake::At(a), Some(b)) => Wake::At(a.min(b)),
-            (Wake::Idle, Some(at)) => Wake::At(at),
-            (wake, _) => wake,
-        })
     }
 
     /// Goes on with what the session waited for, if it has come.

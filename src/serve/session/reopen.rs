@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::live::Live;
 use super::open::{self, Opened};
+use super::turn::Turn;
 use super::{Answer, Broken, Hold, PATIENCE, Phase, Reply, Request, Session, Wake, lock};
 use crate::WorldError;
 use crate::serve::answers::Restored;
@@ -15,6 +16,8 @@ use crate::serve::store::Trouble;
 
 /// Turns in a row in which the device was lost, after which the world itself is to blame.
 pub(super) const MOST_STRIKES: u32 = 3;
+/// For which a log is gone through without letting others have a turn.
+const BREATH: Duration = Duration::from_millis(4);
 
 impl Session {
     pub(super) fn open(&mut self) -> Wake {
@@ -111,44 +114,49 @@ impl Session {
         }
     }
 
-    /// Goes through what the log says, as it went before.
-    pub(super) fn replay(&mut self, mut live: Box<Live>, mut records: VecDeque<Record>, end: Instant) -> Wake {
-        loop {
-            let steps = live.world.steps();
-            match records.front() {
-                None => {
-                    self.phase = Phase::Live(live);
-                    if let Some(reply) = self.restored.take() {
-                        self.answer(reply, Ok(Answer::json(&Restored { step: steps })));
-                    }
-                    return Wake::Now;
-                }
-                Some(record) if record.at <= steps => {
-                    let Some(record) = records.pop_front() else { continue };
-                    if self.apply(&mut live, record, None, None).is_err() {
-                        return self.lost("while the log was gone through");
-                    }
-                }
-                Some(_) => {
-                    if let Err(error) = live.step() {
-                        if let WorldError::Device(error) = error {
-                            let _ = self.shared.device.renew(live.device);
-                            self.strikes += 1;
-                            if self.strikes >= MOST_STRIKES {
-                                let detail = format!("the device is lost whenever the world runs: {error}");
-                                return self.fail(Problem::limit(detail));
-                            }
-                            return self.lost(&error.to_string());
-                        }
-                        return self.fail(Problem::from(error));
-                    }
-                    self.done_step(&mut live);
-                }
-            }
-            if Instant::now() >= end {
+    /// Goes through what the log says, as it went before, up to the next step.
+    pub(super) fn replay(&mut self, mut live: Box<Live>, mut records: VecDeque<Record>) -> Turn {
+        let (steps, end) = (live.world.steps(), Instant::now() + BREATH);
+        while let Some(record) = records.pop_front() {
+            let is_due = record.at > steps;
+            if is_due || Instant::now() >= end {
+                records.push_front(record);
                 self.phase = Phase::Replaying(live, records);
-                return Wake::Now;
+                return if is_due { Turn::Due } else { Turn::Over(Wake::Now) };
             }
+            if self.apply(&mut live, record, None, None).is_err() {
+                return Turn::Over(self.lost("while the log was gone through"));
+            }
+        }
+        self.phase = Phase::Live(live);
+        if let Some(reply) = self.restored.take() {
+            self.answer(reply, Ok(Answer::json(&Restored { step: steps })));
+        }
+        Turn::Over(Wake::Now)
+    }
+
+    /// A step on the way.
+    pub(super) fn replayed(
+        &mut self,
+        mut live: Box<Live>,
+        records: VecDeque<Record>,
+        outcome: Result<(), WorldError>,
+    ) -> Turn {
+        match outcome.and_then(|()| live.collect_events()) {
+            Ok(()) => {
+                self.done_step(&mut live);
+                self.replay(live, records)
+            }
+            Err(WorldError::Device(error)) => {
+                let _ = self.shared.device.renew(live.device);
+                self.strikes += 1;
+                if self.strikes >= MOST_STRIKES {
+                    let detail = format!("the device is lost whenever the world runs: {error}");
+                    return Turn::Over(self.fail(Problem::limit(detail)));
+                }
+                Turn::Over(self.lost(&error.to_string()))
+            }
+            Err(error) => Turn::Over(self.fail(Problem::from(error))),
         }
     }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::live::{Live, Outcome, Play};
+use super::turn::Turn;
 use super::{Answer, Broken, Reply, Session, Waiting, Wake};
 use crate::WorldError;
 use crate::serve::op::{Op, Record};
@@ -93,54 +94,57 @@ impl Session {
         }
     }
 
-    /// Steps that were asked for, or that are due.
-    pub(super) fn steps(&mut self, live: &mut Live, end: Instant) -> Result<Wake, Broken> {
-        loop {
-            let now = Instant::now();
-            if let Some(goal) = live.memory.goals.front() {
-                if let Some(waiting) = self.waiting.get(&goal.request) {
-                    let late = waiting.deadline.is_some_and(|deadline| now >= deadline);
-                    let gone = !waiting.has_key && waiting.reply.as_ref().is_some_and(oneshot::Sender::is_closed);
-                    if late || gone {
-                        let reason = if late { "the deadline has passed" } else { "the client has gone" };
-                        if self.own.is_empty() {
-                            let halt = Op::Halt { request: goal.request, reason: reason.to_owned() };
-                            self.own.push((halt, None, None));
-                        }
-                        // Not before the log can be tried again.
-                        return Ok(if now < self.next_try { Wake::At(self.next_try) } else { Wake::Now });
-                    }
-                }
-            } else if let Some(play) = live.memory.play {
-                if let Some(at) = self.due(live, play, now) {
-                    return Ok(Wake::At(at));
-                }
-            } else {
-                return Ok(Wake::Idle);
-            }
-            match live.step() {
-                Ok(()) => {}
-                Err(WorldError::Device(error)) => return Err(Broken::of(&error)),
-                Err(error) => {
-                    // The world is as it was before the step, and cannot go on.
-                    let reason = error.to_string();
-                    tracing::warn!(world = self.handle.id, reason, "the world cannot go on");
-                    let halts = live.memory.goals.iter();
-                    let halts = halts.map(|goal| Op::Halt { request: goal.request, reason: reason.clone() });
-                    self.own.extend(halts.chain([Op::Pause]).map(|op| (op, None, None)));
-                    return Ok(Wake::Now);
-                }
-            }
-            let took = now.elapsed();
-            self.strikes = 0;
-            self.cost += took;
-            self.ms_per_step = 0.9 * self.ms_per_step + 0.1 * 1e3 * took.as_secs_f64();
-            metrics::counter!("drystone_steps_total").increment(1);
-            self.done_step(live);
-            if !self.own.is_empty() || Instant::now() >= end {
-                return Ok(Wake::Now);
+    /// Whether a step is due: one that was asked for, or one of a world that plays.
+    pub(super) fn next_step(&mut self, live: &Live) -> Turn {
+        let now = Instant::now();
+        let Some(goal) = live.memory.goals.front() else {
+            let due = live.memory.play.map(|play| self.due(live, play, now));
+            return match due {
+                None => Turn::Stepped(Wake::Idle),
+                Some(Some(at)) => Turn::Stepped(Wake::At(at)),
+                Some(None) => Turn::Due,
+            };
+        };
+        let Some(waiting) = self.waiting.get(&goal.request) else { return Turn::Due };
+        let late = waiting.deadline.is_some_and(|deadline| now >= deadline);
+        let gone = !waiting.has_key && waiting.reply.as_ref().is_some_and(oneshot::Sender::is_closed);
+        if !late && !gone {
+            return Turn::Due;
+        }
+        let reason = if late { "the deadline has passed" } else { "the client has gone" };
+        if self.own.is_empty() {
+            self.own.push((Op::Halt { request: goal.request, reason: reason.to_owned() }, None, None));
+        }
+        // Not before the log can be tried again.
+        Turn::Stepped(if now < self.next_try { Wake::At(self.next_try) } else { Wake::Now })
+    }
+
+    /// What a step did to the world, and whether another one is due.
+    pub(super) fn after_step(
+        &mut self,
+        live: &mut Live,
+        outcome: Result<(), WorldError>,
+        took: Duration,
+    ) -> Result<Turn, Broken> {
+        match outcome.and_then(|()| live.collect_events()) {
+            Ok(()) => {}
+            Err(WorldError::Device(error)) => return Err(Broken::of(&error)),
+            Err(error) => {
+                // The world is as it was before the step, and cannot go on.
+                let reason = error.to_string();
+                tracing::warn!(world = self.handle.id, reason, "the world cannot go on");
+                let halts = live.memory.goals.iter();
+                let halts = halts.map(|goal| Op::Halt { request: goal.request, reason: reason.clone() });
+                self.own.extend(halts.chain([Op::Pause]).map(|op| (op, None, None)));
+                return Ok(Turn::Stepped(Wake::Now));
             }
         }
+        self.strikes = 0;
+        self.cost += took;
+        self.ms_per_step = 0.9 * self.ms_per_step + 0.1 * 1e3 * took.as_secs_f64();
+        metrics::counter!("drystone_steps_total").increment(1);
+        self.done_step(live);
+        Ok(if self.own.is_empty() { self.next_step(live) } else { Turn::Stepped(Wake::Now) })
     }
 
     /// When the next step of a world that plays is due, if not now.

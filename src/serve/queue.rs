@@ -1,0 +1,170 @@
+//! Which worlds are next. No clock and no world is needed to say.
+
+use std::time::Duration;
+
+/// Worlds of a turn, at most.
+const MOST_TOGETHER: usize = 64;
+
+/// What is known of the time that a world had.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Account {
+    /// Seconds that it was charged, and what was let go of while it was idle.
+    pub had: f64,
+    /// What a step of it was charged of late, s; none before the first.
+    step: Option<f64>,
+    /// Likewise a turn in which it did none.
+    rest: Option<f64>,
+    /// It shares no turn.
+    pub alone: bool,
+}
+
+/// What a world will do with its turn, as far as one can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// Something that may take long.
+    Anything,
+    /// A step.
+    Step,
+    /// Answer, write down, take note.
+    Rest,
+}
+
+impl Account {
+    /// Of a world that comes when the one that had least had so much.
+    pub fn new(least: f64) -> Self {
+        Self { had: least, step: None, rest: None, alone: false }
+    }
+
+    /// Adds the seconds of a turn, in which it did what was expected, or so many steps.
+    pub fn charge(&mut self, took: f64, expected: Expected, steps: u32) {
+        self.had += took;
+        let (known, now) = match (steps, expected) {
+            (0, Expected::Anything) => return,
+            (0, _) => (&mut self.rest, took),
+            _ => (&mut self.step, took / f64::from(steps)),
+        };
+        // One that was held up, by whatever else the machine does, says little of the next.
+        *known = Some(known.map_or(now, |before| 0.7 * before + 0.3 * now.min(2.0 * before)));
+    }
+
+    /// Seconds that the next turn takes, with one step at most.
+    fn next(&self, expected: Expected) -> f64 {
+        let known = match expected {
+            Expected::Anything => None,
+            Expected::Step => self.step,
+            Expected::Rest => self.rest,
+        };
+        // What was never measured may be long.
+        known.filter(|_| !self.alone).unwrap_or(f64::INFINITY)
+    }
+}
+
+/// A world that is due.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Due<T> {
+    pub id: T,
+    pub account: Account,
+    pub expected: Expected,
+}
+
+/// Those that are next, of those that are due: the one that had least, and, if turns are shared, those that had least
+/// after it, up to the first that is not small: what they are expected to do shall fit in one turn. Nobody is passed by.
+/// Changes their order.
+pub fn choose<T: Ord>(due: &mut [Due<T>], together: bool, turn: Duration) -> &[Due<T>] {
+    // Equal ones by id, so that it does not depend on the order of a table.
+    let order = |a: &Due<T>, b: &Due<T>| a.account.had.total_cmp(&b.account.had).then_with(|| a.id.cmp(&b.id));
+    if !together {
+        if !due.is_empty() {
+            due.select_nth_unstable_by(0, order);
+        }
+        return &due[..due.len().min(1)];
+    }
+    due.sort_unstable_by(order);
+    let mut sum = 0.0;
+    let fits = |due: &&Due<T>| {
+        sum += due.account.next(due.expected);
+        sum <= turn.as_secs_f64()
+    };
+    let count = due.iter().take(MOST_TOGETHER).take_while(fits).count();
+    &due[..count.max(1).min(due.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TURN: Duration = Duration::from_millis(4);
+
+    /// One that is due for a step.
+    fn due(id: u32, had: f64, step: f64) -> Due<u32> {
+        Due { id, account: Account { step: Some(step), ..Account::new(had) }, expected: Expected::Step }
+    }
+
+    fn chosen(due: &[Due<u32>], together: bool) -> Vec<u32> {
+        choose(&mut due.to_vec(), together, TURN).iter().map(|due| due.id).collect()
+    }
+
+    #[test]
+    fn small_worlds_share_a_turn() {
+        let small: Vec<_> = (0..10).map(|id| due(id, f64::from(10 - id), 0.0007)).collect();
+        assert_eq!(chosen(&small, true), [9, 8, 7, 6, 5], "as many as fit, those that had least");
+        assert_eq!(chosen(&small, false), [9]);
+        let with = |other: Due<u32>| chosen(&small.iter().copied().chain([other]).collect::<Vec<_>>(), true);
+        assert_eq!(with(due(10, 2.5, 0.5)), [9, 8], "a large one is not passed by");
+        assert_eq!(with(due(10, 0.5, 0.5)), [10], "and has a turn of its own");
+        let other = due(10, 0.5, 0.0001);
+        assert_eq!(with(other), [10, 9, 8, 7, 6, 5]);
+        for expected in [Expected::Anything, Expected::Rest] {
+            assert_eq!(with(Due { expected, ..other }), [10], "as has one of which nothing is known");
+        }
+        let account = Account { alone: true, ..other.account };
+        assert_eq!(with(Due { account, ..other }), [10], "or that is to be alone");
+        assert_eq!(chosen(&[], true), [0; 0]);
+        let tiny: Vec<_> = (0..100).map(|id| due(id, 0.0, 1e-6)).collect();
+        assert_eq!(chosen(&tiny, true).len(), MOST_TOGETHER);
+    }
+
+    #[test]
+    fn what_a_turn_takes_is_learnt() {
+        let mut account = Account::new(1.0);
+        account.charge(0.3, Expected::Anything, 0);
+        assert_eq!((account.had, account.step, account.rest), (1.3, None, None), "it was opened");
+        account.charge(0.2, Expected::Rest, 2);
+        assert_eq!((account.step, account.rest), (Some(0.1), None));
+        account.charge(0.001, Expected::Step, 0);
+        assert_eq!((account.step, account.rest), (Some(0.1), Some(0.001)));
+        (0..40).for_each(|_| account.charge(0.001, Expected::Step, 1));
+        assert!(account.step.unwrap() < 0.0011, "the first is forgotten");
+        account.charge(10.0, Expected::Step, 1);
+        assert!(account.step.unwrap() < 0.0015, "one that took long changes little");
+        (0..40).for_each(|_| account.charge(0.1, Expected::Step, 1));
+        assert!(account.step.unwrap() > 0.09, "all of them do");
+    }
+
+    /// A minute of turns: fifty worlds whose steps take a millisecond, one whose steps take a second, and all want as many
+    /// as they get. `price` is what a second costs. Returns the steps of the large one and the least of a small one.
+    fn minute(price: f64) -> (u32, u32) {
+        let cost = |id: u32| if id == 0 { 1.0 } else { 0.001 };
+        let mut all: Vec<_> = (0..51).map(|id| due(id, 0.0, cost(id))).collect();
+        let (mut time, mut steps) = (0.0, [0_u32; 51]);
+        while time < 60.0 {
+            let next: Vec<u32> = choose(&mut all, true, TURN).iter().map(|due| due.id).collect();
+            for id in next {
+                time += cost(id);
+                steps[id as usize] += 1;
+                let due = all.iter_mut().find(|due| due.id == id).unwrap();
+                due.account.charge(price * cost(id), Expected::Step, 1);
+            }
+        }
+        (steps[0], steps[1..].iter().copied().min().unwrap())
+    }
+
+    #[test]
+    fn a_large_world_starves_no_small_ones() {
+        let (large, small) = minute(1.0);
+        assert!((1..=2).contains(&large), "a fifty-first of a minute: {large} steps of a second");
+        assert!(small > 1000, "each small one likewise: {small}");
+        // Negative control: where nothing is charged, the first has every turn.
+        assert_eq!(minute(0.0), (60, 0));
+    }
+}
