@@ -3,6 +3,9 @@
 //! First a crowd: 200 clients for some minutes, slow ones among them; what requests take and what memory the service has
 //! at the start, in the middle and at the end. Then fairness: 50 small worlds, alone and beside one of 200,000 bodies
 //! that plays as fast as it goes. Clients run on the same machine and take their share of it: the load is stated.
+//!
+//! `--backend gpu` has only the second part, on whatever device there is, a software adapter too; `--huge SCENE` is the
+//! large world then.
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small numbers")]
 #![allow(missing_docs, reason = "a program")]
@@ -14,7 +17,7 @@ mod client;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -50,15 +53,19 @@ fn main() {
     let folder = after("--store").map_or_else(std::env::temp_dir, PathBuf::from);
     let store = tempfile::tempdir_in(folder).expect("a folder for the store");
 
+    let backend = after("--backend").map_or("cpu", String::as_str);
+    let huge = after("--huge").map_or(HUGE, String::as_str);
+
     let load = || System::load_average().ok().map(|load| load.one);
     let begun = load();
-    let service = Service::start(store.path(), &[("LIMITS_RATE", "1000000"), ("LOG_LEVEL", "warn")]);
-    let crowd = crowd(&service, Duration::from_secs(seconds));
-    drop(service);
+    let start = |store: &Path| {
+        let mut command = client::command(store, &[("LIMITS_RATE", "1000000"), ("LOG_LEVEL", "warn")]);
+        command.args(["--backend", backend]);
+        Service::run(command)
+    };
+    let crowd = (backend == "cpu").then(|| crowd(&start(store.path()), Duration::from_secs(seconds)));
     let store = tempfile::tempdir_in(store.path()).expect("a folder for the store");
-    let service = Service::start(store.path(), &[("LIMITS_RATE", "1000000"), ("LOG_LEVEL", "warn")]);
-    let fairness = fairness(&service, Duration::from_secs(seconds.div_ceil(3)));
-    drop(service);
+    let fairness = fairness(&start(store.path()), huge, Duration::from_secs(seconds.div_ceil(3)));
 
     let mut system = System::new().expect("a system that tells of itself");
     system.refresh_cpu_all();
@@ -73,7 +80,7 @@ fn main() {
         },
         "version": env!("CARGO_PKG_VERSION"),
         "optimised": !cfg!(debug_assertions),
-        "backend": "cpu",
+        "backend": backend,
         "load_after": load(),
         "crowd": crowd,
         "fairness": fairness,
@@ -412,7 +419,7 @@ fn crowd(service: &Service, long: Duration) -> Value {
     })
 }
 
-fn fairness(service: &Service, long: Duration) -> Value {
+fn fairness(service: &Service, huge: &str, long: Duration) -> Value {
     let small: Vec<String> = (0..SMALL).map(|_| service.make(&json!({ "scene": "large_pyramid:base=4" }))).collect();
     let measure = || {
         let (tally, times) = (Tally::default(), Times::default());
@@ -444,7 +451,8 @@ fn fairness(service: &Service, long: Duration) -> Value {
         figures
     };
     let alone = measure();
-    let huge = service.make(&json!({ "scene": HUGE }));
+    let submitted = submitted(service);
+    let huge = service.make(&json!({ "scene": huge }));
     service.tell(&format!("{huge}/play"), &json!({ "speed": "max" }));
     let beside = measure();
     let status = service.ask(&huge);
@@ -452,7 +460,18 @@ fn fairness(service: &Service, long: Duration) -> Value {
         "worlds": SMALL,
         "seconds_each": long.as_secs(),
         "alone": alone,
+        "worlds_a_submission_alone": submitted,
         "beside_a_huge_world": beside,
         "huge_world": { "bodies": status["bodies"], "steps": status["step"], "ms_per_step": status["ms_per_step"] },
     })
+}
+
+/// How many worlds stepped together on a device so far, on average; none on the CPU.
+fn submitted(service: &Service) -> Option<f64> {
+    let text = String::from_utf8(service.get("/metrics").ok()?.body).ok()?;
+    let [worlds, count] = ["sum", "count"].map(|what| {
+        let name = format!("drystone_batch_worlds_{what} ");
+        text.lines().find_map(|line| line.strip_prefix(&name)?.parse::<f64>().ok())
+    });
+    Some((worlds? / count? * 100.0).round() / 100.0)
 }
