@@ -6,7 +6,6 @@ use std::num::NonZeroU64;
 
 use bytemuck::{Pod, Zeroable};
 use glam::Vec2;
-use wgpu::util::DeviceExt;
 
 use crate::CpuWorld;
 use crate::draw::DrawInputs;
@@ -177,11 +176,8 @@ impl Inspector {
             Wanted::At(point) => (point.into(), NONE),
             Wanted::Body(body) => ([0.0; 2], body),
         };
-        let request = device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
-            label: Some("inspect request"),
-            contents: bytemuck::bytes_of(&Request { point, body, shape_count: inputs.shape_count }),
-            usage: wgpu::BufferUsages::UNIFORM,
-        });
+        let asked = Request { point, body, shape_count: inputs.shape_count };
+        let request = context.buffer_with("inspect request", bytemuck::bytes_of(&asked), wgpu::BufferUsages::UNIFORM);
         let found = device.create_buffer(&wgpu::BufferDescriptor {
             label: Some("inspect found"),
             size: size_of::<Found>() as u64,
