@@ -19,7 +19,8 @@ pub struct Display {
 impl Display {
     pub fn new() -> Self {
         let mut server = Command::new("Xvfb")
-            .args(["-displayfd", "1", "-screen", "0", "1600x1000x24", "-nolisten", "tcp"])
+            // Without `-noreset` it starts over when a window is closed, and refuses the next one meanwhile.
+            .args(["-displayfd", "1", "-screen", "0", "1600x1000x24", "-nolisten", "tcp", "-noreset"])
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
