@@ -151,8 +151,8 @@ fn steps_ask_for_no_memory() {
     // a moment is seen, and bodies do not come without memory.
     let begin = watch(&mut plain("large_pyramid:base=8"), 1, nothing);
     assert!(begin.made > 10, "{begin:?}");
-    let [onward, _] = of(plain("smash:columns=12,rows=8"), 2, nothing);
-    assert!(onward.moved > 0, "nothing outgrew its place: {onward:?}");
+    let [onward, _] = of(plain("junkyard:columns=20,rows=10"), 60, nothing);
+    assert!(onward.made > 0 && onward.moved > 0, "nothing was made or outgrew its place: {onward:?}");
     let brief = calls(|| drop(std::hint::black_box(vec![1_u8])));
     assert_eq!(brief, Calls { made: 1, moved: 0, given_back: 1 });
     let rain = watch(&mut plain("rain:rows=1,columns=4"), 40, nothing);
