@@ -24,6 +24,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use client::{Dice, Service};
+use drystone::serve::Device;
+use drystone::{AdapterChoice, Context};
 use serde_json::{Value, json};
 use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
 
@@ -56,6 +58,10 @@ fn main() {
     let backend = after("--backend").map_or("cpu", String::as_str);
     let huge = after("--huge").map_or(HUGE, String::as_str);
 
+    // A software adapter says so.
+    let line = |context| Device::gpu(context, AdapterChoice::Any).line();
+    let device = (backend == "gpu").then(|| Context::new(AdapterChoice::Any).map_or_else(|e| e.to_string(), line));
+
     let load = || System::load_average().ok().map(|load| load.one);
     let begun = load();
     let start = |store: &Path| {
@@ -81,6 +87,7 @@ fn main() {
         "version": env!("CARGO_PKG_VERSION"),
         "optimised": !cfg!(debug_assertions),
         "backend": backend,
+        "device": device,
         "load_after": load(),
         "crowd": crowd,
         "fairness": fairness,
