@@ -1,7 +1,7 @@
 //! The GPU backend. The host records a step without knowing a single count; the device decides them all.
 
-#[cfg(feature = "view")]
 mod ask;
+#[cfg(feature = "view")]
 mod books;
 mod clock;
 mod context;
@@ -20,6 +20,7 @@ mod state;
 mod strict;
 pub(crate) mod worlds;
 mod writes;
+
 use std::sync::Arc;
 
 use clock::Clock;
