@@ -5,7 +5,7 @@ mod common;
 
 use common::{Backend, near};
 use drystone::gpu::kernel::Patch;
-use drystone::{AdapterChoice, Body, Command, CommandError, Context, CpuWorld, GpuWorld, Scene, Shape, World, state};
+use drystone::{AdapterChoice, Body, Command, CommandError, Context, CpuWorld, GpuWorld, Scene, Shape, state};
 use glam::Vec2;
 
 const BACKENDS: [Backend; 3] = [Backend::Cpu1, Backend::Cpu3, Backend::Gpu];
@@ -20,21 +20,13 @@ fn scene() -> Scene {
     scene
 }
 
-fn start(backend: Backend, scene: &Scene) -> World {
-    match backend {
-        Backend::Cpu1 => CpuWorld::new(scene).unwrap().into(),
-        Backend::Cpu3 => CpuWorld::new(scene).unwrap().with_threads(3).unwrap().into(),
-        Backend::Gpu => GpuWorld::new(&context(), scene).unwrap().into(),
-    }
-}
-
 fn context() -> Context {
     Context::new(AdapterChoice::Any).expect("an adapter; a software one will do")
 }
 
 /// Velocity and spin of a body after the commands and one step.
 fn after(backend: Backend, body: usize, commands: &[Command]) -> (Vec2, f32) {
-    let mut world = start(backend, &scene());
+    let mut world = backend.world(&scene());
     world.step().unwrap();
     for &command in commands {
         world.command(body, command).unwrap();
@@ -64,7 +56,7 @@ fn an_impulse_changes_the_momentum() {
 #[test]
 fn a_force_lasts_until_it_is_changed() {
     for backend in BACKENDS {
-        let mut world = start(backend, &scene());
+        let mut world = backend.world(&scene());
         world.command(1, Command::Force { force: Vec2::new(4.0, 0.0), point: None }).unwrap();
         world.command(1, Command::Torque(0.5)).unwrap();
         (0..30).for_each(|_| world.step().unwrap());
@@ -93,7 +85,7 @@ fn commands_of_a_body_keep_their_order() {
 fn places_are_those_of_the_origin() {
     let quarter = std::f32::consts::FRAC_PI_2;
     for backend in BACKENDS {
-        let mut world = start(backend, &scene());
+        let mut world = backend.world(&scene());
         let there = Vec2::new(-8.0, 2.0);
         world.command(2, Command::Target { position: there, angle: quarter / 3.0 }).unwrap();
         world.command(1, Command::Teleport { position: Vec2::new(50.0, 60.0), angle: 1.0 }).unwrap();
@@ -118,7 +110,7 @@ fn a_target_pushes_what_is_in_the_way() {
     let pusher = scene.add(Body::kinematic(0.0, 0.6).shape(Shape::half_box(0.5, 0.5)));
     let cargo = scene.add(Body::dynamic(1.1, 0.5).shape(Shape::half_box(0.5, 0.5)));
     for backend in BACKENDS {
-        let mut world = start(backend, &scene);
+        let mut world = backend.world(&scene);
         for step in 1_u16..=120 {
             let position = Vec2::new(f32::from(step) / 60.0 * 3.0, 0.6);
             world.command(pusher, Command::Target { position, angle: 0.0 }).unwrap();
@@ -135,7 +127,7 @@ fn a_target_pushes_what_is_in_the_way() {
 #[test]
 fn what_cannot_be_done_is_refused_and_changes_nothing() {
     for backend in BACKENDS {
-        let mut world = start(backend, &scene());
+        let mut world = backend.world(&scene());
         let before = world.snapshot().unwrap();
         let push = Command::Impulse { impulse: Vec2::X, point: None };
         let error = world.command(3, push).unwrap_err();

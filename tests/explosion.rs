@@ -4,24 +4,10 @@
 mod common;
 
 use common::{Backend, near};
-use drystone::{
-    AdapterChoice, Body, Context, CpuWorld, Explosion, Filter, GpuWorld, Scene, Shape, Snapshot, World, WorldError,
-};
+use drystone::{Body, Explosion, Filter, Scene, Shape, Snapshot, WorldError};
 use glam::Vec2;
 
 const BACKENDS: [Backend; 3] = [Backend::Cpu1, Backend::Cpu3, Backend::Gpu];
-
-fn start(backend: Backend, scene: &Scene) -> World {
-    match backend {
-        Backend::Cpu1 => CpuWorld::new(scene).unwrap().into(),
-        Backend::Cpu3 => CpuWorld::new(scene).unwrap().with_threads(3).unwrap().into(),
-        Backend::Gpu => GpuWorld::new(&context(), scene).unwrap().into(),
-    }
-}
-
-fn context() -> Context {
-    Context::new(AdapterChoice::Any).expect("an adapter; a software one will do")
-}
 
 fn weightless(bodies: Vec<Body>) -> Scene {
     let mut scene = Scene::new("burst").gravity(0.0, 0.0);
@@ -33,7 +19,7 @@ fn weightless(bodies: Vec<Body>) -> Scene {
 
 /// The state after an explosion and one step, and how many shapes it pushed.
 fn after(backend: Backend, scene: &Scene, explosion: &Explosion) -> (usize, Snapshot) {
-    let mut world = start(backend, scene);
+    let mut world = backend.world(scene);
     world.step().unwrap();
     let before = world.snapshot().unwrap().poses.len();
     let pushed = world.explode(explosion).unwrap();
@@ -135,7 +121,7 @@ fn fixed_bodies_and_other_categories_stay_and_sleepers_wake() {
     scene.settings.sleep = true;
     let explosion = Explosion { mask: 1, ..Explosion::default() };
     for backend in BACKENDS {
-        let mut world = start(backend, &scene);
+        let mut world = backend.world(&scene);
         for _ in 0..60 {
             world.step().unwrap();
         }

@@ -1,35 +1,11 @@
 //! Many worlds at once: each comes to the bits to which it comes alone on the same backend, whatever its neighbours do.
 
-use std::sync::OnceLock;
+mod support;
 
 use drystone::scene::catalogue;
-use drystone::{
-    AdapterChoice, Body, BodyType, Command, Context, CpuWorld, GpuWorld, Joint, JointCommand, JointKind, Motor, Scene,
-    Shape, World, WorldError, Worlds,
-};
+use drystone::{Body, BodyType, Command, Joint, JointCommand, JointKind, Motor, Scene, Shape, WorldError, Worlds};
 use glam::Vec2;
-
-fn context() -> &'static Context {
-    static CONTEXT: OnceLock<Context> = OnceLock::new();
-    CONTEXT.get_or_init(|| Context::new(AdapterChoice::Any).expect("an adapter; a software one will do"))
-}
-
-/// Both backends.
-const BACKENDS: [&str; 2] = ["cpu", "gpu"];
-
-fn alone(backend: &str, scene: &Scene) -> World {
-    match backend {
-        "cpu" => CpuWorld::new(scene).unwrap().into(),
-        _ => GpuWorld::new(context(), scene).unwrap().into(),
-    }
-}
-
-fn together(backend: &str, scenes: &[Scene]) -> Worlds {
-    match backend {
-        "cpu" => Worlds::on_cpu(scenes, 3).unwrap(),
-        _ => Worlds::on_gpu(context(), scenes).unwrap(),
-    }
-}
+use support::{BACKENDS, alone, context, together};
 
 /// Runs each scene alone and all of them together, with the same commands, and compares all that a world carries.
 fn same_bits(backend: &str, scenes: &[Scene], steps: u64, ask: impl Fn(usize, u64) -> Option<(usize, Command)>) {

@@ -2,27 +2,9 @@
 
 mod support;
 
-use drystone::{
-    Body, Command, CpuWorld, Geometry, GpuWorld, JointCommand, Query, Scene, Shape, World, WorldError, Worlds,
-};
+use drystone::{Body, Command, Geometry, JointCommand, Query, Scene, Shape, World, WorldError, Worlds};
 use glam::Vec2;
-use support::{build, context};
-
-const BACKENDS: [&str; 2] = ["cpu", "gpu"];
-
-fn alone(backend: &str, scene: &Scene) -> World {
-    match backend {
-        "cpu" => CpuWorld::new(scene).unwrap().into(),
-        _ => GpuWorld::new(context(), scene).unwrap().into(),
-    }
-}
-
-fn together(backend: &str, scenes: &[Scene]) -> Worlds {
-    match backend {
-        "cpu" => Worlds::on_cpu(scenes, 2).unwrap(),
-        _ => Worlds::on_gpu(context(), scenes).unwrap(),
-    }
-}
+use support::{BACKENDS, alone, build, together};
 
 /// Worlds of several sizes, one with a half plane, one with nothing in it.
 fn scenes() -> Vec<Scene> {

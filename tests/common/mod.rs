@@ -46,11 +46,15 @@ pub enum Backend {
 impl Backend {
     /// The scene, ready to step. A missing adapter fails the test: a skipped test would look like a passed one.
     pub fn start(self, scene: &Scene) -> Sim {
-        let world = match self {
+        Sim { world: self.world(scene) }
+    }
+
+    /// The same without what suites measure.
+    pub fn world(self, scene: &Scene) -> World {
+        match self {
             Self::Cpu1 | Self::Cpu3 => self.cpu(scene).into(),
             Self::Gpu => Self::gpu(scene).into(),
-        };
-        Sim { world }
+        }
     }
 
     /// The scene with a stage left out, for negative controls.

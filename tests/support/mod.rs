@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use drystone::scene::{Compiled, catalogue};
 use drystone::types::{BodyState, Contact, FIXED_A, FIXED_B, Manifold, NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Pose};
-use drystone::{AdapterChoice, Body, Context, CpuWorld, GpuWorld, Scene, Shape, Snapshot, state};
+use drystone::{AdapterChoice, Body, Context, CpuWorld, GpuWorld, Scene, Shape, Snapshot, World, Worlds, state};
 
 /// A device of its own.
 pub fn new_context() -> Context {
@@ -35,6 +35,19 @@ pub fn cpu(scene: &Scene) -> CpuWorld {
 
 pub fn gpu(scene: &Scene) -> GpuWorld {
     GpuWorld::new(context(), scene).unwrap_or_else(|error| panic!("{}: {error}", scene.name))
+}
+
+/// Where worlds run, alone or many at once.
+pub const BACKENDS: [&str; 2] = ["cpu", "gpu"];
+
+pub fn alone(backend: &str, scene: &Scene) -> World {
+    if backend == "cpu" { cpu(scene).into() } else { gpu(scene).into() }
+}
+
+/// On the CPU with three threads.
+pub fn together(backend: &str, scenes: &[Scene]) -> Worlds {
+    let worlds = if backend == "cpu" { Worlds::on_cpu(scenes, 3) } else { Worlds::on_gpu(context(), scenes) };
+    worlds.expect("valid scenes that fit the device")
 }
 
 /// A world on the shared device with room for `capacity` contacts.
