@@ -1,14 +1,14 @@
-//! The constraints of the CPU backend: the same as [`Constraint`] says and what follows from it, four of a colour side by
+//! The constraints of the CPU backend: the same as [`Constraint`] says and what follows from it, eight of a colour side by
 //! side, a lane each.
 //!
-//! A sweep then reads rows of four numbers as they lie, without turning rows into columns and back. Colours begin with a
+//! A sweep then reads rows of eight numbers as they lie, without turning rows into columns and back. Colours begin with a
 //! block of their own; a block that is not full has lanes that move nothing. The overflow, which is solved in order, has
 //! one constraint a block.
 
 use bytemuck::{Pod, Zeroable};
 use glam::Vec2;
 
-use crate::lanes::{self, Vec2x4, WIDTH, f32x4};
+use crate::lanes::{self, Lanes, Select, Simd, SimdBase, VecLanes, WIDTH, f32x8, u32x8};
 use crate::math::{effective_mass, right_perp};
 use crate::threads::{Cut, Threads};
 use crate::types::{COLOR_COUNT, Constraint, Counters, FIXED_A, FIXED_B, OVERFLOW_COLOR, POINT_COUNT_MASK, Rebound};
@@ -16,7 +16,7 @@ use crate::types::{COLOR_COUNT, Constraint, Counters, FIXED_A, FIXED_B, OVERFLOW
 /// How a colour is shared. A block takes about 60 ns.
 const CUT: Cut = Cut { unit: 8, least: 128 };
 
-/// Four constraints.
+/// Eight constraints.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct Block {
@@ -27,53 +27,53 @@ pub struct Block {
     /// As [`Constraint::flags`]; of a lane that is not in use, both bodies fixed and no point.
     pub flags: [u32; WIDTH],
     /// As [`Constraint::normal`].
-    pub normal: Vec2x4,
+    pub normal: VecLanes,
     /// As [`Constraint::inv_mass_a`].
-    pub inv_mass_a: f32x4,
+    pub inv_mass_a: Lanes,
     /// As [`Constraint::inv_inertia_a`].
-    pub inv_inertia_a: f32x4,
+    pub inv_inertia_a: Lanes,
     /// As [`Constraint::inv_mass_b`].
-    pub inv_mass_b: f32x4,
+    pub inv_mass_b: Lanes,
     /// As [`Constraint::inv_inertia_b`].
-    pub inv_inertia_b: f32x4,
+    pub inv_inertia_b: Lanes,
     /// As [`Constraint::friction`].
-    pub friction: f32x4,
+    pub friction: Lanes,
     /// Points that a contact does not have are zero and take no impulse.
     pub points: [Point; 2],
 }
 
-/// One point of each of four constraints.
+/// One point of each of eight constraints.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct Point {
     /// As [`LanePoint::r_a`].
-    pub r_a: Vec2x4,
+    pub r_a: VecLanes,
     /// As [`LanePoint::r_b`].
-    pub r_b: Vec2x4,
+    pub r_b: VecLanes,
     /// As [`LanePoint::separation`].
-    pub separation: f32x4,
+    pub separation: Lanes,
     /// As [`LanePoint::normal_mass`].
-    pub normal_mass: f32x4,
+    pub normal_mass: Lanes,
     /// As [`LanePoint::tangent_mass`].
-    pub tangent_mass: f32x4,
+    pub tangent_mass: Lanes,
     /// As in [`Constraint::impulses`].
-    pub normal_impulse: f32x4,
+    pub normal_impulse: Lanes,
     /// Likewise.
-    pub tangent_impulse: f32x4,
+    pub tangent_impulse: Lanes,
     /// As in [`Constraint::measured`].
-    pub measured: f32x4,
+    pub measured: Lanes,
 }
 
-/// What only worlds in which something bounces need of four constraints.
+/// What only worlds in which something bounces need of eight constraints.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct Bounce {
     /// As [`Rebound::restitution`].
-    pub restitution: f32x4,
+    pub restitution: Lanes,
     /// As [`Rebound::relative_velocities`].
-    pub relative_velocity: [f32x4; 2],
+    pub relative_velocity: [Lanes; 2],
     /// As [`Rebound::max_impulses`].
-    pub max_impulses: [f32x4; 2],
+    pub max_impulses: [Lanes; 2],
 }
 
 /// One constraint: a lane of a [`Block`] and of a [`Bounce`].
@@ -184,7 +184,7 @@ impl Lane {
     }
 }
 
-/// A [`Block`] is this many rows of four, of which the first three are integers.
+/// A [`Block`] is this many rows of eight, of which the first three are integers.
 const ROWS: usize = 10 + 2 * POINT_ROWS;
 /// So many of them a [`Point`].
 const POINT_ROWS: usize = 10;
@@ -220,18 +220,20 @@ impl Block {
         }
     }
 
-    /// Works out the effective masses of all points: one division for four lanes, as [`Lane::of`] has them one by one.
+    /// Works out the effective masses of all points: one division for eight lanes, as [`Lane::of`] has them one by one.
     #[inline(always)]
-    pub fn find_masses(&mut self) {
-        let Self { normal, inv_mass_a, inv_inertia_a, inv_mass_b, inv_inertia_b, .. } = *self;
-        let inv = [inv_mass_a, inv_inertia_a, inv_mass_b, inv_inertia_b];
+    pub fn find_masses<S: Simd>(&mut self, simd: S) {
+        let normal = self.normal.on(simd);
+        let inv = [&self.inv_mass_a, &self.inv_inertia_a, &self.inv_mass_b, &self.inv_inertia_b];
+        let inv = inv.map(|lanes| lanes.on(simd));
         let tangent = lanes::right_perp(normal);
+        let (counts, zero) = (u32x8::load_array(simd, self.flags) & POINT_COUNT_MASK, f32x8::splat(simd, 0.0));
         for (end, point) in (0..).zip(&mut self.points) {
             // A point that a contact does not have takes no impulse.
-            let there = self.flags.map(|flags| if flags & POINT_COUNT_MASK > end { u32::MAX } else { 0 });
-            let there: f32x4 = bytemuck::cast(there);
-            point.normal_mass = lanes::effective_mass(inv, point.r_a, point.r_b, normal) & there;
-            point.tangent_mass = lanes::effective_mass(inv, point.r_a, point.r_b, tangent) & there;
+            let there = counts.simd_gt(end);
+            let (r_a, r_b) = (point.r_a.on(simd), point.r_b.on(simd));
+            point.normal_mass.put(there.select(lanes::effective_mass(inv, r_a, r_b, normal), zero));
+            point.tangent_mass.put(there.select(lanes::effective_mass(inv, r_a, r_b, tangent), zero));
         }
     }
 
@@ -453,6 +455,24 @@ impl<'a> Batch<'a> {
         let Self { slot, width, blocks, bounces } = self;
         let mut bounces = bounces.iter_mut();
         blocks.iter_mut().enumerate().map(move |(index, block)| (slot + index * width, block, bounces.next()))
+    }
+}
+
+impl Blocks {
+    /// All blocks batch by batch and colour by colour, for one thread.
+    pub fn batches<'a>(&'a mut self, counters: &'a Counters) -> impl Iterator<Item = Batch<'a>> {
+        let Self { all, bounces, starts } = self;
+        let (mut all, mut bounces) = (&mut all[..], &mut bounces[..]);
+        let counts = starts.windows(2).map(|ends| ends[1] - ends[0]);
+        counts.enumerate().map(move |(color, count)| {
+            let bounce_count = count.min(bounces.len());
+            Batch {
+                slot: counters.color_starts[color] as usize,
+                width: width(color),
+                blocks: all.split_off_mut(..count).unwrap_or_default(),
+                bounces: bounces.split_off_mut(..bounce_count).unwrap_or_default(),
+            }
+        })
     }
 }
 

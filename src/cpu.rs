@@ -24,8 +24,9 @@ use crate::stages::{
     integrate_positions::integrate_positions, integrate_positions::integrate_positions_in,
     integrate_velocities::integrate_velocities, integrate_velocities::integrate_velocities_in, pair, prepare::prepare,
     prepare_joints, project::project, project_joints::project_joints, recall::recall, report::report,
-    restitution::restitution, sleep::SleepScratch, sleep::sleep, solve::solve, solve_joints,
-    store_impulses::store_impulses, wake::WakeScratch, wake::wake, warm_start::warm_start, warm_start_joints,
+    restitution::restitution, sleep::SleepScratch, sleep::sleep, solve::solve, solve::solve_batch, solve_joints,
+    store_impulses::store_impulses, wake::WakeScratch, wake::wake, warm_start::warm_start,
+    warm_start::warm_start_batch, warm_start_joints,
 };
 use crate::state::{JointReaction, joint_reactions, max_speed};
 use crate::step::{Op, Stage, plan};
@@ -262,7 +263,7 @@ impl CpuWorld {
         self
     }
 
-    /// The same world that visits its joints one by one, as [`crate::stages`] defines it, not four at a time. For tests.
+    /// The same world that visits its joints one by one, as [`crate::stages`] defines it, not eight at a time. For tests.
     #[doc(hidden)]
     #[must_use]
     pub fn with_joints_one_by_one(mut self) -> Self {
@@ -335,13 +336,13 @@ impl CpuWorld {
             for op in ops {
                 let start = Instant::now();
                 match op.stage {
-                    Stage::WarmStart => warm_start(hand, accumulators, surfaces),
+                    Stage::WarmStart => warm_start(hand, &*accumulators, surfaces),
                     Stage::IntegrateVelocities => hand.for_bodies(|first, end| {
-                        integrate_velocities_in(first, end, params, bodies, poses, states, accumulators);
+                        integrate_velocities_in(first, end, params, bodies, poses, &*states, &*accumulators);
                     }),
-                    Stage::Solve | Stage::Relax => solve(params, op.flags, states, hand, surfaces),
+                    Stage::Solve | Stage::Relax => solve(params, op.flags, &*states, hand, surfaces),
                     Stage::IntegratePositions => hand.for_bodies(|first, end| {
-                        integrate_positions_in(first, end, params, bodies, states);
+                        integrate_positions_in(first, end, params, bodies, &*states);
                     }),
                     Stage::Project => project(params, states, hand),
                     Stage::Restitution => restitution(params, states, hand),
@@ -760,10 +761,16 @@ impl CpuWorld {
                     joint_impulses,
                     joint_frames,
                 );
-                joint_blocks.lay(starts, joint_frames, rows);
+                joint_blocks.lay(starts, joint_frames, rows, joint_impulses);
             }
 
-            Stage::WarmStart => warm_start(&mut constraints.by(threads, counters), accumulators, surfaces),
+            Stage::WarmStart if threads.count() == 1 => {
+                let accumulators = accumulators.alone();
+                for batch in constraints.batches(counters) {
+                    warm_start_batch(batch, accumulators, surfaces);
+                }
+            }
+            Stage::WarmStart => warm_start(&mut constraints.by(threads, counters), &*accumulators, surfaces),
             Stage::WarmStartJoints if *one_by_one => warm_start_joints::warm_start_joints(
                 threads,
                 starts,
@@ -809,8 +816,14 @@ impl CpuWorld {
                 states,
                 accumulators,
             ),
+            Stage::Solve | Stage::Relax if threads.count() == 1 => {
+                let states = states.alone();
+                for batch in constraints.batches(counters) {
+                    solve_batch(params, op.flags, states, batch, surfaces);
+                }
+            }
             Stage::Solve | Stage::Relax => {
-                solve(params, op.flags, states, &mut constraints.by(threads, counters), surfaces);
+                solve(params, op.flags, &*states, &mut constraints.by(threads, counters), surfaces);
             }
             Stage::IntegratePositions => integrate_positions(threads, params, bodies, states),
             Stage::ProjectJoints => project_joints(threads, params, starts, joint_frames, rows, states),
@@ -818,6 +831,10 @@ impl CpuWorld {
 
             Stage::Restitution => restitution(params, states, &mut constraints.by(threads, counters)),
             Stage::StoreImpulses => {
+                if !*one_by_one {
+                    joint_blocks.store(joint_impulses);
+                    joint_blocks.clear();
+                }
                 store_impulses(threads, slots, counters, constraints, surfaces, contacts, manifolds);
             }
             Stage::Continuous => {
@@ -1041,9 +1058,15 @@ impl CpuWorld {
             joint_rows: self.compiled.joints.rows.clone(),
             joint_frames: self.joint_frames.clone(),
             joint_states: self.joint_states.to_vec(),
-            joint_impulses: self.joint_impulses.to_vec(),
+            joint_impulses: self.joint_impulses(),
             counters: self.counters,
         }
+    }
+
+    /// One a row of the joints, also while blocks hold them.
+    fn joint_impulses(&self) -> Vec<[f32; 2]> {
+        self.joint_blocks.store(&self.joint_impulses);
+        self.joint_impulses.to_vec()
     }
 
     /// Takes over every table.
@@ -1073,9 +1096,9 @@ impl CpuWorld {
         self.compiled.joints.refresh();
         self.joint_frames.clone_from(&tables.joint_frames);
         let Joints { starts, rows, .. } = &self.compiled.joints;
-        self.joint_blocks.lay(starts, &self.joint_frames, rows);
         self.joint_states = Rows::new(&tables.joint_states);
         self.joint_impulses = Rows::new(&tables.joint_impulses);
+        self.joint_blocks.lay(starts, &self.joint_frames, rows, &self.joint_impulses);
         self.counters = tables.counters;
     }
 }

@@ -250,8 +250,8 @@ mod tests {
             for (pass, visits) in visits.chunks(2_000).enumerate() {
                 let visits: Vec<_> = visits.iter().map(|visits| visits.load(Ordering::Relaxed)).collect();
                 assert!(visits.iter().all(|&visits| visits <= 1), "pass {pass} on {threads} threads");
-                // Blocks of four, but for the overflow.
-                let expected = if pass % 3 == 0 { BODIES } else { 251 + 175 + 1 + 41 };
+                // Blocks of eight, but for the overflow.
+                let expected = if pass % 3 == 0 { BODIES } else { 126 + 88 + 1 + 41 };
                 assert_eq!(visits.iter().sum::<u32>() as usize, expected, "pass {pass} on {threads} threads");
             }
         }

@@ -1,15 +1,15 @@
-//! The joints of the CPU backend: the same as [`JointFrame`] and [`JointRow`] say, four of a colour side by side, a lane
+//! The joints of the CPU backend: the same as [`JointFrame`] and [`JointRow`] say, eight of a colour side by side, a lane
 //! each.
 //!
-//! The four of a block are alike: they have the same rows in the same order, so that a sweep decides once for all of them
-//! what a row does. A block that is not full has lanes that move nothing. Impulses stay in their table, which also
-//! snapshots are made from. The overflow is not here: it is solved in order, one by one.
+//! Those of a block are alike: they have the same rows in the same order, so that a sweep decides once for all of them
+//! what a row does. A block that is not full has lanes that move nothing. Impulses are fetched from their table when blocks
+//! are laid, and handed back after the last sweep. The overflow is not here: it is solved in order, one by one.
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::lanes::{Vec2x4, WIDTH, f32x4};
+use crate::lanes::{Lanes, VecLanes, WIDTH};
 use crate::stages::solve_joints::rows_of;
-use crate::threads::{Cut, Threads};
+use crate::threads::{Alone, Cut, Rows, Threads};
 use crate::types::{
     JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW, JointFrame, JointRow, NONE, ROW_BY_MASS, ROW_GEOMETRY,
     ROW_ROLE, WORLD_A,
@@ -22,7 +22,7 @@ const COLORS: usize = JOINT_OVERFLOW as usize;
 /// The part of [`JointRow::kind`] in which the joints of a block agree.
 const KIND: u32 = ROW_GEOMETRY | ROW_ROLE | ROW_BY_MASS;
 
-/// Four joints.
+/// Eight joints.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct JointBlock {
@@ -35,26 +35,26 @@ pub struct JointBlock {
     /// Where the rows begin, how many there are, and nothing.
     rows: [u32; WIDTH],
     /// As [`JointFrame::r_a`].
-    pub r_a: Vec2x4,
+    pub r_a: VecLanes,
     /// As [`JointFrame::r_b`].
-    pub r_b: Vec2x4,
+    pub r_b: VecLanes,
     /// As [`JointFrame::between`].
-    pub between: Vec2x4,
+    pub between: VecLanes,
     /// As [`JointFrame::axis`].
-    pub axis: Vec2x4,
+    pub axis: VecLanes,
     /// As [`JointFrame::inv_mass_a`].
-    pub inv_mass_a: f32x4,
+    pub inv_mass_a: Lanes,
     /// As [`JointFrame::inv_inertia_a`].
-    pub inv_inertia_a: f32x4,
+    pub inv_inertia_a: Lanes,
     /// As [`JointFrame::inv_mass_b`].
-    pub inv_mass_b: f32x4,
+    pub inv_mass_b: Lanes,
     /// As [`JointFrame::inv_inertia_b`].
-    pub inv_inertia_b: f32x4,
+    pub inv_inertia_b: Lanes,
     /// As [`JointFrame::angle`].
-    pub angle: f32x4,
+    pub angle: Lanes,
 }
 
-/// One row of each of four joints.
+/// One row of each of eight joints.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct RowBlock {
@@ -62,16 +62,16 @@ pub struct RowBlock {
     pub impulses: [u32; WIDTH],
     /// As [`JointRow::kind`], without what only concerns the host.
     pub kind: u32,
-    pad: [u32; 3],
+    pad: [u32; WIDTH - 1],
     /// As [`JointRow::goal`].
-    pub goal: f32x4,
+    pub goal: Lanes,
     /// As [`JointRow::max_impulse`].
-    pub max_impulse: f32x4,
+    pub max_impulse: Lanes,
     /// As [`JointRow::softness`].
-    pub softness: [f32x4; 3],
+    pub softness: [Lanes; 3],
 }
 
-/// Rows of four numbers in a [`JointBlock`], of which the first four are integers.
+/// Rows of eight numbers in a [`JointBlock`], of which the first four are integers.
 const BLOCK_ROWS: usize = 17;
 /// Likewise in a [`RowBlock`], of which the first two are.
 const ROW_ROWS: usize = 7;
@@ -79,7 +79,7 @@ const ROW_ROWS: usize = 7;
 impl JointBlock {
     fn neutral(first_row: usize, rows: usize) -> Self {
         #[allow(clippy::cast_possible_truncation, reason = "rows are counted in u32")]
-        let rows = [first_row as u32, rows as u32, 0, 0];
+        let rows = [first_row as u32, rows as u32, 0, 0, 0, 0, 0, 0];
         Self { flags: [JOINT_FIXED_A | JOINT_FIXED_B | WORLD_A; WIDTH], rows, ..Self::zeroed() }
     }
 
@@ -107,6 +107,11 @@ impl RowBlock {
         Self { impulses: [NONE; WIDTH], kind, ..Self::zeroed() }
     }
 
+    /// Lanes in use, and their rows in the table.
+    fn joint_rows(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.impulses.into_iter().enumerate().filter(|&(_, at)| at != NONE).map(|(lane, at)| (lane, at as usize))
+    }
+
     fn set(&mut self, lane: usize, index: usize, rule: &JointRow) {
         #[allow(clippy::cast_possible_truncation, reason = "rows are counted in u32")]
         let index = index as u32;
@@ -120,10 +125,12 @@ impl RowBlock {
 }
 
 /// All joints of a step that do something.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct JointBlocks {
     blocks: Vec<JointBlock>,
     rows: Vec<RowBlock>,
+    /// One a row block.
+    impulses: Rows<VecLanes, 8>,
     /// Blocks of colour `c` are `starts[c] .. starts[c + 1]`.
     starts: [usize; COLORS + 1],
     /// Blocks of the colour that is being laid out and have lanes left: which rows they have, which block, which lane.
@@ -137,8 +144,14 @@ fn likeness(rules: &[JointRow]) -> u128 {
 
 impl JointBlocks {
     /// Takes the joints over as they stand.
-    pub fn lay(&mut self, joint_starts: &[u32], joint_frames: &[JointFrame], joint_rows: &[JointRow]) {
-        let Self { blocks, rows, starts, open } = self;
+    pub fn lay(
+        &mut self,
+        joint_starts: &[u32],
+        joint_frames: &[JointFrame],
+        joint_rows: &[JointRow],
+        joint_impulses: &Rows<[f32; 2], 1>,
+    ) {
+        let Self { blocks, rows, impulses, starts, open } = self;
         blocks.clear();
         rows.clear();
         for (color, start) in (0..COLORS).zip(starts.iter_mut()) {
@@ -171,19 +184,62 @@ impl JointBlocks {
             }
         }
         starts[COLORS] = blocks.len();
+        impulses.resize(rows.len());
+        for (index, row) in rows.iter().enumerate() {
+            let mut lanes = VecLanes::default();
+            for (lane, at) in row.joint_rows() {
+                [lanes.x.0[lane], lanes.y.0[lane]] = joint_impulses.get(at);
+            }
+            impulses.set(index, lanes);
+        }
     }
 
-    /// Visits the blocks colour by colour, each with its rows. Those of one colour share no dynamic body and may be
-    /// visited at the same time.
-    pub fn for_each(&self, threads: &Threads, each: impl Fn(&JointBlock, &[RowBlock]) + Sync) {
+    /// Hands the impulses back.
+    pub fn store(&self, joint_impulses: &Rows<[f32; 2], 1>) {
+        for (index, row) in self.rows.iter().enumerate() {
+            let lanes = self.impulses.get(index);
+            for (lane, at) in row.joint_rows() {
+                joint_impulses.set(at, [lanes.x.0[lane], lanes.y.0[lane]]);
+            }
+        }
+    }
+
+    /// Forgets all joints: from now on their impulses are those of the table.
+    pub fn clear(&mut self) {
+        self.blocks.clear();
+        self.rows.clear();
+        self.starts = [0; COLORS + 1];
+    }
+
+    /// Visits the blocks colour by colour, run by run. Those of one colour share no dynamic body and may be visited at the
+    /// same time.
+    pub fn for_each_run(&self, threads: &Threads, each: impl Fn(Run, &Rows<VecLanes, 8>) + Sync) {
         for ends in self.starts.windows(2) {
             let blocks = &self.blocks[ends[0]..ends[1]];
             threads.for_ranges(CUT, blocks.len(), |first, end| {
-                for block in &blocks[first..end] {
-                    each(block, &self.rows[block.rows()]);
-                }
+                each(Run { blocks: &blocks[first..end], rows: &self.rows }, &self.impulses);
             });
         }
+    }
+
+    /// All blocks, one colour after the other, and their impulses, for one thread.
+    pub fn alone(&mut self) -> (Run<'_>, Alone<'_, VecLanes, 4>) {
+        (Run { blocks: &self.blocks, rows: &self.rows }, self.impulses.alone())
+    }
+}
+
+/// Blocks of one colour that lie side by side.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'a> {
+    blocks: &'a [JointBlock],
+    rows: &'a [RowBlock],
+}
+
+impl<'a> Run<'a> {
+    /// Each block with its rows, and which they are.
+    #[inline(always)]
+    pub fn blocks(self) -> impl Iterator<Item = (&'a JointBlock, &'a [RowBlock], usize)> {
+        self.blocks.iter().map(move |block| (block, &self.rows[block.rows()], block.rows().start))
     }
 }
 

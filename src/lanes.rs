@@ -1,58 +1,228 @@
-//! Four constraints at a time: the same arithmetic as [`crate::math`], on lanes. Each lane does exactly what one
-//! constraint alone would, so grouping never changes a bit.
+//! Eight constraints at a time: the same arithmetic as [`crate::math`], on lanes. Each lane does exactly what one
+//! constraint alone would, so neither grouping nor the width of the processor's registers changes a bit.
+//!
+//! What the processor can do is asked as the program runs: code over lanes is compiled twice on x86, for SSE2 and for AVX2,
+//! and [`dispatch!`] picks one, a batch of constraints at a time. (For AVX-512 as well it was a twentieth slower on eight
+//! lanes.) Nothing is fused: a product and a sum are two roundings everywhere.
+//!
+//! [`Lanes`] and [`VecLanes`] lie in memory, `f32x8` and [`Vec2x8`] in registers. Functions over the latter are
+//! `inline(always)`, or they would be compiled for what every processor can do.
 
 use std::f32::consts::{FRAC_PI_2, PI};
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
 use bytemuck::{Pod, Zeroable};
-pub use wide::f32x4;
+pub use fearless_simd::prelude::*;
+pub use fearless_simd::{f32x4, f32x8, i32x4, mask32x4, mask32x8, u32x8};
 
 use crate::math::ANGLE_SERIES;
 
 /// Constraints that go through the solver side by side.
-pub const WIDTH: usize = 4;
+pub const WIDTH: usize = 8;
 
-/// Four vectors in the plane.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-pub struct Vec2x4 {
-    /// Four x.
-    pub x: f32x4,
-    /// Four y.
-    pub y: f32x4,
+/// Set to `off` it keeps the CPU backend to what every processor of its kind can do: to measure what the others bring, and to
+/// see that they change nothing.
+pub const SIMD_VARIABLE: &str = "DRYSTONE_SIMD";
+
+/// Runs code over lanes, `simd` being the proof of what the processor can do; compiled for each kind.
+#[cfg(target_arch = "x86_64")]
+macro_rules! dispatch {
+    ($simd:pat => $code:expr) => {{
+        use fearless_simd::Simd as _;
+        match $crate::lanes::processor() {
+            $crate::lanes::Processor::Avx2(avx2) => avx2.vectorize(
+                #[inline(always)]
+                || {
+                    let $simd = avx2;
+                    $code
+                },
+            ),
+            $crate::lanes::Processor::Sse2(sse2) => {
+                let $simd = sse2;
+                $code
+            }
+        }
+    }};
 }
 
-impl Vec2x4 {
-    /// From four x and four y.
+/// Runs code over lanes, `simd` being the proof of what the processor can do.
+#[cfg(not(target_arch = "x86_64"))]
+macro_rules! dispatch {
+    ($simd:pat => $code:expr) => {
+        fearless_simd::dispatch!(fearless_simd::Level::new(), $simd => $code)
+    };
+}
+
+pub(crate) use dispatch;
+
+/// What code over lanes is compiled for on x86-64, with the proof that the processor can do it.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy, Debug)]
+pub enum Processor {
+    /// Eight numbers an instruction.
+    Avx2(fearless_simd::Avx2),
+    /// Four, on every processor.
+    Sse2(fearless_simd::Sse2),
+}
+
+/// What this processor can do, and [`SIMD_VARIABLE`] allows.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[allow(clippy::missing_panics_doc, reason = "every x86-64 has SSE2")]
+pub fn processor() -> Processor {
+    static PROCESSOR: std::sync::OnceLock<Processor> = std::sync::OnceLock::new();
+    *PROCESSOR.get_or_init(|| {
+        let off = std::env::var_os(SIMD_VARIABLE).is_some_and(|value| value == "off");
+        let level = fearless_simd::Level::new();
+        match level.as_avx2().filter(|_| !off) {
+            Some(avx2) => Processor::Avx2(avx2),
+            None => Processor::Sse2(level.as_sse2().expect("every x86-64 has SSE2")),
+        }
+    })
+}
+
+/// Eight numbers as they lie in memory.
+#[repr(C, align(32))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Lanes(pub [f32; WIDTH]);
+
+impl Lanes {
+    /// Into registers.
     #[inline(always)]
     #[must_use]
-    pub fn new(x: f32x4, y: f32x4) -> Self {
+    pub fn on<S: Simd>(&self, simd: S) -> f32x8<S> {
+        f32x8::load_array_ref(simd, &self.0)
+    }
+
+    /// Out of registers.
+    #[inline(always)]
+    pub fn put<S: Simd>(&mut self, lanes: f32x8<S>) {
+        lanes.store_array(&mut self.0);
+    }
+}
+
+/// Eight vectors in the plane as they lie in memory.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct VecLanes {
+    /// Eight x.
+    pub x: Lanes,
+    /// Eight y.
+    pub y: Lanes,
+}
+
+impl VecLanes {
+    /// Into registers.
+    #[inline(always)]
+    #[must_use]
+    pub fn on<S: Simd>(&self, simd: S) -> Vec2x8<S> {
+        Vec2x8 { x: self.x.on(simd), y: self.y.on(simd) }
+    }
+}
+
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+mod x86 {
+    #[cfg(target_arch = "x86")]
+    use std::arch::x86::{__m256, _mm256_shuffle_ps, _mm256_unpackhi_ps, _mm256_unpacklo_ps};
+    #[cfg(target_arch = "x86_64")]
+    use std::arch::x86_64::{__m256, _mm256_shuffle_ps, _mm256_unpackhi_ps, _mm256_unpacklo_ps};
+
+    fearless_simd::kernel! {
+        /// As [`super::transpose`], eight numbers an instruction.
+        #[inline(always)]
+        pub fn transpose(_avx2: Avx2, a: __m256, b: __m256, c: __m256, d: __m256) -> [__m256; 4] {
+            let (low_ab, high_ab) = (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+            let (low_cd, high_cd) = (_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
+            [
+                _mm256_shuffle_ps::<0x44>(low_ab, low_cd),
+                _mm256_shuffle_ps::<0xee>(low_ab, low_cd),
+                _mm256_shuffle_ps::<0x44>(high_ab, high_cd),
+                _mm256_shuffle_ps::<0xee>(high_ab, high_cd),
+            ]
+        }
+    }
+}
+
+/// Two matrices of four by four, one in the lower halves and one in the upper, with rows and columns swapped.
+#[inline(always)]
+#[must_use]
+pub fn transpose<S: Simd>([a, b, c, d]: [f32x8<S>; 4]) -> [f32x8<S>; 4] {
+    let simd = a.simd;
+    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+    if let Some(avx2) = simd.level().as_avx2() {
+        let to = |lanes: f32x8<S>| f32x8::load_array(avx2, lanes.to_array()).into();
+        let [x, y, z, w] = x86::transpose(avx2, to(a), to(b), to(c), to(d));
+        let from = |lanes| {
+            let lanes: f32x8<_> = SimdInto::simd_into(lanes, avx2);
+            f32x8::load_array(simd, lanes.to_array())
+        };
+        return [from(x), from(y), from(z), from(w)];
+    }
+    let half = |a: f32x4<S>, b: f32x4<S>, c: f32x4<S>, d: f32x4<S>| {
+        let (low_ac, high_ac) = (a.zip_low(c), a.zip_high(c));
+        let (low_bd, high_bd) = (b.zip_low(d), b.zip_high(d));
+        [low_ac.zip_low(low_bd), low_ac.zip_high(low_bd), high_ac.zip_low(high_bd), high_ac.zip_high(high_bd)]
+    };
+    let ((a, a_4), (b, b_4), (c, c_4), (d, d_4)) = (a.split(), b.split(), c.split(), d.split());
+    let [x, y, z, w] = half(a, b, c, d);
+    let [x_4, y_4, z_4, w_4] = half(a_4, b_4, c_4, d_4);
+    [x.combine(x_4), y.combine(y_4), z.combine(z_4), w.combine(w_4)]
+}
+
+/// Eight vectors in the plane.
+#[derive(Clone, Copy, Debug)]
+pub struct Vec2x8<S: Simd> {
+    /// Eight x.
+    pub x: f32x8<S>,
+    /// Eight y.
+    pub y: f32x8<S>,
+}
+
+impl<S: Simd> Vec2x8<S> {
+    /// From eight x and eight y.
+    #[inline(always)]
+    #[must_use]
+    pub fn new(x: f32x8<S>, y: f32x8<S>) -> Self {
         Self { x, y }
+    }
+
+    /// Eight times nothing.
+    #[inline(always)]
+    #[must_use]
+    pub fn zero(simd: S) -> Self {
+        Self { x: f32x8::splat(simd, 0.0), y: f32x8::splat(simd, 0.0) }
+    }
+
+    /// Into memory.
+    #[inline(always)]
+    #[must_use]
+    pub fn lanes(self) -> VecLanes {
+        VecLanes { x: Lanes(self.x.to_array()), y: Lanes(self.y.to_array()) }
     }
 
     /// Scalar product.
     #[inline(always)]
     #[must_use]
-    pub fn dot(self, other: Self) -> f32x4 {
+    pub fn dot(self, other: Self) -> f32x8<S> {
         self.x * other.x + self.y * other.y
     }
 
     /// Lengths.
     #[inline(always)]
     #[must_use]
-    pub fn length(self) -> f32x4 {
+    pub fn length(self) -> f32x8<S> {
         self.dot(self).sqrt()
     }
 
-    /// This where `mask` is all ones, `other` where it is 0.
+    /// This where `mask` is set, `other` where it is not.
     #[inline(always)]
     #[must_use]
-    pub fn where_else(self, mask: f32x4, other: Self) -> Self {
-        Self { x: mask.bitselect(self.x, other.x), y: mask.bitselect(self.y, other.y) }
+    pub fn where_else(self, mask: mask32x8<S>, other: Self) -> Self {
+        Self { x: mask.select(self.x, other.x), y: mask.select(self.y, other.y) }
     }
 }
 
-impl Neg for Vec2x4 {
+impl<S: Simd> Neg for Vec2x8<S> {
     type Output = Self;
     #[inline(always)]
     fn neg(self) -> Self {
@@ -60,15 +230,15 @@ impl Neg for Vec2x4 {
     }
 }
 
-impl Div<f32x4> for Vec2x4 {
+impl<S: Simd> Div<f32x8<S>> for Vec2x8<S> {
     type Output = Self;
     #[inline(always)]
-    fn div(self, by: f32x4) -> Self {
+    fn div(self, by: f32x8<S>) -> Self {
         Self { x: self.x / by, y: self.y / by }
     }
 }
 
-impl Add for Vec2x4 {
+impl<S: Simd> Add for Vec2x8<S> {
     type Output = Self;
     #[inline(always)]
     fn add(self, other: Self) -> Self {
@@ -76,7 +246,7 @@ impl Add for Vec2x4 {
     }
 }
 
-impl Sub for Vec2x4 {
+impl<S: Simd> Sub for Vec2x8<S> {
     type Output = Self;
     #[inline(always)]
     fn sub(self, other: Self) -> Self {
@@ -84,22 +254,22 @@ impl Sub for Vec2x4 {
     }
 }
 
-impl Mul<f32x4> for Vec2x4 {
+impl<S: Simd> Mul<f32x8<S>> for Vec2x8<S> {
     type Output = Self;
     #[inline(always)]
-    fn mul(self, scale: f32x4) -> Self {
+    fn mul(self, scale: f32x8<S>) -> Self {
         Self { x: self.x * scale, y: self.y * scale }
     }
 }
 
-impl AddAssign for Vec2x4 {
+impl<S: Simd> AddAssign for Vec2x8<S> {
     #[inline(always)]
     fn add_assign(&mut self, other: Self) {
         *self = *self + other;
     }
 }
 
-impl SubAssign for Vec2x4 {
+impl<S: Simd> SubAssign for Vec2x8<S> {
     #[inline(always)]
     fn sub_assign(&mut self, other: Self) {
         *self = *self - other;
@@ -109,80 +279,89 @@ impl SubAssign for Vec2x4 {
 /// As [`crate::math::cross`].
 #[inline(always)]
 #[must_use]
-pub fn cross(a: Vec2x4, b: Vec2x4) -> f32x4 {
+pub fn cross<S: Simd>(a: Vec2x8<S>, b: Vec2x8<S>) -> f32x8<S> {
     a.x * b.y - a.y * b.x
 }
 
 /// As [`crate::math::cross_scalar`].
 #[inline(always)]
 #[must_use]
-pub fn cross_scalar(s: f32x4, v: Vec2x4) -> Vec2x4 {
-    Vec2x4 { x: -(s * v.y), y: s * v.x }
+pub fn cross_scalar<S: Simd>(s: f32x8<S>, v: Vec2x8<S>) -> Vec2x8<S> {
+    Vec2x8 { x: -(s * v.y), y: s * v.x }
 }
 
 /// As [`crate::math::right_perp`].
 #[inline(always)]
 #[must_use]
-pub fn right_perp(v: Vec2x4) -> Vec2x4 {
-    Vec2x4 { x: v.y, y: -v.x }
+pub fn right_perp<S: Simd>(v: Vec2x8<S>) -> Vec2x8<S> {
+    Vec2x8 { x: v.y, y: -v.x }
 }
 
 /// As [`crate::math::turned`].
 #[inline(always)]
 #[must_use]
-pub fn turned(q: Vec2x4, v: Vec2x4) -> Vec2x4 {
-    let less = q.x - f32x4::splat(1.0);
-    Vec2x4 { x: less * v.x - q.y * v.y, y: q.y * v.x + less * v.y }
+pub fn turned<S: Simd>(q: Vec2x8<S>, v: Vec2x8<S>) -> Vec2x8<S> {
+    let less = q.x - 1.0;
+    Vec2x8 { x: less * v.x - q.y * v.y, y: q.y * v.x + less * v.y }
 }
 
 /// As [`crate::math::rotate`].
 #[inline(always)]
 #[must_use]
-pub fn rotate(q: Vec2x4, v: Vec2x4) -> Vec2x4 {
-    Vec2x4 { x: q.x * v.x - q.y * v.y, y: q.y * v.x + q.x * v.y }
+pub fn rotate<S: Simd>(q: Vec2x8<S>, v: Vec2x8<S>) -> Vec2x8<S> {
+    Vec2x8 { x: q.x * v.x - q.y * v.y, y: q.y * v.x + q.x * v.y }
 }
 
 /// As [`crate::math::inv_rotate`], and as [`crate::math::inv_mul_rotation`], which is the same arithmetic.
 #[inline(always)]
 #[must_use]
-pub fn inv_rotate(q: Vec2x4, v: Vec2x4) -> Vec2x4 {
-    Vec2x4 { x: q.x * v.x + q.y * v.y, y: q.x * v.y - q.y * v.x }
+pub fn inv_rotate<S: Simd>(q: Vec2x8<S>, v: Vec2x8<S>) -> Vec2x8<S> {
+    Vec2x8 { x: q.x * v.x + q.y * v.y, y: q.x * v.y - q.y * v.x }
 }
 
 /// As [`crate::math::clamped`].
 #[inline(always)]
 #[must_use]
-pub fn clamped(value: f32x4, low: f32x4, high: f32x4) -> f32x4 {
-    let value = value.simd_lt(low).bitselect(low, value);
-    value.simd_gt(high).bitselect(high, value)
+pub fn clamped<S: Simd>(value: f32x8<S>, low: f32x8<S>, high: f32x8<S>) -> f32x8<S> {
+    let value = value.simd_lt(low).select(low, value);
+    value.simd_gt(high).select(high, value)
+}
+
+/// One over what is positive, 0 over the rest.
+#[inline(always)]
+#[must_use]
+pub fn inverse<S: Simd>(simd: S, k: f32x8<S>) -> f32x8<S> {
+    let (zero, one) = (f32x8::splat(simd, 0.0), f32x8::splat(simd, 1.0));
+    k.simd_gt(zero).select(one / k, zero)
 }
 
 /// As [`crate::math::effective_mass`].
 #[inline(always)]
 #[must_use]
-pub fn effective_mass(inv: [f32x4; 4], r_a: Vec2x4, r_b: Vec2x4, direction: Vec2x4) -> f32x4 {
-    let (zero, one) = (f32x4::splat(0.0), f32x4::splat(1.0));
+pub fn effective_mass<S: Simd>(inv: [f32x8<S>; 4], r_a: Vec2x8<S>, r_b: Vec2x8<S>, direction: Vec2x8<S>) -> f32x8<S> {
+    let simd = direction.x.simd;
     let (arm_a, arm_b) = (cross(r_a, direction), cross(r_b, direction));
     let k = inv[0] + inv[2] + inv[1] * arm_a * arm_a + inv[3] * arm_b * arm_b;
-    k.simd_gt(zero).bitselect(one / k, zero)
+    inverse(simd, k)
 }
 
 /// As [`crate::math::angle_of`].
 #[inline(always)]
 #[must_use]
-pub fn angle_of(q: Vec2x4) -> f32x4 {
-    let zero = f32x4::splat(0.0);
+pub fn angle_of<S: Simd>(q: Vec2x8<S>) -> f32x8<S> {
+    let simd = q.x.simd;
+    let zero = f32x8::splat(simd, 0.0);
     let (x, y) = (q.x.abs(), q.y.abs());
-    let (small, large) = (x.fast_min(y), x.fast_max(y));
+    let (small, large) = (x.min(y), x.max(y));
     let t = small / large;
     let t2 = t * t;
-    let mut series = f32x4::splat(ANGLE_SERIES[0]);
+    let mut series = f32x8::splat(simd, ANGLE_SERIES[0]);
     for &term in &ANGLE_SERIES[1..] {
-        series = series * t2 + f32x4::splat(term);
+        series = series * t2 + term;
     }
     let mut angle = t + t * (t2 * series);
-    angle = y.simd_gt(x).bitselect(f32x4::splat(FRAC_PI_2) - angle, angle);
-    angle = q.x.simd_lt(zero).bitselect(f32x4::splat(PI) - angle, angle);
-    angle = q.y.simd_lt(zero).bitselect(-angle, angle);
-    large.simd_le(zero).bitselect(zero, angle)
+    angle = y.simd_gt(x).select(f32x8::splat(simd, FRAC_PI_2) - angle, angle);
+    angle = q.x.simd_lt(zero).select(f32x8::splat(simd, PI) - angle, angle);
+    angle = q.y.simd_lt(zero).select(-angle, angle);
+    large.simd_le(zero).select(zero, angle)
 }

@@ -1,11 +1,15 @@
 //! Threads as a parameter: one loop, cut into chunks, whose results never depend on how many threads share them.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytemuck::Pod;
+use fearless_simd::f64x2;
 use rayon::prelude::*;
-use wide::{f32x4, f64x2};
+use zerocopy::IntoBytes;
+
+use crate::lanes::{Bytes, Simd, SimdBase, SimdCombine, SimdFrom, SimdSplit, WIDTH, f32x4, f32x8, transpose};
 
 /// Pieces a thread, at most: a few more than one, so that who is done first takes another.
 const PIECES: usize = 4;
@@ -240,38 +244,10 @@ impl<T: Pod, const W: usize> Rows<T, W> {
         }
     }
 
-    /// Row `index`, to read and write parts of it.
-    #[inline(always)]
-    #[must_use]
-    pub fn row(&self, index: usize) -> Row<'_, W> {
-        Row(&self.words[index])
-    }
-
-    /// As [`Row::lanes`] of row `index`.
-    #[inline(always)]
-    #[must_use]
-    pub fn lanes(&self, index: usize, half: usize) -> f32x4 {
-        self.row(index).lanes(half)
-    }
-
-    /// As [`Row::set_lanes`] of row `index`.
-    #[inline(always)]
-    pub fn set_lanes(&self, index: usize, half: usize, lanes: f32x4) {
-        self.row(index).set_lanes(half, lanes);
-    }
-
-    /// The first eight bytes of row `index`, as two lanes before two of 0.
-    #[inline(always)]
-    #[must_use]
-    pub fn two_lanes(&self, index: usize) -> f32x4 {
-        bytemuck::cast(f64x2::new([f64::from_bits(self.words[index][0].load(Ordering::Relaxed)), 0.0]))
-    }
-
-    /// Writes the first eight bytes of row `index`, from the first two lanes.
-    #[inline(always)]
-    pub fn set_two_lanes(&self, index: usize, lanes: f32x4) {
-        let [word, _] = bytemuck::cast::<_, f64x2>(lanes).to_array();
-        self.words[index][0].store(word.to_bits(), Ordering::Relaxed);
+    fn halves<const H: usize>(&mut self) -> Alone<'_, T, H> {
+        const { assert!(W == 2 * H) };
+        let halves = bytemuck::cast_slice_mut(self.words.as_mut_slice().as_mut_bytes());
+        Alone { rows: Cell::from_mut(halves).as_slice_of_cells(), kind: std::marker::PhantomData }
     }
 
     /// Rows.
@@ -293,26 +269,190 @@ impl<T: Pod, const W: usize> Rows<T, W> {
     }
 }
 
+impl<T: Pod> Rows<T, 2> {
+    /// The rows for one thread that has them to itself.
+    #[must_use]
+    pub fn alone(&mut self) -> Alone<'_, T, 1> {
+        self.halves()
+    }
+}
+
+impl<T: Pod> Rows<T, 4> {
+    /// The rows for one thread that has them to itself.
+    #[must_use]
+    pub fn alone(&mut self) -> Alone<'_, T, 2> {
+        self.halves()
+    }
+}
+
+impl<T: Pod> Rows<T, 8> {
+    /// The rows for one thread that has them to itself.
+    #[must_use]
+    pub fn alone(&mut self) -> Alone<'_, T, 4> {
+        self.halves()
+    }
+}
+
+/// A table of rows that sweeps read and write, each made of halves of sixteen bytes: [`Rows`] that several threads share,
+/// or [`Alone`] of one thread.
+pub trait Table: Copy {
+    /// What a row means.
+    type Item: Pod;
+    /// A row that was looked up.
+    type Row: Halves;
+
+    /// Row `index`, to read and write parts of it.
+    fn row(self, index: usize) -> Self::Row;
+
+    /// Row `index`.
+    fn get(self, index: usize) -> Self::Item;
+
+    /// Writes row `index`.
+    fn set(self, index: usize, row: Self::Item);
+
+    /// Eight rows, to read and write them side by side.
+    #[inline(always)]
+    fn eight(self, [a, b, c, d, e, f, g, h]: [u32; WIDTH]) -> Eight<Self::Row> {
+        // Spelled out: `map` on an array is not always inlined, and then the rows go through memory.
+        let row = |index: u32| self.row(index as usize);
+        Eight([row(a), row(b), row(c), row(d), row(e), row(f), row(g), row(h)])
+    }
+}
+
+/// Sixteen bytes at a time of a row. Who writes a half leaves the others to whoever wrote them.
+pub trait Halves: Copy {
+    /// A half as lanes.
+    fn lanes<S: Simd>(self, simd: S, half: usize) -> f32x4<S>;
+
+    /// Writes a half.
+    fn set_lanes<S: Simd>(self, half: usize, lanes: f32x4<S>);
+}
+
+impl<'a, T: Pod, const W: usize> Table for &'a Rows<T, W> {
+    type Item = T;
+    type Row = Row<'a, W>;
+
+    #[inline(always)]
+    fn row(self, index: usize) -> Row<'a, W> {
+        Row(&self.words[index])
+    }
+
+    #[inline(always)]
+    fn get(self, index: usize) -> T {
+        Rows::get(self, index)
+    }
+
+    #[inline(always)]
+    fn set(self, index: usize, row: T) {
+        Rows::set(self, index, row);
+    }
+}
+
 /// A row of [`Rows`]: who reads and writes it looks it up once.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a, const W: usize>(&'a [AtomicU64; W]);
 
-impl<const W: usize> Row<'_, W> {
-    /// Sixteen bytes from word `2 * half` on, as lanes. They never pass through memory on the way: a wide load of two narrow
-    /// stores would stall every time.
+impl<const W: usize> Halves for Row<'_, W> {
+    /// They never pass through memory on the way: a wide load of two narrow stores would stall every time.
     #[inline(always)]
-    #[must_use]
-    pub fn lanes(self, half: usize) -> f32x4 {
+    fn lanes<S: Simd>(self, simd: S, half: usize) -> f32x4<S> {
         let word = |w: usize| f64::from_bits(self.0[w].load(Ordering::Relaxed));
-        bytemuck::cast(f64x2::new([word(2 * half), word(2 * half + 1)]))
+        f64x2::simd_from(simd, [word(2 * half), word(2 * half + 1)]).bitcast()
     }
 
-    /// Writes sixteen bytes, leaving the others to whoever wrote them.
     #[inline(always)]
-    pub fn set_lanes(self, half: usize, lanes: f32x4) {
-        let words: [f64; 2] = bytemuck::cast::<_, f64x2>(lanes).to_array();
-        self.0[2 * half].store(words[0].to_bits(), Ordering::Relaxed);
-        self.0[2 * half + 1].store(words[1].to_bits(), Ordering::Relaxed);
+    fn set_lanes<S: Simd>(self, half: usize, lanes: f32x4<S>) {
+        let words: f64x2<S> = lanes.bitcast();
+        for (to, word) in self.0[2 * half..].iter().zip(words.to_array()) {
+            to.store(word.to_bits(), Ordering::Relaxed);
+        }
+    }
+}
+
+/// The same rows while one thread has them to itself: halves are loaded and stored as such, in one instruction, where atomics
+/// take five. `H` is the size of `T` in halves.
+#[derive(Debug)]
+pub struct Alone<'a, T, const H: usize> {
+    rows: &'a [Cell<[[f32; 4]; H]>],
+    kind: std::marker::PhantomData<T>,
+}
+
+impl<T, const H: usize> Clone for Alone<'_, T, H> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T, const H: usize> Copy for Alone<'_, T, H> {}
+
+impl<'a, T: Pod, const H: usize> Table for Alone<'a, T, H> {
+    type Item = T;
+    type Row = AloneRow<'a, H>;
+
+    #[inline(always)]
+    fn row(self, index: usize) -> AloneRow<'a, H> {
+        AloneRow(&self.rows[index])
+    }
+
+    #[inline(always)]
+    fn get(self, index: usize) -> T {
+        bytemuck::pod_read_unaligned(bytemuck::cast_slice(self.rows[index].get().as_flattened()))
+    }
+
+    #[inline(always)]
+    fn set(self, index: usize, row: T) {
+        self.rows[index].set(bytemuck::pod_read_unaligned(bytemuck::bytes_of(&row)));
+    }
+}
+
+/// A row of [`Alone`].
+#[derive(Clone, Copy, Debug)]
+pub struct AloneRow<'a, const H: usize>(&'a Cell<[[f32; 4]; H]>);
+
+impl<const H: usize> Halves for AloneRow<'_, H> {
+    #[inline(always)]
+    fn lanes<S: Simd>(self, simd: S, half: usize) -> f32x4<S> {
+        f32x4::load_array(simd, self.0.as_array_of_cells()[half].get())
+    }
+
+    #[inline(always)]
+    fn set_lanes<S: Simd>(self, half: usize, lanes: f32x4<S>) {
+        self.0.as_array_of_cells()[half].set(lanes.to_array());
+    }
+}
+
+/// Eight rows of a [`Table`].
+#[derive(Clone, Copy, Debug)]
+pub struct Eight<R>([R; WIDTH]);
+
+impl<R: Halves> Eight<R> {
+    /// A half of each row: four columns, with a lane for each row.
+    #[inline(always)]
+    #[must_use]
+    pub fn columns<S: Simd>(self, simd: S, half: usize) -> [f32x8<S>; 4] {
+        let [a, b, c, d, e, f, g, h] = self.0;
+        let two = |low: R, high: R| low.lanes(simd, half).combine(high.lanes(simd, half));
+        transpose([two(a, e), two(b, f), two(c, g), two(d, h)])
+    }
+
+    /// Writes four columns back to the rows for which `which(lane)` says so.
+    #[inline(always)]
+    pub fn set_columns<S: Simd>(self, half: usize, columns: [f32x8<S>; 4], which: impl Fn(usize) -> bool) {
+        self.update(columns, which, |row, lanes| row.set_lanes(half, lanes));
+    }
+
+    /// Calls `change(row, lanes)` for the rows for which `which(lane)` says so, with what four columns have for each.
+    #[inline(always)]
+    pub fn update<S: Simd>(self, columns: [f32x8<S>; 4], which: impl Fn(usize) -> bool, change: impl Fn(R, f32x4<S>)) {
+        for (lane, pair) in transpose(columns).into_iter().enumerate() {
+            let (low, high) = pair.split();
+            if which(lane) {
+                change(self.0[lane], low);
+            }
+            if which(lane + 4) {
+                change(self.0[lane + 4], high);
+            }
+        }
     }
 }
 

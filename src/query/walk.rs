@@ -10,6 +10,7 @@
 use glam::Vec2;
 
 use super::narrow::{is_near, is_placed, ray_shape, region_shape, sees};
+use crate::lanes::dispatch;
 use crate::stages::bin::{cell_index, cell_of, cells, cells_between};
 use crate::stages::pair::overlap;
 use crate::types::{
@@ -182,8 +183,7 @@ pub fn region(tables: &Tables, region: &Region, found: &mut Vec<u32>) {
     let bounds = Aabb { min: region.min, max: region.max };
     for level in &params.levels[..params.level_count as usize] {
         let reach = Vec2::from(level.half_cell);
-        let [left, bottom, right, top] =
-            cells_between(level, Vec2::from(bounds.min) - reach, Vec2::from(bounds.max) + reach);
+        let [left, bottom, right, top] = dispatch!(simd => cells_between(simd, level, Vec2::from(bounds.min) - reach, Vec2::from(bounds.max) + reach));
         for line in bottom..=top {
             row(level, left, right, line, |first, last| {
                 for &shape in cells(cell_ends, cell_shapes, first, last) {

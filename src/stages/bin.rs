@@ -10,10 +10,9 @@
 
 use std::ops::Range;
 
-use bytemuck::cast;
 use glam::Vec2;
-use wide::{f32x4, i32x4};
 
+use crate::lanes::{Select, Simd, SimdBase, SimdCvtFloat, SimdCvtTruncate, f32x4, i32x4};
 use crate::threads::{LIGHT, Threads};
 use crate::types::{Aabb, Level, MAX_LEVELS, NONE, Params, Shape};
 
@@ -27,16 +26,16 @@ pub fn cell_of(level: &Level, at: Vec2) -> (i32, i32) {
 
 /// Of a level the columns and rows that a box reaches: left, bottom, right, top, as [`cell_of`] of its corners has them, but
 /// at most once around the torus, or a long shape would meet the same cell again.
-#[inline]
+#[inline(always)]
 #[must_use]
-pub fn cells_between(level: &Level, low: Vec2, high: Vec2) -> [i32; 4] {
+pub fn cells_between<S: Simd>(simd: S, level: &Level, low: Vec2, high: Vec2) -> [i32; 4] {
     let [x, y] = level.inv_cell;
-    let scaled = f32x4::from([low.x, low.y, high.x, high.y]) * f32x4::from([x, y, x, y]);
-    let scaled = scaled.fast_max(f32x4::splat(-1e9)).fast_min(f32x4::splat(1e9));
+    let scaled = f32x4::load_array(simd, [low.x, low.y, high.x, high.y]) * f32x4::load_array(simd, [x, y, x, y]);
+    let scaled = scaled.max(-1e9).min(1e9);
     // As `floor` below, four at a time.
-    let toward_zero = scaled.fast_trunc_int();
-    let above: i32x4 = cast(toward_zero.round_float().simd_gt(scaled));
-    let [left, bottom, right, top] = (toward_zero + above).to_array();
+    let toward_zero = i32x4::truncate_from(scaled);
+    let above = f32x4::float_from(toward_zero).simd_gt(scaled);
+    let [left, bottom, right, top] = above.select(toward_zero - 1, toward_zero).to_array();
     [left, bottom, right.min(left + (1 << level.log2_width) - 1), top.min(bottom + (1 << level.log2_height) - 1)]
 }
 

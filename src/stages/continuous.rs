@@ -43,6 +43,7 @@ use super::bin::{cell_index, cells, cells_between};
 use super::bound::level_bits;
 use super::collide::hull::Hull;
 use super::pair::{kept_apart, may_meet};
+use crate::lanes::dispatch;
 use crate::math::{cross_scalar, inv_mul_rotation, inv_rotate, is_finite, mul_rotation, right_perp, rotate};
 use crate::scene::Ties;
 use crate::threads::{LIGHT, Rows, Threads};
@@ -398,7 +399,7 @@ impl World<'_> {
                 continue;
             }
             let reach = Vec2::from(level.half_cell);
-            let [left, bottom, right, top] = cells_between(level, low - reach, high + reach);
+            let [left, bottom, right, top] = dispatch!(simd => cells_between(simd, level, low - reach, high + reach));
             for row in bottom..=top {
                 let first = cell_index(level, left, row);
                 let last = cell_index(level, right, row);

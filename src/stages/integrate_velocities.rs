@@ -11,9 +11,9 @@
 
 use glam::Vec2;
 
-use crate::lanes::f32x4;
+use crate::lanes::{Select, Simd, SimdBase, SimdMask, dispatch, f32x4, mask32x4};
 use crate::math::{cross, mul_rotation, rotate};
-use crate::threads::{LIGHT, Rows, Threads};
+use crate::threads::{Halves, LIGHT, Rows, Table, Threads};
 use crate::types::{ASLEEP, Accumulator, Body, BodyState, DYNAMIC, Field, Params, Pose, QUARANTINED, WARM_START};
 
 /// Bound on the sums, m/s and rad/s: what once was infinite would stay so.
@@ -25,9 +25,14 @@ pub fn integrate_velocities(
     params: &Params,
     bodies: &[Body],
     poses: &[Pose],
-    states: &Rows<BodyState, 4>,
-    accumulators: &Rows<Accumulator, 2>,
+    states: &mut Rows<BodyState, 4>,
+    accumulators: &mut Rows<Accumulator, 2>,
 ) {
+    if threads.count() == 1 {
+        let (states, accumulators) = (states.alone(), accumulators.alone());
+        return integrate_velocities_in(0, bodies.len(), params, bodies, poses, states, accumulators);
+    }
+    let (states, accumulators) = (&*states, &*accumulators);
     threads.for_ranges(LIGHT, bodies.len(), |first, end| {
         integrate_velocities_in(first, end, params, bodies, poses, states, accumulators);
     });
@@ -40,12 +45,13 @@ pub fn integrate_velocities_in(
     params: &Params,
     bodies: &[Body],
     poses: &[Pose],
-    states: &Rows<BodyState, 4>,
-    accumulators: &Rows<Accumulator, 2>,
+    states: impl Table<Item = BodyState>,
+    accumulators: impl Table<Item = Accumulator>,
 ) {
-    for (offset, (body, pose)) in bodies[first..end].iter().zip(&poses[first..end]).enumerate() {
-        advance(params, body, pose, first + offset, states, accumulators);
-    }
+    let (bodies, poses) = (&bodies[first..end], &poses[first..end]);
+    dispatch!(simd => for (offset, (body, pose)) in bodies.iter().zip(poses).enumerate() {
+        advance(simd, params, body, pose, first + offset, states, accumulators);
+    });
 }
 
 /// The same of some of the bodies.
@@ -54,38 +60,37 @@ pub fn integrate_velocities_of(
     params: &Params,
     bodies: &[Body],
     poses: &[Pose],
-    states: &Rows<BodyState, 4>,
-    accumulators: &Rows<Accumulator, 2>,
+    states: impl Table<Item = BodyState>,
+    accumulators: impl Table<Item = Accumulator>,
 ) {
-    for index in listed.iter().map(|&body| body as usize) {
-        advance(params, &bodies[index], &poses[index], index, states, accumulators);
-    }
+    dispatch!(simd => for index in listed.iter().map(|&body| body as usize) {
+        advance(simd, params, &bodies[index], &poses[index], index, states, accumulators);
+    });
 }
 
 #[inline(always)]
-fn advance(
+fn advance<S: Simd>(
+    simd: S,
     params: &Params,
     body: &Body,
     pose: &Pose,
     index: usize,
-    states: &Rows<BodyState, 4>,
-    accumulators: &Rows<Accumulator, 2>,
+    states: impl Table<Item = BodyState>,
+    accumulators: impl Table<Item = Accumulator>,
 ) {
     // Velocity, spin and status: of a body that sleeps nothing else is fetched.
-    let row = states.lanes(index, 0);
+    let (state, sum) = (states.row(index), || accumulators.row(index));
+    let row = state.lanes(simd, 0);
     if row.to_array()[3].to_bits() & (QUARANTINED | ASLEEP) != 0 || body.kind != DYNAMIC {
         return;
     }
     // The fourth is no number.
-    let numbers: f32x4 = bytemuck::cast([u32::MAX, u32::MAX, u32::MAX, 0]);
-    let mut motion = row & numbers;
+    let numbers = mask32x4::from_bitmask(simd, 0b111);
+    let zero = f32x4::splat(simd, 0.0);
+    let mut motion = numbers.select(row, zero);
     let warm = params.switches & WARM_START != 0;
-    let largest = f32x4::splat(LARGEST_SUM);
-    let kept = if warm {
-        (accumulators.lanes(index, 0) + motion).fast_max(-largest).fast_min(largest)
-    } else {
-        f32x4::splat(0.0)
-    };
+    let largest = f32x4::splat(simd, LARGEST_SUM);
+    let kept = if warm { (sum().lanes(simd, 0) + motion).max(-largest).min(largest) } else { zero };
     let force = Vec2::from(body.force);
     let mut torque = body.torque;
     // Most bodies have none, and need not know how they are turned.
@@ -102,12 +107,12 @@ fn advance(
     // Most are not damped, and a division takes as long as all the rest.
     if body.linear_damping != 0.0 || body.angular_damping != 0.0 {
         let linear = 1.0 / (1.0 + params.h * body.linear_damping);
-        motion *= f32x4::from([linear, linear, 1.0 / (1.0 + params.h * body.angular_damping), 1.0]);
+        motion *= f32x4::load_array(simd, [linear, linear, 1.0 / (1.0 + params.h * body.angular_damping), 1.0]);
     }
-    motion = motion + f32x4::from([push.x, push.y, spin, 0.0]) + kept;
+    motion = motion + f32x4::load_array(simd, [push.x, push.y, spin, 0.0]) + kept;
     // First by component, so that an infinite force ends up finite.
-    let most = f32x4::from([params.max_speed, params.max_speed, params.max_spin, 0.0]);
-    motion = motion.fast_max(-most).fast_min(most);
+    let most = f32x4::load_array(simd, [params.max_speed, params.max_speed, params.max_spin, 0.0]);
+    motion = motion.max(-most).min(most);
     // The root is for those that may be too fast.
     let [x, y, ..] = motion.to_array();
     let velocity = Vec2::new(x, y);
@@ -115,12 +120,12 @@ fn advance(
         let speed = velocity.length();
         if speed > params.max_speed {
             let share = params.max_speed / speed;
-            motion *= f32x4::from([share, share, 1.0, 1.0]);
+            motion *= f32x4::load_array(simd, [share, share, 1.0, 1.0]);
         }
     }
-    states.set_lanes(index, 0, numbers.bitselect(motion, row));
+    state.set_lanes(0, numbers.select(motion, row));
     if warm {
-        accumulators.set_lanes(index, 0, kept - motion);
+        sum().set_lanes(0, kept - motion);
     }
 }
 

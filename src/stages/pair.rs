@@ -19,12 +19,13 @@
 
 use std::ops::Range;
 
+use bytemuck::{Pod, Zeroable};
 use glam::Vec2;
-use wide::f32x4;
 
 use super::bin::{cell_index, cells_between, range_of_cells, shapes_of_levels};
+use crate::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, f32x8};
 use crate::scene::Ties;
-use crate::threads::{HEAVY, Rows, Threads};
+use crate::threads::{HEAVY, LIGHT, Rows, Threads};
 use crate::types::{
     ASLEEP, AWAKE_HALF_PLANE, Aabb, BROKEN, BodyState, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, HALF_PLANE_ROW,
     JOINED_SHAPE, JOINT_APART, JOINT_DISABLED, Joint, JointState, MAX_LEVELS, NONE, Params, SENSOR, SENSOR_SHAPE,
@@ -43,6 +44,8 @@ struct World<'a> {
     aabbs: &'a [Aabb],
     cell_ends: &'a [u32],
     cell_shapes: &'a [u32],
+    /// Of each of those, and some more.
+    boxes: &'a [Box],
     ties: &'a Ties,
     shapes_of_levels: [Range<u32>; MAX_LEVELS],
     /// One a shape; empty where nothing sleeps.
@@ -53,6 +56,7 @@ struct World<'a> {
 /// What [`pair`] needs only while it runs. It is kept, so that a step need not ask for memory.
 #[derive(Debug, Default)]
 pub struct PairScratch {
+    boxes: Vec<Box>,
     sleepers: Vec<u8>,
     parts: Vec<Part>,
     /// Of shapes asleep.
@@ -74,7 +78,8 @@ pub fn pair(
     contacts: &mut Vec<Contact>,
     scratch: &mut PairScratch,
 ) {
-    let PairScratch { sleepers: kept, parts, late } = scratch;
+    let PairScratch { boxes, sleepers: kept, parts, late } = scratch;
+    lay_boxes(threads, aabbs, cell_shapes, boxes);
     let mut sleepers = std::mem::take(kept);
     sleepers.clear();
     if params.switches & SLEEP != 0 {
@@ -84,18 +89,18 @@ pub fn pair(
     }
     let shapes_of_levels = shapes_of_levels(params, cell_ends);
     let mut world =
-        World { params, shapes, aabbs, cell_ends, cell_shapes, ties, shapes_of_levels, sleepers, awake_levels };
+        World { params, shapes, aabbs, cell_ends, cell_shapes, boxes, ties, shapes_of_levels, sleepers, awake_levels };
     if parts.is_empty() {
         parts.push(Part::default());
     }
     // What the first part finds is where it stays.
     exchange(&mut parts[0], pair_starts, contacts);
     let parts = threads.for_parts(HEAVY, shapes.len(), parts, |first, end, part| {
-        if world.sleepers.is_empty() {
-            world.search::<false>(first, end, |_| true, part);
+        dispatch!(simd => if world.sleepers.is_empty() {
+            world.search::<false, _>(simd, first, end, |_| true, part);
         } else {
-            world.search::<true>(first, end, |sleeper| sleeper == 0, part);
-        }
+            world.search::<true, _>(simd, first, end, |sleeper| sleeper == 0, part);
+        });
     });
     if !world.sleepers.is_empty() {
         for part in &*parts {
@@ -107,7 +112,7 @@ pub fn pair(
         let coarser = awake_levels >> params.levels[0].bands > 1;
         if coarser || parts.iter().any(|part| !part.marked.is_empty()) {
             let late = threads.for_parts(HEAVY, shapes.len(), late, |first, end, part| {
-                world.search::<true>(first, end, |sleeper| sleeper != 0, part);
+                dispatch!(simd => world.search::<true, _>(simd, first, end, |sleeper| sleeper != 0, part));
             });
             for (part, asleep) in parts.iter_mut().zip(late) {
                 part.add(asleep);
@@ -130,6 +135,14 @@ pub fn pair(
         end += count;
     }
     pair_starts.push(end);
+}
+
+/// The AABBs of shapes in the order of their cells, so that those of a row lie side by side.
+fn lay_boxes(threads: &Threads, aabbs: &[Aabb], cell_shapes: &[u32], boxes: &mut Vec<Box>) {
+    boxes.resize(cell_shapes.len() + 7, Box::NOWHERE);
+    let (there, behind) = boxes.split_at_mut(cell_shapes.len());
+    threads.for_each(LIGHT, there, |place, to| *to = Box::new(&aabbs[cell_shapes[place] as usize]));
+    behind.fill(Box::NOWHERE);
 }
 
 fn exchange(part: &mut Part, pair_starts: &mut Vec<u32>, contacts: &mut Vec<Contact>) {
@@ -182,26 +195,62 @@ pub fn kept_apart(ties: &Ties, a: &Shape, b: &Shape) -> bool {
 #[inline]
 #[must_use]
 pub fn overlap(a: &Aabb, b: &Aabb) -> bool {
-    Window::new(a).meets(b)
+    (0..2).all(|axis| a.min[axis] <= b.max[axis] && b.min[axis] <= a.max[axis])
 }
 
-/// An AABB that many others are compared with: its high corner, and its low one with the signs changed. Others, with the
-/// signs of their high corner changed, must not be above: one comparison of four numbers.
-#[derive(Clone, Copy)]
-struct Window(f32x4);
+/// An AABB as those that look for partners compare it: the low corner, and the high one with the signs changed.
+#[repr(C, align(16))]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct Box([f32; 4]);
 
-impl Window {
-    #[inline(always)]
+impl Box {
+    /// Meets nobody.
+    const NOWHERE: Self = Self([f32::INFINITY; 4]);
+
     fn new(aabb: &Aabb) -> Self {
         let ([left, bottom], [right, top]) = (aabb.min, aabb.max);
-        Self(f32x4::from([right, top, -left, -bottom]))
+        Self([left, bottom, -right, -top])
+    }
+}
+
+/// An AABB that many others are compared with, twice over: its high corner, and its low one with the signs changed. Nothing of
+/// a [`Box`] that it meets is above.
+#[derive(Clone, Copy)]
+struct Window<S: Simd>(f32x8<S>);
+
+impl<S: Simd> Window<S> {
+    #[inline(always)]
+    fn new(simd: S, aabb: &Aabb) -> Self {
+        let ([left, bottom], [right, top]) = (aabb.min, aabb.max);
+        Self(f32x8::block_splat(f32x4::load_array(simd, [right, top, -left, -bottom])))
     }
 
+    /// Calls `visit(place)` for each box in a range that it meets. There are seven more behind the last.
     #[inline(always)]
-    fn meets(self, other: &Aabb) -> bool {
-        const SIGNS: [u32; 4] = [0, 0, 1 << 31, 1 << 31];
-        let other: f32x4 = bytemuck::cast(*other);
-        (other ^ bytemuck::cast::<_, f32x4>(SIGNS)).simd_le(self.0).to_bitmask() == 0xf
+    fn for_each_met(self, boxes: &[Box], range: Range<u32>, mut visit: impl FnMut(u32)) {
+        for first in range.clone().step_by(8) {
+            let Some(eight) = boxes[first as usize..].first_chunk() else { return };
+            let mut met = self.meets(eight);
+            if range.end - first < 8 {
+                met &= (1 << (4 * (range.end - first))) - 1;
+            }
+            while met != 0 {
+                visit(first + met.trailing_zeros() / 4);
+                met &= met - 1;
+            }
+        }
+    }
+
+    /// Which of eight boxes it meets: bit `4 i` says it of box `i`.
+    #[inline(always)]
+    fn meets(self, boxes: &[Box; 8]) -> u32 {
+        let boxes: &[[f32; 8]; 4] = bytemuck::cast_ref(boxes);
+        #[allow(clippy::cast_possible_truncation, reason = "eight bits")]
+        let below = |two: usize| f32x8::load_array_ref(self.0.simd, &boxes[two]).simd_le(self.0).to_bitmask() as u32;
+        let below = below(0) | below(1) << 8 | below(2) << 16 | below(3) << 24;
+        // All four numbers of a box.
+        let two = below & below >> 1;
+        two & two >> 2 & 0x1111_1111
     }
 }
 
@@ -268,7 +317,15 @@ struct Row {
 
 impl World<'_> {
     /// The pairs of the shapes in a range whose row in `sleepers` is `wanted`.
-    fn search<const SLEEPY: bool>(&self, first: usize, end: usize, wanted: impl Fn(u8) -> bool, part: &mut Part) {
+    #[inline(always)]
+    fn search<const SLEEPY: bool, S: Simd>(
+        &self,
+        simd: S,
+        first: usize,
+        end: usize,
+        wanted: impl Fn(u8) -> bool,
+        part: &mut Part,
+    ) {
         part.counts.clear();
         part.found.clear();
         part.marked.clear();
@@ -283,7 +340,7 @@ impl World<'_> {
             batch.clear();
             for (end, index) in ends.iter_mut().zip(indices.clone()) {
                 if !SLEEPY || wanted(self.sleepers[index]) {
-                    self.rows_of::<SLEEPY>(index, &mut batch);
+                    self.rows_of::<SLEEPY, _>(simd, index, &mut batch);
                 }
                 *end = batch.len();
             }
@@ -291,7 +348,7 @@ impl World<'_> {
             for (&end, index) in ends.iter().zip(indices) {
                 let before = part.found.len();
                 if !SLEEPY || wanted(self.sleepers[index]) {
-                    self.pairs_of::<SLEEPY>(index, &batch[start..end], part);
+                    self.pairs_of::<SLEEPY, _>(simd, index, &batch[start..end], part);
                 }
                 start = end;
                 #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
@@ -321,7 +378,8 @@ impl World<'_> {
     }
 
     /// The rows of cells where a shape looks for partners.
-    fn rows_of<const SLEEPY: bool>(&self, index: usize, rows: &mut Vec<Row>) {
+    #[inline(always)]
+    fn rows_of<const SLEEPY: bool, S: Simd>(&self, simd: S, index: usize, rows: &mut Vec<Row>) {
         let Self { params, shapes, aabbs, cell_ends, .. } = *self;
         let shape = &shapes[index];
         let last_own = shape.level + params.levels[shape.level as usize].bands;
@@ -351,7 +409,7 @@ impl World<'_> {
             // Shapes of this level reach at most half a cell from their middle.
             let reach = Vec2::from(level.half_cell);
             let [left, bottom, right, top] =
-                cells_between(level, Vec2::from(aabb.min) - reach, Vec2::from(aabb.max) + reach);
+                cells_between(simd, level, Vec2::from(aabb.min) - reach, Vec2::from(aabb.max) + reach);
             for row in bottom..=top {
                 // The cells of a row lie side by side.
                 let first = cell_index(level, left, row);
@@ -372,8 +430,9 @@ impl World<'_> {
         (asleep, asleep && self.sleepers[index] & MARKED != 0)
     }
 
-    fn pairs_of<const SLEEPY: bool>(&self, index: usize, rows: &[Row], part: &mut Part) {
-        let Self { params, shapes, aabbs, cell_shapes, ties, .. } = *self;
+    #[inline(always)]
+    fn pairs_of<const SLEEPY: bool, S: Simd>(&self, simd: S, index: usize, rows: &[Row], part: &mut Part) {
+        let Self { params, shapes, aabbs, cell_shapes, boxes, ties, .. } = *self;
         let shape = &shapes[index];
         let last_own = shape.level + params.levels[shape.level as usize].bands;
         let (asleep, is_marked) = self.sleep_of::<SLEEPY>(index);
@@ -385,40 +444,34 @@ impl World<'_> {
         if aabb.min[0] > aabb.max[0] {
             return;
         }
-        let window = Window::new(&aabb);
+        let window = Window::new(simd, &aabb);
         let Part { found, marked, .. } = part;
         self.half_planes_of::<SLEEPY>(index, asleep, found);
         for Row { shapes: there, own_level } in rows {
-            for &other in &cell_shapes[there.start as usize..there.end as usize] {
+            window.for_each_met(boxes, there.clone(), |place| {
+                let other = cell_shapes[place as usize];
                 let other_index = other as usize;
                 if SLEEPY {
                     let other_sleeps = self.sleepers[other_index] != 0;
                     if asleep && other_sleeps {
-                        continue;
+                        return;
                     }
-                    if *own_level && other_index < index {
-                        if other_sleeps && window.meets(&aabbs[other_index]) {
-                            marked.push(other);
-                        }
-                        continue;
+                    if *own_level && other_index < index && other_sleeps {
+                        marked.push(other);
                     }
                 }
-                #[allow(clippy::needless_bitwise_bool, reason = "one branch instead of two")]
-                if (*own_level & (other_index <= index)) | !window.meets(&aabbs[other_index]) {
-                    continue;
+                if *own_level && other_index <= index {
+                    return;
                 }
                 let partner = &shapes[other_index];
-                if shape.body == partner.body
-                    || shape.kind & partner.kind & FIXED_SHAPE != 0
-                    || !may_meet(shape, partner)
+                if shape.body != partner.body
+                    && shape.kind & partner.kind & FIXED_SHAPE == 0
+                    && may_meet(shape, partner)
+                    && !kept_apart(ties, shape, partner)
                 {
-                    continue;
+                    found.push(fresh(index, other, shape, partner));
                 }
-                if kept_apart(ties, shape, partner) {
-                    continue;
-                }
-                found.push(fresh(index, other, shape, partner));
-            }
+            });
         }
     }
 }

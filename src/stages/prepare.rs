@@ -7,6 +7,7 @@
 use glam::Vec2;
 
 use crate::blocks::{Block, Blocks, Bounce, Lane, LanePoint, width};
+use crate::lanes::dispatch;
 use crate::math::cross_scalar;
 use crate::threads::{Cut, Rows, Threads};
 use crate::types::{
@@ -95,8 +96,8 @@ pub fn prepare(
                     put(stream, color, slot, (start + offset) as u32);
                 }
             }
-            for block in streams.iter_mut().flat_map(|stream| stream.blocks.iter_mut()) {
-                block.find_masses();
+            for stream in streams {
+                find_masses(stream.blocks);
             }
         }
     });
@@ -129,9 +130,7 @@ fn prepare_alone(source: &Source, counters: &Counters, constraints: &mut Blocks,
             let full = (next[color] - counters.color_starts[color]) as usize / width(color);
             let blocks = &mut blocks[starts[color]..starts[color + 1]];
             let end = if is_last { blocks.len() } else { full };
-            for block in &mut blocks[*ready..end] {
-                block.find_masses();
-            }
+            find_masses(&mut blocks[*ready..end]);
             *ready = end;
         }
     }
@@ -169,9 +168,14 @@ pub(crate) fn prepare_of(
             surfaces.set(slot, source.surface(contact));
         }
     }
-    for block in constraints.parts().1 {
-        block.find_masses();
-    }
+    find_masses(constraints.parts().1);
+}
+
+/// Works out the effective masses of blocks that are full.
+fn find_masses(blocks: &mut [Block]) {
+    dispatch!(simd => for block in blocks {
+        block.find_masses(simd);
+    });
 }
 
 /// What constraints are made from.

@@ -16,7 +16,7 @@ pub fn restitution(params: &Params, states: &Rows<BodyState, 4>, constraints: &m
     constraints.visit(|_, block, bounce| {
         let Some(bounce) = bounce else { return };
         for lane in 0..WIDTH {
-            if bounce.restitution.as_array()[lane] != 0.0 {
+            if bounce.restitution.0[lane] != 0.0 {
                 visit(params, states, lane, block, bounce);
             }
         }
@@ -52,11 +52,11 @@ fn visit(params: &Params, states: &Rows<BodyState, 4>, lane: usize, block: &mut 
     }
     bounce.set(lane, &rebound);
     if constraint.flags & FIXED_A == 0 {
-        let status = f32::from_bits(state_a.status);
-        states.set_lanes(constraint.body_a as usize, 0, [v_a.x, v_a.y, w_a, status].into());
+        let state = BodyState { velocity: v_a.into(), angular_velocity: w_a, ..state_a };
+        states.set(constraint.body_a as usize, state);
     }
     if constraint.flags & FIXED_B == 0 {
-        let status = f32::from_bits(state_b.status);
-        states.set_lanes(constraint.body_b as usize, 0, [v_b.x, v_b.y, w_b, status].into());
+        let state = BodyState { velocity: v_b.into(), angular_velocity: w_b, ..state_b };
+        states.set(constraint.body_b as usize, state);
     }
 }

@@ -1,7 +1,7 @@
 //! **solve** and **relax**: one sweep of sequential impulses over all contacts, colour by colour.
 //!
 //! Reads and writes constraints (impulses) and states (velocities). By
-//! colour, one thread a constraint on the device, a block of four on the CPU. `relax` is the same sweep
+//! colour, one thread a constraint on the device, a block of eight on the CPU. `relax` is the same sweep
 //! without bias.
 //!
 //! One formula serves every mode: `λ = −m (mass_scale·v + bias) − impulse_scale·Λ`, with `Λ` clamped, not `λ`. The soft
@@ -9,9 +9,12 @@
 //! A gap `s > 0` closes at most at the speed `s/h` in every mode (speculative contact). Friction is solved where
 //! [`USE_FRICTION`] says so: in the soft step only when relaxing, when the normal impulses carry no bias.
 
-use crate::blocks::{Block, Bounce, Visit};
-use crate::lanes::{Vec2x4, WIDTH, cross, cross_scalar, f32x4, right_perp, turned};
-use crate::threads::{Row, Rows};
+use crate::blocks::{Batch, Block, Bounce, Visit};
+use crate::lanes::{
+    Lanes, Select, Simd, SimdBase, SimdMask, Vec2x8, cross, cross_scalar, dispatch, f32x8, inverse, right_perp, turned,
+    u32x8,
+};
+use crate::threads::{Rows, Table};
 use crate::types::{
     ACCUMULATE, BOUNCES, BodyState, FIXED_A, FIXED_B, FRESH, MEASURED, Params, Surface, USE_BIAS, USE_FRICTION,
 };
@@ -34,169 +37,176 @@ const ANY: u32 = u32::MAX;
 pub fn solve(
     params: &Params,
     flags: u32,
-    states: &Rows<BodyState, 4>,
+    states: impl Table<Item = BodyState> + Sync,
     constraints: &mut impl Visit,
+    surfaces: &Rows<Surface, 2>,
+) {
+    constraints.visit_batches(|batch| solve_batch(params, flags, states, batch, surfaces));
+}
+
+/// Of one sweep what concerns some blocks of one colour.
+pub fn solve_batch(
+    params: &Params,
+    flags: u32,
+    states: impl Table<Item = BodyState>,
+    batch: Batch,
     surfaces: &Rows<Surface, 2>,
 ) {
     // The sweeps that nearly every step is made of have code of their own, in which nothing is asked that is known.
     let plain = surfaces.is_empty() && params.switches & (ACCUMULATE | BOUNCES) == ACCUMULATE;
-    match flags {
-        FIRST if plain => sweep::<FIRST>(params, flags, states, constraints, surfaces),
-        BIASED if plain => sweep::<BIASED>(params, flags, states, constraints, surfaces),
-        RELAX if plain => sweep::<RELAX>(params, flags, states, constraints, surfaces),
-        _ => sweep::<ANY>(params, flags, states, constraints, surfaces),
-    }
-}
-
-/// One sweep with the flags `KNOWN`, if these are not [`ANY`], of impulses that are accumulated and clamped, where no
-/// surface has more than friction and nothing bounces.
-fn sweep<const KNOWN: u32>(
-    params: &Params,
-    flags: u32,
-    states: &Rows<BodyState, 4>,
-    constraints: &mut impl Visit,
-    surfaces: &Rows<Surface, 2>,
-) {
-    constraints.visit_batches(|batch| {
-        if KNOWN != ANY {
-            for block in batch.blocks {
-                visit(params, KNOWN, true, states, block, None, None);
-            }
-            return;
-        }
-        let accumulate = params.switches & ACCUMULATE != 0;
-        for (slot, block, bounce) in batch.blocks() {
-            let mut surface = SurfaceLanes::load(slot, block, surfaces);
-            visit(params, flags, accumulate, states, block, bounce, surface.as_mut());
-            if let Some(surface) = &surface {
-                surface.store_rolling(slot, block, surfaces);
-            }
-        }
+    dispatch!(simd => match flags {
+        FIRST if plain => visit_batch::<FIRST, _>(simd, params, flags, states, batch, surfaces),
+        BIASED if plain => visit_batch::<BIASED, _>(simd, params, flags, states, batch, surfaces),
+        RELAX if plain => visit_batch::<RELAX, _>(simd, params, flags, states, batch, surfaces),
+        _ => visit_batch::<ANY, _>(simd, params, flags, states, batch, surfaces),
     });
 }
 
-/// [`Surface`], a lane each.
-#[derive(Clone, Copy, Debug)]
-pub struct SurfaceLanes {
-    kinetic_friction: f32x4,
-    tangent_speed: f32x4,
-    rolling_resistance: f32x4,
-    pub(super) rolling_impulse: f32x4,
+/// Visits blocks one by one, with the flags `KNOWN`, if these are not [`ANY`], of impulses that are accumulated and clamped,
+/// where no surface has more than friction and nothing bounces.
+#[inline(always)]
+fn visit_batch<const KNOWN: u32, S: Simd>(
+    simd: S,
+    params: &Params,
+    flags: u32,
+    states: impl Table<Item = BodyState>,
+    batch: Batch,
+    surfaces: &Rows<Surface, 2>,
+) {
+    if KNOWN != ANY {
+        for block in batch.blocks {
+            visit(simd, params, KNOWN, true, states, block, None, None);
+        }
+        return;
+    }
+    let accumulate = params.switches & ACCUMULATE != 0;
+    for (slot, block, bounce) in batch.blocks() {
+        let mut surface = SurfaceLanes::load(slot, block, surfaces);
+        visit(simd, params, flags, accumulate, states, block, bounce, surface.as_mut());
+        if let Some(surface) = &surface {
+            surface.store_rolling(slot, block, surfaces);
+        }
+    }
 }
 
-/// Whether a lane of a block is in use.
-fn in_use(block: &Block, lane: usize) -> bool {
-    block.flags[lane] & (FIXED_A | FIXED_B) != FIXED_A | FIXED_B
+/// [`Surface`], a lane each.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SurfaceLanes {
+    kinetic_friction: Lanes,
+    tangent_speed: Lanes,
+    rolling_resistance: Lanes,
+    pub(super) rolling_impulse: Lanes,
+}
+
+/// Lanes of a block that are in use.
+fn in_use(block: &Block) -> impl Iterator<Item = usize> {
+    let flags = block.flags.into_iter().enumerate();
+    flags.filter(|(_, flags)| flags & (FIXED_A | FIXED_B) != FIXED_A | FIXED_B).map(|(lane, _)| lane)
 }
 
 impl SurfaceLanes {
     /// The surfaces of a block of which `slot` is the first constraint, if there are any.
-    #[inline(always)]
     #[must_use]
     pub fn load(slot: usize, block: &Block, surfaces: &Rows<Surface, 2>) -> Option<Self> {
         if surfaces.is_empty() {
             return None;
         }
-        let zero = f32x4::splat(0.0);
-        let row = |lane: usize| if in_use(block, lane) { surfaces.lanes(slot + lane, 0) } else { zero };
-        let [kinetic_friction, tangent_speed, rolling_resistance, rolling_impulse] =
-            f32x4::transpose([row(0), row(1), row(2), row(3)]);
-        Some(Self { kinetic_friction, tangent_speed, rolling_resistance, rolling_impulse })
+        let mut lanes = Self::default();
+        for lane in in_use(block) {
+            let surface = surfaces.get(slot + lane);
+            lanes.kinetic_friction.0[lane] = surface.kinetic_friction;
+            lanes.tangent_speed.0[lane] = surface.tangent_speed;
+            lanes.rolling_resistance.0[lane] = surface.rolling_resistance;
+            lanes.rolling_impulse.0[lane] = surface.rolling_impulse;
+        }
+        Some(lanes)
     }
 
     /// Writes the impulses against rolling back.
-    #[inline(always)]
     fn store_rolling(&self, slot: usize, block: &Block, surfaces: &Rows<Surface, 2>) {
-        let Self { kinetic_friction, tangent_speed, rolling_resistance, rolling_impulse } = *self;
-        let rows = f32x4::transpose([kinetic_friction, tangent_speed, rolling_resistance, rolling_impulse]);
-        for (lane, row) in rows.into_iter().enumerate().filter(|&(lane, _)| in_use(block, lane)) {
-            surfaces.set_lanes(slot + lane, 0, row);
+        for lane in in_use(block) {
+            let rolling_impulse = self.rolling_impulse.0[lane];
+            surfaces.set(slot + lane, Surface { rolling_impulse, ..surfaces.get(slot + lane) });
         }
     }
 }
 
 /// Visits a block: normal impulses, then friction, on the velocities of the bodies.
 #[inline(always)]
-fn visit(
+fn visit<S: Simd>(
+    simd: S,
     params: &Params,
     flags: u32,
     accumulate: bool,
-    states: &Rows<BodyState, 4>,
+    states: impl Table<Item = BodyState>,
     block: &mut Block,
     bounce: Option<&mut Bounce>,
     mut surface: Option<&mut SurfaceLanes>,
 ) {
-    // Spelled out: `map` on an array is not always inlined, and then the lanes go through memory.
-    let rows = |[a, b, c, d]: [u32; WIDTH]| {
-        let row = |body: u32| states.row(body as usize);
-        [row(a), row(b), row(c), row(d)]
-    };
-    let load = |[a, b, c, d]: [Row<4>; WIDTH], half: usize| {
-        f32x4::transpose([a.lanes(half), b.lanes(half), c.lanes(half), d.lanes(half)])
-    };
-    let (states_a, states_b) = (rows(block.body_a), rows(block.body_b));
-    let [v_a_x, v_a_y, mut w_a, status_a] = load(states_a, 0);
-    let [v_b_x, v_b_y, mut w_b, status_b] = load(states_b, 0);
-    let (mut v_a, mut v_b) = (Vec2x4::new(v_a_x, v_a_y), Vec2x4::new(v_b_x, v_b_y));
-    let Block { normal, inv_mass_a: m_a, inv_inertia_a: i_a, inv_mass_b: m_b, inv_inertia_b: i_b, .. } = *block;
+    let splat = |value: f32| f32x8::splat(simd, value);
+    let (states_a, states_b) = (states.eight(block.body_a), states.eight(block.body_b));
+    let [v_a_x, v_a_y, mut w_a, status_a] = states_a.columns(simd, 0);
+    let [v_b_x, v_b_y, mut w_b, status_b] = states_b.columns(simd, 0);
+    let (mut v_a, mut v_b) = (Vec2x8::new(v_a_x, v_a_y), Vec2x8::new(v_b_x, v_b_y));
+    let normal = block.normal.on(simd);
+    let (m_a, i_a) = (block.inv_mass_a.on(simd), block.inv_inertia_a.on(simd));
+    let (m_b, i_b) = (block.inv_mass_b.on(simd), block.inv_inertia_b.on(simd));
     if flags & MEASURED == 0 {
-        let [p_a_x, p_a_y, q_a_x, q_a_y] = load(states_a, 1);
-        let [p_b_x, p_b_y, q_b_x, q_b_y] = load(states_b, 1);
-        let moved = Vec2x4::new(p_b_x, p_b_y) - Vec2x4::new(p_a_x, p_a_y);
-        let (turn_a, turn_b) = (Vec2x4::new(q_a_x, q_a_y), Vec2x4::new(q_b_x, q_b_y));
+        let [p_a_x, p_a_y, q_a_x, q_a_y] = states_a.columns(simd, 1);
+        let [p_b_x, p_b_y, q_b_x, q_b_y] = states_b.columns(simd, 1);
+        let moved = Vec2x8::new(p_b_x, p_b_y) - Vec2x8::new(p_a_x, p_a_y);
+        let (turn_a, turn_b) = (Vec2x8::new(q_a_x, q_a_y), Vec2x8::new(q_b_x, q_b_y));
         for point in &mut block.points {
-            let turned = turned(turn_b, point.r_b) - turned(turn_a, point.r_a);
-            point.measured = point.separation + (moved + turned).dot(normal);
+            let turned = turned(turn_b, point.r_b.on(simd)) - turned(turn_a, point.r_a.on(simd));
+            point.measured.put(point.separation.on(simd) + (moved + turned).dot(normal));
         }
     }
     let tangent = right_perp(normal);
-    let (zero, one) = (f32x4::splat(0.0), f32x4::splat(1.0));
+    let (zero, one) = (splat(0.0), splat(1.0));
 
-    let (h, gap) = (f32x4::splat(params.h), f32x4::splat(GAP * params.linear_slop));
+    let (h, gap) = (splat(params.h), splat(GAP * params.linear_slop));
     let use_bias = flags & USE_BIAS != 0;
-    let all_move = block.flags.iter().fold(0, |all, flags| all | flags) & (FIXED_A | FIXED_B) == 0;
-    let softness: [f32x4; 4] = if use_bias && all_move {
-        params.contact_softness.map(f32x4::splat)
+    let moving = (u32x8::load_array(simd, block.flags) & (FIXED_A | FIXED_B)).simd_eq(0);
+    let all_move = moving.all_true();
+    let [bias_rate, soft_mass_scale, soft_impulse_scale, slop] = if use_bias && all_move {
+        params.contact_softness.map(splat)
     } else if use_bias {
-        let lane = |lane: usize| {
-            let fixed = block.flags[lane] & (FIXED_A | FIXED_B) != 0;
-            f32x4::from(if fixed { params.fixed_softness } else { params.contact_softness })
-        };
-        f32x4::transpose([lane(0), lane(1), lane(2), lane(3)])
+        let (contact, fixed) = (params.contact_softness, params.fixed_softness);
+        let of = |value: usize| moving.select(splat(contact[value]), splat(fixed[value]));
+        [of(0), of(1), of(2), of(3)]
     } else {
         [zero, one, zero, zero]
     };
-    let [bias_rate, soft_mass_scale, soft_impulse_scale, slop] = softness;
-    let push_speed = f32x4::splat(-params.push_speed);
+    let push_speed = splat(-params.push_speed);
     if flags & FRESH != 0 {
         for point in &mut block.points {
-            point.normal_impulse = zero;
-            point.tangent_impulse = zero;
+            point.normal_impulse.put(zero);
+            point.tangent_impulse.put(zero);
         }
         if let Some(surface) = surface.as_deref_mut() {
-            surface.rolling_impulse = zero;
+            surface.rolling_impulse.put(zero);
         }
     }
 
     for point in &mut block.points {
-        let (r_a, r_b, separation) = (point.r_a, point.r_b, point.measured);
+        let (r_a, r_b, separation) = (point.r_a.on(simd), point.r_b.on(simd), point.measured.on(simd));
         let apart = separation.simd_gt(gap);
         let (bias, mass_scale, impulse_scale) = if use_bias {
-            let depth = (separation + slop).fast_min(zero);
-            let push = (soft_mass_scale * bias_rate * depth).fast_max(push_speed);
+            let depth = (separation + slop).min(zero);
+            let push = (soft_mass_scale * bias_rate * depth).max(push_speed);
             (
-                apart.bitselect(separation / h, push),
-                apart.bitselect(one, soft_mass_scale),
-                apart.bitselect(zero, soft_impulse_scale),
+                apart.select(separation / h, push),
+                apart.select(one, soft_mass_scale),
+                apart.select(zero, soft_impulse_scale),
             )
         } else {
-            (apart.bitselect(separation / h, zero), one, zero)
+            (apart.select(separation / h, zero), one, zero)
         };
         let velocity = ((v_b + cross_scalar(w_b, r_b)) - (v_a + cross_scalar(w_a, r_a))).dot(normal);
-        let old = point.normal_impulse;
-        let wanted = -(point.normal_mass * (mass_scale * velocity + bias)) - impulse_scale * old;
-        let new = if accumulate { (old + wanted).fast_max(zero) } else { old + wanted.fast_max(zero) };
-        point.normal_impulse = new;
+        let old = point.normal_impulse.on(simd);
+        let wanted = -(point.normal_mass.on(simd) * (mass_scale * velocity + bias)) - impulse_scale * old;
+        let new = if accumulate { (old + wanted).max(zero) } else { old + wanted.max(zero) };
+        point.normal_impulse.put(new);
         let impulse = normal * (new - old);
         v_a -= impulse * m_a;
         w_a -= i_a * cross(r_a, impulse);
@@ -205,38 +215,37 @@ fn visit(
     }
     if let Some(bounce) = bounce {
         for (most, point) in bounce.max_impulses.iter_mut().zip(&block.points) {
-            *most = most.fast_max(point.normal_impulse);
+            most.put(most.on(simd).max(point.normal_impulse.on(simd)));
         }
     }
 
     if flags & USE_FRICTION != 0 {
         if let Some(surface) = surface.as_deref_mut() {
-            let k = i_a + i_b;
-            let mass = k.simd_gt(zero).bitselect(one / k, zero);
-            let load = block.points[0].normal_impulse + block.points[1].normal_impulse;
-            let most = surface.rolling_resistance * load;
-            let old = surface.rolling_impulse;
-            let new = (old - mass * (w_b - w_a)).fast_min(most).fast_max(-most);
-            surface.rolling_impulse = new;
+            let mass = inverse(simd, i_a + i_b);
+            let load = block.points[0].normal_impulse.on(simd) + block.points[1].normal_impulse.on(simd);
+            let most = surface.rolling_resistance.on(simd) * load;
+            let old = surface.rolling_impulse.on(simd);
+            let new = (old - mass * (w_b - w_a)).min(most).max(-most);
+            surface.rolling_impulse.put(new);
             w_a -= i_a * (new - old);
             w_b += i_b * (new - old);
         }
-        // All ones at first. A point that the contact does not have agrees with the other.
+        // All at first. A point that the contact does not have agrees with the other.
         let mut slides = zero.simd_eq(zero);
         for point in &mut block.points {
-            let (r_a, r_b) = (point.r_a, point.r_b);
+            let (r_a, r_b) = (point.r_a.on(simd), point.r_b.on(simd));
             let mut velocity = ((v_b + cross_scalar(w_b, r_b)) - (v_a + cross_scalar(w_a, r_a))).dot(tangent);
-            let most = block.friction * point.normal_impulse;
-            let old = point.tangent_impulse;
+            let most = block.friction.on(simd) * point.normal_impulse.on(simd);
+            let (old, mass) = (point.tangent_impulse.on(simd), point.tangent_mass.on(simd));
             if let Some(surface) = &surface {
-                velocity -= surface.tangent_speed;
+                velocity -= surface.tangent_speed.on(simd);
             }
-            let wanted = old - point.tangent_mass * velocity;
+            let wanted = old - mass * velocity;
             if surface.is_some() {
-                slides &= wanted.abs().simd_ge(most + point.tangent_mass * f32x4::splat(STICK_SPEED));
+                slides &= wanted.abs().simd_ge(most + mass * STICK_SPEED);
             }
-            let new = wanted.fast_min(most).fast_max(-most);
-            point.tangent_impulse = new;
+            let new = wanted.min(most).max(-most);
+            point.tangent_impulse.put(new);
             let impulse = tangent * (new - old);
             v_a -= impulse * m_a;
             w_a -= i_a * cross(r_a, impulse);
@@ -247,11 +256,11 @@ fn visit(
             // A contact slides when none of its points holds any more, and then has what sliding gives. One point alone
             // says nothing: the first that is visited is asked to hold everything.
             for point in &mut block.points {
-                let (r_a, r_b) = (point.r_a, point.r_b);
-                let most = surface.kinetic_friction * point.normal_impulse;
-                let old = point.tangent_impulse;
-                let new = slides.bitselect(old.fast_min(most).fast_max(-most), old);
-                point.tangent_impulse = new;
+                let (r_a, r_b) = (point.r_a.on(simd), point.r_b.on(simd));
+                let most = surface.kinetic_friction.on(simd) * point.normal_impulse.on(simd);
+                let old = point.tangent_impulse.on(simd);
+                let new = slides.select(old.min(most).max(-most), old);
+                point.tangent_impulse.put(new);
                 let impulse = tangent * (new - old);
                 v_a -= impulse * m_a;
                 w_a -= i_a * cross(r_a, impulse);
@@ -262,14 +271,7 @@ fn visit(
     }
 
     // Velocities, and nothing else of a body's state.
-    let rows_a = f32x4::transpose([v_a.x, v_a.y, w_a, status_a]);
-    let rows_b = f32x4::transpose([v_b.x, v_b.y, w_b, status_b]);
-    for lane in 0..WIDTH {
-        if all_move || block.flags[lane] & FIXED_A == 0 {
-            states_a[lane].set_lanes(0, rows_a[lane]);
-        }
-        if all_move || block.flags[lane] & FIXED_B == 0 {
-            states_b[lane].set_lanes(0, rows_b[lane]);
-        }
-    }
+    let flags = block.flags;
+    states_a.set_columns(0, [v_a.x, v_a.y, w_a, status_a], |lane| all_move || flags[lane] & FIXED_A == 0);
+    states_b.set_columns(0, [v_b.x, v_b.y, w_b, status_b], |lane| all_move || flags[lane] & FIXED_B == 0);
 }

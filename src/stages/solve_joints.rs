@@ -2,7 +2,7 @@
 //!
 //! Reads joint_frames, joint_rows, joint_starts; reads and writes joint_impulses, states (velocities) and accumulators:
 //! what a joint has pushed is taken out before the bodies move, and put back afterwards in its new direction, as a tension
-//! along an old one would do work. By joint colour, one thread a joint on the device; the CPU visits four at a time
+//! along an old one would do work. By joint colour, one thread a joint on the device; the CPU visits eight at a time
 //! ([`lanes`]), to the bits of what is defined here. `relax_joints` is the same sweep without bias and springs. It comes
 //! before the contacts' sweep, which has the last word.
 //!

@@ -1,46 +1,65 @@
 //! **warm_start**: adds up, for every body, what the impulses kept from the step before do to its velocity.
 //!
-//! Reads constraints and surfaces; writes accumulators. By colour, one thread a constraint, a block of four on the CPU. The sum is applied in
+//! Reads constraints and surfaces; writes accumulators. By colour, one thread a constraint, a block of eight on the CPU. The sum is applied in
 //! [`integrate_velocities`](super::integrate_velocities), which also says why later substeps need no such sweep.
 
 use super::solve::SurfaceLanes;
-use crate::blocks::{Block, Visit};
-use crate::lanes::{WIDTH, cross, f32x4, right_perp};
-use crate::threads::Rows;
+use crate::blocks::{Batch, Block, Visit};
+use crate::lanes::{Simd, SimdBase, cross, dispatch, f32x8, right_perp};
+use crate::threads::{Halves, Rows, Table};
 use crate::types::{Accumulator, FIXED_A, FIXED_B, Surface};
 
 /// Fills `accumulators`.
-pub fn warm_start(constraints: &mut impl Visit, accumulators: &Rows<Accumulator, 2>, surfaces: &Rows<Surface, 2>) {
-    constraints.visit(|slot, block, _| {
-        accumulate(block, SurfaceLanes::load(slot, block, surfaces).as_ref(), accumulators);
+pub fn warm_start(
+    constraints: &mut impl Visit,
+    accumulators: impl Table<Item = Accumulator> + Sync,
+    surfaces: &Rows<Surface, 2>,
+) {
+    constraints.visit_batches(|batch| warm_start_batch(batch, accumulators, surfaces));
+}
+
+/// What some blocks of one colour add to `accumulators`.
+pub fn warm_start_batch(batch: Batch, accumulators: impl Table<Item = Accumulator>, surfaces: &Rows<Surface, 2>) {
+    dispatch!(simd => for (slot, block, _) in batch.blocks() {
+        accumulate(simd, block, SurfaceLanes::load(slot, block, surfaces).as_ref(), accumulators);
     });
 }
 
 /// Adds what the impulses of a block do to the velocities of the bodies.
-fn accumulate(block: &Block, surface: Option<&SurfaceLanes>, accumulators: &Rows<Accumulator, 2>) {
-    let tangent = right_perp(block.normal);
+#[inline(always)]
+fn accumulate<S: Simd>(
+    simd: S,
+    block: &Block,
+    surface: Option<&SurfaceLanes>,
+    accumulators: impl Table<Item = Accumulator>,
+) {
+    let normal = block.normal.on(simd);
+    let tangent = right_perp(normal);
+    let impulses = block
+        .points
+        .each_ref()
+        .map(|point| normal * point.normal_impulse.on(simd) + tangent * point.tangent_impulse.on(simd));
     let [p_0, p_1] = &block.points;
-    let impulse_0 = block.normal * p_0.normal_impulse + tangent * p_0.tangent_impulse;
-    let impulse_1 = block.normal * p_1.normal_impulse + tangent * p_1.tangent_impulse;
-    let impulse = impulse_0 + impulse_1;
-    let mut spin_a = cross(p_0.r_a, impulse_0) + cross(p_1.r_a, impulse_1);
-    let mut spin_b = cross(p_0.r_b, impulse_0) + cross(p_1.r_b, impulse_1);
+    let impulse = impulses[0] + impulses[1];
+    let mut spin_a = cross(p_0.r_a.on(simd), impulses[0]) + cross(p_1.r_a.on(simd), impulses[1]);
+    let mut spin_b = cross(p_0.r_b.on(simd), impulses[0]) + cross(p_1.r_b.on(simd), impulses[1]);
     if let Some(surface) = surface {
-        spin_a += surface.rolling_impulse;
-        spin_b += surface.rolling_impulse;
+        spin_a += surface.rolling_impulse.on(simd);
+        spin_b += surface.rolling_impulse.on(simd);
     }
-    let (push_a, push_b) = (impulse * block.inv_mass_a, impulse * block.inv_mass_b);
-    let zero = f32x4::splat(0.0);
-    let rows_a = f32x4::transpose([push_a.x, push_a.y, block.inv_inertia_a * spin_a, zero]);
-    let rows_b = f32x4::transpose([push_b.x, push_b.y, block.inv_inertia_b * spin_b, zero]);
-    for lane in 0..WIDTH {
-        if block.flags[lane] & FIXED_A == 0 {
-            let sum = accumulators.row(block.body_a[lane] as usize);
-            sum.set_lanes(0, sum.lanes(0) - rows_a[lane]);
-        }
-        if block.flags[lane] & FIXED_B == 0 {
-            let sum = accumulators.row(block.body_b[lane] as usize);
-            sum.set_lanes(0, sum.lanes(0) + rows_b[lane]);
-        }
-    }
+    let (push_a, push_b) = (impulse * block.inv_mass_a.on(simd), impulse * block.inv_mass_b.on(simd));
+    let zero = f32x8::splat(simd, 0.0);
+    let columns_a = [push_a.x, push_a.y, block.inv_inertia_a.on(simd) * spin_a, zero];
+    let columns_b = [push_b.x, push_b.y, block.inv_inertia_b.on(simd) * spin_b, zero];
+    let flags = block.flags;
+    accumulators.eight(block.body_a).update(
+        columns_a,
+        |lane| flags[lane] & FIXED_A == 0,
+        |sum, lanes| sum.set_lanes(0, sum.lanes(simd, 0) - lanes),
+    );
+    accumulators.eight(block.body_b).update(
+        columns_b,
+        |lane| flags[lane] & FIXED_B == 0,
+        |sum, lanes| sum.set_lanes(0, sum.lanes(simd, 0) + lanes),
+    );
 }

@@ -1,7 +1,7 @@
 //! **warm_start_joints**: adds up, for every body, what the impulses kept by its joints do to its velocity.
 //!
 //! Reads joint_frames, joint_rows, joint_starts, joint_impulses and states; writes accumulators. By joint colour, one
-//! thread a joint, four at a time on the CPU ([`lanes`](super::solve_joints::lanes)). Once a step where a relax sweep
+//! thread a joint, eight at a time on the CPU ([`lanes`](super::solve_joints::lanes)). Once a step where a relax sweep
 //! turns the impulses with the rows ([`solve_joints`](super::solve_joints)), else once a substep.
 
 use super::solve_joints::{Stance, accumulate, for_joints, states_of};

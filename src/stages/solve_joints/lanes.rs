@@ -1,15 +1,18 @@
-//! Four joints of a colour at a time, to the same bits as [`solve_joints`](super::solve_joints), which says what they
+//! Eight joints of a colour at a time, to the same bits as [`solve_joints`](super::solve_joints), which says what they
 //! mean. Each function here is the one of the same name there, on lanes; the joints of a block have the same rows, so
 //! what kind a row is of is asked once.
 
 use super::{MAX_SWING, visit};
-use crate::joint_blocks::{JointBlock, JointBlocks, RowBlock, of_color};
-use crate::lanes::{Vec2x4, WIDTH, angle_of, clamped, cross, cross_scalar, f32x4, inv_rotate, rotate, turned};
-use crate::threads::{Row, Rows, Threads};
+use crate::joint_blocks::{JointBlock, JointBlocks, RowBlock, Run, of_color};
+use crate::lanes::{
+    Select, Simd, SimdBase, SimdCombine, SimdMask, SimdSplit, Vec2x8, VecLanes, WIDTH, angle_of, clamped, cross,
+    cross_scalar, dispatch, f32x8, inv_rotate, inverse, rotate, turned, u32x8,
+};
+use crate::threads::{Eight, Halves, Rows, Table, Threads};
 use crate::types::{
     ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW, JointFrame,
-    JointRow, NONE, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_EQUALITY, ROW_GEOMETRY,
-    ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, USE_BIAS, WARM_START, WITHDRAW, WORLD_A,
+    JointRow, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER,
+    ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, USE_BIAS, WARM_START, WITHDRAW, WORLD_A,
 };
 
 /// The sweeps of the soft step, with bias and without.
@@ -26,18 +29,19 @@ pub fn solve_joints(
     joint_starts: &[u32],
     joint_frames: &[JointFrame],
     joint_rows: &[JointRow],
-    joint_blocks: &JointBlocks,
+    joint_blocks: &mut JointBlocks,
     joint_impulses: &Rows<[f32; 2], 1>,
-    states: &Rows<BodyState, 4>,
-    accumulators: &Rows<Accumulator, 2>,
+    states: &mut Rows<BodyState, 4>,
+    accumulators: &mut Rows<Accumulator, 2>,
 ) {
-    const USUAL: u32 = ACCUMULATE | WARM_START;
-    let plain = params.switches & USUAL == USUAL;
-    // As for contacts: where it is known what is done, nothing is asked.
-    match flags {
-        BIASED if plain => sweep::<BIASED>(threads, params, flags, joint_blocks, joint_impulses, states, accumulators),
-        RELAX if plain => sweep::<RELAX>(threads, params, flags, joint_blocks, joint_impulses, states, accumulators),
-        _ => sweep::<ANY>(threads, params, flags, joint_blocks, joint_impulses, states, accumulators),
+    if threads.count() == 1 {
+        let (run, impulses) = joint_blocks.alone();
+        solve_run(params, flags, run, impulses, states.alone(), accumulators.alone());
+    } else {
+        let (states, accumulators) = (&*states, &*accumulators);
+        joint_blocks.for_each_run(threads, |run, impulses| {
+            solve_run(params, flags, run, impulses, states, accumulators);
+        });
     }
     for &place in of_color(joint_starts, JOINT_OVERFLOW as usize) {
         let frame = &joint_frames[place as usize];
@@ -45,132 +49,151 @@ pub fn solve_joints(
     }
 }
 
-/// One sweep over all blocks, with the flags `KNOWN`, if these are not [`ANY`], of impulses that are kept, accumulated and
-/// clamped.
-fn sweep<const KNOWN: u32>(
-    threads: &Threads,
+/// Of one sweep what concerns some blocks.
+fn solve_run(
     params: &Params,
     flags: u32,
-    joint_blocks: &JointBlocks,
-    joint_impulses: &Rows<[f32; 2], 1>,
-    states: &Rows<BodyState, 4>,
-    accumulators: &Rows<Accumulator, 2>,
+    run: Run,
+    impulses: impl Table<Item = VecLanes>,
+    states: impl Table<Item = BodyState>,
+    accumulators: impl Table<Item = Accumulator>,
 ) {
-    joint_blocks.for_each(threads, |block, rows| match rows {
-        [rule] if KNOWN != ANY && rule.kind & ROW_GEOMETRY == ROW_POINT && rule.kind & ROW_ROLE == ROW_EQUALITY => {
-            visit_hinges(KNOWN, block, rule, joint_impulses, states, accumulators);
-        }
-        _ => visit_block(params, flags, block, rows, joint_impulses, states, accumulators),
+    const USUAL: u32 = ACCUMULATE | WARM_START;
+    let plain = params.switches & USUAL == USUAL;
+    // As for contacts: where it is known what is done, nothing is asked.
+    dispatch!(simd => match flags {
+        BIASED if plain => visit_run::<BIASED, _>(simd, params, flags, run, impulses, states, accumulators),
+        RELAX if plain => visit_run::<RELAX, _>(simd, params, flags, run, impulses, states, accumulators),
+        _ => visit_run::<ANY, _>(simd, params, flags, run, impulses, states, accumulators),
     });
+}
+
+/// Visits blocks one by one, with the flags `KNOWN`, if these are not [`ANY`], of impulses that are kept, accumulated and
+/// clamped.
+#[inline(always)]
+fn visit_run<const KNOWN: u32, S: Simd>(
+    simd: S,
+    params: &Params,
+    flags: u32,
+    run: Run,
+    impulses: impl Table<Item = VecLanes>,
+    states: impl Table<Item = BodyState>,
+    accumulators: impl Table<Item = Accumulator>,
+) {
+    for (block, rows, first) in run.blocks() {
+        match rows {
+            [rule] if KNOWN != ANY && rule.kind & ROW_GEOMETRY == ROW_POINT && rule.kind & ROW_ROLE == ROW_EQUALITY => {
+                visit_hinges(simd, KNOWN, block, rule, impulses.row(first), states, accumulators);
+            }
+            _ => visit_block(simd, params, flags, block, rows, |row| impulses.row(first + row), states, accumulators),
+        }
+    }
 }
 
 /// Visits a block of joints that hold a point and do nothing else: the same as [`visit_block`], in a third of the
 /// instructions.
 #[inline(always)]
-fn visit_hinges(
+fn visit_hinges<S: Simd>(
+    simd: S,
     flags: u32,
     block: &JointBlock,
     rule: &RowBlock,
-    joint_impulses: &Rows<[f32; 2], 1>,
-    states: &Rows<BodyState, 4>,
-    accumulators: &Rows<Accumulator, 2>,
+    impulses: impl Halves,
+    states: impl Table<Item = BodyState>,
+    accumulators: impl Table<Item = Accumulator>,
 ) {
-    let zero = f32x4::splat(0.0);
+    let zero = f32x8::splat(simd, 0.0);
     // As in `total`: the sign of a zero is a bit, too.
-    let sum = |impulse: Vec2x4| Vec2x4::new(zero, zero) + impulse;
+    let sum = |impulse: Vec2x8<S>| Vec2x8::zero(simd) + impulse;
     let bodies = Bodies::new(block, states);
-    let stance = Stance::new(block, bodies);
-    let old = rotate(stance.axis, impulses(rule, joint_impulses));
+    let stance = Stance::new(simd, block, bodies);
+    let old = rotate(stance.axis, load(simd, impulses));
     if flags & DEPOSIT != 0 {
-        add_up(block, &stance, sum(old), zero, 1.0, accumulators);
+        add_up(simd, block, &stance, sum(old), zero, 1.0, accumulators);
     }
-    let ([v_a_x, v_a_y, w_a, status_a], [v_b_x, v_b_y, w_b, status_b]) = bodies.load(block, 0);
-    let (v_a, v_b) = (Vec2x4::new(v_a_x, v_a_y), Vec2x4::new(v_b_x, v_b_y));
-    let mut motion = Motion { v_a, w_a, v_b, w_b };
-    let k = inverse_point_mass(block, stance.arm_a, stance.arm_b);
+    let (mut motion, status) = bodies.motion(simd, block);
+    let k = inverse_point_mass(simd, block, stance.arm_a, stance.arm_b);
     let velocity = motion.velocity(&stance);
     let wanted = if flags & USE_BIAS != 0 {
-        let [bias_rate, mass_scale, impulse_scale] = rule.softness;
+        let [bias_rate, mass_scale, impulse_scale] = rule.softness.each_ref().map(|value| value.on(simd));
         -solve_symmetric(&k, velocity + stance.between * bias_rate) * mass_scale - old * impulse_scale
     } else {
         -solve_symmetric(&k, velocity)
     };
-    let new = shortened(old + wanted, rule.max_impulse);
-    motion.apply(block, &stance, new - old, zero);
+    let new = shortened(old + wanted, rule.max_impulse.on(simd));
+    motion.apply(simd, block, &stance, new - old, zero);
     let kept = inv_rotate(stance.axis, new);
-    store_impulses(rule, kept, joint_impulses);
-    bodies.store(block, &motion, [status_a, status_b]);
+    store(kept, impulses);
+    bodies.store(block, &motion, status);
     if flags & WITHDRAW != 0 {
-        add_up(block, &stance, sum(rotate(stance.axis, kept)), zero, -1.0, accumulators);
+        add_up(simd, block, &stance, sum(rotate(stance.axis, kept)), zero, -1.0, accumulators);
     }
 }
 
 /// Visits a block.
 #[inline(always)]
-fn visit_block(
+fn visit_block<S: Simd, R: Halves>(
+    simd: S,
     params: &Params,
     flags: u32,
     block: &JointBlock,
     rows: &[RowBlock],
-    joint_impulses: &Rows<[f32; 2], 1>,
-    states: &Rows<BodyState, 4>,
-    accumulators: &Rows<Accumulator, 2>,
+    impulses: impl Fn(usize) -> R,
+    states: impl Table<Item = BodyState>,
+    accumulators: impl Table<Item = Accumulator>,
 ) {
     let bodies = Bodies::new(block, states);
-    let stance = Stance::new(block, bodies);
+    let stance = Stance::new(simd, block, bodies);
     let warm = params.switches & WARM_START != 0;
     if warm && flags & DEPOSIT != 0 {
-        accumulate(block, rows, joint_impulses, &stance, 1.0, accumulators);
+        accumulate(simd, block, rows, &impulses, &stance, 1.0, accumulators);
     }
-    let ([v_a_x, v_a_y, w_a, status_a], [v_b_x, v_b_y, w_b, status_b]) = bodies.load(block, 0);
-    let (v_a, v_b) = (Vec2x4::new(v_a_x, v_a_y), Vec2x4::new(v_b_x, v_b_y));
-    let mut motion = Motion { v_a, w_a, v_b, w_b };
-    let zero = f32x4::splat(0.0);
-    for rule in rows {
+    let (mut motion, status) = bodies.motion(simd, block);
+    let zero = f32x8::splat(simd, 0.0);
+    for (index, rule) in rows.iter().enumerate() {
         let geometry = rule.kind & ROW_GEOMETRY;
         if rule.kind & ROW_ROLE == ROW_SPRING && flags & USE_BIAS == 0 {
             continue;
         }
-        let old = if flags & FRESH == 0 { impulses(rule, joint_impulses) } else { Vec2x4::new(zero, zero) };
+        let old = if flags & FRESH == 0 { load(simd, impulses(index)) } else { Vec2x8::zero(simd) };
         let new = if geometry == ROW_POINT {
             let old = rotate(stance.axis, old);
-            let new = solve_point(params, flags, block, rule, &stance, &motion, old);
-            motion.apply(block, &stance, new - old, zero);
+            let new = solve_point(simd, params, flags, block, rule, &stance, &motion, old);
+            motion.apply(simd, block, &stance, new - old, zero);
             inv_rotate(stance.axis, new)
         } else {
             let direction = stance.direction(geometry);
-            let new = solve_row(params, flags, block, rule, &stance, direction, &motion, old.x);
-            let size = side(rule) * (new - old.x);
+            let new = solve_row(simd, params, flags, block, rule, &stance, direction, &motion, old.x);
+            let size = (new - old.x) * side(rule);
             if geometry == ROW_ANGLE {
-                motion.apply(block, &stance, Vec2x4::new(zero, zero), size);
+                motion.apply(simd, block, &stance, Vec2x8::zero(simd), size);
             } else {
-                motion.apply(block, &stance, direction * size, zero);
+                motion.apply(simd, block, &stance, direction * size, zero);
             }
-            Vec2x4::new(new, zero)
+            Vec2x8::new(new, zero)
         };
-        store_impulses(rule, new, joint_impulses);
+        store(new, impulses(index));
     }
-    bodies.store(block, &motion, [status_a, status_b]);
+    bodies.store(block, &motion, status);
     if warm && flags & WITHDRAW != 0 {
-        accumulate(block, rows, joint_impulses, &stance, -1.0, accumulators);
+        accumulate(simd, block, rows, &impulses, &stance, -1.0, accumulators);
     }
+}
+
+/// The impulses of a row.
+#[inline(always)]
+fn load<S: Simd>(simd: S, row: impl Halves) -> Vec2x8<S> {
+    let eight = |half: usize| row.lanes(simd, half).combine(row.lanes(simd, half + 1));
+    Vec2x8::new(eight(0), eight(2))
 }
 
 /// Writes the impulses of a row.
 #[inline(always)]
-fn store_impulses(rule: &RowBlock, new: Vec2x4, joint_impulses: &Rows<[f32; 2], 1>) {
-    let zero = f32x4::splat(0.0);
-    for (&at, row) in rule.impulses.iter().zip(f32x4::transpose([new.x, new.y, zero, zero])) {
-        if at != NONE {
-            joint_impulses.set_two_lanes(at as usize, row);
-        }
+fn store<S: Simd>(new: Vec2x8<S>, row: impl Halves) {
+    let ((x_0, x_1), (y_0, y_1)) = (new.x.split(), new.y.split());
+    for (half, lanes) in [x_0, x_1, y_0, y_1].into_iter().enumerate() {
+        row.set_lanes(half, lanes);
     }
-}
-
-/// Whether all bodies of a block are moved by it.
-#[inline(always)]
-fn all_move(block: &JointBlock) -> bool {
-    block.flags.iter().fold(0, |all, flags| all | flags) & (JOINT_FIXED_A | JOINT_FIXED_B) == 0
 }
 
 /// As [`warm_start_joints`](crate::stages::warm_start_joints::warm_start_joints).
@@ -184,8 +207,12 @@ pub fn warm_start_joints(
     states: &Rows<BodyState, 4>,
     accumulators: &Rows<Accumulator, 2>,
 ) {
-    joint_blocks.for_each(threads, |block, rows| {
-        accumulate(block, rows, joint_impulses, &Stance::new(block, Bodies::new(block, states)), 1.0, accumulators);
+    joint_blocks.for_each_run(threads, |run, table| {
+        dispatch!(simd => for (block, rows, first) in run.blocks() {
+            let stance = Stance::new(simd, block, Bodies::new(block, states));
+            let impulses = |row| table.row(first + row);
+            accumulate(simd, block, rows, &impulses, &stance, 1.0, accumulators);
+        });
     });
     for &place in of_color(joint_starts, JOINT_OVERFLOW as usize) {
         let frame = &joint_frames[place as usize];
@@ -195,110 +222,121 @@ pub fn warm_start_joints(
     }
 }
 
-/// Rows of states, four of bodies A and four of bodies B.
+/// Rows of states, eight of bodies A and eight of bodies B.
 #[derive(Clone, Copy)]
-struct Bodies<'a> {
-    a: [Row<'a, 4>; WIDTH],
-    b: [Row<'a, 4>; WIDTH],
+struct Bodies<R> {
+    a: Eight<R>,
+    b: Eight<R>,
 }
 
-impl<'a> Bodies<'a> {
+impl<R: Halves> Bodies<R> {
+    /// The world has no row: its lanes look at whatever comes first, and [`Self::half`] puts in what rests.
     #[inline(always)]
-    fn new(block: &JointBlock, states: &'a Rows<BodyState, 4>) -> Self {
-        let rows = |[a, b, c, d]: [u32; WIDTH]| {
-            let row = |body: u32| states.row(body as usize);
-            [row(a), row(b), row(c), row(d)]
-        };
-        Self { a: rows(block.body_a), b: rows(block.body_b) }
+    fn new(block: &JointBlock, states: impl Table<Row = R>) -> Self {
+        Self { a: states.eight(block.body_a), b: states.eight(block.body_b) }
     }
 
     /// Half a row of the states of both bodies of each joint; the world is one that rests.
     #[inline(always)]
-    fn load(self, block: &JointBlock, half: usize) -> ([f32x4; 4], [f32x4; 4]) {
-        let a = |lane: usize| {
-            if block.flags[lane] & WORLD_A == 0 {
-                self.a[lane].lanes(half)
-            } else {
-                f32x4::from([0.0, 0.0, if half == 0 { 0.0 } else { 1.0 }, 0.0])
+    fn half<S: Simd>(self, simd: S, block: &JointBlock, half: usize) -> [[f32x8<S>; 4]; 2] {
+        let mut a = self.a.columns(simd, half);
+        let of_body = (u32x8::load_array(simd, block.flags) & WORLD_A).simd_eq(0);
+        if !of_body.all_true() {
+            let rest = [0.0, 0.0, if half == 0 { 0.0 } else { 1.0 }, 0.0];
+            for (column, value) in a.iter_mut().zip(rest) {
+                *column = of_body.select(*column, f32x8::splat(simd, value));
             }
-        };
-        let b = |lane: usize| self.b[lane].lanes(half);
-        (f32x4::transpose([a(0), a(1), a(2), a(3)]), f32x4::transpose([b(0), b(1), b(2), b(3)]))
+        }
+        [a, self.b.columns(simd, half)]
+    }
+
+    /// How fast the bodies are, and the columns of their status.
+    #[inline(always)]
+    fn motion<S: Simd>(self, simd: S, block: &JointBlock) -> (Motion<S>, [f32x8<S>; 2]) {
+        let [[v_a_x, v_a_y, w_a, status_a], [v_b_x, v_b_y, w_b, status_b]] = self.half(simd, block, 0);
+        let (v_a, v_b) = (Vec2x8::new(v_a_x, v_a_y), Vec2x8::new(v_b_x, v_b_y));
+        (Motion { v_a, w_a, v_b, w_b }, [status_a, status_b])
     }
 
     /// Writes the velocities of bodies that are moved, and nothing else of their states.
     #[inline(always)]
-    fn store(self, block: &JointBlock, motion: &Motion, [status_a, status_b]: [f32x4; 2]) {
-        let rows_a = f32x4::transpose([motion.v_a.x, motion.v_a.y, motion.w_a, status_a]);
-        let rows_b = f32x4::transpose([motion.v_b.x, motion.v_b.y, motion.w_b, status_b]);
-        let all_move = all_move(block);
-        for lane in 0..WIDTH {
-            if all_move || block.flags[lane] & JOINT_FIXED_A == 0 {
-                self.a[lane].set_lanes(0, rows_a[lane]);
-            }
-            if all_move || block.flags[lane] & JOINT_FIXED_B == 0 {
-                self.b[lane].set_lanes(0, rows_b[lane]);
-            }
-        }
+    fn store<S: Simd>(self, block: &JointBlock, motion: &Motion<S>, [status_a, status_b]: [f32x8<S>; 2]) {
+        let moves = Moves::of(motion.w_a.simd, block);
+        self.a.set_columns(0, [motion.v_a.x, motion.v_a.y, motion.w_a, status_a], |lane| moves.a(lane));
+        self.b.set_columns(0, [motion.v_b.x, motion.v_b.y, motion.w_b, status_b], |lane| moves.b(lane));
     }
 }
 
-/// The impulses of a row.
-#[inline(always)]
-fn impulses(rule: &RowBlock, joint_impulses: &Rows<[f32; 2], 1>) -> Vec2x4 {
-    let row = |lane: usize| match rule.impulses[lane] {
-        NONE => f32x4::splat(0.0),
-        at => joint_impulses.two_lanes(at as usize),
-    };
-    let [x, y, ..] = f32x4::transpose([row(0), row(1), row(2), row(3)]);
-    Vec2x4::new(x, y)
+/// Which bodies of a block are moved by it.
+struct Moves {
+    all: bool,
+    flags: [u32; WIDTH],
 }
 
-struct Stance {
-    arm_a: Vec2x4,
-    arm_b: Vec2x4,
-    between: Vec2x4,
-    axis: Vec2x4,
-    angle: f32x4,
-    turn_a: Vec2x4,
-    turn_b: Vec2x4,
-}
-
-impl Stance {
+impl Moves {
     #[inline(always)]
-    fn new(block: &JointBlock, bodies: Bodies) -> Self {
-        let ([p_a_x, p_a_y, q_a_x, q_a_y], [p_b_x, p_b_y, q_b_x, q_b_y]) = bodies.load(block, 1);
-        let (turn_a, turn_b) = (Vec2x4::new(q_a_x, q_a_y), Vec2x4::new(q_b_x, q_b_y));
-        let moved = Vec2x4::new(p_b_x, p_b_y) - Vec2x4::new(p_a_x, p_a_y);
-        let between = block.between + (moved + (turned(turn_b, block.r_b) - turned(turn_a, block.r_a)));
+    fn of<S: Simd>(simd: S, block: &JointBlock) -> Self {
+        let fixed = u32x8::load_array(simd, block.flags) & (JOINT_FIXED_A | JOINT_FIXED_B);
+        Self { all: fixed.simd_eq(0).all_true(), flags: block.flags }
+    }
+
+    #[inline(always)]
+    fn a(&self, lane: usize) -> bool {
+        self.all || self.flags[lane] & JOINT_FIXED_A == 0
+    }
+
+    #[inline(always)]
+    fn b(&self, lane: usize) -> bool {
+        self.all || self.flags[lane] & JOINT_FIXED_B == 0
+    }
+}
+
+struct Stance<S: Simd> {
+    arm_a: Vec2x8<S>,
+    arm_b: Vec2x8<S>,
+    between: Vec2x8<S>,
+    axis: Vec2x8<S>,
+    angle: f32x8<S>,
+    turn_a: Vec2x8<S>,
+    turn_b: Vec2x8<S>,
+}
+
+impl<S: Simd> Stance<S> {
+    #[inline(always)]
+    fn new(simd: S, block: &JointBlock, bodies: Bodies<impl Halves>) -> Self {
+        let [[p_a_x, p_a_y, q_a_x, q_a_y], [p_b_x, p_b_y, q_b_x, q_b_y]] = bodies.half(simd, block, 1);
+        let (turn_a, turn_b) = (Vec2x8::new(q_a_x, q_a_y), Vec2x8::new(q_b_x, q_b_y));
+        let moved = Vec2x8::new(p_b_x, p_b_y) - Vec2x8::new(p_a_x, p_a_y);
+        let (r_a, r_b) = (block.r_a.on(simd), block.r_b.on(simd));
+        let between = block.between.on(simd) + (moved + (turned(turn_b, r_b) - turned(turn_a, r_a)));
         Self {
-            arm_a: rotate(turn_a, block.r_a) + between,
-            arm_b: rotate(turn_b, block.r_b),
+            arm_a: rotate(turn_a, r_a) + between,
+            arm_b: rotate(turn_b, r_b),
             between,
-            axis: rotate(turn_a, block.axis),
-            angle: block.angle,
+            axis: rotate(turn_a, block.axis.on(simd)),
+            angle: block.angle.on(simd),
             turn_a,
             turn_b,
         }
     }
 
     #[inline(always)]
-    fn direction(&self, geometry: u32) -> Vec2x4 {
-        let zero = f32x4::splat(0.0);
+    fn direction(&self, geometry: u32) -> Vec2x8<S> {
+        let simd = self.angle.simd;
         match geometry {
             ROW_AXIS => self.axis,
-            ROW_ACROSS => Vec2x4::new(-self.axis.y, self.axis.x),
+            ROW_ACROSS => Vec2x8::new(-self.axis.y, self.axis.x),
             ROW_ALONG => {
                 let length = self.between.length();
-                let up = Vec2x4::new(zero, f32x4::splat(1.0));
-                (self.between / length).where_else(length.simd_gt(zero), up)
+                let up = Vec2x8::new(f32x8::splat(simd, 0.0), f32x8::splat(simd, 1.0));
+                (self.between / length).where_else(length.simd_gt(0.0), up)
             }
-            _ => Vec2x4::new(zero, zero),
+            _ => Vec2x8::zero(simd),
         }
     }
 
     #[inline(always)]
-    fn position(&self, geometry: u32, direction: Vec2x4) -> f32x4 {
+    fn position(&self, geometry: u32, direction: Vec2x8<S>) -> f32x8<S> {
         match geometry {
             ROW_ANGLE => self.angle + angle_of(inv_rotate(self.turn_a, self.turn_b)),
             ROW_ALONG => self.between.length(),
@@ -307,53 +345,60 @@ impl Stance {
     }
 }
 
-struct Motion {
-    v_a: Vec2x4,
-    w_a: f32x4,
-    v_b: Vec2x4,
-    w_b: f32x4,
+struct Motion<S: Simd> {
+    v_a: Vec2x8<S>,
+    w_a: f32x8<S>,
+    v_b: Vec2x8<S>,
+    w_b: f32x8<S>,
 }
 
-impl Motion {
+impl<S: Simd> Motion<S> {
     #[inline(always)]
-    fn velocity(&self, stance: &Stance) -> Vec2x4 {
+    fn velocity(&self, stance: &Stance<S>) -> Vec2x8<S> {
         (self.v_b + cross_scalar(self.w_b, stance.arm_b)) - (self.v_a + cross_scalar(self.w_a, stance.arm_a))
     }
 
     #[inline(always)]
-    fn apply(&mut self, block: &JointBlock, stance: &Stance, impulse: Vec2x4, spin: f32x4) {
-        self.v_a -= impulse * block.inv_mass_a;
-        self.w_a -= block.inv_inertia_a * (cross(stance.arm_a, impulse) + spin);
-        self.v_b += impulse * block.inv_mass_b;
-        self.w_b += block.inv_inertia_b * (cross(stance.arm_b, impulse) + spin);
+    fn apply(&mut self, simd: S, block: &JointBlock, stance: &Stance<S>, impulse: Vec2x8<S>, spin: f32x8<S>) {
+        self.v_a -= impulse * block.inv_mass_a.on(simd);
+        self.w_a -= block.inv_inertia_a.on(simd) * (cross(stance.arm_a, impulse) + spin);
+        self.v_b += impulse * block.inv_mass_b.on(simd);
+        self.w_b += block.inv_inertia_b.on(simd) * (cross(stance.arm_b, impulse) + spin);
     }
 }
 
 #[inline(always)]
-fn side(rule: &RowBlock) -> f32x4 {
-    f32x4::splat(if rule.kind & ROW_ROLE == ROW_UPPER { -1.0 } else { 1.0 })
+fn side(rule: &RowBlock) -> f32 {
+    if rule.kind & ROW_ROLE == ROW_UPPER { -1.0 } else { 1.0 }
 }
 
 #[inline(always)]
-fn inverse_mass(block: &JointBlock, stance: &Stance, geometry: u32, direction: Vec2x4) -> f32x4 {
+fn inverse_mass<S: Simd>(
+    simd: S,
+    block: &JointBlock,
+    stance: &Stance<S>,
+    geometry: u32,
+    direction: Vec2x8<S>,
+) -> f32x8<S> {
+    let (i_a, i_b) = (block.inv_inertia_a.on(simd), block.inv_inertia_b.on(simd));
     if geometry == ROW_ANGLE {
-        return block.inv_inertia_a + block.inv_inertia_b;
+        return i_a + i_b;
     }
     let (arm_a, arm_b) = (cross(stance.arm_a, direction), cross(stance.arm_b, direction));
-    block.inv_mass_a + block.inv_mass_b + block.inv_inertia_a * arm_a * arm_a + block.inv_inertia_b * arm_b * arm_b
+    block.inv_mass_a.on(simd) + block.inv_mass_b.on(simd) + i_a * arm_a * arm_a + i_b * arm_b * arm_b
 }
 
-/// Four symmetric matrices.
-struct Symmetric {
-    xx: f32x4,
-    xy: f32x4,
-    yy: f32x4,
+/// Eight symmetric matrices.
+struct Symmetric<S: Simd> {
+    xx: f32x8<S>,
+    xy: f32x8<S>,
+    yy: f32x8<S>,
 }
 
 #[inline(always)]
-fn inverse_point_mass(block: &JointBlock, r_a: Vec2x4, r_b: Vec2x4) -> Symmetric {
-    let (i_a, i_b) = (block.inv_inertia_a, block.inv_inertia_b);
-    let both = block.inv_mass_a + block.inv_mass_b;
+fn inverse_point_mass<S: Simd>(simd: S, block: &JointBlock, r_a: Vec2x8<S>, r_b: Vec2x8<S>) -> Symmetric<S> {
+    let (i_a, i_b) = (block.inv_inertia_a.on(simd), block.inv_inertia_b.on(simd));
+    let both = block.inv_mass_a.on(simd) + block.inv_mass_b.on(simd);
     Symmetric {
         xx: both + i_a * r_a.y * r_a.y + i_b * r_b.y * r_b.y,
         xy: -i_a * r_a.x * r_a.y - i_b * r_b.x * r_b.y,
@@ -362,172 +407,168 @@ fn inverse_point_mass(block: &JointBlock, r_a: Vec2x4, r_b: Vec2x4) -> Symmetric
 }
 
 #[inline(always)]
-fn solve_symmetric(k: &Symmetric, b: Vec2x4) -> Vec2x4 {
-    let zero = f32x4::splat(0.0);
+fn solve_symmetric<S: Simd>(k: &Symmetric<S>, b: Vec2x8<S>) -> Vec2x8<S> {
     let determinant = k.xx * k.yy - k.xy * k.xy;
-    let solved = Vec2x4::new(k.yy * b.x - k.xy * b.y, k.xx * b.y - k.xy * b.x) / determinant;
-    solved.where_else(determinant.simd_gt(zero), Vec2x4::new(zero, zero))
+    let solved = Vec2x8::new(k.yy * b.x - k.xy * b.y, k.xx * b.y - k.xy * b.x) / determinant;
+    solved.where_else(determinant.simd_gt(0.0), Vec2x8::zero(determinant.simd))
 }
 
 #[inline(always)]
-fn spring(params: &Params, rule: &RowBlock, k: f32x4, stated: f32x4) -> (f32x4, f32x4) {
-    let (zero, one, h) = (f32x4::splat(0.0), f32x4::splat(1.0), f32x4::splat(params.h));
-    let mut scale = one;
-    if rule.kind & ROW_BY_MASS != 0 {
-        scale = stated.simd_gt(zero).bitselect(one / stated, zero);
-    }
-    let (mut stiffness, damping) = (rule.softness[0] * scale, rule.softness[1] * scale);
+fn spring<S: Simd>(simd: S, params: &Params, rule: &RowBlock, k: f32x8<S>, stated: f32x8<S>) -> (f32x8<S>, f32x8<S>) {
+    let (zero, one, h) = (f32x8::splat(simd, 0.0), f32x8::splat(simd, 1.0), f32x8::splat(simd, params.h));
+    let scale = if rule.kind & ROW_BY_MASS == 0 { one } else { inverse(simd, stated) };
+    let (mut stiffness, damping) = (rule.softness[0].on(simd) * scale, rule.softness[1].on(simd) * scale);
     let mut swing = stiffness * h * h * k;
-    let most = f32x4::splat(MAX_SWING);
+    let most = f32x8::splat(simd, MAX_SWING);
     let stiff = swing.simd_gt(most);
-    stiffness = stiff.bitselect(stiffness * (most / swing), stiffness);
-    swing = stiff.bitselect(most, swing);
-    let theta = f32x4::splat(0.5) - f32x4::splat(0.125) / swing;
-    let theta = swing.simd_gt(f32x4::splat(0.25)).bitselect(theta, zero);
+    stiffness = stiff.select(stiffness * (most / swing), stiffness);
+    swing = stiff.select(most, swing);
+    let theta = f32x8::splat(simd, 0.5) - f32x8::splat(simd, 0.125) / swing;
+    let theta = swing.simd_gt(0.25).select(theta, zero);
     (stiffness, h * (damping + theta * h * stiffness))
 }
 
 #[inline(always)]
-fn solve_row(
+fn solve_row<S: Simd>(
+    simd: S,
     params: &Params,
     flags: u32,
     block: &JointBlock,
     rule: &RowBlock,
-    stance: &Stance,
-    direction: Vec2x4,
-    motion: &Motion,
-    old: f32x4,
-) -> f32x4 {
-    let (zero, one, h) = (f32x4::splat(0.0), f32x4::splat(1.0), f32x4::splat(params.h));
+    stance: &Stance<S>,
+    direction: Vec2x8<S>,
+    motion: &Motion<S>,
+    old: f32x8<S>,
+) -> f32x8<S> {
+    let (zero, one, h) = (f32x8::splat(simd, 0.0), f32x8::splat(simd, 1.0), f32x8::splat(simd, params.h));
     let geometry = rule.kind & ROW_GEOMETRY;
     let role = rule.kind & ROW_ROLE;
-    let k = inverse_mass(block, stance, geometry, direction);
-    let mass = k.simd_gt(zero).bitselect(one / k, zero);
-    let sign = side(rule);
+    let k = inverse_mass(simd, block, stance, geometry, direction);
+    let mass = inverse(simd, k);
+    let (sign, goal) = (side(rule), rule.goal.on(simd));
     let velocity = if geometry == ROW_ANGLE {
-        sign * (motion.w_b - motion.w_a)
+        (motion.w_b - motion.w_a) * sign
     } else {
-        sign * motion.velocity(stance).dot(direction)
+        motion.velocity(stance).dot(direction) * sign
     };
     let limit = role == ROW_LOWER || role == ROW_UPPER;
     let wanted = if role == ROW_MOTOR {
-        -mass * (velocity - rule.goal)
+        -mass * (velocity - goal)
     } else {
-        let error = sign * (stance.position(geometry, direction) - rule.goal);
+        let error = (stance.position(geometry, direction) - goal) * sign;
         if role == ROW_SPRING {
-            let (stiffness, a) = spring(params, rule, k, k);
+            let (stiffness, a) = spring(simd, params, rule, k, k);
             -(h * stiffness * error + a * velocity + old) / (one + a * k)
         } else {
             let touching = if flags & USE_BIAS != 0 {
-                let [bias_rate, mass_scale, impulse_scale] = rule.softness;
+                let [bias_rate, mass_scale, impulse_scale] = rule.softness.each_ref().map(|value| value.on(simd));
                 -mass * mass_scale * (velocity + bias_rate * error) - impulse_scale * old
             } else {
                 -mass * velocity
             };
-            if limit { error.simd_gt(zero).bitselect(-mass * (velocity + error / h), touching) } else { touching }
+            if limit { error.simd_gt(0.0).select(-mass * (velocity + error / h), touching) } else { touching }
         }
     };
-    let low = if limit { zero } else { -rule.max_impulse };
-    if params.switches & ACCUMULATE != 0 {
-        clamped(old + wanted, low, rule.max_impulse)
-    } else {
-        old + clamped(wanted, low, rule.max_impulse)
-    }
+    let most = rule.max_impulse.on(simd);
+    let low = if limit { zero } else { -most };
+    if params.switches & ACCUMULATE != 0 { clamped(old + wanted, low, most) } else { old + clamped(wanted, low, most) }
 }
 
 #[inline(always)]
-fn solve_point(
+fn solve_point<S: Simd>(
+    simd: S,
     params: &Params,
     flags: u32,
     block: &JointBlock,
     rule: &RowBlock,
-    stance: &Stance,
-    motion: &Motion,
-    old: Vec2x4,
-) -> Vec2x4 {
-    let k = inverse_point_mass(block, stance.arm_a, stance.arm_b);
+    stance: &Stance<S>,
+    motion: &Motion<S>,
+    old: Vec2x8<S>,
+) -> Vec2x8<S> {
+    let k = inverse_point_mass(simd, block, stance.arm_a, stance.arm_b);
     let velocity = motion.velocity(stance);
     let wanted = if rule.kind & ROW_ROLE == ROW_SPRING {
-        let met = inverse_point_mass(block, stance.arm_a - stance.between, stance.arm_b);
-        let (half, one) = (f32x4::splat(0.5), f32x4::splat(1.0));
-        let (stiffness, a) = spring(params, rule, half * (k.xx + k.yy), half * (met.xx + met.yy));
+        let met = inverse_point_mass(simd, block, stance.arm_a - stance.between, stance.arm_b);
+        let (half, one) = (f32x8::splat(simd, 0.5), f32x8::splat(simd, 1.0));
+        let (stiffness, a) = spring(simd, params, rule, half * (k.xx + k.yy), half * (met.xx + met.yy));
         let damped = Symmetric { xx: one + a * k.xx, xy: a * k.xy, yy: one + a * k.yy };
-        -solve_symmetric(&damped, stance.between * (f32x4::splat(params.h) * stiffness) + velocity * a + old)
+        -solve_symmetric(&damped, stance.between * (f32x8::splat(simd, params.h) * stiffness) + velocity * a + old)
     } else if flags & USE_BIAS != 0 {
-        let [bias_rate, mass_scale, impulse_scale] = rule.softness;
+        let [bias_rate, mass_scale, impulse_scale] = rule.softness.each_ref().map(|value| value.on(simd));
         -solve_symmetric(&k, velocity + stance.between * bias_rate) * mass_scale - old * impulse_scale
     } else {
         -solve_symmetric(&k, velocity)
     };
-    if params.switches & ACCUMULATE != 0 {
-        shortened(old + wanted, rule.max_impulse)
-    } else {
-        old + shortened(wanted, rule.max_impulse)
-    }
+    let most = rule.max_impulse.on(simd);
+    if params.switches & ACCUMULATE != 0 { shortened(old + wanted, most) } else { old + shortened(wanted, most) }
 }
 
 #[inline(always)]
-fn shortened(v: Vec2x4, most: f32x4) -> Vec2x4 {
+fn shortened<S: Simd>(v: Vec2x8<S>, most: f32x8<S>) -> Vec2x8<S> {
     let length = v.length();
     let long = length.simd_gt(most);
     // Hardly any is: without the branch all would wait for a root and a division.
-    if long.any() { (v * (most / length)).where_else(long, v) } else { v }
+    if long.any_true() { (v * (most / length)).where_else(long, v) } else { v }
 }
 
 #[inline(always)]
-fn total(rows: &[RowBlock], joint_impulses: &Rows<[f32; 2], 1>, stance: &Stance) -> (Vec2x4, f32x4) {
-    let zero = f32x4::splat(0.0);
-    let (mut impulse, mut spin) = (Vec2x4::new(zero, zero), zero);
-    for rule in rows {
-        let part = impulses(rule, joint_impulses);
+fn total<S: Simd, R: Halves>(
+    simd: S,
+    rows: &[RowBlock],
+    impulses: &impl Fn(usize) -> R,
+    stance: &Stance<S>,
+) -> (Vec2x8<S>, f32x8<S>) {
+    let (mut impulse, mut spin) = (Vec2x8::zero(simd), f32x8::splat(simd, 0.0));
+    for (index, rule) in rows.iter().enumerate() {
+        let part = load(simd, impulses(index));
         match rule.kind & ROW_GEOMETRY {
             ROW_POINT => impulse += rotate(stance.axis, part),
-            ROW_ANGLE => spin += side(rule) * part.x,
-            geometry => impulse += stance.direction(geometry) * (side(rule) * part.x),
+            ROW_ANGLE => spin += part.x * side(rule),
+            geometry => impulse += stance.direction(geometry) * (part.x * side(rule)),
         }
     }
     (impulse, spin)
 }
 
 #[inline(always)]
-fn accumulate(
+fn accumulate<S: Simd, R: Halves>(
+    simd: S,
     block: &JointBlock,
     rows: &[RowBlock],
-    joint_impulses: &Rows<[f32; 2], 1>,
-    stance: &Stance,
+    impulses: &impl Fn(usize) -> R,
+    stance: &Stance<S>,
     share: f32,
-    accumulators: &Rows<Accumulator, 2>,
+    accumulators: impl Table<Item = Accumulator>,
 ) {
-    let (impulse, spin) = total(rows, joint_impulses, stance);
-    add_up(block, stance, impulse, spin, share, accumulators);
+    let (impulse, spin) = total(simd, rows, impulses, stance);
+    add_up(simd, block, stance, impulse, spin, share, accumulators);
 }
 
 /// Adds a share of what impulses do to the velocities of the bodies.
 #[inline(always)]
-fn add_up(
+fn add_up<S: Simd>(
+    simd: S,
     block: &JointBlock,
-    stance: &Stance,
-    impulse: Vec2x4,
-    spin: f32x4,
+    stance: &Stance<S>,
+    impulse: Vec2x8<S>,
+    spin: f32x8<S>,
     share: f32,
-    accumulators: &Rows<Accumulator, 2>,
+    accumulators: impl Table<Item = Accumulator>,
 ) {
-    let (zero, share) = (f32x4::splat(0.0), f32x4::splat(share));
-    let (impulse, spin) = (impulse * share, spin * share);
-    let (push_a, push_b) = (impulse * block.inv_mass_a, impulse * block.inv_mass_b);
-    let turn_a = block.inv_inertia_a * (cross(stance.arm_a, impulse) + spin);
-    let turn_b = block.inv_inertia_b * (cross(stance.arm_b, impulse) + spin);
-    let rows_a = f32x4::transpose([push_a.x, push_a.y, turn_a, zero]);
-    let rows_b = f32x4::transpose([push_b.x, push_b.y, turn_b, zero]);
-    let all_move = all_move(block);
-    for lane in 0..WIDTH {
-        if all_move || block.flags[lane] & JOINT_FIXED_A == 0 {
-            let sum = accumulators.row(block.body_a[lane] as usize);
-            sum.set_lanes(0, sum.lanes(0) - rows_a[lane]);
-        }
-        if all_move || block.flags[lane] & JOINT_FIXED_B == 0 {
-            let sum = accumulators.row(block.body_b[lane] as usize);
-            sum.set_lanes(0, sum.lanes(0) + rows_b[lane]);
-        }
-    }
+    let zero = f32x8::splat(simd, 0.0);
+    let (impulse, spin) = (impulse * f32x8::splat(simd, share), spin * share);
+    let (push_a, push_b) = (impulse * block.inv_mass_a.on(simd), impulse * block.inv_mass_b.on(simd));
+    let turn_a = block.inv_inertia_a.on(simd) * (cross(stance.arm_a, impulse) + spin);
+    let turn_b = block.inv_inertia_b.on(simd) * (cross(stance.arm_b, impulse) + spin);
+    let moves = Moves::of(simd, block);
+    accumulators.eight(block.body_a).update(
+        [push_a.x, push_a.y, turn_a, zero],
+        |lane| moves.a(lane),
+        |sum, lanes| sum.set_lanes(0, sum.lanes(simd, 0) - lanes),
+    );
+    accumulators.eight(block.body_b).update(
+        [push_b.x, push_b.y, turn_b, zero],
+        |lane| moves.b(lane),
+        |sum, lanes| sum.set_lanes(0, sum.lanes(simd, 0) + lanes),
+    );
 }
