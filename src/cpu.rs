@@ -833,7 +833,7 @@ impl CpuWorld {
             Stage::StoreImpulses => {
                 if !*one_by_one {
                     joint_blocks.store(joint_impulses);
-                    joint_blocks.clear();
+                    joint_blocks.let_go();
                 }
                 store_impulses(threads, slots, counters, constraints, surfaces, contacts, manifolds);
             }

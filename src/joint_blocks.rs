@@ -7,12 +7,12 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::lanes::{Lanes, VecLanes, WIDTH};
+use crate::lanes::{Lanes, Simd, SimdBase, SimdCombine, VecLanes, WIDTH, dispatch, f32x4, f32x8, transpose};
 use crate::stages::solve_joints::rows_of;
 use crate::threads::{Alone, Cut, Rows, Threads};
 use crate::types::{
-    JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW, JointFrame, JointRow, NONE, ROW_BY_MASS, ROW_GEOMETRY,
-    ROW_ROLE, WORLD_A,
+    JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW, JointFrame, JointRow, NONE, ROW_BY_MASS,
+    ROW_COUNT_MASK, ROW_GEOMETRY, ROW_ROLE, WORLD_A,
 };
 
 /// How a colour is shared. A block takes about 100 ns.
@@ -30,10 +30,10 @@ pub struct JointBlock {
     pub body_a: [u32; WIDTH],
     /// As [`JointFrame::body_b`].
     pub body_b: [u32; WIDTH],
+    /// As [`JointFrame::first_row`].
+    pub first_row: [u32; WIDTH],
     /// As [`JointFrame::flags`]; of a lane that is not in use, both bodies fixed and A the world.
     pub flags: [u32; WIDTH],
-    /// Where the rows begin, how many there are, and nothing.
-    rows: [u32; WIDTH],
     /// As [`JointFrame::r_a`].
     pub r_a: VecLanes,
     /// As [`JointFrame::r_b`].
@@ -52,46 +52,89 @@ pub struct JointBlock {
     pub inv_inertia_b: Lanes,
     /// As [`JointFrame::angle`].
     pub angle: Lanes,
+    /// Where the frames are; [`NONE`] of a lane that is not in use.
+    places: [u32; WIDTH],
+    /// Where the rows of the block begin, how many there are, and nothing.
+    rows: [u32; WIDTH],
 }
 
 /// One row of each of eight joints.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct RowBlock {
-    /// Where their impulses are; [`NONE`] of a lane that is not in use.
-    pub impulses: [u32; WIDTH],
-    /// As [`JointRow::kind`], without what only concerns the host.
-    pub kind: u32,
-    pad: [u32; WIDTH - 1],
     /// As [`JointRow::goal`].
     pub goal: Lanes,
     /// As [`JointRow::max_impulse`].
     pub max_impulse: Lanes,
     /// As [`JointRow::softness`].
     pub softness: [Lanes; 3],
+    /// As [`JointRow::kind`], without what only concerns the host.
+    pub kind: u32,
+    pad: [u32; WIDTH - 1],
 }
 
-/// Rows of eight numbers in a [`JointBlock`], of which the first four are integers.
-const BLOCK_ROWS: usize = 17;
-/// Likewise in a [`RowBlock`], of which the first two are.
-const ROW_ROWS: usize = 7;
+/// A [`JointFrame`] as halves of lanes. Four make the first sixteen rows of a [`JointBlock`], the last begins with one more.
+type FrameHalves = [[f32; 4]; 5];
+/// Likewise a [`JointRow`].
+type RowHalves = [[f32; 4]; 2];
+
+/// The frame of a lane that is not in use.
+const NEUTRAL_FRAME: JointFrame = JointFrame {
+    body_a: 0,
+    body_b: 0,
+    first_row: 0,
+    flags: JOINT_FIXED_A | JOINT_FIXED_B | WORLD_A,
+    r_a: [0.0; 2],
+    r_b: [0.0; 2],
+    between: [0.0; 2],
+    axis: [0.0; 2],
+    inv_mass_a: 0.0,
+    inv_inertia_a: 0.0,
+    inv_mass_b: 0.0,
+    inv_inertia_b: 0.0,
+    angle: 0.0,
+    pad: [0; 3],
+};
+
+/// Numbers of eight rows of four, column by column.
+#[inline(always)]
+fn columns<S: Simd>(simd: S, [a, b, c, d, e, f, g, h]: [[f32; 4]; WIDTH]) -> [f32x8<S>; 4] {
+    let two = |low, high| f32x4::load_array(simd, low).combine(f32x4::load_array(simd, high));
+    transpose([two(a, e), two(b, f), two(c, g), two(d, h)])
+}
 
 impl JointBlock {
-    fn neutral(first_row: usize, rows: usize) -> Self {
+    fn empty(first_row: usize, rows: usize) -> Self {
         #[allow(clippy::cast_possible_truncation, reason = "rows are counted in u32")]
         let rows = [first_row as u32, rows as u32, 0, 0, 0, 0, 0, 0];
-        Self { flags: [JOINT_FIXED_A | JOINT_FIXED_B | WORLD_A; WIDTH], rows, ..Self::zeroed() }
+        Self { places: [NONE; WIDTH], rows, ..Self::zeroed() }
     }
 
-    fn set(&mut self, lane: usize, frame: &JointFrame) {
-        (self.body_a[lane], self.body_b[lane], self.flags[lane]) = (frame.body_a, frame.body_b, frame.flags);
-        let JointFrame { r_a, r_b, between, axis, inv_mass_a, inv_inertia_a, inv_mass_b, inv_inertia_b, .. } = *frame;
-        let pairs = [r_a, r_b, between, axis];
-        let masses = [inv_mass_a, inv_inertia_a, inv_mass_b, inv_inertia_b, frame.angle];
-        let rows: &mut [[f32; WIDTH]; BLOCK_ROWS] = bytemuck::cast_mut(self);
-        for (row, value) in rows[4..].iter_mut().zip(pairs.into_iter().flatten().chain(masses)) {
-            row[lane] = value;
+    /// Copies the frames of its lanes.
+    #[inline(always)]
+    fn fill<S: Simd>(&mut self, simd: S, joint_frames: &[JointFrame]) {
+        let frame = |lane: usize| -> &FrameHalves {
+            bytemuck::cast_ref(match self.places[lane] {
+                NONE => &NEUTRAL_FRAME,
+                place => &joint_frames[place as usize],
+            })
+        };
+        let frames = [frame(0), frame(1), frame(2), frame(3), frame(4), frame(5), frame(6), frame(7)];
+        let half = |half: usize| {
+            let [a, b, c, d, e, f, g, h] = frames;
+            columns(simd, [a[half], b[half], c[half], d[half], e[half], f[half], g[half], h[half]])
+        };
+        let [angle, ..] = half(4);
+        let rows: &mut [Lanes; BLOCK_ROWS] = bytemuck::cast_mut(self);
+        // One by one: a list of columns would go through memory.
+        for (first, rows) in rows[..16].as_chunks_mut::<4>().0.iter_mut().enumerate() {
+            let [a, b, c, d] = half(first);
+            rows[0].put(a);
+            rows[1].put(b);
+            rows[2].put(c);
+            rows[3].put(d);
         }
+        self.angle.put(angle);
     }
 
     /// Where in the blocks the rows are.
@@ -100,27 +143,37 @@ impl JointBlock {
     pub fn rows(&self) -> std::ops::Range<usize> {
         self.rows[0] as usize..(self.rows[0] + self.rows[1]) as usize
     }
+
+    /// Lanes in use, and where in the table their row number `row` is.
+    fn joint_rows(&self, row: usize) -> impl Iterator<Item = (usize, usize)> {
+        let lanes = self.places.into_iter().zip(self.first_row).enumerate();
+        lanes.filter(|(_, (place, _))| *place != NONE).map(move |(lane, (_, first))| (lane, first as usize + row))
+    }
 }
 
+/// Rows of eight numbers in a [`JointBlock`].
+const BLOCK_ROWS: usize = 19;
+
 impl RowBlock {
-    fn neutral(kind: u32) -> Self {
-        Self { impulses: [NONE; WIDTH], kind, ..Self::zeroed() }
+    fn empty(kind: u32) -> Self {
+        Self { kind, ..Self::zeroed() }
     }
 
-    /// Lanes in use, and their rows in the table.
-    fn joint_rows(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.impulses.into_iter().enumerate().filter(|&(_, at)| at != NONE).map(|(lane, at)| (lane, at as usize))
-    }
-
-    fn set(&mut self, lane: usize, index: usize, rule: &JointRow) {
-        #[allow(clippy::cast_possible_truncation, reason = "rows are counted in u32")]
-        let index = index as u32;
-        self.impulses[lane] = index;
-        let [s_0, s_1, s_2] = rule.softness;
-        let rows: &mut [[f32; WIDTH]; ROW_ROWS] = bytemuck::cast_mut(self);
-        for (row, value) in rows[2..].iter_mut().zip([rule.goal, rule.max_impulse, s_0, s_1, s_2]) {
-            row[lane] = value;
-        }
+    /// Copies the rows of its lanes. `false` if one is of another kind now.
+    #[inline(always)]
+    fn fill<S: Simd>(&mut self, simd: S, rules: [&JointRow; WIDTH], used: [bool; WIDTH]) -> bool {
+        let halves = rules.map(bytemuck::cast_ref::<JointRow, RowHalves>);
+        let half = |half: usize| {
+            let [a, b, c, d, e, f, g, h] = halves;
+            columns(simd, [a[half], b[half], c[half], d[half], e[half], f[half], g[half], h[half]])
+        };
+        let ([_, goal, max_impulse, _], [s_0, s_1, s_2, _]) = (half(0), half(1));
+        self.goal.put(goal);
+        self.max_impulse.put(max_impulse);
+        self.softness[0].put(s_0);
+        self.softness[1].put(s_1);
+        self.softness[2].put(s_2);
+        rules.iter().zip(used).all(|(rule, used)| !used || rule.kind & KIND == self.kind)
     }
 }
 
@@ -135,6 +188,11 @@ pub struct JointBlocks {
     starts: [usize; COLORS + 1],
     /// Blocks of the colour that is being laid out and have lanes left: which rows they have, which block, which lane.
     open: Vec<(u128, usize, usize)>,
+    /// For which order of joints they were laid out, and which of them had how many rows.
+    order: Vec<u32>,
+    row_counts: Vec<u8>,
+    /// The impulses are here and not in the table.
+    holds_impulses: bool,
 }
 
 /// Which rows a joint has, as one number: joints of equal ones can share a block.
@@ -142,8 +200,15 @@ fn likeness(rules: &[JointRow]) -> u128 {
     rules.iter().fold(1, |likeness, rule| likeness << 16 | u128::from(rule.kind & KIND))
 }
 
+/// Rows of a joint.
+fn row_count(frame: &JointFrame) -> u8 {
+    #[allow(clippy::cast_possible_truncation, reason = "a joint has a handful")]
+    let count = (frame.flags & ROW_COUNT_MASK) as u8;
+    count
+}
+
 impl JointBlocks {
-    /// Takes the joints over as they stand.
+    /// Takes the joints over as they stand, and their impulses.
     pub fn lay(
         &mut self,
         joint_starts: &[u32],
@@ -151,31 +216,54 @@ impl JointBlocks {
         joint_rows: &[JointRow],
         joint_impulses: &Rows<[f32; 2], 1>,
     ) {
-        let Self { blocks, rows, impulses, starts, open } = self;
+        let row_counts = joint_frames.iter().map(row_count);
+        // Nearly always the same joints do the same as in the step before, and only how they stand has changed.
+        let known = self.order == joint_starts
+            && self.row_counts.iter().copied().eq(row_counts.clone())
+            && self.fill(joint_frames, joint_rows);
+        if !known {
+            self.order.clear();
+            self.order.extend_from_slice(joint_starts);
+            self.row_counts.clear();
+            self.row_counts.extend(row_counts);
+            self.lay_out(joint_starts, joint_frames, joint_rows);
+            self.fill(joint_frames, joint_rows);
+        }
+        for block in &self.blocks {
+            for (row, at) in block.rows().enumerate() {
+                let mut lanes = VecLanes::default();
+                for (lane, from) in block.joint_rows(row) {
+                    [lanes.x.0[lane], lanes.y.0[lane]] = joint_impulses.get(from);
+                }
+                self.impulses.set(at, lanes);
+            }
+        }
+        self.holds_impulses = true;
+    }
+
+    /// Decides which joint has which lane of which block.
+    fn lay_out(&mut self, joint_starts: &[u32], joint_frames: &[JointFrame], joint_rows: &[JointRow]) {
+        let Self { blocks, rows, impulses, starts, open, .. } = self;
         blocks.clear();
         rows.clear();
         for (color, start) in (0..COLORS).zip(starts.iter_mut()) {
             *start = blocks.len();
             open.clear();
             for &place in of_color(joint_starts, color) {
-                let frame = &joint_frames[place as usize];
-                let range = rows_of(frame);
+                let range = rows_of(&joint_frames[place as usize]);
                 if range.is_empty() {
                     continue;
                 }
-                let rules = &joint_rows[range.clone()];
+                let rules = &joint_rows[range];
                 let wanted = likeness(rules);
                 let entry = open.iter().position(|&(likeness, ..)| likeness == wanted).unwrap_or_else(|| {
                     open.push((wanted, blocks.len(), 0));
-                    blocks.push(JointBlock::neutral(rows.len(), rules.len()));
-                    rows.extend(rules.iter().map(|rule| RowBlock::neutral(rule.kind & KIND)));
+                    blocks.push(JointBlock::empty(rows.len(), rules.len()));
+                    rows.extend(rules.iter().map(|rule| RowBlock::empty(rule.kind & KIND)));
                     open.len() - 1
                 });
                 let (_, block, lane) = open[entry];
-                blocks[block].set(lane, frame);
-                for ((row, index), rule) in rows[blocks[block].rows()].iter_mut().zip(range).zip(rules) {
-                    row.set(lane, index, rule);
-                }
+                blocks[block].places[lane] = place;
                 if lane + 1 == WIDTH {
                     open.swap_remove(entry);
                 } else {
@@ -185,30 +273,48 @@ impl JointBlocks {
         }
         starts[COLORS] = blocks.len();
         impulses.resize(rows.len());
-        for (index, row) in rows.iter().enumerate() {
-            let mut lanes = VecLanes::default();
-            for (lane, at) in row.joint_rows() {
-                [lanes.x.0[lane], lanes.y.0[lane]] = joint_impulses.get(at);
-            }
-            impulses.set(index, lanes);
-        }
     }
 
-    /// Hands the impulses back.
+    /// Copies frames and rows into their lanes. `false` if a row is of another kind than when that was decided.
+    fn fill(&mut self, joint_frames: &[JointFrame], joint_rows: &[JointRow]) -> bool {
+        let Self { blocks, rows, .. } = self;
+        let neutral = JointRow::default();
+        dispatch!(simd => blocks.iter_mut().all(
+            #[inline(always)]
+            |block| {
+                block.fill(simd, joint_frames);
+                let used = block.places.map(|place| place != NONE);
+                let first = block.first_row;
+                rows[block.rows()].iter_mut().enumerate().all(
+                    #[inline(always)]
+                    |(index, row)| {
+                        let rule = |lane: usize| {
+                            if used[lane] { &joint_rows[first[lane] as usize + index] } else { &neutral }
+                        };
+                        let rules = [rule(0), rule(1), rule(2), rule(3), rule(4), rule(5), rule(6), rule(7)];
+                        row.fill(simd, rules, used)
+                    },
+                )
+            },
+        ))
+    }
+
+    /// Hands the impulses back to their table, if they are here.
     pub fn store(&self, joint_impulses: &Rows<[f32; 2], 1>) {
-        for (index, row) in self.rows.iter().enumerate() {
-            let lanes = self.impulses.get(index);
-            for (lane, at) in row.joint_rows() {
-                joint_impulses.set(at, [lanes.x.0[lane], lanes.y.0[lane]]);
+        let blocks = if self.holds_impulses { &self.blocks[..] } else { &[] };
+        for block in blocks {
+            for (row, at) in block.rows().enumerate() {
+                let lanes = self.impulses.get(at);
+                for (lane, to) in block.joint_rows(row) {
+                    joint_impulses.set(to, [lanes.x.0[lane], lanes.y.0[lane]]);
+                }
             }
         }
     }
 
-    /// Forgets all joints: from now on their impulses are those of the table.
-    pub fn clear(&mut self) {
-        self.blocks.clear();
-        self.rows.clear();
-        self.starts = [0; COLORS + 1];
+    /// From now on the impulses are those of the table.
+    pub fn let_go(&mut self) {
+        self.holds_impulses = false;
     }
 
     /// Visits the blocks colour by colour, run by run. Those of one colour share no dynamic body and may be visited at the

@@ -81,6 +81,18 @@ pub fn processor() -> Processor {
     })
 }
 
+/// What this processor is used for: an instruction set, and how many numbers it handles at a time.
+#[must_use]
+pub fn instruction_set() -> &'static str {
+    #[cfg(target_arch = "x86_64")]
+    return match processor() {
+        Processor::Avx2(_) => "AVX2, 8 wide",
+        Processor::Sse2(_) => "SSE2, 4 wide",
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    if cfg!(target_arch = "aarch64") { "NEON, 4 wide" } else { "scalar" }
+}
+
 /// Eight numbers as they lie in memory.
 #[repr(C, align(32))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
@@ -364,4 +376,56 @@ pub fn angle_of<S: Simd>(q: Vec2x8<S>) -> f32x8<S> {
     angle = q.x.simd_lt(zero).select(f32x8::splat(simd, PI) - angle, angle);
     angle = q.y.simd_lt(zero).select(-angle, angle);
     large.simd_le(zero).select(zero, angle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Row `r` of matrix `m` is `100 m + 10 r + column`.
+    fn transposed<S: Simd>(simd: S) -> [[f32; WIDTH]; 4] {
+        let row = |row: usize| f32x8::from_fn(simd, |at| (100 * (at / 4) + 10 * row + at % 4) as f32);
+        transpose([row(0), row(1), row(2), row(3)]).map(|lanes| lanes.to_array())
+    }
+
+    /// What every operation that a sweep uses makes of numbers of all kinds.
+    fn computed<S: Simd>(simd: S) -> Vec<u32> {
+        let numbers = [0.0, -0.0, 1.5, -2.25, 3e-39, -7e8, f32::MAX, 0.1];
+        let a = Vec2x8::new(f32x8::load_array(simd, numbers), f32x8::from_fn(simd, |at| numbers[(at + 3) % 8]));
+        let b =
+            Vec2x8::new(f32x8::from_fn(simd, |at| numbers[7 - at]), f32x8::from_fn(simd, |at| numbers[(5 * at) % 8]));
+        let vectors = [a + b, a - b, -a, a * b.x, rotate(a, b), inv_rotate(a, b), turned(a, b), right_perp(a)];
+        let numbers = [
+            a.dot(b),
+            cross(a, b),
+            a.length(),
+            inverse(simd, a.x),
+            clamped(a.x, b.x, b.y),
+            angle_of(a),
+            effective_mass([a.x, a.y, b.x, b.y], a, b, right_perp(b)),
+            a.x.min(b.x),
+            a.x.max(b.y),
+            a.x.simd_gt(b.x).select(a.y, b.y),
+        ];
+        let all = vectors.into_iter().flat_map(|v| [v.x, v.y]).chain(numbers);
+        all.flat_map(|lanes| lanes.to_array().map(f32::to_bits)).collect()
+    }
+
+    #[test]
+    fn matrices_are_transposed() {
+        let expected: [[f32; WIDTH]; 4] =
+            std::array::from_fn(|column| std::array::from_fn(|at| (100 * (at / 4) + 10 * (at % 4) + column) as f32));
+        assert_eq!(transposed(fearless_simd::Fallback::new()), expected);
+        assert_eq!(dispatch!(simd => transposed(simd)), expected);
+    }
+
+    #[test]
+    fn every_width_computes_the_same_bits() {
+        let expected = computed(fearless_simd::Fallback::new());
+        assert_eq!(dispatch!(simd => computed(simd)), expected);
+        #[cfg(target_arch = "x86_64")]
+        assert_eq!(computed(fearless_simd::Level::new().as_sse2().unwrap()), expected);
+        // Negative control.
+        assert_ne!(expected[0], expected[8]);
+    }
 }

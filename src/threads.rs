@@ -444,7 +444,9 @@ impl<R: Halves> Eight<R> {
     /// Calls `change(row, lanes)` for the rows for which `which(lane)` says so, with what four columns have for each.
     #[inline(always)]
     pub fn update<S: Simd>(self, columns: [f32x8<S>; 4], which: impl Fn(usize) -> bool, change: impl Fn(R, f32x4<S>)) {
-        for (lane, pair) in transpose(columns).into_iter().enumerate() {
+        let [a, b, c, d] = transpose(columns);
+        // One by one: a list of lanes would go through memory.
+        let two = |lane: usize, pair: f32x8<S>| {
             let (low, high) = pair.split();
             if which(lane) {
                 change(self.0[lane], low);
@@ -452,13 +454,18 @@ impl<R: Halves> Eight<R> {
             if which(lane + 4) {
                 change(self.0[lane + 4], high);
             }
-        }
+        };
+        two(0, a);
+        two(1, b);
+        two(2, c);
+        two(3, d);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Cut, Threads};
+    use super::{Cut, Halves, Rows, Table, Threads};
+    use crate::lanes::{SimdBase, dispatch};
 
     /// Every element is in one piece, pieces begin where they may, and none but the last is too small.
     #[test]
@@ -481,5 +488,25 @@ mod tests {
         }
         assert!(shared > 100, "hardly any loop was shared");
         assert_eq!(threads.map_ranges(Cut { unit: 64, least: 64 }, 127, |first, end| (first, end)), [(0, 127)]);
+    }
+
+    /// Whoever has rows alone reads and writes the same bytes.
+    #[test]
+    fn rows_are_the_same_alone() {
+        let numbers: Vec<[f32; 8]> = (0..20).map(|row| std::array::from_fn(|at| (10 * row + at) as f32)).collect();
+        let mut rows: Rows<[f32; 8], 4> = Rows::new(&numbers);
+        dispatch!(simd => {
+            let shared = Table::row(&rows, 7).lanes(simd, 1).to_array();
+            let alone = rows.alone();
+            assert_eq!(shared, [74.0, 75.0, 76.0, 77.0]);
+            assert_eq!(alone.row(7).lanes(simd, 1).to_array(), shared);
+            alone.row(3).set_lanes(1, alone.row(5).lanes(simd, 0));
+            assert_eq!(alone.get(3), [30.0, 31.0, 32.0, 33.0, 50.0, 51.0, 52.0, 53.0]);
+            alone.set(4, [1.0; 8]);
+            let eight = alone.eight([0, 1, 2, 3, 4, 5, 6, 7]).columns(simd, 0);
+            assert_eq!(eight[1].to_array(), [1.0, 11.0, 21.0, 31.0, 1.0, 51.0, 61.0, 71.0]);
+        });
+        assert_eq!(rows.get(3), [30.0, 31.0, 32.0, 33.0, 50.0, 51.0, 52.0, 53.0]);
+        assert_eq!(rows.get(4), [1.0; 8]);
     }
 }

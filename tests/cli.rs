@@ -459,6 +459,26 @@ mod runs {
     }
 
     #[test]
+    fn wide_registers_change_no_bit() {
+        let hash = |spec: &str, steps: u32, simd: &str| {
+            let arguments = format!("run {spec} --backend cpu --threads 1 --steps {steps} --hash");
+            let ran = drystone(&std::env::temp_dir())
+                .args(arguments.split_whitespace())
+                .env("DRYSTONE_SIMD", simd)
+                .output()
+                .expect("starts");
+            let ran = finished(ran);
+            assert_eq!(ran.code, 0, "{}", ran.stderr);
+            ran.stdout
+        };
+        // Boxes; joints of one row and of several, limits, motors and springs; rolling, sliding and what bounces.
+        for spec in ["large_pyramid:base=12", "joint_grid:size=9", "ragdoll", "card_house", "spinner:bodies=90"] {
+            assert_eq!(hash(spec, 40, ""), hash(spec, 40, "off"), "{spec}");
+            assert_ne!(hash(spec, 40, ""), hash(spec, 41, "off"), "{spec}");
+        }
+    }
+
+    #[test]
     fn hashes() {
         let expected = hash(SCENE, 10);
         for threads in [1, 2, 5] {

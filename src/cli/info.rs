@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use drystone::gpu;
 use drystone::gpu::memory::{self, Features};
+use drystone::lanes;
 
 use super::backend::{self, About, Backend, Choice};
 use super::console;
@@ -29,7 +30,7 @@ pub fn run(_: &Options) -> Result<(), Failure> {
     }
     text += &memory_text();
     let threads = backend::default_threads();
-    let _ = writeln!(text, "CPU: {}\n", count(threads as u64, "thread"));
+    let _ = writeln!(text, "CPU: {}, {}\n", count(threads as u64, "thread"), lanes::instruction_set());
     for (option, backend) in [("auto", Backend::Auto), ("gpu", Backend::Gpu), ("cpu", Backend::Cpu)] {
         let used = match backend::choose(backend) {
             Ok(Choice::Cpu { reason }) => About::cpu(threads, reason),

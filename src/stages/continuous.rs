@@ -348,10 +348,11 @@ impl World<'_> {
             return;
         }
         let other_motion = Motion::new(base, &self.poses[b.body as usize], &state);
-        if b.kind & GEOMETRY_MASK != HALF_PLANE && !circles_meet(size, a, motion, b, &other_motion) {
+        // First what is said of large flat shapes: all of a scene are within the discs about its walls.
+        if far_apart(self.params, self.vertices, size, a, motion, b, &other_motion) {
             return;
         }
-        if far_apart(self.params, self.vertices, size, a, motion, b, &other_motion) {
+        if b.kind & GEOMETRY_MASK != HALF_PLANE && !circles_meet(size, a, motion, b, &other_motion) {
             return;
         }
         let first = Party::new(a, self.vertices, *motion);

@@ -10,6 +10,7 @@ use std::f32::consts::TAU;
 use glam::Vec2;
 
 use super::solve_joints::{Stance, rows_of, total};
+use crate::lanes::dispatch;
 use crate::math::{angle_of, inv_mul_rotation, rotate};
 use crate::threads::{HEAVY, Rows, Threads};
 use crate::types::{
@@ -33,36 +34,39 @@ pub fn prepare_joints(
     joint_impulses: &Rows<[f32; 2], 1>,
     joint_frames: &mut [JointFrame],
 ) {
-    threads.for_each(HEAVY, joint_frames, |index, place| {
-        let joint = &joints[index];
-        let mut state = joint_states.get(index);
-        let mut frame = frame_of(joint, bodies, poses, state.angle);
-        let sleeps = |body: u32| states.get(body as usize).status & ASLEEP != 0;
-        if sleeps(joint.body_b) && (joint.flags & WORLD_A != 0 || sleeps(joint.body_a)) {
-            // It keeps its impulses, and nothing breaks in its sleep.
-            frame.flags &= !ROW_COUNT_MASK;
-            *place = frame;
-            return;
-        }
-        state.angle = frame.angle;
-
-        // Most never do.
-        if joint.break_force < f32::MAX || joint.break_torque < f32::MAX {
-            let rest = BodyState::default();
-            let (impulse, spin) =
-                total(&frame, joint_rows, |row| joint_impulses.get(row), &Stance::new(&frame, &rest, &rest));
-            if impulse.length() > joint.break_force * params.h || spin.abs() > joint.break_torque * params.h {
-                state.status |= BROKEN;
+    threads.for_chunks(HEAVY, joint_frames, |first, frames| {
+        dispatch!(_ => for (offset, place) in frames.iter_mut().enumerate() {
+            let index = first + offset;
+            let joint = &joints[index];
+            let mut state = joint_states.get(index);
+            let mut frame = frame_of(joint, bodies, poses, state.angle);
+            let sleeps = |body: u32| states.get(body as usize).status & ASLEEP != 0;
+            if sleeps(joint.body_b) && (joint.flags & WORLD_A != 0 || sleeps(joint.body_a)) {
+                // It keeps its impulses, and nothing breaks in its sleep.
+                frame.flags &= !ROW_COUNT_MASK;
+                *place = frame;
+                continue;
             }
-        }
-        let lost = |body: u32| states.get(body as usize).status & QUARANTINED != 0;
-        let gone = lost(joint.body_b) || (joint.flags & WORLD_A == 0 && lost(joint.body_a));
-        if gone || joint.flags & JOINT_DISABLED != 0 || state.status & BROKEN != 0 {
-            rows_of(&frame).for_each(|row| joint_impulses.set(row, [0.0; 2]));
-            frame.flags &= !ROW_COUNT_MASK;
-        }
-        joint_states.set(index, state);
-        *place = frame;
+            state.angle = frame.angle;
+
+            // Most never do.
+            if joint.break_force < f32::MAX || joint.break_torque < f32::MAX {
+                let rest = BodyState::default();
+                let (impulse, spin) =
+                    total(&frame, joint_rows, |row| joint_impulses.get(row), &Stance::new(&frame, &rest, &rest));
+                if impulse.length() > joint.break_force * params.h || spin.abs() > joint.break_torque * params.h {
+                    state.status |= BROKEN;
+                }
+            }
+            let lost = |body: u32| states.get(body as usize).status & QUARANTINED != 0;
+            let gone = lost(joint.body_b) || (joint.flags & WORLD_A == 0 && lost(joint.body_a));
+            if gone || joint.flags & JOINT_DISABLED != 0 || state.status & BROKEN != 0 {
+                rows_of(&frame).for_each(|row| joint_impulses.set(row, [0.0; 2]));
+                frame.flags &= !ROW_COUNT_MASK;
+            }
+            joint_states.set(index, state);
+            *place = frame;
+        });
     });
 }
 
@@ -96,12 +100,14 @@ pub fn measure(
 
 /// A joint between bodies that stand like this. `last` is its angle a step ago: of the full turns the one nearest to it
 /// is meant.
+#[inline(always)]
 #[must_use]
 pub fn frame_of(joint: &Joint, bodies: &[Body], poses: &[Pose], last: f32) -> JointFrame {
     let world = joint.flags & WORLD_A != 0;
     let (a, b) = (joint.body_a as usize, joint.body_b as usize);
-    let (pose_a, body_a) = if world { (Pose::default(), Body::default()) } else { (poses[a], bodies[a]) };
-    let (pose_b, body_b) = (poses[b], bodies[b]);
+    let pose_a = if world { Pose::default() } else { poses[a] };
+    let [inv_mass_a, inv_inertia_a] = if world { [0.0; 2] } else { [bodies[a].inv_mass, bodies[a].inv_inertia] };
+    let (pose_b, body_b) = (poses[b], &bodies[b]);
     let (turn_a, turn_b) = (Vec2::from(pose_a.rotation), Vec2::from(pose_b.rotation));
     let (r_a, r_b) = (rotate(turn_a, joint.anchor_a.into()), rotate(turn_b, joint.anchor_b.into()));
     let between = if world {
@@ -119,8 +125,8 @@ pub fn frame_of(joint: &Joint, bodies: &[Body], poses: &[Pose], last: f32) -> Jo
         r_b: r_b.into(),
         between: between.into(),
         axis: rotate(turn_a, joint.axis.into()).into(),
-        inv_mass_a: body_a.inv_mass,
-        inv_inertia_a: body_a.inv_inertia,
+        inv_mass_a,
+        inv_inertia_a,
         inv_mass_b: body_b.inv_mass,
         inv_inertia_b: body_b.inv_inertia,
         angle: angle + TAU * ((last - angle) / TAU + 0.5).floor(),

@@ -4,6 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use drystone::Context;
 use drystone::bench::Engine;
+use drystone::lanes;
 
 use super::super::backend::{About, default_threads};
 use super::limit::Speeds;
@@ -23,7 +24,7 @@ pub fn here(gpu: Option<&Context>, peers: Vec<Engine>, speeds: Speeds, load: Opt
         began: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
         rustc: env!("DRYSTONE_RUSTC").to_owned(),
         drystone: format!("{} {}", env!("CARGO_PKG_VERSION"), env!("DRYSTONE_COMMIT")),
-        avx2: cfg!(target_feature = "avx2"),
+        avx2: lanes::instruction_set().starts_with("AVX2"),
         adapter: gpu.map(|context| About::gpu(context, String::new()).adapter),
         peers,
         speeds,
@@ -38,7 +39,7 @@ pub fn load() -> Option<f64> {
 /// A few lines for a person.
 pub fn text(machine: &Machine) -> String {
     let load = machine.load.map_or_else(|| "unknown".to_owned(), |load| format!("{load:.1}"));
-    let avx2 = if machine.avx2 { ", AVX2" } else { "" };
+    let avx2 = if machine.avx2 { ", AVX2, 8 wide" } else { "" };
     let mut text = format!(
         "{}, {} cores, {}; load {load} when it began\ndrystone {} ({}{avx2})\n",
         machine.cpu, machine.cores, machine.os, machine.drystone, machine.rustc

@@ -50,7 +50,7 @@ pub struct Machine {
     /// Version and commit.
     #[serde(default)]
     pub drystone: String,
-    /// Whether Drystone may use AVX2.
+    /// Whether Drystone used AVX2 on the CPU.
     #[serde(default)]
     pub avx2: bool,
     /// Of the backend `gpu`, if it took part.

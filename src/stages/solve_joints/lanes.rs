@@ -191,9 +191,10 @@ fn load<S: Simd>(simd: S, row: impl Halves) -> Vec2x8<S> {
 #[inline(always)]
 fn store<S: Simd>(new: Vec2x8<S>, row: impl Halves) {
     let ((x_0, x_1), (y_0, y_1)) = (new.x.split(), new.y.split());
-    for (half, lanes) in [x_0, x_1, y_0, y_1].into_iter().enumerate() {
-        row.set_lanes(half, lanes);
-    }
+    row.set_lanes(0, x_0);
+    row.set_lanes(1, x_1);
+    row.set_lanes(2, y_0);
+    row.set_lanes(3, y_1);
 }
 
 /// As [`warm_start_joints`](crate::stages::warm_start_joints::warm_start_joints).
