@@ -628,32 +628,12 @@ impl GpuWorld {
     /// All that pictures are drawn from, as the steps recorded so far leave it. Ask anew for every frame.
     #[must_use]
     pub fn draw_inputs(&self) -> DrawInputs<'_> {
-        let of = |name: &str| &self.engine.buffers[at_parity(name, self.engine.parity)];
         let types::Params { shape_count, body_count, joint_count, .. } = self.compiled.params;
-        DrawInputs {
-            poses: of("poses"),
-            shapes: of("shapes"),
-            vertices: of("vertices"),
-            shape_count,
-            body_count,
-            tables: Some(draw::Tables {
-                params: of("params"),
-                counters: of("counters"),
-                states: of("states"),
-                aabbs: of("aabbs"),
-                cell_ends: of("cell_ends"),
-                cell_shapes: of("cell_shapes"),
-                contacts: of("contacts"),
-                manifolds: of("manifolds"),
-                sleeping: of("sleeping"),
-                islands: of("islands"),
-                joints: of("joints"),
-                joint_states: of("joint_states"),
-                joint_count,
-                scale: draw::Scale::of(&self.compiled),
-            }),
-            reference: None,
-        }
+        DrawInputs::of(
+            |name| &self.engine.buffers[at_parity(name, self.engine.parity)],
+            [shape_count, body_count, joint_count],
+            Some(draw::Scale::of(&self.compiled)),
+        )
     }
 
     /// The state between two steps. Waits for the device.

@@ -33,6 +33,39 @@ pub struct DrawInputs<'a> {
 }
 
 impl<'a> DrawInputs<'a> {
+    /// Of buffers that are known by the names of these fields and, where there is a scale, of [`Tables`]' as well. The
+    /// counts are those of shapes, bodies and joints.
+    pub(crate) fn of(
+        buffer: impl Fn(&'static str) -> &'a wgpu::Buffer,
+        [shape_count, body_count, joint_count]: [u32; 3],
+        scale: Option<Scale>,
+    ) -> Self {
+        Self {
+            poses: buffer("poses"),
+            shapes: buffer("shapes"),
+            vertices: buffer("vertices"),
+            shape_count,
+            body_count,
+            tables: scale.map(|scale| Tables {
+                params: buffer("params"),
+                counters: buffer("counters"),
+                states: buffer("states"),
+                aabbs: buffer("aabbs"),
+                cell_ends: buffer("cell_ends"),
+                cell_shapes: buffer("cell_shapes"),
+                contacts: buffer("contacts"),
+                manifolds: buffer("manifolds"),
+                sleeping: buffer("sleeping"),
+                islands: buffer("islands"),
+                joints: buffer("joints"),
+                joint_states: buffer("joint_states"),
+                joint_count,
+                scale,
+            }),
+            reference: None,
+        }
+    }
+
     /// The same world beside another: `reference` is the poses of that, on the same device, such as
     /// `other.draw_inputs().poses`.
     #[must_use]
