@@ -11,7 +11,7 @@ use glam::Vec2;
 
 use super::narrow::{is_near, is_placed, ray_shape, region_shape, sees};
 use crate::lanes::dispatch;
-use crate::stages::bin::{cell_index, cell_of, cells, cells_between};
+use crate::stages::bin::{cell_index, cell_of, cells, cells_between, runs_of_row};
 use crate::stages::pair::overlap;
 use crate::types::{
     Aabb, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, Hit, Level, NONE, Params, Pose, Ray, Region, Shape,
@@ -148,7 +148,9 @@ fn ray_level(tables: &Tables, ray: &Ray, level: &Level, nearest: &mut Nearest) {
         let high = cell_of(level, at.max(to) + reach);
         if upright {
             let right = high.0.min(low.0 + (1 << level.log2_width) - 1);
-            row(level, low.0, right, slice, |first, last| meet_cells(tables, ray, slack, first, last, nearest));
+            runs_of_row(level, low.0, right, slice, |first, last| {
+                meet_cells(tables, ray, slack, first, last, nearest);
+            });
         } else {
             let top = high.1.min(low.1 + (1 << level.log2_height) - 1);
             for line in low.1..=top {
@@ -156,18 +158,6 @@ fn ray_level(tables: &Tables, ray: &Ray, level: &Level, nearest: &mut Nearest) {
                 meet_cells(tables, ray, slack, cell, cell, nearest);
             }
         }
-    }
-}
-
-/// Cells `left ..= right` of a row as one run of indices or two.
-fn row(level: &Level, left: i32, right: i32, row: i32, mut visit: impl FnMut(u32, u32)) {
-    let first = cell_index(level, left, row);
-    let last = cell_index(level, right, row);
-    if first <= last {
-        visit(first, last);
-    } else {
-        visit(first, cell_index(level, -1, row));
-        visit(cell_index(level, 0, row), last);
     }
 }
 
@@ -183,9 +173,10 @@ pub fn region(tables: &Tables, region: &Region, found: &mut Vec<u32>) {
     let bounds = Aabb { min: region.min, max: region.max };
     for level in &params.levels[..params.level_count as usize] {
         let reach = Vec2::from(level.half_cell);
-        let [left, bottom, right, top] = dispatch!(simd => cells_between(simd, level, Vec2::from(bounds.min) - reach, Vec2::from(bounds.max) + reach));
-        for line in bottom..=top {
-            row(level, left, right, line, |first, last| {
+        let (low, high) = (Vec2::from(bounds.min) - reach, Vec2::from(bounds.max) + reach);
+        let [left, bottom, right, top] = dispatch!(simd => cells_between(simd, level, low, high));
+        for row in bottom..=top {
+            runs_of_row(level, left, right, row, |first, last| {
                 for &shape in cells(cell_ends, cell_shapes, first, last) {
                     if overlap(&bounds, &aabbs[shape as usize]) && lies_in(tables, region, shape) {
                         found.push(shape);

@@ -56,6 +56,20 @@ pub fn cell_index(level: &Level, column: i32, row: i32) -> u32 {
     level.first_cell + (row << level.log2_width) + column
 }
 
+/// Cells `left ..= right` of a row lie side by side, but for a row that wraps around the torus: calls `visit(first, last)`
+/// with one run of indices, or two.
+#[inline(always)]
+pub fn runs_of_row(level: &Level, left: i32, right: i32, row: i32, mut visit: impl FnMut(u32, u32)) {
+    let first = cell_index(level, left, row);
+    let last = cell_index(level, right, row);
+    if first <= last {
+        visit(first, last);
+    } else {
+        visit(first, cell_index(level, -1, row));
+        visit(cell_index(level, 0, row), last);
+    }
+}
+
 /// Middle of an AABB.
 #[inline]
 #[must_use]

@@ -39,7 +39,7 @@ use std::sync::OnceLock;
 
 use glam::Vec2;
 
-use super::bin::{cell_index, cells, cells_between};
+use super::bin::{cells, cells_between, runs_of_row};
 use super::bound::level_bits;
 use super::collide::hull::Hull;
 use super::pair::{kept_apart, may_meet};
@@ -402,18 +402,11 @@ impl World<'_> {
             let reach = Vec2::from(level.half_cell);
             let [left, bottom, right, top] = dispatch!(simd => cells_between(simd, level, low - reach, high + reach));
             for row in bottom..=top {
-                let first = cell_index(level, left, row);
-                let last = cell_index(level, right, row);
-                let spans = if first <= last {
-                    [(first, last), (1, 0)]
-                } else {
-                    [(first, cell_index(level, -1, row)), (cell_index(level, 0, row), last)]
-                };
-                for (first, last) in spans.into_iter().filter(|(first, last)| first <= last) {
+                runs_of_row(level, left, right, row, |first, last| {
                     for &other in cells(self.cell_ends, self.cell_shapes, first, last) {
                         self.meet(size, base, motion, own, other, stop);
                     }
-                }
+                });
             }
         }
         for plane in self.params.planes() {

@@ -22,7 +22,7 @@ use std::ops::Range;
 use bytemuck::{Pod, Zeroable};
 use glam::Vec2;
 
-use super::bin::{cell_index, cells_between, range_of_cells, shapes_of_levels};
+use super::bin::{cells_between, range_of_cells, runs_of_row, shapes_of_levels};
 use crate::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, f32x8};
 use crate::scene::Ties;
 use crate::threads::{HEAVY, LIGHT, Rows, Threads};
@@ -411,15 +411,7 @@ impl World<'_> {
             let [left, bottom, right, top] =
                 cells_between(simd, level, Vec2::from(aabb.min) - reach, Vec2::from(aabb.max) + reach);
             for row in bottom..=top {
-                // The cells of a row lie side by side.
-                let first = cell_index(level, left, row);
-                let last = cell_index(level, right, row);
-                if first <= last {
-                    row_of(first, last);
-                } else {
-                    row_of(first, cell_index(level, -1, row));
-                    row_of(cell_index(level, 0, row), last);
-                }
+                runs_of_row(level, left, right, row, &mut row_of);
             }
         }
     }
