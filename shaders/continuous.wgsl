@@ -449,13 +449,6 @@ fn sweep_shape(size: Size, base: vec2<f32>, motion: Motion, own: u32, bullets: b
     return stop;
 }
 
-fn slots_before(cell: u32) -> u32 {
-    if cell == 0u {
-        return 0u;
-    }
-    return cell_ends[cell - 1u];
-}
-
 // One thread a shape: how far kinematic bodies move. Floats that are not negative sort as their bits do.
 @compute @workgroup_size(LANES)
 fn continuous_reach(

@@ -96,13 +96,6 @@ fn overlaps(a: Aabb, b: Aabb) -> bool {
     return a.min.x <= b.max.x && b.min.x <= a.max.x && a.min.y <= b.max.y && b.min.y <= a.max.y;
 }
 
-fn slots_before(cell: u32) -> u32 {
-    if cell == 0u {
-        return 0u;
-    }
-    return cell_ends[cell - 1u];
-}
-
 // How many shapes pair with `index`. With `emit`, writes them from contact `start` on; without, remembers the first as
 // partners. Everything it meets goes through one loop, so that what is done with it is compiled once.
 fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {

@@ -389,10 +389,7 @@ fn meet(ray: Ray, shape: u32, so_far: RayHit) -> RayHit {
 }
 
 fn meet_cells(ray: Ray, slack: f32, first: u32, last: u32, so_far: RayHit) -> RayHit {
-    var slot = 0u;
-    if first > 0u {
-        slot = cell_ends[first - 1u];
-    }
+    var slot = slots_before(first);
     let end = cell_ends[last];
     var nearest = so_far;
     for (; slot < end; slot += 1u) {
@@ -509,10 +506,7 @@ fn lies_in(region: u32, shape: u32) -> bool {
 // Counts the shapes of cells first ..= last that the region reaches; with `emit` writes them from item `start` on, if
 // there is room.
 fn visit(region: u32, bounds: Aabb, first: u32, last: u32, emit: bool, start: u32) -> u32 {
-    var slot = 0u;
-    if first > 0u {
-        slot = cell_ends[first - 1u];
-    }
+    var slot = slots_before(first);
     let end = cell_ends[last];
     var count = 0u;
     for (; slot < end; slot += 1u) {

@@ -61,6 +61,7 @@ pub struct Patch {
 const TYPES: &str = include_str!("../../shaders/types.wgsl");
 const MATH: &str = include_str!("../../shaders/math.wgsl");
 const GRID: &str = include_str!("../../shaders/grid.wgsl");
+const CELLS: &str = include_str!("../../shaders/cells.wgsl");
 const JOINED: &str = include_str!("../../shaders/joined.wgsl");
 const OUTLINE: &str = include_str!("../../shaders/outline.wgsl");
 const HULL: &str = include_str!("../../shaders/hull.wgsl");
@@ -131,7 +132,7 @@ pub const SHADERS: &[Shader] = &[
     shader!("bound", GRID, JOINED),
     shader!("bin", GRID),
     shader!("scan"),
-    shader!("pair", GRID, JOINED),
+    shader!("pair", GRID, CELLS, JOINED),
     shader!("recall"),
     shader!("collide", OUTLINE, HULL),
     shader!("wake", GRID, JOINED),
@@ -149,10 +150,10 @@ pub const SHADERS: &[Shader] = &[
     shader!("project", SWEEP),
     shader!("restitution", SWEEP),
     shader!("store_impulses"),
-    shader!("continuous", GRID, JOINED, OUTLINE),
+    shader!("continuous", GRID, CELLS, JOINED, OUTLINE),
     shader!("finalize"),
     shader!("sleep"),
-    shader!("query", GRID),
+    shader!("query", GRID, CELLS),
     Shader {
         name: "alone",
         shared: &[TYPES, MATH, SWEEP],
