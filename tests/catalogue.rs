@@ -105,6 +105,34 @@ fn every_scene_builds_with_defaults_and_at_both_ends_of_each_range() {
     assert!(built > ends * 3 / 4, "only {built} of {ends} ends were built");
 }
 
+/// The numbers in a summary that a parameter changes: defaults of whole ones, and how many bodies come of them, but for up
+/// to two that are no part of the crowd.
+fn sizes_in(summary: &str, entry: &Entry) -> Vec<f64> {
+    let bodies = entry.body_count(&[]).unwrap() as f64;
+    let crowd = entry.parameters.iter().any(|parameter| parameter.integer);
+    let numbers = summary.split(|c: char| !c.is_ascii_digit() && !".,".contains(c));
+    let numbers = numbers.filter_map(|word| word.trim_matches(['.', ',']).replace(',', "").parse().ok());
+    numbers
+        .filter(|&number: &f64| {
+            let is_default = entry.parameters.iter().any(|parameter| parameter.integer && parameter.default == number);
+            is_default || (crowd && (bodies - 2.0..=bodies).contains(&number))
+        })
+        .collect()
+}
+
+#[test]
+fn summaries_are_true_for_any_size() {
+    for entry in catalogue::entries() {
+        assert_eq!(sizes_in(entry.summary, entry), [], "{}: {}", entry.name, entry.summary);
+    }
+    // Negative controls: default sizes are seen, by themselves and multiplied; what does not change may be said.
+    let of = |name: &str, summary: &str| sizes_in(summary, catalogue::find(name).expect("a scene"));
+    assert_eq!(of("rush", "400 circles, drawn to one"), [400.0]);
+    assert_eq!(of("joint_grid", "10,000 circles"), [10_000.0]);
+    assert_eq!(of("tumbler", "a drum with 2025 boxes of 0.4 m"), [2025.0]);
+    assert_eq!(of("large_pyramid", "boxes of 1 m, and 17 of them"), []);
+}
+
 #[test]
 fn every_parameter_changes_the_scene_and_the_name_builds_it_again() {
     for entry in catalogue::entries() {

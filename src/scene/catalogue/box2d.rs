@@ -32,7 +32,7 @@ fn large_pyramid(values: &Values) -> Scene {
 
 pub(super) const MANY_PYRAMIDS: Entry = Entry {
     name: "many_pyramids",
-    summary: "20 × 20 pyramids of 55 boxes on shelves: many small islands",
+    summary: "pyramids of boxes on shelves: many small islands",
     source: "Box2D many_pyramids. Its shelves are segments, as here with segments=1; else boxes 0.5 m thick with their \
              tops on the segments: 0.5 m stay free above the pyramid below.",
     parameters: &[
@@ -76,7 +76,7 @@ fn many_pyramids(values: &Values) -> Scene {
 
 pub(super) const SMASH: Entry = Entry {
     name: "smash",
-    summary: "a heavy block flies into a wall of 9600 small boxes, without gravity",
+    summary: "a heavy block flies into a wall of small boxes, without gravity",
     source: "Box2D smash, whose wall is asleep until it is hit; here it is at rest. The wall's boxes touch.",
     parameters: &[
         Parameter::whole("columns", 120, 1, 4_000, "boxes from left to right"),
@@ -107,7 +107,7 @@ fn smash(values: &Values) -> Scene {
 
 pub(super) const TUMBLER: Entry = Entry {
     name: "tumbler",
-    summary: "a turning drum with 2025 small boxes: contacts that never rest",
+    summary: "small boxes in a turning drum: contacts that never rest",
     source: "Box2D tumbler, whose drum is dynamic (density 50) on a motor of 1e8 N·m, strong enough to turn as if \
              nothing were inside: motor=1. Else the drum is kinematic. Its half width is 0.2·grid + 1 m: 10 m at 45.",
     parameters: &[
@@ -155,10 +155,10 @@ fn turned_by(speed: f32, max: f32, body: usize) -> Joint {
 
 pub(super) const JOINT_GRID: Entry = Entry {
     name: "joint_grid",
-    summary: "a cloth of 10,000 circles on hinges hangs from seven of them",
+    summary: "a cloth of circles on hinges hangs from a few of them",
     source: "Box2D joint_grid. solver2d's Joint Grid is the same at twice the gravity. Circles do not \
-             touch each other. Box2D also joins the seven to each other, which does nothing and is refused here: \
-             19,794 joints, not 19,800.",
+             touch each other. Box2D also joins the seven that hold it to each other, which does nothing and is \
+             refused here: 19,794 joints at its size, not 19,800.",
     parameters: &[Parameter::whole("size", 100, 1, 1_400, "circles in a row and rows")],
     steps: 500,
     count: |values| values.count("size") * values.count("size"),
@@ -198,7 +198,7 @@ fn joint_grid(values: &Values) -> Scene {
 
 pub(super) const WASHER: Entry = Entry {
     name: "washer",
-    summary: "a round drum with paddles turns 8100 small boxes",
+    summary: "a round drum with paddles turns small boxes",
     source: "Box2D washer, whose drum is kinematic and creeps, too. The drum grows with grids above 90. Hit events are \
              not reported.",
     parameters: &[
@@ -244,10 +244,11 @@ fn washer(values: &Values) -> Scene {
 
 pub(super) const SPINNER: Entry = Entry {
     name: "spinner",
-    summary: "a bar stirs 6076 capsules, circles and boxes in a round vessel",
+    summary: "a bar stirs capsules, circles and boxes in a round vessel",
     source: "Box2D spinner (of 3.2; it had half as many bodies before). The vessel's 360 segments are solid from both \
              sides, Box2D's chain from the inside only and smooth at its corners. The bar's tip strikes at 100 m/s. \
-             Bodies begin in each other, as in Box2D, and the crowd presses six capsules through the vessel in 20 s.",
+             Bodies begin in each other, as in Box2D, and as many as there press six capsules through the vessel in \
+             20 s.",
     parameters: &[
         Parameter::whole("bodies", 6_076, 0, 11_000, "what is stirred; 11,000 fill the vessel"),
         Parameter::real("speed", 5.0, -20.0, 20.0, "of the bar, rad/s"),
@@ -297,7 +298,7 @@ fn tiled_vessel(half: u64, height: u64) -> Body {
 
 pub(super) const COMPOUNDS: Entry = Entry {
     name: "compounds",
-    summary: "3000 hooks of two triangles each fall into a heap and interlock",
+    summary: "hooks of two triangles each fall into a heap and interlock",
     source: "Box2D compounds.",
     parameters: &[
         Parameter::whole("columns", 20, 1, 39, "hooks from left to right"),
@@ -328,7 +329,7 @@ fn compounds(values: &Values) -> Scene {
 
 pub(super) const JUNKYARD: Entry = Entry {
     name: "junkyard",
-    summary: "8000 crooked pentagons fall into a yard, and a block pushes through them",
+    summary: "crooked pentagons fall into a yard, and a block pushes through them",
     source: "Box2D junkyard, whose block swings by 60·sin(0.2·t) m.",
     parameters: &[
         Parameter::whole("columns", 200, 1, 200, "pentagons from left to right"),
@@ -366,7 +367,7 @@ fn junkyard(values: &Values) -> Scene {
 
 pub(super) const RAIN: Entry = Entry {
     name: "rain",
-    summary: "Ragdolls rain onto five floors, 25 every eight steps; 1000 at most, then the oldest go",
+    summary: "ragdolls rain onto floors, column by column; when all are full the oldest go",
     source: "Box2D rain: every 8 steps one column of 25 ragdolls comes, from left to right; when all 40 are there, its \
              old ones go as the new ones come.",
     parameters: &[

@@ -158,7 +158,7 @@ fn thruster(values: &Values) -> Scene {
 
 pub(super) const CIRCLE_MASSES: Entry = Entry {
     name: "circle_masses",
-    summary: "two circles of 1 kg and 0.5 kg meet head-on",
+    summary: "two circles meet head-on, each with a mass of its own",
     source: "Physics engines for dummies (Paul Firth): the impulse is (1 + e)·v·m_a·m_b/(m_a + m_b), shared by \
              the masses. No gravity, no friction; every impact bounces, however slow.",
     parameters: &[
@@ -187,7 +187,7 @@ fn circle_masses(values: &Values) -> Scene {
 
 pub(super) const BOUNCING_BALL: Entry = Entry {
     name: "bouncing_ball",
-    summary: "a ball falls 9.5 m and bounces",
+    summary: "a ball falls and bounces",
     source: "SmallSI's jumping ball. It should rise to restitution² of the drop; Box2D's rises to 0.517, 2.304, 5.287, \
              9.466 m at 0.25, 0.5, 0.75, 1 and gravity=10. Ball and ground have the same restitution: any mixing will \
              do.",

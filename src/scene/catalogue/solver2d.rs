@@ -37,7 +37,7 @@ fn vertical_stack(values: &Values) -> Scene {
 
 pub(super) const CARD_HOUSE: Entry = Entry {
     name: "card_house",
-    summary: "five storeys of thin cards that only friction holds",
+    summary: "storeys of thin cards that only friction holds",
     source: "solver2d Card House (after PEEL). Cards are 2 mm thick. As there, the lowest start 1.7 mm inside the \
              ground, and flat neighbours share 5 cm of their length.",
     parameters: &[
@@ -106,7 +106,7 @@ fn domino(values: &Values) -> Scene {
 
 pub(super) const HIGH_MASS_RATIO_1: Entry = Entry {
     name: "high_mass_ratio_1",
-    summary: "three pyramids, on which boxes of 100, 200 and 300 times the density fall",
+    summary: "three pyramids, on which ever denser boxes fall",
     source: "solver2d High Mass Ratio 1. The ground segment is a box.",
     parameters: &[
         Parameter::whole("base", 10, 1, 100, "boxes in the lowest row"),
@@ -206,7 +206,7 @@ fn friction_ramp(values: &Values) -> Scene {
 
 pub(super) const OVERLAP_RECOVERY: Entry = Entry {
     name: "overlap_recovery",
-    summary: "boxes that start a quarter inside each other: do they come apart gently?",
+    summary: "boxes that start inside each other: do they come apart gently?",
     source: "solver2d Overlap Recovery. The ground segment is a box.",
     parameters: &[
         Parameter::whole("base", 4, 1, 40, "boxes in the lowest row"),
@@ -257,7 +257,7 @@ fn circle_stack(values: &Values) -> Scene {
 
 pub(super) const CONFINED: Entry = Entry {
     name: "confined",
-    summary: "more circles than fit into a box, without gravity: pressure without a way out",
+    summary: "circles in a closed box, without gravity: where they do not fit, pressure without a way out",
     source: "solver2d Confined: 625 circles of 1 m, whose areas add up to 1.26 times the room. Its walls are capsules \
              of radius 0.5, as here with capsules=1; else boxes with the same faces. Its gravity acts on nobody, here \
              it is 0.",
@@ -351,7 +351,7 @@ fn chained(mut body: Body, shape: Shape) -> Body {
 
 pub(super) const RUSH: Entry = Entry {
     name: "rush",
-    summary: "400 circles are drawn to a fixed one, and press upon each other",
+    summary: "circles are drawn to a fixed one, and press upon each other",
     source: "solver2d Rush: a force of 1000 N on each towards the origin, none within 0.1 m of it, no gravity. There it is \
              found anew each step, here each substep.",
     parameters: &[
@@ -379,7 +379,7 @@ fn rush(values: &Values) -> Scene {
 
 pub(super) const BRIDGE: Entry = Entry {
     name: "bridge",
-    summary: "160 planks on hinges span 160 m",
+    summary: "planks on hinges span a gap",
     source: "solver2d Bridge.",
     parameters: &[Parameter::whole("planks", 160, 1, 50_000, "of 1 m")],
     steps: 600,
@@ -410,8 +410,9 @@ fn bridge(values: &Values) -> Scene {
 
 pub(super) const BALL_AND_CHAIN: Entry = Entry {
     name: "ball_and_chain",
-    summary: "a chain of 40 links swings a ball that weighs as much as 672 of them",
-    source: "solver2d Ball & Chain. Box2D's own ball has half the radius, and hinges with friction.",
+    summary: "a chain swings a ball at its end",
+    source: "solver2d Ball & Chain, whose ball weighs as much as 672 links. Box2D's own ball has half the radius, and \
+             hinges with friction.",
     parameters: &[
         Parameter::whole("links", 40, 1, 10_000, "of 1 m"),
         Parameter::real("radius", 8.0, 0.1, 100.0, "of the ball, m"),
@@ -467,7 +468,7 @@ const ORIGIN: &str = "m; at 90 km an f32 has steps of 8 mm";
 
 pub(super) const FAR_PYRAMID: Entry = Entry {
     name: "far_pyramid",
-    summary: "a pyramid falls together 120 km from the origin, where coordinates are 8 mm apart",
+    summary: "a pyramid falls together far from the origin, where coordinates are millimetres apart",
     source: "solver2d Far Pyramid, at (100 km, −80 km). Positions end at 100 km here, so x is 90 km: its floats are as \
              coarse (2⁻⁷ m).",
     parameters: &[
@@ -490,8 +491,8 @@ fn far_pyramid(values: &Values) -> Scene {
 
 pub(super) const FAR_STACK: Entry = Entry {
     name: "far_stack",
-    summary: "a plank on a ball and a box, with two boxes on it, 47 km from the origin",
-    source: "solver2d Far Stack. Rounding the positions puts the plank 1.2 mm into the box below it.",
+    summary: "a plank on a ball and a box, with two boxes on it, far from the origin",
+    source: "solver2d Far Stack. There, rounding the positions puts the plank 1.2 mm into the box below it.",
     parameters: &[
         Parameter::real("x", 40_000.0, -99_000.0, 99_000.0, "m; at 40 km an f32 has steps of 4 mm"),
         Parameter::real("y", -25_000.0, -99_000.0, 99_000.0, "m; at 25 km an f32 has steps of 2 mm"),
