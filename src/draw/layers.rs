@@ -38,6 +38,15 @@ impl Coloring {
             Self::Difference => "difference",
         }
     }
+
+    /// The same for somebody who reads it.
+    #[cfg(feature = "view")]
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::GraphColor => "graph colour",
+            _ => self.name(),
+        }
+    }
 }
 
 /// Switches: what of a world is drawn. Without tables ([`DrawInputs::tables`](super::DrawInputs::tables)) only

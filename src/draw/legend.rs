@@ -97,7 +97,7 @@ pub(crate) fn plates(view: &View, layers: &Layers) -> Vec<Plate> {
             sheet.text(length - 35.0, ground, "asleep");
         }
         _ => {
-            sheet.text(0.0, title, "graph colors");
+            sheet.text(0.0, title, "graph colours");
             let each = (length / 32.0 * unit).floor();
             for color in 0..32 {
                 let place = [left + each * color as f32, ramp, each - 1.0, HEIGHT * unit];

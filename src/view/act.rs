@@ -135,7 +135,7 @@ impl App {
                 let count = if self.twin.is_some() { all.len() } else { all.len() - 1 };
                 self.layers.coloring = all[(at + 1) % count];
                 self.layers_to_prefs();
-                self.say(format!("bodies by {}", self.layers.coloring.name().replace('_', " ")));
+                self.say(format!("bodies by {}", self.layers.coloring.words()));
             }
             Action::Layer(name, on) => match self.layers.switch(&name) {
                 Some(switch) => {

@@ -23,10 +23,10 @@ impl App {
         ui.horizontal(|ui| {
             ui.label("bodies by");
             let now = self.layers.coloring;
-            egui::ComboBox::from_id_salt("coloring").selected_text(coloring_text(now)).show_ui(ui, |ui| {
+            egui::ComboBox::from_id_salt("coloring").selected_text(now.words()).show_ui(ui, |ui| {
                 let with_twin = self.twin.is_some();
                 for coloring in Coloring::ALL.into_iter().filter(|&c| c != Coloring::Difference || with_twin) {
-                    if ui.selectable_label(coloring == now, coloring_text(coloring)).clicked() {
+                    if ui.selectable_label(coloring == now, coloring.words()).clicked() {
                         self.ask_for(Action::Coloring(coloring.name().to_owned()));
                     }
                 }
@@ -43,10 +43,6 @@ impl App {
             self.ask_for(Action::Twin);
         }
     }
-}
-
-fn coloring_text(coloring: Coloring) -> String {
-    coloring.name().replace('_', " ")
 }
 
 fn meaning(name: &str) -> &'static str {
