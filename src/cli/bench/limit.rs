@@ -25,7 +25,6 @@ use drystone::types::{
 };
 use drystone::{Context, WorldError};
 use serde::{Deserialize, Serialize};
-use wgpu::util::DeviceExt;
 
 use super::super::report::significant;
 use super::row::in_order;
@@ -301,15 +300,10 @@ pub fn measure_device(context: &Context) -> Result<(f64, f64), WorldError> {
     let wanted = if software { COPIED_BY_CPU } else { COPIED } as u64;
     let bytes = wanted.min(most) / 4096 * 4096;
     let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST;
-    let buffer = |label| {
-        device.create_buffer(&wgpu::BufferDescriptor {
-            label: Some(label),
-            size: bytes,
-            usage,
-            mapped_at_creation: false,
-        })
+    let buffer = |label, size| {
+        device.create_buffer(&wgpu::BufferDescriptor { label: Some(label), size, usage, mapped_at_creation: false })
     };
-    let (source, target) = (buffer("source"), buffer("target"));
+    let (source, target) = (buffer("source", bytes), buffer("target", bytes));
     let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
         label: Some("limit"),
         source: wgpu::ShaderSource::Wgsl(KERNELS.into()),
@@ -360,11 +354,8 @@ pub fn measure_device(context: &Context) -> Result<(f64, f64), WorldError> {
     // Enough copies that what a submission costs does not show.
     let copies = if software { 2 } else { 16 };
     let copy = timed("copy", &source, &target, bytes / (16 * 256), copies)?;
-    let small = device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
-        label: Some("small"),
-        contents: &[0; 256],
-        usage: wgpu::BufferUsages::STORAGE,
-    });
+    // Zeros, as every new buffer.
+    let small = buffer("small", 256);
     let touch = timed("touch", &source, &small, 1, EMPTY)?;
     Ok((2.0 * bytes as f64 / copy * 1e-9, touch * 1e6))
 }
