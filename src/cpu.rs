@@ -5,12 +5,13 @@
 //! needs stays in the cache, and threads need not wait for each other at every colour. One large island several threads
 //! sweep together (`crew.rs`), to the same bits, too.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::blocks::Blocks;
 use crate::command::{Command, CommandError, JointCommand, by_body, forget, rouse, wake_all, wake_left};
-use crate::crew::Crew;
+use crate::crew::{Crew, CrewScratch};
 use crate::event;
 use crate::groups::{self, Groups};
 use crate::joint_blocks::JointBlocks;
@@ -22,21 +23,25 @@ use crate::stages::{
     bin::bin, bound::bound, collide::collide, color::ColorScratch, color::color, color::color_sort, command::command,
     continuous::ContinuousScratch, continuous::continuous, finalize::finalize, guard::guard,
     integrate_positions::integrate_positions, integrate_positions::integrate_positions_in,
-    integrate_velocities::integrate_velocities, integrate_velocities::integrate_velocities_in, pair, prepare::prepare,
-    prepare_joints, project::project, project_joints::project_joints, recall::recall, report::report,
-    restitution::restitution, sleep::SleepScratch, sleep::sleep, solve::solve, solve::solve_batch, solve_joints,
-    store_impulses::store_impulses, wake::WakeScratch, wake::wake, warm_start::warm_start,
-    warm_start::warm_start_batch, warm_start_joints,
+    integrate_velocities::integrate_velocities, integrate_velocities::integrate_velocities_in, pair,
+    prepare::PrepareScratch, prepare::prepare, prepare_joints, project::project, project_joints::project_joints,
+    recall::recall, report::report, restitution::restitution, sleep::SleepScratch, sleep::sleep, solve::solve,
+    solve::solve_batch, solve_joints, store_impulses::store_impulses, wake::WakeScratch, wake::wake,
+    warm_start::warm_start, warm_start::warm_start_batch, warm_start_joints,
 };
 use crate::state::{JointReaction, joint_reactions, max_speed};
 use crate::step::{Op, Stage, plan};
 use crate::tables::Tables;
-use crate::threads::{HEAVY, Rows, Threads};
+use crate::threads::{Rows, Threads};
 use crate::types::{
     self, Aabb, Accumulator, BodyState, Contact, Counters, Event, FORCE_OVERFLOW, JointFrame, JointState, Manifold,
     Pose, SLEEP, SleepingContact, Surface,
 };
 use crate::world::WorldError;
+
+/// Bodies, contacts and joints of the smallest world whose steps several threads share: what one thread is at for some
+/// hundred microseconds. To wake the others takes tens.
+const SHARE_FROM: usize = 2048;
 
 /// A world on the CPU.
 ///
@@ -81,11 +86,11 @@ pub struct CpuWorld {
     sleeping_starts: Vec<u32>,
     sleeping: Vec<SleepingContact>,
     coloring: ColorScratch,
-    slots: Vec<u32>,
+    slots: Vec<AtomicU32>,
     constraints: Blocks,
     groups: Groups,
-    /// Bodies from which on several threads sweep together, and steps in which they did.
-    crew_from: usize,
+    /// Bodies, contacts and joints from which on threads share a step, and steps in which they swept together.
+    share_from: usize,
     crew_steps: u64,
     surfaces: Rows<Surface, 2>,
     scratch: Scratch,
@@ -101,6 +106,8 @@ pub struct CpuWorld {
 #[derive(Debug, Default)]
 struct Scratch {
     pair: pair::PairScratch,
+    prepare: PrepareScratch,
+    crew: CrewScratch,
     wake: WakeScratch,
     report: Vec<Vec<Event>>,
     continuous: ContinuousScratch,
@@ -177,7 +184,7 @@ impl CpuWorld {
             slots: Vec::new(),
             constraints: Blocks::default(),
             groups: Groups::default(),
-            crew_from: 2 * HEAVY.least,
+            share_from: SHARE_FROM,
             crew_steps: 0,
             surfaces: Rows::new(&[]),
             scratch: Scratch::default(),
@@ -195,9 +202,16 @@ impl CpuWorld {
     ///
     /// # Errors
     /// If the operating system refuses to start them.
-    pub fn with_threads(mut self, count: usize) -> Result<Self, WorldError> {
-        self.threads = Threads::new(count)?;
-        Ok(self)
+    pub fn with_threads(self, count: usize) -> Result<Self, WorldError> {
+        Ok(self.with_threads_of(&Threads::new(count)?))
+    }
+
+    /// The same world on threads that others have as well. The result does not change. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_threads_of(mut self, threads: &Threads) -> Self {
+        self.threads = threads.clone();
+        self
     }
 
     /// Puts every contact into the overflow path, which is solved in order. For tests.
@@ -224,12 +238,12 @@ impl CpuWorld {
         self
     }
 
-    /// The same world whose threads, if there are several, sweep together from so many bodies on. The result does not change.
-    /// For tests.
+    /// The same world whose threads, if there are several, share a step from so many bodies, contacts and joints on. The
+    /// result does not change. For tests.
     #[doc(hidden)]
     #[must_use]
-    pub fn with_crew_from(mut self, bodies: usize) -> Self {
-        self.crew_from = bodies;
+    pub fn with_sharing_from(mut self, size: usize) -> Self {
+        self.share_from = size;
         self
     }
 
@@ -273,8 +287,8 @@ impl CpuWorld {
 
     /// Advances the world by one step.
     ///
-    /// On one thread it asks for no memory once its tables have the size that they need; bodies that come and go, and
-    /// several threads, ask for some.
+    /// It asks for no memory once its tables have the size that they need; bodies that come and go ask for some. Where
+    /// several threads share a step, the queue by which they are handed it asks for a little every 63 steps.
     pub fn step(&mut self) {
         self.emit();
         let asked = !self.commands.is_empty() || !self.compiled.paths.is_empty();
@@ -283,12 +297,16 @@ impl CpuWorld {
             self.measured_steps = self.measured_steps.saturating_add(1);
             return;
         }
+        // A small step is over before others are awake.
+        let size = self.states.len() + self.contacts.len() + self.compiled.joints.count();
+        let threads = std::mem::take(&mut self.threads);
         self.begin_step();
-        if self.states.len() >= 2 * HEAVY.least {
-            let threads = self.threads.clone();
+        if threads.count() > 1 && size >= self.share_from {
+            self.threads = threads.clone();
             threads.enter(|| self.run_plan());
         } else {
             self.run_plan();
+            self.threads = threads;
         }
         let step = self.steps;
         let made = self.step_events.drain(..).map(|event| event::Event::new(&self.compiled, step, &event));
@@ -305,32 +323,32 @@ impl CpuWorld {
         let Self { threads, compiled, poses, states, accumulators, contacts, manifolds, counters, .. } = self;
         let Self { coloring, slots, groups, stage_ms, .. } = self;
         let start = Instant::now();
-        color(&compiled.params, states, contacts, coloring, counters);
-        let found = groups.find(threads.count(), compiled, contacts, counters.touching);
+        color(threads, &compiled.params, states, contacts, coloring, counters);
+        let found = groups.find(threads, compiled, contacts, counters.touching);
         if !found {
-            color_sort(coloring, slots, counters);
+            color_sort(threads, coloring, slots, counters);
         }
         stage_ms[Stage::Color as usize].1 += 1e3 * start.elapsed().as_secs_f64();
         if !found {
             return Some(next);
         }
         let given = groups::Given { compiled, poses, states, accumulators };
-        groups.run(threads, &self.plan[solver.clone()], given, contacts, manifolds, stage_ms);
+        groups.run(threads, &self.plan[solver.clone()], given, contacts, manifolds, counters, stage_ms);
         Some(solver.end)
     }
 
     /// Runs the sweeps that come `next` in the plan with all threads together, and returns where the plan goes on.
     fn run_crew(&mut self, next: usize) -> Option<usize> {
         let solver = groups::solver(&self.plan, next.checked_sub(1)?)?;
-        if self.threads.count() == 1 || self.compiled.joints.count() > 0 || self.states.len() < self.crew_from {
+        if self.threads.count() == 1 || self.compiled.joints.count() > 0 {
             return None;
         }
         self.crew_steps += 1;
         let ops = &self.plan[next..solver.end - 1];
-        let Self { threads, compiled, poses, states, accumulators, constraints, surfaces, counters, stage_ms, .. } =
-            self;
+        let Self { threads, compiled, poses, states, accumulators, constraints, surfaces, counters, .. } = self;
+        let Self { scratch: Scratch { crew: scratch, .. }, stage_ms, .. } = self;
         let Compiled { params, bodies, .. } = &*compiled;
-        let crew = Crew::new(threads.count(), constraints, counters, bodies.len(), ops.len());
+        let crew = Crew::new(threads.count(), constraints, counters, bodies.len(), ops.len(), scratch);
         let spent = Mutex::new(stage_ms);
         crew.run(threads, |hand| {
             for op in ops {
@@ -354,6 +372,7 @@ impl CpuWorld {
                 }
             }
         });
+        crew.keep(scratch);
         Some(solver.end - 1)
     }
 
@@ -729,8 +748,8 @@ impl CpuWorld {
                 &mut scratch.report,
             ),
             Stage::Color => {
-                color(params, states, contacts, coloring, counters);
-                color_sort(coloring, slots, counters);
+                color(threads, params, states, contacts, coloring, counters);
+                color_sort(threads, coloring, slots, counters);
             }
             Stage::Prepare => {
                 prepare(
@@ -745,6 +764,7 @@ impl CpuWorld {
                     counters,
                     constraints,
                     surfaces,
+                    &mut scratch.prepare,
                 );
             }
             Stage::PrepareJoints => {
@@ -835,7 +855,8 @@ impl CpuWorld {
                     joint_blocks.store(joint_impulses);
                     joint_blocks.let_go();
                 }
-                store_impulses(threads, slots, counters, constraints, surfaces, contacts, manifolds);
+                let scratch = &mut scratch.prepare;
+                store_impulses(threads, slots, counters, constraints, surfaces, contacts, manifolds, scratch);
             }
             Stage::Continuous => {
                 let grid = (&cell_ends[..], &cell_shapes[..]);
@@ -1050,7 +1071,7 @@ impl CpuWorld {
             sleeping_starts: self.sleeping_starts.clone(),
             sleeping: self.sleeping.clone(),
             events: self.step_events.clone(),
-            slots: self.slots.clone(),
+            slots: self.slots.iter().map(|slot| slot.load(Ordering::Relaxed)).collect(),
             constraints,
             rebounds,
             surfaces: self.surfaces.to_vec(),
@@ -1088,7 +1109,7 @@ impl CpuWorld {
         self.island_flags.clone_from(&tables.island_flags);
         self.sleeping_starts.clone_from(&tables.sleeping_starts);
         self.sleeping.clone_from(&tables.sleeping);
-        self.slots.clone_from(&tables.slots);
+        self.slots = tables.slots.iter().copied().map(AtomicU32::new).collect();
         self.constraints.load(&tables.counters, &tables.constraints, &tables.rebounds);
         self.surfaces = Rows::new(&tables.surfaces);
         self.compiled.joints.joints.clone_from(&tables.joints);

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::blocks::{Batch, Block, Blocks, Bounce, Visit, width};
-use crate::threads::Threads;
+use crate::threads::{Pause, Threads, emptied};
 use crate::types::{COLOR_COUNT, Counters, OVERFLOW_COLOR};
 
 /// Blocks of a piece, at least: about a microsecond of work, ten times what taking it costs.
@@ -21,22 +21,31 @@ const LEAST_BLOCKS: usize = 16;
 const LEAST_BODIES: usize = 64;
 /// Pieces a thread, at most, so that who is done first takes another.
 const PIECES: usize = 4;
-/// Looks at what the others do, before one lets the system run somebody else: about ten microseconds.
-const SPINS: u32 = 400;
 
 /// What the threads share.
 #[derive(Debug)]
 pub struct Crew<'a> {
     threads: usize,
-    /// The colours that are in use, cut into pieces.
-    colors: Vec<Vec<Piece<Mutex<Part<'a>>>>>,
+    lists: Lists<'a>,
+    /// Somebody panicked, and will never be done.
+    broken: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Lists<'a> {
+    /// All colours, cut into pieces.
+    pieces: Vec<Piece<Mutex<Part<'a>>>>,
+    /// Where those of each colour end.
+    ends: [usize; COLOR_COUNT as usize],
     /// First and end of ranges of bodies.
     bodies: Vec<Piece<(usize, usize)>>,
     /// Pieces that are done, of each turn.
     done: Vec<AtomicU32>,
-    /// Somebody panicked, and will never be done.
-    broken: AtomicBool,
 }
+
+/// The lists of a crew, without what is in them: they are kept, so that a step need not ask for memory.
+#[derive(Debug, Default)]
+pub struct CrewScratch(Lists<'static>);
 
 /// What one thread takes at a time.
 #[derive(Debug)]
@@ -65,17 +74,27 @@ pub struct Hand<'c, 'a> {
 }
 
 impl<'a> Crew<'a> {
-    /// For so many threads that go through so many `passes`, each over the constraints or over the bodies.
-    pub fn new(threads: usize, constraints: &'a mut Blocks, counters: &Counters, bodies: usize, passes: usize) -> Self {
+    /// For so many threads that go through so many `passes`, each over the constraints or over the bodies. Takes the lists
+    /// of `scratch`, until [`Self::keep`].
+    pub fn new(
+        threads: usize,
+        constraints: &'a mut Blocks,
+        counters: &Counters,
+        bodies: usize,
+        passes: usize,
+        scratch: &mut CrewScratch,
+    ) -> Self {
+        let CrewScratch(Lists { pieces, bodies: mut body_pieces, mut done, .. }) = std::mem::take(scratch);
+        let (mut pieces, mut ends) = (emptied(pieces), [0; COLOR_COUNT as usize]);
         let (starts, mut blocks, mut bounces) = constraints.parts();
-        let mut colors = Vec::with_capacity(COLOR_COUNT as usize);
-        for color in 0..COLOR_COUNT as usize {
+        let mut colors = 0;
+        for (color, end) in ends.iter_mut().enumerate() {
             let count = starts[color + 1] - starts[color];
+            colors += usize::from(count > 0);
             // The overflow is solved in order.
             let piece = if color == OVERFLOW_COLOR as usize { count } else { size(count, LEAST_BLOCKS, threads) };
             let mut slot = counters.color_starts[color] as usize;
             let mut left = count;
-            let mut pieces = Vec::with_capacity(count.checked_div(piece).unwrap_or(0) + 1);
             while left > 0 {
                 let length = piece.min(left);
                 let (own, others) = std::mem::take(&mut blocks).split_at_mut(length);
@@ -86,35 +105,31 @@ impl<'a> Crew<'a> {
                 slot += length * part.width;
                 pieces.push(Piece { taken: AtomicU32::new(0), what: Mutex::new(part) });
             }
-            if count > 0 {
-                colors.push(pieces);
-            }
+            *end = pieces.len();
         }
         let piece = size(bodies, LEAST_BODIES, threads);
-        let bodies = (0..bodies)
-            .step_by(piece)
-            .map(|first| Piece { taken: AtomicU32::new(0), what: (first, bodies.min(first + piece)) })
-            .collect();
-        let turns = passes * colors.len().max(1) + 1;
-        let done = (0..turns).map(|_| AtomicU32::new(0)).collect();
-        Self { threads, colors, bodies, done, broken: AtomicBool::new(false) }
+        body_pieces.clear();
+        body_pieces.extend(
+            (0..bodies)
+                .step_by(piece)
+                .map(|first| Piece { taken: AtomicU32::new(0), what: (first, bodies.min(first + piece)) }),
+        );
+        done.clear();
+        done.resize_with(passes * colors.max(1) + 1, || AtomicU32::new(0));
+        let lists = Lists { pieces, ends, bodies: body_pieces, done };
+        Self { threads, lists, broken: AtomicBool::new(false) }
+    }
+
+    /// Gives the lists back.
+    pub fn keep(self, scratch: &mut CrewScratch) {
+        let Lists { pieces, bodies, done, .. } = self.lists;
+        *scratch = CrewScratch(Lists { pieces: emptied(pieces), bodies, done, ..Lists::default() });
     }
 
     /// Calls `work` on every thread, with its hand; it must make the same passes everywhere. Those that come late
     /// find the pieces taken.
     pub fn run(&self, threads: &Threads, work: impl Fn(&mut Hand<'_, 'a>) + Sync) {
-        let hand = |index| Hand { crew: self, index, turn: 0 };
-        match threads.pool() {
-            Some(pool) => pool.in_place_scope(|scope| {
-                let work = &work;
-                for index in 1..self.threads {
-                    let mut hand = hand(index);
-                    scope.spawn(move |_| work(&mut hand));
-                }
-                work(&mut hand(0));
-            }),
-            None => work(&mut hand(0)),
-        }
+        threads.for_tasks(self.threads, |index, _| work(&mut Hand { crew: self, index, turn: 0 }));
     }
 }
 
@@ -124,7 +139,7 @@ fn size(count: usize, least: usize, threads: usize) -> usize {
 }
 
 impl Hand<'_, '_> {
-    /// Whether this is the thread that called, which all others help.
+    /// Whether this is the first of the hands: for what only one is to do.
     pub fn leads(&self) -> bool {
         self.index == 0
     }
@@ -132,12 +147,12 @@ impl Hand<'_, '_> {
     /// Passes over the bodies: `each(first, end)` for ranges that make up all of them.
     pub fn for_bodies(&mut self, each: impl Fn(usize, usize)) {
         let crew = self.crew;
-        self.take_turns(&crew.bodies, |&(first, end)| each(first, end));
+        self.take_turns(&crew.lists.bodies, |&(first, end)| each(first, end));
     }
 
     /// Takes pieces while there are any, and returns when all are done.
     fn take_turns<T>(&mut self, pieces: &[Piece<T>], work: impl Fn(&T)) {
-        let Crew { threads, done, broken, .. } = self.crew;
+        let Crew { threads, lists: Lists { done, .. }, broken } = self.crew;
         let done = &done[self.turn as usize];
         self.turn += 1;
         // From its own on, once around.
@@ -152,14 +167,9 @@ impl Hand<'_, '_> {
                 done.fetch_add(1, Ordering::Release);
             }
         }
-        let mut looks = 0;
+        let mut pause = Pause::default();
         while (done.load(Ordering::Acquire) as usize) < pieces.len() && !broken.load(Ordering::Relaxed) {
-            looks += 1;
-            if looks < SPINS {
-                std::hint::spin_loop();
-            } else {
-                std::thread::yield_now();
-            }
+            pause.go_on();
         }
     }
 }
@@ -175,7 +185,14 @@ impl Drop for Watch<'_> {
 
 impl Visit for Hand<'_, '_> {
     fn visit_batches(&mut self, each: impl Fn(Batch) + Sync) {
-        for color in &self.crew.colors {
+        let Lists { pieces, ends, .. } = &self.crew.lists;
+        let mut first = 0;
+        for &end in ends {
+            let color = &pieces[first..end];
+            first = end;
+            if color.is_empty() {
+                continue;
+            }
             self.take_turns(color, |part| {
                 let mut part = part.lock().unwrap_or_else(PoisonError::into_inner);
                 let Part { slot, width, blocks, bounces } = &mut *part;
@@ -191,7 +208,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::time::Duration;
 
-    use super::Crew;
+    use super::{Crew, CrewScratch};
     use crate::blocks::{Blocks, Visit as _};
     use crate::threads::Threads;
     use crate::types::{COLOR_COUNT, Counters, OVERFLOW_COLOR};
@@ -223,7 +240,8 @@ mod tests {
     fn run(threads: usize, visited: impl Fn(usize, Option<u32>, usize) + Sync) {
         let (mut constraints, counters) = constraints();
         let threads = Threads::new(threads).unwrap();
-        let crew = Crew::new(threads.count(), &mut constraints, &counters, BODIES, PASSES);
+        let mut scratch = CrewScratch::default();
+        let crew = Crew::new(threads.count(), &mut constraints, &counters, BODIES, PASSES, &mut scratch);
         let color_of =
             |slot: usize| (0..COLOR_COUNT).rfind(|&color| counters.color_starts[color as usize] as usize <= slot);
         crew.run(&threads, |hand| {

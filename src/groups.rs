@@ -15,6 +15,7 @@ use std::time::Instant;
 use bytemuck::{Pod, Zeroable};
 
 use crate::blocks::Blocks;
+use crate::lanes::WIDTH;
 use crate::scene::Compiled;
 use crate::stages::integrate_positions::integrate_positions_of;
 use crate::stages::integrate_velocities::integrate_velocities_of;
@@ -27,8 +28,8 @@ use crate::stages::warm_start::warm_start;
 use crate::step::{Op, Stage};
 use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{
-    Accumulator, BodyState, Contact, Counters, FIXED_A, FIXED_B, KINEMATIC, Manifold, NONE, POINT_COUNT_MASK, Pose,
-    STATIC, Surface,
+    Accumulator, BOUNCES, BodyState, COLOR_COUNT, Contact, Counters, FIXED_A, FIXED_B, KINEMATIC, Manifold, NONE,
+    OVERFLOW_COLOR, POINT_COUNT_MASK, Pose, STATIC, SURFACES, Surface,
 };
 
 /// Contacts and bodies of a group at which it is full. A thousand boxes of a pile with their contacts take about
@@ -63,9 +64,9 @@ pub struct Groups {
     /// The touching contacts of this step likewise, in ascending order within a place.
     contacts: Vec<u32>,
     contact_starts: Vec<u32>,
-    /// The touching contacts of this step in ascending order, and the runs of those in one group that was found.
-    touching: Vec<u32>,
-    runs: Vec<Run>,
+    /// The touching contacts of this step in ascending order, piece by piece, and how many pieces there are of them now.
+    touching: Vec<Touching>,
+    used: usize,
     /// What is needed only while groups are found. It is kept, so that a step need not ask for memory.
     parents: Vec<u32>,
     sizes: Vec<u32>,
@@ -78,6 +79,7 @@ pub struct Groups {
     scratches: Vec<Mutex<Scratch>>,
     /// One a contact, where several threads work.
     returned: Rows<Returned, 3>,
+    room: Room,
     /// Groups of the last step.
     count: usize,
     /// Contacts are not looked at, so that groups are wrong. For tests.
@@ -93,11 +95,28 @@ struct Scratch {
     surfaces: Rows<Surface, 2>,
 }
 
+/// What each thread has room for: contacts of a group, and how many of them in the overflow.
+#[derive(Clone, Copy, Debug, Default)]
+struct Room {
+    contacts: u32,
+    overflow: u32,
+}
+
+/// Touching contacts among some that lie side by side.
+#[derive(Debug, Default)]
+struct Touching {
+    contacts: Vec<u32>,
+    /// The runs of those in one group that was found.
+    runs: Vec<Run>,
+    /// Groups that a contact ties.
+    ties: Vec<(u32, u32)>,
+}
+
 /// Touching contacts one after the other that are in one group.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     group: u32,
-    /// The first of them, among all that touch.
+    /// The first of them, in its list.
     first: u32,
     count: u32,
 }
@@ -145,7 +164,7 @@ impl Groups {
             contacts: Vec::new(),
             contact_starts: Vec::new(),
             touching: Vec::new(),
-            runs: Vec::new(),
+            used: 0,
             parents: Vec::new(),
             sizes: Vec::new(),
             before: Vec::new(),
@@ -154,6 +173,7 @@ impl Groups {
             patience: PATIENCE,
             scratches: Vec::new(),
             returned: Rows::default(),
+            room: Room::default(),
             count: 0,
             blind: false,
         }
@@ -179,25 +199,25 @@ impl Groups {
     }
 
     /// Finds the groups of a step; `false` if the world is better solved as a whole.
-    pub fn find(&mut self, threads: usize, compiled: &Compiled, contacts: &[Contact], touching: u32) -> bool {
+    pub fn find(&mut self, threads: &Threads, compiled: &Compiled, contacts: &[Contact], touching: u32) -> bool {
         self.count = 0;
         #[allow(clippy::cast_possible_truncation, reason = "at most FULL")]
-        let full = match threads {
+        let full = match threads.count() {
             _ if self.full < LEAST => self.full,
             0 | 1 => self.full,
-            _ => (touching as usize / (TIMES as usize * threads)).clamp(LEAST as usize, self.full as usize) as u32,
+            count => (touching as usize / (TIMES as usize * count)).clamp(LEAST as usize, self.full as usize) as u32,
         };
         // A joint ties bodies as well, and has sweeps of its own.
         if full == 0 || compiled.joints.count() > 0 || touching < TIMES * full {
             return false;
         }
         let known = !self.found.is_empty() && self.found.len() == compiled.bodies.len();
-        let mut largest = if known { self.unite(contacts) } else { u32::MAX };
+        let mut largest = if known { self.unite(threads, contacts) } else { u32::MAX };
         if largest > TIMES * full {
             if self.wait == 0 {
                 self.split(full, compiled, contacts);
                 if !self.found.is_empty() {
-                    largest = self.unite(contacts);
+                    largest = self.unite(threads, contacts);
                 }
             } else {
                 self.wait -= 1;
@@ -274,32 +294,17 @@ impl Groups {
     }
 
     /// Unites groups that a contact ties, and says how large the largest is.
-    fn unite(&mut self, contacts: &[Contact]) -> u32 {
-        let Self { found, united, touching, runs, body_counts, sizes, blind, .. } = self;
-        touching.clear();
-        runs.clear();
-        let mut run = Run { group: NONE, first: 0, count: 0 };
-        for (index, contact) in (0..).zip(contacts) {
-            if contact.flags & POINT_COUNT_MASK == 0 {
-                continue;
-            }
-            let group = found[moving(contact) as usize];
-            if contact.flags & (FIXED_A | FIXED_B) == 0 {
-                let other = found[contact.body_a as usize];
-                if other != group && !*blind {
-                    join(united, group, other);
-                }
-            }
-            if group != run.group {
-                runs.extend((run.count > 0).then_some(run));
-                run = Run { group, first: run.first + run.count, count: 0 };
-            }
-            run.count += 1;
-            touching.push(index);
+    fn unite(&mut self, threads: &Threads, contacts: &[Contact]) -> u32 {
+        let Self { found, united, touching, used, body_counts, sizes, blind, .. } = self;
+        let touching = threads.for_parts(LIGHT, contacts.len(), touching, |first, end, part| {
+            part.look(found, contacts, first, end, *blind);
+        });
+        *used = touching.len();
+        for &(one, other) in touching.iter().flat_map(|part| &part.ties) {
+            join(united, one, other);
         }
-        runs.extend((run.count > 0).then_some(run));
         sizes.clone_from(body_counts);
-        for run in &*runs {
+        for run in touching.iter().flat_map(|part| &part.runs) {
             sizes[run.group as usize] += run.count;
         }
         for group in (0..).take(sizes.len()) {
@@ -313,8 +318,9 @@ impl Groups {
 
     /// Lists bodies and contacts by group.
     fn list(&mut self) {
-        let Self { found, united, places, bodies, body_starts, contacts, contact_starts, touching, runs, .. } = self;
+        let Self { found, united, places, bodies, body_starts, contacts, contact_starts, touching, used, .. } = self;
         let Self { before, next, .. } = self;
+        let touching = &touching[..*used];
         before.clone_from(places);
         let mut count = 0;
         places.clear();
@@ -346,17 +352,38 @@ impl Groups {
         // Runs are few and long where bodies that touch lie together in memory.
         contact_starts.clear();
         contact_starts.resize(count as usize + 1, 0);
-        for run in &*runs {
+        for run in touching.iter().flat_map(|part| &part.runs) {
             contact_starts[places[run.group as usize] as usize + 1] += run.count;
         }
         add_up(contact_starts);
-        contacts.resize(touching.len(), 0);
+        contacts.resize(contact_starts[count as usize] as usize, 0);
         next.clone_from(contact_starts);
-        for run in &*runs {
-            let next = &mut next[places[run.group as usize] as usize];
-            contacts[*next as usize..][..run.count as usize]
-                .copy_from_slice(&touching[run.first as usize..][..run.count as usize]);
-            *next += run.count;
+        for part in touching {
+            for run in &part.runs {
+                let next = &mut next[places[run.group as usize] as usize];
+                contacts[*next as usize..][..run.count as usize]
+                    .copy_from_slice(&part.contacts[run.first as usize..][..run.count as usize]);
+                *next += run.count;
+            }
+        }
+    }
+
+    /// Makes room for the largest group at each thread, whichever of them will take it.
+    fn make_room(&mut self, threads: usize, switches: u32, counters: &Counters) {
+        let Self { scratches, contact_starts, room, .. } = self;
+        if scratches.len() < threads {
+            scratches.resize_with(threads, Mutex::default);
+            *room = Room::default();
+        }
+        let contacts = contact_starts.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0);
+        let overflow = contacts.min(counters.color_size(OVERFLOW_COLOR));
+        if threads == 1 || (contacts <= room.contacts && overflow <= room.overflow) {
+            return;
+        }
+        room.contacts = room.contacts.max(contacts.next_power_of_two());
+        room.overflow = room.overflow.max(overflow.next_power_of_two());
+        for scratch in scratches {
+            scratch.get_mut().unwrap_or_else(PoisonError::into_inner).make(*room, switches);
         }
     }
 
@@ -368,10 +395,12 @@ impl Groups {
         given: Given,
         contacts: &mut [Contact],
         manifolds: &mut [Manifold],
+        counters: &Counters,
         stage_ms: &mut [(Stage, f64)],
     ) {
+        self.make_room(threads.count(), given.compiled.params.switches, counters);
         let Self { bodies, body_starts, contacts: listed, contact_starts, scratches, returned, count, .. } = self;
-        scratches.resize_with(threads.count(), Mutex::default);
+        let scratches = &mut scratches[..threads.count()];
         let spent = Stage::ALL.map(|_| AtomicU64::new(0));
         let start = Instant::now();
         let solve = |group: usize, scratch: &mut Scratch, contacts: &[Contact], manifolds: &[Manifold]| {
@@ -385,7 +414,7 @@ impl Groups {
         };
         let stores = ops.iter().any(|op| op.stage == Stage::StoreImpulses);
         let groups = *count;
-        if let [alone] = &mut scratches[..] {
+        if let [alone] = scratches {
             let scratch = alone.get_mut().unwrap_or_else(PoisonError::into_inner);
             for group in 0..groups {
                 solve(group, scratch, contacts, manifolds);
@@ -428,7 +457,50 @@ impl Groups {
     }
 }
 
+impl Touching {
+    /// Lists contacts `first .. end`.
+    fn look(&mut self, found: &[u32], contacts: &[Contact], first: usize, end: usize, blind: bool) {
+        let Self { contacts: touching, runs, ties } = self;
+        touching.clear();
+        runs.clear();
+        ties.clear();
+        let mut run = Run { group: NONE, first: 0, count: 0 };
+        #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+        for (index, contact) in (first as u32..).zip(&contacts[first..end]) {
+            if contact.flags & POINT_COUNT_MASK == 0 {
+                continue;
+            }
+            let group = found[moving(contact) as usize];
+            if contact.flags & (FIXED_A | FIXED_B) == 0 {
+                let other = found[contact.body_a as usize];
+                if other != group && !blind && ties.last() != Some(&(group, other)) {
+                    ties.push((group, other));
+                }
+            }
+            if group != run.group {
+                runs.extend((run.count > 0).then_some(run));
+                run = Run { group, first: run.first + run.count, count: 0 };
+            }
+            run.count += 1;
+            touching.push(index);
+        }
+        runs.extend((run.count > 0).then_some(run));
+    }
+}
+
 impl Scratch {
+    fn make(&mut self, room: Room, switches: u32) {
+        // As if all were of one colour, with a block more for each that does not fill its last.
+        let others = room.contacts + COLOR_COUNT * WIDTH as u32;
+        let mut most = Counters::default();
+        most.color_starts[1..].fill(others);
+        most.color_starts[OVERFLOW_COLOR as usize + 1..].fill(others + room.overflow);
+        self.constraints.lay(&most, switches & BOUNCES != 0);
+        let contacts = room.contacts as usize;
+        self.slots.reserve(contacts.saturating_sub(self.slots.len()));
+        self.surfaces.resize(if switches & SURFACES == 0 { 0 } else { contacts });
+    }
+
     /// Runs a stage for one group.
     fn run(
         &mut self,

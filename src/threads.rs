@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use bytemuck::Pod;
 use fearless_simd::f64x2;
@@ -13,6 +13,9 @@ use crate::lanes::{Bytes, Simd, SimdBase, SimdCombine, SimdFrom, SimdSplit, WIDT
 
 /// Pieces a thread, at most: a few more than one, so that who is done first takes another.
 const PIECES: usize = 4;
+
+/// Looks at what others do, before one lets the system run somebody else: about ten microseconds.
+const SPINS: u32 = 400;
 
 /// How a loop may be cut into pieces. Handing one over costs several microseconds, and tens where a thread has to be woken
 /// for it; a piece that takes less is better done where it is.
@@ -64,11 +67,12 @@ impl Threads {
         self.0.as_ref().map_or(1, |pool| pool.current_num_threads())
     }
 
-    /// Runs `work` on one of the threads. Whoever shares out many loops does so from here: the caller would be put to sleep
-    /// and woken for each of them.
+    /// Runs `work` on one of the threads, and keeps the others awake until it is done. Whoever shares out many loops does so
+    /// from here: the caller would be put to sleep and woken for each of them, and so would those that share them, which
+    /// takes longer than most loops.
     pub fn enter<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         match &self.0 {
-            Some(pool) => pool.install(work),
+            Some(pool) => pool.install(|| Watch::new(pool.current_num_threads() - 1).during(work)),
             None => work(),
         }
     }
@@ -162,17 +166,35 @@ impl Threads {
         each: impl Fn(usize, usize, &mut P) + Sync,
     ) -> &'a mut [P] {
         let shared = self.piece(cut, len);
-        let count = shared.map_or(1, |(_, piece)| len.div_ceil(piece));
-        if parts.len() < count {
-            parts.resize_with(count, P::default);
-        }
-        let parts = &mut parts[..count];
+        let parts = first_parts(parts, shared.map_or(1, |(_, piece)| len.div_ceil(piece)));
         match shared {
             Some((pool, piece)) => pool.install(|| {
                 let ranges = parts.par_iter_mut().enumerate();
                 ranges.for_each(|(index, part)| each(index * piece, ((index + 1) * piece).min(len), part));
             }),
             None => each(0, len, &mut parts[0]),
+        }
+        parts
+    }
+
+    /// As [`Self::for_chunk_pairs`], each piece with a part of its own as in [`Self::for_parts`].
+    pub fn for_chunk_parts<'a, T: Send, U: Send, P: Default + Send>(
+        &self,
+        cut: Cut,
+        out: &mut [T],
+        other: &mut [U],
+        parts: &'a mut Vec<P>,
+        each: impl Fn(usize, &mut [T], &mut [U], &mut P) + Sync,
+    ) -> &'a mut [P] {
+        let shared = self.piece(cut, out.len());
+        let parts = first_parts(parts, shared.map_or(1, |(_, piece)| out.len().div_ceil(piece)));
+        match shared {
+            Some((pool, piece)) => pool.install(|| {
+                let pieces =
+                    out.par_chunks_mut(piece).zip(other.par_chunks_mut(piece)).zip(parts.par_iter_mut()).enumerate();
+                pieces.for_each(|(index, ((own, other), part))| each(index * piece, own, other, part));
+            }),
+            None => each(0, out, other, &mut parts[0]),
         }
         parts
     }
@@ -189,6 +211,92 @@ impl Threads {
             None => vec![each(0, len)],
         }
     }
+}
+
+/// So many of the parts, made if they are not there yet.
+fn first_parts<P: Default>(parts: &mut Vec<P>, count: usize) -> &mut [P] {
+    if parts.len() < count {
+        parts.resize_with(count, P::default);
+    }
+    &mut parts[..count]
+}
+
+/// Threads that wait at hand while another leads, and take what it shares out.
+#[derive(Debug)]
+struct Watch {
+    helpers: usize,
+    arrived: AtomicUsize,
+    done: AtomicBool,
+}
+
+impl Watch {
+    fn new(helpers: usize) -> Self {
+        Self { helpers, arrived: AtomicUsize::new(0), done: AtomicBool::new(false) }
+    }
+
+    fn during<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.beside(self.helpers, work)
+    }
+
+    /// Runs `work`, and offers others to keep watch so many times. Offers are older than whatever `work` shares out, and
+    /// the oldest are taken first: who leads never comes to take one before it is done.
+    fn beside<R: Send>(&self, offers: usize, work: impl FnOnce() -> R + Send) -> R {
+        if offers == 0 {
+            let _end = End(&self.done);
+            return work();
+        }
+        rayon::join(|| self.beside(offers - 1, work), || self.keep()).0
+    }
+
+    fn keep(&self) {
+        self.arrived.fetch_add(1, Ordering::Relaxed);
+        let (mut gathered, mut pause) = (false, Pause::default());
+        while !self.done.load(Ordering::Acquire) {
+            // Who looks for work before all have come would find their offers, and take those as well.
+            gathered |= pause.is_long() || self.arrived.load(Ordering::Relaxed) == self.helpers;
+            if gathered && rayon::yield_now() == Some(rayon::Yield::Executed) {
+                pause = Pause::default();
+            } else {
+                pause.go_on();
+            }
+        }
+    }
+}
+
+/// What a thread does between two looks at what others do.
+#[derive(Debug, Default)]
+pub(crate) struct Pause(u32);
+
+impl Pause {
+    /// Waits for a moment; after a long pause for as long as the system runs somebody else.
+    pub fn go_on(&mut self) {
+        self.0 = self.0.saturating_add(1);
+        if self.is_long() {
+            std::thread::yield_now();
+        } else {
+            std::hint::spin_loop();
+        }
+    }
+
+    fn is_long(&self) -> bool {
+        self.0 >= SPINS
+    }
+}
+
+/// Says so when the work ends, also by a panic.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// An empty list of what lives otherwise long, with the memory of another: the standard library collects a list into its
+/// own memory. Should it cease to, this asks for memory as any new list does.
+pub(crate) fn emptied<T, U>(mut list: Vec<T>) -> Vec<U> {
+    list.clear();
+    list.into_iter().filter_map(|_| None).collect()
 }
 
 /// Rows that several threads read and write, each row by one thread at a time (a colour touches a body once).
@@ -464,8 +572,54 @@ impl<R: Halves> Eight<R> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cut, Halves, Rows, Table, Threads};
+    use std::collections::HashSet;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    use super::{Cut, Halves, Rows, Table, Threads, emptied};
     use crate::lanes::{SimdBase, dispatch};
+
+    /// Others come while one leads, they are as many as there are threads, and they go when it is done, also by a panic.
+    #[test]
+    fn others_watch_while_one_leads() {
+        for count in [1, 2, 3, 5] {
+            let threads = Threads::new(count).unwrap();
+            let seen = Mutex::new(HashSet::new());
+            // Until all have taken a task: each waits for the others, or for long enough.
+            let each = |_: usize, thread: usize| {
+                seen.lock().unwrap().insert(thread);
+                for _ in 0..5_000 {
+                    if seen.lock().unwrap().len() == count {
+                        break;
+                    }
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            };
+            assert_eq!(
+                threads.enter(|| {
+                    threads.for_tasks(count, each);
+                    threads.enter(|| 17)
+                }),
+                17
+            );
+            assert_eq!(seen.lock().unwrap().len(), count, "of {count} threads");
+            let broken = catch_unwind(AssertUnwindSafe(|| threads.enter(|| panic!("as asked"))));
+            assert!(broken.is_err());
+            assert_eq!(threads.enter(|| 3), 3, "after a panic");
+        }
+    }
+
+    #[test]
+    fn an_emptied_list_keeps_its_memory() {
+        let word = String::from("a");
+        let mut list: Vec<&str> = Vec::with_capacity(100);
+        list.push(&word);
+        let (at, capacity) = (list.as_ptr().addr(), list.capacity());
+        let again: Vec<&'static str> = emptied(list);
+        assert!(again.is_empty());
+        assert_eq!((again.as_ptr().addr(), again.capacity()), (at, capacity));
+    }
 
     /// Every element is in one piece, pieces begin where they may, and none but the last is too small.
     #[test]

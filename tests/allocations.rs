@@ -1,4 +1,5 @@
-//! A step on one thread asks for no memory and gives none back, once its tables are as large as they have to be.
+//! A step asks for no memory and gives none back, once its tables are as large as they have to be; on one thread and on
+//! several.
 //!
 //! Tables grow as contacts do, and keep what they have. Two things are asked of a world that has run for a while:
 //!
@@ -7,13 +8,19 @@
 //! - **Through the same steps again**, from a snapshot on and to the same bits, no table has to grow: nothing at all. Twice
 //!   before it is watched, as some tables change places with each other from step to step.
 //!
+//! **Several threads** are rayon's. A step is handed to them as one piece of work from outside, by a queue that asks for
+//! memory once for 63 pieces, and gives it back when they are done. What so many steps may ask for is measured: as much as
+//! as many empty pieces of work on as many threads, and nothing on one.
+//!
 //! All in one test: what counts calls counts those of every thread.
 
 mod support;
 
 use std::alloc::System;
 use std::ops::AddAssign;
+use std::sync::Barrier;
 
+use drystone::threads::Threads;
 use drystone::{Command, CpuWorld, Mode, Scene, Settings};
 use glam::Vec2;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -22,8 +29,8 @@ use support::build;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Steps that are watched.
-const STEPS: u64 = 50;
+/// Steps that are watched: as many as rayon's queue makes room for at once.
+const STEPS: u64 = 63;
 
 /// Calls of the allocator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,11 +84,43 @@ fn of(mut world: CpuWorld, warm_up: u64, ask: Ask) -> [Calls; 2] {
     [onward, again]
 }
 
-fn assert_none(world: CpuWorld, warm_up: u64, ask: Ask, what: &str) {
-    let name = world.compiled().name.clone();
-    let [onward, again] = of(world, warm_up, ask);
-    assert_eq!([onward.made, onward.given_back], [0, 0], "{name} {what}, as it goes on: {onward:?}");
-    assert_eq!(again, Calls::default(), "{name} {what}, through the same steps again");
+/// Threads that have all started. They are kept until the end: those that end give back what they have, some time.
+struct Pools([Threads; 3]);
+
+impl Pools {
+    fn new() -> Self {
+        Self([1, 2, 4].map(|count| {
+            let threads = Threads::new(count).expect("threads");
+            let all = Barrier::new(count);
+            threads.for_tasks(count, |_, _| {
+                all.wait();
+            });
+            threads
+        }))
+    }
+
+    /// On one thread, and on several.
+    fn assert_none(&self, world: impl Fn() -> CpuWorld, warm_up: u64, ask: Ask, what: &str) {
+        for threads in &self.0 {
+            let allowed = empty_steps(threads);
+            let world = world().with_threads_of(threads).with_sharing_from(0);
+            let what = format!("{} {what} on {} threads", world.compiled().name, threads.count());
+            let [onward, again] = of(world, warm_up, ask);
+            let within = |calls: Calls| calls.made <= allowed.made && calls.given_back <= allowed.given_back;
+            assert!(within(onward), "{what}, as it goes on: {onward:?}, of {allowed:?}");
+            assert!(
+                within(again) && again.moved == 0,
+                "{what}, through the same steps again: {again:?}, of {allowed:?}"
+            );
+        }
+    }
+}
+
+/// What rayon asks for by itself in so many steps.
+fn empty_steps(threads: &Threads) -> Calls {
+    let calls = calls(|| (0..STEPS).for_each(|_| threads.enter(|| {})));
+    assert!(threads.count() > 1 || calls == Calls::default(), "{calls:?}");
+    calls
 }
 
 fn nothing(_: &mut CpuWorld, _: u64) {}
@@ -109,35 +148,41 @@ fn push_all(world: &mut CpuWorld, _: u64) {
 
 #[test]
 fn steps_ask_for_no_memory() {
+    let pools = Pools::new();
     let plain = |spec: &str| with(build(spec), |_| {});
     // What stands, turns, hangs, flies, rolls, what has other shapes and paths, and what the solver finds groups in.
-    assert_none(plain("large_pyramid:base=30"), 200, nothing, "at rest");
+    pools.assert_none(|| plain("large_pyramid:base=30"), 200, nothing, "at rest");
     let grids = ["tumbler:grid=12", "joint_grid:size=12", "smash:columns=12,rows=8", "compounds:columns=8,rows=10"];
     let stirred = ["spinner:bodies=300", "junkyard:columns=20,rows=10", "washer:grid=12"];
     let small = ["static_and_kinetic", "bouncing_ball", "ragdoll", "rush", "conveyor"];
     for spec in grids.into_iter().chain(stirred).chain(small) {
         // Until everything has met something, and something fast was stopped.
-        assert_none(plain(spec), 250, nothing, "as it is");
+        pools.assert_none(|| plain(spec), 250, nothing, "as it is");
     }
-    let world = plain("many_pyramids:base=4,rows=3,columns=4").with_groups_of(60);
-    assert_none(world, 60, nothing, "in groups");
-    let mut world = plain("many_pyramids:base=4,rows=3,columns=4").with_groups_of(60);
+    let grouped = || plain("many_pyramids:base=4,rows=3,columns=4").with_groups_of(60);
+    pools.assert_none(grouped, 60, nothing, "in groups");
+    let mut world = grouped();
     world.step();
     assert!(world.group_count() > 1, "there are no groups");
 
     for mode in [Mode::Baumgarte, Mode::Projection] {
-        assert_none(
-            with(build("large_pyramid:base=8"), |settings| settings.mode = mode),
+        pools.assert_none(
+            || with(build("large_pyramid:base=8"), |settings| settings.mode = mode),
             60,
             nothing,
             "in another mode",
         );
     }
-    assert_none(with(build("tumbler:grid=12"), |settings| settings.events = true), 120, nothing, "with events");
-    assert_none(plain("large_pyramid:base=15"), 60, push_all, "with many commands");
+    pools.assert_none(
+        || with(build("tumbler:grid=12"), |settings| settings.events = true),
+        120,
+        nothing,
+        "with events",
+    );
+    pools.assert_none(|| plain("large_pyramid:base=15"), 60, push_all, "with many commands");
 
     let sleepy = || with(build("large_pyramid:base=6"), |settings| (settings.sleep, settings.events) = (true, true));
-    assert_none(sleepy(), 300, rouse, "that sleeps and wakes");
+    pools.assert_none(sleepy, 300, rouse, "that sleeps and wakes");
     let mut world = sleepy();
     let mut awake = Vec::new();
     for step in 0..300 {
@@ -149,8 +194,19 @@ fn steps_ask_for_no_memory() {
 
     // Negative controls: a world that has just begun makes its tables, one that is not warm outgrows them, what is made for
     // a moment is seen, and bodies do not come without memory.
-    let begin = watch(&mut plain("large_pyramid:base=8"), 1, nothing);
-    assert!(begin.made > 10, "{begin:?}");
+    for threads in &pools.0 {
+        let mut world = plain("large_pyramid:base=8").with_threads_of(threads).with_sharing_from(0);
+        let begin = watch(&mut world, 1, nothing);
+        assert!(begin.made > 10 + empty_steps(threads).made, "{begin:?}");
+        // A list made in each step is more than is allowed.
+        let listed = calls(|| {
+            for _ in 0..STEPS {
+                world.step();
+                drop(std::hint::black_box(vec![1_u8]));
+            }
+        });
+        assert!(listed.made > empty_steps(threads).made, "{listed:?}");
+    }
     let [onward, _] = of(plain("junkyard:columns=20,rows=10"), 60, nothing);
     assert!(onward.made > 0 && onward.moved > 0, "nothing was made or outgrew its place: {onward:?}");
     let brief = calls(|| drop(std::hint::black_box(vec![1_u8])));

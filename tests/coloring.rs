@@ -3,10 +3,11 @@
 mod support;
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicU32;
 
 use drystone::scene::Compiled;
 use drystone::stages::color::{ColorScratch, claim_key, color, color_sort};
-use drystone::threads::Rows;
+use drystone::threads::{Rows, Threads};
 use drystone::types::{
     Contact, Counters, DYNAMIC_COLORS, FIRST_FIXED_COLOR, FIXED_A, FIXED_B, MAX_COLOR_ROUNDS, NONE, OVERFLOW_COLOR,
 };
@@ -72,8 +73,10 @@ fn before_coloring(before: &Snapshot, after: &Snapshot) -> Vec<Contact> {
 fn assert_reference_agrees(compiled: &Compiled, before: &Snapshot, after: &Snapshot, what: &str) {
     let mut contacts = before_coloring(before, after);
     let (mut scratch, mut slots, mut counters) = (ColorScratch::default(), Vec::new(), Counters::default());
-    color(&compiled.params, &Rows::new(&after.states), &mut contacts, &mut scratch, &mut counters);
-    color_sort(&scratch, &mut slots, &counters);
+    let alone = Threads::default();
+    color(&alone, &compiled.params, &Rows::new(&after.states), &mut contacts, &mut scratch, &mut counters);
+    color_sort(&alone, &mut scratch, &mut slots, &counters);
+    let slots: Vec<u32> = slots.into_iter().map(AtomicU32::into_inner).collect();
     let differs = contacts.iter().zip(&after.contacts).position(|(mine, theirs)| mine.color != theirs.color);
     assert_eq!(differs, None, "{what}: the contact whose colour differs");
     assert_eq!(counters.color_starts, after.counters.color_starts, "{what}");

@@ -10,7 +10,7 @@ const STEPS: usize = 60;
 fn assert_no_trace(scene: &Scene, what: &str) {
     let alone = trace_cpu(&mut cpu(scene).with_groups_of(0), STEPS);
     for threads in [2, 5] {
-        let mut world = cpu(scene).with_groups_of(0).with_threads(threads).expect("threads").with_crew_from(0);
+        let mut world = cpu(scene).with_groups_of(0).with_threads(threads).expect("threads").with_sharing_from(0);
         trace_cpu(&mut world, STEPS).assert_is(&alone, &format!("{} {what} on {threads} threads", scene.name));
         // Once all sleep there are no more.
         assert!(world.crew_steps() > STEPS as u64 / 3, "{}: {}", scene.name, world.crew_steps());
@@ -55,7 +55,7 @@ fn sweeping_together_leaves_no_trace_in_any_mode() {
 fn sweeping_together_keeps_the_order_of_the_overflow() {
     let scene = pile(5, 80);
     let alone = trace_cpu(&mut cpu(&scene).with_forced_overflow(), STEPS);
-    let mut world = cpu(&scene).with_forced_overflow().with_threads(3).expect("threads").with_crew_from(0);
+    let mut world = cpu(&scene).with_forced_overflow().with_threads(3).expect("threads").with_sharing_from(0);
     trace_cpu(&mut world, STEPS).assert_is(&alone, "forced overflow");
     assert!(world.crew_steps() > 0);
 }

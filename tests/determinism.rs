@@ -27,22 +27,24 @@ fn assert_ends_as(snapshot: &Snapshot, trace: &Trace, what: &str) {
 fn cpu_runs_agree_for_any_number_of_threads() {
     for scene in chaotic() {
         let trace = trace_cpu(&mut cpu(&scene), 200);
-        for threads in [1, 2, 3, 7] {
-            let mut world = cpu(&scene).with_threads(threads).expect("threads");
+        for threads in [1, 2, 3, 8] {
+            let mut world = cpu(&scene).with_threads(threads).expect("threads").with_sharing_from(0);
             assert_eq!(world.threads(), threads);
             trace_cpu(&mut world, 200).assert_is(&trace, &format!("{} on {threads} threads", scene.name));
         }
     }
 }
 
-/// Above 512 bodies and 256 contacts of a colour the work is really shared.
+/// Loops are cut from some hundred elements on: one heap, many islands, and what meets anew in every step.
 #[test]
 fn cpu_threads_agree_where_there_is_much_to_share() {
-    let scene = build("smash:columns=50,rows=40,speed=200");
-    let trace = trace_cpu(&mut cpu(&scene), 40);
-    for threads in [2, 7] {
-        let mut world = cpu(&scene).with_threads(threads).expect("threads");
-        trace_cpu(&mut world, 40).assert_is(&trace, &format!("{threads} threads"));
+    for spec in ["smash:columns=50,rows=40,speed=200", "many_pyramids:rows=7,columns=7", "tumbler:grid=40,speed=2"] {
+        let scene = build(spec);
+        let trace = trace_cpu(&mut cpu(&scene), 40);
+        for threads in [2, 3, 8] {
+            let mut world = cpu(&scene).with_threads(threads).expect("threads");
+            trace_cpu(&mut world, 40).assert_is(&trace, &format!("{spec} on {threads} threads"));
+        }
     }
 }
 
@@ -206,7 +208,7 @@ fn cpu_restoring_and_going_on_is_going_on() {
             trace_cpu(&mut first, at);
             let snapshot = first.snapshot();
             // Into the world that has run on, and into a fresh one on several threads.
-            for mut other in [cpu(&scene), cpu(&scene).with_threads(3).expect("threads")] {
+            for mut other in [cpu(&scene), cpu(&scene).with_threads(3).expect("threads").with_sharing_from(0)] {
                 trace_cpu(&mut other, 3 * (at % 2) + 10);
                 other.restore(&snapshot).expect("it is of this world");
                 assert_eq!(other.snapshot(), snapshot, "{} at {at}", scene.name);

@@ -20,7 +20,7 @@ fn floor() -> Scene {
 fn worlds(scene: &Scene) -> Vec<(&'static str, World)> {
     vec![
         ("cpu", cpu(scene).into()),
-        ("3 threads", cpu(scene).with_threads(3).unwrap().into()),
+        ("3 threads", cpu(scene).with_threads(3).unwrap().with_sharing_from(0).into()),
         ("gpu", gpu(scene).into()),
     ]
 }

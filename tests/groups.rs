@@ -45,7 +45,7 @@ fn assert_no_trace(scene: &Scene, what: &str) -> usize {
     assert_eq!(none, 0);
     for size in [1, 9] {
         for threads in [1, 3] {
-            let world = cpu(scene).with_groups_of(size).with_threads(threads).expect("threads");
+            let world = cpu(scene).with_groups_of(size).with_threads(threads).expect("threads").with_sharing_from(0);
             let (grouped, most) = trace(world);
             grouped.assert_is(&whole, &format!("{} {what}, groups of {size}, {threads} threads", scene.name));
             groups = groups.max(most);

@@ -39,7 +39,7 @@ fn assortment(x: f32, y: f32) -> Vec<Body> {
 fn worlds(scene: &Scene) -> Vec<(&'static str, World)> {
     vec![
         ("cpu", cpu(scene).into()),
-        ("3 threads", cpu(scene).with_threads(3).unwrap().into()),
+        ("3 threads", cpu(scene).with_threads(3).unwrap().with_sharing_from(0).into()),
         ("gpu", gpu(scene).into()),
     ]
 }

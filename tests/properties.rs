@@ -230,7 +230,7 @@ proptest! {
     fn what_is_in_a_room_stays_there(pieces in pieces(1..16), ties in ties(0..8), walls in 0_u8..3) {
         let scene = in_a_room(&pieces, &ties, walls);
         let mut world = cpu(&scene);
-        let mut threads = cpu(&scene).with_threads(3).expect("threads");
+        let mut threads = cpu(&scene).with_threads(3).expect("threads").with_sharing_from(0);
         let mut continued = cpu(&scene);
         for step in 0..150 {
             world.step();

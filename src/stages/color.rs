@@ -15,8 +15,14 @@
 //!
 //! The outcome of a round does not depend on the order in which contacts are visited. So the device may run rounds
 //! over all contacts (`color_claim`, `color_commit`) or inside one workgroup (`color_finish`) as it suits.
+//!
+//! Here threads share the contacts piece by piece. Most have a colour, and which colours a body has is only asked where a
+//! contact has none: so the pieces list those first, and then, if there are any, look for the colours at their bodies. The
+//! rounds are for one thread, as few contacts take part.
 
-use crate::threads::Rows;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::threads::{Cut, LIGHT, Rows, Threads};
 use crate::types::{
     ASLEEP, BodyState, CLAIM_SLOTS, COLOR_COUNT, Contact, Counters, DYNAMIC_COLORS, FIRST_FIXED_COLOR, FIXED_A,
     FIXED_B, FORCE_OVERFLOW, MAX_COLOR_ROUNDS, NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Params, SLEEP,
@@ -30,44 +36,72 @@ const FIXED_MASK: u32 = !((1 << FIRST_FIXED_COLOR) - 1);
 /// [`NONE`] in a byte.
 const COLORLESS: u8 = u8::MAX;
 
-/// What [`color`] needs to remember only while it runs.
-#[derive(Clone, Debug, Default)]
+/// In a mask: the colours of this body are asked for. The overflow is a colour that a body does not have.
+const ASKED: u32 = 1 << OVERFLOW_COLOR;
+
+/// What [`color`] needs to remember only while it runs, and for [`color_sort`].
+#[derive(Debug, Default)]
 pub struct ColorScratch {
-    /// Colours taken, as bits, a body.
-    pub masks: Vec<u32>,
+    /// Colours taken, as bits, a body; of bodies that are [`ASKED`] for, else 0.
+    masks: Vec<AtomicU32>,
     /// Largest claim on each slot, [`CLAIM_SLOTS`] a body.
-    pub claims: Vec<u32>,
+    claims: Vec<u32>,
     /// Colour of each contact, [`COLORLESS`] if it does not touch: contacts are read once, not for every pass.
     colors: Vec<u8>,
-    /// Contacts that had no colour when the step began.
-    fresh: Vec<u32>,
-    /// Those of them that have none yet.
+    /// Pieces of the contacts, and how many there are of them now.
+    parts: Vec<Part>,
+    used: usize,
+    /// Contacts without a colour yet.
     uncolored: Vec<u32>,
     proposals: Vec<u32>,
+}
+
+/// What is known of some contacts that lie side by side.
+#[derive(Debug, Default)]
+struct Part {
+    first: usize,
+    end: usize,
+    /// How many have each colour; once they are sorted, the slot behind the last of them.
+    counts: [u32; COLOR_COUNT as usize],
+    /// Those that had no colour when the step began.
+    fresh: Vec<u32>,
 }
 
 /// Colours the contacts, and fills the colour starts of `counters`. What is left of the stage is [`color_sort`], which
 /// worlds that are solved group by group do without.
 pub fn color(
+    threads: &Threads,
     params: &Params,
     states: &Rows<BodyState, 4>,
     contacts: &mut [Contact],
     scratch: &mut ColorScratch,
     counters: &mut Counters,
 ) {
-    color_inherit(params, states, contacts, scratch, counters);
-    color_rounds(contacts, scratch, counters);
-    for &index in &scratch.fresh {
-        scratch.colors[index as usize] = byte(contacts[index as usize].color);
+    color_inherit(threads, params, states, contacts, scratch);
+    #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+    let uncolored = scratch.uncolored.len() as u32;
+    counters.uncolored = uncolored;
+    counters.rounds = 0;
+    if uncolored > 0 {
+        color_ask(threads, params, contacts, scratch);
+        color_rounds(contacts, scratch, counters);
     }
-    let mut counts = [0; COLORLESS as usize + 1];
-    for &color in &scratch.colors {
-        counts[color as usize] += 1;
-    }
+    let ColorScratch { colors, parts, used, .. } = scratch;
     counters.color_starts = [0; COLOR_COUNT as usize + 1];
-    for (color, &count) in counts[..COLOR_COUNT as usize].iter().enumerate() {
-        counters.color_starts[color + 1] = counters.color_starts[color] + count;
+    for Part { counts, fresh, .. } in &mut parts[..*used] {
+        for &index in &*fresh {
+            let color = byte(contacts[index as usize].color);
+            colors[index as usize] = color;
+            counts[color as usize] += 1;
+        }
+        for (start, &count) in counters.color_starts[1..].iter_mut().zip(&*counts) {
+            *start += count;
+        }
     }
+    for color in 0..COLOR_COUNT as usize {
+        counters.color_starts[color + 1] += counters.color_starts[color];
+    }
+    counters.touching = counters.color_starts[COLOR_COUNT as usize];
 }
 
 #[inline]
@@ -77,57 +111,88 @@ fn byte(color: u32) -> u8 {
 
 /// Keeps the colours of contacts that live on, and lists those without.
 fn color_inherit(
+    threads: &Threads,
     params: &Params,
     states: &Rows<BodyState, 4>,
     contacts: &mut [Contact],
     scratch: &mut ColorScratch,
-    counters: &mut Counters,
 ) {
     let sleeps = |body: u32| states.get(body as usize).status & ASLEEP != 0;
-    scratch.masks.clear();
-    scratch.masks.resize(params.body_count as usize, 0);
-    let ColorScratch { masks, colors, fresh, .. } = scratch;
-    fresh.clear();
-    colors.clear();
-    counters.touching = 0;
-    colors.extend((0_u32..).zip(contacts).map(|(index, contact)| {
-        if contact.flags & POINT_COUNT_MASK == 0 {
-            return COLORLESS;
+    let ColorScratch { colors, parts, used, uncolored, .. } = scratch;
+    colors.resize(contacts.len(), COLORLESS);
+    let parts = threads.for_chunk_parts(LIGHT, contacts, colors, parts, |first, contacts, colors, part| {
+        (part.first, part.end) = (first, first + contacts.len());
+        let Part { counts, fresh, .. } = part;
+        counts.fill(0);
+        fresh.clear();
+        for (offset, (contact, to)) in contacts.iter_mut().zip(colors).enumerate() {
+            if contact.flags & POINT_COUNT_MASK == 0 {
+                *to = COLORLESS;
+                continue;
+            }
+            let half_asleep = params.switches & SLEEP != 0
+                && ((contact.flags & FIXED_A == 0 && sleeps(contact.body_a))
+                    || (contact.flags & FIXED_B == 0 && sleeps(contact.body_b)));
+            if params.switches & FORCE_OVERFLOW != 0 || half_asleep {
+                contact.color = OVERFLOW_COLOR;
+            } else if contact.color >= COLOR_COUNT || contact.color == OVERFLOW_COLOR {
+                contact.color = NONE;
+                *to = COLORLESS;
+                #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+                fresh.push((first + offset) as u32);
+                continue;
+            }
+            *to = byte(contact.color);
+            counts[*to as usize] += 1;
         }
-        counters.touching += 1;
-        let half_asleep = params.switches & SLEEP != 0
-            && ((contact.flags & FIXED_A == 0 && sleeps(contact.body_a))
-                || (contact.flags & FIXED_B == 0 && sleeps(contact.body_b)));
-        if params.switches & FORCE_OVERFLOW != 0 || half_asleep {
-            contact.color = OVERFLOW_COLOR;
-        } else if contact.color < COLOR_COUNT && contact.color != OVERFLOW_COLOR {
-            take(masks, contact);
-        } else {
-            contact.color = NONE;
-            fresh.push(index);
+    });
+    *used = parts.len();
+    uncolored.clear();
+    for Part { fresh, .. } in &*parts {
+        uncolored.extend_from_slice(fresh);
+    }
+}
+
+/// Finds the colours taken at the bodies of contacts that have none.
+fn color_ask(threads: &Threads, params: &Params, contacts: &[Contact], scratch: &mut ColorScratch) {
+    let ColorScratch { masks, colors, uncolored, .. } = scratch;
+    masks.clear();
+    masks.resize_with(params.body_count as usize, || AtomicU32::new(0));
+    for &index in &*uncolored {
+        for body in moving(&contacts[index as usize]) {
+            *masks[body].get_mut() = ASKED;
         }
-        byte(contact.color)
-    }));
-    scratch.uncolored.clone_from(&scratch.fresh);
-    #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-    let uncolored = scratch.uncolored.len() as u32;
-    counters.uncolored = uncolored;
+    }
+    let masks = &*masks;
+    threads.for_ranges(LIGHT, contacts.len(), |first, end| {
+        for (contact, &color) in contacts[first..end].iter().zip(&colors[first..end]) {
+            if u32::from(color) < COLOR_COUNT && u32::from(color) != OVERFLOW_COLOR {
+                for body in moving(contact).filter(|&body| masks[body].load(Ordering::Relaxed) & ASKED != 0) {
+                    masks[body].fetch_or(1 << color, Ordering::Relaxed);
+                }
+            }
+        }
+    });
+}
+
+/// The dynamic bodies of a contact.
+#[inline]
+fn moving(contact: &Contact) -> impl Iterator<Item = usize> {
+    let ends = [(FIXED_A, contact.body_a), (FIXED_B, contact.body_b)];
+    let flags = contact.flags;
+    ends.into_iter().filter(move |&(fixed, _)| flags & fixed == 0).map(|(_, body)| body as usize)
 }
 
 /// Marks the colour of a contact as taken at its dynamic bodies.
-fn take(masks: &mut [u32], contact: &Contact) {
-    if contact.flags & FIXED_A == 0 {
-        masks[contact.body_a as usize] |= 1 << contact.color;
-    }
-    if contact.flags & FIXED_B == 0 {
-        masks[contact.body_b as usize] |= 1 << contact.color;
+fn take(masks: &mut [AtomicU32], contact: &Contact) {
+    for body in moving(contact) {
+        *masks[body].get_mut() |= 1 << contact.color;
     }
 }
 
 /// The colour that a contact tries next, or [`OVERFLOW_COLOR`] if there is none.
-fn propose(masks: &[u32], contact: &Contact) -> u32 {
-    let mask = |fixed: u32, body: u32| if contact.flags & fixed == 0 { masks[body as usize] } else { 0 };
-    let free = !(mask(FIXED_A, contact.body_a) | mask(FIXED_B, contact.body_b));
+fn propose(masks: &[AtomicU32], contact: &Contact) -> u32 {
+    let free = !moving(contact).fold(0, |taken, body| taken | masks[body].load(Ordering::Relaxed));
     let dynamic = free & DYNAMIC_MASK;
     if contact.flags & (FIXED_A | FIXED_B) == 0 {
         return if dynamic == 0 { OVERFLOW_COLOR } else { dynamic.trailing_zeros() };
@@ -154,12 +219,14 @@ pub fn claim_key(round: u32, contact: u32) -> u32 {
     (round << 27) | x
 }
 
+/// Where a body holds its claim on a colour.
+#[inline]
+fn slot(body: usize, color: u32) -> usize {
+    body * CLAIM_SLOTS as usize + (color % CLAIM_SLOTS) as usize
+}
+
 fn color_rounds(contacts: &mut [Contact], scratch: &mut ColorScratch, counters: &mut Counters) {
     let ColorScratch { masks, claims, uncolored, proposals, .. } = scratch;
-    counters.rounds = 0;
-    if uncolored.is_empty() {
-        return;
-    }
     claims.clear();
     claims.resize(masks.len() * CLAIM_SLOTS as usize, 0);
     for round in 1..=MAX_COLOR_ROUNDS {
@@ -177,11 +244,9 @@ fn color_rounds(contacts: &mut [Contact], scratch: &mut ColorScratch, counters: 
                 continue;
             }
             let key = claim_key(round, index);
-            for (fixed, body) in [(FIXED_A, contact.body_a), (FIXED_B, contact.body_b)] {
-                if contact.flags & fixed == 0 {
-                    let claim = &mut claims[(body * CLAIM_SLOTS + proposal % CLAIM_SLOTS) as usize];
-                    *claim = key.max(*claim);
-                }
+            for body in moving(contact) {
+                let claim = &mut claims[slot(body, proposal)];
+                *claim = key.max(*claim);
             }
         }
         for (&index, &proposal) in uncolored.iter().zip(proposals.iter()) {
@@ -190,10 +255,7 @@ fn color_rounds(contacts: &mut [Contact], scratch: &mut ColorScratch, counters: 
                 continue;
             }
             let key = claim_key(round, index);
-            let won = [(FIXED_A, contact.body_a), (FIXED_B, contact.body_b)].into_iter().all(|(fixed, body)| {
-                contact.flags & fixed != 0 || claims[(body * CLAIM_SLOTS + proposal % CLAIM_SLOTS) as usize] == key
-            });
-            if won {
+            if moving(contact).all(|body| claims[slot(body, proposal)] == key) {
                 contact.color = proposal;
                 take(masks, contact);
             }
@@ -206,13 +268,23 @@ fn color_rounds(contacts: &mut [Contact], scratch: &mut ColorScratch, counters: 
 }
 
 /// Fills `slots` with the contacts that touch, by colour.
-pub fn color_sort(scratch: &ColorScratch, slots: &mut Vec<u32>, counters: &Counters) {
-    let mut next = counters.color_starts;
-    slots.clear();
-    slots.resize(next[COLOR_COUNT as usize] as usize, 0);
-    for (index, &color) in (0_u32..).zip(&scratch.colors).filter(|&(_, &color)| color != COLORLESS) {
-        let slot = &mut next[color as usize];
-        slots[*slot as usize] = index;
-        *slot += 1;
+pub fn color_sort(threads: &Threads, scratch: &mut ColorScratch, slots: &mut Vec<AtomicU32>, counters: &Counters) {
+    let ColorScratch { colors, parts, used, .. } = scratch;
+    let mut starts = counters.color_starts;
+    slots.resize_with(starts[COLOR_COUNT as usize] as usize, AtomicU32::default);
+    for Part { counts, .. } in &mut parts[..*used] {
+        for (count, start) in counts.iter_mut().zip(&mut starts) {
+            (*count, *start) = (*start, *start + *count);
+        }
     }
+    let (slots, colors) = (&*slots, &*colors);
+    threads.for_each(Cut { unit: 1, least: 1 }, &mut parts[..*used], |_, Part { first, end, counts: next, .. }| {
+        let colors = colors[*first..*end].iter().zip(*first..).filter(|&(&color, _)| color != COLORLESS);
+        #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+        for (&color, contact) in colors {
+            let slot = &mut next[color as usize];
+            slots[*slot as usize].store(contact as u32, Ordering::Relaxed);
+            *slot += 1;
+        }
+    });
 }

@@ -4,12 +4,14 @@
 //! Reads slots, contacts, manifolds, bodies, shapes (materials), states; writes constraints, and surfaces if there are any. One thread a constraint. Masses are
 //! copied into the constraint so that a sweep touches nothing but constraints and states.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use glam::Vec2;
 
 use crate::blocks::{Block, Blocks, Bounce, Lane, LanePoint, width};
 use crate::lanes::dispatch;
 use crate::math::cross_scalar;
-use crate::threads::{Cut, Rows, Threads};
+use crate::threads::{Cut, Rows, Threads, emptied};
 use crate::types::{
     ASLEEP, BOUNCES, Body, BodyState, COLOR_COUNT, Contact, Counters, Manifold, POINT_COUNT_MASK, Params,
     RESTITUTION_MAX, SLEEP, SURFACES, Shape, Surface, WARM_START,
@@ -17,6 +19,15 @@ use crate::types::{
 
 /// Contacts that one task takes at least.
 pub(super) const BLOCK: usize = 1024;
+
+/// What [`prepare`] and `store_impulses` need on several threads, only while they run. It is kept, so that a step need not
+/// ask for memory.
+#[derive(Debug, Default)]
+pub struct PrepareScratch {
+    parts: Vec<Part<'static>>,
+    /// As [`cut`] makes them.
+    pub(super) cuts: Vec<[usize; COLOR_COUNT as usize]>,
+}
 
 /// Fills `constraints`.
 pub fn prepare(
@@ -27,10 +38,11 @@ pub fn prepare(
     states: &Rows<BodyState, 4>,
     contacts: &[Contact],
     manifolds: &[Manifold],
-    slots: &[u32],
+    slots: &[AtomicU32],
     counters: &Counters,
     constraints: &mut Blocks,
     surfaces: &mut Rows<Surface, 2>,
+    scratch: &mut PrepareScratch,
 ) {
     let bounces = params.switches & BOUNCES != 0;
     constraints.lay(counters, bounces);
@@ -42,14 +54,16 @@ pub fn prepare(
         return;
     }
 
-    let cuts = cut(slots, counters, contacts.len());
+    let PrepareScratch { parts: kept, cuts } = scratch;
+    cut(slots, counters, contacts.len(), cuts);
     // By part of the contacts, the blocks of each colour that it fills: those whose first constraint is made of one of
     // its contacts.
     let first_block = |part: usize, color: usize| {
         let rank = cuts[part][color] - counters.color_starts[color] as usize;
         if part + 1 == cuts.len() { rank.div_ceil(width(color)) } else { rank / width(color) }
     };
-    let mut parts: Vec<Part> = cuts[1..].iter().map(|_| Part::default()).collect();
+    let mut parts: Vec<Part> = emptied(std::mem::take(kept));
+    parts.resize_with(cuts.len() - 1, Part::default);
     let (_, mut blocks, mut bounce_blocks) = constraints.parts();
     for color in 0..COLOR_COUNT as usize {
         for (index, part) in parts.iter_mut().enumerate() {
@@ -82,8 +96,8 @@ pub fn prepare(
             for (color, stream) in streams.iter_mut().enumerate() {
                 // The first block may begin with contacts of the part before.
                 let first = stream.first_slot;
-                for (offset, &contact) in slots.get(first..slots_next[color]).unwrap_or_default().iter().enumerate() {
-                    put(stream, color, first + offset, contact);
+                for (offset, slot) in slots.get(first..slots_next[color]).unwrap_or_default().iter().enumerate() {
+                    put(stream, color, first + offset, slot.load(Ordering::Relaxed));
                 }
             }
             let start = index * BLOCK;
@@ -101,6 +115,7 @@ pub fn prepare(
             }
         }
     });
+    *kept = emptied(parts);
 }
 
 /// The same on one thread, which walks through all contacts and needs no lists to know where to begin.
@@ -266,11 +281,11 @@ impl Source<'_> {
 }
 
 /// What one part of the contacts fills.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Part<'a>([Stream<'a>; COLOR_COUNT as usize]);
 
 /// Its blocks of one colour, and the slot of their first constraint.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Stream<'a> {
     first_slot: usize,
     blocks: &'a mut [Block],
@@ -284,15 +299,21 @@ struct Stream<'a> {
 /// through as many rows of constraints as there are colours, each in order too, and the processor fetches all of them
 /// ahead. In colour order it would jump through the contacts, and wait for each: with 300,000 of them, out of the
 /// caches, three times as long a contact as with 3,000.
-pub(super) fn cut(slots: &[u32], counters: &Counters, contacts: usize) -> Vec<[usize; COLOR_COUNT as usize]> {
-    let mut cuts = vec![[0; COLOR_COUNT as usize]; contacts.div_ceil(BLOCK) + 1];
+pub(super) fn cut(
+    slots: &[AtomicU32],
+    counters: &Counters,
+    contacts: usize,
+    cuts: &mut Vec<[usize; COLOR_COUNT as usize]>,
+) {
+    let contact_of = |slot: &AtomicU32| slot.load(Ordering::Relaxed) as usize;
+    cuts.clear();
+    cuts.resize(contacts.div_ceil(BLOCK) + 1, [0; COLOR_COUNT as usize]);
     for color in 0..COLOR_COUNT as usize {
         let [mut slot, end] = [0, 1].map(|next| (counters.color_starts[color + next] as usize).min(slots.len()));
         for (block, cut) in cuts.iter_mut().enumerate() {
             let most = end.min(slot + BLOCK).max(slot);
-            slot += slots[slot..most].partition_point(|&contact| (contact as usize) < block * BLOCK);
+            slot += slots[slot..most].partition_point(|slot| contact_of(slot) < block * BLOCK);
             cut[color] = slot;
         }
     }
-    cuts
 }

@@ -3,7 +3,9 @@
 //! Reads constraints and surfaces, and the colours of contacts; writes manifolds and, against rolling, contacts. One thread
 //! a constraint; here one a contact, which [`prepare`](super::prepare) explains.
 
-use super::prepare::{BLOCK, cut};
+use std::sync::atomic::AtomicU32;
+
+use super::prepare::{BLOCK, PrepareScratch, cut};
 use crate::blocks::Blocks;
 use crate::threads::{Cut, Rows, Threads};
 use crate::types::{COLOR_COUNT, Contact, Counters, Manifold, Surface};
@@ -11,15 +13,19 @@ use crate::types::{COLOR_COUNT, Contact, Counters, Manifold, Surface};
 /// Writes the impulses of `manifolds`.
 pub fn store_impulses(
     threads: &Threads,
-    slots: &[u32],
+    slots: &[AtomicU32],
     counters: &Counters,
     constraints: &Blocks,
     surfaces: &Rows<Surface, 2>,
     contacts: &mut [Contact],
     manifolds: &mut [Manifold],
+    PrepareScratch { cuts, .. }: &mut PrepareScratch,
 ) {
     // One thread walks through all contacts from the start.
-    let cuts = if threads.count() > 1 { cut(slots, counters, contacts.len()) } else { Vec::new() };
+    cuts.clear();
+    if threads.count() > 1 {
+        cut(slots, counters, contacts.len(), cuts);
+    }
     let first_slots = std::array::from_fn(|color| counters.color_starts[color] as usize);
     threads.for_chunk_pairs(Cut { unit: BLOCK, least: BLOCK }, contacts, manifolds, |first, contacts, manifolds| {
         let mut next: [usize; COLOR_COUNT as usize] = cuts.get(first / BLOCK).copied().unwrap_or(first_slots);

@@ -53,7 +53,7 @@ fn hashes(world: &mut World, steps: usize) -> Vec<u64> {
 }
 
 fn cpu(scene: &Scene, threads: usize) -> World {
-    CpuWorld::new(scene).expect("a scene").with_threads(threads).expect("threads").into()
+    CpuWorld::new(scene).expect("a scene").with_threads(threads).expect("threads").with_sharing_from(0).into()
 }
 
 fn gpu(scene: &Scene) -> World {
@@ -136,7 +136,7 @@ fn four_at_a_time_do_as_one_by_one() {
             (settings.warm_start, settings.accumulate, settings.relax) = (warm_start, accumulate, relax);
             let start = || CpuWorld::new(&scene).expect("a scene");
             let (mut one_by_one, mut by_four) = (start().with_joints_one_by_one(), start());
-            let mut shared = start().with_threads(3).expect("threads");
+            let mut shared = start().with_threads(3).expect("threads").with_sharing_from(0);
             for step in 0..40 {
                 let wanted = bits(&mut one_by_one);
                 let what = format!("{mode:?}, warm start {warm_start}, relax {relax}, step {step}");

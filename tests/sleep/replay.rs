@@ -80,7 +80,8 @@ fn cpu_runs_agree() {
     assert!(first.windows(2).any(|pair| pair[0].1 == 0 && pair[1].1 > 0), "nobody wakes");
     assert_same("again", &trace(&mut cpu(&scene).into()), &first);
     for threads in [2, 3] {
-        assert_same("threads", &trace(&mut cpu(&scene).with_threads(threads).expect("threads").into()), &first);
+        let shared = cpu(&scene).with_threads(threads).expect("threads").with_sharing_from(0);
+        assert_same("threads", &trace(&mut shared.into()), &first);
     }
     assert_same("every step run", &trace(&mut cpu(&scene).without_rest().into()), &first);
     let mut other = scene.clone();
