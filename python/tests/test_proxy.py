@@ -50,8 +50,8 @@ def proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     (certificate, key, port) = (tmp_path / "cert.pem", tmp_path / "key.pem", free_port())
     arguments = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
     arguments += ["-subj", f"/CN={NAME}", "-addext", "subjectAltName=IP:127.0.0.1"]
-    command = [program("openssl"), *arguments, "-out", certificate, "-keyout", key]
-    subprocess.run(command, check=True, capture_output=True)
+    arguments += ["-out", str(certificate), "-keyout", str(key)]
+    subprocess.run([program("openssl"), *arguments], check=True, capture_output=True)
     monkeypatch.setenv("DRYSTONE_TOKEN", TOKEN)
     # Both of what the client is made of look here.
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
