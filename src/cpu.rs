@@ -42,6 +42,9 @@ use crate::world::WorldError;
 /// Bodies, contacts and joints of the smallest world whose steps several threads share: what one thread is at for some
 /// hundred microseconds. To wake the others takes tens.
 const SHARE_FROM: usize = 2048;
+/// Touching contacts of the smallest island that they sweep together. In a smaller one a turn is shorter than what it takes
+/// to tell the others that it is over, and to fetch what they have written.
+const CREW_FROM: usize = 4096;
 
 /// A world on the CPU.
 ///
@@ -89,8 +92,10 @@ pub struct CpuWorld {
     slots: Vec<AtomicU32>,
     constraints: Blocks,
     groups: Groups,
-    /// Bodies, contacts and joints from which on threads share a step, and steps in which they swept together.
+    /// Bodies, contacts and joints from which on threads share a step, touching contacts from which on they sweep together,
+    /// and steps in which they did.
     share_from: usize,
+    crew_from: usize,
     crew_steps: u64,
     surfaces: Rows<Surface, 2>,
     scratch: Scratch,
@@ -185,6 +190,7 @@ impl CpuWorld {
             constraints: Blocks::default(),
             groups: Groups::default(),
             share_from: SHARE_FROM,
+            crew_from: CREW_FROM,
             crew_steps: 0,
             surfaces: Rows::new(&[]),
             scratch: Scratch::default(),
@@ -238,12 +244,12 @@ impl CpuWorld {
         self
     }
 
-    /// The same world whose threads, if there are several, share a step from so many bodies, contacts and joints on. The
-    /// result does not change. For tests.
+    /// The same world whose threads, if there are several, share a step from so many bodies, contacts and joints on, and
+    /// sweep together from so many contacts on. The result does not change. For tests.
     #[doc(hidden)]
     #[must_use]
     pub fn with_sharing_from(mut self, size: usize) -> Self {
-        self.share_from = size;
+        (self.share_from, self.crew_from) = (size, size);
         self
     }
 
@@ -340,7 +346,8 @@ impl CpuWorld {
     /// Runs the sweeps that come `next` in the plan with all threads together, and returns where the plan goes on.
     fn run_crew(&mut self, next: usize) -> Option<usize> {
         let solver = groups::solver(&self.plan, next.checked_sub(1)?)?;
-        if self.threads.count() == 1 || self.compiled.joints.count() > 0 {
+        let small = (self.counters.touching as usize) < self.crew_from;
+        if self.threads.count() == 1 || self.compiled.joints.count() > 0 || small {
             return None;
         }
         self.crew_steps += 1;

@@ -46,7 +46,7 @@ use super::pair::{kept_apart, may_meet};
 use crate::lanes::dispatch;
 use crate::math::{cross_scalar, inv_mul_rotation, inv_rotate, is_finite, mul_rotation, right_perp, rotate};
 use crate::scene::Ties;
-use crate::threads::{LIGHT, Rows, Threads};
+use crate::threads::{HEAVY, Rows, Threads};
 use crate::types::{
     BOX, BULLET_SHAPE, BULLETS, BodyState, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, KINEMATIC_SHAPE, MOVING_WALLS,
     Mover, NONE, POLYGON, Params, Pose, QUARANTINED, SENSOR_SHAPE, Shape, VERTEX_COUNT_SHIFT,
@@ -553,7 +553,7 @@ pub fn continuous(
 
 /// Finds where each body stops, and then puts it there.
 fn continuous_sweep(threads: &Threads, world: &World, scratch: &mut ContinuousScratch) -> u32 {
-    let parts = threads.for_parts(LIGHT, world.shapes.len(), &mut scratch.0, |first, end, stops| {
+    let parts = threads.for_parts(HEAVY, world.shapes.len(), &mut scratch.0, |first, end, stops| {
         stops.clear();
         for (shape, mover) in world.movers[..end].iter().enumerate().skip(first) {
             #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
