@@ -491,6 +491,7 @@ impl Touching {
 impl Scratch {
     fn make(&mut self, room: Room, switches: u32) {
         // As if all were of one colour, with a block more for each that does not fill its last.
+        #[allow(clippy::cast_possible_truncation, reason = "lanes of a block")]
         let others = room.contacts + COLOR_COUNT * WIDTH as u32;
         let mut most = Counters::default();
         most.color_starts[1..].fill(others);
