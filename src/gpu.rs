@@ -694,7 +694,7 @@ impl GpuWorld {
         }
         self.commands.clone_from(&snapshot.commands);
         snapshot.put_goals(&mut self.compiled.joints);
-        let writes = self.engine.restored(&self.compiled, snapshot);
+        let writes = state::restored(&self.compiled, self.engine.parity, snapshot);
         self.engine.tell(&writes, 0, None);
         Ok(())
     }
@@ -719,7 +719,7 @@ impl GpuWorld {
 
     /// Every table as it stands.
     pub(crate) fn tables(&self) -> Result<Tables, WorldError> {
-        self.engine.tables(&self.compiled, 0)
+        self.engine.tables(&self.compiled, 0, self.engine.parity)
     }
 }
 

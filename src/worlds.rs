@@ -18,18 +18,19 @@
 //! # Ok::<(), drystone::WorldError>(())
 //! ```
 //!
-//! Every world has its own scene, commands, events, snapshots, hash and count of steps, and may be set back alone, to its
-//! start or to a snapshot ([`Worlds::reset`], [`Worlds::restore_all`]), as learning does when an episode ends. What an
+//! Every world has its own scene, commands, events, snapshots, hash and count of steps. All of them step together or only
+//! some ([`Worlds::step_some`]), and each may be set back alone, to its start or to a snapshot ([`Worlds::reset`],
+//! [`Worlds::restore_all`]), as learning does when an episode ends. What an
 //! agent sees comes for all worlds at once: bodies as one array ([`Worlds::bodies`]), rays and regions as one batch
 //! ([`Worlds::query`]). The scenes may differ in everything, their sizes too, but for their settings.
 //!
 //! **Each world comes to the bits to which it comes alone on the same backend**: none can reach into another. On the GPU
-//! all of them are stepped by the same dispatches, with one layer of workgroups for each world, so that a thousand worlds
+//! all that step do so by the same dispatches, with one layer of workgroups for each world, so that a thousand worlds
 //! cost little more than one until the device is full. On the CPU a thread steps a world at a time.
 //!
 //! All worlds have room for as many contacts as the busiest needs. A world that outgrows its room says so for itself
-//! ([`Worlds::overflowed_steps`]), and no other notices; with [`Settings::strict`](crate::Settings::strict) the step is
-//! run again, in all of them, which changes nothing for those that had room.
+//! ([`Worlds::overflowed_steps`]), and no other notices; with [`Settings::strict`](crate::Settings::strict) it runs the
+//! step again, alone, with more room.
 //!
 //! Bodies and joints do not come and go here, other than on the CPU, where a scene's emitters run: on the GPU a scene with
 //! emitters is refused, as is one with other settings.
@@ -142,7 +143,7 @@ impl Worlds {
     ///
     /// # Errors
     /// If a scene is not valid or has emitters, there are none or too many, their settings differ, they do not fit the
-    /// device, or it has less than 9 storage buffers for a kernel.
+    /// device, or it has less than 10 storage buffers for a kernel.
     pub fn on_gpu(context: &Context, scenes: &[Scene]) -> Result<Self, WorldError> {
         let members = scenes.iter().map(Compiled::new).collect::<Result<Vec<_>, _>>()?;
         let starts = members.iter().map(Snapshot::of_start).collect();
@@ -168,7 +169,45 @@ impl Worlds {
                 threads.each(worlds, CpuWorld::step);
                 Ok(())
             }
-            Inner::Gpu(worlds) => worlds.step(),
+            Inner::Gpu(worlds) => worlds.step(&(0..worlds.len()).collect::<Vec<_>>()),
+        }
+    }
+
+    /// Advances some worlds by one step, in any order; the others stay as they are and notice nothing. On the GPU those that
+    /// step do so by the same dispatches; worlds that have stepped an odd number of times apart from most of them cost one
+    /// dispatch more, all together. It returns without waiting, unless several steps are on their way.
+    ///
+    /// ```
+    /// use drystone::{Body, Scene, Shape, Worlds};
+    ///
+    /// let mut scene = Scene::new("drop");
+    /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+    /// let mut worlds = Worlds::on_cpu(&vec![scene; 3], 1)?;
+    /// worlds.step()?;
+    /// worlds.step_some(&[2, 0])?;
+    /// assert_eq!([0, 1, 2].map(|world| worlds.steps(world)), [2, 1, 2]);
+    /// assert!(worlds.step_some(&[1, 1]).is_err());
+    /// # Ok::<(), drystone::WorldError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such world, or one is given twice: then nothing has changed. As [`Self::step`].
+    pub fn step_some(&mut self, which: &[usize]) -> Result<(), WorldError> {
+        let mut given = vec![false; self.count()];
+        for &world in which {
+            self.check(world)?;
+            if std::mem::replace(&mut given[world], true) {
+                return Err(WorldError::Many(format!("world {world} is given twice")));
+            }
+        }
+        match &mut self.inner {
+            Inner::Cpu { worlds, threads } => {
+                let mut those: Vec<_> =
+                    worlds.iter_mut().zip(given).filter_map(|(world, given)| given.then_some(world)).collect();
+                threads.each(&mut those, |world| world.step());
+                Ok(())
+            }
+            Inner::Gpu(worlds) => worlds.step(which),
         }
     }
 

@@ -9,7 +9,7 @@ use super::kernel::Kernels;
 
 /// Storage buffers that a kernel may use, where the device has as many; for one world 8 do (`shaders/alone.wgsl` with
 /// joints, which is only run where it may have 12, aside).
-const MOST_TABLES: u32 = 13;
+const MOST_TABLES: u32 = 14;
 
 /// Which adapters are acceptable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,7 +184,7 @@ impl Context {
         let info = adapter.get_info();
         let most = adapter.limits();
         // The defaults, 8 storage buffers a stage among them, run everywhere; only sizes are raised. Kernels for many worlds
-        // have one table more, and the one that runs joints and contacts in one workgroup four.
+        // have two tables more, and the one that runs joints and contacts in one workgroup four.
         let limits = wgpu::Limits {
             max_storage_buffers_per_shader_stage: most.max_storage_buffers_per_shader_stage.clamp(8, MOST_TABLES),
             max_buffer_size: most.max_buffer_size,

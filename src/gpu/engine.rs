@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::context::Context;
 use super::kernel::{Kernel, Kernels};
+use super::many::LAYERS;
 use super::memory::{Features, Group, Sizes, TABLES, buffer_bytes};
 use super::population::Room;
 use super::record::{ALONE, Run, Work, program};
@@ -54,6 +55,10 @@ pub(super) struct Engine {
     pub kernels: Arc<Kernels>,
     /// How many worlds lie side by side.
     pub worlds: u32,
+    /// Which of them the layers of a dispatch are.
+    layers: Vec<u32>,
+    /// The same for kernels of many.
+    layer_group: Option<wgpu::BindGroup>,
     pub features: Features,
     pub room: Room,
     pub contact_capacity: u32,
@@ -101,6 +106,8 @@ impl Engine {
             context: context.clone(),
             kernels,
             worlds,
+            layers: vec![0],
+            layer_group: None,
             features,
             room,
             contact_capacity: 0,
@@ -129,6 +136,21 @@ impl Engine {
         for name in ALONE.into_iter().flat_map(|(_, names)| names) {
             self.unbind(name);
         }
+    }
+
+    /// Says which of many worlds the layers of the next dispatches are. A new buffer each time that they are others: steps
+    /// recorded but not submitted yet keep theirs.
+    pub fn set_layers(&mut self, worlds: &[u32]) {
+        if self.layer_group.is_some() && self.layers == worlds {
+            return;
+        }
+        self.layers = worlds.to_vec();
+        let buffer = self.context.buffer_with(LAYERS, bytemuck::cast_slice(worlds), wgpu::BufferUsages::STORAGE);
+        self.layer_group = Some(self.context.device().create_bind_group(&wgpu::BindGroupDescriptor {
+            label: Some(LAYERS),
+            layout: &self.kernels.layers_layout,
+            entries: &[wgpu::BindGroupEntry { binding: 0, resource: buffer.as_entire_binding() }],
+        }));
     }
 
     /// Elements for which there is room in a world.
@@ -382,15 +404,15 @@ impl Engine {
         Ok(Bound { kernel, groups, strides })
     }
 
-    /// Dispatches a kernel, in every world.
+    /// Dispatches a kernel, in every world that has a layer.
     ///
     /// # Errors
     /// If it does not compile.
     pub fn execute(&mut self, pass: &mut wgpu::ComputePass, work: &Work) -> Result<(), WorldError> {
-        self.execute_in(pass, work, self.worlds)
+        self.execute_in(pass, work, u32::try_from(self.layers.len()).unwrap_or(u32::MAX))
     }
 
-    /// Dispatches a kernel with so many layers.
+    /// Dispatches a kernel with the first so many layers.
     ///
     /// # Errors
     /// If it does not compile.
@@ -414,6 +436,9 @@ impl Engine {
         pass.set_bind_group(0, &groups[self.parity], &[]);
         if let Some(strides) = strides {
             pass.set_bind_group(2, strides, &[]);
+        }
+        if kernel.reflection.uses_layers {
+            pass.set_bind_group(3, &self.layer_group, &[]);
         }
         pass.dispatch_workgroups(x, y, layers);
         self.dispatches += 1;
@@ -485,8 +510,9 @@ impl Engine {
             return Ok(false);
         }
         let before = self.before();
-        let current = ["contacts", "manifolds"].map(|name| at_parity(name, self.parity));
-        let old = [current[0], current[1], "sleeping"].map(|name| (name, self.part_bytes(name)));
+        // Of many worlds some may have theirs in the one, some in the other, and some may have to go back a step.
+        let carried = ["contacts_0", "contacts_1", "manifolds_0", "manifolds_1", "sleeping", "sleeping_backup"];
+        let old = carried.map(|name| (name, self.part_bytes(name)));
         self.contact_capacity = capacity;
         if let Err(error) = self.create_tables(|group| group == Group::Contacts) {
             self.undo(&before);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use wgpu::naga;
 
-use super::many::many;
+use super::many::{LAYERS, many};
 
 /// A shader that could not be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -88,7 +88,7 @@ macro_rules! shader {
 /// A shader file and what it builds on.
 #[derive(Clone, Copy, Debug)]
 pub struct Shader {
-    /// File stem: the stage's name, `scan`, `query` or `alone`.
+    /// File stem: the stage's name, `scan`, `carry`, `query` or `alone`.
     pub name: &'static str,
     /// Sources before it.
     pub shared: &'static [&'static str],
@@ -134,6 +134,7 @@ pub const SHADERS: &[Shader] = &[
     shader!("scan"),
     shader!("pair", GRID, CELLS, JOINED),
     shader!("recall"),
+    shader!("carry"),
     shader!("collide", OUTLINE, HULL),
     shader!("wake", GRID, JOINED),
     shader!("report"),
@@ -204,6 +205,8 @@ pub struct Reflection {
     pub uses_sweep: bool,
     /// Whether it uses the `strides` uniform of group 2, which only kernels for many worlds have.
     pub uses_strides: bool,
+    /// Whether it reads the `layers` of group 3, as all kernels for many worlds do.
+    pub uses_layers: bool,
     /// Threads in a workgroup.
     pub workgroup_size: u32,
 }
@@ -213,7 +216,7 @@ impl Reflection {
     #[must_use]
     pub fn storage_buffers(&self) -> u32 {
         let tables = self.bindings.iter().filter(|binding| binding.kind != BindingKind::Uniform);
-        u32::try_from(tables.count()).unwrap_or(u32::MAX)
+        u32::try_from(tables.count() + usize::from(self.uses_layers)).unwrap_or(u32::MAX)
     }
 }
 
@@ -233,6 +236,7 @@ pub fn reflect(shader: &'static str, text: &str) -> Result<Vec<(String, Reflecti
             bindings: Vec::new(),
             uses_sweep: false,
             uses_strides: false,
+            uses_layers: false,
             workgroup_size: point.workgroup_size.iter().product(),
         };
         for (handle, global) in module.global_variables.iter() {
@@ -243,6 +247,7 @@ pub fn reflect(shader: &'static str, text: &str) -> Result<Vec<(String, Reflecti
             match place.group {
                 1 => reflection.uses_sweep = true,
                 2 => reflection.uses_strides = true,
+                3 => reflection.uses_layers = true,
                 _ => {}
             }
             if place.group > 0 {
@@ -289,6 +294,7 @@ pub(crate) struct Kernels {
     many: bool,
     pub sweep_layout: wgpu::BindGroupLayout,
     pub strides_layout: wgpu::BindGroupLayout,
+    pub layers_layout: wgpu::BindGroupLayout,
     /// One a shader.
     modules: Vec<OnceLock<Result<Module, KernelError>>>,
     compiled: Mutex<HashMap<&'static str, Arc<Kernel>>>,
@@ -300,17 +306,13 @@ impl Kernels {
     /// # Errors
     /// If a patch does not match exactly once, or a patched shader is not valid.
     pub fn new(device: &wgpu::Device, patches: &[Patch], many: bool) -> Result<Self, KernelError> {
-        let uniform = |label, has_dynamic_offset| {
+        let layout = |label, ty, has_dynamic_offset| {
             device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
                 label: Some(label),
                 entries: &[wgpu::BindGroupLayoutEntry {
                     binding: 0,
                     visibility: wgpu::ShaderStages::COMPUTE,
-                    ty: wgpu::BindingType::Buffer {
-                        ty: wgpu::BufferBindingType::Uniform,
-                        has_dynamic_offset,
-                        min_binding_size: None,
-                    },
+                    ty: wgpu::BindingType::Buffer { ty, has_dynamic_offset, min_binding_size: None },
                     count: None,
                 }],
             })
@@ -319,8 +321,9 @@ impl Kernels {
             device: device.clone(),
             patches: patches.to_vec(),
             many,
-            sweep_layout: uniform("sweep", true),
-            strides_layout: uniform("strides", false),
+            sweep_layout: layout("sweep", wgpu::BufferBindingType::Uniform, true),
+            strides_layout: layout("strides", wgpu::BufferBindingType::Uniform, false),
+            layers_layout: layout(LAYERS, wgpu::BufferBindingType::Storage { read_only: true }, false),
             modules: SHADERS.iter().map(|_| OnceLock::new()).collect(),
             compiled: Mutex::default(),
         };
@@ -412,7 +415,8 @@ impl Kernels {
         let layout =
             device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(name), entries: &entries });
         let sweep = reflection.uses_sweep.then_some(&self.sweep_layout);
-        let groups = [Some(&layout), sweep, reflection.uses_strides.then_some(&self.strides_layout)];
+        let strides = reflection.uses_strides.then_some(&self.strides_layout);
+        let groups = [Some(&layout), sweep, strides, reflection.uses_layers.then_some(&self.layers_layout)];
         let used = groups.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
         let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
             label: Some(name),

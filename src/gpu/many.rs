@@ -1,9 +1,10 @@
 //! From the shader of one world to that of many.
 //!
 //! Many worlds lie one behind the other in every table, each with as much room as the largest needs, and a dispatch has
-//! one layer of workgroups for each (`workgroup_id.z`). A kernel for many worlds is the one for one world, with the place
-//! of its world added to the index of every table: the text is made from the other here and written nowhere, so the two
-//! cannot differ. What a world computes then cannot depend on its neighbours, as no kernel can reach them.
+//! one layer of workgroups for each that takes part: a list says which world a layer is (`layers[workgroup_id.z]`). A kernel
+//! for many worlds is the one for one world, with the place of its world added to the index of every table: the text is
+//! made from the other here and written nowhere, so the two cannot differ. What a world computes then cannot depend on its
+//! neighbours, as no kernel can reach them.
 
 /// The one uniform that every world has a row of its own of.
 const PARAMS: &str = "var<uniform> params: Params;";
@@ -13,6 +14,8 @@ const COUNTERS: &str = "var<storage, read_write> counters: Counters;";
 const SHARED: [&str; 5] = ["commands", "rays", "ray_hits", "regions", "region_items"];
 /// Where a kernel says that it goes on for another world than its layer's.
 const ENTER: &str = "fn enter(world: u32) {";
+/// The world of each layer.
+pub(super) const LAYERS: &str = "layers";
 
 /// The shader of many worlds.
 #[must_use]
@@ -26,6 +29,7 @@ pub fn many(text: &str) -> String {
             "struct Strides {{\n{fields}}}\n@group(2) @binding(0) var<uniform> strides: Strides;\n"
         ));
     }
+    made.push_str(&format!("@group(3) @binding(0) var<storage, read> {LAYERS}: array<u32>;\n"));
     made.push_str("var<private> world_index: u32;\n");
     made.push_str(&indexed(&text, &tables));
     let made = made
@@ -103,7 +107,7 @@ fn with_layers(text: &str) -> String {
         };
         let head = head.trim_end().trim_end_matches(',');
         let missing = if head.contains(LAYER) { String::new() } else { format!(", {LAYER}") };
-        made.push_str(&format!("{head}{missing}) {{\n    world_index = workgroup.z;{body}"));
+        made.push_str(&format!("{head}{missing}) {{\n    world_index = {LAYERS}[workgroup.z];{body}"));
     }
     made
 }
@@ -137,7 +141,7 @@ mod tests {
                 };
                 let Expression::GlobalVariable(global) = function.expressions[base] else { continue };
                 let global = &module.global_variables[global];
-                let shared = global.name.as_deref().is_some_and(|name| SHARED.contains(&name));
+                let shared = global.name.as_deref().is_some_and(|name| name == LAYERS || SHARED.contains(&name));
                 if !matches!(global.space, AddressSpace::Storage { .. }) || shared {
                     continue;
                 }
@@ -181,13 +185,14 @@ mod tests {
         for shader in SHADERS {
             let text = many(&shader.text());
             let points = text.matches("@compute").count();
-            assert_eq!(text.matches("world_index = workgroup.z;").count(), points, "{}", shader.name);
+            assert_eq!(text.matches("world_index = layers[workgroup.z];").count(), points, "{}", shader.name);
         }
     }
 
-    /// The constants, which are a uniform of one world: so many storage buffers [`crate::Worlds::on_gpu`] asks of a device.
+    /// The constants, which are a uniform of one world, and the worlds of the layers: so many storage buffers
+    /// [`crate::Worlds::on_gpu`] asks of a device.
     #[test]
-    fn kernels_for_many_use_one_table_more() {
+    fn kernels_for_many_use_two_tables_more() {
         let most = |text: &dyn Fn(&crate::gpu::kernel::Shader) -> String| {
             let kernels =
                 SHADERS.iter().flat_map(|shader| crate::gpu::kernel::reflect(shader.name, &text(shader)).unwrap());
@@ -196,7 +201,7 @@ mod tests {
             [others, large].map(|of| of.iter().map(|(_, kernel)| kernel.storage_buffers()).max())
         };
         assert_eq!(most(&crate::gpu::kernel::Shader::text), [Some(8), Some(12)]);
-        assert_eq!(most(&|shader| many(&shader.text())), [Some(9), Some(13)]);
+        assert_eq!(most(&|shader| many(&shader.text())), [Some(10), Some(14)]);
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub(super) struct Extent {
     /// Shapes beside sharp boxes and circles.
     hulls: bool,
     /// Joints that can let their bodies touch.
-    may_part: bool,
+    pub may_part: bool,
 }
 
 impl Extent {

@@ -52,50 +52,40 @@ pub(super) fn complete(pair_starts: &mut [u32]) {
     }
 }
 
+/// What it takes to go on from a snapshot, of which there is room for all, in the world that it belongs to, and that
+/// has its contacts in the tables of this parity. What the snapshot says of bodies and joints is in `compiled` already.
+pub(super) fn restored(compiled: &Compiled, parity: usize, snapshot: &Snapshot) -> Writes {
+    let mut writes = Writes::default();
+    writes.all("poses", &snapshot.poses);
+    writes.all("states", &snapshot.states);
+    let starts = vec![0; compiled.shapes.len() + 1];
+    let starts = if snapshot.pair_starts.is_empty() { &starts } else { &snapshot.pair_starts };
+    writes.all(at_parity("pair_starts", parity), starts);
+    writes.all(at_parity("contacts", parity), &snapshot.contacts);
+    writes.all(at_parity("manifolds", parity), &snapshot.manifolds);
+    if compiled.settings.sleep {
+        let mut starts = snapshot.sleeping_starts.clone();
+        starts.resize(compiled.shapes.len() + 1, starts.last().copied().unwrap_or(0));
+        writes.all("sleeping_starts", &starts);
+        writes.all("sleeping", &snapshot.sleeping);
+        writes.all("islands", &snapshot.islands);
+        writes.all("island_flags", &vec![0_u32; snapshot.islands.len()]);
+    }
+    writes.all("counters", &[snapshot.counters]);
+    writes.all("bodies", &compiled.bodies);
+    writes.all("joints", &compiled.joints.joints);
+    writes.all("joint_rows", &compiled.joints.rows);
+    writes.all("joint_states", &snapshot.joint_states);
+    writes.all("joint_impulses", &snapshot.joint_impulses);
+    writes
+}
+
 impl Engine {
-    /// What it takes to go on from a snapshot, of which there is room for all, in the world that it belongs to. What the
-    /// snapshot says of bodies and joints is in `compiled` already.
-    pub fn restored(&self, compiled: &Compiled, snapshot: &Snapshot) -> Writes {
-        let mut writes = Writes::default();
-        writes.all("poses", &snapshot.poses);
-        writes.all("states", &snapshot.states);
-        let starts = vec![0; compiled.shapes.len() + 1];
-        let starts = if snapshot.pair_starts.is_empty() { &starts } else { &snapshot.pair_starts };
-        let [pair_starts, contacts, manifolds] = self.current();
-        writes.all(pair_starts, starts);
-        writes.all(contacts, &snapshot.contacts);
-        writes.all(manifolds, &snapshot.manifolds);
-        if compiled.settings.sleep {
-            let mut starts = snapshot.sleeping_starts.clone();
-            starts.resize(compiled.shapes.len() + 1, starts.last().copied().unwrap_or(0));
-            writes.all("sleeping_starts", &starts);
-            writes.all("sleeping", &snapshot.sleeping);
-            writes.all("islands", &snapshot.islands);
-            writes.all("island_flags", &vec![0_u32; snapshot.islands.len()]);
-        }
-        writes.all("counters", &[snapshot.counters]);
-        writes.all("bodies", &compiled.bodies);
-        writes.all("joints", &compiled.joints.joints);
-        writes.all("joint_rows", &compiled.joints.rows);
-        writes.all("joint_states", &snapshot.joint_states);
-        writes.all("joint_impulses", &snapshot.joint_impulses);
-        writes
-    }
-
-    /// The tables of the last step's contacts.
-    fn current(&self) -> [&'static str; 3] {
-        if self.parity == 0 {
-            ["pair_starts_0", "contacts_0", "manifolds_0"]
-        } else {
-            ["pair_starts_1", "contacts_1", "manifolds_1"]
-        }
-    }
-
-    /// Every table of a world as it stands.
+    /// Every table of a world as it stands, which has its contacts in the tables of this parity.
     ///
     /// # Errors
     /// If the device is lost.
-    pub fn tables(&self, compiled: &Compiled, world: usize) -> Result<Tables, WorldError> {
+    pub fn tables(&self, compiled: &Compiled, world: usize, parity: usize) -> Result<Tables, WorldError> {
         let Params { body_count, shape_count, cell_count, joint_count, .. } = compiled.params;
         let (bodies, shapes, joints) = (u64::from(body_count), u64::from(shape_count), u64::from(joint_count));
         let (sleepers, producers) = if compiled.settings.sleep { (bodies, shapes + 1) } else { (0, 0) };
@@ -111,8 +101,8 @@ impl Engine {
                 of("aabbs", shapes * size_of::<Aabb>() as u64),
                 of("cell_ends", (u64::from(cell_count) + 1) * 4),
                 of("cell_shapes", shapes * 4),
-                of(at_parity("pair_starts_previous", self.parity), (shapes + 1) * 4),
-                of(at_parity("pair_starts", self.parity), (shapes + 1) * 4),
+                of(at_parity("pair_starts_previous", parity), (shapes + 1) * 4),
+                of(at_parity("pair_starts", parity), (shapes + 1) * 4),
                 of("joint_frames", joints * size_of::<JointFrame>() as u64),
                 of("joint_states", joints * size_of::<JointState>() as u64),
                 of("joint_impulses", rows * size_of::<[f32; 2]>() as u64),
@@ -143,15 +133,15 @@ impl Engine {
         let tail = download(
             &self.context,
             &[
-                of(at_parity("contacts_previous", self.parity), previous * size_of::<Contact>() as u64),
-                of(at_parity("contacts", self.parity), contacts * size_of::<Contact>() as u64),
+                of(at_parity("contacts_previous", parity), previous * size_of::<Contact>() as u64),
+                of(at_parity("contacts", parity), contacts * size_of::<Contact>() as u64),
                 of("slots", constraints * 4),
                 of("constraints", constraints * size_of::<Constraint>() as u64),
                 of("surfaces", surfaces * size_of::<Surface>() as u64),
                 of("events", reported * size_of::<Event>() as u64),
                 of("sleeping", put_by * size_of::<SleepingContact>() as u64),
-                of(at_parity("manifolds_previous", self.parity), previous * size_of::<Manifold>() as u64),
-                of(at_parity("manifolds", self.parity), contacts * size_of::<Manifold>() as u64),
+                of(at_parity("manifolds_previous", parity), previous * size_of::<Manifold>() as u64),
+                of(at_parity("manifolds", parity), contacts * size_of::<Manifold>() as u64),
                 of("rebounds", rebounds * size_of::<Rebound>() as u64),
             ],
         )?;

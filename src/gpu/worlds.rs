@@ -1,25 +1,26 @@
 //! Many worlds on the GPU, stepped by the same dispatches: one layer of workgroups for each ([`super::many`]).
 
 mod query;
+mod state;
+mod steps;
+
+use std::collections::VecDeque;
 
 use super::ask;
 use super::engine::Engine;
-use super::memory::{Features, Group};
+use super::memory::Features;
 use super::population::Room;
-use super::readback::{Arrived, StepRing, cast, download};
+use super::readback::StepRing;
 use super::record::{Extent, Load, joint_runs};
-use super::strict::BACKUPS;
-use super::{Context, FIRST_EVENTS, RING, estimate_contacts, state};
-use crate::command::{Command, CommandError, JointCommand, by_body, rouse, wake_all};
+use super::{Context, FIRST_EVENTS, RING, estimate_contacts};
+use crate::command::{Command, CommandError, JointCommand, rouse, wake_all};
 use crate::event;
 use crate::population::{JointId, ends};
 use crate::scene::Compiled;
-use crate::snapshot::Snapshot;
-use crate::state::hash_of;
-use crate::step::{Op, Stage, plan};
-use crate::types::{self, BodyState, Counters, Event, JointState, OVERFLOW_CONTACTS, Pose};
+use crate::step::{Op, plan};
+use crate::types;
 use crate::world::WorldError;
-use crate::worlds::BodyRows;
+use steps::{Flight, Turn};
 
 /// Layers that a dispatch may have.
 const MOST_WORLDS: usize = 65_535;
@@ -28,36 +29,63 @@ const LEAST_CONTACTS: u64 = 64;
 /// Events of a step for which a world has room at first, all worlds together.
 const FIRST_EVENTS_OF_ALL: u32 = 1 << 20;
 
-/// What the newest step that has arrived had to do, of each world the most.
+/// What the newest step of a world that has arrived had to do.
 #[derive(Clone, Copy, Debug)]
 struct Known {
-    step: u64,
     load: Load,
-    /// Contacts that a world wants room for.
+    /// Contacts that the world wants room for.
     contacts: u64,
+}
+
+/// One of the worlds.
+#[derive(Debug)]
+struct Member {
+    compiled: Compiled,
+    /// Steps recorded.
+    steps: u64,
+    /// Parity of the tables that have the contacts of its last step.
+    parity: usize,
+    commands: Vec<types::Command>,
+    /// Those that have arrived and nobody has taken.
+    events: Vec<event::Event>,
+    /// Steps known to have overflowed.
+    overflowed: Vec<u64>,
+    known: Option<Known>,
+}
+
+impl Member {
+    fn new(compiled: Compiled) -> Self {
+        Self {
+            compiled,
+            steps: 0,
+            parity: 0,
+            commands: Vec::new(),
+            events: Vec::new(),
+            overflowed: Vec::new(),
+            known: None,
+        }
+    }
 }
 
 /// Many worlds on the GPU.
 #[derive(Debug)]
 pub(crate) struct GpuWorlds {
     engine: Engine,
-    members: Vec<Compiled>,
+    members: Vec<Member>,
+    /// What does for all of them.
     extent: Extent,
+    /// The last step, if the next one of the same worlds is like it.
+    turn: Option<Turn>,
     plan: Vec<Op>,
-    /// Steps recorded, of all.
+    /// Steps recorded, of whichever worlds.
     recorded: u64,
-    /// By how many steps each world is ahead of that; a world that was restored may be behind.
-    ahead: Vec<i128>,
-    commands: Vec<Vec<types::Command>>,
     ring: StepRing,
-    events: Vec<Vec<event::Event>>,
+    /// What of them is on its way, oldest first.
+    flights: VecDeque<Flight>,
     /// Events that a world is known to have lacked room for.
     event_need: u32,
-    known: Option<Known>,
-    /// By world, steps known to have overflowed.
-    overflowed: Vec<Vec<u64>>,
-    /// Whether the last step that arrived did.
-    last_overflowed: bool,
+    /// Worlds that the last step that arrived had no room for.
+    outgrown: Vec<usize>,
     query_load: ask::Load,
 }
 
@@ -96,21 +124,18 @@ impl GpuWorlds {
             plan: plan(&first.settings, bounces, joints),
             // Until the tables are there.
             extent: Extent::of(first),
+            turn: None,
             recorded: 0,
-            ahead: vec![0; members.len()],
-            commands: vec![Vec::new(); members.len()],
             ring: StepRing::new(context.device(), RING),
-            events: vec![Vec::new(); members.len()],
+            flights: VecDeque::new(),
             event_need: 0,
-            known: None,
-            overflowed: vec![Vec::new(); members.len()],
-            last_overflowed: false,
+            outgrown: Vec::new(),
             query_load: ask::Load::default(),
             engine,
-            members,
+            members: members.into_iter().map(Member::new).collect(),
         };
         this.engine.create_tables(|_| true)?;
-        this.engine.fill(&this.members.iter().collect::<Vec<_>>());
+        this.engine.fill(&this.members.iter().map(|member| &member.compiled).collect::<Vec<_>>());
         this.bind();
         this.engine.follow(&this.plan);
         this.engine.compile(&this.plan, &this.extent)?;
@@ -121,22 +146,24 @@ impl GpuWorlds {
     /// Tells the worlds where their tables are, and the kernels.
     fn bind(&mut self) {
         for member in &mut self.members {
-            self.engine.place(&mut member.params);
+            self.engine.place(&mut member.compiled.params);
         }
         self.refresh();
-        let params: Vec<_> = self.members.iter().map(|member| member.params).collect();
+        let params: Vec<_> = self.members.iter().map(|member| member.compiled.params).collect();
         self.engine.bind(&params, &self.extent.params);
     }
 
+    /// Looks anew at what does for all.
     fn refresh(&mut self) {
-        let extents = self.members.iter().map(Extent::of);
+        self.turn = None;
+        let extents = self.members.iter().map(|member| Extent::of(&member.compiled));
         if let Some(extent) = extents.reduce(|all, one| all.and(&one)) {
             self.extent = extent;
         }
     }
 
     pub fn compiled(&self, world: usize) -> Option<&Compiled> {
-        self.members.get(world)
+        self.members.get(world).map(|member| &member.compiled)
     }
 
     pub fn len(&self) -> usize {
@@ -155,311 +182,45 @@ impl GpuWorlds {
         self.engine.device_bytes()
     }
 
-    /// Steps that a world has done; of one that there is.
+    /// Steps that a world has done; of one that there is, like all below.
     pub fn steps(&self, world: usize) -> u64 {
-        u64::try_from(i128::from(self.recorded) + self.ahead[world]).unwrap_or(0)
+        self.members[world].steps
     }
 
     pub fn command(&mut self, world: usize, body: usize, command: Command) -> Result<(), CommandError> {
-        let member = &mut self.members[world];
-        let flat = command.push(member, body, &mut self.commands[world])?;
+        let Member { compiled, commands, .. } = &mut self.members[world];
+        let flat = command.push(compiled, body, commands)?;
         // The device's bodies learn it with the step; this copy is for snapshots.
-        flat.mirror(&mut member.bodies[body]);
+        flat.mirror(&mut compiled.bodies[body]);
         Ok(())
     }
 
     pub fn command_joint(&mut self, world: usize, joint: JointId, command: JointCommand) -> Result<(), CommandError> {
-        let member = &mut self.members[world];
-        let records = command.flatten(member, joint)?;
-        member.joints.may_part |= matches!(command, JointCommand::Enable(_));
-        self.commands[world].extend(records);
-        let ends = member.joints.place(joint.index).map(|place| ends(&member.joints.joints[place]));
-        rouse(member, ends.into_iter().flatten(), &mut self.commands[world]);
-        self.refresh();
+        let Member { compiled, commands, .. } = &mut self.members[world];
+        let records = command.flatten(compiled, joint)?;
+        if matches!(command, JointCommand::Enable(_)) && !compiled.joints.may_part {
+            compiled.joints.may_part = true;
+            self.extent.may_part = true;
+            self.turn = None;
+        }
+        commands.extend(records);
+        let ends = compiled.joints.place(joint.index).map(|place| ends(&compiled.joints.joints[place]));
+        rouse(compiled, ends.into_iter().flatten(), commands);
         Ok(())
     }
 
     pub fn wake_all(&mut self, world: usize) {
-        wake_all(&self.members[world], &mut self.commands[world]);
+        let Member { compiled, commands, .. } = &mut self.members[world];
+        wake_all(compiled, commands);
     }
 
     pub fn take_events(&mut self, world: usize) -> Result<Vec<event::Event>, WorldError> {
         self.poll()?;
-        Ok(std::mem::take(&mut self.events[world]))
+        Ok(std::mem::take(&mut self.members[world].events))
     }
 
     pub fn overflowed_steps(&self, world: usize) -> &[u64] {
-        &self.overflowed[world]
-    }
-
-    /// Advances all worlds by one step, without waiting for it unless several are on their way.
-    ///
-    /// # Errors
-    /// If the device is lost or refused something, or a buffer outgrows it. In strict mode an overflow in any world is
-    /// repaired here; if it cannot be, the worlds are as they were before the step.
-    pub fn step(&mut self) -> Result<(), WorldError> {
-        if self.engine.features.strict {
-            return self.step_strictly();
-        }
-        self.poll()?;
-        if !self.ring.has_room() {
-            self.engine.context.wait()?;
-            self.poll()?;
-        }
-        let mut encoder = self.engine.encoder();
-        self.record(&mut encoder)?;
-        self.engine.context.queue().submit([encoder.finish()]);
-        self.poll()
-    }
-
-    fn step_strictly(&mut self) -> Result<(), WorldError> {
-        self.engine.context.wait()?;
-        self.poll()?;
-        let commands = self.commands.clone();
-        loop {
-            let mut encoder = self.engine.encoder();
-            self.back_up(&mut encoder, |(from, to)| (from, to));
-            self.record(&mut encoder)?;
-            self.engine.context.queue().submit([encoder.finish()]);
-            self.engine.context.wait()?;
-            self.poll()?;
-            if !std::mem::take(&mut self.last_overflowed) {
-                return Ok(());
-            }
-            // Back to the start, in all worlds: those that had room come to the same bits again.
-            let step = self.recorded - 1;
-            self.recorded = step;
-            self.engine.parity ^= 1;
-            for world in 0..self.len() {
-                let step = self.steps(world);
-                self.overflowed[world].retain(|&overflowed| overflowed != step);
-                self.events[world].retain(|event| event.step != step);
-            }
-            self.commands.clone_from(&commands);
-            let mut encoder = self.engine.encoder();
-            self.back_up(&mut encoder, |(from, to)| (to, from));
-            // Before growing, which may fail: then the worlds are as they were before the step.
-            self.engine.context.queue().submit([encoder.finish()]);
-            let mut encoder = self.engine.encoder();
-            self.grow(&mut encoder)?;
-            self.engine.context.queue().submit([encoder.finish()]);
-        }
-    }
-
-    fn back_up(
-        &self,
-        encoder: &mut wgpu::CommandEncoder,
-        direction: impl Fn((&'static str, &'static str)) -> (&'static str, &'static str),
-    ) {
-        for pair in BACKUPS.into_iter().chain([("sleeping", "sleeping_backup")]) {
-            let (from, to) = direction(pair);
-            let (from, to) = (&self.engine.buffers[from], &self.engine.buffers[to]);
-            encoder.copy_buffer_to_buffer(from, 0, to, 0, from.size().min(to.size()));
-        }
-    }
-
-    fn record(&mut self, encoder: &mut wgpu::CommandEncoder) -> Result<(), WorldError> {
-        self.grow(encoder)?;
-        self.engine.parity ^= 1;
-        self.engine.dispatches = 0;
-        let load = self.known.map(|known| known.load);
-        {
-            let mut pass = encoder
-                .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("step"), timestamp_writes: None });
-            for index in 0..self.plan.len() {
-                let op = self.plan[index];
-                if op.stage == Stage::Command {
-                    let commands = self.take_commands();
-                    self.engine.send_commands(&mut pass, &commands)?;
-                } else {
-                    self.engine.run_line(&mut pass, (index, op), &self.extent, load.as_ref())?;
-                }
-            }
-        }
-        let (engine, worlds) = (&self.engine, self.members.len() as u64);
-        let all = |name: &str| (&engine.buffers[name], 0, engine.part_bytes(name) * worlds);
-        let mut parts = vec![all("counters")];
-        if self.engine.features.events {
-            parts.extend([all("event_starts"), all("events")]);
-        }
-        self.ring.record(self.engine.context.device(), encoder, &parts, self.recorded);
-        self.recorded += 1;
-        Ok(())
-    }
-
-    /// What was asked of all worlds since the last step.
-    fn take_commands(&mut self) -> Vec<types::Command> {
-        let mut all = Vec::new();
-        for world in 0..self.len() {
-            let steps = self.steps(world);
-            let commands = &mut self.commands[world];
-            self.members[world].lead_on(commands, steps);
-            by_body(commands);
-            #[allow(clippy::cast_possible_truncation, reason = "worlds are counted in u32")]
-            all.extend(commands.drain(..).map(|command| types::Command { world: world as u32, ..command }));
-        }
-        all
-    }
-
-    /// Learns what arrived, without waiting.
-    fn poll(&mut self) -> Result<(), WorldError> {
-        self.engine.context.poll(wgpu::PollType::Poll)?;
-        for arrived in self.ring.take() {
-            self.learn(&arrived);
-        }
-        if self.ring.take_refused() {
-            // A device that was just lost refuses steps in silence, and says so only once it has nothing left to do.
-            self.engine.context.wait()?;
-        }
-        Ok(())
-    }
-
-    fn learn(&mut self, arrived: &Arrived) {
-        let worlds = self.len();
-        let (counters, rest) = arrived.bytes.split_at(worlds * size_of::<Counters>());
-        let counters: Vec<Counters> = cast(counters);
-        // Behind them the lists of where events are, and the events, each of as many for every world as there was room for.
-        let starts = rest.len().min(worlds * self.reporters() * 4);
-        let (starts, events) = rest.split_at(starts);
-        let (starts, events): (Vec<u32>, Vec<Event>) = (cast(starts), cast(events));
-        let event_room = events.len() / worlds;
-        let mut known = Known { step: arrived.step, load: Load::default(), contacts: 0 };
-        self.last_overflowed = false;
-        for (world, counters) in counters.iter().enumerate() {
-            known.load = known.load.and(&Load::of(counters));
-            known.contacts =
-                known.contacts.max(u64::from(counters.pairs_found) + u64::from(counters.sleeping_contacts));
-            let step = u64::try_from(i128::from(arrived.step) + self.ahead[world]).unwrap_or(0);
-            let member = &self.members[world];
-            let last = (member.params.shape_count + member.params.joint_count) as usize;
-            let count = starts.get(world * self.reporters() + last).copied().unwrap_or(0);
-            let lost_events = count as usize > event_room;
-            if lost_events {
-                self.event_need = self.event_need.max(count);
-            }
-            if counters.overflow_bits & OVERFLOW_CONTACTS != 0 || lost_events {
-                self.overflowed[world].push(step);
-                self.last_overflowed = true;
-            }
-            let told = &events[world * event_room..][..event_room.min(count as usize)];
-            self.events[world].extend(told.iter().map(|event| event::Event::new(member, step, event)));
-        }
-        if self.known.is_none_or(|before| before.step <= known.step) {
-            self.known = Some(known);
-        }
-    }
-
-    fn reporters(&self) -> usize {
-        self.engine.stride("event_starts")
-    }
-
-    /// Makes room when a world is known to use three quarters of its own.
-    fn grow(&mut self, encoder: &mut wgpu::CommandEncoder) -> Result<(), WorldError> {
-        let strict = self.engine.features.strict;
-        if self.event_need > self.engine.event_capacity {
-            let (most, event) = (self.engine.most_events(), size_of::<Event>() as u64 * self.len() as u64);
-            if self.event_need > most && strict {
-                let bytes = u64::from(self.event_need) * event;
-                return Err(WorldError::TooLarge { buffer: "events", bytes, limit: u64::from(most) * event });
-            }
-            let capacity = self.event_need.saturating_add(self.event_need / 2).min(most);
-            if capacity > self.engine.event_capacity {
-                let before = self.engine.before();
-                self.engine.event_capacity = capacity;
-                if let Err(error) = self.engine.create_tables(|group| group == Group::Events) {
-                    self.engine.undo(&before);
-                    return Err(error);
-                }
-                self.bind();
-            }
-        }
-        let needed = self.known.map_or(0, |known| known.contacts);
-        if needed * 4 < u64::from(self.engine.contact_capacity) * 3 {
-            return Ok(());
-        }
-        let (wanted, most) = ((needed * 3 / 2).next_multiple_of(LEAST_CONTACTS), self.engine.most_contacts());
-        let wanted = if needed > most && strict { needed } else { wanted.min(most) };
-        if self.engine.grow_contacts(encoder, wanted)? {
-            self.bind();
-        }
-        Ok(())
-    }
-
-    /// The state of a world between two steps. Waits for the device.
-    pub fn snapshot(&mut self, world: usize) -> Result<Snapshot, WorldError> {
-        let member = &self.members[world];
-        let tables = self.engine.tables(member, world)?;
-        let snapshot = state::snapshot(member, None, self.steps(world), &self.commands[world], tables);
-        self.poll()?;
-        Ok(snapshot)
-    }
-
-    /// Lets worlds go on from snapshots, to the same bits. Waits for the device; the other worlds notice nothing.
-    pub fn restore(&mut self, which: &[(usize, &Snapshot)]) -> Result<(), WorldError> {
-        for &(world, snapshot) in which {
-            snapshot.check(&self.members[world], None)?;
-        }
-        self.engine.context.wait()?;
-        self.poll()?;
-        let mut encoder = self.engine.encoder();
-        let wanted = which.iter().map(|(_, snapshot)| snapshot.contacts.len() + snapshot.sleeping.len()).max();
-        if self.engine.grow_contacts(&mut encoder, wanted.unwrap_or(0) as u64)? {
-            self.bind();
-        }
-        for &(world, snapshot) in which {
-            self.put(world, snapshot, &mut encoder);
-        }
-        self.refresh();
-        self.engine.context.queue().submit([encoder.finish()]);
-        self.poll()
-    }
-
-    /// Records what takes a world to where a snapshot was taken, of which there is room for all.
-    fn put(&mut self, world: usize, snapshot: &Snapshot, encoder: &mut wgpu::CommandEncoder) {
-        self.ahead[world] = i128::from(snapshot.step) - i128::from(self.recorded);
-        self.overflowed[world].retain(|&step| step < snapshot.step);
-        let member = &mut self.members[world];
-        for (body, force) in member.bodies.iter_mut().zip(&snapshot.forces) {
-            force.put(body);
-        }
-        snapshot.put_goals(&mut member.joints);
-        self.commands[world].clone_from(&snapshot.commands);
-        // The next step shall have room for what the last one had.
-        let pairs = u64::from(snapshot.counters.pairs_found) + u64::from(snapshot.counters.sleeping_contacts);
-        if let Some(known) = &mut self.known {
-            known.contacts = known.contacts.max(pairs);
-        }
-        let writes = self.engine.restored(&self.members[world], snapshot);
-        self.engine.tell(&writes, world, Some(encoder));
-    }
-
-    /// Poses and velocities of all worlds, in one download. Waits for the device.
-    pub fn bodies(&mut self) -> Result<BodyRows, WorldError> {
-        let all = |name: &str| (&self.engine.buffers[name], 0, self.engine.part_bytes(name) * self.len() as u64);
-        let parts = download(&self.engine.context, &[all("poses"), all("states")])?;
-        let stride = self.engine.stride("poses");
-        let (poses, states): (Vec<Pose>, Vec<BodyState>) = (cast(&parts[0]), cast(&parts[1]));
-        self.poll()?;
-        let counts = self.members.iter().map(|member| member.bodies.len()).collect();
-        Ok(BodyRows { poses, states, stride, counts })
-    }
-
-    /// The hash of every world's state, in one download. Waits for the device.
-    pub fn hashes(&mut self) -> Result<Vec<u64>, WorldError> {
-        let rows = self.bodies()?;
-        let all = |name: &str| (&self.engine.buffers[name], 0, self.engine.part_bytes(name) * self.len() as u64);
-        let parts = download(&self.engine.context, &[all("joint_states"), all("joint_impulses")])?;
-        let (states, impulses): (Vec<JointState>, Vec<[f32; 2]>) = (cast(&parts[0]), cast(&parts[1]));
-        let strides = ["joint_states", "joint_impulses"].map(|name| self.engine.stride(name));
-        let hash = |(world, member): (usize, &Compiled)| {
-            hash_of(
-                rows.poses(world),
-                rows.states(world),
-                &states[world * strides[0]..][..member.joints.joints.len()],
-                &impulses[world * strides[1]..][..member.joints.rows.len()],
-            )
-        };
-        Ok(self.members.iter().enumerate().map(hash).collect())
+        &self.members[world].overflowed
     }
 }
 

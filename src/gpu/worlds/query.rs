@@ -1,6 +1,8 @@
 //! Queries about many worlds in one batch: the grids of all of them are laid by the same dispatches, and each ray or region
 //! goes on in the world that it is about.
 
+use std::collections::BTreeSet;
+
 use super::GpuWorlds;
 use crate::gpu::ask::{Asker, collect};
 use crate::query::{Answers, Flat, Query};
@@ -20,7 +22,7 @@ impl GpuWorlds {
         }
         self.poll()?;
         let mut encoder = self.engine.encoder();
-        self.lay_grids(&mut encoder)?;
+        self.lay_grids(&mut encoder, queries.iter().map(|&(world, _)| world).collect())?;
         let mut pieces = self.asker().send_all(&mut encoder, &flat)?;
         loop {
             self.engine.context.queue().submit([encoder.finish()]);
@@ -38,7 +40,7 @@ impl GpuWorlds {
             pieces.retain(|piece| !piece.is_outgrown());
             pieces.append(&mut fresh);
         }
-        let body_of = |query: usize, shape: u32| self.members[queries[query].0].shapes[shape as usize].body;
+        let body_of = |query: usize, shape: u32| self.members[queries[query].0].compiled.shapes[shape as usize].body;
         Ok(collect(&mut pieces, &flat, body_of))
     }
 
@@ -47,8 +49,11 @@ impl GpuWorlds {
         Asker { engine, load, shapes: extent.params.shape_count }
     }
 
-    /// The tables are those of the step's start, and each step makes its own.
-    fn lay_grids(&mut self, encoder: &mut wgpu::CommandEncoder) -> Result<(), WorldError> {
+    /// Those of the worlds that are asked. The tables are those of the step's start, and each step makes its own.
+    fn lay_grids(&mut self, encoder: &mut wgpu::CommandEncoder, which: BTreeSet<usize>) -> Result<(), WorldError> {
+        #[allow(clippy::cast_possible_truncation, reason = "worlds are counted in u32")]
+        let layers: Vec<u32> = which.into_iter().map(|world| world as u32).collect();
+        self.engine.set_layers(&layers);
         let dispatches = self.engine.dispatches;
         let mut pass = encoder
             .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("query grids"), timestamp_writes: None });

@@ -1,0 +1,244 @@
+//! Some of many worlds step while others stay as they are: each comes to the bits to which it comes alone in as many steps,
+//! whoever stepped with it.
+
+mod support;
+
+use drystone::{Body, BodyType, Command, Scene, Shape, World, WorldError, Worlds, state};
+use glam::Vec2;
+use support::{BACKENDS, Random, alone, build, pile, together};
+
+/// Each body of each world a little elsewhere.
+fn nudged(scene: &Scene, count: usize) -> Vec<Scene> {
+    Worlds::vary(scene, count, |world, scene| {
+        for (index, body) in scene.bodies.iter_mut().enumerate().filter(|(_, body)| body.kind == BodyType::Dynamic) {
+            body.position.x += 0.003 * world as f32 * ((index % 3) as f32 - 1.0);
+        }
+    })
+}
+
+/// Any of them, in any order; now and then all, now and then one, now and then nobody.
+fn subset(random: &mut Random, worlds: usize) -> Vec<usize> {
+    let mut which: Vec<usize> = match random.below(8) {
+        0 => (0..worlds).collect(),
+        1 => vec![random.below(worlds as u64)],
+        _ => (0..worlds).filter(|_| random.below(2) == 0).collect(),
+    };
+    for at in (1..which.len()).rev() {
+        which.swap(at, random.below(at as u64 + 1));
+    }
+    which
+}
+
+/// What is asked of a world before one of its steps.
+type Ask = fn(usize, u64) -> Option<(usize, Command)>;
+
+/// Random ones of some worlds step, so often, beside each of them alone. Returns the most dispatches of a step.
+fn some_and_alone(backend: &str, scenes: &[Scene], rounds: usize, ask: Ask) -> (u32, u32) {
+    let mut worlds = together(backend, scenes);
+    let mut singles: Vec<World> = scenes.iter().map(|scene| alone(backend, scene)).collect();
+    let mut random = Random(scenes.len() as u64 + rounds as u64);
+    let (mut most, mut least) = (0, u32::MAX);
+    for _ in 0..rounds {
+        let which = subset(&mut random, scenes.len());
+        for &world in &which {
+            if let Some((body, command)) = ask(world, worlds.steps(world)) {
+                worlds.command(world, body, command).unwrap();
+                singles[world].command(body, command).unwrap();
+            }
+            singles[world].step().unwrap();
+        }
+        worlds.step_some(&which).unwrap();
+        if !which.is_empty() {
+            most = most.max(worlds.dispatches().unwrap_or(0));
+            least = least.min(worlds.dispatches().unwrap_or(0));
+        }
+    }
+    worlds.wait().unwrap();
+    let hashes = worlds.hashes().unwrap();
+    for (index, single) in singles.iter_mut().enumerate() {
+        single.wait().unwrap();
+        let name = &scenes[index].name;
+        assert_eq!(worlds.steps(index), single.steps(), "{backend}: world {index} of {name}");
+        assert!(single.steps() > rounds as u64 / 4 && single.steps() < rounds as u64, "{}", single.steps());
+        let expected = single.snapshot().unwrap();
+        assert_eq!(hashes[index], state::hash(&expected), "{backend}: world {index} of {name}");
+        assert!(
+            worlds.snapshot(index).unwrap() == expected,
+            "{backend}: world {index} of {name} carries another thing"
+        );
+        assert_eq!(worlds.take_events(index).unwrap(), single.take_events().unwrap(), "{backend}: events of {index}");
+        assert_eq!(worlds.overflowed_steps(index), single.overflowed_steps(), "{backend}: world {index} of {name}");
+    }
+    (least, most)
+}
+
+fn nobody(_: usize, _: u64) -> Option<(usize, Command)> {
+    None
+}
+
+#[test]
+fn whoever_steps_comes_to_what_it_comes_to_alone() {
+    for backend in BACKENDS {
+        some_and_alone(backend, &nudged(&build("large_pyramid:base=6"), 5), 60, nobody);
+        for spec in ["ragdoll", "particles_in_a_turning_box", "bouncing_ball"] {
+            some_and_alone(backend, &nudged(&build(spec), 3), 50, nobody);
+        }
+        let mut scenes = vec![build("large_pyramid:base=3"), build("card_house"), pile(5, 60), Scene::new("empty")];
+        scenes.push(build("joint_grid:size=3"));
+        for scene in &mut scenes {
+            scene.settings = build("large_pyramid:base=3").settings;
+            scene.settings.events = true;
+        }
+        let ask = |world, step| {
+            let impulse = Vec2::new(2.0, 1.0 + world as f32);
+            (world < 3 && step % 7 == 3).then_some((2, Command::Impulse { impulse, point: None }))
+        };
+        some_and_alone(backend, &scenes, 60, ask);
+    }
+}
+
+#[test]
+fn worlds_that_sleep_sit_out_too() {
+    let mut sleepy = build("large_pyramid:base=4");
+    sleepy.settings.sleep = true;
+    // The last of ten boxes, when all sleep, and where some never do.
+    let wake = |world, step| match (world, step) {
+        (1, 90) => Some((10, Command::Wake)),
+        (2, _) if step % 10 == 0 => Some((10, Command::Impulse { impulse: Vec2::new(0.0, 2.0), point: None })),
+        _ => None,
+    };
+    for backend in BACKENDS {
+        some_and_alone(backend, &nudged(&sleepy, 4), 220, wake);
+    }
+}
+
+/// Those that are out of step with the others cost a dispatch more, all together.
+#[test]
+fn out_of_step_is_one_dispatch() {
+    let mut worlds = together("gpu", &nudged(&build("large_pyramid:base=5"), 6));
+    // The first steps are recorded without knowing what there is to do.
+    (0..10).for_each(|_| worlds.step().unwrap());
+    worlds.wait().unwrap();
+    let mut dispatches = |which: &[usize]| {
+        worlds.step_some(which).unwrap();
+        worlds.wait().unwrap();
+        worlds.dispatches().unwrap()
+    };
+    let all = dispatches(&[0, 1, 2, 3, 4, 5]);
+    assert_eq!(dispatches(&[1, 4]), all);
+    assert_eq!(dispatches(&[0, 1, 2, 3, 4, 5]), all + 1);
+    assert_eq!(dispatches(&[0, 1, 2, 3, 4, 5]), all, "now they agree");
+}
+
+/// Circles in a row, which at some step are all put in one place: then there are far more pairs than anybody made room for.
+fn row() -> Scene {
+    let mut scene = Scene::new("row");
+    scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(90.0, 1.0)));
+    for index in 0..60 {
+        scene.add(Body::dynamic(2.0 * index as f32 - 60.0, 0.4).shape(Shape::circle(0.4)));
+    }
+    scene
+}
+
+fn gather() -> impl Iterator<Item = (usize, Command)> {
+    let place = |body: usize| Command::Teleport { position: Vec2::new(0.001 * body as f32, 5.0), angle: 0.0 };
+    (1..=60).map(move |body| (body, place(body)))
+}
+
+/// Worlds in and out of step with each other, of which one outgrows its room at its third step; whether strict or not.
+fn crowd(strict: bool) -> (Worlds, Vec<World>) {
+    let mut scene = row();
+    scene.settings.strict = strict;
+    scene.settings.events = true;
+    let scenes = nudged(&scene, 4);
+    let mut worlds = together("gpu", &scenes);
+    let mut singles: Vec<World> = scenes.iter().map(|scene| alone("gpu", scene)).collect();
+    let rounds: [&[usize]; 10] =
+        [&[0, 1, 2, 3], &[3, 1], &[2], &[0, 1, 2], &[1, 3, 2], &[3], &[0, 1], &[0, 1, 2, 3], &[2, 0], &[3, 2, 1, 0]];
+    for which in rounds {
+        for &world in which {
+            if world == 2 && worlds.steps(world) == 3 {
+                for (body, command) in gather() {
+                    worlds.command(world, body, command).unwrap();
+                    singles[world].command(body, command).unwrap();
+                }
+            }
+            singles[world].step().unwrap();
+        }
+        worlds.step_some(which).unwrap();
+    }
+    worlds.wait().unwrap();
+    (worlds, singles)
+}
+
+#[test]
+fn room_for_one_of_those_that_step() {
+    // Only that one loses contacts; there is more room after, for those that sat out, too.
+    let (mut worlds, mut singles) = crowd(false);
+    assert_eq!(worlds.overflowed_steps(2).first(), Some(&3));
+    for world in [0, 1, 3] {
+        assert!(worlds.overflowed_steps(world).is_empty());
+        assert!(worlds.snapshot(world).unwrap() == singles[world].snapshot().unwrap(), "world {world}");
+    }
+    // Strict: it alone goes back and does the step again.
+    let (mut worlds, mut singles) = crowd(true);
+    let pairs = worlds.snapshot(2).unwrap().counters.pairs_found;
+    assert!(pairs > 500, "{pairs} pairs are no crowd");
+    for (world, single) in singles.iter_mut().enumerate() {
+        assert!(worlds.overflowed_steps(world).is_empty());
+        assert!(worlds.snapshot(world).unwrap() == single.snapshot().unwrap(), "world {world}");
+        assert_eq!(worlds.take_events(world).unwrap(), single.take_events().unwrap(), "events of world {world}");
+    }
+}
+
+#[test]
+fn worlds_out_of_step_go_on_from_snapshots_and_answer() {
+    for backend in BACKENDS {
+        let scenes = nudged(&build("large_pyramid:base=5"), 3);
+        let mut worlds = together(backend, &scenes);
+        let mut single = alone(backend, &scenes[1]);
+        (0..20).for_each(|_| single.step().unwrap());
+        (0..9).for_each(|_| worlds.step().unwrap());
+        worlds.step_some(&[1]).unwrap();
+        let kept = worlds.snapshot(1).unwrap();
+        for which in [&[0, 1][..], &[1], &[2, 1], &[0]] {
+            worlds.step_some(which).unwrap();
+        }
+        let asked: Vec<_> = (0..3).map(|world| (world, drystone::Query::ray([0.0, 20.0], [0.0, 0.0]))).collect();
+        let answers = worlds.query(&asked).unwrap();
+        for world in 0..3 {
+            let alone = worlds.query(&asked[world..=world]).unwrap();
+            assert!(alone.hit(0).is_some());
+            assert_eq!(format!("{:?}", answers.hit(world)), format!("{:?}", alone.hit(0)));
+        }
+        worlds.restore(1, &kept).unwrap();
+        assert_eq!([0, 1, 2].map(|world| worlds.steps(world)), [11, 10, 10]);
+        (0..10).for_each(|_| worlds.step_some(&[2, 1]).unwrap());
+        assert!(worlds.snapshot(1).unwrap() == single.snapshot().unwrap(), "{backend}");
+        worlds.reset(&[2]).unwrap();
+        (0..20).for_each(|_| worlds.step_some(&[2]).unwrap());
+        let mut third = alone(backend, &scenes[2]);
+        (0..20).for_each(|_| third.step().unwrap());
+        assert!(worlds.snapshot(2).unwrap() == third.snapshot().unwrap(), "{backend}");
+    }
+}
+
+#[test]
+fn who_is_not_there_or_given_twice_is_refused() {
+    for backend in BACKENDS {
+        let mut worlds = together(backend, &nudged(&build("large_pyramid:base=3"), 3));
+        worlds.step().unwrap();
+        let before = worlds.hashes().unwrap();
+        for (which, expected) in [
+            (&[0, 3][..], "there is no world 3 of 3"),
+            (&[2, 0, 2], "world 2 is given twice"),
+            (&[9, 9], "there is no world 9 of 3"),
+        ] {
+            let error = worlds.step_some(which).unwrap_err();
+            assert!(matches!(&error, WorldError::Many(why) if why == expected), "{backend}: {error}");
+        }
+        worlds.step_some(&[]).unwrap();
+        assert_eq!(worlds.hashes().unwrap(), before, "{backend}");
+        assert_eq!([0, 1, 2].map(|world| worlds.steps(world)), [1; 3]);
+    }
+}
