@@ -453,6 +453,11 @@ impl CpuWorld {
         }
     }
 
+    /// Remembers how it is now, before anything comes or goes by hand, so that a snapshot from before can be gone back to.
+    pub(crate) fn keep_origin(&mut self) {
+        self.origin.get_or_insert_with(|| Box::new(self.compiled.clone()));
+    }
+
     /// Removes bodies and their joints from the running world: all of them or, with an error, none.
     ///
     /// # Errors

@@ -28,7 +28,7 @@ pub use context::{AdapterChoice, Context, ContextError, DeviceError, adapters, i
 use engine::{Engine, at_parity};
 use kernel::{KernelError, Kernels, Patch};
 use memory::{Features, Group};
-use population::Room;
+use population::{Peopled, Room};
 use profile::Profiler;
 #[cfg(feature = "view")]
 pub(crate) use profile::StageTimes;
@@ -181,24 +181,14 @@ impl GpuWorld {
             query_load: ask::Load::default(),
             compiled,
         };
-        world.create_tables(|_| true)?;
+        world.engine.create_tables(|_| true)?;
+        world.engine.place(&mut world.compiled.params);
+        world.engine.fill(&[&world.compiled]);
         world.bind();
         world.engine.follow(&world.plan);
         world.engine.compile(&world.plan, &Extent::of(&world.compiled))?;
         world.engine.context.check()?;
         Ok(world)
-    }
-
-    /// Makes tables, with the contents of what does not depend on contacts as the scene starts.
-    fn create_tables(&mut self, of: impl Fn(Group) -> bool) -> Result<(), WorldError> {
-        self.engine.create_tables(&of)?;
-        self.engine.place(&mut self.compiled.params);
-        if of(Group::Bodies) {
-            self.engine.fill(&[&self.compiled]);
-        } else if of(Group::Joints) {
-            self.engine.fill_joints(&[&self.compiled]);
-        }
-        Ok(())
     }
 
     fn bind(&mut self) {
@@ -478,7 +468,7 @@ impl GpuWorld {
             if capacity > self.engine.event_capacity {
                 let before = self.engine.before();
                 self.engine.event_capacity = capacity;
-                if let Err(error) = self.create_tables(|group| group == Group::Events) {
+                if let Err(error) = self.engine.create_tables(|group| group == Group::Events) {
                     self.engine.undo(&before);
                     return Err(error);
                 }
@@ -669,18 +659,13 @@ impl GpuWorld {
     /// # Errors
     /// If the snapshot is of another world or the device is lost; then nothing has changed.
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), WorldError> {
-        let rewound = Population::rewind(self.origin.as_deref(), &self.compiled, self.population.as_ref(), snapshot)?;
-        if let Some((compiled, population)) = rewound {
-            snapshot.check(&compiled, Some(&population))?;
-            self.engine.context.wait()?;
+        self.engine.context.wait()?;
+        if let Some((compiled, population)) = self.rewound(snapshot)? {
             self.become_another(compiled, population)?;
-        } else {
-            snapshot.check(&self.compiled, self.population.as_ref())?;
         }
         if let Some(population) = &mut self.population {
             population.restore(&self.compiled, &snapshot.vacated);
         }
-        self.engine.context.wait()?;
         let mut encoder = self.engine.encoder();
         self.grow_to(&mut encoder, snapshot.contacts.len() as u64 + snapshot.sleeping.len() as u64)?;
         self.submit(encoder)?;

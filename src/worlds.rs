@@ -32,8 +32,8 @@
 //! ([`Worlds::overflowed_steps`]), and no other notices; with [`Settings::strict`](crate::Settings::strict) it runs the
 //! step again, alone, with more room.
 //!
-//! Bodies and joints do not come and go here, other than on the CPU, where a scene's emitters run: on the GPU a scene with
-//! emitters is refused, as is one with other settings.
+//! Bodies and joints come and go in each world as in one alone ([`Worlds::add_bodies`], [`Worlds::add_joints`], a scene's
+//! emitters). A world that outgrows its room has more made, in all of them, and no other notices.
 
 use rayon::prelude::*;
 
@@ -42,9 +42,9 @@ use crate::cpu::CpuWorld;
 use crate::event::Event;
 use crate::gpu::Context;
 use crate::gpu::worlds::GpuWorlds;
-use crate::population::{JointId, joint_id};
+use crate::population::{BodyId, JointId, joint_id};
 use crate::query::{Answers, Flat, Query};
-use crate::scene::{Compiled, Scene};
+use crate::scene::{Body, Compiled, Joint, Scene};
 use crate::snapshot::Snapshot;
 use crate::state;
 use crate::threads::Threads;
@@ -142,8 +142,7 @@ impl Worlds {
     /// A world for each scene on the GPU, at most 65,535 of them.
     ///
     /// # Errors
-    /// If a scene is not valid or has emitters, there are none or too many, their settings differ, they do not fit the
-    /// device, or it has less than 10 storage buffers for a kernel.
+    /// If a scene is not valid, there are none or too many, their settings differ, they do not fit the device, or it has less than 10 storage buffers for a kernel.
     pub fn on_gpu(context: &Context, scenes: &[Scene]) -> Result<Self, WorldError> {
         let members = scenes.iter().map(Compiled::new).collect::<Result<Vec<_>, _>>()?;
         let starts = members.iter().map(Snapshot::of_start).collect();
@@ -270,6 +269,94 @@ impl Worlds {
         Ok(())
     }
 
+    /// Adds bodies to a world: all of them or, with an error, none. They take part from its next step on. Slots of bodies
+    /// that were removed are given out again, the lowest first, once it has done a step without them. The other worlds notice
+    /// nothing. Nothing waits.
+    ///
+    /// ```
+    /// use drystone::{Body, Scene, Shape, Worlds};
+    ///
+    /// let mut worlds = Worlds::on_cpu(&vec![Scene::new("rain"); 3], 1)?;
+    /// let ids = worlds.add_bodies(1, &[Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5))])?;
+    /// worlds.step()?;
+    /// assert_eq!([0, 1].map(|world| worlds.bodies().map(|rows| rows.poses(world).len()).ok()), [Some(0), Some(1)]);
+    /// worlds.remove_bodies(1, &ids)?;
+    /// # Ok::<(), drystone::WorldError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such world; the first value that is out of range, as for a scene; more than 16 half planes beside
+    /// those of the scene; or if they do not fit the device.
+    pub fn add_bodies(&mut self, world: usize, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
+        self.check(world)?;
+        match &mut self.inner {
+            Inner::Cpu { worlds, .. } => to_change(&mut worlds[world]).add_bodies(bodies),
+            Inner::Gpu(worlds) => worlds.add_bodies(world, bodies),
+        }
+    }
+
+    /// Removes bodies and their joints from a world: all of them or, with an error, none. Nothing waits.
+    ///
+    /// # Errors
+    /// If there is no such world, a body is not there, or no longer, or given twice; or the device is lost.
+    pub fn remove_bodies(&mut self, world: usize, ids: &[BodyId]) -> Result<(), WorldError> {
+        self.check(world)?;
+        match &mut self.inner {
+            Inner::Cpu { worlds, .. } => to_change(&mut worlds[world]).remove_bodies(ids),
+            Inner::Gpu(worlds) => worlds.remove_bodies(world, ids),
+        }
+    }
+
+    /// Adds joints to a world: all of them or, with an error, none, as [`World::add_joints`](crate::World::add_joints).
+    ///
+    /// # Errors
+    /// If there is no such world; the first value that is out of range, as for a scene; or if they do not fit the device.
+    pub fn add_joints(&mut self, world: usize, joints: &[Joint]) -> Result<Vec<JointId>, WorldError> {
+        self.check(world)?;
+        match &mut self.inner {
+            Inner::Cpu { worlds, .. } => to_change(&mut worlds[world]).add_joints(joints),
+            Inner::Gpu(worlds) => worlds.add_joints(world, joints),
+        }
+    }
+
+    /// As [`Self::add_joints`], of bodies by their ids: `None` is the world. What the joints say of their bodies is not
+    /// looked at. So a joint never ties the newcomer in a slot whose body has gone.
+    ///
+    /// # Errors
+    /// If a body is not there, or no longer; else as [`Self::add_joints`].
+    pub fn add_joints_between(
+        &mut self,
+        world: usize,
+        joints: &[(Option<BodyId>, BodyId, Joint)],
+    ) -> Result<Vec<JointId>, WorldError> {
+        self.check(world)?;
+        match &mut self.inner {
+            Inner::Cpu { worlds, .. } => to_change(&mut worlds[world]).add_joints_between(joints),
+            Inner::Gpu(worlds) => worlds.add_joints_between(world, joints),
+        }
+    }
+
+    /// Removes joints from a world: all of them or, with an error, none. Their bodies touch again.
+    ///
+    /// # Errors
+    /// If there is no such world, a joint is not there, or no longer, or given twice; or the device is lost.
+    pub fn remove_joints(&mut self, world: usize, ids: &[JointId]) -> Result<(), WorldError> {
+        self.check(world)?;
+        match &mut self.inner {
+            Inner::Cpu { worlds, .. } => to_change(&mut worlds[world]).remove_joints(ids),
+            Inner::Gpu(worlds) => worlds.remove_joints(world, ids),
+        }
+    }
+
+    /// The body in a slot of a world, if there is one: by it, not by the slot, it should be remembered.
+    pub fn body_id(&mut self, world: usize, index: usize) -> Option<BodyId> {
+        self.check(world).ok()?;
+        match &mut self.inner {
+            Inner::Cpu { worlds, .. } => worlds[world].body_id(index),
+            Inner::Gpu(worlds) => worlds.body_id(world, index),
+        }
+    }
+
     /// What happened in a world since this was last asked, oldest first, if the scenes want events. On the GPU what has
     /// arrived; after [`Self::wait`] that is all.
     ///
@@ -349,7 +436,8 @@ impl Worlds {
     }
 
     /// Sets worlds back to how they began, as learning does when an episode ends: to the bits of new ones. What was asked
-    /// of them is forgotten; events that happened before can still be taken. On the GPU this waits for the device once.
+    /// of them is forgotten, and who came has gone and who went is back; events that happened before can still be taken. On
+    /// the GPU this waits for the device once.
     ///
     /// # Errors
     /// If there is no such world, or the device is lost; then nothing has changed.
@@ -450,6 +538,12 @@ impl Inner {
             Self::Gpu(worlds) => worlds.restore(which),
         }
     }
+}
+
+/// The world, remembered as it is now before anything comes or goes by hand.
+fn to_change(world: &mut CpuWorld) -> &mut CpuWorld {
+    world.keep_origin();
+    world
 }
 
 /// Asks every world what is asked of it, each on any thread.

@@ -254,8 +254,7 @@ impl Engine {
 
     /// Where the part of a world begins in a table, in bytes.
     pub fn offset(&self, name: &str, world: usize) -> u64 {
-        let row = TABLES.iter().find(|table| table.name == name).map_or(0, |table| table.bytes);
-        (world * self.stride(name) * row) as u64
+        world as u64 * part_bytes(&self.sizes(), self.features, name)
     }
 
     /// Puts what each world has into a table.
@@ -332,7 +331,9 @@ impl Engine {
         let mut buffer = |name: &'static str, contents: &[u8], usage: wgpu::BufferUsages| {
             self.buffers.insert(name, self.context.buffer_with(name, contents, usage));
         };
-        let usage = if many { wgpu::BufferUsages::STORAGE } else { wgpu::BufferUsages::UNIFORM };
+        // Those of one of many are written where they lie: its steps are submitted as they are recorded.
+        let of_many = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST;
+        let usage = if many { of_many } else { wgpu::BufferUsages::UNIFORM };
         buffer("params", bytemuck::cast_slice(params), usage);
         for (scan, blocks, length) in [
             ("scan_cells", "blocks_cells", cell_count + 1),
@@ -512,31 +513,48 @@ impl Engine {
         let before = self.before();
         // Of many worlds some may have theirs in the one, some in the other, and some may have to go back a step.
         let carried = ["contacts_0", "contacts_1", "manifolds_0", "manifolds_1", "sleeping", "sleeping_backup"];
-        let old = carried.map(|name| (name, self.part_bytes(name)));
         self.contact_capacity = capacity;
         if let Err(error) = self.create_tables(|group| group == Group::Contacts) {
             self.undo(&before);
             return Err(error);
         }
-        for (name, bytes) in old {
-            let new = self.part_bytes(name);
-            for world in 0..u64::from(self.worlds) {
-                encoder.copy_buffer_to_buffer(
-                    &before.buffers[name],
-                    world * bytes,
-                    &self.buffers[name],
-                    world * new,
-                    bytes,
-                );
-            }
+        for name in carried {
+            self.carry_over(encoder, &before, name);
         }
         Ok(true)
+    }
+
+    /// Copies what each world had of a table to where it is now.
+    pub fn carry_over(&self, encoder: &mut wgpu::CommandEncoder, before: &Before, name: &str) {
+        let (old, new) = (before.part_bytes(name), self.part_bytes(name));
+        for world in 0..u64::from(self.worlds) {
+            encoder.copy_buffer_to_buffer(
+                &before.buffers[name],
+                world * old,
+                &self.buffers[name],
+                world * new,
+                old.min(new),
+            );
+        }
     }
 
     /// Bytes that a world has of a table.
     pub fn part_bytes(&self, name: &str) -> u64 {
         self.offset(name, 1)
     }
+}
+
+impl Before {
+    fn part_bytes(&self, name: &str) -> u64 {
+        let sizes = Sizes::new(self.room, self.contact_capacity, self.event_capacity);
+        part_bytes(&sizes, self.features, name)
+    }
+}
+
+/// Bytes that a world has of a table; none of what is no table.
+fn part_bytes(sizes: &Sizes, features: Features, name: &str) -> u64 {
+    let table = TABLES.iter().find(|table| table.name == name);
+    table.map_or(0, |table| (sizes.rows_of(table, features) * table.bytes) as u64)
 }
 
 /// The buffer behind the name that a kernel has for it.

@@ -64,6 +64,14 @@ impl Extent {
         Self { params: compiled.params, hulls: compiled.hulls, may_part: compiled.joints.may_part }
     }
 
+    /// Whether the lists have the same lengths.
+    pub fn is_as_long_as(&self, other: &Self) -> bool {
+        let lengths = |Params { shape_count, cell_count, joint_count, color_blocks, .. }: Params| {
+            [shape_count, cell_count, joint_count, color_blocks]
+        };
+        lengths(self.params) == lengths(other.params)
+    }
+
     /// Of two worlds, what does for both.
     pub fn and(mut self, other: &Self) -> Self {
         let Params { body_count, shape_count, cell_count, joint_count, color_blocks, .. } = other.params;

@@ -1,5 +1,6 @@
 //! Many worlds on the GPU, stepped by the same dispatches: one layer of workgroups for each ([`super::many`]).
 
+mod population;
 mod query;
 mod state;
 mod steps;
@@ -15,7 +16,7 @@ use super::record::{Extent, Load, joint_runs};
 use super::{Context, FIRST_EVENTS, RING, estimate_contacts};
 use crate::command::{Command, CommandError, JointCommand, rouse, wake_all};
 use crate::event;
-use crate::population::{JointId, ends};
+use crate::population::{JointId, Population, ends};
 use crate::scene::Compiled;
 use crate::step::{Op, plan};
 use crate::types;
@@ -41,6 +42,12 @@ struct Known {
 #[derive(Debug)]
 struct Member {
     compiled: Compiled,
+    /// Who came and went, once somebody did.
+    population: Option<Population>,
+    /// As it began, once somebody came or went, or if its scene makes bodies as it runs.
+    origin: Option<Box<Compiled>>,
+    /// Shapes that have a place in the lists of contacts.
+    listed: usize,
     /// Steps recorded.
     steps: u64,
     /// Parity of the tables that have the contacts of its last step.
@@ -56,6 +63,9 @@ struct Member {
 impl Member {
     fn new(compiled: Compiled) -> Self {
         Self {
+            population: Population::of_script(&compiled),
+            origin: (!compiled.script.is_empty()).then(|| Box::new(compiled.clone())),
+            listed: compiled.shapes.len(),
             compiled,
             steps: 0,
             parity: 0,
@@ -90,10 +100,10 @@ pub(crate) struct GpuWorlds {
 }
 
 impl GpuWorlds {
-    /// Worlds that differ in anything but their settings and what comes and goes.
+    /// Worlds that differ in anything but their settings.
     ///
     /// # Errors
-    /// If there are none or too many, their settings differ, they have emitters, or they do not fit the device.
+    /// If there are none or too many, their settings differ, or they do not fit the device.
     pub fn new(context: &Context, members: Vec<Compiled>) -> Result<Self, WorldError> {
         let refuse = |why: String| Err(WorldError::Many(why));
         let Some(first) = members.first() else { return refuse("there are none".to_owned()) };
@@ -105,12 +115,9 @@ impl GpuWorlds {
             if member.settings != first.settings {
                 return refuse(format!("the settings of world {index} differ from those of world 0"));
             }
-            if !member.script.is_empty() {
-                return refuse(format!("world {index} has emitters, which only the CPU runs in many worlds"));
-            }
         }
         context.check()?;
-        let room = members.iter().map(Room::of).reduce(Room::and).unwrap_or_default();
+        let room = members.iter().map(Room::of_many).reduce(Room::and).unwrap_or_default();
         let worlds = u32::try_from(members.len()).unwrap_or(u32::MAX);
         let kernels = context.kernels(true)?;
         let mut engine = Engine::new(context, kernels, worlds, features.unwrap_or_default(), room);
@@ -151,6 +158,20 @@ impl GpuWorlds {
         self.refresh();
         let params: Vec<_> = self.members.iter().map(|member| member.compiled.params).collect();
         self.engine.bind(&params, &self.extent.params);
+    }
+
+    /// As [`Self::bind`], where a world was changed and no table is another.
+    fn rebind(&mut self, world: usize) {
+        self.turn = None;
+        let params = self.members[world].compiled.params;
+        let extent = self.extent.and(&Extent::of(&self.members[world].compiled));
+        // As far as lists are scanned.
+        if !extent.is_as_long_as(&self.extent) {
+            return self.bind();
+        }
+        self.extent = extent;
+        let at = (world * size_of::<types::Params>()) as u64;
+        self.engine.context.queue().write_buffer(&self.engine.buffers["params"], at, bytemuck::bytes_of(&params));
     }
 
     /// Looks anew at what does for all.

@@ -1,6 +1,7 @@
 //! What many worlds are, for the host to see and to go on from.
 
 use super::{GpuWorlds, Known, Member};
+use crate::gpu::population::Peopled;
 use crate::gpu::readback::{cast, download};
 use crate::gpu::record::Load;
 use crate::gpu::state;
@@ -13,20 +14,26 @@ use crate::worlds::BodyRows;
 impl GpuWorlds {
     /// The state of a world between two steps. Waits for the device.
     pub fn snapshot(&mut self, world: usize) -> Result<Snapshot, WorldError> {
-        let Member { compiled, steps, parity, commands, .. } = &self.members[world];
+        let Member { compiled, population, steps, parity, commands, .. } = &self.members[world];
         let tables = self.engine.tables(compiled, world, *parity)?;
-        let snapshot = state::snapshot(compiled, None, *steps, commands, tables);
+        let snapshot = state::snapshot(compiled, population.as_ref(), *steps, commands, tables);
         self.poll()?;
         Ok(snapshot)
     }
 
     /// Lets worlds go on from snapshots, to the same bits. Waits for the device; the other worlds notice nothing.
     pub fn restore(&mut self, which: &[(usize, &Snapshot)]) -> Result<(), WorldError> {
+        // All are looked at before any is changed.
+        let mut others = Vec::new();
         for &(world, snapshot) in which {
-            snapshot.check(&self.members[world].compiled, None)?;
+            others.extend(self.one(world).rewound(snapshot)?.map(|other| (world, other)));
         }
         self.engine.context.wait()?;
         self.poll()?;
+        // For these there was room before.
+        for (world, (compiled, population)) in others {
+            self.one(world).become_another(compiled, population)?;
+        }
         let mut encoder = self.engine.encoder();
         let wanted = which.iter().map(|(_, snapshot)| snapshot.contacts.len() + snapshot.sleeping.len()).max();
         if self.engine.grow_contacts(&mut encoder, wanted.unwrap_or(0) as u64)? {
@@ -44,6 +51,9 @@ impl GpuWorlds {
         let member = &mut self.members[world];
         member.steps = snapshot.step;
         member.overflowed.retain(|&step| step < snapshot.step);
+        if let Some(population) = &mut member.population {
+            population.restore(&member.compiled, &snapshot.vacated);
+        }
         for (body, force) in member.compiled.bodies.iter_mut().zip(&snapshot.forces) {
             force.put(body);
         }

@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::{GpuWorlds, Known, LEAST_CONTACTS};
+use super::{GpuWorlds, Known, LEAST_CONTACTS, Member};
 use crate::command::by_body;
 use crate::event;
 use crate::gpu::memory::Group;
@@ -39,12 +39,36 @@ struct Layers {
     parity: usize,
 }
 
+/// What the host has to know of the start of a step to go back there.
+#[derive(Debug)]
+struct Start {
+    commands: Vec<types::Command>,
+    /// Slots of bodies that had gone since the step before.
+    vacated: Vec<u32>,
+}
+
+impl Member {
+    fn start(&self) -> Start {
+        let vacated = self.population.as_ref().map_or(Vec::new(), |population| population.vacated().to_vec());
+        Start { commands: self.commands.clone(), vacated }
+    }
+}
+
+/// A step of a world.
+#[derive(Debug)]
+struct Done {
+    world: usize,
+    step: u64,
+    /// Where the number of its events is among the words that say where they are.
+    last: usize,
+}
+
 /// What is on its way of a step.
 #[derive(Debug)]
 pub(super) struct Flight {
     serial: u64,
-    /// The worlds that did it, and which step it was for each.
-    steps: Vec<(usize, u64)>,
+    /// The worlds that did it.
+    steps: Vec<Done>,
     /// Worlds whose counters and events were sent: from the first of these to the last.
     span: Range<usize>,
     /// Words of a world that say where events are; none without events.
@@ -72,6 +96,7 @@ impl GpuWorlds {
             self.engine.context.wait()?;
             self.poll()?;
         }
+        self.emit(which)?;
         let mut encoder = self.engine.encoder();
         self.record(&mut encoder, which)?;
         self.engine.context.queue().submit([encoder.finish()]);
@@ -82,7 +107,8 @@ impl GpuWorlds {
     fn step_strictly(&mut self, which: &[usize]) -> Result<(), WorldError> {
         self.engine.context.wait()?;
         self.poll()?;
-        let asked: Vec<_> = which.iter().map(|&world| self.members[world].commands.clone()).collect();
+        self.emit(which)?;
+        let starts: Vec<_> = which.iter().map(|&world| self.members[world].start()).collect();
         let mut left: Vec<usize> = (0..which.len()).collect();
         let mut encoder = self.engine.encoder();
         self.back_up(&mut encoder, &span(which), |pair| pair);
@@ -91,8 +117,7 @@ impl GpuWorlds {
             if let Err(error) = self.record(&mut encoder, &worlds) {
                 // Then nobody has done the step.
                 let done = (0..which.len()).filter(|index| !left.contains(index));
-                let done: Vec<_> = done.map(|index| (which[index], asked[index].as_slice())).collect();
-                self.go_back(&done);
+                self.go_back(&done.map(|index| (which[index], &starts[index])).collect::<Vec<_>>());
                 return Err(error);
             }
             self.engine.context.queue().submit([encoder.finish()]);
@@ -103,16 +128,16 @@ impl GpuWorlds {
                 return Ok(());
             }
             left.retain(|&index| outgrown.contains(&which[index]));
-            self.go_back(&left.iter().map(|&index| (which[index], asked[index].as_slice())).collect::<Vec<_>>());
+            self.go_back(&left.iter().map(|&index| (which[index], &starts[index])).collect::<Vec<_>>());
             worlds = left.iter().map(|&index| which[index]).collect();
             encoder = self.engine.encoder();
         }
     }
 
-    /// Takes worlds back to the start of the step that they have just done, with what was asked of them then.
-    fn go_back(&mut self, which: &[(usize, &[types::Command])]) {
+    /// Takes worlds back to the start of the step that they have just done.
+    fn go_back(&mut self, which: &[(usize, &Start)]) {
         let mut encoder = self.engine.encoder();
-        for &(world, asked) in which {
+        for &(world, start) in which {
             self.back_up(&mut encoder, &(world..world + 1), |(from, to)| (to, from));
             let member = &mut self.members[world];
             member.steps -= 1;
@@ -121,7 +146,10 @@ impl GpuWorlds {
             let step = member.steps;
             member.overflowed.retain(|&overflowed| overflowed != step);
             member.events.retain(|event| event.step != step);
-            member.commands = asked.to_vec();
+            member.commands.clone_from(&start.commands);
+            if let Some(population) = &mut member.population {
+                population.restore(&member.compiled, &start.vacated);
+            }
         }
         self.engine.context.queue().submit([encoder.finish()]);
     }
@@ -194,8 +222,11 @@ impl GpuWorlds {
         }
         self.send(encoder, which);
         for &world in which {
-            self.members[world].steps += 1;
-            self.members[world].parity = layers.parity;
+            let member = &mut self.members[world];
+            (member.steps, member.parity) = (member.steps + 1, layers.parity);
+            if let Some(population) = &mut member.population {
+                population.stepped();
+            }
         }
         Ok(())
     }
@@ -239,7 +270,11 @@ impl GpuWorlds {
             (starts, events) = (engine.stride("event_starts"), engine.event_capacity as usize);
         }
         self.ring.record(engine.context.device(), encoder, &parts, self.recorded);
-        let steps = which.iter().map(|&world| (world, self.members[world].steps)).collect();
+        let done = |&world: &usize| {
+            let Member { compiled, steps, .. } = &self.members[world];
+            Done { world, step: *steps, last: (compiled.params.shape_count + compiled.params.joint_count) as usize }
+        };
+        let steps = which.iter().map(done).collect();
         self.flights.push_back(Flight { serial: self.recorded, steps, span, starts, events });
         self.recorded += 1;
     }
@@ -270,13 +305,11 @@ impl GpuWorlds {
         let (counters, starts, events): (Vec<Counters>, Vec<u32>, Vec<Event>) =
             (cast(counters), cast(starts), cast(events));
         self.outgrown.clear();
-        for &(world, step) in &flight.steps {
+        for &Done { world, step, last } in &flight.steps {
             let (at, member) = (world - span.start, &mut self.members[world]);
             let counters = &counters[at];
             let contacts = u64::from(counters.pairs_found) + u64::from(counters.sleeping_contacts);
             member.known = Some(Known { load: Load::of(counters), contacts });
-            let params = &member.compiled.params;
-            let last = (params.shape_count + params.joint_count) as usize;
             let count = if *words > last { starts[at * words + last] } else { 0 };
             let lost_events = count as usize > *room;
             if lost_events {
