@@ -22,7 +22,7 @@
 //! some ([`Worlds::step_some`]), and each may be set back alone, to its start or to a snapshot ([`Worlds::reset`],
 //! [`Worlds::restore_all`]), as learning does when an episode ends. What an
 //! agent sees comes for all worlds at once: bodies as one array ([`Worlds::bodies`]), rays and regions as one batch
-//! ([`Worlds::query`]). The scenes may differ in everything, their sizes too, but for their settings.
+//! ([`Worlds::query`]). The scenes may differ in everything, their sizes too, but for some settings.
 //!
 //! **Each world comes to the bits to which it comes alone on the same backend**: none can reach into another. On the GPU
 //! all that step do so by the same dispatches, with one layer of workgroups for each world, so that a thousand worlds
@@ -34,6 +34,11 @@
 //!
 //! Bodies and joints come and go in each world as in one alone ([`Worlds::add_bodies`], [`Worlds::add_joints`], a scene's
 //! emitters). A world that outgrows its room has more made, in all of them, and no other notices.
+//!
+//! Worlds themselves come and go, too: another scene may take the place of one at any time ([`Worlds::replace`]), or nothing
+//! ([`Worlds::leave_empty`]). On the GPU all of them run the same stages: their settings may differ in what is a number of
+//! each world, as gravity, the length of a step or of slop, and not in what decides the stages, as the mode, the number of
+//! substeps, or whether bodies sleep.
 
 use rayon::prelude::*;
 
@@ -57,6 +62,8 @@ pub struct Worlds {
     inner: Inner,
     /// Each as it began.
     starts: Vec<Snapshot>,
+    /// Places that have no world.
+    empty: Vec<bool>,
 }
 
 #[derive(Debug)]
@@ -136,20 +143,22 @@ impl Worlds {
         }
         let worlds = scenes.iter().map(CpuWorld::new).collect::<Result<Vec<_>, _>>()?;
         let starts = worlds.iter().map(CpuWorld::snapshot).collect();
-        Ok(Self { inner: Inner::Cpu { worlds, threads: Threads::new(threads)? }, starts })
+        let empty = vec![false; worlds.len()];
+        Ok(Self { inner: Inner::Cpu { worlds, threads: Threads::new(threads)? }, starts, empty })
     }
 
     /// A world for each scene on the GPU, at most 65,535 of them.
     ///
     /// # Errors
-    /// If a scene is not valid, there are none or too many, their settings differ, they do not fit the device, or it has less than 10 storage buffers for a kernel.
+    /// If a scene is not valid, there are none or too many, their settings ask for other stages, they do not fit the device, or it has less than 10 storage buffers for a kernel.
     pub fn on_gpu(context: &Context, scenes: &[Scene]) -> Result<Self, WorldError> {
         let members = scenes.iter().map(Compiled::new).collect::<Result<Vec<_>, _>>()?;
         let starts = members.iter().map(Snapshot::of_start).collect();
-        Ok(Self { inner: Inner::Gpu(Box::new(GpuWorlds::new(context, members)?)), starts })
+        let empty = vec![false; members.len()];
+        Ok(Self { inner: Inner::Gpu(Box::new(GpuWorlds::new(context, members)?)), starts, empty })
     }
 
-    /// How many there are.
+    /// How many there are, with places that are empty.
     #[must_use]
     pub fn count(&self) -> usize {
         match &self.inner {
@@ -163,13 +172,8 @@ impl Worlds {
     /// # Errors
     /// If the device is lost or refused something, or a buffer outgrows it; the CPU has none.
     pub fn step(&mut self) -> Result<(), WorldError> {
-        match &mut self.inner {
-            Inner::Cpu { worlds, threads } => {
-                threads.each(worlds, CpuWorld::step);
-                Ok(())
-            }
-            Inner::Gpu(worlds) => worlds.step(&(0..worlds.len()).collect::<Vec<_>>()),
-        }
+        let which: Vec<usize> = (0..self.count()).filter(|&world| !self.empty[world]).collect();
+        self.step_some(&which)
     }
 
     /// Advances some worlds by one step, in any order; the others stay as they are and notice nothing. On the GPU those that
@@ -222,8 +226,59 @@ impl Worlds {
     }
 
     fn check(&self, world: usize) -> Result<(), WorldError> {
-        let count = self.count();
-        if world < count { Ok(()) } else { Err(WorldError::Many(format!("there is no world {world} of {count}"))) }
+        match self.empty.get(world) {
+            Some(false) => Ok(()),
+            Some(true) => Err(WorldError::Many(format!("the place of world {world} is empty"))),
+            None => Err(WorldError::Many(format!("there is no world {world} of {}", self.count()))),
+        }
+    }
+
+    /// Puts a world of another scene in the place of one, or in an empty place: at its start, with nothing asked of it and
+    /// no events. The others stay as they are and notice nothing. On the GPU this waits for the device.
+    ///
+    /// ```
+    /// use drystone::{Body, Scene, Shape, Worlds};
+    ///
+    /// let mut worlds = Worlds::on_cpu(&vec![Scene::new("nothing"); 3], 1)?;
+    /// let mut scene = Scene::new("drop").gravity(0.0, -1.6);
+    /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+    /// worlds.leave_empty(0)?;
+    /// worlds.step()?;
+    /// worlds.replace(0, &scene)?;
+    /// worlds.step()?;
+    /// assert_eq!([0, 1, 2].map(|world| worlds.steps(world)), [1, 2, 2]);
+    /// # Ok::<(), drystone::WorldError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such place, or the scene is not valid; on the GPU also if its settings ask for other stages than those
+    /// of the others, or it does not fit the device. Then nothing has changed.
+    pub fn replace(&mut self, world: usize, scene: &Scene) -> Result<(), WorldError> {
+        if world >= self.count() {
+            return self.check(world);
+        }
+        let compiled = Compiled::new(scene)?;
+        let start = Snapshot::of_start(&compiled);
+        match &mut self.inner {
+            Inner::Cpu { worlds, .. } => worlds[world] = CpuWorld::from_compiled(compiled),
+            Inner::Gpu(worlds) => worlds.replace(world, compiled)?,
+        }
+        self.starts[world] = start;
+        self.empty[world] = false;
+        Ok(())
+    }
+
+    /// Lets go of a world. Its place stays, and does not step, until another is put there ([`Self::replace`]). Whatever is
+    /// asked of it meanwhile is refused.
+    ///
+    /// # Errors
+    /// If there is no such world, or the device is lost; then nothing has changed.
+    pub fn leave_empty(&mut self, world: usize) -> Result<(), WorldError> {
+        let settings = self.compiled(world).map(|compiled| compiled.settings);
+        self.check(world)?;
+        self.replace(world, &Scene { settings: settings.unwrap_or_default(), ..Scene::new("empty") })?;
+        self.empty[world] = true;
+        Ok(())
     }
 
     /// Asks something of a body of a world; it happens at the start of the next step. Nothing waits.
@@ -392,7 +447,8 @@ impl Worlds {
         }
     }
 
-    /// The hash of every world's state, as [`state::hash`] of its snapshot. On the GPU this waits for the device.
+    /// The hash of every world's state, as [`state::hash`] of its snapshot; in an empty place that of nothing. On the GPU this
+    /// waits for the device.
     ///
     /// # Errors
     /// If the device is lost.
@@ -487,6 +543,7 @@ impl Worlds {
     /// What a world was made from.
     #[must_use]
     pub fn compiled(&self, world: usize) -> Option<&Compiled> {
+        self.check(world).ok()?;
         match &self.inner {
             Inner::Cpu { worlds, .. } => worlds.get(world).map(CpuWorld::compiled),
             Inner::Gpu(worlds) => worlds.compiled(world),

@@ -17,7 +17,7 @@ use super::{Context, FIRST_EVENTS, RING, estimate_contacts};
 use crate::command::{Command, CommandError, JointCommand, rouse, wake_all};
 use crate::event;
 use crate::population::{JointId, Population, ends};
-use crate::scene::Compiled;
+use crate::scene::{Compiled, Settings};
 use crate::step::{Op, plan};
 use crate::types;
 use crate::world::WorldError;
@@ -100,10 +100,10 @@ pub(crate) struct GpuWorlds {
 }
 
 impl GpuWorlds {
-    /// Worlds that differ in anything but their settings.
+    /// Worlds that differ in anything but the stages of their steps.
     ///
     /// # Errors
-    /// If there are none or too many, their settings differ, or they do not fit the device.
+    /// If there are none or too many, their settings ask for other stages, or they do not fit the device.
     pub fn new(context: &Context, members: Vec<Compiled>) -> Result<Self, WorldError> {
         let refuse = |why: String| Err(WorldError::Many(why));
         let Some(first) = members.first() else { return refuse("there are none".to_owned()) };
@@ -112,8 +112,8 @@ impl GpuWorlds {
         }
         let features = members.iter().map(Features::of).reduce(Features::and);
         for (index, member) in members.iter().enumerate() {
-            if member.settings != first.settings {
-                return refuse(format!("the settings of world {index} differ from those of world 0"));
+            if !step_alike(&member.settings, &first.settings) {
+                return refuse(format!("the settings of world {index} ask for other stages than those of world 0"));
             }
         }
         context.check()?;
@@ -243,6 +243,13 @@ impl GpuWorlds {
     pub fn overflowed_steps(&self, world: usize) -> &[u64] {
         &self.members[world].overflowed
     }
+}
+
+/// Whether worlds with these settings can share dispatches: whatever the scenes, the same stages run over the same tables.
+/// What else they say are constants, of which each world has its own.
+fn step_alike(one: &Settings, other: &Settings) -> bool {
+    let tables = |settings: &Settings| (settings.sleep, settings.strict, settings.events);
+    tables(one) == tables(other) && plan(one, true, true) == plan(other, true, true)
 }
 
 /// Room for the pairs that the busiest of the worlds starts with. Equal worlds are looked at once.

@@ -1,11 +1,13 @@
 //! Bodies and joints that come and go in one of many worlds, as they do in one alone ([`Peopled`]).
 
-use super::{GpuWorlds, LEAST_CONTACTS};
+use super::{GpuWorlds, LEAST_CONTACTS, Member, step_alike};
 use crate::gpu::engine::at_parity;
+use crate::gpu::estimate_contacts;
 use crate::gpu::memory::Features;
 use crate::gpu::population::{Host, Peopled, Room, told};
 use crate::population::{BodyId, Change, JointId};
-use crate::scene::{Body, Joint};
+use crate::scene::{Body, Compiled, Joint};
+use crate::snapshot::Snapshot;
 use crate::step::{Stage, plan};
 use crate::world::WorldError;
 
@@ -54,6 +56,39 @@ impl GpuWorlds {
 
     pub fn body_id(&mut self, world: usize, index: usize) -> Option<BodyId> {
         self.one(world).body_in(index)
+    }
+
+    /// Puts another world in the place of one, at its start. The others notice nothing. Waits for the device.
+    ///
+    /// # Errors
+    /// If its settings ask for other stages than those of the others, or it does not fit the device; then nothing is done.
+    pub fn replace(&mut self, world: usize, compiled: Compiled) -> Result<(), WorldError> {
+        if !step_alike(&compiled.settings, &self.members[world].compiled.settings) {
+            return Err(WorldError::Many("its settings ask for other stages than those of the others".to_owned()));
+        }
+        // What is on its way is of the one that was there.
+        self.engine.context.wait()?;
+        self.poll()?;
+        let mut encoder = self.engine.encoder();
+        let contacts = u64::from(estimate_contacts(&compiled, LEAST_CONTACTS, LEAST_CONTACTS));
+        if self.engine.grow_contacts(&mut encoder, contacts)? {
+            self.bind();
+        }
+        self.engine.context.queue().submit([encoder.finish()]);
+        let start = Snapshot::of_start(&compiled);
+        let mut member = Member { parity: self.members[world].parity, ..Member::new(compiled) };
+        self.engine.place(&mut member.compiled.params);
+        let before = std::mem::replace(&mut self.members[world], member);
+        if let Err(error) = self.one(world).make_room(None) {
+            self.members[world] = before;
+            return Err(error);
+        }
+        let all = Change::all(&self.members[world].compiled);
+        self.one(world).follow(&all, None)?;
+        self.one(world).clear_lists();
+        // Nobody asks for less than did the one before.
+        self.refresh();
+        self.restore(&[(world, &start)])
     }
 
     /// Makes what the emitters of some worlds make before their next step.
