@@ -16,6 +16,7 @@ mod profile;
 mod query;
 mod readback;
 mod record;
+mod room;
 mod state;
 mod strict;
 pub(crate) mod worlds;
@@ -28,7 +29,7 @@ pub use context::{AdapterChoice, Context, ContextError, DeviceError, adapters, i
 use engine::{Engine, at_parity};
 use kernel::{KernelError, Kernels, Patch};
 use memory::{Features, Group};
-use population::{Peopled, Room};
+use population::Peopled;
 use profile::Profiler;
 #[cfg(feature = "view")]
 pub(crate) use profile::StageTimes;
@@ -36,6 +37,7 @@ pub use query::PendingQuery;
 pub(crate) use readback::cast;
 use readback::{Arrived, StepRing};
 use record::{Extent, Load, joint_runs};
+use room::Room;
 #[cfg(feature = "serve")]
 pub(crate) use strict::StepStart;
 

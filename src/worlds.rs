@@ -30,7 +30,7 @@
 //!
 //! All worlds have room for as many contacts as the busiest needs. A world that outgrows its room says so for itself
 //! ([`Worlds::overflowed_steps`]), and no other notices; with [`Settings::strict`](crate::Settings::strict) it runs the
-//! step again, alone, with more room.
+//! step again, alone, with more room. A world in which all sleep costs nothing until somebody is woken.
 //!
 //! Bodies and joints come and go in each world as in one alone ([`Worlds::add_bodies`], [`Worlds::add_joints`], a scene's
 //! emitters). A world that outgrows its room has more made, in all of them, and no other notices.
@@ -40,6 +40,8 @@
 //! each world, as gravity, the length of a step or of slop, and not in what decides the stages, as the mode, the number of
 //! substeps, or whether bodies sleep.
 
+mod population;
+
 use rayon::prelude::*;
 
 use crate::command::{Command, JointCommand};
@@ -47,9 +49,9 @@ use crate::cpu::CpuWorld;
 use crate::event::Event;
 use crate::gpu::Context;
 use crate::gpu::worlds::GpuWorlds;
-use crate::population::{BodyId, JointId, joint_id};
+use crate::population::{JointId, joint_id};
 use crate::query::{Answers, Flat, Query};
-use crate::scene::{Body, Compiled, Joint, Scene};
+use crate::scene::{Compiled, Scene};
 use crate::snapshot::Snapshot;
 use crate::state;
 use crate::threads::Threads;
@@ -196,13 +198,7 @@ impl Worlds {
     /// # Errors
     /// If there is no such world, or one is given twice: then nothing has changed. As [`Self::step`].
     pub fn step_some(&mut self, which: &[usize]) -> Result<(), WorldError> {
-        let mut given = vec![false; self.count()];
-        for &world in which {
-            self.check(world)?;
-            if std::mem::replace(&mut given[world], true) {
-                return Err(WorldError::Many(format!("world {world} is given twice")));
-            }
-        }
+        let given = self.check_all(which.iter().copied())?;
         match &mut self.inner {
             Inner::Cpu { worlds, threads } => {
                 let mut those: Vec<_> =
@@ -233,52 +229,16 @@ impl Worlds {
         }
     }
 
-    /// Puts a world of another scene in the place of one, or in an empty place: at its start, with nothing asked of it and
-    /// no events. The others stay as they are and notice nothing. On the GPU this waits for the device.
-    ///
-    /// ```
-    /// use drystone::{Body, Scene, Shape, Worlds};
-    ///
-    /// let mut worlds = Worlds::on_cpu(&vec![Scene::new("nothing"); 3], 1)?;
-    /// let mut scene = Scene::new("drop").gravity(0.0, -1.6);
-    /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
-    /// worlds.leave_empty(0)?;
-    /// worlds.step()?;
-    /// worlds.replace(0, &scene)?;
-    /// worlds.step()?;
-    /// assert_eq!([0, 1, 2].map(|world| worlds.steps(world)), [1, 2, 2]);
-    /// # Ok::<(), drystone::WorldError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If there is no such place, or the scene is not valid; on the GPU also if its settings ask for other stages than those
-    /// of the others, or it does not fit the device. Then nothing has changed.
-    pub fn replace(&mut self, world: usize, scene: &Scene) -> Result<(), WorldError> {
-        if world >= self.count() {
-            return self.check(world);
+    /// Which of all worlds are given, each once.
+    fn check_all(&self, which: impl IntoIterator<Item = usize>) -> Result<Vec<bool>, WorldError> {
+        let mut given = vec![false; self.count()];
+        for world in which {
+            self.check(world)?;
+            if std::mem::replace(&mut given[world], true) {
+                return Err(WorldError::Many(format!("world {world} is given twice")));
+            }
         }
-        let compiled = Compiled::new(scene)?;
-        let start = Snapshot::of_start(&compiled);
-        match &mut self.inner {
-            Inner::Cpu { worlds, .. } => worlds[world] = CpuWorld::from_compiled(compiled),
-            Inner::Gpu(worlds) => worlds.replace(world, compiled)?,
-        }
-        self.starts[world] = start;
-        self.empty[world] = false;
-        Ok(())
-    }
-
-    /// Lets go of a world. Its place stays, and does not step, until another is put there ([`Self::replace`]). Whatever is
-    /// asked of it meanwhile is refused.
-    ///
-    /// # Errors
-    /// If there is no such world, or the device is lost; then nothing has changed.
-    pub fn leave_empty(&mut self, world: usize) -> Result<(), WorldError> {
-        let settings = self.compiled(world).map(|compiled| compiled.settings);
-        self.check(world)?;
-        self.replace(world, &Scene { settings: settings.unwrap_or_default(), ..Scene::new("empty") })?;
-        self.empty[world] = true;
-        Ok(())
+        Ok(given)
     }
 
     /// Asks something of a body of a world; it happens at the start of the next step. Nothing waits.
@@ -322,94 +282,6 @@ impl Worlds {
             Inner::Gpu(worlds) => worlds.wake_all(world),
         }
         Ok(())
-    }
-
-    /// Adds bodies to a world: all of them or, with an error, none. They take part from its next step on. Slots of bodies
-    /// that were removed are given out again, the lowest first, once it has done a step without them. The other worlds notice
-    /// nothing. Nothing waits.
-    ///
-    /// ```
-    /// use drystone::{Body, Scene, Shape, Worlds};
-    ///
-    /// let mut worlds = Worlds::on_cpu(&vec![Scene::new("rain"); 3], 1)?;
-    /// let ids = worlds.add_bodies(1, &[Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5))])?;
-    /// worlds.step()?;
-    /// assert_eq!([0, 1].map(|world| worlds.bodies().map(|rows| rows.poses(world).len()).ok()), [Some(0), Some(1)]);
-    /// worlds.remove_bodies(1, &ids)?;
-    /// # Ok::<(), drystone::WorldError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If there is no such world; the first value that is out of range, as for a scene; more than 16 half planes beside
-    /// those of the scene; or if they do not fit the device.
-    pub fn add_bodies(&mut self, world: usize, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
-        self.check(world)?;
-        match &mut self.inner {
-            Inner::Cpu { worlds, .. } => to_change(&mut worlds[world]).add_bodies(bodies),
-            Inner::Gpu(worlds) => worlds.add_bodies(world, bodies),
-        }
-    }
-
-    /// Removes bodies and their joints from a world: all of them or, with an error, none. Nothing waits.
-    ///
-    /// # Errors
-    /// If there is no such world, a body is not there, or no longer, or given twice; or the device is lost.
-    pub fn remove_bodies(&mut self, world: usize, ids: &[BodyId]) -> Result<(), WorldError> {
-        self.check(world)?;
-        match &mut self.inner {
-            Inner::Cpu { worlds, .. } => to_change(&mut worlds[world]).remove_bodies(ids),
-            Inner::Gpu(worlds) => worlds.remove_bodies(world, ids),
-        }
-    }
-
-    /// Adds joints to a world: all of them or, with an error, none, as [`World::add_joints`](crate::World::add_joints).
-    ///
-    /// # Errors
-    /// If there is no such world; the first value that is out of range, as for a scene; or if they do not fit the device.
-    pub fn add_joints(&mut self, world: usize, joints: &[Joint]) -> Result<Vec<JointId>, WorldError> {
-        self.check(world)?;
-        match &mut self.inner {
-            Inner::Cpu { worlds, .. } => to_change(&mut worlds[world]).add_joints(joints),
-            Inner::Gpu(worlds) => worlds.add_joints(world, joints),
-        }
-    }
-
-    /// As [`Self::add_joints`], of bodies by their ids: `None` is the world. What the joints say of their bodies is not
-    /// looked at. So a joint never ties the newcomer in a slot whose body has gone.
-    ///
-    /// # Errors
-    /// If a body is not there, or no longer; else as [`Self::add_joints`].
-    pub fn add_joints_between(
-        &mut self,
-        world: usize,
-        joints: &[(Option<BodyId>, BodyId, Joint)],
-    ) -> Result<Vec<JointId>, WorldError> {
-        self.check(world)?;
-        match &mut self.inner {
-            Inner::Cpu { worlds, .. } => to_change(&mut worlds[world]).add_joints_between(joints),
-            Inner::Gpu(worlds) => worlds.add_joints_between(world, joints),
-        }
-    }
-
-    /// Removes joints from a world: all of them or, with an error, none. Their bodies touch again.
-    ///
-    /// # Errors
-    /// If there is no such world, a joint is not there, or no longer, or given twice; or the device is lost.
-    pub fn remove_joints(&mut self, world: usize, ids: &[JointId]) -> Result<(), WorldError> {
-        self.check(world)?;
-        match &mut self.inner {
-            Inner::Cpu { worlds, .. } => to_change(&mut worlds[world]).remove_joints(ids),
-            Inner::Gpu(worlds) => worlds.remove_joints(world, ids),
-        }
-    }
-
-    /// The body in a slot of a world, if there is one: by it, not by the slot, it should be remembered.
-    pub fn body_id(&mut self, world: usize, index: usize) -> Option<BodyId> {
-        self.check(world).ok()?;
-        match &mut self.inner {
-            Inner::Cpu { worlds, .. } => worlds[world].body_id(index),
-            Inner::Gpu(worlds) => worlds.body_id(world, index),
-        }
     }
 
     /// What happened in a world since this was last asked, oldest first, if the scenes want events. On the GPU what has
@@ -484,10 +356,10 @@ impl Worlds {
     /// for the device once.
     ///
     /// # Errors
-    /// As [`Self::restore`]; then, on the GPU, nothing has changed in any of them, and on the CPU nothing in that one and
-    /// those after it.
+    /// As [`Self::restore`], and if a world is given twice; then, on the GPU, nothing has changed in any of them, and on the
+    /// CPU nothing in that one and those after it.
     pub fn restore_all(&mut self, which: &[(usize, &Snapshot)]) -> Result<(), WorldError> {
-        which.iter().try_for_each(|&(world, _)| self.check(world))?;
+        self.check_all(which.iter().map(|&(world, _)| world))?;
         self.inner.restore(which)
     }
 
@@ -496,9 +368,9 @@ impl Worlds {
     /// the GPU this waits for the device once.
     ///
     /// # Errors
-    /// If there is no such world, or the device is lost; then nothing has changed.
+    /// If there is no such world, one is given twice, or the device is lost; then nothing has changed.
     pub fn reset(&mut self, which: &[usize]) -> Result<(), WorldError> {
-        which.iter().try_for_each(|&world| self.check(world))?;
+        self.check_all(which.iter().copied())?;
         let starts: Vec<_> = which.iter().map(|&world| (world, &self.starts[world])).collect();
         self.inner.restore(&starts)
     }
@@ -595,12 +467,6 @@ impl Inner {
             Self::Gpu(worlds) => worlds.restore(which),
         }
     }
-}
-
-/// The world, remembered as it is now before anything comes or goes by hand.
-fn to_change(world: &mut CpuWorld) -> &mut CpuWorld {
-    world.keep_origin();
-    world
 }
 
 /// Asks every world what is asked of it, each on any thread.

@@ -32,12 +32,11 @@ fn subset(random: &mut Random, worlds: usize) -> Vec<usize> {
 /// What is asked of a world before one of its steps.
 type Ask = fn(usize, u64) -> Option<(usize, Command)>;
 
-/// Random ones of some worlds step, so often, beside each of them alone. Returns the most dispatches of a step.
-fn some_and_alone(backend: &str, scenes: &[Scene], rounds: usize, ask: Ask) -> (u32, u32) {
+/// Random ones of some worlds step, so often, beside each of them alone.
+fn some_and_alone(backend: &str, scenes: &[Scene], rounds: usize, ask: Ask) {
     let mut worlds = together(backend, scenes);
     let mut singles: Vec<World> = scenes.iter().map(|scene| alone(backend, scene)).collect();
     let mut random = Random(scenes.len() as u64 + rounds as u64);
-    let (mut most, mut least) = (0, u32::MAX);
     for _ in 0..rounds {
         let which = subset(&mut random, scenes.len());
         for &world in &which {
@@ -48,10 +47,6 @@ fn some_and_alone(backend: &str, scenes: &[Scene], rounds: usize, ask: Ask) -> (
             singles[world].step().unwrap();
         }
         worlds.step_some(&which).unwrap();
-        if !which.is_empty() {
-            most = most.max(worlds.dispatches().unwrap_or(0));
-            least = least.min(worlds.dispatches().unwrap_or(0));
-        }
     }
     worlds.wait().unwrap();
     let hashes = worlds.hashes().unwrap();
@@ -69,7 +64,6 @@ fn some_and_alone(backend: &str, scenes: &[Scene], rounds: usize, ask: Ask) -> (
         assert_eq!(worlds.take_events(index).unwrap(), single.take_events().unwrap(), "{backend}: events of {index}");
         assert_eq!(worlds.overflowed_steps(index), single.overflowed_steps(), "{backend}: world {index} of {name}");
     }
-    (least, most)
 }
 
 fn nobody(_: usize, _: u64) -> Option<(usize, Command)> {
@@ -128,6 +122,82 @@ fn out_of_step_is_one_dispatch() {
     assert_eq!(dispatches(&[1, 4]), all);
     assert_eq!(dispatches(&[0, 1, 2, 3, 4, 5]), all + 1);
     assert_eq!(dispatches(&[0, 1, 2, 3, 4, 5]), all, "now they agree");
+}
+
+/// What steps together costs no more dispatches than the one that costs the most alone.
+#[test]
+fn worlds_of_several_sizes_share_their_dispatches() {
+    let scenes = [build("large_pyramid:base=3"), build("large_pyramid:base=7"), build("vertical_stack"), pile(2, 40)];
+    let scenes = scenes.map(|scene| Scene { settings: build("large_pyramid:base=3").settings, ..scene });
+    let mut worlds = together("gpu", &scenes);
+    let mut singles: Vec<World> = scenes.iter().map(|scene| alone("gpu", scene)).collect();
+    // The first steps are recorded without knowing what there is to do.
+    for _ in 0..8 {
+        for single in &mut singles {
+            single.step().unwrap();
+            single.wait().unwrap();
+        }
+        worlds.step().unwrap();
+        worlds.wait().unwrap();
+    }
+    let each: Vec<u32> = singles.iter().map(|single| single.dispatches().unwrap()).collect();
+    let all = worlds.dispatches().unwrap();
+    assert!(all <= each.iter().copied().max().unwrap(), "{all} together, {each:?} alone");
+}
+
+/// A world in which all sleep has no layer, until something is asked of it.
+#[test]
+fn worlds_at_rest_cost_nothing() {
+    let mut sleepy = build("large_pyramid:base=4");
+    sleepy.settings.sleep = true;
+    let scenes = nudged(&sleepy, 2);
+    for strict in [false, true] {
+        let scenes: Vec<Scene> = scenes
+            .iter()
+            .cloned()
+            .map(|mut scene| {
+                scene.settings.strict = strict;
+                scene
+            })
+            .collect();
+        let mut worlds = together("gpu", &scenes);
+        let mut singles: Vec<_> = scenes.iter().map(|scene| support::gpu(scene).without_rest()).collect();
+        for _ in 0..140 {
+            worlds.step().unwrap();
+            for single in &mut singles {
+                single.step().unwrap();
+            }
+        }
+        worlds.wait().unwrap();
+        worlds.step().unwrap();
+        assert_eq!(worlds.dispatches(), Some(0));
+        assert_eq!([0, 1].map(|world| worlds.steps(world)), [141; 2]);
+        let shove = Command::Impulse { impulse: Vec2::new(3.0, 1.0), point: None };
+        worlds.command(1, 10, shove).unwrap();
+        for single in &mut singles {
+            single.step().unwrap();
+        }
+        singles[1].command(10, shove).unwrap();
+        for _ in 0..20 {
+            worlds.step().unwrap();
+            assert!(worlds.dispatches() > Some(0));
+            for single in &mut singles {
+                single.step().unwrap();
+            }
+        }
+        for (world, single) in singles.iter_mut().enumerate() {
+            assert!(worlds.snapshot(world).unwrap() == single.snapshot().unwrap(), "world {world}, strict: {strict}");
+        }
+        // Who comes is not overlooked.
+        let body = Body::dynamic(0.0, 9.0).shape(Shape::circle(0.3));
+        worlds.add_bodies(0, std::slice::from_ref(&body)).unwrap();
+        singles[0].add_bodies(&[body]).unwrap();
+        for _ in 0..20 {
+            worlds.step_some(&[0]).unwrap();
+            singles[0].step().unwrap();
+        }
+        assert!(worlds.snapshot(0).unwrap() == singles[0].snapshot().unwrap(), "strict: {strict}");
+    }
 }
 
 /// Circles in a row, which at some step are all put in one place: then there are far more pairs than anybody made room for.

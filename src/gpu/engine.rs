@@ -10,8 +10,8 @@ use super::context::Context;
 use super::kernel::{Kernel, Kernels};
 use super::many::LAYERS;
 use super::memory::{Features, Group, Sizes, TABLES, buffer_bytes};
-use super::population::Room;
 use super::record::{ALONE, Run, Work, program};
+use super::room::Room;
 use super::{MAX_WORKGROUPS, SCAN_BLOCK};
 use crate::scene::{Compiled, Joints};
 use crate::snapshot::first_islands;
@@ -38,16 +38,6 @@ struct Bound {
     strides: Option<wgpu::BindGroup>,
 }
 
-/// Buffers, as they were before larger ones were tried.
-#[derive(Debug)]
-pub(super) struct Before {
-    pub buffers: HashMap<&'static str, wgpu::Buffer>,
-    room: Room,
-    features: Features,
-    contact_capacity: u32,
-    event_capacity: u32,
-}
-
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Engine {
@@ -67,7 +57,7 @@ pub(super) struct Engine {
     pub buffers: HashMap<&'static str, wgpu::Buffer>,
     bound: HashMap<Key, Bound>,
     /// The constants of the (first) world for which they were made, unless a buffer is another since.
-    bound_for: Option<Params>,
+    pub bound_for: Option<Params>,
     pub parity: usize,
     sweeps: HashMap<Sweep, u32>,
     sweep_buffer: wgpu::Buffer,
@@ -223,26 +213,6 @@ impl Engine {
         params.contact_capacity = self.contact_capacity;
         params.color_blocks = count(sizes.color_blocks());
         (params.tie_heads, params.tie_links) = (heads, links);
-    }
-
-    /// What may have to be restored if larger buffers are refused.
-    pub fn before(&self) -> Before {
-        Before {
-            buffers: self.buffers.clone(),
-            room: self.room,
-            features: self.features,
-            contact_capacity: self.contact_capacity,
-            event_capacity: self.event_capacity,
-        }
-    }
-
-    /// As it was.
-    pub fn undo(&mut self, before: &Before) {
-        self.buffers.clone_from(&before.buffers);
-        let Before { room, features, contact_capacity, event_capacity, .. } = *before;
-        (self.room, self.features) = (room, features);
-        (self.contact_capacity, self.event_capacity) = (contact_capacity, event_capacity);
-        self.bound_for = None;
     }
 
     /// Rows that a world has of a table.
@@ -497,62 +467,14 @@ impl Engine {
         self.context.device().create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("step") })
     }
 
-    /// Tables of contacts for this many, with the current ones carried over. Does nothing if there are as many.
-    ///
-    /// # Errors
-    /// If they do not fit the device; then nothing has changed.
-    pub fn grow_contacts(&mut self, encoder: &mut wgpu::CommandEncoder, wanted: u64) -> Result<bool, WorldError> {
-        let capacity = u32::try_from(wanted).map_err(|_| WorldError::TooLarge {
-            buffer: "contacts",
-            bytes: wanted.saturating_mul(size_of::<Constraint>() as u64),
-            limit: u64::from(u32::MAX) * size_of::<Constraint>() as u64,
-        })?;
-        if capacity <= self.contact_capacity {
-            return Ok(false);
-        }
-        let before = self.before();
-        // Of many worlds some may have theirs in the one, some in the other, and some may have to go back a step.
-        let carried = ["contacts_0", "contacts_1", "manifolds_0", "manifolds_1", "sleeping", "sleeping_backup"];
-        self.contact_capacity = capacity;
-        if let Err(error) = self.create_tables(|group| group == Group::Contacts) {
-            self.undo(&before);
-            return Err(error);
-        }
-        for name in carried {
-            self.carry_over(encoder, &before, name);
-        }
-        Ok(true)
-    }
-
-    /// Copies what each world had of a table to where it is now.
-    pub fn carry_over(&self, encoder: &mut wgpu::CommandEncoder, before: &Before, name: &str) {
-        let (old, new) = (before.part_bytes(name), self.part_bytes(name));
-        for world in 0..u64::from(self.worlds) {
-            encoder.copy_buffer_to_buffer(
-                &before.buffers[name],
-                world * old,
-                &self.buffers[name],
-                world * new,
-                old.min(new),
-            );
-        }
-    }
-
     /// Bytes that a world has of a table.
     pub fn part_bytes(&self, name: &str) -> u64 {
         self.offset(name, 1)
     }
 }
 
-impl Before {
-    fn part_bytes(&self, name: &str) -> u64 {
-        let sizes = Sizes::new(self.room, self.contact_capacity, self.event_capacity);
-        part_bytes(&sizes, self.features, name)
-    }
-}
-
 /// Bytes that a world has of a table; none of what is no table.
-fn part_bytes(sizes: &Sizes, features: Features, name: &str) -> u64 {
+pub(super) fn part_bytes(sizes: &Sizes, features: Features, name: &str) -> u64 {
     let table = TABLES.iter().find(|table| table.name == name);
     table.map_or(0, |table| (sizes.rows_of(table, features) * table.bytes) as u64)
 }

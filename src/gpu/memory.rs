@@ -1,7 +1,7 @@
 //! What a world needs of the device's memory: every table, what it has a row for, and how large that is. Buffers are made
 //! from this list, and `drystone info` prints what it comes to.
 
-use super::population::Room;
+use super::room::Room;
 use super::{PARTNER_WORDS, SCAN_BLOCK};
 use crate::scene::Compiled;
 use crate::types::{

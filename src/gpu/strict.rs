@@ -110,8 +110,8 @@ impl GpuWorld {
 /// Steps of several worlds with one submission: `record_step` of each, what that gave to the queue at once, a wait for the
 /// device, and `end_recorded` of each. Worlds cannot tell: each has its own tables, and each command buffer its own world.
 ///
-/// Each step keeps its own dispatches. [`Worlds`](crate::Worlds) gives copies of a scene to the device in the same ones,
-/// but all of them step then, and no bodies and joints come and go: worlds that clients drive one by one are not like that.
+/// Each step keeps its own dispatches. [`Worlds`](crate::Worlds) gives those of many worlds to the device in the same ones,
+/// where they are of about one size and run the same stages: what clients make may be of any size and kind.
 #[cfg(feature = "serve")]
 impl GpuWorld {
     /// The same world, which learns how long its steps keep the device busy, where that can tell.

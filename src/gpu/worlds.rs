@@ -10,16 +10,17 @@ use std::collections::VecDeque;
 use super::ask;
 use super::engine::Engine;
 use super::memory::Features;
-use super::population::Room;
 use super::readback::StepRing;
 use super::record::{Extent, Load, joint_runs};
+use super::room::Room;
 use super::{Context, FIRST_EVENTS, RING, estimate_contacts};
 use crate::command::{Command, CommandError, JointCommand, rouse, wake_all};
 use crate::event;
 use crate::population::{JointId, Population, ends};
 use crate::scene::{Compiled, Settings};
+use crate::snapshot::is_at_rest;
 use crate::step::{Op, plan};
-use crate::types;
+use crate::types::{self, Counters};
 use crate::world::WorldError;
 use steps::{Flight, Turn};
 
@@ -33,9 +34,19 @@ const FIRST_EVENTS_OF_ALL: u32 = 1 << 20;
 /// What the newest step of a world that has arrived had to do.
 #[derive(Clone, Copy, Debug)]
 struct Known {
+    step: u64,
+    /// It began and ended with nobody awake.
+    at_rest: bool,
     load: Load,
     /// Contacts that the world wants room for.
     contacts: u64,
+}
+
+impl Known {
+    fn new(step: u64, counters: &Counters) -> Self {
+        let contacts = u64::from(counters.pairs_found) + u64::from(counters.sleeping_contacts);
+        Self { step, at_rest: is_at_rest(counters), load: Load::of(counters), contacts }
+    }
 }
 
 /// One of the worlds.
@@ -58,6 +69,8 @@ struct Member {
     /// Steps known to have overflowed.
     overflowed: Vec<u64>,
     known: Option<Known>,
+    /// The first step that knows of all that was asked so far.
+    asked: u64,
 }
 
 impl Member {
@@ -73,7 +86,16 @@ impl Member {
             events: Vec::new(),
             overflowed: Vec::new(),
             known: None,
+            asked: 0,
         }
+    }
+
+    /// Whether a step is known to change nothing, as in a world alone: its count goes on, and nothing is recorded.
+    fn rests(&self) -> bool {
+        let emits = self.population.as_ref().is_some_and(|population| population.is_due(self.steps));
+        let asked = !self.commands.is_empty() || !self.compiled.paths.is_empty() || emits;
+        let known = self.known.is_some_and(|known| known.step >= self.asked && known.at_rest);
+        self.compiled.settings.sleep && !asked && known
     }
 }
 
@@ -209,16 +231,18 @@ impl GpuWorlds {
     }
 
     pub fn command(&mut self, world: usize, body: usize, command: Command) -> Result<(), CommandError> {
-        let Member { compiled, commands, .. } = &mut self.members[world];
+        let Member { compiled, commands, asked, steps, .. } = &mut self.members[world];
         let flat = command.push(compiled, body, commands)?;
+        *asked = *steps;
         // The device's bodies learn it with the step; this copy is for snapshots.
         flat.mirror(&mut compiled.bodies[body]);
         Ok(())
     }
 
     pub fn command_joint(&mut self, world: usize, joint: JointId, command: JointCommand) -> Result<(), CommandError> {
-        let Member { compiled, commands, .. } = &mut self.members[world];
+        let Member { compiled, commands, asked, steps, .. } = &mut self.members[world];
         let records = command.flatten(compiled, joint)?;
+        *asked = *steps;
         if matches!(command, JointCommand::Enable(_)) && !compiled.joints.may_part {
             compiled.joints.may_part = true;
             self.extent.may_part = true;
@@ -231,8 +255,9 @@ impl GpuWorlds {
     }
 
     pub fn wake_all(&mut self, world: usize) {
-        let Member { compiled, commands, .. } = &mut self.members[world];
+        let Member { compiled, commands, asked, steps, .. } = &mut self.members[world];
         wake_all(compiled, commands);
+        *asked = *steps;
     }
 
     pub fn take_events(&mut self, world: usize) -> Result<Vec<event::Event>, WorldError> {

@@ -4,7 +4,8 @@ use super::{GpuWorlds, LEAST_CONTACTS, Member, step_alike};
 use crate::gpu::engine::at_parity;
 use crate::gpu::estimate_contacts;
 use crate::gpu::memory::Features;
-use crate::gpu::population::{Host, Peopled, Room, told};
+use crate::gpu::population::{Host, Peopled, told};
+use crate::gpu::room::Room;
 use crate::population::{BodyId, Change, JointId};
 use crate::scene::{Body, Compiled, Joint};
 use crate::snapshot::Snapshot;
@@ -121,9 +122,11 @@ impl Peopled for One<'_> {
         let mut others = engine.make_room(members.iter().map(|member| &member.compiled), need, features, recorded)?;
         // As at the start for a pile of the shapes, if the device has room for that; if not, steps say so.
         let contacts = (4 * shapes).next_multiple_of(LEAST_CONTACTS).min(engine.most_contacts());
-        let mut encoder = engine.encoder();
-        others |= engine.grow_contacts(&mut encoder, contacts).unwrap_or(false);
-        engine.context.queue().submit([encoder.finish()]);
+        if contacts > u64::from(engine.contact_capacity) {
+            let mut encoder = engine.encoder();
+            others |= engine.grow_contacts(&mut encoder, contacts).unwrap_or(false);
+            engine.context.queue().submit([encoder.finish()]);
+        }
         if others {
             self.worlds.bind();
         }
@@ -153,7 +156,8 @@ impl Peopled for One<'_> {
             }
         }
         worlds.engine.tell(&writes, self.world, recorded);
-        worlds.members[self.world].listed = shapes;
+        let member = &mut worlds.members[self.world];
+        (member.listed, member.asked) = (shapes, member.steps);
         worlds.rebind(self.world);
         worlds.engine.context.check()?;
         Ok(())

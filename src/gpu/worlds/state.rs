@@ -3,7 +3,6 @@
 use super::{GpuWorlds, Known, Member};
 use crate::gpu::population::Peopled;
 use crate::gpu::readback::{cast, download};
-use crate::gpu::record::Load;
 use crate::gpu::state;
 use crate::snapshot::Snapshot;
 use crate::state::hash_of;
@@ -60,8 +59,8 @@ impl GpuWorlds {
         snapshot.put_goals(&mut member.compiled.joints);
         member.commands.clone_from(&snapshot.commands);
         // The next step shall have room for what the last one had; what came later did not happen.
-        let contacts = u64::from(snapshot.counters.pairs_found) + u64::from(snapshot.counters.sleeping_contacts);
-        member.known = (snapshot.step > 0).then(|| Known { load: Load::of(&snapshot.counters), contacts });
+        member.known = snapshot.step.checked_sub(1).map(|step| Known::new(step, &snapshot.counters));
+        member.asked = snapshot.step;
         let writes = state::restored(&member.compiled, member.parity, snapshot);
         self.engine.tell(&writes, world, Some(encoder));
     }

@@ -13,7 +13,7 @@ use crate::command::by_body;
 use crate::event;
 use crate::gpu::memory::Group;
 use crate::gpu::readback::{Arrived, cast};
-use crate::gpu::record::{Extent, Load, Work, joint_runs};
+use crate::gpu::record::{Extent, Work, joint_runs};
 use crate::gpu::strict::BACKUPS;
 use crate::step::Stage;
 use crate::types::{self, Counters, Event, OVERFLOW_CONTACTS};
@@ -85,17 +85,26 @@ impl GpuWorlds {
     /// If the device is lost or refused something, or a buffer outgrows it. In strict mode an overflow in any world is
     /// repaired here; if it cannot be, all worlds are as they were before the step.
     pub fn step(&mut self, which: &[usize]) -> Result<(), WorldError> {
-        if which.is_empty() {
-            return Ok(());
-        }
-        if self.engine.features.strict {
-            return self.step_strictly(which);
-        }
+        let strict = self.engine.features.strict;
         self.poll()?;
-        if !self.ring.has_room() {
+        if strict || !self.ring.has_room() {
             self.engine.context.wait()?;
             self.poll()?;
         }
+        let (resting, others): (Vec<usize>, Vec<usize>) = which.iter().partition(|&&world| self.members[world].rests());
+        match &others[..] {
+            [] => self.engine.dispatches = 0,
+            others if strict => self.step_strictly(others)?,
+            others => self.step_once(others)?,
+        }
+        for world in resting {
+            let steps = &mut self.members[world].steps;
+            *steps = steps.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    fn step_once(&mut self, which: &[usize]) -> Result<(), WorldError> {
         self.emit(which)?;
         let mut encoder = self.engine.encoder();
         self.record(&mut encoder, which)?;
@@ -105,8 +114,6 @@ impl GpuWorlds {
 
     /// Runs the step; those that had no room go back to its start and run it again, alone, until all have.
     fn step_strictly(&mut self, which: &[usize]) -> Result<(), WorldError> {
-        self.engine.context.wait()?;
-        self.poll()?;
         self.emit(which)?;
         let starts: Vec<_> = which.iter().map(|&world| self.members[world].start()).collect();
         let mut left: Vec<usize> = (0..which.len()).collect();
@@ -308,8 +315,7 @@ impl GpuWorlds {
         for &Done { world, step, last } in &flight.steps {
             let (at, member) = (world - span.start, &mut self.members[world]);
             let counters = &counters[at];
-            let contacts = u64::from(counters.pairs_found) + u64::from(counters.sleeping_contacts);
-            member.known = Some(Known { load: Load::of(counters), contacts });
+            member.known = Some(Known::new(step, counters));
             let count = if *words > last { starts[at * words + last] } else { 0 };
             let lost_events = count as usize > *room;
             if lost_events {

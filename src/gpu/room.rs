@@ -1,0 +1,241 @@
+//! Elements for which the tables have room, and larger tables in place of those that are too small: with what the device
+//! alone knows carried over, for all worlds that lie in them.
+
+use std::collections::HashMap;
+
+use super::engine::{Engine, part_bytes};
+use super::memory::{Features, Group, Sizes};
+use crate::scene::{Compiled, MOST_ROWS};
+use crate::types::Constraint;
+use crate::world::WorldError;
+
+/// Joints for which there is room in any world.
+const SPARE_JOINTS: usize = 64;
+/// Words of a list of colours that holds a few joints.
+pub(super) const FEW_WORDS: usize = 256;
+
+/// Elements for which the buffers have room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Room {
+    pub bodies: usize,
+    pub shapes: usize,
+    pub vertices: usize,
+    pub cells: usize,
+    pub joints: usize,
+    pub rows: usize,
+    /// Words of [`crate::scene::Joints::starts`].
+    pub order: usize,
+}
+
+impl Room {
+    /// What a world starts with: what it needs, room for a few joints, so that one that a user drags a body with
+    /// costs no new buffers, and for all that the scene's emitters will make.
+    pub fn first(compiled: &Compiled) -> Self {
+        let need = Self::of(compiled);
+        let more = compiled.script.most;
+        Self {
+            bodies: need.bodies + more.bodies,
+            shapes: need.shapes + more.shapes,
+            vertices: need.vertices + more.vertices,
+            cells: need.cells,
+            joints: need.joints + SPARE_JOINTS + more.joints,
+            rows: need.rows + 4 * SPARE_JOINTS + MOST_ROWS * more.joints,
+            // Lists of colours that are laid anew have room for half as many again, and more than one may be.
+            order: need.order.max(FEW_WORDS) + need.joints / 2 + SPARE_JOINTS + 2 * more.joints,
+        }
+    }
+
+    /// What one of many worlds starts with: they are small and there are many, so that there is room for what emitters make
+    /// and for nothing else.
+    pub fn of_many(compiled: &Compiled) -> Self {
+        if compiled.script.is_empty() { Self::of(compiled) } else { Self::first(compiled) }
+    }
+
+    /// What a world needs.
+    pub fn of(compiled: &Compiled) -> Self {
+        Self {
+            bodies: compiled.bodies.len(),
+            shapes: compiled.shapes.len(),
+            vertices: compiled.vertices.len(),
+            cells: compiled.params.cell_count as usize,
+            joints: compiled.joints.joints.len(),
+            rows: compiled.joints.rows.len(),
+            order: compiled.joints.starts.len(),
+        }
+    }
+
+    /// Room for either of two worlds.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            bodies: self.bodies.max(other.bodies),
+            shapes: self.shapes.max(other.shapes),
+            vertices: self.vertices.max(other.vertices),
+            cells: self.cells.max(other.cells),
+            joints: self.joints.max(other.joints),
+            rows: self.rows.max(other.rows),
+            order: self.order.max(other.order),
+        }
+    }
+
+    pub fn holds(self, need: Self) -> bool {
+        self.bodies >= need.bodies
+            && self.shapes >= need.shapes
+            && self.vertices >= need.vertices
+            && self.cells >= need.cells
+            && self.holds_joints(need)
+    }
+
+    fn holds_joints(self, need: Self) -> bool {
+        self.joints >= need.joints && self.rows >= need.rows && self.order >= need.order
+    }
+
+    /// Half as much again, so that a body at a time does not mean new buffers each time.
+    fn grown(self, need: Self) -> Self {
+        let grow = |has: usize, needs: usize| if needs > has { needs + needs / 2 } else { has };
+        Self {
+            bodies: grow(self.bodies, need.bodies),
+            shapes: grow(self.shapes, need.shapes),
+            vertices: grow(self.vertices, need.vertices),
+            cells: grow(self.cells, need.cells),
+            joints: grow(self.joints, need.joints),
+            rows: grow(self.rows, need.rows),
+            order: grow(self.order, need.order),
+        }
+    }
+}
+
+/// Buffers, as they were before larger ones were tried.
+#[derive(Debug)]
+pub(super) struct Before {
+    pub buffers: HashMap<&'static str, wgpu::Buffer>,
+    room: Room,
+    features: Features,
+    contact_capacity: u32,
+    event_capacity: u32,
+}
+
+impl Before {
+    fn part_bytes(&self, name: &str) -> u64 {
+        let sizes = Sizes::new(self.room, self.contact_capacity, self.event_capacity);
+        part_bytes(&sizes, self.features, name)
+    }
+}
+
+impl Engine {
+    /// What may have to be restored if larger buffers are refused.
+    pub fn before(&self) -> Before {
+        Before {
+            buffers: self.buffers.clone(),
+            room: self.room,
+            features: self.features,
+            contact_capacity: self.contact_capacity,
+            event_capacity: self.event_capacity,
+        }
+    }
+
+    /// As it was.
+    pub fn undo(&mut self, before: &Before) {
+        self.buffers.clone_from(&before.buffers);
+        let Before { room, features, contact_capacity, event_capacity, .. } = *before;
+        (self.room, self.features) = (room, features);
+        (self.contact_capacity, self.event_capacity) = (contact_capacity, event_capacity);
+        self.bound_for = None;
+    }
+
+    /// Larger tables where these are too small for what one of the worlds needs, with what the device alone knows carried
+    /// over, for all: with what is submitted next, or at this place of the caller's encoder. Whether there are others then,
+    /// of which the worlds have yet to learn where they are.
+    ///
+    /// # Errors
+    /// If they do not fit the device; then nothing is done.
+    pub fn make_room<'a>(
+        &mut self,
+        members: impl IntoIterator<Item = &'a Compiled>,
+        need: Room,
+        features: Features,
+        recorded: Option<&mut wgpu::CommandEncoder>,
+    ) -> Result<bool, WorldError> {
+        const CONTACTS: &[&str] = &["contacts_0", "contacts_1", "manifolds_0", "manifolds_1", "sleeping"];
+        const BODIES: &[&str] =
+            &["poses", "states", "counters", "pair_starts_0", "pair_starts_1", "islands", "sleeping_starts"];
+        const JOINTS: &[&str] = &["joints", "joint_rows", "joint_states", "joint_impulses"];
+        // Materials that none had before. (What was granted once stays.)
+        let features = self.features.and(features);
+        let materials = features != self.features;
+        let small = !self.room.holds(need);
+        if !small && !materials {
+            return Ok(false);
+        }
+        let before = self.before();
+        // Many bodies are not laid out again for a few joints.
+        let only_joints = Room { joints: need.joints, rows: need.rows, order: need.order, ..self.room }.holds(need);
+        let of = |group: Group| match group {
+            Group::Contacts => materials,
+            Group::Joints => small,
+            Group::Bodies => small && !only_joints,
+            Group::Events => false,
+        };
+        self.features = features;
+        self.room = self.room.grown(need);
+        if let Err(error) = self.create_tables(of) {
+            self.undo(&before);
+            return Err(error);
+        }
+        if small {
+            let members: Vec<_> = members.into_iter().collect();
+            if only_joints { self.fill_joints(&members) } else { self.fill(&members) }
+        }
+        let groups = [(Group::Contacts, CONTACTS), (Group::Bodies, BODIES), (Group::Joints, JOINTS)];
+        let names = groups.into_iter().filter(|&(group, _)| of(group)).flat_map(|(_, names)| names);
+        let copy = |encoder: &mut wgpu::CommandEncoder| names.for_each(|name| self.carry_over(encoder, &before, name));
+        if let Some(encoder) = recorded {
+            copy(encoder);
+        } else {
+            let mut encoder = self.encoder();
+            copy(&mut encoder);
+            self.context.queue().submit([encoder.finish()]);
+        }
+        Ok(true)
+    }
+
+    /// Tables of contacts for this many, with the current ones carried over. Does nothing if there are as many.
+    ///
+    /// # Errors
+    /// If they do not fit the device; then nothing has changed.
+    pub fn grow_contacts(&mut self, encoder: &mut wgpu::CommandEncoder, wanted: u64) -> Result<bool, WorldError> {
+        let capacity = u32::try_from(wanted).map_err(|_| WorldError::TooLarge {
+            buffer: "contacts",
+            bytes: wanted.saturating_mul(size_of::<Constraint>() as u64),
+            limit: u64::from(u32::MAX) * size_of::<Constraint>() as u64,
+        })?;
+        if capacity <= self.contact_capacity {
+            return Ok(false);
+        }
+        let before = self.before();
+        // Of many worlds some may have theirs in the one, some in the other, and some may have to go back a step.
+        let carried = ["contacts_0", "contacts_1", "manifolds_0", "manifolds_1", "sleeping", "sleeping_backup"];
+        self.contact_capacity = capacity;
+        if let Err(error) = self.create_tables(|group| group == Group::Contacts) {
+            self.undo(&before);
+            return Err(error);
+        }
+        for name in carried {
+            self.carry_over(encoder, &before, name);
+        }
+        Ok(true)
+    }
+
+    /// Copies what each world had of a table to where it is now.
+    pub fn carry_over(&self, encoder: &mut wgpu::CommandEncoder, before: &Before, name: &str) {
+        let (old, new) = (before.part_bytes(name), self.part_bytes(name));
+        for world in 0..u64::from(self.worlds) {
+            encoder.copy_buffer_to_buffer(
+                &before.buffers[name],
+                world * old,
+                &self.buffers[name],
+                world * new,
+                old.min(new),
+            );
+        }
+    }
+}
