@@ -10,8 +10,8 @@ use drystone::step::{Stage, plan};
 use wgpu::naga;
 
 /// Shader text that several stages build on.
-const SHARED_SHADERS: [&str; 9] =
-    ["types", "math", "grid", "joined", "outline", "hull", "scan", "sweep", "joint_sweep"];
+const SHARED_SHADERS: [&str; 10] =
+    ["types", "math", "grid", "cells", "joined", "outline", "hull", "scan", "sweep", "joint_sweep"];
 /// Not a stage, but a shader with kernels and a module of the same name: `src/query.rs`.
 const QUERY: &str = "query";
 /// Not a stage either, but all sweeps of a step in one kernel, from the functions of their shaders.
