@@ -380,7 +380,17 @@ pub fn angle_of<S: Simd>(q: Vec2x8<S>) -> f32x8<S> {
 
 #[cfg(test)]
 mod tests {
+    use glam::Vec2;
+
     use super::*;
+    use crate::math;
+
+    const NUMBERS: [f32; WIDTH] = [0.0, -0.0, 1.5, -2.25, 3e-39, -7e8, f32::MAX, 0.1];
+
+    /// The numbers in other orders.
+    fn shuffled(factor: usize, first: usize) -> [f32; WIDTH] {
+        std::array::from_fn(|at| NUMBERS[(factor * at + first) % WIDTH])
+    }
 
     /// Row `r` of matrix `m` is `100 m + 10 r + column`.
     fn transposed<S: Simd>(simd: S) -> [[f32; WIDTH]; 4] {
@@ -388,44 +398,90 @@ mod tests {
         transpose([row(0), row(1), row(2), row(3)]).map(|lanes| lanes.to_array())
     }
 
-    /// What every operation that a sweep uses makes of numbers of all kinds.
-    fn computed<S: Simd>(simd: S) -> Vec<u32> {
-        let numbers = [0.0, -0.0, 1.5, -2.25, 3e-39, -7e8, f32::MAX, 0.1];
-        let a = Vec2x8::new(f32x8::load_array(simd, numbers), f32x8::from_fn(simd, |at| numbers[(at + 3) % 8]));
-        let b =
-            Vec2x8::new(f32x8::from_fn(simd, |at| numbers[7 - at]), f32x8::from_fn(simd, |at| numbers[(5 * at) % 8]));
-        let vectors = [a + b, a - b, -a, a * b.x, rotate(a, b), inv_rotate(a, b), turned(a, b), right_perp(a)];
+    fn bits(vectors: &[Vec2], numbers: &[f32]) -> Vec<u32> {
+        let vectors = vectors.iter().flat_map(|v| [v.x, v.y]);
+        vectors.chain(numbers.iter().copied()).map(f32::to_bits).collect()
+    }
+
+    /// What the functions of lanes make of the numbers, lane by lane.
+    fn computed<S: Simd>(simd: S) -> [Vec<u32>; WIDTH] {
+        let load = |factor, first| f32x8::load_array(simd, shuffled(factor, first));
+        let (a, b) = (Vec2x8::new(load(1, 0), load(1, 3)), Vec2x8::new(load(7, 7), load(5, 0)));
+        let inv = [load(3, 2), load(1, 5), load(3, 1), load(5, 6)].map(|lanes| lanes.abs());
+        let vectors = [
+            a + b,
+            a - b,
+            -a,
+            a * b.x,
+            rotate(a, b),
+            inv_rotate(a, b),
+            turned(a, b),
+            right_perp(a),
+            cross_scalar(b.y, a),
+        ];
         let numbers = [
             a.dot(b),
             cross(a, b),
-            a.length(),
-            inverse(simd, a.x),
-            clamped(a.x, b.x, b.y),
+            clamped(a.x, -inv[0], inv[0]),
             angle_of(a),
-            effective_mass([a.x, a.y, b.x, b.y], a, b, right_perp(b)),
-            a.x.min(b.x),
-            a.x.max(b.y),
-            a.x.simd_gt(b.x).select(a.y, b.y),
+            effective_mass(inv, a, b, right_perp(b)),
         ];
-        let all = vectors.into_iter().flat_map(|v| [v.x, v.y]).chain(numbers);
-        all.flat_map(|lanes| lanes.to_array().map(f32::to_bits)).collect()
+        let vectors = vectors.map(|v| (v.x.to_array(), v.y.to_array()));
+        let numbers = numbers.map(|lanes| lanes.to_array());
+        std::array::from_fn(|lane| {
+            bits(&vectors.map(|(x, y)| Vec2::new(x[lane], y[lane])), &numbers.map(|numbers| numbers[lane]))
+        })
+    }
+
+    /// What [`crate::math`] makes of them.
+    fn expected(lane: usize) -> Vec<u32> {
+        let load = |factor, first| shuffled(factor, first)[lane];
+        let (a, b) = (Vec2::new(load(1, 0), load(1, 3)), Vec2::new(load(7, 7), load(5, 0)));
+        let inv = [load(3, 2), load(1, 5), load(3, 1), load(5, 6)].map(f32::abs);
+        bits(
+            &[
+                a + b,
+                a - b,
+                -a,
+                a * b.x,
+                math::rotate(a, b),
+                math::inv_rotate(a, b),
+                math::turned(a, b),
+                math::right_perp(a),
+                math::cross_scalar(b.y, a),
+            ],
+            &[
+                a.dot(b),
+                math::cross(a, b),
+                math::clamped(a.x, -inv[0], inv[0]),
+                math::angle_of(a),
+                math::effective_mass(inv, a, b, math::right_perp(b)),
+            ],
+        )
     }
 
     #[test]
     fn matrices_are_transposed() {
         let expected: [[f32; WIDTH]; 4] =
             std::array::from_fn(|column| std::array::from_fn(|at| (100 * (at / 4) + 10 * (at % 4) + column) as f32));
-        assert_eq!(transposed(fearless_simd::Fallback::new()), expected);
         assert_eq!(dispatch!(simd => transposed(simd)), expected);
+        #[cfg(target_arch = "x86_64")]
+        assert_eq!(transposed(fearless_simd::Level::new().as_sse2().unwrap()), expected);
     }
 
     #[test]
-    fn every_width_computes_the_same_bits() {
-        let expected = computed(fearless_simd::Fallback::new());
-        assert_eq!(dispatch!(simd => computed(simd)), expected);
+    fn each_lane_has_the_bits_of_one_alone() {
+        let widest = dispatch!(simd => computed(simd));
         #[cfg(target_arch = "x86_64")]
-        assert_eq!(computed(fearless_simd::Level::new().as_sse2().unwrap()), expected);
-        // Negative control.
-        assert_ne!(expected[0], expected[8]);
+        assert_eq!(computed(fearless_simd::Level::new().as_sse2().unwrap()), widest);
+        for (lane, computed) in widest.iter().enumerate() {
+            // A NaN is one whatever its bits.
+            let same = |&(&a, &b): &(&u32, &u32)| a == b || (f32::from_bits(a).is_nan() && f32::from_bits(b).is_nan());
+            let expected = expected(lane);
+            assert!(computed.iter().zip(&expected).all(|pair| same(&pair)), "{computed:x?}, {expected:x?}");
+            // Negative control: another lane has others.
+            let other = &widest[(lane + 1) % WIDTH];
+            assert!(!other.iter().zip(&expected).all(|pair| same(&pair)));
+        }
     }
 }
