@@ -395,7 +395,7 @@ mod tests {
     /// Row `r` of matrix `m` is `100 m + 10 r + column`.
     fn transposed<S: Simd>(simd: S) -> [[f32; WIDTH]; 4] {
         let row = |row: usize| f32x8::from_fn(simd, |at| (100 * (at / 4) + 10 * row + at % 4) as f32);
-        transpose([row(0), row(1), row(2), row(3)]).map(|lanes| lanes.to_array())
+        transpose([row(0), row(1), row(2), row(3)]).map(SimdBase::to_array)
     }
 
     fn bits(vectors: &[Vec2], numbers: &[f32]) -> Vec<u32> {
@@ -407,7 +407,7 @@ mod tests {
     fn computed<S: Simd>(simd: S) -> [Vec<u32>; WIDTH] {
         let load = |factor, first| f32x8::load_array(simd, shuffled(factor, first));
         let (a, b) = (Vec2x8::new(load(1, 0), load(1, 3)), Vec2x8::new(load(7, 7), load(5, 0)));
-        let inv = [load(3, 2), load(1, 5), load(3, 1), load(5, 6)].map(|lanes| lanes.abs());
+        let inv = [load(3, 2), load(1, 5), load(3, 1), load(5, 6)].map(SimdBase::abs);
         let vectors = [
             a + b,
             a - b,
@@ -427,7 +427,7 @@ mod tests {
             effective_mass(inv, a, b, right_perp(b)),
         ];
         let vectors = vectors.map(|v| (v.x.to_array(), v.y.to_array()));
-        let numbers = numbers.map(|lanes| lanes.to_array());
+        let numbers = numbers.map(SimdBase::to_array);
         std::array::from_fn(|lane| {
             bits(&vectors.map(|(x, y)| Vec2::new(x[lane], y[lane])), &numbers.map(|numbers| numbers[lane]))
         })
