@@ -2,7 +2,7 @@
 //! constraint alone would, so neither grouping nor the width of the processor's registers changes a bit.
 //!
 //! What the processor can do is asked as the program runs: code over lanes is compiled twice on x86, for SSE2 and for AVX2,
-//! and [`dispatch!`] picks one, a batch of constraints at a time. (For AVX-512 as well it was a twentieth slower on eight
+//! and `dispatch!` picks one, a batch of constraints at a time. (For AVX-512 as well it was a twentieth slower on eight
 //! lanes.) Nothing is fused: a product and a sum are two roundings everywhere.
 //!
 //! [`Lanes`] and [`VecLanes`] lie in memory, `f32x8` and [`Vec2x8`] in registers. Functions over the latter are
@@ -203,13 +203,6 @@ impl<S: Simd> Vec2x8<S> {
     #[must_use]
     pub fn zero(simd: S) -> Self {
         Self { x: f32x8::splat(simd, 0.0), y: f32x8::splat(simd, 0.0) }
-    }
-
-    /// Into memory.
-    #[inline(always)]
-    #[must_use]
-    pub fn lanes(self) -> VecLanes {
-        VecLanes { x: Lanes(self.x.to_array()), y: Lanes(self.y.to_array()) }
     }
 
     /// Scalar product.
