@@ -15,6 +15,8 @@ pub(crate) struct Screen {
     adapter: wgpu::Adapter,
     instance: wgpu::Instance,
     config: wgpu::SurfaceConfiguration,
+    /// The surface is on a device that was not lost meanwhile: one that never was must not be asked for a texture.
+    configured: bool,
     /// Nothing can be shown: the window has no size.
     hidden: bool,
     copies: bool,
@@ -80,7 +82,7 @@ impl Screen {
                 .ok_or_else(|| no_surface(&adapter))?
         };
         let hidden = size.width == 0 || size.height == 0;
-        let mut screen = Self { surface, adapter, instance, config, hidden, copies };
+        let mut screen = Self { surface, adapter, instance, config, configured: false, hidden, copies };
         screen.configure(&context);
         Ok((screen, context))
     }
@@ -91,24 +93,36 @@ impl Screen {
     /// If the adapter gives none any more.
     pub fn new_device(&mut self) -> Result<Context, ViewError> {
         let context = Context::from_adapter(&self.adapter)?;
+        self.configured = false;
         self.configure(&context);
         Ok(context)
     }
 
-    /// Another surface of the window, where the one before is lost.
+    /// Another surface of the window, where the one before is lost. Nothing changes if that is because the device is, which
+    /// may not have been noticed: another device comes first.
     ///
     /// # Errors
     /// If there is none.
     pub fn new_surface(&mut self, window: &Arc<Window>, context: &Context) -> Result<(), ViewError> {
+        if context.wait().is_err() {
+            return Ok(());
+        }
         let surface = self.instance.create_surface(window.clone());
         self.surface = surface.map_err(|error| ViewError::Display(error.to_string()))?;
+        self.configured = false;
         self.configure(context);
         Ok(())
     }
 
     fn configure(&mut self, context: &Context) {
-        if !self.hidden {
-            self.surface.configure(context.device(), &self.config);
+        if self.hidden {
+            return;
+        }
+        self.surface.configure(context.device(), &self.config);
+        // On a lost device nothing was done, and nothing said. Whoever has a new surface waits for the loss to be noticed; one
+        // that was there before stays as it was.
+        if !self.configured {
+            self.configured = context.wait().is_ok();
         }
     }
 
@@ -145,7 +159,7 @@ impl Screen {
 
     /// The next texture.
     pub fn next(&mut self, context: &Context) -> Target {
-        if self.hidden {
+        if self.hidden || !self.configured {
             return Target::Skip;
         }
         match self.surface.get_current_texture() {
