@@ -449,6 +449,20 @@ pub struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
+    /// Takes the first blocks, at most so many.
+    #[must_use]
+    pub fn take_first(&mut self, count: usize) -> Self {
+        let count = count.min(self.blocks.len());
+        let first = Batch {
+            slot: self.slot,
+            width: self.width,
+            blocks: self.blocks.split_off_mut(..count).unwrap_or_default(),
+            bounces: self.bounces.split_off_mut(..count.min(self.bounces.len())).unwrap_or_default(),
+        };
+        self.slot += count * self.width;
+        first
+    }
+
     /// Each block with the slot of its first constraint, and its bounces.
     #[inline(always)]
     pub fn blocks(self) -> impl Iterator<Item = (usize, &'a mut Block, Option<&'a mut Bounce>)> {
@@ -459,15 +473,16 @@ impl<'a> Batch<'a> {
 }
 
 impl Blocks {
-    /// All blocks batch by batch and colour by colour, for one thread.
-    pub fn batches<'a>(&'a mut self, counters: &'a Counters) -> impl Iterator<Item = Batch<'a>> {
+    /// All blocks, a batch for each colour.
+    pub fn batches<'a>(&'a mut self, counters: &Counters) -> impl Iterator<Item = Batch<'a>> + use<'a> {
         let Self { all, bounces, starts } = self;
         let (mut all, mut bounces) = (&mut all[..], &mut bounces[..]);
+        let slots = counters.color_starts;
         let counts = starts.windows(2).map(|ends| ends[1] - ends[0]);
         counts.enumerate().map(move |(color, count)| {
             let bounce_count = count.min(bounces.len());
             Batch {
-                slot: counters.color_starts[color] as usize,
+                slot: slots[color] as usize,
                 width: width(color),
                 blocks: all.split_off_mut(..count).unwrap_or_default(),
                 bounces: bounces.split_off_mut(..bounce_count).unwrap_or_default(),
@@ -487,19 +502,16 @@ pub struct Sweep<'a> {
 impl Visit for Sweep<'_> {
     fn visit_batches(&mut self, each: impl Fn(Batch) + Sync) {
         let alone = Threads::default();
-        let Blocks { all, bounces, starts } = &mut *self.blocks;
-        for color in 0..COLOR_COUNT as usize {
-            let range = starts[color]..starts[color + 1];
-            let (first, width) = (self.counters.color_starts[color] as usize, width(color));
-            let blocks = &mut all[range.clone()];
+        for (color, batch) in self.blocks.batches(self.counters).enumerate() {
+            let Batch { slot, width, blocks, bounces } = batch;
             let threads = if color == OVERFLOW_COLOR as usize { &alone } else { self.threads };
             if bounces.is_empty() {
                 threads.for_chunks(CUT, blocks, |start, blocks| {
-                    each(Batch { slot: first + start * width, width, blocks, bounces: &mut [] });
+                    each(Batch { slot: slot + start * width, width, blocks, bounces: &mut [] });
                 });
             } else {
-                threads.for_chunk_pairs(CUT, blocks, &mut bounces[range], |start, blocks, bounces| {
-                    each(Batch { slot: first + start * width, width, blocks, bounces });
+                threads.for_chunk_pairs(CUT, blocks, bounces, |start, blocks, bounces| {
+                    each(Batch { slot: slot + start * width, width, blocks, bounces });
                 });
             }
         }

@@ -11,7 +11,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::blocks::{Batch, Block, Blocks, Bounce, Visit, width};
+use crate::blocks::{Batch, Blocks, Visit};
 use crate::threads::{Pause, Threads, emptied};
 use crate::types::{COLOR_COUNT, Counters, OVERFLOW_COLOR};
 
@@ -34,7 +34,7 @@ pub struct Crew<'a> {
 #[derive(Debug, Default)]
 struct Lists<'a> {
     /// All colours, cut into pieces.
-    pieces: Vec<Piece<Mutex<Part<'a>>>>,
+    pieces: Vec<Piece<Mutex<Batch<'a>>>>,
     /// Where those of each colour end.
     ends: [usize; COLOR_COUNT as usize],
     /// First and end of ranges of bodies.
@@ -53,16 +53,6 @@ struct Piece<T> {
     /// The last turn in which somebody took it.
     taken: AtomicU32,
     what: T,
-}
-
-/// Blocks of one colour that lie side by side.
-#[derive(Debug)]
-struct Part<'a> {
-    /// Of the first constraint.
-    slot: usize,
-    width: usize,
-    blocks: &'a mut [Block],
-    bounces: &'a mut [Bounce],
 }
 
 /// One of the threads.
@@ -86,24 +76,15 @@ impl<'a> Crew<'a> {
     ) -> Self {
         let CrewScratch(Lists { pieces, bodies: mut body_pieces, mut done, .. }) = std::mem::take(scratch);
         let (mut pieces, mut ends) = (emptied(pieces), [0; COLOR_COUNT as usize]);
-        let (starts, mut blocks, mut bounces) = constraints.parts();
         let mut colors = 0;
-        for (color, end) in ends.iter_mut().enumerate() {
-            let count = starts[color + 1] - starts[color];
+        for ((color, mut batch), end) in constraints.batches(counters).enumerate().zip(&mut ends) {
+            let count = batch.blocks.len();
             colors += usize::from(count > 0);
             // The overflow is solved in order.
             let piece = if color == OVERFLOW_COLOR as usize { count } else { size(count, LEAST_BLOCKS, threads) };
-            let mut slot = counters.color_starts[color] as usize;
-            let mut left = count;
-            while left > 0 {
-                let length = piece.min(left);
-                let (own, others) = std::mem::take(&mut blocks).split_at_mut(length);
-                let (own_bounces, other_bounces) =
-                    std::mem::take(&mut bounces).split_at_mut_checked(length).unwrap_or_default();
-                (blocks, bounces, left) = (others, other_bounces, left - length);
-                let part = Part { slot, width: width(color), blocks: own, bounces: own_bounces };
-                slot += length * part.width;
-                pieces.push(Piece { taken: AtomicU32::new(0), what: Mutex::new(part) });
+            while !batch.blocks.is_empty() {
+                let what = Mutex::new(batch.take_first(piece));
+                pieces.push(Piece { taken: AtomicU32::new(0), what });
             }
             *end = pieces.len();
         }
@@ -195,7 +176,7 @@ impl Visit for Hand<'_, '_> {
             }
             self.take_turns(color, |part| {
                 let mut part = part.lock().unwrap_or_else(PoisonError::into_inner);
-                let Part { slot, width, blocks, bounces } = &mut *part;
+                let Batch { slot, width, blocks, bounces } = &mut *part;
                 each(Batch { slot: *slot, width: *width, blocks, bounces });
             });
         }

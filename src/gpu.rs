@@ -28,7 +28,7 @@ use clock::Clock;
 pub use context::{AdapterChoice, Context, ContextError, DeviceError, adapters, is_software};
 use engine::{Engine, at_parity};
 use kernel::{KernelError, Kernels, Patch};
-use memory::{Features, Group};
+use memory::Features;
 use population::Peopled;
 use profile::Profiler;
 #[cfg(feature = "view")]
@@ -459,44 +459,22 @@ impl GpuWorld {
     /// Makes room when the newest counters say that three quarters are in use, keeping the contacts of the last step.
     /// Where the device allows no more, the world goes on with what fits; in strict mode that is an error.
     fn grow(&mut self, encoder: &mut wgpu::CommandEncoder) -> Result<(), WorldError> {
-        if self.event_need > self.engine.event_capacity {
-            let event = size_of::<Event>() as u64;
-            let most = self.engine.most_events();
-            if self.event_need > most && self.compiled.settings.strict {
-                let bytes = u64::from(self.event_need) * event;
-                return Err(WorldError::TooLarge { buffer: "events", bytes, limit: u64::from(most) * event });
-            }
-            let capacity = self.event_need.saturating_add(self.event_need / 2).min(most);
-            if capacity > self.engine.event_capacity {
-                let before = self.engine.before();
-                self.engine.event_capacity = capacity;
-                if let Err(error) = self.engine.create_tables(|group| group == Group::Events) {
-                    self.engine.undo(&before);
-                    return Err(error);
-                }
-                self.bind();
-            }
+        if self.engine.grow_events(self.event_need)? {
+            self.bind();
         }
         let Some((_, counters)) = self.known else { return Ok(()) };
         // What was put by may come back all at once.
         let needed = u64::from(counters.pairs_found) + u64::from(counters.sleeping_contacts);
-        if needed * 4 < u64::from(self.engine.contact_capacity) * 3 {
-            return Ok(());
-        }
-        let wanted = (needed * 3 / 2).next_multiple_of(1024);
-        let most = self.engine.most_contacts();
-        if needed > most && self.compiled.settings.strict {
-            return self.grow_to(encoder, needed);
-        }
-        self.grow_to(encoder, wanted.min(most))
-    }
-
-    fn grow_to(&mut self, encoder: &mut wgpu::CommandEncoder, wanted: u64) -> Result<(), WorldError> {
-        if self.engine.grow_contacts(encoder, wanted)? {
-            self.engine.place(&mut self.compiled.params);
-            self.bind();
+        if self.engine.grow_for_contacts(encoder, needed, 1024)? {
+            self.bind_contacts();
         }
         Ok(())
+    }
+
+    /// Says where the tables of contacts are, which are new.
+    fn bind_contacts(&mut self) {
+        self.engine.place(&mut self.compiled.params);
+        self.bind();
     }
 
     /// Advances the world by one step and adds the time of every stage on the device to [`Self::stage_ms`], for which the
@@ -669,7 +647,9 @@ impl GpuWorld {
             population.restore(&self.compiled, &snapshot.vacated);
         }
         let mut encoder = self.engine.encoder();
-        self.grow_to(&mut encoder, snapshot.contacts.len() as u64 + snapshot.sleeping.len() as u64)?;
+        if self.engine.grow_contacts(&mut encoder, snapshot.contacts.len() as u64 + snapshot.sleeping.len() as u64)? {
+            self.bind_contacts();
+        }
         self.submit(encoder)?;
         self.steps = snapshot.step;
         // The next step shall have room for what the last one had; what came later did not happen.

@@ -7,7 +7,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::lanes::{Lanes, Simd, SimdBase, SimdCombine, VecLanes, WIDTH, dispatch, f32x4, f32x8, transpose};
+use crate::lanes::{Lanes, Simd, SimdBase, VecLanes, WIDTH, columns, dispatch, f32x4, f32x8};
 use crate::stages::solve_joints::rows_of;
 use crate::threads::{Alone, Cut, Rows, Threads};
 use crate::types::{
@@ -96,11 +96,12 @@ const NEUTRAL_FRAME: JointFrame = JointFrame {
     pad: [0; 3],
 };
 
-/// Numbers of eight rows of four, column by column.
+/// One of the halves of eight rows, column by column.
 #[inline(always)]
-fn columns<S: Simd>(simd: S, [a, b, c, d, e, f, g, h]: [[f32; 4]; WIDTH]) -> [f32x8<S>; 4] {
-    let two = |low, high| f32x4::load_array(simd, low).combine(f32x4::load_array(simd, high));
-    transpose([two(a, e), two(b, f), two(c, g), two(d, h)])
+fn half_of<S: Simd, const H: usize>(simd: S, rows: [&[[f32; 4]; H]; WIDTH], half: usize) -> [f32x8<S>; 4] {
+    let [a, b, c, d, e, f, g, h] = rows;
+    let row = |row: &[[f32; 4]; H]| f32x4::load_array(simd, row[half]);
+    columns([row(a), row(b), row(c), row(d), row(e), row(f), row(g), row(h)])
 }
 
 impl JointBlock {
@@ -120,10 +121,7 @@ impl JointBlock {
             })
         };
         let frames = [frame(0), frame(1), frame(2), frame(3), frame(4), frame(5), frame(6), frame(7)];
-        let half = |half: usize| {
-            let [a, b, c, d, e, f, g, h] = frames;
-            columns(simd, [a[half], b[half], c[half], d[half], e[half], f[half], g[half], h[half]])
-        };
+        let half = |half: usize| half_of(simd, frames, half);
         let [angle, ..] = half(4);
         let rows: &mut [Lanes; BLOCK_ROWS] = bytemuck::cast_mut(self);
         // One by one: a list of columns would go through memory.
@@ -163,10 +161,7 @@ impl RowBlock {
     #[inline(always)]
     fn fill<S: Simd>(&mut self, simd: S, rules: [&JointRow; WIDTH], used: [bool; WIDTH]) -> bool {
         let halves = rules.map(bytemuck::cast_ref::<JointRow, RowHalves>);
-        let half = |half: usize| {
-            let [a, b, c, d, e, f, g, h] = halves;
-            columns(simd, [a[half], b[half], c[half], d[half], e[half], f[half], g[half], h[half]])
-        };
+        let half = |half: usize| half_of(simd, halves, half);
         let ([_, goal, max_impulse, _], [s_0, s_1, s_2, _]) = (half(0), half(1));
         self.goal.put(goal);
         self.max_impulse.put(max_impulse);

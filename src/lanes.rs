@@ -181,6 +181,13 @@ pub fn transpose<S: Simd>([a, b, c, d]: [f32x8<S>; 4]) -> [f32x8<S>; 4] {
     [x.combine(x_4), y.combine(y_4), z.combine(z_4), w.combine(w_4)]
 }
 
+/// Eight rows of four numbers as four columns, with a lane for each row.
+#[inline(always)]
+#[must_use]
+pub fn columns<S: Simd>([a, b, c, d, e, f, g, h]: [f32x4<S>; WIDTH]) -> [f32x8<S>; 4] {
+    transpose([a.combine(e), b.combine(f), c.combine(g), d.combine(h)])
+}
+
 /// Eight vectors in the plane.
 #[derive(Clone, Copy, Debug)]
 pub struct Vec2x8<S: Simd> {

@@ -9,7 +9,7 @@ use fearless_simd::f64x2;
 use rayon::prelude::*;
 use zerocopy::IntoBytes;
 
-use crate::lanes::{Bytes, Simd, SimdBase, SimdCombine, SimdFrom, SimdSplit, WIDTH, f32x4, f32x8, transpose};
+use crate::lanes::{Bytes, Simd, SimdBase, SimdFrom, SimdSplit, WIDTH, columns, f32x4, f32x8, transpose};
 
 /// Pieces a thread, at most: a few more than one, so that who is done first takes another.
 const PIECES: usize = 4;
@@ -539,8 +539,8 @@ impl<R: Halves> Eight<R> {
     #[must_use]
     pub fn columns<S: Simd>(self, simd: S, half: usize) -> [f32x8<S>; 4] {
         let [a, b, c, d, e, f, g, h] = self.0;
-        let two = |low: R, high: R| low.lanes(simd, half).combine(high.lanes(simd, half));
-        transpose([two(a, e), two(b, f), two(c, g), two(d, h)])
+        let row = |row: R| row.lanes(simd, half);
+        columns([row(a), row(b), row(c), row(d), row(e), row(f), row(g), row(h)])
     }
 
     /// Writes four columns back to the rows for which `which(lane)` says so.

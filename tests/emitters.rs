@@ -9,7 +9,7 @@ use drystone::{
     Body, BodyId, CpuWorld, Emitter, GpuWorld, Joint, JointKind, PopulationError, Scene, Shape, World, WorldError,
     state,
 };
-use support::{context, cpu, gpu, gpu_with};
+use support::{context, cpu, gpu, gpu_with, shower_on};
 
 /// Pairs on a rod, every six steps, three pairs at a time; a box after ten steps for twenty; and a wedge once, for
 /// good. They fall onto a floor that is near.
@@ -17,13 +17,7 @@ fn shower() -> Scene {
     let mut scene = Scene::new("shower").gravity(0.0, -10.0);
     scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(20.0, 0.5)));
     scene.add(Body::dynamic(0.0, 0.5).id("first").shape(Shape::half_box(0.5, 0.5)));
-    let mut pairs = Emitter::default().every(6).keep(3);
-    let a = pairs.add(Body::dynamic(-1.0, 1.5).velocity(0.0, -9.0).shape(Shape::circle(0.2)));
-    let b = pairs.add(Body::dynamic(-0.4, 1.7).shape(Shape::capsule([-0.1, 0.0], [0.1, 0.0], 0.1)));
-    pairs.join(Joint::new(JointKind::rod(), a, b));
-    scene.emit(pairs);
-    let bouncy = Shape::half_box(0.3, 0.2).restitution(0.5).rolling_resistance(0.1);
-    scene.emit(Emitter::new([Body::dynamic(3.0, 0.4).angle(0.3).shape(bouncy)]).start(10).lifetime(20));
+    shower_on(&mut scene);
     let wedge = Shape::polygon([[-0.4, -0.3], [0.4, -0.3], [0.0, 0.5]]);
     scene.emit(Emitter::new([Body::dynamic(0.2, 2.0).shape(wedge)]).start(15));
     scene

@@ -5,7 +5,7 @@ mod support;
 use drystone::scene::catalogue;
 use drystone::{Body, BodyType, Command, Joint, JointCommand, JointKind, Motor, Scene, Shape, WorldError, Worlds};
 use glam::Vec2;
-use support::{BACKENDS, alone, context, together};
+use support::{BACKENDS, alone, context, gather, row, together};
 
 /// Runs each scene alone and all of them together, with the same commands, and compares all that a world carries.
 fn same_bits(backend: &str, scenes: &[Scene], steps: u64, ask: impl Fn(usize, u64) -> Option<(usize, Command)>) {
@@ -190,26 +190,15 @@ fn one_world_is_set_back_and_the_others_notice_nothing() {
     }
 }
 
-/// Circles in a row, which at some step are all put in one place: then there are far more pairs than anybody made room for.
-fn row() -> Scene {
-    let mut scene = Scene::new("row");
-    scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(90.0, 1.0)));
-    for index in 0..60 {
-        scene.add(Body::dynamic(2.0 * index as f32 - 60.0, 0.4).shape(Shape::circle(0.4)));
-    }
-    scene
-}
-
-fn gather(step: u64) -> impl Iterator<Item = (usize, Command)> {
-    let place = |body: usize| Command::Teleport { position: Vec2::new(0.001 * body as f32, 5.0), angle: 0.0 };
-    (1..=60).filter(move |_| step == 3).map(move |body| (body, place(body)))
+fn gather_at(step: u64) -> impl Iterator<Item = (usize, Command)> {
+    gather().filter(move |_| step == 3)
 }
 
 #[test]
 fn a_world_without_room_says_so_for_itself() {
     let (mut worlds, mut calm) = (together("gpu", &[row(), row()]), alone("gpu", &row()));
     for step in 0..8 {
-        gather(step).for_each(|(body, command)| worlds.command(1, body, command).unwrap());
+        gather_at(step).for_each(|(body, command)| worlds.command(1, body, command).unwrap());
         worlds.step().unwrap();
         calm.step().unwrap();
     }
@@ -224,7 +213,7 @@ fn a_world_without_room_says_so_for_itself() {
     let mut worlds = together("gpu", &[strict.clone(), strict.clone()]);
     let (mut calm, mut crowded) = (alone("gpu", &strict), alone("gpu", &strict));
     for step in 0..8 {
-        for (body, command) in gather(step) {
+        for (body, command) in gather_at(step) {
             worlds.command(1, body, command).unwrap();
             crowded.command(body, command).unwrap();
         }

@@ -3,11 +3,9 @@
 
 mod support;
 
-use drystone::{
-    Body, BodyId, Command, Emitter, Joint, JointId, JointKind, Scene, Shape, World, WorldError, Worlds, state,
-};
+use drystone::{Body, BodyId, Command, Joint, JointId, JointKind, Scene, Shape, World, WorldError, Worlds, state};
 use glam::Vec2;
-use support::{BACKENDS, Random, alone, build, together};
+use support::{BACKENDS, Random, alone, build, shower_on, together};
 
 /// A floor and a box, in strict mode: a world alone has other room than one of many, and neither shall drop contacts.
 fn floor() -> Scene {
@@ -248,13 +246,7 @@ fn a_world_begins_again_or_goes_on_from_before() {
 /// Pairs on a rod, every six steps, three pairs at a time, and a bouncing box after ten steps for twenty.
 fn shower() -> Scene {
     let mut scene = floor();
-    let mut pairs = Emitter::default().every(6).keep(3);
-    let a = pairs.add(Body::dynamic(-1.0, 1.5).velocity(0.0, -9.0).shape(Shape::circle(0.2)));
-    let b = pairs.add(Body::dynamic(-0.4, 1.7).shape(Shape::capsule([-0.1, 0.0], [0.1, 0.0], 0.1)));
-    pairs.join(Joint::new(JointKind::rod(), a, b));
-    scene.emit(pairs);
-    let bouncy = Shape::half_box(0.3, 0.2).restitution(0.5).rolling_resistance(0.1);
-    scene.emit(Emitter::new([Body::dynamic(3.0, 0.4).angle(0.3).shape(bouncy)]).start(10).lifetime(20));
+    shower_on(&mut scene);
     scene
 }
 

@@ -5,7 +5,7 @@ mod support;
 
 use drystone::{Body, BodyType, Command, Scene, Shape, World, WorldError, Worlds, state};
 use glam::Vec2;
-use support::{BACKENDS, Random, alone, build, pile, together};
+use support::{BACKENDS, Random, alone, build, gather, pile, row, together};
 
 /// Each body of each world a little elsewhere.
 fn nudged(scene: &Scene, count: usize) -> Vec<Scene> {
@@ -198,21 +198,6 @@ fn worlds_at_rest_cost_nothing() {
         }
         assert!(worlds.snapshot(0).unwrap() == singles[0].snapshot().unwrap(), "strict: {strict}");
     }
-}
-
-/// Circles in a row, which at some step are all put in one place: then there are far more pairs than anybody made room for.
-fn row() -> Scene {
-    let mut scene = Scene::new("row");
-    scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(90.0, 1.0)));
-    for index in 0..60 {
-        scene.add(Body::dynamic(2.0 * index as f32 - 60.0, 0.4).shape(Shape::circle(0.4)));
-    }
-    scene
-}
-
-fn gather() -> impl Iterator<Item = (usize, Command)> {
-    let place = |body: usize| Command::Teleport { position: Vec2::new(0.001 * body as f32, 5.0), angle: 0.0 };
-    (1..=60).map(move |body| (body, place(body)))
 }
 
 /// Worlds in and out of step with each other, of which one outgrows its room at its third step; whether strict or not.

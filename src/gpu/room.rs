@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::engine::{Engine, part_bytes};
 use super::memory::{Features, Group, Sizes};
 use crate::scene::{Compiled, MOST_ROWS};
-use crate::types::Constraint;
+use crate::types::{Constraint, Event};
 use crate::world::WorldError;
 
 /// Joints for which there is room in any world.
@@ -196,6 +196,51 @@ impl Engine {
             self.context.queue().submit([encoder.finish()]);
         }
         Ok(true)
+    }
+
+    /// Room for as many events as a world is known to have had, and half as many again, if there is less. Where the device
+    /// allows no more, worlds go on with what fits; in strict mode that is an error. Returns whether there are new tables.
+    ///
+    /// # Errors
+    /// If they do not fit the device; then nothing has changed.
+    pub fn grow_events(&mut self, needed: u32) -> Result<bool, WorldError> {
+        if needed <= self.event_capacity {
+            return Ok(false);
+        }
+        let (most, event) = (self.most_events(), size_of::<Event>() as u64 * u64::from(self.worlds));
+        if needed > most && self.features.strict {
+            let bytes = u64::from(needed) * event;
+            return Err(WorldError::TooLarge { buffer: "events", bytes, limit: u64::from(most) * event });
+        }
+        let capacity = needed.saturating_add(needed / 2).min(most);
+        if capacity <= self.event_capacity {
+            return Ok(false);
+        }
+        let before = self.before();
+        self.event_capacity = capacity;
+        if let Err(error) = self.create_tables(|group| group == Group::Events) {
+            self.undo(&before);
+            return Err(error);
+        }
+        Ok(true)
+    }
+
+    /// Room for half as many contacts again as a world is known to want, in steps of `unit`, once that is three quarters of
+    /// what there is. Otherwise as [`Self::grow_events`], with the contacts of the last step carried over.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn grow_for_contacts(
+        &mut self,
+        encoder: &mut wgpu::CommandEncoder,
+        needed: u64,
+        unit: u64,
+    ) -> Result<bool, WorldError> {
+        if needed * 4 < u64::from(self.contact_capacity) * 3 {
+            return Ok(false);
+        }
+        let (wanted, most) = ((needed * 3 / 2).next_multiple_of(unit), self.most_contacts());
+        self.grow_contacts(encoder, if needed > most && self.features.strict { needed } else { wanted.min(most) })
     }
 
     /// Tables of contacts for this many, with the current ones carried over. Does nothing if there are as many.

@@ -8,7 +8,11 @@ use std::sync::OnceLock;
 
 use drystone::scene::{Compiled, catalogue};
 use drystone::types::{BodyState, Contact, FIXED_A, FIXED_B, Manifold, NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Pose};
-use drystone::{AdapterChoice, Body, Context, CpuWorld, GpuWorld, Scene, Shape, Snapshot, World, Worlds, state};
+use drystone::{
+    AdapterChoice, Body, Command, Context, CpuWorld, Emitter, GpuWorld, Joint, JointKind, Scene, Shape, Snapshot,
+    World, Worlds, state,
+};
+use glam::Vec2;
 
 /// A device of its own.
 pub fn new_context() -> Context {
@@ -219,4 +223,31 @@ pub fn assert_colored(snapshot: &Snapshot, what: &str) {
 /// Colours in use, the overflow left out.
 pub fn colors_used(snapshot: &Snapshot) -> usize {
     (0..32).filter(|&color| color != OVERFLOW_COLOR && snapshot.counters.color_size(color) > 0).count()
+}
+
+/// Circles in a row, which at some step are all put in one place: then there are far more pairs than anybody made room for.
+pub fn row() -> Scene {
+    let mut scene = Scene::new("row");
+    scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(90.0, 1.0)));
+    for index in 0..60 {
+        scene.add(Body::dynamic(2.0 * index as f32 - 60.0, 0.4).shape(Shape::circle(0.4)));
+    }
+    scene
+}
+
+/// What puts them there.
+pub fn gather() -> impl Iterator<Item = (usize, Command)> {
+    let place = |body: usize| Command::Teleport { position: Vec2::new(0.001 * body as f32, 5.0), angle: 0.0 };
+    (1..=60).map(move |body| (body, place(body)))
+}
+
+/// Lets it rain: pairs on a rod, every six steps, three pairs at a time, and a bouncing box after ten steps for twenty.
+pub fn shower_on(scene: &mut Scene) {
+    let mut pairs = Emitter::default().every(6).keep(3);
+    let a = pairs.add(Body::dynamic(-1.0, 1.5).velocity(0.0, -9.0).shape(Shape::circle(0.2)));
+    let b = pairs.add(Body::dynamic(-0.4, 1.7).shape(Shape::capsule([-0.1, 0.0], [0.1, 0.0], 0.1)));
+    pairs.join(Joint::new(JointKind::rod(), a, b));
+    scene.emit(pairs);
+    let bouncy = Shape::half_box(0.3, 0.2).restitution(0.5).rolling_resistance(0.1);
+    scene.emit(Emitter::new([Body::dynamic(3.0, 0.4).angle(0.3).shape(bouncy)]).start(10).lifetime(20));
 }

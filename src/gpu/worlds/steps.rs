@@ -11,7 +11,6 @@ use std::ops::Range;
 use super::{GpuWorlds, Known, LEAST_CONTACTS, Member};
 use crate::command::by_body;
 use crate::event;
-use crate::gpu::memory::Group;
 use crate::gpu::readback::{Arrived, cast};
 use crate::gpu::record::{Extent, Work, joint_runs};
 use crate::gpu::strict::BACKUPS;
@@ -332,32 +331,12 @@ impl GpuWorlds {
 
     /// Makes room when one of these worlds is known to use three quarters of its own.
     fn grow(&mut self, encoder: &mut wgpu::CommandEncoder, which: &[usize]) -> Result<(), WorldError> {
-        let strict = self.engine.features.strict;
-        if self.event_need > self.engine.event_capacity {
-            let (most, event) = (self.engine.most_events(), size_of::<Event>() as u64 * self.len() as u64);
-            if self.event_need > most && strict {
-                let bytes = u64::from(self.event_need) * event;
-                return Err(WorldError::TooLarge { buffer: "events", bytes, limit: u64::from(most) * event });
-            }
-            let capacity = self.event_need.saturating_add(self.event_need / 2).min(most);
-            if capacity > self.engine.event_capacity {
-                let before = self.engine.before();
-                self.engine.event_capacity = capacity;
-                if let Err(error) = self.engine.create_tables(|group| group == Group::Events) {
-                    self.engine.undo(&before);
-                    return Err(error);
-                }
-                self.bind();
-            }
+        if self.engine.grow_events(self.event_need)? {
+            self.bind();
         }
         let known = which.iter().filter_map(|&world| self.members[world].known);
         let needed = known.map(|known| known.contacts).max().unwrap_or(0);
-        if needed * 4 < u64::from(self.engine.contact_capacity) * 3 {
-            return Ok(());
-        }
-        let (wanted, most) = ((needed * 3 / 2).next_multiple_of(LEAST_CONTACTS), self.engine.most_contacts());
-        let wanted = if needed > most && strict { needed } else { wanted.min(most) };
-        if self.engine.grow_contacts(encoder, wanted)? {
+        if self.engine.grow_for_contacts(encoder, needed, LEAST_CONTACTS)? {
             self.bind();
         }
         Ok(())
