@@ -357,6 +357,17 @@ pub fn effective_mass<S: Simd>(inv: [f32x8<S>; 4], r_a: Vec2x8<S>, r_b: Vec2x8<S
     inverse(simd, k)
 }
 
+/// As [`crate::math::integrate_rotation`].
+#[inline(always)]
+#[must_use]
+pub fn integrate_rotation<S: Simd>(q: Vec2x8<S>, angle: f32x8<S>) -> Vec2x8<S> {
+    let simd = angle.simd;
+    let turned = Vec2x8 { x: q.x - angle * q.y, y: q.y + angle * q.x };
+    let length = turned.length();
+    let (zero, one) = (f32x8::splat(simd, 0.0), f32x8::splat(simd, 1.0));
+    (turned / length).where_else(length.simd_gt(zero), Vec2x8 { x: one, y: zero })
+}
+
 /// As [`crate::math::angle_of`].
 #[inline(always)]
 #[must_use]
@@ -418,6 +429,7 @@ mod tests {
             turned(a, b),
             right_perp(a),
             cross_scalar(b.y, a),
+            integrate_rotation(a, b.x),
         ];
         let numbers = [
             a.dot(b),
@@ -449,6 +461,7 @@ mod tests {
                 math::turned(a, b),
                 math::right_perp(a),
                 math::cross_scalar(b.y, a),
+                math::integrate_rotation(a, b.x),
             ],
             &[
                 a.dot(b),

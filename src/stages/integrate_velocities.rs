@@ -16,6 +16,8 @@ use crate::math::{cross, mul_rotation, rotate};
 use crate::threads::{Halves, LIGHT, Rows, Table, Threads};
 use crate::types::{ASLEEP, Accumulator, Body, BodyState, DYNAMIC, Field, Params, Pose, QUARANTINED, WARM_START};
 
+/// Share of the largest speed that both components may have of a velocity that is below it.
+const SURELY_SLOW: f32 = 0.7;
 /// Bound on the sums, m/s and rad/s: what once was infinite would stay so.
 const LARGEST_SUM: f32 = 1e30;
 
@@ -91,33 +93,24 @@ fn advance<S: Simd>(
     let warm = params.switches & WARM_START != 0;
     let largest = f32x4::splat(simd, LARGEST_SUM);
     let kept = if warm { (sum().lanes(simd, 0) + motion).max(-largest).min(largest) } else { zero };
-    let force = Vec2::from(body.force);
-    let mut torque = body.torque;
-    // Most bodies have none, and need not know how they are turned.
-    if force != Vec2::ZERO {
-        let turn = mul_rotation(states.get(index).delta_rotation.into(), pose.rotation.into());
-        torque += cross(rotate(turn, body.force_point.into()), force);
-    }
-    let mut acceleration = Vec2::from(params.gravity) * body.gravity_scale + force * body.inv_mass;
-    for field in &params.fields[..params.field_count as usize] {
-        acceleration += pull(field, body, Vec2::from(pose.position) + Vec2::from(states.get(index).delta_position));
-    }
-    let push = acceleration * params.h;
-    let spin = params.h * body.inv_inertia * torque;
-    // Most are not damped, and a division takes as long as all the rest.
-    if body.linear_damping != 0.0 || body.angular_damping != 0.0 {
+    let push = if is_plain(params, body) {
+        let [x, y] = params.gravity;
+        // Plus nothing, as no force would be: of two zeros it makes one.
+        (f32x4::load_array(simd, [x, y, 0.0, 0.0]) * body.gravity_scale + 0.0) * params.h
+    } else {
         let linear = 1.0 / (1.0 + params.h * body.linear_damping);
         motion *= f32x4::load_array(simd, [linear, linear, 1.0 / (1.0 + params.h * body.angular_damping), 1.0]);
-    }
-    motion = motion + f32x4::load_array(simd, [push.x, push.y, spin, 0.0]) + kept;
+        let [x, y, spin] = pushed(params, body, pose, || states.get(index));
+        f32x4::load_array(simd, [x, y, spin, 0.0])
+    };
+    motion = motion + push + kept;
     // First by component, so that an infinite force ends up finite.
     let most = f32x4::load_array(simd, [params.max_speed, params.max_speed, params.max_spin, 0.0]);
     motion = motion.max(-most).min(most);
-    // The root is for those that may be too fast.
-    let [x, y, ..] = motion.to_array();
-    let velocity = Vec2::new(x, y);
-    if velocity.length_squared() > 0.99 * params.max_speed * params.max_speed {
-        let speed = velocity.length();
+    // The root is for those that may be too fast: not if neither component is above 0.7 of the largest speed.
+    if motion.abs().simd_gt(most * SURELY_SLOW).any_true() {
+        let [x, y, ..] = motion.to_array();
+        let speed = Vec2::new(x, y).length();
         if speed > params.max_speed {
             let share = params.max_speed / speed;
             motion *= f32x4::load_array(simd, [share, share, 1.0, 1.0]);
@@ -127,6 +120,30 @@ fn advance<S: Simd>(
     if warm {
         sum().set_lanes(0, kept - motion);
     }
+}
+
+/// Whether gravity is all that a body feels, as most do.
+#[inline(always)]
+fn is_plain(params: &Params, body: &Body) -> bool {
+    let Body { linear_damping, angular_damping, force: [x, y], torque, .. } = *body;
+    let any = [linear_damping, angular_damping, x, y, torque].iter().fold(0, |any, value| any | value.to_bits());
+    params.field_count == 0 && any << 1 == 0
+}
+
+/// Velocity and spin that a body gains in a substep, m/s and rad/s.
+fn pushed(params: &Params, body: &Body, pose: &Pose, state: impl Fn() -> BodyState) -> [f32; 3] {
+    let force = Vec2::from(body.force);
+    let mut torque = body.torque;
+    if force != Vec2::ZERO {
+        let turn = mul_rotation(state().delta_rotation.into(), pose.rotation.into());
+        torque += cross(rotate(turn, body.force_point.into()), force);
+    }
+    let mut acceleration = Vec2::from(params.gravity) * body.gravity_scale + force * body.inv_mass;
+    for field in &params.fields[..params.field_count as usize] {
+        acceleration += pull(field, body, Vec2::from(pose.position) + Vec2::from(state().delta_position));
+    }
+    let push = acceleration * params.h;
+    [push.x, push.y, params.h * body.inv_inertia * torque]
 }
 
 /// The acceleration towards the point of a field, m/s².
