@@ -19,8 +19,9 @@ use crate::population::{BodyId, Change, JointId, Journal, Population, ends, join
 use crate::query::{self, Answers, Flat, Query, walk};
 use crate::scene::{Body, Compiled, Joint, Joints, Scene};
 use crate::snapshot::{Force, JointGoal, RowGoal, Snapshot, first_islands, is_at_rest, sleeping_islands};
+use crate::stages::pair::near::Near;
 use crate::stages::{
-    bin::bin, bound::bound, collide::collide, color::ColorScratch, color::color, color::color_sort, command::command,
+    bin, bound::bound, collide::collide, color::ColorScratch, color::color, color::color_sort, command::command,
     continuous::ContinuousScratch, continuous::continuous, finalize::finalize, guard::guard,
     integrate_positions::integrate_positions, integrate_positions::integrate_positions_in,
     integrate_velocities::integrate_velocities, integrate_velocities::integrate_velocities_in, pair,
@@ -77,6 +78,10 @@ pub struct CpuWorld {
     own_cells: Vec<u32>,
     cell_ends: Vec<u32>,
     cell_shapes: Vec<u32>,
+    /// The two before are of an earlier step, as none has asked for them since.
+    grid_is_old: bool,
+    near: Near,
+    never_near: bool,
     pair_starts_previous: Vec<u32>,
     contacts_previous: Vec<Contact>,
     manifolds_previous: Vec<Manifold>,
@@ -175,6 +180,9 @@ impl CpuWorld {
             own_cells: Vec::new(),
             cell_ends: Vec::new(),
             cell_shapes: Vec::new(),
+            grid_is_old: false,
+            near: Near::default(),
+            never_near: false,
             pair_starts_previous: Vec::new(),
             contacts_previous: Vec::new(),
             manifolds_previous: Vec::new(),
@@ -291,6 +299,21 @@ impl CpuWorld {
         self
     }
 
+    /// The same world that looks for its pairs in the grid in every step. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without_list(mut self) -> Self {
+        self.never_near = true;
+        self
+    }
+
+    /// Lists of near shapes that were made so far, and steps that had one.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn lists(&self) -> (u64, u64) {
+        self.near.figures()
+    }
+
     /// Advances the world by one step.
     ///
     /// It asks for no memory once its tables have the size that they need; bodies that come and go ask for some. Where
@@ -383,6 +406,53 @@ impl CpuWorld {
         Some(solver.end - 1)
     }
 
+    /// Looks for pairs in the list of those that lay near each other, where that does, instead of in the grid.
+    fn run_near(&mut self, op: Op) -> bool {
+        let Self { threads, aabbs, own_cells, cell_ends, cell_shapes, grid_is_old, near, .. } = self;
+        let Self { pair_starts, contacts, manifolds, joint_states, counters, .. } = self;
+        let Compiled { params, shapes, joints, .. } = &mut self.compiled;
+        let Joints { joints, ties, may_part, .. } = joints;
+        match op.stage {
+            // Where bodies sleep there is a shorter way yet.
+            _ if self.never_near || params.switches & SLEEP != 0 => false,
+            Stage::Bin => {
+                if !near.look(threads, aabbs, *may_part) {
+                    return false;
+                }
+                bin::bin_find(threads, params, shapes, aabbs, own_cells);
+                *grid_is_old = true;
+                true
+            }
+            Stage::Pair => {
+                let grid = (&own_cells[..], &cell_ends[..], &cell_shapes[..]);
+                if !*grid_is_old && !near.make(threads, params, shapes, grid, ties, *may_part) {
+                    return false;
+                }
+                if *may_part {
+                    pair::tie(joints, joint_states, &mut ties.links);
+                }
+                near.pair(threads, params, shapes, aabbs, own_cells, ties, pair_starts, contacts);
+                manifolds.resize(contacts.len(), Manifold::default());
+                #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+                let count = contacts.len() as u32;
+                (counters.pairs_found, counters.contacts) = (count, count);
+                true
+            }
+            Stage::Continuous => {
+                self.renew_grid();
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// Makes the grid of this step, if there is only an older one.
+    fn renew_grid(&mut self) {
+        if std::mem::take(&mut self.grid_is_old) {
+            bin::bin_place(&self.compiled.params, &self.own_cells, &mut self.cell_ends, &mut self.cell_shapes);
+        }
+    }
+
     fn run_plan(&mut self) {
         let mut next = 0;
         while let Some(&op) = self.plan.get(next) {
@@ -394,7 +464,9 @@ impl CpuWorld {
                 continue;
             }
             let start = Instant::now();
-            self.run(op);
+            if !self.run_near(op) {
+                self.run(op);
+            }
             self.stage_ms[op.stage as usize].1 += 1e3 * start.elapsed().as_secs_f64();
             if op.stage == Stage::Prepare {
                 next = self.run_crew(next).unwrap_or(next);
@@ -589,6 +661,7 @@ impl CpuWorld {
         self.plan = plan(&self.compiled.settings, self.compiled.bounces, self.compiled.joints.count() > 0);
         self.rests = false;
         self.groups.forget();
+        self.near.forget();
         self.poses.resize(bodies.len(), Pose::default());
         if self.compiled.settings.sleep {
             #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
@@ -703,7 +776,10 @@ impl CpuWorld {
             Stage::Bound => {
                 counters.awake_levels |= bound(threads, params, shapes, vertices, poses, states, aabbs);
             }
-            Stage::Bin => bin(threads, params, shapes, aabbs, own_cells, cell_ends, cell_shapes),
+            Stage::Bin => {
+                bin::bin(threads, params, shapes, aabbs, own_cells, cell_ends, cell_shapes);
+                self.grid_is_old = false;
+            }
             Stage::Pair => {
                 if *may_part {
                     pair::tie(joints, joint_states, &mut ties.links);
@@ -1041,6 +1117,7 @@ impl CpuWorld {
         }
         self.steps = snapshot.step;
         self.groups.forget();
+        self.near.forget();
         self.poses.clone_from(&snapshot.poses);
         self.states = Rows::new(&snapshot.states);
         self.pair_starts.clone_from(&snapshot.pair_starts);
@@ -1104,6 +1181,7 @@ impl CpuWorld {
 
     /// Takes over every table.
     pub(crate) fn load(&mut self, tables: &Tables) {
+        self.near.forget();
         self.poses.clone_from(&tables.poses);
         self.states = Rows::new(&tables.states);
         self.accumulators = Rows::new(&tables.accumulators);
@@ -1111,6 +1189,7 @@ impl CpuWorld {
         self.aabbs.clone_from(&tables.aabbs);
         self.cell_ends.clone_from(&tables.cell_ends);
         self.cell_shapes.clone_from(&tables.cell_shapes);
+        self.grid_is_old = false;
         self.pair_starts_previous.clone_from(&tables.pair_starts_previous);
         self.contacts_previous.clone_from(&tables.contacts_previous);
         self.manifolds_previous.clone_from(&tables.manifolds_previous);

@@ -102,6 +102,12 @@ pub fn bin(
     cell_ends: &mut Vec<u32>,
     cell_shapes: &mut Vec<u32>,
 ) {
+    bin_find(threads, params, shapes, aabbs, own);
+    bin_place(params, own, cell_ends, cell_shapes);
+}
+
+/// Which cell each shape is in.
+pub fn bin_find(threads: &Threads, params: &Params, shapes: &[Shape], aabbs: &[Aabb], own: &mut Vec<u32>) {
     own.resize(aabbs.len(), NONE);
     threads.for_each(LIGHT, own, |index, own| {
         let aabb = &aabbs[index];
@@ -113,6 +119,10 @@ pub fn bin(
             NONE
         };
     });
+}
+
+/// Sorts the shapes by their cells.
+pub fn bin_place(params: &Params, own: &[u32], cell_ends: &mut Vec<u32>, cell_shapes: &mut Vec<u32>) {
     cell_ends.clear();
     cell_ends.resize(params.cell_count as usize + 1, 0);
     for &cell in own.iter().filter(|&&cell| cell != NONE) {
@@ -126,8 +136,8 @@ pub fn bin(
         start += count;
     }
     cell_shapes.clear();
-    cell_shapes.resize(aabbs.len(), 0);
-    for (index, &cell) in (0..).zip(&*own).filter(|&(_, &cell)| cell != NONE) {
+    cell_shapes.resize(own.len(), 0);
+    for (index, &cell) in (0..).zip(own).filter(|&(_, &cell)| cell != NONE) {
         let end = &mut cell_ends[cell as usize];
         cell_shapes[*end as usize] = index;
         *end += 1;

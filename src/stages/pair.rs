@@ -17,6 +17,8 @@
 //! the coarser levels that have any, and on its own if such a shape of higher index met it and marked it. So that this is
 //! known the others look first; on the device `pair_count`, then `pair_count_asleep`. The producer of a pair stays the same.
 
+pub mod near;
+
 use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
@@ -48,6 +50,11 @@ struct World<'a> {
     boxes: &'a [Box],
     ties: &'a Ties,
     shapes_of_levels: [Range<u32>; MAX_LEVELS],
+    /// How far shapes of each level may reach from their middle, m.
+    reaches: [Vec2; MAX_LEVELS],
+    /// Whether it looks at half planes, and whether it asks joints whom they keep apart.
+    half_planes: bool,
+    joints: bool,
     /// One a shape; empty where nothing sleeps.
     sleepers: Vec<u8>,
     awake_levels: u32,
@@ -88,8 +95,23 @@ pub fn pair(
         );
     }
     let shapes_of_levels = shapes_of_levels(params, cell_ends);
-    let mut world =
-        World { params, shapes, aabbs, cell_ends, cell_shapes, boxes, ties, shapes_of_levels, sleepers, awake_levels };
+    // Half a cell, at most.
+    let reaches = params.levels.map(|level| level.half_cell.into());
+    let mut world = World {
+        params,
+        shapes,
+        aabbs,
+        cell_ends,
+        cell_shapes,
+        boxes,
+        ties,
+        shapes_of_levels,
+        reaches,
+        half_planes: true,
+        joints: true,
+        sleepers,
+        awake_levels,
+    };
     if parts.is_empty() {
         parts.push(Part::default());
     }
@@ -119,6 +141,12 @@ pub fn pair(
             }
         }
     }
+    gather(parts, pair_starts, contacts);
+    *kept = world.sleepers;
+}
+
+/// Puts together what the parts found, of which the first has the memory of `contacts`.
+fn gather(parts: &mut [Part], pair_starts: &mut Vec<u32>, contacts: &mut Vec<Contact>) {
     if let [first, others @ ..] = parts {
         exchange(first, pair_starts, contacts);
         for part in others {
@@ -126,7 +154,6 @@ pub fn pair(
             pair_starts.extend_from_slice(&part.counts);
         }
     }
-    *kept = world.sleepers;
     // From how many each has to where they start.
     let mut end = 0;
     for start in &mut *pair_starts {
@@ -211,6 +238,22 @@ impl Box {
         let ([left, bottom], [right, top]) = (aabb.min, aabb.max);
         Self([left, bottom, -right, -top])
     }
+
+    /// Of the row of a shape, which may be in no cell.
+    fn of_shape(aabb: &Aabb) -> Self {
+        if aabb.min[0] <= aabb.max[0] { Self::new(aabb) } else { Self::NOWHERE }
+    }
+
+    fn is_nowhere(self) -> bool {
+        self.0[0] == f32::INFINITY
+    }
+
+    /// Nothing of a box that this one meets is above.
+    #[inline(always)]
+    fn window<S: Simd>(self, simd: S) -> f32x4<S> {
+        let [left, bottom, minus_right, minus_top] = self.0;
+        -f32x4::load_array(simd, [minus_right, minus_top, left, bottom])
+    }
 }
 
 /// An AABB that many others are compared with, twice over: its high corner, and its low one with the signs changed. Nothing of
@@ -221,8 +264,7 @@ struct Window<S: Simd>(f32x8<S>);
 impl<S: Simd> Window<S> {
     #[inline(always)]
     fn new(simd: S, aabb: &Aabb) -> Self {
-        let ([left, bottom], [right, top]) = (aabb.min, aabb.max);
-        Self(f32x8::block_splat(f32x4::load_array(simd, [right, top, -left, -bottom])))
+        Self(f32x8::block_splat(Box::new(aabb).window(simd)))
     }
 
     /// Calls `visit(place)` for each box in a range that it meets. There are seven more behind the last.
@@ -280,6 +322,8 @@ struct Part {
     /// Of the shapes that are looked at, and a list that is being made.
     rows: Vec<Row>,
     merged: Vec<Contact>,
+    /// The order of a shape's contacts.
+    keys: Vec<u64>,
 }
 
 impl Part {
@@ -313,6 +357,28 @@ struct Row {
     shapes: Range<u32>,
     /// On a level of the shape that looks.
     own_level: bool,
+}
+
+/// The pairs of a shape with half planes.
+fn half_planes_of(
+    params: &Params,
+    shapes: &[Shape],
+    aabbs: &[Aabb],
+    ties: &Ties,
+    index: usize,
+    wanted: impl Fn(u32) -> bool,
+    found: &mut Vec<Contact>,
+) {
+    for plane in params.planes().filter(|&plane| wanted(plane)) {
+        let (shape, partner) = (&shapes[index], &shapes[plane as usize]);
+        if shape.kind & FIXED_SHAPE == 0
+            && reaches(&aabbs[index], &aabbs[plane as usize])
+            && may_meet(shape, partner)
+            && !kept_apart(ties, shape, partner)
+        {
+            found.push(fresh(index, plane, shape, partner));
+        }
+    }
 }
 
 impl World<'_> {
@@ -359,22 +425,11 @@ impl World<'_> {
     }
 
     fn half_planes_of<const SLEEPY: bool>(&self, index: usize, asleep: bool, found: &mut Vec<Contact>) {
-        let shape = &self.shapes[index];
-        if shape.kind & FIXED_SHAPE != 0 || (asleep && self.awake_levels & AWAKE_HALF_PLANE == 0) {
+        if asleep && self.awake_levels & AWAKE_HALF_PLANE == 0 {
             return;
         }
-        for plane in self.params.planes() {
-            let partner = &self.shapes[plane as usize];
-            if SLEEPY && asleep && self.sleepers[plane as usize] != 0 {
-                continue;
-            }
-            if reaches(&self.aabbs[index], &self.aabbs[plane as usize])
-                && may_meet(shape, partner)
-                && !kept_apart(self.ties, shape, partner)
-            {
-                found.push(fresh(index, plane, shape, partner));
-            }
-        }
+        let wanted = |plane| !(SLEEPY && asleep && self.sleepers[plane as usize] != 0);
+        half_planes_of(self.params, self.shapes, self.aabbs, self.ties, index, wanted, found);
     }
 
     /// The rows of cells where a shape looks for partners.
@@ -406,14 +461,17 @@ impl World<'_> {
                     rows.push(Row { shapes, own_level });
                 }
             };
-            // Shapes of this level reach at most half a cell from their middle.
-            let reach = Vec2::from(level.half_cell);
+            let reach = self.reaches[level_index as usize];
             let [left, bottom, right, top] =
                 cells_between(simd, level, Vec2::from(aabb.min) - reach, Vec2::from(aabb.max) + reach);
             for row in bottom..=top {
                 runs_of_row(level, left, right, row, &mut row_of);
             }
         }
+    }
+
+    fn kept_apart(&self, shape: &Shape, partner: &Shape) -> bool {
+        self.joints && kept_apart(self.ties, shape, partner)
     }
 
     /// Whether a shape sleeps, and whether one that is awake met it.
@@ -424,7 +482,7 @@ impl World<'_> {
 
     #[inline(always)]
     fn pairs_of<const SLEEPY: bool, S: Simd>(&self, simd: S, index: usize, rows: &[Row], part: &mut Part) {
-        let Self { params, shapes, aabbs, cell_shapes, boxes, ties, .. } = *self;
+        let Self { params, shapes, aabbs, cell_shapes, boxes, .. } = *self;
         let shape = &shapes[index];
         let last_own = shape.level + params.levels[shape.level as usize].bands;
         let (asleep, is_marked) = self.sleep_of::<SLEEPY>(index);
@@ -438,7 +496,9 @@ impl World<'_> {
         }
         let window = Window::new(simd, &aabb);
         let Part { found, marked, .. } = part;
-        self.half_planes_of::<SLEEPY>(index, asleep, found);
+        if self.half_planes {
+            self.half_planes_of::<SLEEPY>(index, asleep, found);
+        }
         for Row { shapes: there, own_level } in rows {
             window.for_each_met(boxes, there.clone(), |place| {
                 let other = cell_shapes[place as usize];
@@ -459,7 +519,7 @@ impl World<'_> {
                 if shape.body != partner.body
                     && shape.kind & partner.kind & FIXED_SHAPE == 0
                     && may_meet(shape, partner)
-                    && !kept_apart(ties, shape, partner)
+                    && !self.kept_apart(shape, partner)
                 {
                     found.push(fresh(index, other, shape, partner));
                 }
