@@ -22,7 +22,7 @@ use crate::snapshot::{Force, JointGoal, RowGoal, Snapshot, first_islands, is_at_
 use crate::stages::pair::near::Near;
 use crate::stages::{
     bin, bound::bound, collide::collide, color::ColorScratch, color::color, color::color_sort, command::command,
-    continuous::ContinuousScratch, continuous::continuous, finalize::finalize, guard::guard,
+    continuous::ContinuousScratch, continuous::Walls, continuous::continuous, finalize::finalize, guard::guard,
     integrate_positions::integrate_positions, integrate_positions::integrate_positions_in,
     integrate_velocities::integrate_velocities, integrate_velocities::integrate_velocities_in, pair,
     prepare::PrepareScratch, prepare::prepare, prepare_joints, project::project, project_joints::project_joints,
@@ -35,8 +35,8 @@ use crate::step::{Op, Stage, plan};
 use crate::tables::Tables;
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    self, Aabb, Accumulator, BodyState, Contact, Counters, Event, FORCE_OVERFLOW, JointFrame, JointState, Manifold,
-    Pose, SLEEP, SleepingContact, Surface,
+    self, Aabb, Accumulator, BULLETS, BodyState, Contact, Counters, Event, FORCE_OVERFLOW, JointFrame, JointState,
+    Manifold, Pose, SLEEP, SleepingContact, Surface,
 };
 use crate::world::WorldError;
 
@@ -82,6 +82,8 @@ pub struct CpuWorld {
     grid_is_old: bool,
     near: Near,
     never_near: bool,
+    walls: Walls,
+    has_walls: bool,
     pair_starts_previous: Vec<u32>,
     contacts_previous: Vec<Contact>,
     manifolds_previous: Vec<Manifold>,
@@ -183,6 +185,8 @@ impl CpuWorld {
             grid_is_old: false,
             near: Near::default(),
             never_near: false,
+            walls: Walls::default(),
+            has_walls: false,
             pair_starts_previous: Vec::new(),
             contacts_previous: Vec::new(),
             manifolds_previous: Vec::new(),
@@ -408,9 +412,9 @@ impl CpuWorld {
 
     /// Looks for pairs in the list of those that lay near each other, where that does, instead of in the grid.
     fn run_near(&mut self, op: Op) -> bool {
-        let Self { threads, aabbs, own_cells, cell_ends, cell_shapes, grid_is_old, near, .. } = self;
-        let Self { pair_starts, contacts, manifolds, joint_states, counters, .. } = self;
-        let Compiled { params, shapes, joints, .. } = &mut self.compiled;
+        let Self { threads, aabbs, own_cells, cell_ends, cell_shapes, grid_is_old, near, walls, has_walls, .. } = self;
+        let Self { poses, states, pair_starts, contacts, manifolds, joint_states, counters, .. } = self;
+        let Compiled { params, shapes, vertices, joints, .. } = &mut self.compiled;
         let Joints { joints, ties, may_part, .. } = joints;
         match op.stage {
             // Where bodies sleep there is a shorter way yet.
@@ -439,7 +443,11 @@ impl CpuWorld {
                 true
             }
             Stage::Continuous => {
-                self.renew_grid();
+                let bullets = params.switches & BULLETS != 0;
+                *has_walls = walls.take(shapes, vertices, own_cells, poses, states);
+                if bullets || !*has_walls {
+                    self.renew_grid();
+                }
                 false
             }
             _ => false,
@@ -662,6 +670,7 @@ impl CpuWorld {
         self.rests = false;
         self.groups.forget();
         self.near.forget();
+        self.walls.forget();
         self.poses.resize(bodies.len(), Pose::default());
         if self.compiled.settings.sleep {
             #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
@@ -744,7 +753,7 @@ impl CpuWorld {
         let Self { manifolds, manifolds_previous, .. } = self;
         let Self { coloring, slots, constraints, surfaces, scratch, counters, .. } = self;
         let Self { joint_frames, joint_blocks, joint_states, joint_impulses, one_by_one, .. } = self;
-        let Self { islands, island_flags, sleeping_starts, sleeping, .. } = self;
+        let Self { islands, island_flags, sleeping_starts, sleeping, walls, has_walls, .. } = self;
         let Compiled { params, bodies, shapes, vertices, movers, joints, .. } = &mut self.compiled;
         let Joints { joints, rows, starts, ties, may_part, fresh, .. } = joints;
         if params.switches & SLEEP != 0
@@ -948,9 +957,10 @@ impl CpuWorld {
             }
             Stage::Continuous => {
                 let grid = (&cell_ends[..], &cell_shapes[..]);
+                let walls = std::mem::take(has_walls).then_some(&*walls);
                 let scratch = &mut scratch.continuous;
                 counters.continuous =
-                    continuous(threads, params, shapes, vertices, ties, poses, states, grid, movers, scratch);
+                    continuous(threads, params, shapes, vertices, ties, poses, states, grid, walls, movers, scratch);
             }
             Stage::Finalize => finalize(threads, bodies, states, poses),
             Stage::Sleep => sleep(
@@ -1118,6 +1128,7 @@ impl CpuWorld {
         self.steps = snapshot.step;
         self.groups.forget();
         self.near.forget();
+        self.walls.forget();
         self.poses.clone_from(&snapshot.poses);
         self.states = Rows::new(&snapshot.states);
         self.pair_starts.clone_from(&snapshot.pair_starts);
@@ -1182,6 +1193,7 @@ impl CpuWorld {
     /// Takes over every table.
     pub(crate) fn load(&mut self, tables: &Tables) {
         self.near.forget();
+        self.walls.forget();
         self.poses.clone_from(&tables.poses);
         self.states = Rows::new(&tables.states);
         self.accumulators = Rows::new(&tables.accumulators);

@@ -56,6 +56,22 @@ pub fn cell_index(level: &Level, column: i32, row: i32) -> u32 {
     level.first_cell + (row << level.log2_width) + column
 }
 
+/// Level, row and column of a cell, the last two counted from the corner of a window, as whoever goes through its rows comes
+/// by them. `corner` says where that is on a level.
+#[inline(always)]
+#[must_use]
+pub fn place_in_window(params: &Params, cell: u32, corner: impl FnOnce(usize) -> [i32; 2]) -> [u32; 3] {
+    let levels = &params.levels[..params.level_count as usize];
+    let index = levels.partition_point(|level| level.first_cell <= cell).saturating_sub(1);
+    let level = &levels[index];
+    let (place, [left, bottom]) = (cell - level.first_cell, corner(index).map(i32::cast_unsigned));
+    let column = (place & ((1 << level.log2_width) - 1)).wrapping_sub(left) & ((1 << level.log2_width) - 1);
+    let row = (place >> level.log2_width).wrapping_sub(bottom) & ((1 << level.log2_height) - 1);
+    #[allow(clippy::cast_possible_truncation, reason = "a handful of levels")]
+    let index = index as u32;
+    [index, row, column]
+}
+
 /// Cells `left ..= right` of a row lie side by side, but for a row that wraps around the torus: calls `visit(first, last)`
 /// with one run of indices, or two.
 #[inline(always)]

@@ -39,7 +39,7 @@ use std::sync::OnceLock;
 
 use glam::Vec2;
 
-use super::bin::{cells, cells_between, runs_of_row};
+use super::bin::{cells, cells_between, place_in_window, runs_of_row};
 use super::bound::level_bits;
 use super::collide::hull::Hull;
 use super::pair::{kept_apart, may_meet};
@@ -327,6 +327,8 @@ struct World<'a> {
     cell_ends: &'a [u32],
     cell_shapes: &'a [u32],
     movers: &'a [Mover],
+    /// All that may stop a body, if that is known. Then the grid is not asked.
+    walls: Option<&'a [Wall]>,
     reach: f32,
     bullets: bool,
     /// See [`World::levels`]; found by the first body that is fast.
@@ -386,6 +388,22 @@ impl World<'_> {
         if shape.kind & SENSOR_SHAPE != 0 || (self.bullets && shape.kind & BULLET_SHAPE == 0) {
             return;
         }
+        if let Some(walls) = self.walls {
+            let travel = Travel::new(self.params, size, base, motion, shape);
+            let mut near = walls.iter().filter(|wall| !wall.is_beyond(&travel)).peekable();
+            if near.peek().is_some() {
+                self.meet_walls(near, size, base, motion, own, stop);
+            }
+        } else {
+            self.meet_cells(size, base, motion, own, stop);
+        }
+        for plane in self.params.planes() {
+            self.meet(size, base, motion, own, plane, stop);
+        }
+    }
+
+    /// The box in which a shape may meet something.
+    fn passage(&self, size: &Size, base: Vec2, motion: &Motion, shape: &Shape) -> (Vec2, Vec2) {
         let offset = Vec2::from(shape.offset);
         let start = base + rotate(motion.rotation, offset);
         let end = base + motion.moved + rotate(mul_rotation(motion.turned, motion.rotation), offset);
@@ -394,7 +412,12 @@ impl World<'_> {
         if self.bullets {
             rim += self.params.max_speed * self.params.dt;
         }
-        let (low, high) = (start.min(end) - rim, start.max(end) + rim);
+        (start.min(end) - rim, start.max(end) + rim)
+    }
+
+    /// Looks at what lies in the grid where a shape passes.
+    fn meet_cells(&self, size: &Size, base: Vec2, motion: &Motion, own: u32, stop: &mut Stop) {
+        let (low, high) = self.passage(size, base, motion, &self.shapes[own as usize]);
         for (index, level) in self.params.levels[..self.params.level_count as usize].iter().enumerate() {
             if self.levels() >> index & 1 == 0 {
                 continue;
@@ -409,8 +432,39 @@ impl World<'_> {
                 });
             }
         }
-        for plane in self.params.planes() {
-            self.meet(size, base, motion, own, plane, stop);
+    }
+
+    /// Looks at those of the walls that lie there, in the order in which the grid has them.
+    fn meet_walls<'a>(
+        &self,
+        walls: impl Iterator<Item = &'a Wall>,
+        size: &Size,
+        base: Vec2,
+        motion: &Motion,
+        own: u32,
+        stop: &mut Stop,
+    ) {
+        let (low, high) = self.passage(size, base, motion, &self.shapes[own as usize]);
+        let (mut near, mut count) = ([[0; 4]; MOST_WALLS], 0);
+        for wall in walls {
+            let mut window = [0; 4];
+            let [level, row, column] = place_in_window(self.params, wall.cell, |index| {
+                let level = &self.params.levels[index];
+                let reach = Vec2::from(level.half_cell);
+                window = dispatch!(simd => cells_between(simd, level, low - reach, high + reach));
+                [window[0], window[1]]
+            });
+            let [left, bottom, right, top] = window;
+            if i64::from(column) <= i64::from(right) - i64::from(left)
+                && i64::from(row) <= i64::from(top) - i64::from(bottom)
+            {
+                near[count] = [level, row, column, wall.shape];
+                count += 1;
+            }
+        }
+        near[..count].sort_unstable();
+        for [.., other] in &near[..count] {
+            self.meet(size, base, motion, own, *other, stop);
         }
     }
 
@@ -520,12 +574,149 @@ fn far_apart(
     gap > 1.01 * fastest + 1e-3 * (between.length() + a.bound)
 }
 
+/// Shapes up to which it is quicker to look at each that may stop a body than to look for them.
+const MOST_WALLS: usize = 16;
+
+/// A shape that may stop bodies, and what of it does not depend on who they are.
+#[derive(Clone, Copy, Debug)]
+struct Wall {
+    shape: u32,
+    /// Where it lies in the grid.
+    cell: u32,
+    /// Of its body, m.
+    position: Vec2,
+    /// From there to the middle of the shape, m.
+    offset: Vec2,
+    /// How the shape is turned in the world.
+    frame: Vec2,
+    /// Half the size of a box that has it within `radius`, m.
+    half: Vec2,
+    radius: f32,
+    /// How far its body moves, m, and how far it turns, rad.
+    moved: f32,
+    rate: f32,
+}
+
+/// What of a body that is swept does not depend on what it may meet.
+struct Travel {
+    base: Vec2,
+    /// From there to the middle of the shape, m.
+    offset: Vec2,
+    /// How near it has to be to be looked at, if nothing moved.
+    reach: f32,
+    moved: f32,
+    rate: f32,
+    arm: f32,
+    bound: f32,
+}
+
+impl Travel {
+    fn new(params: &Params, size: &Size, base: Vec2, motion: &Motion, shape: &Shape) -> Self {
+        let offset = Vec2::from(shape.offset);
+        let least = params.speculative_distance * STOP_SHARE * (1.0 + STOP_TOLERANCE);
+        Self {
+            base,
+            offset: rotate(motion.rotation, offset),
+            reach: shape.bound + size.half * CORE + least,
+            moved: motion.moved.length(),
+            rate: motion.rates().0.abs(),
+            arm: offset.length() + shape.bound,
+            bound: shape.bound,
+        }
+    }
+}
+
+impl Wall {
+    fn new(shape: &Shape, index: u32, cell: u32, vertices: &[[f32; 2]], pose: &Pose, state: &BodyState) -> Self {
+        let motion = Motion::new(pose.position.into(), pose, state);
+        let mut frame = mul_rotation(motion.rotation, shape.rotation.into());
+        let mut offset = rotate(motion.rotation, shape.offset.into());
+        let (half, radius) = match (shape.kind & GEOMETRY_MASK, &vertices[shape.first_vertex as usize..]) {
+            (BOX, _) => (shape.half.into(), shape.radius),
+            (POLYGON, &[start, end, ..]) if shape.kind >> VERTEX_COUNT_SHIFT & 0xf == 2 => {
+                let (start, end) = (Vec2::from(start), Vec2::from(end));
+                offset += rotate(frame, 0.5 * (start + end));
+                frame = mul_rotation(frame, (end - start).normalize_or(Vec2::X));
+                (Vec2::new(0.5 * (end - start).length(), 0.0), shape.radius)
+            }
+            _ => (Vec2::ZERO, shape.bound),
+        };
+        Self {
+            shape: index,
+            cell,
+            position: pose.position.into(),
+            offset,
+            frame,
+            half,
+            radius,
+            moved: motion.moved.length(),
+            rate: motion.rates().0.abs(),
+        }
+    }
+
+    /// Whether [`far_apart`] would say so, by bounds on its terms that cost less.
+    #[inline]
+    fn is_beyond(&self, travel: &Travel) -> bool {
+        let between = travel.base - self.position;
+        let at = inv_rotate(self.frame, between + travel.offset - self.offset);
+        let away = (at.abs() - self.half).max(Vec2::ZERO);
+        let distance = between.abs().element_sum();
+        let velocity = travel.moved + self.moved;
+        let apart = distance + velocity;
+        let fastest = velocity
+            + 2.0 * self.rate * (apart + velocity)
+            + self.rate * self.rate * apart
+            + (travel.rate + self.rate) * travel.arm;
+        let least = travel.reach + self.radius + 1.01 * fastest + 1e-3 * (distance + travel.bound);
+        away.length_squared() > 1.001 * least * least
+    }
+}
+
+/// Shapes that may stop bodies, kept from step to step.
+#[derive(Debug, Default)]
+pub struct Walls {
+    /// Which they are, once that is known; none if they are many.
+    shapes: Option<Option<Vec<u32>>>,
+    now: Vec<Wall>,
+}
+
+impl Walls {
+    /// Shapes have changed.
+    pub fn forget(&mut self) {
+        self.shapes = None;
+    }
+
+    /// Takes them as they are in this step. Returns false if there are too many to look at each.
+    pub fn take(
+        &mut self,
+        shapes: &[Shape],
+        vertices: &[[f32; 2]],
+        cells: &[u32],
+        poses: &[Pose],
+        states: &Rows<BodyState, 4>,
+    ) -> bool {
+        let known = self.shapes.get_or_insert_with(|| {
+            let stops = |(_, shape): &(u32, &Shape)| shape.kind & FIXED_SHAPE != 0;
+            let all: Vec<u32> = (0..).zip(shapes).filter(stops).map(|(index, _)| index).take(MOST_WALLS + 1).collect();
+            (all.len() <= MOST_WALLS).then_some(all)
+        });
+        let Some(known) = known else { return false };
+        self.now.clear();
+        self.now.extend(known.iter().filter(|&&index| cells[index as usize] != NONE).map(|&index| {
+            let shape = &shapes[index as usize];
+            let body = shape.body as usize;
+            Wall::new(shape, index, cells[index as usize], vertices, &poses[body], &states.get(body))
+        }));
+        true
+    }
+}
+
 /// Bodies that stop, and where: lists that are kept from step to step.
 #[derive(Debug, Default)]
 pub struct ContinuousScratch(Vec<Vec<(usize, (Vec2, Vec2))>>);
 
-/// Sweeps the fast bodies and puts those that must stop back. `grid` is `cell_ends` and `cell_shapes`. Returns how many
-/// stopped.
+/// Sweeps the fast bodies and puts those that must stop back. `grid` is `cell_ends` and `cell_shapes`; of `walls` only bullets
+/// need it. Returns how many stopped.
 #[must_use]
 pub fn continuous(
     threads: &Threads,
@@ -536,16 +727,29 @@ pub fn continuous(
     poses: &[Pose],
     states: &Rows<BodyState, 4>,
     (cell_ends, cell_shapes): (&[u32], &[u32]),
+    walls: Option<&Walls>,
     movers: &[Mover],
     scratch: &mut ContinuousScratch,
 ) -> u32 {
     let reach = if params.switches & MOVING_WALLS == 0 { 0.0 } else { continuous_reach(shapes, states, movers) };
-    let (bullets, levels) = (false, OnceLock::new());
-    let world =
-        World { params, shapes, vertices, ties, poses, states, cell_ends, cell_shapes, movers, reach, bullets, levels };
+    let world = World {
+        params,
+        shapes,
+        vertices,
+        ties,
+        poses,
+        states,
+        cell_ends,
+        cell_shapes,
+        movers,
+        walls: walls.map(|walls| &walls.now[..]),
+        reach,
+        bullets: false,
+        levels: OnceLock::new(),
+    };
     let mut stopped = continuous_sweep(threads, &world, scratch);
     if params.switches & BULLETS != 0 {
-        let world = World { bullets: true, reach: 0.0, levels: OnceLock::new(), ..world };
+        let world = World { bullets: true, walls: None, reach: 0.0, levels: OnceLock::new(), ..world };
         stopped += continuous_sweep(threads, &world, scratch);
     }
     stopped

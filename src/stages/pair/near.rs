@@ -15,7 +15,7 @@ use glam::{Vec2, Vec4};
 use super::{Box, Part, World, exchange, gather, half_planes_of, kept_apart, lay_boxes};
 use crate::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, mask32x4};
 use crate::scene::Ties;
-use crate::stages::bin::{cells_between, shapes_of_levels};
+use crate::stages::bin::{cells_between, place_in_window, shapes_of_levels};
 use crate::stages::bound::EMPTY;
 use crate::threads::{HEAVY, LIGHT, Threads};
 use crate::types::{Aabb, Contact, Level, MAX_LEVELS, Params, Shape};
@@ -298,27 +298,22 @@ impl Listed<'_> {
     #[inline(always)]
     fn order<S: Simd>(&self, simd: S, index: usize, contacts: &mut [Contact], keys: &mut Vec<u64>) {
         let Self { params, aabbs, own_cells, .. } = *self;
-        let levels = &params.levels[..params.level_count as usize];
         let aabb = &aabbs[index];
-        let (mut level_index, mut corner) = (usize::MAX, [0; 2]);
+        let (mut known, mut corner) = (usize::MAX, [0; 2]);
         keys.clear();
         for contact in &*contacts {
-            let cell = own_cells[contact.shape_b as usize];
-            let lies_on = levels.partition_point(|level| level.first_cell <= cell) - 1;
-            let level = &levels[lies_on];
-            if lies_on != level_index {
-                let reach = Vec2::from(level.half_cell);
-                let [left, bottom, ..] =
-                    cells_between(simd, level, Vec2::from(aabb.min) - reach, Vec2::from(aabb.max) + reach);
-                (level_index, corner) = (lies_on, [left, bottom].map(i32::cast_unsigned));
-            }
-            let (columns, rows) = ((1 << level.log2_width) - 1, (1 << level.log2_height) - 1);
-            let place = cell - level.first_cell;
-            let column = (place & columns).wrapping_sub(corner[0]) & columns;
-            let row = (place >> level.log2_width).wrapping_sub(corner[1]) & rows;
-            keys.push(
-                ((lies_on as u64) << 56) | u64::from(row) << 44 | u64::from(column) << 32 | u64::from(contact.shape_b),
-            );
+            let [level, row, column] = place_in_window(params, own_cells[contact.shape_b as usize], |index| {
+                if index != known {
+                    let level = &params.levels[index];
+                    let reach = Vec2::from(level.half_cell);
+                    let (low, high) = (Vec2::from(aabb.min) - reach, Vec2::from(aabb.max) + reach);
+                    let [left, bottom, ..] = cells_between(simd, level, low, high);
+                    (known, corner) = (index, [left, bottom]);
+                }
+                corner
+            });
+            // Rows and columns are below 4,096.
+            keys.push(u64::from(level << 24 | row << 12 | column) << 32 | u64::from(contact.shape_b));
         }
         // Hardly ever many, and mostly in order.
         for end in 1..keys.len() {
