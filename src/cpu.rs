@@ -454,6 +454,19 @@ impl CpuWorld {
         }
     }
 
+    /// Looks how joints stand eight at a time, where none can break or sleep.
+    fn run_joints(&mut self, op: Op) -> bool {
+        let Self { threads, poses, joint_blocks, joint_states, counters, .. } = self;
+        let Compiled { params, bodies, joints, .. } = &self.compiled;
+        let Joints { joints, starts, may_part, fresh, .. } = joints;
+        let steady = !*may_part && fresh.is_empty() && counters.quarantined == 0 && params.switches & SLEEP == 0;
+        op.stage == Stage::PrepareJoints
+            && steady
+            && !self.one_by_one
+            && self.plan.iter().all(|op| op.stage != Stage::ProjectJoints)
+            && joint_blocks.stand(threads, starts, joints, bodies, poses, joint_states)
+    }
+
     /// Makes the grid of this step, if there is only an older one.
     fn renew_grid(&mut self) {
         if std::mem::take(&mut self.grid_is_old) {
@@ -472,7 +485,7 @@ impl CpuWorld {
                 continue;
             }
             let start = Instant::now();
-            if !self.run_near(op) {
+            if !self.run_near(op) && !self.run_joints(op) {
                 self.run(op);
             }
             self.stage_ms[op.stage as usize].1 += 1e3 * start.elapsed().as_secs_f64();
@@ -671,6 +684,7 @@ impl CpuWorld {
         self.groups.forget();
         self.near.forget();
         self.walls.forget();
+        self.joint_blocks.forget();
         self.poses.resize(bodies.len(), Pose::default());
         if self.compiled.settings.sleep {
             #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
@@ -765,6 +779,9 @@ impl CpuWorld {
         match op.stage {
             Stage::Command => {
                 by_body(&mut self.commands);
+                if self.commands.iter().any(types::Command::is_for_joint) {
+                    joint_blocks.forget();
+                }
                 command(
                     params,
                     &self.commands,
@@ -1129,6 +1146,7 @@ impl CpuWorld {
         self.groups.forget();
         self.near.forget();
         self.walls.forget();
+        self.joint_blocks.forget();
         self.poses.clone_from(&snapshot.poses);
         self.states = Rows::new(&snapshot.states);
         self.pair_starts.clone_from(&snapshot.pair_starts);
@@ -1152,6 +1170,8 @@ impl CpuWorld {
     /// Every table as it stands, for comparing stage by stage.
     pub(crate) fn tables(&self) -> Tables {
         let (constraints, rebounds) = self.constraints.to_vec(&self.counters);
+        let mut joint_frames = self.joint_frames.clone();
+        self.joint_blocks.frames(&mut joint_frames);
         Tables {
             poses: self.poses.clone(),
             states: self.states.to_vec(),
@@ -1177,7 +1197,7 @@ impl CpuWorld {
             surfaces: self.surfaces.to_vec(),
             joints: self.compiled.joints.joints.clone(),
             joint_rows: self.compiled.joints.rows.clone(),
-            joint_frames: self.joint_frames.clone(),
+            joint_frames,
             joint_states: self.joint_states.to_vec(),
             joint_impulses: self.joint_impulses(),
             counters: self.counters,
@@ -1194,6 +1214,7 @@ impl CpuWorld {
     pub(crate) fn load(&mut self, tables: &Tables) {
         self.near.forget();
         self.walls.forget();
+        self.joint_blocks.forget();
         self.poses.clone_from(&tables.poses);
         self.states = Rows::new(&tables.states);
         self.accumulators = Rows::new(&tables.accumulators);

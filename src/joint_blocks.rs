@@ -5,14 +5,19 @@
 //! what a row does. A block that is not full has lanes that move nothing. Impulses are fetched from their table when blocks
 //! are laid, and handed back after the last sweep. The overflow is not here: it is solved in order, one by one.
 
+use std::f32::consts::TAU;
+
 use bytemuck::{Pod, Zeroable};
 
-use crate::lanes::{Lanes, Simd, SimdBase, VecLanes, WIDTH, columns, dispatch, f32x4, f32x8};
+use crate::lanes::{
+    Lanes, Simd, SimdBase, SimdFloat, Vec2x8, VecLanes, WIDTH, angle_of, columns, dispatch, f32x4, f32x8, inv_rotate,
+    rotate, u32x8,
+};
 use crate::stages::solve_joints::rows_of;
 use crate::threads::{Alone, Cut, Rows, Threads};
 use crate::types::{
-    JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW, JointFrame, JointRow, NONE, ROW_BY_MASS,
-    ROW_COUNT_MASK, ROW_GEOMETRY, ROW_ROLE, WORLD_A,
+    Body, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW, Joint, JointFrame, JointRow, JointState, NONE,
+    Pose, ROW_BY_MASS, ROW_COUNT_MASK, ROW_GEOMETRY, ROW_ROLE, WORLD_A,
 };
 
 /// How a colour is shared. A block takes about 100 ns.
@@ -96,6 +101,11 @@ const NEUTRAL_FRAME: JointFrame = JointFrame {
     pad: [0; 3],
 };
 
+/// A [`Joint`], a [`Body`] and a [`Pose`] likewise.
+type JointHalves = [[f32; 4]; 4];
+type BodyHalves = [[f32; 4]; 4];
+type PoseHalves = [[f32; 4]; 1];
+
 /// One of the halves of eight rows, column by column.
 #[inline(always)]
 fn half_of<S: Simd, const H: usize>(simd: S, rows: [&[[f32; 4]; H]; WIDTH], half: usize) -> [f32x8<S>; 4] {
@@ -133,6 +143,91 @@ impl JointBlock {
             rows[3].put(d);
         }
         self.angle.put(angle);
+    }
+
+    /// Looks how its joints stand: as [`frame_of`](crate::stages::prepare_joints::frame_of) does of each.
+    #[inline(always)]
+    fn stand<S: Simd>(
+        &mut self,
+        simd: S,
+        joints: &[Joint],
+        bodies: &[Body],
+        poses: &[Pose],
+        joint_states: &Rows<JointState, 2>,
+    ) {
+        let (no_joint, no_body, no_pose) = (Joint::default(), Body::default(), Pose::default());
+        let Self { places, body_a, body_b, flags, .. } = self;
+        let in_world: [bool; WIDTH] = flags.map(|flags| flags & WORLD_A != 0);
+        let joint = |lane: usize| -> &JointHalves {
+            bytemuck::cast_ref(if places[lane] == NONE { &no_joint } else { &joints[places[lane] as usize] })
+        };
+        let body = |index: Option<u32>| -> &BodyHalves {
+            bytemuck::cast_ref(index.map_or(&no_body, |index| &bodies[index as usize]))
+        };
+        let pose = |index: Option<u32>| -> &PoseHalves {
+            bytemuck::cast_ref(index.map_or(&no_pose, |index| &poses[index as usize]))
+        };
+        let a = |lane: usize| (!in_world[lane]).then_some(body_a[lane]);
+        let b = |lane: usize| (places[lane] != NONE).then_some(body_b[lane]);
+        let joints = [joint(0), joint(1), joint(2), joint(3), joint(4), joint(5), joint(6), joint(7)];
+        let bodies_a = [0, 1, 2, 3, 4, 5, 6, 7].map(|lane| body(a(lane)));
+        let bodies_b = [0, 1, 2, 3, 4, 5, 6, 7].map(|lane| body(b(lane)));
+        let poses_a = [0, 1, 2, 3, 4, 5, 6, 7].map(|lane| pose(a(lane)));
+        let poses_b = [0, 1, 2, 3, 4, 5, 6, 7].map(|lane| pose(b(lane)));
+
+        let [a_x, a_y, cos_a, sin_a] = half_of(simd, poses_a, 0);
+        let [b_x, b_y, cos_b, sin_b] = half_of(simd, poses_b, 0);
+        let (turn_a, turn_b) = (Vec2x8::new(cos_a, sin_a), Vec2x8::new(cos_b, sin_b));
+        let (at_a, at_b) = (Vec2x8::new(a_x, a_y), Vec2x8::new(b_x, b_y));
+        let [anchor_a_x, anchor_a_y, anchor_b_x, anchor_b_y] = half_of(simd, joints, 1);
+        let (r_a, r_b) =
+            (rotate(turn_a, Vec2x8::new(anchor_a_x, anchor_a_y)), rotate(turn_b, Vec2x8::new(anchor_b_x, anchor_b_y)));
+        let world = (u32x8::load_array_ref(simd, &self.flags) & WORLD_A).simd_eq(WORLD_A);
+        let between = ((at_b - r_a) + r_b).where_else(world, (at_b - at_a) + (r_b - r_a));
+        let [axis_x, axis_y, reference, _] = half_of(simd, joints, 2);
+        let axis = rotate(turn_a, Vec2x8::new(axis_x, axis_y));
+        let angle = angle_of(inv_rotate(turn_a, turn_b)) - reference;
+        let last = places.map(|place| if place == NONE { 0.0 } else { joint_states.get(place as usize).angle });
+        let turns = ((f32x8::load_array(simd, last) - angle) / TAU + 0.5).floor();
+        let angle = angle + turns * TAU;
+        let [inv_mass_a, inv_inertia_a, ..] = half_of(simd, bodies_a, 0);
+        let [inv_mass_b, inv_inertia_b, ..] = half_of(simd, bodies_b, 0);
+
+        self.r_a.put(r_a);
+        self.r_b.put(r_b);
+        self.between.put(between);
+        self.axis.put(axis);
+        self.inv_mass_a.put(inv_mass_a);
+        self.inv_inertia_a.put(inv_inertia_a);
+        self.inv_mass_b.put(inv_mass_b);
+        self.inv_inertia_b.put(inv_inertia_b);
+        self.angle.put(angle);
+        for (place, angle) in self.places.into_iter().zip(self.angle.0).filter(|(place, _)| *place != NONE) {
+            let state = joint_states.get(place as usize);
+            joint_states.set(place as usize, JointState { angle, ..state });
+        }
+    }
+
+    /// The frames of its lanes, and where they are.
+    fn frames(&self) -> impl Iterator<Item = (usize, JointFrame)> {
+        let at = |lanes: &VecLanes, lane: usize| [lanes.x.0[lane], lanes.y.0[lane]];
+        let frame = move |lane: usize| JointFrame {
+            body_a: self.body_a[lane],
+            body_b: self.body_b[lane],
+            first_row: self.first_row[lane],
+            flags: self.flags[lane],
+            r_a: at(&self.r_a, lane),
+            r_b: at(&self.r_b, lane),
+            between: at(&self.between, lane),
+            axis: at(&self.axis, lane),
+            inv_mass_a: self.inv_mass_a.0[lane],
+            inv_inertia_a: self.inv_inertia_a.0[lane],
+            inv_mass_b: self.inv_mass_b.0[lane],
+            inv_inertia_b: self.inv_inertia_b.0[lane],
+            angle: self.angle.0[lane],
+            pad: [0; 3],
+        };
+        (0..WIDTH).filter(|&lane| self.places[lane] != NONE).map(move |lane| (self.places[lane] as usize, frame(lane)))
     }
 
     /// Where in the blocks the rows are.
@@ -188,6 +283,12 @@ pub struct JointBlocks {
     row_counts: Vec<u8>,
     /// The impulses are here and not in the table.
     holds_impulses: bool,
+    /// Those here are those of the table.
+    knows_impulses: bool,
+    /// All joints are here, with the rows that they have.
+    is_whole: bool,
+    /// The frames are here and not in the table.
+    holds_frames: bool,
 }
 
 /// Which rows a joint has, as one number: joints of equal ones can share a block.
@@ -234,6 +335,46 @@ impl JointBlocks {
             }
         }
         self.holds_impulses = true;
+        self.holds_frames = false;
+        let lanes = self.blocks.iter().flat_map(|block| block.places).filter(|&place| place != NONE).count();
+        self.is_whole = lanes == joint_frames.len();
+    }
+
+    /// Looks how the joints stand, if all are here as they were in the step before and do the same: what
+    /// [`lay`](Self::lay) would take over from the frames that [`prepare_joints`](crate::stages::prepare_joints::prepare_joints)
+    /// makes, without making them. Nothing of it may break or sleep.
+    pub fn stand(
+        &mut self,
+        threads: &Threads,
+        joint_starts: &[u32],
+        joints: &[Joint],
+        bodies: &[Body],
+        poses: &[Pose],
+        joint_states: &Rows<JointState, 2>,
+    ) -> bool {
+        if !self.is_whole || !self.knows_impulses || self.order != joint_starts {
+            return false;
+        }
+        threads.for_chunks(CUT, &mut self.blocks, |_, blocks| {
+            dispatch!(simd => for block in blocks {
+                block.stand(simd, joints, bodies, poses, joint_states);
+            });
+        });
+        (self.holds_impulses, self.holds_frames) = (true, true);
+        true
+    }
+
+    /// Tables of impulses, joints or rows have changed.
+    pub fn forget(&mut self) {
+        (self.is_whole, self.knows_impulses, self.holds_frames) = (false, false, false);
+    }
+
+    /// Hands the frames to their table, if they are here.
+    pub fn frames(&self, joint_frames: &mut [JointFrame]) {
+        let blocks = if self.holds_frames { &self.blocks[..] } else { &[] };
+        for (place, frame) in blocks.iter().flat_map(JointBlock::frames) {
+            joint_frames[place] = frame;
+        }
     }
 
     /// Decides which joint has which lane of which block.
@@ -309,7 +450,7 @@ impl JointBlocks {
 
     /// From now on the impulses are those of the table.
     pub fn let_go(&mut self) {
-        self.holds_impulses = false;
+        (self.holds_impulses, self.knows_impulses) = (false, self.holds_impulses);
     }
 
     /// Visits the blocks colour by colour, run by run. Those of one colour share no dynamic body and may be visited at the

@@ -130,6 +130,13 @@ impl VecLanes {
     pub fn on<S: Simd>(&self, simd: S) -> Vec2x8<S> {
         Vec2x8 { x: self.x.on(simd), y: self.y.on(simd) }
     }
+
+    /// Out of registers.
+    #[inline(always)]
+    pub fn put<S: Simd>(&mut self, vectors: Vec2x8<S>) {
+        self.x.put(vectors.x);
+        self.y.put(vectors.y);
+    }
 }
 
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
