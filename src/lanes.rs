@@ -13,7 +13,7 @@ use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
 use bytemuck::{Pod, Zeroable};
 pub use fearless_simd::prelude::*;
-pub use fearless_simd::{f32x4, f32x8, i32x4, mask32x4, mask32x8, u32x8};
+pub use fearless_simd::{f32x4, f32x8, i32x4, i32x8, mask32x4, mask32x8, u32x8};
 
 use crate::math::ANGLE_SERIES;
 

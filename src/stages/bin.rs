@@ -12,7 +12,10 @@ use std::ops::Range;
 
 use glam::Vec2;
 
-use crate::lanes::{Select, Simd, SimdBase, SimdCvtFloat, SimdCvtTruncate, f32x4, i32x4};
+use crate::lanes::{
+    Select, Simd, SimdBase, SimdCvtFloat, SimdCvtTruncate, SimdMask, WIDTH, columns, dispatch, f32x4, f32x8, i32x4,
+    i32x8,
+};
 use crate::threads::{LIGHT, Threads};
 use crate::types::{Aabb, Level, MAX_LEVELS, NONE, Params, Shape};
 
@@ -125,16 +128,57 @@ pub fn bin(
 /// Which cell each shape is in.
 pub fn bin_find(threads: &Threads, params: &Params, shapes: &[Shape], aabbs: &[Aabb], own: &mut Vec<u32>) {
     own.resize(aabbs.len(), NONE);
-    threads.for_each(LIGHT, own, |index, own| {
-        let aabb = &aabbs[index];
-        *own = if aabb.min[0] <= aabb.max[0] {
-            let level = &params.levels[level_of(params, shapes[index].level, aabb) as usize];
-            let (column, row) = cell_of(level, middle(aabb));
-            cell_index(level, column, row)
-        } else {
-            NONE
-        };
+    threads.for_chunks(LIGHT, own, |first, own| {
+        let range = first..first + own.len();
+        let (shapes, aabbs) = (shapes[range.clone()].as_chunks(), aabbs[range].as_chunks());
+        let (cells, rest) = own.as_chunks_mut();
+        dispatch!(simd => for ((cells, shapes), aabbs) in cells.iter_mut().zip(shapes.0).zip(aabbs.0) {
+            *cells = cells_of_eight(simd, params, shapes, aabbs);
+        });
+        for ((cell, shape), aabb) in rest.iter_mut().zip(shapes.1).zip(aabbs.1) {
+            *cell = cell_of_shape(params, shape, aabb);
+        }
     });
+}
+
+/// The cell of a shape with this AABB.
+#[inline(always)]
+fn cell_of_shape(params: &Params, shape: &Shape, aabb: &Aabb) -> u32 {
+    if aabb.min[0] <= aabb.max[0] {
+        let level = &params.levels[level_of(params, shape.level, aabb) as usize];
+        let (column, row) = cell_of(level, middle(aabb));
+        cell_index(level, column, row)
+    } else {
+        NONE
+    }
+}
+
+/// The same of eight shapes, all at once if they lie on one level.
+#[inline(always)]
+fn cells_of_eight<S: Simd>(simd: S, params: &Params, shapes: &[Shape; WIDTH], aabbs: &[Aabb; WIDTH]) -> [u32; WIDTH] {
+    let own = shapes[0].level;
+    let level = &params.levels[own as usize];
+    let row = |lane: usize| f32x4::load_array_ref(simd, bytemuck::cast_ref(&aabbs[lane]));
+    let [left, bottom, right, top] = columns([row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)]);
+    let alike = level.bands == 0 && shapes.iter().all(|shape| shape.level == own) && left.simd_le(right).all_true();
+    if !alike {
+        let mut cells = [NONE; WIDTH];
+        for ((cell, shape), aabb) in cells.iter_mut().zip(shapes).zip(aabbs) {
+            *cell = cell_of_shape(params, shape, aabb);
+        }
+        return cells;
+    }
+    let wrapped = |low: f32x8<S>, high: f32x8<S>, inv_cell: f32, log2: u32| {
+        let scaled = ((low + high) * 0.5 * inv_cell).max(-1e9).min(1e9);
+        // As `floor`, eight at a time.
+        let toward_zero = i32x8::truncate_from(scaled);
+        let above = f32x8::float_from(toward_zero).simd_gt(scaled);
+        above.select(toward_zero - 1, toward_zero) & ((1 << log2) - 1)
+    };
+    let column = wrapped(left, right, level.inv_cell[0], level.log2_width);
+    let row = wrapped(bottom, top, level.inv_cell[1], level.log2_height);
+    let cells = (row << level.log2_width) + column + level.first_cell.cast_signed();
+    bytemuck::cast(cells.to_array())
 }
 
 /// Sorts the shapes by their cells.
