@@ -81,7 +81,8 @@ pub struct CpuWorld {
     /// The two before are of an earlier step, as none has asked for them since.
     grid_is_old: bool,
     near: Near,
-    never_near: bool,
+    /// None if they are not to be taken.
+    shortcuts: Option<Shortcuts>,
     walls: Walls,
     has_walls: bool,
     pair_starts_previous: Vec<u32>,
@@ -112,6 +113,21 @@ pub struct CpuWorld {
     joint_states: Rows<JointState, 2>,
     joint_impulses: Rows<[f32; 2], 1>,
     counters: Counters,
+}
+
+/// Steps in which a stage was not run as its file has it, as what it comes to was known from steps before or is found in
+/// a shorter way.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shortcuts {
+    /// Lists of near shapes that were made.
+    pub lists: u64,
+    /// Steps that found their pairs in one of an earlier step.
+    pub listed: u64,
+    /// Steps in which bodies were swept against few walls.
+    pub walls: u64,
+    /// Steps in which joints were looked at in their blocks.
+    pub joints: u64,
 }
 
 /// What stages need only while they run. It is kept, so that a step need not ask for memory.
@@ -184,7 +200,7 @@ impl CpuWorld {
             cell_shapes: Vec::new(),
             grid_is_old: false,
             near: Near::default(),
-            never_near: false,
+            shortcuts: Some(Shortcuts::default()),
             walls: Walls::default(),
             has_walls: false,
             pair_starts_previous: Vec::new(),
@@ -303,19 +319,28 @@ impl CpuWorld {
         self
     }
 
-    /// The same world that looks for its pairs in the grid in every step. For tests.
+    /// The same world that takes none of the ways around a stage: no list of near shapes, no few walls, no joints that are
+    /// looked at where they lie. For tests.
     #[doc(hidden)]
     #[must_use]
-    pub fn without_list(mut self) -> Self {
-        self.never_near = true;
+    pub fn without_shortcuts(mut self) -> Self {
+        self.shortcuts = None;
         self
     }
 
-    /// Lists of near shapes that were made so far, and steps that had one.
+    /// The same world with a list of near shapes that is never made anew, which is wrong. For tests.
     #[doc(hidden)]
     #[must_use]
-    pub fn lists(&self) -> (u64, u64) {
-        self.near.figures()
+    pub fn with_blind_list(mut self) -> Self {
+        self.near.blind();
+        self
+    }
+
+    /// How often the ways around stages were taken.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn shortcuts(&self) -> Shortcuts {
+        self.shortcuts.unwrap_or_default()
     }
 
     /// Advances the world by one step.
@@ -416,21 +441,25 @@ impl CpuWorld {
         let Self { poses, states, pair_starts, contacts, manifolds, joint_states, counters, .. } = self;
         let Compiled { params, shapes, vertices, joints, .. } = &mut self.compiled;
         let Joints { joints, ties, may_part, .. } = joints;
+        // Where bodies sleep there is a shorter way yet.
+        let Some(shortcuts) = self.shortcuts.as_mut().filter(|_| params.switches & SLEEP == 0) else { return false };
         match op.stage {
-            // Where bodies sleep there is a shorter way yet.
-            _ if self.never_near || params.switches & SLEEP != 0 => false,
             Stage::Bin => {
                 if !near.look(threads, aabbs, *may_part) {
                     return false;
                 }
                 bin::bin_find(threads, params, shapes, aabbs, own_cells);
                 *grid_is_old = true;
+                shortcuts.listed += 1;
                 true
             }
             Stage::Pair => {
                 let grid = (&own_cells[..], &cell_ends[..], &cell_shapes[..]);
-                if !*grid_is_old && !near.make(threads, params, shapes, grid, ties, *may_part) {
-                    return false;
+                if !*grid_is_old {
+                    if !near.make(threads, params, shapes, grid, ties, *may_part) {
+                        return false;
+                    }
+                    shortcuts.lists += 1;
                 }
                 if *may_part {
                     pair::tie(joints, joint_states, &mut ties.links);
@@ -445,6 +474,7 @@ impl CpuWorld {
             Stage::Continuous => {
                 let bullets = params.switches & BULLETS != 0;
                 *has_walls = walls.take(shapes, vertices, own_cells, poses, states);
+                shortcuts.walls += u64::from(*has_walls);
                 if bullets || !*has_walls {
                     self.renew_grid();
                 }
@@ -459,12 +489,15 @@ impl CpuWorld {
         let Self { threads, poses, joint_blocks, joint_states, counters, .. } = self;
         let Compiled { params, bodies, joints, .. } = &self.compiled;
         let Joints { joints, starts, may_part, fresh, .. } = joints;
+        let Some(shortcuts) = &mut self.shortcuts else { return false };
         let steady = !*may_part && fresh.is_empty() && counters.quarantined == 0 && params.switches & SLEEP == 0;
-        op.stage == Stage::PrepareJoints
+        let stand = op.stage == Stage::PrepareJoints
             && steady
             && !self.one_by_one
             && self.plan.iter().all(|op| op.stage != Stage::ProjectJoints)
-            && joint_blocks.stand(threads, starts, joints, bodies, poses, joint_states)
+            && joint_blocks.stand(threads, starts, joints, bodies, poses, joint_states);
+        shortcuts.joints += u64::from(stand);
+        stand
     }
 
     /// Makes the grid of this step, if there is only an older one.
@@ -1170,8 +1203,6 @@ impl CpuWorld {
     /// Every table as it stands, for comparing stage by stage.
     pub(crate) fn tables(&self) -> Tables {
         let (constraints, rebounds) = self.constraints.to_vec(&self.counters);
-        let mut joint_frames = self.joint_frames.clone();
-        self.joint_blocks.frames(&mut joint_frames);
         Tables {
             poses: self.poses.clone(),
             states: self.states.to_vec(),
@@ -1197,11 +1228,20 @@ impl CpuWorld {
             surfaces: self.surfaces.to_vec(),
             joints: self.compiled.joints.joints.clone(),
             joint_rows: self.compiled.joints.rows.clone(),
-            joint_frames,
+            joint_frames: self.joint_frames(),
             joint_states: self.joint_states.to_vec(),
             joint_impulses: self.joint_impulses(),
             counters: self.counters,
         }
+    }
+
+    /// One a joint, also while blocks hold them. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn joint_frames(&self) -> Vec<JointFrame> {
+        let mut frames = self.joint_frames.clone();
+        self.joint_blocks.frames(&mut frames);
+        frames
     }
 
     /// One a row of the joints, also while blocks hold them.

@@ -675,15 +675,16 @@ impl Wall {
 /// Shapes that may stop bodies, kept from step to step.
 #[derive(Debug, Default)]
 pub struct Walls {
-    /// Which they are, once that is known; none if they are many.
-    shapes: Option<Option<Vec<u32>>>,
+    /// Which they are, once they were looked for; one more than there may be if they are many.
+    shapes: Vec<u32>,
+    known: bool,
     now: Vec<Wall>,
 }
 
 impl Walls {
     /// Shapes have changed.
     pub fn forget(&mut self) {
-        self.shapes = None;
+        self.known = false;
     }
 
     /// Takes them as they are in this step. Returns false if there are too many to look at each.
@@ -695,14 +696,17 @@ impl Walls {
         poses: &[Pose],
         states: &Rows<BodyState, 4>,
     ) -> bool {
-        let known = self.shapes.get_or_insert_with(|| {
-            let stops = |(_, shape): &(u32, &Shape)| shape.kind & FIXED_SHAPE != 0;
-            let all: Vec<u32> = (0..).zip(shapes).filter(stops).map(|(index, _)| index).take(MOST_WALLS + 1).collect();
-            (all.len() <= MOST_WALLS).then_some(all)
-        });
-        let Some(known) = known else { return false };
+        if !std::mem::replace(&mut self.known, true) {
+            self.shapes.clear();
+            let stop = (0..).zip(shapes).filter(|(_, shape)| shape.kind & FIXED_SHAPE != 0).map(|(index, _)| index);
+            self.shapes.extend(stop.take(MOST_WALLS + 1));
+        }
+        if self.shapes.len() > MOST_WALLS {
+            return false;
+        }
+        let there = self.shapes.iter().filter(|&&index| cells[index as usize] != NONE);
         self.now.clear();
-        self.now.extend(known.iter().filter(|&&index| cells[index as usize] != NONE).map(|&index| {
+        self.now.extend(there.map(|&index| {
             let shape = &shapes[index as usize];
             let body = shape.body as usize;
             Wall::new(shape, index, cells[index as usize], vertices, &poses[body], &states.get(body))

@@ -27,6 +27,8 @@ const LEAST_STEPS: f32 = 2.5;
 /// Smallest and largest margin, as a share of a cell: the larger, the longer lists last, and the longer they are.
 const LEAST_MARGIN: f32 = 0.05;
 const MOST_MARGIN: f32 = 0.5;
+/// Steps without a list after one that did for no step but its first.
+const IDLE: u32 = 6;
 /// Coordinates, as a multiple of the smallest margin, up to which rounding does not matter beside it.
 const MOST_DISTANCE: f32 = 1e6;
 
@@ -48,8 +50,10 @@ pub struct Near {
     /// Grown ones in the order of their cells.
     in_cells: Vec<Box>,
     parts: Vec<Part>,
-    made: u64,
-    used: u64,
+    /// Steps for which the list has done, and steps until the next one may be made.
+    age: u32,
+    idle: u32,
+    blind: bool,
 }
 
 impl Near {
@@ -59,9 +63,9 @@ impl Near {
         self.grown.clear();
     }
 
-    /// Lists that were made so far, and steps that had one.
-    pub fn figures(&self) -> (u64, u64) {
-        (self.made, self.used)
+    /// From now on a list does for good, which is wrong. For tests.
+    pub fn blind(&mut self) {
+        self.blind = true;
     }
 
     /// Takes the AABBs of a step, and returns whether the list still does. Then the grid is not needed, only the cell
@@ -69,18 +73,22 @@ impl Near {
     pub fn look(&mut self, threads: &Threads, aabbs: &[Aabb], may_part: bool) -> bool {
         std::mem::swap(&mut self.boxes, &mut self.boxes_before);
         self.boxes.resize(aabbs.len(), Box::NOWHERE);
-        let (grown, is_listed) = (&self.grown, self.grown.len() == aabbs.len() && self.may_part == may_part);
-        let left = AtomicBool::new(!is_listed);
+        let (grown, is_listed) = (&self.grown, self.is_listed() && self.may_part == may_part);
+        let (left, blind) = (AtomicBool::new(!is_listed), self.blind);
         threads.for_chunks(LIGHT, &mut self.boxes, |first, boxes| {
             let aabbs = &aabbs[first..first + boxes.len()];
             for (to, aabb) in boxes.iter_mut().zip(aabbs) {
                 *to = Box::of_shape(aabb);
             }
-            if is_listed && !are_within(&grown[first..first + boxes.len()], boxes) {
+            if is_listed && !blind && !are_within(&grown[first..first + boxes.len()], boxes) {
                 left.store(true, Ordering::Relaxed);
             }
         });
         !left.into_inner()
+    }
+
+    fn is_listed(&self) -> bool {
+        self.grown.len() == self.boxes.len()
     }
 
     /// Makes a new list from the grid of this step. Returns false if it would not last: then there is none.
@@ -93,10 +101,16 @@ impl Near {
         ties: &Ties,
         may_part: bool,
     ) -> bool {
-        let Some(margins) = self.grow(params, shapes) else {
+        if self.is_listed() && self.age < 2 {
+            self.idle = IDLE;
+        }
+        self.idle = self.idle.saturating_sub(1);
+        let margins = (self.idle == 0).then(|| self.grow(params, shapes)).flatten();
+        let Some(margins) = margins else {
             self.grown.clear();
             return false;
         };
+        self.age = 0;
         let Self { grown, starts, list, cells, in_cells, parts, .. } = self;
         lay_boxes(threads, grown, cell_shapes, in_cells);
         let mut reaches = params.levels.map(|level| Vec2::from(level.half_cell));
@@ -131,7 +145,6 @@ impl Near {
         let wide = |level: &Level| level.bands == 0 && level.log2_width.min(level.log2_height) >= 3;
         self.ordered = params.levels[..params.level_count as usize].iter().all(wide);
         self.may_part = may_part;
-        self.made += 1;
         true
     }
 
@@ -184,7 +197,7 @@ impl Near {
         pair_starts: &mut Vec<u32>,
         contacts: &mut Vec<Contact>,
     ) {
-        self.used += 1;
+        self.age = self.age.saturating_add(1);
         let Self { boxes, starts, list, cells, parts, ordered, may_part, .. } = self;
         let listed = Listed {
             params,
