@@ -19,6 +19,7 @@ const STOP_SHARE: f32 = 0.25;
 const STOP_THICKNESS: f32 = 0.1;
 const STOP_EXTENT: f32 = 1e-3;
 const STOP_TOLERANCE: f32 = 0.01;
+const TOUCH: f32 = 2.0;
 const FAR: f32 = 1e30;
 
 // Phases of stop_time.
@@ -268,7 +269,7 @@ fn stop_time(size: Size, whole: Party, b: Party, together: bool, limit: f32) -> 
         if phase < ADVANCE_CORE {
             let inside = cores_overlap(a, b, placed);
             if phase == START {
-                touches = inside || gap.distance <= goal + tolerance;
+                touches = inside || gap.distance <= goal + TOUCH * tolerance;
                 if touches && together {
                     return limit;
                 }

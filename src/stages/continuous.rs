@@ -35,6 +35,8 @@
 //! the two, is left to contacts. Bullets come last, when it is known how far the others get; two bullets stop at the same
 //! time, where they met.
 
+mod walls;
+
 use std::sync::OnceLock;
 
 use glam::Vec2;
@@ -51,6 +53,8 @@ use crate::types::{
     BOX, BULLET_SHAPE, BULLETS, BodyState, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, KINEMATIC_SHAPE, MOVING_WALLS,
     Mover, NONE, POLYGON, Params, Pose, QUARANTINED, SENSOR_SHAPE, Shape, VERTEX_COUNT_SHIFT,
 };
+pub use walls::Walls;
+use walls::{MOST_WALLS, Travel, Wall};
 
 /// Advances after which a body stops where it is known to be safe. Without spin one or two do; each makes the rest
 /// smaller by the share of spin in the motion.
@@ -70,6 +74,10 @@ const STOP_THICKNESS: f32 = 0.1;
 const STOP_EXTENT: f32 = 1e-3;
 /// An impact is found to this share of the distance at which a body stops.
 const STOP_TOLERANCE: f32 = 0.01;
+/// A shape touches a wall that is nearer than where it would stop, by this many tolerances: one is how far off it may have
+/// stopped, the rest is for roundings since then. With one alone they would decide whether what has just been stopped is
+/// stopped again, before it has moved, or goes on.
+const TOUCH: f32 = 2.0;
 /// Squared lengths are below this, m².
 const FAR: f32 = 1e30;
 
@@ -289,7 +297,7 @@ fn size_of_body(params: &Params, mover: &Mover) -> Size {
 /// When the shape `a` of a fast body must stop at `b`, or `limit` if not before. `together`: both are bullets.
 fn stop_time(size: &Size, a: &Party, b: &Party, together: bool, limit: f32) -> f32 {
     let placed = place(a, b, 0.0);
-    let touches = overlap(a, b, &placed) || gap(a, b, &placed).0 <= size.target + size.tolerance;
+    let touches = overlap(a, b, &placed) || gap(a, b, &placed).0 <= size.target + TOUCH * size.tolerance;
     if touches && together {
         return limit;
     }
@@ -331,6 +339,8 @@ struct World<'a> {
     walls: Option<&'a [Wall]>,
     reach: f32,
     bullets: bool,
+    /// See [`ContinuousScratch::nudge`].
+    nudge: Vec2,
     /// See [`World::levels`]; found by the first body that is fast.
     levels: OnceLock<u32>,
 }
@@ -357,7 +367,7 @@ impl World<'_> {
         if b.kind & GEOMETRY_MASK != HALF_PLANE && !circles_meet(size, a, motion, b, &other_motion) {
             return;
         }
-        let first = Party::new(a, self.vertices, *motion);
+        let first = Party::new(a, self.vertices, self.nudged(motion, a, b, &other_motion));
         let second = Party::new(b, self.vertices, other_motion);
         let together = a.kind & b.kind & BULLET_SHAPE != 0;
         // Bullets have to agree, so both ask the same question.
@@ -372,6 +382,16 @@ impl World<'_> {
         if time < stop.time {
             *stop = Stop { time, shape: other };
         }
+    }
+
+    /// A motion as it is, unless the sweep is nudged.
+    fn nudged(&self, motion: &Motion, a: &Shape, b: &Shape, other: &Motion) -> Motion {
+        if self.nudge == Vec2::ZERO {
+            return *motion;
+        }
+        let lengths = (motion.start - other.start).length() + motion.moved.length() + other.moved.length();
+        let lengths = lengths + Vec2::from(a.offset).length() + Vec2::from(b.offset).length() + a.bound + b.bound;
+        Motion { start: motion.start + self.nudge * (lengths * f32::EPSILON), ..*motion }
     }
 
     /// The levels on which something may stop a body, as bits: often none of those where the small bodies are.
@@ -559,7 +579,7 @@ fn far_apart(
     };
     let Some(away) = distance_to(b, vertices, at) else { return false };
     // No larger gap is asked of any core, and none of its points is further out.
-    let least = params.speculative_distance * STOP_SHARE * (1.0 + STOP_TOLERANCE);
+    let least = params.speculative_distance * STOP_SHARE * (1.0 + TOUCH * STOP_TOLERANCE);
     let gap = away - a.bound - size.half * CORE - least;
     // At most the fastest approach in [`time_of_impact`].
     let velocity = (motion_a.moved - motion_b.moved).length();
@@ -574,150 +594,15 @@ fn far_apart(
     gap > 1.01 * fastest + 1e-3 * (between.length() + a.bound)
 }
 
-/// Shapes up to which it is quicker to look at each that may stop a body than to look for them.
-const MOST_WALLS: usize = 16;
-
-/// A shape that may stop bodies, and what of it does not depend on who they are.
-#[derive(Clone, Copy, Debug)]
-struct Wall {
-    shape: u32,
-    /// Where it lies in the grid.
-    cell: u32,
-    /// Of its body, m.
-    position: Vec2,
-    /// From there to the middle of the shape, m.
-    offset: Vec2,
-    /// How the shape is turned in the world.
-    frame: Vec2,
-    /// Half the size of a box that has it within `radius`, m.
-    half: Vec2,
-    radius: f32,
-    /// How far its body moves, m, and how far it turns, rad.
-    moved: f32,
-    rate: f32,
-}
-
-/// What of a body that is swept does not depend on what it may meet.
-struct Travel {
-    base: Vec2,
-    /// From there to the middle of the shape, m.
-    offset: Vec2,
-    /// How near it has to be to be looked at, if nothing moved.
-    reach: f32,
-    moved: f32,
-    rate: f32,
-    arm: f32,
-    bound: f32,
-}
-
-impl Travel {
-    fn new(params: &Params, size: &Size, base: Vec2, motion: &Motion, shape: &Shape) -> Self {
-        let offset = Vec2::from(shape.offset);
-        let least = params.speculative_distance * STOP_SHARE * (1.0 + STOP_TOLERANCE);
-        Self {
-            base,
-            offset: rotate(motion.rotation, offset),
-            reach: shape.bound + size.half * CORE + least,
-            moved: motion.moved.length(),
-            rate: motion.rates().0.abs(),
-            arm: offset.length() + shape.bound,
-            bound: shape.bound,
-        }
-    }
-}
-
-impl Wall {
-    fn new(shape: &Shape, index: u32, cell: u32, vertices: &[[f32; 2]], pose: &Pose, state: &BodyState) -> Self {
-        let motion = Motion::new(pose.position.into(), pose, state);
-        let mut frame = mul_rotation(motion.rotation, shape.rotation.into());
-        let mut offset = rotate(motion.rotation, shape.offset.into());
-        let (half, radius) = match (shape.kind & GEOMETRY_MASK, &vertices[shape.first_vertex as usize..]) {
-            (BOX, _) => (shape.half.into(), shape.radius),
-            (POLYGON, &[start, end, ..]) if shape.kind >> VERTEX_COUNT_SHIFT & 0xf == 2 => {
-                let (start, end) = (Vec2::from(start), Vec2::from(end));
-                offset += rotate(frame, 0.5 * (start + end));
-                frame = mul_rotation(frame, (end - start).normalize_or(Vec2::X));
-                (Vec2::new(0.5 * (end - start).length(), 0.0), shape.radius)
-            }
-            _ => (Vec2::ZERO, shape.bound),
-        };
-        Self {
-            shape: index,
-            cell,
-            position: pose.position.into(),
-            offset,
-            frame,
-            half,
-            radius,
-            moved: motion.moved.length(),
-            rate: motion.rates().0.abs(),
-        }
-    }
-
-    /// Whether [`far_apart`] would say so, by bounds on its terms that cost less.
-    #[inline]
-    fn is_beyond(&self, travel: &Travel) -> bool {
-        let between = travel.base - self.position;
-        let at = inv_rotate(self.frame, between + travel.offset - self.offset);
-        let away = (at.abs() - self.half).max(Vec2::ZERO);
-        let distance = between.abs().element_sum();
-        let velocity = travel.moved + self.moved;
-        let apart = distance + velocity;
-        let fastest = velocity
-            + 2.0 * self.rate * (apart + velocity)
-            + self.rate * self.rate * apart
-            + (travel.rate + self.rate) * travel.arm;
-        let least = travel.reach + self.radius + 1.01 * fastest + 1e-3 * (distance + travel.bound);
-        away.length_squared() > 1.001 * least * least
-    }
-}
-
-/// Shapes that may stop bodies, kept from step to step.
+/// What is kept from step to step.
 #[derive(Debug, Default)]
-pub struct Walls {
-    /// Which they are, once they were looked for; one more than there may be if they are many.
-    shapes: Vec<u32>,
-    known: bool,
-    now: Vec<Wall>,
+pub struct ContinuousScratch {
+    /// Bodies that stop, and where.
+    stops: Vec<Vec<(usize, (Vec2, Vec2))>>,
+    /// Each shape is swept from this far away, in roundings of the lengths that its distance to another is made of: to
+    /// learn what rounding decides. Zero in a world that steps.
+    pub(crate) nudge: Vec2,
 }
-
-impl Walls {
-    /// Shapes have changed.
-    pub fn forget(&mut self) {
-        self.known = false;
-    }
-
-    /// Takes them as they are in this step. Returns false if there are too many to look at each.
-    pub fn take(
-        &mut self,
-        shapes: &[Shape],
-        vertices: &[[f32; 2]],
-        cells: &[u32],
-        poses: &[Pose],
-        states: &Rows<BodyState, 4>,
-    ) -> bool {
-        if !std::mem::replace(&mut self.known, true) {
-            self.shapes.clear();
-            let stop = (0..).zip(shapes).filter(|(_, shape)| shape.kind & FIXED_SHAPE != 0).map(|(index, _)| index);
-            self.shapes.extend(stop.take(MOST_WALLS + 1));
-        }
-        if self.shapes.len() > MOST_WALLS {
-            return false;
-        }
-        let there = self.shapes.iter().filter(|&&index| cells[index as usize] != NONE);
-        self.now.clear();
-        self.now.extend(there.map(|&index| {
-            let shape = &shapes[index as usize];
-            let body = shape.body as usize;
-            Wall::new(shape, index, cells[index as usize], vertices, &poses[body], &states.get(body))
-        }));
-        true
-    }
-}
-
-/// Bodies that stop, and where: lists that are kept from step to step.
-#[derive(Debug, Default)]
-pub struct ContinuousScratch(Vec<Vec<(usize, (Vec2, Vec2))>>);
 
 /// Sweeps the fast bodies and puts those that must stop back. `grid` is `cell_ends` and `cell_shapes`; of `walls` only bullets
 /// need it. Returns how many stopped.
@@ -749,6 +634,7 @@ pub fn continuous(
         walls: walls.map(|walls| &walls.now[..]),
         reach,
         bullets: false,
+        nudge: scratch.nudge,
         levels: OnceLock::new(),
     };
     let mut stopped = continuous_sweep(threads, &world, scratch);
@@ -761,7 +647,7 @@ pub fn continuous(
 
 /// Finds where each body stops, and then puts it there.
 fn continuous_sweep(threads: &Threads, world: &World, scratch: &mut ContinuousScratch) -> u32 {
-    let parts = threads.for_parts(HEAVY, world.shapes.len(), &mut scratch.0, |first, end, stops| {
+    let parts = threads.for_parts(HEAVY, world.shapes.len(), &mut scratch.stops, |first, end, stops| {
         stops.clear();
         for (shape, mover) in world.movers[..end].iter().enumerate().skip(first) {
             #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
