@@ -413,6 +413,17 @@ fn growing_beyond_the_device_is_reported() {
         assert_eq!(state::hash(&after), state::hash(&before), "the step that did not fit left no trace");
         assert_eq!((world.steps(), world.overflowed_steps()), (0, &[] as &[u64]));
     }
+
+    // Nor has it set free what was vacated before it: what it was about is still known of that slot.
+    let top = world.body_id(300).expect("the box at the top");
+    world.remove_bodies(&[top]).expect("it is there");
+    let before = world.snapshot().expect("a snapshot");
+    assert_eq!(before.vacated, [300]);
+    assert!(matches!(world.step(), Err(WorldError::TooLarge { .. })), "there is no room");
+    let after = world.snapshot().expect("a snapshot");
+    assert_eq!(after.vacated, before.vacated);
+    let ids = world.add_bodies(&[Body::dynamic(0.0, 99.0).shape(Shape::circle(0.5))]).expect("a body");
+    assert_ne!(ids[0].index, 300, "a slot is taken before a step has run without its body");
 }
 
 fn index(color: usize) -> u32 {

@@ -22,6 +22,8 @@ pub(super) const BACKUPS: [(&str, &str); 7] = [
 #[derive(Debug)]
 pub(crate) struct StepStart {
     commands: Vec<types::Command>,
+    /// Slots of bodies that left since the step before.
+    vacated: Vec<u32>,
     /// Bytes of the contacts that were put by.
     put_by: u64,
 }
@@ -46,7 +48,8 @@ impl GpuWorld {
         // What was put by hardly ever changes, and is as large as all contacts.
         let put_by = u64::from(self.known.map_or(0, |(_, counters)| counters.sleeping_contacts));
         let put_by = put_by * size_of::<SleepingContact>() as u64;
-        Ok(Some(StepStart { commands: self.commands.clone(), put_by }))
+        let vacated = self.population.as_ref().map_or(Vec::new(), |population| population.vacated().to_vec());
+        Ok(Some(StepStart { commands: self.commands.clone(), vacated, put_by }))
     }
 
     fn run_until_it_fits(&mut self, start: &StepStart) -> Result<(), WorldError> {
@@ -96,6 +99,9 @@ impl GpuWorld {
         self.steps = step;
         self.engine.parity ^= 1;
         self.commands.clone_from(&start.commands);
+        if let Some(population) = &mut self.population {
+            population.restore(&self.compiled, &start.vacated);
+        }
         let mut encoder = self.engine.encoder();
         self.back_up(&mut encoder, start, |(from, to)| (to, from));
         // Before growing, which may fail: then the world is as it was before the step.
