@@ -536,6 +536,11 @@ impl CpuWorld {
         }
     }
 
+    /// Sweeps fast bodies from this far away: see [`ContinuousScratch::nudge`].
+    pub(crate) fn nudge_sweeps(&mut self, roundings: glam::Vec2) {
+        self.scratch.continuous.nudge = roundings;
+    }
+
     /// Only keeps the books of a step: which bodies come and go.
     pub(crate) fn skip_step(&mut self) {
         self.emit();

@@ -82,6 +82,50 @@ scenes! {
     conveyor: "conveyor", 300;
 }
 
+/// Cards of 2 mm lean on each other with their corners: where those are a tenth of a millimetre apart, four digits are
+/// left of the direction from one to the other. And they fall fast enough to be swept, on their corners.
+#[test]
+fn cards_agree_as_far_as_their_corners_are_known() {
+    check("card_house", 19);
+    check("card_house:levels=8", 20);
+    check("card_house:levels=3,friction=0.2", 39);
+    // A direction that is off by more than that, and less than anybody would see.
+    let scene = catalogue::build("card_house").expect("a catalogue scene");
+    let from = "let out = rotate(turn_ref, gap / distance);";
+    let to = "let out = rotate(turn_ref, rotate(vec2<f32>(1.0, 3e-4), gap / distance));";
+    let gpu = GpuWorld::patched(&context(), &scene, &[Patch { shader: "collide", from, to }]).expect("patched");
+    let report = compare(gpu, &scene, Options { steps: 19, ..Options::default() }, |_| {}).expect("a run");
+    assert_eq!(report.first_failure(), Some("collide"), "{:?}", report.first_difference);
+}
+
+/// Small boxes slide fast along a tile that is far from the middle of its body: where each stops is known only to what it
+/// moves while its distance to the tile changes by a rounding.
+fn sliding() -> Scene {
+    let mut scene = Scene::new("sliding").gravity(0.0, -10.0);
+    let tile = |at: f32| Shape::half_box(4.0, 1.0).offset(at, -1.0);
+    scene.add(Body::fixed(0.0, 0.0).shape(tile(46.0)).shape(tile(-46.0)));
+    for index in 0..24_u8 {
+        let side = if index % 2 == 0 { 46.0 } else { -46.0 };
+        let body = Body::dynamic(side + 0.3 * f32::from(index) - 3.6, 0.02 + 0.003 * f32::from(index % 5));
+        let body = body.velocity(f32::from(index) - 12.5, -0.5).angle(0.2 * f32::from(index));
+        scene.add(body.shape(Shape::half_box(0.006, 0.014).friction(0.3)));
+    }
+    scene
+}
+
+#[test]
+fn bodies_that_slide_along_a_wall_agree() {
+    let options = Options { steps: 40, ..Options::default() };
+    let report = validate(&context(), &sliding(), options, |_| {}).expect("a run");
+    println!("{:?}", report.stages.iter().find(|stage| stage.stage == "continuous"));
+    assert_passed("sliding", &report);
+    // They stop a tenth of a millimetre too early.
+    let (from, to) = ("time += (gap.distance - goal)", "time += (gap.distance - 1.2 * goal)");
+    let gpu = GpuWorld::patched(&context(), &sliding(), &[Patch { shader: "continuous", from, to }]).expect("patched");
+    let report = compare(gpu, &sliding(), options, |_| {}).expect("a run");
+    assert_eq!(report.first_failure(), Some("continuous"), "{:?}", report.first_difference);
+}
+
 /// Something of everything: boxes and circles that fall, bounce, slide and rest.
 fn lively(mode: Mode) -> Scene {
     let mut scene = Scene::new("lively").gravity(0.0, -10.0);

@@ -221,12 +221,12 @@ impl Script {
         }
     }
 
-    /// Moves where dynamic bodies come, by their number among all.
-    pub fn nudge(&mut self, away: impl Fn(u32) -> glam::Vec2) {
+    /// Moves where dynamic bodies come, by their number among all and their place.
+    pub fn nudge(&mut self, away: impl Fn(u32, glam::Vec2) -> glam::Vec2) {
         let mut emitters = self.emitters.to_vec();
         let bodies = emitters.iter_mut().flat_map(|emitter| &mut emitter.bodies);
         for (index, body) in (0..).zip(bodies).filter(|(_, body)| body.kind == BodyType::Dynamic) {
-            body.position += away(index);
+            body.position += away(index, body.position);
         }
         self.emitters = emitters.into();
     }

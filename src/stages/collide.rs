@@ -32,7 +32,7 @@ use crate::types::{
 /// A pair whose bodies turned by more than about 11.5° gets a new manifold (Box2D).
 const RECYCLE_COS: f32 = 0.98;
 /// Another face must be better by this share of the slop to become the reference.
-const FACE_PREFERENCE: f32 = 0.1;
+pub(crate) const FACE_PREFERENCE: f32 = 0.1;
 
 /// Contacts that kept their manifold are marked [`RECYCLED`], and counted.
 pub fn collide(

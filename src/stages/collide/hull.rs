@@ -14,12 +14,10 @@
 
 use glam::Vec2;
 
-use super::Local;
+use super::{FACE_PREFERENCE, Local};
 use crate::math::{inv_mul_rotation, inv_rotate, right_perp, rotate};
 use crate::types::{BOX, GEOMETRY_MASK, MAX_VERTICES, POLYGON, Shape, VERTEX_COUNT_SHIFT};
 
-/// Another face must be better by this share of the slop to become the reference.
-const FACE_PREFERENCE: f32 = 0.1;
 /// Another edge must look at the reference face more squarely by this much (cosine) to become the incident one.
 const EDGE_PREFERENCE: f32 = 1e-6;
 /// Segments that meet at their ends are halved at angles above this, rad.
