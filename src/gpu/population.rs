@@ -264,7 +264,7 @@ impl Peopled for GpuWorld {
 
     fn make_room(&mut self, recorded: Option<&mut wgpu::CommandEncoder>) -> Result<(), WorldError> {
         let features = Features::of(&self.compiled);
-        if self.engine.make_room([&self.compiled], Room::of(&self.compiled), features, recorded)? {
+        if self.engine.make_room(Room::of(&self.compiled), features, recorded)? {
             self.engine.place(&mut self.compiled.params);
         }
         Ok(())

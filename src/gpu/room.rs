@@ -108,6 +108,7 @@ impl Room {
 #[derive(Debug)]
 pub(super) struct Before {
     pub buffers: HashMap<&'static str, wgpu::Buffer>,
+    worlds: u32,
     room: Room,
     features: Features,
     contact_capacity: u32,
@@ -115,9 +116,12 @@ pub(super) struct Before {
 }
 
 impl Before {
+    fn sizes(&self) -> Sizes {
+        Sizes::new(self.room, self.contact_capacity, self.event_capacity)
+    }
+
     fn part_bytes(&self, name: &str) -> u64 {
-        let sizes = Sizes::new(self.room, self.contact_capacity, self.event_capacity);
-        part_bytes(&sizes, self.features, name)
+        part_bytes(&self.sizes(), self.features, name)
     }
 }
 
@@ -126,6 +130,7 @@ impl Engine {
     pub fn before(&self) -> Before {
         Before {
             buffers: self.buffers.clone(),
+            worlds: self.worlds,
             room: self.room,
             features: self.features,
             contact_capacity: self.contact_capacity,
@@ -136,29 +141,39 @@ impl Engine {
     /// As it was.
     pub fn undo(&mut self, before: &Before) {
         self.buffers.clone_from(&before.buffers);
-        let Before { room, features, contact_capacity, event_capacity, .. } = *before;
-        (self.room, self.features) = (room, features);
+        let Before { worlds, room, features, contact_capacity, event_capacity, .. } = *before;
+        (self.worlds, self.room, self.features) = (worlds, room, features);
         (self.contact_capacity, self.event_capacity) = (contact_capacity, event_capacity);
         self.bound_for = None;
     }
 
-    /// Larger tables where these are too small for what one of the worlds needs, with what the device alone knows carried
-    /// over, for all: with what is submitted next, or at this place of the caller's encoder. Whether there are others then,
-    /// of which the worlds have yet to learn where they are.
+    /// Larger tables where these are too small for what one of the worlds needs, with what was in them carried over, for
+    /// all: with what is submitted next, or at this place of the caller's encoder. Whether there are others then, of which
+    /// the worlds have yet to learn where they are. What the host has changed since is to be told as if there were not.
     ///
     /// # Errors
     /// If they do not fit the device; then nothing is done.
-    pub fn make_room<'a>(
+    pub fn make_room(
         &mut self,
-        members: impl IntoIterator<Item = &'a Compiled>,
         need: Room,
         features: Features,
         recorded: Option<&mut wgpu::CommandEncoder>,
     ) -> Result<bool, WorldError> {
         const CONTACTS: &[&str] = &["contacts_0", "contacts_1", "manifolds_0", "manifolds_1", "sleeping"];
-        const BODIES: &[&str] =
-            &["poses", "states", "counters", "pair_starts_0", "pair_starts_1", "islands", "sleeping_starts"];
-        const JOINTS: &[&str] = &["joints", "joint_rows", "joint_states", "joint_impulses"];
+        const BODIES: &[&str] = &[
+            "bodies",
+            "poses",
+            "states",
+            "shapes",
+            "vertices",
+            "movers",
+            "counters",
+            "pair_starts_0",
+            "pair_starts_1",
+            "islands",
+            "sleeping_starts",
+        ];
+        const JOINTS: &[&str] = &["joints", "joint_rows", "joint_starts", "joint_states", "joint_impulses"];
         // Materials that none had before. (What was granted once stays.)
         let features = self.features.and(features);
         let materials = features != self.features;
@@ -181,13 +196,14 @@ impl Engine {
             self.undo(&before);
             return Err(error);
         }
-        if small {
-            let members: Vec<_> = members.into_iter().collect();
-            if only_joints { self.fill_joints(&members) } else { self.fill(&members) }
-        }
         let groups = [(Group::Contacts, CONTACTS), (Group::Bodies, BODIES), (Group::Joints, JOINTS)];
         let names = groups.into_iter().filter(|&(group, _)| of(group)).flat_map(|(_, names)| names);
-        let copy = |encoder: &mut wgpu::CommandEncoder| names.for_each(|name| self.carry_over(encoder, &before, name));
+        let copy = |encoder: &mut wgpu::CommandEncoder| {
+            names.for_each(|name| self.carry_over(encoder, &before, name));
+            if small {
+                self.carry_ties_over(encoder, &before);
+            }
+        };
         if let Some(encoder) = recorded {
             copy(encoder);
         } else {
@@ -273,14 +289,31 @@ impl Engine {
     /// Copies what each world had of a table to where it is now.
     pub fn carry_over(&self, encoder: &mut wgpu::CommandEncoder, before: &Before, name: &str) {
         let (old, new) = (before.part_bytes(name), self.part_bytes(name));
-        for world in 0..u64::from(self.worlds) {
-            encoder.copy_buffer_to_buffer(
-                &before.buffers[name],
-                world * old,
-                &self.buffers[name],
-                world * new,
-                old.min(new),
-            );
+        let (from, to) = (&before.buffers[name], &self.buffers[name]);
+        if old == new {
+            encoder.copy_buffer_to_buffer(from, 0, to, 0, u64::from(before.worlds) * old);
+            return;
+        }
+        for world in 0..u64::from(before.worlds) {
+            encoder.copy_buffer_to_buffer(from, world * old, to, world * new, old.min(new));
+        }
+    }
+
+    /// As [`Self::carry_over`], of what lies behind the partners: the ties of bodies and joints.
+    fn carry_ties_over(&self, encoder: &mut wgpu::CommandEncoder, before: &Before) {
+        let (old, new) = (before.part_bytes("partners"), self.part_bytes("partners"));
+        let (from, to) = (before.sizes().ties(), self.sizes().ties());
+        let words = [2 * before.room.bodies, 4 * before.room.joints];
+        for world in 0..u64::from(before.worlds) {
+            for ((from, to), words) in from.into_iter().zip(to).zip(words) {
+                encoder.copy_buffer_to_buffer(
+                    &before.buffers["partners"],
+                    world * old + 4 * from as u64,
+                    &self.buffers["partners"],
+                    world * new + 4 * to as u64,
+                    4 * words as u64,
+                );
+            }
         }
     }
 }

@@ -1,28 +1,28 @@
 //! Many worlds on the GPU, stepped by the same dispatches: one layer of workgroups for each ([`super::many`]).
+//!
+//! What the device has of them lies side by side in [`Places`]; what the host has of each is its [`Member`]. Places need
+//! the members that they are asked about, and no others: who has a place can be in anybody's hands. [`GpuWorlds`] has all.
 
+mod member;
+mod places;
 mod population;
 mod query;
 mod state;
 mod steps;
 
-use std::collections::VecDeque;
-
-use super::ask;
-use super::engine::Engine;
-use super::memory::Features;
-use super::readback::StepRing;
-use super::record::{Extent, Load, joint_runs};
-use super::room::Room;
-use super::{Context, FIRST_EVENTS, RING, estimate_contacts};
-use crate::command::{Command, CommandError, JointCommand, rouse, wake_all};
+use super::Context;
+use super::population::Peopled;
+use crate::command::{Command, CommandError, JointCommand};
 use crate::event;
-use crate::population::{JointId, Population, ends};
-use crate::scene::{Compiled, Settings};
-use crate::snapshot::is_at_rest;
-use crate::step::{Op, plan};
-use crate::types::{self, Counters};
+use crate::population::{BodyId, JointId};
+use crate::query::{Answers, Query};
+use crate::scene::{Body, Compiled, Joint};
+use crate::snapshot::Snapshot;
 use crate::world::WorldError;
-use steps::{Flight, Turn};
+use crate::worlds::BodyRows;
+use member::Member;
+use places::{Places, Seat, step_alike};
+use population::One;
 
 /// Layers that a dispatch may have.
 const MOST_WORLDS: usize = 65_535;
@@ -31,94 +31,12 @@ const LEAST_CONTACTS: u64 = 64;
 /// Events of a step for which a world has room at first, all worlds together.
 const FIRST_EVENTS_OF_ALL: u32 = 1 << 20;
 
-/// What the newest step of a world that has arrived had to do.
-#[derive(Clone, Copy, Debug)]
-struct Known {
-    step: u64,
-    /// It began and ended with nobody awake.
-    at_rest: bool,
-    load: Load,
-    /// Contacts that the world wants room for.
-    contacts: u64,
-}
-
-impl Known {
-    fn new(step: u64, counters: &Counters) -> Self {
-        let contacts = u64::from(counters.pairs_found) + u64::from(counters.sleeping_contacts);
-        Self { step, at_rest: is_at_rest(counters), load: Load::of(counters), contacts }
-    }
-}
-
-/// One of the worlds.
-#[derive(Debug)]
-struct Member {
-    compiled: Compiled,
-    /// Who came and went, once somebody did.
-    population: Option<Population>,
-    /// As it began, once somebody came or went, or if its scene makes bodies as it runs.
-    origin: Option<Box<Compiled>>,
-    /// Shapes that have a place in the lists of contacts.
-    listed: usize,
-    /// Steps recorded.
-    steps: u64,
-    /// Parity of the tables that have the contacts of its last step.
-    parity: usize,
-    commands: Vec<types::Command>,
-    /// Those that have arrived and nobody has taken.
-    events: Vec<event::Event>,
-    /// Steps known to have overflowed.
-    overflowed: Vec<u64>,
-    known: Option<Known>,
-    /// The first step that knows of all that was asked so far.
-    asked: u64,
-}
-
-impl Member {
-    fn new(compiled: Compiled) -> Self {
-        Self {
-            population: Population::of_script(&compiled),
-            origin: (!compiled.script.is_empty()).then(|| Box::new(compiled.clone())),
-            listed: compiled.shapes.len(),
-            compiled,
-            steps: 0,
-            parity: 0,
-            commands: Vec::new(),
-            events: Vec::new(),
-            overflowed: Vec::new(),
-            known: None,
-            asked: 0,
-        }
-    }
-
-    /// Whether a step is known to change nothing, as in a world alone: its count goes on, and nothing is recorded.
-    fn rests(&self) -> bool {
-        let emits = self.population.as_ref().is_some_and(|population| population.is_due(self.steps));
-        let asked = !self.commands.is_empty() || !self.compiled.paths.is_empty() || emits;
-        let known = self.known.is_some_and(|known| known.step >= self.asked && known.at_rest);
-        self.compiled.settings.sleep && !asked && known
-    }
-}
-
-/// Many worlds on the GPU.
+/// Many worlds on the GPU, all of them here.
 #[derive(Debug)]
 pub(crate) struct GpuWorlds {
-    engine: Engine,
+    places: Places,
+    /// One a place.
     members: Vec<Member>,
-    /// What does for all of them.
-    extent: Extent,
-    /// The last step, if the next one of the same worlds is like it.
-    turn: Option<Turn>,
-    plan: Vec<Op>,
-    /// Steps recorded, of whichever worlds.
-    recorded: u64,
-    ring: StepRing,
-    /// What of them is on its way, oldest first.
-    flights: VecDeque<Flight>,
-    /// Events that a world is known to have lacked room for.
-    event_need: u32,
-    /// Worlds that the last step that arrived had no room for.
-    outgrown: Vec<usize>,
-    query_load: ask::Load,
 }
 
 impl GpuWorlds {
@@ -127,82 +45,10 @@ impl GpuWorlds {
     /// # Errors
     /// If there are none or too many, their settings ask for other stages, or they do not fit the device.
     pub fn new(context: &Context, members: Vec<Compiled>) -> Result<Self, WorldError> {
-        let refuse = |why: String| Err(WorldError::Many(why));
-        let Some(first) = members.first() else { return refuse("there are none".to_owned()) };
-        if members.len() > MOST_WORLDS {
-            return refuse(format!("{} are too many, a dispatch has at most {MOST_WORLDS} layers", members.len()));
-        }
-        let features = members.iter().map(Features::of).reduce(Features::and);
-        for (index, member) in members.iter().enumerate() {
-            if !step_alike(&member.settings, &first.settings) {
-                return refuse(format!("the settings of world {index} ask for other stages than those of world 0"));
-            }
-        }
-        context.check()?;
-        let room = members.iter().map(Room::of_many).reduce(Room::and).unwrap_or_default();
-        let worlds = u32::try_from(members.len()).unwrap_or(u32::MAX);
-        let kernels = context.kernels(true)?;
-        let mut engine = Engine::new(context, kernels, worlds, features.unwrap_or_default(), room);
-        engine.contact_capacity = most_pairs(&members);
-        let events = (FIRST_EVENTS_OF_ALL / worlds).clamp(16, FIRST_EVENTS);
-        engine.event_capacity = if engine.features.events { events } else { 0 };
-        engine.joint_runs = joint_runs(members.iter().map(|member| &member.joints));
-        let bounces = members.iter().any(|member| member.bounces);
-        let joints = members.iter().any(|member| member.joints.count() > 0);
-        let mut this = Self {
-            plan: plan(&first.settings, bounces, joints),
-            // Until the tables are there.
-            extent: Extent::of(first),
-            turn: None,
-            recorded: 0,
-            ring: StepRing::new(context.device(), RING),
-            flights: VecDeque::new(),
-            event_need: 0,
-            outgrown: Vec::new(),
-            query_load: ask::Load::default(),
-            engine,
-            members: members.into_iter().map(Member::new).collect(),
-        };
-        this.engine.create_tables(|_| true)?;
-        this.engine.fill(&this.members.iter().map(|member| &member.compiled).collect::<Vec<_>>());
-        this.bind();
-        this.engine.follow(&this.plan);
-        this.engine.compile(&this.plan, &this.extent)?;
-        this.engine.context.check()?;
-        Ok(this)
-    }
-
-    /// Tells the worlds where their tables are, and the kernels.
-    fn bind(&mut self) {
-        for member in &mut self.members {
-            self.engine.place(&mut member.compiled.params);
-        }
-        self.refresh();
-        let params: Vec<_> = self.members.iter().map(|member| member.compiled.params).collect();
-        self.engine.bind(&params, &self.extent.params);
-    }
-
-    /// As [`Self::bind`], where a world was changed and no table is another.
-    fn rebind(&mut self, world: usize) {
-        self.turn = None;
-        let params = self.members[world].compiled.params;
-        let extent = self.extent.and(&Extent::of(&self.members[world].compiled));
-        // As far as lists are scanned.
-        if !extent.is_as_long_as(&self.extent) {
-            return self.bind();
-        }
-        self.extent = extent;
-        let at = (world * size_of::<types::Params>()) as u64;
-        self.engine.context.queue().write_buffer(&self.engine.buffers["params"], at, bytemuck::bytes_of(&params));
-    }
-
-    /// Looks anew at what does for all.
-    fn refresh(&mut self) {
-        self.turn = None;
-        let extents = self.members.iter().map(|member| Extent::of(&member.compiled));
-        if let Some(extent) = extents.reduce(|all, one| all.and(&one)) {
-            self.extent = extent;
-        }
+        let mut members: Vec<_> = members.into_iter().map(Member::new).collect();
+        let events = FIRST_EVENTS_OF_ALL / u32::try_from(members.len().max(1)).unwrap_or(u32::MAX);
+        let places = Places::new(context, &mut members, 0, events)?;
+        Ok(Self { places, members })
     }
 
     pub fn compiled(&self, world: usize) -> Option<&Compiled> {
@@ -214,15 +60,15 @@ impl GpuWorlds {
     }
 
     pub fn context(&self) -> &Context {
-        &self.engine.context
+        self.places.context()
     }
 
     pub fn dispatches(&self) -> u32 {
-        self.engine.dispatches
+        self.places.dispatches()
     }
 
     pub fn device_bytes(&self) -> u64 {
-        self.engine.device_bytes()
+        self.places.device_bytes()
     }
 
     /// Steps that a world has done; of one that there is, like all below.
@@ -231,33 +77,15 @@ impl GpuWorlds {
     }
 
     pub fn command(&mut self, world: usize, body: usize, command: Command) -> Result<(), CommandError> {
-        let Member { compiled, commands, asked, steps, .. } = &mut self.members[world];
-        let flat = command.push(compiled, body, commands)?;
-        *asked = *steps;
-        // The device's bodies learn it with the step; this copy is for snapshots.
-        flat.mirror(&mut compiled.bodies[body]);
-        Ok(())
+        self.members[world].command(body, command)
     }
 
     pub fn command_joint(&mut self, world: usize, joint: JointId, command: JointCommand) -> Result<(), CommandError> {
-        let Member { compiled, commands, asked, steps, .. } = &mut self.members[world];
-        let records = command.flatten(compiled, joint)?;
-        *asked = *steps;
-        if matches!(command, JointCommand::Enable(_)) && !compiled.joints.may_part {
-            compiled.joints.may_part = true;
-            self.extent.may_part = true;
-            self.turn = None;
-        }
-        commands.extend(records);
-        let ends = compiled.joints.place(joint.index).map(|place| ends(&compiled.joints.joints[place]));
-        rouse(compiled, ends.into_iter().flatten(), commands);
-        Ok(())
+        self.members[world].command_joint(joint, command)
     }
 
     pub fn wake_all(&mut self, world: usize) {
-        let Member { compiled, commands, asked, steps, .. } = &mut self.members[world];
-        wake_all(compiled, commands);
-        *asked = *steps;
+        self.members[world].wake_all();
     }
 
     pub fn take_events(&mut self, world: usize) -> Result<Vec<event::Event>, WorldError> {
@@ -268,21 +96,149 @@ impl GpuWorlds {
     pub fn overflowed_steps(&self, world: usize) -> &[u64] {
         &self.members[world].overflowed
     }
-}
 
-/// Whether worlds with these settings can share dispatches: whatever the scenes, the same stages run over the same tables.
-/// What else they say are constants, of which each world has its own.
-fn step_alike(one: &Settings, other: &Settings) -> bool {
-    let tables = |settings: &Settings| (settings.sleep, settings.strict, settings.events);
-    tables(one) == tables(other) && plan(one, true, true) == plan(other, true, true)
-}
-
-/// Room for the pairs that the busiest of the worlds starts with. Equal worlds are looked at once.
-fn most_pairs(members: &[Compiled]) -> u32 {
-    let mut seen = std::collections::HashMap::new();
-    for member in members {
-        seen.entry(member.fingerprint()).or_insert(member);
+    /// Advances some worlds by one step, each of which there is and is given once, without waiting for it unless several
+    /// are on their way. All of them share the dispatches. In strict mode a world that had no room runs the step again,
+    /// alone, until it has; if that cannot be, nobody has done the step.
+    ///
+    /// # Errors
+    /// If the device is lost or a buffer outgrows it.
+    pub fn step(&mut self, which: &[usize]) -> Result<(), WorldError> {
+        self.places.make_way()?;
+        self.hear();
+        let mut here: Vec<_> = self.members.iter_mut().map(Some).collect();
+        let seat = |&place: &usize| Some(Seat { place, member: here[place].take()? });
+        let stepped = self.places.step(which.iter().filter_map(seat).collect());
+        self.hear();
+        stepped
     }
-    let needs = seen.values().map(|&member| estimate_contacts(member, LEAST_CONTACTS, LEAST_CONTACTS));
-    needs.max().unwrap_or(1).max(1)
+
+    /// Learns what arrived, without waiting.
+    fn poll(&mut self) -> Result<(), WorldError> {
+        self.places.poll()?;
+        self.hear();
+        Ok(())
+    }
+
+    /// Lets each hear what has arrived for it.
+    fn hear(&mut self) {
+        for (place, member) in self.members.iter_mut().enumerate() {
+            self.places.tell_news(place, member);
+        }
+    }
+
+    fn one(&mut self, world: usize) -> One<'_> {
+        One { places: &mut self.places, place: world, member: &mut self.members[world] }
+    }
+
+    /// The same, remembered as it is now before anything comes or goes by hand.
+    fn one_to_change(&mut self, world: usize) -> One<'_> {
+        let member = &mut self.members[world];
+        member.origin.get_or_insert_with(|| Box::new(member.compiled.clone()));
+        self.one(world)
+    }
+
+    pub fn add_bodies(&mut self, world: usize, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
+        self.one_to_change(world).bring(bodies)
+    }
+
+    pub fn remove_bodies(&mut self, world: usize, ids: &[BodyId]) -> Result<(), WorldError> {
+        self.one_to_change(world).send_away(ids)
+    }
+
+    pub fn add_joints(&mut self, world: usize, joints: &[Joint]) -> Result<Vec<JointId>, WorldError> {
+        self.one_to_change(world).tie(joints)
+    }
+
+    pub fn add_joints_between(
+        &mut self,
+        world: usize,
+        joints: &[(Option<BodyId>, BodyId, Joint)],
+    ) -> Result<Vec<JointId>, WorldError> {
+        self.one_to_change(world).tie_between(joints)
+    }
+
+    pub fn remove_joints(&mut self, world: usize, ids: &[JointId]) -> Result<(), WorldError> {
+        self.one_to_change(world).untie(ids)
+    }
+
+    pub fn body_id(&mut self, world: usize, index: usize) -> Option<BodyId> {
+        self.one(world).body_in(index)
+    }
+
+    /// Puts another world in the place of one, at its start. The others notice nothing. Waits for the device.
+    ///
+    /// # Errors
+    /// If its settings ask for other stages than those of the others, or it does not fit the device; then nothing is done.
+    pub fn replace(&mut self, world: usize, compiled: Compiled) -> Result<(), WorldError> {
+        if !step_alike(&compiled.settings, &self.members[world].compiled.settings) {
+            return Err(WorldError::Many("its settings ask for other stages than those of the others".to_owned()));
+        }
+        // What is on its way is of the one that was there.
+        self.context().wait()?;
+        self.poll()?;
+        let mut member = Member::new(compiled);
+        self.places.settle(world, &mut member)?;
+        self.members[world] = member;
+        Ok(())
+    }
+
+    /// Answers a batch of queries, each about a world that there is, as the worlds are now. Waits for the device.
+    ///
+    /// # Errors
+    /// The first query with a value out of range; if the device is lost or has no room for the batch.
+    pub fn query(&mut self, queries: &[(usize, Query)]) -> Result<Answers, WorldError> {
+        let Self { places, members } = self;
+        let compiled = |world: usize| &members[world].compiled;
+        let answers = places.query(queries, |query, shape| compiled(queries[query].0).shapes[shape as usize].body)?;
+        self.hear();
+        Ok(answers)
+    }
+
+    /// Times that a batch, or a part of one, found more than there was room for, and was run again. For tests.
+    pub fn query_repeats(&self) -> u64 {
+        self.places.query_repeats()
+    }
+
+    /// The state of a world between two steps. Waits for the device.
+    pub fn snapshot(&mut self, world: usize) -> Result<Snapshot, WorldError> {
+        let snapshot = self.one(world).snapshot()?;
+        self.poll()?;
+        Ok(snapshot)
+    }
+
+    /// Lets worlds go on from snapshots, to the same bits. Waits for the device; the other worlds notice nothing.
+    pub fn restore(&mut self, which: &[(usize, &Snapshot)]) -> Result<(), WorldError> {
+        // All are looked at before any is changed.
+        let mut others = Vec::new();
+        for &(world, snapshot) in which {
+            others.extend(self.one(world).rewound(snapshot)?.map(|other| (world, other)));
+        }
+        self.context().wait()?;
+        self.poll()?;
+        // For these there was room before.
+        for (world, (compiled, population)) in others {
+            self.one(world).become_another(compiled, population)?;
+        }
+        let mut encoder = self.places.encoder();
+        self.places.make_room_for(which.iter().map(|(_, snapshot)| *snapshot), &mut encoder)?;
+        for &(world, snapshot) in which {
+            self.one(world).put(snapshot, &mut encoder);
+        }
+        self.context().queue().submit([encoder.finish()]);
+        self.poll()
+    }
+
+    /// Poses and velocities of all worlds, in one download. Waits for the device.
+    pub fn bodies(&mut self) -> Result<BodyRows, WorldError> {
+        let rows = self.places.bodies(&self.members)?;
+        self.poll()?;
+        Ok(rows)
+    }
+
+    /// The hash of every world's state, in two downloads. Waits for the device.
+    pub fn hashes(&mut self) -> Result<Vec<u64>, WorldError> {
+        let rows = self.bodies()?;
+        self.places.hashes(&self.members, &rows)
+    }
 }

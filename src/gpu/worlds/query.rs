@@ -3,18 +3,23 @@
 
 use std::collections::BTreeSet;
 
-use super::GpuWorlds;
+use super::places::Places;
 use crate::gpu::ask::{Asker, collect};
 use crate::query::{Answers, Flat, Query};
 use crate::step::{Op, Stage};
 use crate::world::WorldError;
 
-impl GpuWorlds {
-    /// Answers a batch of queries, each about a world that there is, as the worlds are now. Waits for the device.
+impl Places {
+    /// Answers a batch of queries, each about a place that somebody has, as the worlds are now; `body_of` says whose a shape
+    /// is in the world that a query of the batch is about. Waits for the device.
     ///
     /// # Errors
     /// The first query with a value out of range; if the device is lost or has no room for the batch.
-    pub fn query<'a>(&mut self, queries: &'a [(usize, Query)]) -> Result<Answers, WorldError> {
+    pub fn query<'a>(
+        &mut self,
+        queries: &'a [(usize, Query)],
+        body_of: impl Fn(usize, u32) -> u32,
+    ) -> Result<Answers, WorldError> {
         let of_world = |(world, query): &'a (usize, Query)| (u32::try_from(*world).unwrap_or(u32::MAX), query);
         let flat = Flat::of(queries.iter().map(of_world))?;
         if flat.count == 0 {
@@ -40,7 +45,6 @@ impl GpuWorlds {
             pieces.retain(|piece| !piece.is_outgrown());
             pieces.append(&mut fresh);
         }
-        let body_of = |query: usize, shape: u32| self.members[queries[query].0].compiled.shapes[shape as usize].body;
         Ok(collect(&mut pieces, &flat, body_of))
     }
 

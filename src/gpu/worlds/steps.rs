@@ -5,12 +5,13 @@
 //! recorded. So a world remembers which of them has its own. Where those of a step disagree, the fewer have theirs carried
 //! over first, by one dispatch (`shaders/carry.wgsl`).
 
-use std::collections::HashSet;
 use std::ops::Range;
 
-use super::{GpuWorlds, Known, LEAST_CONTACTS, Member};
+use super::LEAST_CONTACTS;
+use super::member::{Known, Member, News};
+use super::places::{Places, Seat};
 use crate::command::by_body;
-use crate::event;
+use crate::gpu::clock::Clock;
 use crate::gpu::readback::{Arrived, cast};
 use crate::gpu::record::{Extent, Work, joint_runs};
 use crate::gpu::strict::BACKUPS;
@@ -21,7 +22,7 @@ use crate::world::WorldError;
 /// A step of some worlds.
 #[derive(Debug)]
 pub(super) struct Turn {
-    /// The worlds, as they were asked for.
+    /// Their places, as they were asked for.
     which: Vec<usize>,
     /// What does for all of them.
     extent: Extent,
@@ -29,8 +30,8 @@ pub(super) struct Turn {
 
 /// The layers of a step.
 #[derive(Clone, Debug)]
-struct Layers {
-    /// The world of each.
+pub(super) struct Layers {
+    /// The place of the world of each.
     worlds: Vec<u32>,
     /// The first so many have their contacts in the table that is to be written.
     astray: u32,
@@ -40,23 +41,28 @@ struct Layers {
 
 /// What the host has to know of the start of a step to go back there.
 #[derive(Debug)]
-struct Start {
+pub(super) struct Start {
     commands: Vec<types::Command>,
     /// Slots of bodies that had gone since the step before.
     vacated: Vec<u32>,
 }
 
 impl Member {
-    fn start(&self) -> Start {
+    pub fn start(&self) -> Start {
         let vacated = self.population.as_ref().map_or(Vec::new(), |population| population.vacated().to_vec());
         Start { commands: self.commands.clone(), vacated }
+    }
+
+    /// Whether the step that it has just done is known to have lacked room.
+    pub fn lacked_room(&self) -> bool {
+        self.steps.checked_sub(1).is_some_and(|step| self.overflowed.last() == Some(&step))
     }
 }
 
 /// A step of a world.
 #[derive(Debug)]
 struct Done {
-    world: usize,
+    place: usize,
     step: u64,
     /// Where the number of its events is among the words that say where they are.
     last: usize,
@@ -68,7 +74,7 @@ pub(super) struct Flight {
     serial: u64,
     /// The worlds that did it.
     steps: Vec<Done>,
-    /// Worlds whose counters and events were sent: from the first of these to the last.
+    /// Places of which counters and events were sent: from the first of these to the last.
     span: Range<usize>,
     /// Words of a world that say where events are; none without events.
     starts: usize,
@@ -76,76 +82,80 @@ pub(super) struct Flight {
     events: usize,
 }
 
-impl GpuWorlds {
-    /// Advances some worlds by one step, each of which there is and is given once, without waiting for it unless several
-    /// are on their way.
+impl Places {
+    /// Learns what has arrived, and makes sure that a step can be recorded.
     ///
     /// # Errors
-    /// If the device is lost or refused something, or a buffer outgrows it. In strict mode an overflow in any world is
-    /// repaired here; if it cannot be, all worlds are as they were before the step.
-    pub fn step(&mut self, which: &[usize]) -> Result<(), WorldError> {
-        let strict = self.engine.features.strict;
+    /// If the device is lost.
+    pub fn make_way(&mut self) -> Result<(), WorldError> {
         self.poll()?;
-        if strict || !self.ring.has_room() {
+        if self.engine.features.strict || !self.ring.has_room() {
             self.engine.context.wait()?;
             self.poll()?;
-        }
-        let (resting, others): (Vec<usize>, Vec<usize>) = which.iter().partition(|&&world| self.members[world].rests());
-        match &others[..] {
-            [] => self.engine.dispatches = 0,
-            others if strict => self.step_strictly(others)?,
-            others => self.step_once(others)?,
-        }
-        for world in resting {
-            let steps = &mut self.members[world].steps;
-            *steps = steps.saturating_add(1);
         }
         Ok(())
     }
 
-    fn step_once(&mut self, which: &[usize]) -> Result<(), WorldError> {
-        self.emit(which)?;
+    /// Advances worlds by one step. They have heard the news.
+    ///
+    /// # Errors
+    /// If the device is lost or a buffer outgrows it.
+    pub fn step(&mut self, seats: Vec<Seat>) -> Result<(), WorldError> {
+        let (resting, mut others): (Vec<_>, Vec<_>) = seats.into_iter().partition(|seat| seat.member.rests());
+        match &mut others[..] {
+            [] => self.engine.dispatches = 0,
+            others if self.engine.features.strict => self.step_strictly(others)?,
+            others => self.step_once(others)?,
+        }
+        for seat in resting {
+            seat.member.steps = seat.member.steps.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    fn step_once(&mut self, seats: &mut [Seat]) -> Result<(), WorldError> {
+        self.emit(seats)?;
         let mut encoder = self.engine.encoder();
-        self.record(&mut encoder, which)?;
+        self.record(&mut encoder, seats)?;
         self.engine.context.queue().submit([encoder.finish()]);
         self.poll()
     }
 
     /// Runs the step; those that had no room go back to its start and run it again, alone, until all have.
-    fn step_strictly(&mut self, which: &[usize]) -> Result<(), WorldError> {
-        self.emit(which)?;
-        let starts: Vec<_> = which.iter().map(|&world| self.members[world].start()).collect();
-        let mut left: Vec<usize> = (0..which.len()).collect();
+    fn step_strictly(&mut self, seats: &mut [Seat]) -> Result<(), WorldError> {
+        self.emit(seats)?;
+        let starts: Vec<_> = seats.iter().map(|seat| seat.member.start()).collect();
         let mut encoder = self.engine.encoder();
-        self.back_up(&mut encoder, &span(which), |pair| pair);
-        let mut worlds = which.to_vec();
+        self.back_up(&mut encoder, &span(seats), |pair| pair);
+        let mut left = vec![true; seats.len()];
         loop {
-            if let Err(error) = self.record(&mut encoder, &worlds) {
+            if let Err(error) = self.record(&mut encoder, &mut only(seats, &left)) {
                 // Then nobody has done the step.
-                let done = (0..which.len()).filter(|index| !left.contains(index));
-                self.go_back(&done.map(|index| (which[index], &starts[index])).collect::<Vec<_>>());
+                let done: Vec<bool> = left.iter().map(|left| !left).collect();
+                self.go_back(seats, &starts, &done);
                 return Err(error);
             }
             self.engine.context.queue().submit([encoder.finish()]);
             self.engine.context.wait()?;
             self.poll()?;
-            let outgrown: HashSet<usize> = self.outgrown.drain(..).collect();
-            if outgrown.is_empty() {
+            for (seat, left) in seats.iter_mut().zip(&mut left) {
+                self.tell_news(seat.place, seat.member);
+                *left = *left && seat.member.lacked_room();
+            }
+            if !left.contains(&true) {
                 return Ok(());
             }
-            left.retain(|&index| outgrown.contains(&which[index]));
-            self.go_back(&left.iter().map(|&index| (which[index], &starts[index])).collect::<Vec<_>>());
-            worlds = left.iter().map(|&index| which[index]).collect();
+            self.go_back(seats, &starts, &left);
             encoder = self.engine.encoder();
         }
     }
 
-    /// Takes worlds back to the start of the step that they have just done.
-    fn go_back(&mut self, which: &[(usize, &Start)]) {
+    /// Takes some of these worlds back to the start of the step that they have just done.
+    pub(super) fn go_back(&mut self, seats: &mut [Seat], starts: &[Start], which: &[bool]) {
         let mut encoder = self.engine.encoder();
-        for &(world, start) in which {
-            self.back_up(&mut encoder, &(world..world + 1), |(from, to)| (to, from));
-            let member = &mut self.members[world];
+        for ((seat, start), _) in seats.iter_mut().zip(starts).zip(which).filter(|&(_, which)| *which) {
+            self.back_up(&mut encoder, &(seat.place..seat.place + 1), |(from, to)| (to, from));
+            let member = &mut *seat.member;
             member.steps -= 1;
             // The contacts of the step before still lie in the other table.
             member.parity ^= 1;
@@ -161,35 +171,39 @@ impl GpuWorlds {
     }
 
     /// Copies what a step changes from the first of each pair to the second, of worlds that lie side by side.
-    fn back_up(
+    pub(super) fn back_up(
         &self,
         encoder: &mut wgpu::CommandEncoder,
-        worlds: &Range<usize>,
+        places: &Range<usize>,
         direction: impl Fn((&'static str, &'static str)) -> (&'static str, &'static str),
     ) {
         for pair in BACKUPS.into_iter().chain([("sleeping", "sleeping_backup")]) {
             let (from, to) = direction(pair);
             // Where a world has none of a table it has no copy of it either.
-            let [begin, end] = [worlds.start, worlds.end].map(|world| self.engine.offset(pair.1, world));
+            let [begin, end] = [places.start, places.end].map(|place| self.engine.offset(pair.1, place));
             let (from, to) = (&self.engine.buffers[from], &self.engine.buffers[to]);
             encoder.copy_buffer_to_buffer(from, begin, to, begin, end - begin);
         }
     }
 
-    fn record(&mut self, encoder: &mut wgpu::CommandEncoder, which: &[usize]) -> Result<(), WorldError> {
-        self.grow(encoder, which)?;
-        let layers = self.layers(which);
-        self.record_layers(encoder, which, &layers)
+    /// Records a step of some worlds, with room for what they are known to need.
+    ///
+    /// # Errors
+    /// If there is no such room, or a kernel does not compile; then nothing is recorded.
+    pub(super) fn record(&mut self, encoder: &mut wgpu::CommandEncoder, seats: &mut [Seat]) -> Result<(), WorldError> {
+        self.grow(encoder, seats)?;
+        let layers = self.layers(seats);
+        self.record_layers(encoder, seats, &layers)
     }
 
     /// Who is in which layer, those first that have their contacts in the table that is to be written.
-    fn layers(&self, which: &[usize]) -> Layers {
-        let on_one = which.iter().filter(|&&world| self.members[world].parity == 1).count();
-        let newest = usize::from(2 * on_one > which.len());
+    pub(super) fn layers(&self, seats: &[Seat]) -> Layers {
+        let on_one = seats.iter().filter(|seat| seat.member.parity == 1).count();
+        let newest = usize::from(2 * on_one > seats.len());
         #[allow(clippy::cast_possible_truncation, reason = "worlds are counted in u32")]
         let of = |astray: bool| {
-            let those = move |&&world: &&usize| (self.members[world].parity != newest) == astray;
-            which.iter().filter(those).map(|&world| world as u32)
+            let those = move |seat: &&Seat| (seat.member.parity != newest) == astray;
+            seats.iter().filter(those).map(|seat| seat.place as u32)
         };
         let mut worlds: Vec<u32> = of(true).collect();
         let astray = u32::try_from(worlds.len()).unwrap_or(u32::MAX);
@@ -197,21 +211,22 @@ impl GpuWorlds {
         Layers { worlds, astray, parity: newest ^ 1 }
     }
 
-    fn record_layers(
+    pub(super) fn record_layers(
         &mut self,
         encoder: &mut wgpu::CommandEncoder,
-        which: &[usize],
+        seats: &mut [Seat],
         layers: &Layers,
     ) -> Result<(), WorldError> {
-        let extent = self.extent_of(which);
+        let extent = self.extent_of(seats);
         self.engine.parity = layers.parity;
         self.engine.dispatches = 0;
         self.engine.set_layers(&layers.worlds);
-        let known = which.iter().filter_map(|&world| self.members[world].known);
+        let known = seats.iter().filter_map(|seat| seat.member.known);
         let load = known.map(|known| known.load).reduce(|all, one| all.and(&one));
         {
-            let mut pass = encoder
-                .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("step"), timestamp_writes: None });
+            let timestamp_writes = self.clock.as_ref().map(Clock::writes);
+            let mut pass =
+                encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("step"), timestamp_writes });
             if layers.astray > 0 {
                 let threads = self.engine.contact_capacity.max(extent.params.shape_count + 1);
                 self.engine.execute_in(&mut pass, &Work::new("carry", threads), layers.astray)?;
@@ -219,16 +234,15 @@ impl GpuWorlds {
             for index in 0..self.plan.len() {
                 let op = self.plan[index];
                 if op.stage == Stage::Command {
-                    let commands = self.take_commands(which);
+                    let commands = take_commands(seats);
                     self.engine.send_commands(&mut pass, &commands)?;
                 } else {
                     self.engine.run_line(&mut pass, (index, op), &extent, load.as_ref())?;
                 }
             }
         }
-        self.send(encoder, which);
-        for &world in which {
-            let member = &mut self.members[world];
+        self.send(encoder, seats);
+        for Seat { member, .. } in seats {
             (member.steps, member.parity) = (member.steps + 1, layers.parity);
             if let Some(population) = &mut member.population {
                 population.stepped();
@@ -238,33 +252,32 @@ impl GpuWorlds {
     }
 
     /// What does for these worlds. Most of the time they are those of the last step.
-    fn extent_of(&mut self, which: &[usize]) -> Extent {
+    fn extent_of(&mut self, seats: &[Seat]) -> Extent {
+        for seat in seats {
+            // Nothing else changes unless bodies or joints come or go, which is told.
+            let may_part = seat.member.compiled.joints.may_part;
+            if let Some(extent) = &mut self.places[seat.place].extent
+                && may_part != extent.may_part
+            {
+                extent.may_part = may_part;
+                self.extent.may_part |= may_part;
+                self.turn = None;
+            }
+        }
+        let which: Vec<usize> = seats.iter().map(|seat| seat.place).collect();
         if let Some(turn) = self.turn.as_ref().filter(|turn| turn.which == which) {
             return turn.extent;
         }
-        let those = || which.iter().map(|&world| &self.members[world].compiled);
-        let extent = those().map(Extent::of).reduce(|all, one| all.and(&one)).unwrap_or(self.extent);
-        self.engine.joint_runs = joint_runs(those().map(|compiled| &compiled.joints));
-        self.turn = Some(Turn { which: which.to_vec(), extent });
+        let extents = which.iter().filter_map(|&place| self.places[place].extent);
+        let extent = extents.reduce(|all, one| all.and(&one)).unwrap_or(self.extent);
+        self.engine.joint_runs = joint_runs(seats.iter().map(|seat| &seat.member.compiled.joints));
+        self.turn = Some(Turn { which, extent });
         extent
     }
 
-    /// What was asked of worlds since their last step.
-    fn take_commands(&mut self, which: &[usize]) -> Vec<types::Command> {
-        let mut all = Vec::new();
-        for &world in which {
-            let member = &mut self.members[world];
-            member.compiled.lead_on(&mut member.commands, member.steps);
-            by_body(&mut member.commands);
-            #[allow(clippy::cast_possible_truncation, reason = "worlds are counted in u32")]
-            all.extend(member.commands.drain(..).map(|command| types::Command { world: world as u32, ..command }));
-        }
-        all
-    }
-
     /// Sends the counters and events of a step on their way.
-    fn send(&mut self, encoder: &mut wgpu::CommandEncoder, which: &[usize]) {
-        let (engine, span) = (&self.engine, span(which));
+    fn send(&mut self, encoder: &mut wgpu::CommandEncoder, seats: &[Seat]) {
+        let (engine, span) = (&self.engine, span(seats));
         let of = |name: &str| {
             let begin = engine.offset(name, span.start);
             (&engine.buffers[name], begin, engine.offset(name, span.end) - begin)
@@ -275,24 +288,28 @@ impl GpuWorlds {
             parts.extend([of("event_starts"), of("events")]);
             (starts, events) = (engine.stride("event_starts"), engine.event_capacity as usize);
         }
+        if let Some(clock) = &self.clock {
+            parts.push(clock.resolve(encoder));
+        }
         self.ring.record(engine.context.device(), encoder, &parts, self.recorded);
-        let done = |&world: &usize| {
-            let Member { compiled, steps, .. } = &self.members[world];
-            Done { world, step: *steps, last: (compiled.params.shape_count + compiled.params.joint_count) as usize }
+        let done = |&Seat { place, ref member }: &Seat| {
+            let types::Params { shape_count, joint_count, .. } = member.compiled.params;
+            Done { place, step: member.steps, last: (shape_count + joint_count) as usize }
         };
-        let steps = which.iter().map(done).collect();
+        let steps = seats.iter().map(done).collect();
         self.flights.push_back(Flight { serial: self.recorded, steps, span, starts, events });
         self.recorded += 1;
     }
 
-    /// Learns what arrived, without waiting.
+    /// Learns what arrived, without waiting. Members hear of it when they are told ([`Self::tell_news`]).
     pub(super) fn poll(&mut self) -> Result<(), WorldError> {
         self.engine.context.poll(wgpu::PollType::Poll)?;
+        let period = self.engine.context.queue().get_timestamp_period();
         for arrived in self.ring.take() {
             // What was refused never arrives.
             while let Some(flight) = self.flights.pop_front() {
                 if flight.serial == arrived.step {
-                    self.learn(&flight, &arrived);
+                    self.learn(&flight, &arrived, period);
                     break;
                 }
             }
@@ -304,37 +321,34 @@ impl GpuWorlds {
         Ok(())
     }
 
-    fn learn(&mut self, flight: &Flight, arrived: &Arrived) {
+    fn learn(&mut self, flight: &Flight, arrived: &Arrived, period: f32) {
+        let bytes = match &mut self.clock {
+            Some(clock) => clock.read(&arrived.bytes, period),
+            None => &arrived.bytes,
+        };
         let Flight { span, starts: words, events: room, .. } = flight;
-        let (counters, rest) = arrived.bytes.split_at(span.len() * size_of::<Counters>());
+        let (counters, rest) = bytes.split_at(span.len() * size_of::<Counters>());
         let (starts, events) = rest.split_at(span.len() * words * 4);
         let (counters, starts, events): (Vec<Counters>, Vec<u32>, Vec<Event>) =
             (cast(counters), cast(starts), cast(events));
-        self.outgrown.clear();
-        for &Done { world, step, last } in &flight.steps {
-            let (at, member) = (world - span.start, &mut self.members[world]);
+        for &Done { place, step, last } in &flight.steps {
+            let at = place - span.start;
             let counters = &counters[at];
-            member.known = Some(Known::new(step, counters));
             let count = if *words > last { starts[at * words + last] } else { 0 };
-            let lost_events = count as usize > *room;
-            if lost_events {
-                self.event_need = self.event_need.max(count);
-            }
-            if counters.overflow_bits & OVERFLOW_CONTACTS != 0 || lost_events {
-                member.overflowed.push(step);
-                self.outgrown.push(world);
-            }
-            let told = &events[at * room..][..(*room).min(count as usize)];
-            member.events.extend(told.iter().map(|event| event::Event::new(&member.compiled, step, event)));
+            let overflowed = counters.overflow_bits & OVERFLOW_CONTACTS != 0 || count as usize > *room;
+            let events = events[at * room..][..(*room).min(count as usize)].to_vec();
+            let news = News { known: Known::new(step, counters), overflowed, event_count: count, events };
+            self.places[place].news.push(news);
         }
     }
 
     /// Makes room when one of these worlds is known to use three quarters of its own.
-    fn grow(&mut self, encoder: &mut wgpu::CommandEncoder, which: &[usize]) -> Result<(), WorldError> {
-        if self.engine.grow_events(self.event_need)? {
+    pub(super) fn grow(&mut self, encoder: &mut wgpu::CommandEncoder, seats: &[Seat]) -> Result<(), WorldError> {
+        let events = seats.iter().map(|seat| seat.member.event_need).max().unwrap_or(0);
+        if self.engine.grow_events(events)? {
             self.bind();
         }
-        let known = which.iter().filter_map(|&world| self.members[world].known);
+        let known = seats.iter().filter_map(|seat| seat.member.known);
         let needed = known.map(|known| known.contacts).max().unwrap_or(0);
         if self.engine.grow_for_contacts(encoder, needed, LEAST_CONTACTS)? {
             self.bind();
@@ -343,14 +357,33 @@ impl GpuWorlds {
     }
 }
 
+/// What was asked of worlds since their last step.
+fn take_commands(seats: &mut [Seat]) -> Vec<types::Command> {
+    let mut all = Vec::new();
+    for Seat { place, member } in seats {
+        member.compiled.lead_on(&mut member.commands, member.steps);
+        by_body(&mut member.commands);
+        #[allow(clippy::cast_possible_truncation, reason = "worlds are counted in u32")]
+        all.extend(member.commands.drain(..).map(|command| types::Command { world: *place as u32, ..command }));
+    }
+    all
+}
+
+/// Those of some worlds that are marked.
+pub(super) fn only<'a>(seats: &'a mut [Seat], which: &[bool]) -> Vec<Seat<'a>> {
+    let marked = seats.iter_mut().zip(which).filter(|(_, which)| **which);
+    marked.map(|(seat, _)| Seat { place: seat.place, member: seat.member }).collect()
+}
+
 /// From the first of some worlds to the last.
-fn span(which: &[usize]) -> Range<usize> {
-    let first = which.iter().copied().min().unwrap_or(0);
-    first..which.iter().copied().max().map_or(first, |last| last + 1)
+pub(super) fn span(seats: &[Seat]) -> Range<usize> {
+    let first = seats.iter().map(|seat| seat.place).min().unwrap_or(0);
+    first..seats.iter().map(|seat| seat.place).max().map_or(first, |last| last + 1)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::GpuWorlds;
     use super::*;
     use crate::scene::{Compiled, catalogue};
     use crate::{AdapterChoice, Context};
@@ -374,11 +407,14 @@ mod tests {
     /// A step of all, in which something about its layers is changed, and some more; the hashes then.
     fn hashes_with(context: &Context, which: &[usize], change: impl FnOnce(&mut Layers)) -> Vec<u64> {
         let mut worlds = out_of_step(context);
-        let mut layers = worlds.layers(which);
+        let GpuWorlds { places, members } = &mut worlds;
+        let seats = members.iter_mut().enumerate().filter(|(place, _)| which.contains(place));
+        let mut seats: Vec<_> = seats.map(|(place, member)| Seat { place, member }).collect();
+        let mut layers = places.layers(&seats);
         change(&mut layers);
-        let mut encoder = worlds.engine.encoder();
-        worlds.record_layers(&mut encoder, which, &layers).unwrap();
-        worlds.engine.context.queue().submit([encoder.finish()]);
+        let mut encoder = places.engine.encoder();
+        places.record_layers(&mut encoder, &mut seats, &layers).unwrap();
+        context.queue().submit([encoder.finish()]);
         (0..8).for_each(|_| worlds.step(&[0, 1, 2]).unwrap());
         worlds.hashes().unwrap()
     }

@@ -1,0 +1,210 @@
+//! Where many worlds lie on the device: the tables, the steps over them, and what is known of whoever has a place while its
+//! [`Member`] is elsewhere.
+
+use std::collections::VecDeque;
+
+use bytemuck::Zeroable;
+
+use super::member::{Member, News};
+use super::steps::{Flight, Turn};
+use super::{LEAST_CONTACTS, MOST_WORLDS};
+use crate::gpu::clock::Clock;
+use crate::gpu::engine::Engine;
+use crate::gpu::memory::Features;
+use crate::gpu::readback::StepRing;
+use crate::gpu::record::{Extent, joint_runs};
+use crate::gpu::room::Room;
+use crate::gpu::{Context, FIRST_EVENTS, RING, ask, estimate_contacts};
+use crate::scene::{Compiled, Settings};
+use crate::snapshot::Snapshot;
+use crate::step::{Op, plan};
+use crate::types::Params;
+use crate::world::WorldError;
+
+/// Room for events that a world has at least, where any are wanted.
+const LEAST_EVENTS: u32 = 16;
+
+/// A place for a world.
+#[derive(Debug, Default)]
+pub(super) struct Place {
+    /// What whoever is there makes of a step; none if nobody is.
+    pub extent: Option<Extent>,
+    /// Arrived and not heard of, oldest first.
+    pub news: Vec<News>,
+}
+
+/// A world in its place.
+#[derive(Debug)]
+pub(super) struct Seat<'a> {
+    pub place: usize,
+    pub member: &'a mut Member,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Places {
+    pub engine: Engine,
+    pub places: Vec<Place>,
+    /// What does for all of them.
+    pub extent: Extent,
+    /// The last step, if the next one of the same worlds is like it.
+    pub turn: Option<Turn>,
+    pub plan: Vec<Op>,
+    /// Steps recorded, of whichever worlds.
+    pub recorded: u64,
+    pub ring: StepRing,
+    /// What of them is on its way, oldest first.
+    pub flights: VecDeque<Flight>,
+    pub query_load: ask::Load,
+    /// Of steps as a whole, where they are to be timed.
+    pub clock: Option<Clock>,
+}
+
+impl Places {
+    /// Places for worlds that differ in anything but the stages of their steps, at their start, with as many more that are
+    /// empty, and room for so many events a step at first.
+    ///
+    /// # Errors
+    /// If there are none or too many, their settings ask for other stages, or they do not fit the device.
+    pub fn new(context: &Context, members: &mut [Member], more: usize, events: u32) -> Result<Self, WorldError> {
+        let refuse = |why: String| Err(WorldError::Many(why));
+        let all: Vec<&Compiled> = members.iter().map(|member| &member.compiled).collect();
+        let Some(&first) = all.first() else { return refuse("there are none".to_owned()) };
+        let count = all.len() + more;
+        if count > MOST_WORLDS {
+            return refuse(format!("{count} are too many, a dispatch has at most {MOST_WORLDS} layers"));
+        }
+        let features = all.iter().map(|compiled| Features::of(compiled)).reduce(Features::and);
+        for (index, compiled) in all.iter().enumerate() {
+            if !step_alike(&compiled.settings, &first.settings) {
+                return refuse(format!("the settings of world {index} ask for other stages than those of world 0"));
+            }
+        }
+        context.check()?;
+        let room = all.iter().map(|compiled| Room::of_many(compiled)).reduce(Room::and).unwrap_or_default();
+        let worlds = u32::try_from(count).unwrap_or(u32::MAX);
+        let kernels = context.kernels(true)?;
+        let mut engine = Engine::new(context, kernels, worlds, features.unwrap_or_default(), room);
+        engine.contact_capacity = most_pairs(&all);
+        engine.event_capacity = if engine.features.events { events.clamp(LEAST_EVENTS, FIRST_EVENTS) } else { 0 };
+        engine.joint_runs = joint_runs(all.iter().map(|compiled| &compiled.joints));
+        let bounces = all.iter().any(|compiled| compiled.bounces);
+        let joints = all.iter().any(|compiled| compiled.joints.count() > 0);
+        engine.create_tables(|_| true)?;
+        engine.fill(&all);
+        let mut this = Self {
+            plan: plan(&first.settings, bounces, joints),
+            extent: Extent::of(first),
+            turn: None,
+            recorded: 0,
+            ring: StepRing::new(context.device(), RING),
+            flights: VecDeque::new(),
+            query_load: ask::Load::default(),
+            clock: None,
+            places: all
+                .iter()
+                .map(|compiled| Place { extent: Some(Extent::of(compiled)), ..Place::default() })
+                .collect(),
+            engine,
+        };
+        this.places.resize_with(count, Place::default);
+        this.bind();
+        for member in members {
+            this.engine.place(&mut member.compiled.params);
+        }
+        this.engine.follow(&this.plan);
+        this.engine.compile(&this.plan, &this.extent)?;
+        this.engine.context.check()?;
+        Ok(this)
+    }
+
+    pub fn context(&self) -> &Context {
+        &self.engine.context
+    }
+
+    pub fn encoder(&self) -> wgpu::CommandEncoder {
+        self.engine.encoder()
+    }
+
+    pub fn dispatches(&self) -> u32 {
+        self.engine.dispatches
+    }
+
+    pub fn device_bytes(&self) -> u64 {
+        self.engine.device_bytes()
+    }
+
+    /// Tells the worlds where their tables are, and the kernels.
+    pub fn bind(&mut self) {
+        for extent in self.places.iter_mut().filter_map(|place| place.extent.as_mut()) {
+            self.engine.place(&mut extent.params);
+        }
+        self.refresh();
+        let params = |place: &Place| place.extent.map_or(Params::zeroed(), |extent| extent.params);
+        let params: Vec<_> = self.places.iter().map(params).collect();
+        self.engine.bind(&params, &self.extent.params);
+    }
+
+    /// As [`Self::bind`], where a world was changed and no table is another.
+    pub fn rebind(&mut self, seat: &Seat) {
+        self.turn = None;
+        let own = Extent::of(&seat.member.compiled);
+        self.places[seat.place].extent = Some(own);
+        let extent = self.extent.and(&own);
+        // As far as lists are scanned.
+        if !extent.is_as_long_as(&self.extent) {
+            return self.bind();
+        }
+        self.extent = extent;
+        let at = (seat.place * size_of::<Params>()) as u64;
+        let params = bytemuck::bytes_of(&own.params);
+        self.engine.context.queue().write_buffer(&self.engine.buffers["params"], at, params);
+    }
+
+    /// Looks anew at what does for all.
+    pub fn refresh(&mut self) {
+        self.turn = None;
+        let extents = self.places.iter().filter_map(|place| place.extent);
+        if let Some(extent) = extents.reduce(|all, one| all.and(&one)) {
+            self.extent = extent;
+        }
+    }
+
+    /// Lets a world hear what has arrived for it.
+    pub fn tell_news(&mut self, place: usize, member: &mut Member) {
+        member.hear(&mut self.places[place].news);
+    }
+
+    /// Room for the contacts of snapshots.
+    ///
+    /// # Errors
+    /// If they do not fit the device; then nothing has changed.
+    pub fn make_room_for<'a>(
+        &mut self,
+        snapshots: impl Iterator<Item = &'a Snapshot>,
+        encoder: &mut wgpu::CommandEncoder,
+    ) -> Result<(), WorldError> {
+        let wanted = snapshots.map(|snapshot| snapshot.contacts.len() + snapshot.sleeping.len()).max();
+        if self.engine.grow_contacts(encoder, wanted.unwrap_or(0) as u64)? {
+            self.bind();
+        }
+        Ok(())
+    }
+}
+
+/// Whether worlds with these settings can share dispatches: whatever the scenes, the same stages run over the same tables.
+/// What else they say are constants, of which each world has its own.
+pub(super) fn step_alike(one: &Settings, other: &Settings) -> bool {
+    let tables = |settings: &Settings| (settings.sleep, settings.strict, settings.events);
+    tables(one) == tables(other) && plan(one, true, true) == plan(other, true, true)
+}
+
+/// Room for the pairs that the busiest of the worlds starts with. Equal worlds are looked at once.
+fn most_pairs(members: &[&Compiled]) -> u32 {
+    let mut seen = std::collections::HashMap::new();
+    for &member in members {
+        seen.entry(member.fingerprint()).or_insert(member);
+    }
+    let needs = seen.values().map(|&member| estimate_contacts(member, LEAST_CONTACTS, LEAST_CONTACTS));
+    needs.max().unwrap_or(1).max(1)
+}
