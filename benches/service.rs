@@ -4,8 +4,8 @@
 //! at the start, in the middle and at the end. Then fairness: 50 small worlds, alone and beside one of 200,000 bodies
 //! that plays as fast as it goes. Clients run on the same machine and take their share of it: the load is stated.
 //!
-//! `--backend gpu` has only the second part, on whatever device there is, a software adapter too; `--huge SCENE` is the
-//! large world then.
+//! `--backend gpu` has the second part, on whatever device there is, a software adapter too; `--huge SCENE` is the large
+//! world then. And a third: 50 small worlds that play as fast as they go, which share their dispatches or do not, in turns.
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small numbers")]
 #![allow(missing_docs, reason = "a program")]
@@ -64,14 +64,26 @@ fn main() {
 
     let load = || System::load_average().ok().map(|load| load.one);
     let begun = load();
-    let start = |store: &Path| {
-        let mut command = client::command(store, &[("LIMITS_RATE", "1000000"), ("LOG_LEVEL", "warn")]);
+    let start_with = |store: &Path, pools: &str| {
+        let settings = [("LIMITS_RATE", "1000000"), ("LOG_LEVEL", "warn"), ("POOLS", pools)];
+        let mut command = client::command(store, &settings);
         command.args(["--backend", backend]);
         Service::run(command)
     };
+    let start = |store: &Path| start_with(store, "true");
     let crowd = (backend == "cpu").then(|| crowd(&start(store.path()), Duration::from_secs(seconds)));
     let store = tempfile::tempdir_in(store.path()).expect("a folder for the store");
     let fairness = fairness(&start(store.path()), huge, Duration::from_secs(seconds.div_ceil(3)));
+
+    let playing = (backend == "gpu").then(|| {
+        let long = Duration::from_secs(seconds.div_ceil(12));
+        let turn = |pools: &str| {
+            let store = tempfile::tempdir_in(store.path()).expect("a folder for the store");
+            playing(&start_with(store.path(), pools), long)
+        };
+        let turns: Vec<_> = (0..3).map(|_| json!({ "apart": turn("false"), "in_a_pool": turn("true") })).collect();
+        json!({ "worlds": SMALL, "seconds_each": long.as_secs_f64(), "turns": turns })
+    });
 
     let mut system = System::new().expect("a system that tells of itself");
     system.refresh_cpu_all();
@@ -91,6 +103,7 @@ fn main() {
         "load_after": load(),
         "crowd": crowd,
         "fairness": fairness,
+        "playing": playing,
     });
     let text = serde_json::to_string_pretty(&report).expect("plain data");
     println!("{text}");
@@ -473,12 +486,43 @@ fn fairness(service: &Service, huge: &str, long: Duration) -> Value {
     })
 }
 
+/// Small worlds that play as fast as they go: each a little another, so that none are copies.
+fn playing(service: &Service, long: Duration) -> Value {
+    let names = ["steps_total", "series_worlds_sum", "series_worlds_count", "batch_worlds_count", "dispatches_total"];
+    let now = || names.map(|name| counter(service, &format!("drystone_{name}")).unwrap_or(0.0));
+    let worlds: Vec<String> = (0..SMALL)
+        .map(|world| service.make(&json!({ "scene": format!("large_pyramid:base={}", 2 + world % 5) })))
+        .collect();
+    for world in &worlds {
+        service.tell(&format!("{world}/play"), &json!({ "speed": "max" }));
+    }
+    // Kernels are compiled, tables are made, and who has been let go of for that is back.
+    while worlds.iter().any(|world| service.ask(world)["step"].as_u64() < Some(50)) {
+        thread::sleep(Duration::from_millis(100));
+    }
+    let (begun, before) = (Instant::now(), now());
+    thread::sleep(long);
+    let (seconds, after) = (begun.elapsed().as_secs_f64(), now());
+    let [steps, in_series, series, submissions, dispatches] = [0, 1, 2, 3, 4].map(|at| after[at] - before[at]);
+    let done: Vec<u64> = worlds.iter().filter_map(|world| service.ask(world)["step"].as_u64()).collect();
+    let rounded = |figure: f64| (figure * 100.0).round() / 100.0;
+    json!({
+        "steps_a_second": rounded(steps / seconds),
+        "worlds_a_series": rounded(in_series / series),
+        "worlds_a_submission": rounded(in_series / submissions),
+        "dispatches_a_step": rounded(dispatches / in_series),
+        "steps_of_a_world": { "least": done.iter().min(), "most": done.iter().max() },
+    })
+}
+
 /// How many worlds stepped together on a device so far, on average; none on the CPU.
 fn submitted(service: &Service) -> Option<f64> {
-    let text = String::from_utf8(service.get("/metrics").ok()?.body).ok()?;
-    let [worlds, count] = ["sum", "count"].map(|what| {
-        let name = format!("drystone_batch_worlds_{what} ");
-        text.lines().find_map(|line| line.strip_prefix(&name)?.parse::<f64>().ok())
-    });
+    let [worlds, count] = ["sum", "count"].map(|what| counter(service, &format!("drystone_batch_worlds_{what}")));
     Some((worlds? / count? * 100.0).round() / 100.0)
+}
+
+/// What the service counts under a name.
+fn counter(service: &Service, name: &str) -> Option<f64> {
+    let text = String::from_utf8(service.get("/metrics").ok()?.body).ok()?;
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
 }

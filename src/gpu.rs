@@ -22,6 +22,9 @@ mod strict;
 pub(crate) mod worlds;
 mod writes;
 
+#[cfg(feature = "serve")]
+pub(crate) use worlds::pool;
+
 use std::sync::Arc;
 
 use clock::Clock;

@@ -25,6 +25,8 @@ mod faults;
 mod limits;
 #[path = "service/page.rs"]
 mod page;
+#[path = "service/pools.rs"]
+mod pools;
 #[path = "service/requests.rs"]
 mod requests;
 #[cfg(feature = "s3")]

@@ -4,6 +4,8 @@
 use std::collections::HashMap;
 
 use super::engine::{Engine, part_bytes};
+#[cfg(feature = "serve")]
+use super::memory::TABLES;
 use super::memory::{Features, Group, Sizes};
 use crate::scene::{Compiled, MOST_ROWS};
 use crate::types::{Constraint, Event};
@@ -211,6 +213,30 @@ impl Engine {
             copy(&mut encoder);
             self.context.queue().submit([encoder.finish()]);
         }
+        Ok(true)
+    }
+
+    /// Places for so many worlds, with all that was there carried over with what is submitted next. Nothing is in the new
+    /// ones. Does nothing if there are as many.
+    ///
+    /// # Errors
+    /// If they do not fit the device; then nothing is done.
+    #[cfg(feature = "serve")]
+    pub fn grow_worlds(&mut self, worlds: u32) -> Result<bool, WorldError> {
+        if worlds <= self.worlds {
+            return Ok(false);
+        }
+        let before = self.before();
+        self.worlds = worlds;
+        if let Err(error) = self.create_tables(|_| true) {
+            self.undo(&before);
+            return Err(error);
+        }
+        let mut encoder = self.encoder();
+        for table in TABLES {
+            self.carry_over(&mut encoder, &before, table.name);
+        }
+        self.context.queue().submit([encoder.finish()]);
         Ok(true)
     }
 

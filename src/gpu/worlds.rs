@@ -5,6 +5,8 @@
 
 mod member;
 mod places;
+#[cfg(feature = "serve")]
+pub(crate) mod pool;
 mod population;
 mod query;
 mod state;
@@ -178,7 +180,7 @@ impl GpuWorlds {
         self.context().wait()?;
         self.poll()?;
         let mut member = Member::new(compiled);
-        self.places.settle(world, &mut member)?;
+        self.places.settle(world, &mut member, None)?;
         self.members[world] = member;
         Ok(())
     }

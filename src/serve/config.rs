@@ -29,6 +29,8 @@ pub struct Config {
     pub hosts: Vec<String>,
     /// Workers that run worlds on the CPU; 0: one a core, at least two. On a GPU there is always one.
     pub workers: usize,
+    /// Whether small worlds on a GPU share their dispatches. What they come to is the same.
+    pub pools: bool,
     /// Seconds of computing after which a world is written out.
     pub checkpoint_seconds: f64,
     /// Limits.
@@ -159,6 +161,7 @@ impl Default for Config {
             tokens: Vec::new(),
             hosts: Vec::new(),
             workers: 0,
+            pools: true,
             checkpoint_seconds: 5.0,
             limits: Limits::default(),
             log: Log::default(),

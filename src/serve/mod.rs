@@ -20,8 +20,9 @@
 //! [`scheduler`] gives the next turn to the world that had the least time so far, measured, and a turn ends after a
 //! few milliseconds or one step, whichever is longer. With several workers one of them takes only worlds whose turns
 //! are short, so that any number of huge ones leaves a way through. On a GPU there is one worker, which owns the device, and
-//! small worlds that are next have their turn together: a step of each in one submission, with one wait. A world is
-//! charged its own work and, of the time for which all wait, its part by what the device's timestamps say.
+//! small worlds that are next have their turn together: a step of each in one submission, with one wait, and by the same
+//! dispatches where they run the same stages. A world is charged its own work and, of the time for which all wait, its part
+//! by what the device's timestamps say.
 //!
 //! # What is durable when
 //!
@@ -56,6 +57,7 @@ pub mod answers;
 pub mod api;
 pub mod config;
 pub mod device;
+mod hosted;
 mod listen;
 pub mod op;
 pub mod problem;
@@ -129,10 +131,12 @@ pub enum ServeError {
 pub fn run(config: Config, device: Device, announce: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
     config.check()?;
     listen::open_files(&config.limits);
-    let worlds = || metrics_exporter_prometheus::Matcher::Full("drystone_batch_worlds".to_owned());
+    let worlds = |of: &str| metrics_exporter_prometheus::Matcher::Full(format!("drystone_{of}_worlds"));
+    let counts = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
     let recorder = metrics_exporter_prometheus::PrometheusBuilder::new()
         .set_buckets(&[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0])
-        .and_then(|builder| builder.set_buckets_for_metric(worlds(), &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]))
+        .and_then(|builder| builder.set_buckets_for_metric(worlds("batch"), &counts))
+        .and_then(|builder| builder.set_buckets_for_metric(worlds("series"), &counts))
         .map_err(|error| ServeError::Config(error.to_string()))?
         .install_recorder()
         .map_err(|error| ServeError::Config(error.to_string()))?;

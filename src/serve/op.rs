@@ -10,9 +10,10 @@ use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema,
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::hosted::Hosted;
 use super::problem::Problem;
 use crate::scene::file;
-use crate::{Body, BodyId, Command, Joint, JointCommand, JointId, World};
+use crate::{Body, BodyId, Command, Joint, JointCommand, JointId};
 
 /// Longest name of a pointer.
 const MAX_POINTER: usize = 64;
@@ -520,7 +521,7 @@ fn read_id(text: &str) -> Option<(u32, u32)> {
 ///
 /// # Errors
 /// If there is none.
-pub fn find_body(world: &mut World, body: &BodyRef) -> Result<BodyId, Problem> {
+pub(crate) fn find_body(world: &mut Hosted, body: &BodyRef) -> Result<BodyId, Problem> {
     let missing = |what: String| Problem::invalid(format!("there is no body {what}"));
     match body {
         BodyRef::Slot(slot) => world.body_id(*slot as usize).ok_or_else(|| missing(slot.to_string())),
@@ -541,7 +542,7 @@ pub fn find_body(world: &mut World, body: &BodyRef) -> Result<BodyId, Problem> {
 ///
 /// # Errors
 /// If there is none.
-pub fn find_joint(world: &World, joint: &JointRef) -> Result<JointId, Problem> {
+pub(crate) fn find_joint(world: &Hosted, joint: &JointRef) -> Result<JointId, Problem> {
     let missing = |what: String| Problem::invalid(format!("there is no joint {what}"));
     match &joint.0 {
         BodyRef::Slot(index) => world.joint_id(*index as usize).ok_or_else(|| missing(index.to_string())),

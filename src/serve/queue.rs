@@ -65,10 +65,13 @@ pub struct Due<T> {
     pub id: T,
     pub account: Account,
     pub expected: Expected,
+    /// If it is for a step, by dispatches that it shares with others: with whom, and what all of them take, s.
+    pub series: Option<(usize, f64)>,
 }
 
 /// Those that are next, of those that are due: the one that had least, and, if turns are shared, those that had least
-/// after it, up to the first that is not small: what they are expected to do shall fit in one turn. Nobody is passed by.
+/// after it, up to the first that is not small: what they are expected to do shall fit in one turn. Nobody is passed by,
+/// but by those who step by the same dispatches as one that is next: these run in any case, and each is charged its part.
 /// Changes their order.
 pub fn choose<T: Ord>(due: &mut [Due<T>], together: bool, turn: Duration) -> &[Due<T>] {
     // Equal ones by id, so that it does not depend on the order of a table.
@@ -80,13 +83,27 @@ pub fn choose<T: Ord>(due: &mut [Due<T>], together: bool, turn: Duration) -> &[D
         return &due[..due.len().min(1)];
     }
     due.sort_unstable_by(order);
-    let mut sum = 0.0;
-    let fits = |due: &&Due<T>| {
-        sum += due.account.next(due.expected);
-        sum <= turn.as_secs_f64()
-    };
-    let count = due.iter().take(MOST_TOGETHER).take_while(fits).count();
-    &due[..count.max(1).min(due.len())]
+    let (mut sum, mut count, mut full) = (0.0, 0, false);
+    let mut shared = Vec::new();
+    for at in 0..due.len() {
+        let Due { account, expected, series, .. } = &due[at];
+        let series = series.filter(|_| !account.alone && *expected == Expected::Step);
+        let joins = series.is_some_and(|(pool, _)| shared.contains(&pool));
+        if !joins {
+            sum += series.map_or_else(|| account.next(*expected), |(_, seconds)| seconds);
+            full |= sum > turn.as_secs_f64();
+        }
+        if count == 0 || joins || !full {
+            shared.extend(series.filter(|_| !joins).map(|(pool, _)| pool));
+            // Behind those that were chosen before; who is passed by keeps its place among the others.
+            due[count..=at].rotate_right(1);
+            count += 1;
+        }
+        if count == MOST_TOGETHER {
+            break;
+        }
+    }
+    &due[..count]
 }
 
 #[cfg(test)]
@@ -97,7 +114,8 @@ mod tests {
 
     /// One that is due for a step.
     fn due(id: u32, had: f64, step: f64) -> Due<u32> {
-        Due { id, account: Account { step: Some(step), ..Account::new(had) }, expected: Expected::Step }
+        let account = Account { step: Some(step), ..Account::new(had) };
+        Due { id, account, expected: Expected::Step, series: None }
     }
 
     fn chosen(due: &[Due<u32>], together: bool) -> Vec<u32> {
@@ -122,6 +140,35 @@ mod tests {
         assert_eq!(chosen(&[], true), [0; 0]);
         let tiny: Vec<_> = (0..100).map(|id| due(id, 0.0, 1e-6)).collect();
         assert_eq!(chosen(&tiny, true).len(), MOST_TOGETHER);
+    }
+
+    #[test]
+    fn who_shares_dispatches_comes_along() {
+        let own = |id: u32, had: f64| due(id, had, 0.0007);
+        let of =
+            |pool: usize, seconds: f64, id: u32| Due { series: Some((pool, seconds)), ..due(id, f64::from(id), 0.1) };
+        let pooled = |seconds: f64, ids: &[u32]| ids.iter().map(|&id| of(7, seconds, id)).collect::<Vec<_>>();
+        let with = |due: &[Due<u32>], others: &[Due<u32>]| chosen(&[due, others].concat(), true);
+        assert_eq!(chosen(&pooled(0.001, &[3, 1, 2]), true), [1, 2, 3], "all of it at the price of one series");
+        assert_eq!(chosen(&pooled(0.05, &[3, 1, 2]), true), [1, 2, 3], "and if that takes longer than a turn");
+        assert_eq!(chosen(&pooled(f64::INFINITY, &[3, 1, 2]), true), [1, 2, 3], "or was never measured");
+        assert_eq!(chosen(&pooled(0.05, &[3, 1, 2]), false), [1]);
+        assert_eq!(with(&pooled(0.05, &[1, 3]), &[own(2, 2.0)]), [1, 3], "it may pass others by");
+        assert_eq!(with(&pooled(0.05, &[1, 3]), &[own(0, 0.5)]), [0], "unless it is not next itself");
+        assert_eq!(with(&pooled(0.001, &[1, 3]), &[own(2, 2.0)]), [1, 2, 3]);
+        assert_eq!(
+            with(&pooled(0.003, &[1, 4]), &[own(2, 2.0), own(3, 3.0)]),
+            [1, 2, 4],
+            "3.7 ms, and 4.4 are too much"
+        );
+        assert_eq!(with(&pooled(0.001, &[1]), &[of(8, 0.001, 2), of(8, 0.001, 4), of(9, 0.05, 3)]), [1, 2, 4]);
+        // Not those that have no step to do, or are to be alone.
+        let rest = Due { expected: Expected::Rest, ..of(7, 0.05, 2) };
+        assert_eq!(with(&pooled(0.05, &[1]), &[rest]), [1]);
+        let suspect = Due { account: Account { alone: true, ..rest.account }, ..of(7, 0.05, 2) };
+        assert_eq!(with(&pooled(0.05, &[1]), &[suspect]), [1]);
+        let many: Vec<u32> = (0..100).collect();
+        assert_eq!(chosen(&pooled(0.05, &many), true), many[..MOST_TOGETHER]);
     }
 
     #[test]

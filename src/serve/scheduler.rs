@@ -290,7 +290,8 @@ impl Scheduler {
                     Wake::At(at) if at > now => soonest = Some(soonest.map_or(at, |soonest| soonest.min(at))),
                     Wake::Now | Wake::At(_) => {
                         let expected = if together { session.expected() } else { Expected::Anything };
-                        due.push(Due { id, account: entry.account, expected });
+                        let series = session.pool().map(|pool| (Arc::as_ptr(pool).addr(), pool.seconds()));
+                        due.push(Due { id, account: entry.account, expected, series });
                     }
                     Wake::Idle | Wake::Gone => {}
                 }

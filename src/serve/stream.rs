@@ -34,8 +34,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::hosted::Hosted;
 use crate::types::{DYNAMIC, KINEMATIC};
-use crate::{World, WorldError, state};
+use crate::{WorldError, state};
 
 /// Of positions, m: 2⁻¹⁰, about 1 mm.
 const POSITION_QUANTUM: f32 = 1.0 / 1024.0;
@@ -76,7 +77,7 @@ impl Frame {
     ///
     /// # Errors
     /// If the device is lost.
-    pub fn take(world: &mut World) -> Result<Self, WorldError> {
+    pub(crate) fn take(world: &mut Hosted) -> Result<Self, WorldError> {
         let snapshot = world.snapshot()?;
         let compiled = world.compiled();
         let (step, time) = (world.steps(), world.steps() as f64 * f64::from(compiled.settings.dt));

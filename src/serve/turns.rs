@@ -1,15 +1,20 @@
 //! Turns of one world, or of several small ones on a device: a step of each in one submission, with one wait.
 //!
-//! A submission and a wait cost about as much as a small step, so small worlds have them together. What a world comes to
-//! does not depend on who else is there ([`GpuWorld::record_step`](crate::GpuWorld)). Each is charged the time of its own
-//! work, and of what all waited for its part: by its time on the device, or where that is not known by its dispatches.
+//! A submission and a wait cost about as much as a small step, so small worlds have them together. So do their dispatches:
+//! those that are in one pool step by the same series of them ([`Pool`]), whatever their number. What a world comes to does
+//! not depend on who else is there. Each is charged the time of its own work, and of what all waited for its part: by its
+//! time on the device, or where that is not known by its dispatches. The time of a series that several share is divided by
+//! their bodies and contacts, and something that a layer costs however little is in it.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::hosted::Hosted;
 use super::queue::Expected;
 use super::session::{Session, Wake};
+use crate::gpu::pool::{Ended, Outcome, Pool, PooledWorld, Recorded, again};
 use crate::gpu::{DeviceError, StepStart};
 use crate::{Context, World, WorldError};
 
@@ -38,6 +43,21 @@ enum Step {
     Done(Result<(), WorldError>),
     /// It is to be submitted.
     Recorded(Context, StepStart, wgpu::CommandBuffer),
+    /// It is to be recorded with those of others in this pool.
+    Shared(Arc<Pool>),
+}
+
+/// Dispatches that are to be submitted, and whose.
+struct Series {
+    /// Of the members of the turn.
+    which: Vec<usize>,
+    of: Of,
+}
+
+enum Of {
+    One(StepStart),
+    /// And what recording it took.
+    Several(Arc<Pool>, Recorded, Duration),
 }
 
 impl Member {
@@ -67,29 +87,51 @@ impl Member {
         self.step = Duration::ZERO;
         self.guarded(|session| {
             Some(match session.world()? {
-                World::Cpu(world) => {
+                Hosted::Own(World::Cpu(world)) => {
                     world.step();
                     Step::Done(Ok(()))
                 }
-                World::Gpu(world) => match world.record_step() {
+                Hosted::Own(World::Gpu(world)) => match world.record_step() {
                     Ok(Some((start, commands))) => Step::Recorded(world.context().clone(), start, commands),
                     Ok(None) => Step::Done(Ok(())),
                     Err(error) => Step::Done(Err(error)),
                 },
+                Hosted::Pooled(world) => Step::Shared(world.pool().clone()),
             })
         })?
     }
 
-    /// Ends a step that was submitted. Returns how it went, and its weight among those that were submitted with it:
-    /// seconds on the device, if they are known, and dispatches.
-    fn end_step(&mut self, start: &StepStart, ran: Result<(), DeviceError>) -> Ended {
-        let ended = self.guarded(|session| {
-            let Some(World::Gpu(world)) = session.world() else { return None };
-            let dispatches = f64::from(world.dispatches().max(1));
-            let outcome = ran.map_err(WorldError::from).and_then(|()| world.end_recorded(start));
-            Some((outcome, world.take_device_seconds(), dispatches))
+    /// Ends a step of its own that was submitted.
+    fn end_step(&mut self, start: &StepStart, ran: Result<(), DeviceError>) -> Option<Ended> {
+        self.guarded(|session| {
+            let Some(Hosted::Own(World::Gpu(world))) = session.world() else { return None };
+            let dispatches = world.dispatches().max(1);
+            let outcome = match ran.map_err(WorldError::from).and_then(|()| world.end_recorded(start)) {
+                Ok(()) => Outcome::Done,
+                Err(error) => Outcome::Failed(error),
+            };
+            Some(Ended { outcomes: vec![outcome], seconds: world.take_device_seconds(), dispatches, parts: vec![1.0] })
+        })?
+    }
+
+    /// The world that is to step in a pool.
+    fn pooled(&mut self) -> Option<&mut PooledWorld> {
+        match self.session.world()? {
+            Hosted::Pooled(world) => Some(world),
+            Hosted::Own(_) => None,
+        }
+    }
+
+    /// Does the step on its own that was too much for the world's place in its pool.
+    fn step_outside(&mut self) {
+        let outcome = self.guarded(|session| match session.world() {
+            Some(world) => world.move_out().and_then(World::step),
+            None => Ok(()),
         });
-        ended.flatten().unwrap_or((Ok(()), None, 0.0))
+        if let Some(outcome) = outcome {
+            tracing::info!(world = self.id, "the world is not small any more, and steps on its own");
+            self.end_round(outcome);
+        }
     }
 
     /// Ends the turn, unless a step is due: who waits for an answer does not wait for the steps of others.
@@ -112,9 +154,6 @@ impl Member {
     }
 }
 
-/// How a step went, its seconds on the device, and its dispatches.
-type Ended = (Result<(), WorldError>, Option<f64>, f64);
-
 /// Runs a turn: for about [`TURN`], but one step of each at least, if there is one to do. With `draining` nothing new is
 /// begun.
 pub fn run(members: &mut [Member], draining: bool) {
@@ -135,7 +174,8 @@ pub fn run(members: &mut [Member], draining: bool) {
 
 /// A step of all worlds that have one to do.
 fn round(members: &mut [Member]) {
-    let (mut waiting, mut commands, mut device) = (Vec::new(), Vec::new(), None);
+    let (mut all, mut commands, mut device) = (Vec::new(), Vec::new(), None);
+    let mut pools: Vec<(Arc<Pool>, Vec<usize>)> = Vec::new();
     for (index, member) in members.iter_mut().enumerate() {
         match member.begin_step() {
             None => {}
@@ -143,31 +183,122 @@ fn round(members: &mut [Member]) {
             Some(Step::Recorded(context, start, recorded)) => {
                 device.get_or_insert(context);
                 commands.push(recorded);
-                waiting.push((index, start));
+                all.push(Series { which: vec![index], of: Of::One(start) });
+                metrics::histogram!("drystone_series_worlds").record(1.0);
+            }
+            Some(Step::Shared(pool)) => match pools.iter_mut().find(|(other, _)| Arc::ptr_eq(other, &pool)) {
+                Some((_, which)) => which.push(index),
+                None => pools.push((pool, vec![index])),
+            },
+        }
+    }
+    let mut worlds = commands.len();
+    for (pool, which) in pools {
+        let Some((mut recorded, took)) = record(members, &pool, &which) else { continue };
+        if let Some(recorded) = recorded.commands.take() {
+            device.get_or_insert_with(|| pool.context());
+            commands.push(recorded);
+        }
+        if recorded.worlds > 0 {
+            worlds += recorded.worlds;
+            metrics::histogram!("drystone_series_worlds").record(recorded.worlds as f64);
+        }
+        all.push(Series { which, of: Of::Several(pool, recorded, took) });
+    }
+    let begun = Instant::now();
+    let ran = match device {
+        Some(device) => {
+            metrics::histogram!("drystone_batch_worlds").record(worlds as f64);
+            run_on(&device, commands)
+        }
+        None => Ok(()),
+    };
+    let waited = begun.elapsed();
+    let mut ended = Vec::with_capacity(all.len());
+    for series in all {
+        ended.extend(end(members, series, &ran));
+    }
+    let weights: Vec<_> = ended.iter().map(|(_, _, ended)| (ended.seconds, f64::from(ended.dispatches))).collect();
+    for ((which, pool, ended), share) in ended.into_iter().zip(shares(&weights)) {
+        metrics::counter!("drystone_dispatches_total").increment(u64::from(ended.dispatches));
+        let time = waited.mul_f64(share);
+        if let Some((pool, took)) = pool.filter(|_| ended.dispatches > 0) {
+            pool.took((took + time).as_secs_f64());
+        }
+        for ((index, outcome), part) in which.into_iter().zip(ended.outcomes).zip(ended.parts) {
+            let member = &mut members[index];
+            member.charge(time.mul_f64(part));
+            match outcome {
+                Outcome::Done => member.end_round(Ok(())),
+                Outcome::Outgrown => member.step_outside(),
+                Outcome::Failed(error) => member.end_round(Err(error)),
             }
         }
     }
-    let Some(device) = device else { return };
-    metrics::histogram!("drystone_batch_worlds").record(commands.len() as f64);
-    let begun = Instant::now();
+}
+
+/// Submits what was recorded and waits for it.
+fn run_on(device: &Context, commands: Vec<wgpu::CommandBuffer>) -> Result<(), DeviceError> {
     let ran = catch_unwind(AssertUnwindSafe(|| {
         device.queue().submit(commands);
         device.wait()
     }));
     // Nobody knows of which of them it is a bug, so it is taken for the device's: they are opened anew, each alone.
-    let ran = ran.unwrap_or_else(|panic| {
-        tracing::error!(panic = told(&*panic), "a bug: the device is given up");
-        Err(DeviceError::Lost("a bug stopped it".to_owned()))
-    });
-    let waited = begun.elapsed();
-    let mut ended = Vec::with_capacity(waiting.len());
-    for (index, start) in &waiting {
-        ended.push(members[*index].end_step(start, ran.clone()));
+    ran.unwrap_or_else(|panic| Err(given_up(&*panic)))
+}
+
+fn given_up(panic: &(dyn Any + Send)) -> DeviceError {
+    tracing::error!(panic = told(panic), "a bug: the device is given up");
+    DeviceError::Lost("a bug stopped it".to_owned())
+}
+
+/// Does something with those worlds of a turn that are in a pool, all together; `which` are in rising order. What it takes
+/// is theirs in equal parts, and is returned.
+fn together<T>(
+    members: &mut [Member],
+    which: &[usize],
+    what: impl FnOnce(&mut [&mut PooledWorld]) -> Result<T, WorldError>,
+) -> (Result<T, WorldError>, Duration) {
+    let begun = Instant::now();
+    let those = members.iter_mut().enumerate().filter(|(index, _)| which.binary_search(index).is_ok());
+    let mut worlds: Vec<_> = those.filter_map(|(_, member)| member.pooled()).collect();
+    let outcome = catch_unwind(AssertUnwindSafe(|| what(&mut worlds)));
+    let took = begun.elapsed();
+    let each = took / u32::try_from(which.len().max(1)).unwrap_or(u32::MAX);
+    which.iter().for_each(|&index| members[index].charge(each));
+    (outcome.unwrap_or_else(|panic| Err(given_up(&*panic).into())), took)
+}
+
+/// Records a step of worlds in a pool. None if the device is lost, which all of them have heard then.
+fn record(members: &mut [Member], pool: &Pool, which: &[usize]) -> Option<(Recorded, Duration)> {
+    let (recorded, took) = together(members, which, |worlds| pool.record_step(worlds));
+    match recorded {
+        Ok(recorded) => Some((recorded, took)),
+        Err(error) => {
+            for &index in which {
+                members[index].end_round(Err(again(&error)));
+            }
+            None
+        }
     }
-    let shares = shares(&ended.iter().map(|(_, seconds, dispatches)| (*seconds, *dispatches)).collect::<Vec<_>>());
-    for (((index, _), (outcome, ..)), share) in waiting.into_iter().zip(ended).zip(shares) {
-        members[index].charge(waited.mul_f64(share));
-        members[index].end_round(outcome);
+}
+
+/// Whose a series was, how it went, and in which pool, with what it took there beside the time that all waited.
+type Whose = (Vec<usize>, Option<(Arc<Pool>, Duration)>, Ended);
+
+/// Ends a series, once it has run. None if that is a bug: the world is given up then.
+fn end(members: &mut [Member], Series { which, of }: Series, ran: &Result<(), DeviceError>) -> Option<Whose> {
+    match of {
+        Of::One(start) => {
+            let ended = members[which[0]].end_step(&start, ran.clone())?;
+            Some((which, None, ended))
+        }
+        Of::Several(pool, recorded, recording) => {
+            let (ended, ending) =
+                together(members, &which, |worlds| Ok(pool.end_recorded(worlds, recorded, ran.clone())));
+            let ended = ended.unwrap_or_else(|error| Ended::of_nobody(which.len(), &error));
+            Some((which, Some((pool, recording + ending)), ended))
+        }
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) struct News {
 }
 
 /// One of the worlds.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Member {
     pub compiled: Compiled,
     /// Who came and went, once somebody did.

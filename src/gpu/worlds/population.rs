@@ -22,12 +22,12 @@ pub(super) struct One<'a> {
 }
 
 impl Places {
-    /// Puts a world that is at its start into a place, whoever was there. The others notice nothing. It runs the stages that
-    /// they do, and nothing of this place is on its way. Waits for the device.
+    /// Puts a world into a place, whoever was there, as it is `now` or else at its start. The others notice nothing. It runs
+    /// the stages that they do, and nothing of this place is on its way. Waits for the device.
     ///
     /// # Errors
     /// If it does not fit the device; then nothing is done.
-    pub fn settle(&mut self, place: usize, member: &mut Member) -> Result<(), WorldError> {
+    pub fn settle(&mut self, place: usize, member: &mut Member, now: Option<&Snapshot>) -> Result<(), WorldError> {
         let compiled = &member.compiled;
         let mut encoder = self.engine.encoder();
         let contacts = u64::from(estimate_contacts(compiled, LEAST_CONTACTS, LEAST_CONTACTS));
@@ -40,7 +40,8 @@ impl Places {
         if self.engine.make_room(Room::of_many(compiled), Features::of(compiled), None)? {
             self.bind();
         }
-        let (start, all) = (Snapshot::of_start(compiled), Change::all(compiled));
+        let all = Change::all(compiled);
+        let now = now.cloned().unwrap_or_else(|| Snapshot::of_start(compiled));
         member.parity = self.engine.parity;
         self.places[place].news.clear();
         let mut one = One { places: self, place, member };
@@ -49,7 +50,7 @@ impl Places {
         one.clear_lists();
         // Nobody asks for less than did the one before.
         self.refresh();
-        One { places: self, place, member }.restore(&start)
+        One { places: self, place, member }.restore(&now)
     }
 
     /// Makes what the emitters of some worlds make before their next step.

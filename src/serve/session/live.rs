@@ -9,12 +9,13 @@ use serde_json::{Value, json};
 
 use crate::event::Event;
 use crate::population::{Alteration, Journal};
+use crate::serve::hosted::Hosted;
 use crate::serve::op::{
     BodyRef, CommandRecord, Key, MAX_POINTERS, Plain, body_from_text, find_body, find_joint, joint_from_text,
     read_joint, read_parts,
 };
 use crate::serve::problem::Problem;
-use crate::{BodyId, Joint, JointCommand, JointId, JointKind, World, WorldError};
+use crate::{BodyId, Joint, JointCommand, JointId, JointKind, WorldError};
 
 /// Answers that are kept for those who ask again.
 const MOST_ANSWERS: usize = 1000;
@@ -97,9 +98,9 @@ pub type Outcome = Result<Value, Problem>;
 
 /// A world, and what is remembered of it.
 #[derive(Debug)]
-pub struct Live {
+pub(crate) struct Live {
     /// The world.
-    pub world: World,
+    pub world: Hosted,
     /// Which device it is on.
     pub device: u64,
     /// The rest.
@@ -116,7 +117,7 @@ struct Names(Option<HashMap<String, u32>>);
 
 impl Live {
     /// At the world's start.
-    pub fn new(world: World, device: u64, most_events: usize) -> Self {
+    pub fn new(world: Hosted, device: u64, most_events: usize) -> Self {
         let memory = Memory::default();
         Self { world, device, memory, events: VecDeque::new(), next_event: 0, most_events }
     }
@@ -430,7 +431,7 @@ fn journal(entries: &[Entry]) -> Result<Journal, String> {
 }
 
 impl Names {
-    fn find(&mut self, world: &mut World, body: &BodyRef) -> Result<BodyId, Problem> {
+    fn find(&mut self, world: &mut Hosted, body: &BodyRef) -> Result<BodyId, Problem> {
         let BodyRef::Name(name) = body else { return find_body(world, body) };
         if let Ok(id) = body_from_text(name)
             && world.body_id(id.index as usize) == Some(id)

@@ -5,15 +5,15 @@ use std::io;
 
 use super::live::{Live, Memory};
 use super::{Facts, Shared};
+use crate::WorldError;
 use crate::scene::Scene;
 use crate::scene::file;
 use crate::serve::op::Record;
 use crate::serve::problem::Problem;
 use crate::serve::store::{Trouble, WORLD, checkpoint_name};
-use crate::{World, WorldError};
 
 /// A world as its newest whole checkpoint has it, and what is to be gone through from there.
-pub struct Opened {
+pub(crate) struct Opened {
     /// The world.
     pub live: Box<Live>,
     /// What was asked since.
@@ -48,11 +48,11 @@ pub fn facts(bytes: &[u8]) -> io::Result<Facts> {
     serde_json::from_slice(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))
 }
 
-/// Opens a world.
+/// Opens a world; `apart` from others even if it is small.
 ///
 /// # Errors
 /// If nothing whole is left of it, or the device is lost.
-pub fn open(shared: &Shared, id: &str) -> Result<Opened, OpenError> {
+pub(crate) fn open(shared: &Shared, id: &str, apart: bool) -> Result<Opened, OpenError> {
     let store = &shared.store;
     let damaged = |error: &dyn std::fmt::Display| OpenError::from(Problem::damaged(error.to_string()));
     let unread = |error: io::Error| match Trouble::of(&error) {
@@ -70,7 +70,7 @@ pub fn open(shared: &Shared, id: &str) -> Result<Opened, OpenError> {
     let candidates = listing.checkpoints.iter().rev().copied().chain(base);
     let mut problems = Vec::new();
     for number in candidates {
-        let (world, device) = shared.device.world(&scene).map_err(|error| failed(shared, error))?;
+        let (world, device) = shared.device.world(&scene, apart).map_err(|error| failed(shared, error))?;
         let mut live = Box::new(Live::new(world, device, shared.config.limits.events));
         if number > 0 {
             match load(shared, id, number, &mut live) {
@@ -116,7 +116,7 @@ fn load(shared: &Shared, id: &str, number: u64, live: &mut Live) -> Result<(), L
     })?;
     let memory: Memory = serde_json::from_slice(&memory).map_err(|error| LoadError::Damaged(error.to_string()))?;
     live.load(memory, &snapshot).map_err(|error| {
-        let lost = matches!(&live.world, World::Gpu(world) if world.context().check().is_err());
+        let lost = live.world.check_device().is_err();
         if lost { LoadError::Device(error) } else { LoadError::Damaged(error) }
     })
 }

@@ -37,7 +37,8 @@ impl Session {
             Some(Err(error)) => return self.wait_for_store(Problem::of_store(&error)),
             None => return Wake::Idle,
         }
-        match open::open(&self.shared, &self.handle.id) {
+        let apart = self.is_suspect() || !self.shared.config.pools;
+        match open::open(&self.shared, &self.handle.id, apart) {
             Ok(Opened { live, records, log, good }) => {
                 (self.log, self.good) = (log, good);
                 (self.cost, self.records, self.changed) = (Duration::ZERO, records.len(), !records.is_empty());

@@ -139,7 +139,11 @@ impl Session {
                 return Ok(Turn::Stepped(Wake::Now));
             }
         }
-        self.strikes = 0;
+        if std::mem::take(&mut self.strikes) > 0 && self.shared.config.pools {
+            // It is not to blame for the loss of a device, so it need not be apart any more.
+            let joined = self.shared.device.join_others(&mut live.world, live.device);
+            joined.map_err(|error| Broken::of_world(&error))?;
+        }
         self.cost += took;
         self.ms_per_step = 0.9 * self.ms_per_step + 0.1 * 1e3 * took.as_secs_f64();
         metrics::counter!("drystone_steps_total").increment(1);

@@ -1,14 +1,17 @@
 //! A turn: what came is answered or sent to the log, then steps, then frames and checkpoints. Between the steps of one
 //! world others may have theirs, so whoever runs turns asks for each of them.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::live::Live;
 use super::{Broken, Hold, PATIENCE, Phase, Session, Wake};
+use crate::WorldError;
+use crate::gpu::pool::Pool;
+use crate::serve::hosted::Hosted;
 use crate::serve::op::Op;
 use crate::serve::problem::Problem;
 use crate::serve::queue::Expected;
-use crate::{World, WorldError};
 
 /// How far a turn is.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +52,7 @@ impl Session {
     }
 
     /// What the step that is due is a step of.
-    pub fn world(&mut self) -> Option<&mut World> {
+    pub(crate) fn world(&mut self) -> Option<&mut Hosted> {
         match (self.turn, &mut self.phase) {
             (Turn::Due, Phase::Live(live) | Phase::Replaying(live, _)) => Some(&mut live.world),
             _ => None,
@@ -94,6 +97,15 @@ impl Session {
     #[must_use]
     pub fn is_suspect(&self) -> bool {
         self.strikes > 0
+    }
+
+    /// With whom the world steps by the same dispatches.
+    #[must_use]
+    pub(crate) fn pool(&self) -> Option<&Arc<Pool>> {
+        match &self.phase {
+            Phase::Live(live) | Phase::Replaying(live, _) => live.world.pool(),
+            Phase::Closed(_) | Phase::Failed(_) => None,
+        }
     }
 
     /// What the next turn will be, as far as one can tell.
