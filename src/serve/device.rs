@@ -44,18 +44,21 @@ impl Current {
 
     /// A place for a small world beside others that step alike. None if there is no room for it.
     fn pooled(&mut self, newcomer: &Newcomer) -> Result<Option<Hosted>, WorldError> {
-        // One that does not fit beside others may fit alone.
-        let unless_too_large = |error| match error {
-            WorldError::TooLarge { .. } => Ok(None),
-            error => Err(error),
+        // One that does not fit beside others, or a device that cannot run kernels of many worlds, may do alone.
+        let unless_lost = |error| match error {
+            error @ WorldError::Device(_) => Err(error),
+            error => {
+                tracing::warn!(%error, "a small world steps on its own");
+                Ok(None)
+            }
         };
         self.pools.retain(|pool| pool.strong_count() > 0);
         for pool in self.pools.iter().filter_map(Weak::upgrade) {
-            if let Some(world) = pool.admit(newcomer).or_else(unless_too_large)? {
+            if let Some(world) = pool.admit(newcomer).or_else(unless_lost)? {
                 return Ok(Some(Hosted::Pooled(world)));
             }
         }
-        let Some(world) = Pool::open(&self.context, newcomer).map(Some).or_else(unless_too_large)? else {
+        let Some(world) = Pool::open(&self.context, newcomer).map(Some).or_else(unless_lost)? else {
             return Ok(None);
         };
         self.pools.push(Arc::downgrade(world.pool()));

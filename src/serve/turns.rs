@@ -218,7 +218,9 @@ fn round(members: &mut [Member]) {
     for series in all {
         ended.extend(end(members, series, &ran));
     }
-    let weights: Vec<_> = ended.iter().map(|(_, _, ended)| (ended.seconds, f64::from(ended.dispatches))).collect();
+    // Worlds that all rest had no part.
+    let seconds = |ended: &Ended| if ended.dispatches == 0 { Some(0.0) } else { ended.seconds };
+    let weights: Vec<_> = ended.iter().map(|(_, _, ended)| (seconds(ended), f64::from(ended.dispatches))).collect();
     for ((which, pool, ended), share) in ended.into_iter().zip(shares(&weights)) {
         metrics::counter!("drystone_dispatches_total").increment(u64::from(ended.dispatches));
         let time = waited.mul_f64(share);
@@ -265,7 +267,9 @@ fn together<T>(
     let outcome = catch_unwind(AssertUnwindSafe(|| what(&mut worlds)));
     let took = begun.elapsed();
     let each = took / u32::try_from(which.len().max(1)).unwrap_or(u32::MAX);
-    which.iter().for_each(|&index| members[index].charge(each));
+    for &index in which {
+        members[index].charge(each);
+    }
     (outcome.unwrap_or_else(|panic| Err(given_up(&*panic).into())), took)
 }
 

@@ -103,7 +103,13 @@ fn steps_of(service: &Service, world: &str) -> u64 {
 
 /// Waits for something that is a matter of time.
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    assert!((0..6000).any(|_| is_so() || std::thread::sleep(Duration::from_millis(10)) != ()), "{what}");
+    for _ in 0..6000 {
+        if is_so() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("{what}");
 }
 
 #[test]
@@ -121,7 +127,9 @@ fn small_worlds_share_their_dispatches() {
     assert!(of_one > 20.0, "{of_one}");
 
     let worlds: Vec<_> = scenes.iter().map(|scene| service.make(scene)).collect();
-    worlds.iter().for_each(|world| play(&service, world));
+    for world in &worlds {
+        play(&service, world);
+    }
     until("all of them step", || worlds.iter().all(|world| steps_of(&service, world) > 12));
     let before = counts(&service);
     until("they step together", || since(&service, before)[1] > 25.0);
@@ -145,7 +153,9 @@ fn without_pools_nobody_shares() {
     let folder = tempfile::tempdir().unwrap();
     let service = on_device(folder.path(), &[("POOLS", "false")]);
     let worlds: Vec<_> = scenes(4).iter().map(|scene| service.make(scene)).collect();
-    worlds.iter().for_each(|world| play(&service, world));
+    for world in &worlds {
+        play(&service, world);
+    }
     until("all of them step", || worlds.iter().all(|world| steps_of(&service, world) > 20));
     let [steps, series, _] = counts(&service);
     assert_eq!(steps, series);

@@ -44,7 +44,8 @@ pub(super) struct Seat<'a> {
 #[derive(Debug)]
 pub(super) struct Places {
     pub engine: Engine,
-    pub places: Vec<Place>,
+    /// One for each world.
+    pub all: Vec<Place>,
     /// What does for all of them.
     pub extent: Extent,
     /// The last step, if the next one of the same worlds is like it.
@@ -101,13 +102,10 @@ impl Places {
             flights: VecDeque::new(),
             query_load: ask::Load::default(),
             clock: None,
-            places: all
-                .iter()
-                .map(|compiled| Place { extent: Some(Extent::of(compiled)), ..Place::default() })
-                .collect(),
+            all: all.iter().map(|compiled| Place { extent: Some(Extent::of(compiled)), ..Place::default() }).collect(),
             engine,
         };
-        this.places.resize_with(count, Place::default);
+        this.all.resize_with(count, Place::default);
         this.bind();
         for member in members {
             this.engine.place(&mut member.compiled.params);
@@ -136,12 +134,12 @@ impl Places {
 
     /// Tells the worlds where their tables are, and the kernels.
     pub fn bind(&mut self) {
-        for extent in self.places.iter_mut().filter_map(|place| place.extent.as_mut()) {
+        for extent in self.all.iter_mut().filter_map(|place| place.extent.as_mut()) {
             self.engine.place(&mut extent.params);
         }
         self.refresh();
         let params = |place: &Place| place.extent.map_or(Params::zeroed(), |extent| extent.params);
-        let params: Vec<_> = self.places.iter().map(params).collect();
+        let params: Vec<_> = self.all.iter().map(params).collect();
         self.engine.bind(&params, &self.extent.params);
     }
 
@@ -149,7 +147,7 @@ impl Places {
     pub fn rebind(&mut self, seat: &Seat) {
         self.turn = None;
         let own = Extent::of(&seat.member.compiled);
-        self.places[seat.place].extent = Some(own);
+        self.all[seat.place].extent = Some(own);
         let extent = self.extent.and(&own);
         // As far as lists are scanned.
         if !extent.is_as_long_as(&self.extent) {
@@ -164,7 +162,7 @@ impl Places {
     /// Looks anew at what does for all.
     pub fn refresh(&mut self) {
         self.turn = None;
-        let extents = self.places.iter().filter_map(|place| place.extent);
+        let extents = self.all.iter().filter_map(|place| place.extent);
         if let Some(extent) = extents.reduce(|all, one| all.and(&one)) {
             self.extent = extent;
         }
@@ -172,7 +170,7 @@ impl Places {
 
     /// Lets a world hear what has arrived for it.
     pub fn tell_news(&mut self, place: usize, member: &mut Member) {
-        member.hear(&mut self.places[place].news);
+        member.hear(&mut self.all[place].news);
     }
 
     /// Room for the contacts of snapshots.

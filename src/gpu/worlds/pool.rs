@@ -12,7 +12,7 @@ use super::LEAST_CONTACTS;
 use super::member::Member;
 use super::places::{Place, Places, Seat, step_alike};
 use super::population::One;
-use super::steps::{Start, only, span};
+use super::steps::{Layers, Start, only, span};
 use crate::command::{Command, CommandError, JointCommand};
 use crate::event::Event;
 use crate::gpu::clock::Clock;
@@ -248,12 +248,12 @@ impl Pool {
             return Ok(None);
         }
         let places = &mut *self.lock();
-        let free = places.places.iter().position(|place| place.extent.is_none());
+        let free = places.all.iter().position(|place| place.extent.is_none());
         let place = match free {
             Some(place) => place,
-            None if places.places.len() >= MOST_PLACES => return Ok(None),
+            None if places.all.len() >= MOST_PLACES => return Ok(None),
             None => {
-                let place = places.places.len();
+                let place = places.all.len();
                 places.add(place)?;
                 place
             }
@@ -261,7 +261,7 @@ impl Pool {
         let mut member = Box::new(newcomer.member.clone());
         let settled = places.settle(place, &mut member, newcomer.now.as_ref());
         if settled.is_err() {
-            places.places[place] = Place::default();
+            places.all[place] = Place::default();
         }
         settled.map(|()| Some(PooledWorld { pool: self.clone(), place, member }))
     }
@@ -360,9 +360,9 @@ impl Pool {
 impl Places {
     /// Makes so many places more, all empty.
     fn add(&mut self, more: usize) -> Result<(), WorldError> {
-        let count = self.places.len() + more;
+        let count = self.all.len() + more;
         if self.engine.grow_worlds(u32::try_from(count).unwrap_or(u32::MAX))? {
-            self.places.resize_with(count, Place::default);
+            self.all.resize_with(count, Place::default);
             self.bind();
         }
         Ok(())
@@ -398,7 +398,7 @@ impl Places {
         }
         let mut those = only(seats, &running);
         self.back_up(&mut encoder, &span(&those), |pair| pair);
-        let layers = self.layers(&those);
+        let layers = Layers::of(&those);
         self.record_layers(&mut encoder, &mut those, &layers)?;
         recorded.commands = Some(encoder.finish());
         recorded.dispatches += self.engine.dispatches;
@@ -441,7 +441,7 @@ impl Drop for PooledWorld {
     /// Its place is free.
     fn drop(&mut self) {
         let places = &mut *self.pool.lock();
-        places.places[self.place] = Place::default();
+        places.all[self.place] = Place::default();
         places.turn = None;
     }
 }

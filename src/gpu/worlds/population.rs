@@ -43,7 +43,7 @@ impl Places {
         let all = Change::all(compiled);
         let now = now.cloned().unwrap_or_else(|| Snapshot::of_start(compiled));
         member.parity = self.engine.parity;
-        self.places[place].news.clear();
+        self.all[place].news.clear();
         let mut one = One { places: self, place, member };
         one.make_room(None)?;
         one.follow(&all, None)?;

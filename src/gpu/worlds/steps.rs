@@ -39,6 +39,23 @@ pub(super) struct Layers {
     parity: usize,
 }
 
+impl Layers {
+    /// Who is in which layer, those first that have their contacts in the table that is to be written.
+    pub fn of(seats: &[Seat]) -> Self {
+        let on_one = seats.iter().filter(|seat| seat.member.parity == 1).count();
+        let newest = usize::from(2 * on_one > seats.len());
+        #[allow(clippy::cast_possible_truncation, reason = "worlds are counted in u32")]
+        let of = |astray: bool| {
+            let those = move |seat: &&Seat| (seat.member.parity != newest) == astray;
+            seats.iter().filter(those).map(|seat| seat.place as u32)
+        };
+        let mut worlds: Vec<u32> = of(true).collect();
+        let astray = u32::try_from(worlds.len()).unwrap_or(u32::MAX);
+        worlds.extend(of(false));
+        Self { worlds, astray, parity: newest ^ 1 }
+    }
+}
+
 /// What the host has to know of the start of a step to go back there.
 #[derive(Debug)]
 pub(super) struct Start {
@@ -192,23 +209,8 @@ impl Places {
     /// If there is no such room, or a kernel does not compile; then nothing is recorded.
     pub(super) fn record(&mut self, encoder: &mut wgpu::CommandEncoder, seats: &mut [Seat]) -> Result<(), WorldError> {
         self.grow(encoder, seats)?;
-        let layers = self.layers(seats);
+        let layers = Layers::of(seats);
         self.record_layers(encoder, seats, &layers)
-    }
-
-    /// Who is in which layer, those first that have their contacts in the table that is to be written.
-    pub(super) fn layers(&self, seats: &[Seat]) -> Layers {
-        let on_one = seats.iter().filter(|seat| seat.member.parity == 1).count();
-        let newest = usize::from(2 * on_one > seats.len());
-        #[allow(clippy::cast_possible_truncation, reason = "worlds are counted in u32")]
-        let of = |astray: bool| {
-            let those = move |seat: &&Seat| (seat.member.parity != newest) == astray;
-            seats.iter().filter(those).map(|seat| seat.place as u32)
-        };
-        let mut worlds: Vec<u32> = of(true).collect();
-        let astray = u32::try_from(worlds.len()).unwrap_or(u32::MAX);
-        worlds.extend(of(false));
-        Layers { worlds, astray, parity: newest ^ 1 }
     }
 
     pub(super) fn record_layers(
@@ -256,7 +258,7 @@ impl Places {
         for seat in seats {
             // Nothing else changes unless bodies or joints come or go, which is told.
             let may_part = seat.member.compiled.joints.may_part;
-            if let Some(extent) = &mut self.places[seat.place].extent
+            if let Some(extent) = &mut self.all[seat.place].extent
                 && may_part != extent.may_part
             {
                 extent.may_part = may_part;
@@ -268,7 +270,7 @@ impl Places {
         if let Some(turn) = self.turn.as_ref().filter(|turn| turn.which == which) {
             return turn.extent;
         }
-        let extents = which.iter().filter_map(|&place| self.places[place].extent);
+        let extents = which.iter().filter_map(|&place| self.all[place].extent);
         let extent = extents.reduce(|all, one| all.and(&one)).unwrap_or(self.extent);
         self.engine.joint_runs = joint_runs(seats.iter().map(|seat| &seat.member.compiled.joints));
         self.turn = Some(Turn { which, extent });
@@ -338,7 +340,7 @@ impl Places {
             let overflowed = counters.overflow_bits & OVERFLOW_CONTACTS != 0 || count as usize > *room;
             let events = events[at * room..][..(*room).min(count as usize)].to_vec();
             let news = News { known: Known::new(step, counters), overflowed, event_count: count, events };
-            self.places[place].news.push(news);
+            self.all[place].news.push(news);
         }
     }
 
@@ -410,7 +412,7 @@ mod tests {
         let GpuWorlds { places, members } = &mut worlds;
         let seats = members.iter_mut().enumerate().filter(|(place, _)| which.contains(place));
         let mut seats: Vec<_> = seats.map(|(place, member)| Seat { place, member }).collect();
-        let mut layers = places.layers(&seats);
+        let mut layers = Layers::of(&seats);
         change(&mut layers);
         let mut encoder = places.engine.encoder();
         places.record_layers(&mut encoder, &mut seats, &layers).unwrap();

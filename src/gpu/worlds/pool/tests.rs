@@ -177,10 +177,10 @@ fn places_are_made_and_given_back() {
     let steps: Vec<u64> = worlds.iter().map(PooledWorld::steps).collect();
     assert!(steps[0] == single.steps() && steps[0] > steps[63], "{steps:?}");
 
-    let (held, places) = (worlds[5].place, pool.lock().places.len());
+    let (held, places) = (worlds[5].place, pool.lock().all.len());
     drop(worlds.remove(5));
     worlds.push(admitted(&pool, &compiled));
-    assert_eq!((worlds[63].place, worlds[63].steps(), pool.lock().places.len()), (held, 0, places));
+    assert_eq!((worlds[63].place, worlds[63].steps(), pool.lock().all.len()), (held, 0, places));
     assert_eq!(Arc::strong_count(&pool), 65);
     drop(worlds);
     assert_eq!(Arc::strong_count(&pool), 1, "nobody keeps it");
