@@ -229,7 +229,7 @@ fn are_within(grown: &[Aabb], boxes: &[Box]) -> bool {
         let mut within = mask32x4::splat(simd, true);
         for (grown, now) in grown.iter().zip(boxes) {
             let (grown, now) = (f32x4::load_array(simd, Box::new(grown).0), f32x4::load_array(simd, now.0));
-            within = within & grown.simd_le(now);
+            within &= grown.simd_le(now);
         }
         within.all_true()
     })
