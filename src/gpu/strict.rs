@@ -116,8 +116,8 @@ impl GpuWorld {
 /// Steps of several worlds with one submission: `record_step` of each, what that gave to the queue at once, a wait for the
 /// device, and `end_recorded` of each. Worlds cannot tell: each has its own tables, and each command buffer its own world.
 ///
-/// Each step keeps its own dispatches. [`Worlds`](crate::Worlds) gives those of many worlds to the device in the same ones,
-/// where they are of about one size and run the same stages: what clients make may be of any size and kind.
+/// Each step keeps its own dispatches, as worlds may be of any size and kind. Small ones of one kind share them in a pool
+/// (`src/gpu/worlds/pool.rs`).
 #[cfg(feature = "serve")]
 impl GpuWorld {
     /// The same world, which learns how long its steps keep the device busy, where that can tell.
