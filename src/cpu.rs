@@ -488,9 +488,9 @@ impl CpuWorld {
     fn run_joints(&mut self, op: Op) -> bool {
         let Self { threads, poses, joint_blocks, joint_states, counters, .. } = self;
         let Compiled { params, bodies, joints, .. } = &self.compiled;
-        let Joints { joints, starts, may_part, fresh, .. } = joints;
+        let Joints { joints, starts, fresh, .. } = joints;
         let Some(shortcuts) = &mut self.shortcuts else { return false };
-        let steady = !*may_part && fresh.is_empty() && counters.quarantined == 0 && params.switches & SLEEP == 0;
+        let steady = fresh.is_empty() && counters.quarantined == 0 && params.switches & SLEEP == 0;
         let stand = op.stage == Stage::PrepareJoints
             && steady
             && !self.one_by_one
@@ -933,7 +933,7 @@ impl CpuWorld {
                     joint_impulses,
                     joint_frames,
                 );
-                joint_blocks.lay(starts, joint_frames, rows, joint_impulses);
+                joint_blocks.lay(starts, joints, joint_frames, rows, joint_impulses);
             }
 
             Stage::WarmStart if threads.count() == 1 => {
@@ -1285,10 +1285,10 @@ impl CpuWorld {
         self.compiled.joints.rows.clone_from(&tables.joint_rows);
         self.compiled.joints.refresh();
         self.joint_frames.clone_from(&tables.joint_frames);
-        let Joints { starts, rows, .. } = &self.compiled.joints;
+        let Joints { joints, starts, rows, .. } = &self.compiled.joints;
         self.joint_states = Rows::new(&tables.joint_states);
         self.joint_impulses = Rows::new(&tables.joint_impulses);
-        self.joint_blocks.lay(starts, &self.joint_frames, rows, &self.joint_impulses);
+        self.joint_blocks.lay(starts, joints, &self.joint_frames, rows, &self.joint_impulses);
         self.counters = tables.counters;
     }
 }

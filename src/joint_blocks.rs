@@ -285,7 +285,7 @@ pub struct JointBlocks {
     holds_impulses: bool,
     /// Those here are those of the table.
     knows_impulses: bool,
-    /// All joints are here, with the rows that they have.
+    /// All joints are here, with the rows that they have, and none can break.
     is_whole: bool,
     /// The frames are here and not in the table.
     holds_frames: bool,
@@ -308,6 +308,7 @@ impl JointBlocks {
     pub fn lay(
         &mut self,
         joint_starts: &[u32],
+        joints: &[Joint],
         joint_frames: &[JointFrame],
         joint_rows: &[JointRow],
         joint_impulses: &Rows<[f32; 2], 1>,
@@ -337,12 +338,13 @@ impl JointBlocks {
         self.holds_impulses = true;
         self.holds_frames = false;
         let lanes = self.blocks.iter().flat_map(|block| block.places).filter(|&place| place != NONE).count();
-        self.is_whole = lanes == joint_frames.len();
+        let lasts = |joint: &Joint| joint.break_force == f32::MAX && joint.break_torque == f32::MAX;
+        self.is_whole = lanes == joint_frames.len() && joints.iter().all(lasts);
     }
 
     /// Looks how the joints stand, if all are here as they were in the step before and do the same: what
     /// [`lay`](Self::lay) would take over from the frames that [`prepare_joints`](crate::stages::prepare_joints::prepare_joints)
-    /// makes, without making them. Nothing of it may break or sleep.
+    /// makes, without making them. None of them may sleep, and no body be in quarantine.
     pub fn stand(
         &mut self,
         threads: &Threads,

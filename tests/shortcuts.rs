@@ -6,7 +6,7 @@ mod support;
 use std::cell::Cell;
 
 use drystone::scene::catalogue;
-use drystone::types::{JointFrame, JointState};
+use drystone::types::{BROKEN, JointFrame, JointState};
 use drystone::{Body, Command, CpuWorld, Joint, JointCommand, JointKind, Scene, Settings, Shape, Snapshot};
 use glam::Vec2;
 use support::{Random, build, cpu, full_hash, pile};
@@ -131,6 +131,22 @@ fn shortcuts_leave_no_trace_when_the_world_is_changed() {
     };
     let done = assert_no_trace(&scene, 160, act).shortcuts();
     assert!(done.listed > 20 && done.walls > 100 && done.joints > 20, "{done:?}");
+}
+
+/// Rods to the world, which keep nobody apart, of which one breaks under its ball.
+#[test]
+fn joints_that_break_are_watched() {
+    let mut scene = Scene::new("rods").gravity(0.0, -10.0);
+    for (x, force) in [(0.0, f32::MAX), (4.0, 20.0)] {
+        let ball = scene.add(Body::dynamic(x + 1.0, 0.0).shape(Shape::circle(0.5)));
+        let rod = Joint::to_world(JointKind::rod(), ball).anchors([x, 0.0], [0.0, 0.0]);
+        scene.join(if force < f32::MAX { rod.break_force(force) } else { rod });
+    }
+    let world = assert_no_trace(&scene, 90, nothing);
+    let broken = world.snapshot().joint_states.iter().filter(|state| state.status & BROKEN != 0).count();
+    assert_eq!((broken, world.shortcuts().joints), (1, 0));
+    let world = assert_no_trace(&Scene { joints: vec![scene.joints[0].clone()], ..scene }, 90, nothing);
+    assert_eq!(world.shortcuts().joints, 89);
 }
 
 #[test]
