@@ -28,7 +28,7 @@ fn frames_do_not_wait_for_a_step() {
     stage.play(
         &["large_pyramid:base=40", "--backend", "cpu", "--paused", "--no-sleep", "--fresh"],
         "size 480 320\npanel\nsetting substeps 64\nsetting iterations 64\nreport @/a.json\nlive\ntoggle\nframes 3\n\
-         shot @/light.png\nkey L\ndrop 0 60\nshot @/dark.png\nframes 20\ntoggle\nreport @/b.json\n",
+         shot @/light.png\nkey L\ndrop 0 60\nshot @/dark.png\nframes 40\ntoggle\nreport @/b.json\n",
     );
     let [a, b] = ["a.json", "b.json"].map(|name| stage.report(name));
     let [frames, steps] = ["frames", "step"].map(|key| number(&b, key) - number(&a, key));
