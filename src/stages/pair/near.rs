@@ -29,6 +29,8 @@ const LEAST_MARGIN: f32 = 0.05;
 const MOST_MARGIN: f32 = 0.5;
 /// Steps without a list after one that did for no step but its first.
 const IDLE: u32 = 6;
+/// Shapes up to which the list stays in caches. To read a longer one takes longer than to look into the grid.
+const MOST_SHAPES: usize = 1 << 15;
 /// Coordinates, as a multiple of the smallest margin, up to which rounding does not matter beside it.
 const MOST_DISTANCE: f32 = 1e6;
 
@@ -71,6 +73,10 @@ impl Near {
     /// Takes the AABBs of a step, and returns whether the list still does. Then the grid is not needed, only the cell
     /// that each shape is in.
     pub fn look(&mut self, threads: &Threads, aabbs: &[Aabb], may_part: bool) -> bool {
+        if aabbs.len() > MOST_SHAPES {
+            self.forget();
+            return false;
+        }
         std::mem::swap(&mut self.boxes, &mut self.boxes_before);
         self.boxes.resize(aabbs.len(), Box::NOWHERE);
         let (grown, is_listed) = (&self.grown, self.is_listed() && self.may_part == may_part);
@@ -151,7 +157,7 @@ impl Near {
     /// Grows the AABBs. Returns the largest margin of each level, or none if they would not do for long enough.
     fn grow(&mut self, params: &Params, shapes: &[Shape]) -> Option<[f32; MAX_LEVELS]> {
         let Self { boxes, boxes_before, grown, .. } = self;
-        if boxes_before.len() != boxes.len() {
+        if boxes.len() != shapes.len() || boxes_before.len() != boxes.len() {
             return None;
         }
         let cells = params.levels.map(|level| 2.0 * level.half_cell[0].min(level.half_cell[1]));
