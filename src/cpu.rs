@@ -81,6 +81,7 @@ pub struct CpuWorld {
     /// The two before are of an earlier step, as none has asked for them since.
     grid_is_old: bool,
     near: Near,
+    has_list: bool,
     /// None if they are not to be taken.
     shortcuts: Option<Shortcuts>,
     walls: Walls,
@@ -200,6 +201,7 @@ impl CpuWorld {
             cell_shapes: Vec::new(),
             grid_is_old: false,
             near: Near::default(),
+            has_list: false,
             shortcuts: Some(Shortcuts::default()),
             walls: Walls::default(),
             has_walls: false,
@@ -438,9 +440,9 @@ impl CpuWorld {
     /// Looks for pairs in the list of those that lay near each other, where that does, instead of in the grid.
     fn run_near(&mut self, op: Op) -> bool {
         let Self { threads, aabbs, own_cells, cell_ends, cell_shapes, grid_is_old, near, walls, has_walls, .. } = self;
-        let Self { poses, states, pair_starts, contacts, manifolds, joint_states, counters, .. } = self;
-        let Compiled { params, shapes, vertices, joints, .. } = &mut self.compiled;
-        let Joints { joints, ties, may_part, .. } = joints;
+        let Self { poses, states, has_list, .. } = self;
+        let Compiled { params, shapes, vertices, joints, .. } = &self.compiled;
+        let Joints { ties, may_part, .. } = joints;
         // Where bodies sleep there is a shorter way yet.
         let Some(shortcuts) = self.shortcuts.as_mut().filter(|_| params.switches & SLEEP == 0) else { return false };
         match op.stage {
@@ -461,15 +463,8 @@ impl CpuWorld {
                     }
                     shortcuts.lists += 1;
                 }
-                if *may_part {
-                    pair::tie(joints, joint_states, &mut ties.links);
-                }
-                near.pair(threads, params, shapes, aabbs, own_cells, ties, pair_starts, contacts);
-                manifolds.resize(contacts.len(), Manifold::default());
-                #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-                let count = contacts.len() as u32;
-                (counters.pairs_found, counters.contacts) = (count, count);
-                true
+                *has_list = true;
+                false
             }
             Stage::Continuous => {
                 let bullets = params.switches & BULLETS != 0;
@@ -714,15 +709,21 @@ impl CpuWorld {
         self.population.get_or_insert_with(|| Population::new(&self.compiled)).id(&self.compiled, index)
     }
 
-    /// Brings the tables to the bodies that there are now.
-    fn follow(&mut self, change: &Change) {
-        let Compiled { bodies, poses, states, shapes, .. } = &self.compiled;
-        self.plan = plan(&self.compiled.settings, self.compiled.bounces, self.compiled.joints.count() > 0);
-        self.rests = false;
+    /// What is known from steps before says nothing of the next.
+    fn forget(&mut self) {
         self.groups.forget();
         self.near.forget();
         self.walls.forget();
         self.joint_blocks.forget();
+        (self.has_list, self.has_walls) = (false, false);
+    }
+
+    /// Brings the tables to the bodies that there are now.
+    fn follow(&mut self, change: &Change) {
+        self.forget();
+        let Compiled { bodies, poses, states, shapes, .. } = &self.compiled;
+        self.plan = plan(&self.compiled.settings, self.compiled.bounces, self.compiled.joints.count() > 0);
+        self.rests = false;
         self.poses.resize(bodies.len(), Pose::default());
         if self.compiled.settings.sleep {
             #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
@@ -805,7 +806,7 @@ impl CpuWorld {
         let Self { manifolds, manifolds_previous, .. } = self;
         let Self { coloring, slots, constraints, surfaces, scratch, counters, .. } = self;
         let Self { joint_frames, joint_blocks, joint_states, joint_impulses, one_by_one, .. } = self;
-        let Self { islands, island_flags, sleeping_starts, sleeping, walls, has_walls, .. } = self;
+        let Self { islands, island_flags, sleeping_starts, sleeping, near, has_list, walls, has_walls, .. } = self;
         let Compiled { params, bodies, shapes, vertices, movers, joints, .. } = &mut self.compiled;
         let Joints { joints, rows, starts, ties, may_part, fresh, .. } = joints;
         if params.switches & SLEEP != 0
@@ -848,20 +849,24 @@ impl CpuWorld {
                 if *may_part {
                     pair::tie(joints, joint_states, &mut ties.links);
                 }
-                pair::pair(
-                    threads,
-                    params,
-                    shapes,
-                    aabbs,
-                    cell_ends,
-                    cell_shapes,
-                    ties,
-                    states,
-                    counters.awake_levels,
-                    pair_starts,
-                    contacts,
-                    &mut scratch.pair,
-                );
+                if std::mem::take(has_list) {
+                    near.pair(threads, params, shapes, aabbs, own_cells, ties, pair_starts, contacts);
+                } else {
+                    pair::pair(
+                        threads,
+                        params,
+                        shapes,
+                        aabbs,
+                        cell_ends,
+                        cell_shapes,
+                        ties,
+                        states,
+                        counters.awake_levels,
+                        pair_starts,
+                        contacts,
+                        &mut scratch.pair,
+                    );
+                }
                 manifolds.resize(contacts.len(), Manifold::default());
             }
 
@@ -1181,10 +1186,7 @@ impl CpuWorld {
             population.restore(&self.compiled, &snapshot.vacated);
         }
         self.steps = snapshot.step;
-        self.groups.forget();
-        self.near.forget();
-        self.walls.forget();
-        self.joint_blocks.forget();
+        self.forget();
         self.poses.clone_from(&snapshot.poses);
         self.states = Rows::new(&snapshot.states);
         self.pair_starts.clone_from(&snapshot.pair_starts);
@@ -1257,9 +1259,7 @@ impl CpuWorld {
 
     /// Takes over every table.
     pub(crate) fn load(&mut self, tables: &Tables) {
-        self.near.forget();
-        self.walls.forget();
-        self.joint_blocks.forget();
+        self.forget();
         self.poses.clone_from(&tables.poses);
         self.states = Rows::new(&tables.states);
         self.accumulators = Rows::new(&tables.accumulators);

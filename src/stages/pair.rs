@@ -112,11 +112,7 @@ pub fn pair(
         sleepers,
         awake_levels,
     };
-    if parts.is_empty() {
-        parts.push(Part::default());
-    }
-    // What the first part finds is where it stays.
-    exchange(&mut parts[0], pair_starts, contacts);
+    lend(parts, pair_starts, contacts);
     let parts = threads.for_parts(HEAVY, shapes.len(), parts, |first, end, part| {
         dispatch!(simd => if world.sleepers.is_empty() {
             world.search::<false, _>(simd, first, end, |_| true, part);
@@ -143,6 +139,14 @@ pub fn pair(
     }
     gather(parts, pair_starts, contacts);
     *kept = world.sleepers;
+}
+
+/// What the first part finds is where it stays.
+fn lend(parts: &mut Vec<Part>, pair_starts: &mut Vec<u32>, contacts: &mut Vec<Contact>) {
+    if parts.is_empty() {
+        parts.push(Part::default());
+    }
+    exchange(&mut parts[0], pair_starts, contacts);
 }
 
 /// Puts together what the parts found, of which the first has the memory of `contacts`.

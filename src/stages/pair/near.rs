@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use glam::{Vec2, Vec4};
 
-use super::{Box, Part, World, exchange, gather, half_planes_of, kept_apart, lay_boxes};
+use super::{Box, Part, World, gather, half_planes_of, kept_apart, lay_boxes, lend};
 use crate::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, mask32x4};
 use crate::scene::Ties;
 use crate::stages::bin::{cells_between, place_in_window, shapes_of_levels};
@@ -137,14 +137,9 @@ impl Near {
             sleepers: Vec::new(),
             awake_levels: 0,
         };
-        if parts.is_empty() {
-            parts.push(Part::default());
-        }
-        exchange(&mut parts[0], starts, list);
-        let parts = threads.for_parts(HEAVY, shapes.len(), parts, |first, end, part| {
+        find(threads, shapes.len(), parts, starts, list, |first, end, part| {
             dispatch!(simd => world.search::<false, _>(simd, first, end, |_| true, part));
         });
-        gather(parts, starts, list);
         cells.clear();
         cells.extend_from_slice(own_cells);
         // A window that goes around the torus begins elsewhere once the shape has moved.
@@ -218,15 +213,23 @@ impl Near {
             ordered: *ordered,
             may_part: *may_part,
         };
-        if parts.is_empty() {
-            parts.push(Part::default());
-        }
-        exchange(&mut parts[0], pair_starts, contacts);
-        let parts = threads.for_parts(HEAVY, shapes.len(), parts, |first, end, part| {
+        find(threads, shapes.len(), parts, pair_starts, contacts, |first, end, part| {
             dispatch!(simd => listed.search(simd, first, end, part));
         });
-        gather(parts, pair_starts, contacts);
     }
+}
+
+/// Pairs of so many shapes, by parts that `search` finds.
+fn find(
+    threads: &Threads,
+    shapes: usize,
+    parts: &mut Vec<Part>,
+    starts: &mut Vec<u32>,
+    found: &mut Vec<Contact>,
+    search: impl Fn(usize, usize, &mut Part) + Sync,
+) {
+    lend(parts, starts, found);
+    gather(threads.for_parts(HEAVY, shapes, parts, search), starts, found);
 }
 
 /// Whether each box is within the AABB beside it.
