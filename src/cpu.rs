@@ -21,9 +21,9 @@ use crate::scene::{Body, Compiled, Joint, Joints, Scene};
 use crate::snapshot::{Force, JointGoal, RowGoal, Snapshot, first_islands, is_at_rest, sleeping_islands};
 use crate::stages::pair::near::Near;
 use crate::stages::{
-    bin, bound::bound, collide::collide, color::ColorScratch, color::color, color::color_sort, command::command,
-    continuous::ContinuousScratch, continuous::Walls, continuous::continuous, finalize::finalize, guard::guard,
-    integrate_positions::integrate_positions, integrate_positions::integrate_positions_in,
+    bin, bound::bound, bound::bound_all, collide::collide, color::ColorScratch, color::color, color::color_sort,
+    command::command, continuous::ContinuousScratch, continuous::Walls, continuous::continuous, finalize::finalize,
+    guard::guard, integrate_positions::integrate_positions, integrate_positions::integrate_positions_in,
     integrate_velocities::integrate_velocities, integrate_velocities::integrate_velocities_in, pair,
     prepare::PrepareScratch, prepare::prepare, prepare_joints, project::project, project_joints::project_joints,
     recall::recall, report::report, restitution::restitution, sleep::SleepScratch, sleep::sleep, solve::solve,
@@ -803,7 +803,7 @@ impl CpuWorld {
         }
         let Self { threads, poses, states, accumulators, swings, aabbs, own_cells, cell_ends, cell_shapes, .. } = self;
         let Self { pair_starts, pair_starts_previous, contacts, contacts_previous, .. } = self;
-        let Self { manifolds, manifolds_previous, .. } = self;
+        let Self { manifolds, manifolds_previous, shortcuts, .. } = self;
         let Self { coloring, slots, constraints, surfaces, scratch, counters, .. } = self;
         let Self { joint_frames, joint_blocks, joint_states, joint_impulses, one_by_one, .. } = self;
         let Self { islands, island_flags, sleeping_starts, sleeping, near, has_list, walls, has_walls, .. } = self;
@@ -839,7 +839,11 @@ impl CpuWorld {
             Stage::Guard => guard(threads, params, bodies, poses, states, accumulators, swings, counters),
 
             Stage::Bound => {
-                counters.awake_levels |= bound(threads, params, shapes, vertices, poses, states, aabbs);
+                if shortcuts.is_some() && counters.quarantined == 0 && params.switches & SLEEP == 0 {
+                    bound_all(threads, params, shapes, vertices, poses, aabbs);
+                } else {
+                    counters.awake_levels |= bound(threads, params, shapes, vertices, poses, states, aabbs);
+                }
             }
             Stage::Bin => {
                 bin::bin(threads, params, shapes, aabbs, own_cells, cell_ends, cell_shapes);
@@ -857,8 +861,7 @@ impl CpuWorld {
                         params,
                         shapes,
                         aabbs,
-                        cell_ends,
-                        cell_shapes,
+                        (own_cells, cell_ends, cell_shapes),
                         ties,
                         states,
                         counters.awake_levels,

@@ -8,15 +8,135 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use glam::Vec2;
 
+use crate::lanes::{
+    self, Select, Simd, SimdBase, SimdMask, SimdSplit, Vec2x8, WIDTH, columns, dispatch, f32x4, f32x8, mask32x8,
+    transpose,
+};
 use crate::math::{mul_rotation, rotate};
 use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{
-    ASLEEP, AWAKE_HALF_PLANE, Aabb, BodyState, CIRCLE, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, NO_SHAPE, POLYGON,
-    Params, Pose, QUARANTINED, SLEEP, Shape, VERTEX_COUNT_SHIFT,
+    ASLEEP, AWAKE_HALF_PLANE, Aabb, BOX, BodyState, CIRCLE, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, NO_SHAPE,
+    POLYGON, Params, Pose, QUARANTINED, SLEEP, Shape, VERTEX_COUNT_SHIFT,
 };
 
 /// An AABB that overlaps nothing.
 pub const EMPTY: Aabb = Aabb { min: [1e30, 1e30], max: [-1e30, -1e30] };
+
+/// Fills `aabbs` where nobody sleeps or is quarantined, which is not looked at.
+pub fn bound_all(
+    threads: &Threads,
+    params: &Params,
+    shapes: &[Shape],
+    vertices: &[[f32; 2]],
+    poses: &[Pose],
+    aabbs: &mut [Aabb],
+) {
+    let margin = params.aabb_margin;
+    let one = |shape: &Shape| match shape.kind & GEOMETRY_MASK {
+        NO_SHAPE => EMPTY,
+        _ => bound_shape(shape, vertices, &poses[shape.body as usize], margin),
+    };
+    threads.for_chunks(LIGHT, aabbs, |first, aabbs| {
+        let (shapes, rest) = shapes[first..first + aabbs.len()].as_chunks();
+        let (aabbs, others) = aabbs.as_chunks_mut();
+        dispatch!(simd => for (aabbs, shapes) in aabbs.iter_mut().zip(shapes) {
+            if let Some(boxes) = bound_eight(simd, shapes, vertices, poses, margin) {
+                *aabbs = boxes;
+            } else {
+                aabbs.iter_mut().zip(shapes).for_each(|(aabb, shape)| *aabb = one(shape));
+            }
+        });
+        others.iter_mut().zip(rest).for_each(|(aabb, shape)| *aabb = one(shape));
+    });
+}
+
+/// As [`bound_shape`], eight at a time. None if one of them is a half plane or no shape.
+#[inline(always)]
+fn bound_eight<S: Simd>(
+    simd: S,
+    shapes: &[Shape; WIDTH],
+    vertices: &[[f32; 2]],
+    poses: &[Pose],
+    margin: f32,
+) -> Option<[Aabb; WIDTH]> {
+    let (mut circles, mut polygons) = (0, 0);
+    for (lane, shape) in shapes.iter().enumerate() {
+        match shape.kind & GEOMETRY_MASK {
+            BOX => (),
+            CIRCLE => circles |= 1 << lane,
+            POLYGON => polygons |= 1 << lane,
+            _ => return None,
+        }
+    }
+    let rows = |row: [f32x4<S>; WIDTH]| columns(row);
+    let quarter = |quarter: usize| {
+        let row = |lane: usize| {
+            let quarters: &[[f32; 4]; size_of::<Shape>() / 16] = bytemuck::cast_ref(&shapes[lane]);
+            f32x4::load_array_ref(simd, &quarters[quarter])
+        };
+        rows([row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)])
+    };
+    let pose = |lane: usize| f32x4::load_array_ref(simd, bytemuck::cast_ref(&poses[shapes[lane].body as usize]));
+    let [x, y, cos, sin] = rows([pose(0), pose(1), pose(2), pose(3), pose(4), pose(5), pose(6), pose(7)]);
+    let [half_x, half_y, radius, _] = quarter(0);
+    let [offset_x, offset_y, own_cos, own_sin] = quarter(1);
+    let rotation = Vec2x8::new(cos, sin);
+    let center = Vec2x8::new(x, y) + lanes::rotate(rotation, Vec2x8::new(offset_x, offset_y));
+    // To turn a rotation is to turn its cosine and sine.
+    let turn = lanes::rotate(rotation, Vec2x8::new(own_cos, own_sin));
+    let (along, across) = (turn.x.abs(), turn.y.abs());
+    let circles = mask32x8::from_bitmask(simd, circles);
+    let half = Vec2x8::new(along * half_x + across * half_y, across * half_x + along * half_y);
+    let reach = Vec2x8::new(circles.select(radius, half.x + radius), circles.select(radius, half.y + radius));
+    let reach = Vec2x8::new(reach.x + margin, reach.y + margin);
+    let (mut min, mut max) = (center - reach, center + reach);
+    if polygons != 0 {
+        let (low, high) = bound_vertices(simd, shapes, vertices, turn)?;
+        let rim = radius + margin;
+        let polygons = mask32x8::from_bitmask(simd, polygons);
+        let (low, high) = (center + low, center + high);
+        min = Vec2x8::new(low.x - rim, low.y - rim).where_else(polygons, min);
+        max = Vec2x8::new(high.x + rim, high.y + rim).where_else(polygons, max);
+    }
+    let [a, b, c, d] = transpose([min.x, min.y, max.x, max.y]).map(f32x8::split);
+    Some([a.0, b.0, c.0, d.0, a.1, b.1, c.1, d.1].map(|aabb| bytemuck::cast(aabb.to_array())))
+}
+
+/// Low and high corners of the vertices of eight shapes, turned. Of those that have none it says nothing. None if a polygon
+/// has less than two.
+#[inline(always)]
+fn bound_vertices<S: Simd>(
+    simd: S,
+    shapes: &[Shape; WIDTH],
+    vertices: &[[f32; 2]],
+    turn: Vec2x8<S>,
+) -> Option<(Vec2x8<S>, Vec2x8<S>)> {
+    let (mut firsts, mut lasts, mut most) = ([0; WIDTH], [0; WIDTH], 0);
+    for (lane, shape) in shapes.iter().enumerate().filter(|(_, shape)| shape.kind & GEOMETRY_MASK == POLYGON) {
+        let count = (shape.kind >> VERTEX_COUNT_SHIFT & 0xf) as usize;
+        firsts[lane] = shape.first_vertex as usize;
+        lasts[lane] = firsts[lane] + count.checked_sub(2)?;
+        most = most.max(count);
+    }
+    let splat = |value| Vec2x8::new(f32x8::splat(simd, value), f32x8::splat(simd, value));
+    let (mut low, mut high) = (splat(1e30), splat(-1e30));
+    for first in (0..most).step_by(2) {
+        // Two vertices of each; those behind its last two are those two again.
+        let two = |lane: usize| {
+            let place = (firsts[lane] + first).min(lasts[lane]);
+            let [a, b] = *vertices[place..].first_chunk()?;
+            Some(f32x4::load_array(simd, [a[0], a[1], b[0], b[1]]))
+        };
+        let rows = [two(0)?, two(1)?, two(2)?, two(3)?, two(4)?, two(5)?, two(6)?, two(7)?];
+        let [x, y, next_x, next_y] = columns(rows);
+        for vertex in [Vec2x8::new(x, y), Vec2x8::new(next_x, next_y)] {
+            let point = lanes::rotate(turn, vertex);
+            low = Vec2x8::new(low.x.min(point.x), low.y.min(point.y));
+            high = Vec2x8::new(high.x.max(point.x), high.y.max(point.y));
+        }
+    }
+    Some((low, high))
+}
 
 /// Fills `aabbs`, and returns the levels with a shape that is not asleep ([`level_bits`]); 0 where nothing sleeps.
 pub fn bound(

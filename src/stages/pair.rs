@@ -8,7 +8,8 @@
 //! belong to): a rule that never changes for a pair, so that [`recall`](super::recall) finds last step's contact in the list of the same shape. The price is
 //! that each shape looks at all of the up to nine cells around it instead of half of them.
 //!
-//! A level on which one shape lies, as the ground often does, needs no cells: whoever looks there looks at that one.
+//! A level on which few shapes lie, as ground and walls often do, needs no cells: whoever looks there looks at all of them.
+//! (On the device only one on which a single shape lies.)
 //!
 //! Half planes are in no cell. Every dynamic shape looks at each of them, before the grid: scenes have a handful.
 //!
@@ -24,7 +25,7 @@ use std::ops::Range;
 use bytemuck::{Pod, Zeroable};
 use glam::Vec2;
 
-use super::bin::{cells_between, range_of_cells, runs_of_row, shapes_of_levels};
+use super::bin::{cells_between, place_in_window, range_of_cells, runs_of_row, shapes_of_levels};
 use crate::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, f32x8};
 use crate::scene::Ties;
 use crate::threads::{HEAVY, LIGHT, Rows, Threads};
@@ -46,12 +47,13 @@ struct World<'a> {
     aabbs: &'a [Aabb],
     cell_ends: &'a [u32],
     cell_shapes: &'a [u32],
+    own_cells: &'a [u32],
     /// Of each of those, and some more.
     boxes: &'a [Box],
     ties: &'a Ties,
     shapes_of_levels: [Range<u32>; MAX_LEVELS],
-    /// How far shapes of each level may reach from their middle, m.
-    reaches: [Vec2; MAX_LEVELS],
+    /// How far shapes of each level may reach ([`reaches_of`]).
+    reaches: [[Vec2; 2]; MAX_LEVELS],
     /// Whether it looks at half planes, and whether it asks joints whom they keep apart.
     half_planes: bool,
     joints: bool,
@@ -76,8 +78,7 @@ pub fn pair(
     params: &Params,
     shapes: &[Shape],
     aabbs: &[Aabb],
-    cell_ends: &[u32],
-    cell_shapes: &[u32],
+    (own_cells, cell_ends, cell_shapes): (&[u32], &[u32], &[u32]),
     ties: &Ties,
     states: &Rows<BodyState, 4>,
     awake_levels: u32,
@@ -95,18 +96,17 @@ pub fn pair(
         );
     }
     let shapes_of_levels = shapes_of_levels(params, cell_ends);
-    // Half a cell, at most.
-    let reaches = params.levels.map(|level| level.half_cell.into());
     let mut world = World {
         params,
         shapes,
         aabbs,
         cell_ends,
         cell_shapes,
+        own_cells,
         boxes,
         ties,
         shapes_of_levels,
-        reaches,
+        reaches: reaches_of(params),
         half_planes: true,
         joints: true,
         sleepers,
@@ -166,6 +166,11 @@ fn gather(parts: &mut [Part], pair_starts: &mut Vec<u32>, contacts: &mut Vec<Con
         end += count;
     }
     pair_starts.push(end);
+}
+
+/// How far shapes of each level may reach from their middle, to the left and down and to the right and up: half a cell, m.
+fn reaches_of(params: &Params) -> [[Vec2; 2]; MAX_LEVELS] {
+    params.levels.map(|level| [level.half_cell.into(); 2])
 }
 
 /// The AABBs of shapes in the order of their cells, so that those of a row lie side by side.
@@ -250,6 +255,11 @@ impl Box {
 
     fn is_nowhere(self) -> bool {
         self.0[0] == f32::INFINITY
+    }
+
+    fn twice_the_middle(self) -> Vec2 {
+        let [left, bottom, minus_right, minus_top] = self.0;
+        Vec2::new(left - minus_right, bottom - minus_top)
     }
 
     /// Nothing of a box that this one meets is above.
@@ -355,12 +365,17 @@ impl Part {
 /// waits for several at a time if nothing is done with them in between.
 const BATCH: usize = 16;
 
+/// Shapes on a level up to which all are looked at, wherever they lie: as many as are compared at once.
+const FEW: usize = 8;
+
 /// Cells that lie side by side: where their shapes are in the table.
 #[derive(Debug)]
 struct Row {
     shapes: Range<u32>,
     /// On a level of the shape that looks.
     own_level: bool,
+    /// All cells of a level, not in the order in which the shape would go through them.
+    whole: bool,
 }
 
 /// The pairs of a shape with half planes.
@@ -453,21 +468,19 @@ impl World<'_> {
             if asleep && (self.awake_levels >> level_index & 1 == 0 || (own_level && !is_marked)) {
                 continue;
             }
-            // The ground often is alone on its level: it is looked at wherever it lies.
+            // Ground and walls often are all on their level.
             let there = &self.shapes_of_levels[level_index as usize];
-            if there.len() < 2 {
-                rows.extend((!there.is_empty()).then(|| Row { shapes: there.clone(), own_level }));
+            if there.len() <= FEW {
+                rows.extend((!there.is_empty()).then(|| Row { shapes: there.clone(), own_level, whole: true }));
                 continue;
             }
             let mut row_of = |first, last| {
                 let shapes = range_of_cells(cell_ends, first, last);
                 if !shapes.is_empty() {
-                    rows.push(Row { shapes, own_level });
+                    rows.push(Row { shapes, own_level, whole: false });
                 }
             };
-            let reach = self.reaches[level_index as usize];
-            let [left, bottom, right, top] =
-                cells_between(simd, level, Vec2::from(aabb.min) - reach, Vec2::from(aabb.max) + reach);
+            let [left, bottom, right, top] = window_of(simd, params, &self.reaches, level_index as usize, &aabb);
             for row in bottom..=top {
                 runs_of_row(level, left, right, row, &mut row_of);
             }
@@ -499,11 +512,12 @@ impl World<'_> {
             return;
         }
         let window = Window::new(simd, &aabb);
-        let Part { found, marked, .. } = part;
+        let Part { found, marked, keys, .. } = part;
         if self.half_planes {
             self.half_planes_of::<SLEEPY>(index, asleep, found);
         }
-        for Row { shapes: there, own_level } in rows {
+        for Row { shapes: there, own_level, whole } in rows {
+            let before = found.len();
             window.for_each_met(boxes, there.clone(), |place| {
                 let other = cell_shapes[place as usize];
                 let other_index = other as usize;
@@ -528,6 +542,60 @@ impl World<'_> {
                     found.push(fresh(index, other, shape, partner));
                 }
             });
+            if *whole && found.len() - before > 1 {
+                order(simd, params, &self.reaches, self.own_cells, &aabb, &mut found[before..], keys);
+            }
         }
     }
+}
+
+/// Brings contacts of a shape into the order in which it finds them in the grid: by level, then by row and column from the
+/// corner of its window, and in a cell by index.
+#[inline(always)]
+fn order<S: Simd>(
+    simd: S,
+    params: &Params,
+    reaches: &[[Vec2; 2]; MAX_LEVELS],
+    own_cells: &[u32],
+    aabb: &Aabb,
+    contacts: &mut [Contact],
+    keys: &mut Vec<u64>,
+) {
+    let (mut known, mut corner) = (usize::MAX, [0; 2]);
+    keys.clear();
+    for contact in &*contacts {
+        let [level, row, column] = place_in_window(params, own_cells[contact.shape_b as usize], |index| {
+            if index != known {
+                let [left, bottom, ..] = window_of(simd, params, reaches, index, aabb);
+                (known, corner) = (index, [left, bottom]);
+            }
+            corner
+        });
+        // Rows and columns are below 4,096.
+        keys.push(u64::from(level << 24 | row << 12 | column) << 32 | u64::from(contact.shape_b));
+    }
+    // Hardly ever many, and mostly in order.
+    for end in 1..keys.len() {
+        let mut place = end;
+        while place > 0 && keys[place - 1] > keys[place] {
+            keys.swap(place - 1, place);
+            contacts.swap(place - 1, place);
+            place -= 1;
+        }
+    }
+}
+
+/// Columns and rows of a level in which shapes may lie that reach an AABB: left, bottom, right, top.
+#[inline(always)]
+fn window_of<S: Simd>(
+    simd: S,
+    params: &Params,
+    reaches: &[[Vec2; 2]; MAX_LEVELS],
+    level: usize,
+    aabb: &Aabb,
+) -> [i32; 4] {
+    let [left_or_down, right_or_up] = reaches[level];
+    // Those that lie to the left reach to the right.
+    let (low, high) = (Vec2::from(aabb.min) - right_or_up, Vec2::from(aabb.max) + left_or_down);
+    cells_between(simd, &params.levels[level], low, high)
 }

@@ -6,27 +6,34 @@
 //! grid is made and searched as ever, and a new list is made of what it says, if everybody is slow enough for it to last.
 //! The device looks into its grid in every step.
 //!
+//! What falls or flies together stays together: all that is measured from where most are, the median of a sample of the
+//! moving shapes. No error comes in by that. Rounding keeps order, so if `a <= b` then `a - d <= b - d` as computed, and boxes
+//! that meet do so wherever they are measured from.
+//!
 //! The order of contacts is that of the grid, though that is not there: by the cells that partners are in now.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use glam::{Vec2, Vec4};
 
-use super::{Box, Part, World, gather, half_planes_of, kept_apart, lay_boxes, lend};
+use super::{Box, Part, World, gather, half_planes_of, kept_apart, lay_boxes, lend, order, reaches_of};
 use crate::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, mask32x4};
 use crate::scene::Ties;
-use crate::stages::bin::{cells_between, place_in_window, shapes_of_levels};
+use crate::stages::bin::shapes_of_levels;
 use crate::stages::bound::EMPTY;
 use crate::threads::{HEAVY, LIGHT, Threads};
-use crate::types::{Aabb, Contact, Level, MAX_LEVELS, Params, Shape};
+use crate::types::{Aabb, Contact, FIXED_SHAPE, Level, MAX_LEVELS, NONE, Params, Shape};
 
 /// Steps for which a list should do.
 const STEPS: f32 = 8.0;
 /// Steps for which it must do, or the grid alone is quicker.
 const LEAST_STEPS: f32 = 2.5;
 /// Smallest and largest margin, as a share of a cell: the larger, the longer lists last, and the longer they are.
-const LEAST_MARGIN: f32 = 0.05;
+const LEAST_MARGIN: f32 = 0.03;
 const MOST_MARGIN: f32 = 0.5;
+/// Shapes in the sample that says where most are.
+const SAMPLE: usize = 31;
 /// Steps without a list after one that did for no step but its first.
 const IDLE: u32 = 6;
 /// Shapes up to which the list stays in caches. To read a longer one takes longer than to look into the grid.
@@ -42,12 +49,14 @@ pub struct Near {
     boxes_before: Vec<Box>,
     /// Grown AABBs; none if there is no list.
     grown: Vec<Aabb>,
+    /// Some of the shapes that may move, with twice their middles when the list was made.
+    sample: Vec<(u32, Vec2)>,
+    moved: [Vec<f32>; 2],
     /// Partners of shape `i` are in `list[starts[i] .. starts[i + 1]]`, as contacts that begin.
     starts: Vec<u32>,
     list: Vec<Contact>,
-    /// Cells when it was made; whether its order is right as long as shapes are in those.
+    /// Cells when it was made: its order is right among shapes that are in those. [`NONE`] where that says nothing.
     cells: Vec<u32>,
-    ordered: bool,
     may_part: bool,
     /// Grown ones in the order of their cells.
     in_cells: Vec<Box>,
@@ -79,14 +88,16 @@ impl Near {
         }
         std::mem::swap(&mut self.boxes, &mut self.boxes_before);
         self.boxes.resize(aabbs.len(), Box::NOWHERE);
-        let (grown, is_listed) = (&self.grown, self.is_listed() && self.may_part == may_part);
+        let is_listed = self.is_listed() && self.may_part == may_part;
+        let moved = if is_listed { self.moved_since(|shape| Box::of_shape(&aabbs[shape])) } else { Vec2::ZERO };
+        let grown = &self.grown;
         let (left, blind) = (AtomicBool::new(!is_listed), self.blind);
         threads.for_chunks(LIGHT, &mut self.boxes, |first, boxes| {
             let aabbs = &aabbs[first..first + boxes.len()];
             for (to, aabb) in boxes.iter_mut().zip(aabbs) {
                 *to = Box::of_shape(aabb);
             }
-            if is_listed && !blind && !are_within(&grown[first..first + boxes.len()], boxes) {
+            if is_listed && !blind && !are_within(&grown[first..first + boxes.len()], boxes, moved) {
                 left.store(true, Ordering::Relaxed);
             }
         });
@@ -111,7 +122,7 @@ impl Near {
             self.idle = IDLE;
         }
         self.idle = self.idle.saturating_sub(1);
-        let margins = (self.idle == 0).then(|| self.grow(params, shapes)).flatten();
+        let margins = (self.idle == 0).then(|| self.grow_all(params, shapes)).flatten();
         let Some(margins) = margins else {
             self.grown.clear();
             return false;
@@ -119,15 +130,18 @@ impl Near {
         self.age = 0;
         let Self { grown, starts, list, cells, in_cells, parts, .. } = self;
         lay_boxes(threads, grown, cell_shapes, in_cells);
-        let mut reaches = params.levels.map(|level| Vec2::from(level.half_cell));
-        // Twice, so that no rounding matters.
-        reaches.iter_mut().zip(margins).for_each(|(reach, margin)| *reach += 2.0 * margin);
+        let mut reaches = reaches_of(params);
+        for ([left_or_down, right_or_up], margin) in reaches.iter_mut().zip(margins) {
+            *left_or_down += Vec2::new(margin.x, margin.y);
+            *right_or_up += Vec2::new(margin.z, margin.w);
+        }
         let world = World {
             params,
             shapes,
             aabbs: grown,
             cell_ends,
             cell_shapes,
+            own_cells,
             boxes: in_cells,
             ties,
             shapes_of_levels: shapes_of_levels(params, cell_ends),
@@ -140,23 +154,68 @@ impl Near {
         find(threads, shapes.len(), parts, starts, list, |first, end, part| {
             dispatch!(simd => world.search::<false, _>(simd, first, end, |_| true, part));
         });
-        cells.clear();
-        cells.extend_from_slice(own_cells);
         // A window that goes around the torus begins elsewhere once the shape has moved.
-        let wide = |level: &Level| level.bands == 0 && level.log2_width.min(level.log2_height) >= 3;
-        self.ordered = params.levels[..params.level_count as usize].iter().all(wide);
+        let stays = |level: &Level, shapes: &Range<u32>| {
+            shapes.len() < 2 || level.bands == 0 && level.log2_width.min(level.log2_height) >= 3
+        };
+        let levels = &params.levels[..params.level_count as usize];
+        let cell_is_kept = |&cell: &u32| {
+            let level = levels.partition_point(|level| level.first_cell <= cell).saturating_sub(1);
+            if cell != NONE && stays(&levels[level], &world.shapes_of_levels[level]) { cell } else { NONE }
+        };
+        cells.clear();
+        cells.extend(own_cells.iter().map(cell_is_kept));
         self.may_part = may_part;
         true
     }
 
-    /// Grows the AABBs. Returns the largest margin of each level, or none if they would not do for long enough.
-    fn grow(&mut self, params: &Params, shapes: &[Shape]) -> Option<[f32; MAX_LEVELS]> {
-        let Self { boxes, boxes_before, grown, .. } = self;
+    /// How far most have moved since the sample was taken. Any answer is right; lists last longest with a good one.
+    fn moved_since(&mut self, now: impl Fn(usize) -> Box) -> Vec2 {
+        let Self { sample, moved, .. } = self;
+        for (axis, moved) in moved.iter_mut().enumerate() {
+            moved.clear();
+            moved.extend(sample.iter().map(|&(shape, before)| {
+                let moved = now(shape as usize).twice_the_middle() - before;
+                0.5 * moved[axis]
+            }));
+        }
+        let median = |moved: &mut Vec<f32>| match moved.len() {
+            0 => 0.0,
+            len => *moved.select_nth_unstable_by(len / 2, f32::total_cmp).1,
+        };
+        let moved = Vec2::from(moved.each_mut().map(median));
+        if moved.is_finite() { moved } else { Vec2::ZERO }
+    }
+
+    /// Grows the AABBs for shapes that go on as they do. Returns how much at most on each level: left, below, right, above, and
+    /// more than any rounding. None if that would not do for long enough.
+    fn grow_all(&mut self, params: &Params, shapes: &[Shape]) -> Option<[Vec4; MAX_LEVELS]> {
+        let Self { boxes, boxes_before, sample, .. } = self;
         if boxes.len() != shapes.len() || boxes_before.len() != boxes.len() {
             return None;
         }
+        let some = (0..SAMPLE).map(|place| place * shapes.len() / SAMPLE);
+        let some = some.filter(|&shape| shapes[shape].kind & FIXED_SHAPE == 0 && !boxes[shape].is_nowhere());
+        sample.clear();
+        #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
+        sample.extend(some.map(|shape| (shape as u32, boxes[shape].twice_the_middle())));
+        // From there back to the step before.
+        let boxes_before = std::mem::take(boxes_before);
+        let most = -self.moved_since(|shape| boxes_before[shape]);
+        self.boxes_before = boxes_before;
+        // If there is much that stays behind, it may be better not to go with most.
+        let still = || (most != Vec2::ZERO).then_some(Vec2::ZERO);
+        std::iter::once(most)
+            .chain(std::iter::once_with(still).flatten())
+            .find_map(|most| self.grow(params, shapes, most))
+    }
+
+    /// The same, if most move so far in a step.
+    fn grow(&mut self, params: &Params, shapes: &[Shape], most: Vec2) -> Option<[Vec4; MAX_LEVELS]> {
+        let Self { boxes, boxes_before, grown, .. } = self;
+        let with_most = Vec4::new(most.x, most.y, -most.x, -most.y);
         let cells = params.levels.map(|level| 2.0 * level.half_cell[0].min(level.half_cell[1]));
-        let mut margins = [0.0_f32; MAX_LEVELS];
+        let mut margins = [Vec4::ZERO; MAX_LEVELS];
         grown.clear();
         for ((now, before), shape) in boxes.iter().zip(boxes_before).zip(shapes) {
             if now.is_nowhere() {
@@ -166,14 +225,14 @@ impl Near {
             let (level, now, before) = (shape.level as usize, Vec4::from(now.0), Vec4::from(before.0));
             let (least, most) = (LEAST_MARGIN * cells[level], MOST_MARGIN * cells[level]);
             // Of each side how far it went outwards.
-            let out = before - now;
+            let out = before + with_most - now;
             let lasts =
                 out.abs().max_element() * LEAST_STEPS <= most && now.abs().max_element() <= MOST_DISTANCE * least;
             if !lasts {
                 return None;
             }
             let margin = (out * STEPS).clamp(Vec4::ZERO, Vec4::splat(most)) + least;
-            margins[level] = margins[level].max(margin.max_element());
+            margins[level] = margins[level].max(margin + least);
             let [left, bottom, right, top] = ((now - margin) * Vec4::new(1.0, 1.0, -1.0, -1.0)).to_array();
             grown.push(Aabb { min: [left, bottom], max: [right, top] });
         }
@@ -199,7 +258,7 @@ impl Near {
         contacts: &mut Vec<Contact>,
     ) {
         self.age = self.age.saturating_add(1);
-        let Self { boxes, starts, list, cells, parts, ordered, may_part, .. } = self;
+        let Self { boxes, starts, list, cells, parts, may_part, .. } = self;
         let listed = Listed {
             params,
             shapes,
@@ -207,10 +266,10 @@ impl Near {
             own_cells,
             cells,
             ties,
+            reaches: reaches_of(params),
             boxes,
             starts,
             list,
-            ordered: *ordered,
             may_part: *may_part,
         };
         find(threads, shapes.len(), parts, pair_starts, contacts, |first, end, part| {
@@ -232,13 +291,14 @@ fn find(
     gather(threads.for_parts(HEAVY, shapes, parts, search), starts, found);
 }
 
-/// Whether each box is within the AABB beside it.
-fn are_within(grown: &[Aabb], boxes: &[Box]) -> bool {
+/// Whether each box is within the AABB beside it, measured from what has moved so far.
+fn are_within(grown: &[Aabb], boxes: &[Box], moved: Vec2) -> bool {
     dispatch!(simd => {
+        let moved = f32x4::load_array(simd, [moved.x, moved.y, -moved.x, -moved.y]);
         let mut within = mask32x4::splat(simd, true);
         for (grown, now) in grown.iter().zip(boxes) {
             let (grown, now) = (f32x4::load_array(simd, Box::new(grown).0), f32x4::load_array(simd, now.0));
-            within &= grown.simd_le(now);
+            within &= grown.simd_le(now - moved);
         }
         within.all_true()
     })
@@ -252,10 +312,10 @@ struct Listed<'a> {
     own_cells: &'a [u32],
     cells: &'a [u32],
     ties: &'a Ties,
+    reaches: [[Vec2; 2]; MAX_LEVELS],
     boxes: &'a [Box],
     starts: &'a [u32],
     list: &'a [Contact],
-    ordered: bool,
     /// Whom joints keep apart may have changed since.
     may_part: bool,
 }
@@ -264,7 +324,7 @@ impl Listed<'_> {
     /// The pairs of the shapes in a range.
     #[inline(always)]
     fn search<S: Simd>(&self, simd: S, first: usize, end: usize, part: &mut Part) {
-        let Self { params, shapes, aabbs, ties, boxes, starts, list, .. } = *self;
+        let Self { params, shapes, aabbs, own_cells, ties, boxes, starts, list, ref reaches, .. } = *self;
         let Part { counts, found, keys, .. } = part;
         counts.clear();
         found.clear();
@@ -298,7 +358,7 @@ impl Listed<'_> {
                 }
             }
             if found.len() - on_planes > 1 && !self.are_ordered(&found[on_planes..]) {
-                self.order(simd, index, &mut found[on_planes..], keys);
+                order(simd, params, reaches, own_cells, &aabbs[index], &mut found[on_planes..], keys);
             }
             #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
             counts.push((found.len() - before) as u32);
@@ -312,39 +372,6 @@ impl Listed<'_> {
             let partner = contact.shape_b as usize;
             self.own_cells[partner] == self.cells[partner]
         };
-        self.ordered && contacts.iter().all(stays)
-    }
-
-    /// Brings contacts of a shape into the order in which it would find them in the grid: by level, then by row and column
-    /// from the corner of its window, and in a cell by index.
-    #[inline(always)]
-    fn order<S: Simd>(&self, simd: S, index: usize, contacts: &mut [Contact], keys: &mut Vec<u64>) {
-        let Self { params, aabbs, own_cells, .. } = *self;
-        let aabb = &aabbs[index];
-        let (mut known, mut corner) = (usize::MAX, [0; 2]);
-        keys.clear();
-        for contact in &*contacts {
-            let [level, row, column] = place_in_window(params, own_cells[contact.shape_b as usize], |index| {
-                if index != known {
-                    let level = &params.levels[index];
-                    let reach = Vec2::from(level.half_cell);
-                    let (low, high) = (Vec2::from(aabb.min) - reach, Vec2::from(aabb.max) + reach);
-                    let [left, bottom, ..] = cells_between(simd, level, low, high);
-                    (known, corner) = (index, [left, bottom]);
-                }
-                corner
-            });
-            // Rows and columns are below 4,096.
-            keys.push(u64::from(level << 24 | row << 12 | column) << 32 | u64::from(contact.shape_b));
-        }
-        // Hardly ever many, and mostly in order.
-        for end in 1..keys.len() {
-            let mut place = end;
-            while place > 0 && keys[place - 1] > keys[place] {
-                keys.swap(place - 1, place);
-                contacts.swap(place - 1, place);
-                place -= 1;
-            }
-        }
+        contacts.iter().all(stays)
     }
 }
