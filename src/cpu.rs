@@ -21,7 +21,7 @@ use crate::scene::{Body, Compiled, Joint, Joints, Scene};
 use crate::snapshot::{Force, JointGoal, RowGoal, Snapshot, first_islands, is_at_rest, sleeping_islands};
 use crate::stages::pair::near::Near;
 use crate::stages::{
-    bin, bound::bound, bound::bound_all, collide::collide, color::ColorScratch, color::color, color::color_sort,
+    bin, bound::bound, bound::bound_and_find, collide::collide, color::ColorScratch, color::color, color::color_sort,
     command::command, continuous::ContinuousScratch, continuous::Walls, continuous::continuous, finalize::finalize,
     guard::guard, integrate_positions::integrate_positions, integrate_positions::integrate_positions_in,
     integrate_velocities::integrate_velocities, integrate_velocities::integrate_velocities_in, pair,
@@ -76,6 +76,8 @@ pub struct CpuWorld {
     aabbs: Vec<Aabb>,
     /// The cell of each shape.
     own_cells: Vec<u32>,
+    /// They are those of this step's AABBs.
+    has_cells: bool,
     cell_ends: Vec<u32>,
     cell_shapes: Vec<u32>,
     /// The two before are of an earlier step, as none has asked for them since.
@@ -197,6 +199,7 @@ impl CpuWorld {
             swings: vec![0.0; bodies],
             aabbs: vec![Aabb::default(); compiled.shapes.len()],
             own_cells: Vec::new(),
+            has_cells: false,
             cell_ends: Vec::new(),
             cell_shapes: Vec::new(),
             grid_is_old: false,
@@ -437,34 +440,24 @@ impl CpuWorld {
         Some(solver.end - 1)
     }
 
-    /// Looks for pairs in the list of those that lay near each other, where that does, instead of in the grid.
-    fn run_near(&mut self, op: Op) -> bool {
-        let Self { threads, aabbs, own_cells, cell_ends, cell_shapes, grid_is_old, near, walls, has_walls, .. } = self;
-        let Self { poses, states, has_list, .. } = self;
+    /// Before a stage: whether it may look into the list of those that lay near each other, or at few walls, instead of into
+    /// the grid.
+    fn look_for_list(&mut self, op: Op) {
+        let Self { threads, aabbs, own_cells, cell_ends, cell_shapes, near, has_list, walls, has_walls, .. } = self;
+        let Self { poses, states, .. } = self;
         let Compiled { params, shapes, vertices, joints, .. } = &self.compiled;
         let Joints { ties, may_part, .. } = joints;
         // Where bodies sleep there is a shorter way yet.
-        let Some(shortcuts) = self.shortcuts.as_mut().filter(|_| params.switches & SLEEP == 0) else { return false };
+        let Some(shortcuts) = self.shortcuts.as_mut().filter(|_| params.switches & SLEEP == 0) else { return };
         match op.stage {
             Stage::Bin => {
-                if !near.look(threads, aabbs, *may_part) {
-                    return false;
-                }
-                bin::bin_find(threads, params, shapes, aabbs, own_cells);
-                *grid_is_old = true;
-                shortcuts.listed += 1;
-                true
+                *has_list = near.look(threads, aabbs, *may_part);
+                shortcuts.listed += u64::from(*has_list);
             }
-            Stage::Pair => {
+            Stage::Pair if !*has_list => {
                 let grid = (&own_cells[..], &cell_ends[..], &cell_shapes[..]);
-                if !*grid_is_old {
-                    if !near.make(threads, params, shapes, grid, ties, *may_part) {
-                        return false;
-                    }
-                    shortcuts.lists += 1;
-                }
-                *has_list = true;
-                false
+                *has_list = near.make(threads, params, shapes, grid, ties, *may_part);
+                shortcuts.lists += u64::from(*has_list);
             }
             Stage::Continuous => {
                 let bullets = params.switches & BULLETS != 0;
@@ -473,9 +466,8 @@ impl CpuWorld {
                 if bullets || !*has_walls {
                     self.renew_grid();
                 }
-                false
             }
-            _ => false,
+            _ => {}
         }
     }
 
@@ -513,7 +505,8 @@ impl CpuWorld {
                 continue;
             }
             let start = Instant::now();
-            if !self.run_near(op) && !self.run_joints(op) {
+            self.look_for_list(op);
+            if !self.run_joints(op) {
                 self.run(op);
             }
             self.stage_ms[op.stage as usize].1 += 1e3 * start.elapsed().as_secs_f64();
@@ -715,7 +708,7 @@ impl CpuWorld {
         self.near.forget();
         self.walls.forget();
         self.joint_blocks.forget();
-        (self.has_list, self.has_walls) = (false, false);
+        (self.has_cells, self.has_list, self.has_walls) = (false, false, false);
     }
 
     /// Brings the tables to the bodies that there are now.
@@ -803,7 +796,7 @@ impl CpuWorld {
         }
         let Self { threads, poses, states, accumulators, swings, aabbs, own_cells, cell_ends, cell_shapes, .. } = self;
         let Self { pair_starts, pair_starts_previous, contacts, contacts_previous, .. } = self;
-        let Self { manifolds, manifolds_previous, shortcuts, .. } = self;
+        let Self { manifolds, manifolds_previous, shortcuts, has_cells, .. } = self;
         let Self { coloring, slots, constraints, surfaces, scratch, counters, .. } = self;
         let Self { joint_frames, joint_blocks, joint_states, joint_impulses, one_by_one, .. } = self;
         let Self { islands, island_flags, sleeping_starts, sleeping, near, has_list, walls, has_walls, .. } = self;
@@ -840,14 +833,20 @@ impl CpuWorld {
 
             Stage::Bound => {
                 if shortcuts.is_some() && counters.quarantined == 0 && params.switches & SLEEP == 0 {
-                    bound_all(threads, params, shapes, vertices, poses, aabbs);
+                    bound_and_find(threads, params, shapes, vertices, poses, aabbs, own_cells);
+                    *has_cells = true;
                 } else {
                     counters.awake_levels |= bound(threads, params, shapes, vertices, poses, states, aabbs);
                 }
             }
             Stage::Bin => {
-                bin::bin(threads, params, shapes, aabbs, own_cells, cell_ends, cell_shapes);
-                self.grid_is_old = false;
+                if !std::mem::take(has_cells) {
+                    bin::bin_find(threads, params, shapes, aabbs, own_cells);
+                }
+                self.grid_is_old = *has_list;
+                if !*has_list {
+                    bin::bin_place(params, own_cells, cell_ends, cell_shapes);
+                }
             }
             Stage::Pair => {
                 if *may_part {

@@ -195,6 +195,15 @@ pub fn columns<S: Simd>([a, b, c, d, e, f, g, h]: [f32x4<S>; WIDTH]) -> [f32x8<S
     transpose([a.combine(e), b.combine(f), c.combine(g), d.combine(h)])
 }
 
+/// Four columns as eight rows.
+#[inline(always)]
+#[must_use]
+pub fn rows<S: Simd>(columns: [f32x8<S>; 4]) -> [f32x4<S>; WIDTH] {
+    let [a, b, c, d] = transpose(columns);
+    let ((a, e), (b, f), (c, g), (d, h)) = (a.split(), b.split(), c.split(), d.split());
+    [a, b, c, d, e, f, g, h]
+}
+
 /// Eight vectors in the plane.
 #[derive(Clone, Copy, Debug)]
 pub struct Vec2x8<S: Simd> {

@@ -133,7 +133,9 @@ pub fn bin_find(threads: &Threads, params: &Params, shapes: &[Shape], aabbs: &[A
         let (shapes, aabbs) = (shapes[range.clone()].as_chunks(), aabbs[range].as_chunks());
         let (cells, rest) = own.as_chunks_mut();
         dispatch!(simd => for ((cells, shapes), aabbs) in cells.iter_mut().zip(shapes.0).zip(aabbs.0) {
-            *cells = cells_of_eight(simd, params, shapes, aabbs);
+            let row = |lane: usize| f32x4::load_array_ref(simd, bytemuck::cast_ref(&aabbs[lane]));
+            let sides = columns([row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)]);
+            *cells = cells_of_eight(params, shapes, aabbs, sides);
         });
         for ((cell, shape), aabb) in rest.iter_mut().zip(shapes.1).zip(aabbs.1) {
             *cell = cell_of_shape(params, shape, aabb);
@@ -143,7 +145,7 @@ pub fn bin_find(threads: &Threads, params: &Params, shapes: &[Shape], aabbs: &[A
 
 /// The cell of a shape with this AABB.
 #[inline(always)]
-fn cell_of_shape(params: &Params, shape: &Shape, aabb: &Aabb) -> u32 {
+pub fn cell_of_shape(params: &Params, shape: &Shape, aabb: &Aabb) -> u32 {
     if aabb.min[0] <= aabb.max[0] {
         let level = &params.levels[level_of(params, shape.level, aabb) as usize];
         let (column, row) = cell_of(level, middle(aabb));
@@ -153,13 +155,16 @@ fn cell_of_shape(params: &Params, shape: &Shape, aabb: &Aabb) -> u32 {
     }
 }
 
-/// The same of eight shapes, all at once if they lie on one level.
+/// The same of eight shapes, all at once if they lie on one level. The sides of the AABBs come as columns as well.
 #[inline(always)]
-fn cells_of_eight<S: Simd>(simd: S, params: &Params, shapes: &[Shape; WIDTH], aabbs: &[Aabb; WIDTH]) -> [u32; WIDTH] {
+pub fn cells_of_eight<S: Simd>(
+    params: &Params,
+    shapes: &[Shape; WIDTH],
+    aabbs: &[Aabb; WIDTH],
+    [left, bottom, right, top]: [f32x8<S>; 4],
+) -> [u32; WIDTH] {
     let own = shapes[0].level;
     let level = &params.levels[own as usize];
-    let row = |lane: usize| f32x4::load_array_ref(simd, bytemuck::cast_ref(&aabbs[lane]));
-    let [left, bottom, right, top] = columns([row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)]);
     let alike = level.bands == 0 && shapes.iter().all(|shape| shape.level == own) && left.simd_le(right).all_true();
     if !alike {
         let mut cells = [NONE; WIDTH];

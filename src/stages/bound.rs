@@ -8,49 +8,53 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use glam::Vec2;
 
-use crate::lanes::{
-    self, Select, Simd, SimdBase, SimdMask, SimdSplit, Vec2x8, WIDTH, columns, dispatch, f32x4, f32x8, mask32x8,
-    transpose,
-};
+use crate::lanes::{self, Select, Simd, SimdBase, SimdMask, Vec2x8, WIDTH, columns, dispatch, f32x4, f32x8, mask32x8};
 use crate::math::{mul_rotation, rotate};
+use crate::stages::bin::{cell_of_shape, cells_of_eight};
 use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{
-    ASLEEP, AWAKE_HALF_PLANE, Aabb, BOX, BodyState, CIRCLE, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, NO_SHAPE,
+    ASLEEP, AWAKE_HALF_PLANE, Aabb, BOX, BodyState, CIRCLE, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, NO_SHAPE, NONE,
     POLYGON, Params, Pose, QUARANTINED, SLEEP, Shape, VERTEX_COUNT_SHIFT,
 };
 
 /// An AABB that overlaps nothing.
 pub const EMPTY: Aabb = Aabb { min: [1e30, 1e30], max: [-1e30, -1e30] };
 
-/// Fills `aabbs` where nobody sleeps or is quarantined, which is not looked at.
-pub fn bound_all(
+/// Fills `aabbs` where nobody sleeps or is quarantined, which is not looked at, and `own` with the cell of each shape, as
+/// [`bin_find`](super::bin::bin_find) would.
+pub fn bound_and_find(
     threads: &Threads,
     params: &Params,
     shapes: &[Shape],
     vertices: &[[f32; 2]],
     poses: &[Pose],
     aabbs: &mut [Aabb],
+    own: &mut Vec<u32>,
 ) {
-    let margin = params.aabb_margin;
-    let one = |shape: &Shape| match shape.kind & GEOMETRY_MASK {
-        NO_SHAPE => EMPTY,
-        _ => bound_shape(shape, vertices, &poses[shape.body as usize], margin),
+    let one = |shape: &Shape, aabb: &mut Aabb, cell: &mut u32| {
+        *aabb = match shape.kind & GEOMETRY_MASK {
+            NO_SHAPE => EMPTY,
+            _ => bound_shape(shape, vertices, &poses[shape.body as usize], params.aabb_margin),
+        };
+        *cell = cell_of_shape(params, shape, aabb);
     };
-    threads.for_chunks(LIGHT, aabbs, |first, aabbs| {
+    own.resize(aabbs.len(), NONE);
+    threads.for_chunk_pairs(LIGHT, aabbs, own, |first, aabbs, own| {
         let (shapes, rest) = shapes[first..first + aabbs.len()].as_chunks();
-        let (aabbs, others) = aabbs.as_chunks_mut();
-        dispatch!(simd => for (aabbs, shapes) in aabbs.iter_mut().zip(shapes) {
-            if let Some(boxes) = bound_eight(simd, shapes, vertices, poses, margin) {
-                *aabbs = boxes;
+        let ((aabbs, last_aabbs), (own, last_own)) = (aabbs.as_chunks_mut(), own.as_chunks_mut());
+        dispatch!(simd => for ((shapes, aabbs), own) in shapes.iter().zip(aabbs).zip(own) {
+            if let Some(sides) = bound_eight(simd, shapes, vertices, poses, params.aabb_margin) {
+                *aabbs = lanes::rows(sides).map(|row| bytemuck::cast(row.to_array()));
+                *own = cells_of_eight(params, shapes, aabbs, sides);
             } else {
-                aabbs.iter_mut().zip(shapes).for_each(|(aabb, shape)| *aabb = one(shape));
+                shapes.iter().zip(aabbs).zip(own).for_each(|((shape, aabb), cell)| one(shape, aabb, cell));
             }
         });
-        others.iter_mut().zip(rest).for_each(|(aabb, shape)| *aabb = one(shape));
+        rest.iter().zip(last_aabbs).zip(last_own).for_each(|((shape, aabb), cell)| one(shape, aabb, cell));
     });
 }
 
-/// As [`bound_shape`], eight at a time. None if one of them is a half plane or no shape.
+/// As [`bound_shape`], the sides of eight at a time. None if one of them is a half plane or no shape.
 #[inline(always)]
 fn bound_eight<S: Simd>(
     simd: S,
@@ -58,7 +62,7 @@ fn bound_eight<S: Simd>(
     vertices: &[[f32; 2]],
     poses: &[Pose],
     margin: f32,
-) -> Option<[Aabb; WIDTH]> {
+) -> Option<[f32x8<S>; 4]> {
     let (mut circles, mut polygons) = (0, 0);
     for (lane, shape) in shapes.iter().enumerate() {
         match shape.kind & GEOMETRY_MASK {
@@ -68,16 +72,15 @@ fn bound_eight<S: Simd>(
             _ => return None,
         }
     }
-    let rows = |row: [f32x4<S>; WIDTH]| columns(row);
     let quarter = |quarter: usize| {
         let row = |lane: usize| {
             let quarters: &[[f32; 4]; size_of::<Shape>() / 16] = bytemuck::cast_ref(&shapes[lane]);
             f32x4::load_array_ref(simd, &quarters[quarter])
         };
-        rows([row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)])
+        columns([row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)])
     };
     let pose = |lane: usize| f32x4::load_array_ref(simd, bytemuck::cast_ref(&poses[shapes[lane].body as usize]));
-    let [x, y, cos, sin] = rows([pose(0), pose(1), pose(2), pose(3), pose(4), pose(5), pose(6), pose(7)]);
+    let [x, y, cos, sin] = columns([pose(0), pose(1), pose(2), pose(3), pose(4), pose(5), pose(6), pose(7)]);
     let [half_x, half_y, radius, _] = quarter(0);
     let [offset_x, offset_y, own_cos, own_sin] = quarter(1);
     let rotation = Vec2x8::new(cos, sin);
@@ -98,8 +101,7 @@ fn bound_eight<S: Simd>(
         min = Vec2x8::new(low.x - rim, low.y - rim).where_else(polygons, min);
         max = Vec2x8::new(high.x + rim, high.y + rim).where_else(polygons, max);
     }
-    let [a, b, c, d] = transpose([min.x, min.y, max.x, max.y]).map(f32x8::split);
-    Some([a.0, b.0, c.0, d.0, a.1, b.1, c.1, d.1].map(|aabb| bytemuck::cast(aabb.to_array())))
+    Some([min.x, min.y, max.x, max.y])
 }
 
 /// Low and high corners of the vertices of eight shapes, turned. Of those that have none it says nothing. None if a polygon

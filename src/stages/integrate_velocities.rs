@@ -11,7 +11,9 @@
 
 use glam::Vec2;
 
-use crate::lanes::{Select, Simd, SimdBase, SimdMask, dispatch, f32x4, mask32x4};
+use crate::lanes::{
+    Select, Simd, SimdBase, SimdCombine, SimdMask, SimdSplit, dispatch, f32x4, f32x8, mask32x4, mask32x8,
+};
 use crate::math::{cross, mul_rotation, rotate};
 use crate::threads::{Halves, LIGHT, Rows, Table, Threads};
 use crate::types::{ASLEEP, Accumulator, Body, BodyState, DYNAMIC, Field, Params, Pose, QUARANTINED, WARM_START};
@@ -50,9 +52,18 @@ pub fn integrate_velocities_in(
     states: impl Table<Item = BodyState>,
     accumulators: impl Table<Item = Accumulator>,
 ) {
-    let (bodies, poses) = (&bodies[first..end], &poses[first..end]);
-    dispatch!(simd => for (offset, (body, pose)) in bodies.iter().zip(poses).enumerate() {
-        advance(simd, params, body, pose, first + offset, states, accumulators);
+    let ((pairs, last), poses) = (bodies[first..end].as_chunks(), &poses[..end]);
+    dispatch!(simd => {
+        for (pair, index) in pairs.iter().zip((first..).step_by(2)) {
+            if !advance_two(simd, params, pair, index, states, accumulators) {
+                for (body, index) in pair.iter().zip(index..) {
+                    advance(simd, params, body, &poses[index], index, states, accumulators);
+                }
+            }
+        }
+        for (body, index) in last.iter().zip(end - last.len()..) {
+            advance(simd, params, body, &poses[index], index, states, accumulators);
+        }
     });
 }
 
@@ -68,6 +79,58 @@ pub fn integrate_velocities_of(
     dispatch!(simd => for index in listed.iter().map(|&body| body as usize) {
         advance(simd, params, &bodies[index], &poses[index], index, states, accumulators);
     });
+}
+
+/// As [`advance`], two bodies side by side that feel nothing but gravity. Returns false, and does nothing, if they feel more,
+/// or may be too fast.
+#[inline(always)]
+fn advance_two<S: Simd>(
+    simd: S,
+    params: &Params,
+    bodies: &[Body; 2],
+    index: usize,
+    states: impl Table<Item = BodyState>,
+    accumulators: impl Table<Item = Accumulator>,
+) -> bool {
+    let both = |a: [f32; 4], b: [f32; 4]| f32x4::load_array(simd, a).combine(f32x4::load_array(simd, b));
+    let (state, next_state) = (states.row(index), states.row(index + 1));
+    let (first, second) = (state.lanes(simd, 0), next_state.lanes(simd, 0));
+    let status = first.to_array()[3].to_bits() | second.to_array()[3].to_bits();
+    let plain = |body: &Body| body.kind == DYNAMIC && is_plain(params, body);
+    if status & (QUARANTINED | ASLEEP) != 0 || !bodies.iter().all(plain) {
+        return false;
+    }
+    let row = first.combine(second);
+    // The fourth of each is no number.
+    let numbers = mask32x8::from_bitmask(simd, 0b0111_0111);
+    let zero = f32x8::splat(simd, 0.0);
+    let mut motion = numbers.select(row, zero);
+    let warm = params.switches & WARM_START != 0;
+    let (sum, next_sum) = (accumulators.row(index), accumulators.row(index + 1));
+    let kept = if warm {
+        let largest = f32x8::splat(simd, LARGEST_SUM);
+        (sum.lanes(simd, 0).combine(next_sum.lanes(simd, 0)) + motion).max(-largest).min(largest)
+    } else {
+        zero
+    };
+    let ([x, y], [scale, next_scale]) = (params.gravity, bodies.each_ref().map(|body| body.gravity_scale));
+    let scales = f32x4::splat(simd, scale).combine(f32x4::splat(simd, next_scale));
+    motion = motion + (both([x, y, 0.0, 0.0], [x, y, 0.0, 0.0]) * scales + 0.0) * params.h + kept;
+    let most = [params.max_speed, params.max_speed, params.max_spin, 0.0];
+    let most = both(most, most);
+    motion = motion.max(-most).min(most);
+    if motion.abs().simd_gt(most * SURELY_SLOW).any_true() {
+        return false;
+    }
+    let (first, second) = numbers.select(motion, row).split();
+    state.set_lanes(0, first);
+    next_state.set_lanes(0, second);
+    if warm {
+        let (first, second) = (kept - motion).split();
+        sum.set_lanes(0, first);
+        next_sum.set_lanes(0, second);
+    }
+    true
 }
 
 #[inline(always)]
