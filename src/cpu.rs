@@ -42,10 +42,12 @@ use crate::world::WorldError;
 
 /// Bodies, contacts and joints of the smallest world whose steps several threads share: what one thread is at for some
 /// hundred microseconds. To wake the others takes tens.
-const SHARE_FROM: usize = 2048;
+const SHARE_FROM: usize = 4096;
 /// Touching contacts of the smallest island that they sweep together. In a smaller one a turn is shorter than what it takes
 /// to tell the others that it is over, and to fetch what they have written.
 const CREW_FROM: usize = 4096;
+/// Bodies, touching contacts and joints from which on several threads share a sweep at all.
+const SWEEP_FROM: usize = 8192;
 
 /// A world on the CPU.
 ///
@@ -104,9 +106,10 @@ pub struct CpuWorld {
     constraints: Blocks,
     groups: Groups,
     /// Bodies, contacts and joints from which on threads share a step, touching contacts from which on they sweep together,
-    /// and steps in which they did.
+    /// and steps in which they did; bodies, contacts and joints from which on they share a sweep at all.
     share_from: usize,
     crew_from: usize,
+    sweep_from: usize,
     crew_steps: u64,
     surfaces: Rows<Surface, 2>,
     scratch: Scratch,
@@ -224,6 +227,7 @@ impl CpuWorld {
             groups: Groups::default(),
             share_from: SHARE_FROM,
             crew_from: CREW_FROM,
+            sweep_from: SWEEP_FROM,
             crew_steps: 0,
             surfaces: Rows::new(&[]),
             scratch: Scratch::default(),
@@ -282,7 +286,7 @@ impl CpuWorld {
     #[doc(hidden)]
     #[must_use]
     pub fn with_sharing_from(mut self, size: usize) -> Self {
-        (self.share_from, self.crew_from) = (size, size);
+        (self.share_from, self.crew_from, self.sweep_from) = (size, size, size);
         self
     }
 
@@ -379,15 +383,23 @@ impl CpuWorld {
         self.end_step();
     }
 
+    /// Whether there is so little to sweep that threads do not share it.
+    fn is_little(&self) -> bool {
+        let Compiled { bodies, joints, .. } = &self.compiled;
+        bodies.len() + self.counters.touching as usize + joints.count() < self.sweep_from
+    }
+
     /// Colours the contacts, runs the solver that comes `next` in the plan group by group if that is worth it, and returns
     /// where the plan goes on.
     fn run_groups(&mut self, next: usize) -> Option<usize> {
         let solver = groups::solver(&self.plan, next)?;
+        let is_little = self.is_little();
         let Self { threads, compiled, poses, states, accumulators, contacts, manifolds, counters, .. } = self;
         let Self { coloring, slots, groups, stage_ms, .. } = self;
         let start = Instant::now();
-        color(threads, &compiled.params, states, contacts, coloring, counters);
-        let found = groups.find(threads, compiled, contacts, counters.touching);
+        let alone = Threads::default();
+        color(if is_little { &alone } else { &*threads }, &compiled.params, states, contacts, coloring, counters);
+        let found = (!is_little || threads.count() == 1) && groups.find(threads, compiled, contacts, counters.touching);
         if !found {
             color_sort(threads, coloring, slots, counters);
         }
@@ -794,6 +806,7 @@ impl CpuWorld {
         if op.stage == Stage::Command {
             self.compiled.lead_on(&mut self.commands, self.steps);
         }
+        let is_little = self.is_little();
         let Self { threads, poses, states, accumulators, swings, aabbs, own_cells, cell_ends, cell_shapes, .. } = self;
         let Self { pair_starts, pair_starts_previous, contacts, contacts_previous, .. } = self;
         let Self { manifolds, manifolds_previous, shortcuts, has_cells, .. } = self;
@@ -808,6 +821,9 @@ impl CpuWorld {
         {
             return;
         }
+        // Of little, one thread that has the rows to itself is through before others have taken a share.
+        let alone = Threads::default();
+        let sweepers = if is_little { &alone } else { &*threads };
         match op.stage {
             Stage::Command => {
                 by_body(&mut self.commands);
@@ -907,8 +923,8 @@ impl CpuWorld {
                 &mut scratch.report,
             ),
             Stage::Color => {
-                color(threads, params, states, contacts, coloring, counters);
-                color_sort(threads, coloring, slots, counters);
+                color(sweepers, params, states, contacts, coloring, counters);
+                color_sort(sweepers, coloring, slots, counters);
             }
             Stage::Prepare => {
                 prepare(
@@ -943,15 +959,15 @@ impl CpuWorld {
                 joint_blocks.lay(starts, joints, joint_frames, rows, joint_impulses);
             }
 
-            Stage::WarmStart if threads.count() == 1 => {
+            Stage::WarmStart if sweepers.count() == 1 => {
                 let accumulators = accumulators.alone();
                 for batch in constraints.batches(counters) {
                     warm_start_batch(batch, accumulators, surfaces);
                 }
             }
-            Stage::WarmStart => warm_start(&mut constraints.by(threads, counters), &*accumulators, surfaces),
+            Stage::WarmStart => warm_start(&mut constraints.by(sweepers, counters), &*accumulators, surfaces),
             Stage::WarmStartJoints if *one_by_one => warm_start_joints::warm_start_joints(
-                threads,
+                sweepers,
                 starts,
                 joint_frames,
                 rows,
@@ -960,7 +976,7 @@ impl CpuWorld {
                 accumulators,
             ),
             Stage::WarmStartJoints => solve_joints::lanes::warm_start_joints(
-                threads,
+                sweepers,
                 starts,
                 joint_frames,
                 rows,
@@ -970,10 +986,10 @@ impl CpuWorld {
                 accumulators,
             ),
             Stage::IntegrateVelocities => {
-                integrate_velocities(threads, params, bodies, poses, states, accumulators);
+                integrate_velocities(sweepers, params, bodies, poses, states, accumulators);
             }
             Stage::SolveJoints | Stage::RelaxJoints if *one_by_one => solve_joints::solve_joints(
-                threads,
+                sweepers,
                 params,
                 op.flags,
                 starts,
@@ -984,7 +1000,7 @@ impl CpuWorld {
                 accumulators,
             ),
             Stage::SolveJoints | Stage::RelaxJoints => solve_joints::lanes::solve_joints(
-                threads,
+                sweepers,
                 params,
                 op.flags,
                 starts,
@@ -995,20 +1011,20 @@ impl CpuWorld {
                 states,
                 accumulators,
             ),
-            Stage::Solve | Stage::Relax if threads.count() == 1 => {
+            Stage::Solve | Stage::Relax if sweepers.count() == 1 => {
                 let states = states.alone();
                 for batch in constraints.batches(counters) {
                     solve_batch(params, op.flags, states, batch, surfaces);
                 }
             }
             Stage::Solve | Stage::Relax => {
-                solve(params, op.flags, &*states, &mut constraints.by(threads, counters), surfaces);
+                solve(params, op.flags, &*states, &mut constraints.by(sweepers, counters), surfaces);
             }
-            Stage::IntegratePositions => integrate_positions(threads, params, bodies, states),
-            Stage::ProjectJoints => project_joints(threads, params, starts, joint_frames, rows, states),
-            Stage::Project => project(params, states, &mut constraints.by(threads, counters)),
+            Stage::IntegratePositions => integrate_positions(sweepers, params, bodies, states),
+            Stage::ProjectJoints => project_joints(sweepers, params, starts, joint_frames, rows, states),
+            Stage::Project => project(params, states, &mut constraints.by(sweepers, counters)),
 
-            Stage::Restitution => restitution(params, states, &mut constraints.by(threads, counters)),
+            Stage::Restitution => restitution(params, states, &mut constraints.by(sweepers, counters)),
             Stage::StoreImpulses => {
                 if !*one_by_one {
                     joint_blocks.store(joint_impulses);
