@@ -129,7 +129,7 @@ fn shortcuts_leave_no_trace_when_the_world_is_changed() {
             _ => {}
         }
     };
-    let done = assert_no_trace(&scene, 160, act).shortcuts();
+    let done = assert_no_trace(&scene, 240, act).shortcuts();
     assert!(done.listed > 20 && done.walls > 100 && done.joints > 20, "{done:?}");
 }
 
