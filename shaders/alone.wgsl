@@ -61,6 +61,7 @@ fn each_joint(joint: u32) {
 }
 
 fn each_body(lane: u32, lanes: u32) {
+    storageBarrier();
     for (var index = lane; index < params.body_count; index += lanes) {
         if stage == OP_INTEGRATE_VELOCITIES {
             integrate_velocity(index);
@@ -68,7 +69,6 @@ fn each_body(lane: u32, lanes: u32) {
             integrate_position(index);
         }
     }
-    storageBarrier();
 }
 
 fn is_of_bodies(line: u32) -> bool {

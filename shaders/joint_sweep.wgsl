@@ -18,12 +18,13 @@ fn wide_joints(workgroup: vec3<u32>, workgroups: vec3<u32>, lane: u32) {
     }
 }
 
-// By one workgroup of so many lanes.
+// By one workgroup of so many lanes, as `tail`.
 fn tail_joints(lane: u32, all_lanes: u32, first_color: u32, end_color: u32) {
     for (var color = first_color; color < end_color; color += 1u) {
         let start = joint_starts[color];
         let end = joint_starts[JOINT_COLORS + color];
         if start < end {
+            storageBarrier();
             // The overflow is solved by one lane, in order.
             let lanes = select(all_lanes, 1u, color == JOINT_OVERFLOW);
             if lane < lanes {
@@ -31,7 +32,6 @@ fn tail_joints(lane: u32, all_lanes: u32, first_color: u32, end_color: u32) {
                     each_joint(joint_starts[turn]);
                 }
             }
-            storageBarrier();
         }
     }
 }

@@ -29,7 +29,8 @@ fn wide(workgroup: vec3<u32>, workgroups: vec3<u32>, lane: u32) {
     }
 }
 
-// By one workgroup of so many lanes.
+// By one workgroup of so many lanes. Each colour begins with the barrier instead of ending with it: a software adapter cuts
+// a kernel at its first barrier, and compiles what comes before it once more.
 fn tail(lane: u32, all_lanes: u32, first_color: u32, end_color: u32) {
     var color = first_color;
     loop {
@@ -40,6 +41,7 @@ fn tail(lane: u32, all_lanes: u32, first_color: u32, end_color: u32) {
         if color >= end_color {
             break;
         }
+        storageBarrier();
         let end = color_starts[color + 1u];
         // The overflow is solved by one lane, in order.
         let lanes = select(all_lanes, 1u, color == OVERFLOW_COLOR);
@@ -53,7 +55,6 @@ fn tail(lane: u32, all_lanes: u32, first_color: u32, end_color: u32) {
                 }
             }
         }
-        storageBarrier();
         color += 1u;
     }
 }
