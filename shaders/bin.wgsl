@@ -37,7 +37,7 @@ fn bin_count(
         shape_cells[index] = NONE;
         return;
     }
-    let level = level_of(shapes[index].level, aabb);
+    let level = params.levels[level_of(shapes[index].level, aabb)];
     let at = cell_of(level, middle(aabb));
     let cell = cell_index(level, at.x, at.y);
     shape_cells[index] = cell;

@@ -54,12 +54,16 @@ fn rate_of(turned: vec2<f32>) -> f32 {
     return 2.0 * turned.y / max(1.0 + turned.x, 1e-6);
 }
 
-// `count` vertices of a shape; the core is one at the offset.
+// `count` vertices of a shape; the core is one at the offset. Where they are is known without another look at the shape,
+// or each place that asks would be compiled with all of that.
 struct Party {
     shape: u32,
     count: u32,
-    is_core: bool,
     is_plane: bool,
+    // Else the vertices are corners of a box.
+    is_polygon: bool,
+    first_vertex: u32,
+    half: vec2<f32>,
     radius: f32,
     offset: vec2<f32>,
     rotation: vec2<f32>,
@@ -67,27 +71,33 @@ struct Party {
 }
 
 fn party(shape: u32, motion: Motion) -> Party {
+    let geometry = shapes[shape].kind & GEOMETRY_MASK;
     return Party(
-        shape, hull_count(shape), false, (shapes[shape].kind & GEOMETRY_MASK) == HALF_PLANE, shapes[shape].radius,
-        shapes[shape].offset, shapes[shape].rotation, motion,
+        shape, hull_count(shape), geometry == HALF_PLANE, geometry == POLYGON, shapes[shape].first_vertex,
+        select(vec2<f32>(0.0), shapes[shape].half, geometry == BOX), shapes[shape].radius, shapes[shape].offset,
+        shapes[shape].rotation, motion,
     );
 }
 
+// As hull_point.
 fn party_point(who: Party, index: u32) -> vec2<f32> {
-    if who.is_core {
-        return vec2<f32>(0.0);
+    if who.is_polygon {
+        return vertices[who.first_vertex + index];
     }
-    return hull_point(who.shape, index);
+    return vec2<f32>(
+        select(-who.half.x, who.half.x, index == 1u || index == 2u), select(-who.half.y, who.half.y, index > 1u),
+    );
 }
 
 fn middle_of(whole: Party) -> Party {
     var sum = vec2<f32>(0.0);
     for (var index = 0u; index < whole.count; index += 1u) {
-        sum += hull_point(whole.shape, index);
+        sum += party_point(whole, index);
     }
     var core = whole;
     core.count = 1u;
-    core.is_core = true;
+    core.is_polygon = false;
+    core.half = vec2<f32>(0.0);
     core.radius = 0.0;
     core.offset = whole.offset + rotate(whole.rotation, sum / f32(whole.count));
     return core;
@@ -411,8 +421,8 @@ fn sweep_shape(size: Size, base: vec2<f32>, motion: Motion, own: u32, bullets: b
         var high = vec2<i32>(0);
         if is_grid {
             let torus = vec2<i32>(1i << params.levels[level].log2_width, 1i << params.levels[level].log2_height);
-            low = cell_of(level, low_end - params.levels[level].half_cell);
-            high = min(cell_of(level, high_end + params.levels[level].half_cell), low + torus - 1i);
+            low = cell_of(params.levels[level], low_end - params.levels[level].half_cell);
+            high = min(cell_of(params.levels[level], high_end + params.levels[level].half_cell), low + torus - 1i);
         }
         for (var row = low.y; row <= high.y; row += 1) {
             var slot = 0u;
@@ -420,11 +430,11 @@ fn sweep_shape(size: Size, base: vec2<f32>, motion: Motion, own: u32, bullets: b
             // A row that wraps around the torus is two runs of cells.
             var wraps = false;
             if is_grid {
-                let first = cell_index(level, low.x, row);
-                let last = cell_index(level, high.x, row);
+                let first = cell_index(params.levels[level], low.x, row);
+                let last = cell_index(params.levels[level], high.x, row);
                 wraps = first > last;
                 slot = slots_before(first);
-                end = cell_ends[select(last, cell_index(level, -1, row), wraps)];
+                end = cell_ends[select(last, cell_index(params.levels[level], -1, row), wraps)];
             }
             loop {
                 if slot >= end {
@@ -432,8 +442,8 @@ fn sweep_shape(size: Size, base: vec2<f32>, motion: Motion, own: u32, bullets: b
                         break;
                     }
                     wraps = false;
-                    slot = slots_before(cell_index(level, 0, row));
-                    end = cell_ends[cell_index(level, high.x, row)];
+                    slot = slots_before(cell_index(params.levels[level], 0, row));
+                    end = cell_ends[cell_index(params.levels[level], high.x, row)];
                     continue;
                 }
                 var other = 0u;

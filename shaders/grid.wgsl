@@ -1,13 +1,13 @@
-// Cells of the grid, shared by bin and pair (src/stages/bin.rs); levels as bits (src/stages/bound.rs).
+// Cells of the grid (src/stages/bin.rs); levels as bits (src/stages/bound.rs).
 
-fn cell_of(level: u32, at: vec2<f32>) -> vec2<i32> {
-    return vec2<i32>(floor(clamp(at * params.levels[level].inv_cell, vec2<f32>(-1e9), vec2<f32>(1e9))));
+fn cell_of(level: Level, at: vec2<f32>) -> vec2<i32> {
+    return vec2<i32>(floor(clamp(at * level.inv_cell, vec2<f32>(-1e9), vec2<f32>(1e9))));
 }
 
-fn cell_index(level: u32, column: i32, row: i32) -> u32 {
-    let x = u32(column) & ((1u << params.levels[level].log2_width) - 1u);
-    let y = u32(row) & ((1u << params.levels[level].log2_height) - 1u);
-    return params.levels[level].first_cell + (y << params.levels[level].log2_width) + x;
+fn cell_index(level: Level, column: i32, row: i32) -> u32 {
+    let x = u32(column) & ((1u << level.log2_width) - 1u);
+    let y = u32(row) & ((1u << level.log2_height) - 1u);
+    return level.first_cell + (y << level.log2_width) + x;
 }
 
 fn level_of(own: u32, aabb: Aabb) -> u32 {

@@ -31,11 +31,8 @@ fn pair_tie(
     partners[at + 2u] = select(joints[place].body_a, NONE, parted);
 }
 
-// Writes one contact, if there is room.
+// Writes one contact.
 fn emit_contact(contact: u32, index: u32, other: u32) {
-    if contact >= params.contact_capacity {
-        return;
-    }
     var flags = 0u;
     if (shapes[index].kind & FIXED_SHAPE) != 0u {
         flags |= FIXED_A;
@@ -96,8 +93,8 @@ fn overlaps(a: Aabb, b: Aabb) -> bool {
     return a.min.x <= b.max.x && b.min.x <= a.max.x && a.min.y <= b.max.y && b.min.y <= a.max.y;
 }
 
-// How many shapes pair with `index`. With `emit`, writes them from contact `start` on; without, remembers the first as
-// partners. Everything it meets goes through one loop, so that what is done with it is compiled once.
+// How many shapes pair with `index`. With `emit`, puts them down where their contacts will be, from `start` on; without,
+// remembers the first as partners. Everything it meets goes through one loop, so that what is done with it is compiled once.
 fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
     let aabb = aabbs[index];
     if aabb.min.x > aabb.max.x {
@@ -118,6 +115,7 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
     for (var next_level = own; next_level <= params.level_count; next_level += 1u) {
         let is_grid = next_level > own;
         let level = select(own, next_level - 1u, is_grid);
+        let grid = params.levels[level];
         let own_level = is_grid && level <= last_own;
         let needed = select(AWAKE_HALF_PLANE, 1u << level, is_grid);
         if asleep && ((awake_levels & needed) == 0u || (own_level && !is_marked)) {
@@ -129,27 +127,26 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
         var at_once = !is_grid;
         if is_grid && !own_level {
             // The ground often is alone on its level: it is looked at wherever it lies.
-            let first = params.levels[level].first_cell;
-            slot = slots_before(first);
-            end = cell_ends[first + (1u << (params.levels[level].log2_width + params.levels[level].log2_height)) - 1u];
+            slot = slots_before(grid.first_cell);
+            end = cell_ends[grid.first_cell + (1u << (grid.log2_width + grid.log2_height)) - 1u];
             at_once = end - slot < 2u;
         }
         var low = vec2<i32>(0);
         var high = vec2<i32>(0);
         if !at_once {
-            let size = vec2<i32>(1i << params.levels[level].log2_width, 1i << params.levels[level].log2_height);
-            low = cell_of(level, aabb.min - params.levels[level].half_cell);
-            high = min(cell_of(level, aabb.max + params.levels[level].half_cell), low + size - 1i);
+            let size = vec2<i32>(1i << grid.log2_width, 1i << grid.log2_height);
+            low = cell_of(grid, aabb.min - grid.half_cell);
+            high = min(cell_of(grid, aabb.max + grid.half_cell), low + size - 1i);
         }
         for (var row = low.y; row <= high.y; row += 1) {
             // A row that wraps around the torus is two runs of cells.
             var wraps = false;
             if !at_once {
-                let first = cell_index(level, low.x, row);
-                let last = cell_index(level, high.x, row);
+                let first = cell_index(grid, low.x, row);
+                let last = cell_index(grid, high.x, row);
                 wraps = first > last;
                 slot = slots_before(first);
-                end = cell_ends[select(last, cell_index(level, -1, row), wraps)];
+                end = cell_ends[select(last, cell_index(grid, -1, row), wraps)];
             }
             loop {
                 if slot >= end {
@@ -157,8 +154,8 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
                         break;
                     }
                     wraps = false;
-                    slot = slots_before(cell_index(level, 0, row));
-                    end = cell_ends[cell_index(level, high.x, row)];
+                    slot = slots_before(cell_index(grid, 0, row));
+                    end = cell_ends[cell_index(grid, high.x, row)];
                     continue;
                 }
                 var other = 0u;
@@ -184,7 +181,9 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
                     continue;
                 }
                 if emit {
-                    emit_contact(start + count, index, other);
+                    if start + count < params.contact_capacity {
+                        contacts[start + count].shape_b = other;
+                    }
                 } else if count + 1u < PARTNER_WORDS {
                     partners[index * PARTNER_WORDS + count + 1u] = other;
                 }
@@ -258,12 +257,20 @@ fn pair_emit(
         let count = partners[index * PARTNER_WORDS] & PARTNER_COUNT;
         if (params.switches & SLEEP) != 0u && atomicLoad(&counters.again) == 0u {
             // They lie there already.
-        } else if count < PARTNER_WORDS {
-            for (var partner = 0u; partner < count; partner += 1u) {
-                emit_contact(start + partner, index, partners[index * PARTNER_WORDS + 1u + partner]);
-            }
         } else {
-            _ = pairs_of(index, true, start);
+            let few = count < PARTNER_WORDS;
+            if !few {
+                _ = pairs_of(index, true, start);
+            }
+            for (var partner = 0u; partner < count && start + partner < params.contact_capacity; partner += 1u) {
+                var other = 0u;
+                if few {
+                    other = partners[index * PARTNER_WORDS + 1u + partner];
+                } else {
+                    other = contacts[start + partner].shape_b;
+                }
+                emit_contact(start + partner, index, other);
+            }
         }
     } else {
         counters.pairs_found = start;

@@ -405,26 +405,27 @@ fn ray_level(ray: Ray, level: u32, so_far: RayHit) -> RayHit {
     var nearest = so_far;
     let spread = abs(ray.origin) + abs(ray.delta);
     let slack = RAY_SLACK * max(spread.x, spread.y);
-    let reach = params.levels[level].half_cell + slack;
+    let grid = params.levels[level];
+    let reach = grid.half_cell + slack;
     let end = ray.origin + ray.delta * nearest.fraction;
-    let low = cell_of(level, min(ray.origin, end) - reach);
-    let high = cell_of(level, max(ray.origin, end) + reach);
-    let steps = abs(ray.delta) * params.levels[level].inv_cell;
+    let low = cell_of(grid, min(ray.origin, end) - reach);
+    let high = cell_of(grid, max(ray.origin, end) + reach);
+    let steps = abs(ray.delta) * grid.inv_cell;
     let upright = steps.y >= steps.x;
     let first = select(low.x, low.y, upright);
     let last = select(high.x, high.y, upright);
     let slices = u32(last - first) + 1u;
-    let log2_size = vec2<u32>(params.levels[level].log2_width, params.levels[level].log2_height);
+    let log2_size = vec2<u32>(grid.log2_width, grid.log2_height);
     let cells = 1u << (log2_size.x + log2_size.y);
     if slices >= cells / SLICE_CELLS {
-        let start = params.levels[level].first_cell;
+        let start = grid.first_cell;
         return meet_cells(ray, slack, start, start + cells - 1u, nearest);
     }
 
     let start = select(ray.origin.x, ray.origin.y, upright);
     let rate = select(ray.delta.x, ray.delta.y, upright);
     let along = select(reach.x, reach.y, upright);
-    let half = params.levels[level].half_cell;
+    let half = grid.half_cell;
     let thickness = 2.0 * select(half.x, half.y, upright);
     var inverse = 0.0;
     if rate != 0.0 {
@@ -443,20 +444,20 @@ fn ray_level(ray: Ray, level: u32, so_far: RayHit) -> RayHit {
         }
         let here = ray.origin + ray.delta * enter;
         let there = ray.origin + ray.delta * leave;
-        let left = cell_of(level, min(here, there) - reach);
-        let right = min(cell_of(level, max(here, there) + reach), left + (vec2<i32>(1i) << log2_size) - 1i);
+        let left = cell_of(grid, min(here, there) - reach);
+        let right = min(cell_of(grid, max(here, there) + reach), left + (vec2<i32>(1i) << log2_size) - 1i);
         if upright {
-            let first_cell = cell_index(level, left.x, slice);
-            let last_cell = cell_index(level, right.x, slice);
+            let first_cell = cell_index(grid, left.x, slice);
+            let last_cell = cell_index(grid, right.x, slice);
             if first_cell <= last_cell {
                 nearest = meet_cells(ray, slack, first_cell, last_cell, nearest);
             } else {
-                nearest = meet_cells(ray, slack, first_cell, cell_index(level, -1, slice), nearest);
-                nearest = meet_cells(ray, slack, cell_index(level, 0, slice), last_cell, nearest);
+                nearest = meet_cells(ray, slack, first_cell, cell_index(grid, -1, slice), nearest);
+                nearest = meet_cells(ray, slack, cell_index(grid, 0, slice), last_cell, nearest);
             }
         } else {
             for (var line = left.y; line <= right.y; line += 1i) {
-                let cell = cell_index(level, slice, line);
+                let cell = cell_index(grid, slice, line);
                 nearest = meet_cells(ray, slack, cell, cell, nearest);
             }
         }
@@ -536,17 +537,18 @@ fn search(region: u32, emit: bool, start: u32) -> u32 {
     }
     let bounds = Aabb(regions[region].min, regions[region].max);
     for (var level = 0u; level < params.level_count; level += 1u) {
-        let low = cell_of(level, bounds.min - params.levels[level].half_cell);
-        let size = vec2<i32>(1i << params.levels[level].log2_width, 1i << params.levels[level].log2_height);
-        let high = min(cell_of(level, bounds.max + params.levels[level].half_cell), low + size - 1i);
+        let grid = params.levels[level];
+        let low = cell_of(grid, bounds.min - grid.half_cell);
+        let size = vec2<i32>(1i << grid.log2_width, 1i << grid.log2_height);
+        let high = min(cell_of(grid, bounds.max + grid.half_cell), low + size - 1i);
         for (var row = low.y; row <= high.y; row += 1i) {
-            let first = cell_index(level, low.x, row);
-            let last = cell_index(level, high.x, row);
+            let first = cell_index(grid, low.x, row);
+            let last = cell_index(grid, high.x, row);
             if first <= last {
                 count += visit(region, bounds, first, last, emit, start + count);
             } else {
-                count += visit(region, bounds, first, cell_index(level, -1, row), emit, start + count);
-                count += visit(region, bounds, cell_index(level, 0, row), last, emit, start + count);
+                count += visit(region, bounds, first, cell_index(grid, -1, row), emit, start + count);
+                count += visit(region, bounds, cell_index(grid, 0, row), last, emit, start + count);
             }
         }
     }
