@@ -1161,7 +1161,7 @@ impl CpuWorld {
             forces: self.compiled.bodies.iter().map(Force::of).collect(),
             commands: self.commands.clone(),
             population: Population::history(self.population.as_ref()),
-            vacated: self.population.as_ref().map_or(Vec::new(), |population| population.vacated().to_vec()),
+            vacated: Population::vacated(self.population.as_ref()).to_vec(),
             joint_states: self.joint_states.to_vec(),
             joint_goals: self.compiled.joints.joints.iter().map(JointGoal::of).collect(),
             row_goals: self.compiled.joints.rows.iter().map(RowGoal::of).collect(),

@@ -202,9 +202,9 @@ impl Population {
         population.map_or(Fnv::START, |population| population.history).0
     }
 
-    /// Slots that were vacated since the last step.
-    pub(crate) fn vacated(&self) -> &[u32] {
-        &self.vacated
+    /// Slots that were vacated since the last step; none where nobody ever came or went.
+    pub(crate) fn vacated(population: Option<&Self>) -> &[u32] {
+        population.map_or(&[], |population| &population.vacated)
     }
 
     /// Goes back to when these slots were vacated since the last step.

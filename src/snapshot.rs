@@ -302,7 +302,7 @@ pub(crate) fn sleeping_islands(
     let sleeps = |state: &BodyState, body: &Body| body.kind == DYNAMIC && state.status & ASLEEP != 0;
     let mut roots: Vec<u32> =
         rows.map(|((index, &island), (state, body))| if sleeps(state, body) { island } else { index }).collect();
-    for &slot in population.map_or(&[][..], Population::vacated).iter().filter(|_| compiled.settings.sleep) {
+    for &slot in Population::vacated(population).iter().filter(|_| compiled.settings.sleep) {
         let root = islands.get(slot as usize).copied().unwrap_or(slot);
         // What is no root any more was left behind by one that was awake.
         if roots.get(root as usize) == Some(&root) {

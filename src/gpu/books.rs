@@ -163,7 +163,7 @@ impl GpuWorld {
             step: self.steps,
             population: Population::history(self.population.as_ref()),
             commands: self.commands.clone(),
-            vacated: self.population.as_ref().map_or(Vec::new(), |population| population.vacated().to_vec()),
+            vacated: Population::vacated(self.population.as_ref()).to_vec(),
             parts,
             bodies: self.compiled.bodies.len(),
             shapes: self.compiled.shapes.len(),

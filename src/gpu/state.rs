@@ -35,7 +35,7 @@ pub(super) fn snapshot(
         forces: compiled.bodies.iter().map(Force::of).collect(),
         commands: commands.to_vec(),
         population: Population::history(population),
-        vacated: population.map_or(Vec::new(), |population| population.vacated().to_vec()),
+        vacated: Population::vacated(population).to_vec(),
         joint_states: tables.joint_states,
         joint_goals: tables.joints.iter().map(JointGoal::of).collect(),
         row_goals: tables.joint_rows.iter().map(RowGoal::of).collect(),

@@ -4,6 +4,7 @@
 use super::GpuWorld;
 #[cfg(feature = "serve")]
 use super::clock::Clock;
+use crate::population::Population;
 use crate::types::{self, SleepingContact};
 use crate::world::WorldError;
 
@@ -48,7 +49,7 @@ impl GpuWorld {
         // What was put by hardly ever changes, and is as large as all contacts.
         let put_by = u64::from(self.known.map_or(0, |(_, counters)| counters.sleeping_contacts));
         let put_by = put_by * size_of::<SleepingContact>() as u64;
-        let vacated = self.population.as_ref().map_or(Vec::new(), |population| population.vacated().to_vec());
+        let vacated = Population::vacated(self.population.as_ref()).to_vec();
         Ok(Some(StepStart { commands: self.commands.clone(), vacated, put_by }))
     }
 

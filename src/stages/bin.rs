@@ -145,6 +145,7 @@ pub fn bin_find(threads: &Threads, params: &Params, shapes: &[Shape], aabbs: &[A
 
 /// The cell of a shape with this AABB.
 #[inline(always)]
+#[must_use]
 pub fn cell_of_shape(params: &Params, shape: &Shape, aabb: &Aabb) -> u32 {
     if aabb.min[0] <= aabb.max[0] {
         let level = &params.levels[level_of(params, shape.level, aabb) as usize];
@@ -157,6 +158,7 @@ pub fn cell_of_shape(params: &Params, shape: &Shape, aabb: &Aabb) -> u32 {
 
 /// The same of eight shapes, all at once if they lie on one level. The sides of the AABBs come as columns as well.
 #[inline(always)]
+#[must_use]
 pub fn cells_of_eight<S: Simd>(
     params: &Params,
     shapes: &[Shape; WIDTH],

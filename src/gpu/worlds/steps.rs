@@ -15,6 +15,7 @@ use crate::gpu::clock::Clock;
 use crate::gpu::readback::{Arrived, cast};
 use crate::gpu::record::{Extent, Work, joint_runs};
 use crate::gpu::strict::BACKUPS;
+use crate::population::Population;
 use crate::step::Stage;
 use crate::types::{self, Counters, Event, OVERFLOW_CONTACTS};
 use crate::world::WorldError;
@@ -66,7 +67,7 @@ pub(super) struct Start {
 
 impl Member {
     pub fn start(&self) -> Start {
-        let vacated = self.population.as_ref().map_or(Vec::new(), |population| population.vacated().to_vec());
+        let vacated = Population::vacated(self.population.as_ref()).to_vec();
         Start { commands: self.commands.clone(), vacated }
     }
 
