@@ -72,6 +72,7 @@ impl Near {
     pub fn forget(&mut self) {
         self.boxes.clear();
         self.grown.clear();
+        self.sample.clear();
     }
 
     /// From now on a list does for good, which is wrong. For tests.
