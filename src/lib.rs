@@ -41,9 +41,9 @@
 //! bound                 counters poses shapes states vertices       aabbs counters partners
 //! bin                   aabbs cell_ends cell_unsorted shape_cells   cell_ends cell_shapes cell_unsorted shape_cells
 //!                       shapes
-//! pair                  aabbs cell_ends cell_shapes counters        contacts counters pair_starts partners
-//!                       joint_states joints pair_starts partners
-//!                       shapes
+//! pair                  aabbs cell_ends cell_shapes contacts        contacts counters pair_starts partners
+//!                       counters joint_states joints pair_starts
+//!                       partners shapes
 //! recall                contacts contacts_previous counters         contacts
 //!                       pair_starts_previous
 //! collide               contacts counters manifolds_previous poses  contacts counters manifolds

@@ -452,7 +452,7 @@ fn a_wrong_shader_is_noticed() {
     let right = cpu.query(&queries).unwrap();
     for (from, to) in [
         ("if slices >= cells / SLICE_CELLS {", "if slices >= cells / SLICE_CELLS {\n        return nearest;"),
-        ("let left = cell_of(level, min(here, there) - reach);", "let left = cell_of(level, min(here, there));"),
+        ("let left = cell_of(grid, min(here, there) - reach);", "let left = cell_of(grid, min(here, there));"),
         ("if enter > nearest.fraction {", "if enter > 0.5 * nearest.fraction {"),
         ("return ray_corner(shape, select(next, face, along < 0.0), origin, delta);", "return no_hit();"),
         ("exit = min(height / -rate, exit);", "exit = min(height / rate, exit);"),
@@ -462,7 +462,7 @@ fn a_wrong_shader_is_noticed() {
         ("(near(meeting, false, radius * radius) || near(meeting, true, radius * radius))", "true"),
         ("(mask & shapes[shape].category) != 0u && ", ""),
         ("return Aabb(center + low - radius, center + high + radius);", "return Aabb(center + low, center + high);"),
-        ("visit(region, bounds, cell_index(level, 0, row), last, emit", "visit(region, bounds, last, last, emit"),
+        ("visit(region, bounds, cell_index(grid, 0, row), last, emit", "visit(region, bounds, last, last, emit"),
     ] {
         let patch = Patch { shader: "query", from, to };
         let mut gpu = GpuWorld::patched(&context(), &scene, &[patch]).unwrap();

@@ -25,7 +25,7 @@ fn cell_vertex(@builtin(vertex_index) vertex: u32) -> CellCorner {
 
 /// Shapes of a level in the cell around a point.
 fn shapes_in(level: u32, at: vec2<i32>) -> u32 {
-    let index = cell_index(level, at.x, at.y);
+    let index = cell_index(params.levels[level], at.x, at.y);
     if index >= arrayLength(&cell_ends) {
         return 0u;
     }
@@ -37,7 +37,7 @@ fn shapes_in(level: u32, at: vec2<i32>) -> u32 {
     var count = 0u;
     for (var slot = start; slot < end; slot += 1u) {
         let shape = cell_shapes[slot];
-        if shape < arrayLength(&aabbs) && all(cell_of(level, middle(aabbs[shape])) == at) {
+        if shape < arrayLength(&aabbs) && all(cell_of(params.levels[level], middle(aabbs[shape])) == at) {
             count += 1u;
         }
     }
@@ -56,7 +56,7 @@ fn cell_fragment(corner: CellCorner) -> @location(0) vec4<f32> {
         if strength <= 0.0 {
             continue;
         }
-        let count = shapes_in(level, cell_of(level, at));
+        let count = shapes_in(level, cell_of(params.levels[level], at));
         if count == 0u {
             continue;
         }
