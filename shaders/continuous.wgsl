@@ -84,9 +84,7 @@ fn party_point(who: Party, index: u32) -> vec2<f32> {
     if who.is_polygon {
         return vertices[who.first_vertex + index];
     }
-    return vec2<f32>(
-        select(-who.half.x, who.half.x, index == 1u || index == 2u), select(-who.half.y, who.half.y, index > 1u),
-    );
+    return box_corner(who.half, index);
 }
 
 fn middle_of(whole: Party) -> Party {

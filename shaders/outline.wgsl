@@ -10,11 +10,14 @@ fn hull_count(shape: u32) -> u32 {
     }
 }
 
+fn box_corner(half: vec2<f32>, index: u32) -> vec2<f32> {
+    return vec2<f32>(select(-half.x, half.x, index == 1u || index == 2u), select(-half.y, half.y, index > 1u));
+}
+
 fn hull_point(shape: u32, index: u32) -> vec2<f32> {
     switch shapes[shape].kind & GEOMETRY_MASK {
         case BOX: {
-            let half = shapes[shape].half;
-            return vec2<f32>(select(-half.x, half.x, index == 1u || index == 2u), select(-half.y, half.y, index > 1u));
+            return box_corner(shapes[shape].half, index);
         }
         case POLYGON: { return vertices[shapes[shape].first_vertex + index]; }
         default: { return vec2<f32>(0.0); }

@@ -383,25 +383,27 @@ impl CpuWorld {
         self.end_step();
     }
 
-    /// Whether there is so little to sweep that threads do not share it.
-    fn is_little(&self) -> bool {
+    /// Who sweeps. Of little, one thread that has the rows to itself is through before others have taken a share.
+    fn sweepers(&self) -> Threads {
         let Compiled { bodies, joints, .. } = &self.compiled;
-        bodies.len() + self.counters.touching as usize + joints.count() < self.sweep_from
+        let size = bodies.len() + self.counters.touching as usize + joints.count();
+        if size < self.sweep_from { Threads::default() } else { self.threads.clone() }
     }
 
     /// Colours the contacts, runs the solver that comes `next` in the plan group by group if that is worth it, and returns
     /// where the plan goes on.
     fn run_groups(&mut self, next: usize) -> Option<usize> {
         let solver = groups::solver(&self.plan, next)?;
-        let is_little = self.is_little();
+        let sweepers = self.sweepers();
         let Self { threads, compiled, poses, states, accumulators, contacts, manifolds, counters, .. } = self;
         let Self { coloring, slots, groups, stage_ms, .. } = self;
         let start = Instant::now();
-        let alone = Threads::default();
-        color(if is_little { &alone } else { &*threads }, &compiled.params, states, contacts, coloring, counters);
-        let found = (!is_little || threads.count() == 1) && groups.find(threads, compiled, contacts, counters.touching);
+        color(&sweepers, &compiled.params, states, contacts, coloring, counters);
+        // Groups are swept by all threads or not at all.
+        let shared = sweepers.count() == threads.count();
+        let found = shared && groups.find(threads, compiled, contacts, counters.touching);
         if !found {
-            color_sort(threads, coloring, slots, counters);
+            color_sort(&sweepers, coloring, slots, counters);
         }
         stage_ms[Stage::Color as usize].1 += 1e3 * start.elapsed().as_secs_f64();
         if !found {
@@ -806,7 +808,7 @@ impl CpuWorld {
         if op.stage == Stage::Command {
             self.compiled.lead_on(&mut self.commands, self.steps);
         }
-        let is_little = self.is_little();
+        let sweepers = &self.sweepers();
         let Self { threads, poses, states, accumulators, swings, aabbs, own_cells, cell_ends, cell_shapes, .. } = self;
         let Self { pair_starts, pair_starts_previous, contacts, contacts_previous, .. } = self;
         let Self { manifolds, manifolds_previous, shortcuts, has_cells, .. } = self;
@@ -821,9 +823,6 @@ impl CpuWorld {
         {
             return;
         }
-        // Of little, one thread that has the rows to itself is through before others have taken a share.
-        let alone = Threads::default();
-        let sweepers = if is_little { &alone } else { &*threads };
         match op.stage {
             Stage::Command => {
                 by_body(&mut self.commands);

@@ -257,9 +257,9 @@ impl Box {
         self.0[0] == f32::INFINITY
     }
 
-    fn twice_the_middle(self) -> Vec2 {
+    fn middle(self) -> Vec2 {
         let [left, bottom, minus_right, minus_top] = self.0;
-        Vec2::new(left - minus_right, bottom - minus_top)
+        0.5 * Vec2::new(left - minus_right, bottom - minus_top)
     }
 
     /// Nothing of a box that this one meets is above.

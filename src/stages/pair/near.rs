@@ -49,9 +49,8 @@ pub struct Near {
     boxes_before: Vec<Box>,
     /// Grown AABBs; none if there is no list.
     grown: Vec<Aabb>,
-    /// Some of the shapes that may move, with twice their middles when the list was made.
+    /// Some of the shapes that may move, with their middles when the list was made; none if it does not go with most.
     sample: Vec<(u32, Vec2)>,
-    moved: [Vec<f32>; 2],
     /// Partners of shape `i` are in `list[starts[i] .. starts[i + 1]]`, as contacts that begin.
     starts: Vec<u32>,
     list: Vec<Contact>,
@@ -90,10 +89,10 @@ impl Near {
         std::mem::swap(&mut self.boxes, &mut self.boxes_before);
         self.boxes.resize(aabbs.len(), Box::NOWHERE);
         let is_listed = self.is_listed() && self.may_part == may_part;
-        let moved = if is_listed { self.moved_since(|shape| Box::of_shape(&aabbs[shape])) } else { Vec2::ZERO };
-        let grown = &self.grown;
-        let (left, blind) = (AtomicBool::new(!is_listed), self.blind);
-        threads.for_chunks(LIGHT, &mut self.boxes, |first, boxes| {
+        let Self { boxes, grown, sample, blind, .. } = self;
+        let moved = if is_listed { moved_since(sample, |shape| Box::of_shape(&aabbs[shape])) } else { Vec2::ZERO };
+        let (left, blind) = (AtomicBool::new(!is_listed), *blind);
+        threads.for_chunks(LIGHT, boxes, |first, boxes| {
             let aabbs = &aabbs[first..first + boxes.len()];
             for (to, aabb) in boxes.iter_mut().zip(aabbs) {
                 *to = Box::of_shape(aabb);
@@ -170,24 +169,6 @@ impl Near {
         true
     }
 
-    /// How far most have moved since the sample was taken. Any answer is right; lists last longest with a good one.
-    fn moved_since(&mut self, now: impl Fn(usize) -> Box) -> Vec2 {
-        let Self { sample, moved, .. } = self;
-        for (axis, moved) in moved.iter_mut().enumerate() {
-            moved.clear();
-            moved.extend(sample.iter().map(|&(shape, before)| {
-                let moved = now(shape as usize).twice_the_middle() - before;
-                0.5 * moved[axis]
-            }));
-        }
-        let median = |moved: &mut Vec<f32>| match moved.len() {
-            0 => 0.0,
-            len => *moved.select_nth_unstable_by(len / 2, f32::total_cmp).1,
-        };
-        let moved = Vec2::from(moved.each_mut().map(median));
-        if moved.is_finite() { moved } else { Vec2::ZERO }
-    }
-
     /// Grows the AABBs for shapes that go on as they do. Returns how much at most on each level: left, below, right, above, and
     /// more than any rounding. None if that would not do for long enough.
     fn grow_all(&mut self, params: &Params, shapes: &[Shape]) -> Option<[Vec4; MAX_LEVELS]> {
@@ -199,16 +180,16 @@ impl Near {
         let some = some.filter(|&shape| shapes[shape].kind & FIXED_SHAPE == 0 && !boxes[shape].is_nowhere());
         sample.clear();
         #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
-        sample.extend(some.map(|shape| (shape as u32, boxes[shape].twice_the_middle())));
+        sample.extend(some.map(|shape| (shape as u32, boxes[shape].middle())));
         // From there back to the step before.
-        let boxes_before = std::mem::take(boxes_before);
-        let most = -self.moved_since(|shape| boxes_before[shape]);
-        self.boxes_before = boxes_before;
+        let most = -moved_since(sample, |shape| boxes_before[shape]);
+        let margins = self.grow(params, shapes, most);
+        if margins.is_some() || most == Vec2::ZERO {
+            return margins;
+        }
         // If there is much that stays behind, it may be better not to go with most.
-        let still = || (most != Vec2::ZERO).then_some(Vec2::ZERO);
-        std::iter::once(most)
-            .chain(std::iter::once_with(still).flatten())
-            .find_map(|most| self.grow(params, shapes, most))
+        self.sample.clear();
+        self.grow(params, shapes, Vec2::ZERO)
     }
 
     /// The same, if most move so far in a step.
@@ -277,6 +258,23 @@ impl Near {
             dispatch!(simd => listed.search(simd, first, end, part));
         });
     }
+}
+
+/// How far most of a sample have moved since it was taken. Any answer is right; lists last longest with a good one.
+fn moved_since(sample: &[(u32, Vec2)], now: impl Fn(usize) -> Box) -> Vec2 {
+    let median = |axis: usize| {
+        let mut moved = [0.0; SAMPLE];
+        let moved = &mut moved[..sample.len()];
+        for (moved, &(shape, before)) in moved.iter_mut().zip(sample) {
+            *moved = (now(shape as usize).middle() - before)[axis];
+        }
+        match moved.len() {
+            0 => 0.0,
+            len => *moved.select_nth_unstable_by(len / 2, f32::total_cmp).1,
+        }
+    };
+    let moved = Vec2::new(median(0), median(1));
+    if moved.is_finite() { moved } else { Vec2::ZERO }
 }
 
 /// Pairs of so many shapes, by parts that `search` finds.
