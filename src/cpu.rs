@@ -19,7 +19,8 @@ use crate::population::{BodyId, Change, JointId, Journal, Population, ends, join
 use crate::query::{self, Answers, Flat, Query, walk};
 use crate::scene::{Body, Compiled, Joint, Joints, Scene};
 use crate::snapshot::{Force, JointGoal, RowGoal, Snapshot, first_islands, is_at_rest, sleeping_islands};
-use crate::stages::pair::near::Near;
+use crate::stages::pair::near::{Moving, Near};
+use crate::stages::recall::Past;
 use crate::stages::{
     bin, bound::bound, bound::bound_and_find, collide::collide, color::ColorScratch, color::color, color::color_sort,
     command::command, continuous::ContinuousScratch, continuous::Walls, continuous::continuous, finalize::finalize,
@@ -86,6 +87,8 @@ pub struct CpuWorld {
     grid_is_old: bool,
     near: Near,
     has_list: bool,
+    /// Who looks into the list looks up the contacts of the step before as well.
+    recalls: bool,
     /// None if they are not to be taken.
     shortcuts: Option<Shortcuts>,
     walls: Walls,
@@ -208,6 +211,7 @@ impl CpuWorld {
             grid_is_old: false,
             near: Near::default(),
             has_list: false,
+            recalls: false,
             shortcuts: Some(Shortcuts::default()),
             walls: Walls::default(),
             has_walls: false,
@@ -380,7 +384,25 @@ impl CpuWorld {
         self.events.extend(made);
         self.measured_steps = self.measured_steps.saturating_add(1);
         self.rests = !asked && self.compiled.settings.sleep && is_at_rest(&self.counters);
+        self.make_room();
         self.end_step();
+    }
+
+    /// Steps take turns with two tables each of contacts and manifolds. Both have their memory from the first step on, or the
+    /// second one would wait for it: the system hands out a large world's pages one by one.
+    fn make_room(&mut self) {
+        fn match_room<T: Clone + Default>(table: &Vec<T>, other: &mut Vec<T>) {
+            if other.capacity() < table.capacity() {
+                let len = other.len();
+                other.reserve_exact(table.capacity() - len);
+                // Only what was written to is there.
+                other.resize(table.len().max(len), T::default());
+                other.truncate(len);
+            }
+        }
+        match_room(&self.pair_starts, &mut self.pair_starts_previous);
+        match_room(&self.contacts, &mut self.contacts_previous);
+        match_room(&self.manifolds, &mut self.manifolds_previous);
     }
 
     /// Who sweeps. Of little, one thread that has the rows to itself is through before others have taken a share.
@@ -458,7 +480,7 @@ impl CpuWorld {
     /// the grid.
     fn look_for_list(&mut self, op: Op) {
         let Self { threads, aabbs, own_cells, cell_ends, cell_shapes, near, has_list, walls, has_walls, .. } = self;
-        let Self { poses, states, .. } = self;
+        let Self { poses, states, contacts, recalls, .. } = self;
         let Compiled { params, shapes, vertices, joints, .. } = &self.compiled;
         let Joints { ties, may_part, .. } = joints;
         // Where bodies sleep there is a shorter way yet.
@@ -470,9 +492,12 @@ impl CpuWorld {
             }
             Stage::Pair if !*has_list => {
                 let grid = (&own_cells[..], &cell_ends[..], &cell_shapes[..]);
-                *has_list = near.make(threads, params, shapes, grid, ties, *may_part);
+                let moving = Moving { shapes, aabbs, poses, states, dt: params.dt };
+                *has_list = near.make(threads, params, moving, grid, ties, *may_part, contacts);
                 shortcuts.lists += u64::from(*has_list);
             }
+            // A list of an earlier step: since then no shape has become another.
+            Stage::Pair => *recalls = self.plan.iter().any(|op| op.stage == Stage::Recall),
             Stage::Continuous => {
                 let bullets = params.switches & BULLETS != 0;
                 *has_walls = walls.take(shapes, vertices, own_cells, poses, states);
@@ -722,7 +747,7 @@ impl CpuWorld {
         self.near.forget();
         self.walls.forget();
         self.joint_blocks.forget();
-        (self.has_cells, self.has_list, self.has_walls) = (false, false, false);
+        (self.has_cells, self.has_list, self.has_walls, self.recalls) = (false, false, false, false);
     }
 
     /// Brings the tables to the bodies that there are now.
@@ -811,7 +836,7 @@ impl CpuWorld {
         let sweepers = &self.sweepers();
         let Self { threads, poses, states, accumulators, swings, aabbs, own_cells, cell_ends, cell_shapes, .. } = self;
         let Self { pair_starts, pair_starts_previous, contacts, contacts_previous, .. } = self;
-        let Self { manifolds, manifolds_previous, shortcuts, has_cells, .. } = self;
+        let Self { manifolds, manifolds_previous, shortcuts, has_cells, recalls, .. } = self;
         let Self { coloring, slots, constraints, surfaces, scratch, counters, .. } = self;
         let Self { joint_frames, joint_blocks, joint_states, joint_impulses, one_by_one, .. } = self;
         let Self { islands, island_flags, sleeping_starts, sleeping, near, has_list, walls, has_walls, .. } = self;
@@ -868,7 +893,9 @@ impl CpuWorld {
                     pair::tie(joints, joint_states, &mut ties.links);
                 }
                 if std::mem::take(has_list) {
-                    near.pair(threads, params, shapes, aabbs, own_cells, ties, pair_starts, contacts);
+                    let past = Past { starts: pair_starts_previous, contacts: contacts_previous };
+                    let past = recalls.then_some(past);
+                    near.pair(threads, params, shapes, aabbs, own_cells, ties, past, pair_starts, contacts);
                 } else {
                     pair::pair(
                         threads,
@@ -887,6 +914,7 @@ impl CpuWorld {
                 manifolds.resize(contacts.len(), Manifold::default());
             }
 
+            Stage::Recall if std::mem::take(recalls) => {}
             Stage::Recall => recall(threads, pair_starts_previous, contacts_previous, contacts),
             Stage::Collide => {
                 counters.recycled =

@@ -248,20 +248,6 @@ impl Box {
         Self([left, bottom, -right, -top])
     }
 
-    /// Of the row of a shape, which may be in no cell.
-    fn of_shape(aabb: &Aabb) -> Self {
-        if aabb.min[0] <= aabb.max[0] { Self::new(aabb) } else { Self::NOWHERE }
-    }
-
-    fn is_nowhere(self) -> bool {
-        self.0[0] == f32::INFINITY
-    }
-
-    fn middle(self) -> Vec2 {
-        let [left, bottom, minus_right, minus_top] = self.0;
-        0.5 * Vec2::new(left - minus_right, bottom - minus_top)
-    }
-
     /// Nothing of a box that this one meets is above.
     #[inline(always)]
     fn window<S: Simd>(self, simd: S) -> f32x4<S> {

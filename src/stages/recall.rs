@@ -5,7 +5,7 @@
 //! had stands in `flags` with the rest of them ([`PAST_COLOR_SHIFT`]). One thread a contact. The list of the same
 //! producer holds about four entries, so a search beats any table. The old contact has been fetched for that; so all
 //! of it that matters is taken over here, and `collide` has no need of it. Its manifold is not copied: what is kept
-//! would be read twice.
+//! would be read twice. On the CPU [`pair`](super::pair::near) may have done it in passing.
 
 use crate::threads::{LIGHT, Threads};
 use crate::types::{Contact, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK, RECYCLED, TOUCHED};
@@ -17,20 +17,47 @@ const KEPT_FLAGS: u32 = ((1 << PAST_COLOR_SHIFT) - 1) & !(RECYCLED | TOUCHED);
 
 /// Looks up `contacts` in `previous`.
 pub fn recall(threads: &Threads, previous_starts: &[u32], previous: &[Contact], contacts: &mut [Contact]) {
-    threads.for_each(LIGHT, contacts, |_, contact| {
-        let producer = contact.shape_a as usize;
-        if producer + 1 < previous_starts.len() {
-            let (start, end) = (previous_starts[producer], previous_starts[producer + 1]);
-            let list = &previous[start as usize..end as usize];
-            if let Some((index, old)) = (start..).zip(list).find(|(_, old)| old.shape_b == contact.shape_b) {
-                let touched = old.flags & (POINT_COUNT_MASK | OVERLAPS) != 0;
-                contact.flags = old.flags & KEPT_FLAGS
-                    | if touched { TOUCHED } else { 0 }
-                    | old.color.min(NO_PAST_COLOR) << PAST_COLOR_SHIFT;
-                contact.color = index;
-                contact.features = old.features;
-                contact.rolling_impulse = old.rolling_impulse;
-            }
+    let past = Past { starts: previous_starts, contacts: previous };
+    threads.for_each(LIGHT, contacts, |_, contact| past.recall(contact));
+}
+
+/// The contacts of the step before.
+#[derive(Clone, Copy, Debug)]
+pub struct Past<'a> {
+    /// Shape `i` produced `contacts[starts[i] .. starts[i + 1]]`.
+    pub starts: &'a [u32],
+    /// Grouped by producer.
+    pub contacts: &'a [Contact],
+}
+
+impl<'a> Past<'a> {
+    /// The contacts that a shape produced, and the index of the first.
+    #[inline(always)]
+    #[must_use]
+    pub fn of(self, producer: usize) -> (u32, &'a [Contact]) {
+        match self.starts.get(producer..producer + 2) {
+            Some(&[start, end]) => (start, &self.contacts[start as usize..end as usize]),
+            _ => (0, &[]),
         }
-    });
+    }
+
+    /// Looks up one contact.
+    #[inline(always)]
+    pub fn recall(self, contact: &mut Contact) {
+        let (start, list) = self.of(contact.shape_a as usize);
+        if let Some((index, old)) = (start..).zip(list).find(|(_, old)| old.shape_b == contact.shape_b) {
+            let Contact { flags, color, features, rolling_impulse, .. } = carried_on(old, index);
+            *contact = Contact { flags, color, features, rolling_impulse, ..*contact };
+        }
+    }
+}
+
+/// What becomes of a contact of the step before, `index` of its table, if the pair is there again.
+#[inline(always)]
+#[must_use]
+pub fn carried_on(old: &Contact, index: u32) -> Contact {
+    let touched = old.flags & (POINT_COUNT_MASK | OVERLAPS) != 0;
+    let past_color = old.color.min(NO_PAST_COLOR) << PAST_COLOR_SHIFT;
+    let flags = old.flags & KEPT_FLAGS | if touched { TOUCHED } else { 0 } | past_color;
+    Contact { flags, color: index, ..*old }
 }

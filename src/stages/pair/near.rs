@@ -11,19 +11,25 @@
 //! that meet do so wherever they are measured from.
 //!
 //! The order of contacts is that of the grid, though that is not there: by the cells that partners are in now.
+//!
+//! The list says whom a shape may meet, and no more. Most pairs met in the step before, and their contacts go on from there:
+//! in a large world every table that is not read counts.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use glam::{Vec2, Vec4};
 
-use super::{Box, Part, World, gather, half_planes_of, kept_apart, lay_boxes, lend, order, reaches_of};
+use super::{Box, Part, World, fresh, gather, half_planes_of, kept_apart, lay_boxes, lend, order, reaches_of};
 use crate::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, mask32x4};
 use crate::scene::Ties;
-use crate::stages::bin::shapes_of_levels;
+use crate::stages::bin::{middle, shapes_of_levels};
 use crate::stages::bound::EMPTY;
-use crate::threads::{HEAVY, LIGHT, Threads};
-use crate::types::{Aabb, Contact, FIXED_SHAPE, Level, MAX_LEVELS, NONE, Params, Shape};
+use crate::stages::recall::{Past, carried_on};
+use crate::threads::{HEAVY, LIGHT, Rows, Threads};
+use crate::types::{
+    Aabb, BodyState, Contact, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, Level, MAX_LEVELS, NONE, Params, Pose, Shape,
+};
 
 /// Steps for which a list should do.
 const STEPS: f32 = 8.0;
@@ -36,24 +42,22 @@ const MOST_MARGIN: f32 = 0.5;
 const SAMPLE: usize = 31;
 /// Steps without a list after one that did for no step but its first.
 const IDLE: u32 = 6;
-/// Shapes up to which the list stays in caches. To read a longer one takes longer than to look into the grid.
-const MOST_SHAPES: usize = 1 << 15;
 /// Coordinates, as a multiple of the smallest margin, up to which rounding does not matter beside it.
 const MOST_DISTANCE: f32 = 1e6;
+
+/// What every AABB is in.
+const EVERYWHERE: Aabb = Aabb { min: [f32::NEG_INFINITY; 2], max: [f32::INFINITY; 2] };
 
 /// Shapes that lie near each other.
 #[derive(Debug, Default)]
 pub struct Near {
-    /// AABBs of this step, and of the one before.
-    boxes: Vec<Box>,
-    boxes_before: Vec<Box>,
     /// Grown AABBs; none if there is no list.
     grown: Vec<Aabb>,
     /// Some of the shapes that may move, with their middles when the list was made; none if it does not go with most.
     sample: Vec<(u32, Vec2)>,
-    /// Partners of shape `i` are in `list[starts[i] .. starts[i + 1]]`, as contacts that begin.
+    /// Partners of shape `i` are `list[starts[i] .. starts[i + 1]]`.
     starts: Vec<u32>,
-    list: Vec<Contact>,
+    list: Vec<u32>,
     /// Cells when it was made: its order is right among shapes that are in those. [`NONE`] where that says nothing.
     cells: Vec<u32>,
     may_part: bool,
@@ -66,10 +70,42 @@ pub struct Near {
     blind: bool,
 }
 
+/// Where the shapes of a step are, and how they move.
+#[derive(Clone, Copy, Debug)]
+pub struct Moving<'a> {
+    /// One a shape.
+    pub shapes: &'a [Shape],
+    /// One a shape.
+    pub aabbs: &'a [Aabb],
+    /// One a body.
+    pub poses: &'a [Pose],
+    /// One a body.
+    pub states: &'a Rows<BodyState, 4>,
+    /// Length of a step, s.
+    pub dt: f32,
+}
+
+impl Moving<'_> {
+    /// How far the middle of a shape moves in a step, m, and by what angle it turns, rad.
+    fn motion(&self, shape: usize) -> (Vec2, f32) {
+        let body = self.shapes[shape].body as usize;
+        let BodyState { velocity, angular_velocity, .. } = self.states.get(body);
+        let arm = middle(&self.aabbs[shape]) - Vec2::from(self.poses[body].position);
+        ((Vec2::from(velocity) + angular_velocity * arm.perp()) * self.dt, angular_velocity * self.dt)
+    }
+
+    /// How far each side of a shape's AABB goes outwards in a step, as a [`Box`] has them, if most move so far, m.
+    fn out(&self, shape: usize, most: Vec2) -> Vec4 {
+        let (moved, turned) = self.motion(shape);
+        let (moved, aabb) = (moved - most, &self.aabbs[shape]);
+        let reach = 0.5 * (Vec2::from(aabb.max) - Vec2::from(aabb.min)) * turned.abs();
+        Vec4::new(-moved.x, -moved.y, moved.x, moved.y) + Vec4::new(reach.y, reach.x, reach.y, reach.x)
+    }
+}
+
 impl Near {
     /// Shapes were changed, or are elsewhere all of a sudden.
     pub fn forget(&mut self) {
-        self.boxes.clear();
         self.grown.clear();
         self.sample.clear();
     }
@@ -82,47 +118,38 @@ impl Near {
     /// Takes the AABBs of a step, and returns whether the list still does. Then the grid is not needed, only the cell
     /// that each shape is in.
     pub fn look(&mut self, threads: &Threads, aabbs: &[Aabb], may_part: bool) -> bool {
-        if aabbs.len() > MOST_SHAPES {
-            self.forget();
+        let Self { grown, sample, blind, .. } = self;
+        if grown.len() != aabbs.len() || self.may_part != may_part {
             return false;
         }
-        std::mem::swap(&mut self.boxes, &mut self.boxes_before);
-        self.boxes.resize(aabbs.len(), Box::NOWHERE);
-        let is_listed = self.is_listed() && self.may_part == may_part;
-        let Self { boxes, grown, sample, blind, .. } = self;
-        let moved = if is_listed { moved_since(sample, |shape| Box::of_shape(&aabbs[shape])) } else { Vec2::ZERO };
-        let (left, blind) = (AtomicBool::new(!is_listed), *blind);
-        threads.for_chunks(LIGHT, boxes, |first, boxes| {
-            let aabbs = &aabbs[first..first + boxes.len()];
-            for (to, aabb) in boxes.iter_mut().zip(aabbs) {
-                *to = Box::of_shape(aabb);
-            }
-            if is_listed && !blind && !are_within(&grown[first..first + boxes.len()], boxes, moved) {
-                left.store(true, Ordering::Relaxed);
+        let moved = moved_since(sample, |shape| middle(&aabbs[shape]));
+        let within = AtomicBool::new(true);
+        threads.for_ranges(LIGHT, aabbs.len(), |first, end| {
+            if !are_within(&grown[first..end], &aabbs[first..end], moved) {
+                within.store(false, Ordering::Relaxed);
             }
         });
-        !left.into_inner()
+        within.into_inner() || *blind
     }
 
-    fn is_listed(&self) -> bool {
-        self.grown.len() == self.boxes.len()
-    }
-
-    /// Makes a new list from the grid of this step. Returns false if it would not last: then there is none.
+    /// Makes a new list from the grid of this step. Returns false if it would not last: then there is none. The memory of
+    /// `contacts` is made use of.
     pub fn make(
         &mut self,
         threads: &Threads,
         params: &Params,
-        shapes: &[Shape],
+        moving: Moving,
         (own_cells, cell_ends, cell_shapes): (&[u32], &[u32], &[u32]),
         ties: &Ties,
         may_part: bool,
+        contacts: &mut Vec<Contact>,
     ) -> bool {
-        if self.is_listed() && self.age < 2 {
+        let Moving { shapes, aabbs, .. } = moving;
+        if self.grown.len() == aabbs.len() && self.age < 2 {
             self.idle = IDLE;
         }
         self.idle = self.idle.saturating_sub(1);
-        let margins = (self.idle == 0).then(|| self.grow_all(params, shapes)).flatten();
+        let margins = (self.idle == 0).then(|| self.grow_all(threads, params, moving)).flatten();
         let Some(margins) = margins else {
             self.grown.clear();
             return false;
@@ -151,7 +178,7 @@ impl Near {
             sleepers: Vec::new(),
             awake_levels: 0,
         };
-        find(threads, shapes.len(), parts, starts, list, |first, end, part| {
+        find(threads, shapes.len(), parts, starts, contacts, |first, end, part| {
             dispatch!(simd => world.search::<false, _>(simd, first, end, |_| true, part));
         });
         // A window that goes around the torus begins elsewhere once the shape has moved.
@@ -165,69 +192,80 @@ impl Near {
         };
         cells.clear();
         cells.extend(own_cells.iter().map(cell_is_kept));
+        list.clear();
+        list.extend(contacts.iter().map(|contact| contact.shape_b));
+        // Half planes are looked at in every step, wherever they are.
+        let planes = (0..).zip(shapes).filter(|(_, shape)| shape.kind & GEOMETRY_MASK == HALF_PLANE);
+        planes.for_each(|(shape, _): (usize, _)| grown[shape] = EVERYWHERE);
         self.may_part = may_part;
         true
     }
 
     /// Grows the AABBs for shapes that go on as they do. Returns how much at most on each level: left, below, right, above, and
     /// more than any rounding. None if that would not do for long enough.
-    fn grow_all(&mut self, params: &Params, shapes: &[Shape]) -> Option<[Vec4; MAX_LEVELS]> {
-        let Self { boxes, boxes_before, sample, .. } = self;
-        if boxes.len() != shapes.len() || boxes_before.len() != boxes.len() {
-            return None;
-        }
-        let some = (0..SAMPLE).map(|place| place * shapes.len() / SAMPLE);
-        let some = some.filter(|&shape| shapes[shape].kind & FIXED_SHAPE == 0 && !boxes[shape].is_nowhere());
-        sample.clear();
+    fn grow_all(&mut self, threads: &Threads, params: &Params, moving: Moving) -> Option<[Vec4; MAX_LEVELS]> {
+        let Moving { shapes, aabbs, .. } = moving;
+        let moves = |&shape: &usize| shapes[shape].kind & FIXED_SHAPE == 0 && is_somewhere(&aabbs[shape]);
+        let some = (0..SAMPLE).map(|place| place * shapes.len() / SAMPLE).filter(moves);
+        self.sample.clear();
         #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
-        sample.extend(some.map(|shape| (shape as u32, boxes[shape].middle())));
-        // From there back to the step before.
-        let most = -moved_since(sample, |shape| boxes_before[shape]);
-        let margins = self.grow(params, shapes, most);
+        self.sample.extend(some.map(|shape| (shape as u32, middle(&aabbs[shape]))));
+        let most = median(self.sample.iter().map(|&(shape, _)| moving.motion(shape as usize).0));
+        let margins = self.grow(threads, params, moving, most);
         if margins.is_some() || most == Vec2::ZERO {
             return margins;
         }
         // If there is much that stays behind, it may be better not to go with most.
         self.sample.clear();
-        self.grow(params, shapes, Vec2::ZERO)
+        self.grow(threads, params, moving, Vec2::ZERO)
     }
 
     /// The same, if most move so far in a step.
-    fn grow(&mut self, params: &Params, shapes: &[Shape], most: Vec2) -> Option<[Vec4; MAX_LEVELS]> {
-        let Self { boxes, boxes_before, grown, .. } = self;
-        let with_most = Vec4::new(most.x, most.y, -most.x, -most.y);
+    fn grow(&mut self, threads: &Threads, params: &Params, moving: Moving, most: Vec2) -> Option<[Vec4; MAX_LEVELS]> {
+        let Moving { shapes, aabbs, .. } = moving;
         let cells = params.levels.map(|level| 2.0 * level.half_cell[0].min(level.half_cell[1]));
-        let mut margins = [Vec4::ZERO; MAX_LEVELS];
-        grown.clear();
-        for ((now, before), shape) in boxes.iter().zip(boxes_before).zip(shapes) {
-            if now.is_nowhere() {
-                grown.push(EMPTY);
-                continue;
+        let (lasts, largest) = (AtomicBool::new(true), [const { [const { AtomicU32::new(0) }; 4] }; MAX_LEVELS]);
+        self.grown.resize(aabbs.len(), EMPTY);
+        threads.for_chunks(LIGHT, &mut self.grown, |first, grown| {
+            let mut margins = [Vec4::ZERO; MAX_LEVELS];
+            for (shape, grown) in (first..).zip(grown) {
+                if !is_somewhere(&aabbs[shape]) {
+                    *grown = EMPTY;
+                    continue;
+                }
+                let level = shapes[shape].level as usize;
+                let (least, most_margin) = (LEAST_MARGIN * cells[level], MOST_MARGIN * cells[level]);
+                let (now, out) = (Vec4::from(Box::new(&aabbs[shape]).0), moving.out(shape, most));
+                if out.abs().max_element() * LEAST_STEPS > most_margin
+                    || now.abs().max_element() > MOST_DISTANCE * least
+                    || !lasts.load(Ordering::Relaxed)
+                {
+                    lasts.store(false, Ordering::Relaxed);
+                    return;
+                }
+                let margin = (out * STEPS).clamp(Vec4::ZERO, Vec4::splat(most_margin)) + least;
+                margins[level] = margins[level].max(margin + least);
+                let [left, bottom, right, top] = ((now - margin) * SIGNS).to_array();
+                *grown = Aabb { min: [left, bottom], max: [right, top] };
             }
-            let (level, now, before) = (shape.level as usize, Vec4::from(now.0), Vec4::from(before.0));
-            let (least, most) = (LEAST_MARGIN * cells[level], MOST_MARGIN * cells[level]);
-            // Of each side how far it went outwards.
-            let out = before + with_most - now;
-            let lasts =
-                out.abs().max_element() * LEAST_STEPS <= most && now.abs().max_element() <= MOST_DISTANCE * least;
-            if !lasts {
-                return None;
+            for (largest, margin) in largest.iter().flatten().zip(margins.iter().flat_map(Vec4::as_ref)) {
+                // Numbers that are not negative are ordered as their bits are.
+                largest.fetch_max(margin.to_bits(), Ordering::Relaxed);
             }
-            let margin = (out * STEPS).clamp(Vec4::ZERO, Vec4::splat(most)) + least;
-            margins[level] = margins[level].max(margin + least);
-            let [left, bottom, right, top] = ((now - margin) * Vec4::new(1.0, 1.0, -1.0, -1.0)).to_array();
-            grown.push(Aabb { min: [left, bottom], max: [right, top] });
-        }
+        });
+        let mut margins = largest.map(|sides| Vec4::from(sides.map(|margin| f32::from_bits(margin.into_inner()))));
         // Those of a level may lie on its bands as well.
         for own in 0..params.level_count as usize {
             let bands = params.levels[own].bands as usize;
             let margin = margins[own];
             margins[own..=own + bands].fill(margin);
         }
-        Some(margins)
+        lasts.into_inner().then_some(margins)
     }
 
-    /// Fills `pair_starts` and `contacts` from the list.
+    /// Fills `pair_starts` and `contacts` from the list. Given the contacts of the step before, which a list that was made in
+    /// this step has none of, it does what [`recall`](crate::stages::recall) does as well: whoever met again is copied from
+    /// there.
     pub fn pair(
         &mut self,
         threads: &Threads,
@@ -236,11 +274,12 @@ impl Near {
         aabbs: &[Aabb],
         own_cells: &[u32],
         ties: &Ties,
+        past: Option<Past>,
         pair_starts: &mut Vec<u32>,
         contacts: &mut Vec<Contact>,
     ) {
         self.age = self.age.saturating_add(1);
-        let Self { boxes, starts, list, cells, parts, may_part, .. } = self;
+        let Self { starts, list, cells, parts, may_part, .. } = self;
         let listed = Listed {
             params,
             shapes,
@@ -248,8 +287,8 @@ impl Near {
             own_cells,
             cells,
             ties,
+            past,
             reaches: reaches_of(params),
-            boxes,
             starts,
             list,
             may_part: *may_part,
@@ -260,20 +299,30 @@ impl Near {
     }
 }
 
+/// From an AABB to a [`Box`], and back.
+const SIGNS: Vec4 = Vec4::new(1.0, 1.0, -1.0, -1.0);
+
+/// Whether it has room for anything: half planes and who is quarantined have none.
+fn is_somewhere(aabb: &Aabb) -> bool {
+    aabb.min[0] <= aabb.max[0]
+}
+
 /// How far most of a sample have moved since it was taken. Any answer is right; lists last longest with a good one.
-fn moved_since(sample: &[(u32, Vec2)], now: impl Fn(usize) -> Box) -> Vec2 {
-    let median = |axis: usize| {
+fn moved_since(sample: &[(u32, Vec2)], now: impl Fn(usize) -> Vec2) -> Vec2 {
+    median(sample.iter().map(|&(shape, before)| now(shape as usize) - before))
+}
+
+/// The median of some motions, at most [`SAMPLE`], axis by axis; none if it is not finite.
+fn median(motions: impl Iterator<Item = Vec2> + Clone) -> Vec2 {
+    let of = |axis: usize| {
         let mut moved = [0.0; SAMPLE];
-        let moved = &mut moved[..sample.len()];
-        for (moved, &(shape, before)) in moved.iter_mut().zip(sample) {
-            *moved = (now(shape as usize).middle() - before)[axis];
-        }
-        match moved.len() {
-            0 => 0.0,
-            len => *moved.select_nth_unstable_by(len / 2, f32::total_cmp).1,
+        let count = moved.iter_mut().zip(motions.clone()).map(|(moved, motion)| *moved = motion[axis]).count();
+        match &mut moved[..count] {
+            [] => 0.0,
+            moved => *moved.select_nth_unstable_by(count / 2, f32::total_cmp).1,
         }
     };
-    let moved = Vec2::new(median(0), median(1));
+    let moved = Vec2::new(of(0), of(1));
     if moved.is_finite() { moved } else { Vec2::ZERO }
 }
 
@@ -290,17 +339,22 @@ fn find(
     gather(threads.for_parts(HEAVY, shapes, parts, search), starts, found);
 }
 
-/// Whether each box is within the AABB beside it, measured from what has moved so far.
-fn are_within(grown: &[Aabb], boxes: &[Box], moved: Vec2) -> bool {
+/// Whether each AABB is within the one beside it, measured from what has moved so far.
+fn are_within(grown: &[Aabb], aabbs: &[Aabb], moved: Vec2) -> bool {
     dispatch!(simd => {
         let moved = f32x4::load_array(simd, [moved.x, moved.y, -moved.x, -moved.y]);
         let mut within = mask32x4::splat(simd, true);
-        for (grown, now) in grown.iter().zip(boxes) {
-            let (grown, now) = (f32x4::load_array(simd, Box::new(grown).0), f32x4::load_array(simd, now.0));
-            within &= grown.simd_le(now - moved);
+        for (grown, now) in grown.iter().zip(aabbs) {
+            within &= sides(simd, grown).simd_le(sides(simd, now) - moved);
         }
         within.all_true()
     })
+}
+
+/// The sides of an AABB as a [`Box`] has them.
+#[inline(always)]
+fn sides<S: Simd>(simd: S, aabb: &Aabb) -> f32x4<S> {
+    f32x4::load_array_ref(simd, bytemuck::cast_ref(aabb)) * f32x4::load_array(simd, SIGNS.to_array())
 }
 
 /// All that is read.
@@ -311,10 +365,10 @@ struct Listed<'a> {
     own_cells: &'a [u32],
     cells: &'a [u32],
     ties: &'a Ties,
+    past: Option<Past<'a>>,
     reaches: [[Vec2; 2]; MAX_LEVELS],
-    boxes: &'a [Box],
     starts: &'a [u32],
-    list: &'a [Contact],
+    list: &'a [u32],
     /// Whom joints keep apart may have changed since.
     may_part: bool,
 }
@@ -323,7 +377,7 @@ impl Listed<'_> {
     /// The pairs of the shapes in a range.
     #[inline(always)]
     fn search<S: Simd>(&self, simd: S, first: usize, end: usize, part: &mut Part) {
-        let Self { params, shapes, aabbs, own_cells, ties, boxes, starts, list, ref reaches, .. } = *self;
+        let Self { params, shapes, aabbs, own_cells, ties, past, starts, list, ref reaches, .. } = *self;
         let Part { counts, found, keys, .. } = part;
         counts.clear();
         found.clear();
@@ -331,33 +385,39 @@ impl Listed<'_> {
         found.reserve(4 * (end - first));
         let has_planes = params.planes().next().is_some();
         for index in first..end {
-            let before = found.len();
-            let now = boxes[index];
-            if has_planes && !now.is_nowhere() {
+            let (before, aabb) = (found.len(), &aabbs[index]);
+            if has_planes && is_somewhere(aabb) {
                 half_planes_of(params, shapes, aabbs, ties, index, |_| true, found);
+                if let Some(past) = past {
+                    found[before..].iter_mut().for_each(|contact| past.recall(contact));
+                }
             }
             let on_planes = found.len();
-            let window = now.window(simd);
-            for some in list[starts[index] as usize..starts[index + 1] as usize].chunks(32) {
-                let mut met = 0_u32;
-                for (place, contact) in some.iter().enumerate() {
-                    let partner = f32x4::load_array(simd, boxes[contact.shape_b as usize].0);
-                    met |= u32::from(partner.simd_le(window).all_true()) << place;
-                }
-                if met.count_ones() as usize == some.len() && !self.may_part {
-                    found.extend_from_slice(some);
+            let (start, olds) = past.map_or((0, &[][..]), |past| past.of(index));
+            // They mostly come in the same order again.
+            let mut next = 0;
+            let window = Box::new(aabb).window(simd);
+            for &partner in &list[starts[index] as usize..starts[index + 1] as usize] {
+                let other = partner as usize;
+                if !sides(simd, &aabbs[other]).simd_le(window).all_true()
+                    || self.may_part && kept_apart(ties, &shapes[index], &shapes[other])
+                {
                     continue;
                 }
-                while met != 0 {
-                    let contact = some[met.trailing_zeros() as usize];
-                    met &= met - 1;
-                    if !self.may_part || !kept_apart(ties, &shapes[index], &shapes[contact.shape_b as usize]) {
-                        found.push(contact);
-                    }
+                let is_same = |old: &Contact| old.shape_b == partner;
+                if !olds.get(next).is_some_and(is_same) {
+                    next = olds.iter().position(is_same).unwrap_or(olds.len());
                 }
+                #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+                let contact = match olds.get(next) {
+                    Some(old) => carried_on(old, start + next as u32),
+                    None => fresh(index, partner, &shapes[index], &shapes[other]),
+                };
+                found.push(contact);
+                next += 1;
             }
             if found.len() - on_planes > 1 && !self.are_ordered(&found[on_planes..]) {
-                order(simd, params, reaches, own_cells, &aabbs[index], &mut found[on_planes..], keys);
+                order(simd, params, reaches, own_cells, aabb, &mut found[on_planes..], keys);
             }
             #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
             counts.push((found.len() - before) as u32);
