@@ -1,15 +1,13 @@
 //! Threads as a parameter: one loop, cut into chunks, whose results never depend on how many threads share them.
 
-use std::cell::Cell;
+mod rows;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use bytemuck::Pod;
-use fearless_simd::f64x2;
 use rayon::prelude::*;
-use zerocopy::IntoBytes;
 
-use crate::lanes::{Bytes, Simd, SimdBase, SimdFrom, SimdSplit, WIDTH, columns, f32x4, f32x8, transpose};
+pub use rows::{Alone, AloneRow, Eight, Halves, Row, Rows, Table};
 
 /// Pieces a thread, at most: a few more than one, so that who is done first takes another.
 const PIECES: usize = 4;
@@ -299,277 +297,6 @@ pub(crate) fn emptied<T, U>(mut list: Vec<T>) -> Vec<U> {
     list.into_iter().filter_map(|_| None).collect()
 }
 
-/// Rows that several threads read and write, each row by one thread at a time (a colour touches a body once).
-///
-/// Relaxed atomics are plain loads and stores on every CPU we know; they buy us freedom from `unsafe`. `W` is the size
-/// of `T` in words of eight bytes.
-#[derive(Debug)]
-pub struct Rows<T, const W: usize> {
-    words: Vec<[AtomicU64; W]>,
-    kind: std::marker::PhantomData<T>,
-}
-
-impl<T, const W: usize> Default for Rows<T, W> {
-    fn default() -> Self {
-        Self { words: Vec::new(), kind: std::marker::PhantomData }
-    }
-}
-
-impl<T: Pod, const W: usize> Rows<T, W> {
-    /// Copies `rows`.
-    #[must_use]
-    pub fn new(rows: &[T]) -> Self {
-        const { assert!(size_of::<T>() == 8 * W) };
-        let words = rows.iter().map(|&row| Self::split(row).map(AtomicU64::new)).collect();
-        Self { words, kind: std::marker::PhantomData }
-    }
-
-    /// Changes the number of rows; new ones are zero.
-    pub fn resize(&mut self, rows: usize) {
-        self.words.resize_with(rows, || std::array::from_fn(|_| AtomicU64::new(0)));
-    }
-
-    fn split(row: T) -> [u64; W] {
-        let mut words = [0; W];
-        bytemuck::bytes_of_mut(&mut words).copy_from_slice(bytemuck::bytes_of(&row));
-        words
-    }
-
-    /// Row `index`.
-    #[inline(always)]
-    #[must_use]
-    pub fn get(&self, index: usize) -> T {
-        let row = &self.words[index];
-        let words: [u64; W] = std::array::from_fn(|w| row[w].load(Ordering::Relaxed));
-        bytemuck::pod_read_unaligned(bytemuck::bytes_of(&words))
-    }
-
-    /// Writes row `index`.
-    #[inline(always)]
-    pub fn set(&self, index: usize, row: T) {
-        for (word, value) in self.words[index].iter().zip(Self::split(row)) {
-            word.store(value, Ordering::Relaxed);
-        }
-    }
-
-    fn halves<const H: usize>(&mut self) -> Alone<'_, T, H> {
-        const { assert!(W == 2 * H) };
-        let halves = bytemuck::cast_slice_mut(self.words.as_mut_slice().as_mut_bytes());
-        Alone { rows: Cell::from_mut(halves).as_slice_of_cells(), kind: std::marker::PhantomData }
-    }
-
-    /// Rows.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.words.len()
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.words.is_empty()
-    }
-
-    /// A copy of all rows.
-    #[must_use]
-    pub fn to_vec(&self) -> Vec<T> {
-        (0..self.len()).map(|index| self.get(index)).collect()
-    }
-}
-
-impl<T: Pod> Rows<T, 2> {
-    /// The rows for one thread that has them to itself.
-    #[must_use]
-    pub fn alone(&mut self) -> Alone<'_, T, 1> {
-        self.halves()
-    }
-}
-
-impl<T: Pod> Rows<T, 4> {
-    /// The rows for one thread that has them to itself.
-    #[must_use]
-    pub fn alone(&mut self) -> Alone<'_, T, 2> {
-        self.halves()
-    }
-}
-
-impl<T: Pod> Rows<T, 8> {
-    /// The rows for one thread that has them to itself.
-    #[must_use]
-    pub fn alone(&mut self) -> Alone<'_, T, 4> {
-        self.halves()
-    }
-}
-
-/// A table of rows that sweeps read and write, each made of halves of sixteen bytes: [`Rows`] that several threads share,
-/// or [`Alone`] of one thread.
-pub trait Table: Copy {
-    /// What a row means.
-    type Item: Pod;
-    /// A row that was looked up.
-    type Row: Halves;
-
-    /// Row `index`, to read and write parts of it.
-    fn row(self, index: usize) -> Self::Row;
-
-    /// Row `index`.
-    fn get(self, index: usize) -> Self::Item;
-
-    /// Writes row `index`.
-    fn set(self, index: usize, row: Self::Item);
-
-    /// Eight rows, to read and write them side by side.
-    #[inline(always)]
-    fn eight(self, [a, b, c, d, e, f, g, h]: [u32; WIDTH]) -> Eight<Self::Row> {
-        // Spelled out: `map` on an array is not always inlined, and then the rows go through memory.
-        let row = |index: u32| self.row(index as usize);
-        Eight([row(a), row(b), row(c), row(d), row(e), row(f), row(g), row(h)])
-    }
-}
-
-/// Sixteen bytes at a time of a row. Who writes a half leaves the others to whoever wrote them.
-pub trait Halves: Copy {
-    /// A half as lanes.
-    fn lanes<S: Simd>(self, simd: S, half: usize) -> f32x4<S>;
-
-    /// Writes a half.
-    fn set_lanes<S: Simd>(self, half: usize, lanes: f32x4<S>);
-}
-
-impl<'a, T: Pod, const W: usize> Table for &'a Rows<T, W> {
-    type Item = T;
-    type Row = Row<'a, W>;
-
-    #[inline(always)]
-    fn row(self, index: usize) -> Row<'a, W> {
-        Row(&self.words[index])
-    }
-
-    #[inline(always)]
-    fn get(self, index: usize) -> T {
-        Rows::get(self, index)
-    }
-
-    #[inline(always)]
-    fn set(self, index: usize, row: T) {
-        Rows::set(self, index, row);
-    }
-}
-
-/// A row of [`Rows`]: who reads and writes it looks it up once.
-#[derive(Clone, Copy, Debug)]
-pub struct Row<'a, const W: usize>(&'a [AtomicU64; W]);
-
-impl<const W: usize> Halves for Row<'_, W> {
-    /// They never pass through memory on the way: a wide load of two narrow stores would stall every time.
-    #[inline(always)]
-    fn lanes<S: Simd>(self, simd: S, half: usize) -> f32x4<S> {
-        let word = |w: usize| f64::from_bits(self.0[w].load(Ordering::Relaxed));
-        f64x2::simd_from(simd, [word(2 * half), word(2 * half + 1)]).bitcast()
-    }
-
-    #[inline(always)]
-    fn set_lanes<S: Simd>(self, half: usize, lanes: f32x4<S>) {
-        let words: f64x2<S> = lanes.bitcast();
-        for (to, word) in self.0[2 * half..].iter().zip(words.to_array()) {
-            to.store(word.to_bits(), Ordering::Relaxed);
-        }
-    }
-}
-
-/// The same rows while one thread has them to itself: halves are loaded and stored as such, in one instruction, where atomics
-/// take five. `H` is the size of `T` in halves.
-#[derive(Debug)]
-pub struct Alone<'a, T, const H: usize> {
-    rows: &'a [Cell<[[f32; 4]; H]>],
-    kind: std::marker::PhantomData<T>,
-}
-
-impl<T, const H: usize> Clone for Alone<'_, T, H> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T, const H: usize> Copy for Alone<'_, T, H> {}
-
-impl<'a, T: Pod, const H: usize> Table for Alone<'a, T, H> {
-    type Item = T;
-    type Row = AloneRow<'a, H>;
-
-    #[inline(always)]
-    fn row(self, index: usize) -> AloneRow<'a, H> {
-        AloneRow(&self.rows[index])
-    }
-
-    #[inline(always)]
-    fn get(self, index: usize) -> T {
-        bytemuck::pod_read_unaligned(bytemuck::cast_slice(self.rows[index].get().as_flattened()))
-    }
-
-    #[inline(always)]
-    fn set(self, index: usize, row: T) {
-        self.rows[index].set(bytemuck::pod_read_unaligned(bytemuck::bytes_of(&row)));
-    }
-}
-
-/// A row of [`Alone`].
-#[derive(Clone, Copy, Debug)]
-pub struct AloneRow<'a, const H: usize>(&'a Cell<[[f32; 4]; H]>);
-
-impl<const H: usize> Halves for AloneRow<'_, H> {
-    #[inline(always)]
-    fn lanes<S: Simd>(self, simd: S, half: usize) -> f32x4<S> {
-        f32x4::load_array(simd, self.0.as_array_of_cells()[half].get())
-    }
-
-    #[inline(always)]
-    fn set_lanes<S: Simd>(self, half: usize, lanes: f32x4<S>) {
-        self.0.as_array_of_cells()[half].set(lanes.to_array());
-    }
-}
-
-/// Eight rows of a [`Table`].
-#[derive(Clone, Copy, Debug)]
-pub struct Eight<R>([R; WIDTH]);
-
-impl<R: Halves> Eight<R> {
-    /// A half of each row: four columns, with a lane for each row.
-    #[inline(always)]
-    #[must_use]
-    pub fn columns<S: Simd>(self, simd: S, half: usize) -> [f32x8<S>; 4] {
-        let [a, b, c, d, e, f, g, h] = self.0;
-        let row = |row: R| row.lanes(simd, half);
-        columns([row(a), row(b), row(c), row(d), row(e), row(f), row(g), row(h)])
-    }
-
-    /// Writes four columns back to the rows for which `which(lane)` says so.
-    #[inline(always)]
-    pub fn set_columns<S: Simd>(self, half: usize, columns: [f32x8<S>; 4], which: impl Fn(usize) -> bool) {
-        self.update(columns, which, |row, lanes| row.set_lanes(half, lanes));
-    }
-
-    /// Calls `change(row, lanes)` for the rows for which `which(lane)` says so, with what four columns have for each.
-    #[inline(always)]
-    pub fn update<S: Simd>(self, columns: [f32x8<S>; 4], which: impl Fn(usize) -> bool, change: impl Fn(R, f32x4<S>)) {
-        let [a, b, c, d] = transpose(columns);
-        // One by one: a list of lanes would go through memory.
-        let two = |lane: usize, pair: f32x8<S>| {
-            let (low, high) = pair.split();
-            if which(lane) {
-                change(self.0[lane], low);
-            }
-            if which(lane + 4) {
-                change(self.0[lane + 4], high);
-            }
-        };
-        two(0, a);
-        two(1, b);
-        two(2, c);
-        two(3, d);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
@@ -577,8 +304,7 @@ mod tests {
     use std::sync::Mutex;
     use std::time::Duration;
 
-    use super::{Cut, Halves, Rows, Table, Threads, emptied};
-    use crate::lanes::{SimdBase, dispatch};
+    use super::{Cut, Threads, emptied};
 
     /// Others come while one leads, they are as many as there are threads, and they go when it is done, also by a panic.
     #[test]
@@ -642,25 +368,5 @@ mod tests {
         }
         assert!(shared > 100, "hardly any loop was shared");
         assert_eq!(threads.map_ranges(Cut { unit: 64, least: 64 }, 127, |first, end| (first, end)), [(0, 127)]);
-    }
-
-    /// Whoever has rows alone reads and writes the same bytes.
-    #[test]
-    fn rows_are_the_same_alone() {
-        let numbers: Vec<[f32; 8]> = (0..20).map(|row| std::array::from_fn(|at| (10 * row + at) as f32)).collect();
-        let mut rows: Rows<[f32; 8], 4> = Rows::new(&numbers);
-        dispatch!(simd => {
-            let shared = Table::row(&rows, 7).lanes(simd, 1).to_array();
-            let alone = rows.alone();
-            assert_eq!(shared, [74.0, 75.0, 76.0, 77.0]);
-            assert_eq!(alone.row(7).lanes(simd, 1).to_array(), shared);
-            alone.row(3).set_lanes(1, alone.row(5).lanes(simd, 0));
-            assert_eq!(alone.get(3), [30.0, 31.0, 32.0, 33.0, 50.0, 51.0, 52.0, 53.0]);
-            alone.set(4, [1.0; 8]);
-            let eight = alone.eight([0, 1, 2, 3, 4, 5, 6, 7]).columns(simd, 0);
-            assert_eq!(eight[1].to_array(), [1.0, 11.0, 21.0, 31.0, 1.0, 51.0, 61.0, 71.0]);
-        });
-        assert_eq!(rows.get(3), [30.0, 31.0, 32.0, 33.0, 50.0, 51.0, 52.0, 53.0]);
-        assert_eq!(rows.get(4), [1.0; 8]);
     }
 }

@@ -165,6 +165,18 @@ fn steps_ask_for_no_memory() {
     world.step();
     assert!(world.group_count() > 1, "there are no groups");
 
+    // Tables that take turns from step to step are made in pairs: the second step asks for no more than some list of a few.
+    for spec in ["large_pyramid:base=30", "joint_grid:size=12"] {
+        let mut world = plain(spec);
+        let [first, second] = [(); 2].map(|()| {
+            let region = Region::new(ALLOCATOR);
+            world.step();
+            let change = region.change();
+            change.bytes_allocated + change.bytes_reallocated.unsigned_abs()
+        });
+        assert!(first > 30_000 && second < 1_000, "{spec}: {first} and {second} bytes");
+    }
+
     for mode in [Mode::Baumgarte, Mode::Projection] {
         pools.assert_none(
             || with(build("large_pyramid:base=8"), |settings| settings.mode = mode),

@@ -313,16 +313,17 @@ fn moved_since(sample: &[(u32, Vec2)], now: impl Fn(usize) -> Vec2) -> Vec2 {
 }
 
 /// The median of some motions, at most [`SAMPLE`], axis by axis; none if it is not finite.
-fn median(motions: impl Iterator<Item = Vec2> + Clone) -> Vec2 {
-    let of = |axis: usize| {
-        let mut moved = [0.0; SAMPLE];
-        let count = moved.iter_mut().zip(motions.clone()).map(|(moved, motion)| *moved = motion[axis]).count();
-        match &mut moved[..count] {
-            [] => 0.0,
-            moved => *moved.select_nth_unstable_by(count / 2, f32::total_cmp).1,
-        }
+fn median(motions: impl Iterator<Item = Vec2>) -> Vec2 {
+    let mut moved = [Vec2::ZERO; SAMPLE];
+    let count = moved.iter_mut().zip(motions).map(|(moved, motion)| *moved = motion).count();
+    if count == 0 {
+        return Vec2::ZERO;
+    }
+    let mut along = |axis: usize| {
+        let by_axis = |a: &Vec2, b: &Vec2| a[axis].total_cmp(&b[axis]);
+        moved[..count].select_nth_unstable_by(count / 2, by_axis).1[axis]
     };
-    let moved = Vec2::new(of(0), of(1));
+    let moved = Vec2::new(along(0), along(1));
     if moved.is_finite() { moved } else { Vec2::ZERO }
 }
 

@@ -1,0 +1,310 @@
+//! What a world holds between two steps: to look at, to keep, to go back to, to compare.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::{CpuWorld, DrawTables};
+use crate::population::{Change, Population};
+use crate::query::{Answers, Flat, Query, walk};
+use crate::scene::{Compiled, Joints};
+use crate::snapshot::{Force, JointGoal, RowGoal, Snapshot, sleeping_islands};
+use crate::state::{JointReaction, joint_reactions, max_speed};
+use crate::step::{Op, Stage};
+use crate::tables::Tables;
+use crate::threads::Rows;
+use crate::types::{BodyState, Counters, JointFrame, Pose};
+#[cfg(feature = "view")]
+use crate::types::{Contact, Manifold};
+use crate::world::WorldError;
+use crate::{event, query};
+
+impl CpuWorld {
+    /// Contacts of the last step and how they touch.
+    #[cfg(feature = "view")]
+    pub(crate) fn contacts(&self) -> (&[Contact], &[Manifold]) {
+        (&self.contacts, &self.manifolds)
+    }
+
+    /// Its velocity and status.
+    #[cfg(feature = "view")]
+    pub(crate) fn body_state(&self, body: usize) -> Option<BodyState> {
+        (body < self.compiled.bodies.len()).then(|| self.states.get(body))
+    }
+
+    /// Gravity from the next step on, m/s². Who sleeps wakes.
+    #[cfg(feature = "view")]
+    pub(crate) fn set_gravity(&mut self, gravity: [f32; 2]) {
+        if self.compiled.params.gravity != gravity {
+            self.compiled.params.gravity = gravity;
+            self.rests = false;
+            self.wake_all();
+        }
+    }
+
+    /// What happened since this was last asked, if the scene wants events.
+    pub fn take_events(&mut self) -> Vec<event::Event> {
+        // A copy, so that the next step has the memory.
+        self.events.drain(..).collect()
+    }
+
+    /// Answers a batch of queries about the world as it is now ([`crate::query`]).
+    ///
+    /// # Errors
+    /// The first query with a value out of range.
+    pub fn query(&mut self, queries: &[Query]) -> Result<Answers, WorldError> {
+        self.answer(queries, false)
+    }
+
+    /// The same answers without the grid, by looking at every shape for every query: what the others are checked against.
+    ///
+    /// # Errors
+    /// As [`Self::query`].
+    #[doc(hidden)]
+    pub fn query_brute(&mut self, queries: &[Query]) -> Result<Answers, WorldError> {
+        self.answer(queries, true)
+    }
+
+    pub(super) fn answer(&mut self, queries: &[Query], brute: bool) -> Result<Answers, WorldError> {
+        let flat = Flat::new(queries)?;
+        // The tables are those of the step's start, and each step makes its own.
+        for stage in [Stage::Bound, Stage::Bin] {
+            self.run(Op { stage, flags: 0 });
+        }
+        let Compiled { params, shapes, vertices, .. } = &self.compiled;
+        let Self { poses, aabbs, cell_ends, cell_shapes, .. } = self;
+        let tables = walk::Tables { params, shapes, vertices, poses, aabbs, cell_ends, cell_shapes };
+        Ok(query::answer(&self.threads, &tables, &flat, brute))
+    }
+
+    /// The stages of a step.
+    #[must_use]
+    pub fn plan(&self) -> &[Op] {
+        &self.plan
+    }
+
+    /// What the world was made from.
+    #[must_use]
+    pub fn compiled(&self) -> &Compiled {
+        &self.compiled
+    }
+
+    /// Steps done.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Makes this the world as it is after so many steps, for bodies on paths.
+    pub(crate) fn set_steps(&mut self, steps: u64) {
+        self.steps = steps;
+    }
+
+    /// Threads in use.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.threads.count()
+    }
+
+    /// Steps that [`Self::stage_ms`] is about.
+    pub(crate) fn measured_steps(&self) -> u64 {
+        self.measured_steps
+    }
+
+    /// Speed of the fastest dynamic body, m/s.
+    #[must_use]
+    pub fn max_speed(&self) -> f64 {
+        max_speed(&self.compiled, (0..self.compiled.bodies.len()).map(|body| self.states.get(body)))
+    }
+
+    /// Milliseconds spent in each stage so far.
+    #[must_use]
+    pub fn stage_ms(&self) -> &[(Stage, f64)] {
+        &self.stage_ms
+    }
+
+    /// One a body, of its centre of mass.
+    #[must_use]
+    pub fn poses(&self) -> &[Pose] {
+        &self.poses
+    }
+
+    /// One a body.
+    pub fn states(&self) -> impl Iterator<Item = BodyState> + '_ {
+        (0..self.compiled.bodies.len()).map(|body| self.states.get(body))
+    }
+
+    /// What layers are drawn from ([`crate::draw::Upload`]).
+    pub(crate) fn draw_tables(&self) -> DrawTables<'_> {
+        DrawTables {
+            states: self.states.to_vec(),
+            aabbs: &self.aabbs,
+            cell_ends: &self.cell_ends,
+            cell_shapes: &self.cell_shapes,
+            contacts: &self.contacts,
+            manifolds: &self.manifolds,
+            sleeping: &self.sleeping,
+            islands: &self.islands,
+            joint_states: self.joint_states.to_vec(),
+        }
+    }
+
+    /// Counts of the last step.
+    #[must_use]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The state between two steps.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            step: self.steps,
+            poses: self.poses.clone(),
+            states: self.states.to_vec(),
+            pair_starts: self.pair_starts.clone(),
+            contacts: self.contacts.clone(),
+            manifolds: self.manifolds.clone(),
+            islands: sleeping_islands(&self.compiled, &self.states.to_vec(), &self.islands, self.population.as_ref()),
+            sleeping_starts: self.sleeping_starts.clone(),
+            sleeping: self.sleeping.clone(),
+            counters: self.counters,
+            forces: self.compiled.bodies.iter().map(Force::of).collect(),
+            commands: self.commands.clone(),
+            population: Population::history(self.population.as_ref()),
+            vacated: Population::vacated(self.population.as_ref()).to_vec(),
+            joint_states: self.joint_states.to_vec(),
+            joint_goals: self.compiled.joints.joints.iter().map(JointGoal::of).collect(),
+            row_goals: self.compiled.joints.rows.iter().map(RowGoal::of).collect(),
+            joint_impulses: self.joint_impulses.to_vec(),
+        }
+    }
+
+    /// What the joints do, in the order of their indices.
+    #[must_use]
+    pub fn joint_reactions(&self) -> Vec<JointReaction> {
+        joint_reactions(&self.compiled, &self.snapshot())
+    }
+
+    /// Continues from a snapshot, to the same bits.
+    ///
+    /// # Errors
+    /// If the snapshot is of another world; then nothing has changed.
+    pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), WorldError> {
+        let rewound = Population::rewind(self.origin.as_deref(), &self.compiled, self.population.as_ref(), snapshot)?;
+        if let Some((compiled, population)) = rewound {
+            snapshot.check(&compiled, Some(&population))?;
+            self.compiled = compiled;
+            self.population = Some(population);
+            self.follow(&Change::default());
+        } else {
+            snapshot.check(&self.compiled, self.population.as_ref())?;
+        }
+        if let Some(population) = &mut self.population {
+            population.restore(&self.compiled, &snapshot.vacated);
+        }
+        self.steps = snapshot.step;
+        self.forget();
+        self.poses.clone_from(&snapshot.poses);
+        self.states = Rows::new(&snapshot.states);
+        self.pair_starts.clone_from(&snapshot.pair_starts);
+        self.contacts.clone_from(&snapshot.contacts);
+        self.manifolds.clone_from(&snapshot.manifolds);
+        self.rests = false;
+        self.islands.clone_from(&snapshot.islands);
+        self.sleeping_starts.clone_from(&snapshot.sleeping_starts);
+        self.sleeping.clone_from(&snapshot.sleeping);
+        self.counters = snapshot.counters;
+        for (body, force) in self.compiled.bodies.iter_mut().zip(&snapshot.forces) {
+            force.put(body);
+        }
+        self.commands.clone_from(&snapshot.commands);
+        snapshot.put_goals(&mut self.compiled.joints);
+        self.joint_states = Rows::new(&snapshot.joint_states);
+        self.joint_impulses = Rows::new(&snapshot.joint_impulses);
+        Ok(())
+    }
+
+    /// Every table as it stands, for comparing stage by stage.
+    pub(crate) fn tables(&self) -> Tables {
+        let (constraints, rebounds) = self.constraints.to_vec(&self.counters);
+        Tables {
+            poses: self.poses.clone(),
+            states: self.states.to_vec(),
+            accumulators: self.accumulators.to_vec(),
+            swings: self.swings.clone(),
+            aabbs: self.aabbs.clone(),
+            cell_ends: self.cell_ends.clone(),
+            cell_shapes: self.cell_shapes.clone(),
+            pair_starts_previous: self.pair_starts_previous.clone(),
+            contacts_previous: self.contacts_previous.clone(),
+            manifolds_previous: self.manifolds_previous.clone(),
+            pair_starts: self.pair_starts.clone(),
+            contacts: self.contacts.clone(),
+            manifolds: self.manifolds.clone(),
+            islands: self.islands.clone(),
+            island_flags: self.island_flags.clone(),
+            sleeping_starts: self.sleeping_starts.clone(),
+            sleeping: self.sleeping.clone(),
+            events: self.step_events.clone(),
+            slots: self.slots.iter().map(|slot| slot.load(Ordering::Relaxed)).collect(),
+            constraints,
+            rebounds,
+            surfaces: self.surfaces.to_vec(),
+            joints: self.compiled.joints.joints.clone(),
+            joint_rows: self.compiled.joints.rows.clone(),
+            joint_frames: self.joint_frames(),
+            joint_states: self.joint_states.to_vec(),
+            joint_impulses: self.joint_impulses(),
+            counters: self.counters,
+        }
+    }
+
+    /// One a joint, also while blocks hold them. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn joint_frames(&self) -> Vec<JointFrame> {
+        let mut frames = self.joint_frames.clone();
+        self.joint_blocks.frames(&mut frames);
+        frames
+    }
+
+    /// One a row of the joints, also while blocks hold them.
+    pub(super) fn joint_impulses(&self) -> Vec<[f32; 2]> {
+        self.joint_blocks.store(&self.joint_impulses);
+        self.joint_impulses.to_vec()
+    }
+
+    /// Takes over every table.
+    pub(crate) fn load(&mut self, tables: &Tables) {
+        self.forget();
+        self.poses.clone_from(&tables.poses);
+        self.states = Rows::new(&tables.states);
+        self.accumulators = Rows::new(&tables.accumulators);
+        self.swings.clone_from(&tables.swings);
+        self.aabbs.clone_from(&tables.aabbs);
+        self.cell_ends.clone_from(&tables.cell_ends);
+        self.cell_shapes.clone_from(&tables.cell_shapes);
+        self.grid_is_old = false;
+        self.pair_starts_previous.clone_from(&tables.pair_starts_previous);
+        self.contacts_previous.clone_from(&tables.contacts_previous);
+        self.manifolds_previous.clone_from(&tables.manifolds_previous);
+        self.pair_starts.clone_from(&tables.pair_starts);
+        self.contacts.clone_from(&tables.contacts);
+        self.manifolds.clone_from(&tables.manifolds);
+        self.islands.clone_from(&tables.islands);
+        self.island_flags.clone_from(&tables.island_flags);
+        self.sleeping_starts.clone_from(&tables.sleeping_starts);
+        self.sleeping.clone_from(&tables.sleeping);
+        self.slots = tables.slots.iter().copied().map(AtomicU32::new).collect();
+        self.constraints.load(&tables.counters, &tables.constraints, &tables.rebounds);
+        self.surfaces = Rows::new(&tables.surfaces);
+        self.compiled.joints.joints.clone_from(&tables.joints);
+        self.compiled.joints.rows.clone_from(&tables.joint_rows);
+        self.compiled.joints.refresh();
+        self.joint_frames.clone_from(&tables.joint_frames);
+        let Joints { joints, starts, rows, .. } = &self.compiled.joints;
+        self.joint_states = Rows::new(&tables.joint_states);
+        self.joint_impulses = Rows::new(&tables.joint_impulses);
+        self.joint_blocks.lay(starts, joints, &self.joint_frames, rows, &self.joint_impulses);
+        self.counters = tables.counters;
+    }
+}

@@ -1,0 +1,214 @@
+//! When two shapes that move and turn evenly touch: conservative advancement.
+
+use glam::Vec2;
+
+use crate::math::{cross_scalar, inv_mul_rotation, inv_rotate, mul_rotation, right_perp, rotate};
+use crate::stages::collide::hull::Hull;
+use crate::types::{BodyState, GEOMETRY_MASK, HALF_PLANE, Pose, Shape};
+
+/// Squared lengths are below this, m².
+const FAR: f32 = 1e30;
+
+/// Advances after which a body stops where it is known to be safe. Without spin one or two do; each makes the rest
+/// smaller by the share of spin in the motion.
+const MAX_ADVANCES: u32 = 32;
+
+/// How a body moves in this step, about the place where the swept body starts.
+#[derive(Clone, Copy, Debug)]
+pub struct Motion {
+    /// Centre of mass at the start, m.
+    pub start: Vec2,
+    /// Rotation at the start.
+    pub rotation: Vec2,
+    /// How far it moves, m.
+    pub moved: Vec2,
+    /// How far it turns.
+    pub turned: Vec2,
+}
+
+impl Motion {
+    pub(super) fn new(base: Vec2, pose: &Pose, state: &BodyState) -> Self {
+        Self {
+            start: Vec2::from(pose.position) - base,
+            rotation: pose.rotation.into(),
+            moved: state.delta_position.into(),
+            turned: state.delta_rotation.into(),
+        }
+    }
+
+    /// Rotation against the start after a share of the step.
+    pub(super) fn turn(&self, time: f32) -> Vec2 {
+        let turn = Vec2::new(1.0 - time, 0.0) + self.turned * time;
+        turn / turn.length()
+    }
+
+    /// Most and least turns per step of that, rad: even steps along the chord are not quite even turns.
+    pub(super) fn rates(&self) -> (f32, f32) {
+        (2.0 * self.turned.y / (1.0 + self.turned.x).max(1e-6), self.turned.y)
+    }
+
+    /// How far a point 1 m from the centre of mass moves by turning, m.
+    pub(super) fn chord(&self) -> f32 {
+        (self.turned - Vec2::new(1.0, 0.0)).length()
+    }
+}
+
+/// A shape that moves, as a convex polygon with a radius about its vertices; or a half plane.
+#[derive(Clone, Copy, Debug)]
+pub struct Party {
+    pub(super) hull: Hull,
+    is_plane: bool,
+    offset: Vec2,
+    rotation: Vec2,
+    pub(super) motion: Motion,
+}
+
+impl Party {
+    /// A shape on a body.
+    #[must_use]
+    pub fn new(shape: &Shape, vertices: &[[f32; 2]], motion: Motion) -> Self {
+        Self {
+            hull: Hull::new(shape, vertices),
+            is_plane: shape.kind & GEOMETRY_MASK == HALF_PLANE,
+            offset: shape.offset.into(),
+            rotation: shape.rotation.into(),
+            motion,
+        }
+    }
+
+    /// The point in its middle.
+    pub(super) fn middle(&self) -> Self {
+        let mut sum = Vec2::ZERO;
+        for &point in &self.hull.points[..self.hull.count] {
+            sum += point;
+        }
+        #[allow(clippy::cast_precision_loss, reason = "at most 8")]
+        let middle = sum / self.hull.count as f32;
+        Self { hull: Hull::disc(0.0), offset: self.offset + rotate(self.rotation, middle), ..*self }
+    }
+
+    /// Distance of the farthest vertex from the centre of mass, m.
+    pub(super) fn arm(&self) -> f32 {
+        let reach = |&point: &Vec2| (self.offset + rotate(self.rotation, point)).length();
+        self.hull.points[..self.hull.count].iter().map(reach).fold(0.0, f32::max)
+    }
+}
+
+/// Where A is in the frame of B's shape after a share of the step, and how that frame is turned in the world.
+pub(super) struct Placed {
+    at: Vec2,
+    rel: Vec2,
+    frame: Vec2,
+}
+
+pub(super) fn place(a: &Party, b: &Party, time: f32) -> Placed {
+    let turn_a = mul_rotation(a.motion.turn(time), a.motion.rotation);
+    let turn_b = mul_rotation(b.motion.turn(time), b.motion.rotation);
+    let center_a = a.motion.start + a.motion.moved * time + rotate(turn_a, a.offset);
+    let center_b = b.motion.start + b.motion.moved * time + rotate(turn_b, b.offset);
+    let frame = mul_rotation(turn_b, b.rotation);
+    Placed {
+        at: inv_rotate(frame, center_a - center_b),
+        rel: inv_mul_rotation(frame, mul_rotation(turn_a, a.rotation)),
+        frame,
+    }
+}
+
+/// From the nearest point of a segment to a point.
+pub(super) fn from_segment(point: Vec2, start: Vec2, end: Vec2) -> Vec2 {
+    let (edge, to) = (end - start, point - start);
+    let squared = edge.dot(edge);
+    let share = if squared > 0.0 { (to.dot(edge) / squared).clamp(0.0, 1.0) } else { 0.0 };
+    to - edge * share
+}
+
+/// Whether no face of `hull` has all of `other` before it.
+fn no_face_parts(hull: &Hull, other: &Hull, at: Vec2, rel: Vec2) -> bool {
+    for face in 0..hull.count {
+        let start = hull.points[face];
+        let normal = right_perp(hull.points[hull.next(face)] - start);
+        let (_, lowest) = other.lowest(inv_rotate(rel, normal));
+        if normal.dot(at - start) + lowest >= 0.0 {
+            return false;
+        }
+    }
+    true
+}
+
+/// Whether the cores of two shapes overlap.
+pub(super) fn overlap(a: &Party, b: &Party, placed: &Placed) -> bool {
+    // A disc and a segment never do, however they lie.
+    if b.is_plane || a.hull.count + b.hull.count <= 3 {
+        return false;
+    }
+    let back = Vec2::new(placed.rel.x, -placed.rel.y);
+    if a.hull.count > 1 && !no_face_parts(&a.hull, &b.hull, rotate(back, -placed.at), back) {
+        return false;
+    }
+    b.hull.count == 1 || no_face_parts(&b.hull, &a.hull, placed.at, placed.rel)
+}
+
+/// Distance between two shapes that do not overlap, and the direction from A to B, in B's frame. A half plane counts what
+/// is below it as negative.
+pub(super) fn gap(a: &Party, b: &Party, placed: &Placed) -> (f32, Vec2) {
+    let point = |index: usize| placed.at + rotate(placed.rel, a.hull.points[index]);
+    let radius = a.hull.radius + b.hull.radius;
+    if b.is_plane {
+        let mut lowest = FAR;
+        for index in 0..a.hull.count {
+            lowest = lowest.min(point(index).y);
+        }
+        return (lowest - radius, Vec2::new(0.0, -1.0));
+    }
+    let (mut least, mut nearest) = (FAR, Vec2::ZERO);
+    for of_a in 0..a.hull.count {
+        let (here, next) = (point(of_a), point(a.hull.next(of_a)));
+        for of_b in 0..b.hull.count {
+            let (corner, next_corner) = (b.hull.points[of_b], b.hull.points[b.hull.next(of_b)]);
+            let to_edge = -from_segment(here, corner, next_corner);
+            let to_corner = from_segment(corner, here, next);
+            for between in [to_edge, to_corner] {
+                let squared = between.dot(between);
+                if squared < least {
+                    (least, nearest) = (squared, between);
+                }
+            }
+        }
+    }
+    let distance = least.sqrt();
+    let direction = if distance > 1e-12 { nearest / distance } else { Vec2::new(0.0, 1.0) };
+    (distance - radius, direction)
+}
+
+/// The share of the step after which two shapes that are further apart than `target` are that near, or `limit` if they
+/// are not before it. Right to `tolerance`, by which they may be further apart.
+#[must_use]
+pub fn time_of_impact(a: &Party, b: &Party, target: f32, tolerance: f32, limit: f32) -> f32 {
+    let velocity = a.motion.moved - b.motion.moved;
+    let (rate_a, _) = a.motion.rates();
+    let (rate_b, least_rate_b) = b.motion.rates();
+    let apart = (a.motion.start - b.motion.start).length() + velocity.length();
+    // What the approach of A's centre of mass can gain until the step ends, in B's frame: Coriolis and centrifugal.
+    let gain = 2.0 * rate_b.abs() * velocity.length() + rate_b * rate_b * apart;
+    // And what its turning brings.
+    let spin = (rate_a.abs() + rate_b.abs()) * a.arm() + (rate_b.abs() - least_rate_b.abs()) * apart;
+    let mut time = 0.0;
+    for _ in 0..MAX_ADVANCES {
+        let placed = place(a, b, time);
+        let (gap, direction) = gap(a, b, &placed);
+        if gap <= target + tolerance {
+            return time;
+        }
+        let between = a.motion.start - b.motion.start + velocity * time;
+        let approach = rotate(placed.frame, direction).dot(velocity - cross_scalar(rate_b, between));
+        let fastest = approach + spin + gain * (1.0 - time);
+        if fastest <= 0.0 {
+            return limit;
+        }
+        time += (gap - target) / fastest;
+        if time >= limit {
+            return limit;
+        }
+    }
+    time
+}
