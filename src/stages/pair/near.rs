@@ -236,7 +236,8 @@ impl Near {
                 let level = shapes[shape].level as usize;
                 let (least, most_margin) = (LEAST_MARGIN * cells[level], MOST_MARGIN * cells[level]);
                 let (now, out) = (Vec4::from(Box::new(&aabbs[shape]).0), moving.out(shape, most));
-                if out.abs().max_element() * LEAST_STEPS > most_margin
+                if !out.is_finite()
+                    || out.abs().max_element() * LEAST_STEPS > most_margin
                     || now.abs().max_element() > MOST_DISTANCE * least
                     || !lasts.load(Ordering::Relaxed)
                 {
