@@ -1,4 +1,4 @@
-// A shape as a convex polygon of 1 to 8 vertices, in collide and continuous: `Hull` of src/stages/collide/hull.rs.
+// A shape as a convex polygon of 1 to 8 vertices, in collide, continuous and query: `Hull` of src/stages/collide/hull.rs.
 // Vertices are fetched where they are needed: an array of them per thread would spill.
 
 fn hull_count(shape: u32) -> u32 {

@@ -67,27 +67,6 @@ fn is_near(origin: vec2<f32>, delta: vec2<f32>, slack: f32, aabb: Aabb) -> bool 
     return abs(cross_2d(delta, arm)) <= abs(delta.y) * half.x + abs(delta.x) * half.y;
 }
 
-// The core of a shape, as src/stages/collide/hull.rs.
-fn hull_count(shape: u32) -> u32 {
-    let kind = shapes[shape].kind;
-    switch kind & GEOMETRY_MASK {
-        case BOX: { return 4u; }
-        case POLYGON: { return (kind >> VERTEX_COUNT_SHIFT) & 0xfu; }
-        default: { return 1u; }
-    }
-}
-
-fn hull_point(shape: u32, index: u32) -> vec2<f32> {
-    switch shapes[shape].kind & GEOMETRY_MASK {
-        case BOX: {
-            let half = shapes[shape].half;
-            return vec2<f32>(select(-half.x, half.x, index == 1u || index == 2u), select(-half.y, half.y, index > 1u));
-        }
-        case POLYGON: { return vertices[shapes[shape].first_vertex + index]; }
-        default: { return vec2<f32>(0.0); }
-    }
-}
-
 fn turn_of(shape: u32, pose: Pose) -> vec2<f32> {
     return mul_rotation(pose.rotation, shapes[shape].rotation);
 }

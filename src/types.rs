@@ -688,6 +688,15 @@ pub struct Aabb {
     pub max: [f32; 2],
 }
 
+impl Aabb {
+    /// Whether anything may be in it. Half planes and who is quarantined have no room.
+    #[inline(always)]
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        self.min[0] <= self.max[0]
+    }
+}
+
 /// A ray of a query (`src/query.rs`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]

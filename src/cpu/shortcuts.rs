@@ -24,8 +24,8 @@ impl CpuWorld {
             }
             Stage::Pair if !*has_list => {
                 let grid = (&own_cells[..], &cell_ends[..], &cell_shapes[..]);
-                let moving = Moving { shapes, aabbs, poses, states, dt: params.dt };
-                *has_list = near.make(threads, params, moving, grid, ties, *may_part, contacts);
+                let moving = Moving { params, shapes, aabbs, poses, states };
+                *has_list = near.make(threads, moving, grid, ties, *may_part, contacts);
                 shortcuts.lists += u64::from(*has_list);
             }
             // A list of an earlier step: since then no shape has become another.

@@ -48,6 +48,7 @@ impl CpuWorld {
         {
             return;
         }
+        let past = Past { starts: pair_starts_previous, contacts: contacts_previous };
         match op.stage {
             Stage::Command => {
                 by_body(&mut self.commands);
@@ -93,7 +94,6 @@ impl CpuWorld {
                     pair::tie(joints, joint_states, &mut ties.links);
                 }
                 if std::mem::take(has_list) {
-                    let past = Past { starts: pair_starts_previous, contacts: contacts_previous };
                     let past = recalls.then_some(past);
                     near.pair(threads, params, shapes, aabbs, own_cells, ties, past, pair_starts, contacts);
                 } else {
@@ -115,7 +115,7 @@ impl CpuWorld {
             }
 
             Stage::Recall if std::mem::take(recalls) => {}
-            Stage::Recall => recall(threads, pair_starts_previous, contacts_previous, contacts),
+            Stage::Recall => recall(threads, past, contacts),
             Stage::Collide => {
                 counters.recycled =
                     collide(threads, params, shapes, vertices, poses, swings, manifolds_previous, contacts, manifolds);

@@ -154,7 +154,7 @@ pub const SHADERS: &[Shader] = &[
     shader!("continuous", GRID, CELLS, JOINED, OUTLINE),
     shader!("finalize"),
     shader!("sleep"),
-    shader!("query", GRID, CELLS),
+    shader!("query", GRID, CELLS, OUTLINE),
     Shader {
         name: "alone",
         shared: &[TYPES, MATH, SWEEP],

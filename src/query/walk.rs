@@ -84,7 +84,7 @@ fn hit(ray: &Ray, fraction: f32, normal: Vec2, shape: u32) -> Hit {
 fn is_there(tables: &Tables, shape: u32) -> bool {
     let aabb = &tables.aabbs[shape as usize];
     let plane = tables.shapes[shape as usize].kind & GEOMETRY_MASK == HALF_PLANE;
-    aabb.min[0] <= aabb.max[0] || (plane && tables.has_half_plane(shape))
+    aabb.has_room() || (plane && tables.has_half_plane(shape))
 }
 
 fn meet(tables: &Tables, ray: &Ray, shape: u32, nearest: &mut Nearest) {

@@ -147,7 +147,7 @@ pub fn bin_find(threads: &Threads, params: &Params, shapes: &[Shape], aabbs: &[A
 #[inline(always)]
 #[must_use]
 pub fn cell_of_shape(params: &Params, shape: &Shape, aabb: &Aabb) -> u32 {
-    if aabb.min[0] <= aabb.max[0] {
+    if aabb.has_room() {
         let level = &params.levels[level_of(params, shape.level, aabb) as usize];
         let (column, row) = cell_of(level, middle(aabb));
         cell_index(level, column, row)

@@ -445,7 +445,7 @@ impl World<'_> {
         let last_own = shape.level + params.levels[shape.level as usize].bands;
         let (asleep, is_marked) = self.sleep_of::<SLEEPY>(index);
         let aabb = aabbs[index];
-        if aabb.min[0] > aabb.max[0] {
+        if !aabb.has_room() {
             return;
         }
         for level_index in shape.level..params.level_count {
@@ -494,7 +494,7 @@ impl World<'_> {
             return;
         }
         let aabb = aabbs[index];
-        if aabb.min[0] > aabb.max[0] {
+        if !aabb.has_room() {
             return;
         }
         let window = Window::new(simd, &aabb);

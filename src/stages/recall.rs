@@ -15,9 +15,8 @@ const NO_PAST_COLOR: u32 = 0xff;
 /// The flags that are below it and stay.
 const KEPT_FLAGS: u32 = ((1 << PAST_COLOR_SHIFT) - 1) & !(RECYCLED | TOUCHED);
 
-/// Looks up `contacts` in `previous`.
-pub fn recall(threads: &Threads, previous_starts: &[u32], previous: &[Contact], contacts: &mut [Contact]) {
-    let past = Past { starts: previous_starts, contacts: previous };
+/// Looks up `contacts` in the past.
+pub fn recall(threads: &Threads, past: Past, contacts: &mut [Contact]) {
     threads.for_each(LIGHT, contacts, |_, contact| past.recall(contact));
 }
 

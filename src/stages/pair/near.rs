@@ -27,9 +27,7 @@ use crate::stages::bin::{middle, shapes_of_levels};
 use crate::stages::bound::EMPTY;
 use crate::stages::recall::{Past, carried_on};
 use crate::threads::{HEAVY, LIGHT, Rows, Threads};
-use crate::types::{
-    Aabb, BodyState, Contact, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, Level, MAX_LEVELS, NONE, Params, Pose, Shape,
-};
+use crate::types::{Aabb, BodyState, Contact, FIXED_SHAPE, Level, MAX_LEVELS, NONE, Params, Pose, Shape};
 
 /// Steps for which a list should do.
 const STEPS: f32 = 8.0;
@@ -73,6 +71,8 @@ pub struct Near {
 /// Where the shapes of a step are, and how they move.
 #[derive(Clone, Copy, Debug)]
 pub struct Moving<'a> {
+    /// How long a step is, and how large the cells of the grid.
+    pub params: &'a Params,
     /// One a shape.
     pub shapes: &'a [Shape],
     /// One a shape.
@@ -81,17 +81,15 @@ pub struct Moving<'a> {
     pub poses: &'a [Pose],
     /// One a body.
     pub states: &'a Rows<BodyState, 4>,
-    /// Length of a step, s.
-    pub dt: f32,
 }
 
 impl Moving<'_> {
     /// How far the middle of a shape moves in a step, m, and by what angle it turns, rad.
     fn motion(&self, shape: usize) -> (Vec2, f32) {
-        let body = self.shapes[shape].body as usize;
+        let (body, dt) = (self.shapes[shape].body as usize, self.params.dt);
         let BodyState { velocity, angular_velocity, .. } = self.states.get(body);
         let arm = middle(&self.aabbs[shape]) - Vec2::from(self.poses[body].position);
-        ((Vec2::from(velocity) + angular_velocity * arm.perp()) * self.dt, angular_velocity * self.dt)
+        ((Vec2::from(velocity) + angular_velocity * arm.perp()) * dt, angular_velocity * dt)
     }
 
     /// How far each side of a shape's AABB goes outwards in a step, as a [`Box`] has them, if most move so far, m.
@@ -137,19 +135,18 @@ impl Near {
     pub fn make(
         &mut self,
         threads: &Threads,
-        params: &Params,
         moving: Moving,
         (own_cells, cell_ends, cell_shapes): (&[u32], &[u32], &[u32]),
         ties: &Ties,
         may_part: bool,
         contacts: &mut Vec<Contact>,
     ) -> bool {
-        let Moving { shapes, aabbs, .. } = moving;
+        let Moving { params, shapes, aabbs, .. } = moving;
         if self.grown.len() == aabbs.len() && self.age < 2 {
             self.idle = IDLE;
         }
         self.idle = self.idle.saturating_sub(1);
-        let margins = (self.idle == 0).then(|| self.grow_all(threads, params, moving)).flatten();
+        let margins = (self.idle == 0).then(|| self.grow_all(threads, moving)).flatten();
         let Some(margins) = margins else {
             self.grown.clear();
             return false;
@@ -195,41 +192,40 @@ impl Near {
         list.clear();
         list.extend(contacts.iter().map(|contact| contact.shape_b));
         // Half planes are looked at in every step, wherever they are.
-        let planes = (0..).zip(shapes).filter(|(_, shape)| shape.kind & GEOMETRY_MASK == HALF_PLANE);
-        planes.for_each(|(shape, _): (usize, _)| grown[shape] = EVERYWHERE);
+        params.planes().for_each(|plane| grown[plane as usize] = EVERYWHERE);
         self.may_part = may_part;
         true
     }
 
     /// Grows the AABBs for shapes that go on as they do. Returns how much at most on each level: left, below, right, above, and
     /// more than any rounding. None if that would not do for long enough.
-    fn grow_all(&mut self, threads: &Threads, params: &Params, moving: Moving) -> Option<[Vec4; MAX_LEVELS]> {
+    fn grow_all(&mut self, threads: &Threads, moving: Moving) -> Option<[Vec4; MAX_LEVELS]> {
         let Moving { shapes, aabbs, .. } = moving;
-        let moves = |&shape: &usize| shapes[shape].kind & FIXED_SHAPE == 0 && is_somewhere(&aabbs[shape]);
+        let moves = |&shape: &usize| shapes[shape].kind & FIXED_SHAPE == 0 && aabbs[shape].has_room();
         let some = (0..SAMPLE).map(|place| place * shapes.len() / SAMPLE).filter(moves);
         self.sample.clear();
         #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
         self.sample.extend(some.map(|shape| (shape as u32, middle(&aabbs[shape]))));
         let most = median(self.sample.iter().map(|&(shape, _)| moving.motion(shape as usize).0));
-        let margins = self.grow(threads, params, moving, most);
+        let margins = self.grow(threads, moving, most);
         if margins.is_some() || most == Vec2::ZERO {
             return margins;
         }
         // If there is much that stays behind, it may be better not to go with most.
         self.sample.clear();
-        self.grow(threads, params, moving, Vec2::ZERO)
+        self.grow(threads, moving, Vec2::ZERO)
     }
 
     /// The same, if most move so far in a step.
-    fn grow(&mut self, threads: &Threads, params: &Params, moving: Moving, most: Vec2) -> Option<[Vec4; MAX_LEVELS]> {
-        let Moving { shapes, aabbs, .. } = moving;
+    fn grow(&mut self, threads: &Threads, moving: Moving, most: Vec2) -> Option<[Vec4; MAX_LEVELS]> {
+        let Moving { params, shapes, aabbs, .. } = moving;
         let cells = params.levels.map(|level| 2.0 * level.half_cell[0].min(level.half_cell[1]));
         let (lasts, largest) = (AtomicBool::new(true), [const { [const { AtomicU32::new(0) }; 4] }; MAX_LEVELS]);
         self.grown.resize(aabbs.len(), EMPTY);
         threads.for_chunks(LIGHT, &mut self.grown, |first, grown| {
             let mut margins = [Vec4::ZERO; MAX_LEVELS];
             for (shape, grown) in (first..).zip(grown) {
-                if !is_somewhere(&aabbs[shape]) {
+                if !aabbs[shape].has_room() {
                     *grown = EMPTY;
                     continue;
                 }
@@ -302,11 +298,6 @@ impl Near {
 
 /// From an AABB to a [`Box`], and back.
 const SIGNS: Vec4 = Vec4::new(1.0, 1.0, -1.0, -1.0);
-
-/// Whether it has room for anything: half planes and who is quarantined have none.
-fn is_somewhere(aabb: &Aabb) -> bool {
-    aabb.min[0] <= aabb.max[0]
-}
 
 /// How far most of a sample have moved since it was taken. Any answer is right; lists last longest with a good one.
 fn moved_since(sample: &[(u32, Vec2)], now: impl Fn(usize) -> Vec2) -> Vec2 {
@@ -388,7 +379,7 @@ impl Listed<'_> {
         let has_planes = params.planes().next().is_some();
         for index in first..end {
             let (before, aabb) = (found.len(), &aabbs[index]);
-            if has_planes && is_somewhere(aabb) {
+            if has_planes && aabb.has_room() {
                 half_planes_of(params, shapes, aabbs, ties, index, |_| true, found);
                 if let Some(past) = past {
                     found[before..].iter_mut().for_each(|contact| past.recall(contact));
