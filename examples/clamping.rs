@@ -18,7 +18,7 @@ fn run(accumulate: bool) -> Result<(), Box<dyn std::error::Error>> {
     println!("clamped: {clamped}");
     let mut world = CpuWorld::new(&scene)?;
     for step in 1..=240 {
-        world.step();
+        world.step()?;
         if step % 60 == 0 {
             let measured = state::metrics(world.compiled(), &world.snapshot());
             println!(

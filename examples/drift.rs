@@ -17,7 +17,7 @@ fn run(bias: bool) -> Result<(), Box<dyn std::error::Error>> {
     println!("{}", if bias { "with a bias" } else { "without" });
     let mut world = CpuWorld::new(&scene)?;
     for step in 1..=600 {
-        world.step();
+        world.step()?;
         if step % 120 == 0 {
             let [x, y] = world.joint_reactions()[0].between;
             println!("  {:2} s  the hinge is {:7.2} mm apart", step / 60, 1e3 * x.hypot(y));

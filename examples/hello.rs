@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         if step % 20 == 0 {
             println!("{:4.2} s  y = {:.3} m", f64::from(step) / 60.0, world.snapshot().poses[ball].position[1]);
         }
-        world.step();
+        world.step()?;
     }
     Ok(())
 }

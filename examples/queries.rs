@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let mut world = CpuWorld::new(&scene)?;
     for _ in 0..60 {
-        world.step();
+        world.step()?;
     }
 
     let (eye, range) = (Vec2::new(0.0, 1.0), 10.0);

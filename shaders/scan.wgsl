@@ -5,8 +5,12 @@
 // A block is SCAN_BLOCK values: scan_reduce sums each into block_sums, scan_blocks scans those, scan_apply scans the
 // values inside each block and adds the block's start.
 
+// Sums saturate at SCAN_MAX: 100,000 shapes at one point have more pairs than a u32 counts, and a count that wrapped would
+// pass for a small one. Values are far below it.
+
 const SCAN_LANES: u32 = 256u;
 const SCAN_BLOCK: u32 = 1024u;
+const SCAN_MAX: u32 = 0x7fffffffu;
 
 struct ScanParams {
     length: u32,
@@ -18,6 +22,10 @@ struct ScanParams {
 
 var<workgroup> sums: array<u32, 256>;
 
+fn scan_add(a: u32, b: u32) -> u32 {
+    return min(a + b, SCAN_MAX);
+}
+
 // Exclusive prefix sum over the lanes of a workgroup; `sums[255]` is left as the total.
 fn scan_lanes(lane: u32, value: u32) -> u32 {
     sums[lane] = value;
@@ -28,10 +36,10 @@ fn scan_lanes(lane: u32, value: u32) -> u32 {
             left = sums[lane - offset];
         }
         workgroupBarrier();
-        sums[lane] += left;
+        sums[lane] = scan_add(sums[lane], left);
         workgroupBarrier();
     }
-    return sums[lane] - value;
+    return select(sums[max(lane, 1u) - 1u], 0u, lane == 0u);
 }
 
 @compute @workgroup_size(256)
@@ -44,7 +52,7 @@ fn scan_reduce(
     let first = block * SCAN_BLOCK + lane * 4u;
     var sum = 0u;
     for (var i = first; i < min(first + 4u, scan_params.length); i += 1u) {
-        sum += values[i];
+        sum = scan_add(sum, values[i]);
     }
     _ = scan_lanes(lane, sum);
     let blocks = (scan_params.length + SCAN_BLOCK - 1u) / SCAN_BLOCK;
@@ -61,13 +69,13 @@ fn scan_blocks(@builtin(local_invocation_index) lane: u32) {
     let end = min(first + run, scan_params.length);
     var sum = 0u;
     for (var i = first; i < end; i += 1u) {
-        sum += values[i];
+        sum = scan_add(sum, values[i]);
     }
     var start = scan_lanes(lane, sum);
     for (var i = first; i < end; i += 1u) {
         let value = values[i];
         values[i] = start;
-        start += value;
+        start = scan_add(start, value);
     }
 }
 
@@ -83,12 +91,12 @@ fn scan_apply(
     let end = min(first + 4u, scan_params.length);
     var sum = 0u;
     for (var i = first; i < end; i += 1u) {
-        sum += values[i];
+        sum = scan_add(sum, values[i]);
     }
-    var start = scan_lanes(lane, sum) + block_sums[min(block, blocks - 1u)];
+    var start = scan_add(scan_lanes(lane, sum), block_sums[min(block, blocks - 1u)]);
     for (var i = first; i < end; i += 1u) {
         let value = values[i];
         values[i] = start;
-        start += value;
+        start = scan_add(start, value);
     }
 }

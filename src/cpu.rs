@@ -15,6 +15,7 @@ use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
 use crate::blocks::Blocks;
+use crate::cancel::{CancelToken, StepLimits};
 use crate::crew::CrewScratch;
 use crate::groups::Groups;
 use crate::joint_blocks::JointBlocks;
@@ -26,7 +27,7 @@ use crate::stages::continuous::{ContinuousScratch, Walls};
 use crate::stages::pair;
 use crate::stages::pair::near::Near;
 use crate::stages::prepare::PrepareScratch;
-use crate::stages::sleep::SleepScratch;
+use crate::stages::sleep::{SleepScratch, put_by};
 use crate::stages::wake::WakeScratch;
 use crate::step::{Op, Stage, plan};
 use crate::threads::{Rows, Threads};
@@ -54,6 +55,7 @@ pub struct CpuWorld {
     compiled: Compiled,
     plan: Vec<Op>,
     threads: Threads,
+    limits: StepLimits,
     steps: u64,
     /// Without those before a snapshot that it continues.
     measured_steps: u64,
@@ -182,9 +184,11 @@ impl CpuWorld {
     #[must_use]
     pub fn from_compiled(compiled: Compiled) -> Self {
         let bodies = compiled.bodies.len();
+        let limits = StepLimits::default();
         Self {
             plan: plan(&compiled.settings, compiled.bounces, compiled.joints.count() > 0),
-            threads: Threads::default(),
+            threads: Threads::default().watching(limits.latch()),
+            limits,
             steps: 0,
             measured_steps: 0,
             stage_ms: Stage::ALL.map(|stage| (stage, 0.0)).into(),
@@ -253,7 +257,7 @@ impl CpuWorld {
     #[doc(hidden)]
     #[must_use]
     pub fn with_threads_of(mut self, threads: &Threads) -> Self {
-        self.threads = threads.clone();
+        self.threads = threads.watching(self.limits.latch());
         self
     }
 
@@ -352,28 +356,76 @@ impl CpuWorld {
         self.shortcuts.unwrap_or_default()
     }
 
+    /// Sets the token by which another thread may end a step early.
+    pub fn set_cancel_token(&mut self, token: CancelToken) {
+        self.limits.set_token(token);
+        self.threads = self.threads.watching(self.limits.latch());
+    }
+
+    /// Sets how many contacts a step may have, those of sleeping bodies included. Without it the limit is 1,048,576, or 32 a
+    /// shape if that is more.
+    pub fn set_contact_limit(&mut self, limit: usize) {
+        self.limits.set_contacts(limit);
+    }
+
+    /// Contacts that a step may have.
+    #[must_use]
+    pub fn contact_limit(&self) -> usize {
+        self.limits.contacts(self.compiled.shapes.len())
+    }
+
+    /// The same world with the token and the limit of contacts of another.
+    pub(crate) fn with_limits_of(mut self, other: &Self) -> Self {
+        self.limits.clone_from(&other.limits);
+        self.threads = self.threads.watching(self.limits.latch());
+        self
+    }
+
+    /// Returns whether a step was given up, and no snapshot was loaded since: then the tables are those of half a step.
+    pub(crate) fn has_given_up(&self) -> bool {
+        self.limits.has_given_up()
+    }
+
     /// Advances the world by one step.
     ///
     /// It asks for no memory once its tables have the size that they need; bodies that come and go ask for some. Where
     /// several threads share a step, the queue by which they are handed it asks for a little every 63 steps.
-    pub fn step(&mut self) {
+    ///
+    /// # Errors
+    /// [`WorldError::Cancelled`] if its token was cancelled before or during the step, and of every step after that until the
+    /// world continues from a snapshot ([`Self::restore`]): until then its tables are those of half a step.
+    /// [`WorldError::TooManyContacts`] if there are more contacts than the world may have: then it is as before the step, but
+    /// for commands, which are done.
+    pub fn step(&mut self) -> Result<(), WorldError> {
+        self.limits.check()?;
         self.emit();
         let asked = !self.commands.is_empty() || !self.compiled.paths.is_empty();
         if self.rests && !asked && !self.never_rests {
             self.steps = self.steps.saturating_add(1);
             self.measured_steps = self.measured_steps.saturating_add(1);
-            return;
+            return Ok(());
         }
         // A small step is over before others are awake.
         let size = self.states.len() + self.contacts.len() + self.compiled.joints.count();
-        let threads = std::mem::take(&mut self.threads);
+        let (before, threads) = (self.counters, self.threads.clone());
         self.begin_step();
-        if threads.count() > 1 && size >= self.share_from {
-            self.threads = threads.clone();
-            threads.enter(|| self.run_plan());
+        let ran = if threads.count() == 1 {
+            self.run_plan()
+        } else if size >= self.share_from {
+            threads.enter(|| self.run_plan())
         } else {
-            self.run_plan();
+            self.threads = threads.alone();
+            let ran = self.run_plan();
             self.threads = threads;
+            ran
+        };
+        if let Err(error) = ran {
+            self.rests = false;
+            self.step_events.clear();
+            if matches!(error, WorldError::TooManyContacts { .. }) {
+                self.take_back(&before);
+            }
+            return Err(error);
         }
         let step = self.steps;
         let made = self.step_events.drain(..).map(|event| event::Event::new(&self.compiled, step, &event));
@@ -382,6 +434,28 @@ impl CpuWorld {
         self.rests = !asked && self.compiled.settings.sleep && is_at_rest(&self.counters);
         self.make_room();
         self.end_step();
+        Ok(())
+    }
+
+    /// Makes the world what it was before a step that found too many contacts, but for commands, which are done. Who was woken
+    /// by a touch stays awake.
+    fn take_back(&mut self, before: &Counters) {
+        self.begin_step();
+        // Knowledge of the tables of this step does not hold any more.
+        self.forget();
+        (self.pair_starts_previous, self.contacts_previous, self.manifolds_previous) = Default::default();
+        let Counters { quarantined, wake_all, woken, .. } = self.counters;
+        self.counters = Counters { quarantined, wake_all, ..*before };
+        if woken > 0 {
+            // Their contacts are among those of the step before again.
+            self.counters.awake = self.counters.awake.wrapping_add(woken);
+            let Self { states, pair_starts, contacts, manifolds, sleeping_starts, sleeping, scratch, .. } = self;
+            let lists = (sleeping_starts, sleeping);
+            put_by(states, pair_starts, contacts, manifolds, lists, &mut scratch.sleep);
+            #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+            let count = self.sleeping.len() as u32;
+            self.counters.sleeping_contacts = count;
+        }
     }
 
     /// Steps take turns with two tables each of contacts and manifolds. Both have their memory from the first step on, or the
@@ -401,9 +475,14 @@ impl CpuWorld {
         match_room(&self.manifolds, &mut self.manifolds_previous);
     }
 
-    fn run_plan(&mut self) {
+    /// Runs the stages of a step.
+    ///
+    /// # Errors
+    /// If the step is given up, or there are too many contacts.
+    fn run_plan(&mut self) -> Result<(), WorldError> {
         let mut next = 0;
         while let Some(&op) = self.plan.get(next) {
+            self.limits.check()?;
             next += 1;
             if op.stage == Stage::Color
                 && let Some(end) = self.run_groups(next)
@@ -414,13 +493,15 @@ impl CpuWorld {
             let start = Instant::now();
             self.look_for_list(op);
             if !self.run_joints(op) {
-                self.run(op);
+                self.run(op)?;
             }
             self.stage_ms[op.stage as usize].1 += 1e3 * start.elapsed().as_secs_f64();
             if op.stage == Stage::Prepare {
                 next = self.run_crew(next).unwrap_or(next);
             }
         }
+        // The last stage may have been cut short.
+        if self.has_given_up() { Err(WorldError::Cancelled) } else { Ok(()) }
     }
 
     /// Ends a step, of which the stages were run one by one.

@@ -25,7 +25,9 @@ const PIECES: usize = 4;
 /// What the threads share.
 #[derive(Debug)]
 pub struct Crew<'a> {
-    threads: usize,
+    threads: &'a Threads,
+    /// Number of threads.
+    count: usize,
     lists: Lists<'a>,
     /// Somebody panicked, and will never be done.
     broken: AtomicBool,
@@ -67,13 +69,14 @@ impl<'a> Crew<'a> {
     /// For so many threads that go through so many `passes`, each over the constraints or over the bodies. Takes the lists
     /// of `scratch`, until [`Self::keep`].
     pub fn new(
-        threads: usize,
+        threads: &'a Threads,
         constraints: &'a mut Blocks,
         counters: &Counters,
         bodies: usize,
         passes: usize,
         scratch: &mut CrewScratch,
     ) -> Self {
+        let count_of_threads = threads.count();
         let CrewScratch(Lists { pieces, bodies: mut body_pieces, mut done, .. }) = std::mem::take(scratch);
         let (mut pieces, mut ends) = (emptied(pieces), [0; COLOR_COUNT as usize]);
         let mut colors = 0;
@@ -81,14 +84,15 @@ impl<'a> Crew<'a> {
             let count = batch.blocks.len();
             colors += usize::from(count > 0);
             // The overflow is solved in order.
-            let piece = if color == OVERFLOW_COLOR as usize { count } else { size(count, LEAST_BLOCKS, threads) };
+            let piece =
+                if color == OVERFLOW_COLOR as usize { count } else { size(count, LEAST_BLOCKS, count_of_threads) };
             while !batch.blocks.is_empty() {
                 let what = Mutex::new(batch.take_first(piece));
                 pieces.push(Piece { taken: AtomicU32::new(0), what });
             }
             *end = pieces.len();
         }
-        let piece = size(bodies, LEAST_BODIES, threads);
+        let piece = size(bodies, LEAST_BODIES, count_of_threads);
         body_pieces.clear();
         body_pieces.extend(
             (0..bodies)
@@ -98,7 +102,7 @@ impl<'a> Crew<'a> {
         done.clear();
         done.resize_with(passes * colors.max(1) + 1, || AtomicU32::new(0));
         let lists = Lists { pieces, ends, bodies: body_pieces, done };
-        Self { threads, lists, broken: AtomicBool::new(false) }
+        Self { threads, count: count_of_threads, lists, broken: AtomicBool::new(false) }
     }
 
     /// Gives the lists back.
@@ -109,8 +113,8 @@ impl<'a> Crew<'a> {
 
     /// Calls `work` on every thread, with its hand; it must make the same passes everywhere. Those that come late
     /// find the pieces taken.
-    pub fn run(&self, threads: &Threads, work: impl Fn(&mut Hand<'_, 'a>) + Sync) {
-        threads.for_tasks(self.threads, |index, _| work(&mut Hand { crew: self, index, turn: 0 }));
+    pub fn run(&self, work: impl Fn(&mut Hand<'_, 'a>) + Sync) {
+        self.threads.for_tasks(self.count, |index, _| work(&mut Hand { crew: self, index, turn: 0 }));
     }
 }
 
@@ -133,11 +137,15 @@ impl Hand<'_, '_> {
 
     /// Takes pieces while there are any, and returns when all are done.
     fn take_turns<T>(&mut self, pieces: &[Piece<T>], work: impl Fn(&T)) {
-        let Crew { threads, lists: Lists { done, .. }, broken } = self.crew;
+        let Crew { threads, count, lists: Lists { done, .. }, broken } = self.crew;
+        // Once a thread has seen that the step is given up all do, and nobody waits for the others.
+        if threads.is_cancelled() {
+            return;
+        }
         let done = &done[self.turn as usize];
         self.turn += 1;
         // From its own on, once around.
-        let (before, own) = pieces.split_at(self.index * pieces.len() / threads);
+        let (before, own) = pieces.split_at(self.index * pieces.len() / count);
         for piece in own.iter().chain(before) {
             if piece.taken.load(Ordering::Relaxed) < self.turn
                 && piece.taken.fetch_max(self.turn, Ordering::Relaxed) < self.turn
@@ -149,7 +157,10 @@ impl Hand<'_, '_> {
             }
         }
         let mut pause = Pause::default();
-        while (done.load(Ordering::Acquire) as usize) < pieces.len() && !broken.load(Ordering::Relaxed) {
+        while (done.load(Ordering::Acquire) as usize) < pieces.len()
+            && !broken.load(Ordering::Relaxed)
+            && !(pause.is_long() && threads.is_cancelled())
+        {
             pause.go_on();
         }
     }
@@ -222,10 +233,10 @@ mod tests {
         let (mut constraints, counters) = constraints();
         let threads = Threads::new(threads).unwrap();
         let mut scratch = CrewScratch::default();
-        let crew = Crew::new(threads.count(), &mut constraints, &counters, BODIES, PASSES, &mut scratch);
+        let crew = Crew::new(&threads, &mut constraints, &counters, BODIES, PASSES, &mut scratch);
         let color_of =
             |slot: usize| (0..COLOR_COUNT).rfind(|&color| counters.color_starts[color as usize] as usize <= slot);
-        crew.run(&threads, |hand| {
+        crew.run(|hand| {
             for pass in 0..PASSES {
                 if pass % 3 == 0 {
                     hand.for_bodies(|first, end| (first..end).for_each(|body| visited(pass, None, body)));

@@ -49,6 +49,7 @@ pub(crate) use books::DeviceCopy;
 #[cfg(feature = "view")]
 pub(crate) use readback::Arrival;
 
+use crate::cancel::{CancelToken, StepLimits};
 use crate::command::{Command, CommandError, JointCommand, by_body, rouse, wake_all};
 use crate::cpu::CpuWorld;
 use crate::draw::{self, DrawInputs};
@@ -80,6 +81,7 @@ const RING: usize = 3;
 pub struct GpuWorld {
     engine: Engine,
     compiled: Compiled,
+    limits: StepLimits,
     plan: Vec<Op>,
     steps: u64,
     commands: Vec<types::Command>,
@@ -163,6 +165,7 @@ impl GpuWorld {
         let mut world = Self {
             engine,
             plan: plan(&compiled.settings, compiled.bounces, compiled.joints.count() > 0),
+            limits: StepLimits::default(),
             steps: 0,
             commands: Vec::new(),
             population: Population::of_script(&compiled),
@@ -236,6 +239,24 @@ impl GpuWorld {
         self
     }
 
+    /// Sets the token by which another thread may end a step early: before it is recorded, or while the world waits for the
+    /// device. What was submitted runs to its end there, after the call has returned.
+    pub fn set_cancel_token(&mut self, token: CancelToken) {
+        self.limits.set_token(token);
+    }
+
+    /// Sets how many contacts a step may have, those of sleeping bodies included. Without it the limit is 1,048,576, or 32 a
+    /// shape if that is more. Tables never grow beyond it.
+    pub fn set_contact_limit(&mut self, limit: usize) {
+        self.limits.set_contacts(limit);
+    }
+
+    /// Contacts that a step may have.
+    #[must_use]
+    pub fn contact_limit(&self) -> usize {
+        self.limits.contacts(self.compiled.shapes.len())
+    }
+
     /// Whether a step is known to change nothing: a step that had heard of all that was asked has arrived, and it began
     /// and ended with nobody awake. The count of steps goes on, and nothing is recorded.
     fn rests(&mut self) -> bool {
@@ -278,8 +299,12 @@ impl GpuWorld {
     ///
     /// # Errors
     /// If the device is lost or refused something, or a buffer outgrows it. In strict mode an overflow is repaired
-    /// here; if it cannot be, the world is as it was before the step.
+    /// here; if it cannot be, the world is as it was before the step: with [`WorldError::TooManyContacts`] where it has more
+    /// than it may have. Without strict mode the step goes on with those that fit, as ever.
+    /// [`WorldError::Cancelled`] if its token was cancelled before the step or while it waited for the device, and of every
+    /// step after that until the world continues from a snapshot ([`Self::restore`]).
     pub fn step(&mut self) -> Result<(), WorldError> {
+        self.limits.check()?;
         if self.compiled.settings.strict {
             return self.step_strictly();
         }
@@ -338,18 +363,25 @@ impl GpuWorld {
     fn wait_for_room(&mut self) -> Result<(), WorldError> {
         self.poll()?;
         if !self.ring.has_room() {
-            self.engine.context.wait()?;
+            self.wait()?;
             self.poll()?;
         }
         Ok(())
+    }
+
+    /// Waits for the device, unless the step is given up.
+    fn wait(&self) -> Result<(), WorldError> {
+        let latch = self.limits.latch();
+        if self.engine.context.wait_unless(|| latch.is_cancelled())? { Ok(()) } else { Err(WorldError::Cancelled) }
     }
 
     /// Records one step into the caller's encoder. Nothing is submitted; submit it yourself, in order. What the scene's
     /// emitters make before this step is recorded as well.
     ///
     /// # Errors
-    /// If the device is lost, or a buffer outgrows it; then nothing was recorded.
+    /// If the device is lost, a buffer outgrows it, or the world was cancelled; then nothing was recorded.
     pub fn record(&mut self, encoder: &mut wgpu::CommandEncoder) -> Result<(), WorldError> {
+        self.limits.check()?;
         self.poll()?;
         if self.rests() {
             return Ok(());
@@ -468,7 +500,7 @@ impl GpuWorld {
         let Some((_, counters)) = self.known else { return Ok(()) };
         // What was put by may come back all at once.
         let needed = u64::from(counters.pairs_found) + u64::from(counters.sleeping_contacts);
-        if self.engine.grow_for_contacts(encoder, needed, 1024)? {
+        if self.engine.grow_for_contacts(encoder, needed, 1024, self.contact_limit())? {
             self.bind_contacts();
         }
         Ok(())
@@ -490,11 +522,11 @@ impl GpuWorld {
             return self.step();
         }
         if !self.profiler.has_room() {
-            self.engine.context.wait()?;
+            self.wait()?;
             self.poll()?;
         }
         self.step_measured()?;
-        self.engine.context.wait()?;
+        self.wait()?;
         self.poll()
     }
 
@@ -612,8 +644,11 @@ impl GpuWorld {
     /// The state between two steps. Waits for the device.
     ///
     /// # Errors
-    /// If the device is lost.
+    /// If the device is lost, or a step was given up.
     pub fn snapshot(&mut self) -> Result<Snapshot, WorldError> {
+        if self.limits.has_given_up() {
+            return Err(WorldError::Cancelled);
+        }
         let tables = self.tables()?;
         self.poll()?;
         let (population, steps) = (self.population.as_ref(), self.steps);
@@ -654,6 +689,10 @@ impl GpuWorld {
             self.bind_contacts();
         }
         self.submit(encoder)?;
+        if self.limits.has_given_up() {
+            self.events.retain(|event| event.step < snapshot.step);
+        }
+        self.limits.revive();
         self.steps = snapshot.step;
         // The next step shall have room for what the last one had; what came later did not happen.
         self.known = snapshot.step.checked_sub(1).map(|step| (step, snapshot.counters));
@@ -697,9 +736,9 @@ impl GpuWorld {
 /// lots.
 fn estimate_contacts(compiled: &Compiled, least: u64, lot: u64) -> u32 {
     let mut probe = CpuWorld::from_compiled(compiled.clone());
-    for stage in [Stage::Guard, Stage::Bound, Stage::Bin, Stage::Pair] {
-        probe.run(Op { stage, flags: 0 });
-    }
+    // Pairs beyond the default limit of a world are not counted: then tables grow when their number is known.
+    let stages = [Stage::Guard, Stage::Bound, Stage::Bin, Stage::Pair];
+    let _ = stages.into_iter().try_for_each(|stage| probe.run(Op { stage, flags: 0 }));
     let start = u64::from(probe.counters().pairs_found) * 3 / 2;
     let pile = 4 * (u64::from(compiled.params.shape_count) + compiled.script.most.shapes as u64);
     u32::try_from(start.max(pile).max(least).next_multiple_of(lot)).unwrap_or(u32::MAX)

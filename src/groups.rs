@@ -407,6 +407,9 @@ impl Groups {
             let part = |starts: &[u32]| starts[group] as usize..starts[group + 1] as usize;
             let (listed, bodies) = (&listed[part(contact_starts)], &bodies[part(body_starts)]);
             for &op in ops {
+                if threads.is_cancelled() {
+                    return;
+                }
                 let start = Instant::now();
                 scratch.run(op, given, contacts, manifolds, listed, bodies);
                 spend(&spent, op.stage, start);
@@ -418,6 +421,10 @@ impl Groups {
             let scratch = alone.get_mut().unwrap_or_else(PoisonError::into_inner);
             for group in 0..groups {
                 solve(group, scratch, contacts, manifolds);
+                // The scratch may still hold another group.
+                if threads.is_cancelled() {
+                    return;
+                }
                 let start = Instant::now();
                 if stores {
                     scratch.store(|contact, impulses, rolling| {
@@ -432,6 +439,9 @@ impl Groups {
             threads.for_tasks(groups, |group, thread| {
                 let mut scratch = scratches[thread].lock().unwrap_or_else(PoisonError::into_inner);
                 solve(group, &mut scratch, contacts, manifolds);
+                if threads.is_cancelled() {
+                    return;
+                }
                 let start = Instant::now();
                 scratch.store(|contact, impulses, rolling| {
                     let rolls = u32::from(rolling.is_some());

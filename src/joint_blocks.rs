@@ -368,7 +368,9 @@ impl JointBlocks {
 
     /// Tables of impulses, joints or rows have changed.
     pub fn forget(&mut self) {
-        (self.is_whole, self.knows_impulses, self.holds_frames) = (false, false, false);
+        (self.is_whole, self.knows_impulses) = (false, false);
+        // A step that ended early may have left both here.
+        (self.holds_impulses, self.holds_frames) = (false, false);
     }
 
     /// Hands the frames to their table, if they are here.

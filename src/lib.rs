@@ -10,7 +10,7 @@
 //!
 //! let mut world = CpuWorld::new(&scene)?;
 //! for _ in 0..120 {
-//!     world.step();
+//!     world.step()?;
 //! }
 //! let height = world.snapshot().poses[ball].position[1];
 //! assert!((height - 0.5).abs() < 0.01, "the ball rests on the ground, not at {height} m");
@@ -146,6 +146,7 @@
 #[cfg(feature = "bench")]
 pub mod bench;
 pub mod blocks;
+mod cancel;
 pub mod command;
 pub mod cpu;
 mod crew;
@@ -182,13 +183,14 @@ pub mod view;
 pub mod world;
 pub mod worlds;
 
+pub use cancel::CancelToken;
 pub use command::{Command, CommandError, JointCommand};
 pub use cpu::CpuWorld;
 pub use event::{Event, EventKind};
 pub use explosion::Explosion;
 pub use gpu::{AdapterChoice, Context, GpuWorld};
 pub use population::{Alteration, BodyId, JointId, Journal, PopulationError};
-pub use query::{Answers, Query, QueryError, RayHit};
+pub use query::{Answers, Query, QueryBounds, QueryError, RayHit};
 pub use scene::{
     Body, BodyType, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, Path, RestitutionMix,
     Scene, SceneError, Settings, Shape, Spring,

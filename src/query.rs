@@ -40,8 +40,11 @@ pub(crate) use flat::Flat;
 use walk::Tables;
 
 use crate::scene::{Filter, Geometry};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
 use crate::threads::{HEAVY, Threads};
 use crate::types::{Hit, NONE};
+use crate::world::WorldError;
 
 /// Most queries in a batch.
 pub const MAX_QUERIES: usize = 1 << 22;
@@ -138,6 +141,32 @@ pub struct QueryError {
     pub expected: String,
 }
 
+/// Bounds of what a batch of queries may cost ([`World::query_within`](crate::World::query_within)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueryBounds {
+    /// Shapes that all queries of the batch find together. More is [`WorldError::TooManyFound`].
+    pub found: usize,
+    /// Shapes and cells of the grid that may be looked at. When they are used up, no further query is begun: the answers are
+    /// those to the queries at the front, at least to the first one. On the GPU, where this is not counted, each query is
+    /// taken to look at all shapes.
+    pub effort: u64,
+}
+
+impl Default for QueryBounds {
+    /// No bounds.
+    fn default() -> Self {
+        Self { found: usize::MAX, effort: u64::MAX }
+    }
+}
+
+impl QueryBounds {
+    /// Number of queries to send at once where the effort of each is not known.
+    pub(crate) fn batch(&self, queries: usize, shapes: usize) -> usize {
+        let most = self.effort / (shapes as u64 + 1);
+        usize::try_from(most).unwrap_or(usize::MAX).clamp(1, queries.max(1)).min(queries)
+    }
+}
+
 /// Where a ray enters a shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RayHit {
@@ -198,16 +227,17 @@ impl Answers {
         }
     }
 
-    /// From what the rays hit and the regions found, in the order of `flat`, and the body of a shape that a query met.
-    /// Lists are sorted here.
+    /// From what the rays hit and the regions found, in the order of `flat`, and the body of a shape that a query met: the
+    /// answers to the first `count` queries. Lists are sorted here.
     pub(crate) fn new(
         flat: &Flat,
+        count: usize,
         body_of: impl Fn(usize, u32) -> u32,
         hits: &[Hit],
         mut lists: Vec<&mut [u32]>,
     ) -> Self {
-        let mut answers = Self { hits: vec![None; flat.count], ..Self::default() };
-        for (&query, hit) in flat.ray_places.iter().zip(hits) {
+        let mut answers = Self { hits: vec![None; count], ..Self::default() };
+        for (&query, hit) in flat.ray_places.iter().zip(hits).take_while(|(query, _)| **query < count) {
             answers.hits[query] = (hit.shape != NONE).then(|| RayHit {
                 body: body_of(query, hit.shape) as usize,
                 shape: hit.shape as usize,
@@ -217,9 +247,9 @@ impl Answers {
             });
         }
         answers.items.reserve_exact(lists.iter().map(|list| list.len()).sum());
-        answers.starts.reserve_exact(flat.count + 1);
+        answers.starts.reserve_exact(count + 1);
         let mut next = flat.region_places.iter().zip(&mut lists).peekable();
-        for query in 0..flat.count {
+        for query in 0..count {
             answers.starts.push(answers.items.len());
             if let Some((_, list)) = next.next_if(|(place, _)| **place == query) {
                 list.sort_unstable();
@@ -243,35 +273,156 @@ impl Answers {
     }
 }
 
-/// Answers a batch. With `brute`, by looking at every shape for every query.
-pub(crate) fn answer(threads: &Threads, tables: &Tables, flat: &Flat, brute: bool) -> Answers {
-    let hits: Vec<Hit> = threads
-        .map_ranges(HEAVY, flat.rays.len(), |first, end| {
-            let rays = flat.rays[first..end].iter();
-            rays.map(|ray| if brute { walk::ray_brute(tables, ray) } else { walk::ray(tables, ray) })
-                .collect::<Vec<_>>()
-        })
-        .concat();
+/// Answers the first queries of a batch, within bounds; all, if there are none. With `brute`, by looking at every shape for
+/// every query.
+pub(crate) fn answer(
+    threads: &Threads,
+    tables: &Tables,
+    flat: &Flat,
+    brute: bool,
+    bounds: &QueryBounds,
+) -> Result<Answers, WorldError> {
+    // Rays and regions have half of the effort each, so that neither keeps the other from being answered.
+    let half = bounds.effort / 2;
+    let (ray_effort, region_effort, found) = (AtomicU64::new(0), AtomicU64::new(0), AtomicUsize::new(0));
+    let parts = threads.map_ranges(HEAVY, flat.rays.len(), |first, end| {
+        let mut hits: Vec<Hit> = Vec::with_capacity(end - first);
+        for (index, ray) in (first..end).zip(&flat.rays[first..end]) {
+            if index > 0 && ray_effort.load(Ordering::Relaxed) > half {
+                break;
+            }
+            let mut effort = 1;
+            hits.push(if brute { walk::ray_brute(tables, ray) } else { walk::ray(tables, ray, &mut effort) });
+            ray_effort.fetch_add(effort, Ordering::Relaxed);
+        }
+        (end - first, hits)
+    });
+    let mut hits = Vec::with_capacity(flat.rays.len());
+    for (all, part) in parts {
+        let is_whole = part.len() == all;
+        hits.extend(part);
+        if !is_whole {
+            break;
+        }
+    }
     let mut parts = threads.map_ranges(HEAVY, flat.regions.len(), |first, end| {
         let (mut ends, mut items) = (Vec::with_capacity(end - first), Vec::new());
-        for region in &flat.regions[first..end] {
+        for (index, region) in (first..end).zip(&flat.regions[first..end]) {
+            let is_over = region_effort.load(Ordering::Relaxed) > half || found.load(Ordering::Relaxed) > bounds.found;
+            if index > 0 && is_over {
+                break;
+            }
+            let (mut effort, before) = (1, items.len());
             if brute {
                 walk::region_brute(tables, region, &mut items);
             } else {
-                walk::region(tables, region, &mut items);
+                walk::region(tables, region, &mut items, &mut effort);
             }
+            region_effort.fetch_add(effort, Ordering::Relaxed);
+            found.fetch_add(items.len() - before, Ordering::Relaxed);
             ends.push(items.len());
         }
-        (ends, items)
+        (end - first, ends, items)
     });
     let mut lists = Vec::with_capacity(flat.regions.len());
-    for (ends, items) in &mut parts {
+    for (all, ends, items) in &mut parts {
         let (mut rest, mut start) = (&mut items[..], 0);
         for &end in &*ends {
             let (list, after) = rest.split_at_mut(end - start);
             lists.push(list);
             (rest, start) = (after, end);
         }
+        if ends.len() < *all {
+            break;
+        }
     }
-    Answers::new(flat, |_, shape| tables.shapes[shape as usize].body, &hits, lists)
+    // Up to the first query without an answer.
+    let places = [flat.ray_places.get(hits.len()), flat.region_places.get(lists.len())];
+    let count = places.into_iter().flatten().fold(flat.count, |count, &place| count.min(place));
+    let mut sum = 0;
+    for (&query, list) in flat.region_places.iter().zip(&lists).take_while(|(query, _)| **query < count) {
+        sum += list.len();
+        if sum > bounds.found {
+            return Err(WorldError::TooManyFound { index: query, found: sum, limit: bounds.found });
+        }
+    }
+    Ok(Answers::new(flat, count, |_, shape| tables.shapes[shape as usize].body, &hits, lists))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scene::catalogue;
+    use crate::{AdapterChoice, Context, CpuWorld, GpuWorld, World};
+
+    /// Rays and regions in turn, small and large ones.
+    fn queries() -> Vec<Query> {
+        let at = |index: u16| Vec2::new(f32::from(index % 17) - 8.0, f32::from(index % 11));
+        let query = |index: u16| match index % 4 {
+            0 => Query::ray(at(index) - Vec2::X * 30.0, at(index) + Vec2::X * 30.0),
+            1 => Query::point(at(index)),
+            2 => Query::aabb(at(index) - Vec2::splat(f32::from(index % 7)), at(index) + Vec2::splat(3.0)),
+            _ => Query::overlap(Geometry::Circle { radius: 0.5 + f32::from(index % 5) }, at(index), 0.0),
+        };
+        (0..600).map(query).collect()
+    }
+
+    fn worlds() -> Vec<World> {
+        let scene = catalogue::build("large_pyramid:base=12").unwrap();
+        let context = Context::new(AdapterChoice::Any).expect("a device, if only a software one");
+        vec![
+            CpuWorld::new(&scene).unwrap().into(),
+            CpuWorld::new(&scene).unwrap().with_threads(3).unwrap().into(),
+            GpuWorld::new(&context, &scene).unwrap().into(),
+        ]
+    }
+
+    #[test]
+    fn slices_come_to_the_same_as_the_whole() {
+        let queries = queries();
+        for mut world in worlds() {
+            let whole = world.query(&queries).unwrap();
+            for (effort, queries) in [(0, &queries[..40]), (1000, &queries[..]), (20_000, &queries[..])] {
+                let (mut done, mut slices) = (0, 0);
+                while done < queries.len() {
+                    let bounds = QueryBounds { effort, ..QueryBounds::default() };
+                    let part = world.query_within(&queries[done..], bounds).unwrap();
+                    assert!(!part.is_empty(), "at least the first one is answered");
+                    for index in 0..part.len() {
+                        assert_eq!(part.hit(index), whole.hit(done + index), "query {}", done + index);
+                        assert_eq!(part.found(index), whole.found(done + index), "query {}", done + index);
+                    }
+                    (done, slices) = (done + part.len(), slices + 1);
+                }
+                assert!(slices > 1, "effort {effort}: {slices}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_query_that_finds_too_much_is_named() {
+        let queries = queries();
+        for mut world in worlds() {
+            let whole = world.query(&queries).unwrap();
+            let sums: Vec<usize> = (0..queries.len())
+                .scan(0, |sum, query| {
+                    *sum += whole.found(query).len();
+                    Some(*sum)
+                })
+                .collect();
+            let all = sums[queries.len() - 1];
+            for limit in [0, all / 3, all - 1] {
+                let expected = sums.iter().position(|&sum| sum > limit).unwrap();
+                let bounds = QueryBounds { found: limit, ..QueryBounds::default() };
+                match world.query_within(&queries, bounds) {
+                    Err(WorldError::TooManyFound { index, found, limit: told }) => {
+                        assert_eq!((index, found, told), (expected, sums[expected], limit));
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+            let bounds = QueryBounds { found: all, ..QueryBounds::default() };
+            assert_eq!(world.query_within(&queries, bounds).unwrap(), whole);
+        }
+    }
 }

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
+use crate::cancel::Latch;
+
 pub use rows::{Alone, AloneRow, Eight, Halves, Row, Rows, Table};
 
 /// Pieces a thread, at most: a few more than one, so that who is done first takes another.
@@ -38,9 +40,16 @@ impl Cut {
     }
 }
 
+/// Elements of a loop after which a thread looks whether the step is given up: some milliseconds of work.
+const STRIDE: usize = 1 << 14;
+
 /// How many threads run a stage.
 #[derive(Clone, Debug, Default)]
-pub struct Threads(Option<Arc<rayon::ThreadPool>>);
+pub struct Threads {
+    pool: Option<Arc<rayon::ThreadPool>>,
+    /// Latch that ends long loops early, if there is one: then their results are of no use.
+    latch: Option<Arc<Latch>>,
+}
 
 impl Threads {
     /// `count` threads; 0 and 1 mean the calling thread alone.
@@ -48,35 +57,91 @@ impl Threads {
     /// # Errors
     /// If the operating system refuses to start them.
     pub fn new(count: usize) -> Result<Self, rayon::ThreadPoolBuildError> {
-        if count <= 1 {
-            return Ok(Self(None));
+        let pool = || rayon::ThreadPoolBuilder::new().num_threads(count).build().map(Arc::new);
+        Ok(Self { pool: if count <= 1 { None } else { Some(pool()?) }, latch: None })
+    }
+
+    /// The same threads, whose long loops end early when a step is given up.
+    pub(crate) fn watching(&self, latch: &Arc<Latch>) -> Self {
+        Self { pool: self.pool.clone(), latch: Some(latch.clone()) }
+    }
+
+    /// The same threads, whose loops run to their end also when a step is given up.
+    pub(crate) fn unwatched(&self) -> Self {
+        Self { pool: self.pool.clone(), latch: None }
+    }
+
+    /// The calling thread alone, which watches what these do.
+    pub(crate) fn alone(&self) -> Self {
+        Self { pool: None, latch: self.latch.clone() }
+    }
+
+    /// Returns the latch that ends long loops early.
+    pub(crate) fn latch(&self) -> Option<&Latch> {
+        self.latch.as_deref()
+    }
+
+    /// Returns whether the step is given up: for loops that are not run here.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.latch().is_some_and(Latch::is_cancelled)
+    }
+
+    /// Calls `each(first, end)` for ranges that make up `first .. end`, and leaves out the rest once the step is given up.
+    fn for_strides(&self, cut: Cut, first: usize, end: usize, mut each: impl FnMut(usize, usize)) {
+        let stride = if self.latch.is_some() { STRIDE.next_multiple_of(cut.unit) } else { usize::MAX };
+        let mut first = first;
+        loop {
+            let next = end.min(first.saturating_add(stride));
+            each(first, next);
+            if next == end || self.is_cancelled() {
+                return;
+            }
+            first = next;
         }
-        Ok(Self(Some(Arc::new(rayon::ThreadPoolBuilder::new().num_threads(count).build()?))))
+    }
+
+    /// As [`Self::for_strides`], over a piece that begins at index `first`.
+    fn for_chunk_strides<T>(&self, cut: Cut, first: usize, piece: &mut [T], mut each: impl FnMut(usize, &mut [T])) {
+        self.for_strides(cut, 0, piece.len(), |begin, end| each(first + begin, &mut piece[begin..end]));
+    }
+
+    /// As [`Self::for_chunk_strides`], over pieces of two arrays.
+    fn for_pair_strides<T, U>(
+        &self,
+        cut: Cut,
+        first: usize,
+        piece: &mut [T],
+        other: &mut [U],
+        mut each: impl FnMut(usize, &mut [T], &mut [U]),
+    ) {
+        self.for_strides(cut, 0, piece.len(), |begin, end| {
+            each(first + begin, &mut piece[begin..end], &mut other[begin..end]);
+        });
     }
 
     /// The threads, if there are more than the calling one.
     pub(crate) fn pool(&self) -> Option<&rayon::ThreadPool> {
-        self.0.as_deref()
+        self.pool.as_deref()
     }
 
     /// Number of threads.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.0.as_ref().map_or(1, |pool| pool.current_num_threads())
+        self.pool.as_ref().map_or(1, |pool| pool.current_num_threads())
     }
 
     /// Runs `work` on one of the threads, and keeps the others awake until it is done. Whoever shares out many loops does so
     /// from here: the caller would be put to sleep and woken for each of them, and so would those that share them, which
     /// takes longer than most loops.
     pub fn enter<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        match &self.0 {
+        match &self.pool {
             Some(pool) => pool.install(|| Watch::new(pool.current_num_threads() - 1).during(work)),
             None => work(),
         }
     }
 
     fn piece(&self, cut: Cut, len: usize) -> Option<(&rayon::ThreadPool, usize)> {
-        let pool = self.0.as_deref()?;
+        let pool = self.pool.as_deref()?;
         Some((pool, cut.piece(len, pool.current_num_threads())?))
     }
 
@@ -108,9 +173,10 @@ impl Threads {
     pub fn for_chunks<T: Send>(&self, cut: Cut, out: &mut [T], each: impl Fn(usize, &mut [T]) + Sync) {
         match self.piece(cut, out.len()) {
             Some((pool, piece)) => pool.install(|| {
-                out.par_chunks_mut(piece).enumerate().for_each(|(index, part)| each(index * piece, part));
+                let pieces = out.par_chunks_mut(piece).enumerate();
+                pieces.for_each(|(index, part)| self.for_chunk_strides(cut, index * piece, part, &each));
             }),
-            None => each(0, out),
+            None => self.for_chunk_strides(cut, 0, out, each),
         }
     }
 
@@ -125,16 +191,16 @@ impl Threads {
         match self.piece(cut, out.len()) {
             Some((pool, piece)) => pool.install(|| {
                 let parts = out.par_chunks_mut(piece).zip(other.par_chunks_mut(piece)).enumerate();
-                parts.for_each(|(index, (part, other))| each(index * piece, part, other));
+                parts.for_each(|(index, (part, other))| self.for_pair_strides(cut, index * piece, part, other, &each));
             }),
-            None => each(0, out, other),
+            None => self.for_pair_strides(cut, 0, out, other, each),
         }
     }
 
     /// Calls `each(task, thread)` for every task below `count`; `thread` is below [`Self::count`], and no two tasks have
     /// the same one at the same time.
     pub fn for_tasks(&self, count: usize, each: impl Fn(usize, usize) + Sync) {
-        match &self.0 {
+        match &self.pool {
             Some(pool) if count > 1 => pool.install(|| {
                 let thread = || rayon::current_thread_index().unwrap_or(0);
                 (0..count).into_par_iter().with_max_len(1).for_each(|task| each(task, thread()));
@@ -148,9 +214,11 @@ impl Threads {
         match self.piece(cut, len) {
             Some((pool, piece)) => pool.install(|| {
                 let ranges = (0..len.div_ceil(piece)).into_par_iter();
-                ranges.for_each(|index| each(index * piece, ((index + 1) * piece).min(len)));
+                ranges.for_each(|index| {
+                    self.for_strides(cut, index * piece, ((index + 1) * piece).min(len), &each);
+                });
             }),
-            None => each(0, len),
+            None => self.for_strides(cut, 0, len, each),
         }
     }
 
@@ -276,7 +344,8 @@ impl Pause {
         }
     }
 
-    fn is_long(&self) -> bool {
+    /// Returns whether the pause has lasted so long that the system may run somebody else.
+    pub fn is_long(&self) -> bool {
         self.0 >= SPINS
     }
 }

@@ -178,7 +178,7 @@ pub fn compare(
             }
             let mut once = CpuWorld::from_compiled(compiled.clone());
             once.restore(&before)?;
-            once.step();
+            once.step()?;
             compare_step(&once, &before, &mut gpu, &mut report, step)?;
             if report.first_difference.is_some() {
                 return Ok(report);
@@ -187,14 +187,14 @@ pub fn compare(
             gpu.step()?;
             twin.skip_step();
         }
-        reference.step();
+        reference.step()?;
         // Every step, not now and then: an impact overlaps for a step or two, and whether a sparse sample meets it is
         // chance.
         let (cpu, gpu) = (reference.snapshot(), gpu.snapshot()?);
         let there = reference.compiled();
         history.push((metrics(there, &cpu), metrics(there, &gpu)));
         if step + 1 == options.steps {
-            report.metrics = compare_metrics(&compiled, &history, || nudged_runs(&compiled, history.len()));
+            report.metrics = compare_metrics(&compiled, &history, || nudged_runs(&compiled, history.len()))?;
             report.metrics.push(MetricReport {
                 metric: "quarantined",
                 cpu: f64::from(cpu.counters.quarantined),
@@ -226,14 +226,14 @@ fn step_by_stages(
         twin.load(&before);
         twin.set_steps(gpu.steps());
         if options.cpu_fault != Some(op.stage) {
-            twin.run(op);
+            twin.run(op)?;
         }
         let mut expected = twin.tables();
         let ties = settle_gap_ties(op, twin.compiled().params.linear_slop, &mut before, &expected, &after)
             + settle_recycle_ties(op, twin.compiled(), &mut before, &expected, &after);
         if ties > 0 && options.cpu_fault != Some(op.stage) {
             twin.load(&before);
-            twin.run(op);
+            twin.run(op)?;
             expected = twin.tables();
         }
         let faulty = options.cpu_fault == Some(op.stage);
@@ -292,7 +292,7 @@ fn compare_step(
         }
         let mut world = CpuWorld::from_compiled(cpu.compiled().clone());
         world.restore(&from)?;
-        world.step();
+        world.step()?;
         nudged.push(off(&step_shares(cpu.compiled().params.dt, &once, &world.snapshot())));
     }
     let (mean, chance) = spread(&nudged);
@@ -348,7 +348,7 @@ mod tests {
         gpu.step().expect("a step");
         let mut cpu = CpuWorld::new(&scene.gravity(0.0, gravity)).expect("a world");
         cpu.restore(&before).expect("the snapshot");
-        cpu.step();
+        cpu.step().expect("a step");
         let mut report = Report::default();
         compare_step(&cpu, &before, &mut gpu, &mut report, 0).expect("a comparison");
         report.first_difference.map(|difference| difference.stage)

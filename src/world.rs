@@ -1,12 +1,13 @@
 //! One world, whichever backend steps it.
 
+use crate::cancel::CancelToken;
 use crate::command::{Command, CommandError, JointCommand};
 use crate::cpu::CpuWorld;
 use crate::event::Event;
 use crate::explosion::Explosion;
 use crate::gpu::{DeviceError, GpuWorld};
 use crate::population::{BodyId, JointId, Journal, PopulationError, joint_id};
-use crate::query::{Answers, Query, QueryError};
+use crate::query::{Answers, Query, QueryBounds, QueryError};
 use crate::scene::{Body, Compiled, Joint, SceneError};
 use crate::snapshot::{Snapshot, SnapshotError, SnapshotFileError};
 use crate::state::{JointReaction, joint_reactions, max_speed};
@@ -33,6 +34,16 @@ pub enum WorldError {
     /// A query has a value out of range.
     #[error(transparent)]
     Query(#[from] QueryError),
+    /// The queries of a batch find more shapes than their bounds allow ([`crate::query::QueryBounds`]).
+    #[error("query {index} brings the shapes found to {found}; at most {limit} are allowed")]
+    TooManyFound {
+        /// Index of the query in the batch.
+        index: usize,
+        /// Shapes found up to and with that query.
+        found: usize,
+        /// Shapes allowed.
+        limit: usize,
+    },
     /// The operating system refused to start threads.
     #[error("no threads: {0}")]
     Threads(#[from] rayon::ThreadPoolBuildError),
@@ -42,6 +53,22 @@ pub enum WorldError {
     /// A shader does not compile: a mistake of ours, or of the driver.
     #[error("{0}")]
     Kernel(String),
+    /// The step was given up, as its [`CancelToken`] was cancelled, or one before it was. The world is of no use until it
+    /// continues from a snapshot.
+    #[error("the step was cancelled; the world goes on from a snapshot only")]
+    Cancelled,
+    /// The step has more contacts than the world may have. The world is as before the step, but for commands, which are
+    /// done: remove bodies or allow more, and step again.
+    #[error(
+        "the step finds {found} contacts or more, at most {limit} are allowed: too many shapes overlap; move or remove \
+         some, or allow more"
+    )]
+    TooManyContacts {
+        /// Contacts that were found until the search was given up.
+        found: usize,
+        /// Contacts that the world allows ([`World::set_contact_limit`]).
+        limit: usize,
+    },
     /// Worlds that cannot run side by side.
     #[error("many worlds: {0}")]
     Many(String),
@@ -82,14 +109,38 @@ impl World {
     /// Advances the world by one step.
     ///
     /// # Errors
-    /// As [`GpuWorld::step`]; the CPU has none.
+    /// As [`CpuWorld::step`] and [`GpuWorld::step`].
     pub fn step(&mut self) -> Result<(), WorldError> {
         match self {
-            Self::Cpu(world) => {
-                world.step();
-                Ok(())
-            }
+            Self::Cpu(world) => world.step(),
             Self::Gpu(world) => world.step(),
+        }
+    }
+
+    /// Sets the token by which another thread may end a step early, with [`WorldError::Cancelled`].
+    pub fn set_cancel_token(&mut self, token: CancelToken) {
+        match self {
+            Self::Cpu(world) => world.set_cancel_token(token),
+            Self::Gpu(world) => world.set_cancel_token(token),
+        }
+    }
+
+    /// Sets how many contacts a step may have, those of sleeping bodies included. Of more it fails with
+    /// [`WorldError::TooManyContacts`] before there is memory for them. Without it the limit is 1,048,576, or 32 a shape if
+    /// that is more.
+    pub fn set_contact_limit(&mut self, limit: usize) {
+        match self {
+            Self::Cpu(world) => world.set_contact_limit(limit),
+            Self::Gpu(world) => world.set_contact_limit(limit),
+        }
+    }
+
+    /// Contacts that a step may have.
+    #[must_use]
+    pub fn contact_limit(&self) -> usize {
+        match self {
+            Self::Cpu(world) => world.contact_limit(),
+            Self::Gpu(world) => world.contact_limit(),
         }
     }
 
@@ -255,6 +306,33 @@ impl World {
         }
     }
 
+    /// Answers a batch of queries as [`Self::query`], within bounds: if their effort is used up before the end, the answers
+    /// are those to the queries at the front.
+    ///
+    /// ```
+    /// use drystone::query::QueryBounds;
+    /// use drystone::{Body, CpuWorld, Query, Scene, Shape, World, WorldError};
+    ///
+    /// let mut scene = Scene::new("two balls");
+    /// for x in [0.0, 0.5] {
+    ///     scene.add(Body::fixed(x, 0.0).shape(Shape::circle(1.0)));
+    /// }
+    /// let mut world = World::from(CpuWorld::new(&scene)?);
+    /// let bounds = QueryBounds { found: 1, ..QueryBounds::default() };
+    /// let refused = world.query_within(&[Query::point([0.2, 0.0])], bounds);
+    /// assert!(matches!(refused, Err(WorldError::TooManyFound { index: 0, found: 2, limit: 1 })));
+    /// # Ok::<(), WorldError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Self::query`]; [`WorldError::TooManyFound`].
+    pub fn query_within(&mut self, queries: &[Query], bounds: QueryBounds) -> Result<Answers, WorldError> {
+        match self {
+            Self::Cpu(world) => world.query_within(queries, bounds),
+            Self::Gpu(world) => world.query_within(queries, bounds),
+        }
+    }
+
     /// Waits until all steps are done.
     ///
     /// # Errors
@@ -269,9 +347,10 @@ impl World {
     /// The state between two steps.
     ///
     /// # Errors
-    /// If the device is lost.
+    /// If the device is lost, or a step was given up: then the world is between no two steps.
     pub fn snapshot(&mut self) -> Result<Snapshot, WorldError> {
         match self {
+            Self::Cpu(world) if world.has_given_up() => Err(WorldError::Cancelled),
             Self::Cpu(world) => Ok(world.snapshot()),
             Self::Gpu(world) => world.snapshot(),
         }

@@ -44,6 +44,7 @@ mod population;
 
 use rayon::prelude::*;
 
+use crate::cancel::CancelToken;
 use crate::command::{Command, JointCommand};
 use crate::cpu::CpuWorld;
 use crate::event::Event;
@@ -172,7 +173,9 @@ impl Worlds {
     /// Advances every world by one step. On the GPU this returns without waiting, unless several steps are on their way.
     ///
     /// # Errors
-    /// If the device is lost or refused something, or a buffer outgrows it; the CPU has none.
+    /// If the device is lost or refused something, or a buffer outgrows it; if a world was cancelled or has too many contacts
+    /// ([`CpuWorld::step`](crate::CpuWorld::step)). On the GPU nobody has done the step then. On the CPU all other worlds have,
+    /// as [`Self::steps`] says, and of several errors that of the lowest world is returned.
     pub fn step(&mut self) -> Result<(), WorldError> {
         let which: Vec<usize> = (0..self.count()).filter(|&world| !self.empty[world]).collect();
         self.step_some(&which)
@@ -201,12 +204,42 @@ impl Worlds {
         let given = self.check_all(which.iter().copied())?;
         match &mut self.inner {
             Inner::Cpu { worlds, threads } => {
-                let mut those: Vec<_> =
-                    worlds.iter_mut().zip(given).filter_map(|(world, given)| given.then_some(world)).collect();
-                threads.each(&mut those, |world| world.step());
-                Ok(())
+                let mut those: Vec<_> = worlds
+                    .iter_mut()
+                    .zip(given)
+                    .filter_map(|(world, given)| given.then_some((world, Ok::<(), WorldError>(()))))
+                    .collect();
+                threads.each(&mut those, |(world, stepped)| *stepped = world.step());
+                those.into_iter().try_for_each(|(_, stepped)| stepped)
             }
             Inner::Gpu(worlds) => worlds.step(which),
+        }
+    }
+
+    /// Sets the token by which another thread may end a step of all worlds early, with [`WorldError::Cancelled`]. Each world that
+    /// has given up a step needs a snapshot to go on from ([`Self::restore`], [`Self::reset`]).
+    pub fn set_cancel_token(&mut self, token: &CancelToken) {
+        match &mut self.inner {
+            Inner::Cpu { worlds, .. } => worlds.iter_mut().for_each(|world| world.set_cancel_token(token.clone())),
+            Inner::Gpu(worlds) => worlds.set_cancel_token(token),
+        }
+    }
+
+    /// Sets how many contacts a step of each world may have ([`crate::World::set_contact_limit`]).
+    pub fn set_contact_limit(&mut self, limit: usize) {
+        match &mut self.inner {
+            Inner::Cpu { worlds, .. } => worlds.iter_mut().for_each(|world| world.set_contact_limit(limit)),
+            Inner::Gpu(worlds) => worlds.set_contact_limit(limit),
+        }
+    }
+
+    /// Contacts that a step of a world may have; 0 if there is no such world.
+    #[must_use]
+    pub fn contact_limit(&self, world: usize) -> usize {
+        match &self.inner {
+            Inner::Cpu { worlds, .. } => worlds.get(world).map_or(0, CpuWorld::contact_limit),
+            Inner::Gpu(worlds) if world < worlds.len() => worlds.contact_limit(world),
+            Inner::Gpu(_) => 0,
         }
     }
 

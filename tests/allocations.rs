@@ -63,7 +63,7 @@ fn watch(world: &mut CpuWorld, steps: u64, ask: Ask) -> Calls {
     let mut all = Calls::default();
     for step in 0..steps {
         ask(world, step);
-        all += calls(|| world.step());
+        all += calls(|| world.step().unwrap());
         world.take_events();
     }
     all
@@ -162,7 +162,7 @@ fn steps_ask_for_no_memory() {
     let grouped = || plain("many_pyramids:base=4,rows=3,columns=4").with_groups_of(60);
     pools.assert_none(grouped, 60, nothing, "in groups");
     let mut world = grouped();
-    world.step();
+    world.step().unwrap();
     assert!(world.group_count() > 1, "there are no groups");
 
     // Tables that take turns from step to step are made in pairs: the second step asks for no more than some list of a few.
@@ -170,7 +170,7 @@ fn steps_ask_for_no_memory() {
         let mut world = plain(spec);
         let [first, second] = [(); 2].map(|()| {
             let region = Region::new(ALLOCATOR);
-            world.step();
+            world.step().unwrap();
             let change = region.change();
             change.bytes_allocated + change.bytes_reallocated.unsigned_abs()
         });
@@ -199,7 +199,7 @@ fn steps_ask_for_no_memory() {
     let mut awake = Vec::new();
     for step in 0..300 {
         rouse(&mut world, step);
-        world.step();
+        world.step().unwrap();
         awake.push(world.counters().awake);
     }
     assert!(awake[250..].contains(&0) && awake[250..].contains(&21), "nobody slept or woke: {:?}", &awake[250..]);
@@ -213,7 +213,7 @@ fn steps_ask_for_no_memory() {
         // A list made in each step is more than is allowed.
         let listed = calls(|| {
             for _ in 0..STEPS {
-                world.step();
+                world.step().unwrap();
                 drop(std::hint::black_box(vec![1_u8]));
             }
         });

@@ -173,7 +173,7 @@ mod runs {
 
         // The end is what the library makes of it: one step that is not timed and five that are.
         let mut world = CpuWorld::new(&catalogue::build("large_pyramid:base=14").expect("scene")).expect("world");
-        (0..6).for_each(|_| world.step());
+        (0..6).for_each(|_| world.step().unwrap());
         let hash = format!("{:016x}", state::hash(&world.snapshot()));
         let of = |backend: &str| {
             rows.iter()
@@ -247,7 +247,7 @@ fn a_scene_whose_bodies_come_and_go() {
     let mut world = CpuWorld::new(&catalogue::build("rain:rows=3,columns=4").expect("scene")).expect("world");
     let there = |world: &CpuWorld| world.compiled().bodies.iter().filter(|body| body.kind != types::VACANT).count();
     let before = there(&world);
-    (0..131).for_each(|_| world.step());
+    (0..131).for_each(|_| world.step().unwrap());
     let now = world.snapshot();
     assert!(there(&world) > before, "nobody came");
     for row in file["rows"].as_array().expect("rows") {

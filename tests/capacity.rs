@@ -3,11 +3,13 @@
 mod support;
 
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use drystone::gpu::{DeviceError, adapters};
 use drystone::types::{BodyState, Constraint, Contact, OVERFLOW_CONTACTS, Pose, QUARANTINED};
-use drystone::{Body, Context, CpuWorld, GpuWorld, Scene, Shape, Snapshot, WorldError, state};
+use drystone::{
+    Body, CancelToken, Context, CpuWorld, GpuWorld, Query, Scene, Shape, Snapshot, World, WorldError, Worlds, state,
+};
 use support::{
     Trace, assert_colored, build, compile, context, cpu, gpu, gpu_with, is_finite, new_context, pile, trace_cpu,
     trace_gpu,
@@ -81,7 +83,7 @@ fn a_world_without_bodies_steps() {
         scene.settings.strict = strict;
         let (mut here, mut there) = (cpu(&scene).with_threads(2).expect("threads"), gpu(&scene));
         for _ in 0..5 {
-            here.step();
+            here.step().unwrap();
             there.step().expect("a step");
         }
         let (here_now, there_now) = (here.snapshot(), there.snapshot().expect("a snapshot"));
@@ -102,7 +104,7 @@ fn a_single_body_falls_and_a_single_wall_stays() {
         scene.add(body.shape(Shape::circle(0.5)));
         let (mut here, mut there) = (cpu(&scene), gpu(&scene));
         for _ in 0..60 {
-            here.step();
+            here.step().unwrap();
             there.step().expect("a step");
         }
         for snapshot in [here.snapshot(), there.snapshot().expect("a snapshot")] {
@@ -136,7 +138,7 @@ fn all_bodies_in_one_point_are_survived() {
         let pairs = count * (count - 1) / 2;
         let (mut here, mut there) = (cpu(&scene), gpu(&scene));
         for step in 0..steps {
-            here.step();
+            here.step().unwrap();
             there.step().expect("a step");
             if step == 0 || step + 1 == steps {
                 for snapshot in [here.snapshot(), there.snapshot().expect("a snapshot")] {
@@ -238,7 +240,7 @@ fn quarantine_counts_every_body_once() {
         here.restore(&snapshot).expect("it is of this world");
         there.restore(&snapshot).expect("it is of this world");
         for _ in 0..10 {
-            here.step();
+            here.step().unwrap();
             there.step().expect("a step");
         }
         let expected = [2, 3][round];
@@ -268,7 +270,7 @@ fn absurd_forces_end_finite() {
     let mut here = CpuWorld::from_compiled(compiled.clone());
     let mut there = GpuWorld::from_compiled(context(), compiled, None).expect("a world");
     for step in 0..120 {
-        here.step();
+        here.step().unwrap();
         there.step().expect("a step");
         if step % 10 == 0 || step == 119 {
             for (backend, now) in [("cpu", here.snapshot()), ("gpu", there.snapshot().expect("a snapshot"))] {
@@ -329,7 +331,7 @@ fn a_lost_device_is_an_error_and_a_snapshot_survives_it() {
             let mut here = cpu(&scene);
             here.restore(&snapshot).expect("it is of this world");
             assert_eq!(state::hash(&here.snapshot()), kept);
-            here.step();
+            here.step().unwrap();
             let mut there = gpu(&scene);
             there.restore(&snapshot).expect("it is of this world");
             let rest = trace_gpu(&mut there, 20);
@@ -487,7 +489,7 @@ fn doctored_snapshots_do_no_harm() {
         here.restore(&odd).unwrap_or_else(|error| panic!("{what}: {error}"));
         there.restore(&odd).unwrap_or_else(|error| panic!("{what}: {error}"));
         for _ in 0..5 {
-            here.step();
+            here.step().unwrap();
             there.step().unwrap_or_else(|error| panic!("{what}: {error}"));
         }
         for now in [here.snapshot(), there.snapshot().expect("a snapshot")] {
@@ -511,4 +513,503 @@ fn strict_worlds_pay_with_time_only() {
         assert_eq!(world.steps(), snapshot.step);
     }
     assert_eq!(world.overflowed_steps(), &[] as &[u64]);
+}
+
+/// Circles at one point, each of which overlaps every other, over a floor.
+fn crowd(circles: usize) -> Scene {
+    let mut scene = Scene::new("crowd");
+    scene.add(Body::fixed(0.0, -20.0).shape(Shape::half_box(50.0, 1.0)));
+    for _ in 0..circles {
+        scene.add(Body::dynamic(0.0, 0.0).shape(Shape::circle(0.5)));
+    }
+    scene
+}
+
+fn pairs_of(circles: usize) -> usize {
+    circles * (circles - 1) / 2
+}
+
+/// The error of a step that finds too many contacts: found, limit.
+fn too_many(stepped: Result<(), WorldError>) -> (usize, usize) {
+    match stepped {
+        Err(WorldError::TooManyContacts { found, limit }) => (found, limit),
+        other => panic!("{other:?} instead of too many contacts"),
+    }
+}
+
+/// 12,000 circles at one point are 72 million pairs, of which there is never memory for more than the limit: the step fails,
+/// on any number of threads; the world is as it was, and goes on once most of them have gone.
+#[test]
+fn a_crowd_is_refused_before_there_is_memory_for_it() {
+    let scene = crowd(12_000);
+    let mut hashes = Vec::new();
+    for threads in [1, 3] {
+        let mut world = cpu(&scene).with_threads(threads).expect("threads").with_sharing_from(1);
+        assert_eq!(world.contact_limit(), 1 << 20);
+        let before = world.snapshot();
+        for _ in 0..3 {
+            let (found, limit) = too_many(world.step());
+            assert_eq!(limit, 1 << 20);
+            assert!(found > limit && found < limit + 100_000, "{found} on {threads} threads");
+            assert!(world.snapshot() == before, "the step left a trace");
+        }
+        let leave: Vec<_> = (300..=12_000).filter_map(|body| world.body_id(body)).collect();
+        world.remove_bodies(&leave).expect("they are there");
+        for _ in 0..20 {
+            world.step().expect("299 have 44,551 pairs");
+        }
+        assert_eq!(world.steps(), 20);
+        assert!(is_finite(&world.snapshot()));
+        hashes.push(state::hash(&world.snapshot()));
+    }
+    assert_eq!(hashes[0], hashes[1]);
+    // The failed steps leave no trace: a world that never tried them comes to the same.
+    let mut fresh = cpu(&scene);
+    let leave: Vec<_> = (300..=12_000).filter_map(|body| fresh.body_id(body)).collect();
+    fresh.remove_bodies(&leave).expect("they are there");
+    (0..20).for_each(|_| fresh.step().expect("a step"));
+    assert_eq!(state::hash(&fresh.snapshot()), hashes[0]);
+}
+
+/// The limit counts to the last contact, on any number of threads, with and without sleepers and lists of near shapes.
+#[test]
+fn a_limit_of_contacts_is_exact() {
+    const CIRCLES: usize = 150;
+    for (threads, sleep) in [(1, false), (3, false), (1, true), (3, true)] {
+        let mut scene = crowd(CIRCLES);
+        scene.settings.sleep = sleep;
+        let what = format!("{threads} threads, sleep {sleep}");
+        let mut world = cpu(&scene).with_threads(threads).expect("threads").with_sharing_from(1);
+        world.set_contact_limit(pairs_of(CIRCLES) - 1);
+        let (found, limit) = too_many(world.step());
+        assert_eq!((found, limit), (pairs_of(CIRCLES), pairs_of(CIRCLES) - 1), "{what}");
+        // Negative control: one more, and it steps.
+        world.set_contact_limit(pairs_of(CIRCLES));
+        world.step().expect("that many are allowed");
+        assert_eq!(world.counters().contacts as usize, pairs_of(CIRCLES), "{what}");
+        // And in the middle of a run, of which nothing is lost.
+        let mut twin = cpu(&scene);
+        twin.step().expect("a step");
+        let before = world.snapshot();
+        for _ in 0..10 {
+            world.set_contact_limit(17);
+            too_many(world.step());
+            world.set_contact_limit(1 << 20);
+            world.step().expect("a step");
+            twin.step().expect("a step");
+            assert_eq!(state::hash(&world.snapshot()), state::hash(&twin.snapshot()), "{what}");
+        }
+        world.set_contact_limit(17);
+        too_many(world.step());
+        world.restore(&before).expect("its own snapshot");
+    }
+}
+
+/// A list of near shapes has more pairs than there are contacts: where the limit is between the two, worlds do without a list,
+/// to the same bits.
+#[test]
+fn a_limit_that_is_full_changes_no_bit() {
+    let scene = build("large_pyramid:base=30");
+    let (mut free, mut tight) = (cpu(&scene), cpu(&scene));
+    for step in 0..40 {
+        free.step().expect("a step");
+        tight.set_contact_limit(free.counters().contacts as usize);
+        tight.step().unwrap_or_else(|error| panic!("step {step}: {error}"));
+        assert_eq!(state::hash(&free.snapshot()), state::hash(&tight.snapshot()), "step {step}");
+    }
+    assert!(free.shortcuts().listed > 0, "there was never a list");
+    tight.set_contact_limit(free.counters().contacts as usize - 100);
+    too_many(tight.step());
+}
+
+/// Sleepers that are woken by one that falls on them, and would have too many contacts: they stay awake, and nothing else has
+/// changed.
+#[test]
+fn a_crowd_that_wakes_is_refused() {
+    let mut scene = build("large_pyramid:base=8");
+    scene.settings.sleep = true;
+    let mut world = cpu(&scene);
+    while world.counters().awake > 0 || world.steps() == 0 {
+        world.step().expect("a step");
+        assert!(world.steps() < 2_000, "it never fell asleep");
+    }
+    let asleep = world.counters().sleeping_contacts as usize;
+    assert!(asleep > 50);
+    world.set_contact_limit(asleep - 1);
+    world.add_bodies(&[Body::dynamic(0.0, 9.0).shape(Shape::circle(0.5))]).expect("a body");
+    let failed = (0..200).find_map(|_| world.step().err());
+    assert!(matches!(failed, Some(WorldError::TooManyContacts { .. })), "{failed:?}");
+    let after = world.snapshot();
+    assert!(is_finite(&after));
+    assert_eq!(after.counters.sleeping_contacts as usize, after.sleeping.len());
+    // It can be gone back to, and goes on.
+    let mut other = cpu(&scene);
+    other.add_bodies(&[Body::dynamic(0.0, 9.0).shape(Shape::circle(0.5))]).expect("a body");
+    world.set_contact_limit(1 << 20);
+    for _ in 0..600 {
+        world.step().expect("a step");
+    }
+    assert_eq!(world.counters().awake, 0, "it comes to rest again");
+    assert!(world.snapshot().sleeping.len() >= asleep);
+}
+
+/// Strict worlds on a device refuse a crowd as well, and are as before the step; others solve what fits, and their tables grow
+/// to the limit and no further.
+#[test]
+fn a_crowd_is_refused_on_a_device() {
+    const CIRCLES: usize = 300;
+    let (scene, limit) = (crowd(CIRCLES), pairs_of(CIRCLES) - 1);
+    let mut strict = scene.clone();
+    strict.settings.strict = true;
+    let mut world = gpu_with(&strict, 64);
+    world.set_contact_limit(limit);
+    let before = world.snapshot().expect("a snapshot");
+    for _ in 0..2 {
+        assert_eq!(too_many(world.step()), (pairs_of(CIRCLES), limit));
+        assert_eq!(state::hash(&world.snapshot().expect("a snapshot")), state::hash(&before));
+        assert_eq!((world.steps(), world.contact_capacity()), (0, 64), "nothing grew");
+    }
+    // Negative control: one more, and it steps, to the bits of a world that had room from the start.
+    world.set_contact_limit(limit + 1);
+    let mut roomy = gpu(&strict);
+    for _ in 0..3 {
+        world.step().expect("that many are allowed");
+        roomy.step().expect("a step");
+    }
+    let [one, other] = [&mut world, &mut roomy].map(|world| state::hash(&world.snapshot().expect("a snapshot")));
+    assert_eq!(one, other);
+    assert!(world.contact_capacity() as usize <= limit + 1, "{}", world.contact_capacity());
+
+    let mut loose = gpu_with(&scene, 64);
+    loose.set_contact_limit(1_000);
+    for step in 0..4 {
+        loose.step().expect("what fits is solved");
+        assert!(is_finite(&loose.snapshot().expect("a snapshot")), "step {step}");
+        assert_eq!(loose.overflowed_steps().last(), Some(&step));
+    }
+    assert_eq!(loose.contact_capacity(), 1_000);
+
+    // Among others: on a device nobody has done the step, and those without the crowd can.
+    let mut calm = build("large_pyramid:base=5");
+    calm.settings.strict = true;
+    let mut worlds = Worlds::on_gpu(context(), &[calm.clone(), strict.clone()]).expect("worlds");
+    worlds.set_contact_limit(limit);
+    too_many(worlds.step());
+    assert_eq!([0, 1].map(|world| worlds.steps(world)), [0, 0]);
+    worlds.step_some(&[0]).expect("a step");
+    assert_eq!([0, 1].map(|world| worlds.steps(world)), [1, 0]);
+    // On the CPU the others have done it.
+    let mut worlds = Worlds::on_cpu(&[calm, strict], 2).expect("worlds");
+    worlds.set_contact_limit(limit);
+    too_many(worlds.step());
+    assert_eq!([0, 1].map(|world| worlds.steps(world)), [1, 0]);
+}
+
+/// A pyramid that has fallen asleep, and a scene of it.
+fn asleep(spec: &str) -> (Scene, Snapshot) {
+    let mut scene = build(spec);
+    scene.settings.sleep = true;
+    let mut world = cpu(&scene);
+    while world.counters().awake > 0 || world.steps() == 0 {
+        world.step().expect("a step");
+        assert!(world.steps() < 2_000, "it never fell asleep");
+    }
+    (scene, world.snapshot())
+}
+
+/// Sleeping contacts count where there is no room for them and there will be none: the step fails, and does not try forever.
+#[test]
+fn a_limit_beside_sleepers_is_refused_on_a_device() {
+    const CIRCLES: usize = 45;
+    // Fewer than the limit, and more with the sleepers, also than the tables have room for at first.
+    const LIMIT: usize = 1_000;
+    within_a_minute(|| {
+        let (mut scene, start) = asleep("large_pyramid:base=8");
+        scene.settings.strict = true;
+        let sleeping = start.sleeping.len();
+        let found = pairs_of(CIRCLES) + sleeping;
+        let crowd = [(); CIRCLES].map(|()| Body::dynamic(50.0, 50.0).shape(Shape::circle(0.5)));
+        let mut here = cpu(&scene);
+        let mut there = gpu_with(&scene, u32::try_from(sleeping).unwrap());
+        here.set_contact_limit(LIMIT);
+        there.set_contact_limit(LIMIT);
+        here.restore(&start).expect("it is of this world");
+        there.restore(&start).expect("it is of this world");
+        here.add_bodies(&crowd).expect("bodies");
+        there.add_bodies(&crowd).expect("bodies");
+        for _ in 0..2 {
+            assert_eq!(too_many(here.step()), (found, LIMIT));
+            assert_eq!(too_many(there.step()), (found, LIMIT), "room for {}", there.contact_capacity());
+            assert_eq!(there.steps(), start.step);
+        }
+        // Negative control: there is room for all of them.
+        here.set_contact_limit(found);
+        there.set_contact_limit(found);
+        here.step().expect("that many are allowed");
+        there.step().expect("that many are allowed");
+        assert_eq!(there.snapshot().expect("a snapshot").counters.sleeping_contacts as usize, sleeping);
+    });
+}
+
+/// Cancels in a while, and returns the time from then until the step came back.
+fn cancelled(step: impl FnOnce() -> Result<(), WorldError>, token: &CancelToken, after: Duration) -> Duration {
+    let other = token.clone();
+    let canceller = std::thread::spawn(move || {
+        std::thread::sleep(after);
+        other.cancel();
+        Instant::now()
+    });
+    let stepped = step();
+    let end = Instant::now();
+    assert!(matches!(stepped, Err(WorldError::Cancelled)), "{stepped:?}");
+    end.saturating_duration_since(canceller.join().expect("a thread"))
+}
+
+/// A step that would take long is given up soon after it was cancelled, wherever it is; then the world refuses to step until it
+/// is set back, and comes to the same bits as if nothing had been.
+#[test]
+fn a_step_is_given_up_and_the_world_set_back() {
+    let mut heavy = build("large_pyramid:base=70");
+    (heavy.settings.substeps, heavy.settings.iterations) = (Some(64), Some(64));
+    let mut islands = build("many_pyramids:rows=10,columns=10");
+    (islands.settings.substeps, islands.settings.iterations) = (Some(64), Some(64));
+    // Many that overlap and may not meet: no contact, and a search that takes as long as if they did.
+    let mut strangers = crowd(60_000);
+    for body in &mut strangers.bodies {
+        body.shapes.iter_mut().for_each(|shape| shape.filter.group = -1);
+    }
+    let crowded = crowd(6_000);
+    for (scene, after) in [(heavy, 300), (islands, 300), (strangers, 300), (crowded.clone(), 300), (crowded, 900)] {
+        for threads in [1, 3] {
+            let what = format!("{} on {threads} threads", scene.name);
+            let mut world = World::from(cpu(&scene).with_threads(threads).expect("threads"));
+            world.set_contact_limit(1 << 26);
+            let start = world.save().expect("bytes");
+            let token = CancelToken::default();
+            world.set_cancel_token(token.clone());
+            let took = cancelled(|| (0..1_000).try_for_each(|_| world.step()), &token, Duration::from_millis(after));
+            println!("{what}: {took:?} after it was cancelled");
+            assert!(took < Duration::from_secs(5), "{what}: {took:?}");
+            token.reset();
+            for _ in 0..3 {
+                assert!(matches!(world.step(), Err(WorldError::Cancelled)), "{what}: until it is set back");
+                assert!(matches!(world.save(), Err(WorldError::Cancelled)), "{what}: half a step is no state");
+            }
+            world.load(&start).expect("its own bytes");
+            assert_eq!(world.save().expect("bytes"), start, "{what}");
+        }
+    }
+}
+
+/// A step that was given up leaves no trace once the world is set back: the world goes on as if undisturbed.
+#[test]
+fn a_world_that_was_set_back_steps_to_the_same_bits() {
+    for spec in ["large_pyramid:base=60", "many_pyramids:rows=6,columns=6", "tumbler:grid=20", "joint_grid:size=30"] {
+        for threads in [1, 3] {
+            let scene = build(spec);
+            let expected = trace_cpu(&mut cpu(&scene), 30).states;
+            let mut world = cpu(&scene).with_threads(threads).expect("threads").with_sharing_from(1);
+            let token = CancelToken::default();
+            world.set_cancel_token(token.clone());
+            let mut kept = world.snapshot();
+            let mut given_up = 0_u32;
+            for (step, expected) in expected.iter().enumerate() {
+                let other = token.clone();
+                // Some microseconds into the step, or into the next.
+                let canceller = std::thread::spawn(move || {
+                    std::thread::sleep(Duration::from_micros(150 * (step as u64 % 7)));
+                    other.cancel();
+                });
+                let stepped = world.step();
+                canceller.join().expect("a thread");
+                token.reset();
+                if stepped.is_err() {
+                    given_up += 1;
+                    world.restore(&kept).expect("its own snapshot");
+                    world.step().expect("nothing cancels it");
+                }
+                kept = world.snapshot();
+                assert_eq!(state::hash(&kept), *expected, "{spec}: step {step}");
+            }
+            println!("{spec} on {threads} threads: {given_up} of 30 steps were given up");
+        }
+    }
+}
+
+/// A step that is given up after a sleeper was called, and before it was solved, calls nobody in the steps after the world was
+/// set back.
+#[test]
+fn sleepers_that_a_cancelled_step_called_sleep_on() {
+    let (mut scene, start) = asleep("large_pyramid:base=20");
+    // So that the solver of the step that wakes them takes long.
+    (scene.settings.substeps, scene.settings.iterations) = (Some(64), Some(64));
+    let begin = || {
+        let mut world = cpu(&scene);
+        world.restore(&start).expect("it is of this world");
+        let top = start.poses.iter().map(|pose| pose.position[1]).fold(0.0, f32::max);
+        world.add_bodies(&[Body::dynamic(0.0, top + 2.0).shape(Shape::circle(0.5))]).expect("a body");
+        world.step().expect("a step");
+        world
+    };
+    let mut twin = begin();
+    let far = twin.snapshot();
+    twin.step().expect("a step");
+    let expected = state::hash(&twin.snapshot());
+    let mut flight = 0;
+    while twin.counters().woken == 0 {
+        twin.step().expect("a step");
+        flight += 1;
+        assert!(flight < 600, "nothing fell on it");
+    }
+    let mut world = begin();
+    let mut given_up = 0;
+    for micros in [300, 600, 1_200, 2_400, 5_000] {
+        (0..flight).for_each(|_| world.step().expect("a step"));
+        let token = CancelToken::default();
+        world.set_cancel_token(token.clone());
+        let canceller = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_micros(micros));
+            token.cancel();
+        });
+        given_up += u32::from(world.step().is_err());
+        canceller.join().expect("a thread");
+        world.set_cancel_token(CancelToken::default());
+        world.restore(&far).expect("its own snapshot");
+        world.step().expect("nothing cancels it");
+        assert_eq!(world.counters().woken, 0, "after {micros} µs");
+        assert_eq!(state::hash(&world.snapshot()), expected, "after {micros} µs");
+        world.restore(&far).expect("its own snapshot");
+        world.step().expect("nothing cancels it");
+    }
+    assert!(given_up > 0, "the step is too short to be given up");
+}
+
+/// Queries do not ask the token: the world goes on once it is reset.
+#[test]
+fn queries_beside_a_cancelled_token_are_answered() {
+    let scene = build("large_pyramid:base=100");
+    let ask = [Query::ray([-200.0, 0.5], [200.0, 0.5])];
+    let mut world = cpu(&scene).with_threads(2).expect("threads");
+    world.step().expect("a step");
+    let expected = world.query_brute(&ask).expect("answers");
+    let token = CancelToken::default();
+    world.set_cancel_token(token.clone());
+    token.cancel();
+    assert_eq!(world.query(&ask).expect("answers"), expected);
+    token.reset();
+    world.step().expect("it has not given up");
+}
+
+/// On a device a step is given up before it is recorded, and while the host waits for what was.
+#[test]
+fn a_step_on_a_device_is_given_up() {
+    for strict in [false, true] {
+        let mut scene = build("large_pyramid:base=40");
+        (scene.settings.substeps, scene.settings.strict) = (Some(64), strict);
+        let mut world = gpu(&scene);
+        world.step().expect("a step");
+        let kept = world.snapshot().expect("a snapshot");
+        let token = CancelToken::default();
+        world.set_cancel_token(token.clone());
+        let took = cancelled(|| (0..10_000).try_for_each(|_| world.step()), &token, Duration::from_millis(700));
+        println!("strict {strict}: {took:?} after it was cancelled");
+        assert!(took < Duration::from_secs(5), "{took:?}");
+        token.reset();
+        assert!(matches!(world.step(), Err(WorldError::Cancelled)));
+        assert!(matches!(world.snapshot(), Err(WorldError::Cancelled)));
+        world.restore(&kept).expect("its own snapshot");
+        let mut fresh = gpu(&scene);
+        (0..3).for_each(|_| fresh.step().expect("a step"));
+        (0..2).for_each(|_| world.step().expect("a step"));
+        let [one, other] = [&mut world, &mut fresh].map(|world| state::hash(&world.snapshot().expect("a snapshot")));
+        assert_eq!(one, other, "strict {strict}");
+    }
+}
+
+/// Exclusive sums of values as `shaders/scan.wgsl` makes them, in one workgroup or in three dispatches.
+fn sums_on_device(text: &str, values: &[u32], in_blocks: bool) -> Vec<u32> {
+    const BLOCK: usize = 1024;
+    let context = context();
+    let (device, queue) = (context.device(), context.queue());
+    let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+        label: Some("scan"),
+        source: wgpu::ShaderSource::Wgsl(text.into()),
+    });
+    let buffer = |words: &[u32], usage: wgpu::BufferUsages| {
+        let size = 4 * words.len().max(4) as u64;
+        let usage = usage | wgpu::BufferUsages::COPY_DST;
+        let buffer =
+            device.create_buffer(&wgpu::BufferDescriptor { label: None, size, usage, mapped_at_creation: false });
+        queue.write_buffer(&buffer, 0, bytemuck::cast_slice(words));
+        buffer
+    };
+    let storage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC;
+    let blocks = values.len().div_ceil(BLOCK);
+    let list = buffer(values, storage);
+    let block_sums = buffer(&vec![0; blocks], storage);
+    let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("scan") });
+    let mut run = |entry: &str, values: &wgpu::Buffer, sums: Option<&wgpu::Buffer>, length: usize, groups: usize| {
+        let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: Some(entry),
+            layout: None,
+            module: &module,
+            entry_point: Some(entry),
+            compilation_options: wgpu::PipelineCompilationOptions::default(),
+            cache: None,
+        });
+        let params = buffer(&[u32::try_from(length).unwrap(), 0, 0, 0], wgpu::BufferUsages::UNIFORM);
+        let entry = |binding: u32, buffer: &wgpu::Buffer| (binding, buffer.clone());
+        let mut bound = vec![entry(0, values), entry(2, &params)];
+        bound.extend(sums.map(|sums| entry(1, sums)));
+        let entries: Vec<_> = bound
+            .iter()
+            .map(|(binding, buffer)| wgpu::BindGroupEntry { binding: *binding, resource: buffer.as_entire_binding() })
+            .collect();
+        let layout = pipeline.get_bind_group_layout(0);
+        let group = wgpu::BindGroupDescriptor { label: None, layout: &layout, entries: &entries };
+        let group = device.create_bind_group(&group);
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+        pass.set_pipeline(&pipeline);
+        pass.set_bind_group(0, &group, &[]);
+        pass.dispatch_workgroups(u32::try_from(groups).unwrap(), 1, 1);
+    };
+    if in_blocks {
+        run("scan_reduce", &list, Some(&block_sums), values.len(), blocks);
+        run("scan_blocks", &block_sums, None, blocks, 1);
+        run("scan_apply", &list, Some(&block_sums), values.len(), blocks);
+    } else {
+        run("scan_blocks", &list, None, values.len(), 1);
+    }
+    let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
+    let size = 4 * values.len() as u64;
+    let back = device.create_buffer(&wgpu::BufferDescriptor { label: None, size, usage, mapped_at_creation: false });
+    encoder.copy_buffer_to_buffer(&list, 0, &back, 0, size);
+    queue.submit([encoder.finish()]);
+    back.map_async(wgpu::MapMode::Read, .., |mapped| mapped.expect("a buffer that can be read"));
+    context.wait().expect("a device");
+    let bytes = back.get_mapped_range(..).expect("a mapped buffer");
+    bytemuck::cast_slice(&bytes).to_vec()
+}
+
+/// More pairs than a `u32` counts are many, not few: 100,000 shapes at one point have five thousand million.
+#[test]
+fn sums_on_the_device_saturate() {
+    const MOST: u32 = 0x7fff_ffff;
+    let text = include_str!("../shaders/scan.wgsl");
+    for (value, count) in [(3, 900), (7, 9000), (1_000_000, 900), (1_000_000, 3000), (1_000_000, 9000)] {
+        let mut values = vec![value; count];
+        values.push(0);
+        let expected: Vec<u32> =
+            (0..=count as u64).map(|index| u32::try_from(index * u64::from(value)).unwrap_or(MOST).min(MOST)).collect();
+        for in_blocks in [false, true] {
+            let sums = sums_on_device(text, &values, in_blocks);
+            assert!(sums == expected, "{count} times {value}, {in_blocks}: the last is {:?}", sums.last());
+        }
+    }
+    // Negative control: sums that wrap pass for small ones.
+    let wrapping = text.replace("return min(a + b, SCAN_MAX);", "return a + b;");
+    assert_ne!(wrapping, text);
+    let mut values = vec![1_000_000; 5000];
+    values.push(0);
+    assert_eq!(sums_on_device(&wrapping, &values, true).last(), Some(&705_032_704));
 }

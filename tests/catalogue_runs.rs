@@ -51,7 +51,7 @@ fn run(scene: &Scene, bounds: Bounds) -> Result<String, String> {
     let mut step = 0_u32;
     let dt = f64::from(scene.settings.dt);
     while f64::from(step) * dt < f64::from(SECONDS) {
-        world.step();
+        world.step().unwrap();
         step += 1;
         if !step.is_multiple_of(EVERY) {
             continue;

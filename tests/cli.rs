@@ -65,7 +65,7 @@ fn json(path: &Path) -> Value {
 fn simulated(spec: &str, steps: u64) -> Snapshot {
     let mut world = CpuWorld::new(&catalogue::build(spec).expect("scene")).expect("world");
     for _ in 0..steps {
-        world.step();
+        world.step().unwrap();
     }
     world.snapshot()
 }

@@ -129,7 +129,7 @@ fn the_checks_find_bad_colors() {
     let mut world = cpu(&build("large_pyramid:base=6"));
     trace_cpu(&mut world, 3);
     let before = world.snapshot();
-    world.step();
+    world.step().unwrap();
     let good = world.snapshot();
     let is_bad = |snapshot: &Snapshot| std::panic::catch_unwind(|| assert_colored(snapshot, "bad")).is_err();
     let differs = |snapshot: &Snapshot| {
@@ -179,12 +179,12 @@ fn backends_agree_on_colors_from_one_snapshot() {
         let (mut here, mut there) = (cpu(&scene), gpu(&scene));
         for at in [0, 1, 20] {
             while here.steps() < at {
-                here.step();
+                here.step().unwrap();
             }
             let mut other = cpu(&scene);
             other.restore(&here.snapshot()).expect("it is of this world");
             there.restore(&here.snapshot()).expect("it is of this world");
-            other.step();
+            other.step().unwrap();
             there.step().expect("a step");
             let (mine, theirs) = (other.snapshot(), there.snapshot().expect("a snapshot"));
             let list = |snapshot: &Snapshot| -> Vec<(u32, u32, u32)> {
@@ -422,6 +422,6 @@ fn colors_of_two_worlds_do_not_mix() {
     };
     assert_eq!(colors(&mut first), colors(&mut alone));
     let mut reference = CpuWorld::from_compiled(compile(&scene));
-    reference.step();
+    reference.step().unwrap();
     assert_eq!(reference.snapshot().contacts.iter().map(|c| c.color).collect::<Vec<_>>(), colors(&mut first));
 }

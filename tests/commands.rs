@@ -178,7 +178,7 @@ fn a_snapshot_keeps_what_was_asked() {
     for _ in 0..20 {
         first.step().unwrap();
         second.step().unwrap();
-        cpu.step();
+        cpu.step().unwrap();
     }
     let (first, second) = (first.snapshot().unwrap(), second.snapshot().unwrap());
     assert_eq!(state::hash(&first), state::hash(&second));

@@ -418,7 +418,7 @@ fn nothing_leaves_the_spinner() {
                 world = world.without(stage);
             }
             for _ in 0..300 {
-                world.step();
+                world.step().unwrap();
             }
             let poses = world.snapshot().poses;
             poses[1..].iter().filter(|pose| Vec2::from(pose.position).distance(center) > 40.0).count()

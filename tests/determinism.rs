@@ -120,7 +120,7 @@ fn cpu_worlds_side_by_side_agree_with_worlds_alone() {
     let mut worlds: Vec<_> = scenes.iter().map(cpu).collect();
     for step in 0..STEPS {
         for (world, trace) in worlds.iter_mut().zip(&traces) {
-            world.step();
+            world.step().unwrap();
             assert_eq!(state::hash(&world.snapshot()), trace.states[step], "step {step}");
         }
     }

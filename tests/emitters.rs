@@ -404,7 +404,7 @@ fn a_bare_backend_emits_too() {
     let mut host = CpuWorld::new(&shower()).unwrap();
     let mut device = GpuWorld::new(context(), &shower()).unwrap();
     for _ in 0..7 {
-        host.step();
+        host.step().unwrap();
         device.step_profiled().unwrap();
     }
     assert_eq!((host.snapshot().poses.len(), device.snapshot().unwrap().poses.len()), (6, 6));

@@ -9,7 +9,7 @@ fn fixed_rotation_ignores_the_initial_spin() {
         let body = Body { fixed_rotation, ..Body::dynamic(0.0, 0.0).angular_velocity(3.0) };
         scene.add(body.shape(Shape::half_box(0.5, 0.5)));
         let mut world = CpuWorld::new(&scene).expect("a valid scene");
-        world.step();
+        world.step().unwrap();
         world.poses()[0].rotation[1]
     };
     assert!(turned(true) == 0.0, "turned by sin {}", turned(true));

@@ -6,7 +6,7 @@ use drystone::{CpuWorld, scene::catalogue, state};
 fn impulses_that_are_not_finite_are_refused() {
     let scene = catalogue::build("vertical_stack").expect("a catalogue scene");
     let mut world = CpuWorld::new(&scene).expect("a valid scene");
-    world.step();
+    world.step().unwrap();
     let good = world.snapshot();
     for poison in [f32::NAN, f32::INFINITY] {
         let mut bad = good.clone();

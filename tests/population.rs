@@ -333,7 +333,7 @@ fn both_backends_keep_the_same_books() {
             device.remove_bodies(&ids).unwrap();
         }
         for _ in 0..8 {
-            host.step();
+            host.step().unwrap();
             device.step().unwrap();
         }
         let (host_now, device_now) = (host.snapshot(), device.snapshot().unwrap());

@@ -233,12 +233,12 @@ proptest! {
         let mut threads = cpu(&scene).with_threads(3).expect("threads").with_sharing_from(0);
         let mut continued = cpu(&scene);
         for step in 0..150 {
-            world.step();
-            threads.step();
+            world.step().unwrap();
+            threads.step().unwrap();
             if step == 70 {
                 continued.restore(&world.snapshot()).expect("a snapshot of the same world");
             } else if step > 70 {
-                continued.step();
+                continued.step().unwrap();
             }
             prop_assert_eq!(escaped(&scene, &world), None, "step {}", step);
         }
@@ -263,7 +263,7 @@ proptest! {
         let start = momenta(&world, &world.snapshot());
         let mut most = start.scale;
         for step in 1..=100_u32 {
-            world.step();
+            world.step().unwrap();
             let now = momenta(&world, &world.snapshot());
             most = [most[0].max(now.scale[0]), most[1].max(now.scale[1])];
             let tolerance = roundings(step, &scene);
@@ -287,7 +287,7 @@ proptest! {
         let start = momenta(&world, &world.snapshot());
         let mut most = start.scale[0];
         for step in 1..=100_u32 {
-            world.step();
+            world.step().unwrap();
             let now = momenta(&world, &world.snapshot());
             most = most.max(now.scale[0]);
             let lost = (now.linear - start.linear).length();
@@ -314,7 +314,7 @@ fn what_breaks_a_law_is_found() {
     scene.join(Joint::to_world(JointKind::hinge(), 0).anchors([0.0, 1.0], [0.0, 1.0]));
     let mut world = cpu(&scene);
     let start = momenta(&world, &world.snapshot());
-    (0..10).for_each(|_| world.step());
+    (0..10).for_each(|_| world.step().unwrap());
     let now = momenta(&world, &world.snapshot());
     let tolerance = roundings(10, &scene);
     assert!((now.linear - start.linear).length() > tolerance * start.scale[0], "momentum was kept by a held body");
@@ -324,7 +324,7 @@ fn what_breaks_a_law_is_found() {
     open.bodies[0].shapes.truncate(1);
     open.add(Body::dynamic(0.0, 5.0).shape(Shape::circle(0.5)));
     let mut world = cpu(&open);
-    (0..120).for_each(|_| world.step());
+    (0..120).for_each(|_| world.step().unwrap());
     assert_eq!(escaped(&open, &world).expect("a body that fell out").0, 1);
 }
 
@@ -497,7 +497,7 @@ fn act_out(mut world: World, acts: &[Act]) -> Result<(), TestCaseError> {
     let same_backend = matches!(world, World::Cpu(_));
     for _ in 0..5 {
         world.step().expect("a step");
-        fresh.step();
+        fresh.step().unwrap();
     }
     let snapshot = world.snapshot().expect("a snapshot");
     prop_assert!(is_finite(&snapshot));

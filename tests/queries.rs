@@ -326,7 +326,7 @@ fn span(world: &mut World) -> (Vec2, Vec2) {
 fn both(scene: &Scene, steps: usize) -> (CpuWorld, GpuWorld) {
     let mut cpu = CpuWorld::new(scene).unwrap();
     for _ in 0..steps {
-        cpu.step();
+        cpu.step().unwrap();
     }
     let mut gpu = GpuWorld::new(&context(), scene).unwrap();
     gpu.restore(&cpu.snapshot()).unwrap();
@@ -415,7 +415,7 @@ fn the_oracle_confirms_the_answers() {
         let mut cpu = CpuWorld::new(&scene).unwrap();
         let queries = Rng::new(seed + 100).queries(Vec2::splat(-12.0), Vec2::splat(12.0), 1500);
         for _ in 0..20 {
-            cpu.step();
+            cpu.step().unwrap();
         }
         assert_eq!(against_oracle(&mut cpu, &queries, 2e-5), 0, "seed {seed}");
     }
@@ -429,7 +429,7 @@ fn the_oracle_denies_other_answers() {
     let queries = Rng::new(111).queries(Vec2::splat(-12.0), Vec2::splat(12.0), 1500);
     let before = cpu.query(&queries).unwrap();
     for _ in 0..5 {
-        cpu.step();
+        cpu.step().unwrap();
     }
     let snapshot = cpu.snapshot();
     let world = oracle::World::new(cpu.compiled(), &snapshot.poses);

@@ -108,7 +108,7 @@ fn both_backends_find_what_brute_force_finds() {
                 gpu.restore(&before).expect("a snapshot of the same scene");
                 gpu.step().expect("a step");
             }
-            cpu.step();
+            cpu.step().unwrap();
             if look {
                 let after = cpu.snapshot();
                 let expected = brute_force(cpu.compiled(), &before, margin, skip);

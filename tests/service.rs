@@ -15,18 +15,29 @@ mod bucket;
 mod client;
 #[path = "service/connections.rs"]
 mod connections;
+#[path = "service/costs.rs"]
+mod costs;
 #[path = "service/crash.rs"]
 mod crash;
 #[path = "service/device.rs"]
 mod device;
 #[path = "service/faults.rs"]
 mod faults;
+#[path = "service/hibernate.rs"]
+mod hibernate;
+#[path = "service/hostile.rs"]
+mod hostile;
+#[path = "service/keys.rs"]
+mod keys;
 #[path = "service/limits.rs"]
 mod limits;
 #[path = "service/page.rs"]
 mod page;
 #[path = "service/pools.rs"]
 mod pools;
+#[cfg(target_os = "linux")]
+#[path = "service/power.rs"]
+mod power;
 #[path = "service/requests.rs"]
 mod requests;
 #[cfg(feature = "s3")]
@@ -34,3 +45,7 @@ mod requests;
 mod s3;
 #[path = "service/sockets.rs"]
 mod sockets;
+#[path = "service/strangers.rs"]
+mod strangers;
+#[path = "service/tokens.rs"]
+mod tokens;

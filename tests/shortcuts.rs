@@ -28,11 +28,11 @@ fn assert_no_trace(scene: &Scene, steps: u64, act: impl Fn(u64, &mut CpuWorld)) 
     let mut worlds = [cpu(scene), cpu(scene).with_threads(3).expect("threads").with_sharing_from(0)];
     for step in 0..steps {
         act(step, &mut plain);
-        plain.step();
+        plain.step().unwrap();
         let expected = bits(&plain);
         for world in &mut worlds {
             act(step, world);
-            world.step();
+            world.step().unwrap();
             assert!(bits(world) == expected, "{}, step {step}, {} threads", scene.name, world.threads());
         }
     }
@@ -156,14 +156,14 @@ fn shortcuts_leave_no_trace_after_a_restore() {
         let mut world = cpu(&scene);
         let kept: Vec<Snapshot> = (0..3)
             .map(|_| {
-                (0..25).for_each(|_| world.step());
+                (0..25).for_each(|_| world.step().unwrap());
                 world.snapshot()
             })
             .collect();
         let end = bits(&world);
         for snapshot in kept.iter().rev() {
             world.restore(snapshot).expect("its own");
-            (snapshot.step..75).for_each(|_| world.step());
+            (snapshot.step..75).for_each(|_| world.step().unwrap());
             assert!(bits(&world) == end, "{spec} from step {}", snapshot.step);
         }
     }
@@ -195,8 +195,8 @@ fn a_list_that_is_not_made_anew_is_noticed() {
     let scene = pile(4, 80);
     let (mut blind, mut plain) = (cpu(&scene).with_blind_list(), cpu(&scene).without_shortcuts());
     (0..120).for_each(|_| {
-        blind.step();
-        plain.step();
+        blind.step().unwrap();
+        plain.step().unwrap();
     });
     assert_eq!(blind.shortcuts().lists, 1);
     assert!(bits(&blind) != bits(&plain));
@@ -210,8 +210,8 @@ fn frames_of_joints_are_handed_over() {
     let scene = Scene { settings, ..scene };
     let (mut world, mut plain) = (cpu(&scene), cpu(&scene).without_shortcuts());
     (0..20).for_each(|_| {
-        world.step();
-        plain.step();
+        world.step().unwrap();
+        plain.step().unwrap();
     });
     assert!(world.shortcuts().joints > 10);
     let (frames, expected) = (world.joint_frames(), plain.joint_frames());

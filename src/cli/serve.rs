@@ -1,5 +1,6 @@
 //! `drystone serve`: the service.
 
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -47,7 +48,8 @@ A token: DRYSTONE_TOKEN, or in the file
   [[tokens]]
   name = \"lab\"
   token = \"at least sixteen characters\"
-Clients send it as `Authorization: Bearer TOKEN`. For TLS put a reverse proxy in front; deploy/ has one.
+Clients send it as `Authorization: Bearer TOKEN`. A world belongs to the token that made it: others do not see it, but
+for one with `admin = true`. SIGHUP reads the tokens of --config again. For TLS put a reverse proxy in front; deploy/ has one.
 
 A bucket of an object store that speaks S3, in a build with the feature s3: what is not in the section [s3] of the file
 comes from the usual variables: AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL.
@@ -63,7 +65,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let environment: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
-    let mut config = Config::load(options.config.as_deref(), &environment)?;
+    let file = options.config.clone();
+    let load = move || Config::load(file.as_deref(), &environment);
+    let mut config = load()?;
     if let Some(listen) = options.listen {
         config.listen = listen;
     }
@@ -93,20 +97,24 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         serve::log_bug(message, &place);
     }));
     console::note(&format!("worlds run on {}", about.used()));
-    serve::run(config, device, |address| console::note(&format!("listening on http://{address}")))?;
+    let reload = options.config.as_ref().map(|_| Box::new(load) as serve::Reload);
+    serve::run(config, device, reload, |address| console::note(&format!("listening on http://{address}")))?;
     Ok(())
 }
 
 fn log_to(config: &Config) {
     let level = config.level().unwrap_or(serve::Level::INFO);
-    let builder = serve::log_builder().with_max_level(level).with_writer(std::io::stderr);
+    let has_colors =
+        std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let builder = serve::log_builder().with_max_level(level).with_ansi(has_colors).with_writer(std::io::stderr);
     // Fails only if one is installed already.
-    let _ = if config.log.format == "json" { builder.json().try_init() } else { builder.try_init() };
+    let _ = if config.log.format == "json" { builder.json().with_target(true).try_init() } else { builder.try_init() };
 }
 
 impl From<ServeError> for Failure {
     fn from(error: ServeError) -> Self {
-        let code = if matches!(error, ServeError::System(_)) { Code::Check } else { Code::Usage };
+        let code =
+            if matches!(error, ServeError::System(_) | ServeError::Taken(_)) { Code::Check } else { Code::Usage };
         Self::new(code, error)
     }
 }

@@ -22,6 +22,7 @@ impl CpuWorld {
     pub(super) fn sweepers(&self) -> Threads {
         let Compiled { bodies, joints, .. } = &self.compiled;
         let size = bodies.len() + self.counters.touching as usize + joints.count();
+        // A pass over so little is short.
         if size < self.sweep_from { Threads::default() } else { self.threads.clone() }
     }
 
@@ -61,9 +62,9 @@ impl CpuWorld {
         let Self { threads, compiled, poses, states, accumulators, constraints, surfaces, counters, .. } = self;
         let Self { scratch: Scratch { crew: scratch, .. }, stage_ms, .. } = self;
         let Compiled { params, bodies, .. } = &*compiled;
-        let crew = Crew::new(threads.count(), constraints, counters, bodies.len(), ops.len(), scratch);
+        let crew = Crew::new(threads, constraints, counters, bodies.len(), ops.len(), scratch);
         let spent = Mutex::new(stage_ms);
-        crew.run(threads, |hand| {
+        crew.run(|hand| {
             for op in ops {
                 let start = Instant::now();
                 match op.stage {

@@ -11,6 +11,7 @@ impl CpuWorld {
     /// Before a stage: whether it may look into the list of those that lay near each other, or at few walls, instead of into
     /// the grid.
     pub(super) fn look_for_list(&mut self, op: Op) {
+        let limit = self.contact_limit();
         let Self { threads, aabbs, own_cells, cell_ends, cell_shapes, near, has_list, walls, has_walls, .. } = self;
         let Self { poses, states, contacts, recalls, .. } = self;
         let Compiled { params, shapes, vertices, joints, .. } = &self.compiled;
@@ -25,7 +26,7 @@ impl CpuWorld {
             Stage::Pair if !*has_list => {
                 let grid = (&own_cells[..], &cell_ends[..], &cell_shapes[..]);
                 let moving = Moving { params, shapes, aabbs, poses, states };
-                *has_list = near.make(threads, moving, grid, ties, *may_part, contacts);
+                *has_list = near.make(threads, moving, grid, ties, *may_part, limit, contacts);
                 shortcuts.lists += u64::from(*has_list);
             }
             // A list of an earlier step: since then no shape has become another.

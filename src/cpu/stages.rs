@@ -12,6 +12,7 @@ use crate::stages::finalize::finalize;
 use crate::stages::guard::guard;
 use crate::stages::integrate_positions::integrate_positions;
 use crate::stages::integrate_velocities::integrate_velocities;
+use crate::stages::pair::TooMany;
 use crate::stages::prepare::prepare;
 use crate::stages::project::project;
 use crate::stages::project_joints::project_joints;
@@ -26,10 +27,15 @@ use crate::stages::warm_start::{warm_start, warm_start_batch};
 use crate::stages::{bin, pair, prepare_joints, solve_joints, warm_start_joints};
 use crate::step::{Op, Stage};
 use crate::types::{self, Manifold, SLEEP};
+use crate::world::WorldError;
 
 impl CpuWorld {
     /// Runs one stage.
-    pub(crate) fn run(&mut self, op: Op) {
+    ///
+    /// # Errors
+    /// [`WorldError::TooManyContacts`]: then the tables of this step's contacts are empty. [`WorldError::Cancelled`].
+    pub(crate) fn run(&mut self, op: Op) -> Result<(), WorldError> {
+        let limit = self.contact_limit();
         if op.stage == Stage::Command {
             self.compiled.lead_on(&mut self.commands, self.steps);
         }
@@ -46,7 +52,7 @@ impl CpuWorld {
             && counters.again == 0
             && matches!(op.stage, Stage::Pair | Stage::Recall | Stage::Collide)
         {
-            return;
+            return Ok(());
         }
         let past = Past { starts: pair_starts_previous, contacts: contacts_previous };
         match op.stage {
@@ -84,6 +90,10 @@ impl CpuWorld {
                 if !std::mem::take(has_cells) {
                     bin::bin_find(threads, params, shapes, aabbs, own_cells);
                 }
+                // After a search that was cut short some cells are those of an older grid, which may have had more.
+                if threads.is_cancelled() {
+                    return Err(WorldError::Cancelled);
+                }
                 self.grid_is_old = *has_list;
                 if !*has_list {
                     bin::bin_place(params, own_cells, cell_ends, cell_shapes);
@@ -93,9 +103,11 @@ impl CpuWorld {
                 if *may_part {
                     pair::tie(joints, joint_states, &mut ties.links);
                 }
-                if std::mem::take(has_list) {
+                // Contacts that were put by may come back all at once.
+                let free = limit.saturating_sub(sleeping.len());
+                let found = if std::mem::take(has_list) {
                     let past = recalls.then_some(past);
-                    near.pair(threads, params, shapes, aabbs, own_cells, ties, past, pair_starts, contacts);
+                    near.pair(threads, params, shapes, aabbs, own_cells, ties, past, pair_starts, contacts, free)
                 } else {
                     pair::pair(
                         threads,
@@ -108,8 +120,12 @@ impl CpuWorld {
                         counters.awake_levels,
                         pair_starts,
                         contacts,
+                        free,
                         &mut scratch.pair,
-                    );
+                    )
+                };
+                if let Err(TooMany { found }) = found {
+                    return Err(WorldError::TooManyContacts { found: found + sleeping.len(), limit });
                 }
                 manifolds.resize(contacts.len(), Manifold::default());
             }
@@ -291,5 +307,6 @@ impl CpuWorld {
             counters.pairs_found = contacts.len() as u32;
             counters.contacts = contacts.len() as u32;
         }
+        Ok(())
     }
 }

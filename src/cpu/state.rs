@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{CpuWorld, DrawTables};
 use crate::population::{Change, Population};
-use crate::query::{Answers, Flat, Query, walk};
+use crate::query::{Answers, Flat, Query, QueryBounds, walk};
 use crate::scene::{Compiled, Joints};
 use crate::snapshot::{Force, JointGoal, RowGoal, Snapshot, sleeping_islands};
 use crate::state::{JointReaction, joint_reactions, max_speed};
@@ -51,7 +51,15 @@ impl CpuWorld {
     /// # Errors
     /// The first query with a value out of range.
     pub fn query(&mut self, queries: &[Query]) -> Result<Answers, WorldError> {
-        self.answer(queries, false)
+        self.answer(queries, false, &QueryBounds::default())
+    }
+
+    /// Answers a batch of queries as [`Self::query`], or the first of them, within bounds.
+    ///
+    /// # Errors
+    /// The first query with a value out of range; [`WorldError::TooManyFound`].
+    pub fn query_within(&mut self, queries: &[Query], bounds: QueryBounds) -> Result<Answers, WorldError> {
+        self.answer(queries, false, &bounds)
     }
 
     /// The same answers without the grid, by looking at every shape for every query: what the others are checked against.
@@ -60,19 +68,22 @@ impl CpuWorld {
     /// As [`Self::query`].
     #[doc(hidden)]
     pub fn query_brute(&mut self, queries: &[Query]) -> Result<Answers, WorldError> {
-        self.answer(queries, true)
+        self.answer(queries, true, &QueryBounds::default())
     }
 
-    pub(super) fn answer(&mut self, queries: &[Query], brute: bool) -> Result<Answers, WorldError> {
+    fn answer(&mut self, queries: &[Query], brute: bool, bounds: &QueryBounds) -> Result<Answers, WorldError> {
         let flat = Flat::new(queries)?;
         // The tables are those of the step's start, and each step makes its own.
-        for stage in [Stage::Bound, Stage::Bin] {
-            self.run(Op { stage, flags: 0 });
-        }
+        // A token is for steps: a grid that was cut short would give wrong answers.
+        let unwatched = self.threads.unwatched();
+        let watching = std::mem::replace(&mut self.threads, unwatched);
+        let ran = [Stage::Bound, Stage::Bin].into_iter().try_for_each(|stage| self.run(Op { stage, flags: 0 }));
+        let unwatched = std::mem::replace(&mut self.threads, watching);
+        ran?;
         let Compiled { params, shapes, vertices, .. } = &self.compiled;
         let Self { poses, aabbs, cell_ends, cell_shapes, .. } = self;
         let tables = walk::Tables { params, shapes, vertices, poses, aabbs, cell_ends, cell_shapes };
-        Ok(query::answer(&self.threads, &tables, &flat, brute))
+        query::answer(&unwatched, &tables, &flat, brute, bounds)
     }
 
     /// The stages of a step.
@@ -153,7 +164,7 @@ impl CpuWorld {
         &self.counters
     }
 
-    /// The state between two steps.
+    /// The state between two steps. After a step that was given up it is that of half a step, and of no use.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
@@ -201,6 +212,7 @@ impl CpuWorld {
         if let Some(population) = &mut self.population {
             population.restore(&self.compiled, &snapshot.vacated);
         }
+        self.limits.revive();
         self.steps = snapshot.step;
         self.forget();
         self.poses.clone_from(&snapshot.poses);
@@ -210,6 +222,8 @@ impl CpuWorld {
         self.manifolds.clone_from(&snapshot.manifolds);
         self.rests = false;
         self.islands.clone_from(&snapshot.islands);
+        // A step that ended between waking and falling asleep left some.
+        self.island_flags.fill(0);
         self.sleeping_starts.clone_from(&snapshot.sleeping_starts);
         self.sleeping.clone_from(&snapshot.sleeping);
         self.counters = snapshot.counters;

@@ -83,8 +83,8 @@ pub(super) struct Piece {
 #[derive(Debug)]
 pub(super) enum PieceState {
     OnItsWay(Arrival),
-    /// Found this many items, and has to be run again.
-    Outgrown(u64),
+    /// Found this many items, which begin there for each region, and has to be run again.
+    Outgrown(u64, Vec<u32>),
     Hits(Vec<Hit>),
     /// Starts, then items.
     Items(Vec<u32>),
@@ -106,11 +106,16 @@ impl Piece {
             self.state = PieceState::Hits(cast(&bytes));
             return Ok(());
         }
-        let words: Vec<u32> = cast(&bytes);
+        let mut words: Vec<u32> = cast(&bytes);
         let regions = self.end - self.first;
         let total = u64::from(words[regions]);
         load.learn(total, regions);
-        self.state = if total > self.capacity { PieceState::Outgrown(total) } else { PieceState::Items(words) };
+        self.state = if total > self.capacity {
+            words.truncate(regions + 1);
+            PieceState::Outgrown(total, words)
+        } else {
+            PieceState::Items(words)
+        };
         Ok(())
     }
 
@@ -119,7 +124,7 @@ impl Piece {
     }
 
     pub fn is_outgrown(&self) -> bool {
-        matches!(self.state, PieceState::Outgrown(_))
+        matches!(self.state, PieceState::Outgrown(..))
     }
 }
 
@@ -164,7 +169,7 @@ impl Asker<'_> {
         let most = self.limit() / 4;
         let mut fresh = Vec::new();
         for piece in pieces {
-            let &Piece { first, end, state: PieceState::Outgrown(total), .. } = piece else { continue };
+            let &Piece { first, end, state: PieceState::Outgrown(total, _), .. } = piece else { continue };
             self.load.repeats += 1;
             // More than a buffer holds is cut in two; what does not fit then either is cut again.
             let cut = total + (end - first) as u64 + 1 > most && end - first > 1;
@@ -314,6 +319,34 @@ fn fit(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX).max(1)
 }
 
+/// Checks what the regions of a batch have found so far against a limit, before more is read back.
+///
+/// # Errors
+/// [`WorldError::TooManyFound`].
+pub(super) fn check_found(pieces: &[Piece], flat: &Flat, limit: usize) -> Result<(), WorldError> {
+    if limit == usize::MAX {
+        return Ok(());
+    }
+    let mut known: Vec<(usize, &[u32])> = Vec::new();
+    for piece in pieces {
+        if let PieceState::Outgrown(_, starts) | PieceState::Items(starts) = &piece.state {
+            known.push((piece.first, &starts[..=piece.end - piece.first]));
+        }
+    }
+    known.sort_unstable_by_key(|(first, _)| *first);
+    let mut before = 0;
+    for (first, starts) in known {
+        let found = |end: u32| before + end as usize;
+        if let Some(place) = starts.iter().position(|&end| found(end) > limit) {
+            // Entry `place` is where region `place` begins and the one before it ends.
+            let index = flat.region_places[first + place.saturating_sub(1)];
+            return Err(WorldError::TooManyFound { index, found: found(starts[place]), limit });
+        }
+        before = found(starts.last().copied().unwrap_or(0));
+    }
+    Ok(())
+}
+
 /// Puts the pieces of a batch together: what its rays hit, and what its regions found.
 pub(super) fn collect(pieces: &mut [Piece], flat: &Flat, body_of: impl Fn(usize, u32) -> u32) -> Answers {
     pieces.sort_by_key(|piece| (piece.rays, piece.first));
@@ -321,7 +354,7 @@ pub(super) fn collect(pieces: &mut [Piece], flat: &Flat, body_of: impl Fn(usize,
     let mut lists = Vec::with_capacity(flat.regions.len());
     for piece in pieces {
         match &mut piece.state {
-            PieceState::OnItsWay(_) | PieceState::Outgrown(_) => {}
+            PieceState::OnItsWay(_) | PieceState::Outgrown(..) => {}
             PieceState::Hits(found) => hits.extend_from_slice(found),
             PieceState::Items(words) => {
                 let (starts, mut rest) = words.split_at_mut(piece.end - piece.first + 1);
@@ -333,5 +366,5 @@ pub(super) fn collect(pieces: &mut [Piece], flat: &Flat, body_of: impl Fn(usize,
             }
         }
     }
-    Answers::new(flat, body_of, &hits, lists)
+    Answers::new(flat, flat.count, body_of, &hits, lists)
 }

@@ -4,12 +4,16 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::time::Duration;
 
 use super::kernel::Kernels;
 
 /// Storage buffers that a kernel may use, where the device has as many; for one world 8 do (`shaders/alone.wgsl` with
 /// joints, which is only run where it may have 12, aside).
 const MOST_TABLES: u32 = 14;
+
+/// Time after which one who waits for the device looks whether the step is given up.
+const PATIENCE: Duration = Duration::from_millis(10);
 
 /// Which adapters are acceptable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -293,11 +297,33 @@ impl Context {
         self.poll(wgpu::PollType::wait_indefinitely())
     }
 
+    /// Waits until the device has done all it was given, or until `gives_up` says so: what was given to it runs to its end
+    /// then, and nobody waits for it. Returns whether it was done.
+    ///
+    /// # Errors
+    /// If the device is lost or refused something.
+    pub(crate) fn wait_unless(&self, gives_up: impl Fn() -> bool) -> Result<bool, DeviceError> {
+        loop {
+            if gives_up() {
+                return Ok(false);
+            }
+            let how = wgpu::PollType::Wait { submission_index: None, timeout: Some(PATIENCE) };
+            if self.poll_for(how)? {
+                return Ok(true);
+            }
+        }
+    }
+
     /// `wgpu::Device::poll`, with errors as a result.
     ///
     /// # Errors
     /// If the device is lost or refused something.
     pub fn poll(&self, how: wgpu::PollType) -> Result<(), DeviceError> {
+        self.poll_for(how).map(|_| ())
+    }
+
+    /// As [`Self::poll`]. Returns false if the time that it may take was over before.
+    fn poll_for(&self, how: wgpu::PollType) -> Result<bool, DeviceError> {
         // wgpu hands the callbacks of what is done to whoever polls. Another thread may have those of the caller's steps and
         // not have run them yet: who waits for a step shall find it arrived. Who only looks need not wait for others.
         let waits = !matches!(how, wgpu::PollType::Poll);
@@ -305,18 +331,19 @@ impl Context {
             Ok(turn) => turn,
             Err(TryLockError::Poisoned(turn)) => turn.into_inner(),
             Err(TryLockError::WouldBlock) if waits => self.inner.polling.lock().unwrap_or_else(PoisonError::into_inner),
-            Err(TryLockError::WouldBlock) => return self.check(),
+            Err(TryLockError::WouldBlock) => return self.check().map(|()| true),
         };
         // wgpu 30 panics here if the driver reports a loss just then. The device is gone either way, and wgpu holds no
         // lock at that point, so the panic is taken for what it means.
         let polled = catch_unwind(AssertUnwindSafe(|| self.inner.device.poll(how)));
         self.check()?;
         match polled {
-            Ok(Ok(_)) => Ok(()),
+            Ok(Ok(_)) => Ok(true),
+            Ok(Err(wgpu::PollError::Timeout)) => Ok(false),
             Ok(Err(error)) => Err(DeviceError::Lost(error.to_string())),
             Err(_) => {
                 remember(&self.inner.error, DeviceError::Lost("the driver gave up".to_owned()));
-                self.check()
+                self.check().map(|()| true)
             }
         }
     }

@@ -64,6 +64,7 @@ impl GpuWorld {
             self.step_measured()?;
             return Ok(true);
         }
+        self.limits.check()?;
         let (mut encoder, part) = match self.part.take() {
             Some(part) => (self.engine.encoder(), part),
             None => {

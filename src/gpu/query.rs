@@ -10,8 +10,8 @@
 use std::sync::Arc;
 
 use super::GpuWorld;
-use super::ask::{Asker, Piece, SPARES, collect};
-use crate::query::{Answers, Flat, Query, QueryError};
+use super::ask::{Asker, Piece, SPARES, check_found, collect};
+use crate::query::{Answers, Flat, Query, QueryBounds, QueryError};
 use crate::step::{Op, Stage};
 use crate::types::Params;
 use crate::world::WorldError;
@@ -32,6 +32,8 @@ pub struct PendingQuery {
     bodies: Arc<[u32]>,
     /// Its [`STATE`] at the time, if there are regions.
     past: Vec<wgpu::Buffer>,
+    /// Shapes that may be found.
+    limit: usize,
 }
 
 impl GpuWorld {
@@ -40,7 +42,17 @@ impl GpuWorld {
     /// # Errors
     /// The first query with a value out of range; if the device is lost or has no room for the batch.
     pub fn query(&mut self, queries: &[Query]) -> Result<Answers, WorldError> {
-        let mut pending = self.query_async(queries)?;
+        self.query_within(queries, QueryBounds::default())
+    }
+
+    /// Answers a batch of queries as [`Self::query`], or the first of them, within bounds. Waits for the device.
+    ///
+    /// # Errors
+    /// As [`Self::query`]; [`WorldError::TooManyFound`].
+    pub fn query_within(&mut self, queries: &[Query], bounds: QueryBounds) -> Result<Answers, WorldError> {
+        let count = bounds.batch(queries.len(), self.compiled.shapes.len());
+        let mut pending = self.query_async(&queries[..count])?;
+        pending.limit = bounds.found;
         loop {
             self.engine.context.wait()?;
             if let Some(answers) = self.query_poll(&mut pending)? {
@@ -70,6 +82,7 @@ impl GpuWorld {
             params: self.compiled.params,
             bodies,
             past,
+            limit: usize::MAX,
         };
         if pending.flat.count > 0 {
             self.lay_grid(&mut encoder)?;
@@ -96,6 +109,7 @@ impl GpuWorld {
         for piece in &mut pending.pieces {
             piece.take(&mut self.query_load)?;
         }
+        check_found(&pending.pieces, &pending.flat, pending.limit)?;
         if pending.pieces.iter().any(Piece::is_outgrown) {
             self.repeat(pending)?;
         }

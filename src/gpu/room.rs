@@ -8,7 +8,7 @@ use super::engine::{Engine, part_bytes};
 use super::memory::TABLES;
 use super::memory::{Features, Group, Sizes};
 use crate::scene::{Compiled, MOST_ROWS};
-use crate::types::{Constraint, Event};
+use crate::types::{Constraint, Counters, Event, OVERFLOW_CONTACTS};
 use crate::world::WorldError;
 
 /// Joints for which there is room in any world.
@@ -103,6 +103,35 @@ impl Room {
             rows: grow(self.rows, need.rows),
             order: grow(self.order, need.order),
         }
+    }
+}
+
+/// Contacts that a step found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FoundContacts {
+    pairs: usize,
+    sleeping: usize,
+    /// There was no room for all of them.
+    is_full: bool,
+}
+
+impl FoundContacts {
+    pub fn new(counters: &Counters) -> Self {
+        Self {
+            pairs: counters.pairs_found as usize,
+            sleeping: counters.sleeping_contacts as usize,
+            is_full: counters.overflow_bits & OVERFLOW_CONTACTS != 0,
+        }
+    }
+
+    /// Returns how many they are if that is more than `limit`; `capacity` is the room that the step had for them. Sleeping
+    /// contacts count where there was none for them, as room never grows beyond the limit.
+    pub fn too_many(self, limit: usize, capacity: u32) -> Option<usize> {
+        let all = self.pairs.saturating_add(self.sleeping);
+        if self.is_full && (all > limit || capacity as usize >= limit) {
+            return Some(all.max(limit.saturating_add(1)));
+        }
+        (self.pairs > limit).then_some(self.pairs)
     }
 }
 
@@ -268,7 +297,8 @@ impl Engine {
     }
 
     /// Room for half as many contacts again as a world is known to want, in steps of `unit`, once that is three quarters of
-    /// what there is. Otherwise as [`Self::grow_events`], with the contacts of the last step carried over.
+    /// what there is, but never for more than `limit`. Otherwise as [`Self::grow_events`], with the contacts of the last step
+    /// carried over.
     ///
     /// # Errors
     /// Likewise.
@@ -277,11 +307,14 @@ impl Engine {
         encoder: &mut wgpu::CommandEncoder,
         needed: u64,
         unit: u64,
+        limit: usize,
     ) -> Result<bool, WorldError> {
         if needed * 4 < u64::from(self.contact_capacity) * 3 {
             return Ok(false);
         }
-        let (wanted, most) = ((needed * 3 / 2).next_multiple_of(unit), self.most_contacts());
+        let limit = (limit as u64).max(1);
+        let (needed, most) = (needed.min(limit), self.most_contacts());
+        let wanted = (needed * 3 / 2).next_multiple_of(unit).min(limit);
         self.grow_contacts(encoder, if needed > most && self.features.strict { needed } else { wanted.min(most) })
     }
 

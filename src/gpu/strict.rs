@@ -4,8 +4,9 @@
 use super::GpuWorld;
 #[cfg(feature = "serve")]
 use super::clock::Clock;
+use super::room::FoundContacts;
 use crate::population::Population;
-use crate::types::{self, SleepingContact};
+use crate::types::{self, Counters, SleepingContact};
 use crate::world::WorldError;
 
 /// What strict mode goes back to when a step outgrew a buffer.
@@ -27,12 +28,14 @@ pub(crate) struct StepStart {
     vacated: Vec<u32>,
     /// Bytes of the contacts that were put by.
     put_by: u64,
+    /// The newest counters then.
+    known: Option<Box<(u64, Counters)>>,
 }
 
 impl GpuWorld {
     /// Runs the step; if it outgrew a buffer, goes back to its start, grows and runs it again.
     pub(super) fn step_strictly(&mut self) -> Result<(), WorldError> {
-        self.engine.context.wait()?;
+        self.wait()?;
         match self.begin_strictly()? {
             Some(start) => self.run_until_it_fits(&start),
             None => Ok(()),
@@ -50,14 +53,14 @@ impl GpuWorld {
         let put_by = u64::from(self.known.map_or(0, |(_, counters)| counters.sleeping_contacts));
         let put_by = put_by * size_of::<SleepingContact>() as u64;
         let vacated = Population::vacated(self.population.as_ref()).to_vec();
-        Ok(Some(StepStart { commands: self.commands.clone(), vacated, put_by }))
+        Ok(Some(StepStart { commands: self.commands.clone(), vacated, put_by, known: self.known.map(Box::new) }))
     }
 
     fn run_until_it_fits(&mut self, start: &StepStart) -> Result<(), WorldError> {
         loop {
             let encoder = self.record_strictly(start)?;
             self.submit(encoder)?;
-            self.engine.context.wait()?;
+            self.wait()?;
             if self.has_fitted(start)? {
                 return Ok(());
             }
@@ -91,10 +94,13 @@ impl GpuWorld {
     fn has_fitted(&mut self, start: &StepStart) -> Result<bool, WorldError> {
         self.poll()?;
         let step = self.steps - 1;
-        if self.overflowed.last() != Some(&step) {
+        let limit = self.contact_limit();
+        let found = self.known.map(|(_, counters)| FoundContacts::new(&counters));
+        let too_many = found.and_then(|found| found.too_many(limit, self.engine.contact_capacity));
+        if self.overflowed.last() != Some(&step) && too_many.is_none() {
             return Ok(true);
         }
-        self.overflowed.pop();
+        self.overflowed.retain(|&overflowed| overflowed != step);
         self.events.retain(|event| event.step != step);
         // Back to the start: the contacts of the step before still lie in the other buffer.
         self.steps = step;
@@ -107,6 +113,11 @@ impl GpuWorld {
         self.back_up(&mut encoder, start, |(from, to)| (to, from));
         // Before growing, which may fail: then the world is as it was before the step.
         self.engine.context.queue().submit([encoder.finish()]);
+        if let Some(found) = too_many {
+            // The work of the next step is not known.
+            self.known = start.known.as_deref().copied();
+            return Err(WorldError::TooManyContacts { found, limit });
+        }
         let mut encoder = self.engine.encoder();
         self.grow(&mut encoder)?;
         self.engine.context.queue().submit([encoder.finish()]);

@@ -14,6 +14,7 @@ mod steps;
 
 use super::Context;
 use super::population::Peopled;
+use crate::cancel::CancelToken;
 use crate::command::{Command, CommandError, JointCommand};
 use crate::event;
 use crate::population::{BodyId, JointId};
@@ -99,6 +100,18 @@ impl GpuWorlds {
         &self.members[world].overflowed
     }
 
+    pub fn set_cancel_token(&mut self, token: &CancelToken) {
+        self.members.iter_mut().for_each(|member| member.limits.set_token(token.clone()));
+    }
+
+    pub fn set_contact_limit(&mut self, limit: usize) {
+        self.members.iter_mut().for_each(|member| member.limits.set_contacts(limit));
+    }
+
+    pub fn contact_limit(&self, world: usize) -> usize {
+        self.members[world].contact_limit()
+    }
+
     /// Advances some worlds by one step, each of which there is and is given once, without waiting for it unless several
     /// are on their way. All of them share the dispatches. In strict mode a world that had no room runs the step again,
     /// alone, until it has; if that cannot be, nobody has done the step.
@@ -106,7 +119,8 @@ impl GpuWorlds {
     /// # Errors
     /// If the device is lost or a buffer outgrows it.
     pub fn step(&mut self, which: &[usize]) -> Result<(), WorldError> {
-        self.places.make_way()?;
+        which.iter().try_for_each(|&world| self.members[world].limits.check())?;
+        self.places.make_way(|| which.iter().any(|&world| self.members[world].limits.check().is_err()))?;
         self.hear();
         let mut here: Vec<_> = self.members.iter_mut().map(Some).collect();
         let seat = |&place: &usize| Some(Seat { place, member: here[place].take()? });
@@ -180,6 +194,7 @@ impl GpuWorlds {
         self.context().wait()?;
         self.poll()?;
         let mut member = Member::new(compiled);
+        member.limits.clone_from(&self.members[world].limits);
         self.places.settle(world, &mut member, None)?;
         self.members[world] = member;
         Ok(())
@@ -192,7 +207,8 @@ impl GpuWorlds {
     pub fn query(&mut self, queries: &[(usize, Query)]) -> Result<Answers, WorldError> {
         let Self { places, members } = self;
         let compiled = |world: usize| &members[world].compiled;
-        let answers = places.query(queries, |query, shape| compiled(queries[query].0).shapes[shape as usize].body)?;
+        let body_of = |query: usize, shape: u32| compiled(queries[query].0).shapes[shape as usize].body;
+        let answers = places.query(queries, usize::MAX, body_of)?;
         self.hear();
         Ok(answers)
     }

@@ -52,14 +52,16 @@ struct Nearest {
     shape: u32,
 }
 
-/// What a ray hits first; of several shapes at the same fraction the one of lowest index.
-pub fn ray(tables: &Tables, ray: &Ray) -> Hit {
+/// First hit of a ray; of several shapes at the same fraction the one of lowest index. Adds the shapes and cells that were
+/// looked at to `effort`.
+pub fn ray(tables: &Tables, ray: &Ray, effort: &mut u64) -> Hit {
     let mut nearest = Nearest { fraction: 1.0, normal: Vec2::ZERO, shape: NONE };
     for plane in tables.params.planes().filter(|&plane| tables.has_half_plane(plane)) {
+        *effort += 1;
         meet(tables, ray, plane, &mut nearest);
     }
     for level in &tables.params.levels[..tables.params.level_count as usize] {
-        ray_level(tables, ray, level, &mut nearest);
+        ray_level(tables, ray, level, &mut nearest, effort);
     }
     hit(ray, nearest.fraction, nearest.normal, nearest.shape)
 }
@@ -99,15 +101,24 @@ fn meet(tables: &Tables, ray: &Ray, shape: u32, nearest: &mut Nearest) {
 }
 
 /// The shapes of cells `first ..= last`.
-fn meet_cells(tables: &Tables, ray: &Ray, slack: f32, first: u32, last: u32, nearest: &mut Nearest) {
-    for &shape in cells(tables.cell_ends, tables.cell_shapes, first, last) {
+fn meet_cells(
+    tables: &Tables,
+    ray: &Ray,
+    slack: f32,
+    [first, last]: [u32; 2],
+    nearest: &mut Nearest,
+    effort: &mut u64,
+) {
+    let shapes = cells(tables.cell_ends, tables.cell_shapes, first, last);
+    *effort += 1 + shapes.len() as u64;
+    for &shape in shapes {
         if is_near(ray, nearest.fraction, slack, &tables.aabbs[shape as usize]) {
             meet(tables, ray, shape, nearest);
         }
     }
 }
 
-fn ray_level(tables: &Tables, ray: &Ray, level: &Level, nearest: &mut Nearest) {
+fn ray_level(tables: &Tables, ray: &Ray, level: &Level, nearest: &mut Nearest, effort: &mut u64) {
     let from = Vec2::from(ray.origin);
     let delta = Vec2::from(ray.delta);
     let slack = RAY_SLACK * (from.abs() + delta.abs()).max_element();
@@ -123,7 +134,8 @@ fn ray_level(tables: &Tables, ray: &Ray, level: &Level, nearest: &mut Nearest) {
     let slices = (last - first).cast_unsigned() + 1;
     let cells = 1_u32 << (level.log2_width + level.log2_height);
     if slices >= cells / SLICE_CELLS {
-        meet_cells(tables, ray, slack, level.first_cell, level.first_cell + cells - 1, nearest);
+        let all = [level.first_cell, level.first_cell + cells - 1];
+        meet_cells(tables, ray, slack, all, nearest, effort);
         return;
     }
 
@@ -149,23 +161,24 @@ fn ray_level(tables: &Tables, ray: &Ray, level: &Level, nearest: &mut Nearest) {
         if upright {
             let right = high.0.min(low.0 + (1 << level.log2_width) - 1);
             runs_of_row(level, low.0, right, slice, |first, last| {
-                meet_cells(tables, ray, slack, first, last, nearest);
+                meet_cells(tables, ray, slack, [first, last], nearest, effort);
             });
         } else {
             let top = high.1.min(low.1 + (1 << level.log2_height) - 1);
             for line in low.1..=top {
                 let cell = cell_index(level, slice, line);
-                meet_cells(tables, ray, slack, cell, cell, nearest);
+                meet_cells(tables, ray, slack, [cell, cell], nearest, effort);
             }
         }
     }
 }
 
-/// Adds the shapes that a region reaches, by index.
-pub fn region(tables: &Tables, region: &Region, found: &mut Vec<u32>) {
+/// Adds the shapes that a region reaches, by index, and those and the cells that were looked at to `effort`.
+pub fn region(tables: &Tables, region: &Region, found: &mut Vec<u32>, effort: &mut u64) {
     let start = found.len();
     let Tables { params, aabbs, cell_ends, cell_shapes, .. } = *tables;
     for plane in params.planes().filter(|&plane| tables.has_half_plane(plane)) {
+        *effort += 1;
         if lies_in(tables, region, plane) {
             found.push(plane);
         }
@@ -177,7 +190,9 @@ pub fn region(tables: &Tables, region: &Region, found: &mut Vec<u32>) {
         let [left, bottom, right, top] = dispatch!(simd => cells_between(simd, level, low, high));
         for row in bottom..=top {
             runs_of_row(level, left, right, row, |first, last| {
-                for &shape in cells(cell_ends, cell_shapes, first, last) {
+                let shapes = cells(cell_ends, cell_shapes, first, last);
+                *effort += 1 + shapes.len() as u64;
+                for &shape in shapes {
                     if overlap(&bounds, &aabbs[shape as usize]) && lies_in(tables, region, shape) {
                         found.push(shape);
                     }

@@ -244,6 +244,13 @@ impl Scene {
         self.bodies.len().saturating_add(most(&self.emitters, false).bodies)
     }
 
+    /// Number of shapes that there are at most at a time, those of bodies that its emitters make included.
+    #[must_use]
+    pub fn most_shapes(&self) -> usize {
+        let own: usize = self.bodies.iter().map(|body| body.shapes.len()).sum();
+        own.saturating_add(most(&self.emitters, false).shapes)
+    }
+
     /// The scene with one batch of each emitter as if it had been there from the start: what it is about, all at once.
     #[must_use]
     pub fn unfolded(&self) -> Self {

@@ -9,7 +9,13 @@ use super::ServeError;
 use super::store::BUCKET;
 
 /// Shorter tokens are refused, as they can be guessed.
-const SHORTEST_TOKEN: usize = 16;
+const MIN_TOKEN: usize = 16;
+/// Owner of worlds that are made while there are no tokens.
+pub const ANYBODY: &str = "anybody";
+/// Name of the token that the environment gives (`DRYSTONE_TOKEN`).
+pub const ENVIRONMENT: &str = "environment";
+/// Part of `limits.memory_bytes` that one of several tokens may hold, unless it says otherwise.
+const MEMORY_SHARES: usize = 4;
 /// Before the names of environment variables.
 const PREFIX: &str = "DRYSTONE_";
 
@@ -23,9 +29,11 @@ pub struct Config {
     pub store: String,
     /// How a bucket is reached.
     pub s3: S3,
-    /// Who may come. Without any, whoever reaches the address.
+    /// Tokens that clients may have. Without any, everybody who reaches the address may do everything. SIGHUP reads them
+    /// again from the file of `--config`.
     pub tokens: Vec<Token>,
-    /// Names of other hosts by which the service is called, behind a proxy. Loopback names always count.
+    /// Names of other hosts by which the service is called, behind a proxy; they demand a token. Loopback names always
+    /// count.
     pub hosts: Vec<String>,
     /// Workers that run worlds on the CPU; 0: one a core, at least two. On a GPU there is always one.
     pub workers: usize,
@@ -33,6 +41,16 @@ pub struct Config {
     pub pools: bool,
     /// Seconds of computing after which a world is written out.
     pub checkpoint_seconds: f64,
+    /// Seconds after which an idle world leaves memory. It comes back with the next request.
+    pub hibernate_seconds: f64,
+    /// Opens worlds again that are failed because the process ended in their steps.
+    pub retry_failed: bool,
+    /// A folder of this machine for what a service with a bucket has to know of the process before it. Empty: one below the
+    /// system's folder for temporary files.
+    pub local_state: String,
+    /// Treatment of a world that was not written out before another build took over: `warn` goes through its log all
+    /// the same, though it may come to other bits, and says so; `refuse` opens it as failed.
+    pub other_build: String,
     /// Limits.
     pub limits: Limits,
     /// What is said about it.
@@ -71,30 +89,61 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// Who may come, and how much of the service is theirs.
+/// A token, what it may do, and how much of the service is its own.
+///
+/// A world belongs to the owner of the token that made it: for others it is not there (404), nor are their idempotency
+/// keys the same. Worlds that were made while there were no tokens belong to `anybody`, which no token can be; those of
+/// owners that have no token any more stay, too. A token with `admin = true` has them all.
+///
+/// To change a token without a gap, give two tokens one `owner`: add the second and send SIGHUP, move the clients, take
+/// the first out and send SIGHUP again. Requests and streams of a token that is taken out end at once.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Token {
-    /// For the log. Worlds remember who made them by it.
+    /// Name in logs and metrics, and owner of its worlds if there is no `owner`.
     pub name: String,
-    /// At least 16 characters.
-    pub token: String,
-    /// Worlds at a time that were made with it, if fewer than `limits.worlds`.
+    /// Secret that clients send, of at least 16 characters.
+    pub token: Secret,
+    /// Owner of the worlds that are made with it; several tokens may have the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// Sees the worlds of all owners, and may do everything with them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub admin: bool,
+    /// Worlds at a time of its owner, up to `limits.worlds`. One token of several has half of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worlds: Option<usize>,
-    /// Streams at a time, if fewer than `limits.sockets`.
+    /// Streams at a time, up to `limits.sockets`. One token of several has half of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sockets: Option<usize>,
     /// Requests a second, in place of `limits.rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
+    /// Part of `limits.memory_bytes` that it may hold, at least `limits.bytes`. One token of several has a quarter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<usize>,
 }
 
 impl Token {
-    /// With the limits of the service.
+    /// Makes a token with the limits of the service.
     #[must_use]
     pub fn new(name: &str, token: &str) -> Self {
-        Self { name: name.to_owned(), token: token.to_owned(), worlds: None, sockets: None, rate: None }
+        Self {
+            name: name.to_owned(),
+            token: Secret(token.to_owned()),
+            owner: None,
+            admin: false,
+            worlds: None,
+            sockets: None,
+            rate: None,
+            memory_bytes: None,
+        }
+    }
+
+    /// Owner of the worlds that are made with it.
+    #[must_use]
+    pub fn owner(&self) -> &str {
+        self.owner.as_deref().unwrap_or(&self.name)
     }
 }
 
@@ -110,12 +159,32 @@ pub struct Limits {
     pub bodies: usize,
     /// Of a world.
     pub joints: usize,
+    /// Contacts of a world. A step that finds more is refused.
+    pub contacts: usize,
+    /// Work of a step of a world: bodies (or shapes, if these are more) and joints × substeps × iterations. A million is
+    /// about a seventh of a second.
+    pub step_work: u64,
+    /// Bodies of all worlds, in memory or not. With several tokens an owner may have half of them, at least `bodies`.
+    pub total_bodies: usize,
+    /// Bodies of the worlds in memory. Idle ones are put to disk to make room. With several tokens an owner may have half
+    /// of them, at least `bodies`.
+    pub resident_bodies: usize,
+    /// Seconds of a turn, in which a world does one step or several: beyond, the service is not ready.
+    pub turn_seconds: f64,
     /// Of a request.
     pub steps: u64,
     /// Commands of a request.
     pub commands: usize,
     /// Queries of a request.
     pub queries: usize,
+    /// Shapes that the queries of a request find together.
+    pub found: usize,
+    /// Seconds of computing for the queries of a request.
+    pub query_seconds: f64,
+    /// Shapes of a world.
+    pub shapes: usize,
+    /// Requests for steps that wait for a world. Together they may ask for four times `steps`.
+    pub goals: usize,
     /// Bodies and joints that are added or removed by hand in the life of a world, as its checkpoints remember each.
     pub alterations: usize,
     /// Checkpoints with a name, of a world.
@@ -124,20 +193,32 @@ pub struct Limits {
     pub inbox: usize,
     /// Streams at a time.
     pub sockets: usize,
-    /// Connections at a time, streams included. One more is told 503.
+    /// Connections at a time, streams included. One more is told 503. With several tokens one may have half of them.
     pub connections: u32,
+    /// Connections at a time that have not shown a token yet, up to half of `connections`. One more takes the place of
+    /// the oldest; of the address that has the most, if that has more than an eighth.
+    pub strangers: u32,
+    /// Seconds within which a connection shows a token, or ends.
+    pub stranger_seconds: f64,
     /// Seconds for which a connection may say nothing, not end the head of a request, or take nothing of an answer.
     pub idle_seconds: f64,
     /// Seconds that the body of a request may take to come.
     pub body_seconds: f64,
-    /// Bodies of requests and answers that are on their way, together.
+    /// Bodies of requests and answers that are on their way, together. Each token has a part of it
+    /// ([`Token::memory_bytes`]), and besides 4 MiB for those up to 64 KiB, which large ones leave alone.
     pub memory_bytes: usize,
+    /// Bytes a second that a client takes of an answer, at least, after the first `idle_seconds`.
+    pub min_speed: u64,
     /// Requests a second, of a token; messages of streams count.
     pub rate: f64,
     /// Seconds for which a request for steps may wait.
     pub step_seconds: f64,
     /// Events that a world keeps.
     pub events: usize,
+    /// Bytes of what is added and removed by hand in the life of a world, as its checkpoints remember it.
+    pub journal_bytes: usize,
+    /// Answers that are kept for requests with an `Idempotency-Key`, of a world.
+    pub keys: usize,
     /// In the store; 0: as many as the disk holds.
     pub store_bytes: u64,
 }
@@ -150,6 +231,8 @@ pub struct Log {
     pub format: String,
     /// `error`, `warn`, `info`, `debug` or `trace`.
     pub level: String,
+    /// A line for each request: its id, the token's name, method, path, status, seconds.
+    pub access: bool,
 }
 
 impl Default for Config {
@@ -163,6 +246,10 @@ impl Default for Config {
             workers: 0,
             pools: true,
             checkpoint_seconds: 5.0,
+            hibernate_seconds: 300.0,
+            retry_failed: false,
+            local_state: String::new(),
+            other_build: "warn".to_owned(),
             limits: Limits::default(),
             log: Log::default(),
         }
@@ -190,20 +277,34 @@ impl Default for Limits {
             worlds: 256,
             bodies: 1_000_000,
             joints: 1_000_000,
+            contacts: 4_000_000,
+            step_work: 50_000_000,
+            total_bodies: 4_000_000,
+            resident_bodies: 2_000_000,
+            turn_seconds: 10.0,
             steps: 1_000_000,
             commands: 10_000,
             queries: 10_000,
+            found: 1_000_000,
+            query_seconds: 10.0,
+            shapes: 4_000_000,
+            goals: 32,
             alterations: 100_000,
             checkpoints: 16,
             inbox: 64,
             sockets: 256,
             connections: 1024,
+            strangers: 512,
+            stranger_seconds: 5.0,
             idle_seconds: 30.0,
             body_seconds: 120.0,
             memory_bytes: 1 << 30,
+            min_speed: 32 << 10,
             rate: 1000.0,
             step_seconds: 600.0,
             events: 10_000,
+            journal_bytes: 64 << 20,
+            keys: 1_000_000,
             store_bytes: 0,
         }
     }
@@ -211,16 +312,16 @@ impl Default for Limits {
 
 impl Default for Log {
     fn default() -> Self {
-        Self { format: "text".to_owned(), level: "info".to_owned() }
+        Self { format: "text".to_owned(), level: "info".to_owned(), access: true }
     }
 }
 
 impl Config {
     /// Reads a file, if one is given, and puts variables of the environment over it: `DRYSTONE_LISTEN`,
-    /// `DRYSTONE_LIMITS_BODIES` and so on, and `DRYSTONE_TOKEN` for one token.
+    /// `DRYSTONE_LIMITS_BODIES` and so on. `DRYSTONE_TOKEN` is one more token, of the name `environment`.
     ///
     /// # Errors
-    /// The file cannot be read, or a key or value is wrong: which, and where.
+    /// The file cannot be read, or a key or value is wrong: which, and where. Values are not shown, as they may be secret.
     pub fn load(file: Option<&Path>, environment: &[(String, String)]) -> Result<Self, ServeError> {
         let mut table = match file {
             None => toml::Table::new(),
@@ -230,8 +331,9 @@ impl Config {
                     std::fs::read_to_string(path).map_err(|error| ServeError::Config(format!("{name}: {error}")))?;
                 // Once as it is, so that errors have their line.
                 let checked: Result<Self, _> = toml::from_str(&text);
-                checked.map_err(|error| ServeError::Config(format!("{name}: {}", error.to_string().trim_end())))?;
-                toml::from_str(&text).map_err(|error| ServeError::Config(format!("{name}: {error}")))?
+                checked.map_err(|error| ServeError::Config(format!("{name}: {}", explain(&error, &text))))?;
+                toml::from_str(&text)
+                    .map_err(|error| ServeError::Config(format!("{name}: {}", explain(&error, &text))))?
             }
         };
         let wrong = |name: &str, problem: &dyn std::fmt::Display| {
@@ -241,9 +343,10 @@ impl Config {
         for (name, text) in environment {
             let Some(key) = name.strip_prefix(PREFIX) else { continue };
             if key == "TOKEN" {
-                let token = Token::new("environment", text.trim());
+                let token = Token::new(ENVIRONMENT, text.trim());
                 let token = toml::Value::try_from(token).map_err(|error| wrong(name, &error))?;
-                table.insert("tokens".to_owned(), toml::Value::Array(vec![token]));
+                let tokens = table.entry("tokens").or_insert_with(|| toml::Value::Array(Vec::new()));
+                tokens.as_array_mut().ok_or_else(|| wrong(name, &"`tokens` is no list"))?.push(token);
                 continue;
             }
             if let Some((section, key)) = find(&defaults, key) {
@@ -257,10 +360,51 @@ impl Config {
                 };
                 target.insert(key, value(text));
                 let checked: Result<Self, _> = table.clone().try_into();
-                checked.map_err(|error| wrong(name, &error.to_string().trim_end()))?;
+                checked.map_err(|error| wrong(name, &without_values(error.message())))?;
             }
         }
-        table.try_into().map_err(|error| ServeError::Config(error.to_string()))
+        table.try_into().map_err(|error: toml::de::Error| ServeError::Config(without_values(error.message())))
+    }
+
+    /// Part of `limits.memory_bytes` that a token may hold.
+    #[must_use]
+    pub fn memory_of(&self, token: &Token) -> usize {
+        let limits = &self.limits;
+        let share = if self.tokens.len() < 2 { limits.memory_bytes } else { limits.memory_bytes / MEMORY_SHARES };
+        token.memory_bytes.unwrap_or_else(|| share.max(limits.bytes)).min(limits.memory_bytes)
+    }
+
+    /// Part of a limit that a token has which does not say otherwise: half of it if there are several.
+    fn share(&self, most: usize) -> usize {
+        if self.tokens.len() < 2 { most } else { most.div_ceil(2) }
+    }
+
+    /// Worlds that the owner of a token may have.
+    #[must_use]
+    pub fn worlds_of(&self, token: &Token) -> usize {
+        let most = self.limits.worlds;
+        token.worlds.unwrap_or_else(|| self.share(most)).min(most)
+    }
+
+    /// Streams that a token may have.
+    #[must_use]
+    pub fn sockets_of(&self, token: &Token) -> usize {
+        let most = self.limits.sockets;
+        token.sockets.unwrap_or_else(|| self.share(most)).min(most)
+    }
+
+    /// Takes the tokens of another configuration, and leaves the rest as it is.
+    ///
+    /// # Errors
+    /// They do not fit together, or there are none while there are some now.
+    pub fn with_tokens_of(&self, other: &Self) -> Result<Self, ServeError> {
+        if other.tokens.is_empty() && !self.tokens.is_empty() {
+            let detail = "there are no tokens: to serve everybody, start the service without them";
+            return Err(ServeError::Config(detail.to_owned()));
+        }
+        let changed = Self { tokens: other.tokens.clone(), ..self.clone() };
+        changed.check()?;
+        Ok(changed)
     }
 
     /// Whether it fits together.
@@ -276,24 +420,25 @@ impl Config {
                 self.listen.ip()
             ));
         }
-        if let Some(token) = self.tokens.iter().find(|token| token.token.len() < SHORTEST_TOKEN) {
-            return refuse(format!("token {:?} is shorter than {SHORTEST_TOKEN} characters", token.name));
+        if self.tokens.is_empty() && !self.hosts.is_empty() {
+            return refuse(format!(
+                "hosts has {:?}, so others reach the service through a proxy: give a token (DRYSTONE_TOKEN, or \
+                 [[tokens]] in the configuration), or leave `hosts` empty",
+                self.hosts[0]
+            ));
         }
-        for (index, token) in self.tokens.iter().enumerate() {
-            if self.tokens[..index].iter().any(|other| other.name == token.name) {
-                return refuse(format!("two tokens have the name {:?}", token.name));
-            }
-            if let Some(rate) = token.rate.filter(|rate| !(*rate >= 0.1 && *rate <= 1e9)) {
-                return refuse(format!("the rate of token {:?} is {rate}; expected 0.1 to 1e9", token.name));
-            }
-        }
+        self.check_tokens()?;
         for (key, number, least) in [
             ("checkpoint_seconds", self.checkpoint_seconds, 0.01),
+            ("hibernate_seconds", self.hibernate_seconds, 0.01),
+            ("limits.turn_seconds", self.limits.turn_seconds, 0.01),
             ("s3.patience_seconds", self.s3.patience_seconds, 0.1),
             ("limits.rate", self.limits.rate, 0.1),
             ("limits.step_seconds", self.limits.step_seconds, 0.01),
+            ("limits.query_seconds", self.limits.query_seconds, 0.01),
             ("limits.idle_seconds", self.limits.idle_seconds, 0.1),
             ("limits.body_seconds", self.limits.body_seconds, 0.1),
+            ("limits.stranger_seconds", self.limits.stranger_seconds, 0.1),
         ] {
             if !(number >= least && number <= 1e9) {
                 return refuse(format!("{key} is {number}; expected a number from {least} to 1e9"));
@@ -305,6 +450,28 @@ impl Config {
         if self.limits.connections == 0 {
             return refuse("limits.connections is 0; expected at least 1".to_owned());
         }
+        if self.limits.contacts == 0 || self.limits.step_work == 0 {
+            return refuse("limits.contacts and limits.step_work are at least 1".to_owned());
+        }
+        for (key, number) in
+            [("limits.total_bodies", self.limits.total_bodies), ("limits.resident_bodies", self.limits.resident_bodies)]
+        {
+            if number < self.limits.bodies {
+                let least = self.limits.bodies;
+                return refuse(format!("{key} is {number}; expected at least limits.bodies, {least}"));
+            }
+        }
+        for (key, number) in [("limits.goals", self.limits.goals), ("limits.keys", self.limits.keys)] {
+            if number == 0 {
+                return refuse(format!("{key} is 0; expected at least 1"));
+            }
+        }
+        if self.limits.strangers == 0 {
+            return refuse("limits.strangers is 0; expected at least 1".to_owned());
+        }
+        if self.limits.min_speed == 0 {
+            return refuse("limits.min_speed is 0; expected at least 1".to_owned());
+        }
         if self.limits.memory_bytes < self.limits.bytes {
             return refuse(format!(
                 "limits.memory_bytes is {}; expected at least limits.bytes, {}",
@@ -315,6 +482,9 @@ impl Config {
         if self.workers > 1024 {
             return refuse(format!("workers is {}; expected at most 1024", self.workers));
         }
+        if !matches!(self.other_build.as_str(), "warn" | "refuse") {
+            return refuse(format!("other_build is {:?}; expected \"warn\" or \"refuse\"", self.other_build));
+        }
         if !matches!(self.log.format.as_str(), "text" | "json") {
             return refuse(format!("log.format is {:?}; expected \"text\" or \"json\"", self.log.format));
         }
@@ -323,6 +493,39 @@ impl Config {
                 "log.level is {:?}; expected \"error\", \"warn\", \"info\", \"debug\" or \"trace\"",
                 self.log.level
             ));
+        }
+        Ok(())
+    }
+
+    fn check_tokens(&self) -> Result<(), ServeError> {
+        let refuse = |what: String| Err(ServeError::Config(what));
+        for (index, token) in self.tokens.iter().enumerate() {
+            let name = &token.name;
+            if name.is_empty() || token.owner().is_empty() {
+                return refuse(format!("token {} has an empty name or owner", index + 1));
+            }
+            if token.token.0.len() < MIN_TOKEN {
+                return refuse(format!("token {name:?} is shorter than {MIN_TOKEN} characters"));
+            }
+            if name == ANYBODY || token.owner() == ANYBODY {
+                return refuse(format!("token {name:?}: {ANYBODY:?} is kept for a service without tokens"));
+            }
+            if let Some(other) = self.tokens[..index].iter().find(|other| other.name == *name) {
+                let hint = if other.name == ENVIRONMENT { " (that of DRYSTONE_TOKEN)" } else { "" };
+                return refuse(format!("two tokens have the name {name:?}{hint}"));
+            }
+            if let Some(other) = self.tokens[..index].iter().find(|other| other.token == token.token) {
+                return refuse(format!("the tokens {:?} and {name:?} are the same", other.name));
+            }
+            if let Some(rate) = token.rate.filter(|rate| !(*rate >= 0.1 && *rate <= 1e9)) {
+                return refuse(format!("the rate of token {name:?} is {rate}; expected 0.1 to 1e9"));
+            }
+            if let Some(bytes) = token.memory_bytes.filter(|bytes| *bytes < self.limits.bytes) {
+                return refuse(format!(
+                    "memory_bytes of token {name:?} is {bytes}; expected at least limits.bytes, {}",
+                    self.limits.bytes
+                ));
+            }
         }
         Ok(())
     }
@@ -365,6 +568,49 @@ impl Config {
     }
 }
 
+/// Says what is wrong in a file and where, without the line itself: there may be a token in it.
+fn explain(error: &toml::de::Error, text: &str) -> String {
+    let message = without_values(error.message());
+    let Some(before) = error.span().and_then(|span| text.get(..span.start)) else { return message };
+    let (line, column) = (before.matches('\n').count(), before.chars().rev().take_while(|c| *c != '\n').count() + 1);
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let key = text.lines().nth(line).and_then(|text| text.split_once('=')).map(|(key, _)| key.trim());
+    let key = key.filter(|key| !key.is_empty() && key.chars().all(is_bare));
+    let key = key.map(|key| format!(" ({key})")).unwrap_or_default();
+    format!("line {}, column {column}{key}: {message}", line + 1)
+}
+
+/// Leaves out of an error what was given: it may be secret. What was expected stays, and names of keys.
+fn without_values(message: &str) -> String {
+    let message = message.trim_end();
+    if message.starts_with("unknown field") || message.starts_with("missing field") {
+        return message.to_owned();
+    }
+    let cut = |prefix: &str| {
+        let rest = message.strip_prefix(prefix)?;
+        let (given, expected) = rest.rsplit_once(", expected ").unwrap_or((rest, "another"));
+        let kind = given.split(['"', '`', '\'']).next().unwrap_or_default().trim_end();
+        Some(format!("{prefix}{kind}, expected {expected}"))
+    };
+    if let Some(told) = cut("invalid type: ").or_else(|| cut("invalid value: ")) {
+        return told;
+    }
+    // Between quotes of any kind, except for marks of the language such as `=`.
+    let (mut told, mut rest) = (String::new(), message);
+    while let Some(start) = rest.find(['"', '`']) {
+        let quote = rest[start..].chars().next().unwrap_or('"');
+        let (before, inside) = rest.split_at(start + 1);
+        told.push_str(before);
+        let Some(end) = inside.rfind(quote).filter(|_| quote == '"').or_else(|| inside.find(quote)) else {
+            return told + "…";
+        };
+        told.push_str(if end <= 2 { &inside[..end] } else { "…" });
+        told.push(quote);
+        rest = &inside[end + 1..];
+    }
+    told + rest
+}
+
 /// `LIMITS_BODIES` is `bodies` in `limits`.
 fn find(defaults: &toml::Table, name: &str) -> Option<(Option<String>, String)> {
     for (key, value) in defaults {
@@ -400,6 +646,17 @@ mod tests {
     }
 
     #[test]
+    fn one_token_of_several_has_half() {
+        let token = Token::new("lab", "0123456789abcdef");
+        let mut config = Config { tokens: vec![token.clone()], ..Config::default() };
+        assert_eq!((config.worlds_of(&token), config.sockets_of(&token)), (256, 256));
+        config.tokens.push(Token::new("other", "0123456789abcdeg"));
+        assert_eq!((config.worlds_of(&token), config.sockets_of(&token)), (128, 128));
+        let more = Token { worlds: Some(200), sockets: Some(1000), ..token };
+        assert_eq!((config.worlds_of(&more), config.sockets_of(&more)), (200, 256));
+    }
+
+    #[test]
     fn environment_over_file_over_defaults() {
         let text = "store = 'memory'\n[limits]\nbodies = 5\nworlds = 6\n";
         let config =
@@ -407,7 +664,11 @@ mod tests {
         assert_eq!((config.limits.bodies, config.limits.worlds), (7, 6));
         assert_eq!((config.store.as_str(), config.limits.rate), ("/srv/x", Limits::default().rate));
         let config = load("", &[("DRYSTONE_TOKEN", "0123456789abcdef")]).unwrap();
-        assert_eq!(config.tokens[0].token, "0123456789abcdef");
+        assert_eq!(config.tokens, [Token::new("environment", "0123456789abcdef")]);
+        let file = "[[tokens]]\nname = 'lab'\ntoken = 'token of the laboratory'\n";
+        let config = load(file, &[("DRYSTONE_TOKEN", "0123456789abcdef")]).unwrap();
+        assert_eq!(config.tokens.iter().map(|token| token.name.as_str()).collect::<Vec<_>>(), ["lab", "environment"]);
+        config.check().unwrap();
     }
 
     #[test]
@@ -431,9 +692,10 @@ mod tests {
         let config = load(text, &variables).unwrap();
         assert_eq!(config.s3.secret_access_key.0, "quite secret");
         config.check().unwrap();
-        for shown in [config.to_toml(), format!("{:?}", config.s3)] {
+        for shown in [config.to_toml(), format!("{:?}", config.s3), format!("{config:?}")] {
             assert!(shown.contains("s3.example.org") && !shown.contains("quite"), "{shown}");
         }
+        assert!(!format!("{:?}", config.tokens[0]).contains("quite"));
     }
 
     #[test]
@@ -460,13 +722,61 @@ mod tests {
         assert!(error.contains("DRYSTONE_LIMITS_BODIES"), "{error}");
     }
 
+    /// A mistake beside a secret, or in it, does not print it.
+    #[test]
+    fn mistakes_do_not_tell_secrets() {
+        for (text, says) in [
+            ("[[tokens]]\nname = 'a'\ntoken = 'hunter2hunter2hunter2'\nrate = 'fast'\n", "line 4"),
+            ("[[tokens]]\nname = 'a'\ntoken = ['hunter2hunter2hunter2']\n", "line 3, column 9 (token)"),
+            ("[[tokens]]\nname = 'a'\ntoken = hunter2hunter2hunter2\n", "line 3"),
+            ("[[tokens]]\nname = 'a'\ntoken = 'hunter2hunter2hunter2\n", "line 3"),
+            ("[[tokens]]\nname = 'a'\ntoken 'hunter2hunter2hunter2'\n", "line 3"),
+            ("tokens = 'hunter2hunter2hunter2'\n", "line 1, column 10 (tokens): invalid type: string, expected a seq"),
+            ("tokens = \"hunter2\\\"hunter2hunter2\"\n", "line 1"),
+            ("[[tokens]]\nname = 'a'\ntoken = 'hunter2hunter2hunter2'\nrat = 1\n", "unknown field `rat`"),
+            ("[s3]\nsecret_access_key = hunter2\n", "line 2"),
+            ("[limits]\nbytes = 'hunter2'\n", "line 2, column 9 (bytes): invalid type: string, expected usize"),
+        ] {
+            let error = load(text, &[]).unwrap_err();
+            assert!(error.contains(says) && !error.contains("hunter"), "{text}: {error}");
+        }
+        let error = load("", &[("DRYSTONE_LIMITS_BODIES", "hunter2")]).unwrap_err();
+        assert!(!error.contains("hunter"), "{error}");
+    }
+
+    #[test]
+    fn tokens_that_do_not_fit_together() {
+        let refused = |config: &Config| config.check().unwrap_err().to_string();
+        let hosts = vec!["worlds.example.org".to_owned()];
+        let mut config = Config { hosts, ..Config::default() };
+        assert!(refused(&config).contains("worlds.example.org") && refused(&config).contains("token"));
+        let (one, two) = (Token::new("one", "0123456789abcdef"), Token::new("two", "0123456789abcdef"));
+        config.tokens = vec![one.clone()];
+        config.check().unwrap();
+        config.tokens.push(two);
+        assert_eq!(refused(&config), "the tokens \"one\" and \"two\" are the same");
+        config.tokens[1] = Token::new("anybody", "fedcba9876543210");
+        assert!(refused(&config).contains("anybody"));
+        config.tokens[1] = Token { memory_bytes: Some(1), ..Token::new("two", "fedcba9876543210") };
+        assert!(refused(&config).contains("memory_bytes"));
+        config.tokens[1] = Token { owner: Some("one".to_owned()), ..Token::new("two", "fedcba9876543210") };
+        config.check().unwrap();
+        assert_eq!(config.memory_of(&config.tokens[1]), 256 << 20, "a quarter");
+        // Read again: they may be others, but not none.
+        let one = Config { tokens: vec![one], ..Config::default() };
+        assert_eq!(config.with_tokens_of(&one).unwrap().tokens.len(), 1);
+        assert_eq!(config.with_tokens_of(&one).unwrap().hosts, config.hosts);
+        assert!(config.with_tokens_of(&Config::default()).is_err());
+        assert_eq!(one.memory_of(&one.tokens[0]), 1 << 30, "alone");
+    }
+
     #[test]
     fn elsewhere_a_token_is_demanded() {
         let mut config = Config { listen: "0.0.0.0:80".parse().unwrap(), ..Config::default() };
         assert!(config.check().unwrap_err().to_string().contains("token"));
         config.tokens = vec![Token::new("a", "short")];
         assert!(config.check().is_err());
-        config.tokens[0].token = "long enough to be a token".to_owned();
+        config.tokens[0].token = Secret("long enough to be a token".to_owned());
         assert!(config.check().is_ok());
         config.tokens.push(Token::new("a", "another one of the same name"));
         assert!(config.check().unwrap_err().to_string().contains("two tokens"));

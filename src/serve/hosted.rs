@@ -8,11 +8,11 @@ use crate::event::Event;
 use crate::gpu::pool::{Parts, Pool, PooledWorld};
 use crate::gpu::{DeviceError, GpuWorld};
 use crate::population::{BodyId, JointId, Journal};
-use crate::query::{Answers, Query};
+use crate::query::{Answers, Query, QueryBounds};
 use crate::scene::{Body, Compiled, Joint};
 use crate::snapshot::Snapshot;
 use crate::step::Stage;
-use crate::{World, WorldError};
+use crate::{CancelToken, World, WorldError};
 
 /// See the module. What it does is what [`World`] does under the same name.
 #[derive(Debug)]
@@ -68,6 +68,27 @@ impl Hosted {
             Self::Own(World::Gpu(world)) => world.context().check(),
             Self::Pooled(world) => world.context().check(),
         }
+    }
+
+    /// Sets how many contacts a step may have.
+    pub fn set_contact_limit(&mut self, limit: usize) {
+        match self {
+            Self::Own(world) => world.set_contact_limit(limit),
+            Self::Pooled(world) => world.set_contact_limit(limit),
+        }
+    }
+
+    /// Sets the token that gives up a step. A world in a pool is small and steps with others, so it has none: a token would
+    /// be heard after the step only.
+    pub fn set_cancel_token(&mut self, token: CancelToken) {
+        if let Self::Own(world) = self {
+            world.set_cancel_token(token);
+        }
+    }
+
+    /// True on a GPU.
+    pub fn is_on_device(&self) -> bool {
+        !matches!(self, Self::Own(World::Cpu(_)))
     }
 
     pub fn compiled(&self) -> &Compiled {
@@ -174,10 +195,10 @@ impl Hosted {
         }
     }
 
-    pub fn query(&mut self, queries: &[Query]) -> Result<Answers, WorldError> {
+    pub fn query_within(&mut self, queries: &[Query], bounds: QueryBounds) -> Result<Answers, WorldError> {
         match self {
-            Self::Own(world) => world.query(queries),
-            Self::Pooled(world) => world.query(queries),
+            Self::Own(world) => world.query_within(queries, bounds),
+            Self::Pooled(world) => world.query_within(queries, bounds),
         }
     }
 

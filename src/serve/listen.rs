@@ -1,20 +1,30 @@
 //! Connections: so many at a time, and none for long that says nothing, or takes nothing of what it is told.
+//!
+//! A connection is a stranger until a request on it has shown a token. Strangers have fewer places and a few seconds; when
+//! their places are taken, a newcomer gets that of the oldest. So a client with a token finds a place, however many there
+//! are.
 
+use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::io::{self, IoSlice};
+use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
+use futures_util::FutureExt;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf, Ready};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::time::Sleep;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::{Instant, Sleep};
 
 use super::config::Limits;
 
@@ -23,13 +33,27 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Requests that are being answered when the service stops have so long.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 /// Connections beyond the limit that are told so, at a time. Those beyond are closed.
-const MOST_REFUSED: usize = 64;
-/// For which one that is told so may take to ask.
+const MAX_REFUSED: usize = 64;
+/// Read deadline for a connection that is rejected with 503.
 const SHORT_PATIENCE: Duration = Duration::from_secs(2);
+/// Interval at which a connection with a request under way is asked whether its client is still there.
+const TICK: Duration = Duration::from_millis(100);
 /// Largest head of a request, and least memory of a connection, bytes.
 const MOST_HEAD: usize = 32 << 10;
 /// Of what is on its way on a connection, bytes.
 const BUFFER: usize = 64 << 10;
+
+/// Part of the places of strangers beyond which an address yields first.
+const CROWD: usize = 8;
+
+/// Returns the network that one client has: the address, or 64 bits of an IPv6 address.
+#[must_use]
+pub fn network(ip: IpAddr) -> IpAddr {
+    match ip.to_canonical() {
+        IpAddr::V6(ip) => IpAddr::V6((ip.to_bits() & !u128::from(u64::MAX)).into()),
+        ip @ IpAddr::V4(_) => ip,
+    }
+}
 
 /// Asks the system for as many open files as it allows: every connection is one, and every log.
 pub fn open_files(limits: &Limits) {
@@ -49,18 +73,179 @@ pub fn open_files(limits: &Limits) {
     let _ = limits;
 }
 
+/// A connection, as requests on it find it among their extensions.
+#[derive(Debug)]
+pub struct Line {
+    /// Address of the client, or of the proxy before it.
+    pub peer: SocketAddr,
+    number: u64,
+    /// Registry that counts it. None for a connection beyond the limit.
+    lines: Option<Arc<Lines>>,
+    /// Requests that are being answered.
+    busy: AtomicUsize,
+    is_known: AtomicBool,
+    is_stream: AtomicBool,
+    /// Tells the connection that its place is given to another.
+    evicted: Notify,
+}
+
+impl Line {
+    /// Notes that a request on it has shown a token: it is no stranger any more. False if that token has half of all
+    /// connections and there are `several` tokens: it stays a stranger then.
+    pub fn know(&self, token: &str, several: bool) -> bool {
+        if self.is_known.load(Ordering::Relaxed) {
+            return true;
+        }
+        if let Some(lines) = &self.lines {
+            let mut table = lines.lock();
+            let count = table.known.values().filter(|name| *name == token).count();
+            if several && count >= lines.max.div_ceil(2) {
+                return false;
+            }
+            // An evicted connection has no place that could be counted.
+            if table.places.contains_key(&self.number) {
+                table.known.insert(self.number, token.to_owned());
+            }
+            table.strangers.remove(&self.number);
+        }
+        self.is_known.store(true, Ordering::Relaxed);
+        true
+    }
+
+    /// Notes that it carries a stream from now on, which may be slower than an answer.
+    pub fn become_stream(&self) {
+        self.is_stream.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A request that is being answered, counted until dropped.
+struct Busy(Arc<Line>);
+
+impl Busy {
+    fn new(line: &Arc<Line>) -> Self {
+        line.busy.fetch_add(1, Ordering::Relaxed);
+        Self(line.clone())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.busy.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Open connections.
+#[derive(Debug)]
+struct Lines {
+    max: usize,
+    max_strangers: usize,
+    state: Mutex<LineTable>,
+    /// Number of open connections.
+    open: watch::Sender<usize>,
+}
+
+#[derive(Debug, Default)]
+struct LineTable {
+    next: u64,
+    /// Connections with a place. An evicted one has none, though it may still be closing.
+    places: HashMap<u64, Arc<Line>>,
+    /// Connections that have not shown a token, the oldest first.
+    strangers: BTreeMap<u64, IpAddr>,
+    /// Names of the tokens of the others.
+    known: HashMap<u64, String>,
+}
+
+impl LineTable {
+    /// Takes the place of the oldest stranger; of an address that has more than `crowd` of them, if there is one: of the one
+    /// that has the most. False if there is no stranger.
+    fn evict(&mut self, crowd: usize) -> bool {
+        let mut counts: HashMap<IpAddr, usize> = HashMap::new();
+        for ip in self.strangers.values() {
+            *counts.entry(*ip).or_default() += 1;
+        }
+        let most = counts.values().max().copied().filter(|most| *most > crowd);
+        let oldest = self.strangers.iter().find(|(_, ip)| most.is_none() || counts.get(ip).copied() == most);
+        let Some(number) = oldest.map(|(number, _)| *number) else { return false };
+        self.strangers.remove(&number);
+        if let Some(line) = self.places.remove(&number) {
+            line.evicted.notify_one();
+        }
+        metrics::counter!("drystone_strangers_evicted_total").increment(1);
+        true
+    }
+}
+
+impl Lines {
+    fn new(limits: &Limits) -> Arc<Self> {
+        let max = limits.connections as usize;
+        let max_strangers = (limits.strangers as usize).min(max / 2).max(1);
+        Arc::new(Self { max, max_strangers, state: Mutex::default(), open: watch::Sender::new(0) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LineTable> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives a newcomer a place, perhaps that of a stranger. None if all are with clients that have shown a token.
+    fn admit(self: &Arc<Self>, peer: SocketAddr) -> Option<Arc<Line>> {
+        let mut table = self.lock();
+        if table.strangers.len() >= self.max_strangers {
+            table.evict(self.max_strangers / CROWD);
+        }
+        if table.places.len() >= self.max && !table.evict(self.max_strangers / CROWD) {
+            return None;
+        }
+        let number = table.next;
+        table.next += 1;
+        let line = Arc::new(Line { number, lines: Some(self.clone()), ..Line::beyond(peer) });
+        table.places.insert(number, line.clone());
+        table.strangers.insert(number, network(peer.ip()));
+        drop(table);
+        self.open.send_modify(|open| *open += 1);
+        Some(line)
+    }
+
+    fn leave(&self, number: u64) {
+        let mut table = self.lock();
+        table.places.remove(&number);
+        table.strangers.remove(&number);
+        table.known.remove(&number);
+        drop(table);
+        self.open.send_modify(|open| *open -= 1);
+    }
+}
+
+impl Line {
+    /// A connection that has no place.
+    fn beyond(peer: SocketAddr) -> Self {
+        Self {
+            peer,
+            number: 0,
+            lines: None,
+            busy: AtomicUsize::new(0),
+            is_known: AtomicBool::new(false),
+            is_stream: AtomicBool::new(false),
+            evicted: Notify::new(),
+        }
+    }
+}
+
 /// Serves `app` until `stop` is true. Connections beyond the limit get `full` instead, which is to be quick.
 pub async fn serve(listener: TcpListener, app: Router, full: Router, limits: &Limits, stop: watch::Receiver<bool>) {
-    let patience = Duration::from_secs_f64(limits.idle_seconds);
-    let places = Arc::new(Semaphore::new(limits.connections as usize));
-    let beyond = Arc::new(Semaphore::new(MOST_REFUSED));
+    let pace = Pace {
+        patience: Duration::from_secs_f64(limits.idle_seconds),
+        stranger: Duration::from_secs_f64(limits.stranger_seconds),
+        min_speed: limits.min_speed as f64,
+    };
+    let lines = Lines::new(limits);
+    let beyond = Arc::new(Semaphore::new(MAX_REFUSED));
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = stopped(stop.clone()) => break,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 // Too many open files, say. Whoever waits goes on waiting.
                 tracing::warn!(%error, "a connection was not taken");
@@ -68,33 +253,76 @@ pub async fn serve(listener: TcpListener, app: Router, full: Router, limits: &Li
                 continue;
             }
         };
-        let (place, app, patience) = if let Ok(place) = places.clone().try_acquire_owned() {
-            (place, app.clone(), patience)
+        let (line, permit, app, pace) = if let Some(line) = lines.admit(peer) {
+            (line, None, app.clone(), pace)
         } else {
             metrics::counter!("drystone_connections_refused_total").increment(1);
-            let Ok(place) = beyond.clone().try_acquire_owned() else { continue };
-            (place, full.clone(), patience.min(SHORT_PATIENCE))
+            let Ok(permit) = beyond.clone().try_acquire_owned() else { continue };
+            let patience = pace.patience.min(SHORT_PATIENCE);
+            (Arc::new(Line::beyond(peer)), Some(permit), full.clone(), Pace { patience, ..pace })
         };
         // Answers are small, and somebody waits for each.
         let _ = stream.set_nodelay(true);
-        tokio::spawn(connection(Counted::new(stream, patience, place), app, patience, stop.clone()));
+        tokio::spawn(connection(Counted::new(stream, pace, line, permit), app, stop.clone()));
     }
     drop(listener);
-    // Once all places are free again.
-    let _ = tokio::time::timeout(LAST_WORDS, places.acquire_many(limits.connections)).await;
+    let _ = tokio::time::timeout(LAST_WORDS, lines.open.subscribe().wait_for(|open| *open == 0)).await;
+}
+
+/// Times of a connection.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    /// Time for the head of a request, and for which nothing of an answer may be taken.
+    patience: Duration,
+    /// Time for the first request with a token.
+    stranger: Duration,
+    /// Bytes a second of an answer.
+    min_speed: f64,
 }
 
 /// Serves one until it ends. A client that breaks off is nobody's error.
-async fn connection(stream: Counted, app: Router, patience: Duration, stop: watch::Receiver<bool>) {
+async fn connection(stream: Counted, app: Router, stop: watch::Receiver<bool>) {
+    let (line, pace) = (stream.line.clone(), stream.pace);
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(patience).max_header_size(MOST_HEAD).max_buf_size(BUFFER);
-    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(app)).with_upgrades();
+    builder.timer(TokioTimer::new()).header_read_timeout(pace.patience).max_header_size(MOST_HEAD).max_buf_size(BUFFER);
+    let (app, own) = (TowerToHyperService::new(app), line.clone());
+    let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(own.clone());
+        let (busy, answer) = (Busy::new(&own), app.call(request));
+        async move {
+            let answer = answer.await;
+            drop(busy);
+            answer
+        }
+    });
+    let connection = builder.serve_connection(TokioIo::new(stream), service).with_upgrades();
     let mut connection = pin!(connection);
-    tokio::select! {
-        _ = connection.as_mut() => {}
-        () = stopped(stop) => {
-            connection.as_mut().graceful_shutdown();
-            let _ = connection.await;
+    let mut late = pin!(tokio::time::sleep(pace.stranger));
+    let (mut is_late, mut is_timely) = (false, false);
+    loop {
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            () = line.evicted.notified() => return,
+            () = late.as_mut(), if !is_timely => {
+                // It may have become known since.
+                if line.is_known.load(Ordering::Relaxed) {
+                    is_timely = true;
+                    continue;
+                }
+                if is_late || line.busy.load(Ordering::Relaxed) == 0 {
+                    metrics::counter!("drystone_strangers_late_total").increment(1);
+                    return;
+                }
+                // The page is on its way, say: that may end.
+                is_late = true;
+                connection.as_mut().graceful_shutdown();
+                late.as_mut().reset(Instant::now() + pace.patience);
+            }
+            () = stopped(stop.clone()) => {
+                connection.as_mut().graceful_shutdown();
+                let _ = connection.await;
+                return;
+            }
         }
     }
 }
@@ -104,43 +332,96 @@ async fn stopped(mut stop: watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
-/// A connection, which has its place as long as it is open, also when it has become a stream. It breaks when what is
-/// written is not taken for a while.
+/// The bytes of a connection, which has its place as long as it is open, also when it has become a stream. It breaks when
+/// what is written is not taken, or too slowly, and when its client has gone while a request is under way.
 struct Counted {
     stream: TcpStream,
-    patience: Duration,
+    pace: Pace,
+    line: Arc<Line>,
+    /// Time for which writing may wait before the connection breaks. Bytes that are taken earn it, up to `pace.patience`.
+    credit: Duration,
+    /// Time up to which `credit` is reckoned.
+    reckoned: Instant,
     /// Runs while nothing is taken.
     stuck: Option<Pin<Box<Sleep>>>,
-    _place: OwnedSemaphorePermit,
+    /// Timer of the checks while a request is under way.
+    tick: Option<Pin<Box<Sleep>>>,
+    /// The client had closed its side at the last tick.
+    was_closed: bool,
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Counted {
-    fn new(stream: TcpStream, patience: Duration, place: OwnedSemaphorePermit) -> Self {
+    fn new(stream: TcpStream, pace: Pace, line: Arc<Line>, permit: Option<OwnedSemaphorePermit>) -> Self {
         metrics::gauge!("drystone_connections").increment(1.0);
-        Self { stream, patience, stuck: None, _place: place }
+        let (credit, reckoned) = (pace.patience, Instant::now());
+        Self { stream, pace, line, credit, reckoned, stuck: None, tick: None, was_closed: false, _permit: permit }
     }
 
-    /// What was tried, unless that waits for too long.
-    fn patient<T>(
+    /// Brings `credit` up to date: time that was spent stuck is gone, other time is earned.
+    fn reckon(&mut self, was_stuck: bool) {
+        let now = Instant::now();
+        let passed = now.duration_since(std::mem::replace(&mut self.reckoned, now));
+        self.credit = if was_stuck { self.credit.saturating_sub(passed) } else { self.credit.saturating_add(passed) };
+        self.credit = self.credit.min(self.pace.patience);
+    }
+
+    /// Tries to write, and breaks off what has waited for too long.
+    fn patient(
         &mut self,
         cx: &mut Context<'_>,
-        attempt: impl FnOnce(Pin<&mut TcpStream>, &mut Context<'_>) -> Poll<io::Result<T>>,
-    ) -> Poll<io::Result<T>> {
+        attempt: impl FnOnce(Pin<&mut TcpStream>, &mut Context<'_>) -> Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
         if let Poll::Ready(outcome) = attempt(Pin::new(&mut self.stream), cx) {
-            self.stuck = None;
+            let was_stuck = self.stuck.take().is_some();
+            self.reckon(was_stuck);
+            if let Ok(bytes @ 1..) = outcome {
+                let earned = if self.line.is_stream.load(Ordering::Relaxed) {
+                    self.pace.patience
+                } else {
+                    Duration::from_secs_f64(bytes as f64 / self.pace.min_speed)
+                };
+                self.credit = self.credit.saturating_add(earned).min(self.pace.patience);
+            }
             return Poll::Ready(outcome);
         }
-        let patience = self.patience;
-        let stuck = self.stuck.get_or_insert_with(|| Box::pin(tokio::time::sleep(patience)));
+        if self.stuck.is_none() {
+            self.reckon(false);
+        }
+        let credit = self.credit;
+        let stuck = self.stuck.get_or_insert_with(|| Box::pin(tokio::time::sleep(credit)));
         stuck.as_mut().poll(cx).map(|()| {
             metrics::counter!("drystone_connections_stuck_total").increment(1);
             Err(io::ErrorKind::TimedOut.into())
         })
     }
+
+    /// Returns true if the client has gone while a request is under way. The server library sees that where it may read, not
+    /// behind bytes of a next request.
+    fn has_gone(&mut self, cx: &mut Context<'_>) -> bool {
+        if self.line.busy.load(Ordering::Relaxed) == 0 || self.line.is_stream.load(Ordering::Relaxed) {
+            return false;
+        }
+        let tick = self.tick.get_or_insert_with(|| Box::pin(tokio::time::sleep(TICK)));
+        while tick.as_mut().poll(cx).is_ready() {
+            let ready = self.stream.ready(Interest::READABLE).now_or_never();
+            let is_closed = ready.is_some_and(|ready| ready.map_or(true, Ready::is_read_closed));
+            // Twice, so that requests before the end that are quick are answered.
+            if is_closed && self.was_closed {
+                return true;
+            }
+            self.was_closed = is_closed;
+            tick.as_mut().reset(Instant::now() + TICK);
+        }
+        false
+    }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
+        if let Some(lines) = &self.line.lines {
+            lines.leave(self.line.number);
+        }
         metrics::gauge!("drystone_connections").decrement(1.0);
     }
 }
@@ -169,10 +450,72 @@ impl AsyncWrite for Counted {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.has_gone(cx) {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        }
         Pin::new(&mut self.stream).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_token_of_several_has_half_of_the_connections() {
+        let lines = Lines::new(&Limits { connections: 4, ..Limits::default() });
+        let peer = |port: u16| SocketAddr::from(([10, 0, 0, 1], port));
+        // One after the other: strangers have two places here.
+        let first = lines.admit(peer(1)).unwrap();
+        assert!(first.know("a", true) && first.know("a", true));
+        let second = lines.admit(peer(2)).unwrap();
+        assert!(second.know("a", true));
+        let third = lines.admit(peer(3)).unwrap();
+        assert!(!third.know("a", true), "it stays a stranger");
+        assert!(third.know("b", true));
+        let fourth = lines.admit(peer(4)).unwrap();
+        assert!(!fourth.know("a", true) && fourth.know("a", false));
+        lines.leave(first.number);
+        lines.leave(second.number);
+        assert_eq!(lines.lock().known.len(), 2);
+        assert!(lines.admit(peer(5)).unwrap().know("a", true));
+    }
+
+    #[test]
+    fn networks_of_addresses() {
+        let of = |text: &str| network(text.parse().unwrap()).to_string();
+        assert_eq!(of("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
+        assert_eq!((of("::ffff:10.0.0.1").as_str(), of("10.0.0.1").as_str()), ("10.0.0.1", "10.0.0.1"));
+    }
+
+    #[test]
+    fn the_oldest_stranger_of_the_largest_crowd_goes() {
+        let limits = Limits { connections: 6, strangers: 100, ..Limits::default() };
+        let lines = Lines::new(&limits);
+        let peer = |host: u8, port: u16| SocketAddr::from(([10, 0, 0, host], port));
+        let first = lines.admit(peer(1, 1)).unwrap();
+        let crowd: Vec<_> = (0..2).map(|port| lines.admit(peer(2, port)).unwrap()).collect();
+        assert_eq!(lines.lock().strangers.len(), 3);
+        let newcomer = lines.admit(peer(3, 1)).unwrap();
+        let left: Vec<u64> = lines.lock().strangers.keys().copied().collect();
+        assert_eq!(left, [first.number, crowd[1].number, newcomer.number], "not the oldest of all");
+        assert!(crowd[0].evicted.notified().now_or_never().is_some());
+        // Those that are known keep their places; strangers give theirs up.
+        for line in [&first, &crowd[1], &newcomer] {
+            assert!(line.know("a", false));
+        }
+        let more: Vec<_> = (0..3).map(|port| lines.admit(peer(4, port)).unwrap()).collect();
+        for line in &more {
+            assert!(line.know("a", false));
+        }
+        assert!(lines.admit(peer(5, 1)).is_none(), "full");
+        lines.leave(first.number);
+        let stranger = lines.admit(peer(5, 1)).unwrap();
+        assert!(lines.admit(peer(6, 1)).is_some());
+        assert!(stranger.evicted.notified().now_or_never().is_some());
     }
 }

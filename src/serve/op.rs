@@ -1,22 +1,31 @@
 //! What may be asked of a world: as clients write it, as the log keeps it, and what it means.
 
+use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
+use std::marker::PhantomData;
 
 use glam::Vec2;
-use serde::de::{self, Visitor};
+use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Value, json};
+use serde_json::Value;
+use serde_json::value::RawValue;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::config::Limits;
 use super::hosted::Hosted;
 use super::problem::Problem;
-use crate::scene::file;
+use crate::scene::{Geometry, file};
 use crate::{Body, BodyId, Command, Joint, JointCommand, JointId};
 
 /// Longest name of a pointer.
 const MAX_POINTER: usize = 64;
+/// Longest text of a joint or a shape on its own, bytes.
+const MAX_PART: usize = 16 << 10;
+/// Deepest nesting of JSON, as of serde_json where it builds values.
+const MAX_DEPTH: usize = 127;
 /// Pointers that hold a body of a world at a time.
 pub const MAX_POINTERS: usize = 64;
 
@@ -38,12 +47,22 @@ pub enum Op {
         /// What is told.
         answer: Value,
     },
+    /// The answer to a request with a key that was done elsewhere, such as in the store. Nothing else changes.
+    Told {
+        /// HTTP status.
+        status: u16,
+        /// Body, `null` for none.
+        answer: Value,
+    },
     /// Steps that are not done after all.
     Halt {
         /// Which request, counted from the first of the world.
         request: u64,
         /// Why.
         reason: String,
+        /// The world is beyond a limit: the request is answered with that problem.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        limit: bool,
     },
     /// Steps by itself.
     Play {
@@ -155,6 +174,280 @@ impl<'de> Deserialize<'de> for BodyRef {
     }
 }
 
+/// Says byte by byte whether it is a blank outside of strings.
+fn blanks() -> impl FnMut(u8) -> bool {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    move |byte| {
+        if is_quoted {
+            is_quoted = byte != b'"' || is_escaped;
+            is_escaped = byte == b'\\' && !is_escaped;
+            return false;
+        }
+        is_quoted = byte == b'"';
+        matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+    }
+}
+
+/// JSON without blanks outside of strings.
+fn compact(raw: Box<RawValue>) -> Box<RawValue> {
+    if !raw.get().bytes().any(blanks()) {
+        return raw;
+    }
+    let mut bytes = String::from(Box::<str>::from(raw)).into_bytes();
+    let mut is_blank = blanks();
+    bytes.retain(|&byte| !is_blank(byte));
+    // Still JSON: blanks between tokens mean nothing.
+    let text = String::from_utf8(bytes).unwrap_or_default();
+    RawValue::from_string(text).unwrap_or_default()
+}
+
+fn compacted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<RawValue>, D::Error> {
+    Box::<RawValue>::deserialize(deserializer).map(compact)
+}
+
+/// List of parts of a scene, kept as text: as values they would take a hundred times as much memory.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    text: Box<RawValue>,
+    count: usize,
+    shapes: usize,
+}
+
+impl Parts {
+    /// Number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// True if there is no element.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Number of shapes of bodies.
+    #[must_use]
+    pub fn shapes(&self) -> usize {
+        self.shapes
+    }
+
+    /// Number of bytes of the text.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.text.get().len()
+    }
+
+    fn text(&self) -> &str {
+        self.text.get()
+    }
+}
+
+impl Default for Parts {
+    fn default() -> Self {
+        Self { text: RawValue::from_string("[]".to_owned()).unwrap_or_default(), count: 0, shapes: 0 }
+    }
+}
+
+impl Serialize for Parts {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.text.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Parts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = compacted(deserializer)?;
+        let Measure { count, shapes } = serde_json::from_str(text.get()).map_err(|error| {
+            let message = error.to_string();
+            // The place is one in this text.
+            de::Error::custom(message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message))
+        })?;
+        Ok(Self { text, count, shapes })
+    }
+}
+
+/// Number of elements of a list, and of the elements of their lists `shapes`. Anything else is left to whoever reads them.
+struct Measure {
+    count: usize,
+    shapes: usize,
+}
+
+impl<'de> Deserialize<'de> for Measure {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct List;
+        impl<'de> Visitor<'de> for List {
+            type Value = Measure;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("an array of objects")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Measure, A::Error> {
+                let mut measure = Measure { count: 0, shapes: 0 };
+                while let Some(Shapes(shapes)) = list.next_element()? {
+                    measure.count += 1;
+                    measure.shapes += shapes;
+                }
+                Ok(measure)
+            }
+        }
+        deserializer.deserialize_seq(List)
+    }
+}
+
+/// Number of shapes of a body.
+struct Shapes(usize);
+
+impl<'de> Deserialize<'de> for Shapes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Body;
+        impl<'de> Visitor<'de> for Body {
+            type Value = Shapes;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut body: A) -> Result<Shapes, A::Error> {
+                let mut count = 0;
+                while let Some(key) = body.next_key::<Cow<'_, str>>()? {
+                    if key == "shapes" {
+                        count += body.next_value::<Count>()?.0;
+                    } else {
+                        body.next_value::<IgnoredAny>()?;
+                    }
+                }
+                Ok(Shapes(count))
+            }
+        }
+        deserializer.deserialize_map(Body)
+    }
+}
+
+/// Number of elements of a list.
+struct Count(usize);
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct List;
+        impl<'de> Visitor<'de> for List {
+            type Value = Count;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("an array")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Count, A::Error> {
+                let mut count = 0;
+                while list.next_element::<IgnoredAny>()?.is_some() {
+                    count += 1;
+                }
+                Ok(Count(count))
+            }
+        }
+        deserializer.deserialize_seq(List)
+    }
+}
+
+/// List of bodies or joints, kept as text. Each element was read once, so that all are of the right form.
+#[derive(Clone, Debug)]
+pub struct Refs<T> {
+    text: Box<RawValue>,
+    count: usize,
+    of: PhantomData<T>,
+}
+
+impl<T> Refs<T> {
+    /// Number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// True if there is no element.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+impl<T: for<'de> Deserialize<'de>> Refs<T> {
+    /// Calls `each(index, element)` up to the first that is refused.
+    ///
+    /// # Errors
+    /// That refusal.
+    pub fn try_each(&self, mut each: impl FnMut(usize, T) -> Result<(), Problem>) -> Result<(), Problem> {
+        let mut refusal = None;
+        let mut deserializer = serde_json::Deserializer::from_str(self.text.get());
+        let read = Each(
+            |index, element: T| {
+                each(index, element).map_err(|problem| {
+                    refusal = Some(problem);
+                    "refused"
+                })
+            },
+            PhantomData,
+        )
+        .deserialize(&mut deserializer);
+        match (refusal, read) {
+            (Some(problem), _) => Err(problem),
+            (None, Err(error)) => Err(Problem::internal(error.to_string())),
+            (None, Ok(_)) => Ok(()),
+        }
+    }
+}
+
+impl<T> Serialize for Refs<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.text.serialize(serializer)
+    }
+}
+
+impl<'de, T: Serialize + Deserialize<'de>> Deserialize<'de> for Refs<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut text = vec![b'['];
+        let write = |index, element: T| {
+            if index > 0 {
+                text.push(b',');
+            }
+            serde_json::to_writer(&mut text, &element).map_err(|_| "cannot be written")
+        };
+        let count = Each(write, PhantomData).deserialize(deserializer)?;
+        text.push(b']');
+        let text = String::from_utf8(text).map_err(de::Error::custom)?;
+        Ok(Self { text: RawValue::from_string(text).map_err(de::Error::custom)?, count, of: PhantomData })
+    }
+}
+
+/// Gives each element of a list to a function while it is read. The number of them.
+struct Each<F, T>(F, PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>, F: FnMut(usize, T) -> Result<(), &'static str>> DeserializeSeed<'de> for Each<F, T> {
+    type Value = usize;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<usize, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de, T: Deserialize<'de>, F: FnMut(usize, T) -> Result<(), &'static str>> Visitor<'de> for Each<F, T> {
+    type Value = usize;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut list: A) -> Result<usize, A::Error> {
+        let mut count = 0;
+        while let Some(element) = list.next_element()? {
+            (self.0)(count, element).map_err(de::Error::custom)?;
+            count += 1;
+        }
+        Ok(count)
+    }
+}
+
 /// Something asked of a world. One key says what.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
@@ -238,16 +531,17 @@ pub enum CommandRecord {
     Spawn {
         /// As in a scene.
         #[schema(schema_with = scene_bodies)]
-        bodies: Vec<Value>,
+        bodies: Parts,
         /// As in a scene; `a` and `b` are among these bodies, by index or id.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[serde(default, skip_serializing_if = "Parts::is_empty")]
         #[schema(schema_with = scene_joints)]
-        joints: Vec<Value>,
+        joints: Parts,
     },
     /// Removes bodies, and their joints with them.
     Remove {
         /// Which.
-        bodies: Vec<BodyRef>,
+        #[schema(value_type = Vec<BodyRef>)]
+        bodies: Refs<BodyRef>,
     },
     /// Adds a joint, written as in a scene file but for its bodies.
     Join {
@@ -257,13 +551,15 @@ pub enum CommandRecord {
         /// The other.
         b: BodyRef,
         /// As in a scene, without `a` and `b`.
+        #[serde(deserialize_with = "compacted")]
         #[schema(value_type = Object)]
-        joint: Value,
+        joint: Box<RawValue>,
     },
     /// Removes joints.
     Unjoin {
         /// Which.
-        joints: Vec<JointRef>,
+        #[schema(value_type = Vec<JointRef>)]
+        joints: Refs<JointRef>,
     },
     /// Pulls a body with a pointer: the first grabs it, later ones move the pointer.
     Mouse {
@@ -433,53 +729,289 @@ impl CommandRecord {
     }
 }
 
-/// Reads a number of commands.
+/// Population and journal that commands bring a world at most.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Brings {
+    /// Bodies.
+    pub bodies: usize,
+    /// Joints.
+    pub joints: usize,
+    /// Shapes.
+    pub shapes: usize,
+    /// Bodies and joints added or removed by hand.
+    pub alterations: usize,
+    /// Bytes of the journal.
+    pub bytes: usize,
+}
+
+/// Bytes that an entry of a journal takes beside what it holds, and so does an id in it.
+pub const ENTRY_BYTES: usize = 64;
+/// Bytes of an id in a journal, and around it.
+pub const ID_BYTES: usize = 32;
+
+impl Brings {
+    /// Sums up some commands.
+    #[must_use]
+    pub fn of(commands: &[CommandRecord]) -> Self {
+        commands.iter().map(Self::of_one).fold(Self::default(), Self::plus)
+    }
+
+    fn of_one(command: &CommandRecord) -> Self {
+        let none = Self::default();
+        match command {
+            CommandRecord::Spawn { bodies, joints } => Self {
+                bodies: bodies.len(),
+                joints: joints.len(),
+                shapes: bodies.shapes(),
+                alterations: bodies.len() + joints.len(),
+                bytes: 2 * ENTRY_BYTES + bodies.bytes() + joints.bytes() + 2 * ID_BYTES * bodies.len(),
+            },
+            CommandRecord::Join { joint, .. } => {
+                let bytes = ENTRY_BYTES + 2 * ID_BYTES + joint.get().len();
+                Self { joints: 1, alterations: 1, bytes, ..none }
+            }
+            CommandRecord::Mouse { body: Some(_), .. } => {
+                Self { joints: 1, alterations: 1, bytes: 4 * ENTRY_BYTES, ..none }
+            }
+            CommandRecord::Remove { bodies } => {
+                Self { alterations: 1, bytes: ENTRY_BYTES + ID_BYTES * bodies.len(), ..none }
+            }
+            CommandRecord::Unjoin { joints } => {
+                Self { alterations: 1, bytes: ENTRY_BYTES + ID_BYTES * joints.len(), ..none }
+            }
+            _ => none,
+        }
+    }
+
+    /// The sum of both.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            bodies: self.bodies + other.bodies,
+            joints: self.joints + other.joints,
+            shapes: self.shapes + other.shapes,
+            alterations: self.alterations + other.alterations,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+
+    /// True if nothing comes or goes.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.bodies + self.joints + self.alterations == 0
+    }
+
+    /// Checks what comes to a world that has `now` already.
+    ///
+    /// # Errors
+    /// The first limit that is exceeded.
+    pub fn check(&self, now: &Self, limits: &Limits) -> Result<(), Problem> {
+        for (what, key, now, more, most) in [
+            ("bodies", "bodies", now.bodies, self.bodies, limits.bodies),
+            ("joints", "joints", now.joints, self.joints, limits.joints),
+            ("shapes", "shapes", now.shapes, self.shapes, limits.shapes),
+            (
+                "bodies and joints added or removed by hand",
+                "alterations",
+                now.alterations,
+                self.alterations,
+                limits.alterations,
+            ),
+            ("bytes of bodies and joints added by hand", "journal_bytes", now.bytes, self.bytes, limits.journal_bytes),
+        ] {
+            if more > 0 && now + more > most {
+                let detail = format!("the world would come to {} {what}; at most {most} (limits.{key})", now + more);
+                return Err(Problem::limit(detail).at("commands"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads a number of commands: `{"commands": [...]}`.
 ///
 /// # Errors
 /// Which is wrong, and where.
-pub fn read_commands(text: &[u8], most: usize) -> Result<Vec<CommandRecord>, Problem> {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Batch {
-        commands: Vec<CommandRecord>,
-    }
-    let batch: Batch = read_json(text)?;
-    if batch.commands.is_empty() {
+pub fn read_commands(text: &[u8], limits: &Limits) -> Result<Vec<CommandRecord>, Problem> {
+    let commands: Vec<CommandRecord> = read_list(text, &["commands"], limits.commands)?;
+    if commands.is_empty() {
         return Err(Problem::invalid("there are no commands").at("commands").expected("at least one command"));
     }
-    if batch.commands.len() > most {
-        let detail = format!("there are {} commands; at most {most} in a request", batch.commands.len());
-        return Err(Problem::limit(detail).at("commands"));
-    }
-    for (index, command) in batch.commands.iter().enumerate() {
+    for (index, command) in commands.iter().enumerate() {
         if let CommandRecord::Mouse { pointer, .. } | CommandRecord::Release { pointer } = command
             && pointer.len() > MAX_POINTER
         {
             return Err(Problem::invalid(format!("the name is longer than {MAX_POINTER} bytes"))
                 .at(format!("commands[{index}].{}.pointer", command.word())));
         }
+        if let CommandRecord::Join { joint, .. } = command
+            && joint.get().len() > MAX_PART
+        {
+            return Err(Problem::limit(format!("the joint has more than {MAX_PART} bytes"))
+                .at(format!("commands[{index}].join.joint")));
+        }
+        let (count, most, of) = match command {
+            CommandRecord::Remove { bodies } => (bodies.len(), limits.bodies, "bodies"),
+            CommandRecord::Unjoin { joints } => (joints.len(), limits.joints, "joints"),
+            _ => continue,
+        };
+        if count > most {
+            let detail = format!("there are {count} {of}; at most {most} in a world of this service");
+            return Err(Problem::limit(detail).at(format!("commands[{index}].{}.{of}", command.word())));
+        }
     }
-    Ok(batch.commands)
+    // More than an empty world may have is refused before a real one is asked.
+    Brings::of(&commands).check(&Brings::default(), limits)?;
+    Ok(commands)
+}
+
+/// Reads an object whose only key is a list, and stops at the first element beyond `most`.
+///
+/// # Errors
+/// Which is wrong, and where.
+pub fn read_list<'de, T: Deserialize<'de>>(
+    text: &'de [u8],
+    key: &'static [&'static str; 1],
+    most: usize,
+) -> Result<Vec<T>, Problem> {
+    let is_beyond = Cell::new(false);
+    let read = read_with(text, OnlyList { key, most, is_beyond: &is_beyond, of: PhantomData });
+    if is_beyond.get() {
+        let [key] = key;
+        let detail = format!("there are more than {most} {key}; at most {most} in a request (limits.{key})");
+        return Err(Problem::limit(detail).at(*key));
+    }
+    read
+}
+
+/// Seed of [`read_list`].
+struct OnlyList<'a, T> {
+    key: &'static [&'static str; 1],
+    most: usize,
+    is_beyond: &'a Cell<bool>,
+    of: PhantomData<T>,
+}
+
+impl<'de, T: Deserialize<'de>> DeserializeSeed<'de> for OnlyList<'_, T> {
+    type Value = Vec<T>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<T>, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for OnlyList<'_, T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "an object with the key `{}`", self.key[0])
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Vec<T>, A::Error> {
+        let mut found = None;
+        while map.next_key_seed(OnlyKey { key: self.key, is_there: found.is_some() })?.is_some() {
+            let mut list = Vec::new();
+            let push = |index, element| {
+                if index == self.most {
+                    self.is_beyond.set(true);
+                    return Err("too many");
+                }
+                list.push(element);
+                Ok(())
+            };
+            map.next_value_seed(Each(push, PhantomData))?;
+            found = Some(list);
+        }
+        found.ok_or_else(|| de::Error::missing_field(self.key[0]))
+    }
+}
+
+/// The only key of an object. Another is refused as it is read, so that the path names it.
+struct OnlyKey {
+    key: &'static [&'static str; 1],
+    is_there: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for OnlyKey {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_identifier(self)
+    }
+}
+
+impl Visitor<'_> for OnlyKey {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "the key `{}`", self.key[0])
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<(), E> {
+        match name {
+            name if name != self.key[0] => Err(E::unknown_field(name, self.key)),
+            _ if self.is_there => Err(E::duplicate_field(self.key[0])),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Reads JSON, with the path of what is wrong.
 ///
 /// # Errors
-/// That.
+/// The first mistake.
 pub fn read_json<'de, T: Deserialize<'de>>(text: &'de [u8]) -> Result<T, Problem> {
+    read_with(text, PhantomData)
+}
+
+fn read_with<'de, S: DeserializeSeed<'de>>(text: &'de [u8], seed: S) -> Result<S::Value, Problem> {
+    refuse_deep(text)?;
     let mut deserializer = serde_json::Deserializer::from_slice(text);
-    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| Problem::from_json(&error))?;
-    let end = deserializer.end();
-    end.map_err(|error| Problem::malformed(format!("there is more after the JSON value: {error}")))?;
+    let mut track = serde_path_to_error::Track::new();
+    let tracked = serde_path_to_error::Deserializer::new(&mut deserializer, &mut track);
+    let value = seed
+        .deserialize(tracked)
+        .map_err(|error| Problem::from_json(&serde_path_to_error::Error::new(track.path(), error)))?;
+    deserializer.end().map_err(|error| Problem::no_json(&error))?;
     Ok(value)
+}
+
+/// Refuses JSON that is nested deeper than a parser goes, as text that is only passed on would get through.
+fn refuse_deep(text: &[u8]) -> Result<(), Problem> {
+    let (mut depth, mut is_quoted, mut is_escaped) = (0_usize, false, false);
+    for (at, &byte) in text.iter().enumerate() {
+        if is_quoted {
+            is_quoted = byte != b'"' || is_escaped;
+            is_escaped = byte == b'\\' && !is_escaped;
+            continue;
+        }
+        match byte {
+            b'"' => is_quoted = true,
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            let line_start = text[..at].iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
+            let line = text[..at].split(|byte| *byte == b'\n').count();
+            let column = at - line_start + 1;
+            let detail = format!("invalid JSON: nested deeper than {MAX_DEPTH} at line {line}, column {column}");
+            return Err(Problem { line: Some(line), column: Some(column), ..Problem::malformed(detail) });
+        }
+    }
+    Ok(())
 }
 
 /// Bodies and joints among them, as a scene file has them.
 ///
 /// # Errors
 /// What is wrong, with its path from here.
-pub fn read_parts(bodies: &[Value], joints: &[Value]) -> Result<(Vec<Body>, Vec<Joint>), Problem> {
-    let text = json!({ "version": 1, "bodies": bodies, "joints": joints }).to_string();
+pub fn read_parts(bodies: &Parts, joints: &Parts) -> Result<(Vec<Body>, Vec<Joint>), Problem> {
+    parse_parts(bodies.text(), joints.text())
+}
+
+fn parse_parts(bodies: &str, joints: &str) -> Result<(Vec<Body>, Vec<Joint>), Problem> {
+    let text = format!("{{\"version\":1,\"bodies\":{bodies},\"joints\":{joints}}}");
     let mut scene = file::parse(&text, "command.json").map_err(|error| {
         // Line and column are of a text that the client did not write.
         Problem { line: None, column: None, ..Problem::from(error) }
@@ -487,24 +1019,59 @@ pub fn read_parts(bodies: &[Value], joints: &[Value]) -> Result<(Vec<Body>, Vec<
     Ok((std::mem::take(&mut scene.bodies), std::mem::take(&mut scene.joints)))
 }
 
+/// Reads a shape as a scene file has it.
+///
+/// # Errors
+/// The first mistake, with its path from here.
+pub fn read_shape(shape: &RawValue) -> Result<Geometry, Problem> {
+    if shape.get().len() > MAX_PART {
+        return Err(Problem::limit(format!("the shape has more than {MAX_PART} bytes")));
+    }
+    let (bodies, _) = parse_parts(&format!("[{{\"shapes\":[{}]}}]", shape.get()), "[]").map_err(|problem| {
+        let path = problem.path.as_deref().and_then(|path| path.strip_prefix("bodies[0].shapes[0]"));
+        Problem {
+            path: path.filter(|path| !path.is_empty()).map(|path| path.trim_start_matches('.').to_owned()),
+            ..problem
+        }
+    })?;
+    let shape = bodies.into_iter().flat_map(|body| body.shapes).next();
+    shape.map(|shape| shape.geometry).ok_or_else(|| Problem::invalid("there is no shape"))
+}
+
 /// A joint as a scene file has it, without its bodies.
 ///
 /// # Errors
 /// What is wrong, with its path from here.
-pub fn read_joint(joint: &Value, to_world: bool) -> Result<Joint, Problem> {
-    let Value::Object(keys) = joint else {
+pub fn read_joint(joint: &RawValue, to_world: bool) -> Result<Joint, Problem> {
+    /// Presence of the bodies.
+    #[derive(Deserialize)]
+    struct Ends {
+        #[serde(default)]
+        a: Presence,
+        #[serde(default)]
+        b: Presence,
+    }
+    #[derive(Default)]
+    struct Presence(bool);
+    impl<'de> Deserialize<'de> for Presence {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            IgnoredAny::deserialize(deserializer).map(|_| Self(true))
+        }
+    }
+    let text = joint.get();
+    let Some(rest) = text.strip_prefix('{') else {
         return Err(Problem::invalid("the joint is no object").at("joint"));
     };
-    if let Some(key) = ["a", "b"].into_iter().find(|key| keys.contains_key(*key)) {
+    if let Ok(Ends { a, b }) = serde_json::from_str(text)
+        && let Some((key, _)) = [("a", a), ("b", b)].iter().find(|(_, there)| there.0)
+    {
         return Err(Problem::invalid("the bodies are given beside the joint").at(format!("joint.{key}")));
     }
-    let mut keys = keys.clone();
-    keys.insert("b".to_owned(), json!(1));
-    if !to_world {
-        keys.insert("a".to_owned(), json!(0));
-    }
-    let body = json!({ "shapes": [{ "circle": { "radius": 1 } }] });
-    let (_, mut joints) = read_parts(&[body.clone(), body], &[Value::Object(keys)]).map_err(|problem| {
+    let ends = if to_world { "\"b\":1" } else { "\"a\":0,\"b\":1" };
+    let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
+    let body = "{\"shapes\":[{\"circle\":{\"radius\":1}}]}";
+    let parsed = parse_parts(&format!("[{body},{body}]"), &format!("[{{{ends}{comma}{rest}]"));
+    let (_, mut joints) = parsed.map_err(|problem| {
         let path = problem.path.as_deref().and_then(|path| path.strip_prefix("joints[0]"));
         Problem { path: Some(format!("joint{}", path.unwrap_or_default())), ..problem }
     })?;
@@ -575,4 +1142,83 @@ pub fn body_from_text(text: &str) -> Result<BodyId, String> {
 pub fn joint_from_text(text: &str) -> Result<JointId, String> {
     let (index, generation) = read_id(text).ok_or_else(|| format!("{text:?} is no id of a joint"))?;
     Ok(JointId { index, generation })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn commands(text: &str) -> Result<Vec<CommandRecord>, Problem> {
+        read_commands(text.as_bytes(), &Limits::default())
+    }
+
+    #[test]
+    fn parts_are_kept_as_text_without_blanks() {
+        let text =
+            r#" {"commands": [ {"spawn": {"bodies": [ {"id": "a \\\" b", "shapes": [ 1, 2 ]}, {"shapes": []} ]}} ]}"#;
+        let read = commands(text).unwrap();
+        let CommandRecord::Spawn { bodies, joints } = &read[0] else { panic!("{read:?}") };
+        assert_eq!((bodies.len(), bodies.shapes(), joints.len()), (2, 2, 0));
+        assert_eq!(bodies.text(), r#"[{"id":"a \\\" b","shapes":[1,2]},{"shapes":[]}]"#);
+        // As it was always written.
+        let written = serde_json::to_string(&read[0]).unwrap();
+        assert_eq!(written, format!(r#"{{"spawn":{{"bodies":{}}}}}"#, bodies.text()));
+        let again: CommandRecord = serde_json::from_str(&written).unwrap();
+        assert_eq!(serde_json::to_string(&again).unwrap(), written);
+    }
+
+    #[test]
+    fn places_in_lists_are_told() {
+        for (text, path) in [
+            (r#"{"commands":[{"wake_all":{}},{"spawn":{"bodies":{}}}]}"#, "commands[1].spawn.bodies"),
+            (r#"{"commands":[{"remove":{"bodies":[1,"a",-1]}}]}"#, "commands[0].remove.bodies[2]"),
+            (r#"{"commands":[{"spawn":{"bodies":[],"more":1}}]}"#, "commands[0].spawn.more"),
+            (r#"{"commands":7}"#, "commands"),
+            (r#"{"commands":[],"commands":[]}"#, "commands"),
+        ] {
+            let problem = commands(text).unwrap_err();
+            assert_eq!((problem.status, problem.path.as_deref()), (422, Some(path)), "{text}: {problem:?}");
+        }
+        assert!(commands("{}").unwrap_err().detail.contains("missing field `commands`"));
+        assert!(commands("[[]]").unwrap_err().detail.contains("object with the key `commands`"));
+    }
+
+    #[test]
+    fn lists_of_bodies_read_back() {
+        let read = commands(r#"{"commands":[{"remove":{"bodies":[ 3, "1.0" , "a"]}}]}"#).unwrap();
+        let CommandRecord::Remove { bodies } = &read[0] else { panic!("{read:?}") };
+        let mut seen = Vec::new();
+        bodies
+            .try_each(|place, body| {
+                seen.push((place, body));
+                if place == 1 { Err(Problem::invalid("no")) } else { Ok(()) }
+            })
+            .unwrap_err();
+        assert_eq!(seen, [(0, BodyRef::Slot(3)), (1, BodyRef::Name("1.0".to_owned()))]);
+        assert_eq!(bodies.len(), 3);
+    }
+
+    #[test]
+    fn joints_have_their_bodies_beside_them() {
+        let joint = |text: &str| read_joint(&RawValue::from_string(text.to_owned()).unwrap(), false);
+        assert!(joint(r#"{"type":"weld"}"#).is_ok());
+        for (text, path) in [
+            (r#"{"type":"weld","a":null}"#, "joint.a"),
+            (r#"{"b":1}"#, "joint.b"),
+            ("[]", "joint"),
+            ("{}", "joint"),
+            (r#"{"type":"weld","x":1}"#, "joint.x"),
+        ] {
+            assert_eq!(joint(text).unwrap_err().path.as_deref(), Some(path), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_list_is_not_read_beyond_its_end() {
+        let limits = Limits { commands: 2, ..Limits::default() };
+        let text = format!(r#"{{"commands":[{}"#, r#"{"wake_all":{}},"#.repeat(3));
+        let problem = read_commands(text.as_bytes(), &limits).unwrap_err();
+        assert_eq!((problem.status, problem.path.as_deref()), (422, Some("commands")), "{problem:?}");
+        assert!(problem.detail.contains("limits.commands"));
+    }
 }

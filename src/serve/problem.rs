@@ -10,6 +10,9 @@ use crate::scene::file::{FileError, FileErrorKind};
 use crate::serve::store::Trouble;
 use crate::{CommandError, PopulationError, WorldError};
 
+/// Longest message or path that may quote the request, bytes.
+const MAX_QUOTED: usize = 300;
+
 /// A problem, as `application/problem+json`.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Problem {
@@ -60,87 +63,97 @@ impl Problem {
 
     /// 400: no JSON, or a header or parameter that cannot be read.
     pub fn malformed(detail: impl Into<String>) -> Self {
-        Self::new(400, "malformed", "The request cannot be read", detail)
+        Self::new(400, "malformed", "Malformed request", detail)
     }
 
     /// 401.
     #[must_use]
     pub fn unauthorized() -> Self {
         let detail = "expected the header `Authorization: Bearer TOKEN` with a token of this service";
-        Self::new(401, "unauthorized", "A token is needed", detail)
+        Self::new(401, "unauthorized", "Unauthorized", detail)
     }
 
     /// 403: not from here.
     pub fn forbidden(detail: impl Into<String>) -> Self {
-        Self::new(403, "forbidden", "The request is not allowed from there", detail)
+        Self::new(403, "forbidden", "Forbidden", detail)
     }
 
     /// 404.
     pub fn not_found(detail: impl Into<String>) -> Self {
-        Self::new(404, "not-found", "There is no such thing", detail)
+        Self::new(404, "not-found", "Not found", detail)
     }
 
     /// 405.
     #[must_use]
     pub fn method() -> Self {
-        Self::new(405, "method", "The method is not for this", "see /api/openapi.json")
+        Self::new(405, "method", "Method not allowed", "this address takes other methods; see /api/openapi.json")
     }
 
     /// 408.
     pub fn too_slow(detail: impl Into<String>) -> Self {
-        Self::new(408, "too-slow", "The request did not come in time", detail)
+        Self::new(408, "too-slow", "Request timeout", detail)
     }
 
     /// 409: not in this state.
     pub fn conflict(detail: impl Into<String>) -> Self {
-        Self::new(409, "conflict", "The world is in another state", detail)
+        Self::new(409, "conflict", "Conflict with the state of the world", detail)
     }
 
     /// 413.
     pub fn too_large(detail: impl Into<String>) -> Self {
-        Self::new(413, "too-large", "There is too much of it", detail)
+        Self::new(413, "too-large", "Request too large", detail)
     }
 
     /// 415.
     #[must_use]
     pub fn media_type() -> Self {
         let detail = "expected the header `Content-Type: application/json`";
-        Self::new(415, "media-type", "The body is of another type", detail)
+        Self::new(415, "media-type", "Unsupported media type", detail)
     }
 
     /// 422: well-formed, but not valid.
     pub fn invalid(detail: impl Into<String>) -> Self {
-        Self::new(422, "invalid", "A value is not valid", detail)
+        Self::new(422, "invalid", "Invalid value", detail)
     }
 
     /// 422: beyond a limit of this service.
     pub fn limit(detail: impl Into<String>) -> Self {
-        Self::new(422, "limit", "It is beyond a limit of this service", detail)
+        Self::new(422, "limit", "Limit of this service exceeded", detail)
     }
 
     /// 429.
     pub fn too_many(detail: impl Into<String>, seconds: u32) -> Self {
-        Self::new(429, "too-many", "Too much at once", detail).retry(seconds)
+        Self::new(429, "too-many", "Too many requests", detail).retry(seconds)
     }
 
     /// 500: a mistake of ours.
     pub fn internal(detail: impl Into<String>) -> Self {
-        Self::new(500, "internal", "The service made a mistake", detail)
+        Self::new(500, "internal", "Internal server error", detail)
     }
 
     /// 500: what is stored of a world cannot be read.
     pub fn damaged(detail: impl Into<String>) -> Self {
-        Self::new(500, "damaged", "What is stored of the world is damaged", detail)
+        Self::new(500, "damaged", "Stored world damaged", detail)
+    }
+
+    /// 500: what is stored was done by another build, and this one is to leave it alone.
+    pub fn other_build(detail: impl Into<String>) -> Self {
+        Self::new(500, "other-build", "The world was written by another build", detail)
     }
 
     /// 503: the device was lost; the world comes back.
     pub fn device(detail: impl Into<String>) -> Self {
-        Self::new(503, "device", "The device was lost, the world is being restored", detail).retry(1)
+        Self::new(503, "device", "Device lost; the world is being restored", detail).retry(1)
     }
 
     /// 503: starting or stopping.
     pub fn unavailable(detail: impl Into<String>) -> Self {
-        Self::new(503, "unavailable", "Not now", detail).retry(2)
+        Self::new(503, "unavailable", "Service unavailable", detail).retry(2)
+    }
+
+    /// 503: the worlds of the store are not all known yet.
+    pub fn starting(detail: impl Into<String>) -> Self {
+        Self::new(503, "starting", "The service is starting", detail).retry(1)
     }
 
     /// 507, or 503 where it is not known whether it has happened.
@@ -157,12 +170,12 @@ impl Problem {
 
     /// 503: the store is behind a network and does not answer.
     pub fn away(detail: impl Into<String>) -> Self {
-        Self::new(503, "store-away", "The store cannot be reached", detail).retry(5)
+        Self::new(503, "store-away", "Store unreachable", detail).retry(5)
     }
 
     /// 507: nothing has happened.
     pub fn store(detail: impl Into<String>) -> Self {
-        Self::new(507, "store", "The store did not take it, so it has not happened", detail).retry(5)
+        Self::new(507, "store", "The store refused the change; it has not happened", detail).retry(5)
     }
 
     /// With the place in the body.
@@ -203,21 +216,45 @@ impl Problem {
         self
     }
 
-    /// Of a JSON value of ours, with the path that was tracked.
+    /// 400: no JSON, with line and column; the input may have ended too early.
+    #[must_use]
+    pub fn no_json(error: &serde_json::Error) -> Self {
+        let message = message_of(error);
+        let message = if error.is_eof() { "end of input" } else { &message };
+        let (line, column) = (error.line(), error.column());
+        let problem = Self::malformed(format!("invalid JSON: {message} at line {line}, column {column}"));
+        Self { line: Some(line), column: Some(column), ..problem }
+    }
+
+    /// Problem with a JSON value: 400 where it is none, else 422 with the path that was tracked.
     #[must_use]
     pub fn from_json(error: &serde_path_to_error::Error<serde_json::Error>) -> Self {
-        let path = error.path().to_string();
+        let path = shortened(error.path().to_string());
         let inner = error.inner();
-        let message = inner.to_string();
-        let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
+        let message = message_of(inner);
         // That a number is too large is found while it is read.
         let is_value = inner.is_data() || message == "number out of range";
-        let mut problem = if is_value { Self::invalid(message) } else { Self::malformed(message) };
+        let mut problem = if is_value { Self::invalid(message) } else { Self::no_json(inner) };
         if inner.line() > 0 {
             (problem.line, problem.column) = (Some(inner.line()), Some(inner.column()));
         }
         problem.at(if path == "." { String::new() } else { path })
     }
+}
+
+/// Message of an error without its place.
+fn message_of(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    shortened(message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message).to_owned())
+}
+
+/// Text that may quote the request, cut where it gets long.
+fn shortened(mut text: String) -> String {
+    if text.len() > MAX_QUOTED {
+        text.truncate(text.floor_char_boundary(MAX_QUOTED));
+        text.push('…');
+    }
+    text
 }
 
 impl From<FileError> for Problem {
@@ -255,7 +292,9 @@ impl From<WorldError> for Problem {
         match error {
             WorldError::Scene(error) | WorldError::Population(PopulationError::Value(error)) => Self::from(error),
             WorldError::Device(error) => Self::device(error.to_string()),
-            error @ WorldError::TooLarge { .. } => Self::limit(error.to_string()),
+            error @ (WorldError::TooLarge { .. }
+            | WorldError::TooManyContacts { .. }
+            | WorldError::TooManyFound { .. }) => Self::limit(error.to_string()),
             error @ (WorldError::Kernel(_) | WorldError::Threads(_)) => Self::internal(error.to_string()),
             error => Self::invalid(error.to_string()),
         }

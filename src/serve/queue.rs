@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+/// Longest turn that is short, s.
+const SHORT: f64 = 0.02;
+/// Short turns in a row that make a record.
+const SHORT_TURNS: u8 = 3;
 /// Worlds of a turn, at most.
 const MOST_TOGETHER: usize = 64;
 
@@ -59,23 +63,67 @@ impl Account {
     }
 }
 
+/// Measured turns of a world: whether the next one will be short. A worker that is kept for short turns takes no others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// Short turns with steps, and without, since the last long one. Up to [`SHORT_TURNS`].
+    steps: u8,
+    rests: u8,
+    /// The last turn that says anything was long.
+    is_long: bool,
+}
+
+impl Record {
+    /// Takes note of a turn, unless it was one in which the world was opened: that says nothing of the next.
+    pub fn note(&mut self, took: f64, steps: u32) {
+        if took > SHORT {
+            *self = Self { is_long: true, ..Self::default() };
+            return;
+        }
+        let count = if steps > 0 { &mut self.steps } else { &mut self.rests };
+        *count = (*count + 1).min(SHORT_TURNS);
+        self.is_long &= self.steps < SHORT_TURNS;
+    }
+
+    /// True if the next turn was short whenever it was measured of late.
+    #[must_use]
+    pub fn is_short(self, expected: Expected) -> bool {
+        match expected {
+            Expected::Anything => false,
+            Expected::Step => self.steps == SHORT_TURNS,
+            Expected::Rest => !self.is_long && (self.rests == SHORT_TURNS || self.steps == SHORT_TURNS),
+        }
+    }
+
+    /// True if no turn was long so far.
+    #[must_use]
+    pub fn is_clean(self) -> bool {
+        !self.is_long
+    }
+}
+
 /// A world that is due.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Due<T> {
     pub id: T,
+    /// Seconds that all worlds of its owner had.
+    pub owner: f64,
     pub account: Account,
     pub expected: Expected,
     /// If it is for a step, by dispatches that it shares with others: with whom, and what all of them take, s.
     pub series: Option<(usize, f64)>,
 }
 
-/// Those that are next, of those that are due: the one that had least, and, if turns are shared, those that had least
-/// after it, up to the first that is not small: what they are expected to do shall fit in one turn. Nobody is passed by,
+/// Those that are next, of those that are due: of the owner whose worlds had least the one that had least, and, if turns are
+/// shared, those that come after it in this order, up to the first that is not small: what they are expected to do shall fit in one turn. Nobody is passed by,
 /// but by those who step by the same dispatches as one that is next: these run in any case, and each is charged its part.
 /// Changes their order.
 pub fn choose<T: Ord>(due: &mut [Due<T>], together: bool, turn: Duration) -> &[Due<T>] {
     // Equal ones by id, so that it does not depend on the order of a table.
-    let order = |a: &Due<T>, b: &Due<T>| a.account.had.total_cmp(&b.account.had).then_with(|| a.id.cmp(&b.id));
+    let order = |a: &Due<T>, b: &Due<T>| {
+        let by_owner = a.owner.total_cmp(&b.owner);
+        by_owner.then(a.account.had.total_cmp(&b.account.had)).then_with(|| a.id.cmp(&b.id))
+    };
     if !together {
         if !due.is_empty() {
             due.select_nth_unstable_by(0, order);
@@ -115,7 +163,7 @@ mod tests {
     /// One that is due for a step.
     fn due(id: u32, had: f64, step: f64) -> Due<u32> {
         let account = Account { step: Some(step), ..Account::new(had) };
-        Due { id, account, expected: Expected::Step, series: None }
+        Due { id, owner: 0.0, account, expected: Expected::Step, series: None }
     }
 
     fn chosen(due: &[Due<u32>], together: bool) -> Vec<u32> {
@@ -213,5 +261,57 @@ mod tests {
         assert!(small > 1000, "each small one likewise: {small}");
         // Negative control: where nothing is charged, the first has every turn.
         assert_eq!(minute(0.0), (60, 0));
+    }
+
+    /// A minute of turns: forty worlds of one owner beside one of another, all of which want as many steps of a millisecond as
+    /// they get. `price` is what an owner is charged for a second. Returns the steps of the one.
+    fn minute_of_owners(together: bool, price: f64) -> u32 {
+        let mut all: Vec<_> = (0..41).map(|id| due(id, 0.0, 0.001)).collect();
+        let (mut time, mut steps, mut owners) = (0.0, 0, [0.0; 2]);
+        while time < 60.0 {
+            let next: Vec<u32> = choose(&mut all, together, TURN).iter().map(|due| due.id).collect();
+            for id in next {
+                time += 0.001;
+                steps += u32::from(id == 0);
+                owners[usize::from(id != 0)] += 0.001 * price;
+                let due = all.iter_mut().find(|due| due.id == id).unwrap();
+                due.account.charge(0.001, Expected::Step, 1);
+            }
+            for due in &mut all {
+                due.owner = owners[usize::from(due.id != 0)];
+            }
+        }
+        steps
+    }
+
+    #[test]
+    fn many_worlds_of_one_owner_starve_no_other_owner() {
+        // Alone it has 60,000.
+        let half = minute_of_owners(false, 1.0);
+        assert!((29_000..31_000).contains(&half), "{half}: each owner has half");
+        let together = minute_of_owners(true, 1.0);
+        assert!(together > 14_000, "{together}: a step of each turn of four, as a world has one step of a round");
+        // Negative control: where owners are charged nothing, each world has its part.
+        let part = minute_of_owners(false, 0.0);
+        assert!((1_400..1_500).contains(&part), "{part}: one of forty-one");
+    }
+
+    #[test]
+    fn a_record_of_short_turns_is_measured() {
+        let mut record = Record::default();
+        let all = [Expected::Anything, Expected::Step, Expected::Rest];
+        assert_eq!(all.map(|expected| record.is_short(expected)), [false; 3], "nothing is known");
+        (0..10).for_each(|_| record.note(0.001, 0));
+        assert_eq!(all.map(|expected| record.is_short(expected)), [false, false, true], "answers say nothing of steps");
+        (0..2).for_each(|_| record.note(0.001, 4));
+        assert!(!record.is_short(Expected::Step));
+        record.note(0.001, 4);
+        assert!(record.is_short(Expected::Step) && record.is_clean());
+        record.note(0.5, 1);
+        assert_eq!(all.map(|expected| record.is_short(expected)), [false; 3], "one long turn is enough");
+        (0..10).for_each(|_| record.note(0.001, 0));
+        assert_eq!(all.map(|expected| record.is_short(expected)), [false; 3], "until its steps are short again");
+        (0..3).for_each(|_| record.note(0.001, 1));
+        assert!(record.is_short(Expected::Step) && record.is_short(Expected::Rest));
     }
 }

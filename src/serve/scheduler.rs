@@ -1,5 +1,9 @@
-//! Who runs when. Turns go to the world that had the least time so far; a world that was idle does not save up for later.
-//! On a device small worlds that are next share a turn (turns.rs).
+//! The order of turns. A turn goes to the owner whose worlds had the least time so far, and of these to the world that had the
+//! least; whoever was idle does not save up for later. On a device small worlds that are next share a turn (turns.rs).
+//!
+//! With several workers one is kept for worlds whose turns were short whenever they were measured of late; a new world is
+//! opened by the others. While all of these are held up by long turns, it takes small worlds without a record, too. With
+//! one worker, as on a GPU, a long step delays all others; it can be given up as any other (watch.rs).
 
 use std::collections::HashMap;
 use std::io;
@@ -12,16 +16,22 @@ use std::time::{Duration, Instant};
 use super::config::Config;
 use super::device::Device;
 use super::problem::Problem;
-use super::queue::{Account, Due, Expected, choose};
-use super::session::{Answer, Facts, Handle, Poke, Request, Session, Shared, Wake, open_facts};
+use super::queue::{Account, Due, Expected, Record, choose};
+use super::session::{Answer, Bodies, Facts, Handle, Poke, Request, Session, Shared, Wake, open_facts};
 use super::store::{Store, Trouble, WORLD};
+use super::suspects::{Place as Passed, Suspects};
 use super::turns::{Member, TURN, run};
+use super::watch::Watch;
 use super::writer::Writer;
 
-/// Turns up to this are short: with several workers one takes no others, s.
-const SHORT: f64 = 0.02;
-/// What the first turn of a world takes, about, s a byte of its scene.
-const OPENING: f64 = 2e-8;
+/// Age of a turn that holds its worker up.
+const HELD_UP: Duration = Duration::from_secs(1);
+/// Largest world without a record that the kept worker takes while all others are held up, bodies.
+const SMALL: usize = 2000;
+/// Until a store that does not answer is asked again for its worlds.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Worlds of a store that are read at a time: of a folder, and of a bucket.
+const READERS: [usize; 2] = [4, 16];
 
 /// Worlds, and the threads that run them.
 #[derive(Debug)]
@@ -32,8 +42,17 @@ pub struct Scheduler {
     /// Nothing new is begun.
     pub draining: AtomicBool,
     ended: AtomicBool,
+    /// All worlds of the store are known.
+    is_listed: AtomicBool,
     /// Worlds that were in the store at the start and are not open yet.
     starting: AtomicUsize,
+    workers: usize,
+    watch: Arc<Watch>,
+    suspects: Suspects,
+    /// Message that names the service that has taken a world over.
+    taken: Mutex<Option<String>>,
+    /// Told when that happens.
+    pub evicted: tokio::sync::Notify,
     threads: Mutex<Vec<JoinHandle<()>>>,
     writers: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -41,10 +60,32 @@ pub struct Scheduler {
 #[derive(Debug, Default)]
 struct State {
     worlds: HashMap<String, Entry>,
-    /// The least time of those that wait.
+    owners: Vec<Owner>,
+    /// Least time of the owners whose worlds wait.
     least: f64,
+    /// Suspects in a turn: one at most.
+    suspects: usize,
     /// Owners of worlds that are being made.
     making: Vec<String>,
+}
+
+/// Time that the worlds of a token had.
+#[derive(Debug)]
+struct Owner {
+    name: String,
+    had: f64,
+    /// Least time of its worlds that wait.
+    least: f64,
+}
+
+impl State {
+    /// Index of an owner, who is new perhaps.
+    fn owner(&mut self, name: &str) -> usize {
+        self.owners.iter().position(|owner| owner.name == name).unwrap_or_else(|| {
+            self.owners.push(Owner { name: name.to_owned(), had: self.least, least: 0.0 });
+            self.owners.len() - 1
+        })
+    }
 }
 
 /// A place for a world that is being made, until it is there or dropped.
@@ -69,24 +110,30 @@ struct Entry {
     /// Somebody asked while it had its turn.
     poked: bool,
     account: Account,
-    /// Seconds of a turn of late.
-    turn: f64,
+    owner: usize,
+    record: Record,
+    /// Bodies when the record began.
+    bodies: usize,
+    /// The process may have ended because of it.
+    is_suspect: bool,
     /// Not open yet since the start of the service.
     starting: bool,
 }
 
 /// Lets a world have its turn.
-fn take(worlds: &mut HashMap<String, Entry>, (id, expected): (String, Expected)) -> Option<Member> {
-    let entry = worlds.get_mut(&id)?;
+fn take(state: &mut State, (id, expected): (String, Expected)) -> Option<Member> {
+    let entry = state.worlds.get_mut(&id)?;
     entry.poked = false;
-    Some(Member::new(id, entry.session.take()?, expected))
+    let session = entry.session.take()?;
+    state.suspects += usize::from(entry.is_suspect);
+    Some(Member::new(id, session, expected))
 }
 
 impl Scheduler {
-    /// Starts the threads, with the worlds that are in the store.
+    /// Starts the threads. [`Self::load`] finds the worlds that are in the store.
     ///
     /// # Errors
-    /// The operating system's, or the store's.
+    /// The operating system's.
     pub fn start(config: Arc<Config>, device: Device, store: Arc<Store>) -> io::Result<Arc<Self>> {
         let (writer, writers) = Writer::start(&store)?;
         let (pokes, poked) = mpsc::channel();
@@ -95,41 +142,111 @@ impl Scheduler {
             (_, 0) => std::thread::available_parallelism().map_or(2, std::num::NonZero::get).max(2),
             (_, count) => count,
         };
-        let shared = Arc::new(Shared { config, device, store, writer, pokes });
+        let suspects = Suspects::open(&config);
+        let several = config.tokens.len() > 1;
+        let shared = Arc::new(Shared {
+            config,
+            device,
+            store,
+            writer,
+            pokes,
+            total: Arc::default(),
+            resident: Bodies::default(),
+            taking: AtomicUsize::new(0),
+            several_tokens: AtomicBool::new(several),
+        });
         let scheduler = Arc::new(Self {
             shared,
             state: Mutex::default(),
             changed: Condvar::new(),
             draining: AtomicBool::new(false),
             ended: AtomicBool::new(false),
+            is_listed: AtomicBool::new(false),
             starting: AtomicUsize::new(0),
+            workers,
+            watch: Arc::default(),
+            suspects,
+            taken: Mutex::default(),
+            evicted: tokio::sync::Notify::new(),
             threads: Mutex::default(),
             writers: Mutex::new(writers),
         });
-        for id in scheduler.shared.store.worlds()? {
-            let read = scheduler.shared.store.read(&id, WORLD);
-            let read = read.and_then(|(facts, scene)| Ok((open_facts(&facts)?, scene.len())));
-            if let Some(Trouble::Away(detail)) = read.as_ref().err().and_then(Trouble::of) {
-                return Err(io::Error::other(detail.clone()));
-            }
-            let (facts, bytes) = read.unwrap_or_else(|error| {
-                tracing::error!(world = id, %error, "the world cannot be read");
-                (Facts { name: String::new(), created: 0, key: None, owner: String::new() }, 0)
-            });
-            scheduler.starting.fetch_add(1, Ordering::SeqCst);
-            scheduler.insert(&id, facts, bytes, true);
-        }
         let mut threads = Vec::new();
         for number in 0..workers {
             let own = scheduler.clone();
-            let only_short = workers > 1 && number == 0;
             let thread = std::thread::Builder::new().name(format!("worker-{number}"));
-            threads.push(thread.spawn(move || own.work(only_short))?);
+            threads.push(thread.spawn(move || own.work(number))?);
         }
+        let own = scheduler.clone();
+        let watch = std::thread::Builder::new().name("watch".to_owned());
+        threads.push(watch.spawn(move || own.watch.run(&own.draining))?);
         let own = scheduler.clone();
         threads.push(std::thread::Builder::new().name("pokes".to_owned()).spawn(move || own.listen(&poked))?);
         scheduler.threads.lock().unwrap_or_else(PoisonError::into_inner).extend(threads);
         Ok(scheduler)
+    }
+
+    /// Finds the worlds that are in the store, in a thread of its own. Each is opened once it is found.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn load(self: &Arc<Self>) -> io::Result<()> {
+        let own = self.clone();
+        let thread = std::thread::Builder::new().name("load".to_owned()).spawn(move || own.find_worlds())?;
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        Ok(())
+    }
+
+    fn find_worlds(&self) {
+        let store = &self.shared.store;
+        let Some(ids) = self.insist("the worlds cannot be listed", || store.worlds()) else { return };
+        let next = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..READERS[usize::from(store.is_remote())].min(ids.len()) {
+                scope.spawn(|| {
+                    while let Some(id) = ids.get(next.fetch_add(1, Ordering::SeqCst)) {
+                        self.find_world(id);
+                    }
+                });
+            }
+        });
+        if !self.draining.load(Ordering::SeqCst) {
+            self.is_listed.store(true, Ordering::SeqCst);
+            tracing::info!(worlds = ids.len(), "all worlds of the store are known");
+        }
+    }
+
+    fn find_world(&self, id: &str) {
+        let read = self.insist("a world cannot be read", || match self.shared.store.read(id, WORLD) {
+            Ok((facts, _)) => Ok(open_facts(&facts)),
+            Err(error) if matches!(Trouble::of(&error), Some(Trouble::Away(_))) => Err(error),
+            Err(error) => Ok(Err(error)),
+        });
+        let Some(read) = read else { return };
+        let facts = read.unwrap_or_else(|error| {
+            tracing::error!(world = id, %error, "the world cannot be read");
+            Facts { name: String::new(), created: 0, key: None, owner: String::new(), bodies: 0 }
+        });
+        self.starting.fetch_add(1, Ordering::SeqCst);
+        self.insert(id, facts, true);
+        self.changed.notify_all();
+    }
+
+    /// Asks the store until it answers. None if the service stops before that.
+    fn insist<T>(&self, what: &str, mut ask: impl FnMut() -> io::Result<T>) -> Option<T> {
+        let mut is_told = false;
+        while !self.draining.load(Ordering::SeqCst) {
+            match ask() {
+                Ok(answer) => return Some(answer),
+                Err(error) => {
+                    if !std::mem::replace(&mut is_told, true) {
+                        tracing::error!(%error, what, "the store is asked again");
+                    }
+                    std::thread::sleep(PATIENCE);
+                }
+            }
+        }
+        None
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -148,10 +265,45 @@ impl Scheduler {
         &self.shared.device
     }
 
-    /// Whether all worlds that were in the store are open, and nobody asked to stop.
+    /// True once all worlds of the store are known, open or not.
+    #[must_use]
+    pub fn is_listed(&self) -> bool {
+        self.is_listed.load(Ordering::SeqCst)
+    }
+
+    /// The reason why the service cannot be used as it should be, if there is one.
+    #[must_use]
+    pub fn hindrance(&self) -> Option<String> {
+        if let Some(taken) = self.evicted_by() {
+            return Some(format!("another service has taken the store over: {taken}"));
+        }
+        if self.draining.load(Ordering::SeqCst) {
+            return Some("the service is stopping".to_owned());
+        }
+        let starting = self.starting.load(Ordering::SeqCst);
+        if !self.is_listed() || starting > 0 {
+            return Some(format!("worlds are being restored: {starting} are not open yet"));
+        }
+        let (most, turn) = (self.shared.config.limits.turn_seconds, self.watch.longest()?.as_secs_f64());
+        (turn > most).then(|| format!("a turn takes {turn:.1} s already; limits.turn_seconds is {most}"))
+    }
+
+    /// Age of the oldest turn in progress; 0 if there is none.
+    #[must_use]
+    pub fn longest_turn(&self) -> Duration {
+        self.watch.longest().unwrap_or_default()
+    }
+
+    /// Returns whether all worlds that were in the store are open, and nothing hinders the service.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.starting.load(Ordering::SeqCst) == 0 && !self.draining.load(Ordering::SeqCst)
+        self.hindrance().is_none()
+    }
+
+    /// Returns the message that names the service that has taken a world over from this one.
+    #[must_use]
+    pub fn evicted_by(&self) -> Option<String> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// All worlds, by id.
@@ -193,23 +345,31 @@ impl Scheduler {
         Ok(Place(self.clone(), owner.to_owned()))
     }
 
-    /// Adds a world that is in the store, with a scene of so many bytes.
-    pub fn add(&self, id: &str, facts: Facts, bytes: usize, place: Place) {
-        self.insert(id, facts, bytes, false);
+    /// Adds a world that is in the store.
+    pub fn add(&self, id: &str, facts: Facts, place: Place) {
+        self.insert(id, facts, false);
         drop(place);
         self.changed.notify_all();
     }
 
-    fn insert(&self, id: &str, facts: Facts, bytes: usize, starting: bool) {
-        let (session, handle) = Session::new(id, facts, self.shared.clone());
+    fn insert(&self, id: &str, facts: Facts, starting: bool) {
+        let (owner, bodies) = (facts.owner.clone(), facts.bodies);
+        let (mut session, handle) = Session::new(id, facts, self.shared.clone());
+        if let Some(verdict) = self.suspects.verdict(id) {
+            session.condemn(verdict);
+        }
         let mut state = self.lock();
+        let owner = state.owner(&owner);
         let entry = Entry {
             handle,
             session: Some(Box::new(session)),
             wake: Wake::Now,
             poked: false,
-            account: Account::new(state.least),
-            turn: bytes as f64 * OPENING,
+            account: Account::new(state.owners[owner].least),
+            owner,
+            record: Record::default(),
+            bodies,
+            is_suspect: self.suspects.has(id),
             starting,
         };
         state.worlds.insert(id.to_owned(), entry);
@@ -240,13 +400,20 @@ impl Scheduler {
     /// A world should have a turn.
     pub fn poke(&self, id: &str) {
         let mut state = self.lock();
-        let least = state.least;
-        if let Some(entry) = state.worlds.get_mut(id) {
+        let State { worlds, owners, least, .. } = &mut *state;
+        if let Some(entry) = worlds.get_mut(id) {
             entry.poked = true;
-            if entry.session.is_some() && entry.wake != Wake::Now {
-                entry.wake = Wake::Now;
+            let owner = &mut owners[entry.owner];
+            if entry.starting {
+                // Among worlds that are being opened, one that is asked for comes first.
+                entry.account.had = entry.account.had.min(owner.least - 1e-6);
+            } else if entry.session.is_some() && entry.wake != Wake::Now {
                 // Who was idle does not come with savings.
-                entry.account.had = entry.account.had.max(least);
+                entry.account.had = entry.account.had.max(owner.least);
+                owner.had = owner.had.max(*least);
+            }
+            if entry.session.is_some() {
+                entry.wake = Wake::Now;
             }
             self.changed.notify_all();
         }
@@ -256,18 +423,57 @@ impl Scheduler {
         for poke in pokes {
             match poke {
                 Poke::Turn(id) => self.poke(&id),
+                Poke::Press(bodies, owner) => self.press(bodies, owner.as_deref()),
+                Poke::Taken(detail) => {
+                    let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+                    if taken.is_none() {
+                        tracing::error!(detail, "another service has taken the store over: this one ends");
+                        *taken = Some(detail);
+                        self.evicted.notify_one();
+                    }
+                }
                 Poke::End => return,
             }
         }
     }
 
-    fn work(&self, only_short: bool) {
+    /// Has idle worlds put to disk that have so many bodies together, those that were not asked for longest first; worlds of
+    /// one owner, if one is named.
+    fn press(&self, bodies: usize, owner: Option<&str>) {
+        let idle = |entry: &Entry| {
+            let is_meant = owner.is_none_or(|owner| entry.handle.facts.owner == owner);
+            let idle = entry.handle.idle_since().filter(|_| is_meant);
+            idle.map(|(used, bodies)| (used, bodies, entry.handle.clone()))
+        };
+        let mut idle: Vec<_> = self.lock().worlds.values().filter_map(idle).collect();
+        idle.sort_by_key(|(used, ..)| *used);
+        let mut freed = 0;
+        for (_, has, handle) in idle {
+            if freed >= bodies {
+                break;
+            }
+            freed += has;
+            handle.press();
+            self.poke(&handle.id);
+        }
+    }
+
+    fn work(&self, worker: usize) {
+        let only_short = self.workers > 1 && worker == 0;
         while let Some(mut members) = self.next(only_short) {
             let start = Instant::now();
-            run(&mut members, self.draining.load(Ordering::SeqCst));
+            let number = self.watch.begin(members.iter().map(|member| member.session.handle().clone()).collect());
+            run(&mut members, self.draining.load(Ordering::SeqCst), &self.suspects, worker);
+            self.watch.end(number);
             metrics::histogram!("drystone_turn_seconds").record(start.elapsed().as_secs_f64());
             self.give_back(members);
         }
+    }
+
+    /// Returns whether the worker for short turns takes a world. `is_held_up` says that all others are in long turns.
+    fn suits(entry: &Entry, session: &Session, is_held_up: bool) -> bool {
+        let is_small = is_held_up && entry.record.is_clean() && (1..=SMALL).contains(&entry.bodies);
+        is_small || (!session.is_opening() && entry.record.is_short(session.expected()))
     }
 
     /// The worlds whose turn it is: one, or on a device perhaps several; waits for one. None at the end.
@@ -279,29 +485,41 @@ impl Scheduler {
                 return None;
             }
             let now = Instant::now();
+            let is_held_up = only_short && self.watch.count_older(HELD_UP) + 1 >= self.workers;
             let mut due: Vec<Due<&String>> = Vec::new();
             let mut soonest: Option<Instant> = None;
             for (id, entry) in &state.worlds {
                 let Some(session) = &entry.session else { continue };
-                if only_short && entry.turn > SHORT {
+                if entry.is_suspect && state.suspects > 0 {
                     continue;
                 }
                 match entry.wake {
                     Wake::At(at) if at > now => soonest = Some(soonest.map_or(at, |soonest| soonest.min(at))),
                     Wake::Now | Wake::At(_) => {
+                        if only_short && !Self::suits(entry, session, is_held_up) {
+                            // Looked at again, should the others be held up by then.
+                            let later = now + HELD_UP;
+                            soonest = Some(soonest.map_or(later, |soonest| soonest.min(later)));
+                            continue;
+                        }
                         let expected = if together { session.expected() } else { Expected::Anything };
                         let series = session.pool().map(|pool| (Arc::as_ptr(pool).addr(), pool.seconds()));
-                        due.push(Due { id, account: entry.account, expected, series });
+                        let owner = state.owners[entry.owner].had;
+                        due.push(Due { id, owner, account: entry.account, expected, series });
                     }
                     Wake::Idle | Wake::Gone => {}
                 }
             }
             let chosen = choose(&mut due, together, TURN);
             if let Some(first) = chosen.first() {
-                let least = first.account.had;
+                let (least, of_owner) = (first.owner, first.account.had);
                 let chosen: Vec<_> = chosen.iter().map(|due| (due.id.clone(), due.expected)).collect();
                 state.least = state.least.max(least);
-                return Some(chosen.into_iter().filter_map(|next| take(&mut state.worlds, next)).collect());
+                if let Some(owner) = state.worlds.get(&chosen[0].0).map(|entry| entry.owner) {
+                    let owner = &mut state.owners[owner];
+                    owner.least = owner.least.max(of_owner);
+                }
+                return Some(chosen.into_iter().filter_map(|next| take(&mut state, next)).collect());
             }
             state = match soonest {
                 Some(at) => {
@@ -315,22 +533,45 @@ impl Scheduler {
 
     fn give_back(&self, members: Vec<Member>) {
         let mut state = self.lock();
-        for Member { id, session, expected, wake, took, steps, .. } in members {
+        let State { worlds, owners, suspects, .. } = &mut *state;
+        for Member { id, session, expected, is_opening, wake, took, steps, .. } in members {
             let wake = wake.unwrap_or(Wake::Now);
+            let Some(entry) = worlds.get_mut(&id) else { continue };
+            if entry.is_suspect {
+                *suspects = suspects.saturating_sub(1);
+                let passed = session.steps().filter(|_| !session.is_opening());
+                entry.is_suspect =
+                    wake != Wake::Gone && !passed.is_some_and(|steps| self.suspects.passed(&id, Passed::Step(steps)));
+            }
+            owners[entry.owner].had += took;
             if wake == Wake::Gone {
-                state.worlds.remove(&id);
-                metrics::gauge!("drystone_worlds").set(state.worlds.len() as f64);
-            } else if let Some(entry) = state.worlds.get_mut(&id) {
-                if entry.starting && session.handle().status().state != "starting" {
-                    entry.starting = false;
+                self.suspects.forget(&id);
+                if entry.starting {
                     self.starting.fetch_sub(1, Ordering::SeqCst);
                 }
-                entry.account.charge(took, expected, steps);
-                entry.account.alone = session.is_suspect();
-                entry.turn = 0.7 * entry.turn + 0.3 * took;
-                entry.wake = if entry.poked { Wake::Now } else { wake };
-                entry.session = Some(session);
+                worlds.remove(&id);
+                metrics::gauge!("drystone_worlds").set(worlds.len() as f64);
+                continue;
             }
+            let (shown, bodies) = session.handle().state_and_bodies();
+            if entry.starting && (shown != "starting" || session.is_cramped()) {
+                entry.starting = false;
+                self.starting.fetch_sub(1, Ordering::SeqCst);
+            }
+            if bodies > entry.bodies + entry.bodies / 2 + 64 {
+                // Another world, as it were.
+                (entry.bodies, entry.record) = (bodies, Record::default());
+            }
+            if !is_opening {
+                entry.record.note(took, steps);
+            }
+            let micros = Duration::try_from_secs_f64(took).unwrap_or_default().as_micros();
+            metrics::counter!("drystone_owner_compute_microseconds_total", "owner" => entry.handle.facts.owner.clone())
+                .increment(u64::try_from(micros).unwrap_or(u64::MAX));
+            entry.account.charge(took, expected, steps);
+            entry.account.alone = session.is_suspect() || entry.is_suspect;
+            entry.wake = if entry.poked { Wake::Now } else { wake };
+            entry.session = Some(session);
         }
         drop(state);
         self.changed.notify_all();
@@ -370,6 +611,9 @@ impl Scheduler {
             self.drain();
         }
         self.ended.store(true, Ordering::SeqCst);
+        // A turn that goes on is not to blame for the end.
+        self.suspects.close();
+        self.watch.stop();
         self.changed.notify_all();
         let _ = self.shared.pokes.send(Poke::End);
         if whole {

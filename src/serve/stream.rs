@@ -104,6 +104,18 @@ impl Frame {
         Ok(Self { step, time, rows })
     }
 
+    /// Number of bodies in it.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Returns true if no body is in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     /// All bodies.
     #[must_use]
     pub fn full(&self, sequence: u32, dropped: u32) -> Vec<u8> {

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use super::hosted::Hosted;
 use super::queue::Expected;
 use super::session::{Session, Wake};
+use super::suspects::{MARK_STEPS, Place, Suspects};
 use crate::gpu::pool::{Ended, Outcome, Pool, PooledWorld, Recorded, again};
 use crate::gpu::{DeviceError, StepStart};
 use crate::{Context, World, WorldError};
@@ -28,6 +29,8 @@ pub struct Member {
     pub session: Box<Session>,
     /// What it was thought to do with it.
     pub expected: Expected,
+    /// The world is opened in this turn, or goes through its log.
+    pub is_opening: bool,
     /// When the next turn is wanted, once this one has ended.
     pub wake: Option<Wake>,
     /// Seconds that it is charged.
@@ -39,6 +42,7 @@ pub struct Member {
 }
 
 /// How far a step is.
+#[allow(clippy::large_enum_variant, reason = "one at a time, moved once")]
 enum Step {
     Done(Result<(), WorldError>),
     /// It is to be submitted.
@@ -62,7 +66,8 @@ enum Of {
 
 impl Member {
     pub fn new(id: String, session: Box<Session>, expected: Expected) -> Self {
-        Self { id, session, expected, wake: None, took: 0.0, steps: 0, step: Duration::ZERO }
+        let is_opening = session.is_opening();
+        Self { id, session, expected, is_opening, wake: None, took: 0.0, steps: 0, step: Duration::ZERO }
     }
 
     /// Does something with the session, which is charged for it. None if that is a bug: the world is given up then.
@@ -77,6 +82,12 @@ impl Member {
         outcome.map_err(given_up).ok()
     }
 
+    /// The step that is due, for the marks.
+    fn place(&self) -> Option<(&str, Place)> {
+        let steps = self.session.steps().filter(|_| self.wake.is_none())?;
+        Some((&self.id, Place::Step(steps)))
+    }
+
     fn charge(&mut self, time: Duration) {
         self.took += time.as_secs_f64();
         self.step += time;
@@ -86,11 +97,12 @@ impl Member {
     fn begin_step(&mut self) -> Option<Step> {
         self.step = Duration::ZERO;
         self.guarded(|session| {
+            if !session.is_due() {
+                return None;
+            }
+            session.enter_step();
             Some(match session.world()? {
-                Hosted::Own(World::Cpu(world)) => {
-                    world.step();
-                    Step::Done(Ok(()))
-                }
+                Hosted::Own(World::Cpu(world)) => Step::Done(world.step()),
                 Hosted::Own(World::Gpu(world)) => match world.record_step() {
                     Ok(Some((start, commands))) => Step::Recorded(world.context().clone(), start, commands),
                     Ok(None) => Step::Done(Ok(())),
@@ -155,14 +167,25 @@ impl Member {
 }
 
 /// Runs a turn: for about [`TURN`], but one step of each at least, if there is one to do. With `draining` nothing new is
-/// begun.
-pub fn run(members: &mut [Member], draining: bool) {
+/// begun. The worker writes down what it steps, in case the process ends in it.
+pub fn run(members: &mut [Member], draining: bool, suspects: &Suspects, worker: usize) {
     let end = Instant::now() + TURN;
+    let mut is_marked = members.iter().any(|member| member.is_opening);
+    if is_marked {
+        let opening = members.iter().filter(|member| member.is_opening);
+        suspects.mark(worker, opening.map(|member| (member.id.as_str(), Place::Open)));
+    }
     for member in &mut *members {
         member.guarded(|session| session.begin(draining));
     }
     members.iter_mut().for_each(Member::finish_unless_due);
+    let mut rounds = 0;
     while members.iter().any(|member| member.wake.is_none()) {
+        if rounds % MARK_STEPS == 0 {
+            is_marked = true;
+            suspects.mark(worker, members.iter().filter_map(Member::place));
+        }
+        rounds += 1;
         round(members);
         members.iter_mut().for_each(Member::finish_unless_due);
         if Instant::now() >= end {
@@ -170,6 +193,9 @@ pub fn run(members: &mut [Member], draining: bool) {
         }
     }
     members.iter_mut().filter(|member| member.wake.is_none()).for_each(Member::finish);
+    if is_marked {
+        suspects.clear(worker);
+    }
 }
 
 /// A step of all worlds that have one to do.

@@ -138,6 +138,8 @@ struct World<'a> {
     bullets: bool,
     /// See [`ContinuousScratch::nudge`].
     nudge: Vec2,
+    /// Tells if the step is given up: then no further body is examined.
+    threads: &'a Threads,
     /// See [`World::levels`]; found by the first body that is fast.
     levels: OnceLock<u32>,
 }
@@ -158,7 +160,7 @@ impl World<'_> {
         }
         let other_motion = Motion::new(base, &self.poses[b.body as usize], &state);
         // First what is said of large flat shapes: all of a scene are within the discs about its walls.
-        if far_apart(self.params, self.vertices, size, a, motion, b, &other_motion) {
+        if far_apart(self.params, self.vertices, size, a, motion, b, &other_motion) || self.threads.is_cancelled() {
             return;
         }
         if b.kind & GEOMETRY_MASK != HALF_PLANE && !circles_meet(size, a, motion, b, &other_motion) {
@@ -432,6 +434,7 @@ pub fn continuous(
         reach,
         bullets: false,
         nudge: scratch.nudge,
+        threads,
         levels: OnceLock::new(),
     };
     let mut stopped = continuous_sweep(threads, &world, scratch);
@@ -447,6 +450,9 @@ fn continuous_sweep(threads: &Threads, world: &World, scratch: &mut ContinuousSc
     let parts = threads.for_parts(HEAVY, world.shapes.len(), &mut scratch.stops, |first, end, stops| {
         stops.clear();
         for (shape, mover) in world.movers[..end].iter().enumerate().skip(first) {
+            if shape.is_multiple_of(64) && threads.is_cancelled() {
+                return;
+            }
             #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
             if let Some(stop) = world.sweep_body(shape as u32, mover) {
                 stops.push((world.shapes[shape].body as usize, stop));

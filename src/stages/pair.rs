@@ -20,12 +20,15 @@
 
 pub mod near;
 
+pub use crate::cancel::TooMany;
+
 use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
 use glam::Vec2;
 
 use super::bin::{cells_between, place_in_window, range_of_cells, runs_of_row, shapes_of_levels};
+use crate::cancel::{ContactBudget, Tally};
 use crate::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, f32x8};
 use crate::scene::Ties;
 use crate::threads::{HEAVY, LIGHT, Rows, Threads};
@@ -73,6 +76,10 @@ pub struct PairScratch {
 }
 
 /// Fills `pair_starts` and `contacts`.
+///
+/// # Errors
+/// If there are more than `limit`; then the two are empty. They are counted while they are looked for, and what was found
+/// until then is all that there is memory for. If the step is given up meanwhile, what they hold is of no use.
 pub fn pair(
     threads: &Threads,
     params: &Params,
@@ -84,8 +91,9 @@ pub fn pair(
     awake_levels: u32,
     pair_starts: &mut Vec<u32>,
     contacts: &mut Vec<Contact>,
+    limit: usize,
     scratch: &mut PairScratch,
-) {
+) -> Result<(), TooMany> {
     let PairScratch { boxes, sleepers: kept, parts, late } = scratch;
     lay_boxes(threads, aabbs, cell_shapes, boxes);
     let mut sleepers = std::mem::take(kept);
@@ -113,14 +121,16 @@ pub fn pair(
         awake_levels,
     };
     lend(parts, pair_starts, contacts);
+    let budget = ContactBudget::new(threads.latch(), limit);
     let parts = threads.for_parts(HEAVY, shapes.len(), parts, |first, end, part| {
         dispatch!(simd => if world.sleepers.is_empty() {
-            world.search::<false, _>(simd, first, end, |_| true, part);
+            world.search::<false, _>(simd, first, end, |_| true, &budget, part);
         } else {
-            world.search::<true, _>(simd, first, end, |sleeper| sleeper == 0, part);
+            world.search::<true, _>(simd, first, end, |sleeper| sleeper == 0, &budget, part);
         });
     });
-    if !world.sleepers.is_empty() {
+    let mut outcome = budget.outcome();
+    if !world.sleepers.is_empty() && outcome.is_ok() {
         for part in &*parts {
             for &shape in &part.marked {
                 world.sleepers[shape as usize] |= MARKED;
@@ -129,16 +139,25 @@ pub fn pair(
         // On the finest levels alone the marks say it all.
         let coarser = awake_levels >> params.levels[0].bands > 1;
         if coarser || parts.iter().any(|part| !part.marked.is_empty()) {
+            // Marked shapes are found now; they were counted only so that there are not too many marks.
+            let found: usize = parts.iter().map(|part| part.found.len()).sum();
+            let budget = ContactBudget::new(threads.latch(), limit.saturating_sub(found));
             let late = threads.for_parts(HEAVY, shapes.len(), late, |first, end, part| {
-                dispatch!(simd => world.search::<true, _>(simd, first, end, |sleeper| sleeper != 0, part));
+                dispatch!(simd => world.search::<true, _>(simd, first, end, |sleeper| sleeper != 0, &budget, part));
             });
-            for (part, asleep) in parts.iter_mut().zip(late) {
-                part.add(asleep);
+            outcome = budget.outcome().map_err(|more| TooMany { found: found + more.found });
+            if outcome.is_ok() && budget.goes_on() {
+                for (part, asleep) in parts.iter_mut().zip(late) {
+                    part.add(asleep);
+                }
+            } else {
+                late.iter_mut().for_each(Part::let_go);
             }
         }
     }
-    gather(parts, pair_starts, contacts);
+    let outcome = gather(parts, outcome, pair_starts, contacts);
     *kept = world.sleepers;
+    outcome
 }
 
 /// What the first part finds is where it stays.
@@ -149,8 +168,19 @@ fn lend(parts: &mut Vec<Part>, pair_starts: &mut Vec<u32>, contacts: &mut Vec<Co
     exchange(&mut parts[0], pair_starts, contacts);
 }
 
-/// Puts together what the parts found, of which the first has the memory of `contacts`.
-fn gather(parts: &mut [Part], pair_starts: &mut Vec<u32>, contacts: &mut Vec<Contact>) {
+/// Puts together what the parts found, of which the first has the memory of `contacts`. If it is too much nothing is left
+/// of it, nor of the memory that it took.
+fn gather(
+    parts: &mut [Part],
+    outcome: Result<(), TooMany>,
+    pair_starts: &mut Vec<u32>,
+    contacts: &mut Vec<Contact>,
+) -> Result<(), TooMany> {
+    if outcome.is_err() {
+        parts.iter_mut().for_each(Part::let_go);
+        (*pair_starts, *contacts) = (Vec::new(), Vec::new());
+        return outcome;
+    }
     if let [first, others @ ..] = parts {
         exchange(first, pair_starts, contacts);
         for part in others {
@@ -166,6 +196,7 @@ fn gather(parts: &mut [Part], pair_starts: &mut Vec<u32>, contacts: &mut Vec<Con
         end += count;
     }
     pair_starts.push(end);
+    outcome
 }
 
 /// How far shapes of each level may reach from their middle, to the left and down and to the right and up: half a cell, m.
@@ -327,6 +358,11 @@ struct Part {
 }
 
 impl Part {
+    /// Forgets what was found, with its memory.
+    fn let_go(&mut self) {
+        (self.counts, self.found, self.marked, self.merged) = Default::default();
+    }
+
     /// Adds what was found of the shapes that were left out before, each in its place.
     fn add(&mut self, other: &Self) {
         if other.found.is_empty() {
@@ -353,6 +389,9 @@ const BATCH: usize = 16;
 
 /// Shapes on a level up to which all are looked at, wherever they lie: as many as are compared at once.
 const FEW: usize = 8;
+
+/// Shapes of a row after which a search looks whether it is to end.
+const STRETCH: u32 = 1024;
 
 /// Cells that lie side by side: where their shapes are in the table.
 #[derive(Debug)]
@@ -395,8 +434,10 @@ impl World<'_> {
         first: usize,
         end: usize,
         wanted: impl Fn(u8) -> bool,
+        budget: &ContactBudget,
         part: &mut Part,
     ) {
+        let mut tally = Tally::new(budget);
         part.counts.clear();
         part.found.clear();
         part.marked.clear();
@@ -418,8 +459,11 @@ impl World<'_> {
             let mut start = 0;
             for (&end, index) in ends.iter().zip(indices) {
                 let before = part.found.len();
-                if !SLEEPY || wanted(self.sleepers[index]) {
-                    self.pairs_of::<SLEEPY, _>(simd, index, &batch[start..end], part);
+                if (!SLEEPY || wanted(self.sleepers[index]))
+                    && !self.pairs_of::<SLEEPY, _>(simd, index, &batch[start..end], &mut tally, part)
+                {
+                    part.rows = batch;
+                    return;
                 }
                 start = end;
                 #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
@@ -427,6 +471,7 @@ impl World<'_> {
             }
         }
         part.rows = batch;
+        tally.tell(part.found.len() + part.marked.len());
     }
 
     fn half_planes_of<const SLEEPY: bool>(&self, index: usize, asleep: bool, found: &mut Vec<Contact>) {
@@ -483,19 +528,27 @@ impl World<'_> {
         (asleep, asleep && self.sleepers[index] & MARKED != 0)
     }
 
+    /// Finds the pairs of a shape. Returns false if the search is to end.
     #[inline(always)]
-    fn pairs_of<const SLEEPY: bool, S: Simd>(&self, simd: S, index: usize, rows: &[Row], part: &mut Part) {
+    fn pairs_of<const SLEEPY: bool, S: Simd>(
+        &self,
+        simd: S,
+        index: usize,
+        rows: &[Row],
+        tally: &mut Tally,
+        part: &mut Part,
+    ) -> bool {
         let Self { params, shapes, aabbs, cell_shapes, boxes, .. } = *self;
         let shape = &shapes[index];
         let last_own = shape.level + params.levels[shape.level as usize].bands;
         let (asleep, is_marked) = self.sleep_of::<SLEEPY>(index);
         if asleep && !is_marked && self.awake_levels >> last_own <= 1 {
             // Nobody is awake who would not have marked it, no half plane either.
-            return;
+            return true;
         }
         let aabb = aabbs[index];
         if !aabb.has_room() {
-            return;
+            return true;
         }
         let window = Window::new(simd, &aabb);
         let Part { found, marked, keys, .. } = part;
@@ -504,34 +557,50 @@ impl World<'_> {
         }
         for Row { shapes: there, own_level, whole } in rows {
             let before = found.len();
-            window.for_each_met(boxes, there.clone(), |place| {
-                let other = cell_shapes[place as usize];
-                let other_index = other as usize;
-                if SLEEPY {
-                    let other_sleeps = self.sleepers[other_index] != 0;
-                    if asleep && other_sleeps {
+            // Many may lie in one row, and all of them meet.
+            let mut first = there.start;
+            loop {
+                let end = if there.end - first > STRETCH { first + STRETCH } else { there.end };
+                window.for_each_met(boxes, first..end, |place| {
+                    let other = cell_shapes[place as usize];
+                    let other_index = other as usize;
+                    let mut is_mark = false;
+                    if SLEEPY {
+                        let other_sleeps = self.sleepers[other_index] != 0;
+                        if asleep && other_sleeps {
+                            return;
+                        }
+                        is_mark = *own_level && other_index < index && other_sleeps;
+                    }
+                    if *own_level && other_index <= index && !is_mark {
                         return;
                     }
-                    if *own_level && other_index < index && other_sleeps {
-                        marked.push(other);
+                    let partner = &shapes[other_index];
+                    if shape.body != partner.body
+                        && shape.kind & partner.kind & FIXED_SHAPE == 0
+                        && may_meet(shape, partner)
+                        && !self.kept_apart(shape, partner)
+                    {
+                        if is_mark {
+                            marked.push(other);
+                        } else {
+                            found.push(fresh(index, other, shape, partner));
+                        }
                     }
+                });
+                if end == there.end {
+                    break;
                 }
-                if *own_level && other_index <= index {
-                    return;
+                if !tally.goes_on(found.len() + marked.len()) {
+                    return false;
                 }
-                let partner = &shapes[other_index];
-                if shape.body != partner.body
-                    && shape.kind & partner.kind & FIXED_SHAPE == 0
-                    && may_meet(shape, partner)
-                    && !self.kept_apart(shape, partner)
-                {
-                    found.push(fresh(index, other, shape, partner));
-                }
-            });
+                first = end;
+            }
             if *whole && found.len() - before > 1 {
                 order(simd, params, &self.reaches, self.own_cells, &aabb, &mut found[before..], keys);
             }
         }
+        tally.goes_on(found.len() + marked.len())
     }
 }
 
@@ -560,7 +629,13 @@ fn order<S: Simd>(
         // Rows and columns are below 4,096.
         keys.push(u64::from(level << 24 | row << 12 | column) << 32 | u64::from(contact.shape_b));
     }
-    // Hardly ever many, and mostly in order.
+    // Mostly in order, and hardly ever many.
+    if keys.len() > FEW_KEYS {
+        if !keys.is_sorted() {
+            sort_both(keys, contacts);
+        }
+        return;
+    }
     for end in 1..keys.len() {
         let mut place = end;
         while place > 0 && keys[place - 1] > keys[place] {
@@ -568,6 +643,31 @@ fn order<S: Simd>(
             contacts.swap(place - 1, place);
             place -= 1;
         }
+    }
+}
+
+/// Contacts up to which exchanging neighbours sorts them quickly, though it may take as many steps as there are pairs of them.
+const FEW_KEYS: usize = 64;
+
+/// Sorts keys, of which no two are the same, and contacts by them: by a heap, which asks for no memory.
+fn sort_both(keys: &mut [u64], contacts: &mut [Contact]) {
+    fn sink(keys: &mut [u64], contacts: &mut [Contact], mut place: usize) {
+        while 2 * place + 1 < keys.len() {
+            let left = 2 * place + 1;
+            let larger = if keys.get(left + 1).is_some_and(|&right| right > keys[left]) { left + 1 } else { left };
+            if keys[place] >= keys[larger] {
+                return;
+            }
+            keys.swap(place, larger);
+            contacts.swap(place, larger);
+            place = larger;
+        }
+    }
+    (0..keys.len() / 2).rev().for_each(|place| sink(keys, contacts, place));
+    for end in (1..keys.len()).rev() {
+        keys.swap(0, end);
+        contacts.swap(0, end);
+        sink(&mut keys[..end], &mut contacts[..end], 0);
     }
 }
 

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use glam::Vec2;
 
 use super::guard::is_moving;
-use super::report::produced;
+use super::report::{find, produced};
 use super::wake::holds;
 use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{
@@ -101,7 +101,7 @@ pub fn sleep(
         }
     }
     if counters.slept != 0 || counters.woken != 0 {
-        put_by(states, pair_starts, contacts, manifolds, sleeping_starts, sleeping, scratch);
+        put_by(states, pair_starts, contacts, manifolds, (sleeping_starts, sleeping), scratch);
         #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
         let count = sleeping.len() as u32;
         counters.sleeping_contacts = count;
@@ -181,13 +181,12 @@ fn unite(islands: &mut [u32], a: u32, b: u32) {
 }
 
 /// Brings the list to the pairs that are both asleep now: those that still are, and those of this step.
-fn put_by(
+pub(crate) fn put_by(
     states: &Rows<BodyState, 4>,
     pair_starts: &[u32],
     contacts: &[Contact],
     manifolds: &[Manifold],
-    sleeping_starts: &mut Vec<u32>,
-    sleeping: &mut Vec<SleepingContact>,
+    (sleeping_starts, sleeping): (&mut Vec<u32>, &mut Vec<SleepingContact>),
     SleepScratch { starts, list }: &mut SleepScratch,
 ) {
     let status = |body: u32| states.get(body as usize).status;
@@ -198,7 +197,8 @@ fn put_by(
         #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
         starts.push(list.len() as u32);
         let now = produced(pair_starts, contacts, producer);
-        let stays = |contact: &Contact| !now.iter().any(|other| other.shape_b == contact.shape_b);
+        let mut next = 0;
+        let mut stays = |contact: &Contact| find(now, contact.shape_b, &mut next).is_none();
         let before = produced(sleeping_starts, sleeping, producer).iter();
         list.extend(before.filter(|put_by| sleeps(&put_by.contact) && stays(&put_by.contact)));
         let made = now.iter().zip(produced(pair_starts, manifolds, producer));

@@ -21,11 +21,15 @@ pub fn store_impulses(
     manifolds: &mut [Manifold],
     PrepareScratch { cuts, .. }: &mut PrepareScratch,
 ) {
-    // One thread walks through all contacts from the start.
+    // One thread walks through all contacts from the start, without a halt.
     cuts.clear();
-    if threads.count() > 1 {
+    let one = Threads::default();
+    let threads = if threads.count() > 1 {
         cut(slots, counters, contacts.len(), cuts);
-    }
+        threads
+    } else {
+        &one
+    };
     let first_slots = std::array::from_fn(|color| counters.color_starts[color] as usize);
     threads.for_chunk_pairs(Cut { unit: BLOCK, least: BLOCK }, contacts, manifolds, |first, contacts, manifolds| {
         let mut next: [usize; COLOR_COUNT as usize] = cuts.get(first / BLOCK).copied().unwrap_or(first_slots);

@@ -11,7 +11,7 @@
 //! this, `pair`, `recall` and `collide` run again, so that the impact of this very step is solved with all of them.
 
 use super::bound::level_bits;
-use super::report::produced;
+use super::report::{find, produced};
 use crate::threads::Rows;
 use crate::types::{
     ASLEEP, BROKEN, Body, BodyState, Contact, Counters, DYNAMIC, FIXED_A, FIXED_B, GEOMETRY_MASK, ISLAND_WAKE,
@@ -146,9 +146,10 @@ fn put_back(
         merged.extend_from_slice(before);
         merged_manifolds.extend_from_slice(produced(starts, manifolds, producer));
         let returning = produced(sleeping_starts, sleeping, producer).iter().filter(|put_by| returns(&put_by.contact));
+        let mut next = 0;
         for SleepingContact { contact, manifold } in returning {
             returned += 1;
-            if !before.iter().any(|other| other.shape_b == contact.shape_b) {
+            if find(before, contact.shape_b, &mut next).is_none() {
                 merged.push(*contact);
                 merged_manifolds.push(*manifold);
             }

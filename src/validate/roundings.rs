@@ -281,7 +281,7 @@ mod tests {
         scene.add(Body::fixed(0.0, -0.5).shape(Piece::half_box(5.0, 0.5)));
         scene.add(Body::dynamic(0.0, 0.01).shape(Piece::half_box(0.01, 0.01)));
         let mut world = CpuWorld::new(&scene).expect("a scene");
-        (0..60).for_each(|_| world.step());
+        (0..60).for_each(|_| world.step().expect("a step"));
         let Compiled { mass, params, .. } = world.compiled();
         let (weight, inertia) = (10.0 * mass[1].mass * params.dt, mass[1].inertia);
         let [push, spin] = sums_of_impulses(&world.tables())[1];

@@ -5,6 +5,7 @@ use crate::cpu::CpuWorld;
 use crate::scene::Compiled;
 use crate::state::{Metrics, REST_SPEED, metrics};
 use crate::types::{DYNAMIC, FIXED_SHAPE};
+use crate::world::WorldError;
 
 /// Agreement of a run that has come to rest.
 const REST_TOLERANCE: f64 = 0.05;
@@ -31,7 +32,7 @@ pub(super) fn nudge(run: u32, body: u32, position: glam::Vec2) -> glam::Vec2 {
 }
 
 /// The scene again on the CPU, its bodies nudged in directions that differ from run to run.
-pub(super) fn nudged_runs(compiled: &Compiled, steps: usize) -> Vec<Vec<Metrics>> {
+pub(super) fn nudged_runs(compiled: &Compiled, steps: usize) -> Result<Vec<Vec<Metrics>>, WorldError> {
     let run = |number: u32| {
         let away = |index: u32, position: glam::Vec2| nudge(number, index, position);
         let mut nudged = compiled.clone();
@@ -44,8 +45,8 @@ pub(super) fn nudged_runs(compiled: &Compiled, steps: usize) -> Vec<Vec<Metrics>
         nudged.script.nudge(away);
         let mut world = CpuWorld::from_compiled(nudged);
         let mut measure = |_| {
-            world.step();
-            metrics(world.compiled(), &world.snapshot())
+            world.step()?;
+            Ok(metrics(world.compiled(), &world.snapshot()))
         };
         (0..steps).map(&mut measure).collect()
     };
@@ -97,12 +98,12 @@ pub(super) fn spread(values: &[f64]) -> (f64, f64) {
 pub(super) fn compare_metrics(
     compiled: &Compiled,
     history: &[(Metrics, Metrics)],
-    nudged: impl FnOnce() -> Vec<Vec<Metrics>>,
-) -> Vec<MetricReport> {
+    nudged: impl FnOnce() -> Result<Vec<Vec<Metrics>>, WorldError>,
+) -> Result<Vec<MetricReport>, WorldError> {
     type Row<'a> = (&'static str, When, &'a dyn Fn(&Metrics) -> f64, f64, f64);
     let mut rows = Vec::new();
     let mut check = |metric, cpu: f64, gpu: f64, tolerance: f64| rows.push(row(metric, cpu, gpu, tolerance));
-    let Some((last_cpu, last_gpu)) = history.last() else { return rows };
+    let Some((last_cpu, last_gpu)) = history.last() else { return Ok(rows) };
     let (first, _) = &history[0];
     // Differences below a fiftieth of the slop, or of the energy scale of the run, mean nothing.
     let length = f64::from(compiled.params.linear_slop) / 50.0;
@@ -155,7 +156,7 @@ pub(super) fn compare_metrics(
     }
     let failed = |rows: &[MetricReport], metric: &str| rows.iter().position(|row| row.metric == metric && !row.passed);
     if by_chance.iter().any(|(metric, ..)| failed(&rows, metric).is_some()) {
-        let nudged = nudged();
+        let nudged = nudged()?;
         for (metric, when, of, ..) in by_chance {
             if let Some(index) = failed(&rows, metric) {
                 let (cpu, tolerance) = chance(history, &nudged, when, of);
@@ -165,7 +166,7 @@ pub(super) fn compare_metrics(
             }
         }
     }
-    rows
+    Ok(rows)
 }
 
 fn row(metric: &'static str, cpu: f64, gpu: f64, tolerance: f64) -> MetricReport {
@@ -188,8 +189,9 @@ mod tests {
         let history: Vec<_> = (0..300).map(|step| (moving(cpu(step)), moving(gpu(step)))).collect();
         let rows = compare_metrics(&compiled, &history, || {
             let run = |share| (0..300).map(|step| moving(share * cpu(step))).collect();
-            nudged.into_iter().map(run).collect()
-        });
+            Ok(nudged.into_iter().map(run).collect())
+        })
+        .expect("rows");
         rows.iter().find(|row| row.metric == "mean penetration, average").expect("the row").passed
     }
 
@@ -209,7 +211,7 @@ mod tests {
                 ..Metrics::default()
             };
             let history = vec![(of([0.01, 0.01]), of(gpu)); 300];
-            let rows = compare_metrics(compiled, &history, Vec::new);
+            let rows = compare_metrics(compiled, &history, || Ok(Vec::new())).expect("rows");
             rows.into_iter().filter(|row| !row.passed).map(|row| row.metric).collect()
         };
         assert!(failed(&compiled, [0.0105, 0.0105]).is_empty());
@@ -245,9 +247,9 @@ mod tests {
                 if ends { run(1.0).zip(run(gpu)).collect() } else { still(1.0).zip(still(gpu)).collect() };
             let nudged = || {
                 let of_one = |value| if ends { run(value).collect() } else { still(value).collect() };
-                nudged.into_iter().map(of_one).collect()
+                Ok(nudged.into_iter().map(of_one).collect())
             };
-            let rows = compare_metrics(&compiled, &history, nudged);
+            let rows = compare_metrics(&compiled, &history, nudged).expect("rows");
             rows.iter().find(|row| row.metric == metric).expect("the row").passed
         };
         let moving = |kinetic_energy| Metrics { kinetic_energy, max_speed: 1.0, ..Metrics::default() };
@@ -269,7 +271,7 @@ mod tests {
             scene.add(Body::fixed(far, far - 0.5).shape(Shape::half_box(5.0, 0.5)));
             scene.add(Body::dynamic(far, far + 0.5).shape(Shape::half_box(0.5, 0.5)));
             scene.add(Body::dynamic(far, far + 1.5).shape(Shape::half_box(0.5, 0.5)));
-            let runs = nudged_runs(&Compiled::new(&scene).expect("a scene"), 60);
+            let runs = nudged_runs(&Compiled::new(&scene).expect("a scene"), 60).expect("steps");
             runs.iter().map(|run| run[59].mean_penetration).collect()
         };
         // A micrometre is no other place 90 km from the origin.

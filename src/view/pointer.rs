@@ -16,6 +16,7 @@ use crate::explosion::Explosion;
 use crate::gpu::Arrival;
 use crate::math::rotate;
 use crate::population::JointId;
+use crate::query::Query;
 use crate::scene::{Body, Geometry, Joint, JointKind, Shape};
 use crate::types::{DYNAMIC, Pose};
 use crate::world::{World, WorldError};
@@ -304,29 +305,28 @@ impl App {
         moving.map_or(self.camera.height() / 24.0, |compiled| Scale::of(compiled).length)
     }
 
-    /// Drops what is chosen around a place.
+    /// Drops the chosen bodies at a place: side by side, row upon row, where nothing is yet.
     pub fn drop_bodies(&mut self, at: Vec2) {
         let size = self.typical();
         let count = self.prefs.drop_count.clamp(1, 10_000);
-        #[allow(
-            clippy::cast_precision_loss,
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "small"
-        )]
-        let columns = (count as f32).sqrt().ceil() as u32;
-        let bodies: Vec<Body> = (0..count)
-            .map(|index| {
-                #[allow(clippy::cast_precision_loss, reason = "at most a hundred")]
-                let (column, row) = ((index % columns) as f32, (index / columns) as f32);
-                #[allow(clippy::cast_precision_loss, reason = "at most a hundred")]
-                let middle = (columns as f32 - 1.0) / 2.0;
-                let place = at + Vec2::new(column - middle, row - middle.min(row)) * size * 1.15;
+        let Some(run) = self.run.here_mut() else { return };
+        let places = match free_places(run.world_mut(), at, count, size) {
+            Ok(places) => places,
+            Err(error) => return self.say(format!("nothing was dropped: {error}")),
+        };
+        let bodies: Vec<Body> = places
+            .iter()
+            .zip(0..)
+            .map(|(&position, index)| {
                 let geometry = shape_of(&self.prefs.drop, index, 0.5 * size);
-                Body { position: place, ..Body::default() }.shape(Shape::new(geometry))
+                Body { position, ..Body::default() }.shape(Shape::new(geometry))
             })
             .collect();
+        let dropped = bodies.len();
         match self.edit(&Edit::Add(bodies.into())) {
+            Ok(_) if dropped < count as usize => {
+                self.say(format!("{dropped} of {count} were dropped: there is no room above for more"));
+            }
             Ok(_) => {}
             Err(error) => self.say(format!("nothing was dropped: {error}")),
         }
@@ -401,6 +401,40 @@ impl App {
     }
 }
 
+/// Rows of a drop above the pointer in which free places are looked for, at most.
+const MAX_DROP_ROWS: u32 = 1000;
+/// Distance of two dropped bodies, in their sizes.
+const DROP_PITCH: f32 = 1.15;
+
+/// Places for up to `count` bodies of a size, m, in rows of a square from a place upwards: those where no shape of the world
+/// is. The lowest first, in a row those in the middle first.
+///
+/// # Errors
+/// The device is lost.
+#[allow(clippy::cast_precision_loss, reason = "at most 10,000")]
+fn free_places(world: &mut World, at: Vec2, count: u32, size: f32) -> Result<Vec<Vec2>, WorldError> {
+    let columns = count.isqrt() + u32::from(count.isqrt().pow(2) < count);
+    let middle = (columns as f32 - 1.0) / 2.0;
+    let mut across: Vec<f32> = (0..columns).map(|column| column as f32 - middle).collect();
+    across.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
+    let pitch = DROP_PITCH * size;
+    // Up to half way to the next.
+    let whole = Geometry::Box { half: Vec2::splat(0.5 * pitch), radius: 0.0 };
+    let (mut places, mut row) = (Vec::with_capacity(count as usize), 0);
+    while places.len() < count as usize && row < MAX_DROP_ROWS {
+        let missing = (count as usize - places.len()).div_ceil(columns as usize);
+        let rows = row..MAX_DROP_ROWS.min(row + u32::try_from(missing).unwrap_or(MAX_DROP_ROWS));
+        row = rows.end;
+        let tried: Vec<Vec2> =
+            rows.flat_map(|row| across.iter().map(move |&x| at + Vec2::new(x, row as f32) * pitch)).collect();
+        let queries: Vec<Query> = tried.iter().map(|&place| Query::overlap(whole.clone(), place, 0.0)).collect();
+        let answers = world.query(&queries)?;
+        let free = tried.iter().zip(0..).filter(|&(_, index)| answers.found(index).is_empty());
+        places.extend(free.map(|(&place, _)| place).take(count as usize - places.len()));
+    }
+    Ok(places)
+}
+
 /// What can be dropped.
 pub(crate) const DROPS: [&str; 6] = ["box", "circle", "capsule", "polygon", "particle", "mix"];
 
@@ -426,6 +460,46 @@ fn shape_of(name: &str, index: u32, half: f32) -> Geometry {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Drops bodies over a heap, on a floor beside a wall, and returns the deepest overlap of two shapes, m.
+    fn deepest_after(kind: &str, counts: &[u32], place: impl Fn(&mut World, u32) -> Vec<Vec2>) -> f64 {
+        let mut scene = crate::Scene::new("heap");
+        scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(500.0, 1.0)));
+        scene.add(Body::fixed(2.0, 5.0).shape(Shape::half_box(0.5, 5.0)));
+        for row in 0..4_u8 {
+            scene.add(Body::dynamic(0.2 * f32::from(row), 0.5 + f32::from(row)).shape(Shape::half_box(0.5, 0.5)));
+        }
+        let mut world = World::from(crate::CpuWorld::new(&scene).unwrap());
+        for &count in counts {
+            let places = place(&mut world, count);
+            assert_eq!(places.len(), count as usize);
+            let bodies: Vec<Body> = places
+                .iter()
+                .zip(0..)
+                .map(|(at, index)| Body::dynamic(at.x, at.y).shape(Shape::new(shape_of(kind, index, 0.5))))
+                .collect();
+            world.add_bodies(&bodies).unwrap();
+        }
+        world.step().unwrap();
+        let snapshot = world.snapshot().unwrap();
+        crate::state::metrics(world.compiled(), &snapshot).max_penetration
+    }
+
+    #[test]
+    fn dropped_bodies_overlap_nothing() {
+        let at = Vec2::new(0.0, 0.6);
+        for kind in DROPS {
+            let free = |world: &mut World, count| free_places(world, at, count, 1.0).unwrap();
+            let deepest = deepest_after(kind, &[1, 100, 1, 100], free);
+            assert!(deepest < 0.006, "{kind}: {deepest} m");
+        }
+        let free = |world: &mut World, count| free_places(world, at, count, 1.0).unwrap();
+        let deepest = deepest_after("mix", &[10_000], free);
+        assert!(deepest < 0.006, "{deepest} m");
+        // Negative control: without a look at what is there.
+        let blind = |_: &mut World, count: u32| (0..count).map(|index| at + index as f32 * Vec2::Y).collect();
+        assert!(deepest_after("box", &[100], blind) > 0.1);
+    }
 
     #[test]
     fn what_can_be_dropped_is_valid() {

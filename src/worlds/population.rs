@@ -123,7 +123,10 @@ impl Worlds {
         let compiled = Compiled::new(scene)?;
         let start = Snapshot::of_start(&compiled);
         match &mut self.inner {
-            Inner::Cpu { worlds, .. } => worlds[world] = CpuWorld::from_compiled(compiled),
+            Inner::Cpu { worlds, .. } => {
+                let next = CpuWorld::from_compiled(compiled).with_limits_of(&worlds[world]);
+                worlds[world] = next;
+            }
             Inner::Gpu(worlds) => worlds.replace(world, compiled)?,
         }
         self.starts[world] = start;

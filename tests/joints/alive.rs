@@ -627,7 +627,7 @@ fn both_backends_keep_the_same_books() {
         host.remove_joints(&ids).expect("they are there");
         device.remove_joints(&ids).expect("they are there");
         for _ in 0..3 {
-            host.step();
+            host.step().unwrap();
             device.step().expect("a step");
         }
         let (host_now, device_now) = (host.snapshot(), device.snapshot().expect("a snapshot"));

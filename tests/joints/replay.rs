@@ -118,7 +118,7 @@ fn mixed(mode: Mode) -> Scene {
 
 /// Every bit that a step leaves behind.
 fn bits(world: &mut CpuWorld) -> Vec<u8> {
-    world.step();
+    world.step().unwrap();
     let snapshot = world.snapshot();
     let mut bits = bytemuck::cast_slice(&snapshot.poses).to_vec();
     bits.extend_from_slice(bytemuck::cast_slice(&snapshot.states));

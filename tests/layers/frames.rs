@@ -89,7 +89,7 @@ fn both_backends_look_the_same() {
     let (mut on_gpu, mut on_cpu) = (gpu(&scene), cpu(&scene));
     for step in 1..=12 {
         on_gpu.step().expect("a step");
-        on_cpu.step();
+        on_cpu.step().unwrap();
         if step % 4 != 0 {
             continue;
         }
@@ -112,7 +112,7 @@ fn both_backends_look_the_same() {
     let camera = Camera::fit_scene(on_cpu.poses(), &on_cpu.compiled().shapes, [800, 500]);
     let before =
         offscreen.layered_picture(&on_gpu.draw_inputs(), &camera, &Style::light(), &all_layers()).expect("draws");
-    on_cpu.step();
+    on_cpu.step().unwrap();
     let after =
         offscreen.layered_picture(&upload(&on_cpu).inputs(), &camera, &Style::light(), &all_layers()).expect("draws");
     assert!(difference(&before, &after).1 > 0.5, "{:?}", difference(&before, &after));

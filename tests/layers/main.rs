@@ -39,7 +39,7 @@ fn draw(inputs: &DrawInputs<'_>, camera: &Camera, style: &Style, layers: &Layers
 fn stepped(scene: &Scene, steps: usize) -> CpuWorld {
     let mut world = cpu(scene);
     for _ in 0..steps {
-        world.step();
+        world.step().unwrap();
     }
     world
 }

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -14,6 +14,7 @@ pub struct Service {
     child: Child,
     pub address: String,
     token: Option<String>,
+    log: Arc<Mutex<String>>,
 }
 
 /// What came back.
@@ -56,16 +57,31 @@ impl Service {
     }
 
     /// Waits until it listens and its worlds are open.
-    pub fn run(mut command: Command) -> Self {
+    pub fn run(command: Command) -> Self {
+        let service = Self::listen(command);
+        for _ in 0..3000 {
+            if service.get("/health/ready").is_ok_and(|answer| answer.status == 200) {
+                return service;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("the service does not become ready");
+    }
+
+    /// Waits until it listens.
+    pub fn listen(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let (said, hear) = mpsc::channel();
         let stderr = BufReader::new(child.stderr.take().unwrap());
+        let log = Arc::new(Mutex::new(String::new()));
+        let written = log.clone();
         // Read to its end, so that the child never waits for us.
         std::thread::spawn(move || {
             for line in stderr.lines().map_while(Result::ok) {
                 if std::env::var_os("SERVICE_LOG").is_some() {
                     eprintln!("{line}");
                 }
+                *written.lock().unwrap() += &format!("{line}\n");
                 let _ = said.send(line);
             }
         });
@@ -81,14 +97,17 @@ impl Service {
                 Err(error) => panic!("the service did not start: {error}: {}", lines.join("\n")),
             }
         };
-        let service = Self { child, address, token: None };
-        for _ in 0..3000 {
-            if service.get("/health/ready").is_ok_and(|answer| answer.status == 200) {
-                return service;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        panic!("the service does not become ready");
+        Self { child, address, token: None, log }
+    }
+
+    /// Waits until the process ends. The exit code; none if a signal ended it.
+    pub fn wait(&mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+
+    /// Returns the text that the service has written to stderr so far.
+    pub fn log(&self) -> String {
+        self.log.lock().unwrap().clone()
     }
 
     pub fn pid(&self) -> u32 {
@@ -99,6 +118,11 @@ impl Service {
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+    }
+
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
     }
 
     /// With SIGTERM. The exit code.

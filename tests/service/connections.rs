@@ -11,7 +11,7 @@ use crate::client::{Service, command};
 use crate::sockets::{connect, say};
 
 /// With a text as the beginning of what it says.
-fn open(service: &Service, text: &str) -> TcpStream {
+pub fn open(service: &Service, text: &str) -> TcpStream {
     let mut stream = TcpStream::connect(&service.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     stream.write_all(text.as_bytes()).unwrap();
@@ -26,8 +26,21 @@ fn head(service: &Service, request: &str, length: usize) -> String {
     )
 }
 
+/// One that has asked something and stays.
+pub fn known(service: &Service) -> TcpStream {
+    let text = format!("GET /v1/scenes HTTP/1.1\r\nHost: {}\r\n\r\n", service.address);
+    let mut stream = open(service, &text);
+    let (mut read, mut part) = (Vec::new(), [0; 4096]);
+    while !read.ends_with(b"]}]}") {
+        let length = stream.read(&mut part).unwrap();
+        assert!(length > 0, "{}", String::from_utf8_lossy(&read));
+        read.extend(&part[..length]);
+    }
+    stream
+}
+
 /// All that still comes, and whether the service has closed.
-fn rest(stream: &mut TcpStream) -> (String, bool) {
+pub fn rest(stream: &mut TcpStream) -> (String, bool) {
     let mut bytes = Vec::new();
     let closed = match stream.read_to_end(&mut bytes) {
         Ok(_) => true,
@@ -36,14 +49,14 @@ fn rest(stream: &mut TcpStream) -> (String, bool) {
     (String::from_utf8_lossy(&bytes).into_owned(), closed)
 }
 
-fn figure(service: &Service, name: &str) -> f64 {
+pub fn figure(service: &Service, name: &str) -> f64 {
     let text = String::from_utf8(service.get("/metrics").unwrap().body).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
     line.unwrap_or(0.0)
 }
 
 /// Asks again until it is so.
-fn until(what: &str, mut so: impl FnMut() -> bool) {
+pub fn until(what: &str, mut so: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_mins(1);
     while !so() {
         assert!(Instant::now() < end, "never {what}");
@@ -55,8 +68,12 @@ fn until(what: &str, mut so: impl FnMut() -> bool) {
 fn silent_clients_are_let_go_and_others_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let service = Service::start(folder.path(), &[("LIMITS_CONNECTIONS", "2"), ("LIMITS_IDLE_SECONDS", "2")]);
-    // One in the middle of a head, one that says nothing at all.
-    let mut silent = ["GET / HTTP/1.1\r\nHost: localhost\r\n", ""].map(|text| (open(&service, text), Instant::now()));
+    // One in the middle of a head, one that says nothing at all; both have asked before.
+    let mut silent = ["GET / HTTP/1.1\r\nHost: localhost\r\n", ""].map(|text| {
+        let mut stream = known(&service);
+        stream.write_all(text.as_bytes()).unwrap();
+        (stream, Instant::now())
+    });
     until("full", || {
         let answer = service.get("/v1/worlds").unwrap();
         (answer.status == 503).then(|| assert!(answer.header("retry-after").is_some())).is_some()
@@ -69,7 +86,8 @@ fn silent_clients_are_let_go_and_others_are_told() {
     drop(service);
     // Without the limit they stay.
     let service = Service::start(folder.path(), &[("LIMITS_IDLE_SECONDS", "3600")]);
-    let mut stream = open(&service, "GET / HTTP/1.1\r\nHost: localhost\r\n");
+    let mut stream = known(&service);
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n").unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(4))).unwrap();
     assert!(!rest(&mut stream).1, "the limit is what closes them");
 }
@@ -132,7 +150,7 @@ fn streams_are_connections_too() {
     let stream = connect(&service, &format!("{world}/stream"));
     // A connection that has ended may keep its place for a moment.
     until("one place is left", || service.get(&world).unwrap().status == 200);
-    let idle = open(&service, "");
+    let idle = known(&service);
     until("full", || service.get(&world).unwrap().status == 503);
     drop(stream);
     until("free again", || service.get(&world).unwrap().status == 200);
@@ -224,8 +242,11 @@ fn a_token_has_its_own_share() {
     drop(service);
     let service = start();
     assert_eq!(make(&service, "small").status, 429, "it is known after a restart, too");
-    let world = make(&service, "large").json()["id"].as_str().unwrap().to_owned();
+    make(&service, "large");
     let upgrade = |token: &str| {
+        let bearer = format!("Bearer token-of-the-{token}");
+        let listed = service.send("GET", "/v1/worlds", &[("Authorization", bearer.as_str())], b"").unwrap().json();
+        let world = listed["worlds"][0]["id"].as_str().unwrap();
         let protocols = format!("drystone.v1, bearer.token-of-the-{token}");
         let text = format!(
             "GET /v1/worlds/{world}/stream HTTP/1.1\r\nHost: {}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\

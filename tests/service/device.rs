@@ -29,12 +29,12 @@ impl Worlds {
     }
 
     fn make(&self, id: &str, spec: &str) {
-        let facts = Facts { name: id.to_owned(), created: 0, key: None, owner: String::new() };
+        let facts = Facts { name: id.to_owned(), created: 0, key: None, owner: String::new(), bodies: 0 };
         let text = file::write_json(&catalogue::build(spec).unwrap());
         let store = &self.scheduler.shared().store;
         store.create(id, &serde_json::to_vec(&facts).unwrap(), text.as_bytes()).unwrap();
         let place = self.scheduler.reserve("", 10).unwrap();
-        self.scheduler.add(id, facts, text.len(), place);
+        self.scheduler.add(id, facts, place);
     }
 
     fn ask(&self, id: &str, request: impl FnOnce(Reply) -> Request) -> Result<Answer, Problem> {
@@ -60,7 +60,7 @@ impl Worlds {
 
     fn hash(&self, id: &str) -> Value {
         for _ in 0..600 {
-            match self.ask(id, |reply| Request::Read(Read::State(Format::Json), reply)) {
+            match self.ask(id, |reply| Request::Read(Read::State(Format::Json, Box::new(|_| Ok(()))), reply)) {
                 Ok(answer) => return serde_json::from_slice::<Value>(&answer.body).unwrap()["hash"].clone(),
                 Err(problem) => assert_eq!(problem.status, 503, "{problem:?}"),
             }

@@ -180,6 +180,218 @@ fn a_log_that_is_torn_or_damaged() {
     one(&service, &other);
 }
 
+/// The files of a store in another folder.
+fn copied(store: &Path) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for world in fs::read_dir(store.join("worlds")).unwrap().map(Result::unwrap) {
+        let folder = copy.path().join("worlds").join(world.file_name());
+        fs::create_dir_all(&folder).unwrap();
+        for file in fs::read_dir(world.path()).unwrap().map(Result::unwrap) {
+            fs::copy(file.path(), folder.join(file.file_name())).unwrap();
+        }
+    }
+    copy
+}
+
+/// Takes something from a store. Returns what is to be named then.
+type Loss<'a> = Box<dyn Fn(&Path) -> Option<String> + 'a>;
+
+/// Logs and checkpoints that are not there, or not whole, as after a backup of a part, are named.
+#[test]
+fn what_is_missing_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = [("CHECKPOINT_SECONDS", "0.01")];
+    let mut service = Service::start(folder.path(), &settings);
+    let world = service.make(&json!({ "scene": "large_pyramid:base=10" }));
+    let young = service.make(&json!({ "scene": "large_pyramid:base=3" }));
+    for round in 0..8 {
+        service.tell(&format!("{world}/step"), &json!({ "steps": 150 }));
+        service.tell(&format!("{world}/commands"), &push(round + 1));
+    }
+    service.tell(&format!("{young}/commands"), &push(1));
+    let (hash, young_hash) = (service.hash(&world), service.hash(&young));
+    std::thread::sleep(Duration::from_millis(300));
+    service.kill();
+    let name = |file: &Path| file.file_name().unwrap().to_string_lossy().into_owned();
+    let of = |store: &Path, world: &str, prefix: &str| files(store, world, prefix);
+    assert!(!of(folder.path(), &world, "log-").iter().any(|file| name(file) == "log-00000000"), "it is long gone");
+
+    let losses: [(&str, &str, Loss); 7] = [
+        ("nothing", &world, Box::new(|_| None)),
+        (
+            "the newest checkpoint, which the one before and its logs stand in for",
+            &world,
+            Box::new(|store| {
+                fs::remove_file(of(store, &world, "checkpoint-").last().unwrap()).unwrap();
+                None
+            }),
+        ),
+        (
+            "the newest log",
+            &world,
+            Box::new(|store| {
+                let file = of(store, &world, "log-").pop().unwrap();
+                fs::remove_file(&file).unwrap();
+                Some(format!("{} of world", name(&file)))
+            }),
+        ),
+        (
+            "all bytes of the newest log",
+            &world,
+            Box::new(|store| {
+                let file = of(store, &world, "log-").pop().unwrap();
+                fs::write(&file, "").unwrap();
+                Some(name(&file))
+            }),
+        ),
+        (
+            "all checkpoints",
+            &world,
+            Box::new(|store| {
+                for file in of(store, &world, "checkpoint-") {
+                    fs::remove_file(file).unwrap();
+                }
+                Some("log-00000000".to_owned())
+            }),
+        ),
+        (
+            "the last record of a log that is needed",
+            &world,
+            Box::new(|store| {
+                fs::remove_file(of(store, &world, "checkpoint-").last().unwrap()).unwrap();
+                let file = of(store, &world, "log-").remove(0);
+                // Rows end before this length and mark: the last append, and what closes the log, are cut off.
+                let bytes = fs::read(&file).unwrap();
+                let firsts: Vec<usize> = (8..bytes.len() - 12)
+                    .filter(|at| bytes[at + 3] == 0x80 && bytes[at + 7] == 0 && bytes[at + 12] == b'{')
+                    .collect();
+                assert!(firsts.len() > 2, "{firsts:?}");
+                fs::write(&file, &bytes[..firsts[firsts.len() - 2]]).unwrap();
+                Some(name(&file))
+            }),
+        ),
+        (
+            "the first log",
+            &young,
+            Box::new(|store| {
+                fs::remove_file(of(store, &young, "log-").pop().unwrap()).unwrap();
+                Some("log-00000000".to_owned())
+            }),
+        ),
+    ];
+    for (what, one, lose) in losses {
+        let copy = copied(folder.path());
+        let named = lose(copy.path());
+        let service = Service::start(copy.path(), &[]);
+        let status = service.ask(one);
+        let other = if one == world { (&young, &young_hash) } else { (&world, &hash) };
+        assert_eq!(service.hash(other.0), *other.1, "{what}");
+        let Some(named) = named else {
+            assert_eq!(service.hash(one), hash, "{what}: {status}");
+            continue;
+        };
+        assert_eq!(status["state"], "failed", "{what}: {status}");
+        assert!(status["problem"].as_str().unwrap().contains(&named), "{what}, {named}: {status}");
+        assert_eq!(service.get(&format!("{one}/state")).unwrap().json()["type"], "urn:drystone:damaged");
+    }
+}
+
+/// A store as versions before wrote it: files of version 1, logs without heads. What is asked from now on is checked.
+#[test]
+fn an_old_store_opens() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut service = Service::start(folder.path(), &[]);
+    let scene = json!({ "scene": "large_pyramid:base=4" });
+    let (world, twin) = (service.make(&scene), service.make(&scene));
+    service.tell(&format!("{twin}/commands"), &push(2));
+    service.tell(&format!("{twin}/step"), &json!({ "steps": 12 }));
+    assert_eq!(service.stop(), Some(0));
+    let file = files(folder.path(), &world, "world").pop().unwrap();
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[8] = 1;
+    let end = bytes.len() - 4;
+    let checksum = crc32fast::hash(&bytes[..end]);
+    bytes[end..].copy_from_slice(&checksum.to_le_bytes());
+    fs::write(&file, &bytes).unwrap();
+    let mut log = Vec::new();
+    let records = [
+        json!({ "at": 0, "op": { "commands": push(2)["commands"] } }),
+        json!({ "at": 0, "op": { "step": { "steps": 12 } } }),
+    ];
+    for record in records.map(|record| record.to_string()) {
+        log.extend((u32::try_from(record.len()).unwrap() | 1 << 31).to_le_bytes());
+        log.extend(crc32fast::hash(record.as_bytes()).to_le_bytes());
+        log.extend(record.as_bytes());
+    }
+    let place = files(folder.path(), &world, "log-").pop().unwrap();
+    fs::write(&place, &log).unwrap();
+
+    let mut service = Service::start(folder.path(), &[]);
+    let steps = |service: &Service| service.ask(&world)["step"].as_u64().unwrap();
+    while steps(&service) < 12 || service.ask(&world)["state"] != "paused" {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    for one in [&world, &twin] {
+        service.tell(&format!("{one}/commands"), &push(3));
+        service.tell(&format!("{one}/step"), &json!({ "steps": 5 }));
+    }
+    let hash = service.hash(&world);
+    assert_eq!(hash, service.hash(&twin));
+    service.kill();
+    service = Service::start(folder.path(), &[]);
+    assert_eq!((service.hash(&world), service.hash(&twin)), (hash.clone(), hash));
+}
+
+/// A log that another build wrote is gone through with a warning, or not at all.
+#[test]
+fn a_log_of_another_build() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut service = Service::start(folder.path(), &[]);
+    let scene = json!({ "scene": "large_pyramid:base=4" });
+    let (world, idle) = (service.make(&scene), service.make(&scene));
+    service.tell(&format!("{world}/step"), &json!({ "steps": 12 }));
+    let hash = service.hash(&world);
+    service.kill();
+    for one in [&world, &idle] {
+        // The version in the head, and the checksum of that row.
+        let place = files(folder.path(), one, "log-").pop().unwrap();
+        let mut bytes = fs::read(&place).unwrap();
+        let length = u32::from_le_bytes(bytes[8..12].try_into().unwrap()) & !(1 << 31);
+        let head = 20..20 + length as usize;
+        let text = String::from_utf8(bytes[head.clone()].to_vec()).unwrap();
+        let other = text.replacen(concat!("\"", env!("CARGO_PKG_VERSION"), "+"), "\"9.9.9+", 1);
+        assert!(other != text && other.len() == text.len(), "{text}");
+        bytes[head].copy_from_slice(other.as_bytes());
+        let seed = crc32fast::hash(format!("{}/log-00000000", one.rsplit('/').next().unwrap()).as_bytes());
+        let mut hasher = crc32fast::Hasher::new_with_initial(seed);
+        hasher.update(&bytes[8..16]);
+        hasher.update(other.as_bytes());
+        bytes[16..20].copy_from_slice(&hasher.finalize().to_le_bytes());
+        fs::write(&place, &bytes).unwrap();
+    }
+    let copy = copied(folder.path());
+    let service = Service::start(copy.path(), &[("OTHER_BUILD", "refuse")]);
+    let status = service.ask(&world);
+    assert_eq!(status["state"], "failed");
+    let problem = status["problem"].as_str().unwrap();
+    assert!(problem.contains("9.9.9+") && problem.contains("SIGTERM"), "{problem}");
+    assert_eq!(service.ask(&idle)["state"], "paused", "nothing of it is gone through");
+    drop(service);
+
+    let mut service = Service::start(folder.path(), &[]);
+    assert_eq!(service.hash(&world), hash, "it was no other build in truth");
+    let replays = |service: &Service| {
+        let text = String::from_utf8(service.get("/metrics").unwrap().body).unwrap();
+        text.lines().any(|line| line.starts_with("drystone_replays_of_other_builds_total 1"))
+    };
+    assert!(replays(&service));
+    service.tell(&format!("{idle}/step"), &json!({ "steps": 1 }));
+    assert_eq!(service.stop(), Some(0));
+    service = Service::start(folder.path(), &[("OTHER_BUILD", "refuse")]);
+    assert_eq!(service.hash(&world), hash);
+    assert!(!replays(&service), "it is of this build now");
+}
+
 /// In a namespace of its own, with a file system of its own at the place of the store.
 fn mounted(store: &Path, how: &str, settings: &[(&str, &str)]) -> Command {
     let plain = command(store, settings);

@@ -41,6 +41,12 @@ fn colors(pixels: &[[u8; 3]]) -> usize {
     pixels.iter().collect::<HashSet<_>>().len()
 }
 
+/// Pixels in the colours of dynamic bodies. Words have none of them.
+fn painted(pixels: &[[u8; 3]]) -> usize {
+    const COLORS: [[u8; 3]; 4] = [[0xf5, 0x85, 0x18], [0x54, 0xa2, 0x4b], [0xb2, 0x79, 0xa2], [0x72, 0xb7, 0xb2]];
+    pixels.iter().filter(|pixel| COLORS.contains(pixel)).count()
+}
+
 fn choose(browser: &mut Browser, scene: &str, parameters: &str) {
     browser.until("$('catalogue').options.length > 5");
     browser.eval(&format!("$('catalogue').value = {scene:?}; $('catalogue').onchange()"));
@@ -55,14 +61,14 @@ fn a_world_is_made_dragged_and_watched() {
     let folder = tempfile::tempdir().unwrap();
     let service = Service::start(folder.path(), &[]);
     let mut browser = Browser::open(&format!("http://{}/", service.address), 1280, 720);
-    browser.until("document.readyState === 'complete' && $('catalogue')");
+    browser.until("document.readyState === 'complete' && !$('none').hidden");
     let empty = view(&mut browser, "empty");
     choose(&mut browser, "large_pyramid", "base=6");
     let world = format!("/v1/worlds/{}", browser.eval("world").as_str().unwrap());
     assert_eq!(service.ask(&world)["bodies"], 22);
     browser.until("camera.fitted");
     let made = view(&mut browser, "made");
-    assert!(colors(&made) > colors(&empty) + 4, "{} and {}", colors(&made), colors(&empty));
+    assert!(painted(&made) > 1000 && painted(&empty) == 0, "{} and {}", painted(&made), painted(&empty));
     assert_eq!(view(&mut browser, "again"), made, "what stands still is the same picture");
 
     // The box on top, to the upper right, while it plays; the one below it stays.
@@ -106,10 +112,23 @@ fn a_world_is_made_dragged_and_watched() {
 fn a_keyboard_is_enough() {
     let folder = tempfile::tempdir().unwrap();
     let service = Service::start(folder.path(), &[("TOKEN", "sixteen letters!")]);
-    let mut browser = Browser::open("about:blank", 1000, 700);
-    browser.replies = vec!["sixteen letters!"];
-    browser.call("Page.navigate", &json!({ "url": format!("http://{}/", service.address) }));
-    browser.until("document.readyState === 'complete' && $('catalogue').options.length > 5");
+    let mut browser = Browser::open(&format!("http://{}/", service.address), 1000, 700);
+    // A token that is wrong is told so, and can be typed again.
+    browser.until("asking && document.activeElement === $('token')");
+    browser.text("fifteen letters");
+    browser.key("Enter");
+    browser.until("$('wrong').textContent.includes('does not accept') && !$('enter').disabled");
+    assert_eq!(browser.eval("sessionStorage.getItem('token')"), Value::Null);
+    browser.eval("$('token').value = ''; $('token').focus()");
+    browser.text("sixteen letters!");
+    browser.key("Enter");
+    browser.until("!asking && $('catalogue').options.length > 5 && !$('none').hidden");
+    // Kept for this tab, and nowhere else.
+    assert_eq!(
+        browser.eval("[sessionStorage.length, localStorage.length, document.cookie, $('token').value]"),
+        json!([1, 0, "", ""])
+    );
+    assert!(browser.eval("$('curl').textContent").as_str().unwrap().contains("Bearer TOKEN"));
     browser.errors.clear();
 
     // A mistake is told with its place, and loses nothing of what was written.
@@ -149,8 +168,12 @@ fn a_keyboard_is_enough() {
     browser.key("f");
     browser.replies = vec!["yes"];
     browser.key("Delete");
-    browser.until("!world && !document.querySelector('#worlds button')");
+    browser.until("!world && !document.querySelector('#worlds button') && !$('none').hidden");
     assert_eq!(service.get(&world).unwrap().status, 404);
+    // Another token: the page begins again without the one before.
+    browser.click("#forget");
+    browser.until("asking && sessionStorage.length === 0");
+    browser.errors.retain(|error| !error.contains("401"));
     assert_eq!(browser.errors, Vec::<String>::new());
 }
 
@@ -178,12 +201,123 @@ fn it_fits_screens() {
         // No wider than the screen; the view has room; what can be pressed is inside.
         let found = browser.eval(
             "({ wide: document.documentElement.scrollWidth, view: [$('canvas').clientWidth, $('canvas').clientHeight], \
-             outside: [...document.querySelectorAll('main button, main select')].filter(e => { const r = e.getBoundingClientRect(); \
+             outside: [...document.querySelectorAll('main button, main select')].filter(e => { if (!e.offsetParent) return false; const r = e.getBoundingClientRect(); \
              return r.left < 0 || r.right > innerWidth || r.top < 0 || r.bottom > innerHeight || r.height < 24; }).map(e => e.id) })",
         );
         assert!(found["wide"].as_u64() <= Some(u64::from(width)), "{name}: {found}");
         assert_eq!(found["outside"], json!([]), "{name}: {found}");
         assert!(found["view"][0].as_u64() >= Some(360) && found["view"][1].as_u64() >= Some(300), "{name}: {found}");
     }
+    assert_eq!(browser.errors, Vec::<String>::new());
+}
+
+/// The page shows something at once: the newest world that can be drawn, or the one of its address.
+#[test]
+fn the_newest_world_is_drawn_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut service = Service::start(folder.path(), &[]);
+    let old = service.make(&json!({ "scene": "slope" }));
+    // Their order is by the second in which they were made.
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    let new = service.make(&json!({ "scene": "large_pyramid:base=6" }));
+    let id = |world: &str| world.rsplit('/').next().unwrap().to_owned();
+    let page = format!("http://{}/", service.address);
+    let mut browser = Browser::open(&page, 1280, 720);
+    browser.until("drawn && bodies.size === 22 && camera.fitted");
+    assert_eq!(
+        browser.eval("[world, $('panel').hidden, location.hash]"),
+        json!([id(&new), true, format!("#{}", id(&new))])
+    );
+    let pixels = view(&mut browser, "newest");
+    assert!(painted(&pixels) > 1000, "{}", painted(&pixels));
+    browser.call("Page.navigate", &json!({ "url": "about:blank" }));
+    browser.call("Page.navigate", &json!({ "url": format!("{page}#{}", id(&old)) }));
+    browser.until(&format!("drawn && world === '{}' && bodies.size < 22", id(&old)));
+
+    // One that is deleted elsewhere makes way for another.
+    assert_eq!(service.send("DELETE", &old, &[], b"").unwrap().status, 204);
+    browser.until(&format!("drawn && world === '{}'", id(&new)));
+
+    // The newest is damaged: it says so, and is not the one that is opened.
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    let broken = service.make(&json!({ "scene": "card_house" }));
+    for _ in 0..3 {
+        service.tell(&format!("{broken}/step"), &json!({ "steps": 1 }));
+    }
+    service.kill();
+    let log = folder.path().join("worlds").join(id(&broken)).join("log-00000000");
+    let mut bytes = std::fs::read(&log).unwrap();
+    bytes[20] ^= 1;
+    std::fs::write(&log, bytes).unwrap();
+    let service = Service::start(folder.path(), &[]);
+    browser.call("Page.navigate", &json!({ "url": format!("http://{}/", service.address) }));
+    browser.until(&format!("drawn && world === '{}' && document.querySelector('#worlds .bad')", id(&new)));
+    browser.click("#worlds li:first-child button");
+    browser.until("!$('failed').hidden && $('reason').textContent.includes('damaged')");
+    assert!(browser.eval("$('play').disabled && $('step').disabled && !$('remove').disabled").as_bool().unwrap());
+    browser.errors.retain(|error| !error.contains("ERR_CONNECTION") && !error.contains("WebSocket"));
+    assert_eq!(browser.errors, Vec::<String>::new());
+}
+
+/// Without a world the page says how to come by one, and a button makes it.
+#[test]
+fn what_to_do_without_a_world() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let mut browser = Browser::open(&format!("http://{}/", service.address), 390, 844);
+    browser.until("!$('none').hidden");
+    let curl = browser.eval("$('curl').textContent");
+    let curl = curl.as_str().unwrap();
+    assert!(curl.contains(&service.address) && curl.contains("/v1/worlds") && !curl.contains("Bearer"), "{curl}");
+    // The command on the page works as it is.
+    let quoted: Vec<&str> = curl.split('\'').collect();
+    let body: Value = serde_json::from_str(quoted[3]).unwrap();
+    assert_eq!(quoted[1].to_lowercase(), "content-type: application/json");
+    let made = service.make(&body);
+    assert_eq!(service.send("DELETE", &made, &[], b"").unwrap().status, 204);
+    let scenes = browser.eval("[...document.querySelectorAll('#choices button')].map(b => b.textContent)");
+    for scene in scenes.as_array().unwrap() {
+        let made = service.make(&json!({ "scene": scene }));
+        assert_eq!(service.send("DELETE", &made, &[], b"").unwrap().status, 204, "{scene}");
+    }
+    browser.until("!world && !$('none').hidden");
+    browser.click("#choices button");
+    browser.until("drawn && bodies.size");
+    assert_eq!(service.ask("/v1/worlds")["worlds"].as_array().unwrap().len(), 1);
+    assert_eq!(browser.errors, Vec::<String>::new());
+}
+
+/// A bar moves while a large world is made, comes back from disk, or is loaded.
+#[test]
+fn opening_shows_a_bar() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let mut browser = Browser::open("about:blank", 1000, 700);
+    // Answers wait until the test lets them go, so each state can be looked at however fast the machine is.
+    let held = "const real = window.fetch; window.hold = {}; window.starting = false; \
+        const gate = async name => { while (window.hold[name]) await new Promise(go => setTimeout(go, 10)); }; \
+        window.fetch = async (path, options = {}) => { \
+          await gate(path.endsWith('/bodies') ? 'bodies' : options.method); \
+          const answer = await real(path, options); \
+          if (!window.starting || !path.startsWith('/v1/worlds?')) return answer; \
+          const json = await answer.json(); \
+          for (const w of json.worlds) { w.state = 'starting'; w.step = 77; } \
+          return new Response(JSON.stringify(json)); };";
+    browser.call("Page.addScriptToEvaluateOnNewDocument", &json!({ "source": held }));
+    browser.call("Page.navigate", &json!({ "url": format!("http://{}/", service.address) }));
+    browser.until("!$('none').hidden");
+
+    browser.eval("window.hold.POST = true; $('parameters').value = 'base=5'; $('create').requestSubmit()");
+    browser.until("!$('opening').hidden && $('doing').textContent.includes('Making large_pyramid:base=5')");
+    assert!(browser.eval("$('progress').getBoundingClientRect().width > 100").as_bool().unwrap());
+    let pixels = view(&mut browser, "opening");
+    assert!(colors(&pixels) > 10 && painted(&pixels) == 0);
+    browser.eval("window.starting = true; window.hold.bodies = true; window.hold.POST = false");
+    browser.until("$('doing').textContent.includes('Opening') && $('doing').textContent.includes('step 77')");
+    browser.eval("window.starting = false");
+    browser.until("$('doing').textContent.includes('Loading 16 bodies')");
+    assert_eq!(browser.eval("[$('panel').hidden, drawn]"), json!([false, false]));
+    browser.eval("window.hold.bodies = false");
+    browser.until("drawn && $('panel').hidden");
     assert_eq!(browser.errors, Vec::<String>::new());
 }

@@ -224,7 +224,7 @@ fn mistakes_are_told_and_where() {
         ("POST", &step, r#"{"steps":1e3}"#, 422, r#""path":"steps""#),
         ("POST", &step, r#"{"steps":1,"timeout":-5}"#, 422, r#""path":"timeout""#),
         ("POST", &step, r#"{"step":1}"#, 422, "unknown field `step`"),
-        ("POST", &step, r#"{"steps":1} x"#, 400, "more after"),
+        ("POST", &step, r#"{"steps":1} x"#, 400, "trailing characters at line 1, column 13"),
         ("POST", &commands, r#"{"commands":[]}"#, 422, r#""path":"commands""#),
         (
             "POST",

@@ -49,7 +49,7 @@ fn next_frame(socket: &mut Socket) -> Frame {
     }
 }
 
-fn next_answer(socket: &mut Socket) -> Value {
+pub fn next_answer(socket: &mut Socket) -> Value {
     loop {
         if let Message::Text(text) = socket.read().unwrap() {
             return serde_json::from_str(text.as_str()).unwrap();

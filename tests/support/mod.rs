@@ -155,7 +155,7 @@ impl Trace {
 pub fn trace_cpu(world: &mut CpuWorld, steps: usize) -> Trace {
     let states = (0..steps)
         .map(|_| {
-            world.step();
+            world.step().unwrap();
             state::hash(&world.snapshot())
         })
         .collect();

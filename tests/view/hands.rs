@@ -44,6 +44,25 @@ fn keys_do_what_they_say() {
     );
 }
 
+/// Tab hides the panel and shows it again, and moves no focus: the keys after it do what they did before.
+#[test]
+fn keys_work_whatever_has_the_focus() {
+    let stage = Stage::new();
+    stage.play(
+        &["vertical_stack:count=4", "--backend", "cpu", "--paused", "--fresh"],
+        "size 1280 720\nframes 2\nkey ArrowRight\nkey ArrowRight\nsettle\nshot @/panel.png\nkey Tab\nshot @/bare.png\n\
+         key ArrowRight\nsettle\nreport @/stepped.json\nkey Space\nframes 10\nkey Space\nreport @/ran.json\nkey Tab\n\
+         frames 2\nshot @/again.png\nkey ArrowLeft\nsettle\nreport @/back.json\n",
+    );
+    let step = |name: &str| number(&stage.report(&format!("{name}.json")), "step");
+    assert_eq!(step("stepped"), 3.0);
+    assert!(step("ran") > 8.0, "Space runs, and restarts nothing: step {}", step("ran"));
+    assert_eq!(step("back"), step("ran") - 1.0);
+    let unlike = |a: &str, b: &str| stage.shot(a).unlike(&stage.shot(b)).share;
+    assert!(unlike("panel.png", "bare.png") > 0.1, "the panel is gone");
+    assert!(unlike("panel.png", "again.png") < 0.1, "the panel is back");
+}
+
 /// A scene is searched and opened with the return key; its slider builds it anew; ten thousand bodies are dropped.
 #[test]
 fn scenes_are_found_and_sliders_build_them() {

@@ -299,7 +299,7 @@ mod tests {
         for _ in 0..steps {
             theirs.push().unwrap();
             theirs.step().unwrap();
-            ours.step();
+            ours.step().unwrap();
         }
         (theirs.snapshot().unwrap(), ours.snapshot())
     }
@@ -446,7 +446,7 @@ mod tests {
             let (mut theirs, mut ours) = (Box2d::new(&scene, ONE).unwrap(), CpuWorld::new(&scene).unwrap());
             for _ in 0..60 {
                 theirs.step().unwrap();
-                ours.step();
+                ours.step().unwrap();
             }
             [theirs.snapshot().unwrap(), ours.snapshot()].map(|end| end.states[1].velocity[0])
         };

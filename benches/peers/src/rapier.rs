@@ -289,7 +289,7 @@ mod tests {
         for _ in 0..steps {
             theirs.push().unwrap();
             theirs.step().unwrap();
-            ours.step();
+            ours.step().unwrap();
         }
         (theirs.bodies().unwrap(), ours)
     }

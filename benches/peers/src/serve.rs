@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn a_scene_is_run() {
         let mut world = CpuWorld::new(&catalogue::build("large_pyramid:base=5").unwrap()).unwrap();
-        (0..21).for_each(|_| world.step());
+        (0..21).for_each(|_| world.step().unwrap());
         let Snapshot { poses, .. } = world.snapshot();
         let mut first = None;
         for (engine, threads) in [("box2d", 1), ("box2d", 2), ("rapier", 1)] {

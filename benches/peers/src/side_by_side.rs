@@ -171,7 +171,7 @@ impl Case {
         } else {
             let mut world = CpuWorld::new(&scene)?;
             for step in 1..=self.steps {
-                world.step();
+                world.step()?;
                 if looked_at(step) {
                     let Snapshot { poses, states, .. } = world.snapshot();
                     looks.push((step, Snapshot { poses, states, ..Snapshot::default() }));

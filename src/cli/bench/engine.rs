@@ -175,7 +175,7 @@ fn snapshot(bodies: &[[f32; 7]], step: u64) -> Snapshot {
 fn on_cpu(mut world: CpuWorld, steps: u32) -> Result<Run, Failure> {
     let mut first = Vec::new();
     let times = Times::of(steps, world.threads(), |watch, index| {
-        watch.time(|| world.step());
+        watch.time(|| world.step())?;
         if index == 0 {
             first = world.stage_ms().to_vec();
         }

@@ -423,7 +423,7 @@ mod tests {
             let mut scene = catalogue::build(spec).unwrap();
             scene.settings.substeps = Some(substeps);
             let mut world = CpuWorld::new(&scene).unwrap();
-            (0..3).for_each(|_| world.step());
+            (0..3).for_each(|_| world.step().unwrap());
             let counts = Counts::new(world.compiled(), world.counters());
             bytes(world.plan(), &counts).iter().map(|(_, bytes)| bytes).sum::<u64>() as f64
         };

@@ -38,7 +38,7 @@ pub fn measure(compiled: &Compiled, end: &Snapshot) -> Result<Quality, WorldErro
     let bare = Snapshot { poses: end.poses.clone(), states: end.states.clone(), ..probe.snapshot() };
     probe.restore(&bare)?;
     // A step finds its contacts before it moves anything, so they are those of the poses that went in.
-    probe.step();
+    probe.step()?;
     let counters = *probe.counters();
     let found = metrics(compiled, &Snapshot { poses: bare.poses, states: bare.states, ..probe.snapshot() });
     let finite = |x: f64| x.is_finite().then_some(x);
@@ -67,7 +67,7 @@ mod tests {
         let scene = catalogue::build("large_pyramid:base=4").unwrap();
         let compiled = Compiled::new(&scene).unwrap();
         let mut world = CpuWorld::new(&scene).unwrap();
-        (0..60).for_each(|_| world.step());
+        (0..60).for_each(|_| world.step().unwrap());
         let end = world.snapshot();
         let whole = measure(&compiled, &end).unwrap();
         let Snapshot { poses, states, .. } = end.clone();

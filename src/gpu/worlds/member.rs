@@ -1,9 +1,11 @@
 //! What the host knows of one of many worlds. It may be elsewhere while others step: what arrives for it meanwhile waits at
 //! its place.
 
+use crate::cancel::StepLimits;
 use crate::command::{Command, CommandError, JointCommand, rouse, wake_all};
 use crate::event;
 use crate::gpu::record::Load;
+use crate::gpu::room::FoundContacts;
 use crate::population::{JointId, Population, ends};
 use crate::scene::Compiled;
 use crate::snapshot::is_at_rest;
@@ -18,12 +20,19 @@ pub(super) struct Known {
     pub load: Load,
     /// Contacts that the world wants room for.
     pub contacts: u64,
+    pub found: FoundContacts,
 }
 
 impl Known {
     pub fn new(step: u64, counters: &Counters) -> Self {
         let contacts = u64::from(counters.pairs_found) + u64::from(counters.sleeping_contacts);
-        Self { step, at_rest: is_at_rest(counters), load: Load::of(counters), contacts }
+        Self {
+            step,
+            at_rest: is_at_rest(counters),
+            load: Load::of(counters),
+            contacts,
+            found: FoundContacts::new(counters),
+        }
     }
 }
 
@@ -42,6 +51,7 @@ pub(super) struct News {
 #[derive(Clone, Debug)]
 pub(super) struct Member {
     pub compiled: Compiled,
+    pub limits: StepLimits,
     /// Who came and went, once somebody did.
     pub population: Option<Population>,
     /// As it began, once somebody came or went, or if its scene makes bodies as it runs.
@@ -70,6 +80,7 @@ impl Member {
             population: Population::of_script(&compiled),
             origin: (!compiled.script.is_empty()).then(|| Box::new(compiled.clone())),
             listed: compiled.shapes.len(),
+            limits: StepLimits::default(),
             compiled,
             steps: 0,
             parity: 0,
@@ -103,6 +114,18 @@ impl Member {
             let told = events.iter().map(|event| event::Event::new(&self.compiled, known.step, event));
             self.events.extend(told);
         }
+    }
+
+    /// Returns (found, limit) if the step just done, with room for so many contacts, is known to have had more than the world
+    /// may have.
+    pub fn has_too_many(&self, capacity: u32) -> Option<(usize, usize)> {
+        let known = self.known.filter(|known| Some(known.step) == self.steps.checked_sub(1))?;
+        let limit = self.contact_limit();
+        Some((known.found.too_many(limit, capacity)?, limit))
+    }
+
+    pub fn contact_limit(&self) -> usize {
+        self.limits.contacts(self.compiled.shapes.len())
     }
 
     pub fn command(&mut self, body: usize, command: Command) -> Result<(), CommandError> {

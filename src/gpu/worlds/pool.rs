@@ -20,7 +20,7 @@ use crate::gpu::population::Peopled;
 use crate::gpu::room::Room;
 use crate::gpu::{Context, DeviceError, GpuWorld, estimate_contacts};
 use crate::population::{BodyId, JointId, Journal, Population, joint_id};
-use crate::query::{Answers, Query};
+use crate::query::{Answers, Query, QueryBounds};
 use crate::scene::{Body, Compiled, Joint, Settings};
 use crate::snapshot::{Snapshot, SnapshotError};
 use crate::world::WorldError;
@@ -125,6 +125,7 @@ impl Newcomer {
         let member = &mut newcomer.member;
         member.population.clone_from(&world.population);
         member.origin.clone_from(&world.origin);
+        member.limits.clone_from(&world.limits);
         let now = world.snapshot()?;
         if !member.is_small() || !are_few((now.contacts.len() + now.sleeping.len()) as u64) {
             return Ok(None);
@@ -306,7 +307,9 @@ impl Pool {
         };
         for seat in &mut seats {
             places.tell_news(seat.place, seat.member);
-            let outcome = if seat.member.rests() {
+            let outcome = if let Err(error) = seat.member.limits.check() {
+                Some(Outcome::Failed(error))
+            } else if seat.member.rests() {
                 seat.member.steps = seat.member.steps.saturating_add(1);
                 Some(Outcome::Done)
             } else if !seat.member.is_small() {
@@ -412,8 +415,11 @@ impl Places {
             for ((seat, outcome), lacked) in seats.iter_mut().zip(&mut recorded.outcomes).zip(&mut lacked) {
                 if *lacked {
                     self.tell_news(seat.place, seat.member);
-                    *lacked = seat.member.lacked_room();
-                    if !*lacked {
+                    let too_many = seat.member.has_too_many(self.engine.contact_capacity);
+                    *lacked = seat.member.lacked_room() || too_many.is_some();
+                    if let Some((found, limit)) = too_many {
+                        *outcome = Some(Outcome::Failed(WorldError::TooManyContacts { found, limit }));
+                    } else if !*lacked {
                         *outcome = Some(Outcome::Done);
                     }
                 }
@@ -422,10 +428,16 @@ impl Places {
                 return Ok(());
             }
             self.go_back(seats, &recorded.starts, &lacked);
-            for ((seat, outcome), _) in
-                seats.iter().zip(&mut recorded.outcomes).zip(lacked).filter(|(_, lacked)| *lacked)
+            for (((seat, start), outcome), _) in seats
+                .iter_mut()
+                .zip(&recorded.starts)
+                .zip(&mut recorded.outcomes)
+                .zip(lacked)
+                .filter(|(_, lacked)| *lacked)
             {
-                if !seat.member.is_small() {
+                if outcome.is_some() {
+                    seat.member.known = start.known();
+                } else if !seat.member.is_small() {
                     *outcome = Some(Outcome::Outgrown);
                 }
             }
@@ -477,6 +489,7 @@ impl PooledWorld {
         let mut world = GpuWorld::from_compiled(&context, member.compiled.clone(), None)?;
         world.population.clone_from(&member.population);
         world.origin.clone_from(&member.origin);
+        world.limits.clone_from(&member.limits);
         world.restore(&snapshot)?;
         world.events = std::mem::take(&mut member.events);
         world.overflowed.clone_from(&member.overflowed);
@@ -489,6 +502,11 @@ impl PooledWorld {
 
     pub fn steps(&self) -> u64 {
         self.member.steps
+    }
+
+    /// As [`GpuWorld::set_contact_limit`].
+    pub fn set_contact_limit(&mut self, limit: usize) {
+        self.member.limits.set_contacts(limit);
     }
 
     pub fn overflowed_steps(&self) -> &[u64] {
@@ -539,10 +557,11 @@ impl PooledWorld {
         std::mem::take(&mut self.member.events)
     }
 
-    pub fn query(&mut self, queries: &[Query]) -> Result<Answers, WorldError> {
-        let queries: Vec<_> = queries.iter().map(|query| (self.place, query.clone())).collect();
+    pub fn query_within(&mut self, queries: &[Query], bounds: QueryBounds) -> Result<Answers, WorldError> {
+        let count = bounds.batch(queries.len(), self.member.compiled.shapes.len());
+        let queries: Vec<_> = queries[..count].iter().map(|query| (self.place, query.clone())).collect();
         let shapes = &self.member.compiled.shapes;
-        self.pool.lock().query(&queries, |_, shape| shapes[shape as usize].body)
+        self.pool.lock().query(&queries, bounds.found, |_, shape| shapes[shape as usize].body)
     }
 
     pub fn snapshot(&mut self) -> Result<Snapshot, WorldError> {

@@ -4,20 +4,21 @@
 use std::collections::BTreeSet;
 
 use super::places::Places;
-use crate::gpu::ask::{Asker, collect};
+use crate::gpu::ask::{Asker, check_found, collect};
 use crate::query::{Answers, Flat, Query};
 use crate::step::{Op, Stage};
 use crate::world::WorldError;
 
 impl Places {
-    /// Answers a batch of queries, each about a place that somebody has, as the worlds are now; `body_of` says whose a shape
-    /// is in the world that a query of the batch is about. Waits for the device.
+    /// Answers a batch of queries, each about a place that somebody has, as the worlds are now, if they find at most `limit`
+    /// shapes; `body_of` says whose a shape is in the world that a query of the batch is about. Waits for the device.
     ///
     /// # Errors
     /// The first query with a value out of range; if the device is lost or has no room for the batch.
     pub fn query<'a>(
         &mut self,
         queries: &'a [(usize, Query)],
+        limit: usize,
         body_of: impl Fn(usize, u32) -> u32,
     ) -> Result<Answers, WorldError> {
         let of_world = |(world, query): &'a (usize, Query)| (u32::try_from(*world).unwrap_or(u32::MAX), query);
@@ -36,6 +37,7 @@ impl Places {
             for piece in &mut pieces {
                 piece.take(&mut self.query_load)?;
             }
+            check_found(&pieces, &flat, limit)?;
             if !pieces.iter().any(|piece| piece.is_outgrown() || piece.is_on_its_way()) {
                 break;
             }

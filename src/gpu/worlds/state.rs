@@ -15,6 +15,9 @@ use crate::worlds::BodyRows;
 impl One<'_> {
     /// The state between two steps. Waits for the device.
     pub fn snapshot(&self) -> Result<Snapshot, WorldError> {
+        if self.member.limits.has_given_up() {
+            return Err(WorldError::Cancelled);
+        }
         let Member { compiled, population, steps, parity, commands, .. } = &*self.member;
         let tables = self.places.engine.tables(compiled, self.place, *parity)?;
         Ok(state::snapshot(compiled, population.as_ref(), *steps, commands, tables))
@@ -42,6 +45,10 @@ impl One<'_> {
     /// Records what takes the world to where a snapshot was taken, of which there is room for all.
     pub fn put(&mut self, snapshot: &Snapshot, encoder: &mut wgpu::CommandEncoder) {
         let member = &mut *self.member;
+        if member.limits.has_given_up() {
+            member.events.retain(|event| event.step < snapshot.step);
+        }
+        member.limits.revive();
         member.steps = snapshot.step;
         member.overflowed.retain(|&step| step < snapshot.step);
         if let Some(population) = &mut member.population {

@@ -63,17 +63,26 @@ pub(super) struct Start {
     commands: Vec<types::Command>,
     /// Slots of bodies that had gone since the step before.
     vacated: Vec<u32>,
+    /// Work of the newest step that had arrived by then.
+    known: Option<Known>,
 }
 
 impl Member {
     pub fn start(&self) -> Start {
         let vacated = Population::vacated(self.population.as_ref()).to_vec();
-        Start { commands: self.commands.clone(), vacated }
+        Start { commands: self.commands.clone(), vacated, known: self.known }
     }
 
     /// Whether the step that it has just done is known to have lacked room.
     pub fn lacked_room(&self) -> bool {
         self.steps.checked_sub(1).is_some_and(|step| self.overflowed.last() == Some(&step))
+    }
+}
+
+#[cfg(feature = "serve")]
+impl Start {
+    pub fn known(&self) -> Option<Known> {
+        self.known
     }
 }
 
@@ -104,11 +113,13 @@ impl Places {
     /// Learns what has arrived, and makes sure that a step can be recorded.
     ///
     /// # Errors
-    /// If the device is lost.
-    pub fn make_way(&mut self) -> Result<(), WorldError> {
+    /// If the device is lost, or the step is given up.
+    pub fn make_way(&mut self, gives_up: impl Fn() -> bool) -> Result<(), WorldError> {
         self.poll()?;
         if self.engine.features.strict || !self.ring.has_room() {
-            self.engine.context.wait()?;
+            if !self.engine.context.wait_unless(gives_up)? {
+                return Err(WorldError::Cancelled);
+            }
             self.poll()?;
         }
         Ok(())
@@ -117,7 +128,7 @@ impl Places {
     /// Advances worlds by one step. They have heard the news.
     ///
     /// # Errors
-    /// If the device is lost or a buffer outgrows it.
+    /// If the device is lost or a buffer outgrows it, or, in strict mode, a world has too many contacts or gives up.
     pub fn step(&mut self, seats: Vec<Seat>) -> Result<(), WorldError> {
         let (resting, mut others): (Vec<_>, Vec<_>) = seats.into_iter().partition(|seat| seat.member.rests());
         match &mut others[..] {
@@ -129,6 +140,19 @@ impl Places {
             seat.member.steps = seat.member.steps.saturating_add(1);
         }
         Ok(())
+    }
+
+    /// Waits for the device, unless a step of one of these worlds is given up.
+    fn wait(&self, seats: &[Seat]) -> Result<(), WorldError> {
+        let gives_up = || seats.iter().any(|seat| seat.member.limits.check().is_err());
+        if self.engine.context.wait_unless(gives_up)? {
+            return Ok(());
+        }
+        // Any of them may have lacked room.
+        for seat in seats {
+            seat.member.limits.give_up();
+        }
+        Err(WorldError::Cancelled)
     }
 
     fn step_once(&mut self, seats: &mut [Seat]) -> Result<(), WorldError> {
@@ -154,11 +178,19 @@ impl Places {
                 return Err(error);
             }
             self.engine.context.queue().submit([encoder.finish()]);
-            self.engine.context.wait()?;
+            self.wait(seats)?;
             self.poll()?;
             for (seat, left) in seats.iter_mut().zip(&mut left) {
                 self.tell_news(seat.place, seat.member);
                 *left = *left && seat.member.lacked_room();
+            }
+            let capacity = self.engine.contact_capacity;
+            if let Some((found, limit)) = seats.iter().find_map(|seat| seat.member.has_too_many(capacity)) {
+                self.go_back(seats, &starts, &vec![true; seats.len()]);
+                for (seat, start) in seats.iter_mut().zip(&starts) {
+                    seat.member.known = start.known;
+                }
+                return Err(WorldError::TooManyContacts { found, limit });
             }
             if !left.contains(&true) {
                 return Ok(());
@@ -351,9 +383,10 @@ impl Places {
         if self.engine.grow_events(events)? {
             self.bind();
         }
-        let known = seats.iter().filter_map(|seat| seat.member.known);
-        let needed = known.map(|known| known.contacts).max().unwrap_or(0);
-        if self.engine.grow_for_contacts(encoder, needed, LEAST_CONTACTS)? {
+        let limit = |seat: &Seat| seat.member.contact_limit();
+        let needed = |seat: &Seat| seat.member.known.map_or(0, |known| known.contacts.min(limit(seat) as u64));
+        let (needed, most) = (seats.iter().map(needed).max(), seats.iter().map(limit).max());
+        if self.engine.grow_for_contacts(encoder, needed.unwrap_or(0), LEAST_CONTACTS, most.unwrap_or(usize::MAX))? {
             self.bind();
         }
         Ok(())

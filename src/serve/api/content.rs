@@ -10,54 +10,67 @@ use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, stream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::State;
+use super::guard::Caller;
+use super::room::{MAX_SMALL, Reserved, Room};
 use crate::serve::problem::Problem;
 use crate::serve::session::Answer;
 
 /// Memory is set aside in steps of so many bytes while a body comes.
-const STEP: usize = 64 << 10;
+const STEP: usize = MAX_SMALL;
 /// An answer goes out in parts of so many bytes.
 const PART: usize = 64 << 10;
 
-/// Memory for bodies and answers that are on their way.
+/// Body of a request. Its memory counts until it is dropped: drop it once it is read.
 #[derive(Debug)]
-pub struct Room {
-    kib: Arc<Semaphore>,
-    all: u32,
+pub struct Content {
+    bytes: Bytes,
+    reserved: Option<Reserved>,
+    caller: Arc<Caller>,
 }
 
-impl Room {
-    /// So many bytes.
-    pub fn new(bytes: usize) -> Self {
-        let all = u32::try_from(bytes >> 10).unwrap_or(u32::MAX).max(1);
-        Self { kib: Arc::new(Semaphore::new(all as usize)), all }
-    }
-
-    /// Sets some aside. What is larger than all of it takes all of it.
+impl Content {
+    /// Sets so many bytes of memory aside until the body is dropped. One body never needs more than the token may hold.
     ///
     /// # Errors
-    /// If there is not as much now.
-    pub fn take(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Problem> {
-        let kib = u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX).clamp(1, self.all);
-        self.kib.clone().try_acquire_many_owned(kib).map_err(|_| {
-            metrics::counter!("drystone_memory_full_total").increment(1);
-            Problem::too_many("bodies and answers on their way fill the memory for them (limits.memory_bytes)", 1)
-        })
+    /// There is not as much now: 429.
+    pub fn charge(&mut self, bytes: usize) -> Result<(), Problem> {
+        let held = self.reserved.as_ref().map_or(0, Reserved::large_bytes);
+        let more = bytes.min(self.caller.room.own_bytes().saturating_sub(held));
+        if more == 0 {
+            return Ok(());
+        }
+        let more = self.caller.room.take(more)?;
+        match &mut self.reserved {
+            Some(reserved) => reserved.merge(more),
+            None => self.reserved = Some(more),
+        }
+        Ok(())
+    }
+
+    /// Caller of the request.
+    #[must_use]
+    pub fn caller(&self) -> &Arc<Caller> {
+        &self.caller
     }
 }
-
-/// The body of a request. Its memory counts until it is dropped.
-#[derive(Debug)]
-pub struct Content(Bytes, #[allow(dead_code, reason = "given back when dropped")] Option<OwnedSemaphorePermit>);
 
 impl Deref for Content {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.0
+        &self.bytes
     }
+}
+
+/// Sets memory aside for a body that has grown. A small one is moved out of the memory for small ones when it is no more.
+fn grow(room: &Room, reserved: &mut Option<Reserved>, from: usize, to: usize) -> Result<(), Problem> {
+    match reserved {
+        Some(reserved) if from > MAX_SMALL => reserved.merge(room.take_large(to - from)?),
+        _ => *reserved = Some(room.take(to)?),
+    }
+    Ok(())
 }
 
 fn announced(headers: &HeaderMap) -> Option<usize> {
@@ -69,13 +82,15 @@ impl FromRequest<State> for Content {
 
     async fn from_request(request: Request, state: &State) -> Result<Self, Problem> {
         let limits = &state.config.limits;
+        let caller = request.extensions().get::<Arc<Caller>>().cloned();
+        let caller = caller.ok_or_else(|| Problem::internal("nobody asks"))?;
         let too_large = || Problem::too_large("the body is larger than limits.bytes allows");
         if announced(request.headers()).is_some_and(|bytes| bytes > limits.bytes) {
             return Err(too_large());
         }
         let end = tokio::time::Instant::now() + Duration::from_secs_f64(limits.body_seconds);
         let mut parts = request.into_body().into_data_stream();
-        let (mut bytes, mut set_aside, mut permit) = (Vec::new(), 0, None::<OwnedSemaphorePermit>);
+        let (mut bytes, mut set_aside, mut reserved) = (Vec::new(), 0, None);
         loop {
             let part = tokio::time::timeout_at(end, parts.next()).await.map_err(|_| {
                 let detail = format!("the body did not come within {} s (limits.body_seconds)", limits.body_seconds);
@@ -88,23 +103,19 @@ impl FromRequest<State> for Content {
                 return Err(too_large());
             }
             if length > set_aside {
-                let more = (length - set_aside).next_multiple_of(STEP);
-                let taken = state.room.take(more)?;
-                match &mut permit {
-                    Some(permit) => permit.merge(taken),
-                    None => permit = Some(taken),
-                }
-                set_aside += more;
+                let needed = length.next_multiple_of(STEP);
+                grow(&caller.room, &mut reserved, set_aside, needed)?;
+                set_aside = needed;
             }
             bytes.extend_from_slice(&part);
         }
-        Ok(Self(bytes.into(), permit))
+        Ok(Self { bytes: bytes.into(), reserved, caller })
     }
 }
 
 /// A large answer, and the memory set aside for it until it is sent.
 #[derive(Debug)]
-pub struct Held(pub Answer, pub OwnedSemaphorePermit);
+pub struct Held(pub Answer, pub Reserved);
 
 impl IntoResponse for Held {
     fn into_response(self) -> Response {
@@ -119,26 +130,5 @@ impl IntoResponse for Held {
         *response.body_mut() = Body::from_stream(parts);
         response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
         response
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn memory_is_given_back() {
-        let room = Room::new(10 << 10);
-        let first = room.take(6 << 10).unwrap();
-        assert_eq!(room.take(6 << 10).unwrap_err().status, 429);
-        let second = room.take(4 << 10).unwrap();
-        drop(first);
-        assert!(room.take(6 << 10).is_ok());
-        drop(second);
-        // More than there is at all: alone.
-        let all = room.take(1 << 30).unwrap();
-        assert!(room.take(1).is_err());
-        drop(all);
-        assert!(room.take(1).is_ok());
     }
 }

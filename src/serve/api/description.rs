@@ -16,19 +16,21 @@ fn meaning(status: &str) -> &'static str {
         "200" => "Done",
         "201" => "Made",
         "204" => "Gone",
-        "400" => "The request cannot be read",
-        "401" => "A token is needed",
-        "403" => "Not from there: another host name, or a page of another site",
-        "404" => "There is no such thing",
-        "408" => "The body did not come in time",
-        "409" => "The world is in another state, or the first request with this key is still being worked on",
-        "413" => "The body is too large",
-        "415" => "The body is no JSON",
-        "422" => "A value is not valid, or beyond a limit; `path` says which",
-        "429" => "Too much at once; `Retry-After` says when to try again",
-        "500" => "What is stored of the world is damaged, or the service made a mistake",
-        "503" => "Not now: starting, stopping, the device lost or the store away; `Retry-After` says when to try again",
-        "507" => "The store did not take it, so it has not happened",
+        "400" => "Malformed request",
+        "401" => "Unauthorized: a token is needed",
+        "403" => "Forbidden: Host or Origin not allowed",
+        "404" => "Not found",
+        "408" => "Request timeout: the body did not come in time",
+        "409" => "Conflict: the world is in another state, or the first request with this key is still being worked on",
+        "413" => "Request too large",
+        "415" => "Unsupported media type: the body is no JSON",
+        "422" => "Invalid value, or limit exceeded; `path` says which",
+        "429" => "Too many requests; `Retry-After` says when to try again",
+        "500" => "Internal server error, or stored world damaged",
+        "503" => {
+            "Service unavailable: starting, stopping, device lost or store unreachable; `Retry-After` says when to try again"
+        }
+        "507" => "The store refused the change; it has not happened",
         _ => "",
     }
 }
@@ -73,6 +75,9 @@ pub fn complete(mut document: Value) -> Value {
             }
             if has_body {
                 add(BODY);
+            }
+            if method == "delete" {
+                add(&[409]);
             }
             if path == "/health/ready" {
                 add(&[503]);

@@ -3,16 +3,19 @@
 mod content;
 mod description;
 mod guard;
+mod guesses;
+mod room;
 mod socket;
 mod worlds;
 
-use std::collections::HashSet;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{FromRequestParts, Query, State as FromState};
+use axum::extract::{Extension, FromRequestParts, Query, State as FromState};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
@@ -25,6 +28,7 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::ServeError;
 use super::config::Config;
 use super::op::Key;
 use super::problem::Problem;
@@ -32,13 +36,17 @@ use super::scheduler::Scheduler;
 use super::session::Answer;
 use crate::scene::file::json_schema;
 use crate::state::Fnv;
-use content::Room;
-use guard::Guard;
+pub use guard::TokenChanges;
+use guard::{Guard, MaybeCaller};
 
 /// Longest `Idempotency-Key`.
 const LONGEST_KEY: usize = 128;
 /// Worlds that are read and made at the same time.
-const MOST_CREATING: usize = 2;
+const MAX_CREATING: usize = 2;
+/// Times a second that the text of the metrics is made, at most.
+const MAX_FIGURES: u32 = 20;
+/// Size, bytes, above which a body is read outside of the threads that answer.
+const LONG: usize = 64 << 10;
 
 /// What every handler has.
 #[derive(Clone, Debug)]
@@ -53,9 +61,16 @@ pub struct State {
     guard: Arc<Guard>,
     sockets: Arc<Semaphore>,
     creating: Arc<Semaphore>,
-    room: Arc<Room>,
-    /// Keys of requests for worlds that are being made, and their number.
-    keys: Arc<Mutex<HashSet<String>>>,
+    creations: Arc<worlds::Creations>,
+    figures: Arc<Mutex<Figures>>,
+}
+
+/// Text of the metrics, which is made anew so often in a second.
+#[derive(Debug, Default)]
+struct Figures {
+    since: Option<Instant>,
+    count: u32,
+    text: Arc<str>,
 }
 
 impl State {
@@ -70,14 +85,30 @@ impl State {
         Self {
             guard: Arc::new(Guard::new(&config, local)),
             sockets: Arc::new(Semaphore::new(config.limits.sockets)),
-            creating: Arc::new(Semaphore::new(MOST_CREATING)),
-            room: Arc::new(Room::new(config.limits.memory_bytes)),
-            keys: Arc::default(),
+            creating: Arc::new(Semaphore::new(MAX_CREATING)),
+            creations: Arc::default(),
+            figures: Arc::default(),
             stopping: watch::Sender::new(false),
             config,
             scheduler,
             recorder,
         }
+    }
+
+    /// Takes the tokens of another configuration. Requests and streams of those that are there no more end.
+    ///
+    /// # Errors
+    /// The tokens do not fit together; those from before stay.
+    pub fn change_tokens(&self, other: &Config) -> Result<TokenChanges, ServeError> {
+        let changes = self.guard.change_tokens(other)?;
+        self.scheduler.shared().several_tokens.store(self.guard.has_several(), Ordering::SeqCst);
+        Ok(changes)
+    }
+
+    /// Number of worlds that no token sees.
+    #[must_use]
+    pub fn lost_worlds(&self) -> usize {
+        self.scheduler.worlds().iter().filter(|handle| self.guard.is_lost(&handle.facts)).count()
     }
 }
 
@@ -87,7 +118,12 @@ impl State {
         title = "Drystone",
         description = "Worlds of rigid bodies in 2D: made from scenes, stepped, asked, watched, kept. SI units, y up, \
                        angles in radians counter-clockwise. Errors are problem details (RFC 9457). Whatever changes \
-                       state takes an `Idempotency-Key`: asked again with the same key it is done once."
+                       state takes an `Idempotency-Key`: asked again with the same key it is done once. The key of a \
+                       creation is known as long as its world; other keys are known for at least 24 hours, also over \
+                       restarts, and up to limits.keys of a world; beyond that new ones are refused with 429. A world \
+                       belongs to the owner of the token that made it: for other tokens it is not there (404), their \
+                       lists do not have it, and their keys are others; a token with `admin` has the worlds of all \
+                       owners. Without tokens everybody has all. An `X-Request-Id` is taken, or made, and returned; the log has it."
     ),
     components(schemas(Problem)),
     modifiers(&Secured),
@@ -149,9 +185,22 @@ pub fn router(state: State) -> Router {
         .route("/api/scene.schema.json", axum::routing::get(text(schema)))
         .fallback(async || Problem::not_found("there is nothing at this address; see /api/openapi.json"))
         .method_not_allowed_fallback(async || Problem::method())
+        .layer(axum::middleware::from_fn_with_state(state.clone(), refuse_while_starting))
         .layer(axum::middleware::from_fn_with_state(state.clone(), guard::guard))
         .layer(CatchPanicLayer::custom(panicked))
         .with_state(state)
+}
+
+/// Refuses what concerns worlds until all worlds of the store are known: one that is there must not be told to be missing.
+async fn refuse_while_starting(
+    FromState(state): FromState<State>,
+    request: axum::extract::Request,
+    next: axum::middleware::Next,
+) -> Response {
+    if request.uri().path().starts_with("/v1/worlds") && !state.scheduler.is_listed() {
+        return Problem::starting("the worlds of the store are being read").into_response();
+    }
+    next.run(request).await
 }
 
 /// What a connection beyond the limit gets: whoever watches the process still sees that it is well.
@@ -232,31 +281,98 @@ async fn live() -> Response {
     axum_json(200, &json!({ "live": true }))
 }
 
-/// Whether all worlds are open and the service is not stopping.
+/// Says that all worlds are open and the service is not stopping; with a token more.
 #[utoipa::path(get, path = "/health/ready", tag = "service",
     responses((status = 200, description = "Ready")))]
-async fn ready(FromState(state): FromState<State>) -> Response {
-    if state.scheduler.is_ready() {
-        axum_json(
-            200,
-            &json!({
-                "ready": true,
-                "version": env!("CARGO_PKG_VERSION"),
-                "device": state.scheduler.device().line(),
-                "store_bytes": state.scheduler.shared().store.used(),
-            }),
-        )
-    } else {
-        Problem::unavailable("worlds are being restored, or the service is stopping").into_response()
+async fn ready(FromState(state): FromState<State>, caller: MaybeCaller) -> Response {
+    if let Some(mut hindrance) = state.scheduler.hindrance() {
+        if caller.is_none() {
+            // Details are for those with a token.
+            hindrance.truncate(hindrance.find([':', ';']).unwrap_or(hindrance.len()));
+        }
+        return Problem::unavailable(hindrance).into_response();
     }
+    let mut told = json!({ "ready": true });
+    if caller.is_some() {
+        told["version"] = env!("CARGO_PKG_VERSION").into();
+        told["device"] = state.scheduler.device().line().into();
+        told["store_bytes"] = state.scheduler.shared().store.used().into();
+    }
+    axum_json(200, &told)
 }
 
-/// Figures for Prometheus.
+/// Figures for Prometheus. Those of other tokens and owners are told to tokens with `admin`.
 #[utoipa::path(get, path = "/metrics", tag = "service", responses((status = 200, description = "Text", body = String)))]
-async fn prometheus(FromState(state): FromState<State>) -> Response {
-    metrics::gauge!("drystone_store_bytes").set(state.scheduler.shared().store.used() as f64);
+async fn prometheus(FromState(state): FromState<State>, caller: MaybeCaller) -> Response {
+    let text = {
+        // One at a time, as it is the same work for each.
+        let mut figures = state.figures.lock().unwrap_or_else(PoisonError::into_inner);
+        if figures.since.is_none_or(|since| since.elapsed() >= Duration::from_secs(1)) {
+            (figures.since, figures.count) = (Some(Instant::now()), 0);
+        }
+        figures.count = figures.count.saturating_add(1);
+        if figures.count <= MAX_FIGURES {
+            figures.text = figures_of(&state).into();
+        }
+        figures.text.clone()
+    };
+    let text = match caller.filter(|Extension(caller)| !caller.sees_all()) {
+        Some(Extension(caller)) => own_figures(&text, &caller),
+        None => text.to_string(),
+    };
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
+}
+
+/// Returns the lines of the metrics that a caller may see.
+fn own_figures(text: &str, caller: &guard::Caller) -> String {
+    let of = |label: &str, name: &str| format!("{label}=\"{}\"", escaped(name));
+    let own = [of("token", &caller.name), of("owner", &caller.owner)];
+    let is_own = |line: &&str| {
+        !["{token=\"", ",token=\"", "{owner=\"", ",owner=\""].iter().any(|label| line.contains(label))
+            || own.iter().any(|own| line.contains(own.as_str()))
+    };
+    text.lines().filter(is_own).flat_map(|line| [line, "\n"]).collect()
+}
+
+/// Makes the text of the metrics.
+fn figures_of(state: &State) -> String {
+    let scheduler = &state.scheduler;
+    let worlds = scheduler.worlds();
+    let (mut failed, mut starting) = (0_u32, 0_u32);
+    for world in &worlds {
+        match world.status().state {
+            "failed" => failed += 1,
+            "starting" => starting += 1,
+            _ => {}
+        }
+    }
+    metrics::gauge!("drystone_worlds_failed").set(failed);
+    metrics::gauge!("drystone_worlds_starting").set(starting);
+    metrics::gauge!("drystone_ready").set(if scheduler.is_ready() { 1.0 } else { 0.0 });
+    metrics::gauge!("drystone_turn_longest_seconds").set(scheduler.longest_turn().as_secs_f64());
+    metrics::gauge!("drystone_store_bytes").set(scheduler.shared().store.used() as f64);
+    metrics::gauge!("drystone_store_limit_bytes").set(state.config.limits.store_bytes as f64);
+    if let Some(bytes) = resident_bytes() {
+        metrics::gauge!("drystone_process_resident_bytes").set(bytes as f64);
+    }
+    for owner in state.guard.owners() {
+        let count = worlds.iter().filter(|handle| handle.facts.owner == owner).count();
+        metrics::gauge!("drystone_owner_worlds", "owner" => owner).set(count as f64);
+    }
     state.recorder.run_upkeep();
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], state.recorder.render()).into_response()
+    state.recorder.render()
+}
+
+/// A value of a label, as the exporter writes it.
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+/// Memory of the process, where the system says it.
+fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1 << 10)
 }
 
 async fn page() -> Response {

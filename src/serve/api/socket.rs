@@ -2,8 +2,10 @@
 //!
 //! The client may send JSON texts: `{"id": 1, "commands": [...]}`, `{"id": 2, "step": {"steps": 10}}`,
 //! `{"id": 3, "play": {}}`, `{"id": 4, "pause": {}}`, `{"id": 5, "stream": {"rate": 10}}`, with `"key"` beside them as an
-//! `Idempotency-Key`. Each is answered with `{"id": …, "ok": …}` or `{"id": …, "problem": …}`, when it is durable.
+//! `Idempotency-Key`. Each is answered with `{"id": …, "ok": …}` or `{"id": …, "problem": …}`, when it is durable. Of what
+//! is sent ahead some waits, in its order; more is refused (429), so that the service always hears the client.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -11,19 +13,22 @@ use std::time::{Duration, Instant};
 use axum::body::Bytes;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Extension, Query, State as FromState};
 use axum::response::Response;
 use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::task::JoinSet;
 use utoipa::IntoParams;
 
-use super::guard::Caller;
+use super::guard::{Caller, OwnWorld};
+use super::room::Reserved;
 use super::worlds::{Nothing, Play, Step};
-use super::{Path, State, make_key, parameters};
-use crate::serve::op::{CommandRecord, Op, read_commands, read_json};
+use super::{LONG, State, make_key, parameters};
+use crate::serve::listen::Line;
+use crate::serve::op::{Op, read_commands, read_json};
 use crate::serve::problem::Problem;
 use crate::serve::session::{Answer, Handle, Request};
 use crate::serve::stream::{Frame, Pace, View, Wish};
@@ -32,6 +37,16 @@ use crate::serve::stream::{Frame, Pace, View, Wish};
 const MOST_TEXT: usize = 1 << 20;
 /// Requests of a client that are being worked on.
 const MOST_AT_ONCE: usize = 32;
+/// Messages of a client that wait until fewer requests are being worked on.
+const MAX_WAITING: usize = 256;
+/// Bytes of these messages, but for the first.
+const MAX_WAITING_BYTES: usize = 256 << 10;
+/// Longest `id` of a message, bytes.
+const MAX_ID: usize = 256;
+/// Frames of more bodies than this are encoded outside of the threads that answer.
+const LARGE_FRAME: usize = 1000;
+/// Memory for each body of a large frame, bytes: what the client has, the rows to send, and their text.
+const FRAME_BYTES: usize = 192;
 /// Frames a second, at most.
 const MOST_RATE: f64 = 240.0;
 /// A client that does not take a frame for so long is let go.
@@ -68,11 +83,11 @@ struct Change {
 #[serde(deny_unknown_fields)]
 struct Said {
     #[serde(default)]
-    id: Value,
+    id: Option<Box<RawValue>>,
     #[serde(default)]
     key: Option<String>,
     #[serde(default)]
-    commands: Option<Vec<CommandRecord>>,
+    commands: Option<Box<RawValue>>,
     #[serde(default)]
     step: Option<Step>,
     #[serde(default)]
@@ -120,7 +135,8 @@ fn region(text: &str) -> Result<[f32; 4], Problem> {
 pub async fn stream(
     FromState(state): FromState<State>,
     Extension(caller): Extension<Arc<Caller>>,
-    Path(id): Path<String>,
+    line: Option<Extension<Arc<Line>>>,
+    OwnWorld(id): OwnWorld,
     query: Result<Query<Wanted>, QueryRejection>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
@@ -134,6 +150,9 @@ pub async fn stream(
     let places = [state.sockets.clone().try_acquire_owned(), caller.sockets.clone().try_acquire_owned()];
     let [place, own] = places;
     let permits = [place.map_err(full)?, own.map_err(full)?];
+    if let Some(Extension(line)) = line {
+        line.become_stream();
+    }
     Ok(upgrade
         .protocols([PROTOCOL])
         .max_message_size(MOST_TEXT)
@@ -142,11 +161,13 @@ pub async fn stream(
 }
 
 /// Counts the open streams.
-struct Open(Arc<Handle>, u64, #[allow(dead_code, reason = "given back when dropped")] [OwnedSemaphorePermit; 2]);
+struct Open(Arc<Handle>, u64, #[allow(dead_code, reason = "given back when dropped")] [OwnedSemaphorePermit; 2], State);
 
 impl Drop for Open {
     fn drop(&mut self) {
         self.0.leave(self.1);
+        // Without watchers the world may be idle.
+        self.3.scheduler.poke(&self.0.id);
         metrics::gauge!("drystone_streams").decrement(1.0);
     }
 }
@@ -162,18 +183,57 @@ async fn serve(
     metrics::gauge!("drystone_streams").increment(1.0);
     // Before the stream is announced: the first frame is one that was taken for it, not one that others saw long ago.
     let frames = handle.frames.subscribe();
-    let open = Open(handle.clone(), handle.join(wish.interval), permits);
+    let open = Open(handle.clone(), handle.join(wish.interval), permits, state.clone());
     state.scheduler.poke(&handle.id);
     let (sender, mut receiver) = socket.split();
-    let (answers, answered) = mpsc::channel::<Value>(MOST_AT_ONCE);
+    let (answers, answered) = mpsc::channel::<String>(MOST_AT_ONCE);
     let (wishes, wished) = mpsc::channel::<Wish>(4);
     let heard = Arc::new(AtomicBool::new(false));
-    let hears = Hears { frames, answered, wished, heard: heard.clone() };
+    let hears = Hears { frames, answered, wished, heard: heard.clone(), caller: caller.clone() };
     let mut writer = tokio::spawn(write(state.clone(), open, sender, View::new(wish), hears));
+    // Also while nothing can be sent: dropped, it ends with the stream.
+    let mut ending = JoinSet::new();
+    let (own, stop) = (caller.clone(), writer.abort_handle());
+    ending.spawn(async move {
+        own.ended().await;
+        tokio::time::sleep(GOODBYE).await;
+        stop.abort();
+    });
     let at_once = Arc::new(Semaphore::new(MOST_AT_ONCE));
+    let mut waiting = Waiting::default();
     loop {
         let message = tokio::select! {
             message = receiver.next() => message,
+            slot = at_once.clone().acquire_owned(), if !waiting.texts.is_empty() => {
+                let (Ok(slot), Some((text, reserved))) = (slot, waiting.next()) else { break };
+                let said = hear(&state, &handle, &caller, text).await;
+                let (id, outcome) = match said {
+                    Err((id, problem)) => (id, Err(problem)),
+                    Ok((id, Heard::Wish(change))) => {
+                        let outcome = wish_of(&change);
+                        if let Ok(wish) = &outcome
+                            && wishes.send(*wish).await.is_err()
+                        {
+                            break;
+                        }
+                        (id, outcome.map(|_| Answer::json(&Nothing {})))
+                    }
+                    Ok((id, Heard::Asked(answer))) => {
+                        let answers = answers.clone();
+                        tokio::spawn(async move {
+                            let outcome = answer.await;
+                            let outcome = outcome.unwrap_or_else(|_| Err(Problem::unavailable("the world is gone")));
+                            let _ = answers.send(told(id.as_deref(), outcome)).await;
+                            drop((slot, reserved));
+                        });
+                        continue;
+                    }
+                };
+                if answers.send(told(id.as_deref(), outcome)).await.is_err() {
+                    break;
+                }
+                continue;
+            }
             _ = &mut writer => {
                 // It has said good-bye, perhaps; the client may say it, too.
                 let rest = async { while matches!(receiver.next().await, Some(Ok(_))) {} };
@@ -183,63 +243,68 @@ async fn serve(
         };
         let Some(Ok(message)) = message else { break };
         heard.store(true, Ordering::Relaxed);
-        let Message::Text(text) = message else {
-            if matches!(message, Message::Close(_)) {
+        let text = match message {
+            Message::Text(text) => text,
+            Message::Close(_) => break,
+            _ => continue,
+        };
+        if let Err(problem) = waiting.put(&caller, &text) {
+            let refused = told(id_of(text.as_str()).as_deref(), Err(problem));
+            // The writer drops a client that sends on without taking answers.
+            if answers.send(refused).await.is_err() {
                 break;
             }
-            continue;
-        };
-        // Whoever sends more than is worked on waits; the order stays.
-        let Ok(slot) = at_once.clone().acquire_owned().await else { break };
-        let said = hear(&state, &handle, &caller, text.as_str());
-        let (id, outcome) = match said {
-            Err((id, problem)) => (id, Err(problem)),
-            Ok((id, Heard::Wish(change))) => {
-                let outcome = wish_of(&change);
-                if let Ok(wish) = &outcome
-                    && wishes.send(*wish).await.is_err()
-                {
-                    break;
-                }
-                (id, outcome.map(|_| json!({})))
-            }
-            Ok((id, Heard::Asked(answer))) => {
-                let answers = answers.clone();
-                tokio::spawn(async move {
-                    let outcome = answer.await.unwrap_or_else(|_| Err(Problem::unavailable("the world is gone")));
-                    let _ = answers.send(told(&id, outcome.and_then(|answer| as_value(&answer)))).await;
-                    drop(slot);
-                });
-                continue;
-            }
-        };
-        if answers.send(told(&id, outcome)).await.is_err() {
-            break;
         }
     }
     writer.abort();
 }
 
-fn told(id: &Value, outcome: Result<Value, Problem>) -> Value {
-    match outcome {
-        Ok(value) => json!({ "id": id, "ok": value }),
-        Err(problem) => json!({ "id": id, "problem": problem }),
+/// Messages that wait until fewer requests are being worked on, in their order.
+#[derive(Default)]
+struct Waiting {
+    texts: VecDeque<(Utf8Bytes, Reserved)>,
+    bytes: usize,
+}
+
+impl Waiting {
+    fn put(&mut self, caller: &Caller, text: &Utf8Bytes) -> Result<(), Problem> {
+        let is_full = self.texts.len() >= MAX_WAITING || self.bytes + text.len() > MAX_WAITING_BYTES;
+        if is_full && !self.texts.is_empty() {
+            let detail = format!("{MOST_AT_ONCE} messages are being worked on, and as many wait as may");
+            return Err(Problem::too_many(detail, 1));
+        }
+        let reserved = caller.room.take(text.len())?;
+        self.bytes += text.len();
+        self.texts.push_back((text.clone(), reserved));
+        Ok(())
+    }
+
+    fn next(&mut self) -> Option<(Utf8Bytes, Reserved)> {
+        let next = self.texts.pop_front()?;
+        self.bytes -= next.0.len();
+        Some(next)
     }
 }
 
-/// An answer that was given before may be a problem.
-fn as_value(answer: &Answer) -> Result<Value, Problem> {
-    let value: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-    if answer.status < 400 {
-        return Ok(value);
+/// The `id` of a message that is not read otherwise, so that the client knows which it was.
+fn id_of(text: &str) -> Option<Box<RawValue>> {
+    #[derive(Deserialize)]
+    struct Named {
+        id: Option<Box<RawValue>>,
     }
-    let detail = value.get("detail").and_then(Value::as_str).unwrap_or_default();
-    let mut problem = Problem::invalid(detail);
-    problem.status = answer.status;
-    if let Some(kind) = value.get("type").and_then(Value::as_str) {
-        kind.clone_into(&mut problem.kind);
-    }
-    Err(problem)
+    let named: Named = serde_json::from_str(text).ok()?;
+    named.id.filter(|id| id.get().len() <= MAX_ID)
+}
+
+/// An answer, as text. One that was given before may be a problem.
+fn told(id: Option<&RawValue>, outcome: Result<Answer, Problem>) -> String {
+    let (word, body) = match outcome {
+        Ok(answer) if answer.status < 400 => ("ok", String::from_utf8_lossy(&answer.body).into_owned()),
+        Ok(answer) => ("problem", String::from_utf8_lossy(&answer.body).into_owned()),
+        Err(problem) => ("problem", serde_json::to_string(&problem).unwrap_or_default()),
+    };
+    let body = if body.is_empty() { "{}" } else { body.as_str() };
+    format!(r#"{{"id":{},"{word}":{body}}}"#, id.map_or("null", RawValue::get))
 }
 
 enum Heard {
@@ -247,19 +312,35 @@ enum Heard {
     Wish(Change),
 }
 
+type Id = Option<Box<RawValue>>;
+
 fn wish_of(change: &Change) -> Result<Wish, Problem> {
     wish(change.rate, change.format.as_deref(), change.region)
 }
 
 /// Puts what a client said into the inbox, in the order in which it came.
-fn hear(state: &State, handle: &Arc<Handle>, caller: &Caller, text: &str) -> Result<(Value, Heard), (Value, Problem)> {
+async fn hear(
+    state: &State,
+    handle: &Arc<Handle>,
+    caller: &Arc<Caller>,
+    text: Utf8Bytes,
+) -> Result<(Id, Heard), (Id, Problem)> {
+    if text.len() <= LONG {
+        return understand(state, handle, caller, text.as_str());
+    }
+    let (state, handle, caller) = (state.clone(), handle.clone(), caller.clone());
+    let read = tokio::task::spawn_blocking(move || understand(&state, &handle, &caller, text.as_str()));
+    read.await.unwrap_or_else(|_| Err((None, Problem::internal("a bug; it is in the log"))))
+}
+
+fn understand(state: &State, handle: &Arc<Handle>, caller: &Caller, text: &str) -> Result<(Id, Heard), (Id, Problem)> {
     let read = caller.take().and_then(|()| read_json::<Said>(text.as_bytes()));
-    let mut said = read.map_err(|problem| {
-        // So that the client knows which, if that can be read.
-        let id = serde_json::from_str::<Value>(text).ok().and_then(|value| value.get("id").cloned());
-        (id.unwrap_or_default(), problem)
-    })?;
-    let id = std::mem::take(&mut said.id);
+    let mut said = read.map_err(|problem| (id_of(text), problem))?;
+    let id = said.id.take();
+    if let Some(long) = id.as_ref().map(|id| id.get().len()).filter(|long| *long > MAX_ID) {
+        let detail = format!("the id is {long} bytes long; at most {MAX_ID}");
+        return Err((None, Problem::malformed(detail).at("id")));
+    }
     let count = [
         said.commands.is_some(),
         said.step.is_some(),
@@ -275,7 +356,10 @@ fn hear(state: &State, handle: &Arc<Handle>, caller: &Caller, text: &str) -> Res
         return Ok((id, Heard::Wish(change)));
     }
     let asked = ask(state, handle, &said, text);
-    asked.map(|receiver| (id.clone(), Heard::Asked(receiver))).map_err(|problem| (id, problem))
+    match asked {
+        Ok(receiver) => Ok((id, Heard::Asked(receiver))),
+        Err(problem) => Err((id, problem)),
+    }
 }
 
 fn ask(
@@ -293,8 +377,11 @@ fn ask(
         (Op::Pause, None)
     } else {
         // The same checks as over HTTP.
-        let batch = json!({ "commands": said.commands }).to_string();
-        (Op::Commands(read_commands(batch.as_bytes(), state.config.limits.commands)?), None)
+        let batch = format!(r#"{{"commands":{}}}"#, said.commands.as_deref().map_or("[]", RawValue::get));
+        let commands = read_commands(batch.as_bytes(), &state.config.limits);
+        // Line and column are of a text that the client did not write.
+        let commands = commands.map_err(|problem| Problem { line: None, column: None, ..problem })?;
+        (Op::Commands(commands), None)
     };
     let key = match &said.key {
         None => None,
@@ -316,10 +403,49 @@ type Sink = futures_util::stream::SplitSink<WebSocket, Message>;
 /// What the one who writes hears of the world, and of the one who reads.
 struct Hears {
     frames: watch::Receiver<Option<Arc<Frame>>>,
-    answered: mpsc::Receiver<Value>,
+    answered: mpsc::Receiver<String>,
     wished: mpsc::Receiver<Wish>,
     /// The client has said something lately.
     heard: Arc<AtomicBool>,
+    caller: Arc<Caller>,
+}
+
+/// Memory that a stream holds for its frames, and the bodies that it is for.
+#[derive(Default)]
+struct FrameRoom {
+    bodies: usize,
+    reserved: Option<Reserved>,
+}
+
+impl FrameRoom {
+    /// Sets memory aside for a frame of so many bodies, if it is large. It is kept for those that come after it.
+    fn grow(&mut self, caller: &Caller, bodies: usize) -> Result<(), Problem> {
+        if bodies <= LARGE_FRAME || bodies <= self.bodies {
+            return Ok(());
+        }
+        let more = caller.room.take_large((bodies - self.bodies).saturating_mul(FRAME_BYTES))?;
+        match &mut self.reserved {
+            Some(reserved) => reserved.merge(more),
+            None => self.reserved = Some(more),
+        }
+        self.bodies = bodies;
+        Ok(())
+    }
+}
+
+/// Encodes a frame for a view, where nobody is kept waiting by that.
+async fn encode(mut view: View, frame: Arc<Frame>, dropped: u32, turns: &Arc<Semaphore>) -> Option<(View, Vec<u8>)> {
+    if frame.len() <= LARGE_FRAME {
+        let bytes = view.encode(&frame, dropped);
+        return Some((view, bytes));
+    }
+    let turn = turns.clone().acquire_owned().await.ok()?;
+    let encoded = tokio::task::spawn_blocking(move || {
+        let bytes = view.encode(&frame, dropped);
+        drop(turn);
+        (view, bytes)
+    });
+    encoded.await.ok()
 }
 
 async fn stopped(stopping: &mut watch::Receiver<bool>) {
@@ -336,6 +462,7 @@ async fn write(state: State, mut open: Open, mut sink: Sink, mut view: View, mut
     let mut ping = tokio::time::interval_at(tokio::time::Instant::now() + idle, idle);
     ping.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut silent = 0;
+    let mut room = FrameRoom::default();
     loop {
         let next = tokio::time::Instant::from_std(pace.next(view.wish().interval));
         let ready = async {
@@ -347,7 +474,7 @@ async fn write(state: State, mut open: Open, mut sink: Sink, mut view: View, mut
         let farewell = |code, reason: &'static str| Message::Close(Some(CloseFrame { code, reason: reason.into() }));
         let (message, last) = tokio::select! {
             answer = hears.answered.recv() => match answer {
-                Some(answer) => (Message::Text(answer.to_string().into()), false),
+                Some(answer) => (Message::Text(answer.into()), false),
                 None => return,
             },
             wish = hears.wished.recv() => {
@@ -360,6 +487,7 @@ async fn write(state: State, mut open: Open, mut sink: Sink, mut view: View, mut
                 continue;
             }
             () = stopped(&mut stopping) => (farewell(close_code::AWAY, "the service is stopping"), true),
+            () = hears.caller.ended() => (farewell(close_code::POLICY, "the token is no longer valid"), true),
             () = handle.gone() => (farewell(close_code::NORMAL, "the world is gone"), true),
             _ = ping.tick() => {
                 // Somebody who takes frames is there; of others an answer to a ping is heard.
@@ -375,8 +503,15 @@ async fn write(state: State, mut open: Open, mut sink: Sink, mut view: View, mut
                 }
                 let frame = hears.frames.borrow_and_update().clone();
                 let Some(frame) = frame else { continue };
+                if room.grow(&hears.caller, frame.len()).is_err() {
+                    let last = farewell(close_code::AGAIN, "no memory for this stream now");
+                    let _ = tokio::time::timeout(PATIENCE, sink.send(last)).await;
+                    return;
+                }
                 let begun = Instant::now();
-                let bytes = view.encode(&frame, pace.dropped);
+                let encoded = encode(view, frame, pace.dropped, &hears.caller.encoding).await;
+                let Some((next, bytes)) = encoded else { return };
+                view = next;
                 let sent = tokio::time::timeout(PATIENCE, sink.send(Message::Binary(bytes.into()))).await;
                 if !matches!(sent, Ok(Ok(()))) {
                     return;
@@ -388,6 +523,51 @@ async fn write(state: State, mut open: Open, mut sink: Sink, mut view: View, mut
         };
         if !matches!(tokio::time::timeout(PATIENCE, sink.send(message)).await, Ok(Ok(()))) || last {
             return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scene::catalogue;
+    use crate::serve::hosted::Hosted;
+    use crate::{CpuWorld, World};
+
+    fn frame(scene: &str) -> Arc<Frame> {
+        let world: World = CpuWorld::new(&catalogue::build(scene).unwrap()).unwrap().into();
+        Arc::new(Frame::take(&mut Hosted::Own(world)).unwrap())
+    }
+
+    /// While a large frame is encoded the thread does something else; a small one is not worth the way.
+    #[test]
+    fn large_frames_keep_nobody_waiting() {
+        let wish = wish(None, None, None).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        for (scene, is_large) in [("large_pyramid:base=60", true), ("large_pyramid:base=3", false)] {
+            let frame = frame(scene);
+            assert_eq!(frame.len() > LARGE_FRAME, is_large);
+            let inline = View::new(wish).encode(&frame, 3);
+            runtime.block_on(async {
+                let other = tokio::spawn(async {});
+                let (_, bytes) = encode(View::new(wish), frame, 3, &Arc::new(Semaphore::new(1))).await.unwrap();
+                assert_eq!(other.is_finished(), is_large, "{scene}");
+                assert_eq!(bytes, inline);
+            });
+        }
+    }
+
+    #[test]
+    fn answers_name_the_message() {
+        let id = id_of(r#"{"id": {"a": [1.50]}, "step": 7}"#);
+        let refused = told(id.as_deref(), Err(Problem::too_many("x", 1)));
+        let refused: serde_json::Value = serde_json::from_str(&refused).unwrap();
+        assert_eq!((&refused["id"]["a"][0], &refused["problem"]["status"]), (&1.5.into(), &429.into()));
+        assert_eq!(told(None, Ok(Answer::json(&Nothing {}))), r#"{"id":null,"ok":{}}"#);
+        let before = Answer { status: 409, body: br#"{"status":409}"#.to_vec(), ..Answer::json(&()) };
+        assert_eq!(told(None, Ok(before)), r#"{"id":null,"problem":{"status":409}}"#);
+        for none in ["{", "[]", "{}", &format!(r#"{{"id":"{}"}}"#, "x".repeat(300))] {
+            assert!(id_of(none).is_none(), "{none}");
         }
     }
 }

@@ -1,10 +1,13 @@
 //! Worlds: made, asked, changed, kept.
 
+use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
+use std::fmt;
 use std::hash::{BuildHasher, Hasher};
 use std::io;
-use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Extension, Query, State as FromState};
@@ -13,21 +16,26 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use tokio::sync::{Semaphore, watch};
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{IntoParams, PartialSchema, ToSchema};
 
 use super::content::{Content, Held};
-use super::guard::Caller;
-use super::{Path, State, key, parameters};
+use super::guard::{Caller, OwnWorld};
+use super::{LONG, Path, State, key, parameters, room};
 use crate::Scene;
 use crate::scene::catalogue::{self, CatalogueError};
 use crate::scene::file;
 use crate::serve::answers;
-use crate::serve::op::{CommandRecord, Op, read_commands, read_json};
+use crate::serve::op::{CommandRecord, Key, Op, read_commands, read_json, read_list};
 use crate::serve::problem::Problem;
-use crate::serve::session::{Answer, Facts, Format, Handle, QueryRecord, Read, Request, Shared, Status, check_limits};
-use crate::serve::store::{Store, saved_name};
+use crate::serve::scheduler::Place;
+use crate::serve::session::{
+    self, Answer, Facts, Format, Handle, QueryRecord, Read, Request, Reserved, Shared, Status, check_limits,
+};
+use crate::serve::store::{Store, Tombstone, saved_name};
+use crate::serve::unix_seconds;
 
 type Parameters<T> = Result<Query<T>, QueryRejection>;
 type Answered = Result<Answer, Problem>;
@@ -43,7 +51,7 @@ const LONGEST_NAME: usize = 64;
 pub struct Page {
     /// Most entries. [default: 100]
     limit: Option<usize>,
-    /// The last id of the part before.
+    /// `next` of the part before, or the id of a world.
     after: Option<String>,
 }
 
@@ -57,21 +65,66 @@ pub struct Worlds {
     next: Option<String>,
 }
 
-/// All worlds.
+/// Place in a list of worlds, which stays where it is when the world there is deleted.
+#[derive(Debug, PartialEq)]
+struct Cursor {
+    created: u64,
+    id: String,
+}
+
+impl Cursor {
+    fn of(handle: &Handle) -> Self {
+        Self { created: handle.facts.created, id: handle.id.clone() }
+    }
+
+    /// Reads `next` of an answer.
+    fn read(text: &str) -> Option<Self> {
+        let (created, id) = text.split_once('.')?;
+        let created = created.parse().ok()?;
+        crate::serve::store::is_id(id).then(|| Self { created, id: id.to_owned() })
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.created, self.id)
+    }
+}
+
+/// All worlds of the token, or of all tokens for one with `admin`.
 #[utoipa::path(get, path = "/v1/worlds", tag = "worlds", params(Page),
     responses((status = 200, body = Worlds)))]
-pub async fn list(FromState(state): FromState<State>, query: Parameters<Page>) -> Result<Response, Problem> {
+pub async fn list(
+    FromState(state): FromState<State>,
+    Extension(caller): Extension<Arc<Caller>>,
+    query: Parameters<Page>,
+) -> Result<Response, Problem> {
     let page = parameters(query)?;
-    let handles = state.scheduler.worlds();
+    let mut handles = state.scheduler.worlds();
+    handles.retain(|handle| caller.owns(&handle.facts));
     let first = match &page.after {
         None => 0,
-        Some(after) => handles.iter().position(|handle| handle.id == *after).map_or(handles.len(), |at| at + 1),
+        Some(after) => {
+            let by_id = || handles.iter().find(|handle| handle.id == *after).map(|handle| Cursor::of(handle));
+            let wrong = || {
+                let detail = format!("after is {after:?}; expected `next` of an answer, or the id of a world");
+                Problem::malformed(detail).at("after")
+            };
+            let after = Cursor::read(after).or_else(by_id).ok_or_else(wrong)?;
+            handles.partition_point(|h| (h.facts.created, &h.id) <= (after.created, &after.id))
+        }
     };
     let limit = page.limit.unwrap_or(100).clamp(1, 1000);
-    let shown: Vec<Status> = handles.iter().skip(first).take(limit).map(|handle| handle.status()).collect();
-    let more = first + shown.len() < handles.len();
-    let next = shown.last().filter(|_| more).map(|status| status.id.clone());
-    Ok(Answer::json(&Worlds { worlds: shown, next }).into_response())
+    let (rest, worlds) = (&handles[first..], |handle: &Arc<Handle>| status(handle, &caller));
+    let shown = &rest[..limit.min(rest.len())];
+    let next = shown.last().filter(|_| shown.len() < rest.len()).map(|handle| Cursor::of(handle).to_string());
+    Ok(Answer::json(&Worlds { worlds: shown.iter().map(worlds).collect(), next }).into_response())
+}
+
+/// Returns the status of a world as a caller may see it.
+fn status(handle: &Handle, caller: &Caller) -> Status {
+    let owner = caller.sees_owners().then(|| handle.facts.owner.clone());
+    Status { owner, ..handle.status() }
 }
 
 /// What a world is made from: this, or a scene as it is in a scene file.
@@ -106,8 +159,9 @@ impl ToSchema for WorldBody {
     }
 }
 
-/// Makes a world.
+/// Makes a world, which belongs to the owner of the token.
 ///
+/// A client that goes away meanwhile finds it again with the same `Idempotency-Key`; without one it may be in the list.
 /// The body is a scene (`/api/scene.schema.json`), or `{"scene": "large_pyramid:base=20"}`.
 #[utoipa::path(post, path = "/v1/worlds", tag = "worlds", request_body = WorldBody,
     params(("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
@@ -119,65 +173,141 @@ pub async fn create(
     headers: HeaderMap,
     content: Content,
 ) -> Result<Response, Problem> {
-    let key = key(&headers, uri.path(), &content)?;
-    let _claim = match &key {
-        None => None,
-        Some(key) => {
-            let mut keys = state.keys.lock().unwrap_or_else(PoisonError::into_inner);
-            if !keys.insert(key.name.clone()) {
-                return Err(Problem::conflict("the first request with this key is still being worked on"));
-            }
-            drop(keys);
-            let claim = Claim(state.clone(), key.name.clone());
-            let made = state.scheduler.worlds().into_iter();
-            let made = made.filter_map(|handle| handle.facts.key.clone().map(|key| (handle, key)));
-            if let Some((handle, made)) = made.into_iter().find(|(_, made)| made.name == key.name) {
-                if made.hash != key.hash {
-                    return Err(Problem::invalid("the key was used for another request").at("Idempotency-Key"));
-                }
-                return Ok(created(&handle, true));
-            }
-            Some(claim)
-        }
+    let (key, content) = if content.len() > LONG {
+        let read = move || key(&headers, uri.path(), &content).map(|key| (key, content));
+        tokio::task::spawn_blocking(read).await.map_err(|_| bug())??
+    } else {
+        (key(&headers, uri.path(), &content)?, content)
     };
-    if state.scheduler.draining.load(std::sync::atomic::Ordering::SeqCst) {
+    let begun = begin(&state, &caller, key, content)?;
+    let (mut outcome, again) = match begun {
+        Begun::There(handle) => return Ok(created(&handle, &caller, true)),
+        Begun::Making(outcome, again) => (outcome, again),
+    };
+    // The task ends with an outcome, unless there is a bug in it.
+    let outcome = outcome.wait_for(Option::is_some).await.map_err(|_| bug())?.clone().ok_or_else(bug)?;
+    Ok(created(&outcome?, &caller, again))
+}
+
+fn bug() -> Problem {
+    Problem::internal("a bug; it is in the log")
+}
+
+/// A creation that is under way.
+#[derive(Debug)]
+pub struct Making {
+    hash: u64,
+    outcome: watch::Receiver<Option<Made>>,
+}
+
+/// The world of a creation, or why there is none.
+type Made = Result<Arc<Handle>, Problem>;
+
+/// Creations that are under way, by owner and key.
+pub type Creations = Mutex<HashMap<(String, String), Making>>;
+
+enum Begun {
+    /// It was made before, by a request with the same key.
+    There(Arc<Handle>),
+    /// Under way; by a request with the same key before this one, if so.
+    Making(watch::Receiver<Option<Made>>, bool),
+}
+
+/// Begins to make a world, in a task of its own: a client that goes away does not end it, and finds the world again by
+/// its key. Without a key it is given up as long as nothing is written.
+fn begin(state: &State, caller: &Arc<Caller>, key: Option<Key>, content: Content) -> Result<Begun, Problem> {
+    // Held until the key is among them: of two requests with one key one begins.
+    let mut creations = state.creations.lock().unwrap_or_else(PoisonError::into_inner);
+    let claim = key.as_ref().map(|key| (caller.owner.clone(), key.name.clone()));
+    if let (Some(key), Some(claim)) = (&key, &claim) {
+        let other = || Problem::invalid("the key was used for another request").at("Idempotency-Key");
+        if let Some(making) = creations.get(claim) {
+            return if making.hash == key.hash {
+                Ok(Begun::Making(making.outcome.clone(), true))
+            } else {
+                Err(other())
+            };
+        }
+        let is_it = |facts: &Facts| facts.owner == claim.0 && facts.key.as_ref().is_some_and(|k| k.name == key.name);
+        if let Some(handle) = state.scheduler.worlds().into_iter().find(|handle| is_it(&handle.facts)) {
+            let is_same = handle.facts.key.as_ref().is_some_and(|made| made.hash == key.hash);
+            return if is_same { Ok(Begun::There(handle)) } else { Err(other()) };
+        }
+    }
+    if state.scheduler.draining.load(Ordering::SeqCst) {
         return Err(Problem::unavailable("the service is stopping"));
     }
-    // Reading a large scene takes a while and memory: few at a time.
+    let place = state.scheduler.reserve(&caller.owner, caller.worlds)?;
+    let (done, outcome) = watch::channel(None);
+    let claim = claim.zip(key.as_ref()).map(|(claim, key)| {
+        creations.insert(claim.clone(), Making { hash: key.hash, outcome: outcome.clone() });
+        Claim(state.creations.clone(), claim)
+    });
+    drop(creations);
+    let (state, caller) = (state.clone(), caller.clone());
+    tokio::spawn(async move {
+        let made = make(&state, &caller, key, content, place, &done).await;
+        if let Err(problem) = &made {
+            tracing::debug!(status = problem.status, detail = problem.detail, "a world was not made");
+        }
+        // First the outcome, then the key: one who asks in between gets the outcome.
+        done.send_replace(Some(made));
+        drop(claim);
+    });
+    Ok(Begun::Making(outcome, false))
+}
+
+/// Makes a world: it is on disk, in the list, and has had its first turn; or there is none.
+async fn make(
+    state: &State,
+    caller: &Caller,
+    key: Option<Key>,
+    content: Content,
+    place: Place,
+    done: &watch::Sender<Option<Made>>,
+) -> Made {
+    // Reading a large scene takes a while and memory: few at a time, and one of a token.
+    let own = caller.creating.acquire().await.map_err(|_| Problem::unavailable("the service is stopping"))?;
     let permit = state.creating.clone().acquire_owned().await;
     let permit = permit.map_err(|_| Problem::unavailable("the service is stopping"))?;
-    let place = state.scheduler.reserve(&caller.name, caller.worlds)?;
-    let (shared, owner) = (state.scheduler.shared().clone(), caller.name.clone());
+    if done.receiver_count() == 0 {
+        return Err(Problem::conflict("the client has gone"));
+    }
+    if state.scheduler.draining.load(Ordering::SeqCst) {
+        return Err(Problem::unavailable("the service is stopping"));
+    }
+    let (shared, owner) = (state.scheduler.shared().clone(), caller.owner.clone());
     let stored = tokio::task::spawn_blocking(move || {
         let stored = store(&shared, &content, key, owner);
         drop(content);
         stored
     });
-    let (id, facts, bytes) = stored.await.map_err(|_| Problem::internal("a bug; it is in the log"))??;
-    state.scheduler.add(&id, facts, bytes, place);
-    drop(permit);
+    let (id, facts, reserved) = stored.await.map_err(|_| bug())??;
+    state.scheduler.add(&id, facts, place);
+    // From here on the world itself is counted.
+    drop(reserved);
+    drop((permit, own));
     // It is there once it has had its first turn.
     if let Err(problem) = state.scheduler.ask(&id, |reply| Request::Read(Read::Ping, reply)).await {
         if problem.status < 500 {
-            let _ = state.scheduler.ask(&id, Request::Delete).await;
+            let _ = state.scheduler.ask(&id, |reply| Request::Delete(None, reply)).await;
         }
         return Err(problem);
     }
-    let handle = state.scheduler.world(&id).ok_or_else(|| Problem::not_found("the world was deleted at once"))?;
-    Ok(created(&handle, false))
+    state.scheduler.world(&id).ok_or_else(|| Problem::not_found("the world was deleted at once"))
 }
 
 /// A key that is in use, until dropped.
-struct Claim(State, String);
+struct Claim(Arc<Creations>, (String, String));
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.0.keys.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.1);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.1);
     }
 }
 
-fn created(handle: &Arc<Handle>, again: bool) -> Response {
-    let mut answer = Answer::json(&handle.status());
+fn created(handle: &Arc<Handle>, caller: &Caller, again: bool) -> Response {
+    let mut answer = Answer::json(&status(handle, caller));
     (answer.status, answer.again) = (201, again);
     let mut response = answer.into_response();
     if let Ok(location) = HeaderValue::from_str(&format!("/v1/worlds/{}", handle.id)) {
@@ -186,16 +316,16 @@ fn created(handle: &Arc<Handle>, again: bool) -> Response {
     response
 }
 
-/// Reads the scene and writes it to the store. Also says how many bytes it takes there.
+/// Reads the scene and writes it to the store. Its bodies are counted until the world is added.
 fn store(
     shared: &Shared,
     content: &[u8],
-    key: Option<crate::serve::op::Key>,
+    key: Option<Key>,
     owner: String,
-) -> Result<(String, Facts, usize), Problem> {
+) -> Result<(String, Facts, Reserved), Problem> {
     let text = std::str::from_utf8(content).map_err(|error| Problem::malformed(format!("not UTF-8: {error}")))?;
-    let (scene, name) = read_scene(text, shared)?;
-    check_limits(&scene, shared)?;
+    let (scene, name) = read_scene(text, shared, &owner)?;
+    let reserved = check_limits(&scene, shared, &owner)?;
     let name = match name {
         Some(name) if name.len() > LONGEST_NAME => {
             let detail = format!("the name is longer than {LONGEST_NAME} bytes");
@@ -204,17 +334,17 @@ fn store(
         Some(name) => name,
         None => scene.name.clone(),
     };
-    let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let facts = Facts { name, created, key, owner };
+    let created = unix_seconds();
+    let facts = Facts { name, created, key, owner, bodies: scene.most_bodies() };
     let text = file::write_json(&scene);
     let bytes = serde_json::to_vec(&facts).map_err(|error| Problem::internal(error.to_string()))?;
     let id = new_id();
     shared.store.create(&id, &bytes, text.as_bytes()).map_err(|error| Problem::of_store(&error))?;
-    Ok((id, facts, text.len()))
+    Ok((id, facts, reserved))
 }
 
 /// 64 random bits: not given out again.
-fn new_id() -> String {
+pub fn new_id() -> String {
     const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
     // Keyed anew from the operating system's randomness by each.
     let mut bits = RandomState::new().build_hasher().finish();
@@ -227,7 +357,7 @@ fn new_id() -> String {
 }
 
 /// The scene that a body means, and the name beside it.
-fn read_scene(text: &str, shared: &Shared) -> Result<(Scene, Option<String>), Problem> {
+fn read_scene(text: &str, shared: &Shared, owner: &str) -> Result<(Scene, Option<String>), Problem> {
     /// Enough to see which of the two it is.
     #[derive(Deserialize)]
     struct Peek<'a> {
@@ -236,7 +366,12 @@ fn read_scene(text: &str, shared: &Shared) -> Result<(Scene, Option<String>), Pr
     }
     // An array would do for a struct, too.
     let is_object = text.trim_start().starts_with('{');
-    let is_wrapped = is_object && serde_json::from_str::<Peek>(text).is_ok_and(|peek| peek.scene.is_some());
+    let is_wrapped = match is_object.then(|| serde_json::from_str::<Peek>(text)) {
+        Some(Ok(peek)) => peek.scene.is_some(),
+        // Which of the two it was to become is not known.
+        Some(Err(error)) if error.is_eof() || error.is_syntax() => return Err(Problem::no_json(&error)),
+        Some(Err(_)) | None => false,
+    };
     if !is_wrapped {
         return Ok((file::parse(text, "scene.json")?, None));
     }
@@ -252,6 +387,8 @@ fn read_scene(text: &str, shared: &Shared) -> Result<(Scene, Option<String>), Pr
             let detail = format!("the scene has {bodies} bodies; at most {most} in a world of this service");
             return Err(Problem::limit(detail).at("scene"));
         }
+        // Before it takes memory. It is counted once it is there.
+        drop(shared.reserve(owner, usize::try_from(bodies).unwrap_or(usize::MAX))?);
         return Ok((catalogue::build(&spec).map_err(of_catalogue)?, name));
     }
     let scene = file::parse(scene.get(), "scene.json").map_err(|error| {
@@ -264,25 +401,110 @@ fn read_scene(text: &str, shared: &Shared) -> Result<(Scene, Option<String>), Pr
 /// A world.
 #[utoipa::path(get, path = "/v1/worlds/{id}", tag = "worlds", params(("id" = String, Path)),
     responses((status = 200, body = Status)))]
-pub async fn show(FromState(state): FromState<State>, Path(id): Path<String>) -> Answered {
+pub async fn show(
+    FromState(state): FromState<State>,
+    Extension(caller): Extension<Arc<Caller>>,
+    OwnWorld(id): OwnWorld,
+) -> Answered {
     let missing = || Problem::not_found(format!("there is no world {id}"));
-    Ok(Answer::json(&state.scheduler.world(&id).ok_or_else(missing)?.status()))
+    let handle = state.scheduler.world(&id).ok_or_else(missing)?;
+    Ok(Answer::json(&status(&handle, &caller)))
 }
 
 /// Forgets a world and all that is kept of it.
-#[utoipa::path(delete, path = "/v1/worlds/{id}", tag = "worlds", params(("id" = String, Path)),
+#[utoipa::path(delete, path = "/v1/worlds/{id}", tag = "worlds",
+    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
     responses((status = 204)))]
-pub async fn delete(FromState(state): FromState<State>, Path(id): Path<String>) -> Answered {
-    state.scheduler.ask(&id, Request::Delete).await
+pub async fn delete(
+    FromState(state): FromState<State>,
+    Extension(caller): Extension<Arc<Caller>>,
+    own: Result<OwnWorld, Problem>,
+    Path(id): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Answered {
+    let key = key(&headers, uri.path(), &[])?;
+    let at = unix_seconds();
+    let tombstone = key.clone().map(|key| Tombstone { key, caller: caller.owner.clone(), at });
+    let deleted = match own {
+        Ok(OwnWorld(id)) => state.scheduler.ask(&id, |reply| Request::Delete(tombstone, reply)).await,
+        Err(problem) => Err(problem),
+    };
+    match (deleted, key) {
+        // The first request with this key has done it, perhaps.
+        (Err(problem), Some(key)) if problem.status == 404 && crate::serve::store::is_id(&id) => {
+            let tombstone = in_store(&state, &caller, move |store| store.tombstone(&id)).await?;
+            match tombstone.filter(|tombstone| tombstone.key.name == key.name && tombstone.caller == caller.owner) {
+                Some(tombstone) if tombstone.key == key => {
+                    Ok(Answer { again: true, ..Answer::told(204, &Value::Null) })
+                }
+                Some(_) => Err(Problem::invalid("the key was used for another request").at("Idempotency-Key")),
+                None => Err(problem),
+            }
+        }
+        (deleted, _) => deleted,
+    }
 }
 
-async fn write(
+/// Bodies up to so many bytes are read by the thread that has them.
+const MAX_INLINE: usize = 4 << 10;
+/// Memory for reading a body, times its length: a copy without blanks, and one for the log.
+const READING_FACTOR: usize = 2;
+/// Larger bodies that are read at the same time.
+static READING: Semaphore = Semaphore::const_new(4);
+
+/// Reads a body: a large one where nobody is kept waiting by that, with memory set aside for it. That counts until the
+/// content is dropped, which is given back for as long as what was read takes as much.
+async fn read_body<T: Send + 'static>(
+    mut content: Content,
+    read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
+) -> Result<(T, Content), Problem> {
+    if content.len() <= MAX_INLINE {
+        return Ok((read(&content)?, content));
+    }
+    content.charge(content.len().saturating_mul(READING_FACTOR))?;
+    // One token leaves places to others.
+    let reading = content.caller().reading.clone();
+    let own = reading.acquire_owned().await.map_err(|_| Problem::unavailable("the service is stopping"))?;
+    let turn = READING.acquire().await.map_err(|_| Problem::unavailable("the service is stopping"))?;
+    let reading = tokio::task::spawn_blocking(move || {
+        let value = read(&content);
+        drop((turn, own));
+        Ok((value?, content))
+    });
+    reading.await.map_err(|_| Problem::internal("a bug; it is in the log"))?
+}
+
+/// Does once for a key what is not in the log of a world; the answer is, before anybody has it. Goes on if the client goes.
+async fn once(
     state: &State,
     id: &str,
-    op: Op,
-    key: Option<crate::serve::op::Key>,
-    deadline: Option<Instant>,
+    key: Option<Key>,
+    work: impl Future<Output = Answered> + Send + 'static,
 ) -> Answered {
+    let Some(key) = key else { return work.await };
+    let missing = || Problem::not_found(format!("there is no world {id}"));
+    let claim = state.scheduler.world(id).ok_or_else(missing)?.claim(&key)?;
+    let (state, id) = (state.clone(), id.to_owned());
+    let done = tokio::spawn(async move {
+        let known = state.scheduler.ask(&id, |reply| Request::Recall(key.clone(), reply)).await?;
+        if !known.is_unknown() {
+            return Ok(known);
+        }
+        let answer = work.await?;
+        let told = serde_json::from_slice(&answer.body).unwrap_or_default();
+        let op = Op::Told { status: answer.status, answer: told };
+        let kept = write(&state, &id, op, Some(key), None).await;
+        drop(claim);
+        kept.map_err(|problem| {
+            let detail = format!("it was done, and its answer could not be kept: {}", problem.detail);
+            Problem::away(detail)
+        })
+    });
+    done.await.map_err(|_| Problem::internal("a bug; it is in the log"))?
+}
+
+async fn write(state: &State, id: &str, op: Op, key: Option<Key>, deadline: Option<Instant>) -> Answered {
     state.scheduler.ask(id, |reply| Request::Write { op, key, deadline, reply }).await
 }
 
@@ -342,13 +564,15 @@ impl Step {
     responses((status = 200, body = Stepped)))]
 pub async fn step(
     FromState(state): FromState<State>,
-    Path(id): Path<String>,
+    OwnWorld(id): OwnWorld,
     uri: Uri,
     headers: HeaderMap,
     content: Content,
 ) -> Answered {
-    let key = key(&headers, uri.path(), &content)?;
-    let (op, deadline) = read_or_empty::<Step>(&content)?.op(&state)?;
+    let read = move |body: &[u8]| Ok((key(&headers, uri.path(), body)?, read_or_empty::<Step>(body)?));
+    let ((key, step), content) = read_body(content, read).await?;
+    drop(content);
+    let (op, deadline) = step.op(&state)?;
     write(&state, &id, op, key, Some(deadline)).await
 }
 
@@ -358,7 +582,7 @@ fn read_or_empty<'de, T: Deserialize<'de>>(content: &'de [u8]) -> Result<T, Prob
 }
 
 /// Commands, done one after the other.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, ToSchema)]
 #[allow(dead_code, reason = "for the description; it is read by hand")]
 pub struct Batch {
     /// At least one.
@@ -382,14 +606,22 @@ pub struct Done {
     responses((status = 200, body = Done)))]
 pub async fn commands(
     FromState(state): FromState<State>,
-    Path(id): Path<String>,
+    OwnWorld(id): OwnWorld,
     uri: Uri,
     headers: HeaderMap,
     content: Content,
 ) -> Answered {
-    let key = key(&headers, uri.path(), &content)?;
-    let commands = read_commands(&content, state.config.limits.commands)?;
-    write(&state, &id, Op::Commands(commands), key, None).await
+    let config = state.config.clone();
+    let read = move |body: &[u8]| Ok((key(&headers, uri.path(), body)?, read_commands(body, &config.limits)?));
+    let ((key, commands), mut content) = read_body(content, read).await?;
+    content.charge(commands.len() * size_of::<CommandRecord>())?;
+    // Its memory counts as long as the commands wait, also if the client goes.
+    let done = tokio::spawn(async move {
+        let answer = write(&state, &id, Op::Commands(commands), key, None).await;
+        drop(content);
+        answer
+    });
+    done.await.map_err(|_| Problem::internal("a bug; it is in the log"))?
 }
 
 /// How fast to play.
@@ -453,13 +685,15 @@ impl Play {
     responses((status = 200, body = answers::Played)))]
 pub async fn play(
     FromState(state): FromState<State>,
-    Path(id): Path<String>,
+    OwnWorld(id): OwnWorld,
     uri: Uri,
     headers: HeaderMap,
     content: Content,
 ) -> Answered {
-    let key = key(&headers, uri.path(), &content)?;
-    write(&state, &id, read_or_empty::<Play>(&content)?.op()?, key, None).await
+    let read = move |body: &[u8]| Ok((key(&headers, uri.path(), body)?, read_or_empty::<Play>(body)?.op()?));
+    let ((key, op), content) = read_body(content, read).await?;
+    drop(content);
+    write(&state, &id, op, key, None).await
 }
 
 /// Stops a world, also in the middle of steps that were asked for.
@@ -468,18 +702,22 @@ pub async fn play(
     responses((status = 200, body = answers::Played)))]
 pub async fn pause(
     FromState(state): FromState<State>,
-    Path(id): Path<String>,
+    OwnWorld(id): OwnWorld,
     uri: Uri,
     headers: HeaderMap,
     content: Content,
 ) -> Answered {
-    let key = key(&headers, uri.path(), &content)?;
-    read_or_empty::<Nothing>(&content)?;
+    let read = move |body: &[u8]| {
+        read_or_empty::<Nothing>(body)?;
+        key(&headers, uri.path(), body)
+    };
+    let (key, content) = read_body(content, read).await?;
+    drop(content);
     write(&state, &id, Op::Pause, key, None).await
 }
 
 /// Takes nothing.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
 
@@ -487,11 +725,50 @@ async fn read(state: &State, id: &str, what: Read) -> Answered {
     state.scheduler.ask(id, |reply| Request::Read(what, reply)).await
 }
 
-/// An answer of about so many bytes a body. Memory is set aside for it until the client has it.
-async fn read_large(state: &State, id: &str, each: usize, what: Read) -> AnsweredHeld {
-    let bodies = state.scheduler.world(id).map_or(0, |handle| handle.status().bodies);
-    let room = state.room.take(bodies * each)?;
-    Ok(Held(read(state, id, what).await?, room))
+/// Memory that is set aside while an answer grows.
+type Growing = Arc<Mutex<Option<room::Reserved>>>;
+
+/// Returns what sets memory of a token aside while an answer grows, but for the first `free` bytes, and where it is.
+fn charging(caller: Arc<Caller>, free: usize) -> (session::Charge, Growing) {
+    let held = Growing::default();
+    let (own, mut all) = (held.clone(), 0_usize);
+    let charge = move |bytes: usize| {
+        let mut held = own.lock().unwrap_or_else(PoisonError::into_inner);
+        all = all.saturating_add(bytes);
+        let most = caller.room.pot_bytes();
+        if all > most {
+            let detail = format!("the answer takes about {all} bytes; at most {most} (limits.memory_bytes)");
+            return Err(Problem::limit(detail));
+        }
+        match &mut *held {
+            Some(permit) => permit.merge(caller.room.take(bytes)?),
+            None if all > free => *held = Some(caller.room.take(all)?),
+            None => {}
+        }
+        Ok(())
+    };
+    (Box::new(charge), held)
+}
+
+/// Returns an answer with the memory that was set aside for it, until the client has it.
+fn held(answer: Answer, growing: &Growing) -> Response {
+    let permit = growing.lock().unwrap_or_else(PoisonError::into_inner).take();
+    match permit {
+        Some(permit) => Held(answer, permit).into_response(),
+        None => answer.into_response(),
+    }
+}
+
+/// Asks for an answer that may be large. The world sets memory aside for it before it is made.
+async fn read_large(
+    state: &State,
+    caller: Arc<Caller>,
+    id: &str,
+    what: impl FnOnce(session::Charge) -> Read,
+) -> Result<Response, Problem> {
+    let (charge, growing) = charging(caller, 0);
+    let answer = read(state, id, what(charge)).await?;
+    Ok(held(answer, &growing))
 }
 
 /// How to write a state.
@@ -509,10 +786,11 @@ pub struct Written {
         (answers::State = "application/json"), (Vec<u8> = "application/octet-stream"), (Vec<u8> = "application/x-npz")))))]
 pub async fn state(
     FromState(state): FromState<State>,
-    Path(id): Path<String>,
+    Extension(caller): Extension<Arc<Caller>>,
+    OwnWorld(id): OwnWorld,
     headers: HeaderMap,
     query: Parameters<Written>,
-) -> AnsweredHeld {
+) -> Result<Response, Problem> {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let by_accept = if accept.contains("application/x-npz") {
         Format::Npz
@@ -522,21 +800,24 @@ pub async fn state(
         Format::Json
     };
     let format = parameters(query)?.format.unwrap_or(by_accept);
-    let each = if format == Format::Json { 320 } else { 48 };
-    read_large(&state, &id, each, Read::State(format)).await
+    read_large(&state, caller, &id, |charge| Read::State(format, charge)).await
 }
 
 /// What every body is and looks like.
 #[utoipa::path(get, path = "/v1/worlds/{id}/bodies", tag = "ask", params(("id" = String, Path)),
     responses((status = 200, body = answers::Bodies)))]
-pub async fn bodies(FromState(state): FromState<State>, Path(id): Path<String>) -> AnsweredHeld {
-    read_large(&state, &id, 512, Read::Bodies).await
+pub async fn bodies(
+    FromState(state): FromState<State>,
+    Extension(caller): Extension<Arc<Caller>>,
+    OwnWorld(id): OwnWorld,
+) -> Result<Response, Problem> {
+    read_large(&state, caller, &id, Read::Bodies).await
 }
 
 /// Energy, momentum, penetration and the like, and the time of each stage.
 #[utoipa::path(get, path = "/v1/worlds/{id}/metrics", tag = "ask", params(("id" = String, Path)),
     responses((status = 200, body = answers::Metrics)))]
-pub async fn metrics(FromState(state): FromState<State>, Path(id): Path<String>) -> Answered {
+pub async fn metrics(FromState(state): FromState<State>, OwnWorld(id): OwnWorld) -> Answered {
     read(&state, &id, Read::Metrics).await
 }
 
@@ -557,37 +838,48 @@ pub struct Since {
     responses((status = 200, body = answers::Events)))]
 pub async fn events(
     FromState(state): FromState<State>,
-    Path(id): Path<String>,
+    Extension(caller): Extension<Arc<Caller>>,
+    OwnWorld(id): OwnWorld,
     query: Parameters<Since>,
 ) -> AnsweredHeld {
     let since = parameters(query)?;
     let most = since.limit.unwrap_or(1000).clamp(1, 100_000);
-    let room = state.room.take(most.min(state.config.limits.events) * 256)?;
+    let room = caller.room.take(most.min(state.config.limits.events) * 256)?;
     Ok(Held(read(&state, &id, Read::Events { from: since.from.unwrap_or(0), most }).await?, room))
 }
 
 /// Questions, answered in one go.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, ToSchema)]
+#[allow(dead_code, reason = "for the description; it is read by hand")]
 pub struct Questions {
     /// At least one.
     queries: Vec<QueryRecord>,
 }
 
 /// Rays, points, boxes and shapes against the world as it is now.
+///
+/// All queries of a request see the same state; the world stands still until they are answered. Together they may find
+/// `limits.found` shapes and take `limits.query_seconds` of computing.
 #[utoipa::path(post, path = "/v1/worlds/{id}/query", tag = "ask", request_body = Questions,
     params(("id" = String, Path)),
     responses((status = 200, body = answers::Answers)))]
-pub async fn query(FromState(state): FromState<State>, Path(id): Path<String>, content: Content) -> Answered {
-    let Questions { queries } = read_json(&content)?;
+pub async fn query(
+    FromState(state): FromState<State>,
+    Extension(caller): Extension<Arc<Caller>>,
+    OwnWorld(id): OwnWorld,
+    content: Content,
+) -> Result<Response, Problem> {
     let most = state.config.limits.queries;
-    if queries.len() > most {
-        let detail = format!("there are {} queries; at most {most} in a request", queries.len());
-        return Err(Problem::limit(detail).at("queries"));
-    }
-    let queries: Result<Vec<_>, Problem> =
-        queries.iter().enumerate().map(|(index, query)| query.query(index)).collect();
-    read(&state, &id, Read::Query(queries?)).await
+    let questions = move |body: &[u8]| -> Result<Vec<_>, Problem> {
+        let records: Vec<QueryRecord> = read_list(body, &["queries"], most)?;
+        records.iter().enumerate().map(|(index, query)| query.query(index)).collect()
+    };
+    let (queries, content) = read_body(content, questions).await?;
+    // Memory for the answer is set aside as it grows, once it is not small.
+    let (charge, growing) = charging(caller, room::MAX_SMALL);
+    let answer = read(&state, &id, Read::Query(session::Questions { queries, charge })).await?;
+    drop(content);
+    Ok(held(answer, &growing))
 }
 
 /// Which checkpoint.
@@ -608,56 +900,88 @@ fn check_name(name: &str) -> Result<(), Problem> {
 
 /// Keeps the state of a world under a name.
 #[utoipa::path(post, path = "/v1/worlds/{id}/checkpoint", tag = "keep", request_body = Option<Checkpoint>,
-    params(("id" = String, Path)),
+    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
     responses((status = 200, body = answers::Saved)))]
-pub async fn checkpoint(FromState(state): FromState<State>, Path(id): Path<String>, content: Content) -> Answered {
-    let Checkpoint { name } = read_or_empty(&content)?;
+pub async fn checkpoint(
+    FromState(state): FromState<State>,
+    OwnWorld(id): OwnWorld,
+    uri: Uri,
+    headers: HeaderMap,
+    content: Content,
+) -> Answered {
+    let read = move |body: &[u8]| Ok((key(&headers, uri.path(), body)?, read_or_empty::<Checkpoint>(body)?));
+    let ((key, Checkpoint { name }), content) = read_body(content, read).await?;
+    drop(content);
     if let Some(name) = &name {
         check_name(name)?;
     }
-    state.scheduler.ask(&id, |reply| Request::Save(name, reply)).await
+    let (own, world) = (state.clone(), id.clone());
+    let save = async move { own.scheduler.ask(&world, |reply| Request::Save(name, reply)).await };
+    once(&state, &id, key, save).await
 }
 
 /// Checkpoints with names.
 #[utoipa::path(get, path = "/v1/worlds/{id}/checkpoints", tag = "keep", params(("id" = String, Path)),
     responses((status = 200, body = answers::Checkpoints)))]
-pub async fn checkpoints(FromState(state): FromState<State>, Path(id): Path<String>) -> Answered {
+pub async fn checkpoints(
+    FromState(state): FromState<State>,
+    Extension(caller): Extension<Arc<Caller>>,
+    OwnWorld(id): OwnWorld,
+) -> Answered {
     let missing = || Problem::not_found(format!("there is no world {id}"));
     state.scheduler.world(&id).ok_or_else(missing)?;
-    let listing = in_store(&state, move |store| store.list(&id)).await?;
+    let listing = in_store(&state, &caller, move |store| store.list(&id)).await?;
     Ok(Answer::json(&answers::Checkpoints { checkpoints: listing.saved }))
 }
 
 /// Asks the store, which may take a while, where nobody is kept waiting by that.
 async fn in_store<T: Send + 'static>(
     state: &State,
+    caller: &Caller,
     what: impl FnOnce(&Store) -> io::Result<T> + Send + 'static,
 ) -> Result<T, Problem> {
+    let own = caller.lookups.clone().acquire_owned().await;
+    let own = own.map_err(|_| Problem::unavailable("the service is stopping"))?;
     let shared = state.scheduler.shared().clone();
-    let done = tokio::task::spawn_blocking(move || what(&shared.store)).await;
+    let done = tokio::task::spawn_blocking(move || {
+        let found = what(&shared.store);
+        drop(own);
+        found
+    })
+    .await;
     done.map_err(|_| Problem::internal("a bug; it is in the log"))?.map_err(|error| Problem::of_store(&error))
 }
 
 /// Forgets a checkpoint.
 #[utoipa::path(delete, path = "/v1/worlds/{id}/checkpoints/{name}", tag = "keep",
-    params(("id" = String, Path), ("name" = String, Path)),
+    params(("id" = String, Path), ("name" = String, Path),
+        ("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
     responses((status = 204)))]
 pub async fn forget(
     FromState(state): FromState<State>,
-    Path((id, name)): Path<(String, String)>,
-) -> Result<Response, Problem> {
+    Extension(caller): Extension<Arc<Caller>>,
+    OwnWorld(id): OwnWorld,
+    Path((_, name)): Path<(String, String)>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Answered {
+    let key = key(&headers, uri.path(), &[])?;
     let missing = Problem::not_found(format!("there is no checkpoint {name:?} of a world {id}"));
     if state.scheduler.world(&id).is_none() {
         return Err(missing);
     }
-    let forgotten = in_store(&state, move |store| {
-        let found = store.list(&id)?.saved.contains(&name);
-        if found {
-            store.remove(&id, &saved_name(&name))?;
-        }
-        Ok(found)
-    });
-    if forgotten.await? { Ok(axum::http::StatusCode::NO_CONTENT.into_response()) } else { Err(missing) }
+    let (own, world) = (state.clone(), id.clone());
+    let forget = async move {
+        let forgotten = in_store(&own, &caller, move |store| {
+            let found = store.list(&world)?.saved.contains(&name);
+            if found {
+                store.remove(&world, &saved_name(&name))?;
+            }
+            Ok(found)
+        });
+        if forgotten.await? { Ok(Answer::told(204, &Value::Null)) } else { Err(missing) }
+    };
+    once(&state, &id, key, forget).await
 }
 
 /// To which checkpoint.
@@ -670,12 +994,20 @@ pub struct Restore {
 
 /// Puts a world back to a checkpoint with a name. It stands still then.
 #[utoipa::path(post, path = "/v1/worlds/{id}/restore", tag = "keep", request_body = Restore,
-    params(("id" = String, Path)),
+    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
     responses((status = 200, body = answers::Restored)))]
-pub async fn restore(FromState(state): FromState<State>, Path(id): Path<String>, content: Content) -> Answered {
-    let Restore { name } = read_json(&content)?;
+pub async fn restore(
+    FromState(state): FromState<State>,
+    OwnWorld(id): OwnWorld,
+    uri: Uri,
+    headers: HeaderMap,
+    content: Content,
+) -> Answered {
+    let read = move |body: &[u8]| Ok((key(&headers, uri.path(), body)?, read_json::<Restore>(body)?));
+    let ((key, Restore { name }), content) = read_body(content, read).await?;
+    drop(content);
     check_name(&name)?;
-    state.scheduler.ask(&id, |reply| Request::Restore(name, reply)).await
+    state.scheduler.ask(&id, |reply| Request::Restore(name, key, reply)).await
 }
 
 /// The built-in scenes, with their parameters.

@@ -1,26 +1,57 @@
 //! What comes in: answered, refused, or to be logged.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use tokio::sync::oneshot;
+
+use super::handle::NoRoom;
+use super::keys::{self, differs};
 use super::live::Live;
-use super::{Answer, Batch, Broken, Reply, Request, Session, Waiting, lock, population, read};
+use super::read::Asking;
+use super::{Answer, Batch, Broken, Read, Reply, Request, Session, Waiting, check_work, lock, population, read};
 use crate::WorldError;
-use crate::serve::op::{CommandRecord, Key, Op, Record};
+use crate::scene::Compiled;
+use crate::serve::op::{Brings, Key, Op, Record};
 use crate::serve::problem::Problem;
+use crate::serve::writer::{Job, Kind};
 
 /// Requests taken in a turn.
-const MOST_TAKEN: usize = 256;
+const MAX_TAKEN: usize = 256;
+/// Time for reading requests in a turn, but for the first one. What is left waits for the next turn.
+const READING: Duration = Duration::from_millis(4);
+/// Steps that wait, times those of one request.
+const MAX_REQUESTED: u64 = 4;
+
+/// State of a key.
+enum Known {
+    /// No answer is known.
+    Nothing,
+    /// The answer.
+    Answer(Answer),
+    /// Files of the store that may have the answer.
+    Files(Vec<u64>),
+}
 
 impl Session {
-    /// Reads the inbox: answers what can be answered now, and gives back what has to be logged first.
-    pub(super) fn receive(&mut self, live: &mut Live, draining: bool) -> Result<Batch, Broken> {
-        let mut batch: Batch = Vec::new();
-        let at = live.world.steps();
+    /// Reads the inbox: answers what can be answered now, and adds to the batch what has to be logged first.
+    pub(super) fn receive(&mut self, live: &mut Live, draining: bool, batch: &mut Batch) -> Result<(), Broken> {
+        if let Some(spill) = self.spilled.take() {
+            live.spilled(spill);
+        }
+        let (at, end) = (live.world.steps(), Instant::now() + READING);
         self.blocked = false;
         if Instant::now() >= self.next_try {
             batch.extend(self.own.drain(..).map(|(op, key, reply)| (Record { at, op, key }, reply, None)));
         }
-        for _ in 0..MOST_TAKEN {
+        let asking = self.asking.take();
+        let has_asked = asking.is_some();
+        if let Some(asking) = asking {
+            self.go_on(live, asking, end, draining)?;
+        }
+        for _ in 0..MAX_TAKEN {
+            if self.asking.is_some() {
+                break;
+            }
             let Some(request) = lock(&self.handle.inbox).pop_front() else { break };
             match request {
                 Request::Write { op, key, deadline, reply } => {
@@ -28,29 +59,45 @@ impl Session {
                         let _ = reply.send(Err(Problem::unavailable("the service is stopping")));
                         continue;
                     }
-                    // Done just now, and nobody waits for it since a restart.
-                    let same =
-                        batch.iter_mut().find(|(record, to, _)| to.is_none() && key.is_some() && record.key == key);
-                    if let Some((_, to, _)) = same {
+                    // Done already, with nobody waiting for it since a restart: it is, or has to be, in the log.
+                    let batched = batch.iter_mut().map(|(record, to, _)| (&record.key, to));
+                    let mut done = batched.chain(self.own.iter_mut().map(|(_, key, to)| (&*key, to)));
+                    let same = done.find(|(of, to)| {
+                        key.is_some() && **of == key && to.as_ref().is_none_or(oneshot::Sender::is_closed)
+                    });
+                    if let Some((_, to)) = same {
                         *to = Some(reply);
                         continue;
                     }
                     let Some(reply) = self.join(live, key.as_ref(), deadline, reply) else { continue };
-                    match self.admit(live, &op, key.as_ref(), &batch) {
-                        Ok(None) => batch.push((Record { at, op, key }, Some(reply), deadline)),
-                        Ok(Some(answer)) => {
-                            let _ = reply.send(answer);
-                        }
+                    // An answer that is to be remembered comes from whoever has claimed its key.
+                    let known = if matches!(op, Op::Told { .. }) { None } else { key.as_ref() };
+                    if let Some(Err(problem)) = known.map(|key| self.handle.check_claim(key)) {
+                        let _ = reply.send(Err(problem));
+                        continue;
+                    }
+                    let Some(reply) = self.recall_or_keep(live, known, batch, reply) else { continue };
+                    match self.admit(live, &op, batch) {
+                        Ok(()) => batch.push((Record { at, op, key }, Some(reply), deadline)),
                         Err(problem) => {
                             let _ = reply.send(Err(problem));
                         }
                     }
                 }
-                Request::Read(what, reply) => {
+                Request::Read(Read::Query(questions), reply) if batch.is_empty() && !has_asked => {
+                    self.go_on(live, Asking::new(questions, reply), end, draining)?;
+                }
+                request @ Request::Read(Read::Query(_), _) => {
+                    // Several turns may pass until it is answered, so what came before is done first, and steps have their
+                    // turn between two of them.
+                    lock(&self.handle.inbox).push_front(request);
+                    break;
+                }
+                Request::Read(mut what, reply) => {
                     if reply.is_closed() {
                         continue;
                     }
-                    match read::answer(live, what) {
+                    match read::answer(live, &mut what) {
                         Err(WorldError::Device(error)) => {
                             let _ = reply.send(Err(Problem::device(error.to_string())));
                             return Err(Broken::of(&error));
@@ -63,6 +110,11 @@ impl Session {
                         }
                     }
                 }
+                Request::Recall(key, reply) => {
+                    if let Some(reply) = self.recall_or_keep(live, Some(&key), batch, reply) {
+                        let _ = reply.send(Ok(Answer::unknown()));
+                    }
+                }
                 special if !batch.is_empty() || (self.writing.is_some() && !matches!(special, Request::Save(..))) => {
                     // In its turn, after what came before it.
                     lock(&self.handle.inbox).push_front(special);
@@ -70,17 +122,126 @@ impl Session {
                     break;
                 }
                 Request::Save(name, reply) => self.save(live, name, reply)?,
-                Request::Restore(name, reply) => {
-                    self.restore(live, &name, reply);
-                    break;
+                Request::Restore(_, _, reply) if !self.own.is_empty() => {
+                    // A checkpoint in place of the state would not know of it.
+                    let detail = "the store does not take the end of earlier requests for now: ask again";
+                    let _ = reply.send(Err(Problem::unavailable(detail)));
                 }
-                Request::Delete(reply) => {
-                    self.delete(reply);
-                    break;
+                Request::Restore(name, key, reply) => {
+                    if let Some(reply) = self.recall_or_keep(live, key.as_ref(), batch, reply) {
+                        self.restore(live, &name, key, reply);
+                        break;
+                    }
+                }
+                Request::Delete(tombstone, reply) => {
+                    let key = tombstone.as_ref().map(|tombstone| &tombstone.key);
+                    if let Some(Err(problem)) = key.map(|key| self.handle.check_claim(key)) {
+                        let _ = reply.send(Err(problem));
+                        continue;
+                    }
+                    // Its answer goes to the tombstone, so that keys of the world do not count.
+                    if let Some(reply) = self.recall(live, key, batch, reply) {
+                        self.delete(tombstone, reply);
+                        break;
+                    }
                 }
             }
+            if Instant::now() >= end {
+                break;
+            }
         }
-        Ok(batch)
+        Ok(())
+    }
+
+    /// Goes on with queries. What is not done by `end` is for the next turn.
+    fn go_on(&mut self, live: &mut Live, mut asking: Asking, end: Instant, draining: bool) -> Result<(), Broken> {
+        if draining {
+            let _ = asking.into_reply().send(Err(Problem::unavailable("the service is stopping")));
+            return Ok(());
+        }
+        match asking.go_on(live, &self.shared.config.limits, end) {
+            Ok(None) => self.asking = Some(asking),
+            Ok(Some(answer)) => {
+                // The client may have stopped listening.
+                let _ = asking.into_reply().send(answer);
+            }
+            Err(WorldError::Device(error)) => {
+                let _ = asking.into_reply().send(Err(Problem::device(error.to_string())));
+                return Err(Broken::of(&error));
+            }
+            Err(error) => {
+                let _ = asking.into_reply().send(Err(Problem::from(error)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers a request whose key is known, or cannot be taken. Gives the reply back if it is to be done.
+    fn recall(&mut self, live: &Live, key: Option<&Key>, batch: &Batch, reply: Reply) -> Option<Reply> {
+        let Some(key) = key else { return Some(reply) };
+        match self.known(live, key, batch) {
+            Ok(Known::Nothing) => Some(reply),
+            Ok(Known::Answer(answer)) => {
+                let _ = reply.send(Ok(answer));
+                None
+            }
+            Ok(Known::Files(files)) => {
+                let (id, key) = (self.handle.id.clone(), key.clone());
+                let own = id.clone();
+                let work = move |store: &_| {
+                    let _ = reply.send(keys::read(store, &own, &files, &key));
+                    Ok(())
+                };
+                self.shared.writer.give(Job::Slow {
+                    id,
+                    kind: Kind::World,
+                    work: Box::new(work),
+                    done: Box::new(drop),
+                });
+                None
+            }
+            Err(problem) => {
+                let _ = reply.send(Err(problem));
+                None
+            }
+        }
+    }
+
+    /// Looks a key up: its request may be done, or being done.
+    fn known(&self, live: &Live, key: &Key, batch: &Batch) -> Result<Known, Problem> {
+        if let Some(answered) = live.answered(key) {
+            return if answered.key.hash == key.hash { Ok(Known::Answer(answered.again())) } else { Err(differs()) };
+        }
+        if let Some(same) = self.asked(live, batch).find(|asked| asked.name == key.name) {
+            let busy = Problem::conflict("the first request with this key is still being worked on");
+            return Err(if same.hash == key.hash { busy } else { differs() });
+        }
+        let files = live.answered_in(key);
+        if !files.is_empty() {
+            return Ok(Known::Files(files));
+        }
+        Ok(Known::Nothing)
+    }
+
+    /// Keys of requests that are being done.
+    fn asked<'a>(&'a self, live: &'a Live, batch: &'a Batch) -> impl Iterator<Item = &'a Key> {
+        let goals = live.memory.goals.iter().filter_map(|goal| goal.key.as_ref());
+        let batched = batch.iter().filter_map(|(record, ..)| record.key.as_ref());
+        goals.chain(batched).chain(self.own.iter().filter_map(|(_, key, _)| key.as_ref()))
+    }
+
+    /// Answers a request whose key is known, or whose answer cannot be kept beside those that are. Gives the reply back if
+    /// the request is to be done.
+    fn recall_or_keep(&mut self, live: &Live, key: Option<&Key>, batch: &Batch, reply: Reply) -> Option<Reply> {
+        let reply = self.recall(live, key, batch, reply)?;
+        let waiting = self.asked(live, batch).count();
+        match key.map_or(Ok(()), |_| live.check_keys(waiting, self.shared.config.limits.keys)) {
+            Ok(()) => Some(reply),
+            Err(problem) => {
+                let _ = reply.send(Err(problem));
+                None
+            }
+        }
     }
 
     /// Who asks again for steps that nobody waits for any more, after a restart perhaps, waits for those.
@@ -102,81 +263,74 @@ impl Session {
         None
     }
 
-    /// Whether a change may be logged: beyond this point its outcome depends on the world alone. Or its answer, if it was
-    /// given before.
-    pub(super) fn admit(
-        &self,
-        live: &Live,
-        op: &Op,
-        key: Option<&Key>,
-        batch: &Batch,
-    ) -> Result<Option<Result<Answer, Problem>>, Problem> {
-        if let Some(key) = key {
-            let differs = || Problem::invalid("the key was used for another request").at("Idempotency-Key");
-            if let Some(answered) = live.answered(key) {
-                if answered.key.hash != key.hash {
-                    return Err(differs());
-                }
-                let content_type = if answered.status >= 400 { "application/problem+json" } else { "application/json" };
-                let (status, body) = (answered.status, answered.body.clone().into_bytes());
-                return Ok(Some(Ok(Answer { status, content_type, body, again: true })));
-            }
-            let asked = live.memory.goals.iter().filter_map(|goal| goal.key.as_ref());
-            let asked = asked.chain(batch.iter().filter_map(|(record, ..)| record.key.as_ref()));
-            if let Some(same) = asked.into_iter().find(|asked| asked.name == key.name) {
-                let busy = Problem::conflict("the first request with this key is still being worked on");
-                return Err(if same.hash == key.hash { busy } else { differs() });
-            }
-        }
+    /// Checks a change before it is logged: beyond this point its outcome depends on the world alone.
+    pub(super) fn admit(&self, live: &Live, op: &Op, batch: &Batch) -> Result<(), Problem> {
         let limits = &self.shared.config.limits;
         match op {
             Op::Step { .. } if live.memory.play.is_some() => {
                 Err(Problem::conflict("the world plays; pause it before asking for steps"))
             }
+            Op::Step { steps } => {
+                let in_batch = batch.iter().filter_map(|(record, ..)| match record.op {
+                    Op::Step { steps } => Some(steps),
+                    _ => None,
+                });
+                let waiting = live.memory.goals.iter().map(|goal| goal.remaining).chain(in_batch);
+                let (count, sum) = waiting.fold((0, *steps), |(count, sum), steps| (count + 1, sum + steps));
+                if count >= limits.goals {
+                    let detail = format!("{count} requests for steps wait for this world already (limits.goals)");
+                    return Err(Problem::too_many(detail, 1));
+                }
+                let most = MAX_REQUESTED * limits.steps;
+                if sum > most {
+                    let detail = format!(
+                        "{sum} steps would wait for this world; at most {most}, {MAX_REQUESTED} times limits.steps"
+                    );
+                    return Err(Problem::too_many(detail, 1));
+                }
+                Ok(())
+            }
             Op::Play { .. } if !live.memory.goals.is_empty() => {
                 Err(Problem::conflict("the world has steps to do; wait for them, or pause it"))
             }
             Op::Commands(commands) => {
-                let (bodies, joints, alterations) = brings(commands);
+                let brings = Brings::of(commands);
+                if brings.is_nothing() {
+                    return Ok(());
+                }
                 let waiting = batch.iter().filter_map(|(record, ..)| match &record.op {
-                    Op::Commands(commands) => Some(brings(commands)),
+                    Op::Commands(commands) => Some(Brings::of(commands)),
                     _ => None,
                 });
-                let before = waiting.fold((0, 0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1, sum.2 + more.2));
-                if bodies + joints + alterations == 0 {
-                    return Ok(None);
-                }
-                let (now_bodies, now_joints) = population(live);
-                for (what, now, more, most) in [
-                    ("bodies", now_bodies, before.0 + bodies, limits.bodies),
-                    ("joints", now_joints, before.1 + joints, limits.joints),
-                    (
-                        "bodies and joints added or removed by hand",
-                        live.memory.journal.len(),
-                        before.2 + alterations,
-                        limits.alterations,
-                    ),
-                ] {
-                    if more > 0 && now + more > most {
-                        let detail = format!("the world would come to {} {what}; at most {most}", now + more);
-                        return Err(Problem::limit(detail).at("commands"));
-                    }
-                }
-                Ok(None)
+                let before = waiting.fold(live.has(), Brings::plus);
+                brings.check(&before, limits)?;
+                self.check_growth(live, &brings, &before)
             }
-            _ => Ok(None),
+            _ => Ok(()),
         }
     }
-}
 
-/// Bodies, joints and entries of the journal that commands bring at most.
-fn brings(commands: &[CommandRecord]) -> (usize, usize, usize) {
-    commands.iter().fold((0, 0, 0), |(b, j, a), command| match command {
-        CommandRecord::Spawn { bodies, joints } => {
-            (b + bodies.len(), j + joints.len(), a + bodies.len() + joints.len())
+    /// Checks bodies and joints that would come beside `before` against the work of a step, and the bodies of all worlds.
+    fn check_growth(&self, live: &Live, more: &Brings, before: &Brings) -> Result<(), Problem> {
+        let Compiled { settings, .. } = live.world.compiled();
+        if more.bodies + more.joints > 0 {
+            let parts = before.bodies.max(before.shapes) + before.joints + more.bodies.max(more.shapes) + more.joints;
+            let (substeps, iterations) = (settings.substep_count(), settings.iteration_count());
+            check_work(parts, substeps, iterations, &self.shared).map_err(|problem| problem.at("commands"))?;
         }
-        CommandRecord::Join { .. } | CommandRecord::Mouse { body: Some(_), .. } => (b, j + 1, a + 1),
-        CommandRecord::Remove { .. } | CommandRecord::Unjoin { .. } => (b, j, a + 1),
-        _ => (b, j, a),
-    })
+        let limit = self.shared.config.limits.total_bodies;
+        let coming = more.bodies + before.bodies - population(live).0;
+        let checked = self.shared.total.check(&self.handle.facts.owner, coming, limit, self.shared.share(limit));
+        if more.bodies > 0
+            && let Err(NoRoom { there, most, is_own }) = checked
+        {
+            let (of, part) = if is_own { ("this token", "half of ") } else { ("this service", "") };
+            let detail = format!(
+                "the worlds of {of} have {there} bodies, and {coming} would come; at most {most} \
+                 ({part}limits.total_bodies): delete a world"
+            );
+            return Err(Problem::too_many(detail, 60));
+        }
+        Ok(())
+    }
 }

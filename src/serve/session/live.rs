@@ -2,25 +2,26 @@
 //! happens again when the world is restored.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::io;
 
 use glam::Vec2;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::keys::{Answered, Keys, Recent, Spill};
+use super::population;
 use crate::event::Event;
 use crate::population::{Alteration, Journal};
 use crate::serve::hosted::Hosted;
 use crate::serve::op::{
-    BodyRef, CommandRecord, Key, MAX_POINTERS, Plain, body_from_text, find_body, find_joint, joint_from_text,
-    read_joint, read_parts,
+    BodyRef, Brings, CommandRecord, ENTRY_BYTES, ID_BYTES, Key, MAX_POINTERS, Parts, Plain, body_from_text, find_body,
+    find_joint, joint_from_text, read_joint, read_parts,
 };
 use crate::serve::problem::Problem;
+use crate::serve::store::Store;
+use crate::serve::unix_seconds;
 use crate::{BodyId, Joint, JointCommand, JointId, JointKind, WorldError};
-
-/// Answers that are kept for those who ask again.
-const MOST_ANSWERS: usize = 1000;
-/// Bytes of them.
-const MOST_ANSWER_BYTES: usize = 4 << 20;
 
 /// What is remembered of a world beside its snapshot.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -35,8 +36,8 @@ pub struct Memory {
     pub pointers: BTreeMap<String, Pointer>,
     /// What came and went by hand.
     pub journal: Vec<Entry>,
-    /// To requests with keys, the oldest first.
-    pub answers: VecDeque<Answered>,
+    /// To requests with keys, the oldest first; still older ones are in files.
+    pub answers: Recent,
 }
 
 /// Steps that somebody asked for.
@@ -65,17 +66,6 @@ pub struct Pointer {
     joint: String,
 }
 
-/// An answer that was given.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Answered {
-    /// To whom.
-    pub key: Key,
-    /// 200, or that of the problem.
-    pub status: u16,
-    /// What was said, JSON.
-    pub body: String,
-}
-
 /// A change of the population, as checkpoints remember it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Entry {
@@ -86,11 +76,24 @@ pub struct Entry {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Change {
-    Spawn { bodies: Vec<Value>, joints: Vec<Value>, ids: Vec<String> },
+    Spawn { bodies: Parts, joints: Parts, ids: Vec<String> },
     Remove { bodies: Vec<String> },
-    Join { a: Option<String>, b: String, joint: Value },
+    Join { a: Option<String>, b: String, joint: Box<RawValue> },
     Grab { body: String, point: [f32; 2], target: [f32; 2], max_force: f32, hertz: f32, damping_ratio: f32 },
     Unjoin { joints: Vec<String> },
+}
+
+impl Entry {
+    /// Bytes that it takes, about.
+    fn bytes(&self) -> usize {
+        ENTRY_BYTES
+            + match &self.what {
+                Change::Spawn { bodies, joints, ids } => bodies.bytes() + joints.bytes() + ID_BYTES * ids.len(),
+                Change::Remove { bodies: ids } | Change::Unjoin { joints: ids } => ID_BYTES * ids.len(),
+                Change::Join { joint, .. } => 2 * ID_BYTES + joint.get().len(),
+                Change::Grab { .. } => 3 * ENTRY_BYTES,
+            }
+    }
 }
 
 /// How a request ended, for the client.
@@ -105,10 +108,23 @@ pub(crate) struct Live {
     pub device: u64,
     /// The rest.
     pub memory: Memory,
+    keys: Keys,
+    /// Bytes of the journal.
+    journal_bytes: usize,
     /// The newest events, with their numbers.
     pub events: VecDeque<(u64, Event)>,
     next_event: u64,
+    /// Steps whose events were collected. Those of a step that is done again are not collected again.
+    seen: u64,
     most_events: usize,
+}
+
+/// The newest events, and the number of the next: what a world keeps while it is not in memory.
+#[derive(Debug, Default)]
+pub struct Ring {
+    events: VecDeque<(u64, Event)>,
+    next: u64,
+    seen: u64,
 }
 
 /// Names of bodies, looked up once for a batch.
@@ -119,7 +135,18 @@ impl Live {
     /// At the world's start.
     pub fn new(world: Hosted, device: u64, most_events: usize) -> Self {
         let memory = Memory::default();
-        Self { world, device, memory, events: VecDeque::new(), next_event: 0, most_events }
+        let keys = Keys::default();
+        Self {
+            world,
+            device,
+            memory,
+            keys,
+            journal_bytes: 0,
+            events: VecDeque::new(),
+            next_event: 0,
+            seen: 0,
+            most_events,
+        }
     }
 
     /// From a checkpoint.
@@ -129,8 +156,49 @@ impl Live {
     pub fn load(&mut self, memory: Memory, snapshot: &[u8]) -> Result<(), String> {
         let journal = journal(&memory.journal)?;
         self.world.load_with(snapshot, &journal).map_err(|error| error.to_string())?;
+        self.journal_bytes = memory.journal.iter().map(Entry::bytes).sum();
         self.memory = memory;
         Ok(())
+    }
+
+    /// Takes the events away, for a world that is put to disk.
+    pub fn take_ring(&mut self) -> Ring {
+        Ring { events: std::mem::take(&mut self.events), next: self.next_event, seen: self.seen }
+    }
+
+    /// Puts back what [`Self::take_ring`] took.
+    pub fn put_ring(&mut self, ring: Ring) {
+        (self.events, self.next_event, self.seen) = (ring.events, ring.next, ring.seen);
+    }
+
+    /// Forgets events of steps that were done before and are not in the log. Numbers that were given are not given again.
+    pub fn end_replay(&mut self) {
+        let steps = self.world.steps();
+        self.seen = self.seen.min(steps);
+        while self.events.back().is_some_and(|(_, event)| event.step >= steps) {
+            self.events.pop_back();
+        }
+    }
+
+    /// Learns what answers the store has. Before anything else is remembered.
+    ///
+    /// # Errors
+    /// The store's problem.
+    pub fn open_keys(&mut self, store: &Store, id: &str, files: &[u64]) -> io::Result<()> {
+        self.keys = Keys::open(store, id, files, &mut self.memory.answers)?;
+        Ok(())
+    }
+
+    /// Counts what limits are about.
+    pub fn has(&self) -> Brings {
+        let (bodies, joints) = population(self);
+        Brings {
+            bodies,
+            joints,
+            shapes: self.world.compiled().shapes.len(),
+            alterations: self.memory.journal.len(),
+            bytes: self.journal_bytes,
+        }
     }
 
     /// Takes the events of a step.
@@ -140,6 +208,9 @@ impl Live {
     pub fn collect_events(&mut self) -> Result<(), WorldError> {
         if self.world.compiled().settings.events {
             for event in self.world.take_events()? {
+                if event.step < self.seen {
+                    continue;
+                }
                 self.events.push_back((self.next_event, event));
                 self.next_event += 1;
             }
@@ -147,12 +218,35 @@ impl Live {
                 self.events.pop_front();
             }
         }
+        self.seen = self.seen.max(self.world.steps());
         Ok(())
     }
 
-    /// The answer to a request with this key, if it was given.
+    /// The answer to a request with this key, if it was given and is in memory.
     pub fn answered(&self, key: &Key) -> Option<&Answered> {
-        self.memory.answers.iter().rev().find(|answered| answered.key.name == key.name)
+        self.keys.find(&self.memory.answers, &key.name)
+    }
+
+    /// Files of the store that may have the answer to a request with this key.
+    pub fn answered_in(&self, key: &Key) -> Vec<u64> {
+        self.keys.files_with(&key.name)
+    }
+
+    /// Checks that one more answer may be remembered, beside those of `waiting` requests.
+    ///
+    /// # Errors
+    /// There are as many as may be.
+    pub fn check_keys(&self, waiting: usize, most: usize) -> Result<(), Problem> {
+        let (recent, now) = (&self.memory.answers, unix_seconds());
+        if self.keys.is_full() {
+            return Err(Problem::too_many("answers to requests with keys wait to be written to the store", 1));
+        }
+        if self.keys.len(recent, now) + waiting >= most {
+            let seconds = u32::try_from(self.keys.seconds_to_drop(recent, now)).unwrap_or(u32::MAX);
+            let detail = format!("{most} answers to requests with keys are kept of this world already (limits.keys)");
+            return Err(Problem::too_many(detail, seconds));
+        }
+        Ok(())
     }
 
     /// Remembers an answer.
@@ -162,12 +256,35 @@ impl Live {
             Ok(body) => (200, body.to_string()),
             Err(problem) => (problem.status, serde_json::to_string(problem).unwrap_or_default()),
         };
-        let answers = &mut self.memory.answers;
-        answers.push_back(Answered { key, status, body });
-        let mut bytes: usize = answers.iter().map(|answered| answered.body.len()).sum();
-        while answers.len() > 1 && (answers.len() > MOST_ANSWERS || bytes > MOST_ANSWER_BYTES) {
-            bytes -= answers.pop_front().map_or(0, |answered| answered.body.len());
-        }
+        self.remember_as(key, status, body);
+    }
+
+    /// Remembers an answer with its status.
+    pub fn remember_as(&mut self, key: Key, status: u16, body: String) {
+        self.keys.push(&mut self.memory.answers, Answered { key, status, body, at: unix_seconds() });
+    }
+
+    /// True if answers are so large that a checkpoint is due.
+    pub fn has_urgent_answers(&self) -> bool {
+        self.keys.is_urgent()
+    }
+
+    /// The memory as a checkpoint has it, the answers that should go to a file, and files that are too old.
+    pub fn remembered(&mut self) -> (Vec<u8>, Option<Spill>, Vec<u64>) {
+        let now = unix_seconds();
+        let spill = self.keys.spill(&self.memory.answers, now);
+        let count = spill.as_ref().map_or(0, |spill| spill.count);
+        let rest = self.memory.answers.split_off(count);
+        let first = std::mem::replace(&mut self.memory.answers, rest);
+        let memory = serde_json::to_vec(&self.memory).unwrap_or_default();
+        let mut rest = std::mem::replace(&mut self.memory.answers, first);
+        self.memory.answers.append(&mut rest);
+        (memory, spill, self.keys.take_old(now))
+    }
+
+    /// Lets answers leave memory whose file is durable.
+    pub fn spilled(&mut self, spill: Spill) {
+        self.keys.spilled(&mut self.memory.answers, spill);
     }
 
     /// Takes a request for steps. Returns its number.
@@ -185,12 +302,14 @@ impl Live {
         (goal.remaining == 0).then(|| self.end_goal(0, None)).flatten()
     }
 
-    /// Ends a request for steps before it is done.
-    pub fn halt(&mut self, request: u64, reason: &str) -> Option<(u64, Value)> {
+    /// Ends a request for steps before it is done; with `limit` as one that is beyond a limit.
+    pub fn halt(&mut self, request: u64, reason: &str, limit: bool) -> Option<(u64, Outcome)> {
         let place = self.memory.goals.iter().position(|goal| goal.request == request)?;
         let (goal, answer) = self.end_goal(place, Some(reason))?;
-        self.remember(goal.key, &Ok(answer.clone()));
-        Some((request, answer))
+        let done = goal.steps - goal.remaining;
+        let outcome = if limit { Err(Problem::limit(format!("{reason}; {done} steps were done"))) } else { Ok(answer) };
+        self.remember(goal.key, &outcome);
+        Some((request, outcome))
     }
 
     fn end_goal(&mut self, place: usize, reason: Option<&str>) -> Option<(Goal, Value)> {
@@ -230,7 +349,9 @@ impl Live {
     }
 
     fn note(&mut self, what: Change) {
-        self.memory.journal.push(Entry { at: self.world.steps(), what });
+        let entry = Entry { at: self.world.steps(), what };
+        self.journal_bytes += entry.bytes();
+        self.memory.journal.push(entry);
     }
 
     fn one(&mut self, command: &CommandRecord, names: &mut Names) -> Outcome {
@@ -254,14 +375,12 @@ impl Live {
             }
             CommandRecord::Spawn { bodies, joints } => self.spawn(bodies, joints, names),
             CommandRecord::Remove { bodies } => {
-                let found: Result<Vec<BodyId>, Problem> = bodies
-                    .iter()
-                    .enumerate()
-                    .map(|(place, body)| {
-                        names.find(&mut self.world, body).map_err(|problem| problem.at(format!("bodies[{place}]")))
-                    })
-                    .collect();
-                let ids = found?;
+                let mut ids = Vec::new();
+                bodies.try_each(|place, body| {
+                    let id = names.find(&mut self.world, &body);
+                    ids.push(id.map_err(|problem| problem.at(format!("bodies[{place}]")))?);
+                    Ok(())
+                })?;
                 self.world.remove_bodies(&ids)?;
                 self.note(Change::Remove { bodies: ids.iter().map(ToString::to_string).collect() });
                 Ok(json!({}))
@@ -276,14 +395,13 @@ impl Live {
                 Ok(json!({ "joint": made.first().map(ToString::to_string) }))
             }
             CommandRecord::Unjoin { joints } => {
-                let found: Result<Vec<JointId>, Problem> = joints
-                    .iter()
-                    .enumerate()
-                    .map(|(place, joint)| {
-                        find_joint(&self.world, joint).map_err(|problem| problem.at(format!("joints[{place}]")))
-                    })
-                    .collect();
-                self.unjoin(&found?)?;
+                let mut ids = Vec::new();
+                joints.try_each(|place, joint| {
+                    let id = find_joint(&self.world, &joint);
+                    ids.push(id.map_err(|problem| problem.at(format!("joints[{place}]")))?);
+                    Ok(())
+                })?;
+                self.unjoin(&ids)?;
                 Ok(json!({}))
             }
             CommandRecord::Mouse { pointer, body, point, target, max_force, hertz, damping_ratio } => {
@@ -337,7 +455,7 @@ impl Live {
         Ok(())
     }
 
-    fn spawn(&mut self, bodies: &[Value], joints: &[Value], names: &mut Names) -> Outcome {
+    fn spawn(&mut self, bodies: &Parts, joints: &Parts, names: &mut Names) -> Outcome {
         let (built, ties) = read_parts(bodies, joints)?;
         let ids = self.world.add_bodies(&built)?;
         let texts: Vec<String> = ids.iter().map(ToString::to_string).collect();
@@ -345,14 +463,14 @@ impl Live {
         if let Err(error) = self.world.add_joints_between(&ties) {
             // All or nothing.
             self.world.remove_bodies(&ids)?;
-            self.note(Change::Spawn { bodies: bodies.to_vec(), joints: Vec::new(), ids: texts.clone() });
+            self.note(Change::Spawn { bodies: bodies.clone(), joints: Parts::default(), ids: texts.clone() });
             self.note(Change::Remove { bodies: texts });
             return Err(error.into());
         }
         for (body, id) in built.iter().zip(&ids) {
             names.learn(body.id.as_deref(), *id);
         }
-        self.note(Change::Spawn { bodies: bodies.to_vec(), joints: joints.to_vec(), ids: texts.clone() });
+        self.note(Change::Spawn { bodies: bodies.clone(), joints: joints.clone(), ids: texts.clone() });
         Ok(json!({ "bodies": texts }))
     }
 }

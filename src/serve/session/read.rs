@@ -1,30 +1,33 @@
 //! Questions that change nothing.
 
+use std::fmt;
 use std::io::Cursor;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
+use serde_json::value::RawValue;
 
-use super::Answer;
 use super::live::Live;
+use super::{Answer, Reply};
 use crate::event::EventKind;
 use crate::npz;
 use crate::serve::answers::{self, Circle, Found, HalfPlane, Outline, Polygon, ShapeOf, wide};
-use crate::serve::op::read_parts;
+use crate::serve::config::Limits;
+use crate::serve::op::read_shape;
 use crate::serve::problem::Problem;
 use crate::serve::stream::Frame;
 use crate::types::{
     BOX, CIRCLE, GEOMETRY_MASK, HALF_PLANE, NONE, POLYGON, SENSOR_SHAPE, Shape, VACANT, VERTEX_COUNT_SHIFT,
 };
-use crate::{Filter, Query, Snapshot, WorldError, state};
+use crate::{Answers, Filter, Query, QueryBounds, Snapshot, WorldError, state};
 
 /// A question.
-#[derive(Debug)]
 pub enum Read {
     /// Where everything is.
-    State(Format),
+    State(Format, Charge),
     /// What everything is.
-    Bodies,
+    Bodies(Charge),
     /// How good and how lively it is.
     Metrics,
     /// What happened since the event with this number, so many at most.
@@ -35,9 +38,39 @@ pub enum Read {
         most: usize,
     },
     /// Rays, points, boxes, shapes.
-    Query(Vec<Query>),
+    Query(Questions),
     /// Whether it is there.
     Ping,
+}
+
+/// Sets memory aside for so many bytes more of an answer.
+pub type Charge = Box<dyn FnMut(usize) -> Result<(), Problem> + Send>;
+
+impl fmt::Debug for Read {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::State(..) => "State",
+            Self::Bodies(_) => "Bodies",
+            Self::Metrics => "Metrics",
+            Self::Events { .. } => "Events",
+            Self::Query(_) => "Query",
+            Self::Ping => "Ping",
+        })
+    }
+}
+
+/// Queries of a request.
+pub struct Questions {
+    /// Queries, in their order.
+    pub queries: Vec<Query>,
+    /// Called before the answer grows.
+    pub charge: Charge,
+}
+
+impl fmt::Debug for Questions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Questions({})", self.queries.len())
+    }
 }
 
 /// How a state is written.
@@ -57,22 +90,44 @@ pub enum Format {
 ///
 /// # Errors
 /// The device is lost.
-pub fn answer(live: &mut Live, read: Read) -> Result<Result<Answer, Problem>, WorldError> {
+pub fn answer(live: &mut Live, read: &mut Read) -> Result<Result<Answer, Problem>, WorldError> {
     match read {
-        Read::State(format) => state_as(live, format).map(Ok),
-        Read::Bodies => Ok(Ok(Answer::json(&bodies(live)))),
-        Read::Metrics => metrics(live).map(Ok),
-        Read::Events { from, most } => Ok(Ok(events(live, from, most))),
-        Read::Ping => Ok(Ok(Answer::json(&json!({})))),
-        Read::Query(queries) => match live.world.query(&queries) {
-            Ok(answers) => Ok(Ok(answered(live, &queries, &answers))),
-            Err(WorldError::Query(error)) => {
-                let path = format!("queries[{}]", error.index);
-                Ok(Err(Problem::invalid(error.problem).at(path).expected(error.expected)))
-            }
-            Err(error) => Err(error),
+        Read::State(format, charge) => match charge(state_bytes(live, *format)) {
+            Ok(()) => state_as(live, *format).map(Ok),
+            Err(problem) => Ok(Err(problem)),
         },
+        Read::Bodies(charge) => Ok(charge(looks_bytes(live)).map(|()| Answer::json(&bodies(live)))),
+        Read::Metrics => metrics(live).map(Ok),
+        &mut Read::Events { from, most } => Ok(Ok(events(live, from, most))),
+        Read::Ping => Ok(Ok(Answer::json(&json!({})))),
+        // It is worked off in slices.
+        Read::Query(_) => Ok(Err(Problem::internal("a request for queries was read as a whole"))),
     }
+}
+
+/// Memory for a name in an answer, times its length: a copy, and as JSON with every letter escaped.
+const NAME_FACTOR: usize = 7;
+
+/// Bytes of the names of bodies.
+fn name_bytes(live: &Live) -> usize {
+    live.world.compiled().ids.iter().flatten().map(String::len).sum()
+}
+
+/// Memory that the answer with a state takes, about.
+fn state_bytes(live: &Live, format: Format) -> usize {
+    let bodies = live.world.compiled().bodies.len();
+    match format {
+        Format::Json => 320 * bodies + NAME_FACTOR * name_bytes(live),
+        Format::Binary | Format::Npz => 48 * bodies,
+    }
+}
+
+/// Memory that the answer with the looks of bodies takes, about.
+fn looks_bytes(live: &Live) -> usize {
+    let compiled = live.world.compiled();
+    // Points of a polygon, as numbers and as text; a box has four.
+    let (shapes, points) = (compiled.shapes.len(), compiled.vertices.len());
+    256 * compiled.bodies.len() + 512 * shapes + 80 * points + NAME_FACTOR * name_bytes(live)
 }
 
 fn state_as(live: &mut Live, format: Format) -> Result<Answer, WorldError> {
@@ -209,23 +264,136 @@ fn events(live: &mut Live, from: u64, most: usize) -> Answer {
     Answer::json(&answers::Events { events: rows.collect(), next, missed: first.saturating_sub(from) })
 }
 
-fn answered(live: &mut Live, queries: &[Query], found: &crate::Answers) -> Answer {
-    let mut id = |slot: usize| live.world.body_id(slot).map(|id| id.to_string());
-    let rows = queries.iter().enumerate().map(|(index, query)| {
-        if matches!(query, Query::Ray { .. }) {
-            return Found::Hit(found.hit(index).map(|hit| answers::Hit {
-                body: id(hit.body),
-                shape: hit.shape,
-                point: wide(hit.point.to_array()),
-                normal: wide(hit.normal.to_array()),
-                fraction: hit.fraction.into(),
-            }));
+/// Effort of a slice of queries: about a millisecond on the CPU.
+const EFFORT: u64 = 200_000;
+/// Effort of a slice for each shape, as each slice begins with looking at all shapes.
+const EFFORT_A_SHAPE: u64 = 4;
+/// Effort of a slice on a device, which answers thousands at the same time.
+const DEVICE_EFFORT: u64 = 1 << 28;
+/// Bytes of a shape in an answer, about.
+const SHAPE_BYTES: usize = 40;
+/// Bytes of the answer to a query beside its shapes, at most.
+const HIT_BYTES: usize = 256;
+
+/// Queries that are being worked off, slice by slice. The world stands still meanwhile.
+pub(super) struct Asking {
+    questions: Questions,
+    reply: Reply,
+    /// Queries answered.
+    done: usize,
+    /// Shapes found.
+    found: usize,
+    /// Time that slices have taken.
+    took: Duration,
+    body: Vec<u8>,
+}
+
+impl Asking {
+    pub fn new(questions: Questions, reply: Reply) -> Self {
+        Self { questions, reply, done: 0, found: 0, took: Duration::ZERO, body: Vec::new() }
+    }
+
+    /// Takes the sender of the answer.
+    pub fn into_reply(self) -> Reply {
+        self.reply
+    }
+
+    /// Works slices off until `end`, at least one. The answer once it is whole, or a problem; nothing if the client has
+    /// gone, which is told by `Some` all the same.
+    ///
+    /// # Errors
+    /// The device is lost.
+    pub fn go_on(
+        &mut self,
+        live: &mut Live,
+        limits: &Limits,
+        end: Instant,
+    ) -> Result<Option<Result<Answer, Problem>>, WorldError> {
+        loop {
+            if self.reply.is_closed() {
+                return Ok(Some(Err(Problem::unavailable("the client has gone"))));
+            }
+            let begun = Instant::now();
+            let ended = self.slice(live, limits)?;
+            self.took += begun.elapsed();
+            if ended.is_some() {
+                return Ok(ended);
+            }
+            if self.took.as_secs_f64() > limits.query_seconds {
+                let detail = format!(
+                    "the queries before this one took more than {} s of computing (limits.query_seconds)",
+                    limits.query_seconds
+                );
+                return Ok(Some(Err(Problem::limit(detail).at(format!("queries[{}]", self.done)))));
+            }
+            if Instant::now() >= end {
+                return Ok(None);
+            }
         }
-        let shapes = found.found(index).iter();
-        Found::Found(shapes.map(|found| ShapeOf { body: id(found.body), shape: found.shape }).collect())
-    });
-    let answers = rows.collect();
-    Answer::json(&answers::Answers { step: live.world.steps(), answers })
+    }
+
+    fn slice(&mut self, live: &mut Live, limits: &Limits) -> Result<Option<Result<Answer, Problem>>, WorldError> {
+        let queries = &self.questions.queries[self.done..];
+        let shapes = live.world.compiled().shapes.len() as u64;
+        let on_cpu = EFFORT + EFFORT_A_SHAPE * shapes;
+        let effort = if live.world.is_on_device() { DEVICE_EFFORT.max(on_cpu) } else { on_cpu };
+        let bounds = QueryBounds { found: limits.found - self.found.min(limits.found), effort };
+        let path = |index: usize| format!("queries[{}]", self.done + index);
+        let answers = match live.world.query_within(queries, bounds) {
+            Ok(answers) => answers,
+            Err(WorldError::Query(error)) => {
+                return Ok(Some(Err(Problem::invalid(error.problem).at(path(error.index)).expected(error.expected))));
+            }
+            Err(WorldError::TooManyFound { index, found, .. }) => {
+                let (found, most) = (self.found + found, limits.found);
+                let detail = format!("the queries find {found} shapes up to this one; at most {most} (limits.found)");
+                return Ok(Some(Err(Problem::limit(detail).at(path(index)))));
+            }
+            Err(error) => return Err(error),
+        };
+        let found: usize = (0..answers.len()).map(|query| answers.found(query).len()).sum();
+        let more = found * SHAPE_BYTES + answers.len() * HIT_BYTES;
+        if let Err(problem) = (self.questions.charge)(more) {
+            return Ok(Some(Err(problem)));
+        }
+        self.body.reserve_exact(more);
+        if self.done == 0 {
+            // As `answers::Answers` is written.
+            self.body.extend(format!("{{\"step\":{},\"answers\":[", live.world.steps()).bytes());
+        }
+        self.write(live, &answers);
+        self.done += answers.len();
+        self.found += found;
+        if self.done < self.questions.queries.len() {
+            return Ok(None);
+        }
+        self.body.extend(b"]}");
+        let body = std::mem::take(&mut self.body);
+        Ok(Some(Ok(Answer { status: 200, content_type: "application/json", body, again: false })))
+    }
+
+    fn write(&mut self, live: &mut Live, found: &Answers) {
+        let mut id = |slot: usize| live.world.body_id(slot).map(|id| id.to_string());
+        for index in 0..found.len() {
+            let row = if matches!(self.questions.queries[self.done + index], Query::Ray { .. }) {
+                Found::Hit(found.hit(index).map(|hit| answers::Hit {
+                    body: id(hit.body),
+                    shape: hit.shape,
+                    point: wide(hit.point.to_array()),
+                    normal: wide(hit.normal.to_array()),
+                    fraction: hit.fraction.into(),
+                }))
+            } else {
+                let shapes = found.found(index).iter();
+                Found::Found(shapes.map(|found| ShapeOf { body: id(found.body), shape: found.shape }).collect())
+            };
+            if self.done + index > 0 {
+                self.body.push(b',');
+            }
+            // Memory takes it.
+            let _ = serde_json::to_writer(&mut self.body, &row);
+        }
+    }
 }
 
 /// A question about places, as clients write it. One key says which.
@@ -264,7 +432,7 @@ pub enum QueryRecord {
     Overlap {
         /// As in a scene, such as `{"circle": {"radius": 1}}`.
         #[schema(value_type = Object)]
-        shape: Value,
+        shape: Box<RawValue>,
         /// m.
         position: [f32; 2],
         /// rad.
@@ -309,15 +477,9 @@ impl QueryRecord {
             Self::Point { at, filter } => with(Query::point(*at), filter),
             Self::Aabb { min, max, filter } => with(Query::aabb(*min, *max), filter),
             Self::Overlap { shape, position, angle, filter } => {
-                let at = format!("queries[{index}].overlap.shape");
-                let body = json!({ "shapes": [shape] });
-                let (mut bodies, _) = read_parts(&[body], &[]).map_err(|problem| {
-                    let path = problem.path.as_deref().and_then(|path| path.strip_prefix("bodies[0].shapes[0]"));
-                    Problem { path: Some(format!("{at}{}", path.unwrap_or_default())), ..problem }
-                })?;
-                let shape = bodies.pop().and_then(|mut body| body.shapes.pop());
-                let shape = shape.ok_or_else(|| Problem::invalid("there is no shape").at(at))?;
-                with(Query::overlap(shape.geometry, *position, *angle), filter)
+                let shape =
+                    read_shape(shape).map_err(|problem| problem.within(&format!("queries[{index}].overlap.shape")))?;
+                with(Query::overlap(shape, *position, *angle), filter)
             }
         })
     }

@@ -2,12 +2,14 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::keep::MAX_RECORDS;
 use super::live::Live;
 use super::open::{self, Opened};
 use super::turn::Turn;
-use super::{Answer, Broken, Hold, PATIENCE, Phase, Reply, Request, Session, Wake, lock};
+use super::{Answer, Broken, Hold, PATIENCE, Phase, Poke, Reply, Request, Session, Wake, lock};
 use crate::WorldError;
 use crate::serve::answers::Restored;
 use crate::serve::op::Record;
@@ -16,32 +18,52 @@ use crate::serve::store::Trouble;
 
 /// Turns in a row in which the device was lost, after which the world itself is to blame.
 pub(super) const MOST_STRIKES: u32 = 3;
+/// Worlds that a store behind a network is asked for at a time.
+const MAX_TAKING: usize = 16;
 /// For which a log is gone through without letting others have a turn.
 const BREATH: Duration = Duration::from_millis(4);
 
 impl Session {
     pub(super) fn open(&mut self) -> Wake {
         self.learn_of_checkpoint();
+        self.doubtful = None;
+        // The index is read anew.
+        self.spilled = None;
         self.settling.retain(|slot| lock(slot).is_none());
         if !self.settling.is_empty() || self.writing.is_some() {
             return Wake::Idle;
         }
+        if let Err(wake) = self.make_room() {
+            return wake;
+        }
         match self.take() {
             Some(Ok(())) => self.away = None,
             Some(Err(error)) if matches!(Trouble::of(&error), Some(Trouble::Taken(_))) => {
+                self.tell_if_taken(&error);
                 return self.fail(Problem::of_store(&error));
             }
             Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => {
                 return self.fail(Problem::damaged("the store does not have the world any more"));
             }
             Some(Err(error)) => return self.wait_for_store(Problem::of_store(&error)),
+            None if self.taking.is_none() => return Wake::At(Instant::now() + BREATH),
             None => return Wake::Idle,
         }
         let apart = self.is_suspect() || !self.shared.config.pools;
         match open::open(&self.shared, &self.handle.id, apart) {
-            Ok(Opened { live, records, log, good }) => {
-                (self.log, self.good) = (log, good);
+            Ok(Opened { mut live, records, log, good, others }) => {
+                let most = open::contact_limit(live.world.compiled(), &self.shared.config.limits);
+                live.world.set_contact_limit(most);
+                live.world.set_cancel_token(self.handle.token.clone());
+                if let Some(ring) = self.ring.take() {
+                    live.put_ring(ring);
+                }
+                (self.log, self.grown, self.good) = (log, None, good);
                 (self.cost, self.records, self.changed) = (Duration::ZERO, records.len(), !records.is_empty());
+                if others {
+                    // The replayed state counts from now on: a checkpoint is due.
+                    self.records = MAX_RECORDS;
+                }
                 (self.anchor, self.framed) = (None, None);
                 self.phase = Phase::Replaying(live, records);
                 Wake::Now
@@ -67,9 +89,17 @@ impl Session {
             return Some(Ok(()));
         }
         let Some(slot) = self.taking.take() else {
+            // All at once would be too much for the bucket, and what they read for memory.
+            let more = |count: usize| (count < MAX_TAKING).then_some(count + 1);
+            self.shared.taking.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).ok()?;
             let (slot, done) = self.slot();
             self.taking = Some(slot);
-            self.shared.store.take(&self.handle.id, done);
+            let shared = self.shared.clone();
+            let counted = move |outcome| {
+                shared.taking.fetch_sub(1, Ordering::SeqCst);
+                done(outcome);
+            };
+            self.shared.store.take(&self.handle.id, Box::new(counted));
             return None;
         };
         let outcome = lock(&slot).take();
@@ -80,7 +110,7 @@ impl Session {
     }
 
     /// The world is not in memory, and whoever asks is told so, until the store can be reached.
-    fn wait_for_store(&mut self, problem: Problem) -> Wake {
+    pub(super) fn wait_for_store(&mut self, problem: Problem) -> Wake {
         if self.away.is_none() {
             tracing::warn!(
                 world = self.handle.id,
@@ -88,9 +118,7 @@ impl Session {
                 "the store cannot be reached, the world waits"
             );
         }
-        if let Some(reply) = self.restored.take() {
-            self.answer(reply, Err(problem.clone()));
-        }
+        self.refuse_restored(&problem);
         self.refuse_waiting(&problem);
         self.refuse_all(&problem);
         self.away = Some(problem);
@@ -103,6 +131,7 @@ impl Session {
     pub(super) fn doubt(&mut self, error: &io::Error) -> Result<(), Broken> {
         match Trouble::of(error) {
             Some(Trouble::Taken(_)) => {
+                self.tell_if_taken(error);
                 self.fail(Problem::of_store(error));
                 Err(Broken::Reopen)
             }
@@ -112,6 +141,13 @@ impl Session {
                 Err(Broken::Reopen)
             }
             None => Ok(()),
+        }
+    }
+
+    /// Says that another service has the world, if that is the error: this one has to end.
+    pub(super) fn tell_if_taken(&self, error: &io::Error) {
+        if let Some(Trouble::Taken(detail)) = Trouble::of(error) {
+            let _ = self.shared.pokes.send(Poke::Taken(detail.clone()));
         }
     }
 
@@ -129,7 +165,9 @@ impl Session {
                 return Turn::Over(self.lost("while the log was gone through"));
             }
         }
+        live.end_replay();
         self.phase = Phase::Live(live);
+        (self.waking, self.owes) = (false, false);
         if let Some(reply) = self.restored.take() {
             self.answer(reply, Ok(Answer::json(&Restored { step: steps })));
         }
@@ -145,6 +183,7 @@ impl Session {
     ) -> Turn {
         match outcome.and_then(|()| live.collect_events()) {
             Ok(()) => {
+                self.stalled = None;
                 self.done_step(&mut live);
                 self.replay(live, records)
             }
@@ -157,16 +196,26 @@ impl Session {
                 }
                 Turn::Over(self.lost(&error.to_string()))
             }
+            // The service stops, or the world is to be deleted.
+            Err(WorldError::Cancelled) => Turn::Over(Wake::Now),
+            Err(WorldError::TooManyContacts { found, limit }) => {
+                let key = open::contact_key(limit, &self.shared.config.limits);
+                let detail = format!(
+                    "the log has steps with {found} contacts or more, and {limit} are allowed now: raise {key} and start \
+                     the service again, or delete the world"
+                );
+                Turn::Over(self.fail(Problem::limit(detail)))
+            }
             Err(error) => Turn::Over(self.fail(Problem::from(error))),
         }
     }
 
     pub(super) fn fail(&mut self, problem: Problem) -> Wake {
+        self.waking = false;
         tracing::error!(world = self.handle.id, detail = problem.detail, "the world cannot be used");
-        if let Some(reply) = self.restored.take() {
-            self.answer(reply, Err(problem.clone()));
-        }
+        self.refuse_restored(&problem);
         self.refuse_waiting(&problem);
+        self.owes = false;
         self.phase = Phase::Failed(problem);
         Wake::Now
     }
@@ -217,7 +266,7 @@ impl Session {
         let requests: Vec<Request> = lock(&self.handle.inbox).drain(..).collect();
         for request in requests {
             match request {
-                Request::Delete(reply) if self.hold.is_none() => self.delete(reply),
+                Request::Delete(tombstone, reply) if self.hold.is_none() => self.delete(tombstone, reply),
                 request => request.refuse(problem.clone()),
             }
         }
@@ -235,6 +284,9 @@ impl Session {
 
     pub(super) fn refuse_waiting(&mut self, problem: &Problem) {
         self.refuse_goals(problem);
+        if let Some(asking) = self.asking.take() {
+            self.outbox.push((asking.into_reply(), Err(problem.clone())));
+        }
         // What a world that is gone had come to is come to again.
         let own = self.own.drain(..).filter_map(|(_, _, reply)| reply);
         self.outbox.extend(own.map(|reply| (reply, Err(problem.clone()))));

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use super::give_up::{DEADLINE, GONE, PAUSED};
 use super::live::{Live, Outcome, Play};
+use super::open::contact_key;
 use super::turn::Turn;
 use super::{Answer, Broken, Reply, Session, Waiting, Wake};
 use crate::WorldError;
@@ -32,7 +34,8 @@ impl Session {
             Op::Step { steps } => {
                 let has_key = key.is_some();
                 let request = live.ask_steps(steps, key);
-                self.waiting.insert(request, Waiting { reply, deadline, has_key });
+                // Clients that waited before a step was given up still wait when the log is gone through.
+                self.waiting.entry(request).or_insert(Waiting { reply, deadline, has_key });
                 return Ok(());
             }
             Op::Reached { request, answer } => {
@@ -40,9 +43,22 @@ impl Session {
                 self.own.retain(|(op, ..)| !matches!(op, Op::Reached { request: own, .. } if *own == request));
                 Ok(answer)
             }
-            Op::Halt { request, reason } => {
-                if let Some((request, answer)) = live.halt(request, &reason) {
-                    self.tell_of_steps(request, &answer);
+            Op::Told { status, answer } => {
+                let answer = Answer::told(status, &answer);
+                if let Some(key) = key {
+                    live.remember_as(key, status, String::from_utf8_lossy(&answer.body).into_owned());
+                }
+                if let Some(reply) = reply {
+                    self.answer(reply, Ok(answer));
+                }
+                return Ok(());
+            }
+            Op::Halt { request, reason, limit } => {
+                if let Some((request, outcome)) = live.halt(request, &reason, limit) {
+                    self.tell_of_steps(request, outcome);
+                }
+                if limit {
+                    self.stalled = Some(reason);
                 }
                 Ok(Value::Null)
             }
@@ -55,8 +71,8 @@ impl Session {
                 live.memory.play = None;
                 let requests: Vec<u64> = live.memory.goals.iter().map(|goal| goal.request).collect();
                 for request in requests {
-                    if let Some((request, answer)) = live.halt(request, "the world was paused") {
-                        self.tell_of_steps(request, &answer);
+                    if let Some((request, outcome)) = live.halt(request, PAUSED, false) {
+                        self.tell_of_steps(request, outcome);
                     }
                 }
                 Ok(json!({ "step": live.world.steps(), "playing": false }))
@@ -79,9 +95,9 @@ impl Session {
     }
 
     /// Tells who waits for steps that they were ended.
-    pub(super) fn tell_of_steps(&mut self, request: u64, answer: &Value) {
+    pub(super) fn tell_of_steps(&mut self, request: u64, outcome: Outcome) {
         if let Some(reply) = self.waiting.remove(&request).and_then(|waiting| waiting.reply) {
-            self.answer(reply, Ok(Answer::json(answer)));
+            self.answer(reply, outcome.map(|answer| Answer::json(&answer)));
         }
     }
 
@@ -97,26 +113,36 @@ impl Session {
     /// Whether a step is due: one that was asked for, or one of a world that plays.
     pub(super) fn next_step(&mut self, live: &Live) -> Turn {
         let now = Instant::now();
-        let Some(goal) = live.memory.goals.front() else {
+        if live.memory.goals.is_empty() {
             let due = live.memory.play.map(|play| self.due(live, play, now));
             return match due {
                 None => Turn::Stepped(Wake::Idle),
                 Some(Some(at)) => Turn::Stepped(Wake::At(at)),
                 Some(None) => Turn::Due,
             };
-        };
-        let Some(waiting) = self.waiting.get(&goal.request) else { return Turn::Due };
-        let late = waiting.deadline.is_some_and(|deadline| now >= deadline);
-        let gone = !waiting.has_key && waiting.reply.as_ref().is_some_and(oneshot::Sender::is_closed);
-        if !late && !gone {
-            return Turn::Due;
         }
-        let reason = if late { "the deadline has passed" } else { "the client has gone" };
-        if self.own.is_empty() {
-            self.own.push((Op::Halt { request: goal.request, reason: reason.to_owned() }, None, None));
+        if !self.end_overdue(live) {
+            return Turn::Due;
         }
         // Not before the log can be tried again.
         Turn::Stepped(if now < self.next_try { Wake::At(self.next_try) } else { Wake::Now })
+    }
+
+    /// Ends the request for steps in front if it is too late for it, or its client has gone. Returns false if it goes on.
+    pub(super) fn end_overdue(&mut self, live: &Live) -> bool {
+        let now = Instant::now();
+        let Some(goal) = live.memory.goals.front() else { return false };
+        let Some(waiting) = self.waiting.get(&goal.request) else { return false };
+        let late = waiting.deadline.is_some_and(|deadline| now >= deadline);
+        let gone = !waiting.has_key && waiting.reply.as_ref().is_some_and(oneshot::Sender::is_closed);
+        if !late && !gone {
+            return false;
+        }
+        let reason = if late { DEADLINE } else { GONE };
+        if self.own.is_empty() {
+            self.own.push((Op::Halt { request: goal.request, reason: reason.to_owned(), limit: false }, None, None));
+        }
+        true
     }
 
     /// What a step did to the world, and whether another one is due.
@@ -127,15 +153,26 @@ impl Session {
         took: Duration,
     ) -> Result<Turn, Broken> {
         match outcome.and_then(|()| live.collect_events()) {
-            Ok(()) => {}
+            Ok(()) => self.stalled = None,
             Err(WorldError::Device(error)) => return Err(Broken::of(&error)),
+            Err(WorldError::Cancelled) => return Err(self.end_given_up(live)),
             Err(error) => {
                 // The world is as it was before the step, and cannot go on.
-                let reason = error.to_string();
+                let key = match error {
+                    WorldError::TooManyContacts { limit, .. } => Some(contact_key(limit, &self.shared.config.limits)),
+                    _ => None,
+                };
+                let (limit, reason) = (key.is_some(), key.map_or(error.to_string(), |key| format!("{error} ({key})")));
                 tracing::warn!(world = self.handle.id, reason, "the world cannot go on");
                 let halts = live.memory.goals.iter();
-                let halts = halts.map(|goal| Op::Halt { request: goal.request, reason: reason.clone() });
+                let halts = halts.map(|goal| Op::Halt { request: goal.request, reason: reason.clone(), limit });
                 self.own.extend(halts.chain([Op::Pause]).map(|op| (op, None, None)));
+                self.stalled = Some(reason);
+                if limit {
+                    // The step may have begun: commands are done, bodies were woken. Opened anew the world is what the log
+                    // says of it.
+                    return Err(Broken::GivenUp);
+                }
                 return Ok(Turn::Stepped(Wake::Now));
             }
         }

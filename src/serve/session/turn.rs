@@ -2,10 +2,12 @@
 //! world others may have theirs, so whoever runs turns asks for each of them.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::handle::{GiveUp, Stepping};
 use super::live::Live;
-use super::{Broken, Hold, PATIENCE, Phase, Session, Wake};
+use super::{Batch, Broken, Hold, PATIENCE, Phase, Session, Wake, lock};
 use crate::WorldError;
 use crate::gpu::pool::Pool;
 use crate::serve::hosted::Hosted;
@@ -28,7 +30,29 @@ impl Session {
     /// Begins a turn. With `draining` nothing new is begun. Steps are due then, or none; [`Self::finish`] ends it.
     pub fn begin(&mut self, draining: bool) {
         self.draining = draining;
+        if self.handle.has_requests() {
+            self.idle_since = None;
+            self.handle.is_pressed.store(false, Ordering::SeqCst);
+        }
+        self.handle.is_idle.store(false, Ordering::SeqCst);
+        if !matches!(self.phase, Phase::Live(_)) {
+            self.handle.refuse_claimed_deletes();
+        }
         self.turn = match std::mem::replace(&mut self.phase, Phase::Closed(Instant::now())) {
+            phase if !matches!(phase, Phase::Live(_) | Phase::Failed(_)) && self.is_deleting() => {
+                // Its memory is free at once.
+                drop(phase);
+                Turn::Over(self.delete_closed())
+            }
+            Phase::GivenUp(live) => self.after_given_up(live, draining),
+            Phase::Asleep(ring) => Turn::Over(self.wake_if_asked(ring, draining)),
+            Phase::Closed(_) if draining => {
+                let problem = Problem::unavailable("the service is stopping");
+                self.refuse_restored(&problem);
+                self.refuse_waiting(&problem);
+                self.refuse_all(&problem);
+                Turn::Over(Wake::Idle)
+            }
             Phase::Closed(after) if Instant::now() < after => {
                 self.phase = Phase::Closed(after);
                 self.refuse_all(&self.away.clone().unwrap_or_else(|| Problem::device("no device can be had")));
@@ -43,12 +67,69 @@ impl Session {
             }
             Phase::Live(live) => self.with(live, |session, live| session.hear(live, draining)),
         };
+        if self.is_due() {
+            // The step may take long, and the status is next shown after it.
+            self.show_state();
+        }
     }
 
     /// Whether a step is due.
     #[must_use]
     pub fn is_due(&self) -> bool {
         matches!(self.turn, Turn::Due)
+    }
+
+    /// True if the next turn opens the world.
+    #[must_use]
+    pub fn is_opening(&self) -> bool {
+        matches!(self.phase, Phase::Closed(_) | Phase::Asleep(_) | Phase::Replaying(..))
+    }
+
+    /// True if the world waits for memory, and not for anybody who asks.
+    #[must_use]
+    pub fn is_cramped(&self) -> bool {
+        matches!(self.phase, Phase::Asleep(_))
+    }
+
+    /// Steps done, of a world in memory.
+    #[must_use]
+    pub fn steps(&self) -> Option<u64> {
+        match &self.phase {
+            Phase::Live(live) | Phase::Replaying(live, _) | Phase::GivenUp(live) => Some(live.world.steps()),
+            Phase::Closed(_) | Phase::Asleep(_) | Phase::Failed(_) => None,
+        }
+    }
+
+    /// Lets the thread that watches turns know of the step that begins now.
+    pub fn enter_step(&mut self) {
+        let (request, is_replay) = match &self.phase {
+            Phase::Live(live) => (live.memory.goals.front().map(|goal| goal.request), false),
+            _ => (None, true),
+        };
+        if let Phase::Live(live) | Phase::Replaying(live, _) = &mut self.phase {
+            // It may have left its pool since.
+            live.world.set_cancel_token(self.handle.token.clone());
+        }
+        let waiting = request.and_then(|request| self.waiting.get_mut(&request));
+        let (reply, deadline, has_key) = match waiting {
+            Some(waiting) => (waiting.reply.take(), waiting.deadline, waiting.has_key),
+            None => (None, None, false),
+        };
+        let mut stepping = lock(&self.handle.stepping);
+        self.handle.token.reset();
+        *stepping = Some(Stepping { request, reply, deadline, has_key, is_replay, seen: None, given_up: None });
+    }
+
+    /// Takes back what [`Self::enter_step`] gave away. Returns why the step was given up, if it was.
+    pub(super) fn leave_step(&mut self) -> Option<GiveUp> {
+        let mut stepping = lock(&self.handle.stepping);
+        let Stepping { request, reply, given_up, .. } = stepping.take()?;
+        self.handle.token.reset();
+        drop(stepping);
+        if let Some(waiting) = request.and_then(|request| self.waiting.get_mut(&request)) {
+            waiting.reply = reply;
+        }
+        given_up
     }
 
     /// What the step that is due is a step of.
@@ -61,6 +142,7 @@ impl Session {
 
     /// Learns how the step that was due went, and what it took. Another may be due then.
     pub fn stepped(&mut self, outcome: Result<(), WorldError>, took: Duration) {
+        self.given_up = self.leave_step();
         self.turn = match std::mem::replace(&mut self.phase, Phase::Closed(Instant::now())) {
             Phase::Replaying(live, records) => self.replayed(live, records, outcome),
             Phase::Live(live) => self.with(live, |session, live| session.after_step(live, outcome, took)),
@@ -73,6 +155,7 @@ impl Session {
 
     /// Ends a turn: frames and checkpoints, then whoever waits is told. Returns when the next one is wanted.
     pub fn finish(&mut self) -> Wake {
+        let _ = self.leave_step();
         // Time was up.
         let wake = match self.turn {
             Turn::Due => Some(Wake::Now),
@@ -104,7 +187,7 @@ impl Session {
     pub(crate) fn pool(&self) -> Option<&Arc<Pool>> {
         match &self.phase {
             Phase::Live(live) | Phase::Replaying(live, _) => live.world.pool(),
-            Phase::Closed(_) | Phase::Failed(_) => None,
+            Phase::Closed(_) | Phase::Asleep(_) | Phase::GivenUp(_) | Phase::Failed(_) => None,
         }
     }
 
@@ -112,8 +195,8 @@ impl Session {
     #[must_use]
     pub fn expected(&self) -> Expected {
         let live = match &self.phase {
-            Phase::Closed(_) => return Expected::Anything,
-            Phase::Failed(_) => return Expected::Rest,
+            Phase::Closed(_) | Phase::Asleep(_) => return Expected::Anything,
+            Phase::Failed(_) | Phase::GivenUp(_) => return Expected::Rest,
             Phase::Replaying(..) => return Expected::Step,
             Phase::Live(live) => live,
         };
@@ -123,7 +206,8 @@ impl Session {
             Some(_) => false,
             None => {
                 let wanted = live.memory.play.is_some() || !live.memory.goals.is_empty();
-                wanted && self.own.is_empty() && self.outbox.is_empty() && !self.handle.has_requests()
+                let is_free = self.own.is_empty() && self.outbox.is_empty() && self.asking.is_none();
+                wanted && is_free && !self.handle.has_requests()
             }
         };
         if steps { Expected::Step } else { Expected::Rest }
@@ -137,6 +221,17 @@ impl Session {
                 turn
             }
             Err(Broken::Gone) => Turn::Over(Wake::Gone),
+            Err(Broken::GivenUp) => {
+                self.phase = Phase::GivenUp(live);
+                Turn::Over(Wake::Now)
+            }
+            Err(Broken::Sleep) => {
+                self.phase = Phase::Asleep(live.take_ring());
+                self.idle_since = None;
+                self.handle.frames.send_replace(None);
+                metrics::counter!("drystone_worlds_put_to_disk_total").increment(1);
+                Turn::Over(Wake::Idle)
+            }
             Err(Broken::Reopen) => Turn::Over(Wake::Now),
             Err(Broken::Device(error)) => {
                 self.strikes += 1;
@@ -163,6 +258,10 @@ impl Session {
             self.fail(problem);
             return Err(Broken::Reopen);
         }
+        if let Some(problem) = self.doubtful.take() {
+            self.wait_for_store(problem);
+            return Err(Broken::Reopen);
+        }
         if let Some(hold) = self.hold.take()
             && let Some(hold) = self.held(live, hold, draining)?
         {
@@ -174,7 +273,11 @@ impl Session {
             // Nobody waits for a step to hear of what is done.
             return Ok(Turn::Over(Wake::Now));
         }
-        let batch = self.receive(live, draining)?;
+        let mut batch = Batch::new();
+        if let Err(broken) = self.receive(live, draining, &mut batch) {
+            self.refuse_batch(batch, &broken);
+            return Err(broken);
+        }
         if !batch.is_empty() {
             self.log_batch(batch);
             self.frame(live)?;
@@ -182,6 +285,12 @@ impl Session {
         }
         if self.hold.is_some() {
             return Ok(Turn::Over(Wake::Idle));
+        }
+        if self.asking.is_some() {
+            // Queries ask for the world as it is now: no step until they are answered.
+            self.end_overdue(live);
+            self.frame(live)?;
+            return Ok(Turn::Over(Wake::Now));
         }
         if draining {
             // What they asked for is in the log, and goes on after the restart.
@@ -206,7 +315,11 @@ impl Session {
         Ok(Turn::Over(match (wake, framed) {
             (Wake::At(a), Some(b)) => Wake::At(a.min(b)),
             (Wake::Idle, Some(at)) => Wake::At(at),
-            (wake, _) => wake,
+            (Wake::Idle, None) if !self.draining && self.is_idle(live) => return self.rest(live),
+            (wake, _) => {
+                self.idle_since = None;
+                wake
+            }
         }))
     }
 }

@@ -17,6 +17,9 @@
 //! the service that came last has a world, with all that the other acknowledged, and a service that was killed leaves
 //! nothing behind that would have to be waited for.
 //!
+//! A log begins with its first records, in the same part. As in a folder its head says how the log before ended. A log that
+//! has no records is not there, and none is closed: parts are numbered instead.
+//!
 //! An answer that does not come leaves open whether an object was written. It is tried again until it is known; if that
 //! takes too long the world is taken anew, whose fence settles it.
 
@@ -36,7 +39,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::client::{LARGE, client, is_refusal, owner, told};
 use super::ledger::{Head, Ledger, Owner, Version, file_key, part, part_key, part_number};
-use super::{BUCKET, Done, Place, Trouble, WORLD, frame, log_number};
+use super::{BUCKET, Beginning, Done, Place, Trouble, WORLD, frame, log_number};
 use crate::serve::config::S3;
 
 /// Requests at a time, for one purpose.
@@ -162,7 +165,7 @@ impl Place for Bucket {
         self.wait(|inner| async move { Ok(inner.world(&id).lock().await.open()?.names()) })
     }
 
-    fn create(&self, id: &str, bytes: Vec<u8>) -> io::Result<()> {
+    fn create(&self, id: &str, bytes: Vec<u8>, _: Vec<u8>) -> io::Result<()> {
         let id = id.to_owned();
         self.wait(|inner| async move {
             let place = inner.place(&id, WORLD);
@@ -207,14 +210,53 @@ impl Place for Bucket {
         })
     }
 
-    fn append(&self, id: &str, log: u64, bytes: Vec<u8>) -> io::Result<()> {
-        let id = id.to_owned();
+    fn begin(&self, _: &str, _: &Beginning) -> io::Result<bool> {
+        // A log begins with its first records.
+        Ok(false)
+    }
+
+    fn append(&self, id: &str, log: u64, _: u64, bytes: &[u8]) -> io::Result<()> {
+        let (id, bytes) = (id.to_owned(), bytes.to_vec());
         self.wait(|inner| async move { inner.append(&id, log, bytes).await })
     }
 
     fn remove(&self, id: &str, name: &str) -> io::Result<u64> {
         let (id, name) = (id.to_owned(), name.to_owned());
         self.wait(|inner| async move { inner.remove(&id, &name).await })
+    }
+
+    fn write_note(&self, id: &str, bytes: Vec<u8>) -> io::Result<()> {
+        let place = self.inner.note(id);
+        self.wait(|inner| async move {
+            match timeout(LARGE, inner.calm.put(&place, bytes.into())).await {
+                Ok(Ok(_)) => Ok(()),
+                Ok(Err(error)) => Err(inner.away(&error)),
+                Err(_) => Err(inner.silent()),
+            }
+        })
+    }
+
+    fn note(&self, id: &str) -> io::Result<Vec<u8>> {
+        let place = self.inner.note(id);
+        self.wait(|inner| async move { inner.get(&place).await })
+    }
+
+    fn notes(&self) -> io::Result<Vec<String>> {
+        self.wait(|inner| async move {
+            let objects = inner.list(&inner.root.clone().join("deleted")).await?;
+            Ok(objects.into_iter().map(|(key, _)| key).collect())
+        })
+    }
+
+    fn remove_note(&self, id: &str) -> io::Result<()> {
+        let place = self.inner.note(id);
+        self.wait(|inner| async move {
+            match timeout(inner.patience, inner.calm.delete(&place)).await {
+                Ok(Ok(()) | Err(Error::NotFound { .. })) => Ok(()),
+                Ok(Err(error)) => Err(inner.away(&error)),
+                Err(_) => Err(inner.silent()),
+            }
+        })
     }
 
     fn delete(&self, id: &str) -> io::Result<u64> {
@@ -261,6 +303,11 @@ impl Open for MutexGuard<'_, Option<Ledger>> {
 impl Inner {
     fn folder(&self, id: &str) -> Path {
         self.root.clone().join("worlds").join(id)
+    }
+
+    /// The object of a note about a world that is gone.
+    fn note(&self, id: &str) -> Path {
+        self.root.clone().join("deleted").join(id)
     }
 
     fn place(&self, id: &str, key: &str) -> Path {
@@ -533,6 +580,17 @@ impl Inner {
                 let bytes = self.get(&self.place(id, &file_key(name, version))).await?;
                 ledger.cache.insert(name.clone(), bytes);
             }
+            let answers = ledger.files.iter().filter(|(name, _)| name.starts_with("keys-"));
+            let answers: Vec<_> = answers.map(|(name, &version)| (name.clone(), file_key(name, version))).collect();
+            let mut reads = stream::iter(answers.into_iter().map(|(name, key)| {
+                let place = self.place(id, &key);
+                async move { Ok::<_, io::Error>((name, self.get(&place).await?)) }
+            }))
+            .buffer_unordered(AT_ONCE);
+            while let Some((name, bytes)) = reads.try_next().await? {
+                ledger.cache.insert(name, bytes);
+            }
+            drop(reads);
             *guard = Some(ledger);
             return Ok(());
         }

@@ -2,13 +2,14 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, AwsCredential, S3ConditionalPut};
 use object_store::{BackoffConfig, ClientConfigKey, Error, ObjectStore, RetryConfig, StaticCredentialProvider};
 
 use super::ledger::Owner;
 use crate::serve::config::S3;
+use crate::serve::unix_seconds;
 
 /// Until a connection is there.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -19,7 +20,7 @@ pub const LARGE: Duration = Duration::from_mins(2);
 pub fn owner() -> Owner {
     let id = RandomState::new().hash_one(SystemTime::now());
     let host = sysinfo::System::host_name().unwrap_or_else(|_| "a host without a name".to_owned());
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let since = unix_seconds();
     Owner { id, name: format!("process {} on {host}, started at {since} s (Unix time)", std::process::id()) }
 }
 

@@ -97,7 +97,7 @@ pub fn file_of(key: &str, size: u64) -> Option<(&str, Version)> {
 /// A part of a log, read; a damaged one is taken for one of the log before.
 pub fn part(bytes: Vec<u8>, before: &Head) -> Part {
     let size = bytes.len() as u64;
-    let read = unframe(bytes).and_then(|(head, records)| {
+    let read = unframe(bytes).and_then(|(_, head, records)| {
         let head: Head = serde_json::from_slice(&head).map_err(|error| error.to_string())?;
         Ok((head, records))
     });

@@ -20,7 +20,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use glam::{Vec2, Vec4};
 
-use super::{Box, Part, World, fresh, gather, half_planes_of, kept_apart, lay_boxes, lend, order, reaches_of};
+use super::{Box, Part, TooMany, World, fresh, gather, half_planes_of, kept_apart, lay_boxes, lend, order, reaches_of};
+use crate::cancel::{ContactBudget, Tally};
 use crate::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, mask32x4};
 use crate::scene::Ties;
 use crate::stages::bin::{middle, shapes_of_levels};
@@ -130,8 +131,8 @@ impl Near {
         within.into_inner() || *blind
     }
 
-    /// Makes a new list from the grid of this step. Returns false if it would not last: then there is none. The memory of
-    /// `contacts` is made use of.
+    /// Makes a new list from the grid of this step. Returns false if it would not last, or have more than `limit` pairs: then
+    /// there is none. The memory of `contacts` is made use of.
     pub fn make(
         &mut self,
         threads: &Threads,
@@ -139,6 +140,7 @@ impl Near {
         (own_cells, cell_ends, cell_shapes): (&[u32], &[u32], &[u32]),
         ties: &Ties,
         may_part: bool,
+        limit: usize,
         contacts: &mut Vec<Contact>,
     ) -> bool {
         let Moving { params, shapes, aabbs, .. } = moving;
@@ -175,9 +177,14 @@ impl Near {
             sleepers: Vec::new(),
             awake_levels: 0,
         };
-        find(threads, shapes.len(), parts, starts, contacts, |first, end, part| {
-            dispatch!(simd => world.search::<false, _>(simd, first, end, |_| true, part));
+        let listed = find(threads, shapes.len(), parts, limit, starts, contacts, |first, end, budget, part| {
+            dispatch!(simd => world.search::<false, _>(simd, first, end, |_| true, budget, part));
         });
+        if listed.is_err() || threads.is_cancelled() {
+            self.grown.clear();
+            self.idle = IDLE;
+            return false;
+        }
         // A window that goes around the torus begins elsewhere once the shape has moved.
         let stays = |level: &Level, shapes: &Range<u32>| {
             shapes.len() < 2 || level.bands == 0 && level.log2_width.min(level.log2_height) >= 3
@@ -263,6 +270,9 @@ impl Near {
     /// Fills `pair_starts` and `contacts` from the list. Given the contacts of the step before, which a list that was made in
     /// this step has none of, it does what [`recall`](crate::stages::recall) does as well: whoever met again is copied from
     /// there.
+    ///
+    /// # Errors
+    /// If there are more than `limit`, as of [`pair`](super::pair()).
     pub fn pair(
         &mut self,
         threads: &Threads,
@@ -274,7 +284,8 @@ impl Near {
         past: Option<Past>,
         pair_starts: &mut Vec<u32>,
         contacts: &mut Vec<Contact>,
-    ) {
+        limit: usize,
+    ) -> Result<(), TooMany> {
         self.age = self.age.saturating_add(1);
         let Self { starts, list, cells, parts, may_part, .. } = self;
         let listed = Listed {
@@ -290,9 +301,9 @@ impl Near {
             list,
             may_part: *may_part,
         };
-        find(threads, shapes.len(), parts, pair_starts, contacts, |first, end, part| {
-            dispatch!(simd => listed.search(simd, first, end, part));
-        });
+        find(threads, shapes.len(), parts, limit, pair_starts, contacts, |first, end, budget, part| {
+            dispatch!(simd => listed.search(simd, first, end, budget, part));
+        })
     }
 }
 
@@ -324,12 +335,15 @@ fn find(
     threads: &Threads,
     shapes: usize,
     parts: &mut Vec<Part>,
+    limit: usize,
     starts: &mut Vec<u32>,
     found: &mut Vec<Contact>,
-    search: impl Fn(usize, usize, &mut Part) + Sync,
-) {
+    search: impl Fn(usize, usize, &ContactBudget, &mut Part) + Sync,
+) -> Result<(), TooMany> {
     lend(parts, starts, found);
-    gather(threads.for_parts(HEAVY, shapes, parts, search), starts, found);
+    let budget = ContactBudget::new(threads.latch(), limit);
+    let parts = threads.for_parts(HEAVY, shapes, parts, |first, end, part| search(first, end, &budget, part));
+    gather(parts, budget.outcome(), starts, found)
 }
 
 /// Whether each AABB is within the one beside it, measured from what has moved so far.
@@ -369,7 +383,8 @@ struct Listed<'a> {
 impl Listed<'_> {
     /// The pairs of the shapes in a range.
     #[inline(always)]
-    fn search<S: Simd>(&self, simd: S, first: usize, end: usize, part: &mut Part) {
+    fn search<S: Simd>(&self, simd: S, first: usize, end: usize, budget: &ContactBudget, part: &mut Part) {
+        let mut tally = Tally::new(budget);
         let Self { params, shapes, aabbs, own_cells, ties, past, starts, list, ref reaches, .. } = *self;
         let Part { counts, found, keys, .. } = part;
         counts.clear();
@@ -414,7 +429,11 @@ impl Listed<'_> {
             }
             #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
             counts.push((found.len() - before) as u32);
+            if !tally.goes_on(found.len()) {
+                return;
+            }
         }
+        tally.tell(found.len());
     }
 
     /// Whether contacts of a shape are as the list has them: then all partners are where they were.

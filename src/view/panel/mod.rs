@@ -63,7 +63,6 @@ pub(crate) fn apply_theme(ctx: &egui::Context, dark: bool) {
 impl App {
     /// One frame of everything but the world itself. What is asked for goes into the queue.
     pub fn ui(&mut self, ui: &mut egui::Ui) {
-        self.keys(ui);
         egui::Panel::bottom("transport").show(ui, |ui| self.transport(ui));
         self.wants = super::app::Wants::default();
         if self.prefs.panel {
@@ -81,6 +80,7 @@ impl App {
         if self.show_keys {
             self.keys_window(ui.ctx());
         }
+        self.note_typing(ui.ctx());
     }
 
     fn panel(&mut self, ui: &mut egui::Ui) {
@@ -99,26 +99,27 @@ impl App {
         self.queue.push(action);
     }
 
-    fn keys(&mut self, ui: &egui::Ui) {
-        let ctx = ui.ctx().clone();
-        // Who is done writing has the last key as well, and so has a list that is closed by it.
-        let was_typing = std::mem::replace(&mut self.typing, ctx.egui_wants_keyboard_input());
-        if was_typing || self.typing || egui::Popup::is_any_open(&ctx) {
+    /// Takes the keys of the window out of the input, before a button or a slider with the focus sees them: Tab would move
+    /// the focus, Space press a button. Text fields and open lists have all keys for themselves.
+    pub fn take_keys(&mut self, input: &mut egui::RawInput) {
+        if self.typing {
             return;
         }
         let at = self.pointer.pixel.map_or(self.camera.center, |pixel| self.world_at(pixel));
-        let mut asked = Vec::new();
-        ctx.input_mut(|input| {
-            let plain = !input.modifiers.ctrl && !input.modifiers.command && !input.modifiers.alt;
-            for key in KEYS.iter().filter(|_| plain) {
-                if input.key_pressed(key.code) {
-                    asked.push((key.action)(at));
-                    // Not also for what has the focus: Tab would move it.
-                    input.events.retain(|event| !matches!(event, egui::Event::Key { key: k, .. } if *k == key.code));
-                }
-            }
+        let queue = &mut self.queue;
+        // Several presses of a key in one frame count each; a release without its press means nothing to a widget.
+        input.events.retain(|event| {
+            let egui::Event::Key { key, pressed, modifiers, .. } = event else { return true };
+            let plain = !modifiers.ctrl && !modifiers.command && !modifiers.alt;
+            let Some(found) = KEYS.iter().find(|known| plain && known.code == *key) else { return true };
+            queue.extend(pressed.then(|| (found.action)(at)));
+            false
         });
-        self.queue.append(&mut asked);
+    }
+
+    /// Notes at the end of a frame whether keys of the next one belong to a text field or an open list.
+    fn note_typing(&mut self, ctx: &egui::Context) {
+        self.typing = ctx.text_edit_focused() || egui::Popup::is_any_open(ctx);
     }
 
     /// The part of the window that shows the world.

@@ -75,8 +75,9 @@ impl Shown {
                 context.all_styles_mut(|style| style.animation_time = 0.0);
             }
         }
-        let input = self.take_input();
+        let mut input = self.take_input();
         let app = &mut self.app;
+        app.take_keys(&mut input);
         let mut output = context.run_ui(input, |ui| app.ui(ui));
         if self.script.is_none() {
             self.egui.handle_platform_output(&self.window, output.platform_output);

@@ -287,7 +287,7 @@ mod tests {
         let mut ours = CpuWorld::new(scene).unwrap();
         for _ in 0..STEPS {
             theirs.step().unwrap();
-            ours.step();
+            ours.step().unwrap();
         }
         [places(&ours.snapshot()), places(&theirs.snapshot().unwrap())]
     }

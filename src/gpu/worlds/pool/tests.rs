@@ -139,7 +139,7 @@ fn worlds_of_different_owners_are_as_if_alone() {
     for (pooled, single) in pooled.iter_mut().zip(&mut singles) {
         assert_eq!(pooled.take_events(), single.take_events().unwrap());
         let down = [Query::ray([0.2, 20.0], [0.2, -1.0]), Query::aabb([-9.0, 0.0], [9.0, 9.0])];
-        assert_eq!(pooled.query(&down).unwrap(), single.query(&down).unwrap());
+        assert_eq!(pooled.query_within(&down, QueryBounds::default()).unwrap(), single.query(&down).unwrap());
     }
     // Negative control.
     let hash = |world: &mut PooledWorld| state::hash(&world.snapshot().unwrap());

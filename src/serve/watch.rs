@@ -1,0 +1,98 @@
+//! Turns in progress. A thread looks at them and gives up a step whose result is not wanted any more.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::session::Handle;
+
+/// Time between two looks.
+const TICK: Duration = Duration::from_millis(10);
+/// Looks without a turn in progress, after which the thread sleeps.
+const IDLE_TICKS: u32 = 100;
+
+/// The turns in progress, and a thread that watches them.
+#[derive(Debug, Default)]
+pub struct Watch {
+    turns: Mutex<Turns>,
+    changed: Condvar,
+    is_asleep: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Turns {
+    next: u64,
+    running: Vec<Running>,
+    has_ended: bool,
+}
+
+#[derive(Debug)]
+struct Running {
+    number: u64,
+    began: Instant,
+    worlds: Vec<Arc<Handle>>,
+}
+
+impl Watch {
+    fn lock(&self) -> MutexGuard<'_, Turns> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A turn of some worlds begins. Returns its number, for [`Self::end`].
+    pub fn begin(&self, worlds: Vec<Arc<Handle>>) -> u64 {
+        let mut turns = self.lock();
+        let number = turns.next;
+        turns.next += 1;
+        turns.running.push(Running { number, began: Instant::now(), worlds });
+        drop(turns);
+        if self.is_asleep.load(Ordering::SeqCst) {
+            self.changed.notify_all();
+        }
+        number
+    }
+
+    /// A turn ends.
+    pub fn end(&self, number: u64) {
+        self.lock().running.retain(|running| running.number != number);
+    }
+
+    /// Age of the oldest turn in progress.
+    #[must_use]
+    pub fn longest(&self) -> Option<Duration> {
+        self.lock().running.iter().map(|running| running.began.elapsed()).max()
+    }
+
+    /// Number of turns in progress that are at least so old.
+    #[must_use]
+    pub fn count_older(&self, age: Duration) -> usize {
+        self.lock().running.iter().filter(|running| running.began.elapsed() >= age).count()
+    }
+
+    /// Ends the thread.
+    pub fn stop(&self) {
+        self.lock().has_ended = true;
+        self.changed.notify_all();
+    }
+
+    /// Watches until [`Self::stop`]. While `draining` is true all steps are given up.
+    pub fn run(&self, draining: &AtomicBool) {
+        let mut idle = 0;
+        let mut turns = self.lock();
+        while !turns.has_ended {
+            let now = Instant::now();
+            idle = if turns.running.is_empty() { idle + 1 } else { 0 };
+            for world in turns.running.iter().flat_map(|running| &running.worlds) {
+                world.give_up_if_unwanted(now, draining.load(Ordering::SeqCst));
+            }
+            turns = if idle > IDLE_TICKS {
+                self.is_asleep.store(true, Ordering::SeqCst);
+                let woken = self.changed.wait_while(turns, |turns| turns.running.is_empty() && !turns.has_ended);
+                self.is_asleep.store(false, Ordering::SeqCst);
+                idle = 0;
+                woken.unwrap_or_else(PoisonError::into_inner)
+            } else {
+                self.changed.wait_timeout(turns, TICK).unwrap_or_else(PoisonError::into_inner).0
+            };
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! Worlds that are made to hurt: steps that take for ever, pairs without number, scenes that end the process. Their owners
+//! hear of it, and others notice nothing.
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Service, command};
+
+/// Longer than anything that ends at once takes on a machine with much to do, and shorter than a hostile step.
+const AT_ONCE: Duration = Duration::from_secs(6);
+
+fn boxes(columns: usize, rows: usize, settings: &Value) -> Value {
+    let mut bodies =
+        vec![json!({ "type": "static", "shapes": [ { "box": { "half": [1000, 1] }, "offset": [0, -1] } ] })];
+    for column in 0..columns {
+        for row in 0..rows {
+            let at = [1.01 * column as f64 - 500.0, 0.5 + row as f64];
+            bodies.push(json!({ "position": at, "shapes": [ { "box": { "half": [0.5, 0.5] } } ] }));
+        }
+    }
+    json!({ "version": 1, "settings": settings, "bodies": bodies })
+}
+
+/// A step of this takes many seconds, and is within the limits.
+fn slow() -> Value {
+    boxes(600, 40, &json!({ "substeps": 64, "iterations": 64 }))
+}
+
+const SLOW: [(&str, &str); 1] = [("LIMITS_STEP_WORK", "100000000")];
+
+fn small() -> Value {
+    boxes(3, 3, &json!({}))
+}
+
+/// Circles at one point: each meets each.
+fn heap(count: usize) -> Value {
+    let circle = json!({ "position": [0, 5], "shapes": [ { "circle": { "radius": 0.5 } } ] });
+    json!({ "version": 1, "bodies": vec![circle; count] })
+}
+
+fn limit(answer: &Answer, names: &str) {
+    let problem = answer.json();
+    assert_eq!((answer.status, &problem["type"]), (422, &json!("urn:drystone:limit")), "{problem}");
+    assert!(problem["detail"].as_str().unwrap().contains(names), "{problem}");
+}
+
+/// Asks without waiting for the answer. The connection is open until it is dropped.
+fn begin(service: &Service, path: &str, body: &Value, key: Option<&str>) -> TcpStream {
+    let (text, key) = (body.to_string(), key.map(|key| format!("Idempotency-Key: {key}\r\n")).unwrap_or_default());
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n{key}Content-Length: {}\r\n\r\n",
+        service.address,
+        text.len()
+    );
+    let mut stream = TcpStream::connect(&service.address).unwrap();
+    stream.write_all((head + &text).as_bytes()).unwrap();
+    stream
+}
+
+fn wait_for(service: &Service, world: &str, state: &str) -> Duration {
+    let start = Instant::now();
+    while service.ask(world)["state"] != state {
+        assert!(start.elapsed() < Duration::from_mins(1), "{state}: {}", service.ask(world));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    start.elapsed()
+}
+
+/// A step that began, and is in the middle for long.
+fn in_a_step(service: &Service, world: &str, key: Option<&str>) -> TcpStream {
+    let stream = begin(service, &format!("{world}/step"), &json!({}), key);
+    wait_for(service, world, "stepping");
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!((&service.ask(world)["state"], &service.ask(world)["step"]), (&json!("stepping"), &json!(0)));
+    stream
+}
+
+#[test]
+fn a_step_is_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut service = Service::start(folder.path(), &SLOW);
+    let world = service.make(&slow());
+
+    // At its deadline, each time: no step is ever done, and each request is answered.
+    for _ in 0..2 {
+        let start = Instant::now();
+        let answer = service.tell(&format!("{world}/step"), &json!({ "steps": 5, "timeout": 0.3 }));
+        let took = start.elapsed();
+        eprintln!("deadline of 0.3 s: {took:?}");
+        assert_eq!((&answer["stopped"], &answer["steps"]), (&json!("the deadline has passed"), &json!(0)));
+        assert!(took < AT_ONCE, "{took:?}");
+        wait_for(&service, &world, "paused");
+    }
+
+    // When its client has gone.
+    drop(in_a_step(&service, &world, None));
+    let took = wait_for(&service, &world, "paused");
+    eprintln!("client gone, open again: {took:?}");
+    assert!(took < 2 * AT_ONCE, "{took:?}");
+
+    // To pause it.
+    let stream = in_a_step(&service, &world, Some("paused"));
+    let start = Instant::now();
+    service.tell(&format!("{world}/pause"), &json!({}));
+    eprintln!("paused, open again: {:?}", start.elapsed());
+    assert!(start.elapsed() < 2 * AT_ONCE, "{:?}", start.elapsed());
+    let again = service.post_once(&format!("{world}/step"), &json!({}), "paused").unwrap().json();
+    assert_eq!((&again["stopped"], &again["steps"]), (&json!("the world was paused"), &json!(0)));
+    drop(stream);
+
+    // SIGTERM: the request is not ended, and goes on after the restart.
+    let stream = in_a_step(&service, &world, Some("on"));
+    let start = Instant::now();
+    assert_eq!(service.stop(), Some(0));
+    eprintln!("stopped: {:?}", start.elapsed());
+    assert!(start.elapsed() < AT_ONCE + Duration::from_secs(4), "{:?}", start.elapsed());
+    drop(stream);
+    service = Service::start(folder.path(), &SLOW);
+    wait_for(&service, &world, "stepping");
+
+    // To delete it, which does not wait until it is open.
+    let start = Instant::now();
+    assert_eq!(service.send("DELETE", &world, &[], b"").unwrap().status, 204);
+    eprintln!("deleted: {:?}", start.elapsed());
+    assert!(start.elapsed() < AT_ONCE, "{:?}", start.elapsed());
+    assert_eq!(service.get(&world).unwrap().status, 404);
+}
+
+/// Negative control of the test above, and what a step that was given up costs: nothing but time.
+#[test]
+fn a_step_that_was_given_up_is_done_again() {
+    let folder = tempfile::tempdir().unwrap();
+    // With checkpoints in between, so that what is done again is not all of it.
+    let service = Service::start(folder.path(), &[("CHECKPOINT_SECONDS", "0.01")]);
+    let scene = boxes(120, 10, &json!({ "substeps": 32, "iterations": 64, "events": true }));
+    let (world, twin) = (service.make(&scene), service.make(&scene));
+    let path = format!("{world}/step");
+    let (mut done, mut stopped) = (0, 0);
+    while done < 3 {
+        let answer = service.tell(&path, &json!({ "steps": 3 - done, "timeout": 0.05 + 0.2 * f64::from(stopped) }));
+        done += answer["steps"].as_u64().unwrap();
+        stopped += i32::from(!answer["stopped"].is_null());
+    }
+    service.tell(&format!("{twin}/step"), &json!({ "steps": 3 }));
+    eprintln!("three steps, given up {stopped} times");
+    assert_eq!(service.hash(&world), service.hash(&twin));
+    // Each event once, with its number.
+    let events = service.ask(&format!("{world}/events"));
+    assert!(!events["events"].as_array().unwrap().is_empty());
+    assert_eq!(events, service.ask(&format!("{twin}/events")));
+}
+
+/// Queries without end, each longer than a turn, from several clients.
+#[test]
+fn queries_starve_no_steps() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[("LIMITS_RATE", "1000000")]);
+    let world = service.make(&json!({ "scene": "large_pyramid:base=40" }));
+    let ray = json!({ "ray": { "from": [-100, 5], "to": [100, 6] } });
+    let body = json!({ "queries": vec![ray; 5000] });
+    let is_done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !is_done.load(std::sync::atomic::Ordering::SeqCst) {
+                    let answer = service.post(&format!("{world}/query"), &body).unwrap();
+                    assert!(matches!(answer.status, 200 | 429 | 503), "{answer:?}");
+                }
+            });
+        }
+        std::thread::sleep(Duration::from_millis(500));
+        let start = Instant::now();
+        let step = service.post(&format!("{world}/step"), &json!({ "steps": 5, "timeout": 25 }));
+        is_done.store(true, std::sync::atomic::Ordering::SeqCst);
+        let step = step.unwrap();
+        eprintln!("five steps beside queries: {:?}", start.elapsed());
+        assert_eq!((step.status, &step.json()["steps"]), (200, &json!(5)), "{step:?}");
+    });
+}
+
+#[test]
+fn work_of_a_step_is_bounded() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[("LIMITS_STEP_WORK", "1000")]);
+    let most = json!({ "substeps": 64, "iterations": 64 });
+    limit(&service.post("/v1/worlds", &boxes(3, 3, &most)).unwrap(), "limits.step_work");
+    let world = service.make(&small());
+    let ball = json!({ "position": [0, 20], "shapes": [ { "circle": { "radius": 0.5 } } ] });
+    let spawn = |count: usize| json!({ "commands": [ { "spawn": { "bodies": vec![ball.clone(); count] } } ] });
+    limit(&service.post(&format!("{world}/commands"), &spawn(300)).unwrap(), "limits.step_work");
+    service.tell(&format!("{world}/commands"), &spawn(30));
+    // By default a million bodies may step as usual, and not as much as can be asked for.
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    limit(&service.post("/v1/worlds", &boxes(200, 100, &most)).unwrap(), "limits.step_work");
+    let lively = boxes(200, 50, &json!({ "substeps": 4 }));
+    assert_eq!(service.post("/v1/worlds", &lively).unwrap().status, 201);
+}
+
+#[test]
+fn contacts_of_a_world_are_bounded() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = [("LIMITS_CONTACTS", "5000")];
+    let mut service = Service::start(folder.path(), &settings);
+    let (world, other) = (service.make(&heap(200)), service.make(&small()));
+    let step = format!("{world}/step");
+    limit(&service.post_once(&step, &json!({ "steps": 3 }), "one").unwrap(), "limits.contacts");
+    limit(&service.post_once(&step, &json!({ "steps": 3 }), "one").unwrap(), "limits.contacts");
+    let status = service.ask(&world);
+    assert_eq!((&status["state"], &status["step"]), (&json!("paused"), &json!(0)));
+    assert!(status["problem"].as_str().unwrap().contains("limits.contacts"), "{status}");
+    service.tell(&format!("{other}/step"), &json!({ "steps": 3 }));
+    service.kill();
+    service = Service::start(folder.path(), &settings);
+    assert_eq!(service.ask(&other)["step"], 3);
+    // With fewer it goes on, and says no more of it.
+    let most: Vec<usize> = (0..150).collect();
+    service.tell(&format!("{world}/commands"), &json!({ "commands": [ { "remove": { "bodies": most } } ] }));
+    service.tell(&step, &json!({ "steps": 3 }));
+    assert_eq!(service.ask(&world)["problem"], Value::Null);
+}
+
+/// A service that may have so much address space.
+fn confined(store: &Path, kib: u64, settings: &[(&str, &str)]) -> Command {
+    let inner = command(store, settings);
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit -v {kib}; exec \"$0\" \"$@\"")]).arg(inner.get_program());
+    command.args(inner.get_args()).args(["--backend", "cpu"]);
+    command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command
+}
+
+/// The scene that ends a process by what it wants of memory: by default it is refused. Where the limit lets it through, the
+/// process ends twice, and then the world is not stepped any more.
+#[test]
+fn a_world_that_ends_the_process_does_so_twice_at_most() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = [("LIMITS_CONTACTS", "200000000"), ("WORKERS", "3")];
+    let start = || confined(folder.path(), 3 << 20, &settings);
+    let mut service = Service::run(start());
+    let (other, world) = (service.make(&small()), service.make(&heap(12_000)));
+    service.tell(&format!("{other}/play"), &json!({ "speed": "max" }));
+    let stream = begin(&service, &format!("{world}/step"), &json!({}), Some("deadly"));
+    assert_eq!(service.wait(), None, "a signal ends it");
+    drop(stream);
+    // Again, as the step was acknowledged by the log.
+    let mut again = start().stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    assert_eq!(again.wait().unwrap().code(), None, "a signal ends it");
+    service = Service::run(start());
+    let status = service.ask(&world);
+    assert_eq!(status["state"], "failed", "{status}");
+    let problem = status["problem"].as_str().unwrap();
+    assert!(problem.contains("the process ended 2 times") && problem.contains("retry_failed"), "{problem}");
+    limit(&service.post(&format!("{world}/step"), &json!({})).unwrap(), "the process ended 2 times");
+    // Others live, were they in a turn at that time or not.
+    assert_eq!(service.ask(&other)["state"], "playing");
+    let before = service.ask(&other)["step"].as_u64().unwrap();
+    while service.ask(&other)["step"].as_u64().unwrap() < before + 100 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(service.send("DELETE", &world, &[], b"").unwrap().status, 204);
+    drop(service);
+
+    // With the default limit nothing ends.
+    let folder = tempfile::tempdir().unwrap();
+    let start = || confined(folder.path(), 3 << 20, &[]);
+    let mut service = Service::run(start());
+    let (other, world) = (service.make(&small()), service.make(&heap(12_000)));
+    limit(&service.post(&format!("{world}/step"), &json!({})).unwrap(), "limits.contacts");
+    service.tell(&format!("{other}/step"), &json!({ "steps": 3 }));
+    service.kill();
+    service = Service::run(start());
+    assert_eq!((&service.ask(&world)["state"], &service.ask(&other)["step"]), (&json!("paused"), &json!(3)));
+}
+
+/// As many hostile worlds as there are workers, and one more.
+#[test]
+fn hostile_worlds_do_not_stop_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = [&SLOW[..], &[("WORKERS", "2"), ("LIMITS_TURN_SECONDS", "1")]].concat();
+    let service = Service::start(folder.path(), &settings);
+    let world = service.make(&small());
+    let step = format!("{world}/step");
+    (0..10).for_each(|_| drop(service.tell(&step, &json!({ "steps": 10 }))));
+    let hostile: Vec<_> = (0..3).map(|_| service.make(&slow())).collect();
+    let _streams: Vec<_> = hostile
+        .iter()
+        .map(|world| begin(&service, &format!("{world}/step"), &json!({ "steps": 1000 }), None))
+        .collect();
+    std::thread::sleep(Duration::from_secs(2));
+    let mut times: Vec<Duration> = (0..200)
+        .map(|_| {
+            let start = Instant::now();
+            service.tell(&step, &json!({}));
+            start.elapsed()
+        })
+        .collect();
+    times.sort();
+    eprintln!(
+        "a step beside three hostile worlds: median {:?}, p99 {:?}, worst {:?}",
+        times[100], times[197], times[199]
+    );
+    assert!(times[197] < Duration::from_secs(1), "{times:?}");
+    // The readiness probe reports it to those who watch the service.
+    let ready = service.get("/health/ready").unwrap();
+    assert_eq!(ready.status, 503, "{ready:?}");
+    assert!(ready.json()["detail"].as_str().unwrap().contains("limits.turn_seconds"), "{ready:?}");
+    // A new world is opened, too, if it is small.
+    let start = Instant::now();
+    let new = service.make(&small());
+    service.tell(&format!("{new}/step"), &json!({ "steps": 3 }));
+    eprintln!("a new world: {:?}", start.elapsed());
+    assert!(start.elapsed() < 2 * AT_ONCE, "{:?}", start.elapsed());
+    for world in hostile {
+        assert_eq!(service.send("DELETE", &world, &[], b"").unwrap().status, 204);
+    }
+    assert_eq!(service.get("/health/ready").unwrap().status, 200);
+}
+
+#[test]
+fn many_worlds_of_one_token_starve_no_other_token() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("serve.toml");
+    let token = |name: &str| format!("[[tokens]]\nname = '{name}'\ntoken = 'the token of {name} here'\n");
+    std::fs::write(&config, token("many") + &token("one")).unwrap();
+    let mut command = command(&folder.path().join("store"), &[("WORKERS", "1"), ("LIMITS_RATE", "100000")]);
+    command.args(["--backend", "cpu", "--config"]).arg(&config);
+    let service = Service::listen(command);
+    let send = |of: &str, method: &str, path: &str, body: &Value| {
+        let bearer = format!("Bearer the token of {of} here");
+        let headers = [("Authorization", bearer.as_str()), ("Content-Type", "application/json")];
+        let body = if method == "GET" { String::new() } else { body.to_string() };
+        let answer = service.send(method, path, &headers, body.as_bytes()).unwrap();
+        assert!(answer.status < 300, "{path}: {answer:?}");
+        answer.json()
+    };
+    while service.send("GET", "/health/ready", &[], b"").unwrap().status != 200 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let make = |of: &str| format!("/v1/worlds/{}", send(of, "POST", "/v1/worlds", &small())["id"].as_str().unwrap());
+    let (one, many): (_, Vec<_>) = (make("one"), (0..40).map(|_| make("many")).collect());
+    let steps = |of: &str, world: &str| send(of, "GET", world, &json!({}))["step"].as_u64().unwrap() as f64;
+    let rate = || {
+        let (start, before) = (Instant::now(), steps("one", &one));
+        std::thread::sleep(Duration::from_secs(2));
+        (steps("one", &one) - before) / start.elapsed().as_secs_f64()
+    };
+    send("one", "POST", &format!("{one}/play"), &json!({ "speed": "max" }));
+    let alone = rate();
+    for world in &many {
+        send("many", "POST", &format!("{world}/play"), &json!({ "speed": "max" }));
+    }
+    let before: f64 = many.iter().map(|world| steps("many", world)).sum();
+    let start = steps("one", &one);
+    let beside = rate();
+    let (own, others) =
+        (steps("one", &one) - start, many.iter().map(|world| steps("many", world)).sum::<f64>() - before);
+    eprintln!("{:.0} % of the rate alone, {:.0} % of all steps", 100.0 * beside / alone, 100.0 * own / (own + others));
+    // Share of all steps, as the rate alone was taken at another time.
+    assert!(own > 0.3 * (own + others), "{own} of {}: one of forty-one would be 2 %", own + others);
+}
