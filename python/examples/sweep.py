@@ -1,6 +1,7 @@
-"""How far a box slides for each friction, one world a value, on Ray: `python examples/sweep.py [URL…]`.
+"""Distance that a box slides for each friction, one world a value, on services that Ray runs: `python examples/sweep.py STORE`.
 
-Several services share the work. Ray runs on this machine, or on the cluster that RAY_ADDRESS names.
+STORE is `s3://BUCKET/PREFIX`, or an absolute path: each node of the Ray cluster runs a service that keeps its worlds there.
+Ray runs on this machine, or on the cluster that RAY_ADDRESS names; `drystone` has to be in the PATH of its nodes.
 """
 
 import logging
@@ -10,13 +11,14 @@ import sys
 import numpy as np
 import ray
 
-from drystone_client import Service, models
+from drystone_client import models
+from drystone_client.ray import Cluster
 
 SLOPE = 0.5
 
 
 @ray.remote(num_cpus=0.25)
-def slide(url: str, friction: float) -> tuple[float, float]:
+def slide(cluster: Cluster, friction: float) -> tuple[float, float]:
     """Metres down a slope of tan 0.5 in two seconds."""
     angle = math.atan(SLOPE)
     normal = [-math.sin(angle), math.cos(angle)]
@@ -31,19 +33,23 @@ def slide(url: str, friction: float) -> tuple[float, float]:
         "gravity": [0, -10],
         "bodies": [{"type": "static", "shapes": [ground]}, box],
     }
-    with Service(url) as service:
-        world = service.create(scene, name=f"friction {friction:.2f}")
-        world.step(120)
+    # The same keys whenever Ray repeats the task: the world that is there already, and the steps that are done.
+    name = f"friction {friction:.2f}"
+    world = cluster.create(scene, name, key=name)
+    try:
+        world.step(120, key=f"{name}, all steps")
         first, last = np.array(box["position"]), world.state().position[1]
+    finally:
         world.delete()
     return friction, float(np.linalg.norm(last - first))
 
 
 if __name__ == "__main__":
-    urls = sys.argv[1:] or ["http://127.0.0.1:7878"]
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
     ray.init(logging_level=logging.ERROR)
     frictions = [0.0, 0.1, 0.2, 0.3, 0.4, 0.48, 0.52]
-    jobs = [slide.remote(urls[i % len(urls)], friction) for i, friction in enumerate(frictions)]
-    for friction, distance in ray.get(jobs):
-        ideal = max(0.0, 0.5 * 10 * 4 * (math.sin(math.atan(SLOPE)) - friction * math.cos(math.atan(SLOPE))))
-        print(f"friction {friction:.2f}: {distance:.3f} m, ideal {ideal:.3f} m")
+    with Cluster(sys.argv[1], name="sweep", num_cpus=0.5) as cluster:
+        for friction, distance in ray.get([slide.remote(cluster, friction) for friction in frictions]):
+            ideal = max(0.0, 0.5 * 10 * 4 * (math.sin(math.atan(SLOPE)) - friction * math.cos(math.atan(SLOPE))))
+            print(f"friction {friction:.2f}: {distance:.3f} m, ideal {ideal:.3f} m")

@@ -3,30 +3,80 @@
 from __future__ import annotations
 
 import os
+import signal
+import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 BINARY = os.environ.get("DRYSTONE", str(Path(__file__).parents[2] / "target/debug/drystone"))
 
 
+def free_port() -> int:
+    """Returns a port that is free now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Process:
+    """A service on a store, which can be killed and started again at the same address."""
+
+    def __init__(self, store: Path, variables: Mapping[str, str] | None = None) -> None:
+        self.store = store
+        self.variables = dict(variables or {})
+        self.port = 0
+        self.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Starts it, and waits until it listens."""
+        arguments = [BINARY, "serve", "--listen", f"127.0.0.1:{self.port}", "--backend", "cpu"]
+        arguments += ["--store", str(self.store)]
+        environment = os.environ | self.variables
+        self.child = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, env=environment)
+        assert self.child.stderr is not None
+        said = []
+        for line in self.child.stderr:
+            said.append(line)
+            if line.startswith("listening on "):
+                self.port = int(line.rsplit(":", 1)[1])
+                return
+        raise AssertionError("the service did not start: " + "".join(said))
+
+    def kill(self) -> None:
+        """Ends it with SIGKILL."""
+        self.child.send_signal(signal.SIGKILL)
+        self.child.communicate(timeout=40)
+
+    def stop(self) -> None:
+        """Ends it in order."""
+        self.child.terminate()
+        # Read to its end, so that it never waits for us.
+        self.child.communicate(timeout=40)
+        assert self.child.returncode == 0
+
+
+@contextmanager
+def process(store: Path, variables: Mapping[str, str] | None = None) -> Iterator[Process]:
+    """A service, which is ended in order afterwards."""
+    made = Process(store, variables)
+    try:
+        yield made
+    except BaseException:
+        made.child.kill()
+        made.child.communicate(timeout=40)
+        raise
+    made.stop()
+
+
 @contextmanager
 def running(store: Path) -> Iterator[str]:
     """The address of a service, which is ended in order afterwards."""
-    arguments = [BINARY, "serve", "--listen", "127.0.0.1:0", "--backend", "cpu", "--store", str(store)]
-    child = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
-    assert child.stderr is not None
-    said = []
-    for line in child.stderr:
-        said.append(line)
-        if line.startswith("listening on "):
-            try:
-                yield line.split()[-1]
-            finally:
-                child.terminate()
-                # Read to its end, so that it never waits for us.
-                child.communicate(timeout=40)
-            assert child.returncode == 0
-            return
-    raise AssertionError("the service did not start: " + "".join(said))
+    with process(store) as made:
+        yield made.url

@@ -7,7 +7,24 @@
 """
 
 from . import models
-from .client import Problem, Service, World
-from .frames import Bodies, State, decode
+from .client import AsyncService, AsyncWorld, Service, World
+from .errors import BadAnswer, DrystoneError, Problem, StreamEnded, TimedOut, Unreachable
+from .frames import Bodies, Gap, State, decode
 
-__all__ = ["Bodies", "Problem", "Service", "State", "World", "decode", "models"]
+__all__ = [
+    "AsyncService",
+    "AsyncWorld",
+    "BadAnswer",
+    "Bodies",
+    "DrystoneError",
+    "Gap",
+    "Problem",
+    "Service",
+    "State",
+    "StreamEnded",
+    "TimedOut",
+    "Unreachable",
+    "World",
+    "decode",
+    "models",
+]

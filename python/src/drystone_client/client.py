@@ -1,43 +1,35 @@
-"""The service and its worlds."""
+"""The service and its worlds: for threads (`Service`, `World`) and for asyncio (`AsyncService`, `AsyncWorld`)."""
 
 from __future__ import annotations
 
-import json
+import asyncio
+import functools
 import os
+import ssl
 import time
-import uuid
-from collections.abc import Iterator, Sequence
-from typing import Any, Literal
-from urllib.parse import urlencode
+import urllib.request
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+from urllib.parse import urlsplit
 
 import httpx
+from websockets.asyncio.client import connect as connect_async
 from websockets.sync.client import connect
-from websockets.typing import Subprotocol
 
-from . import models
-from .frames import Bodies, State, decode
+from . import calls, models
+from .errors import DrystoneError
+from .frames import Bodies
+from .retry import NETWORK_ERRORS, Attempts, Call, checked_key
+from .watch import STREAM_ERRORS, Watch, keep_alive
 
-Json = dict[str, Any]
-RETRIED = {429, 503, 507}
-
-
-class Problem(Exception):
-    """What the service says does not work (RFC 9457)."""
-
-    def __init__(self, body: Json) -> None:
-        self.type: str = body.get("type", "about:blank")
-        self.status: int = body.get("status", 0)
-        self.detail: str = body.get("detail", "")
-        self.path: str | None = body.get("path")
-        """JSON path of what is wrong."""
-        self.expected: str | None = body.get("expected")
-        self.body = body
-        place = f"{self.path}: " if self.path else ""
-        super().__init__(f"{place}{self.detail}" + (f"; expected {self.expected}" if self.expected else ""))
+P = ParamSpec("P")
+T = TypeVar("T")
+Region = tuple[float, float, float, float]
 
 
-class Service:
-    """A service. Every change carries an idempotency key, so that what is tried again is done once."""
+class _Connection:
+    """Address, token, trust and patience of a client."""
 
     def __init__(
         self,
@@ -46,14 +38,92 @@ class Service:
         *,
         timeout: float = 60.0,
         patience: float = 30.0,
+        ca: str | os.PathLike[str] | None = None,
+        verify: bool = True,
+        locate: Callable[[], str] | None = None,
     ) -> None:
-        """`token`: else that of the variable DRYSTONE_TOKEN. `patience`: seconds for which a request is tried again that
-        the service refuses for now, or that is cut off."""
-        self.url = url.rstrip("/")
-        self.token = token or os.environ.get("DRYSTONE_TOKEN")
+        """
+        - `token`: else that of the variable DRYSTONE_TOKEN.
+        - `timeout`: seconds an answer may take. Steps, restores and the like have the seconds that the service may take.
+        - `patience`: seconds for which a request is tried again while the service is away or refuses it for now. 0: never.
+        - `ca`: file or folder with the certificates that are trusted, in place of the usual ones.
+        - `verify`: False trusts every certificate. For trials only.
+        - `locate`: returns the address of a service that has moved, and is asked when a connection fails.
+        """
+        self.url = _checked(url)
+        self.token = token or os.environ.get("DRYSTONE_TOKEN") or None
+        self.timeout = timeout
         self.patience = patience
-        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        self._http = httpx.Client(base_url=self.url, headers=headers, timeout=timeout)
+        self._locate = locate
+        self._context = _trust(ca, verify) if self.url.startswith("https:") else None
+        self._headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        self._open()
+
+    def _open(self) -> None:
+        """Makes the HTTP client."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.url!r})"
+
+    @property
+    def _verify(self) -> ssl.SSLContext | bool:
+        return True if self._context is None else self._context
+
+    @property
+    def _has_proxy(self) -> bool:
+        # httpx looks at the environment only where it has no transport of ours.
+        parts = urlsplit(self.url)
+        proxies = urllib.request.getproxies()
+        return bool({parts.scheme, "all"} & proxies.keys()) and not urllib.request.proxy_bypass(parts.hostname or "")
+
+    def _attempts(self, call: Call[T]) -> Attempts[T]:
+        return Attempts(call, self.patience, self.timeout)
+
+    def _find(self) -> None:
+        """Asks where the service is now, before a further attempt."""
+        if self._locate is not None:
+            self.url = _checked(self._locate())
+
+    def _call(self, method: str, path: str, body: Any, key: str | None) -> Call[httpx.Response]:
+        key = checked_key(key) if key is not None or method != "GET" else None
+        return Call(method, path, lambda answer: answer, None if body is None else calls.as_json(body), key)
+
+
+def _checked(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"url is {url!r}; expected http://HOST:PORT or https://HOST")
+    return url.rstrip("/")
+
+
+def _trust(ca: str | os.PathLike[str] | None, verify: bool) -> ssl.SSLContext:
+    if not verify:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return context
+    if ca is None:
+        return httpx.create_ssl_context()
+    place = Path(ca)
+    try:
+        if place.is_dir():
+            return ssl.create_default_context(capath=place)
+        return ssl.create_default_context(cafile=place)
+    except (OSError, ssl.SSLError) as error:
+        raise ValueError(f"ca is {str(ca)!r}, which cannot be read: {error}") from error
+
+
+class Service(_Connection):
+    """A service. Every change carries an idempotency key, so that what is tried again is done once.
+
+    May be used from several threads.
+    """
+
+    def _open(self) -> None:
+        transport = None
+        if not self._has_proxy:
+            transport = httpx.HTTPTransport(verify=self._verify, socket_options=keep_alive())
+        self._http = httpx.Client(headers=self._headers, verify=self._verify, transport=transport)
 
     def __enter__(self) -> Service:
         return self
@@ -65,62 +135,56 @@ class Service:
         """Closes the connections."""
         self._http.close()
 
-    def request(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> httpx.Response:
-        """A request, tried again while the service asks for that."""
-        headers = {"Idempotency-Key": key or uuid.uuid4().hex} if method == "POST" else {}
-        content = None
-        if body is not None:
-            content = json.dumps(body).encode()
-            headers["Content-Type"] = "application/json"
-        end = time.monotonic() + self.patience
+    def do(self, call: Call[T]) -> T:
+        """Sends a request, again where that helps, and reads its answer."""
+        attempts = self._attempts(call)
         while True:
             try:
-                answer = self._http.request(method, path, content=content, headers=headers)
-            except httpx.TransportError:
-                if time.monotonic() >= end:
-                    raise
-                time.sleep(0.2)
-                continue
-            if answer.is_success:
-                return answer
-            if answer.status_code in RETRIED:
-                wait = float(answer.headers.get("Retry-After", "1"))
-                if time.monotonic() + wait < end:
-                    time.sleep(wait)
-                    continue
-            try:
-                problem: Json = answer.json()
-            except ValueError:
-                problem = {"status": answer.status_code, "detail": answer.text}
-            raise Problem(problem)
+                if attempts.lost:
+                    self._find()
+                timeout = attempts.begin(self.url)
+                answer = self._http.request(
+                    call.method, self.url + call.path, content=call.content, headers=call.headers, timeout=timeout
+                )
+            except (*NETWORK_ERRORS, DrystoneError) as error:
+                wait = attempts.broke(error)
+            else:
+                again = attempts.answered(answer)
+                if again is None:
+                    return attempts.result(answer)
+                wait = again
+            time.sleep(wait)
 
-    def create(self, scene: str | models.Scene, name: str | None = None) -> World:
-        """A world from a built-in scene, such as `"large_pyramid:base=20"`, or a scene as in a scene file."""
-        body: models.NewWorld = {"scene": scene}
-        if name is not None:
-            body["name"] = name
-        return World(self, self.request("POST", "/v1/worlds", body).json()["id"])
+    def request(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> httpx.Response:
+        """Sends any request of the API, as all others are sent: with a key, and again where that helps."""
+        return self.do(self._call(method, path, body, key))
+
+    def create(self, scene: str | models.Scene, name: str | None = None, *, key: str | None = None) -> World:
+        """Makes a world from a built-in scene, such as `"large_pyramid:base=20"`, or a scene as in a scene file."""
+        return World(self, self.do(calls.create(scene, name, key)))
 
     def world(self, id: str) -> World:
-        """A world that is there."""
-        return World(self, self.request("GET", f"/v1/worlds/{id}").json()["id"])
+        """Returns a world that is there."""
+        return World(self, self.do(calls.show(id)))
 
-    def worlds(self) -> Iterator[World]:
-        """All worlds, the oldest first."""
-        after: str | None = None
-        while True:
-            query = {"after": after} if after else {}
-            page: models.Worlds = self.request("GET", "/v1/worlds?" + urlencode(query)).json()
-            for status in page["worlds"]:
-                yield World(self, status["id"])
-            after = page.get("next")
-            if after is None:
-                return
+    def worlds(self) -> list[World]:
+        """Returns all worlds, the oldest first."""
+        pages = calls.Pages()
+        while (call := pages.next()) is not None:
+            self.do(call)
+        return [World(self, id) for id in pages.ids]
 
     def scenes(self) -> Sequence[models.SceneEntry]:
-        """The built-in scenes, with their parameters."""
-        scenes: Sequence[models.SceneEntry] = self.request("GET", "/v1/scenes").json()["scenes"]
-        return scenes
+        """Returns the built-in scenes, with their parameters."""
+        return self.do(calls.scenes())
+
+
+def _blocking(call: Callable[Concatenate[calls.HasPath, P], Call[T]]) -> Callable[Concatenate[World, P], T]:
+    @functools.wraps(call)
+    def method(self: World, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self.service.do(call(self, *args, **kwargs))
+
+    return method
 
 
 class World:
@@ -134,109 +198,182 @@ class World:
     def __repr__(self) -> str:
         return f"World({self.id!r})"
 
-    def _post(self, what: str, body: Any) -> Any:
-        return self.service.request("POST", f"{self.path}/{what}", body).json()
-
-    def _get(self, what: str) -> Any:
-        return self.service.request("GET", f"{self.path}{what}").json()
-
-    def status(self) -> models.Status:
-        """How it is doing."""
-        status: models.Status = self._get("")
-        return status
-
-    def step(self, steps: int = 1, *, timeout: float | None = None) -> models.Stepped:
-        """Steps it, and waits until that is done. With `timeout` it stops after so many seconds and says so."""
-        body: models.Step = {"steps": steps}
-        if timeout is not None:
-            body["timeout"] = timeout
-        stepped: models.Stepped = self._post("step", body)
-        return stepped
-
-    def command(self, *commands: models.CommandRecord) -> Sequence[Json]:
-        """Does these before the next step: `{"impulse": {"body": "12.0", "impulse": [0, 5]}}`. What each made."""
-        batch: models.Batch = {"commands": commands}
-        done: models.Done = self._post("commands", batch)
-        return done["results"]
-
-    def impulse(self, body: str | int, impulse: Sequence[float], point: Sequence[float] | None = None) -> None:
-        """A sudden push, N·s."""
-        push: models.Impulse = {"body": body, "impulse": list(impulse)}
-        if point is not None:
-            push["point"] = list(point)
-        self.command({"impulse": push})
-
-    def spawn(self, bodies: Sequence[models.SceneBody], joints: Sequence[models.SceneJoint] = ()) -> list[str]:
-        """Adds bodies, as in a scene file. Their ids."""
-        ids: list[str] = self.command({"spawn": {"bodies": list(bodies), "joints": list(joints)}})[0]["bodies"]
-        return ids
-
-    def remove(self, *bodies: str | int) -> None:
-        """Removes bodies."""
-        self.command({"remove": {"bodies": list(bodies)}})
-
-    def play(self, speed: float | Literal["max"] = 1.0) -> None:
-        """Lets it step by itself: times real time, or as fast as it goes."""
-        self._post("play", {"speed": speed})
-
-    def pause(self) -> int:
-        """Stops it. Steps done."""
-        played: models.Played = self._post("pause", {})
-        return played["step"]
-
-    def state(self) -> State:
-        """Where every body is."""
-        return decode(self.service.request("GET", f"{self.path}/state?format=binary").content)
-
-    def bodies(self) -> Sequence[models.Look]:
-        """What every body is and looks like."""
-        bodies: models.Bodies = self._get("/bodies")
-        return bodies["bodies"]
-
-    def metrics(self) -> models.Metrics:
-        """Energies, penetration and so on, and a hash of the state."""
-        metrics: models.Metrics = self._get("/metrics")
-        return metrics
-
-    def query(self, *queries: models.QueryRecord) -> Sequence[models.Found]:
-        """Rays, points, boxes, shapes: `{"ray": {"from": [0, 0], "to": [9, 0]}}`."""
-        questions: models.Questions = {"queries": queries}
-        answers: models.Answers = self._post("query", questions)
-        return answers["answers"]
-
-    def events(self, start: int = 0) -> tuple[Sequence[models.Event], int]:
-        """What happened since, and where to go on."""
-        events: models.Events = self._get(f"/events?from={start}")
-        return events["events"], events["next"]
-
-    def checkpoint(self, name: str | None = None) -> str:
-        """Keeps the state under a name."""
-        kept: models.Saved = self._post("checkpoint", {"name": name} if name else {})
-        return kept["checkpoint"]
-
-    def restore(self, name: str) -> None:
-        """Goes back to it."""
-        self._post("restore", {"name": name})
-
-    def delete(self) -> None:
-        """Forgets the world."""
-        self.service.request("DELETE", self.path)
+    status = _blocking(calls.status)
+    step = _blocking(calls.step)
+    command = _blocking(calls.command)
+    impulse = _blocking(calls.impulse)
+    spawn = _blocking(calls.spawn)
+    remove = _blocking(calls.remove)
+    play = _blocking(calls.play)
+    pause = _blocking(calls.pause)
+    state = _blocking(calls.state)
+    bodies = _blocking(calls.bodies)
+    metrics = _blocking(calls.metrics)
+    query = _blocking(calls.query)
+    events = _blocking(calls.events)
+    checkpoint = _blocking(calls.checkpoint)
+    checkpoints = _blocking(calls.checkpoints)
+    restore = _blocking(calls.restore)
+    forget = _blocking(calls.forget)
+    delete = _blocking(calls.delete)
 
     def stream(
-        self, rate: float = 30.0, *, region: tuple[float, float, float, float] | None = None
+        self, rate: float = 30.0, *, region: Region | None = None, patience: float | None = None
     ) -> Iterator[Bodies]:
-        """Yields the same object with each frame, until the service ends it. A slow reader misses frames, and learns
-        how many (`dropped`)."""
-        query: dict[str, str] = {"rate": str(rate), "format": "delta"}
-        if region is not None:
-            query["region"] = ",".join(map(str, region))
-        url = f"ws{self.service.url.removeprefix('http')}{self.path}/stream?{urlencode(query)}"
-        headers = {"Authorization": f"Bearer {self.service.token}"} if self.service.token else None
-        bodies = Bodies()
-        with connect(
-            url, subprotocols=[Subprotocol("drystone.v1")], additional_headers=headers, max_size=None, max_queue=1
-        ) as socket:
-            for message in socket:
-                if isinstance(message, bytes):
-                    bodies.feed(message)
-                    yield bodies
+        """Yields the same object with each frame, until the world is deleted.
+
+        A connection that is lost is made again, for `patience` seconds (else those of the service). `Bodies.gap` says
+        what was missed then, `Bodies.dropped` how many frames a slow reader has missed.
+        """
+        service = self.service
+        watch = Watch(self.path, rate, region, service.patience if patience is None else patience)
+        while True:
+            try:
+                if watch.attempts:
+                    service._find()
+                options = watch.options(service.url, service.token)
+                with connect(**options, ssl=service._context) as socket:
+                    for option in keep_alive():
+                        socket.socket.setsockopt(*option)
+                    watch.connected()
+                    while True:
+                        if (bodies := watch.take(socket.recv())) is not None:
+                            yield bodies
+            except (*STREAM_ERRORS, DrystoneError) as error:
+                wait = watch.broke(error)
+                if wait is None:
+                    return
+            time.sleep(wait)
+
+
+class AsyncService(_Connection):
+    """A service, for asyncio: `Service` with `await` before each call."""
+
+    def _open(self) -> None:
+        transport = None
+        if not self._has_proxy:
+            transport = httpx.AsyncHTTPTransport(verify=self._verify, socket_options=keep_alive())
+        self._http = httpx.AsyncClient(headers=self._headers, verify=self._verify, transport=transport)
+
+    async def __aenter__(self) -> AsyncService:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._http.aclose()
+
+    async def do(self, call: Call[T]) -> T:
+        """Sends a request, again where that helps, and reads its answer."""
+        attempts = self._attempts(call)
+        while True:
+            try:
+                if attempts.lost:
+                    await asyncio.to_thread(self._find)
+                timeout = attempts.begin(self.url)
+                answer = await self._http.request(
+                    call.method, self.url + call.path, content=call.content, headers=call.headers, timeout=timeout
+                )
+            except (*NETWORK_ERRORS, DrystoneError) as error:
+                wait = attempts.broke(error)
+            else:
+                again = attempts.answered(answer)
+                if again is None:
+                    return attempts.result(answer)
+                wait = again
+            await asyncio.sleep(wait)
+
+    async def request(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> httpx.Response:
+        """Sends any request of the API, as all others are sent: with a key, and again where that helps."""
+        return await self.do(self._call(method, path, body, key))
+
+    async def create(
+        self, scene: str | models.Scene, name: str | None = None, *, key: str | None = None
+    ) -> AsyncWorld:
+        """Makes a world from a built-in scene, such as `"large_pyramid:base=20"`, or a scene as in a scene file."""
+        return AsyncWorld(self, await self.do(calls.create(scene, name, key)))
+
+    async def world(self, id: str) -> AsyncWorld:
+        """Returns a world that is there."""
+        return AsyncWorld(self, await self.do(calls.show(id)))
+
+    async def worlds(self) -> list[AsyncWorld]:
+        """Returns all worlds, the oldest first."""
+        pages = calls.Pages()
+        while (call := pages.next()) is not None:
+            await self.do(call)
+        return [AsyncWorld(self, id) for id in pages.ids]
+
+    async def scenes(self) -> Sequence[models.SceneEntry]:
+        """Returns the built-in scenes, with their parameters."""
+        return await self.do(calls.scenes())
+
+
+def _awaited(
+    call: Callable[Concatenate[calls.HasPath, P], Call[T]],
+) -> Callable[Concatenate[AsyncWorld, P], Awaitable[T]]:
+    @functools.wraps(call)
+    async def method(self: AsyncWorld, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self.service.do(call(self, *args, **kwargs))
+
+    return method
+
+
+class AsyncWorld:
+    """A world, for asyncio: `World` with `await` before each call, and `async for` over its stream."""
+
+    def __init__(self, service: AsyncService, id: str) -> None:
+        self.service = service
+        self.id = id
+        self.path = f"/v1/worlds/{id}"
+
+    def __repr__(self) -> str:
+        return f"AsyncWorld({self.id!r})"
+
+    status = _awaited(calls.status)
+    step = _awaited(calls.step)
+    command = _awaited(calls.command)
+    impulse = _awaited(calls.impulse)
+    spawn = _awaited(calls.spawn)
+    remove = _awaited(calls.remove)
+    play = _awaited(calls.play)
+    pause = _awaited(calls.pause)
+    state = _awaited(calls.state)
+    bodies = _awaited(calls.bodies)
+    metrics = _awaited(calls.metrics)
+    query = _awaited(calls.query)
+    events = _awaited(calls.events)
+    checkpoint = _awaited(calls.checkpoint)
+    checkpoints = _awaited(calls.checkpoints)
+    restore = _awaited(calls.restore)
+    forget = _awaited(calls.forget)
+    delete = _awaited(calls.delete)
+
+    async def stream(
+        self, rate: float = 30.0, *, region: Region | None = None, patience: float | None = None
+    ) -> AsyncIterator[Bodies]:
+        """Yields the same object with each frame, until the world is deleted, as `World.stream` does.
+
+        A reader that leaves early closes it: `async with contextlib.aclosing(world.stream()) as frames`.
+        """
+        service = self.service
+        watch = Watch(self.path, rate, region, service.patience if patience is None else patience)
+        while True:
+            try:
+                if watch.attempts:
+                    await asyncio.to_thread(service._find)
+                options = watch.options(service.url, service.token)
+                async with connect_async(**options, ssl=service._context) as socket:
+                    for option in keep_alive():
+                        socket.transport.get_extra_info("socket").setsockopt(*option)
+                    watch.connected()
+                    while True:
+                        if (bodies := watch.take(await socket.recv())) is not None:
+                            yield bodies
+            except (*STREAM_ERRORS, DrystoneError) as error:
+                wait = watch.broke(error)
+                if wait is None:
+                    return
+            await asyncio.sleep(wait)

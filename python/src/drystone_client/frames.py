@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from .errors import BadAnswer
+
 HEADER = struct.Struct("<4sHHIIQdIIIff12x")
 ALL = 1
 FULL = np.dtype(
@@ -28,7 +30,7 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class State:
-    """Where every body is. One row a body, in the order of their slots."""
+    """Poses and velocities of all bodies, one row a body, in the order of their slots."""
 
     step: int
     """Steps done."""
@@ -37,11 +39,11 @@ class State:
     slot: npt.NDArray[np.uint32]
     generation: npt.NDArray[np.uint32]
     position: Floats
-    """Of the origin, m; shape (n, 2)."""
+    """Position of the origin, m; shape (n, 2)."""
     angle: Floats
     """rad, in (-pi, pi]."""
     velocity: Floats
-    """Of the centre of mass, m/s; shape (n, 2)."""
+    """Velocity of the centre of mass, m/s; shape (n, 2)."""
     angular_velocity: Floats
     """rad/s."""
     flags: npt.NDArray[np.uint32]
@@ -49,15 +51,32 @@ class State:
 
     @property
     def ids(self) -> list[str]:
-        """As the service's commands take them."""
+        """Ids, as commands take them."""
         return [f"{slot}.{generation}" for slot, generation in zip(self.slot, self.generation)]
 
 
+def _head(frame: bytes) -> tuple[int, int, int, int, float, int, int, int, float, float]:
+    """Header, after a look at magic number, version and length."""
+    if len(frame) < HEADER.size:
+        raise BadAnswer(f"expected a frame, found {len(frame)} bytes; a header alone has {HEADER.size}")
+    magic, version, *rest = HEADER.unpack_from(frame)
+    if magic != b"DRYF" or version != 1:
+        raise BadAnswer(f"expected a frame of version 1 (DRYF), found {magic!r}, version {version}")
+    flags, sequence, dropped, step, time, full, deltas, gone, quantum, angle_quantum = rest
+    length = HEADER.size + full * FULL.itemsize + deltas * DELTA.itemsize + gone * 4
+    if len(frame) != length:
+        raise BadAnswer(f"a frame has {len(frame)} bytes; its header says {length}")
+    return flags, sequence, dropped, step, time, full, deltas, gone, quantum, angle_quantum
+
+
 def decode(frame: bytes) -> State:
-    """A full frame, as `GET …/state?format=binary` gives it."""
-    magic, version, flags, _, _, step, time, full, deltas, gone, _, _ = HEADER.unpack_from(frame)
-    if magic != b"DRYF" or version != 1 or not flags & ALL or deltas or gone:
-        raise ValueError("this is no full frame of version 1")
+    """Reads a full frame, as `GET …/state?format=binary` gives it.
+
+    Raises BadAnswer if it is none.
+    """
+    flags, _, _, step, time, full, deltas, gone, _, _ = _head(frame)
+    if not flags & ALL or deltas or gone:
+        raise BadAnswer("expected a full frame, not one with changes")
     rows = np.frombuffer(frame, FULL, full, HEADER.size)
     return State(
         step,
@@ -66,20 +85,39 @@ def decode(frame: bytes) -> State:
     )
 
 
+@dataclass(frozen=True)
+class Gap:
+    """Break of a stream between two frames: the connection was lost, and made again."""
+
+    steps: int
+    """Steps of the world between the two. Negative if a service that was killed went on from an earlier step."""
+    seconds: float
+    """Seconds without a connection."""
+    reason: str
+    """Reason of the break."""
+
+
 @dataclass
 class Bodies:
-    """What a stream has told so far: bodies by slot. Feed it every frame, in order."""
+    """Bodies by slot, as a stream has told so far. Takes every frame, in order."""
 
     step: int = 0
     time: float = 0.0
     sequence: int = -1
+    """Number of the frame, from 0 for each connection."""
     dropped: int = 0
-    """Frames that were due and left out, because this client was slow."""
+    """Frames left out so far as this client was slow, over all connections."""
+    reconnects: int = 0
+    """Times the connection was lost and made again."""
+    gap: Gap | None = None
+    """Break before this frame; none for a frame that follows the one before."""
     generation: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    """By slot; -1 where there is no body."""
+    """Generation by slot; -1 where there is no body."""
     position: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 2)))
     angle: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     flags: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
+    _dropped_before: int = 0
+    _broken: tuple[float, str] | None = None
 
     @property
     def present(self) -> npt.NDArray[np.bool_]:
@@ -87,12 +125,20 @@ class Bodies:
         return self.generation >= 0
 
     def feed(self, frame: bytes) -> None:
-        """Takes a frame, full or delta."""
-        head = HEADER.unpack_from(frame)
-        magic, version, flags, self.sequence, self.dropped, self.step, self.time = head[:7]
-        full, deltas, gone, quantum, angle_quantum = head[7:]
-        if magic != b"DRYF" or version != 1:
-            raise ValueError("this is no frame of version 1")
+        """Takes a frame, full or delta.
+
+        Raises BadAnswer if it is none, or changes a body that is not here.
+        """
+        flags, sequence, dropped, step, time, full, deltas, gone, quantum, angle_quantum = _head(frame)
+        expected = (self.sequence + 1) & 0xFFFFFFFF
+        if not flags & ALL and sequence != expected:
+            raise BadAnswer(f"expected frame {expected} of the stream, found {sequence}")
+        self.gap = None
+        if self._broken is not None:
+            self.gap = Gap(step - self.step, *self._broken)
+            self._broken = None
+        (self.sequence, self.step, self.time) = (sequence, step, time)
+        self.dropped = self._dropped_before + dropped
         if flags & ALL:
             self.generation[:] = -1
         at = HEADER.size
@@ -101,6 +147,9 @@ class Bodies:
         changes = np.frombuffer(frame, DELTA, deltas, at)
         at += changes.nbytes
         left = np.frombuffer(frame, "<u4", gone, at)
+        known = len(self.generation)
+        if (changes["slot"] >= max(known, int(rows["slot"].max()) + 1 if full else 0)).any() or (left >= known).any():
+            raise BadAnswer("the frame changes bodies that the stream has not told of")
         if full:
             self._room(int(rows["slot"].max()) + 1)
             slots = rows["slot"]
@@ -114,6 +163,12 @@ class Bodies:
         self.angle[slots] += changes["by"][:, 2].astype(np.float64) * angle_quantum
         self.flags[slots] = changes["flags"]
         self.generation[left] = -1
+
+    def resume(self, seconds: float, reason: str) -> None:
+        """Begins another connection, so many seconds after the one before was lost. Its first frame has all bodies."""
+        self.reconnects += 1
+        self._dropped_before, self.sequence = self.dropped, -1
+        self._broken = (seconds, reason)
 
     def _room(self, slots: int) -> None:
         more = slots - len(self.generation)

@@ -1086,12 +1086,17 @@ class Status(TypedDict):
     """Seconds a step."""
     id: str
     """Its id."""
+    in_memory: bool
+    """False while the world is on disk only: one that is idle is put there, and comes back with the next
+    request."""
     joints: int
     """Joints likewise."""
     ms_per_step: float
     """Milliseconds that a step took lately."""
     name: str
     """Its name."""
+    owner: NotRequired[str]
+    """Owner of the token that made it. Told to tokens with `admin`."""
     problem: NotRequired[str | None]
     """What is wrong with it."""
     speed: NotRequired[float | None]

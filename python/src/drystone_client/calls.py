@@ -1,0 +1,222 @@
+"""Requests of worlds, each said once for the blocking and the async client. Bodies are given by id (`"12.0"`), name or
+slot. `key` is the idempotency key of a change: asked again with the same key it is done once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol, TypeVar
+from urllib.parse import quote, urlencode
+
+import httpx
+
+from . import models
+from .errors import Json
+from .frames import State, decode
+from .retry import STEP_SECONDS, Call, checked_key
+
+T = TypeVar("T")
+PAGE = 1000
+"""Worlds in a part of a list."""
+
+
+class HasPath(Protocol):
+    """A world, as far as a request needs it."""
+
+    @property
+    def path(self) -> str:
+        """Path of the world at its service."""
+
+
+def as_json(value: Any) -> bytes:
+    """Writes the body of a request."""
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _get(path: str, read: Callable[[Any], T]) -> Call[T]:
+    return Call("GET", path, lambda answer: read(answer.json()))
+
+
+def _post(path: str, body: Any, read: Callable[[Any], T], key: str | None, takes: float | None = None) -> Call[T]:
+    return Call("POST", path, lambda answer: read(answer.json()), as_json(body), checked_key(key), takes)
+
+
+def _same(answer: Any) -> Any:
+    return answer
+
+
+def _nothing(_: Any) -> None:
+    return None
+
+
+def create(scene: str | models.Scene, name: str | None, key: str | None) -> Call[str]:
+    """Makes a world."""
+    body: models.NewWorld = {"scene": scene}
+    if name is not None:
+        body["name"] = name
+    return _post("/v1/worlds", body, lambda answer: str(answer["id"]), key, STEP_SECONDS)
+
+
+def show(id: str) -> Call[str]:
+    """Looks for a world."""
+    return _get(f"/v1/worlds/{quote(id, safe='')}", lambda answer: str(answer["id"]))
+
+
+def scenes() -> Call[Sequence[models.SceneEntry]]:
+    """Lists the built-in scenes, with their parameters."""
+    return _get("/v1/scenes", lambda answer: list(answer["scenes"]))
+
+
+class Pages:
+    """Parts of the list of worlds, all taken before any is given away: worlds that are deleted meanwhile do not matter."""
+
+    def __init__(self) -> None:
+        self.ids: dict[str, None] = {}
+        self._after: str | None = None
+        self._more = True
+
+    def next(self) -> Call[None] | None:
+        """Returns the request for the next part, if there is one."""
+        if not self._more:
+            return None
+        query = {"limit": str(PAGE)} | ({"after": self._after} if self._after else {})
+        return _get(f"/v1/worlds?{urlencode(query)}", self._take)
+
+    def _take(self, page: models.Worlds) -> None:
+        known = len(self.ids)
+        self.ids.update(dict.fromkeys(status["id"] for status in page["worlds"]))
+        after = page.get("next")
+        # A service that gives the same part again does not keep us for ever.
+        self._more = after is not None and len(self.ids) > known
+        self._after = after
+
+
+def status(self: HasPath) -> Call[models.Status]:
+    """Returns name, state, steps done and so on."""
+    return _get(self.path, _same)
+
+
+def step(
+    self: HasPath, steps: int = 1, *, timeout: float | None = None, key: str | None = None
+) -> Call[models.Stepped]:
+    """Steps the world, and returns when that is done.
+
+    With `timeout` it stops after so many seconds and says so (`stopped`). Without, the service's own limit holds.
+    """
+    body: models.Step = {"steps": steps}
+    if timeout is not None:
+        body["timeout"] = timeout
+    return _post(f"{self.path}/step", body, _same, key, STEP_SECONDS if timeout is None else timeout)
+
+
+def command(self: HasPath, *commands: models.CommandRecord, key: str | None = None) -> Call[Sequence[Json]]:
+    """Does commands before the next step: `{"impulse": {"body": "12.0", "impulse": [0, 5]}}`. Returns one answer each."""
+    batch: models.Batch = {"commands": commands}
+    return _post(f"{self.path}/commands", batch, lambda answer: list(answer["results"]), key)
+
+
+def impulse(
+    self: HasPath,
+    body: str | int,
+    impulse: Sequence[float],
+    point: Sequence[float] | None = None,
+    *,
+    key: str | None = None,
+) -> Call[None]:
+    """Pushes a body, N·s."""
+    push: models.Impulse = {"body": body, "impulse": list(impulse)}
+    if point is not None:
+        push["point"] = list(point)
+    batch: models.Batch = {"commands": [{"impulse": push}]}
+    return _post(f"{self.path}/commands", batch, _nothing, key)
+
+
+def spawn(
+    self: HasPath,
+    bodies: Sequence[models.SceneBody],
+    joints: Sequence[models.SceneJoint] = (),
+    *,
+    key: str | None = None,
+) -> Call[list[str]]:
+    """Adds bodies, as in a scene file. Returns their ids."""
+    batch: models.Batch = {"commands": [{"spawn": {"bodies": list(bodies), "joints": list(joints)}}]}
+    return _post(f"{self.path}/commands", batch, lambda answer: list(answer["results"][0]["bodies"]), key)
+
+
+def remove(self: HasPath, *bodies: str | int, key: str | None = None) -> Call[None]:
+    """Removes bodies."""
+    batch: models.Batch = {"commands": [{"remove": {"bodies": list(bodies)}}]}
+    return _post(f"{self.path}/commands", batch, _nothing, key)
+
+
+def play(self: HasPath, speed: float | Literal["max"] = 1.0, *, key: str | None = None) -> Call[None]:
+    """Lets the world step by itself: times real time, or as fast as it goes."""
+    return _post(f"{self.path}/play", {"speed": speed}, _nothing, key)
+
+
+def pause(self: HasPath, *, key: str | None = None) -> Call[int]:
+    """Stops the world. Returns the steps done."""
+    return _post(f"{self.path}/pause", {}, lambda answer: int(answer["step"]), key)
+
+
+def state(self: HasPath) -> Call[State]:
+    """Returns poses and velocities of all bodies."""
+
+    def read(answer: httpx.Response) -> State:
+        return decode(answer.content)
+
+    return Call("GET", f"{self.path}/state?format=binary", read)
+
+
+def bodies(self: HasPath) -> Call[Sequence[models.Look]]:
+    """Returns kind, mass and shapes of all bodies."""
+    return _get(f"{self.path}/bodies", lambda answer: list(answer["bodies"]))
+
+
+def metrics(self: HasPath) -> Call[models.Metrics]:
+    """Returns energies, penetration and so on, and a hash of the state."""
+    return _get(f"{self.path}/metrics", _same)
+
+
+def query(self: HasPath, *queries: models.QueryRecord) -> Call[Sequence[models.Found]]:
+    """Asks with rays, points, boxes and shapes: `{"ray": {"from": [0, 0], "to": [9, 0]}}`. Returns one answer each."""
+    questions: models.Questions = {"queries": queries}
+    # Changes nothing, so it has no key.
+    return Call(
+        "POST", f"{self.path}/query", lambda answer: list(answer.json()["answers"]), as_json(questions)
+    )
+
+
+def events(self: HasPath, start: int = 0) -> Call[tuple[Sequence[models.Event], int]]:
+    """Returns the events since `start`, and where to go on."""
+    return _get(f"{self.path}/events?from={start}", lambda answer: (list(answer["events"]), int(answer["next"])))
+
+
+def checkpoint(self: HasPath, name: str | None = None, *, key: str | None = None) -> Call[str]:
+    """Keeps the state under a name. Returns the name."""
+    body = {"name": name} if name else {}
+    return _post(f"{self.path}/checkpoint", body, lambda answer: str(answer["checkpoint"]), key, STEP_SECONDS)
+
+
+def checkpoints(self: HasPath) -> Call[Sequence[str]]:
+    """Lists the names of checkpoints."""
+    return _get(f"{self.path}/checkpoints", lambda answer: list(answer["checkpoints"]))
+
+
+def restore(self: HasPath, name: str, *, key: str | None = None) -> Call[None]:
+    """Goes back to a checkpoint."""
+    return _post(f"{self.path}/restore", {"name": name}, _nothing, key, STEP_SECONDS)
+
+
+def _delete(path: str, key: str | None) -> Call[None]:
+    return Call("DELETE", path, _nothing, None, checked_key(key), STEP_SECONDS)
+
+
+def forget(self: HasPath, name: str, *, key: str | None = None) -> Call[None]:
+    """Removes a checkpoint."""
+    return _delete(f"{self.path}/checkpoints/{quote(name, safe='')}", key)
+
+
+def delete(self: HasPath, *, key: str | None = None) -> Call[None]:
+    """Removes the world and all that is kept of it. If an earlier attempt was cut, "not found" means done."""
+    return _delete(self.path, key)
