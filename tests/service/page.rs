@@ -287,6 +287,32 @@ fn what_to_do_without_a_world() {
     assert_eq!(browser.errors, Vec::<String>::new());
 }
 
+/// A world that is made before the first list has come is the one on show, and a list from before it takes nothing away.
+#[test]
+fn a_world_made_before_the_list_has_come() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    service.make(&json!({ "scene": "slope" }));
+    let mut browser = Browser::open("about:blank", 1000, 700);
+    // The list is asked for at once, and its answer kept until the test lets it go.
+    let held = "const real = window.fetch; window.hold = true; window.lists = 0; \
+        window.fetch = async (path, options = {}) => { \
+          const answer = await real(path, options); \
+          if (!path.startsWith('/v1/worlds?')) return answer; \
+          const json = await answer.json(); \
+          if (window.lists++ === 0) while (window.hold) await new Promise(go => setTimeout(go, 10)); \
+          return new Response(JSON.stringify(json)); };";
+    browser.call("Page.addScriptToEvaluateOnNewDocument", &json!({ "source": held }));
+    browser.call("Page.navigate", &json!({ "url": format!("http://{}/", service.address) }));
+    browser.until("window.lists === 1");
+    browser.eval("$('parameters').value = 'base=6'; $('catalogue').value = 'large_pyramid'; $('create').requestSubmit()");
+    browser.until("drawn && bodies.size === 22 && $('panel').hidden");
+    browser.eval("window.hold = false");
+    browser.until("window.lists > 3");
+    assert_eq!(browser.eval("[bodies.size, drawn, $('panel').hidden, $('say').textContent]"), json!([22, true, true, ""]));
+    assert_eq!(browser.errors, Vec::<String>::new());
+}
+
 /// A bar moves while a large world is made, comes back from disk, or is loaded.
 #[test]
 fn opening_shows_a_bar() {
