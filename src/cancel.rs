@@ -30,7 +30,8 @@ use crate::world::WorldError;
 ///
 /// Clones are one token. A step on the CPU looks at it after every pass over the bodies, contacts or joints, and more
 /// often where a pass is long: within 100 ms. On the GPU it is looked at before a step is recorded and while the world waits
-/// for the device; what was submitted runs to its end there.
+/// for the device; what was submitted runs to its end there. A long step in strict mode is submitted in batches of about
+/// 10 ms, two of them at a time.
 #[derive(Clone, Debug, Default)]
 pub struct CancelToken(Arc<AtomicBool>);
 

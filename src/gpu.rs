@@ -26,6 +26,7 @@ mod writes;
 pub(crate) use worlds::pool;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use clock::Clock;
 pub use context::{AdapterChoice, Context, ContextError, DeviceError, adapters, is_software};
@@ -106,6 +107,8 @@ pub struct GpuWorld {
     profiler: Profiler,
     /// Of steps as a whole, where they are to be timed.
     clock: Option<Clock>,
+    /// Time of the last strict step, and the shapes that it had.
+    pace: Option<(Duration, u32)>,
     /// Whether the next step that is recorded is measured.
     measures: bool,
     /// What has arrived of measured steps and nobody has taken.
@@ -181,6 +184,7 @@ impl GpuWorld {
             profiled: 0,
             profiler: Profiler::default(),
             clock: None,
+            pace: None,
             measures: false,
             #[cfg(feature = "view")]
             times: parts::Times::default(),
@@ -240,7 +244,7 @@ impl GpuWorld {
     }
 
     /// Sets the token by which another thread may end a step early: before it is recorded, or while the world waits for the
-    /// device. What was submitted runs to its end there, after the call has returned.
+    /// device. What was submitted runs to its end there, after the call has returned: in strict mode two batches at most.
     pub fn set_cancel_token(&mut self, token: CancelToken) {
         self.limits.set_token(token);
     }
@@ -302,7 +306,8 @@ impl GpuWorld {
     /// here; if it cannot be, the world is as it was before the step: with [`WorldError::TooManyContacts`] where it has more
     /// than it may have. Without strict mode the step goes on with those that fit, as ever.
     /// [`WorldError::Cancelled`] if its token was cancelled before the step or while it waited for the device, and of every
-    /// step after that until the world continues from a snapshot ([`Self::restore`]).
+    /// step after that until the world continues from a snapshot ([`Self::restore`]). A long step in strict mode is given to
+    /// the device in batches, and those that follow are left out then; [`Self::steps`] does not count it.
     pub fn step(&mut self) -> Result<(), WorldError> {
         self.limits.check()?;
         if self.compiled.settings.strict {
@@ -371,8 +376,14 @@ impl GpuWorld {
 
     /// Waits for the device, unless the step is given up.
     fn wait(&self) -> Result<(), WorldError> {
+        self.wait_for(None)
+    }
+
+    /// Waits for the device up to a submission, or for all it was given, unless the step is given up.
+    fn wait_for(&self, submission: Option<wgpu::SubmissionIndex>) -> Result<(), WorldError> {
         let latch = self.limits.latch();
-        if self.engine.context.wait_unless(|| latch.is_cancelled())? { Ok(()) } else { Err(WorldError::Cancelled) }
+        let done = self.engine.context.wait_for_unless(submission, || latch.is_cancelled())?;
+        if done { Ok(()) } else { Err(WorldError::Cancelled) }
     }
 
     /// Records one step into the caller's encoder. Nothing is submitted; submit it yourself, in order. What the scene's
@@ -411,7 +422,8 @@ impl GpuWorld {
         // In parts each line runs by itself, whatever becomes known between two of them.
         let apart = ops.len() < self.plan.len();
         let Some(slot) = measured else {
-            let timestamp_writes = self.clock.as_ref().map(Clock::writes);
+            let (is_first, is_last) = (ops.start == 0, ops.end == self.plan.len());
+            let timestamp_writes = self.clock.as_ref().and_then(|clock| clock.writes(is_first, is_last));
             let mut pass =
                 encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("step"), timestamp_writes });
             return ops.into_iter().try_for_each(|index| self.run_line(&mut pass, index, apart));

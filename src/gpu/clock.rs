@@ -1,4 +1,4 @@
-//! How long the steps of a world keep the device busy, each as a whole: two timestamps about its pass, which arrive with its
+//! How long the steps of a world keep the device busy, each as a whole: two timestamps about its passes, which arrive with its
 //! counters. Unlike the times of stages ([`super::profile`]) this changes nothing about how a step runs.
 
 use super::readback::{Part, cast};
@@ -13,6 +13,8 @@ pub(super) struct Clock {
     resolved: wgpu::Buffer,
     /// Of the steps that have arrived and nobody has asked for.
     seconds: Option<f64>,
+    /// Of the newest step that has arrived.
+    last: Option<f64>,
 }
 
 impl Clock {
@@ -31,16 +33,17 @@ impl Clock {
                 mapped_at_creation: false,
             }),
             seconds: None,
+            last: None,
         }
     }
 
-    /// When the pass of a step begins and ends.
-    pub fn writes(&self) -> wgpu::ComputePassTimestampWrites<'_> {
-        wgpu::ComputePassTimestampWrites {
+    /// Timestamps of a pass, which may be the first of its step, the last, or both. None if it is neither.
+    pub fn writes(&self, is_first: bool, is_last: bool) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
+        (is_first || is_last).then(|| wgpu::ComputePassTimestampWrites {
             query_set: &self.queries,
-            beginning_of_pass_write_index: Some(0),
-            end_of_pass_write_index: Some(1),
-        }
+            beginning_of_pass_write_index: is_first.then_some(0),
+            end_of_pass_write_index: is_last.then_some(1),
+        })
     }
 
     /// Behind the pass: what is to arrive last of the step.
@@ -57,9 +60,16 @@ impl Clock {
         };
         if let [begin, end] = cast::<u64>(ticks)[..] {
             let seconds = end.saturating_sub(begin) as f64 * f64::from(period) * 1e-9;
+            self.last = Some(seconds);
             self.seconds = Some(self.seconds.unwrap_or(0.0) + seconds);
         }
         rest
+    }
+
+    /// Returns the seconds of the newest step that has arrived.
+    #[cfg(feature = "serve")]
+    pub fn last(&self) -> Option<f64> {
+        self.last
     }
 
     #[cfg(feature = "serve")]

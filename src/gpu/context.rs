@@ -303,11 +303,23 @@ impl Context {
     /// # Errors
     /// If the device is lost or refused something.
     pub(crate) fn wait_unless(&self, gives_up: impl Fn() -> bool) -> Result<bool, DeviceError> {
+        self.wait_for_unless(None, gives_up)
+    }
+
+    /// As [`Self::wait_unless`], for what was given to the device up to a submission.
+    ///
+    /// # Errors
+    /// If the device is lost or refused something.
+    pub(crate) fn wait_for_unless(
+        &self,
+        submission: Option<wgpu::SubmissionIndex>,
+        gives_up: impl Fn() -> bool,
+    ) -> Result<bool, DeviceError> {
         loop {
             if gives_up() {
                 return Ok(false);
             }
-            let how = wgpu::PollType::Wait { submission_index: None, timeout: Some(PATIENCE) };
+            let how = wgpu::PollType::Wait { submission_index: submission.clone(), timeout: Some(PATIENCE) };
             if self.poll_for(how)? {
                 return Ok(true);
             }

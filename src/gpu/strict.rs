@@ -1,6 +1,8 @@
 //! A step in strict mode: where it outgrew a buffer it is run again from its start, with more room. Of one world, or of
 //! several that share a submission and a wait.
 
+use std::time::{Duration, Instant};
+
 use super::GpuWorld;
 #[cfg(feature = "serve")]
 use super::clock::Clock;
@@ -19,6 +21,16 @@ pub(super) const BACKUPS: [(&str, &str); 7] = [
     ("joint_states", "joint_states_backup"),
     ("joint_impulses", "joint_impulses_backup"),
 ];
+
+/// Time from which on a step is submitted in batches, so that it can be given up between two of them.
+const LONG: Duration = Duration::from_millis(20);
+/// Time of a batch. Submitting one costs about 0.05 ms.
+const BATCH: Duration = Duration::from_millis(10);
+/// Work of a step that is not taken for long before one was timed: shapes times lines of the plan. Four thousand shapes with
+/// the default settings.
+const LITTLE_WORK: usize = 250_000;
+/// Lines of the plan in a batch of a step whose time is not known.
+const FIRST_BATCH: usize = 8;
 
 /// What the host has to know of the start of a step to go back there.
 #[derive(Debug)]
@@ -58,13 +70,64 @@ impl GpuWorld {
 
     fn run_until_it_fits(&mut self, start: &StepStart) -> Result<(), WorldError> {
         loop {
-            let encoder = self.record_strictly(start)?;
-            self.submit(encoder)?;
-            self.wait()?;
+            let step = self.steps;
+            let begun = Instant::now();
+            self.run_in_batches(start).inspect_err(|error| {
+                if matches!(error, WorldError::Cancelled) {
+                    // The last batch may be on its way, but nothing can come of it.
+                    self.steps = step;
+                }
+            })?;
+            self.took(begun.elapsed());
             if self.has_fitted(start)? {
                 return Ok(());
             }
         }
+    }
+
+    /// Runs a step once, and waits for it: in one batch, or in several if it is long. While the device works at one, the
+    /// next is recorded and waits there, so that it is never idle.
+    fn run_in_batches(&mut self, start: &StepStart) -> Result<(), WorldError> {
+        self.limits.check()?;
+        let lines = self.batch_lines();
+        let mut encoder = self.engine.encoder();
+        self.back_up(&mut encoder, start, |pair| pair);
+        self.begin_recording(&mut encoder)?;
+        let measured = if lines < self.plan.len() { None } else { self.begin_measuring() };
+        let (mut next, mut before) = (0, None);
+        loop {
+            let end = (next + lines).min(self.plan.len());
+            self.record_ops(&mut encoder, next..end, measured)?;
+            next = end;
+            if next == self.plan.len() {
+                break;
+            }
+            let recorded = std::mem::replace(&mut encoder, self.engine.encoder());
+            let submitted = self.engine.context.queue().submit([recorded.finish()]);
+            if let Some(before) = before.replace(submitted) {
+                self.wait_for(Some(before))?;
+            }
+        }
+        self.end_recording(&mut encoder, measured);
+        self.submit(encoder)?;
+        self.wait()
+    }
+
+    /// Lines of the plan that are submitted at a time.
+    fn batch_lines(&self) -> usize {
+        let (lines, shapes) = (self.plan.len(), self.compiled.params.shape_count);
+        // A world that has doubled since is another one.
+        match self.pace.filter(|&(_, then)| shapes / 2 <= then) {
+            Some((pace, _)) if pace < LONG => lines,
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most as many as there are")]
+            Some((pace, _)) => (lines as f64 * (BATCH.as_secs_f64() / pace.as_secs_f64())).ceil() as usize,
+            None if shapes as usize * lines <= LITTLE_WORK => lines,
+            None => FIRST_BATCH.min(lines),
+        }
+    }
+
+    fn took(&mut self, time: Duration) {
+        self.pace = Some((time, self.compiled.params.shape_count));
     }
 
     fn record_strictly(&mut self, start: &StepStart) -> Result<wgpu::CommandEncoder, WorldError> {
@@ -140,6 +203,11 @@ impl GpuWorld {
         self
     }
 
+    /// Returns whether its steps are to be submitted alone and in batches ([`Self::step`]), by what is known of them.
+    pub(crate) fn is_long(&self) -> bool {
+        self.batch_lines() < self.plan.len()
+    }
+
     /// Seconds for which the device was busy with the steps that have arrived since this was last asked.
     pub(crate) fn take_device_seconds(&mut self) -> Option<f64> {
         self.clock.as_mut()?.take()
@@ -155,12 +223,19 @@ impl GpuWorld {
         Ok(Some((start, encoder.finish())))
     }
 
-    /// Ends a step once the device has done what was recorded. If it outgrew a buffer, it is run again, alone.
+    /// Ends a step once the device has done what was recorded, for which the host has waited so long. If it outgrew a
+    /// buffer, it is run again, alone.
     ///
     /// # Errors
     /// As [`Self::step`].
-    pub(crate) fn end_recorded(&mut self, start: &StepStart) -> Result<(), WorldError> {
-        if self.has_fitted(start)? { Ok(()) } else { self.run_until_it_fits(start) }
+    pub(crate) fn end_recorded(&mut self, start: &StepStart, waited: Duration) -> Result<(), WorldError> {
+        if !self.has_fitted(start)? {
+            return self.run_until_it_fits(start);
+        }
+        // Without a clock the time of all that was submitted together: a step that is taken for long is timed alone next.
+        let busy = self.clock.as_ref().and_then(Clock::last);
+        self.took(busy.map_or(waited, Duration::from_secs_f64));
+        Ok(())
     }
 }
 
@@ -196,7 +271,7 @@ mod tests {
             context.queue().submit(commands);
             context.wait().unwrap();
             for (world, start) in together.iter_mut().zip(&starts) {
-                world.end_recorded(start).unwrap();
+                world.end_recorded(start, Duration::ZERO).unwrap();
                 let seconds = world.take_device_seconds();
                 assert_eq!(seconds.is_some_and(|seconds| seconds > 0.0), context.has_timestamps(), "{seconds:?}");
             }
@@ -214,5 +289,61 @@ mod tests {
         for (one, other) in hashes(&mut together).into_iter().zip(hashes(&mut alone)) {
             assert_ne!(one, other);
         }
+    }
+
+    #[test]
+    fn batches_are_the_step() {
+        let context = Context::new(AdapterChoice::Any).expect("a device, if only a software one");
+        let (mut in_batches, mut at_once) = (worlds(&context), worlds(&context));
+        for _ in 0..20 {
+            for world in &mut in_batches {
+                // A batch is a line of the plan.
+                world.took(Duration::from_hours(1));
+                assert!(world.is_long() && world.batch_lines() == 1);
+                world.step().unwrap();
+            }
+            for world in &mut at_once {
+                world.took(Duration::ZERO);
+                assert!(!world.is_long());
+                world.step().unwrap();
+            }
+        }
+        assert_eq!(hashes(&mut in_batches), hashes(&mut at_once));
+        assert!(in_batches[0].contact_capacity() > 1, "it had to grow");
+    }
+
+    /// A step that is given up is not counted, and the batches behind it are left out.
+    #[test]
+    fn batches_are_left_out() {
+        let context = Context::new(AdapterChoice::Any).expect("a device, if only a software one");
+        let mut scene = catalogue::build("large_pyramid:base=60").unwrap();
+        (scene.settings.strict, scene.settings.substeps) = (true, Some(64));
+        let mut world = GpuWorld::new(&context, &scene).unwrap();
+        assert!(world.is_long(), "by its work");
+        world.step().unwrap();
+        let (whole, kept) = (world.dispatches(), world.snapshot().unwrap());
+        // The step may end before the other thread has its turn.
+        let left_out = (1..=100).any(|after| {
+            let token = crate::CancelToken::default();
+            world.set_cancel_token(token.clone());
+            world.took(Duration::from_hours(1));
+            let canceller = std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(after));
+                token.cancel();
+            });
+            let stepped = world.step();
+            canceller.join().unwrap();
+            let (dispatches, given_up) = (world.dispatches(), matches!(stepped, Err(WorldError::Cancelled)));
+            assert_eq!(world.steps(), if given_up { 1 } else { 2 });
+            world.set_cancel_token(crate::CancelToken::default());
+            world.restore(&kept).unwrap();
+            assert!(dispatches <= whole);
+            given_up && dispatches < whole
+        });
+        assert!(left_out);
+        let mut fresh = GpuWorld::new(&context, &scene).unwrap();
+        (0..2).for_each(|_| fresh.step().unwrap());
+        world.step().unwrap();
+        assert_eq!(hashes(&mut [world]), hashes(&mut [fresh]), "and leave no trace");
     }
 }

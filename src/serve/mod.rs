@@ -20,9 +20,9 @@
 //! [`scheduler`] gives the next turn to the token whose worlds had the least time so far, measured, and of these to the
 //! world that had the least. A turn ends after a few milliseconds or one step, whichever is longer. With several workers
 //! one of them takes only worlds whose turns were short when they were measured, so that any number of huge ones leaves a
-//! way through. A step on the CPU is given up in the middle once its deadline has passed, its client has gone, or the
-//! world is to be paused or deleted or the service to stop: what ends the request goes to the log, and the world is opened
-//! anew. On a GPU there is one worker, which owns the device, and
+//! way through. A step is given up in the middle once its deadline has passed, its client has gone, or the world is to be
+//! paused or deleted or the service to stop: what ends the request goes to the log, and the world is opened anew. On a GPU
+//! that is between two batches of a long step. There is one worker there, which owns the device, and
 //! small worlds that are next have their turn together: a step of each in one submission, with one wait, and by the same
 //! dispatches where they run the same stages. A world is charged its own work and, of the time for which all wait, its part
 //! by what the device's timestamps say.

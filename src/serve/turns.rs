@@ -5,6 +5,9 @@
 //! not depend on who else is there. Each is charged the time of its own work, and of what all waited for its part: by its
 //! time on the device, or where that is not known by its dispatches. The time of a series that several share is divided by
 //! their bodies and contacts, and something that a layer costs however little is in it.
+//!
+//! A step that is long, by its work or by the one before, has a submission to itself, in batches between which it can be
+//! given up ([`crate::GpuWorld::step`]). A short one that is submitted with others is waited for.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -93,7 +96,7 @@ impl Member {
         self.step += time;
     }
 
-    /// Begins the step that is due, if there is one. On the CPU that is all of it.
+    /// Begins the step that is due, if there is one. On the CPU that is all of it, and for a long one on a device.
     fn begin_step(&mut self) -> Option<Step> {
         self.step = Duration::ZERO;
         self.guarded(|session| {
@@ -103,6 +106,14 @@ impl Member {
             session.enter_step();
             Some(match session.world()? {
                 Hosted::Own(World::Cpu(world)) => Step::Done(world.step()),
+                // Alone, so that it can be given up between two batches.
+                Hosted::Own(World::Gpu(world)) if world.is_long() => {
+                    let done = world.step();
+                    metrics::counter!("drystone_dispatches_total").increment(u64::from(world.dispatches()));
+                    // It is charged by the clock on the wall.
+                    let _ = world.take_device_seconds();
+                    Step::Done(done)
+                }
                 Hosted::Own(World::Gpu(world)) => match world.record_step() {
                     Ok(Some((start, commands))) => Step::Recorded(world.context().clone(), start, commands),
                     Ok(None) => Step::Done(Ok(())),
@@ -114,11 +125,11 @@ impl Member {
     }
 
     /// Ends a step of its own that was submitted.
-    fn end_step(&mut self, start: &StepStart, ran: Result<(), DeviceError>) -> Option<Ended> {
+    fn end_step(&mut self, start: &StepStart, ran: Result<(), DeviceError>, waited: Duration) -> Option<Ended> {
         self.guarded(|session| {
             let Some(Hosted::Own(World::Gpu(world))) = session.world() else { return None };
             let dispatches = world.dispatches().max(1);
-            let outcome = match ran.map_err(WorldError::from).and_then(|()| world.end_recorded(start)) {
+            let outcome = match ran.map_err(WorldError::from).and_then(|()| world.end_recorded(start, waited)) {
                 Ok(()) => Outcome::Done,
                 Err(error) => Outcome::Failed(error),
             };
@@ -242,7 +253,7 @@ fn round(members: &mut [Member]) {
     let waited = begun.elapsed();
     let mut ended = Vec::with_capacity(all.len());
     for series in all {
-        ended.extend(end(members, series, &ran));
+        ended.extend(end(members, series, &ran, waited));
     }
     // Worlds that all rest had no part.
     let seconds = |ended: &Ended| if ended.dispatches == 0 { Some(0.0) } else { ended.seconds };
@@ -317,10 +328,15 @@ fn record(members: &mut [Member], pool: &Pool, which: &[usize]) -> Option<(Recor
 type Whose = (Vec<usize>, Option<(Arc<Pool>, Duration)>, Ended);
 
 /// Ends a series, once it has run. None if that is a bug: the world is given up then.
-fn end(members: &mut [Member], Series { which, of }: Series, ran: &Result<(), DeviceError>) -> Option<Whose> {
+fn end(
+    members: &mut [Member],
+    Series { which, of }: Series,
+    ran: &Result<(), DeviceError>,
+    waited: Duration,
+) -> Option<Whose> {
     match of {
         Of::One(start) => {
-            let ended = members[which[0]].end_step(&start, ran.clone())?;
+            let ended = members[which[0]].end_step(&start, ran.clone(), waited)?;
             Some((which, None, ended))
         }
         Of::Several(pool, recorded, recording) => {

@@ -131,6 +131,48 @@ fn a_step_is_given_up() {
     assert_eq!(service.get(&world).unwrap().status, 404);
 }
 
+/// A long step on a device is given to it in batches, and given up between two of them: at its deadline, when its client has
+/// gone, to pause or to delete the world.
+#[test]
+fn a_step_on_a_device_is_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = command(folder.path(), &SLOW);
+    command.args(["--backend", "gpu"]);
+    let service = Service::run(command);
+    let world = service.make(&slow());
+    let answer = service.tell(&format!("{world}/step"), &json!({ "steps": 5, "timeout": 0.05 }));
+    assert_eq!((&answer["stopped"], &answer["steps"]), (&json!("the deadline has passed"), &json!(0)));
+    wait_for(&service, &world, "paused");
+    drop(in_a_step(&service, &world, None));
+    wait_for(&service, &world, "paused");
+    let stream = in_a_step(&service, &world, Some("paused"));
+    service.tell(&format!("{world}/pause"), &json!({}));
+    let again = service.post_once(&format!("{world}/step"), &json!({}), "paused").unwrap().json();
+    assert_eq!(
+        (&again["stopped"], &again["steps"], &again["step"]),
+        (&json!("the world was paused"), &json!(0), &json!(0))
+    );
+    drop(stream);
+    let stream = in_a_step(&service, &world, None);
+    assert_eq!(service.send("DELETE", &world, &[], b"").unwrap().status, 204);
+    assert_eq!(service.get(&world).unwrap().status, 404);
+    drop(stream);
+
+    // What was given up leaves no trace: worlds go on, and one comes to the same as its twin.
+    let scene = boxes(40, 10, &json!({ "substeps": 32, "iterations": 16 }));
+    let (world, twin) = (service.make(&scene), service.make(&scene));
+    let (mut done, mut stopped) = (0, 0);
+    while done < 3 {
+        let limits = json!({ "steps": 3 - done, "timeout": 0.05 + 0.2 * f64::from(stopped) });
+        let answer = service.tell(&format!("{world}/step"), &limits);
+        done += answer["steps"].as_u64().unwrap();
+        stopped += i32::from(!answer["stopped"].is_null());
+    }
+    service.tell(&format!("{twin}/step"), &json!({ "steps": 3 }));
+    eprintln!("three steps, given up {stopped} times");
+    assert_eq!(service.hash(&world), service.hash(&twin));
+}
+
 /// Negative control of the test above, and what a step that was given up costs: nothing but time.
 #[test]
 fn a_step_that_was_given_up_is_done_again() {

@@ -11,7 +11,6 @@ use super::LEAST_CONTACTS;
 use super::member::{Known, Member, News};
 use super::places::{Places, Seat};
 use crate::command::by_body;
-use crate::gpu::clock::Clock;
 use crate::gpu::readback::{Arrived, cast};
 use crate::gpu::record::{Extent, Work, joint_runs};
 use crate::gpu::strict::BACKUPS;
@@ -259,7 +258,7 @@ impl Places {
         let known = seats.iter().filter_map(|seat| seat.member.known);
         let load = known.map(|known| known.load).reduce(|all, one| all.and(&one));
         {
-            let timestamp_writes = self.clock.as_ref().map(Clock::writes);
+            let timestamp_writes = self.clock.as_ref().and_then(|clock| clock.writes(true, true));
             let mut pass =
                 encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("step"), timestamp_writes });
             if layers.astray > 0 {
