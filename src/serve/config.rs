@@ -110,6 +110,10 @@ pub struct Token {
     /// Sees the worlds of all owners, and may do everything with them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub admin: bool,
+    /// Reads the figures of the whole service at `/metrics`, as `admin` does, and has no other right for that: for
+    /// Prometheus. Other tokens read there what is their own, unless there is only one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub metrics: bool,
     /// Worlds at a time of its owner, up to `limits.worlds`. One token of several has half of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worlds: Option<usize>,
@@ -133,6 +137,7 @@ impl Token {
             token: Secret(token.to_owned()),
             owner: None,
             admin: false,
+            metrics: false,
             worlds: None,
             sockets: None,
             rate: None,

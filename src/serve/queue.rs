@@ -34,6 +34,12 @@ pub enum Expected {
 }
 
 impl Account {
+    /// Account of a world whose turn is urgent and short: before all others. What it had counts in its next turns.
+    #[must_use]
+    pub fn first(self) -> Self {
+        Self { had: f64::NEG_INFINITY, ..self }
+    }
+
     /// Of a world that comes when the one that had least had so much.
     pub fn new(least: f64) -> Self {
         Self { had: least, step: None, rest: None, alone: false }
@@ -188,6 +194,17 @@ mod tests {
         assert_eq!(chosen(&[], true), [0; 0]);
         let tiny: Vec<_> = (0..100).map(|id| due(id, 0.0, 1e-6)).collect();
         assert_eq!(chosen(&tiny, true).len(), MOST_TOGETHER);
+    }
+
+    #[test]
+    fn urgent_turns_come_first() {
+        let mut all: Vec<_> = (0..3).map(|id| due(id, 1e-3, 0.001)).collect();
+        let late = due(9, 1e3, 10.0);
+        all.push(Due { owner: f64::NEG_INFINITY, account: late.account.first(), ..late });
+        assert_eq!((chosen(&all, false), chosen(&all, true)[0]), (vec![9], 9));
+        // Negative control: by what it had it would be last.
+        all[3] = late;
+        assert_eq!((chosen(&all, false), chosen(&all, true)), (vec![0], vec![0, 1, 2]));
     }
 
     #[test]

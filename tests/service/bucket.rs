@@ -216,6 +216,19 @@ fn an_answer_that_is_lost_is_settled() {
     assert_eq!(service.hash(&world), service.hash(&twin));
 }
 
+/// The address of a store without TLS, in the variable that other programs have for it.
+#[test]
+fn an_address_of_the_environment_is_as_good_as_one_of_ours() {
+    let s3 = S3::start();
+    let settings: Vec<_> = s3.settings().into_iter().filter(|(name, _)| *name != "S3_ENDPOINT").collect();
+    let mut command = command(Path::new("s3://worlds/address"), &settings);
+    command.args(["--backend", "cpu"]).env("AWS_ENDPOINT_URL", &s3.address);
+    let service = Service::run(command);
+    let world = service.make(&scene());
+    service.tell(&format!("{world}/step"), &json!({ "steps": 2 }));
+    assert!(s3.keys().iter().all(|key| key.starts_with("address/")) && s3.puts() > 1, "{:?}", s3.keys());
+}
+
 #[test]
 fn whoever_comes_last_has_the_worlds() {
     let s3 = S3::start();

@@ -309,7 +309,8 @@ fn requests_are_noted() {
 #[test]
 fn figures_of_tokens() {
     let folder = tempfile::tempdir().unwrap();
-    let (service, _) = start(folder.path(), THREE, &[]);
+    let scraper = "[[tokens]]\nname = 'prometheus'\ntoken = 'token-of-the-prometheus'\nmetrics = true\n";
+    let (service, file) = start(folder.path(), &format!("{THREE}{scraper}"), &[]);
     let world = make(&service, "lab", None);
     assert_eq!(
         send(&service, "lab", "POST", &format!("{world}/step"), Some(&json!({ "steps": 50 })), None).status,
@@ -317,20 +318,35 @@ fn figures_of_tokens() {
     );
     get(&service, "other", &world);
     let figures = |token: &str| String::from_utf8(get(&service, token, "/metrics").body).unwrap();
-    let (all, own) = (figures("boss"), figures("lab"));
+    let (all, own, scraped) = (figures("boss"), figures("lab"), figures("prometheus"));
     for line in [
         r#"drystone_token_requests_total{token="lab",status="2xx"} 2"#,
         r#"drystone_token_requests_total{token="other",status="4xx"} 1"#,
         r#"drystone_owner_worlds{owner="lab"} 1"#,
         r#"drystone_owner_worlds{owner="other"} 0"#,
         r#"drystone_owner_compute_microseconds_total{owner="lab"}"#,
-        "drystone_process_resident_bytes",
     ] {
-        assert!(all.contains(line), "{line}: {all}");
+        assert!(all.contains(line) && scraped.contains(line), "{line}: {all}");
         assert_eq!(own.contains(line), !line.contains("other"), "{line}: {own}");
     }
+    // What all tokens do together is no matter of one of them: it would tell of the others.
+    for name in ["drystone_process_resident_bytes", "drystone_worlds ", "drystone_streams", "drystone_requests_total"] {
+        assert!(all.contains(name) && scraped.contains(name), "{name}: {all}");
+        assert!(!own.contains(name), "{name}: {own}");
+    }
+    for line in own.lines() {
+        let is_own = [r#"token="lab""#, r#"owner="lab""#].iter().any(|label| line.contains(label));
+        assert!(is_own || line.starts_with("# "), "{line}");
+    }
+    assert!(own.contains("# TYPE drystone_owner_worlds gauge"), "{own}");
+    // It may read figures, and nothing else of others.
+    assert_eq!((get(&service, "prometheus", &world).status, listed(&service, "prometheus").len()), (404, 0));
     let resident = all.lines().find_map(|line| line.strip_prefix("drystone_process_resident_bytes ")).unwrap();
     assert!(resident.parse::<f64>().unwrap() > 1e6, "{resident}");
+    // Alone it has nobody to hide from.
+    std::fs::write(file, "[[tokens]]\nname = 'lab'\ntoken = 'token-of-the-lab'\n").unwrap();
+    service.signal("HUP");
+    until("alone", || figures("lab").contains("drystone_process_resident_bytes"));
 }
 
 #[test]
@@ -444,6 +460,45 @@ fn blanks_are_not_kept() {
         stepping.push(open(&service, &text));
         until("under way", || service.ask(&world)["steps_to_go"].as_u64().unwrap() > number * 1_000_000 - 500_000);
     }
+}
+
+/// Commands over a stream take as much memory as over HTTP: the text, what it is read into, and what waits for the log.
+#[test]
+fn commands_are_charged_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = [("LIMITS_BYTES", "3000000"), ("LIMITS_MEMORY_BYTES", "4000000"), ("LIMITS_BODY_SECONDS", "600")];
+    let service = Service::start(folder.path(), &settings);
+    let world = service.make(&json!({ "scene": "slope" }));
+    let padded = |bytes: usize| format!("{}{{\"commands\":[{{\"wake_all\":{{}}}}]}}", " ".repeat(bytes));
+    let mut socket = crate::sockets::connect(&service, &format!("{world}/stream?rate=1"));
+    let mut told = |text: String| {
+        socket.send(Message::text(text)).unwrap();
+        let answer = crate::sockets::next_answer(&mut socket);
+        if answer["ok"].is_null() { answer["problem"]["status"].as_u64().unwrap() } else { 200 }
+    };
+    let posted = |text: String| {
+        let headers = [("Content-Type", "application/json")];
+        let path = format!("{world}/commands");
+        u64::from(service.send("POST", &path, &headers, text.as_bytes()).unwrap().status)
+    };
+    // A body that does not end holds 2.9 of the 4 MB.
+    let head = format!(
+        "POST {world}/step HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: 2950000\r\n\r\n",
+        service.address
+    );
+    let mut held = open(&service, &head);
+    held.write_all(" ".repeat(2_900_000).as_bytes()).unwrap();
+    until("held", || posted(padded(1_900_000)) == 429);
+    // Texts of which there is room for one copy, and not for three.
+    assert_eq!((posted(padded(900_000)), told(padded(900_000))), (429, 429));
+    assert_eq!((posted(padded(250_000)), told(padded(250_000))), (200, 200));
+    // Short ones that come to many commands.
+    let many = format!(r#"{{"commands":[{}]}}"#, vec![r#"{"wake_all":{}}"#; 9000].join(","));
+    assert_eq!((posted(many.clone()), told(many.clone())), (429, 429), "{} bytes", many.len());
+    drop(held);
+    until("free again", || posted(padded(1_900_000)) == 200);
+    assert_eq!((posted(padded(900_000)), told(padded(900_000))), (200, 200));
+    assert_eq!((posted(many.clone()), told(many)), (200, 200));
 }
 
 /// Clients that go away while their world is made, and ask again with the same key: one world each.
