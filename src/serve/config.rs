@@ -76,6 +76,9 @@ pub struct S3 {
     pub virtual_host: bool,
     /// Seconds for which a request is tried again before it is given up.
     pub patience_seconds: f64,
+    /// Takes the worlds over from a service that uses the same place, which ends. Otherwise this one does not start while
+    /// the other lives; after one that was killed it waits for one and a half `patience_seconds`.
+    pub take_over: bool,
 }
 
 /// What must not be shown.
@@ -271,6 +274,7 @@ impl Default for S3 {
             session_token: Secret::default(),
             virtual_host: false,
             patience_seconds: 10.0,
+            take_over: false,
         }
     }
 }

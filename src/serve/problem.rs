@@ -102,7 +102,8 @@ impl Problem {
     /// 409: the first request with this key is still being worked on. Asked again later it has its answer.
     #[must_use]
     pub fn busy() -> Self {
-        Self::new(409, "busy", "Still being worked on", "the first request with this key is still being worked on").retry(1)
+        Self::new(409, "busy", "Still being worked on", "the first request with this key is still being worked on")
+            .retry(1)
     }
 
     /// 413.

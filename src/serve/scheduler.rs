@@ -140,6 +140,10 @@ impl Scheduler {
     pub fn start(config: Arc<Config>, device: Device, store: Arc<Store>) -> io::Result<Arc<Self>> {
         let (writer, writers) = Writer::start(&store)?;
         let (pokes, poked) = mpsc::channel();
+        let taken = Mutex::new(pokes.clone());
+        store.when_taken(Box::new(move |detail| {
+            let _ = taken.lock().unwrap_or_else(PoisonError::into_inner).send(Poke::Taken(detail));
+        }));
         let workers = match (device.backend(), config.workers) {
             ("gpu", _) => 1,
             (_, 0) => std::thread::available_parallelism().map_or(2, std::num::NonZero::get).max(2),
@@ -506,7 +510,10 @@ impl Scheduler {
                             && !session.has_short_turn(now)
                         {
                             // Looked at again, should the others be held up by then, or its time be over.
-                            let later = session.deadline().filter(|at| *at > now).map_or(now + HELD_UP, |at| at.min(now + HELD_UP));
+                            let later = session
+                                .deadline()
+                                .filter(|at| *at > now)
+                                .map_or(now + HELD_UP, |at| at.min(now + HELD_UP));
                             soonest = Some(soonest.map_or(later, |soonest| soonest.min(later)));
                             continue;
                         }
@@ -643,6 +650,7 @@ impl Scheduler {
         }
         // The writers end with the process: what they had to write is written, or the log has it.
         self.writers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.shared.store.leave();
         whole
     }
 }

@@ -230,6 +230,83 @@ fn tokens_change_while_it_runs() {
     assert!(log.contains("added=[\"lab-2\"]") && !log.contains("token-of-the"), "{log}");
 }
 
+/// A token that is taken out ends its streams at once: of a world in a long step, and one that nobody reads.
+#[test]
+fn streams_end_with_their_token_whatever_holds_them_up() {
+    let folder = tempfile::tempdir().unwrap();
+    // Nothing else ends a stream within the time of this test.
+    let settings = [("LIMITS_STEP_WORK", "100000000"), ("LIMITS_IDLE_SECONDS", "600")];
+    let (service, file) = start(folder.path(), THREE, &settings);
+    let create = |body: &Value| {
+        let answer = send(&service, "lab", "POST", "/v1/worlds", Some(body), None);
+        format!("/v1/worlds/{}", answer.json()["id"].as_str().unwrap())
+    };
+    let streams = || {
+        let text = String::from_utf8(get(&service, "boss", "/metrics").body).unwrap();
+        text.lines().find_map(|line| line.strip_prefix("drystone_streams ")?.parse::<f64>().ok())
+    };
+    // With a key, so that the step goes on without its client.
+    let (slow, large) = (create(&crate::hostile::slow()), create(&json!({ "scene": "large_pyramid:base=400" })));
+    let mut watching = stream(&service, "lab", &slow).unwrap();
+    let mut stuck = stream(&service, "lab", &large).unwrap();
+    let step = format!(
+        "POST {slow}/step HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer token-of-the-lab\r\nIdempotency-Key: long\r\n\
+         Content-Length: 0\r\n\r\n",
+        service.address
+    );
+    // Frames of 2 MB each, until no more of them fit on the way.
+    stuck.send(Message::text(r#"{"id":1,"stream":{"format":"full","rate":240}}"#)).unwrap();
+    for _ in 0..40 {
+        let wake = json!({ "commands": [ { "wake_all": {} } ] });
+        assert_eq!(send(&service, "lab", "POST", &format!("{large}/commands"), Some(&wake), None).status, 200);
+    }
+    let _stepping = open(&service, &step);
+    until("stepping", || get(&service, "boss", &slow).json()["state"] == "stepping");
+    assert_eq!(streams(), Some(2.0));
+    std::fs::write(file, THREE.replacen("[[tokens]]\nname = 'lab'\ntoken = 'token-of-the-lab'\n", "", 1)).unwrap();
+    service.signal("HUP");
+    let reason = loop {
+        if let Message::Close(frame) = watching.read().unwrap() {
+            break frame.unwrap().reason.to_string();
+        }
+    };
+    assert_eq!(reason, "the token is no longer valid");
+    let status = get(&service, "boss", &slow).json();
+    assert_eq!((&status["state"], &status["step"]), (&json!("stepping"), &json!(0)), "the step goes on");
+    // Nobody has read the other one.
+    until("both gone", || streams() == Some(0.0));
+    drop(stuck);
+}
+
+/// A client that asks as fast as it can, with all that a line may quote, writes no more lines than its rate lets it.
+#[test]
+fn a_flood_fills_no_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let (service, _) = start(folder.path(), THREE, &[("LIMITS_RATE", "20")]);
+    let (begun, long) = (Instant::now(), "x".repeat(6000));
+    let path = format!("/v1/worlds/{long}");
+    let headers = [
+        ("Authorization", "Bearer token-of-the-lab"),
+        ("X-Request-Id", long.as_str()),
+        ("traceparent", long.as_str()),
+        ("User-Agent", long.as_str()),
+    ];
+    let statuses: Vec<u16> = (0..400).map(|_| service.send("GET", &path, &headers, b"").unwrap().status).collect();
+    let (passed, refused) = (statuses.iter().filter(|status| **status == 404).count(), statuses.len());
+    let refused = refused - passed;
+    assert!(passed >= 20 && refused > 100, "{passed} passed, {refused} were refused");
+    let lines = || {
+        let log = service.log();
+        log.lines().filter(|line| line.contains("/v1/worlds/xxx")).map(str::len).collect::<Vec<_>>()
+    };
+    until("noted", || lines().len() >= passed);
+    // Twenty lines in ten seconds about requests that are refused.
+    let quiet = 20 * (1 + begun.elapsed().as_secs() as usize / 10);
+    let lines = lines();
+    assert!(lines.len() <= passed + quiet, "{} lines for {passed} requests that passed", lines.len());
+    assert!(lines.iter().all(|length| *length < 1000), "{lines:?}");
+}
+
 /// The page asks for the token, uses it for everything, and shows the worlds of this token alone.
 #[test]
 fn the_page_with_a_token() {
@@ -318,7 +395,8 @@ fn figures_of_tokens() {
     );
     get(&service, "other", &world);
     let figures = |token: &str| String::from_utf8(get(&service, token, "/metrics").body).unwrap();
-    let (all, own, scraped) = (figures("boss"), figures("lab"), figures("prometheus"));
+    // The last one counts itself only afterwards.
+    let (all, scraped, own) = (figures("boss"), figures("prometheus"), figures("lab"));
     for line in [
         r#"drystone_token_requests_total{token="lab",status="2xx"} 2"#,
         r#"drystone_token_requests_total{token="other",status="4xx"} 1"#,

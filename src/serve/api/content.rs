@@ -54,7 +54,8 @@ pub async fn read_aside<T: Send + 'static>(
         return Ok(read());
     }
     // One token leaves places to others.
-    let own = caller.reading.clone().acquire_owned().await.map_err(|_| Problem::unavailable("the service is stopping"))?;
+    let own =
+        caller.reading.clone().acquire_owned().await.map_err(|_| Problem::unavailable("the service is stopping"))?;
     let turn = READING.acquire().await.map_err(|_| Problem::unavailable("the service is stopping"))?;
     let reading = tokio::task::spawn_blocking(move || {
         let value = read();

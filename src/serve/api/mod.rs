@@ -335,7 +335,10 @@ fn own_figures(text: &str, caller: &Caller) -> String {
     for name in names {
         // What it means, and its kind.
         let about = |line: &&str| line.starts_with("# ") && line.split(' ').nth(2) == Some(name.as_str());
-        let of_name = lines.iter().copied().filter(|line| line.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('{')));
+        let of_name = lines
+            .iter()
+            .copied()
+            .filter(|line| line.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('{')));
         for line in text.lines().filter(about).chain(of_name) {
             own.extend([line, "\n"]);
         }

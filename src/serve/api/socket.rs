@@ -50,8 +50,6 @@ const LARGE_FRAME: usize = 1000;
 const FRAME_BYTES: usize = 192;
 /// Frames a second, at most.
 const MOST_RATE: f64 = 240.0;
-/// A client that does not take a frame for so long is let go.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// For the client's good-bye, and for the way of ours.
 const GOODBYE: Duration = Duration::from_secs(1);
 /// Pings without an answer, and without a frame that was sent, after which a client is gone.
@@ -522,14 +520,15 @@ async fn write(state: State, mut open: Open, mut sink: Sink, mut view: View, mut
                 let Some(frame) = frame else { continue };
                 if room.grow(&hears.caller, frame.len()).is_err() {
                     let last = farewell(close_code::AGAIN, "no memory for this stream now");
-                    let _ = tokio::time::timeout(PATIENCE, sink.send(last)).await;
+                    let _ = tokio::time::timeout(idle, sink.send(last)).await;
                     return;
                 }
                 let begun = Instant::now();
                 let encoded = encode(view, frame, pace.dropped, &hears.caller.encoding).await;
                 let Some((next, bytes)) = encoded else { return };
                 view = next;
-                let sent = tokio::time::timeout(PATIENCE, sink.send(Message::Binary(bytes.into()))).await;
+                // A client that does not take a frame for so long is let go.
+                let sent = tokio::time::timeout(idle, sink.send(Message::Binary(bytes.into()))).await;
                 if !matches!(sent, Ok(Ok(()))) {
                     return;
                 }
@@ -538,7 +537,7 @@ async fn write(state: State, mut open: Open, mut sink: Sink, mut view: View, mut
                 continue;
             }
         };
-        if !matches!(tokio::time::timeout(PATIENCE, sink.send(message)).await, Ok(Ok(()))) || last {
+        if !matches!(tokio::time::timeout(idle, sink.send(message)).await, Ok(Ok(()))) || last {
             return;
         }
     }

@@ -247,7 +247,7 @@ impl Session {
     }
 
     /// True if the next turn comes before those of other worlds: the world is to be deleted, its step was given up, or the
-    /// time for the request in front is over.
+    /// time for a request for steps is over.
     #[must_use]
     pub fn is_urgent(&self, now: Instant) -> bool {
         match &self.phase {
@@ -257,11 +257,12 @@ impl Session {
         }
     }
 
-    /// Deadline of the request for steps in front.
+    /// Next deadline of the requests for steps.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         let Phase::Live(live) = &self.phase else { return None };
-        self.waiting.get(&live.memory.goals.front()?.request)?.deadline
+        let goals = live.memory.goals.iter();
+        goals.filter_map(|goal| self.waiting.get(&goal.request)?.deadline).min()
     }
 
     /// Does something with the world, which stays unless that decides otherwise.
