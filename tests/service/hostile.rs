@@ -379,7 +379,8 @@ fn a_deadline_waits_for_no_step_of_another() {
     let folder = tempfile::tempdir().unwrap();
     let service = Service::start(folder.path(), &[&SLOW[..], &[("WORKERS", "2")]].concat());
     let [late, other] = [0; 2].map(|_| service.make(&slow()));
-    let body = json!({ "timeout": 1 });
+    // Time enough for the other's request to come before it is over.
+    let body = json!({ "timeout": 5 });
     let mut stepping = begin(&service, &format!("{late}/step"), &body, None);
     wait_for(&service, &late, "stepping");
     let _waiting = begin(&service, &format!("{other}/step"), &json!({}), None);
