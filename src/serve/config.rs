@@ -114,7 +114,7 @@ pub struct Token {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub admin: bool,
     /// Reads the figures of the whole service at `/metrics`, as `admin` does, and has no other right for that: for
-    /// Prometheus. Other tokens read there what is their own, unless there is only one.
+    /// Prometheus. Other tokens read there what is their own, unless all have one owner.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub metrics: bool,
     /// Worlds at a time of its owner, up to `limits.worlds`. One token of several has half of them.

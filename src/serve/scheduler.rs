@@ -497,13 +497,13 @@ impl Scheduler {
             let mut soonest: Option<Instant> = None;
             for (id, entry) in &state.worlds {
                 let Some(session) = &entry.session else { continue };
-                let is_urgent = session.is_urgent(now);
-                if entry.is_suspect && state.suspects > 0 && !is_urgent {
-                    continue;
-                }
                 match entry.wake {
                     Wake::At(at) if at > now => soonest = Some(soonest.map_or(at, |soonest| soonest.min(at))),
                     Wake::Now | Wake::At(_) => {
+                        let is_urgent = session.is_urgent(now);
+                        if entry.is_suspect && state.suspects > 0 && !is_urgent {
+                            continue;
+                        }
                         if only_short
                             && !Self::suits(entry, session, is_held_up)
                             && !is_urgent
@@ -541,8 +541,8 @@ impl Scheduler {
                 let mut members = Vec::with_capacity(chosen.len());
                 for (id, expected) in chosen {
                     let Some(entry) = state.worlds.get(&id) else { continue };
-                    let suits = |session: &Box<Session>| Self::suits(entry, session, is_held_up);
-                    let may_take_long = !only_short || entry.session.as_ref().is_some_and(suits);
+                    let suits = |session: &Session| Self::suits(entry, session, is_held_up);
+                    let may_take_long = !only_short || entry.session.as_deref().is_some_and(suits);
                     members.extend(take(&mut state, (id, expected), may_take_long));
                 }
                 return Some(members);

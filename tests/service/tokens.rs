@@ -395,6 +395,8 @@ fn figures_of_tokens() {
     );
     get(&service, "other", &world);
     let figures = |token: &str| String::from_utf8(get(&service, token, "/metrics").body).unwrap();
+    let _watching = stream(&service, "lab", &world).unwrap();
+    until("counted", || figures("boss").contains("drystone_streams 1"));
     // The last one counts itself only afterwards.
     let (all, scraped, own) = (figures("boss"), figures("prometheus"), figures("lab"));
     for line in [
@@ -421,8 +423,10 @@ fn figures_of_tokens() {
     assert_eq!((get(&service, "prometheus", &world).status, listed(&service, "prometheus").len()), (404, 0));
     let resident = all.lines().find_map(|line| line.strip_prefix("drystone_process_resident_bytes ")).unwrap();
     assert!(resident.parse::<f64>().unwrap() > 1e6, "{resident}");
-    // Alone it has nobody to hide from.
-    std::fs::write(file, "[[tokens]]\nname = 'lab'\ntoken = 'token-of-the-lab'\n").unwrap();
+    // Tokens of one owner have nobody to hide from.
+    let two = "[[tokens]]\nname = 'lab'\ntoken = 'token-of-the-lab'\n\
+               [[tokens]]\nname = 'new'\nowner = 'lab'\ntoken = 'token-of-the-new'\n";
+    std::fs::write(file, two).unwrap();
     service.signal("HUP");
     until("alone", || figures("lab").contains("drystone_process_resident_bytes"));
 }

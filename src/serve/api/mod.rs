@@ -299,8 +299,8 @@ async fn ready(FromState(state): FromState<State>, caller: MaybeCaller) -> Respo
     axum_json(200, &told)
 }
 
-/// Figures for Prometheus: of the whole service for tokens with `metrics` or `admin`, and for the token of a service that
-/// has only one; other tokens get their own.
+/// Figures for Prometheus: of the whole service for tokens with `metrics` or `admin`, and for all where all have one owner;
+/// other tokens get their own.
 #[utoipa::path(get, path = "/metrics", tag = "service", responses((status = 200, description = "Text", body = String)))]
 async fn prometheus(FromState(state): FromState<State>, caller: MaybeCaller) -> Response {
     let text = {
@@ -315,7 +315,7 @@ async fn prometheus(FromState(state): FromState<State>, caller: MaybeCaller) -> 
         }
         figures.text.clone()
     };
-    let is_one_of_several = |caller: &Caller| !caller.sees_figures() && state.guard.has_several();
+    let is_one_of_several = |caller: &Caller| !caller.sees_figures() && state.guard.owners().len() > 1;
     let text = match caller.filter(|Extension(caller)| is_one_of_several(caller)) {
         Some(Extension(caller)) => own_figures(&text, &caller),
         None => text.to_string(),

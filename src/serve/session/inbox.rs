@@ -124,7 +124,9 @@ impl Session {
                         let _ = reply.send(Ok(Answer::unknown()));
                     }
                 }
-                special if !batch.is_empty() || (self.writing.is_some() && !matches!(special, Request::Save(..))) => {
+                special @ (Request::Save(..) | Request::Restore(..))
+                    if !batch.is_empty() || (self.writing.is_some() && !matches!(special, Request::Save(..))) =>
+                {
                     // In its turn, after what came before it.
                     lock(&self.handle.inbox).push_front(special);
                     self.blocked = batch.is_empty();

@@ -234,8 +234,7 @@ impl Session {
             Phase::Live(live) => live,
         };
         match &self.hold {
-            Some(Hold::Log(batch, _)) if batch.iter().any(|(record, ..)| matches!(record.op, Op::Commands(_))) => false,
-            Some(Hold::Log(..)) => true,
+            Some(Hold::Log(batch, _)) => !batch.iter().any(|(record, ..)| matches!(record.op, Op::Commands(_))),
             Some(Hold::Restore(..) | Hold::Delete(..)) => true,
             None if self.handle.has_delete() => true,
             None if self.asking.is_some() => false,
