@@ -190,6 +190,22 @@ def test_when_patience_ends_the_key_is_told(between: Between, url: str) -> None:
             assert isinstance(gone.value, ConnectionError) and gone.value.key == "k" and gone.value.attempts > 1
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"type": "urn:drystone:busy", "detail": "in any words", "status": 409}',
+        '{"type": "urn:drystone:conflict", "detail": "the first request with this key is still being worked on"}',
+    ],
+    ids=["by its type", "by the words of earlier versions"],
+)
+def test_a_busy_service_is_asked_again(between: Between, body: str) -> None:
+    with client("blocking", between.url) as service:
+        between.plan.append(says(409, body=body))
+        world = service.create(SCENE)
+        assert len(between.keys("/v1/worlds")) == 2 and len(set(between.keys("/v1/worlds"))) == 1
+        world.delete()
+
+
 @pytest.mark.parametrize("status", [400, 401, 404, 409, 413, 422, 500, 507])
 def test_what_does_not_become_better_is_asked_once(between: Between, status: int) -> None:
     with client("blocking", between.url) as service:

@@ -76,6 +76,9 @@ pub struct S3 {
     pub virtual_host: bool,
     /// Seconds for which a request is tried again before it is given up.
     pub patience_seconds: f64,
+    /// Takes the worlds over from a service that uses the same place, which ends. Otherwise this one does not start while
+    /// the other lives; after one that was killed it waits for one and a half `patience_seconds`.
+    pub take_over: bool,
 }
 
 /// What must not be shown.
@@ -110,6 +113,10 @@ pub struct Token {
     /// Sees the worlds of all owners, and may do everything with them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub admin: bool,
+    /// Reads the figures of the whole service at `/metrics`, as `admin` does, and has no other right for that: for
+    /// Prometheus. Other tokens read there what is their own, unless all have one owner.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub metrics: bool,
     /// Worlds at a time of its owner, up to `limits.worlds`. One token of several has half of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worlds: Option<usize>,
@@ -133,6 +140,7 @@ impl Token {
             token: Secret(token.to_owned()),
             owner: None,
             admin: false,
+            metrics: false,
             worlds: None,
             sockets: None,
             rate: None,
@@ -266,6 +274,7 @@ impl Default for S3 {
             session_token: Secret::default(),
             virtual_host: false,
             patience_seconds: 10.0,
+            take_over: false,
         }
     }
 }

@@ -20,7 +20,8 @@
 //! [`scheduler`] gives the next turn to the token whose worlds had the least time so far, measured, and of these to the
 //! world that had the least. A turn ends after a few milliseconds or one step, whichever is longer. With several workers
 //! one of them takes only worlds whose turns were short when they were measured, so that any number of huge ones leaves a
-//! way through. A step is given up in the middle once its deadline has passed, its client has gone, or the world is to be
+//! way through, and turns that end something: a request to delete or pause a world, or a deadline, waits for no step of
+//! another. A step is given up in the middle once its deadline has passed, its client has gone, or the world is to be
 //! paused or deleted or the service to stop: what ends the request goes to the log, and the world is opened anew. On a GPU
 //! that is between two batches of a long step. There is one worker there, which owns the device, and
 //! small worlds that are next have their turn together: a step of each in one submission, with one wait, and by the same
@@ -44,7 +45,8 @@
 //! be read, which is written to a new file first.
 //!
 //! In a bucket of an object store records are objects of their own, and a world is with the service that opened it last
-//! ([`store`]). A service that finds one of its worlds with another ends, as what it answers may be old. While the bucket cannot be reached it is not always known whether a record is there: the world stands
+//! ([`store`]). A second service does not start while the first lives, unless it is to take over (`s3.take_over`). A service
+//! that finds the bucket or one of its worlds with another ends, as what it answers may be old. While the bucket cannot be reached it is not always known whether a record is there: the world stands
 //! still, requests get a 503, and it goes on from what the bucket has.
 //!
 //! Worlds on a GPU are strict ([`Settings::strict`](crate::Settings::strict)), as replay may not depend on the size of

@@ -99,6 +99,13 @@ impl Problem {
         Self::new(409, "conflict", "Conflict with the state of the world", detail)
     }
 
+    /// 409: the first request with this key is still being worked on. Asked again later it has its answer.
+    #[must_use]
+    pub fn busy() -> Self {
+        Self::new(409, "busy", "Still being worked on", "the first request with this key is still being worked on")
+            .retry(1)
+    }
+
     /// 413.
     pub fn too_large(detail: impl Into<String>) -> Self {
         Self::new(413, "too-large", "Request too large", detail)

@@ -2,8 +2,10 @@
 //! least; whoever was idle does not save up for later. On a device small worlds that are next share a turn (turns.rs).
 //!
 //! With several workers one is kept for worlds whose turns were short whenever they were measured of late; a new world is
-//! opened by the others. While all of these are held up by long turns, it takes small worlds without a record, too. With
-//! one worker, as on a GPU, a long step delays all others; it can be given up as any other (watch.rs).
+//! opened by the others. While all of these are held up by long turns, it takes small worlds without a record, too. Of any
+//! other world it takes turns that only answer or end something (`Session::has_short_turn`): such a turn begins no step and
+//! opens nothing. A world that is to be deleted, whose step was given up, or whose deadline has passed has the next turn.
+//! With one worker, as on a GPU, a long step delays all others; it can be given up as any other (watch.rs).
 
 use std::collections::HashMap;
 use std::io;
@@ -120,11 +122,12 @@ struct Entry {
     starting: bool,
 }
 
-/// Lets a world have its turn.
-fn take(state: &mut State, (id, expected): (String, Expected)) -> Option<Member> {
+/// Lets a world have its turn, which only answers or ends something unless it may take long.
+fn take(state: &mut State, (id, expected): (String, Expected), may_take_long: bool) -> Option<Member> {
     let entry = state.worlds.get_mut(&id)?;
     entry.poked = false;
-    let session = entry.session.take()?;
+    let mut session = entry.session.take()?;
+    session.may_take_long = may_take_long;
     state.suspects += usize::from(entry.is_suspect);
     Some(Member::new(id, session, expected))
 }
@@ -137,6 +140,10 @@ impl Scheduler {
     pub fn start(config: Arc<Config>, device: Device, store: Arc<Store>) -> io::Result<Arc<Self>> {
         let (writer, writers) = Writer::start(&store)?;
         let (pokes, poked) = mpsc::channel();
+        let taken = Mutex::new(pokes.clone());
+        store.when_taken(Box::new(move |detail| {
+            let _ = taken.lock().unwrap_or_else(PoisonError::into_inner).send(Poke::Taken(detail));
+        }));
         let workers = match (device.backend(), config.workers) {
             ("gpu", _) => 1,
             (_, 0) => std::thread::available_parallelism().map_or(2, std::num::NonZero::get).max(2),
@@ -490,22 +497,34 @@ impl Scheduler {
             let mut soonest: Option<Instant> = None;
             for (id, entry) in &state.worlds {
                 let Some(session) = &entry.session else { continue };
-                if entry.is_suspect && state.suspects > 0 {
-                    continue;
-                }
                 match entry.wake {
                     Wake::At(at) if at > now => soonest = Some(soonest.map_or(at, |soonest| soonest.min(at))),
                     Wake::Now | Wake::At(_) => {
-                        if only_short && !Self::suits(entry, session, is_held_up) {
-                            // Looked at again, should the others be held up by then.
-                            let later = now + HELD_UP;
+                        let is_urgent = session.is_urgent(now);
+                        if entry.is_suspect && state.suspects > 0 && !is_urgent {
+                            continue;
+                        }
+                        if only_short
+                            && !Self::suits(entry, session, is_held_up)
+                            && !is_urgent
+                            && !session.has_short_turn(now)
+                        {
+                            // Looked at again, should the others be held up by then, or its time be over.
+                            let later = session
+                                .deadline()
+                                .filter(|at| *at > now)
+                                .map_or(now + HELD_UP, |at| at.min(now + HELD_UP));
                             soonest = Some(soonest.map_or(later, |soonest| soonest.min(later)));
                             continue;
                         }
                         let expected = if together { session.expected() } else { Expected::Anything };
                         let series = session.pool().map(|pool| (Arc::as_ptr(pool).addr(), pool.seconds()));
-                        let owner = state.owners[entry.owner].had;
-                        due.push(Due { id, owner, account: entry.account, expected, series });
+                        let (owner, account) = if is_urgent {
+                            (f64::NEG_INFINITY, entry.account.first())
+                        } else {
+                            (state.owners[entry.owner].had, entry.account)
+                        };
+                        due.push(Due { id, owner, account, expected, series });
                     }
                     Wake::Idle | Wake::Gone => {}
                 }
@@ -519,7 +538,14 @@ impl Scheduler {
                     let owner = &mut state.owners[owner];
                     owner.least = owner.least.max(of_owner);
                 }
-                return Some(chosen.into_iter().filter_map(|next| take(&mut state, next)).collect());
+                let mut members = Vec::with_capacity(chosen.len());
+                for (id, expected) in chosen {
+                    let Some(entry) = state.worlds.get(&id) else { continue };
+                    let suits = |session: &Session| Self::suits(entry, session, is_held_up);
+                    let may_take_long = !only_short || entry.session.as_deref().is_some_and(suits);
+                    members.extend(take(&mut state, (id, expected), may_take_long));
+                }
+                return Some(members);
             }
             state = match soonest {
                 Some(at) => {
@@ -624,6 +650,7 @@ impl Scheduler {
         }
         // The writers end with the process: what they had to write is written, or the log has it.
         self.writers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.shared.store.leave();
         whole
     }
 }

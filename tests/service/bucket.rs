@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::client::{Answer, Service, command};
+use crate::connections::{figure, until};
 use crate::crash::{count, rounds, scene};
 use crate::s3::{Fault, KEY, S3, SECRET};
 
@@ -35,7 +36,7 @@ fn killed_at_any_moment_with_a_bucket() {
     let s3 = S3::start();
     rounds(count(3), 17, |folder| {
         let place = format!("s3://worlds/{}", folder.file_name().unwrap().to_string_lossy().replace('.', "x"));
-        start(&s3, &place, &[("CHECKPOINT_SECONDS", "0.01")])
+        start(&s3, &place, &[("CHECKPOINT_SECONDS", "0.01"), ("S3_TAKE_OVER", "true")])
     });
 }
 
@@ -56,7 +57,7 @@ fn killed_while_the_bucket_stutters() {
     });
     rounds(count(2), 23, |folder| {
         let place = format!("s3://worlds/{}", folder.file_name().unwrap().to_string_lossy().replace('.', "x"));
-        start(&s3, &place, &[("CHECKPOINT_SECONDS", "0.05"), ("S3_PATIENCE_SECONDS", "20")])
+        start(&s3, &place, &[("CHECKPOINT_SECONDS", "0.05"), ("S3_PATIENCE_SECONDS", "20"), ("S3_TAKE_OVER", "true")])
     });
 }
 
@@ -183,6 +184,130 @@ fn what_cannot_be_written_has_not_happened() {
     assert_ne!(service.hash(&world), service.hash(&twin));
 }
 
+/// Parts of the log that are let through, from now on; all others are refused.
+fn let_through(s3: &S3, mut parts: u32) {
+    s3.rule(move |method, key| match (method, key.contains("/log/")) {
+        ("PUT", true) if parts == 0 => Fault::Status(403),
+        ("PUT", true) => {
+            parts -= 1;
+            Fault::No
+        }
+        _ => Fault::No,
+    });
+}
+
+/// Steps that are done, and whose end the log does not take for a while: nobody is told before it does, they are not done
+/// again, and the state is not put back in between.
+#[test]
+fn steps_are_done_once_though_their_end_is_written_late() {
+    let s3 = S3::start();
+    let mut service = start(&s3, "s3://worlds", &[]);
+    let world = service.make(&scene());
+    let (path, body) = (format!("{world}/step"), json!({ "steps": 7 }));
+    service.tell(&format!("{world}/checkpoint"), &json!({ "name": "early" }));
+    let ask = |service: &Service| insist(service, &path, &body, "seven");
+    let is_done = |service: &Service| service.ask(&world)["step"] == 7 && service.ask(&world)["steps_to_go"] == 0;
+    // What asks for them is written, what says that they are done is not.
+    let_through(&s3, 1);
+    let first = std::thread::scope(|scope| {
+        let asked = scope.spawn(|| ask(&service));
+        until("done", || is_done(&service));
+        let answer = service.post(&format!("{world}/restore"), &json!({ "name": "early" })).unwrap();
+        let detail = answer.json()["detail"].as_str().unwrap_or_default().to_owned();
+        assert!(answer.status == 503 && detail.contains("end of earlier requests"), "{answer:?}");
+        assert!(!asked.is_finished(), "nobody is told");
+        s3.heal();
+        asked.join().unwrap().json()
+    });
+    assert_eq!((&first["steps"], &first["step"], &first["stopped"]), (&json!(7), &json!(7), &Value::Null), "{first}");
+
+    // The same where the service ends in between. Asked again it is not begun again.
+    let (path, body) = (format!("{world}/step"), json!({ "steps": 5 }));
+    let ask = |service: &Service| insist(service, &path, &body, "five");
+    let is_done = |service: &Service| service.ask(&world)["step"] == 12 && service.ask(&world)["steps_to_go"] == 0;
+    let_through(&s3, 1);
+    std::thread::scope(|scope| {
+        let asked = scope.spawn(|| service.post_once(&path, &body, "five"));
+        until("done", || is_done(&service));
+        assert!(!asked.is_finished(), "nobody is told");
+        service.signal("KILL");
+        assert!(asked.join().unwrap().is_err());
+    });
+    // The part that makes the world its own is let through, and nothing after that.
+    let_through(&s3, 1);
+    service = start(&s3, "s3://worlds", &[]);
+    until("done again", || is_done(&service));
+    let again = std::thread::scope(|scope| {
+        let asked = scope.spawn(|| ask(&service));
+        let before = service.ask("/v1/worlds");
+        until("asked", || service.get(&format!("{world}/state")).is_ok_and(|answer| answer.status == 200));
+        assert!(!asked.is_finished(), "{before}");
+        s3.heal();
+        asked.join().unwrap().json()
+    });
+    assert_eq!((&again["steps"], &again["step"]), (&json!(5), &json!(12)), "{again}");
+    assert_eq!(service.ask(&world)["step"], 12);
+}
+
+/// A step was given up, and the store does not take the end of its request: whoever asks is told so, nothing is done again
+/// meanwhile, and once it is written the request has its answer.
+#[test]
+fn a_step_was_given_up_and_the_log_does_not_take_it() {
+    let s3 = S3::start();
+    let service = start(&s3, "s3://worlds", &[("LIMITS_STEP_WORK", "100000000")]);
+    let world = service.make(&crate::hostile::slow());
+    let (path, body) = (format!("{world}/step"), json!({ "timeout": 0.5 }));
+    let_through(&s3, 1);
+    let refused = service.post_once(&path, &body, "given up").unwrap();
+    let told = refused.json()["detail"].as_str().unwrap_or_default().to_owned();
+    assert!(refused.status == 503 && told.contains("does not take the end of its request"), "{refused:?}");
+    let given_up = || figure(&service, "drystone_steps_given_up_total");
+    for _ in 0..3 {
+        let other = service.post(&path, &json!({ "timeout": 0.5 })).unwrap();
+        assert_eq!(other.status, 503, "{other:?}");
+    }
+    assert_eq!(given_up(), 1.0, "it is not begun again");
+    s3.heal();
+    let answer = insist(&service, &path, &body, "given up").json();
+    assert_eq!((&answer["stopped"], &answer["steps"]), (&json!("the deadline has passed"), &json!(0)), "{answer}");
+    assert_eq!(given_up(), 1.0);
+}
+
+/// One checkpoint with a name at a time is on its way, of each world; those of others go on.
+#[test]
+fn checkpoints_with_names_do_not_pile_up() {
+    let s3 = S3::start();
+    let service = start(&s3, "s3://worlds", &[]);
+    let (world, other) = (service.make(&scene()), service.make(&scene()));
+    let own = world.rsplit('/').next().unwrap().to_owned();
+    let save =
+        |world: &str, name: &str| service.post(&format!("{world}/checkpoint"), &json!({ "name": name })).unwrap();
+    let is_there = |name: &str| service.ask(&format!("{world}/checkpoints"))["checkpoints"] == json!([name]);
+    let held = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));
+    let seen = held.clone();
+    s3.rule(move |method, key| {
+        if method == "PUT" && key.contains(&own) && key.contains("/saved-") {
+            seen.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            return Fault::Held;
+        }
+        Fault::No
+    });
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| save(&world, "first"));
+        until("on its way", || held.load(std::sync::atomic::Ordering::SeqCst) > 0);
+        for _ in 0..20 {
+            let refused = save(&world, "second");
+            assert_eq!((refused.status, refused.header("retry-after")), (429, Some("1")), "{refused:?}");
+        }
+        assert_eq!(save(&other, "other").status, 200);
+        service.tell(&format!("{world}/step"), &json!({ "steps": 3 }));
+        s3.heal();
+        assert_eq!(first.join().unwrap().status, 200);
+    });
+    assert!(is_there("first"));
+    until("free again", || save(&world, "first").status == 200);
+}
+
 /// The object is there, and its answer was lost, also to whoever asked for it then. It has happened, once.
 #[test]
 fn an_answer_that_is_lost_is_settled() {
@@ -216,16 +341,31 @@ fn an_answer_that_is_lost_is_settled() {
     assert_eq!(service.hash(&world), service.hash(&twin));
 }
 
+/// The address of a store without TLS, in the variable that other programs have for it.
+#[test]
+fn an_address_of_the_environment_is_as_good_as_one_of_ours() {
+    let s3 = S3::start();
+    let settings: Vec<_> = s3.settings().into_iter().filter(|(name, _)| *name != "S3_ENDPOINT").collect();
+    let mut command = command(Path::new("s3://worlds/address"), &settings);
+    command.args(["--backend", "cpu"]).env("AWS_ENDPOINT_URL", &s3.address);
+    let service = Service::run(command);
+    let world = service.make(&scene());
+    service.tell(&format!("{world}/step"), &json!({ "steps": 2 }));
+    assert!(s3.keys().iter().all(|key| key.starts_with("address/")) && s3.puts() > 1, "{:?}", s3.keys());
+}
+
 #[test]
 fn whoever_comes_last_has_the_worlds() {
     let s3 = S3::start();
-    let mut first = start(&s3, "s3://worlds", &[]);
+    // With long beats, so that it notices when it writes.
+    let mut first = start(&s3, "s3://worlds", &[("S3_PATIENCE_SECONDS", "100")]);
     let (world, twin) = (first.make(&scene()), first.make(&scene()));
     for one in [&world, &twin] {
         first.tell(&format!("{one}/commands"), &push(2.0));
         first.tell(&format!("{one}/step"), &json!({ "steps": 10 }));
     }
-    let second = start(&s3, "s3://worlds", &[]);
+    let own = [("S3_TAKE_OVER", "true"), ("S3_PATIENCE_SECONDS", "100")];
+    let second = start(&s3, "s3://worlds", &own);
     assert_eq!(second.hash(&world), first.hash(&world));
     let answer = first.post(&format!("{world}/commands"), &push(1.0)).unwrap();
     assert_eq!(answer.status, 507, "{answer:?}");
@@ -240,8 +380,48 @@ fn whoever_comes_last_has_the_worlds() {
     }
     assert_eq!(second.hash(&world), second.hash(&twin));
     drop(first);
-    let third = start(&s3, "s3://worlds", &[]);
+    let third = start(&s3, "s3://worlds", &own);
     assert_eq!(third.hash(&world), second.hash(&twin));
+}
+
+/// A second service on the same place, started by mistake, leaves the first one alone and says what to do.
+#[test]
+fn a_second_service_does_not_start() {
+    let s3 = S3::start();
+    let settings = [&s3.settings()[..], &[("S3_PATIENCE_SECONDS", "10")]].concat();
+    let mut first = start(&s3, "s3://worlds/one", &settings);
+    let world = first.make(&scene());
+    let output = command(Path::new("s3://worlds/one"), &settings).args(["--backend", "cpu"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    for part in [&format!("process {}", first.pid()), "another service uses it", "s3.take_over = true"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    first.tell(&format!("{world}/step"), &json!({ "steps": 3 }));
+    // Beside it there is room.
+    drop(start(&s3, "s3://worlds/other", &[]));
+    // One that ended in order is waited for no more; one that was killed is, and then not.
+    assert!(s3.keys().contains(&"one/owner".to_owned()), "{:?}", s3.keys());
+    assert_eq!(first.stop(), Some(0));
+    assert!(!s3.keys().contains(&"one/owner".to_owned()), "{:?}", s3.keys());
+    let mut second = start(&s3, "s3://worlds/one", &[]);
+    assert_eq!(second.ask(&world)["step"], 3);
+    second.kill();
+    let third = start(&s3, "s3://worlds/one", &[]);
+    assert_eq!(third.ask(&world)["step"], 3);
+    assert!(third.log().contains("is its service alive?"), "{}", third.log());
+}
+
+/// The service whose worlds are taken ends, though nobody asks it anything: nobody reads from it what is old.
+#[test]
+fn a_service_that_is_not_asked_notices_who_came() {
+    let s3 = S3::start();
+    let mut first = start(&s3, "s3://worlds", &[]);
+    first.make(&scene());
+    let second = start(&s3, "s3://worlds", &[("S3_TAKE_OVER", "true")]);
+    assert_eq!(first.wait(), Some(1));
+    assert!(first.log().contains(&format!("process {}", second.pid())), "{}", first.log());
+    assert!(s3.keys().contains(&"owner".to_owned()), "the mark of the second stays: {:?}", s3.keys());
 }
 
 #[test]

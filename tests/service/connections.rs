@@ -8,7 +8,7 @@ use serde_json::json;
 use tungstenite::Message;
 
 use crate::client::{Service, command};
-use crate::sockets::{connect, say};
+use crate::sockets::{Socket, connect, say};
 
 /// With a text as the beginning of what it says.
 pub fn open(service: &Service, text: &str) -> TcpStream {
@@ -194,6 +194,40 @@ fn a_stream_that_says_nothing_is_let_go() {
     assert_eq!(figure(&service, "drystone_streams"), 1.0);
     say(&mut awake, &json!({ "id": 1, "step": {} }));
     until("answered", || matches!(awake.read().unwrap(), Message::Text(text) if text.contains("\"ok\"")));
+}
+
+/// Streams hold memory for their frames, though nobody reads them. One for which there is none is told to come again.
+#[test]
+fn a_stream_without_memory_is_told_to_come_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = [("LIMITS_BYTES", "1000000"), ("LIMITS_MEMORY_BYTES", "2000000"), ("LIMITS_IDLE_SECONDS", "600")];
+    let service = Service::start(folder.path(), &settings);
+    // 5,051 bodies, about 1 MB a stream.
+    let world = service.make(&json!({ "scene": "large_pyramid:base=100" }));
+    let path = format!("{world}/stream");
+    let first = |socket: &mut Socket| loop {
+        match socket.read().unwrap() {
+            Message::Binary(bytes) => break Ok(bytes.len()),
+            Message::Close(frame) => break Err(frame.map(|frame| (u16::from(frame.code), frame.reason.to_string()))),
+            _ => {}
+        }
+    };
+    let mut held: Vec<_> = (0..2).map(|_| connect(&service, &path)).collect();
+    for socket in &mut held {
+        assert!(first(socket).unwrap() > 50_000);
+    }
+    // From now on these two read nothing.
+    for _ in 0..3 {
+        let refused = first(&mut connect(&service, &path)).unwrap_err().expect("it says why");
+        assert_eq!(refused, (1013, "no memory for this stream now".to_owned()));
+    }
+    // A small world takes none, and those that are there go on.
+    let small = service.make(&json!({ "scene": "slope" }));
+    first(&mut connect(&service, &format!("{small}/stream"))).unwrap();
+    service.tell(&format!("{world}/step"), &json!({}));
+    first(&mut held[1]).unwrap();
+    drop(held.remove(0));
+    until("free again", || first(&mut connect(&service, &path)).is_ok());
 }
 
 /// Messages of a stream count as requests do.

@@ -111,6 +111,60 @@ fn worlds_survive_their_device() {
     assert!(worlds.scheduler.stop(Duration::from_secs(20)));
 }
 
+/// A device that is lost between the parts of a batch: each is answered, or is to be asked again, and each is done once.
+#[test]
+fn a_batch_survives_its_device() {
+    let context = Context::new(AdapterChoice::Any).expect("a device, if only a software one");
+    let worlds = Worlds::on(Device::gpu(context, AdapterChoice::Any));
+    for id in ["lost", "twin"] {
+        worlds.make(id, "large_pyramid:base=5");
+        worlds.surely(id, &Op::Step { steps: 5 }, "before");
+    }
+    let ball =
+        json!({ "spawn": { "bodies": [ { "position": [0, 30], "shapes": [ { "circle": { "radius": 0.5 } } ] } ] } });
+    let spawn = || Op::Commands(vec![serde_json::from_value::<CommandRecord>(ball.clone()).unwrap()]);
+    let ops = [push(1), spawn(), push(2), spawn(), push(3), Op::Step { steps: 5 }];
+    // All of them are there before the world has its turn, so they go to the log together.
+    let handle = worlds.scheduler.world("lost").unwrap();
+    worlds.scheduler.device().destroy();
+    let answers: Vec<_> = (0..)
+        .zip(&ops)
+        .map(|(number, op)| {
+            let (reply, answer) = tokio::sync::oneshot::channel();
+            let key = Some(Key { name: format!("part {number}"), hash: 0 });
+            handle.put(Request::Write { op: op.clone(), key, deadline: None, reply }, 64).unwrap();
+            answer
+        })
+        .collect();
+    worlds.scheduler.poke("lost");
+    let mut refused = 0;
+    for answer in answers {
+        match worlds.runtime.block_on(answer).expect("each is answered") {
+            Ok(_) => {}
+            Err(problem) => {
+                assert_eq!(problem.status, 503, "{problem:?}");
+                assert!(problem.retry_after.is_some());
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 0, "the device was lost in it");
+    let script = |id: &str| {
+        let told = (0..).zip(&ops).map(|(number, op)| worlds.surely(id, op, &format!("part {number}")));
+        told.collect::<Vec<_>>()
+    };
+    let (lost, twin) = (script("lost"), script("twin"));
+    assert_eq!(worlds.scheduler.device().generation(), 1, "it was another device");
+    let ids =
+        |told: &[Value]| told.iter().filter_map(|told| told["results"][0].get("bodies").cloned()).collect::<Vec<_>>();
+    assert_eq!((ids(&lost).len(), ids(&lost)), (2, ids(&twin)));
+    for id in ["lost", "twin"] {
+        worlds.surely(id, &Op::Step { steps: 5 }, "after");
+    }
+    assert_eq!(worlds.hash("lost"), worlds.hash("twin"), "no push and no body came twice");
+    assert!(worlds.scheduler.stop(Duration::from_secs(20)));
+}
+
 /// Several that step together when their device is lost, again and again: each comes back to its own bits, and none is
 /// blamed for what may be another's.
 #[test]

@@ -1,7 +1,7 @@
 //! Worlds that are made to hurt: steps that take for ever, pairs without number, scenes that end the process. Their owners
 //! hear of it, and others notice nothing.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::client::{Answer, Service, command};
+use crate::connections::figure;
 
 /// Longer than anything that ends at once takes on a machine with much to do, and shorter than a hostile step.
 const AT_ONCE: Duration = Duration::from_secs(6);
@@ -27,7 +28,7 @@ fn boxes(columns: usize, rows: usize, settings: &Value) -> Value {
 }
 
 /// A step of this takes many seconds, and is within the limits.
-fn slow() -> Value {
+pub fn slow() -> Value {
     boxes(600, 40, &json!({ "substeps": 64, "iterations": 64 }))
 }
 
@@ -60,6 +61,23 @@ fn begin(service: &Service, path: &str, body: &Value, key: Option<&str>) -> TcpS
     let mut stream = TcpStream::connect(&service.address).unwrap();
     stream.write_all((head + &text).as_bytes()).unwrap();
     stream
+}
+
+/// Reads the answer to what was asked by [`begin`].
+fn answer_of(stream: &mut TcpStream) -> String {
+    stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
+    let (mut answer, mut part) = (String::new(), [0; 4096]);
+    loop {
+        let length = stream.read(&mut part).unwrap();
+        assert!(length > 0, "cut off: {answer}");
+        answer += &String::from_utf8_lossy(&part[..length]);
+        let Some((head, body)) = answer.split_once("\r\n\r\n") else { continue };
+        let head = head.to_ascii_lowercase();
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+        if length.is_some_and(|length: usize| body.len() >= length) {
+            return answer;
+        }
+    }
 }
 
 fn wait_for(service: &Service, world: &str, state: &str) -> Duration {
@@ -362,6 +380,76 @@ fn hostile_worlds_do_not_stop_others() {
         assert_eq!(service.send("DELETE", &world, &[], b"").unwrap().status, 204);
     }
     assert_eq!(service.get("/health/ready").unwrap().status, 200);
+}
+
+/// Three hostile worlds on two workers, one of which is for short turns: what ends a world, or a request of it, waits for no
+/// step of the others. The order of events says so: no step is done in all of it.
+#[test]
+fn what_ends_a_hostile_world_waits_for_no_step() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[&SLOW[..], &[("WORKERS", "2")]].concat());
+    let given_up = || figure(&service, "drystone_steps_given_up_total");
+    let no_step_was_done = |after: &str| assert_eq!(figure(&service, "drystone_steps_total"), 0.0, "{after}");
+    let [late, first, second, third] = [0; 4].map(|_| service.make(&slow()));
+    let step = |world: &str, body: &Value| begin(&service, &format!("{world}/step"), body, None);
+    let mut stepping = in_a_step(&service, &late, None);
+    // These wait for the worker. So does one with a deadline, which has no step done before it.
+    let _waiting = [&first, &second, &third].map(|world| step(world, &json!({})));
+    let answer = service.tell(&format!("{third}/step"), &json!({ "timeout": 0.5 }));
+    assert_eq!((&answer["stopped"], &answer["steps"]), (&json!("the deadline has passed"), &json!(0)), "{answer}");
+    no_step_was_done("a deadline of a world that waits");
+    service.tell(&format!("{second}/pause"), &json!({}));
+    no_step_was_done("a pause of a world that waits");
+    assert_eq!(given_up(), 0.0);
+
+    // The world in the step is deleted. At once another one has the worker.
+    assert_eq!(service.send("DELETE", &late, &[], b"").unwrap().status, 204);
+    no_step_was_done("DELETE of the world in the step");
+    assert_eq!(given_up(), 1.0);
+    let answer = answer_of(&mut stepping);
+    assert!(answer.starts_with("HTTP/1.1 409") && answer.contains("being deleted"), "{answer}");
+    for world in [&third, &second, &first] {
+        assert_eq!(service.send("DELETE", world, &[], b"").unwrap().status, 204);
+        no_step_was_done("DELETE of one of the others");
+    }
+    assert_eq!(service.ask("/v1/worlds")["worlds"], json!([]));
+}
+
+/// A step that was given up at its deadline is answered while another hostile world has the worker.
+#[test]
+fn a_deadline_waits_for_no_step_of_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[&SLOW[..], &[("WORKERS", "2")]].concat());
+    let [late, other] = [0; 2].map(|_| service.make(&slow()));
+    // Time enough for the other's request to come before it is over.
+    let body = json!({ "timeout": 5 });
+    let mut stepping = begin(&service, &format!("{late}/step"), &body, None);
+    wait_for(&service, &late, "stepping");
+    let _waiting = begin(&service, &format!("{other}/step"), &json!({}), None);
+    let answer = answer_of(&mut stepping);
+    assert!(answer.contains("the deadline has passed"), "{answer}");
+    assert_eq!(figure(&service, "drystone_steps_total"), 0.0);
+    assert_eq!(service.send("DELETE", &other, &[], b"").unwrap().status, 204);
+    assert_eq!(figure(&service, "drystone_steps_total"), 0.0);
+}
+
+/// The limit of contacts that follows from the work of a step, for a world with many substeps.
+#[test]
+fn contacts_are_bounded_by_the_work_of_a_step() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[("LIMITS_STEP_WORK", "1000000")]);
+    let with = |settings: Value| {
+        let mut scene = heap(150);
+        scene["settings"] = settings;
+        service.make(&scene)
+    };
+    // Some 11,000 contacts, four of which count as a body: within the work for one substep, and not for 4,096.
+    let (plain, deep) = (with(json!({ "substeps": 1 })), with(json!({ "substeps": 64, "iterations": 64 })));
+    service.tell(&format!("{plain}/step"), &json!({}));
+    let refused = service.post(&format!("{deep}/step"), &json!({})).unwrap();
+    limit(&refused, "limits.step_work");
+    wait_for(&service, &deep, "paused");
+    assert_eq!(service.ask(&deep)["step"], 0);
 }
 
 #[test]

@@ -16,6 +16,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::client::{Dice, Service, command};
+use crate::connections::until;
 
 /// A service under observation.
 struct Observed {
@@ -631,4 +632,40 @@ fn a_failed_sync_is_in_doubt() {
     assert!(notes.iter().any(|note| note.result != 0));
     let (tried, wrong) = cuts(&notes, &client.marks, None, None, 60);
     assert!(tried > 10 && wrong.is_empty(), "{wrong:#?}");
+}
+
+/// A log that may not have begun, and one that may not be closed, while a world plays and nobody asks anything of it: the
+/// world stands and says that it is in doubt, then it goes on from what is on the disk, to the same bits.
+#[test]
+fn a_log_in_doubt_at_its_begin_or_end() {
+    let observed = Observed::new();
+    let service = observed.start();
+    let scene = json!({ "scene": "large_pyramid:base=7" });
+    let (world, twin) = (service.make(&scene), service.make(&scene));
+    let id = world.rsplit('/').next().unwrap();
+    let step = || service.ask(&world)["step"].as_u64().unwrap();
+    // Syncs of the world's folder, with which a log begins; and of logs that are there, with which they end.
+    for rule in [format!("fail /{id}"), "fail /log-".to_owned()] {
+        service.tell(&format!("{world}/play"), &json!({ "speed": "max" }));
+        let before = step();
+        until("plays", || step() > before);
+        observed.rule(Some(&rule));
+        until("in doubt", || {
+            let answer = service.get(&format!("{world}/metrics")).unwrap();
+            let told =
+                answer.json()["detail"].as_str().unwrap_or_default().contains("whether it was written is not known");
+            answer.status == 503 && told
+        });
+        observed.rule(None);
+        until("back", || service.get(&format!("{world}/metrics")).unwrap().status == 200);
+        until("paused", || service.post(&format!("{world}/pause"), &json!({})).unwrap().status == 200);
+        let steps = step() - service.ask(&twin)["step"].as_u64().unwrap();
+        assert!(steps > 0, "{rule}");
+        service.tell(&format!("{twin}/step"), &json!({ "steps": steps }));
+        assert_eq!(service.hash(&world), service.hash(&twin), "{rule}");
+    }
+    let (hash, last) = (service.hash(&world), step());
+    drop(service);
+    let service = observed.start();
+    assert_eq!((service.hash(&world), service.ask(&world)["step"].as_u64()), (hash, Some(last)));
 }

@@ -20,6 +20,8 @@ pub enum Fault {
     Slow(Duration),
     /// The condition of a PUT is overlooked.
     Blind,
+    /// Nothing is done until the rule says something else.
+    Held,
 }
 
 /// By method and key.
@@ -133,7 +135,11 @@ fn serve(state: &State, stream: TcpStream) -> Option<()> {
         requests.read_exact(&mut body).ok()?;
         let (path, query) = target.split_once('?').unwrap_or((&target, ""));
         let key = path.strip_prefix("/worlds")?.trim_start_matches('/').to_owned();
-        let fault = (state.rule.lock().unwrap())(&method, &key);
+        let mut fault = (state.rule.lock().unwrap())(&method, &key);
+        while fault == Fault::Held {
+            std::thread::sleep(Duration::from_millis(10));
+            fault = (state.rule.lock().unwrap())(&method, &key);
+        }
         match fault {
             Fault::Cut => return None,
             Fault::Slow(time) => std::thread::sleep(time),

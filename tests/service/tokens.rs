@@ -230,6 +230,83 @@ fn tokens_change_while_it_runs() {
     assert!(log.contains("added=[\"lab-2\"]") && !log.contains("token-of-the"), "{log}");
 }
 
+/// A token that is taken out ends its streams at once: of a world in a long step, and one that nobody reads.
+#[test]
+fn streams_end_with_their_token_whatever_holds_them_up() {
+    let folder = tempfile::tempdir().unwrap();
+    // Nothing else ends a stream within the time of this test.
+    let settings = [("LIMITS_STEP_WORK", "100000000"), ("LIMITS_IDLE_SECONDS", "600")];
+    let (service, file) = start(folder.path(), THREE, &settings);
+    let create = |body: &Value| {
+        let answer = send(&service, "lab", "POST", "/v1/worlds", Some(body), None);
+        format!("/v1/worlds/{}", answer.json()["id"].as_str().unwrap())
+    };
+    let streams = || {
+        let text = String::from_utf8(get(&service, "boss", "/metrics").body).unwrap();
+        text.lines().find_map(|line| line.strip_prefix("drystone_streams ")?.parse::<f64>().ok())
+    };
+    // With a key, so that the step goes on without its client.
+    let (slow, large) = (create(&crate::hostile::slow()), create(&json!({ "scene": "large_pyramid:base=400" })));
+    let mut watching = stream(&service, "lab", &slow).unwrap();
+    let mut stuck = stream(&service, "lab", &large).unwrap();
+    let step = format!(
+        "POST {slow}/step HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer token-of-the-lab\r\nIdempotency-Key: long\r\n\
+         Content-Length: 0\r\n\r\n",
+        service.address
+    );
+    // Frames of 2 MB each, until no more of them fit on the way.
+    stuck.send(Message::text(r#"{"id":1,"stream":{"format":"full","rate":240}}"#)).unwrap();
+    for _ in 0..40 {
+        let wake = json!({ "commands": [ { "wake_all": {} } ] });
+        assert_eq!(send(&service, "lab", "POST", &format!("{large}/commands"), Some(&wake), None).status, 200);
+    }
+    let _stepping = open(&service, &step);
+    until("stepping", || get(&service, "boss", &slow).json()["state"] == "stepping");
+    assert_eq!(streams(), Some(2.0));
+    std::fs::write(file, THREE.replacen("[[tokens]]\nname = 'lab'\ntoken = 'token-of-the-lab'\n", "", 1)).unwrap();
+    service.signal("HUP");
+    let reason = loop {
+        if let Message::Close(frame) = watching.read().unwrap() {
+            break frame.unwrap().reason.to_string();
+        }
+    };
+    assert_eq!(reason, "the token is no longer valid");
+    let status = get(&service, "boss", &slow).json();
+    assert_eq!((&status["state"], &status["step"]), (&json!("stepping"), &json!(0)), "the step goes on");
+    // Nobody has read the other one.
+    until("both gone", || streams() == Some(0.0));
+    drop(stuck);
+}
+
+/// A client that asks as fast as it can, with all that a line may quote, writes no more lines than its rate lets it.
+#[test]
+fn a_flood_fills_no_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let (service, _) = start(folder.path(), THREE, &[("LIMITS_RATE", "20")]);
+    let (begun, long) = (Instant::now(), "x".repeat(6000));
+    let path = format!("/v1/worlds/{long}");
+    let headers = [
+        ("Authorization", "Bearer token-of-the-lab"),
+        ("X-Request-Id", long.as_str()),
+        ("traceparent", long.as_str()),
+        ("User-Agent", long.as_str()),
+    ];
+    let statuses: Vec<u16> = (0..400).map(|_| service.send("GET", &path, &headers, b"").unwrap().status).collect();
+    let (passed, refused) = (statuses.iter().filter(|status| **status == 404).count(), statuses.len());
+    let refused = refused - passed;
+    assert!(passed >= 20 && refused > 100, "{passed} passed, {refused} were refused");
+    let lines = || {
+        let log = service.log();
+        log.lines().filter(|line| line.contains("/v1/worlds/xxx")).map(str::len).collect::<Vec<_>>()
+    };
+    until("noted", || lines().len() >= passed);
+    // Twenty lines in ten seconds about requests that are refused.
+    let quiet = 20 * (1 + begun.elapsed().as_secs() as usize / 10);
+    let lines = lines();
+    assert!(lines.len() <= passed + quiet, "{} lines for {passed} requests that passed", lines.len());
+    assert!(lines.iter().all(|length| *length < 1000), "{lines:?}");
+}
+
 /// The page asks for the token, uses it for everything, and shows the worlds of this token alone.
 #[test]
 fn the_page_with_a_token() {
@@ -309,7 +386,8 @@ fn requests_are_noted() {
 #[test]
 fn figures_of_tokens() {
     let folder = tempfile::tempdir().unwrap();
-    let (service, _) = start(folder.path(), THREE, &[]);
+    let scraper = "[[tokens]]\nname = 'prometheus'\ntoken = 'token-of-the-prometheus'\nmetrics = true\n";
+    let (service, file) = start(folder.path(), &format!("{THREE}{scraper}"), &[]);
     let world = make(&service, "lab", None);
     assert_eq!(
         send(&service, "lab", "POST", &format!("{world}/step"), Some(&json!({ "steps": 50 })), None).status,
@@ -317,20 +395,40 @@ fn figures_of_tokens() {
     );
     get(&service, "other", &world);
     let figures = |token: &str| String::from_utf8(get(&service, token, "/metrics").body).unwrap();
-    let (all, own) = (figures("boss"), figures("lab"));
+    let _watching = stream(&service, "lab", &world).unwrap();
+    until("counted", || figures("boss").contains("drystone_streams 1"));
+    // The last one counts itself only afterwards.
+    let (all, scraped, own) = (figures("boss"), figures("prometheus"), figures("lab"));
     for line in [
         r#"drystone_token_requests_total{token="lab",status="2xx"} 2"#,
         r#"drystone_token_requests_total{token="other",status="4xx"} 1"#,
         r#"drystone_owner_worlds{owner="lab"} 1"#,
         r#"drystone_owner_worlds{owner="other"} 0"#,
         r#"drystone_owner_compute_microseconds_total{owner="lab"}"#,
-        "drystone_process_resident_bytes",
     ] {
-        assert!(all.contains(line), "{line}: {all}");
+        assert!(all.contains(line) && scraped.contains(line), "{line}: {all}");
         assert_eq!(own.contains(line), !line.contains("other"), "{line}: {own}");
     }
+    // What all tokens do together is no matter of one of them: it would tell of the others.
+    for name in ["drystone_process_resident_bytes", "drystone_worlds ", "drystone_streams", "drystone_requests_total"] {
+        assert!(all.contains(name) && scraped.contains(name), "{name}: {all}");
+        assert!(!own.contains(name), "{name}: {own}");
+    }
+    for line in own.lines() {
+        let is_own = [r#"token="lab""#, r#"owner="lab""#].iter().any(|label| line.contains(label));
+        assert!(is_own || line.starts_with("# "), "{line}");
+    }
+    assert!(own.contains("# TYPE drystone_owner_worlds gauge"), "{own}");
+    // It may read figures, and nothing else of others.
+    assert_eq!((get(&service, "prometheus", &world).status, listed(&service, "prometheus").len()), (404, 0));
     let resident = all.lines().find_map(|line| line.strip_prefix("drystone_process_resident_bytes ")).unwrap();
     assert!(resident.parse::<f64>().unwrap() > 1e6, "{resident}");
+    // Tokens of one owner have nobody to hide from.
+    let two = "[[tokens]]\nname = 'lab'\ntoken = 'token-of-the-lab'\n\
+               [[tokens]]\nname = 'new'\nowner = 'lab'\ntoken = 'token-of-the-new'\n";
+    std::fs::write(file, two).unwrap();
+    service.signal("HUP");
+    until("alone", || figures("lab").contains("drystone_process_resident_bytes"));
 }
 
 #[test]
@@ -444,6 +542,45 @@ fn blanks_are_not_kept() {
         stepping.push(open(&service, &text));
         until("under way", || service.ask(&world)["steps_to_go"].as_u64().unwrap() > number * 1_000_000 - 500_000);
     }
+}
+
+/// Commands over a stream take as much memory as over HTTP: the text, what it is read into, and what waits for the log.
+#[test]
+fn commands_are_charged_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = [("LIMITS_BYTES", "3000000"), ("LIMITS_MEMORY_BYTES", "4000000"), ("LIMITS_BODY_SECONDS", "600")];
+    let service = Service::start(folder.path(), &settings);
+    let world = service.make(&json!({ "scene": "slope" }));
+    let padded = |bytes: usize| format!("{}{{\"commands\":[{{\"wake_all\":{{}}}}]}}", " ".repeat(bytes));
+    let mut socket = crate::sockets::connect(&service, &format!("{world}/stream?rate=1"));
+    let mut told = |text: String| {
+        socket.send(Message::text(text)).unwrap();
+        let answer = crate::sockets::next_answer(&mut socket);
+        if answer["ok"].is_null() { answer["problem"]["status"].as_u64().unwrap() } else { 200 }
+    };
+    let posted = |text: String| {
+        let headers = [("Content-Type", "application/json")];
+        let path = format!("{world}/commands");
+        u64::from(service.send("POST", &path, &headers, text.as_bytes()).unwrap().status)
+    };
+    // A body that does not end holds 2.9 of the 4 MB.
+    let head = format!(
+        "POST {world}/step HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: 2950000\r\n\r\n",
+        service.address
+    );
+    let mut held = open(&service, &head);
+    held.write_all(" ".repeat(2_900_000).as_bytes()).unwrap();
+    until("held", || posted(padded(1_900_000)) == 429);
+    // Texts of which there is room for one copy, and not for three.
+    assert_eq!((posted(padded(900_000)), told(padded(900_000))), (429, 429));
+    assert_eq!((posted(padded(250_000)), told(padded(250_000))), (200, 200));
+    // Short ones that come to many commands.
+    let many = format!(r#"{{"commands":[{}]}}"#, vec![r#"{"wake_all":{}}"#; 9000].join(","));
+    assert_eq!((posted(many.clone()), told(many.clone())), (429, 429), "{} bytes", many.len());
+    drop(held);
+    until("free again", || posted(padded(1_900_000)) == 200);
+    assert_eq!((posted(padded(900_000)), told(padded(900_000))), (200, 200));
+    assert_eq!((posted(many.clone()), told(many)), (200, 200));
 }
 
 /// Clients that go away while their world is made, and ask again with the same key: one world each.

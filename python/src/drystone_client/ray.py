@@ -93,7 +93,9 @@ class ServiceProcess:
     ) -> None:
         self._command = [sys.executable, "-I", "-S", "-c", LAUNCHER, str(os.getpid()), binary, "serve"]
         self._command += ["--store", store, "--backend", backend]
-        self._environment = os.environ | dict(environment or {}) | {"DRYSTONE_TOKEN": token}
+        # Ray sees to it that there is one actor of a name; a service on a node that is cut off is not waited for.
+        own = {"DRYSTONE_S3_TAKE_OVER": "true"}
+        self._environment = own | os.environ | dict(environment or {}) | {"DRYSTONE_TOKEN": token}
         self._host, self._token = host, token
         self._said: collections.deque[str] = collections.deque(maxlen=KEPT_LINES)
         self._changed = threading.Condition()

@@ -33,6 +33,8 @@ MAX_WAIT = 5.0
 """Seconds between two attempts at most, unless the service asks for more."""
 RETRIED = frozenset({429, 502, 503, 504})
 """Statuses that say: later. 507 is not one of them: the store stays full until room is made, and nothing has happened."""
+BUSY = "urn:drystone:busy"
+"""Type of the problem that says: the first request with this key is still being worked on."""
 NETWORK_ERRORS = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError)
 """Everything that httpx raises when a request is sent."""
 
@@ -135,7 +137,8 @@ def is_untrusted(error: BaseException) -> bool:
 
 def is_busy(problem: Problem) -> bool:
     """True where the first request with this key is still being worked on."""
-    return problem.status == 409 and (problem.retry_after is not None or "still being worked on" in problem.detail)
+    # Services of earlier versions say it in words alone.
+    return problem.status == 409 and (problem.type == BUSY or "still being worked on" in problem.detail)
 
 
 @dataclass

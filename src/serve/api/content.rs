@@ -10,10 +10,12 @@ use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, stream};
+use tokio::sync::Semaphore;
 
 use super::State;
 use super::guard::Caller;
-use super::room::{MAX_SMALL, Reserved, Room};
+use super::room::{MAX_SMALL, Reserved, Room, charge};
+use crate::serve::op::CommandRecord;
 use crate::serve::problem::Problem;
 use crate::serve::session::Answer;
 
@@ -21,6 +23,47 @@ use crate::serve::session::Answer;
 const STEP: usize = MAX_SMALL;
 /// An answer goes out in parts of so many bytes.
 const PART: usize = 64 << 10;
+/// Bodies and messages up to so many bytes are read by the thread that has them: some 40 µs. Longer ones keep no other
+/// request of that thread waiting.
+pub const MAX_INLINE: usize = 4 << 10;
+/// Memory for reading a body or a message, times its length: a copy without blanks, and one for the log.
+const READING_FACTOR: usize = 2;
+/// Long bodies and messages that are read at the same time.
+static READING: Semaphore = Semaphore::const_new(4);
+
+/// Memory to set aside for reading a text of so many bytes, beside that of the text.
+pub fn reading_bytes(length: usize) -> usize {
+    if length > MAX_INLINE { length.saturating_mul(READING_FACTOR) } else { 0 }
+}
+
+/// Memory to set aside for commands that were read.
+pub fn command_bytes(count: usize) -> usize {
+    count.saturating_mul(size_of::<CommandRecord>())
+}
+
+/// Reads a text of so many bytes: a long one where nobody is kept waiting by that, a few at a time.
+///
+/// # Errors
+/// The service is stopping, or there is a bug.
+pub async fn read_aside<T: Send + 'static>(
+    caller: &Caller,
+    length: usize,
+    read: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Problem> {
+    if length <= MAX_INLINE {
+        return Ok(read());
+    }
+    // One token leaves places to others.
+    let own =
+        caller.reading.clone().acquire_owned().await.map_err(|_| Problem::unavailable("the service is stopping"))?;
+    let turn = READING.acquire().await.map_err(|_| Problem::unavailable("the service is stopping"))?;
+    let reading = tokio::task::spawn_blocking(move || {
+        let value = read();
+        drop((turn, own));
+        value
+    });
+    reading.await.map_err(|_| Problem::internal("a bug; it is in the log"))
+}
 
 /// Body of a request. Its memory counts until it is dropped: drop it once it is read.
 #[derive(Debug)]
@@ -36,17 +79,7 @@ impl Content {
     /// # Errors
     /// There is not as much now: 429.
     pub fn charge(&mut self, bytes: usize) -> Result<(), Problem> {
-        let held = self.reserved.as_ref().map_or(0, Reserved::large_bytes);
-        let more = bytes.min(self.caller.room.own_bytes().saturating_sub(held));
-        if more == 0 {
-            return Ok(());
-        }
-        let more = self.caller.room.take(more)?;
-        match &mut self.reserved {
-            Some(reserved) => reserved.merge(more),
-            None => self.reserved = Some(more),
-        }
-        Ok(())
+        charge(&self.caller.room, &mut self.reserved, bytes)
     }
 
     /// Caller of the request.

@@ -21,7 +21,10 @@ fn meaning(status: &str) -> &'static str {
         "403" => "Forbidden: Host or Origin not allowed",
         "404" => "Not found",
         "408" => "Request timeout: the body did not come in time",
-        "409" => "Conflict: the world is in another state, or the first request with this key is still being worked on",
+        "409" => {
+            "Conflict: the world is in another state, or (type `urn:drystone:busy`) the first request with this key is \
+             still being worked on"
+        }
         "413" => "Request too large",
         "415" => "Unsupported media type: the body is no JSON",
         "422" => "Invalid value, or limit exceeded; `path` says which",

@@ -149,6 +149,12 @@ impl Caller {
         self.token.as_ref().is_some_and(|token| token.admin)
     }
 
+    /// Returns true if it may read the figures of the whole service.
+    #[must_use]
+    pub fn sees_figures(&self) -> bool {
+        self.token.as_ref().is_none_or(|token| token.admin || token.metrics)
+    }
+
     /// Waits until the token is taken out.
     pub async fn ended(&self) {
         // It sends as long as this is there.

@@ -37,7 +37,7 @@ use super::session::Answer;
 use crate::scene::file::json_schema;
 use crate::state::Fnv;
 pub use guard::TokenChanges;
-use guard::{Guard, MaybeCaller};
+use guard::{Caller, Guard, MaybeCaller};
 
 /// Longest `Idempotency-Key`.
 const LONGEST_KEY: usize = 128;
@@ -45,8 +45,6 @@ const LONGEST_KEY: usize = 128;
 const MAX_CREATING: usize = 2;
 /// Times a second that the text of the metrics is made, at most.
 const MAX_FIGURES: u32 = 20;
-/// Size, bytes, above which a body is read outside of the threads that answer.
-const LONG: usize = 64 << 10;
 
 /// What every handler has.
 #[derive(Clone, Debug)]
@@ -301,7 +299,8 @@ async fn ready(FromState(state): FromState<State>, caller: MaybeCaller) -> Respo
     axum_json(200, &told)
 }
 
-/// Figures for Prometheus. Those of other tokens and owners are told to tokens with `admin`.
+/// Figures for Prometheus: of the whole service for tokens with `metrics` or `admin`, and for all where all have one owner;
+/// other tokens get their own.
 #[utoipa::path(get, path = "/metrics", tag = "service", responses((status = 200, description = "Text", body = String)))]
 async fn prometheus(FromState(state): FromState<State>, caller: MaybeCaller) -> Response {
     let text = {
@@ -316,22 +315,35 @@ async fn prometheus(FromState(state): FromState<State>, caller: MaybeCaller) -> 
         }
         figures.text.clone()
     };
-    let text = match caller.filter(|Extension(caller)| !caller.sees_all()) {
+    let is_one_of_several = |caller: &Caller| !caller.sees_figures() && state.guard.owners().len() > 1;
+    let text = match caller.filter(|Extension(caller)| is_one_of_several(caller)) {
         Some(Extension(caller)) => own_figures(&text, &caller),
         None => text.to_string(),
     };
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
 }
 
-/// Returns the lines of the metrics that a caller may see.
-fn own_figures(text: &str, caller: &guard::Caller) -> String {
-    let of = |label: &str, name: &str| format!("{label}=\"{}\"", escaped(name));
-    let own = [of("token", &caller.name), of("owner", &caller.owner)];
-    let is_own = |line: &&str| {
-        !["{token=\"", ",token=\"", "{owner=\"", ",owner=\""].iter().any(|label| line.contains(label))
-            || own.iter().any(|own| line.contains(own.as_str()))
-    };
-    text.lines().filter(is_own).flat_map(|line| [line, "\n"]).collect()
+/// Returns the lines of the metrics that are about a caller.
+fn own_figures(text: &str, caller: &Caller) -> String {
+    let of = |label: &str, name: &str| ['{', ','].map(|before| format!("{before}{label}=\"{}\"", escaped(name)));
+    let own = [of("token", &caller.name), of("owner", &caller.owner)].concat();
+    let lines: Vec<&str> = text.lines().filter(|line| own.iter().any(|own| line.contains(own.as_str()))).collect();
+    let name = |line: &str| line.split('{').next().unwrap_or_default().to_owned();
+    let mut names: Vec<String> = lines.iter().map(|line| name(line)).collect();
+    names.dedup();
+    let mut own = String::new();
+    for name in names {
+        // What it means, and its kind.
+        let about = |line: &&str| line.starts_with("# ") && line.split(' ').nth(2) == Some(name.as_str());
+        let of_name = lines
+            .iter()
+            .copied()
+            .filter(|line| line.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('{')));
+        for line in text.lines().filter(about).chain(of_name) {
+            own.extend([line, "\n"]);
+        }
+    }
+    own
 }
 
 /// Makes the text of the metrics.

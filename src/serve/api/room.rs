@@ -60,6 +60,24 @@ impl Reserved {
     }
 }
 
+/// Sets more memory aside beside what is held. What is held together never is more than the token may hold.
+///
+/// # Errors
+/// There is not as much now: 429.
+pub fn charge(room: &Room, held: &mut Option<Reserved>, bytes: usize) -> Result<(), Problem> {
+    let large = held.as_ref().map_or(0, Reserved::large_bytes);
+    let more = bytes.min(room.own_bytes().saturating_sub(large));
+    if more == 0 {
+        return Ok(());
+    }
+    let more = room.take(more)?;
+    match held {
+        Some(held) => held.merge(more),
+        None => *held = Some(more),
+    }
+    Ok(())
+}
+
 fn kib(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX)
 }

@@ -23,10 +23,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 use utoipa::IntoParams;
 
+use super::content::{command_bytes, read_aside, reading_bytes};
 use super::guard::{Caller, OwnWorld};
-use super::room::Reserved;
+use super::room::{Reserved, charge};
 use super::worlds::{Nothing, Play, Step};
-use super::{LONG, State, make_key, parameters};
+use super::{State, make_key, parameters};
 use crate::serve::listen::Line;
 use crate::serve::op::{Op, read_commands, read_json};
 use crate::serve::problem::Problem;
@@ -49,8 +50,6 @@ const LARGE_FRAME: usize = 1000;
 const FRAME_BYTES: usize = 192;
 /// Frames a second, at most.
 const MOST_RATE: f64 = 240.0;
-/// A client that does not take a frame for so long is let go.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// For the client's good-bye, and for the way of ours.
 const GOODBYE: Duration = Duration::from_secs(1);
 /// Pings without an answer, and without a frame that was sent, after which a client is gone.
@@ -206,10 +205,10 @@ async fn serve(
             message = receiver.next() => message,
             slot = at_once.clone().acquire_owned(), if !waiting.texts.is_empty() => {
                 let (Ok(slot), Some((text, reserved))) = (slot, waiting.next()) else { break };
-                let said = hear(&state, &handle, &caller, text).await;
+                let said = hear(&state, &handle, &caller, text, reserved).await;
                 let (id, outcome) = match said {
                     Err((id, problem)) => (id, Err(problem)),
-                    Ok((id, Heard::Wish(change))) => {
+                    Ok((id, Heard::Wish(change), _)) => {
                         let outcome = wish_of(&change);
                         if let Ok(wish) = &outcome
                             && wishes.send(*wish).await.is_err()
@@ -218,7 +217,7 @@ async fn serve(
                         }
                         (id, outcome.map(|_| Answer::json(&Nothing {})))
                     }
-                    Ok((id, Heard::Asked(answer))) => {
+                    Ok((id, Heard::Asked(answer), reserved)) => {
                         let answers = answers.clone();
                         tokio::spawn(async move {
                             let outcome = answer.await;
@@ -319,22 +318,35 @@ fn wish_of(change: &Change) -> Result<Wish, Problem> {
 }
 
 /// Puts what a client said into the inbox, in the order in which it came.
+///
+/// What it becomes is charged as that of the body of a request is. The memory is given back for as long as that waits.
 async fn hear(
     state: &State,
     handle: &Arc<Handle>,
     caller: &Arc<Caller>,
     text: Utf8Bytes,
-) -> Result<(Id, Heard), (Id, Problem)> {
-    if text.len() <= LONG {
-        return understand(state, handle, caller, text.as_str());
+    reserved: Reserved,
+) -> Result<(Id, Heard, Option<Reserved>), (Id, Problem)> {
+    let (mut held, length) = (Some(reserved), text.len());
+    if let Err(problem) = caller.take().and_then(|()| charge(&caller.room, &mut held, reading_bytes(length))) {
+        return Err((id_of(text.as_str()), problem));
     }
-    let (state, handle, caller) = (state.clone(), handle.clone(), caller.clone());
-    let read = tokio::task::spawn_blocking(move || understand(&state, &handle, &caller, text.as_str()));
-    read.await.unwrap_or_else(|_| Err((None, Problem::internal("a bug; it is in the log"))))
+    let (state, handle, own) = (state.clone(), handle.clone(), caller.clone());
+    let read = move || {
+        let (id, heard) = understand(&state, &handle, &own, text.as_str(), &mut held)?;
+        Ok((id, heard, held))
+    };
+    read_aside(caller, length, read).await.unwrap_or_else(|problem| Err((None, problem)))
 }
 
-fn understand(state: &State, handle: &Arc<Handle>, caller: &Caller, text: &str) -> Result<(Id, Heard), (Id, Problem)> {
-    let read = caller.take().and_then(|()| read_json::<Said>(text.as_bytes()));
+fn understand(
+    state: &State,
+    handle: &Arc<Handle>,
+    caller: &Caller,
+    text: &str,
+    held: &mut Option<Reserved>,
+) -> Result<(Id, Heard), (Id, Problem)> {
+    let read = read_json::<Said>(text.as_bytes());
     let mut said = read.map_err(|problem| (id_of(text), problem))?;
     let id = said.id.take();
     if let Some(long) = id.as_ref().map(|id| id.get().len()).filter(|long| *long > MAX_ID) {
@@ -355,7 +367,7 @@ fn understand(state: &State, handle: &Arc<Handle>, caller: &Caller, text: &str) 
     if let Some(change) = said.stream.take() {
         return Ok((id, Heard::Wish(change)));
     }
-    let asked = ask(state, handle, &said, text);
+    let asked = ask(state, handle, caller, &said, text, held);
     match asked {
         Ok(receiver) => Ok((id, Heard::Asked(receiver))),
         Err(problem) => Err((id, problem)),
@@ -365,8 +377,10 @@ fn understand(state: &State, handle: &Arc<Handle>, caller: &Caller, text: &str) 
 fn ask(
     state: &State,
     handle: &Arc<Handle>,
+    caller: &Caller,
     said: &Said,
     text: &str,
+    held: &mut Option<Reserved>,
 ) -> Result<tokio::sync::oneshot::Receiver<Result<Answer, Problem>>, Problem> {
     let (op, deadline) = if let Some(step) = &said.step {
         let (op, deadline) = step.op(state).map_err(|problem| problem.within("step"))?;
@@ -381,6 +395,7 @@ fn ask(
         let commands = read_commands(batch.as_bytes(), &state.config.limits);
         // Line and column are of a text that the client did not write.
         let commands = commands.map_err(|problem| Problem { line: None, column: None, ..problem })?;
+        charge(&caller.room, held, command_bytes(commands.len()))?;
         (Op::Commands(commands), None)
     };
     let key = match &said.key {
@@ -505,14 +520,15 @@ async fn write(state: State, mut open: Open, mut sink: Sink, mut view: View, mut
                 let Some(frame) = frame else { continue };
                 if room.grow(&hears.caller, frame.len()).is_err() {
                     let last = farewell(close_code::AGAIN, "no memory for this stream now");
-                    let _ = tokio::time::timeout(PATIENCE, sink.send(last)).await;
+                    let _ = tokio::time::timeout(idle, sink.send(last)).await;
                     return;
                 }
                 let begun = Instant::now();
                 let encoded = encode(view, frame, pace.dropped, &hears.caller.encoding).await;
                 let Some((next, bytes)) = encoded else { return };
                 view = next;
-                let sent = tokio::time::timeout(PATIENCE, sink.send(Message::Binary(bytes.into()))).await;
+                // A client that does not take a frame for so long is let go.
+                let sent = tokio::time::timeout(idle, sink.send(Message::Binary(bytes.into()))).await;
                 if !matches!(sent, Ok(Ok(()))) {
                     return;
                 }
@@ -521,7 +537,7 @@ async fn write(state: State, mut open: Open, mut sink: Sink, mut view: View, mut
                 continue;
             }
         };
-        if !matches!(tokio::time::timeout(PATIENCE, sink.send(message)).await, Ok(Ok(()))) || last {
+        if !matches!(tokio::time::timeout(idle, sink.send(message)).await, Ok(Ok(()))) || last {
             return;
         }
     }

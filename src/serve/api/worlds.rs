@@ -16,14 +16,14 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{IntoParams, PartialSchema, ToSchema};
 
-use super::content::{Content, Held};
+use super::content::{Content, Held, command_bytes, read_aside, reading_bytes};
 use super::guard::{Caller, OwnWorld};
-use super::{LONG, Path, State, key, parameters, room};
+use super::{Path, State, key, parameters, room};
 use crate::Scene;
 use crate::scene::catalogue::{self, CatalogueError};
 use crate::scene::file;
@@ -173,12 +173,9 @@ pub async fn create(
     headers: HeaderMap,
     content: Content,
 ) -> Result<Response, Problem> {
-    let (key, content) = if content.len() > LONG {
-        let read = move || key(&headers, uri.path(), &content).map(|key| (key, content));
-        tokio::task::spawn_blocking(read).await.map_err(|_| bug())??
-    } else {
-        (key(&headers, uri.path(), &content)?, content)
-    };
+    let length = content.len();
+    let read = move || key(&headers, uri.path(), &content).map(|key| (key, content));
+    let (key, content) = read_aside(&caller, length, read).await??;
     let begun = begin(&state, &caller, key, content)?;
     let (mut outcome, again) = match begun {
         Begun::There(handle) => return Ok(created(&handle, &caller, true)),
@@ -446,33 +443,15 @@ pub async fn delete(
     }
 }
 
-/// Bodies up to so many bytes are read by the thread that has them.
-const MAX_INLINE: usize = 4 << 10;
-/// Memory for reading a body, times its length: a copy without blanks, and one for the log.
-const READING_FACTOR: usize = 2;
-/// Larger bodies that are read at the same time.
-static READING: Semaphore = Semaphore::const_new(4);
-
 /// Reads a body: a large one where nobody is kept waiting by that, with memory set aside for it. That counts until the
 /// content is dropped, which is given back for as long as what was read takes as much.
 async fn read_body<T: Send + 'static>(
     mut content: Content,
     read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
 ) -> Result<(T, Content), Problem> {
-    if content.len() <= MAX_INLINE {
-        return Ok((read(&content)?, content));
-    }
-    content.charge(content.len().saturating_mul(READING_FACTOR))?;
-    // One token leaves places to others.
-    let reading = content.caller().reading.clone();
-    let own = reading.acquire_owned().await.map_err(|_| Problem::unavailable("the service is stopping"))?;
-    let turn = READING.acquire().await.map_err(|_| Problem::unavailable("the service is stopping"))?;
-    let reading = tokio::task::spawn_blocking(move || {
-        let value = read(&content);
-        drop((turn, own));
-        Ok((value?, content))
-    });
-    reading.await.map_err(|_| Problem::internal("a bug; it is in the log"))?
+    content.charge(reading_bytes(content.len()))?;
+    let (caller, length) = (content.caller().clone(), content.len());
+    read_aside(&caller, length, move || Ok((read(&content)?, content))).await?
 }
 
 /// Does once for a key what is not in the log of a world; the answer is, before anybody has it. Goes on if the client goes.
@@ -614,7 +593,7 @@ pub async fn commands(
     let config = state.config.clone();
     let read = move |body: &[u8]| Ok((key(&headers, uri.path(), body)?, read_commands(body, &config.limits)?));
     let ((key, commands), mut content) = read_body(content, read).await?;
-    content.charge(commands.len() * size_of::<CommandRecord>())?;
+    content.charge(command_bytes(commands.len()))?;
     // Its memory counts as long as the commands wait, also if the client goes.
     let done = tokio::spawn(async move {
         let answer = write(&state, &id, Op::Commands(commands), key, None).await;

@@ -94,6 +94,16 @@ pub enum Request {
 }
 
 impl Request {
+    /// True for a request that is answered, or goes to the log, at once whatever the world is like.
+    pub(super) fn is_short(&self) -> bool {
+        match self {
+            Self::Write { op, .. } => !matches!(op, Op::Commands(_)),
+            Self::Delete(..) | Self::Recall(..) => true,
+            Self::Read(what, _) => matches!(what, Read::Ping),
+            Self::Save(..) | Self::Restore(..) => false,
+        }
+    }
+
     pub(super) fn refuse(self, problem: Problem) {
         let (Self::Write { reply, .. }
         | Self::Read(_, reply)
@@ -331,9 +341,19 @@ impl Handle {
         gone.then_some(GiveUp::Gone)
     }
 
-    /// True if a request to delete the world waits.
+    /// True if a request to delete the world waits, with a key that is free.
     pub(super) fn has_delete(&self) -> bool {
-        lock(&self.inbox).iter().any(|request| matches!(request, Request::Delete(..)))
+        lock(&self.inbox).iter().any(|request| match request {
+            Request::Delete(tombstone, _) => {
+                tombstone.as_ref().is_none_or(|tombstone| self.check_claim(&tombstone.key).is_ok())
+            }
+            _ => false,
+        })
+    }
+
+    /// True if the first request that waits is answered, or goes to the log, at once whatever the world is like.
+    pub(super) fn has_short_request(&self) -> bool {
+        lock(&self.inbox).front().is_some_and(Request::is_short)
     }
 
     /// Takes the request to delete the world out of the inbox, whatever came before it.
@@ -563,9 +583,7 @@ impl Drop for Reserved {
 fn check_claims(claims: &HashMap<String, u64>, key: &Key) -> Result<(), Problem> {
     match claims.get(&key.name) {
         None => Ok(()),
-        Some(hash) if *hash == key.hash => {
-            Err(Problem::conflict("the first request with this key is still being worked on"))
-        }
+        Some(hash) if *hash == key.hash => Err(Problem::busy()),
         Some(_) => Err(differs()),
     }
 }

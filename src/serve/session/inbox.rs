@@ -8,7 +8,8 @@ use super::handle::NoRoom;
 use super::keys::{self, differs};
 use super::live::Live;
 use super::read::Asking;
-use super::{Answer, Batch, Broken, Read, Reply, Request, Session, Waiting, check_work, lock, population, read};
+use super::turn::Turn;
+use super::{Answer, Batch, Broken, Read, Reply, Request, Session, Waiting, Wake, check_work, lock, population, read};
 use crate::WorldError;
 use crate::scene::Compiled;
 use crate::serve::op::{Brings, Key, Op, Record};
@@ -54,6 +55,14 @@ impl Session {
             }
             let Some(request) = lock(&self.handle.inbox).pop_front() else { break };
             match request {
+                request if !self.may_take_long && !request.is_short() => {
+                    lock(&self.handle.inbox).push_front(request);
+                    break;
+                }
+                request @ Request::Delete(..) => {
+                    lock(&self.handle.inbox).push_front(request);
+                    break;
+                }
                 Request::Write { op, key, deadline, reply } => {
                     if draining {
                         let _ = reply.send(Err(Problem::unavailable("the service is stopping")));
@@ -115,7 +124,9 @@ impl Session {
                         let _ = reply.send(Ok(Answer::unknown()));
                     }
                 }
-                special if !batch.is_empty() || (self.writing.is_some() && !matches!(special, Request::Save(..))) => {
+                special @ (Request::Save(..) | Request::Restore(..))
+                    if !batch.is_empty() || (self.writing.is_some() && !matches!(special, Request::Save(..))) =>
+                {
                     // In its turn, after what came before it.
                     lock(&self.handle.inbox).push_front(special);
                     self.blocked = batch.is_empty();
@@ -133,24 +144,31 @@ impl Session {
                         break;
                     }
                 }
-                Request::Delete(tombstone, reply) => {
-                    let key = tombstone.as_ref().map(|tombstone| &tombstone.key);
-                    if let Some(Err(problem)) = key.map(|key| self.handle.check_claim(key)) {
-                        let _ = reply.send(Err(problem));
-                        continue;
-                    }
-                    // Its answer goes to the tombstone, so that keys of the world do not count.
-                    if let Some(reply) = self.recall(live, key, batch, reply) {
-                        self.delete(tombstone, reply);
-                        break;
-                    }
-                }
             }
             if Instant::now() >= end {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// Deletes the world if it is asked to, whatever was asked before that and is not in the log. None if it is not asked to.
+    pub(super) fn hear_delete(&mut self, live: &Live) -> Option<Turn> {
+        if !self.handle.has_delete() {
+            return None;
+        }
+        if self.writing.is_some() {
+            // Poked when that is done.
+            return Some(Turn::Over(Wake::Idle));
+        }
+        let Some(Request::Delete(tombstone, reply)) = self.handle.take_delete() else { return None };
+        let key = tombstone.as_ref().map(|tombstone| &tombstone.key);
+        // Its answer goes to the tombstone, so that the number of keys of the world does not count.
+        if let Some(reply) = self.recall(live, key, &Batch::new(), reply) {
+            self.delete(tombstone, reply);
+            return Some(Turn::Over(Wake::Idle));
+        }
+        Some(Turn::Over(Wake::Now))
     }
 
     /// Goes on with queries. What is not done by `end` is for the next turn.
@@ -213,8 +231,7 @@ impl Session {
             return if answered.key.hash == key.hash { Ok(Known::Answer(answered.again())) } else { Err(differs()) };
         }
         if let Some(same) = self.asked(live, batch).find(|asked| asked.name == key.name) {
-            let busy = Problem::conflict("the first request with this key is still being worked on");
-            return Err(if same.hash == key.hash { busy } else { differs() });
+            return Err(if same.hash == key.hash { Problem::busy() } else { differs() });
         }
         let files = live.answered_in(key);
         if !files.is_empty() {

@@ -95,6 +95,8 @@ pub struct Session {
     restored: Option<Reply>,
     turn: Turn,
     draining: bool,
+    /// False for a turn that only answers or ends something: it begins no step and opens nothing.
+    pub may_take_long: bool,
     /// Where the next record goes.
     log: LogEnd,
     /// Where the one after those goes that are on their way.
@@ -182,6 +184,7 @@ impl Session {
             restored: None,
             turn: Turn::Over(Wake::Idle),
             draining: false,
+            may_take_long: true,
             log: LogEnd::default(),
             grown: None,
             good: 0,

@@ -128,19 +128,27 @@ impl Session {
         Turn::Stepped(if now < self.next_try { Wake::At(self.next_try) } else { Wake::Now })
     }
 
-    /// Ends the request for steps in front if it is too late for it, or its client has gone. Returns false if it goes on.
+    /// First request for steps that is to be ended, and why: it is too late for it, or its client has gone.
+    fn overdue(&self, live: &Live, now: Instant) -> Option<(u64, &'static str)> {
+        live.memory.goals.iter().find_map(|goal| {
+            let waiting = self.waiting.get(&goal.request)?;
+            let late = waiting.deadline.is_some_and(|deadline| now >= deadline);
+            let gone = !waiting.has_key && waiting.reply.as_ref().is_some_and(oneshot::Sender::is_closed);
+            let reason = if late { Some(DEADLINE) } else { gone.then_some(GONE) };
+            Some((goal.request, reason?))
+        })
+    }
+
+    /// True if a request for steps is to be ended.
+    pub(super) fn is_overdue(&self, live: &Live, now: Instant) -> bool {
+        self.overdue(live, now).is_some()
+    }
+
+    /// Ends a request for steps if it is too late for it, or its client has gone. Returns false if there is none.
     pub(super) fn end_overdue(&mut self, live: &Live) -> bool {
-        let now = Instant::now();
-        let Some(goal) = live.memory.goals.front() else { return false };
-        let Some(waiting) = self.waiting.get(&goal.request) else { return false };
-        let late = waiting.deadline.is_some_and(|deadline| now >= deadline);
-        let gone = !waiting.has_key && waiting.reply.as_ref().is_some_and(oneshot::Sender::is_closed);
-        if !late && !gone {
-            return false;
-        }
-        let reason = if late { DEADLINE } else { GONE };
+        let Some((request, reason)) = self.overdue(live, Instant::now()) else { return false };
         if self.own.is_empty() {
-            self.own.push((Op::Halt { request: goal.request, reason: reason.to_owned(), limit: false }, None, None));
+            self.own.push((Op::Halt { request, reason: reason.to_owned(), limit: false }, None, None));
         }
         true
     }

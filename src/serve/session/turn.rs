@@ -35,9 +35,7 @@ impl Session {
             self.handle.is_pressed.store(false, Ordering::SeqCst);
         }
         self.handle.is_idle.store(false, Ordering::SeqCst);
-        if !matches!(self.phase, Phase::Live(_)) {
-            self.handle.refuse_claimed_deletes();
-        }
+        self.handle.refuse_claimed_deletes();
         self.turn = match std::mem::replace(&mut self.phase, Phase::Closed(Instant::now())) {
             phase if !matches!(phase, Phase::Live(_) | Phase::Failed(_)) && self.is_deleting() => {
                 // Its memory is free at once.
@@ -45,6 +43,11 @@ impl Session {
                 Turn::Over(self.delete_closed())
             }
             Phase::GivenUp(live) => self.after_given_up(live, draining),
+            // Asked for something else than before the turn.
+            phase @ (Phase::Asleep(_) | Phase::Replaying(..)) if !self.may_take_long => {
+                self.phase = phase;
+                Turn::Over(Wake::Now)
+            }
             Phase::Asleep(ring) => Turn::Over(self.wake_if_asked(ring, draining)),
             Phase::Closed(_) if draining => {
                 let problem = Problem::unavailable("the service is stopping");
@@ -58,6 +61,10 @@ impl Session {
                 self.refuse_all(&self.away.clone().unwrap_or_else(|| Problem::device("no device can be had")));
                 Turn::Over(Wake::At(after))
             }
+            Phase::Closed(after) if !self.may_take_long => {
+                self.phase = Phase::Closed(after);
+                Turn::Over(Wake::Now)
+            }
             Phase::Closed(_) => Turn::Over(self.open()),
             Phase::Replaying(live, records) => self.replay(live, records),
             Phase::Failed(problem) => Turn::Over(self.failed(problem)),
@@ -67,6 +74,9 @@ impl Session {
             }
             Phase::Live(live) => self.with(live, |session, live| session.hear(live, draining)),
         };
+        if self.is_due() && !self.may_take_long {
+            self.turn = Turn::Over(Wake::Now);
+        }
         if self.is_due() {
             // The step may take long, and the status is next shown after it.
             self.show_state();
@@ -213,6 +223,47 @@ impl Session {
         if steps { Expected::Step } else { Expected::Rest }
     }
 
+    /// True if the next turn only answers or ends something, whatever the world is like: no step is needed for it, and the
+    /// world is not opened.
+    #[must_use]
+    pub fn has_short_turn(&self, now: Instant) -> bool {
+        let live = match &self.phase {
+            Phase::Failed(_) | Phase::GivenUp(_) => return true,
+            Phase::Closed(after) if now < *after => return true,
+            Phase::Closed(_) | Phase::Asleep(_) | Phase::Replaying(..) => return self.is_deleting(),
+            Phase::Live(live) => live,
+        };
+        match &self.hold {
+            Some(Hold::Log(batch, _)) => !batch.iter().any(|(record, ..)| matches!(record.op, Op::Commands(_))),
+            Some(Hold::Restore(..) | Hold::Delete(..)) => true,
+            None if self.handle.has_delete() => true,
+            None if self.asking.is_some() => false,
+            None => {
+                let has_own = !self.own.is_empty() && now >= self.next_try;
+                has_own || self.handle.has_short_request() || self.is_overdue(live, now)
+            }
+        }
+    }
+
+    /// True if the next turn comes before those of other worlds: the world is to be deleted, its step was given up, or the
+    /// time for a request for steps is over.
+    #[must_use]
+    pub fn is_urgent(&self, now: Instant) -> bool {
+        match &self.phase {
+            Phase::GivenUp(_) => true,
+            Phase::Live(live) => self.has_short_turn(now) && (self.is_deleting() || self.is_overdue(live, now)),
+            Phase::Closed(_) | Phase::Asleep(_) | Phase::Replaying(..) | Phase::Failed(_) => self.is_deleting(),
+        }
+    }
+
+    /// Next deadline of the requests for steps.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        let Phase::Live(live) = &self.phase else { return None };
+        let goals = live.memory.goals.iter();
+        goals.filter_map(|goal| self.waiting.get(&goal.request)?.deadline).min()
+    }
+
     /// Does something with the world, which stays unless that decides otherwise.
     fn with(&mut self, mut live: Box<Live>, what: impl FnOnce(&mut Self, &mut Live) -> Result<Turn, Broken>) -> Turn {
         match what(self, &mut live) {
@@ -273,6 +324,9 @@ impl Session {
             // Nobody waits for a step to hear of what is done.
             return Ok(Turn::Over(Wake::Now));
         }
+        if let Some(turn) = self.hear_delete(live) {
+            return Ok(turn);
+        }
         let mut batch = Batch::new();
         if let Err(broken) = self.receive(live, draining, &mut batch) {
             self.refuse_batch(batch, &broken);
@@ -285,6 +339,10 @@ impl Session {
         }
         if self.hold.is_some() {
             return Ok(Turn::Over(Wake::Idle));
+        }
+        if self.handle.has_delete() {
+            // It came meanwhile.
+            return Ok(Turn::Over(Wake::Now));
         }
         if self.asking.is_some() {
             // Queries ask for the world as it is now: no step until they are answered.

@@ -1,6 +1,7 @@
 //! A bucket of an object store that speaks S3.
 //!
 //! ```text
+//! PREFIX/owner                                        mark of the service that uses all this (claim.rs)
 //! PREFIX/worlds/ID/world                              as in a folder
 //! PREFIX/worlds/ID/log/000000000042                   a part of the log: JSON that says of which, and by whom; records
 //! PREFIX/worlds/ID/checkpoint-00000007.000000000031.000002
@@ -26,7 +27,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
@@ -37,9 +38,10 @@ use tokio::runtime::Runtime;
 use tokio::sync::MutexGuard;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
+use super::claim::Claim;
 use super::client::{LARGE, client, is_refusal, owner, told};
 use super::ledger::{Head, Ledger, Owner, Version, file_key, part, part_key, part_number};
-use super::{BUCKET, Beginning, Done, Place, Trouble, WORLD, frame, log_number};
+use super::{BUCKET, Beginning, Done, Place, Taken, Trouble, WORLD, frame, log_number};
 use crate::serve::config::S3;
 
 /// Requests at a time, for one purpose.
@@ -82,6 +84,7 @@ struct Inner {
     once: Arc<dyn ObjectStore>,
     patience: Duration,
     owner: Owner,
+    claim: Claim,
     nonce: AtomicU64,
     worlds: Mutex<HashMap<String, World>>,
 }
@@ -104,21 +107,40 @@ impl Bucket {
         let client = |retries| client(bucket, s3, retries, patience).map_err(|error| io::Error::other(told(&error)));
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).thread_name("store").enable_all().build()?;
-        let inner = Inner {
+        let (owner, calm) = (owner(), client(10)?);
+        let claim = Claim {
             name: format!("{BUCKET}{name}"),
+            place: root.clone().join("owner"),
+            client: calm.clone(),
+            owner: owner.clone(),
+            patience,
+            ended: AtomicBool::new(false),
+            turn: tokio::sync::Mutex::default(),
+            taken: Mutex::default(),
+        };
+        let inner = Inner {
+            name: claim.name.clone(),
             root,
-            calm: client(10)?,
+            calm,
             once: client(0)?,
             patience,
-            owner: owner(),
+            owner,
+            claim,
             nonce: AtomicU64::new(0),
             worlds: Mutex::default(),
         };
         let bucket = Self { inner: Arc::new(inner), runtime: Some(runtime) };
-        let used = bucket.wait(|inner| async move {
+        let take_over = s3.take_over;
+        let used = bucket.wait(move |inner| async move {
             inner.probe().await?;
+            inner.claim.begin(take_over).await?;
             inner.sweep().await
         })?;
+        let beat = |inner: Arc<Inner>| async move {
+            inner.claim.beat().await;
+            Ok(())
+        };
+        bucket.later(beat, Box::new(drop));
         Ok((bucket, used))
     }
 
@@ -266,6 +288,17 @@ impl Place for Bucket {
 
     fn is_remote(&self) -> bool {
         true
+    }
+
+    fn when_taken(&self, tell: Taken) {
+        *self.inner.claim.taken.lock().unwrap_or_else(PoisonError::into_inner) = Some(tell);
+    }
+
+    fn leave(&self) {
+        let _ = self.wait(|inner| async move {
+            inner.claim.end().await;
+            Ok(())
+        });
     }
 
     fn take(&self, id: &str, done: Done) {

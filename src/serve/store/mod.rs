@@ -34,6 +34,8 @@
 #[cfg(feature = "s3")]
 mod bucket;
 #[cfg(feature = "s3")]
+mod claim;
+#[cfg(feature = "s3")]
 mod client;
 mod folder;
 #[cfg(feature = "s3")]
@@ -72,6 +74,9 @@ const MAX_NOTES: usize = 10_000;
 const SWEEP: u64 = 256;
 /// Age at which a note goes, s: a day, and another one for clocks that jump.
 const NOTE_SECONDS: u64 = 2 * 24 * 3600;
+
+/// Told that another service has taken the store over, and which.
+pub type Taken = Box<dyn Fn(String) + Send + Sync>;
 
 /// What to do with the outcome.
 pub type Done = Box<dyn FnOnce(io::Result<()>) + Send>;
@@ -175,6 +180,12 @@ trait Place: fmt::Debug + Send + Sync {
     fn is_remote(&self) -> bool {
         false
     }
+
+    /// Calls this once another service has taken the place over.
+    fn when_taken(&self, _tell: Taken) {}
+
+    /// Nothing more is done here: another service may come at once.
+    fn leave(&self) {}
 
     /// Makes a world ours, and reads what opening it takes.
     fn take(&self, _id: &str, done: Done) {
@@ -317,6 +328,16 @@ impl Store {
     #[must_use]
     pub fn is_remote(&self) -> bool {
         self.place.is_remote()
+    }
+
+    /// Calls this, with the name of the other, once another service has taken the store over.
+    pub fn when_taken(&self, tell: Taken) {
+        self.place.when_taken(tell);
+    }
+
+    /// Leaves the store to the next service, once nothing more is written.
+    pub fn leave(&self) {
+        self.place.leave();
     }
 
     /// Makes a world ours: after this no other service writes to it, and what opening it takes is at hand. Where it is

@@ -1,0 +1,146 @@
+//! A mark in a bucket by which a service finds another one that uses the same prefix, before it takes its worlds.
+//!
+//! The mark names a service and a number that it raises with each beat. A service that starts and finds a mark waits for a
+//! lease: if the number changes meanwhile, the other one is alive. No clocks are compared. The mark is for mistakes of people:
+//! what keeps two services from one world is the world's log ([`super::bucket`]).
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use object_store::path::Path;
+use object_store::{Error, ObjectStore, ObjectStoreExt};
+use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::client::told;
+use super::ledger::Owner;
+use super::{Taken, Trouble};
+
+/// Time between two beats, in patiences of the bucket.
+const BEAT: f64 = 0.5;
+/// Time without a beat after which a service is taken for gone, in patiences of the bucket.
+const LEASE: f64 = 1.5;
+/// Time to remove the mark at the end.
+const GOODBYE: Duration = Duration::from_secs(2);
+
+/// What the mark says.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+struct Mark {
+    owner: Owner,
+    beat: u64,
+}
+
+/// The mark of a prefix of a bucket.
+pub struct Claim {
+    /// Name of the bucket, for people.
+    pub name: String,
+    pub place: Path,
+    pub client: Arc<dyn ObjectStore>,
+    pub owner: Owner,
+    pub patience: Duration,
+    pub ended: AtomicBool,
+    /// Held between reading the mark and changing it.
+    pub turn: tokio::sync::Mutex<()>,
+    /// Told the name of the service that has come after this one.
+    pub taken: Mutex<Option<Taken>>,
+}
+
+impl Claim {
+    /// Reads the mark. None if there is none, or one that cannot be read.
+    async fn read(&self) -> io::Result<Option<Mark>> {
+        let read = async { self.client.get(&self.place).await?.bytes().await };
+        match timeout(2 * self.patience, read).await {
+            Ok(Ok(bytes)) => Ok(serde_json::from_slice(&bytes).ok()),
+            Ok(Err(Error::NotFound { .. })) => Ok(None),
+            Ok(Err(error)) => Err(io::Error::other(format!("{}: {}", self.name, told(&error)))),
+            Err(_) => Err(Trouble::Away(format!("{} does not answer", self.name)).into()),
+        }
+    }
+
+    async fn write(&self, beat: u64) -> io::Result<()> {
+        let mark = serde_json::to_vec(&Mark { owner: self.owner.clone(), beat })?;
+        match timeout(2 * self.patience, self.client.put(&self.place, mark.into())).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(io::Error::other(format!("{}: {}", self.name, told(&error)))),
+            Err(_) => Err(Trouble::Away(format!("{} does not answer", self.name)).into()),
+        }
+    }
+
+    /// Sets the mark. Unless this one is to take over, it waits for a lease if there is another's.
+    ///
+    /// # Errors
+    /// Another service is alive; the bucket's.
+    pub async fn begin(&self, take_over: bool) -> io::Result<()> {
+        if !take_over && let Some(first) = self.read().await? {
+            let lease = self.patience.mul_f64(LEASE);
+            tracing::info!(
+                of = first.owner.name,
+                seconds = lease.as_secs_f64(),
+                "the store has a mark: is its service alive?"
+            );
+            let end = Instant::now() + lease;
+            while Instant::now() < end {
+                sleep(self.patience.mul_f64(BEAT / 4.0)).await;
+                match self.read().await? {
+                    Some(now) if now != first => {
+                        return Err(io::Error::new(
+                            io::ErrorKind::AddrInUse,
+                            format!(
+                                "another service uses it: {}. Stop it, take another prefix, or take its worlds over with \
+                                 s3.take_over = true (DRYSTONE_S3_TAKE_OVER=true), which ends it",
+                                now.owner.name
+                            ),
+                        ));
+                    }
+                    Some(_) => {}
+                    // It has ended in order.
+                    None => break,
+                }
+            }
+        }
+        self.write(0).await
+    }
+
+    /// Raises the number until the end, and tells when another service has come.
+    pub async fn beat(&self) {
+        let mut beat = 0;
+        while !self.ended.load(Ordering::SeqCst) {
+            sleep(self.patience.mul_f64(BEAT)).await;
+            let _turn = self.turn.lock().await;
+            match self.read().await {
+                Ok(Some(mark)) if mark.owner.id != self.owner.id => {
+                    self.ended.store(true, Ordering::SeqCst);
+                    let tell = self.taken.lock().unwrap_or_else(PoisonError::into_inner).take();
+                    if let Some(tell) = tell {
+                        tell(format!("the store is now with another service: {}", mark.owner.name));
+                    }
+                }
+                Ok(_) if !self.ended.load(Ordering::SeqCst) => {
+                    beat += 1;
+                    // The next one does as well.
+                    let _ = self.write(beat).await;
+                }
+                // While the bucket is away nobody else can come.
+                Ok(_) | Err(_) => {}
+            }
+        }
+    }
+
+    /// Removes the mark, so that the next service waits for nothing. One of another stays.
+    pub async fn end(&self) {
+        if self.ended.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let remove = async {
+            let _turn = self.turn.lock().await;
+            if let Ok(Some(mark)) = self.read().await
+                && mark.owner.id == self.owner.id
+            {
+                let _ = self.client.delete(&self.place).await;
+            }
+        };
+        let _ = timeout(GOODBYE, remove).await;
+    }
+}
