@@ -27,7 +27,7 @@ fn a_file_can_be_dropped_and_a_wrong_one_changes_nothing() {
     assert!(a["fault"].is_null());
 }
 
-/// The mistake in a file is told until the file is right, also long after; then the file is opened. Esc hides it.
+/// The mistake in a file is told until the file is right, whatever else is said; then the file is opened.
 #[test]
 fn a_mistake_is_told_until_it_is_mended() {
     let stage = Stage::new();
@@ -39,13 +39,14 @@ fn a_mistake_is_told_until_it_is_mended() {
     .unwrap();
     stage.play(
         &["arch", "--backend", "cpu", "--paused", "--fresh"],
-        "size 1280 720\nframes 2\nshot @/good.png\ndrop_file @/wrong.json\nreport @/a.json\nframes 600\nreport @/late.json\n\
+        "size 700 400\nframes 2\nshot @/good.png\ndrop_file @/wrong.json\nreport @/a.json\nlayer none on\nframes 1\nreport @/late.json\n\
          shot @/told.png\npanel\nframes 2\nshot @/bare.png\npanel\nrewrite @/ball.json @/wrong.json\nframes 2\n\
          report @/mended.json\n",
     );
     let [a, late, mended] = ["a.json", "late.json", "mended.json"].map(|name| stage.report(name));
     let fault = a["fault"].as_str().unwrap();
     assert!(fault.contains("wrong.json:3:") && fault.contains("did you mean `type`?"), "{fault}");
+    assert!(late["note"].as_str().is_some_and(|note| note.contains("no layer")), "{late}");
     assert_eq!(late["fault"], a["fault"]);
     assert_eq!((mended["scene"].as_str(), mended["fault"].is_null()), (Some("one"), true), "{mended}");
     // In red, in the panel and, without it, over the picture.

@@ -112,7 +112,7 @@ fn listening(reports: u32) -> String {
     let lines: String = (1..=reports).map(each).collect();
     // What a frame needs to be drawn is there when the report is.
     format!(
-        "size 1280 720\nplace 0 0\nframes 4\nhear on\nreport @/report.json\nframes 2\nrewrite @/report.json @/ready.json\n{lines}"
+        "size 640 400\nplace 0 0\nframes 4\nhear on\nreport @/report.json\nframes 2\nrewrite @/report.json @/ready.json\n{lines}"
     )
 }
 
@@ -135,7 +135,7 @@ fn step(report: &Value) -> u64 {
 #[test]
 fn keys_work_whatever_has_the_focus_and_are_letters_in_a_text_field() {
     with_hands(&["vertical_stack:count=4", "--backend", "cpu", "--paused", "--fresh"], 9, |_, hands| {
-        hands.place([400, 300]);
+        hands.place([150, 200]);
         let wide = |report: &Value| report["camera"]["size"][0].as_u64().unwrap();
         let first = hands.report();
         hands.key(TAB);
@@ -159,7 +159,7 @@ fn keys_work_whatever_has_the_focus_and_are_letters_in_a_text_field() {
         assert_eq!((back["playing"].as_bool(), wide(&back)), (Some(false), wide(&first)), "the panel is back");
         assert!(step(&back) >= step(&running));
         // A button of the panel: the one that opens the list of scenes, which is closed again.
-        hands.place([990, 39]);
+        hands.place([350, 39]);
         hands.button(true);
         hands.button(false);
         assert_eq!(hands.report()["typing"].as_bool(), Some(true), "the field of the list has the focus");
@@ -196,8 +196,8 @@ fn delete_removes_what_is_under_the_pointer_when_the_key_comes() {
         let (there, shapes) = (first["there"].as_u64().unwrap(), first["shapes"].as_u64().unwrap());
         let moving = positions.len() - 1;
         let [x, y] = positions[moving];
-        // On the ground, some metres beside the box; then to the box and Delete at once.
-        hands.place(pixel(&first, [x + 2.0, -0.2]));
+        // On the ground, beside the box; then to the box and Delete at once.
+        hands.place(pixel(&first, [x + 1.0, -0.2]));
         assert_eq!(hands.report()["over"].as_u64(), Some(0), "the ground is under the pointer");
         hands.place(pixel(&first, [x, y]));
         hands.key(DELETE);

@@ -181,7 +181,8 @@ fn ron_complaint(text: &str, error: &ron::error::SpannedError, path: Vec<Step>) 
             data(text, Syntax::Ron, &format!("duplicate field `{field}`"), path, after)
         }
         E::NoSuchStructField { expected, found, .. } => {
-            let message = format!("unknown field `{found}`, expected {}", expected.join(", "));
+            let known: Vec<String> = expected.iter().map(|key| format!("`{key}`")).collect();
+            let message = format!("unknown field `{found}`, expected {}", known.join(", "));
             data(text, Syntax::Ron, &message, path, after)
         }
         code => {

@@ -223,8 +223,10 @@ impl App {
         self.band(&painter, ui, scale);
         if let Some(text) = self.note() {
             plate(&painter, ui, rect.center_top() + egui::vec2(0.0, 12.0), Align2::CENTER_TOP, text);
-        } else if let Some(fault) = self.fault.as_ref().filter(|_| !self.prefs.panel) {
-            let at = rect.center_top() + egui::vec2(0.0, 12.0);
+        }
+        if let Some(fault) = self.fault.as_ref().filter(|_| !self.prefs.panel) {
+            let below = if self.note().is_some() { 52.0 } else { 12.0 };
+            let at = rect.center_top() + egui::vec2(0.0, below);
             plate_in(&painter, ui, at, Align2::CENTER_TOP, &fault.text, ui.visuals().error_fg_color);
         }
         if self.recording.is_some() {
