@@ -165,6 +165,7 @@ pub mod movie;
 pub mod npz;
 pub mod population;
 pub mod query;
+pub mod saved;
 pub mod scene;
 #[cfg(feature = "serve")]
 #[allow(unused_qualifications, reason = "what utoipa makes of its attributes")]
@@ -191,6 +192,7 @@ pub use explosion::Explosion;
 pub use gpu::{AdapterChoice, Context, GpuWorld};
 pub use population::{Alteration, BodyId, JointId, Journal, PopulationError};
 pub use query::{Answers, Query, QueryBounds, QueryError, RayHit};
+pub use saved::{SavedWorld, SavedWorldError};
 pub use scene::{
     Body, BodyType, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, Path, RestitutionMix,
     Scene, SceneError, Settings, Shape, Spring,

@@ -17,8 +17,8 @@ use emission::Emitted;
 pub use journal::{Alteration, Journal};
 
 use crate::scene::{
-    Body, Compiled, Geometry, Joint, JointChange, MAX_BODIES, MAX_JOINTS, MAX_SHAPES, MassProperties, SceneError,
-    check_new_joints,
+    Body, Compiled, Geometry, Joint, JointChange, MAX_BODIES, MAX_JOINTS, MAX_SHAPES, MassProperties, Scene,
+    SceneError, check_new_joints,
 };
 use crate::state::Fnv;
 use crate::types::{
@@ -136,6 +136,15 @@ impl Change {
     }
 }
 
+/// Bodies and joints as they were described when they came, by slot and by id.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Models {
+    /// Bodies by slot; slots that are empty have their last.
+    pub bodies: Vec<Option<Body>>,
+    /// All joints that ever came, with the slots of their bodies; whether they came by hand.
+    pub joints: Vec<(JointId, Joint, bool)>,
+}
+
 /// Which slots are taken, by whom, and which are free.
 #[derive(Clone, Debug)]
 pub(crate) struct Population {
@@ -158,6 +167,8 @@ pub(crate) struct Population {
     next: u64,
     /// Whether others were added as well.
     by_hand: bool,
+    /// Kept where a scene is to be written of what there is, and nowhere else.
+    models: Option<Box<Models>>,
 }
 
 impl Population {
@@ -179,6 +190,7 @@ impl Population {
             emitted: vec![Emitted::default(); compiled.script.emitters.len()],
             next: 0,
             by_hand: false,
+            models: None,
         };
         population.next = population.next_turn(compiled);
         population
@@ -187,6 +199,20 @@ impl Population {
     /// That of a world that knows from the start that bodies will come.
     pub(crate) fn of_script(compiled: &Compiled) -> Option<Self> {
         (!compiled.script.is_empty()).then(|| Self::new(compiled))
+    }
+
+    /// Keeps the descriptions of all bodies and joints from here on, those of the scene among them.
+    pub(crate) fn keep_models(&mut self, compiled: &Compiled, scene: &Scene) {
+        let joints = (0..scene.joints.len()).filter_map(|index| joint_id(compiled, index)).zip(&scene.joints);
+        self.models = Some(Box::new(Models {
+            bodies: scene.bodies.iter().cloned().map(Some).collect(),
+            joints: joints.map(|(id, joint)| (id, joint.clone(), false)).collect(),
+        }));
+    }
+
+    /// The descriptions, if they were kept.
+    pub(crate) fn take_models(&mut self) -> Option<Box<Models>> {
+        self.models.take()
     }
 
     /// The body in a slot.
@@ -278,6 +304,11 @@ impl Population {
             compiled.mass[slot] = laid.mass;
             compiled.ids[slot].clone_from(&body.id);
             self.generations[slot] = self.generations[slot].wrapping_add(1);
+        }
+        if let Some(models) = &mut self.models {
+            let length = models.bodies.len().max(slot + 1);
+            models.bodies.resize(length, None);
+            models.bodies[slot] = Some(body.clone());
         }
         self.history = self.history.bytes(bytemuck::bytes_of(&laid.body)).bytes(bytemuck::bytes_of(&laid.pose));
         self.history = self.history.bytes(&index.to_le_bytes());
@@ -378,7 +409,7 @@ impl Population {
             return Err(SceneError::new("joints", problem, format!("at most {MAX_JOINTS} in a world")).into());
         }
         self.by_hand = true;
-        Ok(self.tie(compiled, joints))
+        Ok(self.tie(compiled, joints, true))
     }
 
     /// The joints with the slots of the bodies that are given by id, in place of those that they name.
@@ -398,7 +429,7 @@ impl Population {
     }
 
     /// Adds joints that were checked.
-    fn tie(&mut self, compiled: &mut Compiled, joints: &[Joint]) -> (Vec<JointId>, Change) {
+    fn tie(&mut self, compiled: &mut Compiled, joints: &[Joint], by_hand: bool) -> (Vec<JointId>, Change) {
         let mut change = Change::default();
         let mut ids = Vec::with_capacity(joints.len());
         for joint in joints {
@@ -408,7 +439,11 @@ impl Population {
             let rows = laid.first_row as usize..(laid.first_row + (laid.flags & ROW_COUNT_MASK)) as usize;
             self.history = self.history.bytes(bytemuck::bytes_of(laid)).bytes(&place.to_le_bytes());
             self.history = self.history.bytes(bytemuck::cast_slice(&compiled.joints.rows[rows]));
-            ids.push(JointId { index: laid.id, generation: laid.generation });
+            let id = JointId { index: laid.id, generation: laid.generation };
+            if let Some(models) = &mut self.models {
+                models.joints.push((id, joint.clone(), by_hand));
+            }
+            ids.push(id);
             change.roused.extend(ends(laid));
             if laid.flags & JOINT_APART != 0 {
                 for body in [laid.body_a, laid.body_b] {

@@ -1,5 +1,5 @@
-// What is under the pointer: src/view/inspect.rs. `pick` finds the shape, `describe` tells of its body, `count` of its
-// contacts. `types.wgsl` comes first.
+// What is under the pointer: src/view/inspect.rs. `rank` finds how well a shape suits best, `pick` the topmost that suits
+// as well, `describe` tells of its body, `count` of its contacts. `types.wgsl` comes first.
 
 struct Request {
     // m.
@@ -7,10 +7,15 @@ struct Request {
     // A body to tell of, or NONE to look for one under the point.
     body: u32,
     shape_count: u32,
+    // Distance at which a shape is still meant, m.
+    reach: f32,
+    // Whether a shape that lies under the point goes before one that moves and lies near.
+    exact: u32,
+    pad: vec2<u32>,
 }
 
 struct Found {
-    // Index of the shape and one more, above that of any fixed shape if the body moves; 0 for none.
+    // Index of the shape and one more; 0 for none.
     picked: atomic<u32>,
     // Contacts of the body that touch, their points, and their graph colours as bits.
     touching: atomic<u32>,
@@ -23,7 +28,9 @@ struct Found {
     position: vec2<f32>,
     rotation: vec2<f32>,
     velocity: vec2<f32>,
-    pad: vec2<f32>,
+    // Highest rank of a shape.
+    best: atomic<u32>,
+    pad: u32,
 }
 
 @group(0) @binding(0) var<uniform> request: Request;
@@ -35,7 +42,9 @@ struct Found {
 @group(0) @binding(6) var<storage, read> counters: Counters;
 @group(0) @binding(7) var<storage, read_write> found: Found;
 
-const MOVES: u32 = 0x80000000u;
+// Bits of a rank below its class, and the highest number in them.
+const CLASS_SHIFT: u32 = 28u;
+const NEAREST: f32 = 1048576.0;
 
 fn turned_back(q: vec2<f32>, v: vec2<f32>) -> vec2<f32> {
     return vec2<f32>(q.x * v.x + q.y * v.y, q.x * v.y - q.y * v.x);
@@ -58,42 +67,78 @@ fn polygon_distance(shape: u32, p: vec2<f32>) -> f32 {
     return select(sqrt(squared), -sqrt(squared), inside);
 }
 
-fn contains(index: u32) -> bool {
+/// Distance of the point from a shape, m; 0 or less inside.
+fn distance_to(index: u32) -> f32 {
     let shape = shapes[index];
     if shape.body >= arrayLength(&poses) {
-        return false;
+        return 1e30;
     }
     let pose = poses[shape.body];
     let p = turned_back(shape.rotation, turned_back(pose.rotation, request.point - pose.position) - shape.offset);
     switch shape.kind & GEOMETRY_MASK {
         case CIRCLE: {
-            return dot(p, p) <= shape.radius * shape.radius;
+            return length(p) - shape.radius;
         }
         case BOX: {
-            let beyond = max(abs(p) - shape.half, vec2<f32>(0.0));
-            return dot(beyond, beyond) <= shape.radius * shape.radius;
+            return length(max(abs(p) - shape.half, vec2<f32>(0.0))) - shape.radius;
         }
         case POLYGON: {
-            return polygon_distance(index, p) <= shape.radius;
+            return polygon_distance(index, p) - shape.radius;
         }
         case HALF_PLANE: {
-            return p.y <= 0.0;
+            return p.y;
         }
         default: {
-            return false;
+            return 1e30;
         }
+    }
+}
+
+/// How well a shape suits: the class in the highest bits, then how near it is; 0 for not at all.
+fn rank_of(index: u32) -> u32 {
+    let distance = distance_to(index);
+    // Also what is not a number.
+    if !(distance <= request.reach) {
+        return 0u;
+    }
+    let moves = (shapes[index].kind & FIXED_SHAPE) == 0u;
+    let under = distance <= 0.0;
+    var group = 0u;
+    if request.exact != 0u {
+        group = select(select(1u, 2u, moves), select(3u, 4u, moves), under);
+    } else if moves {
+        group = 2u;
+    } else if under {
+        group = 1u;
+    }
+    if group == 0u {
+        return 0u;
+    }
+    let share = select(1.0, 1.0 - max(distance, 0.0) / request.reach, !under);
+    return (group << CLASS_SHIFT) | (1u + u32(clamp(share, 0.0, 1.0) * NEAREST));
+}
+
+@compute @workgroup_size(64)
+fn rank(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
+    if request.body != NONE {
+        return;
+    }
+    for (var index = id.x; index < request.shape_count; index += groups.x * 64u) {
+        atomicMax(&found.best, rank_of(index));
     }
 }
 
 @compute @workgroup_size(64)
 fn pick(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>) {
-    if request.body != NONE {
+    let best = atomicLoad(&found.best);
+    if request.body != NONE || best == 0u {
         return;
     }
     for (var index = id.x; index < request.shape_count; index += groups.x * 64u) {
-        if contains(index) {
-            let moves = (shapes[index].kind & FIXED_SHAPE) == 0u;
-            atomicMax(&found.picked, (index + 1u) | select(0u, MOVES, moves));
+        let own = rank_of(index);
+        // A driver may round otherwise here than there.
+        if own + 2u >= best && (own >> CLASS_SHIFT) == (best >> CLASS_SHIFT) {
+            atomicMax(&found.picked, index + 1u);
         }
     }
 }
@@ -101,7 +146,7 @@ fn pick(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
 @compute @workgroup_size(1)
 fn describe() {
     var body = request.body;
-    let picked = atomicLoad(&found.picked) & ~MOVES;
+    let picked = atomicLoad(&found.picked);
     found.shape = NONE;
     if picked > 0u {
         found.shape = picked - 1u;

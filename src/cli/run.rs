@@ -16,9 +16,10 @@ use super::output::{self, Destination};
 use super::overrides::Overrides;
 use super::picture::{self, Artist, Look};
 use super::report::{self, Report, Times};
+use super::snapshot::{self, Resumed};
 use super::source::{self, Source};
 use super::worlds::{self, Many};
-use super::{console, progress, snapshot, stop};
+use super::{console, progress, stop};
 
 /// Steps of a scene file if nothing else is said; Box2D's benchmarks run as long.
 const DEFAULT_STEPS: u64 = 500;
@@ -29,8 +30,8 @@ const MOST_STEPS: u64 = 1_000_000_000;
 #[derive(Args, Debug)]
 pub struct Options {
     /// A scene file (JSON or RON), - for standard input, or a built-in scene such as large_pyramid:base=50
-    #[arg(value_name = "SCENE")]
-    scene: String,
+    #[arg(value_name = "SCENE", required_unless_present = "resume")]
+    scene: Option<String>,
     /// What to run on; auto is a hardware GPU if there is one, else the CPU
     #[arg(long, value_enum, default_value_t)]
     pub(super) backend: Backend,
@@ -74,7 +75,10 @@ pub struct Options {
     /// Write all that it takes to go on later, to the same bits (.snap)
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Go on from what --save wrote, with the same scene and settings; --steps counts from there
+    /// Write the last state as a scene file that starts there (.json)
+    #[arg(long, value_name = "FILE")]
+    save_scene: Option<PathBuf>,
+    /// Go on from what --save or the window wrote; it has its scene and settings with it; --steps counts from there
     #[arg(long, value_name = "FILE")]
     resume: Option<PathBuf>,
     /// Tell when all came to rest on a GPU too: reads its state back after every step, which takes time
@@ -141,7 +145,16 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         return Err(Failure::usage("--dark, --layers and --coloring say how --picture and --movie look")
             .hint("add --picture FILE.png"));
     }
-    let Source { mut scene, path, steps: suggested } = source::load(&options.scene)?;
+    let resumed = match options.resume.as_deref() {
+        None => None,
+        Some(path) => Some((Resumed::read(path)?, path)),
+    };
+    let Source { mut scene, path, steps: suggested } = match (&options.scene, &resumed) {
+        (Some(scene), _) => source::load(scene)?,
+        (None, Some((resumed, path))) => Source { scene: resumed.scene(path)?, path: None, steps: None },
+        // clap asks for one of the two.
+        (None, None) => return Err(Failure::usage("SCENE or --resume FILE is needed")),
+    };
     options.overrides.apply(&mut scene);
     scene.settings.strict |= options.strict;
     let steps = options.step_count(scene.settings.dt, suggested)?;
@@ -149,13 +162,16 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     if let Some(worlds) = options.many.worlds {
         return worlds::run(options, &scene, worlds, steps, path.as_deref());
     }
-    let resumed = options.resume.as_deref().map(snapshot::read).transpose()?;
+    if let Some((resumed, path)) = &resumed {
+        resumed.check(&scene, path)?;
+    }
+    let journal = resumed.as_ref().map(|(resumed, _)| resumed.journal()).unwrap_or_default();
 
     stop::install()?;
     let outputs = Outputs::open(options, json_on_stdout, path.as_deref())?;
     let mut opened = backend::open(&scene, options.backend, options.threads)?;
-    if let (Some(path), Some(bytes)) = (&options.resume, resumed) {
-        snapshot::resume(&mut opened.world, path, &bytes)?;
+    if let Some((resumed, path)) = resumed {
+        resumed.resume(&mut opened.world, path)?;
     }
     if options.threads.is_some() && opened.about.threads.is_none() {
         console::warn("--threads is of no use here: it counts the threads of the CPU backend");
@@ -189,7 +205,12 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         destinations.push(file);
     }
     if let Some(mut file) = outputs.save {
-        file.fill(&opened.world.save()?)?;
+        file.fill(&snapshot::bytes(&scene, &journal, &mut opened.world)?)?;
+        destinations.push(file);
+    }
+    if let Some(mut file) = outputs.save_scene {
+        let now = snapshot::scene_now(&scene, &journal, &mut opened.world)?;
+        file.fill(drystone::scene::file::write_json(&now).as_bytes())?;
         destinations.push(file);
     }
     if let Some(mut json) = outputs.json {
@@ -235,6 +256,7 @@ pub(super) struct Outputs {
     picture: Option<Destination>,
     movie: Option<Destination>,
     save: Option<Destination>,
+    save_scene: Option<Destination>,
 }
 
 impl Outputs {
@@ -249,8 +271,9 @@ impl Outputs {
             picture: open("--picture", &options.picture, &["png"])?,
             movie: open("--movie", &options.movie, &["gif"])?,
             save: open("--save", &options.save, &["snap"])?,
+            save_scene: open("--save-scene", &options.save_scene, &["json"])?,
         };
-        let all = [&this.json, &this.state, &this.trace, &this.picture, &this.movie, &this.save];
+        let all = [&this.json, &this.state, &this.trace, &this.picture, &this.movie, &this.save, &this.save_scene];
         let all: Vec<&Destination> = all.into_iter().flatten().collect();
         output::check_distinct(&all, input)?;
         Ok(this)

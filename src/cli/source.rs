@@ -3,9 +3,9 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use drystone::Scene;
 use drystone::scene::catalogue::{self, CatalogueError};
 use drystone::scene::file;
+use drystone::{SavedWorld, Scene};
 
 use super::failure::{Failure, reason};
 
@@ -60,12 +60,27 @@ fn looks_like_file(path: &Path) -> bool {
         || matches!(extension.as_deref(), Some("json" | "ron"))
 }
 
+/// Whether a file is a world that `--save` or the window wrote, with its scene or without. A pipe is not looked at: it can
+/// be read once.
+pub fn is_saved_world(path: &Path) -> bool {
+    let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+    let mut start = [0; 8];
+    let begins = |file: std::fs::File| file.take(8).read_exact(&mut start).is_ok();
+    is_file && std::fs::File::open(path).is_ok_and(begins) && (&start == b"DRYSNAP\n" || SavedWorld::is_one(&start))
+}
+
 fn from_file(path: &Path) -> Result<Source, Failure> {
     let refuse = |why: String| Failure::usage(format_args!("{}: {why}", path.display()));
     match std::fs::metadata(path) {
         Err(e) => return Err(refuse(reason(&e))),
         Ok(metadata) if metadata.is_dir() => return Err(refuse("is a folder, not a scene file".to_owned())),
         Ok(_) => {}
+    }
+    if is_saved_world(path) {
+        return Err(refuse("is a saved world, not a scene file".to_owned()).hint(format!(
+            "`drystone run --resume {0}` goes on with it, `drystone view {0}` shows it",
+            path.display()
+        )));
     }
     let scene = file::read(path).map_err(Failure::from)?;
     Ok(Source { scene, path: Some(path.to_owned()), steps: None })

@@ -4,15 +4,16 @@ use std::path::PathBuf;
 
 use clap::Args;
 use drystone::view::{self, Backend, ViewError};
+use drystone::{SavedWorld, SavedWorldError};
 
 use super::failure::{Code, Failure};
 
 /// Open a window on a scene: run it, grab it, take it apart
 ///
-/// Press ? in the window for its keys. A scene file is opened anew whenever it changes.
+/// Press ? in the window for its keys. A file is opened anew whenever it changes.
 #[derive(Args, Debug)]
 pub struct Options {
-    /// A scene file (.json, .ron), or a built-in scene with parameters, such as large_pyramid:base=20
+    /// A scene file (.json, .ron), a saved world (.snap), or a built-in scene with parameters, such as large_pyramid:base=20
     #[arg(default_value = "large_pyramid:base=40")]
     scene: String,
     /// Where it is stepped; it can be changed while it runs
@@ -47,8 +48,19 @@ pub struct Options {
 /// No display, no adapter, or the scene is wrong.
 pub fn run(options: &Options) -> Result<(), Failure> {
     // A scene that is wrong is told with its place in the file, before any window is there.
-    let source = super::source::load(&options.scene)?;
-    source.scene.check().map_err(Failure::usage)?;
+    let path = std::path::Path::new(&options.scene);
+    let scene = if super::source::is_saved_world(path) {
+        let wrong = |error| Failure::usage(format_args!("{}: {error}", path.display()));
+        let saved = SavedWorld::read(path).map_err(|error| match error {
+            SavedWorldError::OnlyState => wrong(error)
+                .hint("`drystone run SCENE --resume FILE` goes on with it, and --save writes it with its scene"),
+            error => wrong(error),
+        })?;
+        saved.scene
+    } else {
+        super::source::load(&options.scene)?.scene
+    };
+    scene.check().map_err(Failure::usage)?;
     let settings = view::Options {
         scene: view::Scene::Spec(options.scene.clone()),
         backend: match options.backend {
@@ -66,7 +78,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     };
     // Standard input can be read once.
     let settings = if options.scene == "-" {
-        view::Options { scene: view::Scene::Given(Box::new(source.scene)), ..settings }
+        view::Options { scene: view::Scene::Given(Box::new(scene)), ..settings }
     } else {
         settings
     };

@@ -27,7 +27,7 @@ const MOST_WORLDS: i64 = 65_535;
 pub struct Many {
     /// Simulate N independent copies at once, each to the bits of one alone
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_WORLDS),
-        conflicts_with_all = ["picture", "movie", "save", "resume", "rest"])]
+        conflicts_with_all = ["picture", "movie", "save", "save_scene", "resume", "rest"])]
     pub worlds: Option<u32>,
     /// Move every dynamic body of every world but the first by up to M metres each way at random, before the first step
     #[arg(long, value_name = "M", requires = "worlds", value_parser = nudge)]

@@ -89,8 +89,23 @@ impl Population {
         if !change.bodies.is_empty() {
             self.take_in(compiled, &mut change);
         }
-        let (_, tied) = self.tie(compiled, &joints);
+        let (_, tied) = self.tie(compiled, &joints, false);
         [change, tied]
+    }
+
+    /// The emitters with the batches that are left to make after `steps`, for a scene that starts there.
+    pub(crate) fn emitters_left(&self, compiled: &Compiled, emitters: &[Emitter], steps: u64) -> Vec<Emitter> {
+        debug_assert_eq!(compiled.script.emitters.len(), emitters.len());
+        let left = |(emitter, emitted): (&Emitter, &Emitted)| {
+            let start = emitter.comes(emitted.made)?.saturating_sub(steps);
+            let made = u32::try_from(emitted.made).unwrap_or(u32::MAX);
+            Some(Emitter {
+                start: u32::try_from(start).ok()?,
+                count: emitter.count.map(|count| count.saturating_sub(made).max(1)),
+                ..emitter.clone()
+            })
+        };
+        emitters.iter().zip(&self.emitted).filter_map(left).collect()
     }
 
     /// Whether bodies or joints came that are not of the scene's script.

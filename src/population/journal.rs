@@ -4,15 +4,17 @@
 //! what came by hand from here: the same changes, before the same steps, lead to the same tables. None of the steps is
 //! run again.
 
+use glam::Vec2;
+
 use super::{BodyId, JointId, Population, PopulationError};
-use crate::scene::{Body, Compiled, Joint};
+use crate::scene::{Body, Compiled, Joint, check_gravity};
 use crate::snapshot::SnapshotError;
 use crate::world::WorldError;
 
 /// Batches of emitters that are gone through again, at most: minutes of work.
 const MOST_TURNS: usize = 1_000_000;
 
-/// Something that was added or removed by hand.
+/// A change made by hand.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Alteration {
     /// [`World::add_bodies`](crate::World::add_bodies).
@@ -25,6 +27,8 @@ pub enum Alteration {
     AddJointsBetween(Vec<(Option<BodyId>, BodyId, Joint)>),
     /// [`World::remove_joints`](crate::World::remove_joints).
     RemoveJoints(Vec<JointId>),
+    /// Gravity from here on, m/s².
+    Gravity(Vec2),
 }
 
 /// Every change by hand in its order, each with the number of steps that were done before it.
@@ -87,6 +91,11 @@ impl Population {
                 self.add_joints(compiled, &joints).map(drop)
             }
             Alteration::RemoveJoints(ids) => self.remove_joints(compiled, ids).map(drop),
+            Alteration::Gravity(gravity) => {
+                check_gravity(*gravity)?;
+                compiled.params.gravity = (*gravity).into();
+                Ok(())
+            }
         }
     }
 

@@ -156,6 +156,14 @@ const SHARE: Range = Range::new("a share", 0.0, 1.0, "");
 const SLOP: Range = Range::new("a penetration", 0.0, MAX_LENGTH, "m");
 const THRESHOLD: Range = Range::new("a speed", 0.0, MAX_VALUE, "m/s");
 
+/// Checks gravity that is changed while a world runs.
+///
+/// # Errors
+/// The coordinate that is not a number or out of range.
+pub(crate) fn check_gravity(gravity: Vec2) -> Result<(), SceneError> {
+    ACCELERATION.check_pair(gravity, format_args!("gravity"))
+}
+
 impl Scene {
     /// Checks every value against its range. Worlds do this before they start; the scene file does it too.
     ///

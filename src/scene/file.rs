@@ -27,6 +27,7 @@
 mod convert;
 mod error;
 mod joint_records;
+mod journal;
 mod path;
 mod read;
 mod records;
@@ -40,6 +41,7 @@ use std::path::Path;
 
 use super::Scene;
 pub use error::{FileError, FileErrorKind, Place};
+pub(crate) use journal::{parse_journal, write_journal};
 use read::Syntax;
 pub use schema::json_schema;
 pub use write::{write_json, write_ron};

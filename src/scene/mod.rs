@@ -10,6 +10,7 @@ mod joint_rows;
 mod joint_table;
 mod model;
 
+pub(crate) use check::check_gravity;
 pub use check::{MAX_ANGLE, MAX_BODIES, MAX_EMITTERS, MAX_JOINTS, MAX_POSITION, MAX_SHAPES, MAX_VALUE, SceneError};
 pub(crate) use check::{check_angle, check_geometry, check_joint_command, check_new_joints, check_position};
 pub(crate) use compile::Outline;

@@ -39,7 +39,10 @@ pub(crate) enum Action {
     Drop(Vec2),
     Shoot(Vec2),
     Explode(Vec2),
-    Remove,
+    /// Removes the body at a place, m; `None`: the pointer is not over the world.
+    Remove(Option<Vec2>),
+    /// Takes back the last change, and goes back to where it was made.
+    Undo,
     Panel,
     Keys,
     Dark,
@@ -49,6 +52,8 @@ pub(crate) enum Action {
     Measure,
     SavePicture,
     SaveState,
+    /// Writes the world as a scene file.
+    SaveScene,
     Record,
     Csv,
     Trace,
@@ -109,10 +114,12 @@ impl Action {
             | Self::Drop(_)
             | Self::Shoot(_)
             | Self::Explode(_)
-            | Self::Remove
+            | Self::Remove(_)
+            | Self::Undo
             | Self::Measure
             | Self::SavePicture
             | Self::SaveState
+            | Self::SaveScene
             | Self::Record => Needs::World,
         }
     }
@@ -123,12 +130,21 @@ pub(crate) struct Key {
     pub code: egui::Key,
     pub shown: &'static str,
     pub meaning: &'static str,
-    /// Given the place under the pointer, m.
-    pub action: fn(Vec2) -> Action,
+    /// Given the place under the pointer.
+    pub action: fn(Under) -> Action,
+}
+
+/// The place under the pointer when a key is pressed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Under {
+    /// The middle of the picture where the pointer is not over the world, m.
+    pub at: Vec2,
+    /// Whether the pointer is over the world.
+    pub is_over: bool,
 }
 
 /// All keys, in the order in which they are shown.
-pub(crate) const KEYS: [Key; 27] = [
+pub(crate) const KEYS: [Key; 29] = [
     key(egui::Key::Space, "Space", "run or pause", |_| Action::TogglePause),
     key(egui::Key::ArrowRight, "→", "one step", |_| Action::Step(1)),
     key(egui::Key::ArrowLeft, "←", "one step back", |_| Action::Back(1)),
@@ -138,10 +154,13 @@ pub(crate) const KEYS: [Key; 27] = [
     key(egui::Key::Minus, "−", "slower", |_| Action::Slower),
     key(egui::Key::Equals, "=", "faster", |_| Action::Faster),
     key(egui::Key::F, "F", "frame everything", |_| Action::FrameAll),
-    key(egui::Key::D, "D", "drop bodies at the pointer", Action::Drop),
-    key(egui::Key::S, "S", "shoot at the pointer", Action::Shoot),
-    key(egui::Key::X, "X", "explode at the pointer", Action::Explode),
-    key(egui::Key::Delete, "Delete", "remove the body under the pointer", |_| Action::Remove),
+    key(egui::Key::D, "D", "drop bodies at the pointer", |under| Action::Drop(under.at)),
+    key(egui::Key::S, "S", "shoot at the pointer", |under| Action::Shoot(under.at)),
+    key(egui::Key::X, "X", "explode at the pointer", |under| Action::Explode(under.at)),
+    key(egui::Key::Delete, "Delete", "remove the body under the pointer", |under| {
+        Action::Remove(under.is_over.then_some(under.at))
+    }),
+    key(egui::Key::Z, "Z", "undo the last change", |_| Action::Undo),
     key(egui::Key::OpenBracket, "[", "tilt gravity to the left", |_| Action::Tilt(-TILT)),
     key(egui::Key::CloseBracket, "]", "tilt gravity to the right", |_| Action::Tilt(TILT)),
     key(egui::Key::Backslash, "\\", "gravity as in the scene", |_| Action::ResetGravity),
@@ -153,7 +172,8 @@ pub(crate) const KEYS: [Key; 27] = [
     key(egui::Key::Tab, "Tab", "show or hide the panel", |_| Action::Panel),
     key(egui::Key::P, "P", "save a picture", |_| Action::SavePicture),
     key(egui::Key::G, "G", "record a GIF, or stop", |_| Action::Record),
-    key(egui::Key::K, "K", "keep the state in a file", |_| Action::SaveState),
+    key(egui::Key::K, "K", "keep the world in a file, to go on", |_| Action::SaveState),
+    key(egui::Key::J, "J", "save as a scene file (JSON)", |_| Action::SaveScene),
     key(egui::Key::Escape, "Esc", "cancel what takes its time", |_| Action::LeaveOff),
     key(egui::Key::Questionmark, "?", "these keys", |_| Action::Keys),
 ];
@@ -164,13 +184,13 @@ pub(crate) const POINTER: [(&str, &str); 5] = [
     ("drag elsewhere", "move the view"),
     ("right drag", "move the view, from anywhere"),
     ("wheel", "zoom at the pointer"),
-    ("drop a file", "open the scene"),
+    ("drop a file", "open the scene or world"),
 ];
 
 /// rad.
 const TILT: f32 = std::f32::consts::PI / 12.0;
 
-const fn key(code: egui::Key, shown: &'static str, meaning: &'static str, action: fn(Vec2) -> Action) -> Key {
+const fn key(code: egui::Key, shown: &'static str, meaning: &'static str, action: fn(Under) -> Action) -> Key {
     Key { code, shown, meaning, action }
 }
 

@@ -58,6 +58,8 @@ pub(crate) struct App {
     pub camera: Camera,
     /// Of the screen that it is on.
     pub pixels_per_point: f32,
+    /// Pixels of a point of the panel: that of the screen times the zoom of the panel.
+    pub points_to_pixels: f32,
     pub layers: Layers,
     pub prefs: Prefs,
     pub playing: bool,
@@ -69,6 +71,8 @@ pub(crate) struct App {
     pub figures: Figures,
     pub recording: Option<Recording>,
     pub show_keys: bool,
+    /// Shape of the pointer over the world.
+    pub cursor: &'static str,
     /// Whether keys went to a field of the panel.
     pub typing: bool,
     pub search: String,
@@ -79,6 +83,8 @@ pub(crate) struct App {
     /// Scenes opened so far.
     pub opened: u64,
     note: Option<(String, Instant)>,
+    /// A file that cannot be opened, until it can be or another scene is.
+    pub fault: Option<BrokenFile>,
     /// Frames drawn.
     pub frames: u64,
     /// Those that were drawn while a world was made.
@@ -90,6 +96,15 @@ pub(crate) struct App {
     pub fit: Fit,
     /// What the scene said of sleep before the window switched it on.
     pub overridden: bool,
+}
+
+/// A file that cannot be opened.
+#[derive(Clone, Debug)]
+pub(crate) struct BrokenFile {
+    /// Watched, and opened as soon as it is right.
+    pub source: Source,
+    /// The mistake, with its line.
+    pub text: String,
 }
 
 /// What is worth measuring: what somebody looks at.
@@ -133,6 +148,7 @@ impl App {
             pace: Pace::default(),
             camera: Camera::default(),
             pixels_per_point: 1.0,
+            points_to_pixels: 1.0,
             layers: Layers::default(),
             prefs,
             playing: true,
@@ -142,6 +158,7 @@ impl App {
             figures: Figures::default(),
             recording: None,
             show_keys: false,
+            cursor: "",
             typing: false,
             search: String::new(),
             wants: Wants::default(),
@@ -149,6 +166,7 @@ impl App {
             queue: Vec::new(),
             opened: 0,
             note: None,
+            fault: None,
             frames: 0,
             meanwhile: 0,
             frame_ms: 0.0,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use glam::Vec2;
 
-use crate::population::{BodyId, JointId};
+use crate::population::{Alteration, BodyId, JointId};
 use crate::scene::{Body, Joint};
 use crate::world::World;
 use crate::{Command, JointCommand};
@@ -27,6 +27,8 @@ pub(crate) enum Edit {
     Command(Arc<[(BodyId, Command)]>),
     /// Gravity from here on, m/s².
     Gravity(Vec2),
+    /// A change in the journal of a saved world.
+    Saved(Arc<Alteration>),
 }
 
 /// What came of it.
@@ -38,6 +40,43 @@ pub(crate) enum Made {
 }
 
 impl Edit {
+    /// The change without what is gone already; `None` where nothing is left of it.
+    pub fn effective(self, world: &mut World) -> Option<Self> {
+        match self {
+            Self::Remove(ids) => {
+                let there: Arc<[BodyId]> = ids.iter().copied().filter(|&id| is_there(world, id)).collect();
+                (!there.is_empty()).then_some(Self::Remove(there))
+            }
+            Self::Part(id) | Self::Joint(id, _) if world.joint_id(id.index as usize) != Some(id) => None,
+            edit => Some(edit),
+        }
+    }
+
+    /// The change as the journal of a saved world has it; `None` where the state has it.
+    pub fn alteration(&self) -> Option<Alteration> {
+        Some(match self {
+            Self::Add(bodies) => Alteration::AddBodies(bodies.to_vec()),
+            Self::Remove(ids) => Alteration::RemoveBodies(ids.to_vec()),
+            Self::Join(body, joint) => Alteration::AddJointsBetween(vec![(None, *body, (**joint).clone())]),
+            Self::Part(joint) => Alteration::RemoveJoints(vec![*joint]),
+            Self::Gravity(gravity) => Alteration::Gravity(*gravity),
+            Self::Saved(change) => (**change).clone(),
+            Self::Joint(..) | Self::Command(_) => return None,
+        })
+    }
+
+    /// Gravity that it sets.
+    pub fn gravity(&self) -> Option<Vec2> {
+        match self {
+            Self::Gravity(gravity) => Some(*gravity),
+            Self::Saved(change) => match **change {
+                Alteration::Gravity(gravity) => Some(gravity),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Makes the change.
     ///
     /// # Errors
@@ -75,13 +114,32 @@ impl Edit {
                 Ok(Made::Nothing)
             }
             Self::Gravity(gravity) => {
-                match world {
-                    World::Cpu(world) => world.set_gravity((*gravity).into()),
-                    World::Gpu(world) => world.set_gravity((*gravity).into()),
+                set_gravity(world, *gravity);
+                Ok(Made::Nothing)
+            }
+            Self::Saved(change) => {
+                match &**change {
+                    Alteration::AddBodies(bodies) => world.add_bodies(bodies).map(drop),
+                    Alteration::RemoveBodies(ids) => world.remove_bodies(ids),
+                    Alteration::AddJoints(joints) => world.add_joints(joints).map(drop),
+                    Alteration::AddJointsBetween(joints) => world.add_joints_between(joints).map(drop),
+                    Alteration::RemoveJoints(ids) => world.remove_joints(ids),
+                    Alteration::Gravity(gravity) => {
+                        set_gravity(world, *gravity);
+                        Ok(())
+                    }
                 }
+                .map_err(|e| text(&e))?;
                 Ok(Made::Nothing)
             }
         }
+    }
+}
+
+fn set_gravity(world: &mut World, gravity: Vec2) {
+    match world {
+        World::Cpu(world) => world.set_gravity(gravity.into()),
+        World::Gpu(world) => world.set_gravity(gravity.into()),
     }
 }
 

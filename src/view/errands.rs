@@ -4,7 +4,7 @@
 use super::action::Action;
 use super::app::App;
 use super::cancel::Cancel;
-use super::run::On;
+use super::run::{On, Run};
 use super::seat::{Order, Outcome, Seat, Twin};
 use crate::draw::Coloring;
 use crate::scene::Settings;
@@ -80,6 +80,8 @@ impl App {
             errand.cancel();
         } else if self.run.target().is_some() && self.twin.is_none() {
             self.queue.push(Action::Halt);
+        } else {
+            self.fault = None;
         }
     }
 
@@ -143,6 +145,29 @@ impl App {
                 seat.learn();
             }
         }
+        self.sent()
+    }
+
+    /// Takes back the last change, in both worlds.
+    pub(super) fn undo(&mut self) -> Result<(), WorldError> {
+        self.release();
+        let last = |seat: &Seat| seat.here().and_then(Run::last_change);
+        let Some(step) = last(&self.run) else {
+            self.say("there is nothing to undo");
+            return Ok(());
+        };
+        if self.twin.as_ref().is_some_and(|twin| last(twin) != Some(step)) {
+            self.say("this change was made before both ran side by side: T ends that");
+            return Ok(());
+        }
+        self.playing = false;
+        self.owed = 0;
+        self.put_by();
+        self.errand = Some(Errand::Back(step));
+        for seat in std::iter::once(&mut self.run).chain(&mut self.twin) {
+            seat.lend(Order::Undo, &self.wake);
+        }
+        self.say(format!("undone: back at step {step}"));
         self.sent()
     }
 

@@ -10,6 +10,7 @@ use super::app::App;
 use super::figures::Figures;
 use crate::draw::{Camera, Image, Offscreen, Style, Upload};
 use crate::movie::{Movie, is_due};
+use crate::scene::file::write_json;
 use crate::step::Stage;
 use crate::world::World;
 
@@ -85,11 +86,19 @@ impl App {
         self.write("png", png);
     }
 
-    /// Writes what `drystone run --resume` goes on from.
+    /// Writes the world with its scene: this window and `drystone run --resume` go on from it.
     pub fn save_state(&mut self) {
         let Some(run) = self.run.here_mut() else { return };
-        let bytes = run.world_mut().save().map_err(|error| error.to_string());
-        self.write("snap", bytes);
+        let saved = run.save().map_err(|error| error.to_string());
+        self.write("snap", saved.and_then(|saved| saved.to_bytes().map_err(|error| error.to_string())));
+    }
+
+    /// Writes the world as it is now as a scene file.
+    pub fn save_scene(&mut self) {
+        let Some(run) = self.run.here_mut() else { return };
+        let saved = run.save().map_err(|error| error.to_string());
+        let scene = saved.and_then(|saved| saved.to_scene().map_err(|error| error.to_string()));
+        self.write("json", scene.map(|scene| write_json(&scene).into_bytes()));
     }
 
     /// Measured steps as a table: one row a step, ms a stage, counters.

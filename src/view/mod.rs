@@ -135,10 +135,44 @@ pub enum ViewError {
     Script(String),
 }
 
+impl ViewError {
+    /// No display, with the system's reason and without the place in the source that winit puts before it: a path of the
+    /// machine that built this.
+    pub(crate) fn display(error: &dyn std::fmt::Display) -> Self {
+        let text = error.to_string();
+        let reason = text.split_once("os error at ").and_then(|(before, rest)| {
+            let (place, reason) = rest.split_once(": ")?;
+            let line = place.rsplit(':').next()?;
+            line.bytes().all(|byte| byte.is_ascii_digit()).then(|| format!("{before}{reason}"))
+        });
+        Self::Display(reason.unwrap_or(text))
+    }
+}
+
 /// Opens a window and runs it until it is closed. Call it on the main thread.
 ///
 /// # Errors
 /// If there is no display or nothing that can draw on it, or the scene is wrong.
 pub fn run(options: Options) -> Result<(), ViewError> {
     window::run(options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ViewError;
+
+    #[test]
+    fn no_message_has_a_path_of_the_build() {
+        for (from, to) in [
+            (
+                "os error at /build/winit/src/x11/mod.rs:788: Failed to open connection",
+                "no window: Failed to open connection",
+            ),
+            ("os error at C:\\build\\mod.rs:7: no: really", "no window: no: really"),
+            ("neither WAYLAND_DISPLAY nor DISPLAY is set", "no window: neither WAYLAND_DISPLAY nor DISPLAY is set"),
+            ("os error at noon", "no window: os error at noon"),
+        ] {
+            assert_eq!(ViewError::display(&from).to_string(), to);
+        }
+    }
 }

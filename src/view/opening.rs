@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use super::action::Needs;
-use super::app::App;
+use super::app::{App, BrokenFile};
 use super::cancel::Cancel;
 use super::pointer::Pointer;
 use super::run::{On, Run};
@@ -15,6 +15,7 @@ use super::seat::Seat;
 use super::sight::Fit;
 use super::source::Source;
 use crate::gpu::{Context, DeviceError};
+use crate::saved::SavedWorld;
 use crate::scene::{Scene, Settings};
 use crate::world::WorldError;
 
@@ -122,6 +123,9 @@ struct Order {
 
 impl Order {
     fn work(self) -> Result<Option<Opened>, Fault> {
+        if let Some(saved) = self.source.saved_world().map_err(Fault::Scene)? {
+            return self.resume(&saved);
+        }
         let mut scene: Scene = self.source.build().map_err(Fault::Scene)?;
         if self.cancel.is_cancelled() {
             return Ok(None);
@@ -136,6 +140,23 @@ impl Order {
         }
         let run = Run::start(Arc::new(scene), self.on, &self.context, self.threads, &self.cancel);
         Ok(run.map_err(Fault::World)?.map(|run| Opened { run, overridden, _busy: busy }))
+    }
+
+    /// Goes on with a saved world, by its own settings unless others are wanted.
+    fn resume(self, saved: &SavedWorld) -> Result<Option<Opened>, Fault> {
+        let busy = (self.on == On::Gpu).then(|| AtWork::new(&self.on_device));
+        if self.cancel.is_cancelled() {
+            return Ok(None);
+        }
+        let run = Run::resume(saved, self.on, &self.context, self.threads, &self.cancel).map_err(Fault::World)?;
+        let Some(mut run) = run else { return Ok(None) };
+        if let Some(settings) = self.settings.filter(|settings| *settings != saved.scene.settings) {
+            let carried = run.carry_over(self.on, &self.context, settings, &self.cancel).map_err(Fault::World)?;
+            if !carried {
+                return Ok(None);
+            }
+        }
+        Ok(Some(Opened { run, overridden: false, _busy: busy }))
     }
 }
 
@@ -226,7 +247,12 @@ impl App {
                 if self.opened == 0 {
                     self.failed = Some(why.clone());
                 }
-                self.say(why);
+                if matches!(opening.source, Source::File { .. }) {
+                    // It stays until the file is right.
+                    self.fault = Some(BrokenFile { source: opening.source, text: why });
+                } else {
+                    self.say(why);
+                }
             }
         }
         Ok(())
@@ -246,6 +272,7 @@ impl App {
             self.overridden = opened.overridden;
         }
         self.source = source;
+        self.fault = None;
         self.pace = self.pace.of_another_world();
         self.pointer = Pointer::default();
         self.figures.clear();

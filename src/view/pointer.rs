@@ -18,13 +18,16 @@ use crate::math::rotate;
 use crate::population::JointId;
 use crate::query::Query;
 use crate::scene::{Body, Geometry, Joint, JointKind, Shape};
-use crate::types::{DYNAMIC, Pose};
+use crate::types::{DYNAMIC, KINEMATIC, Pose};
 use crate::world::{World, WorldError};
 
 /// The pull on a grabbed body is at most this many times its weight in earth's gravity.
 const PULL: f32 = 60.0;
 /// How a grabbed body follows, Hz.
 const PULL_HERTZ: f32 = 5.0;
+/// Points at which a body beside the pointer is still meant, and beside a finger.
+const REACH: f32 = 8.0;
+const TOUCH_REACH: f32 = 16.0;
 /// Pixels that the pointer may have moved on since it was asked what is under it.
 const STALE: f32 = 16.0;
 /// Frames between two looks at what is under a resting pointer.
@@ -40,14 +43,25 @@ const BLAST_SPEED: f32 = 1.4;
 enum Grab {
     #[default]
     None,
-    /// The button went down at this place, m; it is looked there for a body as soon as the world can be asked.
-    Wanted(Vec2),
-    /// Looking for a body under that place.
+    /// The button went down at this place, m, by a finger or not; it is looked there for a body as soon as the world can be
+    /// asked.
+    Wanted(Vec2, bool),
+    /// Looking for a body at that place.
     Asked(Vec2, Pending),
     /// A body, and where it is to be pulled from now on, m.
-    Holding(JointId, Option<Vec2>),
+    Holding(Hold, Option<Vec2>),
     /// There is none: the view moves.
     Panning,
+}
+
+/// A body in the hand.
+#[derive(Clone, Copy, Debug)]
+struct Hold {
+    joint: JointId,
+    /// Slot of the body.
+    body: usize,
+    /// Where it is held, from its centre of mass in its frame, m.
+    anchor: Vec2,
 }
 
 /// The pointer over the world.
@@ -71,6 +85,8 @@ pub(crate) struct Pointer {
     pub poses: Option<Arrival>,
     /// An explosion that waits for the poses.
     blast: Option<(Explosion, Arrival)>,
+    /// A body that is to be removed, looked for at this place, m.
+    removal: Option<(Vec2, Pending)>,
     shots: u32,
 }
 
@@ -93,18 +109,31 @@ impl Pointer {
 
     /// Whether an answer is awaited that something depends on.
     pub fn awaits(&self) -> bool {
-        let asked = matches!(self.grab, Grab::Wanted(_) | Grab::Asked(..));
+        let asked = matches!(self.grab, Grab::Wanted(..) | Grab::Asked(..)) || self.removal.is_some();
         asked || self.poses.is_some() || self.blast.is_some() || !self.parted.is_empty()
     }
 
     /// Whether no step may be done before an answer is there: it is about the world as it is.
     pub fn stops_time(&self) -> bool {
-        self.blast.is_some()
+        self.blast.is_some() || self.removal.is_some()
     }
 
     /// Whether a body is held.
     pub fn holds(&self) -> bool {
         matches!(self.grab, Grab::Holding(..))
+    }
+
+    /// Whether a press would take hold of the body under the pointer.
+    pub fn can_hold(&self) -> bool {
+        let is_near = self.pixel.is_some_and(|pixel| pixel.distance(self.over_at) < STALE);
+        is_near && self.over.is_some() && self.about.kind == DYNAMIC && !self.holds() && !self.pans()
+    }
+
+    /// Where the held body is held, in the world, m, as far as is known.
+    pub fn held_at(&self) -> Option<Vec2> {
+        let Grab::Holding(hold, _) = &self.grab else { return None };
+        let over = self.over.filter(|over| over.body == hold.body)?;
+        Some(Vec2::from(over.pose.position) + rotate(over.pose.rotation.into(), hold.anchor))
     }
 
     /// Whether a drag moves the view.
@@ -156,15 +185,21 @@ impl App {
         }
     }
 
-    /// The button went down over the world.
-    pub fn press(&mut self, pixel: Vec2) {
-        self.pointer.grab = Grab::Wanted(self.world_at(pixel));
+    /// Distance at which a body beside the pointer, or a finger, is still meant, m.
+    fn reach(&self, touched: bool) -> f32 {
+        let points = if touched { TOUCH_REACH } else { REACH };
+        points * self.points_to_pixels * self.camera.metres_per_pixel
+    }
+
+    /// The button went down over the world, or a finger.
+    pub fn press(&mut self, pixel: Vec2, touched: bool) {
+        self.pointer.grab = Grab::Wanted(self.world_at(pixel), touched);
     }
 
     /// The button came up.
     pub fn release(&mut self) {
-        if let Grab::Holding(joint, _) = std::mem::take(&mut self.pointer.grab) {
-            self.pointer.parted.push(joint);
+        if let Grab::Holding(hold, _) = std::mem::take(&mut self.pointer.grab) {
+            self.pointer.parted.push(hold.joint);
         }
         if self.is_settled() {
             self.part();
@@ -214,15 +249,29 @@ impl App {
             self.pointer.blast = None;
             self.burst(&explosion, &poses);
         }
+        if let Some((at, pending)) = &mut self.pointer.removal {
+            let at = *at;
+            match pending.poll()? {
+                Answer::OnItsWay => {}
+                Answer::Nobody => {
+                    self.pointer.removal = None;
+                    self.say("there is no body under the pointer: nothing was removed");
+                }
+                Answer::Body(found) => {
+                    self.pointer.removal = None;
+                    self.take_out(found.body, at);
+                }
+            }
+        }
         self.part();
-        if let Grab::Holding(joint, target) = &mut self.pointer.grab
-            && let (joint, Some(to)) = (*joint, target.take())
+        if let Grab::Holding(hold, target) = &mut self.pointer.grab
+            && let (joint, Some(to)) = (hold.joint, target.take())
             && let Err(error) = self.edit(&Edit::Joint(joint, JointCommand::Target(to)))
         {
             self.say(error);
         }
-        if let Grab::Wanted(at) = self.pointer.grab {
-            self.pointer.grab = match self.ask(Wanted::At(at)) {
+        if let Grab::Wanted(at, touched) = self.pointer.grab {
+            self.pointer.grab = match self.ask(Wanted::Near(at, self.reach(touched))) {
                 Ok(pending) => Grab::Asked(at, pending),
                 Err(_) => Grab::Panning,
             };
@@ -251,7 +300,7 @@ impl App {
             let held = self.pointer.over.filter(|_| self.pointer.holds());
             let wanted = match (held, self.pointer.pixel) {
                 (Some(held), _) => u32::try_from(held.body).ok().map(Wanted::Body),
-                (None, Some(pixel)) => Some(Wanted::At(self.world_at(pixel))),
+                (None, Some(pixel)) => Some(Wanted::Near(self.world_at(pixel), self.reach(false))),
                 (None, None) => None,
             };
             match wanted {
@@ -288,9 +337,10 @@ impl App {
         let kind = JointKind::Mouse { target, max_force: (PULL * 9.81 * mass.mass).max(1e-6) };
         let joint = Joint::to_world(kind, found.body).anchors(Vec2::ZERO, own).soft(PULL_HERTZ, 1.0);
         let Some(id) = run.world_mut().body_id(found.body) else { return };
+        let anchor = own - mass.center;
         match self.edit(&Edit::Join(id, Box::new(joint))) {
             Ok(Made::Joint(joint)) => {
-                self.pointer.grab = Grab::Holding(joint, None);
+                self.pointer.grab = Grab::Holding(Hold { joint, body: found.body, anchor }, None);
                 self.pointer.over = Some(found);
             }
             Ok(_) => {}
@@ -388,15 +438,35 @@ impl App {
         }
     }
 
-    /// Takes out the body under the pointer.
-    pub fn remove(&mut self) {
-        let Some(over) = self.pointer.over else { return self.say("there is no body under the pointer") };
-        let id = self.run.here_mut().and_then(|run| run.world_mut().body_id(over.body));
-        let Some(id) = id else { return };
+    /// Removes the body at a place, m: the one that is there now, and not the one that was under the pointer a frame ago.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn remove(&mut self, at: Option<Vec2>) -> Result<(), WorldError> {
+        let Some(at) = at else {
+            self.say("the pointer is not over the world: nothing was removed");
+            return Ok(());
+        };
         self.release();
+        let pending = self.ask(Wanted::Under(at, self.reach(false)))?;
+        self.pointer.removal = Some((at, pending));
+        Ok(())
+    }
+
+    /// Removes a body and says so.
+    fn take_out(&mut self, body: usize, at: Vec2) {
+        let About { name, kind, .. } = self.about(body);
+        let Some(id) = self.run.here_mut().and_then(|run| run.world_mut().body_id(body)) else { return };
         self.pointer.over = None;
-        if let Err(error) = self.edit(&Edit::Remove([id].into())) {
-            self.say(error);
+        let kind = match kind {
+            DYNAMIC => "dynamic",
+            KINEMATIC => "kinematic",
+            _ => "static",
+        };
+        let name = name.map_or_else(|| format!("body {body}"), |name| format!("{name} (body {body})"));
+        match self.edit(&Edit::Remove([id].into())) {
+            Ok(_) => self.say(format!("removed {name}, {kind}, at {:.2}, {:.2} m · Z brings it back", at.x, at.y)),
+            Err(error) => self.say(format!("{name} was not removed: {error}")),
         }
     }
 }

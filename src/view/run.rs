@@ -14,7 +14,8 @@ use super::cancel::Cancel;
 use super::edit::{Edit, Made};
 use crate::cpu::{Books, CpuWorld};
 use crate::gpu::{Context, DeviceCopy, GpuWorld, StageTimes};
-use crate::population::Population;
+use crate::population::{Journal, Population};
+use crate::saved::SavedWorld;
 use crate::scene::{Compiled, Scene};
 use crate::snapshot::Snapshot;
 use crate::step::Stage;
@@ -109,6 +110,86 @@ impl Run {
         }))
     }
 
+    /// Goes on with a saved world, to the same bits; `None`: it was cancelled before it was done.
+    ///
+    /// # Errors
+    /// If the parts of the saved world do not fit one another, or it does not fit the device.
+    pub fn resume(
+        saved: &SavedWorld,
+        on: On,
+        context: &Context,
+        threads: usize,
+        cancel: &Cancel,
+    ) -> Result<Option<Self>, WorldError> {
+        let Some(mut run) = Self::start(Arc::new(saved.scene.clone()), on, context, threads, cancel)? else {
+            return Ok(None);
+        };
+        saved.resume(&mut run.world)?;
+        let changes = saved.journal.entries().iter();
+        run.log = changes.map(|(step, change)| (*step, Edit::Saved(Arc::new(change.clone())))).collect();
+        run.next = run.log.len();
+        run.first = run.steps();
+        run.furthest = run.first;
+        let snapshot = run.world.snapshot()?;
+        run.keep_as(snapshot);
+        Ok(if cancel.is_cancelled() { None } else { Some(run) })
+    }
+
+    /// The world as it is, with all that it takes to go on elsewhere.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn save(&mut self) -> Result<SavedWorld, WorldError> {
+        let mut journal = Journal::default();
+        for (step, edit) in &self.log[..self.next] {
+            if let Some(change) = edit.alteration() {
+                journal.push(*step, change);
+            }
+        }
+        SavedWorld::new(&self.scene, journal, &mut self.world)
+    }
+
+    /// Takes back the last change that a user made: the world goes back to where it was made, and is sent there if no state
+    /// of that step is kept. Returns that step, or `None` if there is nothing to take back.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn undo(&mut self) -> Result<Option<u64>, WorldError> {
+        let Some((length, step)) = self.last_deed() else { return Ok(None) };
+        self.log.truncate(length);
+        self.past.retain(|kept| kept.done <= length && kept.step <= step);
+        self.furthest = step;
+        self.target = None;
+        self.next = self.next.min(length);
+        self.go_back(step)?;
+        self.target = (step > self.steps()).then_some(step);
+        if self.target.is_none() {
+            self.catch_up();
+        }
+        Ok(Some(step))
+    }
+
+    /// The step of the last change that can be taken back.
+    pub fn last_change(&self) -> Option<u64> {
+        self.last_deed().map(|(_, step)| step)
+    }
+
+    /// Entries of the log before the last change that a user sees as one, and its step: letting go of a body and leading it
+    /// belong to grabbing it, changes of gravity in a row to the first of them. What was done before a saved world was
+    /// opened, or before the world came from elsewhere, stays.
+    fn last_deed(&self) -> Option<(usize, u64)> {
+        let done = &self.log[..self.next];
+        let is_deed = |(_, edit): &(u64, Edit)| !matches!(edit, Edit::Part(_) | Edit::Joint(..) | Edit::Saved(_));
+        let mut last = done.iter().rposition(is_deed)?;
+        let is_gravity = |index: usize| matches!(done[index], (_, Edit::Gravity(_)));
+        while last > 0 && is_gravity(last) && is_gravity(last - 1) {
+            last -= 1;
+        }
+        let step = done[last].0;
+        let known = self.past.first().filter(|kept| kept.step == self.first).map_or(0, |kept| kept.done);
+        (step > self.first || last >= known).then_some((last, step))
+    }
+
     pub fn world(&self) -> &World {
         &self.world
     }
@@ -168,6 +249,7 @@ impl Run {
     /// Why it cannot be done; then nothing has changed.
     pub fn edit(&mut self, edit: Edit) -> Result<Made, String> {
         let step = self.steps();
+        let Some(edit) = edit.effective(&mut self.world) else { return Ok(Made::Nothing) };
         let made = edit.apply(&mut self.world)?;
         self.log.truncate(self.next);
         self.log.push((step, edit));
@@ -373,8 +455,7 @@ impl Run {
     /// Gravity after so many entries of the log.
     fn gravity_after(&self, done: usize) -> Vec2 {
         let mut told = self.log[..done].iter().rev();
-        let last = told.find_map(|(_, edit)| if let Edit::Gravity(to) = edit { Some(*to) } else { None });
-        last.unwrap_or(self.scene.gravity)
+        told.find_map(|(_, edit)| edit.gravity()).unwrap_or(self.scene.gravity)
     }
 
     /// Bodies and joints as they had come and gone after so many steps and entries of the log.

@@ -54,7 +54,7 @@ impl Screen {
                 let (wanted, found) = ("Vulkan, Metal or DirectX 12", "none".to_owned());
                 return Err(ContextError::NoAdapter { wanted, found }.into());
             }
-            Err(error) => return Err(ViewError::Display(error.to_string())),
+            Err(error) => return Err(ViewError::display(&error)),
         };
         let (context, adapter) = Context::for_surface(&instance, &surface, choice)?;
         let size = window.inner_size();
@@ -108,7 +108,7 @@ impl Screen {
             return Ok(());
         }
         let surface = self.instance.create_surface(window.clone());
-        self.surface = surface.map_err(|error| ViewError::Display(error.to_string()))?;
+        self.surface = surface.map_err(|error| ViewError::display(&error))?;
         self.configured = false;
         self.configure(context);
         Ok(())

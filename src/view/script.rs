@@ -53,6 +53,10 @@ pub(crate) enum Line {
     Rewrite(PathBuf, PathBuf),
     /// Whether frames come without waiting for the world, as for a user.
     Live(bool),
+    /// Whether keys and the pointer of the display are heard as well.
+    Hear(bool),
+    /// Lets frames pass until there is a file.
+    Await(PathBuf),
     /// A setting by its name in a scene file, and its value.
     Setting(String),
 }
@@ -121,7 +125,7 @@ fn read(line: &str) -> Option<Vec<Line>> {
         "drop_kind" => act(Action::DropKind(rest.to_owned())),
         "shoot" => act(Action::Shoot(place()?)),
         "explode" => act(Action::Explode(place()?)),
-        "remove" => act(Action::Remove),
+        "remove" => act(Action::Remove(place())),
         "panel" => act(Action::Panel),
         "keys" => act(Action::Keys),
         "dark" => act(Action::Dark),
@@ -133,6 +137,8 @@ fn read(line: &str) -> Option<Vec<Line>> {
         "measure" => act(Action::Measure),
         "picture" => act(Action::SavePicture),
         "state" => act(Action::SaveState),
+        "save_scene" => act(Action::SaveScene),
+        "undo" => Some(vec![Line::Act(Action::Undo), Line::Settle]),
         "record" => act(Action::Record),
         "csv" => act(Action::Csv),
         "trace" => act(Action::Trace),
@@ -182,6 +188,9 @@ fn read(line: &str) -> Option<Vec<Line>> {
             Some(vec![Line::Rewrite(PathBuf::from(from), PathBuf::from(to.trim())), Line::Frames(2)])
         }
         "live" => Some(vec![Line::Live(rest != "off")]),
+        "hear" => Some(vec![Line::Hear(rest != "off")]),
+        // What was done on the display before the file came has been heard some frames later.
+        "await" => Some(vec![Line::Await(path()?), Line::Frames(4), Line::Settle]),
         "minimize" => Some(vec![Line::Minimize, Line::Frames(3)]),
         "lose_surface" => Some(vec![Line::LoseSurface, Line::Frames(2)]),
         "lose_device" => Some(vec![Line::LoseDevice, Line::Frames(4), Line::Settle]),

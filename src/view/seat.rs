@@ -15,7 +15,7 @@ use super::figures::Sample;
 use super::run::{On, Run};
 use crate::gpu::Context;
 use crate::scene::{Scene, Settings};
-use crate::types::{Counters, VACANT};
+use crate::types::{Counters, GEOMETRY_MASK, NO_SHAPE, VACANT};
 use crate::world::{World, WorldError};
 
 /// Called when a run has come back.
@@ -45,6 +45,7 @@ pub(crate) struct Facts {
     pub bodies: usize,
     /// Bodies that are there.
     pub there: usize,
+    /// Shapes that are there.
     pub shapes: usize,
     pub joints: usize,
     /// Of the device.
@@ -76,7 +77,7 @@ impl Facts {
             counters: run.counters(),
             bodies: compiled.bodies.len(),
             there: compiled.bodies.iter().filter(|body| body.kind != VACANT).count(),
-            shapes: compiled.shapes.len(),
+            shapes: compiled.shapes.iter().filter(|shape| shape.kind & GEOMETRY_MASK != NO_SHAPE).count(),
             joints: compiled.joints.count(),
             contact_capacity,
             dispatches: world.dispatches(),
@@ -104,6 +105,8 @@ pub(crate) enum Order {
     Steps(u64, Duration),
     /// Goes back to this step, or as far back that steps lead there.
     GoBack(u64),
+    /// Takes back the last change, and goes back to where it was made.
+    Undo,
     /// The same world elsewhere or by other settings; with a twin if there was one.
     Carry { on: On, context: Context, settings: Box<Settings>, twin: bool, cancel: Cancel },
     /// The same world on the other backend, beside it.
@@ -310,6 +313,7 @@ fn work(run: &mut Run, order: Order) -> Outcome {
     match order {
         Order::Steps(most, budget) => Outcome::Steps(step(run, most, budget)),
         Order::GoBack(step) => Outcome::WentBack(caught(|| run.seek(step))),
+        Order::Undo => Outcome::WentBack(caught(|| run.undo()).map(drop)),
         Order::Carry { on, context, settings, twin, cancel } => {
             let carried = caught(|| run.carry_over(on, &context, *settings, &cancel));
             let twin = (twin && matches!(carried, Ok(true))).then(|| caught(|| twin_of(run, &context, &cancel)));

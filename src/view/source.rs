@@ -1,9 +1,11 @@
 //! Where a scene of the window comes from: the catalogue with parameters, or a file that is watched.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use crate::saved::{SavedWorld, SavedWorldError};
 use crate::scene::catalogue::{self, Entry};
 use crate::scene::{Scene, file};
 
@@ -75,6 +77,24 @@ impl Source {
         }
     }
 
+    /// The saved world in the file, if there is one and not a scene.
+    ///
+    /// # Errors
+    /// What is wrong with it, with the path.
+    pub fn saved_world(&self) -> Result<Option<SavedWorld>, String> {
+        let Self::File { path, .. } = self else { return Ok(None) };
+        if !is_saved_world(path) {
+            return Ok(None);
+        }
+        SavedWorld::read(path).map(Some).map_err(|error| {
+            let remedy = match error {
+                SavedWorldError::OnlyState => "; `drystone run SCENE --resume` goes on with it",
+                _ => "",
+            };
+            format!("{}: {error}{remedy}", path.display())
+        })
+    }
+
     /// As it is called in a few words: of a file only its name.
     pub fn title(&self) -> String {
         match self {
@@ -114,6 +134,14 @@ impl Source {
         }
         differs
     }
+}
+
+/// Whether a file begins as a saved world or a state does. A pipe is not looked at: it can be read once.
+fn is_saved_world(path: &Path) -> bool {
+    let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+    let mut start = [0; 8];
+    let reads = |file: std::fs::File| file.take(8).read_exact(&mut start).is_ok();
+    is_file && std::fs::File::open(path).is_ok_and(reads) && (&start == b"DRYSNAP\n" || SavedWorld::is_one(&start))
 }
 
 /// Of a pipe, which can be read once, nothing.

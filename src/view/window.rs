@@ -53,7 +53,7 @@ pub(super) fn run(options: Options) -> Result<(), ViewError> {
         }
     };
     let event_loop = EventLoop::<Woken>::with_user_event().build();
-    let event_loop = event_loop.map_err(|error| ViewError::Display(error.to_string()))?;
+    let event_loop = event_loop.map_err(|error| ViewError::display(&error))?;
     let prefs_path = if options.remember { Prefs::path() } else { None };
     let mut prefs = Prefs::load(prefs_path.as_deref());
     prefs.dark = options.dark.unwrap_or(prefs.dark);
@@ -78,7 +78,7 @@ pub(super) fn run(options: Options) -> Result<(), ViewError> {
     }
     match (handler.failed, ended) {
         (Some(error), _) => Err(error),
-        (None, Err(error)) => Err(ViewError::Display(error.to_string())),
+        (None, Err(error)) => Err(ViewError::display(&error)),
         (None, Ok(())) => Ok(()),
     }
 }
@@ -114,6 +114,8 @@ struct Shown {
     last_frame: Instant,
     last_look: Instant,
     script: Option<Script>,
+    /// Whether there is a user at the display: a scripted window has none unless the script says so.
+    hears: bool,
     waiting: Wait,
     /// Events that a script made.
     made: Vec<egui::Event>,
@@ -134,7 +136,7 @@ struct Shown {
 }
 
 /// What a script waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Wait {
     Nothing,
     Frames(u32),
@@ -142,6 +144,8 @@ enum Wait {
     Settled(u32),
     /// Until nothing is about to be opened; with `true` until no thread is at work on it either.
     Opened(bool, u32),
+    /// Until there is a file, or this moment has come.
+    File(PathBuf, Instant),
 }
 
 impl Handler {
@@ -155,7 +159,7 @@ impl Handler {
             .with_title("Drystone")
             .with_inner_size(LogicalSize::new(width, height))
             .with_min_inner_size(LogicalSize::new(320, 240));
-        let window = event_loop.create_window(attributes).map_err(|error| ViewError::Display(error.to_string()))?;
+        let window = event_loop.create_window(attributes).map_err(|error| ViewError::display(&error))?;
         let window = Arc::new(window);
         let scripted = self.script.is_some();
         let (screen, context) = Screen::new(&window, self.display.clone(), AdapterChoice::Any, scripted)?;
@@ -196,6 +200,7 @@ impl Handler {
             last_frame: Instant::now(),
             last_look: Instant::now(),
             script: self.script.take(),
+            hears: !scripted,
             waiting: Wait::Frames(2),
             made: Vec::new(),
             made_files: Vec::new(),
@@ -241,8 +246,7 @@ impl ApplicationHandler<Woken> for Handler {
 
     fn window_event(&mut self, event_loop: &ActiveEventLoop, _: WindowId, event: WindowEvent) {
         let Some(shown) = &mut self.shown else { return };
-        // A scripted window has no other user.
-        if shown.script.is_none() {
+        if shown.hears {
             let response = shown.egui.on_window_event(&shown.window, &event);
             if response.repaint {
                 shown.window.request_redraw();
@@ -335,8 +339,14 @@ impl Shown {
         }
         self.last_look = Instant::now();
         // What the user wishes comes first. The scene that runs stays until the file is right again.
-        if self.app.opening.is_none() && self.app.source.has_changed() {
-            if let Err(error) = self.app.open(self.app.source.clone(), Why::Changed, None) {
+        if self.app.opening.is_some() {
+            return;
+        }
+        let fault = self.app.fault.as_mut();
+        let mended = fault.and_then(|fault| fault.source.has_changed().then(|| fault.source.clone()));
+        let own = self.app.source.has_changed().then(|| self.app.source.clone());
+        if let Some(source) = mended.or(own) {
+            if let Err(error) = self.app.open(source, Why::Changed, None) {
                 self.trouble = Some(error);
             }
             self.window.request_redraw();

@@ -132,3 +132,75 @@ fn the_body_under_the_pointer_is_told_of() {
         assert!(unlike.share > 0.002, "{backend}: a plate and an outline: {unlike:?}");
     }
 }
+
+/// A plank of a few centimetres is grabbed from beside it, and no further than within reach; while the world is paused a band
+/// shows that it is held.
+#[test]
+fn thin_bodies_are_grabbed_from_beside_them() {
+    let plank = r#"{ "version": 1, "name": "plank", "bodies": [
+        { "type": "static", "shapes": [ { "box": { "half": [9, 1] }, "offset": [0, -3] } ] },
+        { "position": [0, 0], "shapes": [ { "box": { "half": [4, 0.01] } } ] } ] }"#;
+    for backend in ["cpu", "gpu"] {
+        let stage = Stage::new();
+        std::fs::write(stage.path("plank.json"), plank).unwrap();
+        let path = stage.path("plank.json");
+        let play = |script: &str| {
+            let script = format!("size 560 360\npanel\nframes 3\n{script}");
+            stage.play(&[path.to_str().unwrap(), "--backend", backend, "--paused", "--fresh"], &script);
+        };
+        play("report @/where.json\n");
+        let camera = &stage.report("where.json")["camera"];
+        let scale = number(camera, "metres_per_pixel");
+        let side = |key: &str, index: usize| camera[key][index].as_f64().unwrap();
+        let x = side("origin", 0) + side("size", 0) / 2.0 - side("center", 0) / scale;
+        let y = side("origin", 1) + side("size", 1) / 2.0 + side("center", 1) / scale;
+        let drag = |away: f64, name: &str| {
+            let (from, to) = (y - away, y - away - 40.0);
+            format!(
+                "move {x} {from}\nframes 9\nreport @/{name}_before.json\nshot @/{name}_before.png\ndown left\nframes 2\nsettle\n\
+                 move {x} {to}\nframes 9\nsettle\nreport @/{name}_held.json\nshot @/{name}_held.png\nup left\nframes 2\nsettle\n"
+            )
+        };
+        play(&format!("{}report @/after.json\n{}", drag(6.0, "near"), drag(12.0, "far")));
+        let report = |name: &str| stage.report(&format!("{name}.json"));
+        let (before, held) = (report("near_before"), report("near_held"));
+        assert_eq!((before["over"].as_u64(), before["cursor"].as_str()), (Some(1), Some("Grab")), "{backend}");
+        assert_eq!(number(&held, "joints"), 1.0, "{backend}: it is held");
+        assert_eq!(held["camera"], before["camera"], "{backend}: the view stays");
+        assert_eq!(held["cursor"].as_str(), Some("Grabbing"));
+        let unlike = stage.shot("near_before.png").unlike(&stage.shot("near_held.png"));
+        assert!(unlike.share > 0.001, "{backend}: a band and what to do: {unlike:?}");
+        assert_eq!(number(&report("after"), "joints"), 0.0, "{backend}: it is let go of");
+        let (before, moved) = (report("far_before"), report("far_held"));
+        assert_eq!((before["over"].as_u64(), number(&moved, "joints")), (None, 0.0), "{backend}: too far from it");
+        assert_ne!(moved["camera"], before["camera"], "{backend}: the view moves");
+    }
+}
+
+/// Delete takes the static body that is under the pointer also where a dynamic one is near, says so, and Z brings it back, to
+/// the same bits, as it does with any change.
+#[test]
+fn undo_takes_back_the_last_change() {
+    for backend in ["cpu", "gpu"] {
+        let stage = Stage::new();
+        stage.play(
+            &["vertical_stack:count=3", "--backend", backend, "--paused", "--fresh"],
+            "size 800 500\nframes 2\nstep 11\nreport @/a.json\nstep 10\nreport @/b.json\ndrop 0 8\nstep 9\nreport @/c.json\ngravity 1 -9\n\
+             gravity 2 -9\nstep 3\nundo\nreport @/c_again.json\nundo\nreport @/b_again.json\nstep 9\nreport @/plain.json\nremove 0 -0.5\n\
+             settle\nreport @/gone.json\nkey Z\nsettle\nreport @/there.json\nkey Z\nsettle\nreport @/nothing.json\n",
+        );
+        let report = |name: &str| stage.report(&format!("{name}.json"));
+        let same = |a: &str, b: &str| {
+            let [a, b] = [a, b].map(report);
+            ["step", "hash", "there", "gravity"].iter().all(|key| a[*key] == b[*key])
+        };
+        assert!(same("c", "c_again"), "{backend}: {} {}", report("c"), report("c_again"));
+        assert!(same("b", "b_again"), "{backend}: {} {}", report("b"), report("b_again"));
+        assert!(!same("plain", "c"));
+        let note = |name: &str| report(name)["note"].as_str().unwrap_or_default().to_owned();
+        assert!(note("gone").contains("removed") && note("gone").contains("static"), "{}", note("gone"));
+        assert_eq!(number(&report("gone"), "there"), number(&report("plain"), "there") - 1.0);
+        assert!(same("there", "plain"), "{backend}");
+        assert!(note("nothing").contains("nothing to undo"), "{}", note("nothing"));
+    }
+}

@@ -72,12 +72,31 @@ impl Stage {
     }
 
     pub fn play_anyhow(&self, arguments: &[&str], script: &str) -> Ended {
+        self.begin(arguments, script).end()
+    }
+
+    /// Begins to play a script.
+    pub fn begin(&self, arguments: &[&str], script: &str) -> Running {
         let file = self.path("script.txt");
         let folder = self.folder.path().display().to_string();
         std::fs::write(&file, script.replace('@', &folder)).expect("a script");
         let mut command = self.command(arguments);
         command.arg("--script").arg(&file);
-        end(&mut command)
+        Running::begin(&mut command)
+    }
+
+    /// As programs know the display.
+    pub fn display_name(&self) -> String {
+        format!(":{}", self.display.number)
+    }
+
+    /// Waits for a file that a window writes.
+    pub fn wait_for(&self, name: &str) {
+        let begin = Instant::now();
+        while !self.path(name).exists() {
+            assert!(begin.elapsed() < PATIENCE, "{name} was never written");
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
@@ -101,20 +120,43 @@ impl Stage {
 
 /// Runs a command to its end, which has to come.
 pub fn end(command: &mut Command) -> Ended {
-    let mut child =
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("drystone starts");
-    let begin = Instant::now();
-    loop {
-        if child.try_wait().expect("a child").is_some() {
-            let Output { status, stderr, .. } = child.wait_with_output().expect("a child");
-            return Ended { code: status.code(), stderr: String::from_utf8_lossy(&stderr).into_owned() };
+    Running::begin(command).end()
+}
+
+/// A window that is open. It ends with this, whatever happens.
+pub struct Running(Option<Child>);
+
+impl Running {
+    fn begin(command: &mut Command) -> Self {
+        let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self(Some(command.spawn().expect("drystone starts")))
+    }
+
+    /// Waits for its end, which has to come.
+    pub fn end(mut self) -> Ended {
+        let mut child = self.0.take().expect("it ends once");
+        let begin = Instant::now();
+        loop {
+            if child.try_wait().expect("a child").is_some() {
+                let Output { status, stderr, .. } = child.wait_with_output().expect("a child");
+                return Ended { code: status.code(), stderr: String::from_utf8_lossy(&stderr).into_owned() };
+            }
+            if begin.elapsed() > PATIENCE {
+                let _ = child.kill();
+                let output = child.wait_with_output().expect("a child");
+                panic!("the window hangs: {}", String::from_utf8_lossy(&output.stderr));
+            }
+            std::thread::sleep(Duration::from_millis(20));
         }
-        if begin.elapsed() > PATIENCE {
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
             let _ = child.kill();
-            let output = child.wait_with_output().expect("a child");
-            panic!("the window hangs: {}", String::from_utf8_lossy(&output.stderr));
+            let _ = child.wait();
         }
-        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -70,6 +70,11 @@ fn without_a_display_it_says_so() {
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     assert!(ended.stderr.contains("no window") && ended.stderr.contains("--picture"), "{}", ended.stderr);
     assert!(!ended.stderr.contains("bug in"), "{}", ended.stderr);
+    // One that nobody serves: without the place in the source that winit tells.
+    let mut command = stage.command(&["arch", "--fresh"]);
+    let ended = end(command.env("DISPLAY", ":54321"));
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    assert!(ended.stderr.contains("no window") && !ended.stderr.contains(".rs"), "{}", ended.stderr);
 }
 
 #[test]

@@ -12,5 +12,6 @@ mod losses;
 mod opening;
 mod past;
 mod pictures;
+mod real_keys;
 mod scenes;
 mod slow;

@@ -101,7 +101,7 @@ fn a_scene_that_cannot_be_opened_changes_nothing() {
     );
     let [a, b] = ["a.json", "b.json"].map(|name| stage.report(name));
     assert_eq!((&a["scene"], &a["hash"]), (&b["scene"], &b["hash"]));
-    assert!(b["note"].as_str().is_some_and(|note| note.contains("wrong.json") && note.contains("radius")), "{b}");
+    assert!(b["fault"].as_str().is_some_and(|note| note.contains("wrong.json") && note.contains("radius")), "{b}");
 }
 
 /// Frames go on while a large scene is opened, moved, doubled and sent back. A script that waits for each sees none

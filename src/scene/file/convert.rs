@@ -44,7 +44,8 @@ pub fn scene(record: SceneRecord) -> Result<Scene, SceneError> {
     Ok(scene)
 }
 
-fn all_bodies(records: Vec<BodyRecord>) -> Result<Vec<Body>, SceneError> {
+/// Bodies as they are added to a world; a world checks them.
+pub fn all_bodies(records: Vec<BodyRecord>) -> Result<Vec<Body>, SceneError> {
     records.into_iter().enumerate().map(|(index, record)| body(record, index)).collect()
 }
 
@@ -184,6 +185,11 @@ fn unit(direction: Vec2) -> Vec2 {
         return direction;
     }
     (direction.as_dvec2() / length).as_vec2()
+}
+
+/// A joint whose bodies are given by their indices; a world checks it.
+pub fn joint_by_index(record: JointRecord, at: &dyn Fn() -> String) -> Result<Joint, SceneError> {
+    joint(record, &HashMap::new(), &|_| None, at)
 }
 
 fn joint(

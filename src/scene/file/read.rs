@@ -29,7 +29,7 @@ pub struct Complaint {
 /// The record, or what is wrong. Another version is told as such, whatever else is in the file.
 pub fn record(text: &str, syntax: Syntax) -> Result<SceneRecord, Complaint> {
     let result = match syntax {
-        Syntax::Json => json(text),
+        Syntax::Json => json::<SceneRecord>(text),
         Syntax::Ron => ron(text),
     };
     result.map_err(|complaint| if complaint.kind == Malformed { complaint } else { version(text, syntax, complaint) })
@@ -60,11 +60,12 @@ fn version(text: &str, syntax: Syntax, complaint: Complaint) -> Complaint {
     }
 }
 
-fn json(text: &str) -> Result<SceneRecord, Complaint> {
+/// The record in a JSON text.
+pub fn json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Complaint> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let mut track = serde_path_to_error::Track::new();
     let tracked = serde_path_to_error::Deserializer::new(&mut deserializer, &mut track);
-    let (error, path) = match values::object::<_, SceneRecord>(tracked) {
+    let (error, path) = match values::object::<_, T>(tracked) {
         Ok(record) => match deserializer.end() {
             Ok(()) => return Ok(record),
             Err(error) => (error, Vec::new()),
@@ -180,7 +181,8 @@ fn ron_complaint(text: &str, error: &ron::error::SpannedError, path: Vec<Step>) 
             data(text, Syntax::Ron, &format!("duplicate field `{field}`"), path, after)
         }
         E::NoSuchStructField { expected, found, .. } => {
-            let message = format!("unknown field `{found}`, expected {}", expected.join(", "));
+            let known: Vec<String> = expected.iter().map(|key| format!("`{key}`")).collect();
+            let message = format!("unknown field `{found}`, expected {}", known.join(", "));
             data(text, Syntax::Ron, &message, path, after)
         }
         code => {
@@ -210,9 +212,16 @@ fn data(text: &str, syntax: Syntax, message: &str, mut path: Vec<Step>, after: u
             }
         };
         let span = path::key_before(text, after, &key);
+        let problem: String;
         let (problem, expected) = if message.starts_with("unknown") {
             let known = message.rsplit_once(", expected ").map_or("no key at all", |(_, known)| known);
-            ("is an unknown key", known.replace('`', ""))
+            match meant(&key, known) {
+                Some(meant) => {
+                    problem = format!("is an unknown key (did you mean `{meant}`?)");
+                    (problem.as_str(), known.replace('`', ""))
+                }
+                None => ("is an unknown key", known.replace('`', "")),
+            }
         } else {
             ("is given twice", "each key once".to_owned())
         };
@@ -233,6 +242,59 @@ fn data(text: &str, syntax: Syntax, message: &str, mut path: Vec<Step>, after: u
         format!("has {found}")
     };
     Complaint { kind: Structure, path, span, problem, expected: plain(expected) }
+}
+
+/// Keys of other engines and formats, and ours for the same.
+const OTHER_WORDS: [(&str, &str); 27] = [
+    ("kind", "type"),
+    ("body_type", "type"),
+    ("joint_type", "type"),
+    ("pos", "position"),
+    ("center", "position"),
+    ("translation", "position"),
+    ("rotation", "angle"),
+    ("angle", "rotation"),
+    ("vel", "velocity"),
+    ("linear_velocity", "velocity"),
+    ("omega", "angular_velocity"),
+    ("spin", "angular_velocity"),
+    ("bounce", "restitution"),
+    ("bounciness", "restitution"),
+    ("elasticity", "restitution"),
+    ("mu", "friction"),
+    ("fixtures", "shapes"),
+    ("colliders", "shapes"),
+    ("shape", "shapes"),
+    ("constraints", "joints"),
+    ("disc", "circle"),
+    ("rectangle", "box"),
+    ("vertices", "points"),
+    ("half_extents", "half"),
+    ("half_size", "half"),
+    ("body_a", "a"),
+    ("body_b", "b"),
+];
+
+/// The known key that an unknown one was probably meant to be: another word for the same, or one that is a slip away.
+fn meant<'a>(key: &str, known: &'a str) -> Option<&'a str> {
+    // In quotes each, whatever stands between them.
+    let known = || known.split('`').skip(1).step_by(2);
+    let written = key.to_lowercase().replace('-', "_");
+    let plain = |key: &str| key.replace('_', "");
+    let other =
+        OTHER_WORDS.iter().filter(|(word, _)| *word == written).find_map(|(_, own)| known().find(|key| key == own));
+    let close = || {
+        let scored = known().map(|own| (strsim::damerau_levenshtein(&plain(&written), &plain(own)), own));
+        let (distance, own) = scored.min_by_key(|&(distance, _)| distance)?;
+        // Of short words nearly all are close to one another.
+        let allowed = match plain(own).chars().count() {
+            0..=2 => 0,
+            3..=5 => 1,
+            _ => 2,
+        };
+        (distance <= allowed).then_some(own)
+    };
+    other.or_else(close)
 }
 
 /// Serde's description of a value, in words.
@@ -283,5 +345,31 @@ fn line_start(text: &str, line: usize) -> usize {
     match line {
         0 | 1 => 0,
         _ => text.match_indices('\n').nth(line - 2).map_or(text.len(), |(newline, _)| newline + 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::meant;
+
+    #[test]
+    fn slips_and_other_words_are_understood() {
+        let known = "one of `id`, `type`, `position`, `angular_velocity`, `fixed_rotation`, `shapes`, `a`, `b`";
+        for (key, expected) in [
+            ("kind", Some("type")),
+            ("Type", Some("type")),
+            ("tpye", Some("type")),
+            ("positon", Some("position")),
+            ("angularVelocity", Some("angular_velocity")),
+            ("shape", Some("shapes")),
+            ("body_a", Some("a")),
+            ("c", None),
+            ("mass_of_it", None),
+            ("restitution", None),
+            ("mu", None),
+        ] {
+            assert_eq!(meant(key, known), expected, "{key}");
+        }
+        assert_eq!(meant("x", "no key at all"), None);
     }
 }

@@ -61,7 +61,7 @@ where
     format!("\"{key}\": [{}{last_line}]", lines.join(","))
 }
 
-fn json<T: Serialize>(value: &T) -> String {
+pub(super) fn json<T: Serialize>(value: &T) -> String {
     let mut bytes = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, Spaced);
     // Neither writing to memory nor these types can fail.
@@ -89,7 +89,7 @@ impl serde_json::ser::Formatter for Spaced {
 }
 
 /// How a part of the model is written.
-struct Out<'a, T>(&'a T);
+pub(super) struct Out<'a, T>(pub &'a T);
 
 /// Equal in every bit, so that −0 is not taken for the default 0.
 trait Same {

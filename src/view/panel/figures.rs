@@ -268,7 +268,8 @@ impl App {
         let record = if self.recording.is_some() { "stop GIF" } else { "record GIF" };
         let things = [("picture", Action::SavePicture), (record, Action::Record), ("state", Action::SaveState)];
         let times = [("times as CSV", Action::Csv), ("times as trace", Action::Trace)];
-        for row in [&things[..], &times[..]] {
+        let scene = [("scene as JSON", Action::SaveScene)];
+        for row in [&things[..], &times[..], &scene[..]] {
             ui.horizontal(|ui| {
                 for (text, action) in row {
                     // As wide whether it records or not.

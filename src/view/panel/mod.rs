@@ -9,7 +9,7 @@ mod transport;
 use egui::{Align2, Color32, CornerRadius, RichText, Sense, Stroke};
 use glam::Vec2;
 
-use super::action::{Action, KEYS, POINTER};
+use super::action::{Action, KEYS, POINTER, Under};
 use super::app::App;
 use super::drawing::split;
 
@@ -101,20 +101,42 @@ impl App {
 
     /// Takes the keys of the window out of the input, before a button or a slider with the focus sees them: Tab would move
     /// the focus, Space press a button. Text fields and open lists have all keys for themselves.
-    pub fn take_keys(&mut self, input: &mut egui::RawInput) {
+    ///
+    /// A key means the place where the pointer is when it comes, also if the pointer has moved since the last frame.
+    pub fn take_keys(&mut self, input: &mut egui::RawInput, pixels_per_point: f32) {
         if self.typing {
             return;
         }
-        let at = self.pointer.pixel.map_or(self.camera.center, |pixel| self.world_at(pixel));
-        let queue = &mut self.queue;
+        self.points_to_pixels = pixels_per_point;
+        let mut pixel = self.pointer.pixel;
+        let mut asked = Vec::new();
         // Several presses of a key in one frame count each; a release without its press means nothing to a widget.
         input.events.retain(|event| {
+            match event {
+                egui::Event::PointerMoved(to) | egui::Event::PointerButton { pos: to, .. } => {
+                    let moved = Vec2::new(to.x, to.y) * pixels_per_point;
+                    pixel = Some(moved).filter(|&moved| self.is_over_the_world(moved));
+                }
+                egui::Event::PointerGone => pixel = None,
+                _ => {}
+            }
             let egui::Event::Key { key, pressed, modifiers, .. } = event else { return true };
             let plain = !modifiers.ctrl && !modifiers.command && !modifiers.alt;
             let Some(found) = KEYS.iter().find(|known| plain && known.code == *key) else { return true };
-            queue.extend(pressed.then(|| (found.action)(at)));
+            let under =
+                Under { at: pixel.map_or(self.camera.center, |pixel| self.world_at(pixel)), is_over: pixel.is_some() };
+            asked.extend(pressed.then(|| (found.action)(under)));
             false
         });
+        self.queue.append(&mut asked);
+    }
+
+    /// Whether a pixel of the window is one of the picture.
+    #[allow(clippy::cast_precision_loss, reason = "pixels")]
+    fn is_over_the_world(&self, pixel: Vec2) -> bool {
+        let own = pixel - self.camera.origin;
+        let [width, height] = self.camera.size.map(|side| side as f32);
+        (0.0..width).contains(&own.x) && (0.0..height).contains(&own.y)
     }
 
     /// Notes at the end of a frame whether keys of the next one belong to a text field or an open list.
@@ -140,7 +162,7 @@ impl App {
         if let Some(pos) = response.interact_pointer_pos() {
             let pressed = ui.input(|input| input.pointer.button_pressed(primary) && !input.modifiers.shift);
             if pressed && response.is_pointer_button_down_on() {
-                self.press(pixel(pos));
+                self.press(pixel(pos), ui.input(egui::InputState::any_touches));
             }
             let moved = response.drag_delta() * scale;
             let moved = Vec2::new(moved.x, moved.y);
@@ -171,8 +193,14 @@ impl App {
                 self.camera.center = own.center;
             }
         }
-        if self.pointer.holds() || self.pointer.pans() {
-            ui.ctx().set_cursor_icon(egui::CursorIcon::Grabbing);
+        let cursor = if self.pointer.holds() || self.pointer.pans() {
+            Some((egui::CursorIcon::Grabbing, "Grabbing"))
+        } else {
+            self.pointer.can_hold().then_some((egui::CursorIcon::Grab, "Grab"))
+        };
+        self.cursor = cursor.map_or("", |(_, name)| name);
+        if let Some((icon, _)) = cursor {
+            ui.ctx().set_cursor_icon(icon);
         }
         self.over_the_world(ui, rect, scale);
     }
@@ -192,8 +220,14 @@ impl App {
             let middle = cameras[1].origin.x / scale;
             painter.vline(middle, rect.y_range(), Stroke::new(1.0, ink.gamma_multiply(0.5)));
         }
+        self.band(&painter, ui, scale);
         if let Some(text) = self.note() {
             plate(&painter, ui, rect.center_top() + egui::vec2(0.0, 12.0), Align2::CENTER_TOP, text);
+        }
+        if let Some(fault) = self.fault.as_ref().filter(|_| !self.prefs.panel) {
+            let below = if self.note().is_some() { 52.0 } else { 12.0 };
+            let at = rect.center_top() + egui::vec2(0.0, below);
+            plate_in(&painter, ui, at, Align2::CENTER_TOP, &fault.text, ui.visuals().error_fg_color);
         }
         if self.recording.is_some() {
             let at = rect.right_top() + egui::vec2(-14.0, 14.0);
@@ -246,6 +280,38 @@ impl App {
         plate(&painter, ui, at, align, &lines.join("\n"));
     }
 
+    /// The mistake in a file that cannot be opened, until it can be.
+    fn fault_note(&self, ui: &mut egui::Ui) {
+        if let Some(fault) = &self.fault {
+            ui.label(RichText::new(&fault.text).color(ui.visuals().error_fg_color));
+            ui.label(RichText::new("opened as soon as the file is right; Esc hides this").weak().small());
+        }
+    }
+
+    /// The band between a held body and the pointer; while the world stands, what makes the body follow.
+    fn band(&self, painter: &egui::Painter, ui: &egui::Ui, scale: f32) {
+        let (Some(held), Some(pixel)) = (self.pointer.held_at(), self.pointer.pixel) else { return };
+        let cameras = split(&self.camera, self.worlds());
+        let Some(camera) = cameras.iter().rev().find(|camera| pixel.x >= camera.origin.x).or(cameras.first()) else {
+            return;
+        };
+        let point = |pixel: Vec2| egui::pos2(pixel.x / scale, pixel.y / scale);
+        let (from, to) = (point(camera.to_pixel(held)), point(pixel));
+        let accent = ui.visuals().hyperlink_color;
+        painter.line_segment([from, to], Stroke::new(2.0, accent));
+        painter.circle_filled(from, 3.5, accent);
+        painter.circle_filled(to, 3.5, accent);
+        if !self.playing && self.owed == 0 && !self.seeks() {
+            plate(
+                painter,
+                ui,
+                to + egui::vec2(0.0, -14.0),
+                Align2::CENTER_BOTTOM,
+                "paused: Space runs, and the body follows",
+            );
+        }
+    }
+
     fn keys_window(&mut self, ctx: &egui::Context) {
         let mut open = true;
         egui::Window::new("Keys")
@@ -282,10 +348,15 @@ impl App {
 
 /// Text on a plate, so that it can be read over anything.
 fn plate(painter: &egui::Painter, ui: &egui::Ui, at: egui::Pos2, align: Align2, text: &str) {
+    plate_in(painter, ui, at, align, text, ui.visuals().strong_text_color());
+}
+
+/// Text of a colour on a plate.
+fn plate_in(painter: &egui::Painter, ui: &egui::Ui, at: egui::Pos2, align: Align2, text: &str, color: Color32) {
     let font = egui::TextStyle::Body.resolve(ui.style());
     // What is wrong with a file can be long.
     let most = (painter.clip_rect().width() - 40.0).max(60.0);
-    let galley = painter.layout(text.to_owned(), font, ui.visuals().strong_text_color(), most);
+    let galley = painter.layout(text.to_owned(), font, color, most);
     let rect = align.anchor_size(at, galley.size() + egui::vec2(16.0, 10.0));
     painter.rect(
         rect,

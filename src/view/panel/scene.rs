@@ -99,6 +99,7 @@ impl App {
             }
             Source::Given(_) => {}
         }
+        self.fault_note(ui);
         // What is above is of the scene to come.
         if self.opening.is_some() {
             ui.label("opening …");

@@ -108,7 +108,8 @@ impl Run {
         // The lost world only says which backend is meant, and on which device.
         self.world = GpuWorld::new(context, &self.scene)?.into();
         self.next = 0;
-        if self.first > 0 {
+        // A state in memory is where the world came from elsewhere, or from a file.
+        if !self.past.is_empty() {
             self.go_back(step)?;
         }
         self.target = (self.steps() < step).then_some(step);

@@ -14,6 +14,8 @@ use super::{Shown, Wait};
 use crate::state;
 use crate::world::WorldError;
 
+/// How long a script waits for a file at most.
+const AWAIT: std::time::Duration = std::time::Duration::from_secs(60);
 /// Frames that a script waits for something at most.
 const PATIENCE: u32 = 20_000;
 
@@ -50,7 +52,8 @@ impl Shown {
             "bodies": facts.bodies, "there": facts.there, "joints": facts.joints,
             "positions": snapshot.poses.iter().map(|pose| pose.position).take(64).collect::<Vec<_>>(),
             "sent_by_steps": sent[0], "sent_otherwise": sent[1], "frames": app.frames, "playing": app.playing,
-            "note": app.note(), "size": self.screen.size(), "camera": {
+            "note": app.note(),
+            "cursor": app.cursor, "typing": app.typing, "search": app.search, "layers": app.prefs.layers, "fault": app.fault.as_ref().map(|fault| &fault.text), "shapes": facts.shapes, "size": self.screen.size(), "camera": {
                 "center": [app.camera.center.x, app.camera.center.y], "metres_per_pixel": app.camera.metres_per_pixel,
                 "origin": [app.camera.origin.x, app.camera.origin.y], "size": app.camera.size,
             },
@@ -103,6 +106,14 @@ impl Shown {
                         *patience = patience.saturating_sub(1);
                         if *patience == 0 {
                             return Err(ViewError::Script("it was never opened".to_owned()));
+                        }
+                        return Ok(());
+                    }
+                }
+                Wait::File(path, end) => {
+                    if !path.exists() {
+                        if std::time::Instant::now() > *end {
+                            return Err(ViewError::Script(format!("{} never came", path.display())));
                         }
                         return Ok(());
                     }
@@ -191,6 +202,8 @@ impl Shown {
                 self.last_look = self.last_look.checked_sub(super::IDLE).unwrap_or(self.last_look);
             }
             Line::Live(on) => self.app.patient = !on,
+            Line::Hear(on) => self.hears = on,
+            Line::Await(path) => self.waiting = Wait::File(path, std::time::Instant::now() + AWAIT),
             Line::Setting(change) => {
                 let mut settings = self.app.run.scene().settings;
                 change_setting(&mut settings, &change).map_err(ViewError::Script)?;

@@ -26,7 +26,10 @@ impl Shown {
         if self.script.is_some() {
             input.time = Some(f64::from(u32::try_from(self.app.frames).unwrap_or(u32::MAX)) * SCRIPTED);
             input.focused = true;
-            input.events = std::mem::take(&mut self.made);
+            if !self.hears {
+                input.events.clear();
+            }
+            input.events.append(&mut self.made);
             let scale = self.scale.unwrap_or(1.0);
             let [width, height] = self.screen.size();
             #[allow(clippy::cast_precision_loss, reason = "pixels")]
@@ -77,9 +80,9 @@ impl Shown {
         }
         let mut input = self.take_input();
         let app = &mut self.app;
-        app.take_keys(&mut input);
+        app.take_keys(&mut input, context.pixels_per_point());
         let mut output = context.run_ui(input, |ui| app.ui(ui));
-        if self.script.is_none() {
+        if self.hears {
             self.egui.handle_platform_output(&self.window, output.platform_output);
         }
         let again = output.viewport_output.get(&egui::ViewportId::ROOT).map(|viewport| viewport.repaint_delay);

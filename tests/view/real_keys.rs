@@ -1,0 +1,215 @@
+//! Keys and the pointer as the display has them (XTEST), and not as a script makes them: they go through the server, winit and
+//! egui to the window, whatever has the focus there.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use x11rb::connection::Connection;
+use x11rb::protocol::xproto::{
+    BUTTON_PRESS_EVENT, BUTTON_RELEASE_EVENT, ConnectionExt as _, InputFocus, KEY_PRESS_EVENT, KEY_RELEASE_EVENT,
+    MOTION_NOTIFY_EVENT, MapState, Window,
+};
+use x11rb::protocol::xtest::ConnectionExt as _;
+use x11rb::rust_connection::RustConnection;
+
+use crate::kit::{Ended, Stage};
+
+/// What has to come, comes in this time.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const TAB: u32 = 0xff09;
+const ESCAPE: u32 = 0xff1b;
+const DELETE: u32 = 0xffff;
+const RIGHT: u32 = 0xff53;
+const SPACE: u32 = 0x20;
+
+/// Someone at the display of a window.
+struct Hands<'a> {
+    stage: &'a Stage,
+    connection: RustConnection,
+    root: Window,
+    asked: u32,
+}
+
+impl<'a> Hands<'a> {
+    /// Waits for the window, and gives it the focus.
+    fn new(stage: &'a Stage) -> Self {
+        stage.wait_for("ready.json");
+        let (connection, screen) = x11rb::connect(Some(&stage.display_name())).expect("the display");
+        let root = connection.setup().roots[screen].root;
+        let this = Self { stage, connection, root, asked: 0 };
+        this.connection
+            .set_input_focus(InputFocus::PARENT, this.window(), x11rb::CURRENT_TIME)
+            .unwrap()
+            .check()
+            .unwrap();
+        this
+    }
+
+    /// The only window that is shown.
+    fn window(&self) -> Window {
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE {
+            let tree = self.connection.query_tree(self.root).unwrap().reply().unwrap();
+            let is_shown = |window: &Window| {
+                let attributes = self.connection.get_window_attributes(*window).unwrap().reply();
+                attributes.is_ok_and(|attributes| attributes.map_state == MapState::VIEWABLE)
+            };
+            if let Some(window) = tree.children.into_iter().rev().find(is_shown) {
+                return window;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("no window is shown");
+    }
+
+    fn send(&self, kind: u8, detail: u8, [x, y]: [i16; 2]) {
+        self.connection
+            .xtest_fake_input(kind, detail, x11rb::CURRENT_TIME, self.root, x, y, 0)
+            .unwrap()
+            .check()
+            .unwrap();
+    }
+
+    /// Presses and releases the key that has this symbol.
+    fn key(&self, symbol: u32) {
+        let setup = self.connection.setup();
+        let (first, count) = (setup.min_keycode, setup.max_keycode - setup.min_keycode + 1);
+        let mapping = self.connection.get_keyboard_mapping(first, count).unwrap().reply().unwrap();
+        let each = usize::from(mapping.keysyms_per_keycode);
+        let place = mapping.keysyms.chunks(each).position(|symbols| symbols.first() == Some(&symbol));
+        let code = first + u8::try_from(place.expect("the keyboard has the key")).unwrap();
+        self.send(KEY_PRESS_EVENT, code, [0, 0]);
+        self.send(KEY_RELEASE_EVENT, code, [0, 0]);
+    }
+
+    fn letter(&self, letter: char) {
+        self.key(u32::from(letter));
+    }
+
+    fn place(&self, at: [i16; 2]) {
+        self.send(MOTION_NOTIFY_EVENT, 0, at);
+    }
+
+    fn button(&self, down: bool) {
+        self.send(if down { BUTTON_PRESS_EVENT } else { BUTTON_RELEASE_EVENT }, 1, [0, 0]);
+    }
+
+    /// What the window reports after it has heard all this.
+    fn report(&mut self) -> Value {
+        self.asked += 1;
+        // All events are on their way to the window before the file is there.
+        self.connection.get_input_focus().unwrap().reply().unwrap();
+        std::fs::write(self.stage.path(&format!("go{}", self.asked)), "").unwrap();
+        self.stage.wait_for(&format!("done{}", self.asked));
+        self.stage.report(&format!("{}.json", self.asked))
+    }
+}
+
+/// A script that hears the display, and reports as often as it is asked.
+fn listening(reports: u32) -> String {
+    let each = |n: u32| format!("await @/go{n}\nreport @/{n}.json\nframes 2\nrewrite @/{n}.json @/done{n}\n");
+    let lines: String = (1..=reports).map(each).collect();
+    // What a frame needs to be drawn is there when the report is.
+    format!(
+        "size 640 400\nplace 0 0\nframes 4\nhear on\nreport @/report.json\nframes 2\nrewrite @/report.json @/ready.json\n{lines}"
+    )
+}
+
+fn with_hands(arguments: &[&str], reports: u32, hands: impl FnOnce(&Stage, &mut Hands<'_>)) {
+    let stage = Stage::new();
+    let child = stage.begin(arguments, &listening(reports));
+    let mut at_display = Hands::new(&stage);
+    hands(&stage, &mut at_display);
+    assert_eq!(at_display.asked, reports, "the script has as many");
+    let Ended { code, stderr } = child.end();
+    assert_eq!(code, Some(0), "{stderr}");
+}
+
+fn step(report: &Value) -> u64 {
+    report["step"].as_u64().expect("a step")
+}
+
+/// Tab hides the panel and shows it again; Space, N and the arrows do what they say before and after, also when a button of the
+/// panel was pressed before. In a text field they are letters.
+#[test]
+fn keys_work_whatever_has_the_focus_and_are_letters_in_a_text_field() {
+    with_hands(&["vertical_stack:count=4", "--backend", "cpu", "--paused", "--fresh"], 9, |_, hands| {
+        hands.place([150, 200]);
+        let wide = |report: &Value| report["camera"]["size"][0].as_u64().unwrap();
+        let first = hands.report();
+        hands.key(TAB);
+        let bare = hands.report();
+        assert!(wide(&bare) > wide(&first) + 300, "the panel is gone");
+        hands.key(RIGHT);
+        hands.letter('n');
+        let stepped = hands.report();
+        assert_eq!(step(&stepped), 1);
+        assert!(stepped["layers"].as_array().unwrap().iter().any(|layer| layer == "contacts"), "{stepped}");
+        hands.key(SPACE);
+        let running = hands.report();
+        assert_eq!(
+            (running["playing"].as_bool(), step(&running) >= 1),
+            (Some(true), true),
+            "Space runs, and restarts nothing"
+        );
+        hands.key(SPACE);
+        hands.key(TAB);
+        let back = hands.report();
+        assert_eq!((back["playing"].as_bool(), wide(&back)), (Some(false), wide(&first)), "the panel is back");
+        assert!(step(&back) >= step(&running));
+        // A button of the panel: the one that opens the list of scenes, which is closed again.
+        hands.place([350, 39]);
+        hands.button(true);
+        hands.button(false);
+        assert_eq!(hands.report()["typing"].as_bool(), Some(true), "the field of the list has the focus");
+        for letter in "rain".chars() {
+            hands.letter(letter);
+        }
+        hands.key(SPACE);
+        let typed = hands.report();
+        assert_eq!((typed["search"].as_str(), typed["playing"].as_bool()), (Some("rain "), Some(false)), "{typed}");
+        assert_eq!(step(&typed), step(&back), "R is a letter there, and restarts nothing");
+        hands.key(ESCAPE);
+        let closed = hands.report();
+        assert_eq!(closed["typing"].as_bool(), Some(false));
+        hands.key(RIGHT);
+        assert_eq!(step(&hands.report()), step(&back) + 1, "and is a key again");
+    });
+}
+
+/// Delete removes what is under the pointer when the key comes, however short before the pointer came there; and Z brings it back.
+#[test]
+fn delete_removes_what_is_under_the_pointer_when_the_key_comes() {
+    with_hands(&["vertical_stack:count=1", "--backend", "cpu", "--paused", "--fresh"], 4, |_, hands| {
+        let first = hands.report();
+        let pixel = |report: &Value, point: [f64; 2]| {
+            let number = |value: &Value| value.as_f64().unwrap();
+            let camera = &report["camera"];
+            let scale = number(&camera["metres_per_pixel"]);
+            let [width, height] = [0, 1].map(|side| number(&camera["size"][side]));
+            let x = number(&camera["origin"][0]) + width / 2.0 + (point[0] - number(&camera["center"][0])) / scale;
+            let y = number(&camera["origin"][1]) + height / 2.0 - (point[1] - number(&camera["center"][1])) / scale;
+            [x, y].map(|value| value.round() as i16)
+        };
+        let positions: Vec<[f64; 2]> = serde_json::from_value(first["positions"].clone()).unwrap();
+        let (there, shapes) = (first["there"].as_u64().unwrap(), first["shapes"].as_u64().unwrap());
+        let moving = positions.len() - 1;
+        let [x, y] = positions[moving];
+        // On the ground, beside the box; then to the box and Delete at once.
+        hands.place(pixel(&first, [x + 1.0, -0.2]));
+        assert_eq!(hands.report()["over"].as_u64(), Some(0), "the ground is under the pointer");
+        hands.place(pixel(&first, [x, y]));
+        hands.key(DELETE);
+        let removed = hands.report();
+        let note = removed["note"].as_str().unwrap_or_default();
+        assert!(
+            note.contains(&format!("removed body {moving}, dynamic")) && note.contains("Z brings it back"),
+            "{note}"
+        );
+        assert_eq!((removed["there"].as_u64(), removed["shapes"].as_u64()), (Some(there - 1), Some(shapes - 1)));
+        hands.letter('z');
+        let undone = hands.report();
+        assert_eq!((undone["there"].as_u64(), &undone["hash"]), (Some(there), &first["hash"]));
+    });
+}
