@@ -193,7 +193,7 @@ pub use population::{Alteration, BodyId, JointId, Journal, PopulationError};
 pub use query::{Answers, Query, QueryBounds, QueryError, RayHit};
 pub use scene::{
     Body, BodyType, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, Path, RestitutionMix,
-    Scene, SceneError, Settings, Shape, Spring,
+    Scene, SceneError, Settings, Shape, Spring, ViewBox,
 };
 pub use snapshot::{Snapshot, SnapshotFileError};
 pub use world::{World, WorldError};
