@@ -16,6 +16,8 @@ const MARGIN: f32 = 0.06;
 const SMALL_SCENE: usize = 200;
 /// One in this many may be left out, if that brings the others much closer.
 const OUTLIERS: usize = 200;
+/// What is this many times as large as a typical shape is never left out.
+const LARGE: f32 = 4.0;
 /// How much closer.
 const WORTH_LEAVING_OUT: f32 = 1.25;
 /// A picture is at least this many typical shapes (centre to corner) high, so that a lone box has room around it.
@@ -174,7 +176,12 @@ impl Framing {
     /// Takes time in proportion to the number of shapes: about 10 ms for a million.
     #[must_use]
     pub fn new(compiled: &Compiled, poses: &[Pose], size: [u32; 2]) -> Self {
-        let view = compiled.view.map(Bounds::from);
+        Self { view: compiled.view.map(Bounds::from), ..Self::of_bodies(compiled, poses, size) }
+    }
+
+    /// Frames the bodies whatever the scene says of its view.
+    #[must_use]
+    pub fn of_bodies(compiled: &Compiled, poses: &[Pose], size: [u32; 2]) -> Self {
         let cast = if compiled.emits() {
             let (poses, shapes) = compiled.with_what_comes(poses);
             Cast::of_world(compiled, &poses, &shapes)
@@ -183,13 +190,20 @@ impl Framing {
         };
         let core = without_outliers(&cast.moving, size);
         let first = cast.frame(core, size).seen();
-        Self { view, size, cast, core, stage: first.grow(STAGE * first.size().max_element()) }
+        Self { view: None, size, cast, core, stage: first.grow(STAGE * first.size().max_element()) }
     }
 
     /// The same for one given rectangle.
     #[must_use]
     pub fn of_view(view: Bounds, size: [u32; 2]) -> Self {
         Self { view: Some(view), size, cast: Cast::default(), core: None, stage: view }
+    }
+
+    /// What moves, at all moments; empty about the middle of the picture if nothing does.
+    #[must_use]
+    pub fn bodies(&self) -> Bounds {
+        let middle = self.camera().center;
+        self.core.unwrap_or(Bounds { min: middle, max: middle })
     }
 
     /// Whether the rectangle is given: then other moments change nothing.
@@ -292,6 +306,10 @@ fn without_outliers(moving: &[Bounds], size: [u32; 2]) -> Option<Bounds> {
         });
         by_distance.truncate(keep);
     }
-    let most = Bounds::around(&by_distance)?;
+    // The one block that is thrown at a wall of bricks is no outlier.
+    let side = |bounds: &Bounds| bounds.size().max_element();
+    let least = LARGE * median(&mut moving.iter().map(side).collect::<Vec<_>>())?;
+    let large = moving.iter().copied().filter(|bounds| side(bounds) > least);
+    let most = large.fold(Bounds::around(&by_distance)?, Bounds::union);
     if visible_height(most, size) * WORTH_LEAVING_OUT < visible_height(all, size) { Some(most) } else { Some(all) }
 }

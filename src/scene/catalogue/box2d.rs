@@ -3,7 +3,7 @@
 use glam::Vec2;
 
 use super::ragdoll::{self, Hinges};
-use super::{Entry, Parameter, Values, box2d_scene, ground, pyramid, pyramid_count, real};
+use super::{Entry, Parameter, Values, box2d_scene, ground, pyramid, pyramid_count, real, show};
 use crate::math::rotation;
 use crate::scene::{Body, Emitter, Filter, Joint, JointKind, Motor, Path, Scene, Shape};
 
@@ -137,6 +137,9 @@ fn tumbler(values: &Values) -> Scene {
     if driven {
         scene.join(turned_by(speed, 1e8, drum).anchors([0.0, 10.0], [0.0, 0.0]));
     }
+    // Where its corners turn.
+    let reach = Vec2::splat(1.45 * (half + 0.5));
+    show(&mut scene, Vec2::new(0.0, 10.0) - reach, Vec2::new(0.0, 10.0) + reach);
     let corner = Vec2::new(-0.2 * real(grid), -0.2 * real(grid) + 10.0);
     for row in 0..grid {
         for column in 0..grid {

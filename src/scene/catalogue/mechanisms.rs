@@ -3,7 +3,7 @@
 use glam::Vec2;
 
 use super::seeds::GRAVITY;
-use super::{Entry, Parameter, Values, real};
+use super::{Entry, Parameter, Values, real, show};
 use crate::math::{rotate, rotation};
 use crate::scene::{Body, Filter, Joint, JointKind, Mode, Motor, Scene, Shape, Spring};
 
@@ -37,6 +37,8 @@ fn particles_in_a_turning_box(values: &Values) -> Scene {
         planes = planes.shape(Shape::half_plane(normal, -1.0).friction(0.0).restitution(1.0));
     }
     scene.add(planes);
+    // Where the corners turn.
+    show(&mut scene, [-1.5, -1.5], [1.5, 1.5]);
     // Rows that fill the middle of the box, each particle with a direction of its own.
     let side = (1..=count).find(|side| side * side >= count).unwrap_or(1);
     for index in 0..count {
@@ -77,6 +79,9 @@ fn rod_chain(values: &Values) -> Scene {
         let kind = JointKind::Distance { length: Some(length), limits: None, motor: None };
         scene.join(Joint::new(kind, index - 1, index));
     }
+    // The half circle that they swing through.
+    let reach = (real(values.count("links")) + 0.4) * length;
+    show(&mut scene, [-reach, -reach], [reach, 0.5 * length]);
     scene
 }
 
@@ -162,6 +167,9 @@ fn springs(values: &Values) -> Scene {
         scene.join(Joint::to_world(kind, index).anchors([x, 0.0], [0.0, 0.0]));
         stiffness *= 2.0;
     }
+    // Undamped the softest falls by twice its weight over its stiffness.
+    let fall = 2.0 * values.real("gravity") / values.real("stiffness");
+    show(&mut scene, [-0.75, -1.75 - fall], [1.5 * real(values.count("count")) - 0.75, 0.5]);
     scene
 }
 
@@ -197,6 +205,8 @@ fn rope_winch_piston(values: &Values) -> Scene {
     let pushed = JointKind::Distance { length: None, limits: Some([0.75, 3.0]), motor: Some(Motor { speed, max }) };
     scene.join(Joint::to_world(pushed, head).id("piston").anchors([4.0, 0.0], [0.0, 0.0]));
     scene.add(Body::dynamic(4.0, 1.75).id("load").shape(Shape::half_box(0.5, 0.5)));
+    // The ball on the rope swings to the left.
+    show(&mut scene, [-9.0, -0.5], [6.0, 6.5]);
     scene
 }
 

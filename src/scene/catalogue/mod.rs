@@ -26,7 +26,9 @@ mod spec;
 
 pub use spec::CatalogueError;
 
-use super::{Body, RestitutionMix, Scene, Shape};
+use glam::Vec2;
+
+use super::{Body, MAX_POSITION, RestitutionMix, Scene, Shape, ViewBox};
 
 /// Scenes with more bodies than this are refused before anything is allocated.
 pub const MAX_BODIES: u64 = 20_000_000;
@@ -234,6 +236,13 @@ fn box2d_scene() -> Scene {
     let mut scene = Scene::default().gravity(0.0, -10.0);
     scene.settings.restitution_mix = RestitutionMix::Max;
     scene
+}
+
+/// The rectangle from `min` to `max` as the view of a scene, as far as coordinates go. Only for scenes in which bodies
+/// come to places that their start does not show: a chain that swings, a box that turns.
+fn show(scene: &mut Scene, min: impl Into<Vec2>, max: impl Into<Vec2>) {
+    let within = |corner: Vec2| corner.clamp(Vec2::splat(-MAX_POSITION), Vec2::splat(MAX_POSITION));
+    scene.view = Some(ViewBox { min: within(min.into()), max: within(max.into()) });
 }
 
 /// Box2D's usual ground, 2 m thick with its top at y = 0.

@@ -3,7 +3,7 @@
 use glam::Vec2;
 
 use super::ragdoll::{self, Hinges};
-use super::{Entry, Parameter, Values, box2d_scene, ground, ground_line, pyramid, pyramid_count, real};
+use super::{Entry, Parameter, Values, box2d_scene, ground, ground_line, pyramid, pyramid_count, real, show};
 use crate::math::rotation;
 use crate::scene::{Body, Field, Joint, JointKind, Scene, Shape};
 
@@ -201,6 +201,8 @@ fn friction_ramp(values: &Values) -> Scene {
     for (x, friction) in [(-15.0, 0.75), (-11.0, 0.5), (-7.0, 0.35), (-3.0, 0.1), (1.0, 0.0)] {
         scene.add(Body::dynamic(x, 28.0).shape(Shape::half_box(0.5, 0.5).density(25.0).friction(friction)));
     }
+    // Down to where they come to rest.
+    show(&mut scene, [-20.0, -1.0], [20.0, 30.0]);
     scene
 }
 
@@ -437,6 +439,9 @@ fn ball_and_chain(values: &Values) -> Scene {
         let reach = if link + 1 == scene.bodies.len() { radius } else { 0.5 };
         scene.join(Joint::new(JointKind::hinge(), link - 1, link).anchors([0.5, 0.0], [-reach, 0.0]));
     }
+    // The half circle that it swings through; at its lowest the chain gives.
+    let length = real(links) + 2.0 * radius;
+    show(&mut scene, [-length, height - 1.3 * length], [length, height + 1.3 * radius]);
     scene
 }
 
@@ -461,6 +466,8 @@ fn ragdoll(values: &Values) -> Scene {
     scene.add(ground(20.0));
     let hinges = Hinges { friction_torque, hertz, damping_ratio };
     ragdoll::add((&mut scene.bodies, &mut scene.joints), Vec2::new(0.0, 4.0), 1, hinges, true);
+    // From where it falls down to the ground.
+    show(&mut scene, [-4.0, -0.4], [4.0, 6.0]);
     scene
 }
 

@@ -195,6 +195,9 @@ impl App {
         if let Some(text) = self.note() {
             plate(&painter, ui, rect.center_top() + egui::vec2(0.0, 12.0), Align2::CENTER_TOP, text);
         }
+        if self.sight.blank {
+            plate(&painter, ui, rect.center(), Align2::CENTER_CENTER, "nothing in view: F");
+        }
         if self.recording.is_some() {
             let at = rect.right_top() + egui::vec2(-14.0, 14.0);
             painter.circle_filled(at, 5.0, Color32::from_rgb(0xc8, 0x3c, 0x32));

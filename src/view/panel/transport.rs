@@ -50,6 +50,9 @@ impl App {
                 if ui.button(panel).on_hover_text("show or hide the panel (Tab)").clicked() {
                     self.ask_for(Action::Panel);
                 }
+                if ui.button("fit").on_hover_text("frame everything, and follow it (F)").clicked() {
+                    self.ask_for(Action::FrameAll);
+                }
                 let wide = |least: f32, ui: &egui::Ui| ui.available_width() > least;
                 let rate = if self.frame_ms > 0.0 { format!("{:.0} fps", 1e3 / self.frame_ms) } else { String::new() };
                 // In a narrow window the scrubber has its place first.
