@@ -139,8 +139,10 @@ pub fn run(options: &Options) -> Result<(), Failure> {
             .hint("the report of --json holds the hash as well"));
     }
     if options.look.is_chosen() && options.picture.is_none() && options.movie.is_none() {
-        return Err(Failure::usage("--dark, --layers, --coloring, --no-joints and --view say how --picture and --movie look")
-            .hint("add --picture FILE.png"));
+        return Err(Failure::usage(
+            "--dark, --layers, --coloring, --no-joints and --view say how --picture and --movie look",
+        )
+        .hint("add --picture FILE.png"));
     }
     let Source { mut scene, path, steps: suggested } = source::load(&options.scene)?;
     options.overrides.apply(&mut scene);

@@ -6,7 +6,8 @@ use super::marks::{Form, Mark, sign_size};
 use super::view::View;
 use crate::math::rotate;
 use crate::types::{
-    BROKEN, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_TYPE_SHIFT, JOINT_VACANT, Joint, JointState, Pose, WORLD_A,
+    BROKEN, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_TYPE_SHIFT, JOINT_VACANT, Joint, JointState, Pose,
+    WORLD_A,
 };
 
 // As in JointKind, from 0 (src/scene/joint.rs).
@@ -36,7 +37,9 @@ pub(super) fn marks(view: &View, joints: &[Joint], states: &[JointState], poses:
 }
 
 fn add(view: &View, joint: &Joint, poses: &[Pose], marks: &mut Vec<Mark>) {
-    let (Some(pose_a), Some(pose_b)) = (poses.get(joint.body_a as usize), poses.get(joint.body_b as usize)) else { return };
+    let (Some(pose_a), Some(pose_b)) = (poses.get(joint.body_a as usize), poses.get(joint.body_b as usize)) else {
+        return;
+    };
     let kind = (joint.flags >> JOINT_TYPE_SHIFT) & 15;
     let has = |flag: u32| joint.flags & flag != 0;
     let camera = Vec2::from(view.center);

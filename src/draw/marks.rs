@@ -53,7 +53,14 @@ pub(super) struct Mark {
 impl Mark {
     /// `None` if it is outside the picture, not finite or not to be seen.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the picture")]
-    pub fn new(view: &View, form: Form, a: Vec2, b: Vec2, [half_width, size]: [f32; 2], color: [f32; 4]) -> Option<Self> {
+    pub fn new(
+        view: &View,
+        form: Form,
+        a: Vec2,
+        b: Vec2,
+        [half_width, size]: [f32; 2],
+        color: [f32; 4],
+    ) -> Option<Self> {
         let is_square = matches!(form, Form::Square | Form::Frame);
         let reach = half_width.max(if is_square { 1.5 * size } else { size }) + RIM + 1.0;
         let picture = Vec2::from(view.size);

@@ -154,7 +154,7 @@ pub(crate) const KEYS: [Key; 27] = [
     key(egui::Key::P, "P", "save a picture", |_| Action::SavePicture),
     key(egui::Key::G, "G", "record a GIF, or stop", |_| Action::Record),
     key(egui::Key::K, "K", "keep the state in a file", |_| Action::SaveState),
-    key(egui::Key::Escape, "Esc", "cancel what takes its time", |_| Action::LeaveOff),
+    key(egui::Key::Escape, "Esc", "cancel what is being opened or moved", |_| Action::LeaveOff),
     key(egui::Key::Questionmark, "?", "these keys", |_| Action::Keys),
 ];
 

@@ -198,6 +198,11 @@ impl App {
         if self.prefs.dark { Style::dark() } else { Style::light() }
     }
 
+    /// Title of the window.
+    pub fn window_title(&self) -> String {
+        if self.opened == 0 { "Drystone".to_owned() } else { format!("{} – Drystone", self.source.title()) }
+    }
+
     /// Says something to the user for a while.
     pub fn say(&mut self, text: impl Into<String>) {
         self.note = Some((text.into(), Instant::now()));

@@ -142,3 +142,29 @@ pub enum ViewError {
 pub fn run(options: Options) -> Result<(), ViewError> {
     window::run(options)
 }
+
+impl ViewError {
+    /// Takes out of a message of the window system where in its source it was made: a path of the build machine.
+    fn display(error: &impl std::fmt::Display) -> Self {
+        let text = error.to_string();
+        let place = text.strip_prefix("os error at ").and_then(|rest| rest.split_once(": "));
+        Self::Display(place.map_or(text.as_str(), |(_, message)| message).to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_path_of_the_build_machine_is_told() {
+        let told = |text: &str| ViewError::display(&text).to_string();
+        assert_eq!(
+            told(
+                "os error at /build/winit-0.30.13/src/platform_impl/linux/mod.rs:788: Failed to open connection to X server"
+            ),
+            "no window: Failed to open connection to X server"
+        );
+        assert_eq!(told("not supported: Wayland"), "no window: not supported: Wayland");
+    }
+}

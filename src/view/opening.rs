@@ -259,7 +259,7 @@ impl App {
             self.remember_scene();
         }
         if why == Why::Changed {
-            self.say("the file has changed: opened anew");
+            self.say("the file has changed: reloaded");
         }
     }
 

@@ -54,7 +54,7 @@ impl Screen {
                 let (wanted, found) = ("Vulkan, Metal or DirectX 12", "none".to_owned());
                 return Err(ContextError::NoAdapter { wanted, found }.into());
             }
-            Err(error) => return Err(ViewError::Display(error.to_string())),
+            Err(error) => return Err(ViewError::display(&error)),
         };
         let (context, adapter) = Context::for_surface(&instance, &surface, choice)?;
         let size = window.inner_size();

@@ -12,12 +12,16 @@ use crate::gpu::Arrival;
 use crate::types::Pose;
 use crate::world::World;
 
-/// Frames between two looks at where the bodies are.
-const LOOK_EVERY: u32 = 12;
+/// Frames between two looks at where the bodies are …
+const LOOK_EVERY: u32 = 4;
+/// … in worlds of at most so many shapes; …
+const FEW_SHAPES: usize = 5_000;
+/// … and in larger ones.
+const LOOK_SELDOM: u32 = 15;
 /// Worlds of more shapes are not followed: a look at them takes longer than a frame.
 const MOST_SHAPES: usize = 100_000;
 /// In this time the camera comes half of the way, s.
-const HALF_WAY: f64 = 0.15;
+const HALF_WAY: f64 = 0.07;
 /// The camera comes closer only where it could come this many times closer.
 const CLOSER: f32 = 2.5;
 /// What the picture lacks at its edges may be this share of it: then nothing moves.
@@ -147,8 +151,10 @@ impl App {
         }
         self.sight.frames += 1;
         let now = (self.run.steps(), self.camera.center, self.camera.metres_per_pixel);
-        let due = self.sight.frames >= LOOK_EVERY || self.sight.jumps;
-        if !due || self.sight.looked == Some(now) || !self.is_settled() || self.facts().shapes > MOST_SHAPES {
+        let shapes = self.facts().shapes;
+        let often = if shapes > FEW_SHAPES { LOOK_SELDOM } else { LOOK_EVERY };
+        let due = self.sight.frames >= often || self.sight.jumps;
+        if !due || self.sight.looked == Some(now) || !self.is_settled() || shapes > MOST_SHAPES {
             return;
         }
         (self.sight.frames, self.sight.looked) = (0, Some(now));
@@ -172,8 +178,9 @@ impl App {
         self.sight.blank = blank;
         let Some(wanted) = wanted else { return };
         let goal = (wanted.center, wanted.metres_per_pixel);
-        if std::mem::take(&mut self.sight.jumps) {
-            self.sight.goal = None;
+        // Softly, unless there is nothing to be seen meanwhile.
+        if std::mem::take(&mut self.sight.jumps) || blank {
+            (self.sight.goal, self.sight.blank) = (None, false);
             (self.camera.center, self.camera.metres_per_pixel) = goal;
             return;
         }

@@ -53,7 +53,7 @@ pub(super) fn run(options: Options) -> Result<(), ViewError> {
         }
     };
     let event_loop = EventLoop::<Woken>::with_user_event().build();
-    let event_loop = event_loop.map_err(|error| ViewError::Display(error.to_string()))?;
+    let event_loop = event_loop.map_err(|error| ViewError::display(&error))?;
     let prefs_path = if options.remember { Prefs::path() } else { None };
     let mut prefs = Prefs::load(prefs_path.as_deref());
     prefs.dark = options.dark.unwrap_or(prefs.dark);
@@ -78,7 +78,7 @@ pub(super) fn run(options: Options) -> Result<(), ViewError> {
     }
     match (handler.failed, ended) {
         (Some(error), _) => Err(error),
-        (None, Err(error)) => Err(ViewError::Display(error.to_string())),
+        (None, Err(error)) => Err(ViewError::display(&error)),
         (None, Ok(())) => Ok(()),
     }
 }
@@ -123,6 +123,8 @@ struct Shown {
     shot: Option<PathBuf>,
     report: Option<PathBuf>,
     themed: Option<bool>,
+    /// Of the window.
+    title: String,
     losses: u32,
     /// When the panel wants to be drawn again.
     repaint_at: Option<Instant>,
@@ -155,7 +157,7 @@ impl Handler {
             .with_title("Drystone")
             .with_inner_size(LogicalSize::new(width, height))
             .with_min_inner_size(LogicalSize::new(320, 240));
-        let window = event_loop.create_window(attributes).map_err(|error| ViewError::Display(error.to_string()))?;
+        let window = event_loop.create_window(attributes).map_err(|error| ViewError::display(&error))?;
         let window = Arc::new(window);
         let scripted = self.script.is_some();
         let (screen, context) = Screen::new(&window, self.display.clone(), AdapterChoice::Any, scripted)?;
@@ -204,6 +206,7 @@ impl Handler {
             shot: None,
             report: None,
             themed: None,
+            title: String::new(),
             losses: 0,
             repaint_at: None,
             trouble: None,
@@ -353,6 +356,11 @@ impl Shown {
         if self.script.is_some() {
             self.follow_script(event_loop)?;
             self.app.frame_ms = 1e3 * SCRIPTED;
+        }
+        let title = self.app.window_title();
+        if self.title != title {
+            self.window.set_title(&title);
+            self.title = title;
         }
         let seconds = if self.script.is_some() { SCRIPTED } else { real.min(0.25) };
         let worked = self.work(seconds);

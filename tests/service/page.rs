@@ -305,11 +305,15 @@ fn a_world_made_before_the_list_has_come() {
     browser.call("Page.addScriptToEvaluateOnNewDocument", &json!({ "source": held }));
     browser.call("Page.navigate", &json!({ "url": format!("http://{}/", service.address) }));
     browser.until("window.lists === 1");
-    browser.eval("$('parameters').value = 'base=6'; $('catalogue').value = 'large_pyramid'; $('create').requestSubmit()");
+    browser
+        .eval("$('parameters').value = 'base=6'; $('catalogue').value = 'large_pyramid'; $('create').requestSubmit()");
     browser.until("drawn && bodies.size === 22 && $('panel').hidden");
     browser.eval("window.hold = false");
     browser.until("window.lists > 3");
-    assert_eq!(browser.eval("[bodies.size, drawn, $('panel').hidden, $('say').textContent]"), json!([22, true, true, ""]));
+    assert_eq!(
+        browser.eval("[bodies.size, drawn, $('panel').hidden, $('say').textContent]"),
+        json!([22, true, true, ""])
+    );
     assert_eq!(browser.errors, Vec::<String>::new());
 }
 

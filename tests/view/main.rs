@@ -13,4 +13,5 @@ mod opening;
 mod past;
 mod pictures;
 mod scenes;
+mod sight;
 mod slow;

@@ -3,7 +3,7 @@
 use glam::Vec2;
 
 use super::seeds::GRAVITY;
-use super::{Entry, Parameter, Values, real, show};
+use super::{Entry, Parameter, Topic, Values, real, show};
 use crate::math::{rotate, rotation};
 use crate::scene::{Body, Filter, Joint, JointKind, Mode, Motor, Scene, Shape, Spring};
 
@@ -14,6 +14,7 @@ fn tutorial_scene(values: &Values) -> Scene {
 
 pub(super) const PARTICLES_IN_A_TURNING_BOX: Entry = Entry {
     name: "particles_in_a_turning_box",
+    topic: Topic::Motion,
     summary: "particles from dead to lively bounce between four planes that turn",
     source: "Physics engines for dummies (Paul Firth): a screen of 2 × 2 m, bounded by four planes, with particles of \
              restitution 0 to 1. They pass through each other, as there; each has a radius of 1 cm, to be seen. The \
@@ -56,6 +57,7 @@ fn particles_in_a_turning_box(values: &Values) -> Scene {
 
 pub(super) const ROD_CHAIN: Entry = Entry {
     name: "rod_chain",
+    topic: Topic::Joints,
     summary: "circles on rods swing from one that is fixed",
     source: "Physics engines for dummies (Paul Firth), whose circles keep their distance by a constraint between their \
              centres. With links=1 it is a pendulum of period 2π·√(length/gravity), for small swings.",
@@ -87,6 +89,7 @@ fn rod_chain(values: &Values) -> Scene {
 
 pub(super) const NAPHY_BRIDGE: Entry = Entry {
     name: "naphy_bridge",
+    topic: Topic::Joints,
     summary: "planks hang on springs between two posts, and boxes fall onto them",
     source: "Physics simulation in 2D space (naphy, 2022): its bridge of bodies and Hooke's springs, and its solver: \
              10 sequential impulses, then positions are corrected by 0.6 of what exceeds a slop of 0.07 (there of \
@@ -140,6 +143,7 @@ fn naphy_bridge(values: &Values) -> Scene {
 
 pub(super) const SPRINGS: Entry = Entry {
     name: "springs",
+    topic: Topic::Joints,
     summary: "weights bob on springs, each twice as stiff as the one before",
     source: "Physics simulation in 2D space (naphy, 2022): Hooke's law with damping. Each weight of 1 kg starts where \
              its spring is slack: undamped it bobs by gravity/stiffness about that far below, with a period of \
@@ -175,6 +179,7 @@ fn springs(values: &Values) -> Scene {
 
 pub(super) const ROPE_WINCH_PISTON: Entry = Entry {
     name: "rope_winch_piston",
+    topic: Topic::Joints,
     summary: "a rope catches a ball, a winch winds one up, a piston lifts a box",
     source: "Physics engines for dummies (Paul Firth) names them as inequality constraints, after LittleBigPlanet: the \
              length between two points is bounded. Sizes are ours.",
@@ -212,6 +217,7 @@ fn rope_winch_piston(values: &Values) -> Scene {
 
 pub(super) const MOTORS: Entry = Entry {
     name: "motors",
+    topic: Topic::Joints,
     summary: "a fan, a lift and a car: motors that turn, slide and drive",
     source: "How to Make a 2D Physics Engine: a bias that depends on time makes objects with prescribed motion, like \
              motors. Sizes are ours; the car's suspension is about Box2D's (4 Hz, damping 0.7).",
@@ -261,6 +267,7 @@ fn motors(values: &Values) -> Scene {
 
 pub(super) const STATIC_AND_KINETIC: Entry = Entry {
     name: "static_and_kinetic",
+    topic: Topic::Friction,
     summary: "two blocks on a slope between two coefficients of friction: one rests, one was pushed and keeps sliding",
     source: "Physics simulation in 2D space (naphy, 2022): static and kinetic friction. On a slope whose tangent is \
              between the two, a block at rest stays, and one that slides accelerates by g·(sin − kinetic·cos). His \
@@ -298,6 +305,7 @@ fn static_and_kinetic(values: &Values) -> Scene {
 
 pub(super) const CONVEYOR: Entry = Entry {
     name: "conveyor",
+    topic: Topic::Friction,
     summary: "boxes ride down a stack of belts, one to the right, the next to the left",
     source: "Ours: friction towards a surface that moves, as Box2D's tangent speed.",
     parameters: &[

@@ -107,11 +107,45 @@ impl Parameter {
     }
 }
 
+/// What scenes have in common: lists of scenes are grouped by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Topic {
+    /// What stands, or should.
+    Stacks,
+    /// Thousands of bodies that move.
+    Crowds,
+    /// Hinges, rods, springs and motors.
+    Joints,
+    /// Slopes, ramps and belts.
+    Friction,
+    /// One or a few bodies whose motion is known.
+    Motion,
+}
+
+impl Topic {
+    /// All of them, in the order in which they are listed.
+    pub const ALL: [Self; 5] = [Self::Stacks, Self::Joints, Self::Motion, Self::Friction, Self::Crowds];
+
+    /// Words for a heading.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Stacks => "Stacks",
+            Self::Crowds => "Crowds",
+            Self::Joints => "Joints and mechanisms",
+            Self::Friction => "Friction",
+            Self::Motion => "Motion and impacts",
+        }
+    }
+}
+
 /// A built-in scene.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// By which it is called.
     pub name: &'static str,
+    /// What it is about, among the other scenes.
+    pub topic: Topic,
     /// What one sees, in a sentence.
     pub summary: &'static str,
     /// Where its numbers are from, and how it differs from there.

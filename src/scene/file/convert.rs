@@ -9,7 +9,8 @@ use super::records::{BodyRecord, EmitterRecord, GEOMETRIES, SceneRecord, Setting
 use super::values::{BodyRef, Pair, Word};
 use crate::scene::check::{MAX_VALUE, UNIT_TOLERANCE};
 use crate::scene::{
-    Body, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Motor, Path, Scene, SceneError, Settings, Shape, ViewBox,
+    Body, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Motor, Path, Scene, SceneError, Settings,
+    Shape, ViewBox,
 };
 
 /// Also checks the scene ([`Scene::check`]).

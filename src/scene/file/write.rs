@@ -10,7 +10,9 @@ use super::records::{
 };
 use super::values::{Named, Pair, Word};
 use crate::scene::check::MAX_VALUE;
-use crate::scene::{Body, Emitter, Field, Geometry, Joint, JointKind, Motor, Path, Scene, Settings, Shape, Spring, ViewBox};
+use crate::scene::{
+    Body, Emitter, Field, Geometry, Joint, JointKind, Motor, Path, Scene, Settings, Shape, Spring, ViewBox,
+};
 
 /// The scene as JSON: readable, the same text for the same scene, and `parse` of it gives the same scene back, to the
 /// last bit of every number. Defaults are left out.

@@ -217,7 +217,7 @@ impl App {
                 let doing = if over.asleep { ", asleep" } else { "" };
                 lines.push(format!("{} m/s, {} rad/s{doing}", amount(over.velocity.length()), amount(over.spin)));
                 if over.asleep {
-                    lines.push("contacts put by".to_owned());
+                    lines.push("its contacts are kept as they are".to_owned());
                 } else {
                     let points = if over.points == 1 { "point" } else { "points" };
                     let contacts = if over.touching == 1 { "contact" } else { "contacts" };
@@ -329,6 +329,12 @@ pub(super) fn amount(value: f32) -> String {
     }
 }
 
+/// `1 body`, `12,345 bodies`.
+pub(super) fn count(n: u64, noun: &str) -> String {
+    let plural = noun.strip_suffix('y').map_or_else(|| format!("{noun}s"), |stem| format!("{stem}ies"));
+    format!("{} {}", group(n), if n == 1 { noun } else { &plural })
+}
+
 /// 12,345.
 pub(super) fn group(n: u64) -> String {
     let digits = n.to_string();
@@ -377,6 +383,10 @@ mod tests {
     fn numbers_are_written_for_people() {
         assert_eq!([0, 7, 1000, 1_234_567].map(group), ["0", "7", "1,000", "1,234,567"]);
         let written = [0.0, 1.0, 12.345, 1234.5, 0.0123, 1e-7, 1e9].map(amount);
+        assert_eq!(
+            [(0, "joint"), (1, "body"), (2_000, "body")].map(|(n, noun)| count(n, noun)),
+            ["0 joints", "1 body", "2,000 bodies"]
+        );
         assert_eq!(written, ["0", "1.00", "12.3", "1234", "0.012", "1.0e-7", "1.0e9"]);
     }
 }

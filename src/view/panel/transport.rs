@@ -4,7 +4,7 @@ use egui::{RichText, Slider};
 
 use super::super::action::Action;
 use super::super::app::App;
-use super::group;
+use super::count;
 
 /// Simulated seconds a second that can be chosen.
 pub(crate) const SPEEDS: [f64; 8] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
@@ -63,7 +63,7 @@ impl App {
                 let name = self.backend_name(on);
                 let bodies = self.facts().there as u64;
                 if wide(SCRUBBER + 320.0, ui) {
-                    ui.label(format!("{} bodies on {name}", group(bodies)));
+                    ui.label(format!("{} on {name}", count(bodies, "body")));
                     ui.separator();
                 }
                 let dt = self.dt();
@@ -80,7 +80,7 @@ impl App {
                 let mut step = self.run.target().unwrap_or(self.run.steps());
                 ui.spacing_mut().slider_width = (ui.available_width() - 12.0).max(40.0);
                 let slider = Slider::new(&mut step, first..=last.max(first + 1)).show_value(false);
-                if ui.add(slider).on_hover_text("scrub: back to any step, to the same bits").changed() {
+                if ui.add(slider).on_hover_text("drag to any step: the world comes back exactly as it was").changed() {
                     self.ask_for(Action::Seek(step));
                 }
             });
