@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use drystone::scene::file::{self, FileError, FileErrorKind};
 use drystone::scene::{Joint, JointKind, Material, Motor, Spring};
-use drystone::{Body, BodyType, Emitter, Field, Filter, Geometry, Mode, RestitutionMix, Scene, Settings, Shape, ViewBox};
+use drystone::{
+    Body, BodyType, Emitter, Field, Filter, Geometry, Mode, RestitutionMix, Scene, Settings, Shape, ViewBox,
+};
 use glam::Vec2;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;

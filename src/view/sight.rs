@@ -7,7 +7,7 @@ use glam::Vec2;
 
 use super::app::App;
 use super::drawing::split;
-use crate::draw::{Camera, Framing};
+use crate::draw::{Bounds, Camera, Framing};
 use crate::gpu::Arrival;
 use crate::types::Pose;
 use crate::world::World;
@@ -26,6 +26,9 @@ const HALF_WAY: f64 = 0.07;
 const CLOSER: f32 = 2.5;
 /// What the picture lacks at its edges may be this share of it: then nothing moves.
 const SLACK: f32 = 0.01;
+/// Where an edge of the picture moves outwards, there is room for as many looks to come: an answer of the device and the
+/// camera take their time.
+const AHEAD: f32 = 4.0;
 
 /// Where bodies are.
 #[derive(Debug)]
@@ -58,6 +61,8 @@ pub(crate) struct Sight {
     /// The next look puts the camera where it belongs at once.
     jumps: bool,
     coming: Option<Arrival>,
+    /// What was to be shown at the last look.
+    wanted: Option<Bounds>,
     /// Steps done and the camera at the last look.
     looked: Option<(u64, Vec2, f32)>,
     frames: u32,
@@ -186,9 +191,17 @@ impl App {
         }
         let (center, metres_per_pixel) = self.sight.goal.unwrap_or((now.center, now.metres_per_pixel));
         let there = Camera { center, metres_per_pixel, ..now };
-        let lacks = !there.seen().grow(SLACK * there.height()).contains(wanted.seen());
+        let seen = wanted.seen();
+        let before = self.sight.wanted.replace(seen).unwrap_or(seen);
+        let lacks = !there.seen().grow(SLACK * there.height()).contains(seen);
         if lacks || there.height() > CLOSER * wanted.height() {
-            self.sight.goal = Some(goal);
+            let most = 0.5 * seen.size();
+            let ahead = Bounds {
+                min: seen.min + (AHEAD * (seen.min - before.min)).clamp(-most, Vec2::ZERO),
+                max: seen.max + (AHEAD * (seen.max - before.max)).clamp(Vec2::ZERO, most),
+            };
+            let Camera { center, metres_per_pixel, .. } = Camera::fit(ahead, now.size, 0.0);
+            self.sight.goal = Some((center, metres_per_pixel));
         }
     }
 
@@ -198,11 +211,13 @@ impl App {
         let seconds = if self.patient { 1.0 / 60.0 } else { (1e-3 * self.frame_ms).min(0.1) };
         let share = (1.0 - 0.5_f64.powf(seconds / HALF_WAY)) as f32;
         let camera = &mut self.camera;
+        let before = (camera.center, camera.metres_per_pixel);
         camera.center += (center - camera.center) * share;
         camera.metres_per_pixel *= (metres_per_pixel / camera.metres_per_pixel).powf(share);
         let near = (camera.metres_per_pixel / metres_per_pixel - 1.0).abs() < 1e-3
             && camera.center.distance(center) < 0.5 * metres_per_pixel;
-        if near {
+        // Far from the origin a part of the way may be less than coordinates tell apart.
+        if near || before == (camera.center, camera.metres_per_pixel) {
             (camera.center, camera.metres_per_pixel) = (center, metres_per_pixel);
             self.sight.goal = None;
         }

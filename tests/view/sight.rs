@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::kit::Stage;
 
-/// A ball that falls for ever, beside one that floats.
-const FALLING: &str = r#"{ "version": 1, "bodies": [
+/// A ball that falls for ever.
+const FALLING: &str = r#"{ "version": 1, "gravity": [0, -5], "bodies": [
     { "position": [0, 0], "shapes": [ { "circle": { "radius": 0.5 } } ] } ] }"#;
 
 fn number(report: &Value, key: &str, index: usize) -> f64 {
