@@ -1,5 +1,7 @@
 //! Lines and signs of joints. Twin on the GPU: `shaders/draw/marks.wgsl`, form by form.
 
+use std::f32::consts::FRAC_1_SQRT_2;
+
 use glam::Vec2;
 
 use super::Rgb;
@@ -138,8 +140,8 @@ impl Mark {
             Form::Frame => (p.abs().max_element() - size).abs() - half_width,
             Form::Cross => {
                 let q = p.abs();
-                let diagonal = (q.x - q.y).abs() * 0.7071;
-                (diagonal - half_width).max((q.x + q.y) * 0.7071 - size)
+                let diagonal = (q.x - q.y).abs() * FRAC_1_SQRT_2;
+                (diagonal - half_width).max((q.x + q.y) * FRAC_1_SQRT_2 - size)
             }
         }
     }

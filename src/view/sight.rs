@@ -30,6 +30,9 @@ const SLACK: f32 = 0.01;
 /// camera take their time.
 const AHEAD: f32 = 4.0;
 
+/// Frames for which the camera stands still after a body was let go of: the hand is still there.
+const REST: u32 = 30;
+
 /// Where bodies are.
 #[derive(Debug)]
 pub(crate) enum Poses {
@@ -66,6 +69,8 @@ pub(crate) struct Sight {
     /// Steps done and the camera at the last look.
     looked: Option<(u64, Vec2, f32)>,
     frames: u32,
+    /// Frames that the camera has yet to stand still.
+    rests: u32,
     /// There are dynamic bodies, and none is in the picture.
     pub blank: bool,
 }
@@ -117,6 +122,7 @@ impl App {
         if self.sight.left.is_some_and(|left| left != now) {
             (self.sight.follows, self.sight.goal) = (false, None);
         }
+        self.sight.rests = if self.pointer.holds() { REST } else { self.sight.rests.saturating_sub(1) };
         if self.sight.part != part {
             self.fit_anew(part);
         }
@@ -177,7 +183,7 @@ impl App {
         let compiled = run.world().compiled();
         let blank = Framing::sees_any(&now, &compiled.shapes, poses) == Some(false);
         // What is held goes where the pointer is: the picture must not go after it.
-        let follows = self.sight.follows && !self.pointer.holds();
+        let follows = self.sight.follows && self.sight.rests == 0;
         let framing = self.sight.first.as_ref().filter(|framing| follows && !framing.is_given());
         let wanted = framing.map(|framing| framing.camera_later(compiled, poses));
         self.sight.blank = blank;
@@ -207,7 +213,7 @@ impl App {
 
     #[allow(clippy::cast_possible_truncation, reason = "a share")]
     fn move_camera(&mut self) {
-        let Some((center, metres_per_pixel)) = self.sight.goal.filter(|_| !self.pointer.holds()) else { return };
+        let Some((center, metres_per_pixel)) = self.sight.goal.filter(|_| self.sight.rests == 0) else { return };
         let seconds = if self.patient { 1.0 / 60.0 } else { (1e-3 * self.frame_ms).min(0.1) };
         let share = (1.0 - 0.5_f64.powf(seconds / HALF_WAY)) as f32;
         let camera = &mut self.camera;
