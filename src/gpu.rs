@@ -648,7 +648,7 @@ impl GpuWorld {
         let types::Params { shape_count, body_count, joint_count, .. } = self.compiled.params;
         DrawInputs::of(
             |name| &self.engine.buffers[at_parity(name, self.engine.parity)],
-            [shape_count, body_count, joint_count],
+            [shape_count, body_count, joint_count, self.compiled.scene_slots],
             Some(draw::Scale::of(&self.compiled)),
         )
     }

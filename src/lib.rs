@@ -195,7 +195,7 @@ pub use query::{Answers, Query, QueryBounds, QueryError, RayHit};
 pub use saved::{SavedWorld, SavedWorldError};
 pub use scene::{
     Body, BodyType, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, Path, RestitutionMix,
-    Scene, SceneError, Settings, Shape, Spring,
+    Scene, SceneError, Settings, Shape, Spring, ViewBox,
 };
 pub use snapshot::{Snapshot, SnapshotFileError};
 pub use world::{World, WorldError};

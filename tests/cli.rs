@@ -263,6 +263,10 @@ mod mistakes {
             ("--dark --state a.json", "say how --picture and --movie look"),
             ("--picture a.png --layers joints,bones", "possible values: grid, wires, sleep"),
             ("--picture a.png --coloring difference", "possible values: body, speed"),
+            ("--view -1,-1,1,1", "say how --picture and --movie look"),
+            ("--picture a.png --view 1,2,3", "expected LEFT,BOTTOM,RIGHT,TOP in metres"),
+            ("--picture a.png --view 5,0,1,4", "view.max[0] is 1; expected at least 0.0001 m more than view.min[0]"),
+            ("--picture a.png --view 0,0,nan,4", "is not a number"),
         ] {
             refused(folder.path(), &format!("run large_pyramid --steps 1000000 {arguments}"), says);
         }
@@ -620,6 +624,47 @@ mod runs {
         assert!((49..=52).contains(&hundredths), "{hundredths}");
     }
 
+    /// The doll is to be seen in every frame of its movie, and moves in nearly all of them until it lies; where no view is
+    /// said, the movie has room for the whole run.
+    #[test]
+    fn movies_frame_the_whole_run() {
+        let folder = folder();
+        let mut scene = catalogue::build("ragdoll").expect("scene");
+        assert!(scene.view.take().is_some());
+        fs::write(folder.path().join("doll.json"), file::write_json(&scene)).expect("file");
+        // Colours of the ground and of what is behind it, and no doll.
+        let blank = |arguments: &str| {
+            let ran = run_in(
+                folder.path(),
+                &format!("run {arguments} --backend cpu --seconds 2 --size 320x200 --movie m.gif"),
+            );
+            assert_eq!(ran.code, 0, "{}", ran.stderr);
+            let mut options = gif::DecodeOptions::new();
+            options.set_color_output(gif::ColorOutput::RGBA);
+            let mut movie = options.read_info(File::open(folder.path().join("m.gif")).expect("file")).expect("GIF");
+            let mut screen = vec![0; 320 * 200 * 4];
+            let (mut frames, mut without) = (0, 0);
+            while let Some(frame) = movie.read_next_frame().expect("GIF") {
+                for (index, pixel) in frame.buffer.chunks_exact(4).enumerate().filter(|(_, pixel)| pixel[3] != 0) {
+                    let (left, width) = (usize::from(frame.left), usize::from(frame.width));
+                    let at = 4 * ((usize::from(frame.top) + index / width) * 320 + left + index % width);
+                    screen[at..at + 4].copy_from_slice(pixel);
+                }
+                frames += 1;
+                // What is drawn of a doll is far from grey.
+                let colored = |p: &[u8]| p[..3].iter().max().zip(p[..3].iter().min()).is_some_and(|(a, b)| a - b > 60);
+                without += usize::from(screen.chunks_exact(4).filter(|pixel| colored(pixel)).count() < 40);
+            }
+            (frames, without)
+        };
+        for arguments in ["ragdoll", "doll.json"] {
+            let (frames, without) = blank(arguments);
+            assert!(frames > 30 && without == 0, "{arguments}: {without} of {frames} frames have no doll");
+        }
+        let (frames, without) = blank("ragdoll --view 50,0,60,6");
+        assert_eq!(frames, without, "and a view beside it shows none");
+    }
+
     /// Layers are drawn from either backend, and look the same from both.
     #[test]
     fn pictures_with_layers() {
@@ -642,6 +687,16 @@ mod runs {
         assert!(mean(&on_cpu, &on_gpu) < 0.1, "{}", mean(&on_cpu, &on_gpu));
         assert!(mean(&on_cpu, &plain) > 0.5, "{}", mean(&on_cpu, &plain));
         assert!(mean(&plain, &picture("--backend cpu --dark")) > 50.0);
+        // Joints are there unless they are not wanted, on any backend.
+        let jointed = |arguments: &str| {
+            let arguments = format!("run springs --steps 30 --size 320x200 --quiet --picture p.png {arguments}");
+            let ran = run_in(folder.path(), &arguments);
+            assert_eq!(ran.code, 0, "{arguments}: {}", ran.stderr);
+            fs::read(folder.path().join("p.png")).expect("file")
+        };
+        let [on_cpu, named] = ["", "--layers joints"].map(|more| jointed(&format!("--backend cpu {more}")));
+        assert_eq!(on_cpu, named);
+        assert_ne!(on_cpu, jointed("--backend cpu --no-joints"));
     }
 
     #[test]

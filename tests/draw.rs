@@ -241,6 +241,7 @@ fn renderer_draws_into_a_part_of_any_target() {
         vertices: &shapes,
         shape_count: world.params.shape_count,
         body_count: world.params.body_count,
+        ramp_bodies: world.params.body_count,
         tables: None,
         reference: None,
     };
@@ -508,7 +509,16 @@ fn what_cannot_be_drawn_is_an_error() {
     let vertex = buffer(64, wgpu::BufferUsages::VERTEX);
     for (poses, shapes, shape_count) in [(&storage, &vertex, 1), (&vertex, &storage, 1), (&storage, &storage, 2)] {
         let (tables, reference) = (None, None);
-        let inputs = DrawInputs { poses, shapes, vertices: &storage, shape_count, body_count: 1, tables, reference };
+        let inputs = DrawInputs {
+            poses,
+            shapes,
+            vertices: &storage,
+            shape_count,
+            body_count: 1,
+            ramp_bodies: 1,
+            tables,
+            reference,
+        };
         let result = offscreen.picture(&inputs, &good, &style);
         assert!(matches!(result, Err(DrawError::Inputs { .. })), "{result:?}");
     }

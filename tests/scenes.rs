@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use drystone::scene::file::{self, FileError, FileErrorKind};
 use drystone::scene::{Joint, JointKind, Material, Motor, Spring};
-use drystone::{Body, BodyType, Emitter, Field, Filter, Geometry, Mode, RestitutionMix, Scene, Settings, Shape};
+use drystone::{
+    Body, BodyType, Emitter, Field, Filter, Geometry, Mode, RestitutionMix, Scene, Settings, Shape, ViewBox,
+};
 use glam::Vec2;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
@@ -185,6 +187,7 @@ fn every_key_is_read() {
         joints: vec![],
         fields: vec![],
         emitters: vec![],
+        view: Some(ViewBox { min: Vec2::new(-8.0, -1.5), max: Vec2::new(8.0, 7.5) }),
     };
     assert_eq!(file::parse(EVERYTHING_JSON, "everything.json").as_ref(), Ok(&expected));
     assert_eq!(file::parse(EVERYTHING_RON, "everything.ron").as_ref(), Ok(&expected));
@@ -1045,8 +1048,9 @@ fn any_scene() -> impl Strategy<Value = Scene> {
     let bodies = prop::collection::vec((any_body(), prop::option::of(any::<String>())), 0..5);
     let joints = prop::collection::vec(any_joint(), 0..4);
     let emitters = prop::collection::vec((any::<u32>(), prop::option::of(1..=u32::MAX), 1..1000_u32, 0..4_u8), 0..3);
-    (any::<String>(), pair(-1e15, 1e15), settings, bodies, joints, emitters).prop_map(
-        |(name, gravity, settings, bodies, joints, emitters)| {
+    let view = prop::option::of((pair(-1e5, 0.0), pair(1.0, 1e5)).prop_map(|(min, max)| ViewBox { min, max }));
+    (any::<String>(), pair(-1e15, 1e15), settings, bodies, joints, emitters, view).prop_map(
+        |(name, gravity, settings, bodies, joints, emitters, view)| {
             let with_id = |(index, (body, id)): (usize, (Body, Option<String>))| Body {
                 id: id.map(|id| format!("{index} {id}").chars().take(60).collect()),
                 ..body
@@ -1079,7 +1083,7 @@ fn any_scene() -> impl Strategy<Value = Scene> {
             };
             let emitters = emitters.into_iter().filter(|_| whole && !bodies.is_empty()).map(emitter).collect();
             let name = name.chars().take(60).collect();
-            Scene { name, gravity, settings, bodies, joints, fields: Vec::new(), emitters }
+            Scene { name, gravity, settings, bodies, joints, fields: Vec::new(), emitters, view }
         },
     )
 }

@@ -1,5 +1,5 @@
 // Joints, each of six marks: a thin line from each body to its anchor, what is between the anchors, a sign at each of
-// them, and one for the world.
+// them, and one for the world. Twin on the CPU: src/draw/joints.rs.
 
 @group(0) @binding(1) var<storage, read> poses: array<Pose>;
 @group(0) @binding(2) var<storage, read> joints: array<Joint>;
@@ -49,7 +49,7 @@ fn joint_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
     let axis = vec2<f32>(way.x, -way.y);
 
     let unit = view.unit;
-    let size = clamp(0.16 * view.length, 2.0 * unit, 6.5 * unit);
+    let size = joint_sign_size();
     var color = vec4<f32>(view.joint.rgb, select(1.0, DISABLED_OPACITY, (joint.flags & JOINT_DISABLED) != 0u));
     // Where bodies are a few pixels wide only what is between the anchors stays.
     let detail = color.a * clamp((view.length - 2.0) / 6.0, 0.0, 1.0);

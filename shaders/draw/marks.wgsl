@@ -1,5 +1,5 @@
 // Lines, arrows and signs: a quad along a line, and the exact outline in the fragment shader. All have a rim in the
-// colour of the background, so that they are seen on any body.
+// colour of the background, so that they are seen on any body. Those of joints have a twin: src/draw/marks.rs.
 
 struct Mark {
     @builtin(position) clip: vec4<f32>,
@@ -30,11 +30,23 @@ const MARK_CROSS: u32 = 9u;
 // Width of the rim, px, and its opacity: less where bodies are so small that it would cover them.
 const RIM: f32 = 1.0;
 const RIM_OPACITY: f32 = 0.6;
+const LEAST_TURNS: f32 = 3.0;
+const MOST_TURNS: f32 = 12.0;
 
 fn no_mark() -> Mark {
     var mark: Mark;
     mark.clip = vec4<f32>(0.0, 0.0, 2.0, 1.0);
     return mark;
+}
+
+/// Size of a joint's signs, px.
+fn joint_sign_size() -> f32 {
+    return clamp(0.16 * view.length, 2.0 * view.unit, 6.5 * view.unit);
+}
+
+/// Turns of every spring: by the zoom alone, so that one that is stretched keeps them.
+fn spring_turns() -> f32 {
+    return clamp(round(view.length / (2.4 * joint_sign_size())), LEAST_TURNS, MOST_TURNS);
 }
 
 /// A point of the world, given from the camera, in pixels.
@@ -107,7 +119,7 @@ fn mark_distance(mark: Mark, p: vec2<f32>, length_along: f32) -> f32 {
         }
         case MARK_ZIGZAG: {
             // Whole turns, with straight ends.
-            let turns = max(round((length_along - 2.0 * size) / (2.2 * size)), 1.0);
+            let turns = spring_turns();
             let period = max(length_along - 2.0 * size, 0.1) / turns;
             let t = (p.x - size) / period;
             let inside = clamp(t, 0.0, turns);

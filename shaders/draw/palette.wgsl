@@ -9,7 +9,8 @@ fn hash_body(body: u32) -> u32 {
 }
 
 /// Strata: the ramp runs over the scene in the order of its bodies, so that rows show and mixing shows; a little
-/// scatter along the ramp and in lightness keeps neighbours apart.
+/// scatter along the ramp and in lightness keeps neighbours apart. What comes later has any place on the ramp. Either
+/// depends on the body's own index alone, so that no body changes its colour as others come and go.
 fn fill_color(body: u32, kind: u32) -> vec3<f32> {
     if (kind & KINEMATIC_SHAPE) != 0u {
         return view.kinematic_fill.rgb;
@@ -20,7 +21,10 @@ fn fill_color(body: u32, kind: u32) -> vec3<f32> {
     let h = hash_body(body);
     let scatter = f32(h & 0xffffu) / 65535.0 - 0.5;
     let lightness = f32(h >> 16u) / 65535.0 - 0.5;
-    let along = (f32(body) + 0.5) / f32(max(view.body_count, 1u)) + scatter * view.tuning.x;
+    var along = scatter + 0.5;
+    if body < view.ramp_bodies {
+        along = (f32(body) + 0.5) / f32(view.ramp_bodies) + scatter * view.tuning.x;
+    }
     let at = clamp(along, 0.0, 1.0) * 7.0;
     let stop = min(u32(at), 6u);
     let color = mix(view.ramp[stop].rgb, view.ramp[stop + 1u].rgb, at - f32(stop));

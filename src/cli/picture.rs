@@ -1,11 +1,13 @@
-//! Drawings of a world. Plain ones by the rasteriser, the same from every backend and without a GPU; those with layers
-//! straight from the tables of the solver, on the world's own adapter or, for the CPU backend, on any there is.
+//! Drawings of a world. Bodies and joints by the rasteriser, the same from every backend and without a GPU; those with
+//! more layers straight from the tables of the solver, on the world's own adapter or, for the CPU backend, on any there
+//! is.
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use drystone::draw::{Camera, Coloring, DrawError, Image, Layers, Offscreen, Style, Upload, raster};
+use drystone::draw::{Camera, Coloring, DrawError, Framing, Image, Layers, Offscreen, Style, Upload, raster};
 use drystone::scene::Compiled;
-use drystone::{AdapterChoice, Context, Snapshot, World};
+use drystone::types::Pose;
+use drystone::{AdapterChoice, Context, Scene, Snapshot, ViewBox, World};
 
 use super::failure::{Code, Failure};
 use super::output::Destination;
@@ -28,17 +30,40 @@ pub struct Look {
     /// Colour the bodies of picture and movie by what they do; needs a graphics adapter too
     #[arg(long, value_name = "WHAT", value_parser = PossibleValuesParser::new(COLORINGS))]
     coloring: Option<String>,
+    /// Leave the joints out of picture and movie
+    #[arg(long)]
+    no_joints: bool,
+    /// What picture and movie show: left, bottom, right and top in metres [default: the scene's view, or its bodies]
+    #[arg(long, value_name = "X0,Y0,X1,Y1", allow_hyphen_values = true, value_parser = view)]
+    view: Option<ViewBox>,
+}
+
+fn view(text: &str) -> Result<ViewBox, String> {
+    let wrong = || "expected LEFT,BOTTOM,RIGHT,TOP in metres, such as -10,0,10,8".to_owned();
+    let numbers: Vec<f32> = text.split(',').map(|n| n.trim().parse().ok()).collect::<Option<_>>().ok_or_else(wrong)?;
+    let &[left, bottom, right, top] = &numbers[..] else { return Err(wrong()) };
+    let scene = Scene::new("").view([left, bottom], [right, top]);
+    scene.check().map_err(|error| format!("{} {}; expected {}", error.path, error.problem, error.expected))?;
+    scene.view.ok_or_else(wrong)
 }
 
 impl Look {
     /// Whether something is said that only pictures show.
     pub fn is_chosen(&self) -> bool {
-        self.dark || !self.layers.is_empty() || self.coloring.is_some()
+        self.dark || !self.layers.is_empty() || self.coloring.is_some() || self.no_joints || self.view.is_some()
+    }
+
+    /// Frames a world at its start, for pictures of a size in pixels: as `--view` says, or as the scene does, or by its
+    /// bodies.
+    pub fn framing(&self, compiled: &Compiled, poses: &[Pose], (width, height): (u32, u32)) -> Framing {
+        let size = [width, height];
+        self.view.map_or_else(|| Framing::new(compiled, poses, size), |view| Framing::of_view(view.into(), size))
     }
 
     /// `None` if the rasteriser draws all of it.
     fn layers(&self) -> Option<Layers> {
-        let mut layers = Layers::default();
+        let plain = Layers { joints: !self.no_joints, ..Layers::default() };
+        let mut layers = plain;
         for name in &self.layers {
             if name == "wires" {
                 layers.shapes = false;
@@ -48,13 +73,14 @@ impl Look {
         }
         let named = self.coloring.as_deref();
         layers.coloring = Coloring::ALL.into_iter().find(|it| Some(it.name()) == named).unwrap_or_default();
-        (layers != Layers::default()).then_some(layers)
+        (layers != plain).then_some(layers)
     }
 }
 
 /// Draws a world again and again.
 pub struct Artist {
     style: Style,
+    joints: bool,
     layered: Option<Layered>,
 }
 
@@ -73,7 +99,7 @@ impl Artist {
     pub fn new(look: &Look, world: &World) -> Result<Self, Failure> {
         let style = if look.dark { Style::dark() } else { Style::light() };
         let layered = look.layers().map(|layers| Layered::new(layers, world)).transpose()?;
-        Ok(Self { style, layered })
+        Ok(Self { style, joints: !look.no_joints, layered })
     }
 
     /// Draws a world as it is now, which `snapshot` says.
@@ -83,10 +109,7 @@ impl Artist {
     pub fn draw(&mut self, world: &World, snapshot: &Snapshot, camera: &Camera) -> Result<Image, Failure> {
         let image = match &mut self.layered {
             Some(layered) => layered.draw(world, camera, &self.style),
-            None => {
-                let Compiled { shapes, vertices, .. } = world.compiled();
-                raster::picture(&snapshot.poses, shapes, vertices, camera, &self.style)
-            }
+            None => raster::picture_of_world(world.compiled(), snapshot, self.joints, camera, &self.style),
         };
         image.map_err(|error| Failure::new(Code::Check, error))
     }
@@ -100,9 +123,9 @@ impl Artist {
         destination: &mut Destination,
         world: &World,
         snapshot: &Snapshot,
-        size: (u32, u32),
+        camera: &Camera,
     ) -> Result<(), Failure> {
-        let image = self.draw(world, snapshot, &camera(world.compiled(), snapshot, size))?;
+        let image = self.draw(world, snapshot, camera)?;
         let png = image.to_png().map_err(|error| Failure::write(&destination.shown, &error))?;
         destination.fill(&png)
     }
@@ -135,11 +158,4 @@ impl Layered {
             (World::Cpu(_), None) => Err(DrawError::Device("nothing was uploaded".to_owned())),
         }
     }
-}
-
-/// From where a state is seen whole, and what emitters will make where it comes. Compute it once for a movie, so that
-/// nothing but bodies moves.
-pub fn camera(compiled: &Compiled, snapshot: &Snapshot, (width, height): (u32, u32)) -> Camera {
-    let (poses, shapes) = compiled.with_what_comes(&snapshot.poses);
-    Camera::fit_scene(&poses, &shapes, [width, height])
 }

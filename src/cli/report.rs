@@ -304,7 +304,11 @@ impl Report {
 
     fn contact_line(&self) -> String {
         let colors = count(self.colors.len() as u64, "colour");
-        format!("{} touching, in {colors}, {} without a colour", group(self.contacts.into()), self.overflow_contacts)
+        let left = match self.overflow_contacts {
+            0 => String::new(),
+            left => format!(", {} beyond them solved one after the other", group(left.into())),
+        };
+        format!("{} touching, in {colors}{left}", group(self.contacts.into()))
     }
 
     fn time_line(&self) -> String {

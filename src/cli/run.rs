@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use drystone::draw::Camera;
+use drystone::draw::{Camera, Framing};
 use drystone::movie::{self, Movie};
 use drystone::{Snapshot, World, WorldError, state};
 
@@ -14,7 +14,7 @@ use super::failure::{Code, Failure};
 use super::npz::Trace;
 use super::output::{self, Destination};
 use super::overrides::Overrides;
-use super::picture::{self, Artist, Look};
+use super::picture::{Artist, Look};
 use super::report::{self, Report, Times};
 use super::snapshot::{self, Resumed};
 use super::source::{self, Source};
@@ -64,7 +64,8 @@ pub struct Options {
     /// Draw the last state (.png)
     #[arg(long, value_name = "FILE")]
     picture: Option<PathBuf>,
-    /// Draw the run, 25 frames a simulated second (.gif)
+    /// Draw the run, 25 frames a simulated second (.gif); simulates it twice, the first time to see how much room it takes,
+    /// unless the scene or --view says what to show
     #[arg(long, value_name = "FILE")]
     movie: Option<PathBuf>,
     /// Width and height of picture and movie in pixels, 16 to 4096 each
@@ -142,8 +143,10 @@ pub fn run(options: &Options) -> Result<(), Failure> {
             .hint("the report of --json holds the hash as well"));
     }
     if options.look.is_chosen() && options.picture.is_none() && options.movie.is_none() {
-        return Err(Failure::usage("--dark, --layers and --coloring say how --picture and --movie look")
-            .hint("add --picture FILE.png"));
+        return Err(Failure::usage(
+            "--dark, --layers, --coloring, --no-joints and --view say how --picture and --movie look",
+        )
+        .hint("add --picture FILE.png"));
     }
     let resumed = match options.resume.as_deref() {
         None => None,
@@ -169,9 +172,21 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 
     stop::install()?;
     let outputs = Outputs::open(options, json_on_stdout, path.as_deref())?;
-    let mut opened = backend::open(&scene, options.backend, options.threads)?;
-    if let Some((resumed, path)) = resumed {
-        resumed.resume(&mut opened.world, path)?;
+    let open = || -> Result<backend::Opened, Failure> {
+        let mut opened = backend::open(&scene, options.backend, options.threads)?;
+        if let Some((resumed, path)) = &resumed {
+            resumed.resume(&mut opened.world, path)?;
+        }
+        Ok(opened)
+    };
+    let mut opened = open()?;
+    let draws = outputs.movie.is_some() || outputs.picture.is_some();
+    let mut framing = draws.then(|| first_framing(options, &mut opened.world)).transpose()?;
+    if let Some(framing) = framing.as_mut().filter(|framing| outputs.movie.is_some() && !framing.is_given()) {
+        // One world at a time.
+        drop(opened);
+        frame_run(framing, &mut open()?.world, steps, !options.quiet)?;
+        opened = open()?;
     }
     if options.threads.is_some() && opened.about.threads.is_none() {
         console::warn("--threads is of no use here: it counts the threads of the CPU backend");
@@ -179,7 +194,10 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     if !options.quiet {
         console::note(&format!("running on {}", opened.about.used()));
     }
-    let mut recorder = Recorder::new(outputs.trace, outputs.movie, options, &mut opened.world, steps)?;
+    let camera = framing.as_ref().map(Framing::camera);
+    let movie = outputs.movie.zip(camera);
+    let filmed = movie.is_some();
+    let mut recorder = Recorder::new(outputs.trace, movie, options, &mut opened.world, steps)?;
     // Only the report has the times of stages.
     let profiled = if options.json.is_some() { profiled_steps(&opened.world, steps) } else { 0 };
     let mut times = Times::from_step(opened.world.steps());
@@ -200,8 +218,11 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         write_state(&mut state, &opened.world, &snapshot)?;
         destinations.push(state);
     }
-    if let Some(mut file) = outputs.picture {
-        artist.write(&mut file, &opened.world, &snapshot, options.size)?;
+    if let (Some(mut file), Some(framing)) = (outputs.picture, framing) {
+        // Beside a movie it shows the same part of the plane.
+        let later = || framing.camera_later(opened.world.compiled(), &snapshot.poses);
+        let camera = if filmed { framing.camera() } else { later() };
+        artist.write(&mut file, &opened.world, &snapshot, &camera)?;
         destinations.push(file);
     }
     if let Some(mut file) = outputs.save {
@@ -280,6 +301,31 @@ impl Outputs {
     }
 }
 
+fn first_framing(options: &Options, world: &mut World) -> Result<Framing, Failure> {
+    let first = world.snapshot()?;
+    Ok(options.look.framing(world.compiled(), &first.poses, options.size))
+}
+
+/// Runs a world to its end and makes room in the picture for all that moves on the way.
+fn frame_run(framing: &mut Framing, world: &mut World, steps: u64, wants_bar: bool) -> Result<(), Failure> {
+    let dt = f64::from(world.compiled().params.dt);
+    let bar = progress::bar(steps, wants_bar);
+    for step in 1..=steps {
+        world.step().and_then(|()| world.wait()).map_err(|error| failed(step, error))?;
+        if movie::is_due(step, dt) || step == steps {
+            let snapshot = world.snapshot()?;
+            framing.add(world.compiled(), &snapshot.poses);
+        }
+        bar.inc(1);
+        if stop::requested() {
+            bar.finish_and_clear();
+            stop::check(&format!("after step {step} of {steps} of the run before the movie; no file was written"))?;
+        }
+    }
+    bar.finish_and_clear();
+    Ok(())
+}
+
 /// How many steps at the end measure their stages on the device. That slows a step down, so they do not count for
 /// the time of a step. The CPU measures along. A profiled step cannot be repeated, which strict mode may have to.
 fn profiled_steps(world: &World, steps: u64) -> u64 {
@@ -338,7 +384,7 @@ struct Recorder {
 impl Recorder {
     fn new(
         trace: Option<Destination>,
-        movie: Option<Destination>,
+        movie: Option<(Destination, Camera)>,
         options: &Options,
         world: &mut World,
         steps: u64,
@@ -353,10 +399,9 @@ impl Recorder {
             dt: f64::from(world.compiled().params.dt),
             before: world.steps(),
         };
-        if let Some(destination) = movie {
+        // One camera for all frames, so that nothing but bodies moves.
+        if let Some((destination, camera)) = movie {
             let first = world.snapshot()?;
-            // One camera for all frames, so that nothing but bodies moves.
-            let camera = picture::camera(world.compiled(), &first, options.size);
             let image = this.artist.draw(world, &first, &camera)?;
             let shown = destination.shown.clone();
             let movie = Movie::new(destination, &image).map_err(|error| Failure::write(&shown, &error))?;

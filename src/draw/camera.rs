@@ -2,32 +2,13 @@
 
 use glam::Vec2;
 
+use super::framing;
 use crate::math::rotate;
-use crate::types::{BOX, CIRCLE, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, KINEMATIC_SHAPE, NO_SHAPE, Pose, Shape};
+use crate::scene::ViewBox;
+use crate::types::{BOX, CIRCLE, GEOMETRY_MASK, HALF_PLANE, NO_SHAPE, Pose, Shape};
 
 /// px.
 pub const DEFAULT_SIZE: [u32; 2] = [1600, 900];
-
-/// Free space on each side of a fitted scene, as a share of its size.
-const MARGIN: f32 = 0.06;
-/// Below this many dynamic shapes every one is in the picture, however far away.
-const SMALL_SCENE: usize = 200;
-/// One in this many may be left out, if that brings the others much closer.
-const OUTLIERS: usize = 200;
-/// How much closer.
-const WORTH_LEAVING_OUT: f32 = 1.25;
-/// A picture is at least this many typical shapes (centre to corner) high, so that a lone box has room around it.
-const LEAST_HEIGHT: f32 = 7.0;
-/// A fixed shape at most this large, against all that moves, is shown whole …
-const SMALL_FIXED: f32 = 0.5;
-/// … if that makes the picture at most this much higher; …
-const WHOLE: f32 = 1.4;
-/// … of others the near side is shown, if that does not make it more than this much higher …
-const NEAR_SIDE: f32 = 1.6;
-/// … or than this many typical shapes: what a lone shape will fall on.
-const REACH: f32 = 24.0;
-/// Fixed shapes are cut off this far past everything else, as a share of its size.
-const CLIP: f32 = 0.06;
 
 /// An axis-aligned rectangle, m.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,6 +17,12 @@ pub struct Bounds {
     pub min: Vec2,
     /// Right and top.
     pub max: Vec2,
+}
+
+impl From<ViewBox> for Bounds {
+    fn from(ViewBox { min, max }: ViewBox) -> Self {
+        Self { min, max }
+    }
 }
 
 impl Bounds {
@@ -72,6 +59,12 @@ impl Bounds {
         both.min.cmple(both.max).all().then_some(both)
     }
 
+    /// Whether the other is inside.
+    #[must_use]
+    pub fn contains(self, other: Self) -> bool {
+        self.min.cmple(other.min).all() && self.max.cmpge(other.max).all()
+    }
+
     /// Larger by a distance on every side, m.
     #[must_use]
     pub fn grow(self, by: f32) -> Self {
@@ -91,7 +84,8 @@ impl Bounds {
         0.5 * self.min + 0.5 * self.max
     }
 
-    fn around(all: &[Self]) -> Option<Self> {
+    /// Around all of them.
+    pub(super) fn around(all: &[Self]) -> Option<Self> {
         all.iter().copied().reduce(Self::union)
     }
 }
@@ -127,7 +121,7 @@ impl Camera {
     /// Shows a rectangle, with `margin` times its size free on each side.
     #[must_use]
     pub fn fit(bounds: Bounds, size: [u32; 2], margin: f32) -> Self {
-        let height = visible_height(bounds, size) * (1.0 + 2.0 * margin);
+        let height = framing::visible_height(bounds, size) * (1.0 + 2.0 * margin);
         let height = if height.is_finite() && height > 0.0 { height } else { 10.0 };
         let center = if bounds.center().is_finite() { bounds.center() } else { Vec2::ZERO };
         Self::new(center, height, size)
@@ -136,64 +130,24 @@ impl Camera {
     /// Shows a scene: all that moves, and as much of the static shapes as is near it.
     ///
     /// In scenes of more than 200 moving shapes the farthest 0.5 % are left out where that brings the rest at least a
-    /// quarter closer. A scene of static shapes alone is shown whole; an empty one is ten metres high.
+    /// quarter closer. A scene of static shapes alone is shown whole; an empty one is ten metres high. What a scene says
+    /// of its view, of its gravity and of what turns is in none of these tables: [`Framing`](super::Framing) knows it.
     #[must_use]
     pub fn fit_scene(poses: &[Pose], shapes: &[Shape], size: [u32; 2]) -> Self {
-        let (mut moving, mut driven, mut fixed, mut reaches) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for shape in shapes {
-            let Some(bounds) = Bounds::of(shape, poses) else {
-                continue;
-            };
-            match (shape.kind & FIXED_SHAPE != 0, shape.kind & KINEMATIC_SHAPE != 0) {
-                (false, _) => {
-                    moving.push(bounds);
-                    reaches.push(shape.bound);
-                }
-                (true, true) => driven.push(bounds),
-                (true, false) => fixed.push(bounds),
-            }
-        }
-        let mut core = without_outliers(&moving, size);
-        // A drum or a pusher belongs to the picture, a conveyor many times as long as the pile does not.
-        for bounds in driven {
-            match core {
-                Some(have) if visible_height(bounds, size) > 4.0 * visible_height(have, size) => fixed.push(bounds),
-                Some(have) => core = Some(have.union(bounds)),
-                None => core = Some(bounds),
-            }
-        }
-        let Some(core) = core else {
-            return Bounds::around(&fixed)
-                .map_or_else(|| Self::new(Vec2::ZERO, 10.0, size), |all| Self::fit(all, size, MARGIN));
-        };
-        let typical = median(&mut reaches).unwrap_or(0.0);
-        // What moving shapes meet or will meet: small fixed shapes whole, the near side of large ones …
-        let seen = visible_height(core, size);
-        let roomy = seen.max(LEAST_HEIGHT * typical);
-        let near_side = (NEAR_SIDE * seen).max(REACH * typical);
-        let mut near = core;
-        for &bounds in &fixed {
-            let nearest =
-                Bounds { min: core.min.clamp(bounds.min, bounds.max), max: core.max.clamp(bounds.min, bounds.max) };
-            let small = visible_height(bounds, size) <= SMALL_FIXED * roomy;
-            if small && visible_height(core.union(bounds), size) <= WHOLE * roomy {
-                near = near.union(bounds);
-            } else if visible_height(core.union(nearest), size) <= near_side {
-                near = near.union(nearest);
-            }
-        }
-        // … with a rim.
-        let rim = near.grow(CLIP * near.size().max_element().max(LEAST_HEIGHT * typical));
-        let all = fixed.iter().filter_map(|bounds| bounds.intersection(rim)).fold(near, Bounds::union);
-        let camera = Self::fit(all, size, MARGIN);
-        let least = LEAST_HEIGHT * typical / size[1].max(1) as f32;
-        Self { metres_per_pixel: camera.metres_per_pixel.max(least), ..camera }
+        framing::fit(poses, shapes, size)
     }
 
     /// Metres from the bottom of the picture to its top.
     #[must_use]
     pub fn height(&self) -> f32 {
         self.metres_per_pixel * self.size[1] as f32
+    }
+
+    /// The part of the plane that the picture shows, m.
+    #[must_use]
+    pub fn seen(&self) -> Bounds {
+        let half = 0.5 * self.metres_per_pixel * Vec2::new(self.size[0] as f32, self.size[1] as f32);
+        Bounds { min: self.center - half, max: self.center + half }
     }
 
     /// Where a point in the world (m) is on the target (px, y down).
@@ -225,43 +179,6 @@ impl Camera {
     fn middle(&self) -> Vec2 {
         self.origin + 0.5 * Vec2::new(self.size[0] as f32, self.size[1] as f32)
     }
-}
-
-/// Metres from bottom to top that show a rectangle whole.
-#[allow(clippy::cast_precision_loss, reason = "pixels")]
-fn visible_height(bounds: Bounds, size: [u32; 2]) -> f32 {
-    let Vec2 { x: width, y: height } = bounds.size();
-    height.max(width * size[1].max(1) as f32 / size[0].max(1) as f32)
-}
-
-/// The middle one; reorders.
-fn median(values: &mut [f32]) -> Option<f32> {
-    let middle = values.len() / 2;
-    if values.is_empty() {
-        return None;
-    }
-    Some(*values.select_nth_unstable_by(middle, f32::total_cmp).1)
-}
-
-fn without_outliers(moving: &[Bounds], size: [u32; 2]) -> Option<Bounds> {
-    let all = Bounds::around(moving)?;
-    if moving.len() < SMALL_SCENE {
-        return Some(all);
-    }
-    let middle = Vec2::new(
-        median(&mut moving.iter().map(|b| b.center().x).collect::<Vec<_>>())?,
-        median(&mut moving.iter().map(|b| b.center().y).collect::<Vec<_>>())?,
-    );
-    let mut by_distance: Vec<Bounds> = moving.to_vec();
-    let keep = moving.len() - moving.len() / OUTLIERS;
-    if keep < by_distance.len() {
-        by_distance.select_nth_unstable_by(keep, |a, b| {
-            a.center().distance_squared(middle).total_cmp(&b.center().distance_squared(middle))
-        });
-        by_distance.truncate(keep);
-    }
-    let most = Bounds::around(&by_distance)?;
-    if visible_height(most, size) * WORTH_LEAVING_OUT < visible_height(all, size) { Some(most) } else { Some(all) }
 }
 
 #[cfg(test)]

@@ -12,12 +12,13 @@ pub(super) struct Held {
     pub shape_count: u32,
     pub body_count: u32,
     pub joint_count: u32,
+    pub ramp_bodies: u32,
     pub scale: Option<Scale>,
 }
 
 impl Held {
     pub fn inputs(&self) -> DrawInputs<'_> {
-        let counts = [self.shape_count, self.body_count, self.joint_count];
+        let counts = [self.shape_count, self.body_count, self.joint_count, self.ramp_bodies];
         DrawInputs::of(|name| &self.buffers[name], counts, self.scale)
     }
 }

@@ -23,8 +23,11 @@ pub struct DrawInputs<'a> {
     pub vertices: &'a wgpu::Buffer,
     /// How many shapes are drawn.
     pub shape_count: u32,
-    /// Bodies in the world: the colours run over so many.
+    /// Bodies in the world.
     pub body_count: u32,
+    /// Bodies that the colours run over: those that the scene brings
+    /// ([`Compiled::scene_slots`](crate::scene::Compiled::scene_slots)). What came later has colours of its own.
+    pub ramp_bodies: u32,
     /// What layers show beside shapes.
     pub tables: Option<Tables<'a>>,
     /// `array<Pose>` of the same bodies in another world, on the same device, for
@@ -34,10 +37,10 @@ pub struct DrawInputs<'a> {
 
 impl<'a> DrawInputs<'a> {
     /// Of buffers that are known by the names of these fields and, where there is a scale, of [`Tables`]' as well. The
-    /// counts are those of shapes, bodies and joints.
+    /// counts are those of shapes, bodies and joints, and [`Self::ramp_bodies`].
     pub(crate) fn of(
         buffer: impl Fn(&'static str) -> &'a wgpu::Buffer,
-        [shape_count, body_count, joint_count]: [u32; 3],
+        [shape_count, body_count, joint_count, ramp_bodies]: [u32; 4],
         scale: Option<Scale>,
     ) -> Self {
         Self {
@@ -46,6 +49,7 @@ impl<'a> DrawInputs<'a> {
             vertices: buffer("vertices"),
             shape_count,
             body_count,
+            ramp_bodies,
             tables: scale.map(|scale| Tables {
                 params: buffer("params"),
                 counters: buffer("counters"),

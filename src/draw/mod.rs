@@ -53,6 +53,7 @@
 //! | `backdrop.wgsl` | `backdrop.rs` | background, grid, scale bar |
 //! | `palette.wgsl` | `palette.rs` | the colour of a body |
 //! | `shapes.wgsl` | `sprite.rs` | outlines |
+//! | `marks.wgsl`, `joints.wgsl` | `marks.rs`, `joints.rs` | lines and signs of joints |
 //!
 //! On the GPU alone, straight from tables:
 //!
@@ -61,7 +62,7 @@
 //! | `cull.wgsl` | which shapes are in the picture, in order |
 //! | `tint.wgsl` | colours of bodies by what they do |
 //! | `cells.wgsl`, `boxes.wgsl` | the grid, boxes around shapes |
-//! | `contacts.wgsl`, `joints.wgsl`, `marks.wgsl` | lines, arrows and signs |
+//! | `contacts.wgsl`, `marks.wgsl` | lines and arrows of contacts |
 //! | `legend.wgsl` | what colours mean |
 //!
 //! # What it costs
@@ -79,11 +80,14 @@ mod backdrop;
 mod camera;
 mod font;
 mod frame;
+mod framing;
 mod held;
 mod image;
 mod inputs;
+mod joints;
 mod layers;
 mod legend;
+mod marks;
 pub mod offscreen;
 mod palette;
 mod programs;
@@ -98,6 +102,7 @@ mod view;
 
 pub use camera::{Bounds, Camera, DEFAULT_SIZE};
 pub use frame::Frame;
+pub use framing::Framing;
 pub use image::Image;
 pub use inputs::{DrawInputs, Scale, Tables};
 pub use layers::{Coloring, Layers};

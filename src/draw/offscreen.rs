@@ -107,6 +107,7 @@ impl Offscreen {
             // Without bodies no shape has a place.
             shape_count: if poses.is_empty() { 0 } else { count(shapes.len()) },
             body_count: count(poses.len()),
+            ramp_bodies: count(poses.len()),
             tables: None,
             reference: None,
         };

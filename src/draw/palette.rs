@@ -13,7 +13,8 @@ fn hash_body(body: u32) -> u32 {
 }
 
 /// Strata: the ramp runs over the scene in the order of its bodies, so that rows show and mixing shows; a little
-/// scatter along the ramp and in lightness keeps neighbours apart.
+/// scatter along the ramp and in lightness keeps neighbours apart. What comes later has any place on the ramp. Either
+/// depends on the body's own index alone, so that no body changes its colour as others come and go.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "colours")]
 pub(crate) fn fill_color(view: &View, body: u32, kind: u32) -> Rgb {
     if kind & KINEMATIC_SHAPE != 0 {
@@ -25,7 +26,11 @@ pub(crate) fn fill_color(view: &View, body: u32, kind: u32) -> Rgb {
     let h = hash_body(body);
     let scatter = (h & 0xffff) as f32 / 65535.0 - 0.5;
     let lightness = (h >> 16) as f32 / 65535.0 - 0.5;
-    let along = (body as f32 + 0.5) / view.body_count.max(1) as f32 + scatter * view.tuning[0];
+    let along = if body < view.ramp_bodies {
+        (body as f32 + 0.5) / view.ramp_bodies as f32 + scatter * view.tuning[0]
+    } else {
+        scatter + 0.5
+    };
     let at = along.clamp(0.0, 1.0) * 7.0;
     let stop = (at as usize).min(6);
     let color = mix(rgb(view.ramp[stop]), rgb(view.ramp[stop + 1]), at - stop as f32);

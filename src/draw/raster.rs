@@ -3,9 +3,12 @@
 use glam::Vec2;
 use rayon::prelude::*;
 
+use super::marks::Mark;
 use super::sprite::Sprite;
 use super::view::View;
-use super::{Camera, DrawError, Image, Rgb, Style, backdrop, palette};
+use super::{Camera, DrawError, Image, Layers, Rgb, Scale, Style, backdrop, joints, palette};
+use crate::scene::Compiled;
+use crate::snapshot::Snapshot;
 use crate::types::{FIXED_SHAPE, Pose, Shape};
 
 /// Longest side of a picture, px: as far as an f32 tells quarter pixels apart, and well past any screen.
@@ -25,13 +28,41 @@ pub fn picture(
     camera: &Camera,
     style: &Style,
 ) -> Result<Image, DrawError> {
+    let view = view(camera, style, shapes, poses)?;
+    Ok(paint(&view, &sprites(&view, poses, shapes, vertices), &[]))
+}
+
+/// Draws a world as it was when a snapshot was taken, with lines and signs for its joints if they are wanted; looks as
+/// [`Offscreen::layered_picture`](super::Offscreen::layered_picture) does with [`Layers::joints`].
+///
+/// # Errors
+/// As [`picture`].
+pub fn picture_of_world(
+    compiled: &Compiled,
+    snapshot: &Snapshot,
+    with_joints: bool,
+    camera: &Camera,
+    style: &Style,
+) -> Result<Image, DrawError> {
+    let poses = &snapshot.poses;
+    let mut view = view(camera, style, &compiled.shapes, poses)?;
+    view.ramp_bodies = compiled.scene_slots;
+    view.put_layers(&Layers { joints: with_joints, ..Layers::default() }, Some(Scale::of(compiled)));
+    let sprites = sprites(&view, poses, &compiled.shapes, &compiled.vertices);
+    let of_joints = if with_joints { &compiled.joints.joints[..] } else { &[] };
+    Ok(paint(&view, &sprites, &joints::marks(&view, of_joints, &snapshot.joint_states, poses)))
+}
+
+fn view(camera: &Camera, style: &Style, shapes: &[Shape], poses: &[Pose]) -> Result<View, DrawError> {
     let [width, height] = camera.size;
     let fits = |side: u32| (1..=LONGEST_SIDE).contains(&side);
     if !fits(width) || !fits(height) {
         return Err(DrawError::Size { width, height, limit: LONGEST_SIDE });
     }
-    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    let view = View::new(camera, style, count(shapes.len()), count(poses.len()))?;
+    View::new(camera, style, count(shapes.len()), count(poses.len()))
+}
+
+fn sprites(view: &View, poses: &[Pose], shapes: &[Shape], vertices: &[[f32; 2]]) -> Vec<Sprite> {
     let mut sprites = Vec::new();
     // Fixed bodies first, so that they lie below.
     for fixed in [true, false] {
@@ -39,24 +70,37 @@ pub fn picture(
             shapes
                 .par_iter()
                 .filter(|shape| (shape.kind & FIXED_SHAPE != 0) == fixed)
-                .filter_map(|shape| Sprite::new(&view, shape, vertices, poses)),
+                .filter_map(|shape| Sprite::new(view, shape, vertices, poses)),
         );
     }
-    let columns: Vec<f32> = (0..width).map(|x| backdrop::grid_strength(&view, 0, middle(x))).collect();
+    sprites
+}
+
+fn paint(view: &View, sprites: &[Sprite], marks: &[Mark]) -> Image {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes are whole")]
+    let [width, height] = view.size.map(|side| side as u32);
+    let columns: Vec<f32> = (0..width).map(|x| backdrop::grid_strength(view, 0, middle(x))).collect();
     let row_bytes = width as usize * 4;
     let mut rgba = vec![0; row_bytes * height as usize];
     rgba.par_chunks_mut(row_bytes * BAND).enumerate().for_each(|(band, bytes)| {
         let top = count(band * BAND);
-        let mut canvas = Canvas::new(&view, top, count(bytes.len() / row_bytes), &columns);
-        for sprite in &sprites {
-            canvas.blend(sprite.low, sprite.high, |pixel| sprite.shade(&view, pixel));
+        let mut canvas = Canvas::new(view, top, count(bytes.len() / row_bytes), &columns);
+        for sprite in sprites {
+            canvas.blend(sprite.low, sprite.high, |pixel| sprite.shade(view, pixel));
+        }
+        for mark in marks {
+            canvas.blend(mark.low, mark.high, |pixel| mark.shade(view, pixel));
         }
         if view.has_bar() {
-            canvas.bar(&view);
+            canvas.bar(view);
         }
         canvas.write(bytes);
     });
-    Ok(Image { width, height, rgba })
+    Image { width, height, rgba }
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
 }
 
 #[allow(clippy::cast_precision_loss, reason = "LONGEST_SIDE fits an f32")]

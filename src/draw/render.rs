@@ -90,6 +90,7 @@ impl Renderer {
             return Err(DrawError::Size { width, height, limit });
         }
         let mut view = View::new(camera, style, inputs.shape_count, inputs.body_count)?;
+        view.ramp_bodies = inputs.ramp_bodies;
         view.linear_target = u32::from(self.target.format.is_srgb());
         view.put_layers(layers, inputs.tables.map(|tables| tables.scale));
         inputs.check(layers, &limits)?;

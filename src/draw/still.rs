@@ -22,7 +22,12 @@ impl Still {
         inputs: &DrawInputs<'_>,
         layers: &Layers,
     ) {
-        let mut held = Held { shape_count: inputs.shape_count, body_count: inputs.body_count, ..Held::default() };
+        let mut held = Held {
+            shape_count: inputs.shape_count,
+            body_count: inputs.body_count,
+            ramp_bodies: inputs.ramp_bodies,
+            ..Held::default()
+        };
         let mut hold = |name: &'static str, from: &wgpu::Buffer, copied: bool| {
             let buffer = if copied { self.copy(device, encoder, name, from) } else { from.clone() };
             held.buffers.insert(name, buffer);

@@ -47,6 +47,7 @@ impl Upload {
         self.held.shape_count = params.shape_count;
         self.held.body_count = params.body_count;
         self.held.joint_count = params.joint_count;
+        self.held.ramp_bodies = compiled.scene_slots;
         self.held.scale = None;
         if tables {
             let all = world.draw_tables();

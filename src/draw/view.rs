@@ -34,7 +34,7 @@ pub(crate) struct View {
     /// Of the picture on its target, px.
     pub origin: [f32; 2],
     pub shape_count: u32,
-    /// The length of the colour ramp.
+    /// Bodies in the tables.
     pub body_count: u32,
     /// 1 if the target encodes to sRGB by itself.
     pub linear_target: u32,
@@ -80,6 +80,11 @@ pub(crate) struct View {
     pub block_count: u32,
     /// Places of joints.
     pub joint_count: u32,
+    /// Bodies that the colour ramp runs over.
+    pub ramp_bodies: u32,
+    pub pad_0: u32,
+    pub pad_1: u32,
+    pub pad_2: u32,
     pub contact: [f32; 4],
     pub normal: [f32; 4],
     pub impulse: [f32; 4],
@@ -137,6 +142,10 @@ impl View {
             scale_per_octave: 0.0,
             block_count: 0,
             joint_count: 0,
+            ramp_bodies: body_count,
+            pad_0: 0,
+            pad_1: 0,
+            pad_2: 0,
             contact: row(style.contact),
             normal: row(style.normal),
             impulse: row(style.impulse),
@@ -303,6 +312,10 @@ mod tests {
             scale_per_octave,
             block_count,
             joint_count,
+            ramp_bodies,
+            pad_0,
+            pad_1,
+            pad_2,
             contact,
             normal,
             impulse,

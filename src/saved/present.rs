@@ -43,6 +43,7 @@ impl SavedWorld {
             settings: self.scene.settings,
             bodies,
             joints,
+            view: self.scene.view,
             fields: self.scene.fields.clone(),
             emitters: population.emitters_left(&compiled, &self.scene.emitters, steps),
         };

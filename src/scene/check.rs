@@ -12,7 +12,7 @@ use glam::Vec2;
 
 use super::compile::{mass_properties, never_turns};
 use super::emitter::most;
-use super::{Body, BodyType, Emitter, Geometry, Joint, Path, Scene, Settings};
+use super::{Body, BodyType, Emitter, Geometry, Joint, Path, Scene, Settings, ViewBox};
 use crate::types::{self, MAX_FIELDS};
 
 /// Shortest length (radius, half width), m. Contacts are resolved to a few millimetres; less is noise.
@@ -164,6 +164,18 @@ pub(crate) fn check_gravity(gravity: Vec2) -> Result<(), SceneError> {
     ACCELERATION.check_pair(gravity, format_args!("gravity"))
 }
 
+fn check_view(view: &ViewBox) -> Result<(), SceneError> {
+    POSITION.check_pair(view.min, format_args!("view.min"))?;
+    POSITION.check_pair(view.max, format_args!("view.max"))?;
+    for (axis, (low, high)) in [(view.min.x, view.max.x), (view.min.y, view.max.y)].into_iter().enumerate() {
+        if high - low < MIN_LENGTH {
+            let least = format!("at least {MIN_LENGTH} m more than view.min[{axis}], which is {}", show(low));
+            return Err(SceneError::new(format!("view.max[{axis}]"), format!("is {}", show(high)), least));
+        }
+    }
+    Ok(())
+}
+
 impl Scene {
     /// Checks every value against its range. Worlds do this before they start; the scene file does it too.
     ///
@@ -177,6 +189,8 @@ impl Scene {
     /// static and kinematic bodies; a particle is alone on its body. A joint has at least one dynamic body, the world
     /// counting as static. A distance that limits or a motor leave free has a length only if it has hertz too.
     ///
+    /// A view is at least 1e-4 m wide and high.
+    ///
     /// Bodies and joints of an emitter are checked likewise, among themselves; one that goes on for ever lets go of
     /// what it made, and what there can be at a time is within the limits of a scene.
     ///
@@ -186,6 +200,9 @@ impl Scene {
         check_name(&self.name, format_args!("name"), "a name")?;
         ACCELERATION.check_pair(self.gravity, format_args!("gravity"))?;
         check_settings(&self.settings)?;
+        if let Some(view) = &self.view {
+            check_view(view)?;
+        }
         if self.bodies.len() > MAX_BODIES {
             let problem = format!("has {} bodies", self.bodies.len());
             return Err(SceneError::new("bodies", problem, format!("at most {MAX_BODIES}")));

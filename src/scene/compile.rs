@@ -6,7 +6,7 @@ use glam::Vec2;
 
 use super::emitter::Script;
 use super::joint_table::Joints;
-use super::{BodyType, Geometry, Mode, RestitutionMix, Scene, SceneError, Settings};
+use super::{BodyType, Geometry, Mode, RestitutionMix, Scene, SceneError, Settings, ViewBox};
 use crate::math::{self, rotation};
 use crate::stages::{
     bin::{level_of, middle},
@@ -88,6 +88,10 @@ pub struct Compiled {
     pub joints: Joints,
     /// Bodies that are led along paths.
     pub paths: Vec<Led>,
+    /// Part of the plane that pictures show, as in the scene.
+    pub view: Option<ViewBox>,
+    /// Slots of the bodies that the scene and its emitters bring: colours run over so many, whatever comes later.
+    pub scene_slots: u32,
     /// What comes and goes.
     pub(crate) script: Script,
 }
@@ -141,8 +145,11 @@ impl Compiled {
             hulls: false,
             joints: Joints::default(),
             paths: Vec::new(),
+            view: scene.view,
+            scene_slots: 0,
             script: Script::new(scene),
         };
+        compiled.scene_slots = u32_from(compiled.most_slots().max(scene.bodies.len()));
         let mut shapes = Vec::with_capacity(scene.bodies.len());
         for (index, body) in (0_u32..).zip(&scene.bodies) {
             let mut laid = Self::lay_body(body, index);

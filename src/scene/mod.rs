@@ -21,5 +21,5 @@ pub use joint::{Joint, JointKind, Motor, Spring};
 pub(crate) use joint_table::JointChange;
 pub use joint_table::{Joints, Ties};
 pub use model::{
-    Body, BodyType, Field, Filter, Geometry, Material, Mode, Path, RestitutionMix, Scene, Settings, Shape,
+    Body, BodyType, Field, Filter, Geometry, Material, Mode, Path, RestitutionMix, Scene, Settings, Shape, ViewBox,
 };

@@ -25,6 +25,18 @@ pub struct Scene {
     pub fields: Vec<Field>,
     /// What makes bodies while the world runs.
     pub emitters: Vec<Emitter>,
+    /// Part of the plane that windows, pictures and movies show. `None`: they frame the bodies. It changes nothing in
+    /// the world.
+    pub view: Option<ViewBox>,
+}
+
+/// A rectangle that pictures of a scene show whole.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ViewBox {
+    /// Left and bottom, m.
+    pub min: Vec2,
+    /// Right and top, m: above `min` on both axes.
+    pub max: Vec2,
 }
 
 impl Default for Scene {
@@ -37,6 +49,7 @@ impl Default for Scene {
             joints: Vec::new(),
             fields: Vec::new(),
             emitters: Vec::new(),
+            view: None,
         }
     }
 }
@@ -101,6 +114,13 @@ impl Scene {
     #[must_use]
     pub fn gravity(mut self, x: f32, y: f32) -> Self {
         self.gravity = Vec2::new(x, y);
+        self
+    }
+
+    /// With the part of the plane that pictures show, by its left bottom and its right top corner, m.
+    #[must_use]
+    pub fn view(mut self, min: impl Into<Vec2>, max: impl Into<Vec2>) -> Self {
+        self.view = Some(ViewBox { min: min.into(), max: max.into() });
         self
     }
 

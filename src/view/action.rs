@@ -174,7 +174,7 @@ pub(crate) const KEYS: [Key; 29] = [
     key(egui::Key::G, "G", "record a GIF, or stop", |_| Action::Record),
     key(egui::Key::K, "K", "keep the world in a file, to go on", |_| Action::SaveState),
     key(egui::Key::J, "J", "save as a scene file (JSON)", |_| Action::SaveScene),
-    key(egui::Key::Escape, "Esc", "cancel what takes its time", |_| Action::LeaveOff),
+    key(egui::Key::Escape, "Esc", "cancel what is being opened or moved", |_| Action::LeaveOff),
     key(egui::Key::Questionmark, "?", "these keys", |_| Action::Keys),
 ];
 

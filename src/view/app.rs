@@ -17,7 +17,7 @@ use super::pointer::Pointer;
 use super::prefs::Prefs;
 use super::run::{On, Run};
 use super::seat::{Facts, Seat, Wake};
-use super::sight::Fit;
+use super::sight::{Fit, Sight};
 use super::source::Source;
 use crate::draw::{Camera, Coloring, DrawError, Layers, Style};
 use crate::gpu::{Context, is_software};
@@ -94,6 +94,7 @@ pub(crate) struct App {
     /// Where files go.
     pub folder: PathBuf,
     pub fit: Fit,
+    pub sight: Sight,
     /// What the scene said of sleep before the window switched it on.
     pub overridden: bool,
 }
@@ -172,6 +173,7 @@ impl App {
             frame_ms: 0.0,
             folder: PathBuf::from("."),
             fit: Fit::Done,
+            sight: Sight::default(),
             overridden: false,
         };
         app.layers_from_prefs();
@@ -212,6 +214,11 @@ impl App {
     /// Colours of the world.
     pub fn style(&self) -> Style {
         if self.prefs.dark { Style::dark() } else { Style::light() }
+    }
+
+    /// Title of the window.
+    pub fn window_title(&self) -> String {
+        if self.opened == 0 { "Drystone".to_owned() } else { format!("{} – Drystone", self.source.title()) }
     }
 
     /// Says something to the user for a while.
@@ -270,6 +277,7 @@ impl App {
             || self.seeks()
             || !self.is_settled()
             || self.pointer.is_busy()
+            || self.sight.moves()
             || self.recording.is_some()
     }
 
@@ -339,6 +347,7 @@ impl App {
         self.drawing = Drawing::new(&self.context, format);
         self.inspector = Inspector::new(self.context.device());
         self.pointer = Pointer::default();
+        self.sight.forget();
         self.twin = None;
         self.recording = None;
         self.pace = self.pace.of_another_world();

@@ -75,7 +75,7 @@ impl App {
     /// Leaves off what takes its time, the newest first.
     pub(super) fn leave_off(&mut self) {
         if let Some(opening) = self.opening.take() {
-            self.say(format!("{} is not opened", opening.source.title()));
+            self.say(format!("opening {} cancelled", opening.source.title()));
         } else if let Some(errand) = &self.errand {
             errand.cancel();
         } else if self.run.target().is_some() && self.twin.is_none() {
@@ -121,7 +121,7 @@ impl App {
         self.release();
         let (first, furthest) = (self.facts().first, self.facts().furthest);
         if step < first {
-            self.say(format!("what was before step {first} is another computation"));
+            self.say(format!("history before step {first} is not available: settings or backend have changed since"));
         }
         let mut range = (first, furthest);
         if let Some(twin) = self.twin.as_ref().map(Seat::facts) {

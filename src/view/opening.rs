@@ -279,12 +279,14 @@ impl App {
         self.owed = 0;
         // What was asked of the world before is void.
         self.queue.retain(|action| action.needs() != Needs::World);
-        if !same {
+        if !same || self.sight.follows {
             self.fit = Fit::Wanted;
+        }
+        if !same {
             self.remember_scene();
         }
         if why == Why::Changed {
-            self.say("the file has changed: opened anew");
+            self.say("the file has changed: reloaded");
         }
     }
 

@@ -125,6 +125,8 @@ struct Shown {
     shot: Option<PathBuf>,
     report: Option<PathBuf>,
     themed: Option<bool>,
+    /// Of the window.
+    title: String,
     losses: u32,
     /// When the panel wants to be drawn again.
     repaint_at: Option<Instant>,
@@ -209,6 +211,7 @@ impl Handler {
             shot: None,
             report: None,
             themed: None,
+            title: String::new(),
             losses: 0,
             repaint_at: None,
             trouble: None,
@@ -363,6 +366,11 @@ impl Shown {
         if self.script.is_some() {
             self.follow_script(event_loop)?;
             self.app.frame_ms = 1e3 * SCRIPTED;
+        }
+        let title = self.app.window_title();
+        if self.title != title {
+            self.window.set_title(&title);
+            self.title = title;
         }
         let seconds = if self.script.is_some() { SCRIPTED } else { real.min(0.25) };
         let worked = self.work(seconds);

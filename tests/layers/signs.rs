@@ -1,11 +1,11 @@
 //! Lines, arrows and signs: contacts, joints, boxes, cells.
 
-use drystone::draw::{Camera, Layers};
+use drystone::draw::{Camera, Layers, Style, raster};
 use drystone::{Body, Joint, JointKind, Scene, Shape, Spring};
 use glam::Vec2;
 
 use super::support::cpu;
-use super::{Shown, apart, at, bare, box_on_ground, bytes, close_up, stepped};
+use super::{Shown, apart, at, bare, box_on_ground, bytes, close_up, difference, draw, keep, stepped, upload};
 
 /// Each kind of joint, side by side.
 fn all_joints() -> Scene {
@@ -200,4 +200,101 @@ fn joints_are_told_apart() {
     world.remove_joints(&[joint]).expect("removes");
     let removed = Shown::new("joints-removed", &world, camera, &layers);
     assert_eq!(removed.near(Vec2::new(2.0, 1.0), 20.0), 0, "one that is gone is not there");
+}
+
+/// The rasteriser draws joints as the shaders do, switched off, broken and gone ones among them.
+#[test]
+fn the_rasteriser_draws_the_same_joints() {
+    let mut scene = all_joints();
+    scene.joints[3].enabled = false;
+    scene.joints[0].break_force = Some(1e-3);
+    let mut world = stepped(&scene, 40);
+    let gone = world.joint_id(2).expect("the third");
+    world.remove_joints(&[gone]).expect("removes");
+    for (name, camera, style) in [
+        ("near", Camera::new(Vec2::new(7.0, 0.5), 5.0, [1440, 400]), Style::light()),
+        ("far", Camera::new(Vec2::new(7.0, 0.5), 60.0, [721, 401]), Style::dark()),
+        ("close", Camera::new(Vec2::new(2.3, 1.0), 1.5, [400, 300]), Style::light()),
+    ] {
+        let upload = upload(&world);
+        let gpu = draw(&upload.inputs(), &camera, &style, &Layers { joints: true, ..Layers::default() });
+        let raster = |joints| raster::picture_of_world(world.compiled(), &world.snapshot(), joints, &camera, &style);
+        let (cpu, without) = (raster(true).expect("rasterises"), raster(false).expect("rasterises"));
+        keep(&cpu, &format!("joints-raster-{name}"));
+        keep(&gpu, &format!("joints-gpu-{name}"));
+        let (worst, mean) = difference(&cpu, &gpu);
+        // Single pixels at the seams of a zigzag, where one of two lengths decides.
+        assert!(worst <= 32 && mean <= 0.02, "{name}: worst {worst}, mean {mean}");
+        let (worst, _) = difference(&without, &gpu);
+        assert!(worst > 60, "{name}: there are joints to be seen");
+    }
+}
+
+/// Crossings of a spring's line with the axis of the spring.
+fn crossings(length: f32) -> usize {
+    let mut scene = Scene::new("spring").gravity(0.0, 0.0);
+    let top = scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_box(0.5, 0.05)));
+    let low = scene.add(Body::dynamic(0.0, -length).shape(Shape::half_box(0.5, 0.5)));
+    scene.join(Joint::new(JointKind::Spring { rest_length: Some(3.0), stiffness: 1.0, damping: 0.0 }, top, low));
+    let camera = Camera::new(Vec2::new(0.0, -4.0), 9.0, [400, 900]);
+    let layers = Layers { joints: true, shapes: false, outlines: false, ..Layers::default() };
+    let shown = Shown::new(&format!("spring-{length}"), &cpu(&scene), camera, &layers);
+    // Runs of inked pixels down the middle, between the bodies.
+    let x = camera.to_pixel(Vec2::ZERO).x;
+    let inked = |y: f32| shown.changed.iter().any(|pixel| pixel.y == y && (pixel.x - x).abs() < 1.0);
+    let (from, to) = (camera.to_pixel(Vec2::new(0.0, -0.2)).y, camera.to_pixel(Vec2::new(0.0, 0.2 - length)).y);
+    let mut rows: Vec<bool> = Vec::new();
+    let mut y = from.floor() + 0.5;
+    while y < to {
+        rows.push(inked(y));
+        y += 1.0;
+    }
+    rows.windows(2).filter(|pair| pair[1] && !pair[0]).count()
+}
+
+#[test]
+fn a_stretched_spring_keeps_its_turns() {
+    let slack = crossings(3.0);
+    assert!(slack > 6, "{slack} crossings");
+    // With turns of a constant length there would be 1.7 and 2.5 times as many.
+    for length in [5.0, 7.5] {
+        assert!(crossings(length).abs_diff(slack) <= 1, "{length} m: {} crossings, not {slack}", crossings(length));
+    }
+}
+
+/// A body keeps its colour while others come and go, on either backend's tables and in the rasteriser.
+#[test]
+fn bodies_keep_their_colours_as_others_come() {
+    let mut scene = Scene::new("row").gravity(0.0, 0.0);
+    for x in 0..6_u8 {
+        scene.add(Body::dynamic(f32::from(x), 0.0).shape(Shape::half_box(0.4, 0.4)));
+    }
+    let camera = Camera::new(Vec2::new(4.5, 0.0), 6.0, [640, 360]);
+    let mut world = cpu(&scene);
+    let colors = |world: &drystone::CpuWorld| -> Vec<[u8; 3]> {
+        let snapshot = world.snapshot();
+        let cpu = raster::picture_of_world(world.compiled(), &snapshot, true, &camera, &Style::light()).expect("draws");
+        let gpu =
+            draw(&upload(world).inputs(), &camera, &Style::light(), &Layers { joints: true, ..Layers::default() });
+        (0..snapshot.poses.len())
+            .map(|body| {
+                // Beside the mark in the middle.
+                let place = Vec2::from(snapshot.poses[body].position) + Vec2::new(-0.2, 0.2);
+                let [one, other] = [&cpu, &gpu].map(|image| at(image, &camera, place));
+                assert!(apart(one, other) <= 4, "body {body}: {one:?} and {other:?}");
+                one
+            })
+            .collect()
+    };
+    let before = colors(&world);
+    let more: Vec<Body> =
+        (6..10_u8).map(|x| Body::dynamic(f32::from(x), 0.0).shape(Shape::half_box(0.4, 0.4))).collect();
+    let ids = world.add_bodies(&more).expect("adds");
+    let after = colors(&world);
+    assert_eq!(after[..6], before[..], "those that were there");
+    let unlike = |a: &[u8; 3], b: &[u8; 3]| apart(*a, *b) > 8;
+    assert!(after[6..].windows(2).any(|pair| unlike(&pair[0], &pair[1])), "those that came differ: {after:?}");
+    world.remove_bodies(&ids[..2]).expect("removes");
+    let later = colors(&world);
+    assert_eq!([&later[..6], &later[8..]], [&after[..6], &after[8..]], "those that stay");
 }

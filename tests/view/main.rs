@@ -14,4 +14,5 @@ mod past;
 mod pictures;
 mod real_keys;
 mod scenes;
+mod sight;
 mod slow;

@@ -643,6 +643,7 @@ Scene = TypedDict(
         "name": "NotRequired[str]",
         "settings": "NotRequired[SceneSettings]",
         "version": "Literal[1]",
+        "view": "NotRequired[SceneView]",
     },
 )
 """A scene for Drystone, a 2D rigid-body solver. SI units, y up, angles in radians, counter-clockwise."""
@@ -1008,6 +1009,15 @@ class SceneSpring(TypedDict):
     """Frequency at which the bodies would swing on it, Hz."""
     target: NotRequired[float]
     """Rest position: m along the axis, or rad."""
+
+
+class SceneView(TypedDict):
+    """A rectangle that is shown whole."""
+
+    max: Sequence[float]
+    """Right and top, m: above min on both axes."""
+    min: Sequence[float]
+    """Left and bottom, m."""
 
 
 class Scenes(TypedDict):

@@ -80,7 +80,7 @@ pub fn sentences(rows: &[Row], family: &str) -> Vec<String> {
         sentences.push(format!("{family}: {label} is faster than {always} at every size, from {first} bodies"));
     }
     if !not_yet.is_empty() {
-        sentences.push(format!("{family}: {label} does not pass {} up to {last} bodies", not_yet.join(", ")));
+        sentences.push(format!("{family}: {label} stays slower than {} up to {last} bodies", not_yet.join(", ")));
     }
     sentences
 }

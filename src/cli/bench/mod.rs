@@ -322,7 +322,12 @@ fn contenders(options: &Options) -> Result<(Engines, Vec<Backend>), Failure> {
         Some(path) => Some(Peers::start(&path, Duration::from_secs(options.peers_timeout.into()))?),
         None => match wants_peers {
             Some(engine) => return Err(peers::missing(engine)),
-            None => None,
+            None => {
+                if any && options.worlds.is_empty() {
+                    console::note(&peers::left_out());
+                }
+                None
+            }
         },
     };
     let needs = |backend: Backend| if backend.is_threaded() { threads } else { 1 };

@@ -46,6 +46,11 @@ pub fn find(asked: Option<&Path>) -> Result<Option<PathBuf>, Failure> {
     Ok(beside.into_iter().chain([Path::new(BUILT).join(&name)]).find(|path| path.is_file()))
 }
 
+/// Says that other engines take no part, as nobody named one and their program is not there.
+pub fn left_out() -> String {
+    format!("Box2D and Rapier are left out: the program that runs them, peers, was not found; {HOW_TO_BUILD}")
+}
+
 /// Nobody runs the engine that was asked for.
 pub fn missing(engine: &str) -> Failure {
     Failure::usage(format_args!("{engine} runs in a program of its own, peers, which was not found")).hint(HOW_TO_BUILD)

@@ -3,7 +3,7 @@
 use glam::Vec2;
 
 use super::ragdoll::{self, Hinges};
-use super::{Entry, Parameter, Values, box2d_scene, ground, pyramid, pyramid_count, real};
+use super::{Entry, Parameter, Topic, Values, box2d_scene, ground, pyramid, pyramid_count, real, show};
 use crate::math::rotation;
 use crate::scene::{Body, Emitter, Filter, Joint, JointKind, Motor, Path, Scene, Shape};
 
@@ -14,6 +14,7 @@ const ANY_TORQUE: f32 = 1e15;
 
 pub(super) const LARGE_PYRAMID: Entry = Entry {
     name: "large_pyramid",
+    topic: Topic::Stacks,
     summary: "one pyramid of 1 m boxes, as many rows as the lowest has boxes: deep stacking",
     source: "Box2D large_pyramid. The ground grows with bases above 100.",
     parameters: &[Parameter::whole("base", 100, 1, 10_000, "boxes in the lowest row; 1413 are a million boxes")],
@@ -32,6 +33,7 @@ fn large_pyramid(values: &Values) -> Scene {
 
 pub(super) const MANY_PYRAMIDS: Entry = Entry {
     name: "many_pyramids",
+    topic: Topic::Stacks,
     summary: "pyramids of boxes on shelves: many small islands",
     source: "Box2D many_pyramids. Its shelves are segments, as here with segments=1; else boxes 0.5 m thick with their \
              tops on the segments: 0.5 m stay free above the pyramid below.",
@@ -76,6 +78,7 @@ fn many_pyramids(values: &Values) -> Scene {
 
 pub(super) const SMASH: Entry = Entry {
     name: "smash",
+    topic: Topic::Crowds,
     summary: "a heavy block flies into a wall of small boxes, without gravity",
     source: "Box2D smash, whose wall is asleep until it is hit; here it is at rest. The wall's boxes touch.",
     parameters: &[
@@ -107,6 +110,7 @@ fn smash(values: &Values) -> Scene {
 
 pub(super) const TUMBLER: Entry = Entry {
     name: "tumbler",
+    topic: Topic::Crowds,
     summary: "small boxes in a turning drum: contacts that never rest",
     source: "Box2D tumbler, whose drum is dynamic (density 50) on a motor of 1e8 N·m, strong enough to turn as if \
              nothing were inside: motor=1. Else the drum is kinematic. Its half width is 0.2·grid + 1 m: 10 m at 45.",
@@ -137,6 +141,9 @@ fn tumbler(values: &Values) -> Scene {
     if driven {
         scene.join(turned_by(speed, 1e8, drum).anchors([0.0, 10.0], [0.0, 0.0]));
     }
+    // Where its corners turn.
+    let reach = Vec2::splat(1.45 * (half + 0.5));
+    show(&mut scene, Vec2::new(0.0, 10.0) - reach, Vec2::new(0.0, 10.0) + reach);
     let corner = Vec2::new(-0.2 * real(grid), -0.2 * real(grid) + 10.0);
     for row in 0..grid {
         for column in 0..grid {
@@ -155,6 +162,7 @@ fn turned_by(speed: f32, max: f32, body: usize) -> Joint {
 
 pub(super) const JOINT_GRID: Entry = Entry {
     name: "joint_grid",
+    topic: Topic::Joints,
     summary: "a cloth of circles on hinges hangs from a few of them",
     source: "Box2D joint_grid. solver2d's Joint Grid is the same at twice the gravity. Circles do not \
              touch each other. Box2D also joins the seven that hold it to each other, which does nothing and is \
@@ -198,6 +206,7 @@ fn joint_grid(values: &Values) -> Scene {
 
 pub(super) const WASHER: Entry = Entry {
     name: "washer",
+    topic: Topic::Crowds,
     summary: "a round drum with paddles turns small boxes",
     source: "Box2D washer, whose drum is kinematic and creeps, too. The drum grows with grids above 90. Hit events are \
              not reported.",
@@ -244,6 +253,7 @@ fn washer(values: &Values) -> Scene {
 
 pub(super) const SPINNER: Entry = Entry {
     name: "spinner",
+    topic: Topic::Crowds,
     summary: "a bar stirs capsules, circles and boxes in a round vessel",
     source: "Box2D spinner (of 3.2; it had half as many bodies before). The vessel's 360 segments are solid from both \
              sides, Box2D's chain from the inside only and smooth at its corners. The bar's tip strikes at 100 m/s. \
@@ -298,6 +308,7 @@ fn tiled_vessel(half: u64, height: u64) -> Body {
 
 pub(super) const COMPOUNDS: Entry = Entry {
     name: "compounds",
+    topic: Topic::Crowds,
     summary: "hooks of two triangles each fall into a heap and interlock",
     source: "Box2D compounds.",
     parameters: &[
@@ -329,6 +340,7 @@ fn compounds(values: &Values) -> Scene {
 
 pub(super) const JUNKYARD: Entry = Entry {
     name: "junkyard",
+    topic: Topic::Crowds,
     summary: "crooked pentagons fall into a yard, and a block pushes through them",
     source: "Box2D junkyard, whose block swings by 60·sin(0.2·t) m.",
     parameters: &[
@@ -367,6 +379,7 @@ fn junkyard(values: &Values) -> Scene {
 
 pub(super) const RAIN: Entry = Entry {
     name: "rain",
+    topic: Topic::Crowds,
     summary: "ragdolls rain onto floors, column by column; when all are full the oldest go",
     source: "Box2D rain: every 8 steps one column of 25 ragdolls comes, from left to right; when all 40 are there, its \
              old ones go as the new ones come.",

@@ -3,7 +3,7 @@
 use glam::Vec2;
 
 use super::seeds::GRAVITY;
-use super::{Entry, Parameter, Values, real};
+use super::{Entry, Parameter, Topic, Values, real, show};
 use crate::math::{rotate, rotation};
 use crate::scene::{Body, Filter, Joint, JointKind, Mode, Motor, Scene, Shape, Spring};
 
@@ -14,6 +14,7 @@ fn tutorial_scene(values: &Values) -> Scene {
 
 pub(super) const PARTICLES_IN_A_TURNING_BOX: Entry = Entry {
     name: "particles_in_a_turning_box",
+    topic: Topic::Motion,
     summary: "particles from dead to lively bounce between four planes that turn",
     source: "Physics engines for dummies (Paul Firth): a screen of 2 × 2 m, bounded by four planes, with particles of \
              restitution 0 to 1. They pass through each other, as there; each has a radius of 1 cm, to be seen. The \
@@ -37,6 +38,8 @@ fn particles_in_a_turning_box(values: &Values) -> Scene {
         planes = planes.shape(Shape::half_plane(normal, -1.0).friction(0.0).restitution(1.0));
     }
     scene.add(planes);
+    // Where the corners turn.
+    show(&mut scene, [-1.5, -1.5], [1.5, 1.5]);
     // Rows that fill the middle of the box, each particle with a direction of its own.
     let side = (1..=count).find(|side| side * side >= count).unwrap_or(1);
     for index in 0..count {
@@ -54,6 +57,7 @@ fn particles_in_a_turning_box(values: &Values) -> Scene {
 
 pub(super) const ROD_CHAIN: Entry = Entry {
     name: "rod_chain",
+    topic: Topic::Joints,
     summary: "circles on rods swing from one that is fixed",
     source: "Physics engines for dummies (Paul Firth), whose circles keep their distance by a constraint between their \
              centres. With links=1 it is a pendulum of period 2π·√(length/gravity), for small swings.",
@@ -77,11 +81,15 @@ fn rod_chain(values: &Values) -> Scene {
         let kind = JointKind::Distance { length: Some(length), limits: None, motor: None };
         scene.join(Joint::new(kind, index - 1, index));
     }
+    // The half circle that they swing through.
+    let reach = (real(values.count("links")) + 0.4) * length;
+    show(&mut scene, [-reach, -reach], [reach, 0.5 * length]);
     scene
 }
 
 pub(super) const NAPHY_BRIDGE: Entry = Entry {
     name: "naphy_bridge",
+    topic: Topic::Joints,
     summary: "planks hang on springs between two posts, and boxes fall onto them",
     source: "Physics simulation in 2D space (naphy, 2022): its bridge of bodies and Hooke's springs, and its solver: \
              10 sequential impulses, then positions are corrected by 0.6 of what exceeds a slop of 0.07 (there of \
@@ -135,6 +143,7 @@ fn naphy_bridge(values: &Values) -> Scene {
 
 pub(super) const SPRINGS: Entry = Entry {
     name: "springs",
+    topic: Topic::Joints,
     summary: "weights bob on springs, each twice as stiff as the one before",
     source: "Physics simulation in 2D space (naphy, 2022): Hooke's law with damping. Each weight of 1 kg starts where \
              its spring is slack: undamped it bobs by gravity/stiffness about that far below, with a period of \
@@ -162,11 +171,15 @@ fn springs(values: &Values) -> Scene {
         scene.join(Joint::to_world(kind, index).anchors([x, 0.0], [0.0, 0.0]));
         stiffness *= 2.0;
     }
+    // Undamped the softest falls by twice its weight over its stiffness.
+    let fall = 2.0 * values.real("gravity") / values.real("stiffness");
+    show(&mut scene, [-0.75, -1.75 - fall], [1.5 * real(values.count("count")) - 0.75, 0.5]);
     scene
 }
 
 pub(super) const ROPE_WINCH_PISTON: Entry = Entry {
     name: "rope_winch_piston",
+    topic: Topic::Joints,
     summary: "a rope catches a ball, a winch winds one up, a piston lifts a box",
     source: "Physics engines for dummies (Paul Firth) names them as inequality constraints, after LittleBigPlanet: the \
              length between two points is bounded. Sizes are ours.",
@@ -197,11 +210,14 @@ fn rope_winch_piston(values: &Values) -> Scene {
     let pushed = JointKind::Distance { length: None, limits: Some([0.75, 3.0]), motor: Some(Motor { speed, max }) };
     scene.join(Joint::to_world(pushed, head).id("piston").anchors([4.0, 0.0], [0.0, 0.0]));
     scene.add(Body::dynamic(4.0, 1.75).id("load").shape(Shape::half_box(0.5, 0.5)));
+    // The ball on the rope swings to the left.
+    show(&mut scene, [-9.0, -0.5], [6.0, 6.5]);
     scene
 }
 
 pub(super) const MOTORS: Entry = Entry {
     name: "motors",
+    topic: Topic::Joints,
     summary: "a fan, a lift and a car: motors that turn, slide and drive",
     source: "How to Make a 2D Physics Engine: a bias that depends on time makes objects with prescribed motion, like \
              motors. Sizes are ours; the car's suspension is about Box2D's (4 Hz, damping 0.7).",
@@ -251,6 +267,7 @@ fn motors(values: &Values) -> Scene {
 
 pub(super) const STATIC_AND_KINETIC: Entry = Entry {
     name: "static_and_kinetic",
+    topic: Topic::Friction,
     summary: "two blocks on a slope between two coefficients of friction: one rests, one was pushed and keeps sliding",
     source: "Physics simulation in 2D space (naphy, 2022): static and kinetic friction. On a slope whose tangent is \
              between the two, a block at rest stays, and one that slides accelerates by g·(sin − kinetic·cos). His \
@@ -288,6 +305,7 @@ fn static_and_kinetic(values: &Values) -> Scene {
 
 pub(super) const CONVEYOR: Entry = Entry {
     name: "conveyor",
+    topic: Topic::Friction,
     summary: "boxes ride down a stack of belts, one to the right, the next to the left",
     source: "Ours: friction towards a surface that moves, as Box2D's tangent speed.",
     parameters: &[

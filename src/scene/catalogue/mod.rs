@@ -26,7 +26,9 @@ mod spec;
 
 pub use spec::CatalogueError;
 
-use super::{Body, RestitutionMix, Scene, Shape};
+use glam::Vec2;
+
+use super::{Body, MAX_POSITION, RestitutionMix, Scene, Shape, ViewBox};
 
 /// Scenes with more bodies than this are refused before anything is allocated.
 pub const MAX_BODIES: u64 = 20_000_000;
@@ -105,11 +107,45 @@ impl Parameter {
     }
 }
 
+/// What scenes have in common: lists of scenes are grouped by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Topic {
+    /// What stands, or should.
+    Stacks,
+    /// Thousands of bodies that move.
+    Crowds,
+    /// Hinges, rods, springs and motors.
+    Joints,
+    /// Slopes, ramps and belts.
+    Friction,
+    /// One or a few bodies whose motion is known.
+    Motion,
+}
+
+impl Topic {
+    /// All of them, in the order in which they are listed.
+    pub const ALL: [Self; 5] = [Self::Stacks, Self::Joints, Self::Motion, Self::Friction, Self::Crowds];
+
+    /// Words for a heading.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Stacks => "Stacks",
+            Self::Crowds => "Crowds",
+            Self::Joints => "Joints and mechanisms",
+            Self::Friction => "Friction",
+            Self::Motion => "Motion and impacts",
+        }
+    }
+}
+
 /// A built-in scene.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// By which it is called.
     pub name: &'static str,
+    /// What it is about, among the other scenes.
+    pub topic: Topic,
     /// What one sees, in a sentence.
     pub summary: &'static str,
     /// Where its numbers are from, and how it differs from there.
@@ -234,6 +270,13 @@ fn box2d_scene() -> Scene {
     let mut scene = Scene::default().gravity(0.0, -10.0);
     scene.settings.restitution_mix = RestitutionMix::Max;
     scene
+}
+
+/// The rectangle from `min` to `max` as the view of a scene, as far as coordinates go. Only for scenes in which bodies
+/// come to places that their start does not show: a chain that swings, a box that turns.
+fn show(scene: &mut Scene, min: impl Into<Vec2>, max: impl Into<Vec2>) {
+    let within = |corner: Vec2| corner.clamp(Vec2::splat(-MAX_POSITION), Vec2::splat(MAX_POSITION));
+    scene.view = Some(ViewBox { min: within(min.into()), max: within(max.into()) });
 }
 
 /// Box2D's usual ground, 2 m thick with its top at y = 0.

@@ -61,7 +61,7 @@
 
 use glam::Vec2;
 
-use super::{Entry, Parameter, Values, real};
+use super::{Entry, Parameter, Topic, Values, real};
 use crate::math::{rotate, rotation};
 use crate::scene::{Body, Mode, Scene, Shape};
 
@@ -70,6 +70,7 @@ pub(super) const GRAVITY: Parameter = Parameter::real("gravity", 9.81, 0.1, 100.
 
 pub(super) const SMALL_SI: Entry = Entry {
     name: "small_si",
+    topic: Topic::Stacks,
     summary: "boxes slide down two chutes and a kicker towards a tower, solved as in the tutorial",
     source: "SmallSI (XMAMan): its kind of room at 0.02 m a pixel, with its settings: sequential impulses, 10 \
              iterations, Baumgarte 0.2, 1 pixel of slop, no warm start, restitution 0.5 by the smaller. Box sizes and \
@@ -133,6 +134,7 @@ fn small_si(values: &Values) -> Scene {
 
 pub(super) const THRUSTER: Entry = Entry {
     name: "thruster",
+    topic: Topic::Motion,
     summary: "a box in the air, pushed up at a point off its centre",
     source: "SmallSI's thruster, in metres: a 1 m box of 1 kg, free. The force always points up and its point turns \
              with the box, which swings like a pendulum: ½·I·ω² = force·arm·sin(angle). At the default the force \
@@ -158,6 +160,7 @@ fn thruster(values: &Values) -> Scene {
 
 pub(super) const CIRCLE_MASSES: Entry = Entry {
     name: "circle_masses",
+    topic: Topic::Motion,
     summary: "two circles meet head-on, each with a mass of its own",
     source: "Physics engines for dummies (Paul Firth): the impulse is (1 + e)·v·m_a·m_b/(m_a + m_b), shared by \
              the masses. No gravity, no friction; every impact bounces, however slow.",
@@ -187,6 +190,7 @@ fn circle_masses(values: &Values) -> Scene {
 
 pub(super) const BOUNCING_BALL: Entry = Entry {
     name: "bouncing_ball",
+    topic: Topic::Motion,
     summary: "a ball falls and bounces",
     source: "SmallSI's jumping ball. It should rise to restitution² of the drop; Box2D's rises to 0.517, 2.304, 5.287, \
              9.466 m at 0.25, 0.5, 0.75, 1 and gravity=10. Ball and ground have the same restitution: any mixing will \
@@ -212,6 +216,7 @@ fn bouncing_ball(values: &Values) -> Scene {
 
 pub(super) const SLOPE: Entry = Entry {
     name: "slope",
+    topic: Topic::Friction,
     summary: "a box on a slope: rests if friction exceeds the slope's tangent, else slides",
     source: "SmallSI's cube on a slope. It slides ½·g·(sin − friction·cos)·t²; Box2D's box slides 5.394, 1.825, 0.401, \
              0.0007 m in 2 s at 0.2, 0.4, 0.48, 0.52 and gravity=10.",

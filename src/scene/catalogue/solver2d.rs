@@ -3,12 +3,13 @@
 use glam::Vec2;
 
 use super::ragdoll::{self, Hinges};
-use super::{Entry, Parameter, Values, box2d_scene, ground, ground_line, pyramid, pyramid_count, real};
+use super::{Entry, Parameter, Topic, Values, box2d_scene, ground, ground_line, pyramid, pyramid_count, real, show};
 use crate::math::rotation;
 use crate::scene::{Body, Field, Joint, JointKind, Scene, Shape};
 
 pub(super) const VERTICAL_STACK: Entry = Entry {
     name: "vertical_stack",
+    topic: Topic::Stacks,
     summary: "a column of 1 m boxes: does it stand, and how far does it sink?",
     source: "Box2D's reference stack: aligned, touching, friction 0.6; it sinks 0.033, 0.135, 0.866 m at 10, 20, 50 \
              boxes. solver2d's Vertical Stack is count=15,jitter=0.01,pitch=1.1,friction=0.3.",
@@ -37,6 +38,7 @@ fn vertical_stack(values: &Values) -> Scene {
 
 pub(super) const CARD_HOUSE: Entry = Entry {
     name: "card_house",
+    topic: Topic::Stacks,
     summary: "storeys of thin cards that only friction holds",
     source: "solver2d Card House (after PEEL). Cards are 2 mm thick. As there, the lowest start 1.7 mm inside the \
              ground, and flat neighbours share 5 cm of their length.",
@@ -73,6 +75,7 @@ fn card_house(values: &Values) -> Scene {
 
 pub(super) const DOMINO: Entry = Entry {
     name: "domino",
+    topic: Topic::Stacks,
     summary: "a row of dominoes; the first is knocked over",
     source: "solver2d Double Domino: the impulse acts at the first one's top edge, here as its starting velocity.",
     parameters: &[
@@ -106,6 +109,7 @@ fn domino(values: &Values) -> Scene {
 
 pub(super) const HIGH_MASS_RATIO_1: Entry = Entry {
     name: "high_mass_ratio_1",
+    topic: Topic::Stacks,
     summary: "three pyramids, on which ever denser boxes fall",
     source: "solver2d High Mass Ratio 1. The ground segment is a box.",
     parameters: &[
@@ -143,6 +147,7 @@ const BIG_BOX_DENSITY: &[Parameter] =
 
 pub(super) const HIGH_MASS_RATIO_2: Entry = Entry {
     name: "high_mass_ratio_2",
+    topic: Topic::Stacks,
     summary: "a 20 m box falls on two 1 m boxes",
     source: "solver2d High Mass Ratio 2. The ground segment is a box 1 m thick.",
     parameters: BIG_BOX_DENSITY,
@@ -153,6 +158,7 @@ pub(super) const HIGH_MASS_RATIO_2: Entry = Entry {
 
 pub(super) const HIGH_MASS_RATIO_3: Entry = Entry {
     name: "high_mass_ratio_3",
+    topic: Topic::Stacks,
     summary: "a 20 m box falls on two 1 m boxes, on thick ground",
     source: "solver2d High Mass Ratio 3.",
     parameters: BIG_BOX_DENSITY,
@@ -173,6 +179,7 @@ fn big_box(values: &Values, ground: Body) -> Scene {
 
 pub(super) const FRICTION_RAMP: Entry = Entry {
     name: "friction_ramp",
+    topic: Topic::Friction,
     summary: "five boxes from rough to smooth slide down a zigzag of ramps",
     source: "solver2d Friction Ramp: boxes of friction 0.75, 0.5, 0.35, 0.1, 0. The ground segment is a box, and the \
              last one slides off its end.",
@@ -201,11 +208,14 @@ fn friction_ramp(values: &Values) -> Scene {
     for (x, friction) in [(-15.0, 0.75), (-11.0, 0.5), (-7.0, 0.35), (-3.0, 0.1), (1.0, 0.0)] {
         scene.add(Body::dynamic(x, 28.0).shape(Shape::half_box(0.5, 0.5).density(25.0).friction(friction)));
     }
+    // Down to where they come to rest.
+    show(&mut scene, [-20.0, -1.0], [20.0, 30.0]);
     scene
 }
 
 pub(super) const OVERLAP_RECOVERY: Entry = Entry {
     name: "overlap_recovery",
+    topic: Topic::Stacks,
     summary: "boxes that start inside each other: do they come apart gently?",
     source: "solver2d Overlap Recovery. The ground segment is a box.",
     parameters: &[
@@ -235,6 +245,7 @@ fn overlap_recovery(values: &Values) -> Scene {
 
 pub(super) const CIRCLE_STACK: Entry = Entry {
     name: "circle_stack",
+    topic: Topic::Stacks,
     summary: "circles of 2 m fall onto each other, exactly aligned",
     source: "solver2d Circle Stack. The ground segment is a box.",
     parameters: &[
@@ -257,6 +268,7 @@ fn circle_stack(values: &Values) -> Scene {
 
 pub(super) const CONFINED: Entry = Entry {
     name: "confined",
+    topic: Topic::Stacks,
     summary: "circles in a closed box, without gravity: where they do not fit, pressure without a way out",
     source: "solver2d Confined: 625 circles of 1 m, whose areas add up to 1.26 times the room. Its walls are capsules \
              of radius 0.5, as here with capsules=1; else boxes with the same faces. Its gravity acts on nobody, here \
@@ -294,6 +306,7 @@ fn confined(values: &Values) -> Scene {
 
 pub(super) const ARCH: Entry = Entry {
     name: "arch",
+    topic: Topic::Stacks,
     summary: "an arch of 17 stones carries four slabs",
     source: "solver2d Arch.",
     parameters: &[Parameter::real("friction", 0.6, 0.0, 10.0, "of stones, slabs and ground")],
@@ -351,6 +364,7 @@ fn chained(mut body: Body, shape: Shape) -> Body {
 
 pub(super) const RUSH: Entry = Entry {
     name: "rush",
+    topic: Topic::Crowds,
     summary: "circles are drawn to a fixed one, and press upon each other",
     source: "solver2d Rush: a force of 1000 N on each towards the origin, none within 0.1 m of it, no gravity. There it is \
              found anew each step, here each substep.",
@@ -379,6 +393,7 @@ fn rush(values: &Values) -> Scene {
 
 pub(super) const BRIDGE: Entry = Entry {
     name: "bridge",
+    topic: Topic::Joints,
     summary: "planks on hinges span a gap",
     source: "solver2d Bridge.",
     parameters: &[Parameter::whole("planks", 160, 1, 50_000, "of 1 m")],
@@ -410,6 +425,7 @@ fn bridge(values: &Values) -> Scene {
 
 pub(super) const BALL_AND_CHAIN: Entry = Entry {
     name: "ball_and_chain",
+    topic: Topic::Joints,
     summary: "a chain swings a ball at its end",
     source: "solver2d Ball & Chain, whose ball weighs as much as 672 links. Box2D's own ball has half the radius, and \
              hinges with friction.",
@@ -437,11 +453,15 @@ fn ball_and_chain(values: &Values) -> Scene {
         let reach = if link + 1 == scene.bodies.len() { radius } else { 0.5 };
         scene.join(Joint::new(JointKind::hinge(), link - 1, link).anchors([0.5, 0.0], [-reach, 0.0]));
     }
+    // The half circle that it swings through; at its lowest the chain gives.
+    let length = real(links) + 2.0 * radius;
+    show(&mut scene, [-length, height - 1.3 * length], [length, height + 1.3 * radius]);
     scene
 }
 
 pub(super) const RAGDOLL: Entry = Entry {
     name: "ragdoll",
+    topic: Topic::Joints,
     summary: "a ragdoll falls on its feet, and over",
     source: "solver2d Ragdoll: its ground and its height, with Box2D's ragdoll, which came of its own.",
     parameters: &[
@@ -461,6 +481,8 @@ fn ragdoll(values: &Values) -> Scene {
     scene.add(ground(20.0));
     let hinges = Hinges { friction_torque, hertz, damping_ratio };
     ragdoll::add((&mut scene.bodies, &mut scene.joints), Vec2::new(0.0, 4.0), 1, hinges, true);
+    // From where it falls down to the ground.
+    show(&mut scene, [-4.0, -0.4], [4.0, 6.0]);
     scene
 }
 
@@ -468,6 +490,7 @@ const ORIGIN: &str = "m; at 90 km an f32 has steps of 8 mm";
 
 pub(super) const FAR_PYRAMID: Entry = Entry {
     name: "far_pyramid",
+    topic: Topic::Stacks,
     summary: "a pyramid falls together far from the origin, where coordinates are millimetres apart",
     source: "solver2d Far Pyramid, at (100 km, −80 km). Positions end at 100 km here, so x is 90 km: its floats are as \
              coarse (2⁻⁷ m).",
@@ -491,6 +514,7 @@ fn far_pyramid(values: &Values) -> Scene {
 
 pub(super) const FAR_STACK: Entry = Entry {
     name: "far_stack",
+    topic: Topic::Stacks,
     summary: "a plank on a ball and a box, with two boxes on it, far from the origin",
     source: "solver2d Far Stack. There, rounding the positions puts the plank 1.2 mm into the box below it.",
     parameters: &[

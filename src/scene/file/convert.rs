@@ -5,11 +5,12 @@ use std::collections::{HashMap, HashSet};
 use glam::Vec2;
 
 use super::joint_records::{JointRecord, JointType, own_keys};
-use super::records::{BodyRecord, EmitterRecord, GEOMETRIES, SceneRecord, SettingsRecord, ShapeRecord};
-use super::values::{BodyRef, Word};
+use super::records::{BodyRecord, EmitterRecord, GEOMETRIES, SceneRecord, SettingsRecord, ShapeRecord, ViewRecord};
+use super::values::{BodyRef, Pair, Word};
 use crate::scene::check::{MAX_VALUE, UNIT_TOLERANCE};
 use crate::scene::{
-    Body, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Motor, Path, Scene, SceneError, Settings, Shape,
+    Body, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Motor, Path, Scene, SceneError, Settings,
+    Shape, ViewBox,
 };
 
 /// Also checks the scene ([`Scene::check`]).
@@ -39,6 +40,7 @@ pub fn scene(record: SceneRecord) -> Result<Scene, SceneError> {
         joints,
         fields: fields.collect(),
         emitters: emitters(record.emitters)?,
+        view: record.view.map(|ViewRecord { min: Pair(min), max: Pair(max) }| ViewBox { min, max }),
     };
     scene.check()?;
     Ok(scene)

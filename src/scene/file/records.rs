@@ -54,6 +54,22 @@ pub struct SceneRecord {
     #[serde(default, deserialize_with = "at_most::<_, _, { check::MAX_EMITTERS }>")]
     #[schemars(length(max = check::MAX_EMITTERS))]
     pub emitters: Vec<EmitterRecord>,
+    /// Part of the plane that windows, pictures and movies show. Left out: they frame the bodies.
+    #[serde(default, deserialize_with = "given_object")]
+    #[schemars(with = "ViewRecord")]
+    pub view: Option<ViewRecord>,
+}
+
+/// A rectangle that is shown whole.
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename = "View", deny_unknown_fields, expecting = "a view object")]
+pub struct ViewRecord {
+    /// Left and bottom, m.
+    #[schemars(schema_with = "schema::position")]
+    pub min: Pair,
+    /// Right and top, m: above min on both axes.
+    #[schemars(schema_with = "schema::position")]
+    pub max: Pair,
 }
 
 /// Makes a batch of bodies, with joints among them, before a step, again and again if it says so. One that goes on for

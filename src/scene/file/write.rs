@@ -6,10 +6,13 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 use super::joint_records::{JointType, MotorRecord, SpringRecord};
 use super::records::{
     BoxRecord, Capsule, FieldRecord, FilterRecord, HalfPlane, PathRecord, PointField, Polygon, Round, Segment,
+    ViewRecord,
 };
 use super::values::{Named, Pair, Word};
 use crate::scene::check::MAX_VALUE;
-use crate::scene::{Body, Emitter, Field, Geometry, Joint, JointKind, Motor, Path, Scene, Settings, Shape, Spring};
+use crate::scene::{
+    Body, Emitter, Field, Geometry, Joint, JointKind, Motor, Path, Scene, Settings, Shape, Spring, ViewBox,
+};
 
 /// The scene as JSON: readable, the same text for the same scene, and `parse` of it gives the same scene back, to the
 /// last bit of every number. Defaults are left out.
@@ -25,6 +28,9 @@ pub fn write_json(scene: &Scene) -> String {
     ];
     if !is_default(&scene.settings) {
         entries.push(format!("\"settings\": {}", json(&Out(&scene.settings))));
+    }
+    if let Some(view) = &scene.view {
+        entries.push(format!("\"view\": {}", json(&Out(view))));
     }
     entries.push(json_lines("bodies", &scene.bodies));
     if !scene.joints.is_empty() {
@@ -146,12 +152,15 @@ fn is_default(settings: &Settings) -> bool {
 impl Serialize for Out<'_, Scene> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let scene = self.0;
-        let mut keys = serializer.serialize_struct("Scene", 8)?;
+        let mut keys = serializer.serialize_struct("Scene", 9)?;
         keys.serialize_field("version", &super::VERSION)?;
         keys.serialize_field("name", &scene.name)?;
         keys.serialize_field("gravity", &Pair(scene.gravity))?;
         if !is_default(&scene.settings) {
             keys.serialize_field("settings", &Out(&scene.settings))?;
+        }
+        if let Some(view) = &scene.view {
+            keys.serialize_field("view", &Out(view))?;
         }
         keys.serialize_field("bodies", &scene.bodies.iter().map(Out).collect::<Vec<_>>())?;
         if !scene.joints.is_empty() {
@@ -164,6 +173,13 @@ impl Serialize for Out<'_, Scene> {
             keys.serialize_field("emitters", &scene.emitters.iter().map(Out).collect::<Vec<_>>())?;
         }
         keys.end()
+    }
+}
+
+impl Serialize for Out<'_, ViewBox> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let ViewBox { min, max } = *self.0;
+        ViewRecord { min: Pair(min), max: Pair(max) }.serialize(serializer)
     }
 }
 

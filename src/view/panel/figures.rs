@@ -7,7 +7,7 @@ use super::super::action::Action;
 use super::super::app::App;
 use super::super::figures::{Figures, Sample};
 use super::super::run::On;
-use super::{amount, group};
+use super::{amount, count, group};
 use crate::draw::Style;
 use crate::step::Stage;
 use crate::types::{COLOR_COUNT, OVERFLOW_COLOR};
@@ -137,20 +137,36 @@ impl App {
         }
         egui::Grid::new("counters").num_columns(4).spacing([10.0, 2.0]).show(ui, |ui| {
             let rows = [
-                ("pairs", u64::from(counters.pairs_found)),
-                ("touching", counters.touching.into()),
-                ("recycled", counters.recycled.into()),
-                ("asleep", counters.sleeping_contacts.into()),
-                ("rounds", counters.rounds.into()),
-                ("new", counters.uncolored.into()),
-                ("awake", counters.awake.into()),
-                ("stopped", counters.continuous.into()),
-                ("quarantined", counters.quarantined.into()),
-                ("overflows", self.facts().overflows as u64),
+                ("pairs", u64::from(counters.pairs_found), "pairs of shapes whose boxes overlap"),
+                ("touching", counters.touching.into(), "contacts that touch and are solved"),
+                (
+                    "recycled",
+                    counters.recycled.into(),
+                    "contacts whose points were kept from the step before, as the bodies hardly moved against each other",
+                ),
+                ("asleep", counters.sleeping_contacts.into(), "contacts of bodies asleep, kept until they wake"),
+                (
+                    "rounds",
+                    counters.rounds.into(),
+                    "passes that gave contacts their graph colours; contacts of one colour are solved at the same time",
+                ),
+                ("new", counters.uncolored.into(), "contacts that had no colour when the step began"),
+                ("awake", counters.awake.into(), "dynamic bodies that do not sleep"),
+                ("stopped", counters.continuous.into(), "fast bodies that were held at what they would have gone through"),
+                (
+                    "quarantined",
+                    counters.quarantined.into(),
+                    "bodies taken out of the simulation, as a number of theirs was not finite",
+                ),
+                (
+                    "overflows",
+                    self.facts().overflows as u64,
+                    "steps in which a buffer was too small and something was left out; it grew then",
+                ),
             ];
-            for (index, (name, value)) in rows.into_iter().enumerate() {
-                ui.label(RichText::new(name).weak().small());
-                ui.label(RichText::new(group(value)).monospace().small());
+            for (index, (name, value, meaning)) in rows.into_iter().enumerate() {
+                ui.label(RichText::new(name).weak().small()).on_hover_text(meaning);
+                ui.label(RichText::new(group(value)).monospace().small()).on_hover_text(meaning);
                 if index % 2 == 1 {
                     ui.end_row();
                 }
@@ -198,7 +214,10 @@ impl App {
             .show(ui, |plot| plot.bar_chart(BarChart::new("constraints", bars)));
         let overflow = starts[OVERFLOW_COLOR as usize + 1].saturating_sub(starts[OVERFLOW_COLOR as usize]);
         if overflow > 0 {
-            ui.label(format!("{} contacts without a colour are solved in order", group(overflow.into())));
+            ui.label(format!(
+                "{} solved one after the other: all colours are taken",
+                count(overflow.into(), "contact")
+            ));
         }
     }
 
@@ -216,23 +235,55 @@ impl App {
         #[allow(clippy::cast_possible_truncation, reason = "shown with three digits")]
         let short = |value: f64| amount(value as f32);
         egui::Grid::new("quality").num_columns(2).spacing([10.0, 2.0]).show(ui, |ui| {
-            let mut row = |name: &str, value: String| {
-                ui.label(RichText::new(name).weak().small());
-                ui.label(RichText::new(value).monospace().small());
+            let mut row = |name: &str, value: String, meaning: &str| {
+                ui.label(RichText::new(name).weak().small()).on_hover_text(meaning);
+                ui.label(RichText::new(value).monospace().small()).on_hover_text(meaning);
                 ui.end_row();
             };
-            row("penetration, deepest", format!("{} mm", short(1e3 * m.max_penetration)));
-            row("penetration, mean", format!("{} mm", short(1e3 * m.mean_penetration)));
-            row("kinetic energy", format!("{} J", short(m.kinetic_energy)));
-            row("potential energy", format!("{} J", short(m.potential_energy)));
-            row("fastest", format!("{} m/s", short(m.max_speed)));
-            row("complementarity", format!("{} m/s", short(m.complementarity)));
-            row("friction cone", format!("{} N·s beyond", short(m.cone_violation)));
+            row(
+                "penetration, deepest",
+                format!("{} mm", short(1e3 * m.max_penetration)),
+                "how far the two shapes that overlap most are inside each other",
+            );
+            row(
+                "penetration, mean",
+                format!("{} mm", short(1e3 * m.mean_penetration)),
+                "how far shapes are inside each other, on average over points of contact",
+            );
+            row(
+                "kinetic energy",
+                format!("{} J", short(m.kinetic_energy)),
+                "of all dynamic bodies, moving and turning",
+            );
+            row(
+                "potential energy",
+                format!("{} J", short(m.potential_energy)),
+                "of all dynamic bodies by gravity and fields, 0 at the height 0",
+            );
+            row("fastest", format!("{} m/s", short(m.max_speed)), "speed of the fastest dynamic body");
+            row(
+                "complementarity",
+                format!("{} m/s", short(m.complementarity)),
+                "a contact either pushes or opens: the most by which one that pushes does not stand still; 0 is exact",
+            );
+            row(
+                "beyond friction cone",
+                format!("{} N·s", short(m.cone_violation)),
+                "the most by which a friction impulse is larger than friction times the normal impulse; 0 is exact",
+            );
             if let Some(ratio) = m.ground_impulse_ratio {
-                row("ground impulse", format!("{} % off the weight", short(100.0 * ratio)));
+                row(
+                    "ground less weight",
+                    format!("{} % of the weight", short(100.0 * ratio)),
+                    "what static bodies carry in a step, less what gravity gives: 0 at rest, below it in free fall",
+                );
             }
             if m.joint_error > 0.0 {
-                row("joints apart", format!("{} mm", short(1e3 * m.joint_error)));
+                row(
+                    "joints apart",
+                    format!("{} mm", short(1e3 * m.joint_error)),
+                    "the most by which a joint is off the place that it holds",
+                );
             }
         });
         ui.label(RichText::new(format!("at step {}", last.step)).weak().small());

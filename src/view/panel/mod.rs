@@ -229,6 +229,9 @@ impl App {
             let at = rect.center_top() + egui::vec2(0.0, below);
             plate_in(&painter, ui, at, Align2::CENTER_TOP, &fault.text, ui.visuals().error_fg_color);
         }
+        if self.sight.blank {
+            plate(&painter, ui, rect.center(), Align2::CENTER_CENTER, "nothing in view: F");
+        }
         if self.recording.is_some() {
             let at = rect.right_top() + egui::vec2(-14.0, 14.0);
             painter.circle_filled(at, 5.0, Color32::from_rgb(0xc8, 0x3c, 0x32));
@@ -248,7 +251,7 @@ impl App {
                 let doing = if over.asleep { ", asleep" } else { "" };
                 lines.push(format!("{} m/s, {} rad/s{doing}", amount(over.velocity.length()), amount(over.spin)));
                 if over.asleep {
-                    lines.push("contacts put by".to_owned());
+                    lines.push("its contacts are kept as they are".to_owned());
                 } else {
                     let points = if over.points == 1 { "point" } else { "points" };
                     let contacts = if over.touching == 1 { "contact" } else { "contacts" };
@@ -397,6 +400,12 @@ pub(super) fn amount(value: f32) -> String {
     }
 }
 
+/// `1 body`, `12,345 bodies`.
+pub(super) fn count(n: u64, noun: &str) -> String {
+    let plural = noun.strip_suffix('y').map_or_else(|| format!("{noun}s"), |stem| format!("{stem}ies"));
+    format!("{} {}", group(n), if n == 1 { noun } else { &plural })
+}
+
 /// 12,345.
 pub(super) fn group(n: u64) -> String {
     let digits = n.to_string();
@@ -445,6 +454,10 @@ mod tests {
     fn numbers_are_written_for_people() {
         assert_eq!([0, 7, 1000, 1_234_567].map(group), ["0", "7", "1,000", "1,234,567"]);
         let written = [0.0, 1.0, 12.345, 1234.5, 0.0123, 1e-7, 1e9].map(amount);
+        assert_eq!(
+            [(0, "joint"), (1, "body"), (2_000, "body")].map(|(n, noun)| count(n, noun)),
+            ["0 joints", "1 body", "2,000 bodies"]
+        );
         assert_eq!(written, ["0", "1.00", "12.3", "1234", "0.012", "1.0e-7", "1.0e9"]);
     }
 }

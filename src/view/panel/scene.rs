@@ -7,8 +7,8 @@ use super::super::action::Action;
 use super::super::app::App;
 use super::super::pointer::DROPS;
 use super::super::source::Source;
-use super::{digits, group, name, slider};
-use crate::scene::catalogue;
+use super::{count, digits, group, name, slider};
+use crate::scene::catalogue::{self, Entry, Parameter, Topic};
 
 impl App {
     pub(super) fn scene_section(&mut self, ui: &mut egui::Ui) {
@@ -40,13 +40,18 @@ impl App {
                     }
                     ui.separator();
                 }
-                for entry in catalogue::entries() {
-                    if wanted.is_empty()
-                        || entry.name.contains(&wanted)
-                        || entry.summary.to_lowercase().contains(&wanted)
-                    {
-                        let label = ui.selectable_label(entry.name == title, entry.name).on_hover_text(entry.summary);
-                        if label.clicked() {
+                for topic in Topic::ALL {
+                    let fits = |entry: &&Entry| {
+                        entry.topic == topic
+                            && (entry.name.contains(&wanted) || entry.summary.to_lowercase().contains(&wanted))
+                    };
+                    let mut entries = catalogue::entries().iter().filter(fits).peekable();
+                    if entries.peek().is_some() {
+                        ui.add_space(4.0);
+                        ui.label(RichText::new(topic.title()).strong().small());
+                    }
+                    for entry in entries {
+                        if scene_entry(ui, entry, entry.name == title).clicked() {
                             chosen = Some(entry.name.to_owned());
                         }
                     }
@@ -65,8 +70,12 @@ impl App {
         match wished {
             Source::Catalogue { entry, values } => {
                 ui.label(RichText::new(entry.summary).weak());
-                let mut asked = None;
+                let (mut asked, mut planned) = (None, None);
                 for (index, (parameter, value)) in entry.parameters.iter().zip(&values).enumerate() {
+                    // The window has a slider for gravity of its own, which needs no restart.
+                    if parameter.name == "gravity" {
+                        continue;
+                    }
                     let mut new = *value;
                     ui.horizontal(|ui| {
                         ui.spacing_mut().slider_width = 110.0;
@@ -75,7 +84,7 @@ impl App {
                         if parameter.integer {
                             handle = handle.integer();
                         }
-                        if parameter.min >= 0.0 && parameter.max > 100.0 * parameter.default.abs().max(1.0) {
+                        if is_logarithmic(parameter) {
                             handle = handle.logarithmic(true);
                         }
                         let response = ui.add(handle).on_hover_text(parameter.meaning);
@@ -84,18 +93,33 @@ impl App {
                         if response.changed() {
                             ui.data_mut(|data| data.insert_temp(id, new));
                         }
+                        if response.dragged() {
+                            planned = Some((index, new));
+                        }
                         let settled = response.drag_stopped() || (response.changed() && !response.dragged());
                         if settled && let Some(new) = ui.data_mut(|data| data.remove_temp::<f64>(id)) {
                             asked = Some((index, new));
                         }
                     });
                 }
+                if let Some((index, value)) = planned {
+                    let given: Vec<(&str, f64)> = entry
+                        .parameters
+                        .iter()
+                        .zip(&values)
+                        .enumerate()
+                        .map(|(at, (parameter, &old))| (parameter.name, if at == index { value } else { old }))
+                        .collect();
+                    if let Ok(bodies) = entry.body_count(&given) {
+                        ui.label(RichText::new(format!("will have {}", count(bodies, "body"))).strong());
+                    }
+                }
                 if let Some((index, value)) = asked {
                     self.ask_for(Action::Parameter(index, value));
                 }
             }
             Source::File { path, .. } => {
-                ui.label(RichText::new(format!("{} — opened anew when it changes", path.display())).weak());
+                ui.label(RichText::new(format!("{} — reloads when it changes", path.display())).weak());
             }
             Source::Given(_) => {}
         }
@@ -107,7 +131,9 @@ impl App {
         }
         let facts = self.facts();
         let (bodies, shapes, joints) = (facts.there as u64, facts.shapes as u64, facts.joints as u64);
-        ui.label(format!("{} bodies, {} shapes, {} joints", group(bodies), group(shapes), group(joints)));
+        let [bodies, shapes, joints] =
+            [(bodies, "body"), (shapes, "shape"), (joints, "joint")].map(|(n, noun)| count(n, noun));
+        ui.label(format!("{bodies}, {shapes}, {joints}"));
     }
 
     pub(super) fn tools_section(&mut self, ui: &mut egui::Ui) {
@@ -152,5 +178,42 @@ impl App {
             self.ask_for(Action::Gravity(turned));
         }
         ui.label(RichText::new("drag bodies · S shoots · X explodes · [ ] tilt · Delete removes").weak().small());
+    }
+}
+
+/// A line of the list: the name, and what is to be seen.
+fn scene_entry(ui: &mut egui::Ui, entry: &Entry, selected: bool) -> egui::Response {
+    let mut text = egui::text::LayoutJob::default();
+    let (strong, weak) = (ui.visuals().text_color(), ui.visuals().weak_text_color());
+    text.append(entry.name, 0.0, egui::TextFormat { color: strong, ..egui::TextFormat::default() });
+    let small = egui::TextFormat {
+        font_id: egui::TextStyle::Small.resolve(ui.style()),
+        color: weak,
+        ..egui::TextFormat::default()
+    };
+    text.append("\n", 0.0, small.clone());
+    text.append(entry.summary, 0.0, small);
+    text.wrap.max_width = ui.available_width() - 16.0;
+    ui.add(egui::Button::selectable(selected, text).min_size(egui::vec2(ui.available_width(), 0.0)))
+        .on_hover_text(entry.source)
+}
+
+/// Whether a slider is by powers: else sizes that one uses are a few pixels from its left end.
+fn is_logarithmic(parameter: &Parameter) -> bool {
+    parameter.min >= 0.0 && parameter.max > 20.0 * parameter.default.abs().max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_large_scenes_are_set_by_powers() {
+        let parameter = |scene: &str, name: &str| {
+            let entry = catalogue::find(scene).unwrap();
+            *entry.parameters.iter().find(|parameter| parameter.name == name).unwrap()
+        };
+        assert!(is_logarithmic(&parameter("tumbler", "grid")) && is_logarithmic(&parameter("rod_chain", "links")));
+        assert!(!is_logarithmic(&parameter("tumbler", "speed")) && !is_logarithmic(&parameter("slope", "friction")));
     }
 }

@@ -107,7 +107,11 @@ fn settings_ui(ui: &mut egui::Ui, settings: &mut Settings) {
             }
         }
         let mut largest = settings.restitution_mix == RestitutionMix::Max;
-        if ui.checkbox(&mut largest, "larger restitution").on_hover_text("of two, not the smaller").changed() {
+        if ui
+            .checkbox(&mut largest, "larger restitution")
+            .on_hover_text("two materials bounce by the larger of their restitutions; off: by the smaller")
+            .changed()
+        {
             settings.restitution_mix = if largest { RestitutionMix::Max } else { RestitutionMix::Min };
         }
     });

@@ -4,7 +4,7 @@ use egui::{RichText, Slider};
 
 use super::super::action::Action;
 use super::super::app::App;
-use super::group;
+use super::count;
 
 /// Simulated seconds a second that can be chosen.
 pub(crate) const SPEEDS: [f64; 8] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
@@ -50,6 +50,9 @@ impl App {
                 if ui.button(panel).on_hover_text("show or hide the panel (Tab)").clicked() {
                     self.ask_for(Action::Panel);
                 }
+                if ui.button("fit").on_hover_text("frame everything, and follow it (F)").clicked() {
+                    self.ask_for(Action::FrameAll);
+                }
                 let wide = |least: f32, ui: &egui::Ui| ui.available_width() > least;
                 let rate = if self.frame_ms > 0.0 { format!("{:.0} fps", 1e3 / self.frame_ms) } else { String::new() };
                 // In a narrow window the scrubber has its place first.
@@ -60,7 +63,7 @@ impl App {
                 let name = self.backend_name(on);
                 let bodies = self.facts().there as u64;
                 if wide(SCRUBBER + 320.0, ui) {
-                    ui.label(format!("{} bodies on {name}", group(bodies)));
+                    ui.label(format!("{} on {name}", count(bodies, "body")));
                     ui.separator();
                 }
                 let dt = self.dt();
@@ -77,7 +80,7 @@ impl App {
                 let mut step = self.run.target().unwrap_or(self.run.steps());
                 ui.spacing_mut().slider_width = (ui.available_width() - 12.0).max(40.0);
                 let slider = Slider::new(&mut step, first..=last.max(first + 1)).show_value(false);
-                if ui.add(slider).on_hover_text("scrub: back to any step, to the same bits").changed() {
+                if ui.add(slider).on_hover_text("drag to any step: the world comes back exactly as it was").changed() {
                     self.ask_for(Action::Seek(step));
                 }
             });
