@@ -150,6 +150,7 @@ fn routes() -> OpenApiRouter<State> {
         .routes(routes!(worlds::pause))
         .routes(routes!(worlds::state))
         .routes(routes!(worlds::bodies))
+        .routes(routes!(worlds::joints))
         .routes(routes!(worlds::metrics))
         .routes(routes!(worlds::events))
         .routes(routes!(worlds::query))
