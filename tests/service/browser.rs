@@ -165,8 +165,26 @@ impl Browser {
         self.mouse("mouseReleased", at);
     }
 
+    /// Fingers on the screen, at these places; `touchStart`, `touchMove` or `touchEnd`.
+    pub fn touch(&mut self, kind: &str, at: &[[f64; 2]]) {
+        let points: Vec<Value> =
+            at.iter().enumerate().map(|(id, [x, y])| json!({ "id": id, "x": x, "y": y })).collect();
+        self.call("Input.dispatchTouchEvent", &json!({ "type": kind, "touchPoints": points }));
+    }
+
+    /// A turn of the wheel.
+    pub fn wheel(&mut self, at: [f64; 2], by: f64) {
+        let event = json!({ "type": "mouseWheel", "x": at[0], "y": at[1], "deltaX": 0, "deltaY": by });
+        self.call("Input.dispatchMouseEvent", &event);
+    }
+
     /// A key, with the text that it makes.
     pub fn key(&mut self, key: &str) {
+        self.key_with(key, 0);
+    }
+
+    /// A key while others are down: 1 Alt, 2 Control, 4 Meta, 8 Shift.
+    pub fn key_with(&mut self, key: &str, modifiers: u8) {
         let text = if key.chars().count() == 1 {
             key
         } else if key == "Enter" {
@@ -180,11 +198,13 @@ impl Browser {
             "Enter" => 13,
             "Delete" => 46,
             "ArrowRight" => 39,
+            "Escape" => 27,
+            "PageDown" => 34,
             _ => 0,
         };
-        let event = |kind: &str| json!({ "type": kind, "key": key, "text": text, "windowsVirtualKeyCode": code });
+        let event = |kind: &str| json!({ "type": kind, "key": key, "text": text, "modifiers": modifiers, "windowsVirtualKeyCode": code });
         self.call("Input.dispatchKeyEvent", &event(down));
-        self.call("Input.dispatchKeyEvent", &json!({ "type": "keyUp", "key": key, "windowsVirtualKeyCode": code }));
+        self.call("Input.dispatchKeyEvent", &event("keyUp"));
     }
 
     pub fn text(&mut self, text: &str) {
