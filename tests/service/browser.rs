@@ -80,12 +80,17 @@ impl Browser {
 
     /// Asks the browser, and waits for its answer.
     pub fn call(&mut self, method: &str, parameters: &Value) -> Value {
+        self.try_call(method, parameters).unwrap_or_else(|error| panic!("{method} {parameters}: {error}"))
+    }
+
+    /// Asks the browser, which may refuse: a page that is being left answers nothing any more.
+    fn try_call(&mut self, method: &str, parameters: &Value) -> Result<Value, Value> {
         let id = self.send(method, parameters);
         loop {
             let mut message = self.next();
             if message["id"] == id {
-                assert!(message["error"].is_null(), "{method} {parameters}: {}", message["error"]);
-                return message["result"].take();
+                let error = message["error"].take();
+                return if error.is_null() { Ok(message["result"].take()) } else { Err(error) };
             }
         }
     }
@@ -134,9 +139,10 @@ impl Browser {
     /// Waits until an expression is true.
     pub fn until(&mut self, expression: &str) {
         let end = Instant::now() + Duration::from_mins(1);
-        // The page may not be there yet.
+        // The page may not be there yet, or be left for another one while it is asked.
         let asked = format!("(() => {{ try {{ return Boolean({expression}); }} catch {{ return false; }} }})()");
-        while self.eval(&asked) != true {
+        let asked = json!({ "expression": asked, "returnByValue": true });
+        while !self.try_call("Runtime.evaluate", &asked).is_ok_and(|answer| answer["result"]["value"] == true) {
             if Instant::now() >= end {
                 let page = self.eval("document.body.innerText");
                 panic!("never: {expression}; {:?}; {page}", self.errors);
