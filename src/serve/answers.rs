@@ -116,6 +116,61 @@ pub struct HalfPlane {
     pub point: [f64; 2],
 }
 
+/// Joints of a world.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Joints {
+    /// Steps done.
+    pub step: u64,
+    /// In the order of their indices.
+    pub joints: Vec<JointLook>,
+}
+
+/// Kind and place of a joint.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct JointLook {
+    /// `index.generation`.
+    pub id: String,
+    /// Name in the scene.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub name: Option<String>,
+    /// `distance`, `spring`, `revolute`, `prismatic`, `wheel`, `weld`, `motor` or `mouse`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// Id of the first body, `null` for the world.
+    pub a: Option<String>,
+    /// Id of the second body.
+    pub b: String,
+    /// Anchor on the first body, in its frame; in the world if `a` is `null`, m.
+    pub anchor_a: [f64; 2],
+    /// Anchor on the second body, in its frame, m.
+    pub anchor_b: [f64; 2],
+    /// Direction in which a `prismatic` joint or a `wheel` slides, in the frame of the first body.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub axis: Option<[f64; 2]>,
+    /// Distance of the anchors that a `distance` joint or a `spring` holds, m.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub length: Option<f64>,
+    /// Least and greatest distance of the anchors of a `distance` joint, m.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub limits: Option<[f64; 2]>,
+    /// True if a force or a torque can break it. Left out if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub breakable: bool,
+    /// True if it broke. Left out if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub broken: bool,
+    /// True if it is switched off. Left out if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    pub disabled: bool,
+}
+
 /// How good and how lively a world is.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Metrics {

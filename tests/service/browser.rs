@@ -80,12 +80,17 @@ impl Browser {
 
     /// Asks the browser, and waits for its answer.
     pub fn call(&mut self, method: &str, parameters: &Value) -> Value {
+        self.try_call(method, parameters).unwrap_or_else(|error| panic!("{method} {parameters}: {error}"))
+    }
+
+    /// Asks the browser, which may refuse: a page that is being left answers nothing any more.
+    fn try_call(&mut self, method: &str, parameters: &Value) -> Result<Value, Value> {
         let id = self.send(method, parameters);
         loop {
             let mut message = self.next();
             if message["id"] == id {
-                assert!(message["error"].is_null(), "{method} {parameters}: {}", message["error"]);
-                return message["result"].take();
+                let error = message["error"].take();
+                return if error.is_null() { Ok(message["result"].take()) } else { Err(error) };
             }
         }
     }
@@ -134,9 +139,10 @@ impl Browser {
     /// Waits until an expression is true.
     pub fn until(&mut self, expression: &str) {
         let end = Instant::now() + Duration::from_mins(1);
-        // The page may not be there yet.
+        // The page may not be there yet, or be left for another one while it is asked.
         let asked = format!("(() => {{ try {{ return Boolean({expression}); }} catch {{ return false; }} }})()");
-        while self.eval(&asked) != true {
+        let asked = json!({ "expression": asked, "returnByValue": true });
+        while !self.try_call("Runtime.evaluate", &asked).is_ok_and(|answer| answer["result"]["value"] == true) {
             if Instant::now() >= end {
                 let page = self.eval("document.body.innerText");
                 panic!("never: {expression}; {:?}; {page}", self.errors);
@@ -165,8 +171,26 @@ impl Browser {
         self.mouse("mouseReleased", at);
     }
 
+    /// Fingers on the screen, at these places; `touchStart`, `touchMove` or `touchEnd`.
+    pub fn touch(&mut self, kind: &str, at: &[[f64; 2]]) {
+        let points: Vec<Value> =
+            at.iter().enumerate().map(|(id, [x, y])| json!({ "id": id, "x": x, "y": y })).collect();
+        self.call("Input.dispatchTouchEvent", &json!({ "type": kind, "touchPoints": points }));
+    }
+
+    /// A turn of the wheel.
+    pub fn wheel(&mut self, at: [f64; 2], by: f64) {
+        let event = json!({ "type": "mouseWheel", "x": at[0], "y": at[1], "deltaX": 0, "deltaY": by });
+        self.call("Input.dispatchMouseEvent", &event);
+    }
+
     /// A key, with the text that it makes.
     pub fn key(&mut self, key: &str) {
+        self.key_with(key, 0);
+    }
+
+    /// A key while others are down: 1 Alt, 2 Control, 4 Meta, 8 Shift.
+    pub fn key_with(&mut self, key: &str, modifiers: u8) {
         let text = if key.chars().count() == 1 {
             key
         } else if key == "Enter" {
@@ -180,11 +204,13 @@ impl Browser {
             "Enter" => 13,
             "Delete" => 46,
             "ArrowRight" => 39,
+            "Escape" => 27,
+            "PageDown" => 34,
             _ => 0,
         };
-        let event = |kind: &str| json!({ "type": kind, "key": key, "text": text, "windowsVirtualKeyCode": code });
+        let event = |kind: &str| json!({ "type": kind, "key": key, "text": text, "modifiers": modifiers, "windowsVirtualKeyCode": code });
         self.call("Input.dispatchKeyEvent", &event(down));
-        self.call("Input.dispatchKeyEvent", &json!({ "type": "keyUp", "key": key, "windowsVirtualKeyCode": code }));
+        self.call("Input.dispatchKeyEvent", &event("keyUp"));
     }
 
     pub fn text(&mut self, text: &str) {

@@ -262,4 +262,10 @@ fn answers_are_charged_by_what_the_world_has() {
     assert_eq!(refused.status, 422);
     assert!(refused.json()["detail"].as_str().unwrap().contains("limits.memory_bytes"), "{refused:?}");
     assert_eq!(service.get(&format!("{world}/state")).unwrap().status, 200);
+    let joints = vec![json!({ "type": "weld", "b": 0 }); 3000];
+    let bodies = json!([ { "shapes": [ { "circle": { "radius": 1 } } ] } ]);
+    let world = service.make(&json!({ "version": 1, "bodies": bodies, "joints": joints }));
+    let refused = service.get(&format!("{world}/joints")).unwrap();
+    assert_eq!(refused.status, 422);
+    assert!(refused.json()["detail"].as_str().unwrap().contains("limits.memory_bytes"), "{refused:?}");
 }

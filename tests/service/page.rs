@@ -49,7 +49,7 @@ fn painted(pixels: &[[u8; 3]]) -> usize {
 
 fn choose(browser: &mut Browser, scene: &str, parameters: &str) {
     browser.until("$('catalogue').options.length > 5");
-    browser.eval(&format!("$('catalogue').value = {scene:?}; $('catalogue').onchange()"));
+    browser.eval(&format!("$('catalogue').value = {scene:?}; $('catalogue').onchange(); $('run').checked = false"));
     browser.click("#parameters");
     browser.text(parameters);
     browser.click("#create button");
@@ -101,6 +101,7 @@ fn a_world_is_made_dragged_and_watched() {
     let step = service.ask(&world)["step"].as_u64().unwrap();
     browser.click("#step");
     browser.until(&format!("simulated.step === {}", step + 1));
+    browser.click("#more summary");
     browser.click("#measure");
     browser.until("$('metrics').textContent.includes('hash')");
     let hash = service.hash(&world);
@@ -136,9 +137,12 @@ fn a_keyboard_is_enough() {
     browser.eval("$('scene').focus()");
     browser.text(&wrong.to_string());
     browser.key("Tab");
+    assert_eq!(browser.eval("document.activeElement.id"), "run");
+    browser.key(" ");
+    browser.key("Tab");
     assert_eq!(browser.eval("document.activeElement.textContent"), "Create");
     browser.key("Enter");
-    browser.until("$('say').textContent.includes('bodies[0].shapes[0].circle.radius')");
+    browser.until("$('mistake').textContent.includes('bodies[0].shapes[0].circle.radius')");
     assert_eq!(browser.eval("$('scene').value"), wrong.to_string());
     browser.errors.clear();
 
@@ -148,8 +152,9 @@ fn a_keyboard_is_enough() {
     browser.eval("$('scene').value = ''; $('scene').focus()");
     browser.text(&scene.to_string());
     browser.key("Tab");
+    browser.key("Tab");
     browser.key("Enter");
-    browser.until("world && bodies.size === 2");
+    browser.until("world && bodies.size === 2 && $('panel').hidden");
     let id = browser.eval("world").as_str().unwrap().to_owned();
     let world = format!("/v1/worlds/{id}");
 
@@ -163,14 +168,15 @@ fn a_keyboard_is_enough() {
     browser.until("status.state === 'paused'");
     assert!(place(&service, &world, 1)[1] < 4.0);
     let scale = browser.eval("camera.scale").as_f64().unwrap();
-    browser.key("+");
+    browser.key(".");
     assert!(browser.eval("camera.scale").as_f64().unwrap() > scale);
     browser.key("f");
     browser.replies = vec!["yes"];
-    browser.key("Delete");
+    browser.key_with("Delete", 8);
     browser.until("!world && !document.querySelector('#worlds button') && !$('none').hidden");
     assert_eq!(service.get(&world).unwrap().status, 404);
     // Another token: the page begins again without the one before.
+    browser.click("#more summary");
     browser.click("#forget");
     browser.until("asking && sessionStorage.length === 0");
     browser.errors.retain(|error| !error.contains("401"));
@@ -185,7 +191,8 @@ fn it_fits_screens() {
     let mut browser = Browser::open(&format!("http://{}/", service.address), 1280, 720);
     choose(&mut browser, "card_house", "");
     browser.click("#play");
-    for (width, height, name) in [(1280, 720, "wide"), (390, 844, "phone")] {
+    for (width, height, name) in [(1280, 720, "wide"), (2560, 1440, "large"), (390, 844, "phone"), (360, 640, "small")]
+    {
         browser.size(width, height);
         browser.eval("fit()");
         let mut seen = Vec::new();
@@ -206,7 +213,7 @@ fn it_fits_screens() {
         );
         assert!(found["wide"].as_u64() <= Some(u64::from(width)), "{name}: {found}");
         assert_eq!(found["outside"], json!([]), "{name}: {found}");
-        assert!(found["view"][0].as_u64() >= Some(360) && found["view"][1].as_u64() >= Some(300), "{name}: {found}");
+        assert!(found["view"][0].as_u64() >= Some(340) && found["view"][1].as_u64() >= Some(300), "{name}: {found}");
     }
     assert_eq!(browser.errors, Vec::<String>::new());
 }
@@ -305,8 +312,7 @@ fn a_world_made_before_the_list_has_come() {
     browser.call("Page.addScriptToEvaluateOnNewDocument", &json!({ "source": held }));
     browser.call("Page.navigate", &json!({ "url": format!("http://{}/", service.address) }));
     browser.until("window.lists === 1");
-    browser
-        .eval("$('parameters').value = 'base=6'; $('catalogue').value = 'large_pyramid'; $('create').requestSubmit()");
+    browser.eval("$('run').checked = false; $('parameters').value = 'base=6'; $('catalogue').value = 'large_pyramid'; $('create').requestSubmit()");
     browser.until("drawn && bodies.size === 22 && $('panel').hidden");
     browser.eval("window.hold = false");
     browser.until("window.lists > 3");
@@ -350,4 +356,365 @@ fn opening_shows_a_bar() {
     browser.eval("window.hold.bodies = false");
     browser.until("drawn && $('panel').hidden");
     assert_eq!(browser.errors, Vec::<String>::new());
+}
+
+/// Opens a scene that stands.
+fn stand(service: &Service, scene: &Value, width: u32, height: u32) -> (Browser, String) {
+    let world = service.make(scene);
+    let mut browser = Browser::open(&format!("http://{}/", service.address), width, height);
+    browser.until("drawn && camera.fitted && !goal && $('panel').hidden && status && status.state === 'paused'");
+    (browser, world)
+}
+
+/// A place of the world on the screen.
+fn pixel(browser: &mut Browser, at: [f64; 2]) -> [f64; 2] {
+    numbers(&browser.eval(&format!(
+        "(() => {{ const r = $('canvas').getBoundingClientRect(), [x, y] = pixel_of([{}, {}]); return [r.x + x, r.y + y]; }})()",
+        at[0], at[1]
+    )))
+}
+
+/// True once all dynamic bodies are in view.
+const ALL_IN_VIEW: &str = "[...bodies.values()].filter(isDynamic).every(b => { const [x, y] = pixel_of([b.x, b.y]); \
+     return x > 0 && y > 0 && x < $('canvas').clientWidth && y < $('canvas').clientHeight; })";
+
+/// A box on the ground, and one a metre above it.
+fn two_boxes() -> Value {
+    let shape = json!([{ "box": { "half": [0.5, 0.5] } }]);
+    json!({ "version": 1, "name": "two boxes", "bodies": [
+        { "id": "ground", "type": "static", "shapes": [ { "box": { "half": [20, 1] }, "offset": [0, -1] } ] },
+        { "id": "low", "position": [0, 0.5], "shapes": shape },
+        { "id": "high", "position": [3, 2], "shapes": shape } ] })
+}
+
+#[test]
+fn the_view_follows_what_moves_until_it_is_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let (mut browser, _) = stand(&service, &json!({ "scene": "ragdoll" }), 1280, 720);
+    let start = browser.eval("[camera.x, camera.y, camera.scale]");
+    assert_eq!(browser.eval(ALL_IN_VIEW), true);
+    browser.key(" ");
+    // Without following they are gone after 0.6 s.
+    browser.until(&format!("simulated.time > 2 && {ALL_IN_VIEW}"));
+    assert_eq!(browser.eval("[$('lost').hidden, camera.follows]"), json!([true, true]));
+    assert_ne!(browser.eval("[camera.x, camera.y, camera.scale]"), start);
+    browser.key(" ");
+    browser.until("status.state === 'paused'");
+
+    // Taken by the wheel and moved away, it stays where it is, and says that there is nothing.
+    browser.wheel([800.0, 300.0], -100.0);
+    browser.until("!camera.follows");
+    for _ in 0..60 {
+        browser.key_with("ArrowRight", 8);
+    }
+    browser.until("!$('lost').hidden && $('lost').textContent.includes('Nothing in view: F')");
+    let away = browser.eval("[camera.x, camera.y, camera.scale]");
+    browser.key("ArrowRight");
+    browser.until("status.state === 'paused' && frames.length");
+    assert_eq!(browser.eval("[camera.x, camera.y, camera.scale]"), away);
+    browser.click("#lost");
+    browser.until(&format!("$('lost').hidden && camera.follows && {ALL_IN_VIEW}"));
+    assert_eq!(browser.errors, Vec::<String>::new());
+}
+
+/// The drum of the tumbler turns: its corners stay in the picture. The ground of a heap is in it as well.
+#[test]
+fn what_carries_and_turns_is_framed() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let (mut browser, _) = stand(&service, &json!({ "scene": "tumbler:grid=5" }), 1280, 720);
+    let swept = "(() => { const drum = [...bodies.values()].find(b => b.spin), reach = looks(drum).reach; \
+        return pixel_of([drum.x, drum.y - reach])[1] <= $('canvas').clientHeight && pixel_of([drum.x, drum.y + reach])[1] >= 0; })()";
+    assert_eq!(browser.eval(swept), true);
+    let (mut browser, _) = stand(&service, &two_boxes(), 360, 640);
+    let ground = pixel(&mut browser, [0.0, 0.0]);
+    let bottom = browser.eval("$('canvas').getBoundingClientRect().bottom").as_f64().unwrap();
+    assert!(ground[1] < bottom - 5.0, "{ground:?} of {bottom}");
+}
+
+/// Pixels in the colour of joints.
+fn joint_pixels(browser: &mut Browser, name: &str) -> usize {
+    view(browser, name).iter().filter(|pixel| **pixel == [0x9b, 0x59, 0xd0]).count()
+}
+
+#[test]
+fn joints_are_drawn_until_they_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let (mut browser, world) = stand(&service, &json!({ "scene": "springs" }), 1280, 720);
+    let count = service.ask(&world)["joints"].as_u64().unwrap();
+    browser.until(&format!("joints.length === {count}"));
+    let drawn = joint_pixels(&mut browser, "joints");
+    assert!(drawn > 200, "{drawn}");
+    // However long a spring is, it has as many coils.
+    assert!(browser.eval("(collect(1280, 720, 1), Array.from({ length: count }, (_, n) => n).filter(n => instances[n * STRIDE + 10] === ZIGZAG && instances[n * STRIDE + 7] === COILS).length)").as_u64() > Some(0));
+    browser.key("j");
+    browser.until("!layers.joints");
+    browser.until("painted.key.includes('false')");
+    assert_eq!(joint_pixels(&mut browser, "no-joints"), 0);
+    browser.key("j");
+    let ids: Vec<Value> = service.ask(&format!("{world}/joints"))["joints"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|joint| joint["id"].clone())
+        .collect();
+    service.tell(&format!("{world}/commands"), &json!({ "commands": [ { "unjoin": { "joints": ids } } ] }));
+    browser.until("layers.joints && joints.length === 0");
+    browser.until("instances.subarray(0, count * STRIDE).every((kind, i) => i % STRIDE !== 10 || kind !== ZIGZAG)");
+    assert_eq!(joint_pixels(&mut browser, "joints-gone"), 0);
+    assert_eq!(browser.errors, Vec::<String>::new());
+}
+
+/// A joint that breaks is not drawn any more, though it is in the list of the service.
+#[test]
+fn a_broken_joint_disappears() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let scene = json!({ "version": 1, "bodies": [ { "position": [0, 5], "shapes": [ { "box": { "half": [0.5, 0.5] }, "density": 10 } ] } ],
+        "joints": [ { "type": "distance", "b": 0, "anchor_a": [0, 8], "anchor_b": [0, 0], "break_force": 20 } ] });
+    let (mut browser, world) = stand(&service, &scene, 1280, 720);
+    browser.until("joints.length === 1");
+    browser.key(" ");
+    browser.until("simulated.step > 5 && joints.length === 0");
+    let told = service.ask(&format!("{world}/joints"));
+    assert_eq!((&told["joints"][0]["broken"], &told["joints"][0]["breakable"]), (&json!(true), &json!(true)), "{told}");
+}
+
+#[test]
+fn colours_stay_when_bodies_come() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let (mut browser, world) = stand(&service, &two_boxes(), 1000, 700);
+    let colors = "JSON.stringify([1, 2].map(slot => color_of(bodies.get(slot))))";
+    let before = browser.eval(colors);
+    let ball = json!({ "position": [-4, 5], "shapes": [ { "circle": { "radius": 0.5 } } ] });
+    service.tell(&format!("{world}/commands"), &json!({ "commands": [ { "spawn": { "bodies": [ball] } } ] }));
+    browser.until("bodies.size === 4 && shapes.size === 4");
+    assert_eq!(browser.eval(colors), before);
+    assert!(
+        browser
+            .eval("new Set(Array.from({ length: 64 }, (_, slot) => color_of({ slot, generation: 0 }))).size")
+            .as_u64()
+            > Some(6)
+    );
+}
+
+/// On a phone: two fingers zoom about their middle, buttons zoom, a finger beside a body takes it, mistakes are in view.
+#[test]
+fn fingers_do_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let (mut browser, _) = stand(&service, &two_boxes(), 360, 640);
+    browser.call("Emulation.setTouchEmulationEnabled", &json!({ "enabled": true, "maxTouchPoints": 2 }));
+    let box_ = browser
+        .eval("(() => { const r = $('canvas').getBoundingClientRect(); return [r.x + r.width / 2, r.y + 60]; })()");
+    let [x, y] = numbers(&box_);
+    let scale = browser.eval("camera.scale").as_f64().unwrap();
+    let under = format!(
+        "(() => {{ const r = $('canvas').getBoundingClientRect(); return world_at({x} - r.x, {y} - r.y); }})()"
+    );
+    let before = numbers(&browser.eval(&under));
+    browser.touch("touchStart", &[[x - 20.0, y]]);
+    browser.touch("touchStart", &[[x - 20.0, y], [x + 20.0, y]]);
+    for by in [30.0, 45.0, 60.0] {
+        browser.touch("touchMove", &[[x - by, y], [x + by, y]]);
+    }
+    browser.touch("touchEnd", &[]);
+    browser.until(&format!("camera.scale > {}", 2.5 * scale));
+    assert!(browser.eval("camera.scale").as_f64().unwrap() < 3.5 * scale);
+    let after = numbers(&browser.eval(&under));
+    assert!((after[0] - before[0]).hypot(after[1] - before[1]) * scale < 3.0, "{before:?} {after:?}");
+    let grown = browser.eval("camera.scale").as_f64().unwrap();
+    browser.click("#wider");
+    browser.until(&format!("camera.scale < {}", 0.8 * grown));
+    browser.click("#closer");
+    browser.until(&format!("camera.scale > {}", 0.99 * grown));
+    browser.click("#fit");
+
+    // 12 px beside the box: near enough for a finger. It pulls once the world runs.
+    let at = pixel(&mut browser, [3.0, 2.5]);
+    browser.touch("touchStart", &[[at[0], at[1] - 12.0]]);
+    browser.until("drag && drag.id === '2.0' && $('told').textContent === 'paused: Space runs'");
+    browser.touch("touchEnd", &[]);
+    browser.until("!drag");
+
+    browser.eval("$('scene').value = '{ \"version\": 1, \"bodies\": [ { \"kind\": 1 } ] }'");
+    browser.click("#create .main");
+    browser.until("$('mistake').textContent.includes('bodies[0].kind')");
+    let told = browser.eval("$('mistake').textContent");
+    assert_eq!(told.as_str().unwrap().matches("bodies[0].kind").count(), 1, "{told}");
+    let inside = "(() => { const r = $('mistake').getBoundingClientRect(); return r.top >= 0 && r.bottom <= innerHeight + 1 && r.height > 10; })()";
+    browser.until(inside);
+    browser.picture("mistake");
+    assert!(browser.eval("document.documentElement.scrollWidth").as_u64() <= Some(360));
+}
+
+/// Thin bodies: near enough is enough, and the pointer shows it.
+#[test]
+fn a_thin_body_is_grabbed_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let (mut browser, _) = stand(&service, &json!({ "scene": "bridge" }), 1280, 720);
+    let middle = browser.eval("(() => { const b = [...bodies.values()].filter(isDynamic)[20]; return [b.x, b.y]; })()");
+    let at = pixel(&mut browser, numbers(&middle));
+    browser.mouse("mouseMoved", [at[0], at[1] - 40.0]);
+    browser.until("hovered && $('canvas').dataset.over === ''");
+    browser.mouse("mouseMoved", [at[0], at[1] - 6.0]);
+    browser.until("$('canvas').dataset.over === 'body' && getComputedStyle($('canvas')).cursor === 'grab'");
+    let camera = browser.eval("[camera.x, camera.y]");
+    browser.mouse("mousePressed", [at[0], at[1] - 6.0]);
+    browser.until("drag && drag.sent && $('told').textContent === 'paused: Space runs'");
+    browser.mouse("mouseMoved", [at[0], at[1] - 60.0]);
+    browser.until("drag.target[1] > drag.body.y");
+    assert_eq!(browser.eval("[camera.x, camera.y]"), camera, "the body is held, not the view");
+    browser.picture("band");
+    let held = browser.eval("drag.body.y").as_f64().unwrap();
+    browser.key(" ");
+    browser.until(&format!("drag && drag.body.y > {held} + 0.2 || bodies.get(drag.body.slot).y > {held} + 0.2"));
+    browser.mouse("mouseReleased", [at[0], at[1] - 60.0]);
+    browser.until("!drag && $('canvas').dataset.over !== 'held'");
+    assert_eq!(browser.errors, Vec::<String>::new());
+}
+
+/// Keys that window and page both have do the same.
+#[test]
+fn keys_are_those_of_the_window() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let (mut browser, world) = stand(&service, &two_boxes(), 1280, 720);
+    let page = browser.eval("KEYS.map(([, shown, meaning]) => [shown, meaning])");
+    let mut shared = 0;
+    for line in
+        include_str!("../../src/view/action.rs").lines().filter(|line| line.trim_start().starts_with("key(egui::"))
+    {
+        let quoted: Vec<&str> = line.split('"').collect();
+        let (shown, meaning) = (quoted[1].replace("\\\\", "\\"), quoted[3]);
+        if let Some(own) = page.as_array().unwrap().iter().find(|key| key[0] == shown.as_str()) {
+            shared += 1;
+            let first = |text: &str| text.split([' ', ',']).next().unwrap().to_owned();
+            assert_eq!(first(own[1].as_str().unwrap()), first(meaning), "{shown}");
+        }
+    }
+    assert!(shared >= 14, "{shared}");
+
+    // The list of them opens and closes by its own key.
+    browser.key("?");
+    browser.until("$('help').open && $('key-list').children.length > 30");
+    browser.picture("keys");
+    browser.key("?");
+    browser.until("!$('help').open");
+
+    // The body under the pointer as it is when the key comes, and it says which.
+    let low = pixel(&mut browser, [0.0, 0.5]);
+    let ground = pixel(&mut browser, [1.5, -0.2]);
+    browser.mouse("mouseMoved", ground);
+    browser.mouse("mouseMoved", low);
+    browser.key("Delete");
+    browser.until("bodies.size === 2 && $('told').textContent.includes('removed dynamic body 1.0 (low)')");
+    assert_eq!(service.ask(&world)["bodies"], 2);
+    // Steps while it plays stop it, without a mistake.
+    browser.key(" ");
+    browser.until("status.state === 'playing' && simulated.step > 3");
+    browser.key("ArrowRight");
+    browser.until("status.state === 'paused'");
+    assert_eq!(browser.eval("$('say').textContent"), "");
+    // Back to the start, with the body that was removed.
+    browser.key("r");
+    browser.until("simulated.step === 0 && bodies.size === 3 && shapes.size === 3");
+    assert_eq!(browser.eval("$('say').textContent"), "");
+    assert_eq!(service.ask(&world)["step"], 0);
+    browser.key("=");
+    browser.until("$('speed').value === '4'");
+    browser.key("-");
+    browser.until("$('speed').value === '1'");
+    assert_eq!(browser.errors, Vec::<String>::new());
+}
+
+#[test]
+fn tools_drop_shoot_and_explode() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let (mut browser, world) = stand(&service, &two_boxes(), 1280, 720);
+    // A hundred bodies onto the box: nothing overlaps.
+    browser.eval("$('count').value = '100'");
+    browser.click("[data-tool=drop]");
+    browser.until("tool === 'drop' && getComputedStyle($('canvas')).cursor === 'crosshair'");
+    let at = pixel(&mut browser, [0.0, 0.7]);
+    browser.mouse("mousePressed", at);
+    browser.mouse("mouseReleased", at);
+    browser.until("bodies.size === 103 && shapes.size === 103 && $('told').textContent === 'dropped 100 of 100'");
+    service.tell(&format!("{world}/step"), &json!({ "steps": 1 }));
+    let deepest = service.ask(&format!("{world}/metrics"))["metrics"]["max_penetration"].as_f64().unwrap();
+    assert!(deepest < 0.006, "{deepest} m");
+    browser.key("Escape");
+    browser.until("tool === ''");
+
+    let fastest =
+        |service: &Service| service.ask(&format!("{world}/metrics"))["metrics"]["max_speed"].as_f64().unwrap();
+    let slow = fastest(&service);
+    browser.mouse("mouseMoved", at);
+    browser.key("x");
+    browser.until("$('told').textContent.startsWith('pushed ')");
+    service.tell(&format!("{world}/step"), &json!({ "steps": 1 }));
+    assert!(fastest(&service) > slow + 1.0);
+    browser.key("s");
+    browser.until("bodies.size === 104");
+    service.tell(&format!("{world}/step"), &json!({ "steps": 1 }));
+    assert!(fastest(&service) > 9.0);
+    assert_eq!(browser.errors, Vec::<String>::new());
+}
+
+/// The 2D canvas shows what WebGL shows. Where WebGL is done in software, as here, the page takes the 2D canvas by itself.
+#[test]
+fn webgl_and_canvas_show_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let ready = "drawn && camera.fitted && $('panel').hidden && status && painted.key";
+    for scene in ["springs", "large_pyramid:base=6", "bridge"] {
+        let world = service.make(&json!({ "scene": scene }));
+        let page =
+            |draw: &str| format!("http://{}/?draw={draw}#{}", service.address, world.rsplit('/').next().unwrap());
+        let mut browser = Browser::open(&page("webgl"), 1000, 700);
+        browser.until(&format!("webgl && !webgl.lost && {ready}"));
+        let first = view(&mut browser, "webgl");
+        // A context that is lost comes back, and so does the picture.
+        browser.eval("window.lose = webgl.gl.getExtension('WEBGL_lose_context'); lose.loseContext()");
+        browser.until("webgl.lost");
+        browser.eval("lose.restoreContext()");
+        browser.until("!webgl.lost && painted.key");
+        assert_eq!(painted(&view(&mut browser, "webgl-again")), painted(&first));
+        for other in ["2d", "auto"] {
+            browser.call("Page.navigate", &json!({ "url": "about:blank" }));
+            browser.call("Page.navigate", &json!({ "url": page(other) }));
+            browser.until(&format!("webgl === null && {ready}"));
+        }
+        let second = view(&mut browser, "canvas-2d");
+        let (one, two) = (painted(&first) as f64, painted(&second) as f64);
+        assert!((one - two).abs() <= 0.06 * one.max(two) + 200.0, "{scene}: {one} and {two} pixels");
+        let far = |a: &[u8; 3], b: &[u8; 3]| a.iter().zip(b).any(|(a, b)| a.abs_diff(*b) > 90);
+        let differ = first.iter().zip(&second).filter(|(a, b)| far(a, b)).count();
+        assert!(differ < first.len() / 100, "{scene}: {differ} pixels are others");
+        browser.errors.retain(|error| !error.contains("WebGL"));
+        assert_eq!(browser.errors, Vec::<String>::new());
+    }
+}
+
+/// What was said of a lost connection goes when the service answers again.
+#[test]
+fn a_lost_connection_is_forgotten() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let (mut browser, _) = stand(&service, &two_boxes(), 1000, 700);
+    browser.call("Network.enable", &json!({}));
+    let network =
+        |offline: bool| json!({ "offline": offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1 });
+    browser.call("Network.emulateNetworkConditions", &network(true));
+    browser.key("ArrowRight");
+    browser.until(
+        "$('say').textContent === AWAY && $('rate').textContent.includes('connection lost') && $('play').disabled",
+    );
+    browser.call("Network.emulateNetworkConditions", &network(false));
+    browser.until("$('say').textContent === '' && !$('rate').textContent.includes('lost') && !$('play').disabled");
 }

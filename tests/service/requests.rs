@@ -105,6 +105,43 @@ fn asked_in_every_form() {
     assert!(figures.contains("drystone_steps_total 3"), "{figures}");
 }
 
+/// Joints are told with kind, bodies and anchors, in the frames that a scene has them in.
+#[test]
+fn joints_are_told() {
+    let (_folder, service) = service();
+    let shape = json!([ { "circle": { "radius": 0.5 }, "offset": [0.25, 0] } ]);
+    let path = service.make(&json!({ "version": 1, "gravity": [0, 0], "bodies": [
+            { "position": [0, 0], "shapes": shape }, { "position": [2, 0], "shapes": shape } ],
+        "joints": [
+            { "id": "rope", "type": "distance", "a": 0, "b": 1, "limits": [0, 3], "anchor_a": [0.5, 0], "anchor_b": [-0.5, 0] },
+            { "type": "spring", "b": 1, "anchor_a": [5, 1], "anchor_b": [0, 0], "rest_length": 2, "stiffness": 0.001, "damping": 0 },
+            { "type": "prismatic", "a": 0, "b": 1, "axis": [1, 0], "break_force": 1e6 } ] }));
+    let told = service.ask(&format!("{path}/joints"));
+    let rope = &told["joints"][0];
+    assert_eq!((&told["step"], told["joints"].as_array().unwrap().len()), (&json!(0), 3));
+    assert_eq!(
+        *rope,
+        json!({ "id": "0.0", "name": "rope", "type": "distance", "a": "0.0", "b": "1.0", "anchor_a": [0.5, 0.0],
+            "anchor_b": [-0.5, 0.0], "limits": [0.0, 3.0] })
+    );
+    let spring = &told["joints"][1];
+    assert_eq!(
+        (&spring["type"], &spring["a"], &spring["anchor_a"]),
+        (&json!("spring"), &Value::Null, &json!([5.0, 1.0]))
+    );
+    assert_eq!((&spring["length"], spring.get("breakable")), (&json!(2.0), None));
+    let slide = &told["joints"][2];
+    assert_eq!((&slide["axis"], &slide["breakable"]), (&json!([1.0, 0.0]), &json!(true)));
+    // As commands have made them, once a step has taken them up.
+    let commands = json!({ "commands": [ { "length": { "joint": 1, "length": 1.5 } }, { "enable": { "joint": 2, "enabled": false } },
+        { "unjoin": { "joints": [0] } } ] });
+    service.tell(&format!("{path}/commands"), &commands);
+    service.tell(&format!("{path}/step"), &json!({ "steps": 1 }));
+    let told = service.ask(&format!("{path}/joints"));
+    assert_eq!(told["joints"].as_array().unwrap().len(), 2);
+    assert_eq!((&told["joints"][0]["length"], &told["joints"][1]["disabled"]), (&json!(1.5), &json!(true)));
+}
+
 #[test]
 fn events_come_in_order() {
     let (_folder, service) = service();

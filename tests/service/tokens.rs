@@ -75,6 +75,7 @@ fn a_world_belongs_to_its_token() {
         ("GET", "", None),
         ("GET", "/state", None),
         ("GET", "/bodies", None),
+        ("GET", "/joints", None),
         ("GET", "/metrics", None),
         ("GET", "/events", None),
         ("GET", "/checkpoints", None),

@@ -173,6 +173,11 @@ def bodies(self: HasPath) -> Call[Sequence[models.Look]]:
     return _get(f"{self.path}/bodies", lambda answer: list(answer["bodies"]))
 
 
+def joints(self: HasPath) -> Call[Sequence[models.JointLook]]:
+    """Returns kind, bodies and anchors of all joints, also of those that broke."""
+    return _get(f"{self.path}/joints", lambda answer: list(answer["joints"]))
+
+
 def metrics(self: HasPath) -> Call[models.Metrics]:
     """Returns energies, penetration and so on, and a hash of the state."""
     return _get(f"{self.path}/metrics", _same)

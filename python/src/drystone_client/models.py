@@ -301,7 +301,47 @@ class JoinCommand(TypedDict):
     """Adds a joint, written as in a scene file but for its bodies."""
 
 
+class JointLook(TypedDict):
+    """Kind and place of a joint."""
+
+    a: NotRequired[str | None]
+    """Id of the first body, `null` for the world."""
+    anchor_a: Sequence[float]
+    """Anchor on the first body, in its frame; in the world if `a` is `null`, m."""
+    anchor_b: Sequence[float]
+    """Anchor on the second body, in its frame, m."""
+    axis: NotRequired[Sequence[float]]
+    """Direction in which a `prismatic` joint or a `wheel` slides, in the frame of the first body."""
+    b: str
+    """Id of the second body."""
+    breakable: NotRequired[bool]
+    """True if a force or a torque can break it. Left out if not."""
+    broken: NotRequired[bool]
+    """True if it broke. Left out if not."""
+    disabled: NotRequired[bool]
+    """True if it is switched off. Left out if not."""
+    id: str
+    """`index.generation`."""
+    length: NotRequired[float]
+    """Distance of the anchors that a `distance` joint or a `spring` holds, m."""
+    limits: NotRequired[Sequence[float]]
+    """Least and greatest distance of the anchors of a `distance` joint, m."""
+    name: NotRequired[str]
+    """Name in the scene."""
+    type: str
+    """`distance`, `spring`, `revolute`, `prismatic`, `wheel`, `weld`, `motor` or `mouse`."""
+
+
 JointRef: TypeAlias = "str | int"
+
+
+class Joints(TypedDict):
+    """Joints of a world."""
+
+    joints: Sequence[JointLook]
+    """In the order of their indices."""
+    step: int
+    """Steps done."""
 
 
 class Length(TypedDict):

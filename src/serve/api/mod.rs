@@ -18,7 +18,7 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Extension, FromRequestParts, Query, State as FromState};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::sync::{Semaphore, watch};
@@ -148,6 +148,7 @@ fn routes() -> OpenApiRouter<State> {
         .routes(routes!(worlds::pause))
         .routes(routes!(worlds::state))
         .routes(routes!(worlds::bodies))
+        .routes(routes!(worlds::joints))
         .routes(routes!(worlds::metrics))
         .routes(routes!(worlds::events))
         .routes(routes!(worlds::query))
@@ -178,7 +179,8 @@ pub fn router(state: State) -> Router {
     };
     Router::new()
         .merge(api)
-        .route("/", axum::routing::get(page))
+        .route("/", axum::routing::get(async || page_file("text/html; charset=utf-8", PAGE)))
+        .merge(page_files())
         .route("/api/openapi.json", axum::routing::get(text(document)))
         .route("/api/scene.schema.json", axum::routing::get(text(schema)))
         .fallback(async || Problem::not_found("there is nothing at this address; see /api/openapi.json"))
@@ -387,12 +389,30 @@ fn resident_bytes() -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1 << 10)
 }
 
-async fn page() -> Response {
-    let policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; \
-                  img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-    let mut response = Html(include_str!("page.html")).into_response();
-    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
-    response
+/// The page at `/`. Its style and scripts are files of their own, so that the policy forbids text in the page to be run.
+const PAGE: &str = include_str!("page/page.html");
+/// Files of the page below `/page/`, with their MIME types.
+const PAGE_FILES: [(&str, &str, &str); 5] = [
+    ("/page/page.css", "text/css; charset=utf-8", include_str!("page/page.css")),
+    ("/page/service.js", "text/javascript; charset=utf-8", include_str!("page/service.js")),
+    ("/page/view.js", "text/javascript; charset=utf-8", include_str!("page/view.js")),
+    ("/page/draw.js", "text/javascript; charset=utf-8", include_str!("page/draw.js")),
+    ("/page/act.js", "text/javascript; charset=utf-8", include_str!("page/act.js")),
+];
+
+fn page_files() -> Router<State> {
+    PAGE_FILES.into_iter().fold(Router::new(), |router, (path, kind, text)| {
+        router.route(path, axum::routing::get(async move || page_file(kind, text)))
+    })
+}
+
+fn page_file(kind: &'static str, text: &'static str) -> Response {
+    let policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
+                  base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    // Page and scripts of two versions do not fit together: each is asked for anew.
+    let headers =
+        [(header::CONTENT_TYPE, kind), (header::CONTENT_SECURITY_POLICY, policy), (header::CACHE_CONTROL, "no-cache")];
+    (headers, text).into_response()
 }
 
 fn axum_json(status: u16, value: &serde_json::Value) -> Response {

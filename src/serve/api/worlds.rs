@@ -793,6 +793,20 @@ pub async fn bodies(
     read_large(&state, caller, &id, Read::Bodies).await
 }
 
+/// Kind, bodies and anchors of every joint.
+///
+/// Anchors are in the frames of the bodies, so that a client that follows the stream knows where they are without asking
+/// again. Broken joints are in the list until they are removed. Commands to a joint show after the next step.
+#[utoipa::path(get, path = "/v1/worlds/{id}/joints", tag = "ask", params(("id" = String, Path)),
+    responses((status = 200, body = answers::Joints)))]
+pub async fn joints(
+    FromState(state): FromState<State>,
+    Extension(caller): Extension<Arc<Caller>>,
+    OwnWorld(id): OwnWorld,
+) -> Result<Response, Problem> {
+    read_large(&state, caller, &id, Read::Joints).await
+}
+
 /// Energy, momentum, penetration and the like, and the time of each stage.
 #[utoipa::path(get, path = "/v1/worlds/{id}/metrics", tag = "ask", params(("id" = String, Path)),
     responses((status = 200, body = answers::Metrics)))]

@@ -12,15 +12,18 @@ use super::live::Live;
 use super::{Answer, Reply};
 use crate::event::EventKind;
 use crate::npz;
+use crate::scene::Joints;
 use crate::serve::answers::{self, Circle, Found, HalfPlane, Outline, Polygon, ShapeOf, wide};
 use crate::serve::config::Limits;
 use crate::serve::op::read_shape;
 use crate::serve::problem::Problem;
 use crate::serve::stream::Frame;
 use crate::types::{
-    BOX, CIRCLE, GEOMETRY_MASK, HALF_PLANE, NONE, POLYGON, SENSOR_SHAPE, Shape, VACANT, VERTEX_COUNT_SHIFT,
+    BOX, BROKEN, CIRCLE, GEOMETRY_MASK, HALF_PLANE, JOINT_DISABLED, JOINT_TYPE_SHIFT, JOINT_VACANT, Joint, NONE,
+    POLYGON, ROW_ALONG, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER, ROW_ROLE, ROW_SPRING, ROW_UPPER,
+    SENSOR_SHAPE, Shape, VACANT, VERTEX_COUNT_SHIFT, WORLD_A,
 };
-use crate::{Answers, Filter, Query, QueryBounds, Snapshot, WorldError, state};
+use crate::{Answers, Filter, JointId, JointKind, Query, QueryBounds, Snapshot, WorldError, state};
 
 /// A question.
 pub enum Read {
@@ -28,6 +31,8 @@ pub enum Read {
     State(Format, Charge),
     /// What everything is.
     Bodies(Charge),
+    /// Joints, where they are and what they hold.
+    Joints(Charge),
     /// How good and how lively it is.
     Metrics,
     /// What happened since the event with this number, so many at most.
@@ -51,6 +56,7 @@ impl fmt::Debug for Read {
         f.write_str(match self {
             Self::State(..) => "State",
             Self::Bodies(_) => "Bodies",
+            Self::Joints(_) => "Joints",
             Self::Metrics => "Metrics",
             Self::Events { .. } => "Events",
             Self::Query(_) => "Query",
@@ -97,6 +103,10 @@ pub fn answer(live: &mut Live, read: &mut Read) -> Result<Result<Answer, Problem
             Err(problem) => Ok(Err(problem)),
         },
         Read::Bodies(charge) => Ok(charge(looks_bytes(live)).map(|()| Answer::json(&bodies(live)))),
+        Read::Joints(charge) => match charge(joints_bytes(live)) {
+            Ok(()) => joints(live).map(|joints| Ok(Answer::json(&joints))),
+            Err(problem) => Ok(Err(problem)),
+        },
         Read::Metrics => metrics(live).map(Ok),
         &mut Read::Events { from, most } => Ok(Ok(events(live, from, most))),
         Read::Ping => Ok(Ok(Answer::json(&json!({})))),
@@ -128,6 +138,13 @@ fn looks_bytes(live: &Live) -> usize {
     // Points of a polygon, as numbers and as text; a box has four.
     let (shapes, points) = (compiled.shapes.len(), compiled.vertices.len());
     256 * compiled.bodies.len() + 512 * shapes + 80 * points + NAME_FACTOR * name_bytes(live)
+}
+
+/// Returns about how many bytes the answer with all joints takes.
+fn joints_bytes(live: &Live) -> usize {
+    let joints = &live.world.compiled().joints;
+    let names: usize = joints.ids.iter().flatten().map(String::len).sum();
+    768 * joints.joints.len() + NAME_FACTOR * names
 }
 
 fn state_as(live: &mut Live, format: Format) -> Result<Answer, WorldError> {
@@ -218,6 +235,58 @@ fn outline(shape: &Shape, center: glam::Vec2, vertices: &[[f32; 2]]) -> Option<O
         _ => return None,
     };
     Some(Outline { sensor: shape.kind & SENSOR_SHAPE != 0, ..drawn })
+}
+
+/// Returns all joints in the order of their indices, as they stand: a joint is moved by commands, and may have broken.
+fn joints(live: &mut Live) -> Result<answers::Joints, WorldError> {
+    let snapshot = live.world.snapshot()?;
+    let count = live.world.compiled().bodies.len();
+    let bodies: Vec<Option<String>> =
+        (0..count).map(|slot| live.world.body_id(slot).map(|id| id.to_string())).collect();
+    let compiled = live.world.compiled();
+    let table = &compiled.joints;
+    let mut looks: Vec<(u32, answers::JointLook)> = Vec::with_capacity(table.joints.len());
+    for ((joint, state), goal) in table.joints.iter().zip(&snapshot.joint_states).zip(&snapshot.joint_goals) {
+        let id = |body: u32| bodies.get(body as usize).cloned().flatten();
+        let kind = (joint.flags >> JOINT_TYPE_SHIFT & 0xf) as usize;
+        let (Some(&kind), Some(b)) = (JointKind::NAMES.get(kind), id(joint.body_b)) else { continue };
+        if joint.flags & JOINT_VACANT != 0 {
+            continue;
+        }
+        let anchor = |body: u32, at: [f32; 2]| {
+            let center = compiled.mass.get(body as usize).map_or(glam::Vec2::ZERO, |mass| mass.center);
+            wide((glam::Vec2::from(at) + center).to_array())
+        };
+        let in_world = joint.flags & WORLD_A != 0;
+        let held = |role: u32| row_goal(&snapshot, table, joint, ROW_ALONG | role);
+        let slides = matches!(kind, "prismatic" | "wheel");
+        let look = answers::JointLook {
+            id: JointId { index: joint.id, generation: joint.generation }.to_string(),
+            name: table.ids.get(joint.id as usize).cloned().flatten(),
+            kind,
+            a: if in_world { None } else { id(joint.body_a) },
+            b,
+            anchor_a: if in_world { wide(goal.anchor_a) } else { anchor(joint.body_a, goal.anchor_a) },
+            anchor_b: anchor(joint.body_b, joint.anchor_b),
+            axis: slides.then(|| wide(joint.axis)),
+            length: held(ROW_EQUALITY).or_else(|| held(ROW_SPRING)),
+            limits: held(ROW_UPPER).map(|upper| [held(ROW_LOWER).unwrap_or(0.0), upper]),
+            breakable: joint.break_force < f32::MAX || joint.break_torque < f32::MAX,
+            broken: state.status & BROKEN != 0,
+            disabled: goal.flags & JOINT_DISABLED != 0,
+        };
+        looks.push((joint.id, look));
+    }
+    looks.sort_by_key(|&(index, _)| index);
+    Ok(answers::Joints { step: live.world.steps(), joints: looks.into_iter().map(|(_, look)| look).collect() })
+}
+
+/// Returns the goal of the first row of a joint that moves and acts as `kind` says.
+fn row_goal(snapshot: &Snapshot, table: &Joints, joint: &Joint, kind: u32) -> Option<f64> {
+    let first = joint.first_row as usize;
+    let rows = table.rows.get(first..first + (joint.flags & ROW_COUNT_MASK) as usize)?;
+    let place = rows.iter().position(|row| row.kind & (ROW_GEOMETRY | ROW_ROLE) == kind)?;
+    snapshot.row_goals.get(first + place).map(|row| row.goal.into())
 }
 
 fn metrics(live: &mut Live) -> Result<Answer, WorldError> {

@@ -1,0 +1,295 @@
+// Acts: buttons, tools and keys, the form, and the start.
+
+const here = () => world_at(...(hovered || [$('canvas').clientWidth / 2, $('canvas').clientHeight / 2]));
+const command = (...commands) => call('POST', at('/commands'), JSON.stringify({ commands }));
+const START = 'start';
+/** Worlds whose state at step 0 is kept, so that they can be started again. */
+const kept = new Set();
+
+/** Keeps the state at step 0, before this page changes anything. */
+async function keepStart() {
+  if (!status || kept.has(world) || simulated.step > 0 || status.step > 0 || status.alterations > 0) return;
+  const own = world;
+  // Without it the world works, but for the restart, which says so.
+  await call('POST', at('/checkpoint'), JSON.stringify({ name: START })).then(() => kept.add(own), error => { if (error.away) throw error; });
+}
+
+/** Does something while the world stands, and lets it play on. */
+async function standing(work) {
+  const { state, speed } = status;
+  if (state !== 'playing') return work();
+  await call('POST', at('/pause'), '{}');
+  try { return await work(); } finally { await call('POST', at('/play'), JSON.stringify({ speed: speed ?? 'max' })); }
+}
+
+// Time.
+
+const speed = () => { const value = $('speed').value; return JSON.stringify({ speed: value === 'max' ? value : Number(value) }); };
+async function play() { await keepStart(); await call('POST', at('/play'), speed()); }
+const toggle = guard(async () => {
+  if (status && status.state === 'playing') await call('POST', at('/pause'), '{}'); else await play();
+  await list();
+});
+const steps = count => guard(async () => {
+  await keepStart();
+  if (status.state === 'playing') await call('POST', at('/pause'), '{}');
+  await call('POST', at('/step'), JSON.stringify({ steps: count }));
+  await list();
+});
+const quicker = by => () => {
+  const index = $('speed').selectedIndex + by;
+  if (index >= 0 && index < $('speed').length) { $('speed').selectedIndex = index; $('speed').onchange(); }
+  tell('speed ' + $('speed').selectedOptions[0].text);
+};
+$('speed').onchange = guard(async () => { if (status && status.state === 'playing') { await call('POST', at('/play'), speed()); await list(); } });
+const restart = guard(async () => {
+  letGo();
+  if (simulated.step === 0 && status.alterations === 0) return tell('the world is at its start');
+  const plays = status.state === 'playing';
+  if (plays) await call('POST', at('/pause'), '{}');
+  try {
+    await call('POST', at('/restore'), JSON.stringify({ name: START }));
+  } catch (error) {
+    if (error.status === 404) throw new Error('The start of this world was not kept: it had run before this page changed it. Make it again from its scene.');
+    throw error;
+  } finally { if (plays) await call('POST', at('/play'), speed()); }
+  await Promise.all([load(), loadJoints(), list()]);
+  fit();
+  tell('started again');
+});
+const keepState = guard(async () => { const { checkpoint } = await call('POST', at('/checkpoint'), '{}'); tell(`kept as checkpoint ${checkpoint}`); });
+
+// Tools: at a place.
+
+/** The tool in hand, or ''. */
+let tool = '';
+function take_tool(name) {
+  tool = tool === name ? '' : name;
+  for (const button of document.querySelectorAll('[data-tool]')) button.setAttribute('aria-pressed', button.dataset.tool === tool);
+  $('canvas').dataset.over = tool ? 'tool' : '';
+  if (tool) tell(`press the place to ${tool === 'shoot' ? 'shoot at' : tool === 'drop' ? 'drop bodies at' : 'explode at'}; the button again puts the tool away`);
+}
+let working = Promise.resolve();
+/** Uses a tool, one after the other. */
+function use(name, place) {
+  const own = world, work = guard(async () => { if (world === own && drawn) { await keepStart(); await { drop, shoot, explode }[name](place); await list(); } });
+  working = working.then(work);
+}
+
+/** Width of a usual body, m. */
+function usual() {
+  const sizes = [];
+  for (const body of bodies.values()) { const own = looks(body); if (own && isDynamic(body) && sizes.length < 1000) { const [x0, y0, x1, y1] = bounds(body, own); sizes.push(Math.min(x1 - x0, y1 - y0)); } }
+  return sizes.sort((a, b) => a - b)[sizes.length >> 1] || $('canvas').clientHeight / camera.scale / 24;
+}
+const MAX_ROWS = 1000, PITCH = 1.15;
+/** Places for bodies of a size, in rows of a square from a place upwards: those where the service finds no shape. */
+async function free_places([x, y], count, size) {
+  const columns = Math.ceil(Math.sqrt(count)), pitch = PITCH * size, places = [];
+  const across = Array.from({ length: columns }, (_, i) => i - (columns - 1) / 2).sort((a, b) => Math.abs(a) - Math.abs(b));
+  for (let row = 0; places.length < count && row < MAX_ROWS;) {
+    const end = Math.min(MAX_ROWS, row + Math.ceil((count - places.length) / columns)), tried = [];
+    for (; row < end; row++) tried.push(...across.map(column => [x + column * pitch, y + row * pitch]));
+    const queries = tried.map(position => ({ overlap: { shape: { box: { half: [pitch / 2, pitch / 2] } }, position } }));
+    const { answers } = await call('POST', at('/query'), JSON.stringify({ queries }));
+    places.push(...tried.filter((_, i) => answers[i].found.length === 0));
+  }
+  return places.slice(0, count);
+}
+const drop = place => standing(async () => {
+  const size = usual(), wanted = Number($('count').value), places = await free_places(place, wanted, size);
+  if (!places.length) throw new Error('Nothing was dropped: there is no room above this place.');
+  const shapes = [{ box: { half: [size / 2, size / 2] } }, { circle: { radius: size / 2 } }];
+  await command({ spawn: { bodies: places.map((position, i) => ({ position, shapes: [shapes[wanted === 1 ? 0 : i % 2]] })) } });
+  tell(`dropped ${places.length} of ${wanted}`);
+});
+async function shoot([x, y]) {
+  const size = usual(), height = $('canvas').clientHeight / camera.scale, from = world_at(0, $('canvas').clientHeight / 4);
+  const length = Math.hypot(x - from[0], y - from[1]) || 1, speed = Math.min(200, Math.max(10, 2 * height));
+  const velocity = [(x - from[0]) / length * speed, (y - from[1]) / length * speed];
+  await command({ spawn: { bodies: [{ position: from, velocity, bullet: true, shapes: [{ circle: { radius: 0.75 * size }, density: 8, friction: 0.3 }] }] } });
+}
+/** Pushes what is near away: fully up to a radius, less and less up to twice as far. */
+async function explode([x, y]) {
+  const radius = 0.16 * $('canvas').clientHeight / camera.scale, speed = 1.4 * Math.sqrt(9.81 * 2 * radius), pushes = [];
+  for (const body of bodies.values()) {
+    const own = looks(body), dx = body.x - x, dy = body.y - y, d = Math.hypot(dx, dy) || 1;
+    const share = Math.min(1, 2 - d / radius);
+    if (!own || !isDynamic(body) || share <= 0) continue;
+    pushes.push({ impulse: { body: own.id, impulse: [dx / d, dy / d].map(way => way * own.mass * speed * share) } });
+  }
+  if (!pushes.length) return tell('nothing near enough to be pushed');
+  for (let i = 0; i < pushes.length; i += 1000) await command(...pushes.slice(i, i + 1000));
+  tell(`pushed ${pushes.length} ${pushes.length === 1 ? 'body' : 'bodies'}`);
+}
+/** Removes the body under the pointer as it is when the key comes. */
+const removeBody = guard(async () => {
+  const found = hovered && drawn ? pick(here(), GRAB_MOUSE, true) : null;
+  if (!found) return tell('there is no body under the pointer');
+  const kind = ['dynamic', '', 'static', '', 'kinematic'][found.body.flags & 6];
+  letGo();
+  await keepStart();
+  await command({ remove: { bodies: [found.id] } });
+  tell(`removed ${kind} body ${found.id}` + (found.name ? ` (${found.name})` : '') + '; R starts again');
+  await list();
+});
+const removeWorld = guard(async () => {
+  if (!status || !confirm(`Delete the world ${status.name || status.id} with all its checkpoints?`)) return;
+  await call('DELETE', '/v1/worlds/' + world);
+  thumbnails.delete(world);
+  close();
+  await choose();
+});
+
+// Buttons.
+
+$('play').onclick = toggle; $('step').onclick = steps(1); $('restart').onclick = restart; $('remove').onclick = removeWorld;
+$('picture').onclick = guard(() => save_picture()); $('keep').onclick = keepState; $('keys').onclick = () => show_keys();
+for (const button of document.querySelectorAll('[data-tool]')) button.onclick = () => take_tool(button.dataset.tool);
+for (const box of document.querySelectorAll('[data-layer]')) box.onchange = () => { layers[box.dataset.layer] = box.checked; };
+const layer = name => () => { const box = document.querySelector(`[data-layer=${name}]`); box.checked = layers[name] = !layers[name]; };
+$('measure').onclick = guard(async () => {
+  const { metrics: m, hash } = await call('GET', at('/metrics'));
+  $('metrics').textContent = `kinetic ${m.kinetic_energy.toPrecision(4)} J, deepest overlap ${(1e3 * m.max_penetration).toFixed(2)} mm, fastest ${m.max_speed.toFixed(2)} m/s, hash ${hash}`;
+});
+// The menu closes with a press elsewhere, or with one of its buttons.
+document.addEventListener('pointerdown', event => { if (!$('more').contains(event.target)) $('more').open = false; });
+document.querySelector('.menu').addEventListener('click', event => { if (event.target.tagName === 'BUTTON') $('more').open = false; });
+
+// Keys, as in the window; what the window has not is below.
+
+const dark = () => {
+  const now = getComputedStyle(document.documentElement).colorScheme, is_dark = now === 'dark' || (now !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);
+  document.documentElement.style.colorScheme = is_dark ? 'light' : 'dark';
+};
+const KEYS = [
+  [' ', 'Space', 'run or pause', toggle],
+  ['ArrowRight', '→', 'one step', steps(1)],
+  ['PageDown', 'Page down', '60 steps', steps(60)],
+  ['r', 'R', 'restart the scene', restart],
+  ['-', '−', 'slower', quicker(-1)],
+  ['=', '=', 'faster', quicker(1)],
+  ['f', 'F', 'frame everything, and follow it', fit],
+  ['d', 'D', 'drop bodies at the pointer', () => use('drop', here())],
+  ['s', 'S', 'shoot at the pointer', () => use('shoot', here())],
+  ['x', 'X', 'explode at the pointer', () => use('explode', here())],
+  ['Delete', 'Delete', 'remove the body under the pointer', removeBody],
+  ['l', 'L', 'light or dark', dark],
+  ['p', 'P', 'save a picture', guard(() => save_picture())],
+  ['k', 'K', 'keep the state as a checkpoint', keepState],
+  ['Escape', 'Esc', 'cancel, put the tool away', () => take_tool('')],
+  ['?', '?', 'these keys', () => show_keys()],
+  ['j', 'J', 'joints', layer('joints')],
+  ['.', '.', 'zoom in', () => zoom(1.25)],
+  [',', ',', 'zoom out', () => zoom(0.8)],
+  ['Shift+ArrowLeft', 'Shift ← → ↑ ↓', 'move the view', () => pan(40, 0)],
+  ['Shift+ArrowRight', 'Shift →', 'move the view', () => pan(-40, 0)],
+  ['Shift+ArrowUp', 'Shift ↑', 'move the view', () => pan(0, 40)],
+  ['Shift+ArrowDown', 'Shift ↓', 'move the view', () => pan(0, -40)],
+  ['Shift+Delete', 'Shift Delete', 'delete the world, after a question', removeWorld],
+];
+const POINTER = [['drag a body', 'pull it along'], ['drag elsewhere', 'move the view'], ['wheel, two fingers', 'zoom']];
+const ACTS = new Map(KEYS.map(([code, , , act]) => [code, act]));
+ACTS.set('+', ACTS.get('='));
+const rows = [...KEYS.map(key => key.slice(1, 3)).filter(([, meaning], i, all) => !i || meaning !== all[i - 1][1]), ...POINTER];
+for (const [word, meaning] of rows) {
+  const term = document.createElement('dt'), text = document.createElement('dd'), key = document.createElement('kbd');
+  key.textContent = word; text.textContent = meaning;
+  term.append(key);
+  $('key-list').append(term, text);
+}
+function show_keys() { if ($('help').open) $('help').close(); else $('help').showModal(); }
+document.onkeydown = event => {
+  const { target } = event, is_text = /^(TEXTAREA|SELECT)$/.test(target.tagName) || (target.tagName === 'INPUT' && target.type !== 'checkbox');
+  if (is_text || event.ctrlKey || event.metaKey || event.altKey) return;
+  if ($('help').open) { if (event.key === '?') { event.preventDefault(); $('help').close(); } return; }
+  // A button that has the focus is pressed with Space, as everywhere.
+  if (event.key === ' ' && /^(BUTTON|SUMMARY|INPUT)$/.test(target.tagName)) return;
+  const name = event.key.length === 1 ? event.key.toLowerCase() : event.key, act = ACTS.get((event.shiftKey && event.key.length > 1 ? 'Shift+' : '') + name);
+  if (name === 'Escape' && $('more').open) { $('more').open = false; return; }
+  if (!act || (!status && name !== '?') || (status && status.state === 'failed' && !/Delete|\?/.test(event.key))) return;
+  event.preventDefault();
+  act();
+};
+
+// The form.
+
+$('create').onsubmit = async event => {
+  event.preventDefault();
+  const text = $('scene').value.trim(), parameters = $('parameters').value.replace(/\s+/g, '');
+  const spec = $('catalogue').value + (parameters ? ':' + parameters : '');
+  $('mistake').textContent = '';
+  try {
+    say();
+    await make(text || JSON.stringify({ scene: spec }), text ? 'the scene' : spec);
+  } catch (error) {
+    $('mistake').textContent = error.message;
+    // Beside the button that was pressed, in view, with the place in the text.
+    $('mistake').scrollIntoView({ block: 'nearest' });
+    if (text && error.line) show_place(error);
+  }
+};
+/** Marks the line of a mistake in the text. */
+function show_place({ line, column }) {
+  const whole = $('scene').value, from = whole.length - whole.trimStart().length, rows = whole.slice(from).split('\n');
+  const start = from + rows.slice(0, line - 1).reduce((sum, row) => sum + row.length + 1, 0) + Math.max(0, (column || 1) - 1);
+  $('scene').setSelectionRange(start, Math.min(whole.length, start + 1));
+}
+/** Makes a world and opens it. A large one takes seconds, and the same bar shows both. */
+async function make(body, name) {
+  const own = busy = { text: 'Making ' + name, since: performance.now() };
+  panel();
+  try {
+    const made = await call('POST', '/v1/worlds', body);
+    if (busy !== own) return;
+    await open(made.id);
+    if ($('run').checked && world === made.id && !trouble) { await play(); await list(); }
+  } finally {
+    if (busy === own) busy = null;
+    panel();
+  }
+}
+for (const spec of ['card_house', 'large_pyramid:base=20', 'tumbler:grid=12', 'bridge', 'springs', 'smash']) {
+  const button = document.createElement('button');
+  button.textContent = spec;
+  button.onclick = guard(() => make(JSON.stringify({ scene: spec }), spec));
+  $('choices').append(button);
+}
+const describe = entries => () => {
+  const entry = entries.find(e => e.name === $('catalogue').value);
+  $('summary').textContent = entry ? entry.summary : '';
+  $('known').textContent = entry ? entry.parameters.map(p => `${p.name}=${Number(p.default.toPrecision(7))}`).join(', ') : '';
+};
+
+// The start.
+
+/** Asks for the list again and again. What was said of a lost connection goes when the service answers. */
+async function watch() {
+  for (; ; await pause(2000)) {
+    try {
+      await list();
+      recovered();
+    } catch (error) { say(error.message); buttons(); }
+  }
+}
+function recovered() {
+  away = false;
+  for (const id of ['say', 'mistake']) if ($(id).textContent === AWAY) $(id).textContent = '';
+  if (trouble === AWAY && world) open(world);
+  buttons();
+}
+draw();
+guard(async () => {
+  for (; ;) {
+    try {
+      const { scenes } = await call('GET', '/v1/scenes');
+      for (const { name, summary } of scenes) { const option = new Option(name, name); option.title = summary; $('catalogue').append(option); }
+      $('catalogue').onchange = describe(scenes); describe(scenes)();
+      await choose();
+      recovered();
+      break;
+    } catch (error) { say(error.message); }
+    await pause(2000);
+  }
+  await watch();
+})();

@@ -1,0 +1,335 @@
+// The service: requests, the list of worlds, and the stream of the world on show.
+'use strict';
+const $ = id => document.getElementById(id);
+const HEADER = 64, FULL = 36, DELTA = 12;
+/** Of more joints it is not asked every second whether one broke. */
+const MAX_WATCHED_JOINTS = 20000;
+let token = sessionStorage.getItem('token') || '';
+let world = null, socket = null, status = null;
+/** By slot: what a body is (shapes) and where it is. */
+let shapes = new Map(), bodies = new Map();
+/** Joints as the service tells them, and how many bodies and joints it had when it was asked. */
+let joints = [], jointed = '';
+let frames = [], dropped = 0, simulated = { step: 0, time: 0 }, fetching = false, serial = 0;
+/** True while the service does not answer. */
+let away = false;
+/** A token that is asked for, and how those that wait hear of it. */
+let asking = null, accepted = null;
+/** Work that is shown with a bar: its text, when it began, and how much of it is done (0 to 1, or unknown). */
+let busy = { text: 'Asking for the worlds', since: performance.now() };
+/** Why the world on show could not be opened. */
+let trouble = '';
+let known = -1, drawn = false;
+/** Pictures of worlds that were on show in this tab, by id. */
+const thumbnails = new Map();
+/** Frames and lists of joints so far. */
+let taken = 0;
+
+const pause = milliseconds => new Promise(resolve => setTimeout(resolve, milliseconds));
+
+/** Text of a problem: its place once, and the line where the text was read line by line. */
+function told(problem) {
+  const path = problem.path && !problem.detail.startsWith(problem.path) ? problem.path + ': ' : '';
+  const line = problem.line && !problem.detail.includes('line') ? `line ${problem.line}, column ${problem.column}: ` : '';
+  const detail = problem.detail === 'is broken here' ? 'this is no JSON' : problem.detail;
+  return line + path + detail + (problem.expected ? '; expected ' + problem.expected : '');
+}
+
+/** An error with the text of a problem. A proxy may answer in the service's place, in another form. */
+async function problem(answer) {
+  const json = await answer.json().catch(() => null);
+  const text = json && json.detail ? told(json) : `The service answers ${answer.status} ${answer.statusText}.`;
+  return Object.assign(new Error(text), { status: answer.status, line: json && json.line, column: json && json.column });
+}
+
+/** JSON, with word of how much of it has come. */
+async function read(answer, tell) {
+  const total = Number(answer.headers.get('Content-Length'));
+  if (!tell || !total || !answer.body) return answer.json();
+  const reader = answer.body.getReader(), parts = [];
+  for (let got = 0; ;) {
+    const { done, value } = await reader.read();
+    if (done) return new Response(new Blob(parts)).json();
+    parts.push(value);
+    got += value.length;
+    tell(got / total);
+  }
+}
+
+const AWAY = 'The service does not answer. It is asked again.';
+/** The error of a request without an answer: the connection is lost, whatever was asked. */
+function lost() {
+  away = true;
+  return Object.assign(new Error(AWAY), { away });
+}
+
+/** Asks the service, and for a token if it wants one. */
+async function call(method, path, body, tell) {
+  const key = crypto.getRandomValues(new Uint32Array(4)).join('-');
+  for (;;) {
+    const headers = {}, used = token;
+    if (used) headers.Authorization = 'Bearer ' + used;
+    if (body !== undefined) headers['Content-Type'] = 'application/json';
+    if (method !== 'GET') headers['Idempotency-Key'] = key;
+    const answer = await fetch(path, { method, headers, body }).catch(() => { throw lost(); });
+    if (answer.status === 401) {
+      // Another request may have heard of a new one meanwhile.
+      if (token === used) await ask(used ? 'The service does not accept this token any more.' : '');
+      continue;
+    }
+    if (answer.status === 204) return null;
+    if (!answer.ok) throw await problem(answer);
+    return read(answer, tell);
+  }
+}
+
+/** What went wrong, over the world. It stays until it is mended or something else is done. */
+const say = text => { $('say').textContent = text || ''; };
+/** What was done, for some seconds. */
+const tell = text => {
+  $('told').textContent = text;
+  clearTimeout(tell.timer);
+  tell.timer = setTimeout(() => { $('told').textContent = ''; }, 5000);
+};
+const guard = work => async (...args) => { try { say(); await work(...args); } catch (error) { say(error.message); } };
+const at = path => '/v1/worlds/' + world + path;
+
+/** Asks for a token, once for all that wait for it. */
+function ask(text) {
+  if (!asking) {
+    asking = new Promise(resolve => { accepted = resolve; });
+    token = '';
+    sessionStorage.removeItem('token');
+    $('wrong').textContent = text;
+    panel();
+    $('token').focus();
+  }
+  return asking;
+}
+$('ask').onsubmit = async event => {
+  event.preventDefault();
+  const given = $('token').value.trim();
+  if (!given || $('enter').disabled) return;
+  $('enter').disabled = true;
+  try {
+    const answer = await fetch('/v1/worlds?limit=1', { headers: { Authorization: 'Bearer ' + given } });
+    if (answer.ok) {
+      token = given;
+      sessionStorage.setItem('token', token);
+      $('token').value = $('wrong').textContent = '';
+      asking = null;
+      accepted();
+    } else $('wrong').textContent = answer.status === 401 ? 'The service does not accept this token.' : (await problem(answer)).message;
+  } catch (error) { $('wrong').textContent = error instanceof TypeError ? 'This cannot be a token, or the service does not answer.' : error.message; }
+  $('enter').disabled = false;
+  panel();
+  if (asking) $('token').select();
+};
+$('forget').onclick = () => { sessionStorage.removeItem('token'); location.replace(location.pathname); };
+
+/** What stands before the view: a token is asked for, something is under way, has failed, or is missing. */
+function panel() {
+  const failed = status && status.state === 'failed';
+  const shown = asking ? 'ask' : busy ? 'opening' : !world ? (known === 0 ? 'none' : 'opening') : failed || trouble ? 'failed' : drawn ? '' : 'opening';
+  $('panel').hidden = !shown;
+  for (const part of $('panel').children) part.hidden = part.id !== shown;
+  $('forget').hidden = !token;
+  if (shown === 'opening') {
+    const { text, since, done } = busy || { text: 'Waiting for the first picture' };
+    const seconds = since === undefined ? 0 : Math.floor((performance.now() - since) / 1000);
+    $('doing').textContent = `${text} …` + (seconds > 1 ? ` ${seconds} s` : '');
+    if (done > 0) $('progress').value = done; else $('progress').removeAttribute('value');
+  } else if (shown === 'failed') {
+    $('failure').textContent = failed ? `${status.name || status.id} has failed` : 'The world cannot be shown';
+    $('reason').textContent = failed ? status.problem || 'The service does not say why.' : trouble;
+    $('remedy').textContent = failed ? 'Its files are as they were found: the operator may restore them from a backup. Delete it if they are not needed. Other worlds are not affected.' : '';
+    $('again').hidden = Boolean(failed);
+  } else if (shown === 'none') {
+    const header = token ? " -H 'Authorization: Bearer TOKEN'" : '';
+    $('curl').textContent = `curl${header} -H 'Content-Type: application/json' -d '{"scene":"large_pyramid:base=20"}' ${location.origin}/v1/worlds`;
+  }
+}
+setInterval(() => { if (busy) panel(); }, 500);
+
+/** All worlds, the newest first. A list that was asked for while another world was on show says nothing of this one. */
+async function list() {
+  const worlds = [], before = world;
+  for (let after = ''; after !== undefined;) {
+    const part = await call('GET', '/v1/worlds?limit=1000' + (after && '&after=' + encodeURIComponent(after)));
+    worlds.push(...part.worlds);
+    after = part.next;
+  }
+  worlds.reverse();
+  known = worlds.length;
+  if (world !== before) return worlds;
+  show(worlds);
+  status = worlds.find(w => w.id === world) || null;
+  buttons();
+  if (status && drawn && jointed !== population()) loadJoints().catch(error => say(error.message));
+  if (world && !status) {
+    close();
+    say('The world on show was deleted.');
+    const next = worlds.find(w => w.state !== 'failed');
+    if (next) open(next.id);
+  }
+  panel();
+  return worlds;
+}
+
+/** Shows the list. */
+function show(worlds) {
+  const items = worlds.map(w => {
+    const item = document.createElement('li'), button = document.createElement('button');
+    const small = (text, kind) => { const line = document.createElement('small'); line.textContent = text; line.className = kind; button.append(line); };
+    if (thumbnails.has(w.id)) { const image = new Image(); image.src = thumbnails.get(w.id); image.alt = ''; button.append(image); }
+    button.append(w.name || w.id);
+    small(`${w.state}, ${w.bodies.toLocaleString()} bodies, step ${w.step}`, '');
+    if (w.problem) small(w.problem, 'bad');
+    button.dataset.id = w.id;
+    button.setAttribute('aria-current', w.id === world);
+    button.onclick = guard(() => open(w.id));
+    item.append(button);
+    return item;
+  });
+  const focused = document.activeElement && document.activeElement.dataset.id;
+  $('worlds').replaceChildren(...items);
+  if (focused) $('worlds').querySelector(`[data-id="${focused}"]`)?.focus();
+}
+
+/** Lets those buttons be pressed that can do something. */
+function buttons() {
+  const works = Boolean(status) && status.state !== 'failed' && !away, playing = Boolean(status) && status.state === 'playing';
+  for (const button of [...['play', 'step', 'restart', 'fit', 'measure', 'picture', 'keep'].map($), ...document.querySelectorAll('[data-tool]')]) button.disabled = !works;
+  $('remove').disabled = !status || away;
+  $('play').textContent = playing ? 'Pause' : 'Play';
+  $('title').textContent = status ? status.name || status.id : '';
+  document.title = status ? `${status.name || status.id} – Drystone` : 'Drystone';
+}
+
+/** Shows no world. */
+function close() {
+  const old = socket;
+  world = socket = status = null;
+  letGo();
+  bodies = new Map(); shapes = new Map(); joints = []; jointed = ''; frames = []; trouble = ''; drawn = false; simulated = { step: 0, time: 0 };
+  $('metrics').textContent = '';
+  buttons();
+  if (old) old.close();
+  history.replaceState(null, '', location.pathname + location.search);
+}
+
+/** Shows a world, with a bar until it is drawn. */
+async function open(id) {
+  close();
+  world = id; camera.fitted = false; camera.follows = true; dropped = 0;
+  const own = busy = { text: 'Opening', since: performance.now() };
+  history.replaceState(null, '', '#' + id);
+  panel();
+  // On a small screen the list is below the view.
+  document.querySelector('main').scrollIntoView({ block: 'nearest' });
+  try {
+    for (await list(); world === id && status.state === 'starting'; await list()) {
+      own.text = `Opening ${status.name || id}` + (status.step ? `, at step ${status.step}` : '');
+      panel();
+      await pause(300);
+    }
+    if (world !== id || status.state === 'failed') return;
+    own.text = `Loading ${status.bodies.toLocaleString()} bodies`;
+    await Promise.all([load(done => { own.done = done; }), loadJoints()]);
+    if (world === id) connect();
+  } catch (error) {
+    if (world === id) trouble = error.message;
+  } finally {
+    if (busy === own) busy = null;
+    panel();
+  }
+}
+$('again').onclick = guard(() => open(world));
+
+/** Opens the world of the address, else the newest that can be drawn, else the newest; none if the user has begun to make one. */
+async function choose() {
+  const own = busy, worlds = await list(), wanted = location.hash.slice(1);
+  if (busy !== own || world) return;
+  const first = worlds.find(w => w.id === wanted) || worlds.find(w => w.state !== 'failed') || worlds[0];
+  busy = null;
+  if (first) await open(first.id);
+  panel();
+}
+
+/** What bodies look like: asked again when one comes that is not known. */
+async function load(tell) {
+  if (fetching && !tell) return;
+  fetching = true;
+  try {
+    const asked = world, answer = await call('GET', at('/bodies'), undefined, tell);
+    if (asked !== world) return;
+    shapes = new Map(answer.bodies.map(look));
+  } finally { fetching = false; }
+}
+
+/** What the joints of a world depend on. */
+const population = () => status ? [status.joints, status.bodies, status.alterations].join() : '';
+
+/** Joints: asked again when bodies or joints come and go, and while one may break. */
+async function loadJoints() {
+  const asked = world, before = population();
+  jointed = before;
+  const answer = await call('GET', at('/joints')).catch(error => { jointed = ''; throw error; });
+  if (asked !== world) return;
+  joints = answer.joints.filter(joint => !joint.broken && joint.type !== 'mouse');
+  taken++;
+}
+setInterval(() => {
+  if (drawn && !away && status && status.state !== 'paused' && joints.length <= MAX_WATCHED_JOINTS && joints.some(joint => joint.breakable)) loadJoints().catch(() => {});
+}, 1000);
+
+function connect() {
+  const protocols = ['drystone.v1'];
+  // Not every token is a name of a protocol.
+  if (token) protocols.push('bearer-hex.' + [...new TextEncoder().encode(token)].map(byte => byte.toString(16).padStart(2, '0')).join(''));
+  // As often as a browser can draw so many.
+  const rate = shapes.size > 200000 ? 5 : shapes.size > 20000 ? 20 : 60;
+  const own = socket = new WebSocket((location.protocol === 'https:' ? 'wss://' : 'ws://') + location.host + at(`/stream?rate=${rate}&format=delta`), protocols);
+  own.binaryType = 'arraybuffer';
+  own.onmessage = ({ data }) => {
+    if (own !== socket) return;
+    if (typeof data === 'string') {
+      const answer = JSON.parse(data);
+      if (answer.problem) say(told(answer.problem));
+    } else take(new DataView(data));
+  };
+  // Tried again for as long as the world is the one on show.
+  own.onclose = () => { if (own === socket) setTimeout(() => { if (own === socket && world) connect(); }, 1000); };
+}
+
+function take(view) {
+  if (view.getUint32(0, true) !== 0x46595244) return;
+  if (view.getUint16(6, true) & 1) bodies = new Map();
+  dropped = view.getUint32(12, true);
+  simulated = { step: Number(view.getBigUint64(16, true)), time: view.getFloat64(24, true) };
+  const [full, deltas, gone] = [32, 36, 40].map(p => view.getUint32(p, true));
+  const q = view.getFloat32(44, true), qa = view.getFloat32(48, true);
+  let p = HEADER, unknown = false;
+  for (let i = 0; i < full; i++, p += FULL) {
+    const slot = view.getUint32(p, true), generation = view.getUint32(p + 4, true);
+    bodies.set(slot, { slot, generation, x: view.getFloat32(p + 8, true), y: view.getFloat32(p + 12, true), angle: view.getFloat32(p + 16, true), spin: view.getFloat32(p + 28, true), flags: view.getUint32(p + 32, true) });
+    const known = shapes.get(slot);
+    unknown ||= !known || known.generation !== generation;
+  }
+  for (let i = 0; i < deltas; i++, p += DELTA) {
+    const body = bodies.get(view.getUint32(p, true));
+    if (!body) continue;
+    body.x += view.getInt16(p + 4, true) * q;
+    body.y += view.getInt16(p + 6, true) * q;
+    body.angle += view.getInt16(p + 8, true) * qa;
+    body.flags = view.getInt16(p + 10, true);
+  }
+  for (let i = 0; i < gone; i++, p += 4) bodies.delete(view.getUint32(p, true));
+  if (drag) drag.body = bodies.get(drag.body.slot) || drag.body;
+  taken++;
+  frames.push(performance.now());
+  if (unknown) load().catch(error => say(error.message));
+  if (!camera.fitted) fit();
+  if (!drawn) { drawn = true; panel(); }
+}
+

@@ -1,0 +1,309 @@
+// The view: what bodies look like, the camera, and the pointer over the world.
+
+const camera = { x: 0, y: 0, scale: 20, fitted: false, follows: true };
+/** Where the camera goes while it follows. */
+let goal = null;
+const GRAB_MOUSE = 8, GRAB_TOUCH = 16, SHARE = 0.85;
+
+// Looks: the parts of a body, measured once.
+
+const CIRCLE = 0, BOX = 1, CAPSULE = 2, POLYGON = 3, HALF_PLANE = 9;
+
+/** The part of a body that a shape is: kind, middle, turn and half sizes, in the frame of the body. */
+function part({ circle, polygon, half_plane: half, sensor = false }) {
+  if (circle) return { kind: CIRCLE, x: circle.center[0], y: circle.center[1], cos: 1, sin: 0, a: circle.radius, b: 0, r: 0, sensor };
+  if (half) return { kind: HALF_PLANE, x: half.point[0], y: half.point[1], cos: half.normal[0], sin: half.normal[1], a: 0, b: 0, r: 0, sensor };
+  const { points, radius: r } = polygon, n = points.length;
+  const x = points.reduce((sum, p) => sum + p[0], 0) / n, y = points.reduce((sum, p) => sum + p[1], 0) / n;
+  const a = Math.hypot(points[1][0] - points[0][0], points[1][1] - points[0][1]) / 2;
+  const cos = a ? (points[1][0] - points[0][0]) / (2 * a) : 1, sin = a ? (points[1][1] - points[0][1]) / (2 * a) : 0;
+  if (n === 2) return { kind: CAPSULE, x, y, cos, sin, a, b: 0, r, sensor };
+  const b = n === 4 ? Math.hypot(points[2][0] - points[1][0], points[2][1] - points[1][1]) / 2 : 0;
+  const corners = [[-a, -b], [a, -b], [a, b], [-a, b]];
+  const isBox = n === 4 && corners.every(([u, v], i) => Math.hypot(x + cos * u - sin * v - points[i][0], y + sin * u + cos * v - points[i][1]) < 1e-3 * (a + b));
+  if (isBox) return { kind: BOX, x, y, cos, sin, a, b, r, sensor };
+  const own = points.map(p => [p[0] - x, p[1] - y]);
+  return { kind: POLYGON, x, y, cos: 1, sin: 0, a: Math.max(...own.map(p => Math.hypot(...p))), b: 0, r, sensor, points: own };
+}
+
+/** A body of the service with its parts, and how far they reach from its origin. */
+function look(body) {
+  const [slot, generation] = body.id.split('.').map(Number), parts = body.shapes.map(part);
+  const reach = Math.max(0, ...parts.map(p => p.kind === HALF_PLANE ? Infinity : Math.hypot(p.x, p.y) + Math.hypot(p.a, p.b) + p.r));
+  return [slot, { ...body, generation, parts, reach }];
+}
+const looks = (body, own = shapes.get(body.slot)) => own && own.generation === body.generation ? own : null;
+const isDynamic = body => !(body.flags & 6);
+
+/** Where a body is: low x, low y, high x, high y. Half planes are nowhere. */
+function bounds(body, own) {
+  const cos = Math.cos(body.angle), sin = Math.sin(body.angle), box = [Infinity, Infinity, -Infinity, -Infinity];
+  for (const p of own.parts) {
+    if (p.kind === HALF_PLANE) continue;
+    const x = body.x + cos * p.x - sin * p.y, y = body.y + sin * p.x + cos * p.y;
+    const c = cos * p.cos - sin * p.sin, s = sin * p.cos + cos * p.sin;
+    let w = p.a, h = p.a, dx = 0, dy = 0;
+    if (p.kind === BOX || p.kind === CAPSULE) { w = Math.abs(c) * p.a + Math.abs(s) * p.b; h = Math.abs(s) * p.a + Math.abs(c) * p.b; }
+    if (p.kind === POLYGON) {
+      const xs = p.points.map(q => cos * q[0] - sin * q[1]), ys = p.points.map(q => sin * q[0] + cos * q[1]);
+      w = (Math.max(...xs) - Math.min(...xs)) / 2; h = (Math.max(...ys) - Math.min(...ys)) / 2;
+      dx = Math.min(...xs) + w; dy = Math.min(...ys) + h;
+    }
+    grow(box, x + dx - w - p.r, y + dy - h - p.r, x + dx + w + p.r, y + dy + h + p.r);
+  }
+  return box;
+}
+function grow(box, x0, y0, x1, y1) {
+  box[0] = Math.min(box[0], x0); box[1] = Math.min(box[1], y0); box[2] = Math.max(box[2], x1); box[3] = Math.max(box[3], y1);
+}
+
+// Framing: what moves, what carries it, and what turning bodies sweep.
+
+/** Bodies that have not left all others behind: one that was shot out of the world shall not take the view along. */
+function together(moving) {
+  if (moving.length < 4) return moving;
+  const sample = moving.filter((_, i) => i % Math.ceil(moving.length / 400) === 0);
+  const middle = numbers => numbers.sort((a, b) => a - b)[numbers.length >> 1];
+  const x = middle(sample.map(({ body }) => body.x)), y = middle(sample.map(({ body }) => body.y));
+  const far = sample.map(({ body }) => Math.hypot(body.x - x, body.y - y)).sort((a, b) => a - b)[Math.floor(0.8 * (sample.length - 1))];
+  return moving.filter(({ body, own }) => Math.hypot(body.x - x, body.y - y) <= 6 * far + 20 * own.reach);
+}
+
+/** The highest place below a box on which something may come to lie, if it is near enough. */
+function support(box, fixed, depth) {
+  let top = -Infinity;
+  const middle = (box[0] + box[2]) / 2, slack = 1e-3 * (box[3] - box[1]) + 1e-3;
+  const consider = y => { if (y <= box[1] + slack && y > top) top = y; };
+  for (const { body, own } of fixed) {
+    const at = own.parts.length ? bounds(body, own) : [0, 0, -1, 0];
+    if (at[0] < box[2] && at[2] > box[0]) consider(at[3]);
+    for (const p of own.parts) {
+      if (p.kind !== HALF_PLANE) continue;
+      const cos = Math.cos(body.angle), sin = Math.sin(body.angle), nx = cos * p.cos - sin * p.sin, ny = sin * p.cos + cos * p.sin;
+      if (ny > 0.1) consider(body.y + sin * p.x + cos * p.y - nx / ny * (middle - body.x - cos * p.x + sin * p.y));
+    }
+  }
+  return box[1] - top <= depth ? top : null;
+}
+
+/** What is to be in view, and how large its bodies are; null if there is nothing. */
+function content() {
+  const moving = [], fixed = [];
+  for (const body of bodies.values()) {
+    const own = looks(body);
+    if (own) (isDynamic(body) ? moving : fixed).push({ body, own });
+  }
+  const box = [Infinity, Infinity, -Infinity, -Infinity], chosen = together(moving);
+  for (const { body, own } of chosen) grow(box, ...bounds(body, own));
+  if (!isFinite(box[0])) for (const { body, own } of fixed) grow(box, ...bounds(body, own));
+  if (!isFinite(box[0])) return null;
+  const sizes = (chosen.length ? chosen : fixed).filter((_, i) => i % 7 === 0).map(({ own }) => Math.min(own.reach, 1e4)).sort((a, b) => a - b);
+  const size = 2 * sizes[sizes.length >> 1], depth = Math.max(20 * size, 3 * Math.max(box[2] - box[0], box[3] - box[1]));
+  const near = (x, y, r) => x + r > box[0] - depth && x - r < box[2] + depth && y + r > box[1] - depth && y - r < box[3] + depth;
+  for (const { body, own } of fixed) {
+    if (body.spin && isFinite(own.reach) && near(body.x, body.y, own.reach)) grow(box, body.x - own.reach, body.y - own.reach, body.x + own.reach, body.y + own.reach);
+  }
+  for (const ends of joints.map(ends_of)) if (ends) for (const [x, y] of [ends.a, ends.b]) if (near(x, y, 0)) grow(box, x, y, x, y);
+  const below = support(box, fixed, depth);
+  if (below !== null) grow(box, box[0], below - 0.5 * size, box[2], below);
+  return { box, size };
+}
+
+/** The camera that shows a box. */
+function framing({ box, size }) {
+  const { clientWidth: w, clientHeight: h } = $('canvas');
+  const scale = SHARE * Math.min(w / Math.max(box[2] - box[0], 1e-6), h / Math.max(box[3] - box[1], 1e-6), 0.25 * Math.min(w, h) / Math.max(size, 1e-6));
+  return { x: (box[0] + box[2]) / 2, y: (box[1] + box[3]) / 2, scale };
+}
+
+/** Shows everything, and follows it from now on. */
+function fit() {
+  const found = content();
+  Object.assign(camera, found ? framing(found) : { x: 0, y: 0, scale: 20 }, { fitted: Boolean(found), follows: true });
+  goal = null;
+}
+
+/** Follows what moves, softly: the view changes when something is about to leave it, or when all has become small. */
+function follow_bodies(seconds) {
+  if (!camera.follows || !camera.fitted || pointers.size) return;
+  const now = performance.now(), { clientWidth: w, clientHeight: h } = $('canvas'), key = [taken, w, h].join();
+  if (key !== follow_bodies.key && now - (follow_bodies.since || 0) > (bodies.size > 2000 ? 100 : 30)) {
+    follow_bodies.key = key; follow_bodies.since = now;
+    const found = content();
+    if (found) {
+      const at = goal || camera, wanted = framing(found);
+      if (leaves(at, found.box, w, h) || wanted.scale > 2 * at.scale) goal = wanted;
+      // What is fast is not lost on the way there.
+      if (goal && leaves(camera, found.box, 1.02 * w, 1.02 * h)) hold(found.box, w, h);
+    }
+  }
+  if (!goal) return;
+  const share = 1 - Math.exp(-4 * seconds), near = Math.abs(goal.x - camera.x) * goal.scale < 0.5 && Math.abs(goal.y - camera.y) * goal.scale < 0.5 && Math.abs(goal.scale / camera.scale - 1) < 1e-3;
+  if (near) { Object.assign(camera, goal); goal = null; return; }
+  camera.x += (goal.x - camera.x) * share; camera.y += (goal.y - camera.y) * share;
+  camera.scale *= (goal.scale / camera.scale) ** share;
+}
+/** True if a box is not within 98 % of the picture of a camera. */
+function leaves(at, [x0, y0, x1, y1], w, h) {
+  return Math.max(at.x - x0, x1 - at.x) * at.scale > 0.49 * w || Math.max(at.y - y0, y1 - at.y) * at.scale > 0.49 * h;
+}
+/** Moves the camera as little as it takes to have a box in the picture. */
+function hold([x0, y0, x1, y1], w, h) {
+  camera.scale = Math.min(camera.scale, 0.96 * w / (x1 - x0), 0.96 * h / (y1 - y0));
+  const x = 0.48 * w / camera.scale, y = 0.48 * h / camera.scale;
+  camera.x = Math.max(x1 - x, Math.min(x0 + x, camera.x));
+  camera.y = Math.max(y1 - y, Math.min(y0 + y, camera.y));
+}
+
+/** Says so when no body that moves is in view; of a world in which nothing moves, when no body is. */
+function look_for_bodies() {
+  const key = [taken, camera.x, camera.y, camera.scale, world, shapes.size].join(), now = performance.now();
+  if (key === look_for_bodies.key || now - (look_for_bodies.since || 0) < 100) return;
+  look_for_bodies.key = key; look_for_bodies.since = now;
+  const { clientWidth: w, clientHeight: h } = $('canvas'), x = w / 2 / camera.scale, y = h / 2 / camera.scale;
+  let some = false, still = false;
+  for (const body of bodies.values()) {
+    const own = looks(body);
+    if (!own) continue;
+    const inside = Math.abs(body.x - camera.x) < x + own.reach && Math.abs(body.y - camera.y) < y + own.reach;
+    if (!isDynamic(body)) { still ||= inside; continue; }
+    some = true;
+    if (inside) { $('lost').hidden = true; return; }
+  }
+  $('lost').hidden = !drawn || bodies.size === 0 || (!some && still);
+}
+
+/** Zooms about a place of the canvas, px. */
+function zoom(factor, px = $('canvas').clientWidth / 2, py = $('canvas').clientHeight / 2) {
+  const [x, y] = world_at(px, py), scale = Math.min(1e6, Math.max(1e-4, camera.scale * factor)), by = 1 / camera.scale - 1 / scale;
+  camera.x += (px - $('canvas').clientWidth / 2) * by; camera.y -= (py - $('canvas').clientHeight / 2) * by;
+  camera.scale = scale;
+  take_camera();
+  return [x, y];
+}
+function pan(dx, dy) { camera.x -= dx / camera.scale; camera.y += dy / camera.scale; take_camera(); }
+/** The user moves the view: it follows no more. */
+function take_camera() { camera.follows = false; goal = null; }
+const world_at = (px, py) => [camera.x + (px - $('canvas').clientWidth / 2) / camera.scale, camera.y - (py - $('canvas').clientHeight / 2) / camera.scale];
+const pixel_of = ([x, y]) => [(x - camera.x) * camera.scale + $('canvas').clientWidth / 2, $('canvas').clientHeight / 2 - (y - camera.y) * camera.scale];
+
+// Joints: where their ends are now.
+
+const body_of = id => { const [slot, generation] = id.split('.').map(Number), body = bodies.get(slot); return body && body.generation === generation ? body : null; };
+const place_on = (body, [x, y]) => { const cos = Math.cos(body.angle), sin = Math.sin(body.angle); return [body.x + cos * x - sin * y, body.y + sin * x + cos * y]; };
+function ends_of(joint) {
+  const first = joint.a === null ? null : body_of(joint.a), second = body_of(joint.b);
+  if (!second || (joint.a !== null && !first)) return null;
+  return { first, second, a: first ? place_on(first, joint.anchor_a) : joint.anchor_a, b: place_on(second, joint.anchor_b) };
+}
+
+// Picking: the body nearest to a place.
+
+/** The place of a part that is nearest to a point, both in the frame of the body. */
+function nearest(p, x, y) {
+  const dx = x - p.x, dy = y - p.y, u = p.cos * dx + p.sin * dy, v = p.cos * dy - p.sin * dx;
+  const out = (a, b) => [p.x + p.cos * a - p.sin * b, p.y + p.sin * a + p.cos * b];
+  // From a place on the core as far as the radius goes.
+  const rounded = (a, b, r) => { const l = Math.hypot(u - a, v - b); return l <= r ? [x, y] : out(a + (u - a) * r / l, b + (v - b) * r / l); };
+  if (p.kind === CIRCLE) return rounded(0, 0, p.a);
+  if (p.kind === HALF_PLANE) { const d = dx * p.cos + dy * p.sin; return d <= 0 ? [x, y] : [x - d * p.cos, y - d * p.sin]; }
+  if (p.kind !== POLYGON) return rounded(Math.max(-p.a, Math.min(p.a, u)), Math.max(-p.b, Math.min(p.b, v)), p.r);
+  let best = null, inside = true, least = Infinity;
+  p.points.forEach(([ax, ay], i) => {
+    const [bx, by] = p.points[(i + 1) % p.points.length], ex = bx - ax, ey = by - ay;
+    if (ex * (dy - ay) - ey * (dx - ax) < 0) inside = false;
+    const t = Math.max(0, Math.min(1, ((dx - ax) * ex + (dy - ay) * ey) / (ex * ex + ey * ey))), d = Math.hypot(ax + t * ex - dx, ay + t * ey - dy);
+    if (d < least) { least = d; best = [ax + t * ex, ay + t * ey]; }
+  });
+  return inside || least <= p.r ? [x, y] : rounded(best[0], best[1], p.r);
+}
+
+/** The body nearest to a place, at most `slack` px away, and the place on it in its frame. Static ones only with `all`. */
+function pick([x, y], slack, all = false) {
+  let found = null, least = slack / camera.scale;
+  for (const body of bodies.values()) {
+    const own = looks(body), dx = x - body.x, dy = y - body.y;
+    if (!own || (!all && !isDynamic(body)) || Math.hypot(dx, dy) > own.reach + least) continue;
+    const cos = Math.cos(body.angle), sin = Math.sin(body.angle), px = cos * dx + sin * dy, py = cos * dy - sin * dx;
+    for (const p of own.parts) {
+      const point = nearest(p, px, py), d = Math.hypot(point[0] - px, point[1] - py);
+      // Of bodies that are as near, the one that is drawn last; one that moves before one that does not.
+      if (d > least || (found && d === least && isDynamic(found.body) && !isDynamic(body))) continue;
+      least = d;
+      found = { body, id: own.id, name: own.name, mass: own.mass, point };
+    }
+  }
+  return found;
+}
+
+// The pointer: pulls bodies, moves the view, pinches, uses tools.
+
+/** Pointers that are down, by id, px of the canvas; and the place of the last one, px, while it is over the world. */
+const pointers = new Map();
+let hovered = null;
+/** What is held, or null. */
+let drag = null;
+const hand = 'page-' + crypto.getRandomValues(new Uint32Array(1))[0];
+
+function send(message) { if (socket && socket.readyState === 1) socket.send(JSON.stringify({ id: ++serial, ...message })); }
+/** Tells the service where the hand is, at most every 33 ms. */
+function pull() {
+  if (!drag || !drag.moved || !drag.ready) return;
+  drag.moved = false; drag.sent = true;
+  send({ commands: [{ mouse: { pointer: hand, body: drag.id, point: drag.point, target: drag.target, max_force: 1000 * Math.max(drag.mass, 0.1) } }] });
+}
+setInterval(pull, 33);
+function letGo() {
+  if (drag && drag.sent) { pull(); send({ commands: [{ release: { pointer: hand } }] }); }
+  drag = null;
+}
+async function grab(found, target) {
+  const own = drag = { ...found, target, moved: true, ready: false };
+  if (status && status.state === 'paused') tell('paused: Space runs');
+  await keepStart();
+  own.ready = true;
+  pull();
+}
+
+const offset = event => { const box = $('canvas').getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
+const slack_of = event => event.pointerType === 'touch' ? GRAB_TOUCH : GRAB_MOUSE;
+$('canvas').onpointerdown = event => {
+  const at = offset(event);
+  $('canvas').setPointerCapture(event.pointerId);
+  $('canvas').focus({ preventScroll: true });
+  hovered = at;
+  pointers.set(event.pointerId, at);
+  if (pointers.size > 1) return letGo();
+  if (tool && event.button === 0) { use(tool, world_at(...at)); return; }
+  const found = event.button === 0 && drawn ? pick(world_at(...at), slack_of(event)) : null;
+  if (found) grab(found, world_at(...at)).catch(error => say(error.message));
+  cursor(event);
+};
+$('canvas').onpointermove = event => {
+  const at = offset(event), before = pointers.get(event.pointerId);
+  hovered = at;
+  if (!before) return cursor(event);
+  if (pointers.size === 1) {
+    if (drag) { drag.target = world_at(...at); drag.moved = true; }
+    else if (!tool) pan(at[0] - before[0], at[1] - before[1]);
+  } else {
+    const other = [...pointers].find(([id]) => id !== event.pointerId)[1];
+    const apart = p => Math.max(1, Math.hypot(p[0] - other[0], p[1] - other[1]));
+    // First the middle moves, then the picture grows about it.
+    pan((at[0] - before[0]) / 2, (at[1] - before[1]) / 2);
+    zoom(apart(at) / apart(before), (at[0] + other[0]) / 2, (at[1] + other[1]) / 2);
+  }
+  pointers.set(event.pointerId, at);
+};
+$('canvas').onpointerup = $('canvas').onpointercancel = event => { pointers.delete(event.pointerId); letGo(); cursor(event); };
+$('canvas').onpointerleave = () => { if (!pointers.size) hovered = null; };
+$('canvas').oncontextmenu = event => event.preventDefault();
+$('canvas').onwheel = event => { event.preventDefault(); zoom(Math.exp(-event.deltaY * 0.001), ...offset(event)); };
+/** A hand over what can be grabbed. */
+function cursor(event) {
+  const over = drag ? 'held' : tool ? 'tool' : pointers.size ? 'pan' : drawn && pick(world_at(...offset(event)), slack_of(event)) ? 'body' : '';
+  $('canvas').dataset.over = over;
+}
+$('closer').onclick = () => zoom(1.4);
+$('wider').onclick = () => zoom(1 / 1.4);
+$('fit').onclick = $('lost').onclick = fit;
