@@ -60,7 +60,7 @@ pub enum SavedWorldError {
     /// A newer release wrote it.
     #[error("has version {found}; expected {VERSION}, the one this release reads")]
     Version {
-        /// What it says.
+        /// Version that it states.
         found: u32,
     },
     /// Cut off, or longer than it says.
@@ -124,7 +124,7 @@ impl SavedWorld {
         Ok(Self { scene: scene.clone(), journal, state: world.save()? })
     }
 
-    /// Whether bytes begin as a saved world does.
+    /// Returns true if bytes begin as a saved world does.
     #[must_use]
     pub fn is_one(bytes: &[u8]) -> bool {
         bytes.starts_with(&MAGIC)

@@ -651,7 +651,7 @@ mod runs {
                     screen[at..at + 4].copy_from_slice(pixel);
                 }
                 frames += 1;
-                // What is drawn of a doll is far from grey.
+                // A doll's colours are far from grey.
                 let colored = |p: &[u8]| p[..3].iter().max().zip(p[..3].iter().min()).is_some_and(|(a, b)| a - b > 60);
                 without += usize::from(screen.chunks_exact(4).filter(|pixel| colored(pixel)).count() < 40);
             }

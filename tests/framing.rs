@@ -148,7 +148,7 @@ fn bodies_where_they_start_are_not_enough() {
     }
 }
 
-/// What falls far shows what it falls onto, before it gets there.
+/// A picture of a body that falls far shows what it falls onto, before it gets there.
 #[test]
 fn the_ground_below_is_in_the_picture() {
     let mut scene = Scene::new("high up");

@@ -154,7 +154,7 @@ fn every_changed_byte_is_noticed_and_told_where() {
     }
     let longer = [&bytes[..], b"x"].concat();
     assert!(SavedWorld::from_bytes(&longer).unwrap_err().to_string().contains("there is more behind its state"));
-    // Nothing is set aside for a length that is only said.
+    // No memory is allocated for a length that is only stated.
     let mut endless = bytes.clone();
     endless[16..24].fill(0xff);
     let sealed = crc32fast::hash(&endless[16..52]);
@@ -164,7 +164,7 @@ fn every_changed_byte_is_noticed_and_told_where() {
     assert!(SavedWorld::from_bytes(&state).unwrap_err().to_string().contains("a state and no scene"));
 }
 
-/// What differs is named.
+/// The difference is named.
 #[test]
 fn another_scene_is_told_apart() {
     let scene = scene();

@@ -1,4 +1,4 @@
-// What is under the pointer: src/view/inspect.rs. `rank` finds how well a shape suits best, `pick` the topmost that suits
+// Body under the pointer: src/view/inspect.rs. `rank` finds how well a shape suits best, `pick` the topmost that suits
 // as well, `describe` tells of its body, `count` of its contacts. `types.wgsl` comes first.
 
 struct Request {
@@ -9,7 +9,7 @@ struct Request {
     shape_count: u32,
     // Distance at which a shape is still meant, m.
     reach: f32,
-    // Whether a shape that lies under the point goes before one that moves and lies near.
+    // True if a shape that lies under the point goes before one that moves and lies near.
     exact: u32,
     pad: vec2<u32>,
 }
@@ -94,7 +94,7 @@ fn distance_to(index: u32) -> f32 {
     }
 }
 
-/// How well a shape suits: the class in the highest bits, then how near it is; 0 for not at all.
+/// Rank of a shape: the class in the highest bits, then how near it is; 0 for not at all.
 fn rank_of(index: u32) -> u32 {
     let distance = distance_to(index);
     // Also what is not a number.

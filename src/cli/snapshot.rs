@@ -7,7 +7,7 @@ use drystone::{Journal, SavedWorld, Scene, World, WorldError};
 
 use super::failure::{Failure, reason};
 
-/// What `--resume` goes on from.
+/// Saved world or state that `--resume` goes on from.
 #[derive(Debug)]
 pub enum Resumed {
     /// A world with its scene.

@@ -60,7 +60,7 @@ fn looks_like_file(path: &Path) -> bool {
         || matches!(extension.as_deref(), Some("json" | "ron"))
 }
 
-/// Whether a file is a world that `--save` or the window wrote, with its scene or without. A pipe is not looked at: it can
+/// True for a file that is a world that `--save` or the window wrote, with its scene or without. A pipe is not looked at: it can
 /// be read once.
 pub fn is_saved_world(path: &Path) -> bool {
     let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());

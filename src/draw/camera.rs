@@ -59,7 +59,7 @@ impl Bounds {
         both.min.cmple(both.max).all().then_some(both)
     }
 
-    /// Whether the other is inside.
+    /// True if the other is inside.
     #[must_use]
     pub fn contains(self, other: Self) -> bool {
         self.min.cmple(other.min).all() && self.max.cmpge(other.max).all()

@@ -16,9 +16,9 @@ const MARGIN: f32 = 0.06;
 const SMALL_SCENE: usize = 200;
 /// One in this many may be left out, if that brings the others much closer.
 const OUTLIERS: usize = 200;
-/// What is this many times as large as a typical shape is never left out.
+/// A shape this many times as large as a typical one is never left out.
 const LARGE: f32 = 4.0;
-/// How much closer.
+/// Factor of the closer view.
 const WORTH_LEAVING_OUT: f32 = 1.25;
 /// A picture is at least this many typical shapes (centre to corner) high, so that a lone box has room around it.
 const LEAST_HEIGHT: f32 = 7.0;
@@ -43,10 +43,10 @@ const APART: f32 = 3.0;
 #[derive(Clone, Debug, Default)]
 struct Cast {
     moving: Vec<Bounds>,
-    /// Of kinematic bodies, with every place that they will turn or swing through.
+    /// Extent of kinematic bodies, with every place that they will turn or swing through.
     driven: Vec<Bounds>,
     fixed: Vec<Bounds>,
-    /// Of a typical moving shape, centre to corner, m.
+    /// Radius of a typical moving shape, centre to corner, m.
     typical: f32,
     /// Direction of gravity; zero if there is none, or if it is not known.
     down: Vec2,
@@ -100,7 +100,7 @@ impl Cast {
                 .map_or_else(|| Camera::new(Vec2::ZERO, 10.0, size), |all| Camera::fit(all, size, MARGIN));
         };
         let typical = self.typical;
-        // What moving shapes meet or will meet: small fixed shapes whole, the near side of large ones …
+        // Shapes that moving ones meet or will meet: small fixed shapes whole, the near side of large ones …
         let seen = visible_height(core, size);
         let roomy = seen.max(LEAST_HEIGHT * typical);
         let near_side = (NEAR_SIDE * seen).max(REACH * typical);
@@ -125,7 +125,7 @@ impl Cast {
         Camera { metres_per_pixel: camera.metres_per_pixel.max(least), ..camera }
     }
 
-    /// Whether something in `core` that falls straight down would meet the shape.
+    /// True if something in `core` that falls straight down would meet the shape.
     fn is_below(&self, shape: Bounds, core: Bounds) -> bool {
         let overlaps = |axis: usize| shape.min[axis] <= core.max[axis] && core.min[axis] <= shape.max[axis];
         let (along, across) = if self.down.x.abs() > self.down.y.abs() { (0, 1) } else { (1, 0) };
@@ -158,7 +158,7 @@ fn swept(compiled: &Compiled, shape: &Shape, poses: &[Pose]) -> Option<Bounds> {
     (bounds.min.is_finite() && bounds.max.is_finite()).then_some(bounds)
 }
 
-/// What pictures of a world show: one moment of it, or all that it was told of, as for a movie.
+/// Frame of pictures of a world: one moment of it, or all that it was told of, as for a movie.
 #[derive(Clone, Debug)]
 pub struct Framing {
     view: Option<Bounds>,
@@ -199,14 +199,14 @@ impl Framing {
         Self { view: Some(view), size, cast: Cast::default(), core: None, stage: view }
     }
 
-    /// What moves, at all moments; empty about the middle of the picture if nothing does.
+    /// Extent of all that moves, at all moments; empty about the middle of the picture if nothing does.
     #[must_use]
     pub fn bodies(&self) -> Bounds {
         let middle = self.camera().center;
         self.core.unwrap_or(Bounds { min: middle, max: middle })
     }
 
-    /// Whether the rectangle is given: then other moments change nothing.
+    /// True if the rectangle is given: then other moments change nothing.
     #[must_use]
     pub fn is_given(&self) -> bool {
         self.view.is_some()
@@ -256,7 +256,7 @@ impl Framing {
         if both.height() <= APART * first.height().max(now.height()) { both } else { now }
     }
 
-    /// Whether a camera sees any dynamic body; `None` if there is none.
+    /// Returns true if a camera sees any dynamic body; `None` if there is none.
     #[must_use]
     pub fn sees_any(camera: &Camera, shapes: &[Shape], poses: &[Pose]) -> Option<bool> {
         let seen = camera.seen();

@@ -84,7 +84,7 @@ fn add(view: &View, joint: &Joint, poses: &[Pose], marks: &mut Vec<Mark>) {
         }
         SPRING => mark(Form::Zigzag, a, b, [pen, (1.1 * size).min(0.2 * (b - a).length())], color),
         MOTOR | MOUSE => mark(Form::Dashes, a, b, [pen, 0.0], color),
-        // Of a hinge or a weld this is the gap that should not be there.
+        // For a hinge or a weld this is the gap that should not be there.
         _ => mark(Form::Line, a, b, [pen * if kind == DISTANCE { 1.4 } else { 1.0 }, 0.0], color),
     }
     match kind {

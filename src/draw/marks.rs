@@ -15,7 +15,7 @@ const RIM_OPACITY: f32 = 0.6;
 /// Fewest and most turns of a spring.
 const TURNS: [f32; 2] = [3.0, 12.0];
 
-/// What is drawn.
+/// Shape of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Line,

@@ -85,7 +85,7 @@ impl Now<'_> {
             body.path = Some(Path { phase, ..path });
         } else {
             let pose = snapshot.poses[slot];
-            // What has not moved keeps its numbers.
+            // A body that has not moved keeps its numbers.
             if pose != compiled.poses[slot] {
                 body.position = report.position.into();
                 body.angle = report.angle;

@@ -139,7 +139,7 @@ pub(crate) struct Key {
 pub(crate) struct Under {
     /// The middle of the picture where the pointer is not over the world, m.
     pub at: Vec2,
-    /// Whether the pointer is over the world.
+    /// True if the pointer is over the world.
     pub is_over: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What is under the pointer, without waiting: a few words come back some frames later. On the GPU four small kernels
+//! Body under the pointer, without waiting: a few words come back some frames later. On the GPU four small kernels
 //! (`shaders/view/inspect.wgsl`) look at every shape and every contact, so that no grid has to be laid; on the CPU the same
 //! is asked of the world.
 

@@ -123,7 +123,7 @@ impl Pointer {
         matches!(self.grab, Grab::Holding(..))
     }
 
-    /// Whether a press would take hold of the body under the pointer.
+    /// Returns true if a press would take hold of the body under the pointer.
     pub fn can_hold(&self) -> bool {
         let is_near = self.pixel.is_some_and(|pixel| pixel.distance(self.over_at) < STALE);
         is_near && self.over.is_some() && self.about.kind == DYNAMIC && !self.holds() && !self.pans()

@@ -53,7 +53,7 @@ pub(crate) enum Line {
     Rewrite(PathBuf, PathBuf),
     /// Whether frames come without waiting for the world, as for a user.
     Live(bool),
-    /// Whether keys and the pointer of the display are heard as well.
+    /// True if keys and the pointer of the display are heard as well.
     Hear(bool),
     /// Lets frames pass until there is a file.
     Await(PathBuf),
@@ -189,7 +189,7 @@ fn read(line: &str) -> Option<Vec<Line>> {
         }
         "live" => Some(vec![Line::Live(rest != "off")]),
         "hear" => Some(vec![Line::Hear(rest != "off")]),
-        // What was done on the display before the file came has been heard some frames later.
+        // Events of the display from before the file came arrive some frames later.
         "await" => Some(vec![Line::Await(path()?), Line::Frames(4), Line::Settle]),
         "minimize" => Some(vec![Line::Minimize, Line::Frames(3)]),
         "lose_surface" => Some(vec![Line::LoseSurface, Line::Frames(2)]),

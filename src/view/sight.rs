@@ -24,7 +24,7 @@ const MOST_SHAPES: usize = 100_000;
 const HALF_WAY: f64 = 0.07;
 /// The camera comes closer only where it could come this many times closer.
 const CLOSER: f32 = 2.5;
-/// What the picture lacks at its edges may be this share of it: then nothing moves.
+/// Share of the picture that may be missing at its edges before the camera moves.
 const SLACK: f32 = 0.01;
 /// Where an edge of the picture moves outwards, there is room for as many looks to come: an answer of the device and the
 /// camera take their time.
@@ -48,12 +48,12 @@ pub(crate) enum Fit {
     Wanted,
 }
 
-/// What the camera knows of the bodies, and what it is about to do.
+/// Bodies as the camera knows them, and its next move.
 #[derive(Debug, Default)]
 pub(crate) struct Sight {
     /// The world as the camera began to follow it.
     first: Option<Framing>,
-    /// Of the part of the window that the framing is for, px.
+    /// Size of the part of the window that the framing is for, px.
     part: [u32; 2],
     /// The user has not taken the camera.
     pub follows: bool,
@@ -64,7 +64,7 @@ pub(crate) struct Sight {
     /// The next look puts the camera where it belongs at once.
     jumps: bool,
     coming: Option<Arrival>,
-    /// What was to be shown at the last look.
+    /// Extent that was to be shown at the last look.
     wanted: Option<Bounds>,
     /// Steps done and the camera at the last look.
     looked: Option<(u64, Vec2, f32)>,
@@ -81,7 +81,7 @@ impl Sight {
         self.coming = None;
     }
 
-    /// Whether the camera is on its way.
+    /// True while the camera is on its way.
     pub fn moves(&self) -> bool {
         self.goal.is_some()
     }
@@ -91,7 +91,7 @@ impl App {
     /// The part of the window that shows the world, px.
     pub fn place(&mut self, origin: Vec2, size: [u32; 2]) {
         let size = [size[0].max(1), size[1].max(1)];
-        // What was in the middle stays there, as large as it was; where the camera follows, the next look fits it.
+        // The middle stays in the middle, as large as it was; where the camera follows, the next look fits it.
         self.camera.size = size;
         let part = self.first_part().size;
         if self.fit == Fit::Wanted
@@ -155,7 +155,7 @@ impl App {
                     self.see(&crate::gpu::cast::<Pose>(&bytes));
                 }
                 Ok(None) => {}
-                // Whoever steps the world says so.
+                // The caller that steps the world says so.
                 Err(_) => self.sight.coming = None,
             }
             return;
@@ -182,7 +182,7 @@ impl App {
         let Some(run) = self.run.here() else { return };
         let compiled = run.world().compiled();
         let blank = Framing::sees_any(&now, &compiled.shapes, poses) == Some(false);
-        // What is held goes where the pointer is: the picture must not go after it.
+        // A held body goes where the pointer is: the picture must not go after it.
         let follows = self.sight.follows && self.sight.rests == 0;
         let framing = self.sight.first.as_ref().filter(|framing| follows && !framing.is_given());
         let wanted = framing.map(|framing| framing.camera_later(compiled, poses));

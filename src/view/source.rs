@@ -80,7 +80,7 @@ impl Source {
     /// The saved world in the file, if there is one and not a scene.
     ///
     /// # Errors
-    /// What is wrong with it, with the path.
+    /// Error of the file, with the path.
     pub fn saved_world(&self) -> Result<Option<SavedWorld>, String> {
         let Self::File { path, .. } = self else { return Ok(None) };
         if !is_saved_world(path) {
@@ -136,7 +136,7 @@ impl Source {
     }
 }
 
-/// Whether a file begins as a saved world or a state does. A pipe is not looked at: it can be read once.
+/// Returns true for a file that begins as a saved world or a state does. A pipe is not looked at: it can be read once.
 fn is_saved_world(path: &Path) -> bool {
     let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
     let mut start = [0; 8];

@@ -114,7 +114,7 @@ struct Shown {
     last_frame: Instant,
     last_look: Instant,
     script: Option<Script>,
-    /// Whether there is a user at the display: a scripted window has none unless the script says so.
+    /// True if there is a user at the display: a scripted window has none unless the script says so.
     hears: bool,
     waiting: Wait,
     /// Events that a script made.
@@ -125,7 +125,7 @@ struct Shown {
     shot: Option<PathBuf>,
     report: Option<PathBuf>,
     themed: Option<bool>,
-    /// Of the window.
+    /// Title of the window, as it is now.
     title: String,
     losses: u32,
     /// When the panel wants to be drawn again.

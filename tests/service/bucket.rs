@@ -207,7 +207,7 @@ fn steps_are_done_once_though_their_end_is_written_late() {
     service.tell(&format!("{world}/checkpoint"), &json!({ "name": "early" }));
     let ask = |service: &Service| insist(service, &path, &body, "seven");
     let is_done = |service: &Service| service.ask(&world)["step"] == 7 && service.ask(&world)["steps_to_go"] == 0;
-    // What asks for them is written, what says that they are done is not.
+    // The request for them is written, its end is not.
     let_through(&s3, 1);
     let first = std::thread::scope(|scope| {
         let asked = scope.spawn(|| ask(&service));

@@ -701,7 +701,7 @@ fn webgl_and_canvas_show_the_same() {
     }
 }
 
-/// What was said of a lost connection goes when the service answers again.
+/// The message of a lost connection goes when the service answers again.
 #[test]
 fn a_lost_connection_is_forgotten() {
     let folder = tempfile::tempdir().unwrap();

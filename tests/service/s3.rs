@@ -20,7 +20,7 @@ pub enum Fault {
     Slow(Duration),
     /// The condition of a PUT is overlooked.
     Blind,
-    /// Nothing is done until the rule says something else.
+    /// Requests wait until the rule says something else.
     Held,
 }
 

@@ -235,7 +235,7 @@ fn tokens_change_while_it_runs() {
 #[test]
 fn streams_end_with_their_token_whatever_holds_them_up() {
     let folder = tempfile::tempdir().unwrap();
-    // Nothing else ends a stream within the time of this test.
+    // No other cause ends a stream within the time of this test.
     let settings = [("LIMITS_STEP_WORK", "100000000"), ("LIMITS_IDLE_SECONDS", "600")];
     let (service, file) = start(folder.path(), THREE, &settings);
     let create = |body: &Value| {
@@ -274,7 +274,7 @@ fn streams_end_with_their_token_whatever_holds_them_up() {
     assert_eq!(reason, "the token is no longer valid");
     let status = get(&service, "boss", &slow).json();
     assert_eq!((&status["state"], &status["step"]), (&json!("stepping"), &json!(0)), "the step goes on");
-    // Nobody has read the other one.
+    // The other one is unread.
     until("both gone", || streams() == Some(0.0));
     drop(stuck);
 }
@@ -410,7 +410,7 @@ fn figures_of_tokens() {
         assert!(all.contains(line) && scraped.contains(line), "{line}: {all}");
         assert_eq!(own.contains(line), !line.contains("other"), "{line}: {own}");
     }
-    // What all tokens do together is no matter of one of them: it would tell of the others.
+    // Sums over all tokens are not shown to one of them: they would tell of the others.
     for name in ["drystone_process_resident_bytes", "drystone_worlds ", "drystone_streams", "drystone_requests_total"] {
         assert!(all.contains(name) && scraped.contains(name), "{name}: {all}");
         assert!(!own.contains(name), "{name}: {own}");

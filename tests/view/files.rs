@@ -55,7 +55,7 @@ fn a_mistake_is_told_until_it_is_mended() {
     assert!(reds("told.png") > before + 100 && reds("bare.png") > before + 100, "{} {before}", reds("told.png"));
 }
 
-/// What is kept after changes goes on alone: in the window, and in the command, to the same bits on either backend; and as a
+/// A world that is saved after changes goes on alone: in the window, and in the command, to the same bits on either backend; and as a
 /// scene it starts where the world was.
 #[test]
 fn what_is_kept_after_changes_opens_again() {

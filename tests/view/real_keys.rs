@@ -14,7 +14,7 @@ use x11rb::rust_connection::RustConnection;
 
 use crate::kit::{Ended, Stage};
 
-/// What has to come, comes in this time.
+/// Longest wait for an expected event.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const TAB: u32 = 0xff09;
@@ -95,7 +95,7 @@ impl<'a> Hands<'a> {
         self.send(if down { BUTTON_PRESS_EVENT } else { BUTTON_RELEASE_EVENT }, 1, [0, 0]);
     }
 
-    /// What the window reports after it has heard all this.
+    /// Returns the window's report after it has heard all this.
     fn report(&mut self) -> Value {
         self.asked += 1;
         // All events are on their way to the window before the file is there.
@@ -110,7 +110,7 @@ impl<'a> Hands<'a> {
 fn listening(reports: u32) -> String {
     let each = |n: u32| format!("await @/go{n}\nreport @/{n}.json\nframes 2\nrewrite @/{n}.json @/done{n}\n");
     let lines: String = (1..=reports).map(each).collect();
-    // What a frame needs to be drawn is there when the report is.
+    // A report means that a frame can be drawn.
     format!(
         "size 640 400\nplace 0 0\nframes 4\nhear on\nreport @/report.json\nframes 2\nrewrite @/report.json @/ready.json\n{lines}"
     )

@@ -1,4 +1,4 @@
-//! What the camera of the window follows, and what it leaves to the user.
+//! The camera of the window: what it follows, and what it leaves to the user.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ fn number(report: &Value, key: &str, index: usize) -> f64 {
     report["camera"][key][index].as_f64().unwrap()
 }
 
-/// Whether the first body is in the part of the window that shows the world.
+/// Returns true if the first body is in the part of the window that shows the world.
 fn is_seen(report: &Value) -> bool {
     let scale = report["camera"]["metres_per_pixel"].as_f64().unwrap();
     (0..2).all(|axis| {

@@ -107,10 +107,10 @@ impl Parameter {
     }
 }
 
-/// What scenes have in common: lists of scenes are grouped by it.
+/// Topic of a scene, by which lists of scenes are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Topic {
-    /// What stands, or should.
+    /// Bodies that stand, or should.
     Stacks,
     /// Thousands of bodies that move.
     Crowds,
@@ -144,7 +144,7 @@ impl Topic {
 pub struct Entry {
     /// By which it is called.
     pub name: &'static str,
-    /// What it is about, among the other scenes.
+    /// Topic, for lists.
     pub topic: Topic,
     /// What one sees, in a sentence.
     pub summary: &'static str,

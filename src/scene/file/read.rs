@@ -286,7 +286,7 @@ fn meant<'a>(key: &str, known: &'a str) -> Option<&'a str> {
     let close = || {
         let scored = known().map(|own| (strsim::damerau_levenshtein(&plain(&written), &plain(own)), own));
         let (distance, own) = scored.min_by_key(|&(distance, _)| distance)?;
-        // Of short words nearly all are close to one another.
+        // Nearly all short words are close to one another.
         let allowed = match plain(own).chars().count() {
             0..=2 => 0,
             3..=5 => 1,

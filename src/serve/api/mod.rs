@@ -335,7 +335,7 @@ fn own_figures(text: &str, caller: &Caller) -> String {
     names.dedup();
     let mut own = String::new();
     for name in names {
-        // What it means, and its kind.
+        // Its HELP and TYPE lines.
         let about = |line: &&str| line.starts_with("# ") && line.split(' ').nth(2) == Some(name.as_str());
         let of_name = lines
             .iter()

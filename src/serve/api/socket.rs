@@ -319,7 +319,7 @@ fn wish_of(change: &Change) -> Result<Wish, Problem> {
 
 /// Puts what a client said into the inbox, in the order in which it came.
 ///
-/// What it becomes is charged as that of the body of a request is. The memory is given back for as long as that waits.
+/// The values it is read into are charged as those of the body of a request are. The memory is given back for as long as that waits.
 async fn hear(
     state: &State,
     handle: &Arc<Handle>,

@@ -25,7 +25,7 @@ const LEASE: f64 = 1.5;
 /// Time to remove the mark at the end.
 const GOODBYE: Duration = Duration::from_secs(2);
 
-/// What the mark says.
+/// Content of the mark.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 struct Mark {
     owner: Owner,

@@ -55,7 +55,7 @@ pub fn client(bucket: &str, s3: &S3, retries: usize, patience: Duration) -> Resu
         };
         builder = builder.with_credentials(Arc::new(StaticCredentialProvider::new(own)));
     }
-    // Whoever gives such an address knows what that means, here or in AWS_ENDPOINT_URL.
+    // An http address is given on purpose, here or in AWS_ENDPOINT_URL.
     let endpoint = builder.get_config_value(&AmazonS3ConfigKey::Endpoint);
     if endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")) {
         builder = builder.with_allow_http(true);

@@ -184,7 +184,7 @@ trait Place: fmt::Debug + Send + Sync {
     /// Calls this once another service has taken the place over.
     fn when_taken(&self, _tell: Taken) {}
 
-    /// Nothing more is done here: another service may come at once.
+    /// Leaves the place: another service may come at once.
     fn leave(&self) {}
 
     /// Makes a world ours, and reads what opening it takes.

@@ -46,7 +46,7 @@ impl App {
     }
 }
 
-/// What a layer is called beside its switch. The grid behind the world has none.
+/// Label of a layer's switch. The grid behind the world has none.
 fn shown(name: &'static str) -> &'static str {
     if name == "grid" { "cells" } else { name }
 }

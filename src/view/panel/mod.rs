@@ -131,7 +131,7 @@ impl App {
         self.queue.append(&mut asked);
     }
 
-    /// Whether a pixel of the window is one of the picture.
+    /// Returns true if a pixel of the window is one of the picture.
     #[allow(clippy::cast_precision_loss, reason = "pixels")]
     fn is_over_the_world(&self, pixel: Vec2) -> bool {
         let own = pixel - self.camera.origin;

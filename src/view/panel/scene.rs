@@ -198,7 +198,7 @@ fn scene_entry(ui: &mut egui::Ui, entry: &Entry, selected: bool) -> egui::Respon
         .on_hover_text(entry.source)
 }
 
-/// Whether a slider is by powers: else sizes that one uses are a few pixels from its left end.
+/// Returns true for a slider by powers: else sizes that one uses are a few pixels from its left end.
 fn is_logarithmic(parameter: &Parameter) -> bool {
     parameter.min >= 0.0 && parameter.max > 20.0 * parameter.default.abs().max(1.0)
 }

@@ -14,7 +14,7 @@ use super::{Shown, Wait};
 use crate::state;
 use crate::world::WorldError;
 
-/// How long a script waits for a file at most.
+/// Longest time that a script waits for a file.
 const AWAIT: std::time::Duration = std::time::Duration::from_secs(60);
 /// Frames that a script waits for something at most.
 const PATIENCE: u32 = 20_000;

@@ -133,7 +133,7 @@ function follow_bodies(seconds) {
     if (found) {
       const at = goal || camera, wanted = framing(found);
       if (leaves(at, found.box, w, h) || wanted.scale > 2 * at.scale) goal = wanted;
-      // What is fast is not lost on the way there.
+      // A fast body is not lost on the way there.
       if (goal && leaves(camera, found.box, 1.02 * w, 1.02 * h)) hold(found.box, w, h);
     }
   }
@@ -227,7 +227,7 @@ function pick([x, y], slack, all = false) {
     const cos = Math.cos(body.angle), sin = Math.sin(body.angle), px = cos * dx + sin * dy, py = cos * dy - sin * dx;
     for (const p of own.parts) {
       const point = nearest(p, px, py), d = Math.hypot(point[0] - px, point[1] - py);
-      // Of bodies that are as near, the one that is drawn last; one that moves before one that does not.
+      // Among bodies that are as near, the one that is drawn last; one that moves before one that does not.
       if (d > least || (found && d === least && isDynamic(found.body) && !isDynamic(body))) continue;
       least = d;
       found = { body, id: own.id, name: own.name, mass: own.mass, point };
