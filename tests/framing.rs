@@ -172,7 +172,9 @@ fn what_turns_has_room_to_turn() {
     let seen = |bar: Body| {
         let mut scene = Scene::new("bar");
         scene.add(bar);
-        scene.add(Body::dynamic(0.0, 2.0).shape(Shape::half_box(1.5, 1.5)));
+        for x in [-2.0, 0.0, 2.0] {
+            scene.add(Body::dynamic(x, 2.0).shape(Shape::half_box(0.5, 0.5)));
+        }
         let world = Compiled::new(&scene).expect("valid");
         Framing::new(&world, &world.poses, SIZE).camera().seen()
     };
