@@ -54,11 +54,11 @@ impl Session {
                 break;
             }
             let Some(request) = lock(&self.handle.inbox).pop_front() else { break };
+            if !self.may_take_long && !request.is_short() {
+                lock(&self.handle.inbox).push_front(request);
+                break;
+            }
             match request {
-                request if !self.may_take_long && !request.is_short() => {
-                    lock(&self.handle.inbox).push_front(request);
-                    break;
-                }
                 request @ Request::Delete(..) => {
                     lock(&self.handle.inbox).push_front(request);
                     break;
