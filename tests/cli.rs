@@ -772,7 +772,10 @@ mod resuming {
                 "large_pyramid:base=6 --resume a.snap".to_owned(),
                 "--resume a.snap: it is of another world: the scene has 22 bodies, the saved one 16",
             ),
-            (format!("{scene} --substeps 5 --resume a.snap"), "settings.substeps is 5, in the saved world at its default"),
+            (
+                format!("{scene} --substeps 5 --resume a.snap"),
+                "settings.substeps is 5, in the saved world at its default",
+            ),
             (format!("{scene} --save a.json"), "--save a.json: the file name must end in .snap"),
             (format!("{scene} --save b.snap --trace b.snap"), "must end in .npz"),
         ] {
@@ -782,7 +785,11 @@ mod resuming {
         }
         assert_eq!(names(folder.path()), before);
         let other = run_in(folder.path(), "run large_pyramid:base=6 --resume a.snap --backend cpu");
-        assert!(other.stderr.contains("without a scene and settings") && other.stderr.contains("hint: "), "{}", other.stderr);
+        assert!(
+            other.stderr.contains("without a scene and settings") && other.stderr.contains("hint: "),
+            "{}",
+            other.stderr
+        );
     }
 }
 

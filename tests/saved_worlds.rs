@@ -91,7 +91,11 @@ fn a_changed_world_goes_on_alone_to_the_same_bits() {
             assert_eq!(hash(&mut first), hash(&mut second), "{step} steps on");
         }
         // Without the changes it is another world.
-        let bare = { let mut bare = saved; bare.journal = Journal::default(); bare };
+        let bare = {
+            let mut bare = saved;
+            bare.journal = Journal::default();
+            bare
+        };
         assert!(bare.resume(&mut make(&bare.scene)).is_err());
     }
 }

@@ -15,7 +15,7 @@ use crate::state;
 use crate::world::WorldError;
 
 /// How long a script waits for a file at most.
-const AWAIT: std::time::Duration = std::time::Duration::from_secs(60);
+const AWAIT: std::time::Duration = std::time::Duration::from_mins(1);
 /// Frames that a script waits for something at most.
 const PATIENCE: u32 = 20_000;
 
