@@ -158,7 +158,9 @@ impl SavedWorld {
         bytes.extend(VERSION.to_le_bytes());
         bytes.extend(crc32fast::hash(&directory).to_le_bytes());
         bytes.extend(directory);
-        sections.into_iter().for_each(|section| bytes.extend_from_slice(section));
+        for section in sections {
+            bytes.extend_from_slice(section);
+        }
         Ok(bytes)
     }
 

@@ -15,7 +15,7 @@ use x11rb::rust_connection::RustConnection;
 use crate::kit::{Ended, Stage};
 
 /// Longest wait for an expected event.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 const TAB: u32 = 0xff09;
 const ESCAPE: u32 = 0xff1b;
@@ -190,7 +190,9 @@ fn delete_removes_what_is_under_the_pointer_when_the_key_comes() {
             let [width, height] = [0, 1].map(|side| number(&camera["size"][side]));
             let x = number(&camera["origin"][0]) + width / 2.0 + (point[0] - number(&camera["center"][0])) / scale;
             let y = number(&camera["origin"][1]) + height / 2.0 - (point[1] - number(&camera["center"][1])) / scale;
-            [x, y].map(|value| value.round() as i16)
+            #[allow(clippy::cast_possible_truncation, reason = "a pixel of a small window")]
+            let whole = [x, y].map(|value| value.round() as i16);
+            whole
         };
         let positions: Vec<[f64; 2]> = serde_json::from_value(first["positions"].clone()).unwrap();
         let (there, shapes) = (first["there"].as_u64().unwrap(), first["shapes"].as_u64().unwrap());
