@@ -326,8 +326,9 @@ fn the_page_with_a_token() {
     let scene = json!({ "version": 1, "name": "one ball", "bodies": [
         { "position": [0, 4], "shapes": [ { "circle": { "radius": 0.5 } } ] } ] });
     browser.text(&scene.to_string());
+    browser.eval("$('run').checked = false");
     browser.click("#create button");
-    browser.until("world && bodies.size === 1 && shapes.size === 1");
+    browser.until("world && bodies.size === 1 && shapes.size === 1 && !$('step').disabled");
     browser.click("#step");
     browser.until("simulated.step === 1");
     let world = format!("/v1/worlds/{}", browser.eval("world").as_str().unwrap());

@@ -32,8 +32,10 @@ const toggle = guard(async () => {
 });
 const steps = count => guard(async () => {
   await keepStart();
-  if (status.state === 'playing') await call('POST', at('/pause'), '{}');
-  await call('POST', at('/step'), JSON.stringify({ steps: count }));
+  const step = () => call('POST', at('/step'), JSON.stringify({ steps: count })), stop = () => call('POST', at('/pause'), '{}');
+  if (status.state === 'playing') await stop();
+  // It may have begun to play since the list was read.
+  await step().catch(async error => { if (error.status !== 409) throw error; await stop(); await step(); });
   await list();
 });
 const quicker = by => () => {
