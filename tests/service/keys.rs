@@ -209,7 +209,7 @@ fn no_key_is_forgotten_for_a_new_one() {
 #[test]
 fn killed_at_any_moment_each_is_done_once() {
     let folder = tempfile::tempdir().unwrap();
-    let start = || Service::start(folder.path(), &[("CHECKPOINT_SECONDS", "0.01")]);
+    let start = || Service::start(folder.path(), &[("CHECKPOINT_SECONDS", "0.01"), crate::crash::OUTSIDE]);
     let mut service = start();
     let world = service.make(&json!({ "scene": "large_pyramid:base=3" }));
     let mut dice = Dice(5);
