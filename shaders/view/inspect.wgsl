@@ -44,7 +44,7 @@ struct Found {
 
 // Bits of a rank below its class, and the highest number in them.
 const CLASS_SHIFT: u32 = 28u;
-const NEAREST: f32 = 1048576.0;
+const RANK_STEPS: f32 = 1048576.0;
 
 fn turned_back(q: vec2<f32>, v: vec2<f32>) -> vec2<f32> {
     return vec2<f32>(q.x * v.x + q.y * v.y, q.x * v.y - q.y * v.x);
@@ -115,7 +115,7 @@ fn rank_of(index: u32) -> u32 {
         return 0u;
     }
     let share = select(1.0, 1.0 - max(distance, 0.0) / request.reach, !under);
-    return (group << CLASS_SHIFT) | (1u + u32(clamp(share, 0.0, 1.0) * NEAREST));
+    return (group << CLASS_SHIFT) | (1u + u32(clamp(share, 0.0, 1.0) * RANK_STEPS));
 }
 
 @compute @workgroup_size(64)

@@ -419,10 +419,11 @@ fn what_ends_a_hostile_world_waits_for_no_step() {
 #[test]
 fn a_deadline_waits_for_no_step_of_another() {
     let folder = tempfile::tempdir().unwrap();
-    let service = Service::start(folder.path(), &[&SLOW[..], &[("WORKERS", "2")]].concat());
-    let [late, other] = [0; 2].map(|_| service.make(&slow()));
-    // Time enough for the other's request to come before it is over.
-    let body = json!({ "timeout": 5 });
+    let service = Service::start(folder.path(), &[("LIMITS_STEP_WORK", "1000000000"), ("WORKERS", "2")]);
+    // Each of its steps takes many times as long as the deadline, in which the other's request comes.
+    let scene = boxes(900, 120, &json!({ "substeps": 64, "iterations": 64 }));
+    let [late, other] = [0; 2].map(|_| service.make(&scene));
+    let body = json!({ "timeout": 1.5 });
     let mut stepping = begin(&service, &format!("{late}/step"), &body, None);
     wait_for(&service, &late, "stepping");
     let _waiting = begin(&service, &format!("{other}/step"), &json!({}), None);

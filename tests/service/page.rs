@@ -449,11 +449,11 @@ fn joints_are_drawn_until_they_go() {
     assert!(drawn > 200, "{drawn}");
     // However long a spring is, it has as many coils.
     assert!(browser.eval("(collect(1280, 720, 1), Array.from({ length: count }, (_, n) => n).filter(n => instances[n * STRIDE + 10] === ZIGZAG && instances[n * STRIDE + 7] === COILS).length)").as_u64() > Some(0));
-    browser.key("j");
+    browser.key("i");
     browser.until("!layers.joints");
     browser.until("painted.key.includes('false')");
     assert_eq!(joint_pixels(&mut browser, "no-joints"), 0);
-    browser.key("j");
+    browser.key("i");
     let ids: Vec<Value> = service.ask(&format!("{world}/joints"))["joints"]
         .as_array()
         .unwrap()

@@ -181,7 +181,7 @@ const KEYS = [
   ['k', 'K', 'keep the state as a checkpoint', keepState],
   ['Escape', 'Esc', 'cancel, put the tool away', () => take_tool('')],
   ['?', '?', 'these keys', () => show_keys()],
-  ['j', 'J', 'joints', layer('joints')],
+  ['i', 'I', 'joints', layer('joints')],
   ['.', '.', 'zoom in', () => zoom(1.25)],
   [',', ',', 'zoom out', () => zoom(0.8)],
   ['Shift+ArrowLeft', 'Shift ← → ↑ ↓', 'move the view', () => pan(40, 0)],
