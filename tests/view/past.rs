@@ -89,7 +89,7 @@ fn a_running_world_moves() {
     assert!(positions(&end).iter().all(|p| p[1] > -2.0 && p[1] < 12.0 && p[0].abs() < 60.0), "{end}");
 }
 
-/// Frames are drawn from the solver's buffers: what comes back from the device is the counters of steps, and those are as
+/// Frames are drawn from the buffers of the solver: the counters of steps come back from the device, and those are as
 /// long for a large world as for a small one.
 #[test]
 fn nothing_is_read_back_on_the_way_to_the_screen() {
@@ -106,13 +106,16 @@ fn nothing_is_read_back_on_the_way_to_the_screen() {
     let [large, after] = sent(30);
     assert!(number(&large, "frames") > 20 && number(&large, "bodies") > 400);
     for report in [&small, &large] {
-        assert_eq!(number(report, "sent_otherwise"), 0, "{report}");
+        // But for the poses that the camera looks at, every fourth frame while bodies move.
+        let (sent, a_look) = (number(report, "sent_otherwise"), 16 * number(report, "bodies"));
+        assert!(sent % a_look == 0 && sent / a_look <= number(report, "frames") / 4 + 1, "{report}");
         assert!(number(report, "sent_by_steps") > 0);
     }
     let a_step = |report: &Value| number(report, "sent_by_steps") / number(report, "step");
     assert_eq!(a_step(&small), a_step(&large));
-    // The first report took a snapshot, and that is counted: poses alone are 16 bytes a body.
-    assert!(number(&after, "sent_otherwise") > 16 * number(&after, "bodies"), "{after}");
+    // The first report took a snapshot, and that is counted: it has more of a body than its pose.
+    let more = number(&after, "sent_otherwise") - number(&large, "sent_otherwise");
+    assert!(more > 16 * number(&after, "bodies"), "{after}");
 }
 
 /// Two worlds beside each other begin alike, and get what is done to either.

@@ -61,7 +61,7 @@ impl Shown {
             "over": app.pointer.over.map(|over| over.body), "sleep": app.run.scene().settings.sleep,
             "substeps": app.run.scene().settings.substep_count(), "kept_bytes": facts.kept.0, "speed": app.speed,
             "samples": app.figures.samples.len(), "opening": app.opening.as_ref().map(|opening| opening.source.spec()),
-            "meanwhile": app.meanwhile, "scale": self.egui.egui_ctx().pixels_per_point(),
+            "follows": app.sight.follows, "blank": app.sight.blank, "meanwhile": app.meanwhile, "scale": self.egui.egui_ctx().pixels_per_point(),
         });
         if let Err(error) = std::fs::write(path, report.to_string()) {
             self.app.say(error.to_string());
