@@ -30,8 +30,8 @@ const MARK_CROSS: u32 = 9u;
 // Width of the rim, px, and its opacity: less where bodies are so small that it would cover them.
 const RIM: f32 = 1.0;
 const RIM_OPACITY: f32 = 0.6;
-const LEAST_TURNS: f32 = 3.0;
-const MOST_TURNS: f32 = 12.0;
+const MIN_SPRING_TURNS: f32 = 3.0;
+const MAX_SPRING_TURNS: f32 = 12.0;
 
 fn no_mark() -> Mark {
     var mark: Mark;
@@ -46,7 +46,7 @@ fn joint_sign_size() -> f32 {
 
 /// Turns of every spring: by the zoom alone, so that one that is stretched keeps them.
 fn spring_turns() -> f32 {
-    return clamp(round(view.length / (2.4 * joint_sign_size())), LEAST_TURNS, MOST_TURNS);
+    return clamp(round(view.length / (2.4 * joint_sign_size())), MIN_SPRING_TURNS, MAX_SPRING_TURNS);
 }
 
 /// A point of the world, given from the camera, in pixels.
