@@ -380,7 +380,7 @@ impl GpuWorld {
     }
 
     /// Waits for the device up to a submission, or for all it was given, unless the step is given up.
-    fn wait_for(&self, submission: Option<wgpu::SubmissionIndex>) -> Result<(), WorldError> {
+    fn wait_for(&self, submission: Option<&wgpu::SubmissionIndex>) -> Result<(), WorldError> {
         let latch = self.limits.latch();
         let done = self.engine.context.wait_for_unless(submission, || latch.is_cancelled())?;
         if done { Ok(()) } else { Err(WorldError::Cancelled) }

@@ -312,14 +312,14 @@ impl Context {
     /// If the device is lost or refused something.
     pub(crate) fn wait_for_unless(
         &self,
-        submission: Option<wgpu::SubmissionIndex>,
+        submission: Option<&wgpu::SubmissionIndex>,
         gives_up: impl Fn() -> bool,
     ) -> Result<bool, DeviceError> {
         loop {
             if gives_up() {
                 return Ok(false);
             }
-            let how = wgpu::PollType::Wait { submission_index: submission.clone(), timeout: Some(PATIENCE) };
+            let how = wgpu::PollType::Wait { submission_index: submission.cloned(), timeout: Some(PATIENCE) };
             if self.poll_for(how)? {
                 return Ok(true);
             }

@@ -105,7 +105,7 @@ impl GpuWorld {
             let recorded = std::mem::replace(&mut encoder, self.engine.encoder());
             let submitted = self.engine.context.queue().submit([recorded.finish()]);
             if let Some(before) = before.replace(submitted) {
-                self.wait_for(Some(before))?;
+                self.wait_for(Some(&before))?;
             }
         }
         self.end_recording(&mut encoder, measured);
