@@ -229,7 +229,9 @@ impl Framing {
         if now.driven.len() == self.cast.driven.len() {
             self.cast.driven.iter_mut().zip(now.driven).for_each(|(have, now)| *have = have.union(now));
         } else {
-            self.cast.driven.extend(now.driven);
+            // Some came or went: all of them together, so that the list does not grow with each moment.
+            let all = self.cast.driven.drain(..).chain(now.driven).reduce(Bounds::union);
+            self.cast.driven.extend(all);
         }
     }
 

@@ -19,6 +19,7 @@ impl App {
     /// # Errors
     /// If the device is lost.
     pub fn act(&mut self) -> Result<(), WorldError> {
+        self.undoing &= self.errand.is_some() || self.seeks();
         let mut waiting = Vec::new();
         for action in std::mem::take(&mut self.queue) {
             let Some(action) = self.take_up(action, &mut waiting) else { continue };
@@ -26,7 +27,8 @@ impl App {
                 Needs::Nothing | Needs::Another => false,
                 Needs::Turn => !waiting.is_empty(),
                 // An explosion that has yet to learn where the bodies are comes before what follows it.
-                Needs::World => !waiting.is_empty() || !self.is_settled() || self.pointer.stops_time(),
+                // Before a world has come back to a change that is undone, its log has more than it has done.
+                Needs::World => !waiting.is_empty() || !self.is_settled() || self.pointer.stops_time() || self.undoing,
             };
             if waits {
                 waiting.push(action);

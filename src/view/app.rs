@@ -50,6 +50,8 @@ pub(crate) struct App {
     pub first_on: On,
     /// What worlds are away for, if that takes long.
     pub errand: Option<Errand>,
+    /// A change is being undone: the world is on its way to the step before it.
+    pub undoing: bool,
     /// Told when a world has come back.
     pub wake: Wake,
     /// Waits for worlds within a frame, as scripts do: what happens in which frame then does not depend on speed.
@@ -144,6 +146,7 @@ impl App {
             failed: None,
             first_on: on,
             errand: None,
+            undoing: false,
             wake,
             patient: false,
             pace: Pace::default(),

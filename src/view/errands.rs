@@ -164,6 +164,7 @@ impl App {
         self.owed = 0;
         self.put_by();
         self.errand = Some(Errand::Back(step));
+        self.undoing = true;
         for seat in std::iter::once(&mut self.run).chain(&mut self.twin) {
             seat.lend(Order::Undo, &self.wake);
         }
@@ -197,7 +198,7 @@ impl App {
     pub(super) fn drop_twin(&mut self) {
         if self.twin.take().is_some() {
             // As much is seen of it as was seen of each.
-            self.camera.metres_per_pixel *= 0.5;
+            self.zoom_along(0.5);
         }
         if self.layers.coloring == Coloring::Difference {
             self.layers.coloring = Coloring::Body;
@@ -217,7 +218,7 @@ impl App {
                 if self.seat_twin(twin)? {
                     self.layers.coloring = Coloring::Difference;
                     // As much is seen of each as was seen of one.
-                    self.camera.metres_per_pixel *= 2.0;
+                    self.zoom_along(2.0);
                 }
                 Ok(())
             }

@@ -24,6 +24,8 @@ use crate::world::{World, WorldError};
 
 /// Steps between two states at first; doubled whenever they would take more than [`BUDGET`].
 const FIRST_SPACING: u64 = 8;
+/// Steps between two changes of gravity that are undone together: a slider gives one a frame.
+const GRAVITY_IN_A_ROW: u64 = 30;
 /// Bytes that states may take, on the device or in memory.
 const BUDGET: u64 = 384 << 20;
 
@@ -181,12 +183,15 @@ impl Run {
         let done = &self.log[..self.next];
         let is_deed = |(_, edit): &(u64, Edit)| !matches!(edit, Edit::Part(_) | Edit::Joint(..) | Edit::Saved(_));
         let mut last = done.iter().rposition(is_deed)?;
+        let known = self.past.first().filter(|kept| kept.step == self.first).map_or(0, |kept| kept.done);
         let is_gravity = |index: usize| matches!(done[index], (_, Edit::Gravity(_)));
-        while last > 0 && is_gravity(last) && is_gravity(last - 1) {
+        let joins = |index: usize| {
+            is_gravity(index) && is_gravity(index - 1) && done[index].0 - done[index - 1].0 <= GRAVITY_IN_A_ROW
+        };
+        while last > known && joins(last) {
             last -= 1;
         }
         let step = done[last].0;
-        let known = self.past.first().filter(|kept| kept.step == self.first).map_or(0, |kept| kept.done);
         (step > self.first || last >= known).then_some((last, step))
     }
 

@@ -102,7 +102,9 @@ impl App {
             let Camera { center, metres_per_pixel, .. } = framing.camera();
             self.camera = Camera { center, metres_per_pixel, ..self.camera };
             let left = Some((center, metres_per_pixel));
-            self.sight = Sight { first: Some(framing), part, follows: true, left, ..Sight::default() };
+            // A world that goes on from a file may be far from where its scene began.
+            let jumps = run.steps() > 0 && !framing.is_given();
+            self.sight = Sight { first: Some(framing), part, follows: true, left, jumps, ..Sight::default() };
             self.fit = Fit::Done;
         }
         self.camera.origin = origin;
@@ -133,8 +135,12 @@ impl App {
 
     /// The window has another size: the whole picture is framed for it, unless the user has the camera.
     fn fit_anew(&mut self, part: [u32; 2]) {
+        // A world that is away is asked again when it is back.
+        let Some(run) = self.run.here() else { return };
         self.sight.part = part;
-        let Some(run) = self.run.here().filter(|_| self.sight.follows) else { return };
+        if !self.sight.follows {
+            return;
+        }
         let compiled = run.world().compiled();
         let framing = Framing::new(compiled, &compiled.poses, part);
         let Camera { center, metres_per_pixel, .. } = framing.camera();
@@ -165,7 +171,8 @@ impl App {
         let shapes = self.facts().shapes;
         let often = if shapes > FEW_SHAPES { LOOK_SELDOM } else { LOOK_EVERY };
         let due = self.sight.frames >= often || self.sight.jumps;
-        if !due || self.sight.looked == Some(now) || !self.is_settled() || shapes > MOST_SHAPES {
+        let is_too_large = shapes > MOST_SHAPES && !self.sight.jumps;
+        if !due || self.sight.looked == Some(now) || !self.is_settled() || is_too_large {
             return;
         }
         (self.sight.frames, self.sight.looked) = (0, Some(now));
@@ -232,12 +239,16 @@ impl App {
     /// On a screen with so many pixels a point. On one of finer pixels all is as large as it was.
     pub fn on_screen(&mut self, pixels_per_point: f32) {
         if pixels_per_point != self.pixels_per_point && pixels_per_point > 0.0 {
-            let factor = self.pixels_per_point / pixels_per_point;
-            self.camera.metres_per_pixel *= factor;
-            for (_, metres_per_pixel) in [&mut self.sight.left, &mut self.sight.goal].into_iter().flatten() {
-                *metres_per_pixel *= factor;
-            }
+            self.zoom_along(self.pixels_per_point / pixels_per_point);
             self.pixels_per_point = pixels_per_point;
+        }
+    }
+
+    /// Zooms for another reason than the user's: the camera goes on to follow.
+    pub fn zoom_along(&mut self, factor: f32) {
+        self.camera.metres_per_pixel *= factor;
+        for (_, metres_per_pixel) in [&mut self.sight.left, &mut self.sight.goal].into_iter().flatten() {
+            *metres_per_pixel *= factor;
         }
     }
 

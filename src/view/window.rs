@@ -347,8 +347,8 @@ impl Shown {
         }
         let fault = self.app.fault.as_mut();
         let mended = fault.and_then(|fault| fault.source.has_changed().then(|| fault.source.clone()));
-        let own = self.app.source.has_changed().then(|| self.app.source.clone());
-        if let Some(source) = mended.or(own) {
+        let source = mended.or_else(|| self.app.source.has_changed().then(|| self.app.source.clone()));
+        if let Some(source) = source {
             if let Err(error) = self.app.open(source, Why::Changed, None) {
                 self.trouble = Some(error);
             }
