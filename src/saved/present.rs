@@ -1,6 +1,5 @@
 //! A saved world as the scene that it has become: for a scene file of what there is now.
 
-use std::collections::HashSet;
 use std::f32::consts::TAU;
 
 use glam::Vec2;
@@ -36,10 +35,8 @@ impl SavedWorld {
         snapshot.check(&compiled, Some(&population)).map_err(WorldError::from)?;
         let models = population.take_models().unwrap_or_default();
         let now = Now { compiled: &compiled, snapshot: &snapshot };
-        let (mut bodies, places) = now.bodies(&models, steps);
-        let mut joints = now.joints(&models, &bodies, &places);
-        keep_first(bodies.iter_mut().map(|body| &mut body.id));
-        keep_first(joints.iter_mut().map(|joint| &mut joint.id));
+        let (bodies, places) = now.bodies(&models, steps);
+        let joints = now.joints(&models, &bodies, &places);
         let scene = Scene {
             name: self.scene.name.clone(),
             gravity: compiled.params.gravity.into(),
@@ -52,14 +49,6 @@ impl SavedWorld {
         };
         scene.check().map_err(WorldError::from)?;
         Ok(scene)
-    }
-}
-
-/// Takes an id away from all that have it but the first: every batch of an emitter has the same ones.
-fn keep_first<'a>(ids: impl Iterator<Item = &'a mut Option<String>>) {
-    let mut seen = HashSet::new();
-    for slot in ids {
-        *slot = slot.take().filter(|id| seen.insert(id.clone()));
     }
 }
 
