@@ -79,7 +79,7 @@ pub struct Record {
     /// Short turns with steps, and without, since the last long one. Up to [`SHORT_TURNS`].
     steps: u8,
     rests: u8,
-    /// Short turns in a row. Up to [`CALM_TURNS`].
+    /// Short turns with steps in a row. Up to [`CALM_TURNS`].
     calm: u8,
     /// The last turn that says anything was long.
     is_long: bool,
@@ -93,7 +93,10 @@ impl Record {
             *self = if is_hiccup { Self { calm: 0, ..*self } } else { Self { is_long: true, ..Self::default() } };
             return;
         }
-        self.calm = (self.calm + 1).min(CALM_TURNS);
+        // Answers do not make up for long steps.
+        if steps > 0 {
+            self.calm = (self.calm + 1).min(CALM_TURNS);
+        }
         let count = if steps > 0 { &mut self.steps } else { &mut self.rests };
         *count = (*count + 1).min(SHORT_TURNS);
         self.is_long &= self.steps < SHORT_TURNS;

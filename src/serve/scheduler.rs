@@ -122,12 +122,18 @@ struct Entry {
     starting: bool,
 }
 
-/// Lets a world have its turn, which only answers or ends something unless it may take long.
-fn take(state: &mut State, (id, expected): (String, Expected), may_take_long: bool) -> Option<Member> {
+/// Lets a world have its turn, which only answers or ends something unless it may take long, and begins no step unless it
+/// may step.
+fn take(
+    state: &mut State,
+    (id, expected): (String, Expected),
+    (may_take_long, may_step): (bool, bool),
+) -> Option<Member> {
     let entry = state.worlds.get_mut(&id)?;
     entry.poked = false;
     let mut session = entry.session.take()?;
     session.may_take_long = may_take_long;
+    session.may_step = may_step;
     state.suspects += usize::from(entry.is_suspect);
     Some(Member::new(id, session, expected))
 }
@@ -479,8 +485,17 @@ impl Scheduler {
 
     /// Returns whether the worker for short turns takes a world. `is_held_up` says that all others are in long turns.
     fn suits(entry: &Entry, session: &Session, is_held_up: bool) -> bool {
-        let is_small = is_held_up && entry.record.is_clean() && (1..=SMALL).contains(&entry.bodies);
-        is_small || (!session.is_opening() && entry.record.is_short(session.expected()))
+        Self::is_harmless(entry, is_held_up) || (!session.is_opening() && entry.record.is_short(session.expected()))
+    }
+
+    /// Returns whether that worker may step the world, too. A record of short answers says nothing of steps.
+    fn may_step(entry: &Entry, is_held_up: bool) -> bool {
+        Self::is_harmless(entry, is_held_up) || entry.record.is_short(Expected::Step)
+    }
+
+    /// Returns whether a small world without a record is taken, as all other workers are held up.
+    fn is_harmless(entry: &Entry, is_held_up: bool) -> bool {
+        is_held_up && entry.record.is_clean() && (1..=SMALL).contains(&entry.bodies)
     }
 
     /// The worlds whose turn it is: one, or on a device perhaps several; waits for one. None at the end.
@@ -502,6 +517,10 @@ impl Scheduler {
                     Wake::Now | Wake::At(_) => {
                         let is_urgent = session.is_urgent(now);
                         if entry.is_suspect && state.suspects > 0 && !is_urgent {
+                            // Until the other suspect is back, or its time is over.
+                            if let Some(at) = session.deadline().filter(|at| *at > now) {
+                                soonest = Some(soonest.map_or(at, |soonest| soonest.min(at)));
+                            }
                             continue;
                         }
                         if only_short
@@ -543,7 +562,8 @@ impl Scheduler {
                     let Some(entry) = state.worlds.get(&id) else { continue };
                     let suits = |session: &Session| Self::suits(entry, session, is_held_up);
                     let may_take_long = !only_short || entry.session.as_deref().is_some_and(suits);
-                    members.extend(take(&mut state, (id, expected), may_take_long));
+                    let may_step = !only_short || Self::may_step(entry, is_held_up);
+                    members.extend(take(&mut state, (id, expected), (may_take_long, may_step)));
                 }
                 return Some(members);
             }

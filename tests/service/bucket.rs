@@ -256,7 +256,7 @@ fn a_step_was_given_up_and_the_log_does_not_take_it() {
     let s3 = S3::start();
     let service = start(&s3, "s3://worlds", &[("LIMITS_STEP_WORK", "100000000")]);
     let world = service.make(&crate::hostile::slow());
-    let (path, body) = (format!("{world}/step"), json!({ "timeout": 0.5 }));
+    let (path, body) = (format!("{world}/step"), json!({ "timeout": 1 }));
     let_through(&s3, 1);
     let refused = service.post_once(&path, &body, "given up").unwrap();
     let told = refused.json()["detail"].as_str().unwrap_or_default().to_owned();
@@ -316,9 +316,10 @@ fn an_answer_that_is_lost_is_settled() {
     let (world, twin) = (service.make(&scene()), service.make(&scene()));
     let path = format!("{world}/commands");
     let mut puts = 0;
-    s3.rule(move |method, _| {
-        puts += u32::from(method == "PUT");
-        if method == "PUT" && puts == 1 { Fault::Lost } else { Fault::No }
+    s3.rule(move |method, key| {
+        let is_log = method == "PUT" && key.contains("/log/");
+        puts += u32::from(is_log);
+        if is_log && puts == 1 { Fault::Lost } else { Fault::No }
     });
     assert_eq!(service.post_once(&path, &push(3.0), "first").unwrap().status, 200, "found to be there");
 

@@ -97,6 +97,8 @@ pub struct Session {
     draining: bool,
     /// False for a turn that only answers or ends something: it begins no step and opens nothing.
     pub may_take_long: bool,
+    /// False for a turn that answers, perhaps for long, and begins no step.
+    pub may_step: bool,
     /// Where the next record goes.
     log: LogEnd,
     /// Where the one after those goes that are on their way.
@@ -185,6 +187,7 @@ impl Session {
             turn: Turn::Over(Wake::Idle),
             draining: false,
             may_take_long: true,
+            may_step: true,
             log: LogEnd::default(),
             grown: None,
             good: 0,

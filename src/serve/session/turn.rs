@@ -74,7 +74,7 @@ impl Session {
             }
             Phase::Live(live) => self.with(live, |session, live| session.hear(live, draining)),
         };
-        if self.is_due() && !self.may_take_long {
+        if self.is_due() && !(self.may_take_long && self.may_step) {
             self.turn = Turn::Over(Wake::Now);
         }
         if self.is_due() {

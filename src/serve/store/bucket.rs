@@ -116,6 +116,7 @@ impl Bucket {
             patience,
             ended: AtomicBool::new(false),
             turn: tokio::sync::Mutex::default(),
+            before: Mutex::default(),
             taken: Mutex::default(),
         };
         let inner = Inner {
@@ -131,16 +132,16 @@ impl Bucket {
         };
         let bucket = Self { inner: Arc::new(inner), runtime: Some(runtime) };
         let take_over = s3.take_over;
-        let used = bucket.wait(move |inner| async move {
+        bucket.wait(move |inner| async move {
             inner.probe().await?;
-            inner.claim.begin(take_over).await?;
-            inner.sweep().await
+            inner.claim.begin(take_over).await
         })?;
         let beat = |inner: Arc<Inner>| async move {
             inner.claim.beat().await;
             Ok(())
         };
         bucket.later(beat, Box::new(drop));
+        let used = bucket.wait(|inner| async move { inner.sweep().await })?;
         Ok((bucket, used))
     }
 

@@ -22,6 +22,8 @@ use super::{Taken, Trouble};
 const BEAT: f64 = 0.5;
 /// Time without a beat after which a service is taken for gone, in patiences of the bucket.
 const LEASE: f64 = 1.5;
+/// Time for reading or writing the mark in a beat, in patiences of the bucket: a beat with both is shorter than a lease.
+const BEAT_PART: f64 = 0.4;
 /// Time to remove the mark at the end.
 const GOODBYE: Duration = Duration::from_secs(2);
 
@@ -43,15 +45,17 @@ pub struct Claim {
     pub ended: AtomicBool,
     /// Held between reading the mark and changing it.
     pub turn: tokio::sync::Mutex<()>,
+    /// Id of the service that this one took over from: it may write its mark once more before it reads this one's.
+    pub before: Mutex<Option<u64>>,
     /// Told the name of the service that has come after this one.
     pub taken: Mutex<Option<Taken>>,
 }
 
 impl Claim {
     /// Reads the mark. None if there is none, or one that cannot be read.
-    async fn read(&self) -> io::Result<Option<Mark>> {
+    async fn read(&self, limit: Duration) -> io::Result<Option<Mark>> {
         let read = async { self.client.get(&self.place).await?.bytes().await };
-        match timeout(2 * self.patience, read).await {
+        match timeout(limit, read).await {
             Ok(Ok(bytes)) => Ok(serde_json::from_slice(&bytes).ok()),
             Ok(Err(Error::NotFound { .. })) => Ok(None),
             Ok(Err(error)) => Err(io::Error::other(format!("{}: {}", self.name, told(&error)))),
@@ -59,9 +63,9 @@ impl Claim {
         }
     }
 
-    async fn write(&self, beat: u64) -> io::Result<()> {
+    async fn write(&self, beat: u64, limit: Duration) -> io::Result<()> {
         let mark = serde_json::to_vec(&Mark { owner: self.owner.clone(), beat })?;
-        match timeout(2 * self.patience, self.client.put(&self.place, mark.into())).await {
+        match timeout(limit, self.client.put(&self.place, mark.into())).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(io::Error::other(format!("{}: {}", self.name, told(&error)))),
             Err(_) => Err(Trouble::Away(format!("{} does not answer", self.name)).into()),
@@ -73,7 +77,11 @@ impl Claim {
     /// # Errors
     /// Another service is alive; the bucket's.
     pub async fn begin(&self, take_over: bool) -> io::Result<()> {
-        if !take_over && let Some(first) = self.read().await? {
+        let limit = 2 * self.patience;
+        let first = self.read(limit).await?;
+        if take_over {
+            *self.before.lock().unwrap_or_else(PoisonError::into_inner) = first.map(|mark| mark.owner.id);
+        } else if let Some(first) = first {
             let lease = self.patience.mul_f64(LEASE);
             tracing::info!(
                 of = first.owner.name,
@@ -83,7 +91,7 @@ impl Claim {
             let end = Instant::now() + lease;
             while Instant::now() < end {
                 sleep(self.patience.mul_f64(BEAT / 4.0)).await;
-                match self.read().await? {
+                match self.read(limit).await? {
                     Some(now) if now != first => {
                         return Err(io::Error::new(
                             io::ErrorKind::AddrInUse,
@@ -100,32 +108,39 @@ impl Claim {
                 }
             }
         }
-        self.write(0).await
+        self.write(0, limit).await
     }
 
     /// Raises the number until the end, and tells when another service has come.
     pub async fn beat(&self) {
         let mut beat = 0;
+        let limit = self.patience.mul_f64(BEAT_PART);
         while !self.ended.load(Ordering::SeqCst) {
             sleep(self.patience.mul_f64(BEAT)).await;
             let _turn = self.turn.lock().await;
-            match self.read().await {
-                Ok(Some(mark)) if mark.owner.id != self.owner.id => {
-                    self.ended.store(true, Ordering::SeqCst);
+            match self.read(limit).await {
+                Ok(Some(mark)) if mark.owner.id != self.owner.id && !self.is_before(&mark) => {
+                    // Told at a later beat, if nobody listens yet.
                     let tell = self.taken.lock().unwrap_or_else(PoisonError::into_inner).take();
                     if let Some(tell) = tell {
+                        self.ended.store(true, Ordering::SeqCst);
                         tell(format!("the store is now with another service: {}", mark.owner.name));
                     }
                 }
                 Ok(_) if !self.ended.load(Ordering::SeqCst) => {
                     beat += 1;
                     // The next one does as well.
-                    let _ = self.write(beat).await;
+                    let _ = self.write(beat, limit).await;
                 }
                 // While the bucket is away nobody else can come.
                 Ok(_) | Err(_) => {}
             }
         }
+    }
+
+    /// Returns true for a mark of the service that this one took over from.
+    fn is_before(&self, mark: &Mark) -> bool {
+        self.before.lock().unwrap_or_else(PoisonError::into_inner).as_ref() == Some(&mark.owner.id)
     }
 
     /// Removes the mark, so that the next service waits for nothing. One of another stays.
@@ -135,7 +150,7 @@ impl Claim {
         }
         let remove = async {
             let _turn = self.turn.lock().await;
-            if let Ok(Some(mark)) = self.read().await
+            if let Ok(Some(mark)) = self.read(GOODBYE).await
                 && mark.owner.id == self.owner.id
             {
                 let _ = self.client.delete(&self.place).await;

@@ -1,7 +1,7 @@
 // Acts: buttons, tools and keys, the form, and the start.
 
 const here = () => world_at(...(hovered || [$('canvas').clientWidth / 2, $('canvas').clientHeight / 2]));
-const command = (...commands) => call('POST', at('/commands'), JSON.stringify({ commands }));
+const command = (own, ...commands) => post(own, '/commands', { commands });
 const START = 'start';
 /** Worlds whose state at step 0 is kept, so that they can be started again. */
 const kept = new Set();
@@ -11,29 +11,30 @@ async function keepStart() {
   if (!status || kept.has(world) || simulated.step > 0 || status.step > 0 || status.alterations > 0) return;
   const own = world;
   // Without it the world works, but for the restart, which says so.
-  await call('POST', at('/checkpoint'), JSON.stringify({ name: START })).then(() => kept.add(own), error => { if (error.away) throw error; });
+  await post(own, '/checkpoint', { name: START }).then(() => kept.add(own), error => { if (error.away) throw error; });
 }
 
 /** Does something while the world stands, and lets it play on. */
-async function standing(work) {
+async function standing(own, work) {
   const { state, speed } = status;
   if (state !== 'playing') return work();
-  await call('POST', at('/pause'), '{}');
-  try { return await work(); } finally { await call('POST', at('/play'), JSON.stringify({ speed: speed ?? 'max' })); }
+  await post(own, '/pause');
+  try { return await work(); } finally { await post(own, '/play', { speed: speed ?? 'max' }); }
 }
 
 // Time.
 
-const speed = () => { const value = $('speed').value; return JSON.stringify({ speed: value === 'max' ? value : Number(value) }); };
-async function play() { await keepStart(); await call('POST', at('/play'), speed()); }
+const speed = () => { const value = $('speed').value; return { speed: value === 'max' ? value : Number(value) }; };
+async function play(own = world) { await keepStart(); await post(own, '/play', speed()); }
 const toggle = guard(async () => {
-  if (status && status.state === 'playing') await call('POST', at('/pause'), '{}'); else await play();
+  if (status && status.state === 'playing') await post(world, '/pause'); else await play();
   await list();
 });
 const steps = count => guard(async () => {
+  const own = world, plays = status.state === 'playing';
+  const step = () => post(own, '/step', { steps: count }), stop = () => post(own, '/pause');
   await keepStart();
-  const step = () => call('POST', at('/step'), JSON.stringify({ steps: count })), stop = () => call('POST', at('/pause'), '{}');
-  if (status.state === 'playing') await stop();
+  if (plays) await stop();
   // It may have begun to play since the list was read.
   await step().catch(async error => { if (error.status !== 409) throw error; await stop(); await step(); });
   await list();
@@ -43,23 +44,25 @@ const quicker = by => () => {
   if (index >= 0 && index < $('speed').length) { $('speed').selectedIndex = index; $('speed').onchange(); }
   tell('speed ' + $('speed').selectedOptions[0].text);
 };
-$('speed').onchange = guard(async () => { if (status && status.state === 'playing') { await call('POST', at('/play'), speed()); await list(); } });
+$('speed').onchange = guard(async () => { if (status && status.state === 'playing') { await post(world, '/play', speed()); await list(); } });
 const restart = guard(async () => {
   letGo();
   if (simulated.step === 0 && status.alterations === 0) return tell('the world is at its start');
-  const plays = status.state === 'playing';
-  if (plays) await call('POST', at('/pause'), '{}');
+  const own = world, plays = status.state === 'playing';
+  if (plays) await post(own, '/pause');
   try {
-    await call('POST', at('/restore'), JSON.stringify({ name: START }));
+    await post(own, '/restore', { name: START });
   } catch (error) {
     if (error.status === 404) throw new Error('The start of this world was not kept: it had run before this page changed it. Make it again from its scene.');
     throw error;
-  } finally { if (plays) await call('POST', at('/play'), speed()); }
+  } finally { if (plays) await post(own, '/play', speed()); }
+  stay(own);
   await Promise.all([load(), loadJoints(), list()]);
+  stay(own);
   fit();
   tell('started again');
 });
-const keepState = guard(async () => { const { checkpoint } = await call('POST', at('/checkpoint'), '{}'); tell(`kept as checkpoint ${checkpoint}`); });
+const keepState = guard(async () => { const { checkpoint } = await post(world, '/checkpoint'); tell(`kept as checkpoint ${checkpoint}`); });
 
 // Tools: at a place.
 
@@ -74,7 +77,7 @@ function take_tool(name) {
 let working = Promise.resolve();
 /** Uses a tool, one after the other. */
 function use(name, place) {
-  const own = world, work = guard(async () => { if (world === own && drawn) { await keepStart(); await { drop, shoot, explode }[name](place); await list(); } });
+  const own = world, work = guard(async () => { if (world === own && drawn) { await keepStart(); stay(own); await { drop, shoot, explode }[name](own, place); await list(); } });
   working = working.then(work);
 }
 
@@ -86,61 +89,65 @@ function usual() {
 }
 const MAX_ROWS = 1000, PITCH = 1.15;
 /** Places for bodies of a size, in rows of a square from a place upwards: those where the service finds no shape. */
-async function free_places([x, y], count, size) {
+async function free_places(own, [x, y], count, size) {
   const columns = Math.ceil(Math.sqrt(count)), pitch = PITCH * size, places = [];
   const across = Array.from({ length: columns }, (_, i) => i - (columns - 1) / 2).sort((a, b) => Math.abs(a) - Math.abs(b));
   for (let row = 0; places.length < count && row < MAX_ROWS;) {
     const end = Math.min(MAX_ROWS, row + Math.ceil((count - places.length) / columns)), tried = [];
     for (; row < end; row++) tried.push(...across.map(column => [x + column * pitch, y + row * pitch]));
     const queries = tried.map(position => ({ overlap: { shape: { box: { half: [pitch / 2, pitch / 2] } }, position } }));
-    const { answers } = await call('POST', at('/query'), JSON.stringify({ queries }));
+    const { answers } = await post(own, '/query', { queries });
     places.push(...tried.filter((_, i) => answers[i].found.length === 0));
   }
   return places.slice(0, count);
 }
-const drop = place => standing(async () => {
-  const size = usual(), wanted = Number($('count').value), places = await free_places(place, wanted, size);
+const drop = (own, place) => standing(own, async () => {
+  const size = usual(), wanted = Number($('count').value), places = await free_places(own, place, wanted, size);
   if (!places.length) throw new Error('Nothing was dropped: there is no room above this place.');
   const shapes = [{ box: { half: [size / 2, size / 2] } }, { circle: { radius: size / 2 } }];
-  await command({ spawn: { bodies: places.map((position, i) => ({ position, shapes: [shapes[wanted === 1 ? 0 : i % 2]] })) } });
+  await command(own, { spawn: { bodies: places.map((position, i) => ({ position, shapes: [shapes[wanted === 1 ? 0 : i % 2]] })) } });
   tell(`dropped ${places.length} of ${wanted}`);
 });
-async function shoot([x, y]) {
+async function shoot(own, [x, y]) {
   const size = usual(), height = $('canvas').clientHeight / camera.scale, from = world_at(0, $('canvas').clientHeight / 4);
   const length = Math.hypot(x - from[0], y - from[1]) || 1, speed = Math.min(200, Math.max(10, 2 * height));
   const velocity = [(x - from[0]) / length * speed, (y - from[1]) / length * speed];
-  await command({ spawn: { bodies: [{ position: from, velocity, bullet: true, shapes: [{ circle: { radius: 0.75 * size }, density: 8, friction: 0.3 }] }] } });
+  await command(own, { spawn: { bodies: [{ position: from, velocity, bullet: true, shapes: [{ circle: { radius: 0.75 * size }, density: 8, friction: 0.3 }] }] } });
 }
 /** Pushes what is near away: fully up to a radius, less and less up to twice as far. */
-async function explode([x, y]) {
+async function explode(own, [x, y]) {
   const radius = 0.16 * $('canvas').clientHeight / camera.scale, speed = 1.4 * Math.sqrt(9.81 * 2 * radius), pushes = [];
   for (const body of bodies.values()) {
-    const own = looks(body), dx = body.x - x, dy = body.y - y, d = Math.hypot(dx, dy) || 1;
+    const known = looks(body), dx = body.x - x, dy = body.y - y, d = Math.hypot(dx, dy) || 1;
     const share = Math.min(1, 2 - d / radius);
-    if (!own || !isDynamic(body) || share <= 0) continue;
-    pushes.push({ impulse: { body: own.id, impulse: [dx / d, dy / d].map(way => way * own.mass * speed * share) } });
+    if (!known || !isDynamic(body) || share <= 0) continue;
+    pushes.push({ impulse: { body: known.id, impulse: [dx / d, dy / d].map(way => way * known.mass * speed * share) } });
   }
   if (!pushes.length) return tell('nothing near enough to be pushed');
-  for (let i = 0; i < pushes.length; i += 1000) await command(...pushes.slice(i, i + 1000));
+  for (let i = 0; i < pushes.length; i += 1000) await command(own, ...pushes.slice(i, i + 1000));
   tell(`pushed ${pushes.length} ${pushes.length === 1 ? 'body' : 'bodies'}`);
 }
 /** Removes the body under the pointer as it is when the key comes. */
 const removeBody = guard(async () => {
   const found = hovered && drawn ? pick(here(), GRAB_MOUSE, true) : null;
   if (!found) return tell('there is no body under the pointer');
-  const kind = ['dynamic', '', 'static', '', 'kinematic'][found.body.flags & 6];
+  const own = world, kind = ['dynamic', '', 'static', '', 'kinematic'][found.body.flags & 6];
   letGo();
   await keepStart();
-  await command({ remove: { bodies: [found.id] } });
+  await command(own, { remove: { bodies: [found.id] } });
   tell(`removed ${kind} body ${found.id}` + (found.name ? ` (${found.name})` : '') + '; R starts again');
   await list();
 });
 const removeWorld = guard(async () => {
   if (!status || !confirm(`Delete the world ${status.name || status.id} with all its checkpoints?`)) return;
-  await call('DELETE', '/v1/worlds/' + world);
-  thumbnails.delete(world);
-  close();
-  await choose();
+  const own = deleting = world, old = socket;
+  letGo();
+  // It would be connected again when the service ends it.
+  socket = null;
+  if (old) old.close();
+  try { await call('DELETE', on(own, '')); } catch (error) { if (world === own) connect(); throw error; } finally { deleting = null; }
+  if (world === own) close();
+  if (!world) await choose();
 });
 
 // Buttons.
@@ -151,7 +158,8 @@ for (const button of document.querySelectorAll('[data-tool]')) button.onclick = 
 for (const box of document.querySelectorAll('[data-layer]')) box.onchange = () => { layers[box.dataset.layer] = box.checked; };
 const layer = name => () => { const box = document.querySelector(`[data-layer=${name}]`); box.checked = layers[name] = !layers[name]; };
 $('measure').onclick = guard(async () => {
-  const { metrics: m, hash } = await call('GET', at('/metrics'));
+  const own = world, { metrics: m, hash } = await call('GET', on(own, '/metrics'));
+  stay(own);
   $('metrics').textContent = `kinetic ${m.kinetic_energy.toPrecision(4)} J, deepest overlap ${(1e3 * m.max_penetration).toFixed(2)} mm, fastest ${m.max_speed.toFixed(2)} m/s, hash ${hash}`;
 });
 // The menu closes with a press elsewhere, or with one of its buttons.
@@ -211,7 +219,8 @@ document.onkeydown = event => {
   if (name === 'Escape' && $('more').open) { $('more').open = false; return; }
   if (!act || (!status && name !== '?') || (status && status.state === 'failed' && !/Delete|\?/.test(event.key))) return;
   event.preventDefault();
-  act();
+  // A key that is held down moves the view and does nothing else again and again.
+  if (!event.repeat || /^[.,]$/.test(name) || event.shiftKey) act();
 };
 
 // The form.
@@ -245,7 +254,7 @@ async function make(body, name) {
     const made = await call('POST', '/v1/worlds', body);
     if (busy !== own) return;
     await open(made.id);
-    if ($('run').checked && world === made.id && !trouble) { await play(); await list(); }
+    if ($('run').checked && world === made.id && !trouble) { await play(made.id); await list(); }
   } finally {
     if (busy === own) busy = null;
     panel();
@@ -267,11 +276,13 @@ const describe = entries => () => {
 
 /** Asks for the list again and again. What was said of a lost connection goes when the service answers. */
 async function watch() {
-  for (; ; await pause(2000)) {
+  for (let said = ''; ; await pause(2000)) {
     try {
       await list();
+      if (said && $('say').textContent === said) say();
+      said = '';
       recovered();
-    } catch (error) { say(error.message); buttons(); }
+    } catch (error) { say(said = error.message); buttons(); }
   }
 }
 function recovered() {
@@ -285,6 +296,7 @@ guard(async () => {
   for (; ;) {
     try {
       const { scenes } = await call('GET', '/v1/scenes');
+      $('catalogue').replaceChildren();
       for (const { name, summary } of scenes) { const option = new Option(name, name); option.title = summary; $('catalogue').append(option); }
       $('catalogue').onchange = describe(scenes); describe(scenes)();
       await choose();

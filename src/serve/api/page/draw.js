@@ -217,9 +217,9 @@ function is_software() {
 }
 
 /** Starts WebGL 2; null where there is none, or where it is done in software: the 2D canvas is faster then. `?draw=webgl` and `?draw=2d` choose. */
-function start_webgl(canvas) {
+function start_webgl(canvas, is_again = false) {
   const wanted = new URLSearchParams(location.search).get('draw'), options = { antialias: false, alpha: true, premultipliedAlpha: true };
-  if (wanted === '2d' || (wanted !== 'webgl' && is_software())) return null;
+  if (wanted === '2d' || (wanted !== 'webgl' && !is_again && is_software())) return null;
   const gl = canvas.getContext('webgl2', options);
   if (!gl) return null;
   const program = gl.createProgram();
@@ -309,8 +309,12 @@ function paint_2d(c, w, h, ratio) {
 // The picture: painted when something has changed.
 
 let webgl = start_webgl($('canvas'));
-$('canvas').addEventListener('webglcontextlost', event => { event.preventDefault(); webgl.lost = true; });
-$('canvas').addEventListener('webglcontextrestored', () => { webgl = start_webgl($('canvas')); painted.key = ''; });
+/** A canvas that was WebGL's cannot be drawn otherwise: the page begins again without. */
+function draw_without_webgl() { if (webgl && webgl.lost) location.replace(location.pathname + '?draw=2d' + location.hash); }
+const MAX_LOST = 10000;
+if (webgl && webgl.lost) draw_without_webgl();
+$('canvas').addEventListener('webglcontextlost', event => { event.preventDefault(); webgl.lost = true; setTimeout(draw_without_webgl, MAX_LOST); });
+$('canvas').addEventListener('webglcontextrestored', () => { webgl = start_webgl($('canvas'), true) || webgl; painted.key = ''; });
 
 function paint(w, h, ratio) {
   collect(w, h, ratio);

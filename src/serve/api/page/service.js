@@ -10,7 +10,13 @@ let world = null, socket = null, status = null;
 let shapes = new Map(), bodies = new Map();
 /** Joints as the service tells them, and how many bodies and joints it had when it was asked. */
 let joints = [], jointed = '';
-let frames = [], dropped = 0, simulated = { step: 0, time: 0 }, fetching = false, serial = 0;
+let frames = [], dropped = 0, simulated = { step: 0, time: 0 }, serial = 0;
+/** The world whose bodies are being asked for, and whether they have changed since. */
+let fetching = null, again = false;
+/** Lists asked for and applied, worlds opened: an answer that comes late changes nothing. */
+let asked = 0, applied = 0, opening = 0;
+/** The world that is being deleted here. */
+let deleting = null;
 /** True while the service does not answer. */
 let away = false;
 /** A token that is asked for, and how those that wait hear of it. */
@@ -79,7 +85,8 @@ async function call(method, path, body, tell) {
     }
     if (answer.status === 204) return null;
     if (!answer.ok) throw await problem(answer);
-    return read(answer, tell);
+    // A connection that is lost in the middle of an answer is lost as any other.
+    return read(answer, tell).catch(error => { throw error instanceof TypeError ? lost() : error; });
   }
 }
 
@@ -91,8 +98,13 @@ const tell = text => {
   clearTimeout(tell.timer);
   tell.timer = setTimeout(() => { $('told').textContent = ''; }, 5000);
 };
-const guard = work => async (...args) => { try { say(); await work(...args); } catch (error) { say(error.message); } };
-const at = path => '/v1/worlds/' + world + path;
+/** Ends an action, without a word, once another world is on show than the one that it began with. */
+const LEFT = new Error('another world is on show');
+const stay = own => { if (world !== own) throw LEFT; };
+const guard = work => async (...args) => { try { say(); await work(...args); } catch (error) { if (error !== LEFT) say(error.message); } };
+/** Path of something of a world. An action names the world that it began with, as another one may be on show meanwhile. */
+const on = (id, path) => '/v1/worlds/' + id + path;
+const post = (id, path, body = {}) => call('POST', on(id, path), JSON.stringify(body));
 
 /** Asks for a token, once for all that wait for it. */
 function ask(text) {
@@ -153,47 +165,63 @@ setInterval(() => { if (busy) panel(); }, 500);
 
 /** All worlds, the newest first. A list that was asked for while another world was on show says nothing of this one. */
 async function list() {
-  const worlds = [], before = world;
+  const worlds = [], before = world, turn = ++asked;
   for (let after = ''; after !== undefined;) {
     const part = await call('GET', '/v1/worlds?limit=1000' + (after && '&after=' + encodeURIComponent(after)));
     worlds.push(...part.worlds);
     after = part.next;
   }
   worlds.reverse();
+  if (world !== before || turn < applied) return worlds;
+  applied = turn;
   known = worlds.length;
-  if (world !== before) return worlds;
   show(worlds);
   status = worlds.find(w => w.id === world) || null;
   buttons();
   if (status && drawn && jointed !== population()) loadJoints().catch(error => say(error.message));
   if (world && !status) {
+    if (world !== deleting) say('The world on show was deleted.');
     close();
-    say('The world on show was deleted.');
-    const next = worlds.find(w => w.state !== 'failed');
-    if (next) open(next.id);
   }
+  if (!world && !busy && worlds.length) open((worlds.find(w => w.state !== 'failed') || worlds[0]).id);
   panel();
   return worlds;
 }
 
+/** Rows of the list, by world. They stay, so that a press that begins on one ends on it. */
+const items = new Map();
+function make_item(id) {
+  const row = document.createElement('li'), button = document.createElement('button');
+  const [image, name, facts, fault] = ['img', 'span', 'small', 'small'].map(kind => document.createElement(kind));
+  image.alt = ''; fault.className = 'bad';
+  button.dataset.id = id;
+  button.onclick = guard(() => open(id));
+  button.append(name, facts);
+  row.append(button);
+  return { row, button, image, name, facts, fault };
+}
+const write = (element, text) => { if (element.textContent !== text) element.textContent = text; };
+
 /** Shows the list. */
 function show(worlds) {
-  const items = worlds.map(w => {
-    const item = document.createElement('li'), button = document.createElement('button');
-    const small = (text, kind) => { const line = document.createElement('small'); line.textContent = text; line.className = kind; button.append(line); };
-    if (thumbnails.has(w.id)) { const image = new Image(); image.src = thumbnails.get(w.id); image.alt = ''; button.append(image); }
-    button.append(w.name || w.id);
-    small(`${w.state}, ${w.bodies.toLocaleString()} bodies, step ${w.step}`, '');
-    if (w.problem) small(w.problem, 'bad');
-    button.dataset.id = w.id;
+  const there = new Set(worlds.map(w => w.id));
+  for (const map of [items, thumbnails]) for (const id of map.keys()) if (!there.has(id)) map.delete(id);
+  const rows = worlds.map(w => {
+    if (!items.has(w.id)) items.set(w.id, make_item(w.id));
+    const { row, button, image, name, facts, fault } = items.get(w.id), picture = thumbnails.get(w.id);
+    write(name, w.name || w.id);
+    write(facts, `${w.state}, ${w.bodies.toLocaleString()} bodies, step ${w.step}`);
+    write(fault, w.problem || '');
+    if (w.problem && !fault.isConnected) button.append(fault); else if (!w.problem) fault.remove();
+    if (picture && image.src !== picture) { image.src = picture; button.prepend(image); }
     button.setAttribute('aria-current', w.id === world);
-    button.onclick = guard(() => open(w.id));
-    item.append(button);
-    return item;
+    return row;
   });
-  const focused = document.activeElement && document.activeElement.dataset.id;
-  $('worlds').replaceChildren(...items);
-  if (focused) $('worlds').querySelector(`[data-id="${focused}"]`)?.focus();
+  const shown = $('worlds').children;
+  if (rows.length === shown.length && rows.every((row, i) => row === shown[i])) return;
+  const focused = document.activeElement;
+  $('worlds').replaceChildren(...rows);
+  if (focused && focused.dataset.id && focused.isConnected) focused.focus({ preventScroll: true });
 }
 
 /** Lets those buttons be pressed that can do something. */
@@ -208,9 +236,10 @@ function buttons() {
 
 /** Shows no world. */
 function close() {
+  letGo();
   const old = socket;
   world = socket = status = null;
-  letGo();
+  again = false;
   bodies = new Map(); shapes = new Map(); joints = []; jointed = ''; frames = []; trouble = ''; drawn = false; simulated = { step: 0, time: 0 };
   $('metrics').textContent = '';
   buttons();
@@ -221,6 +250,7 @@ function close() {
 /** Shows a world, with a bar until it is drawn. */
 async function open(id) {
   close();
+  const turn = ++opening, is_on = () => world === id && turn === opening;
   world = id; camera.fitted = false; camera.follows = true; dropped = 0;
   const own = busy = { text: 'Opening', since: performance.now() };
   history.replaceState(null, '', '#' + id);
@@ -228,17 +258,17 @@ async function open(id) {
   // On a small screen the list is below the view.
   document.querySelector('main').scrollIntoView({ block: 'nearest' });
   try {
-    for (await list(); world === id && status.state === 'starting'; await list()) {
+    for (await list(); is_on() && status?.state === 'starting'; await list()) {
       own.text = `Opening ${status.name || id}` + (status.step ? `, at step ${status.step}` : '');
       panel();
       await pause(300);
     }
-    if (world !== id || status.state === 'failed') return;
+    if (!is_on() || !status || status.state === 'failed') return;
     own.text = `Loading ${status.bodies.toLocaleString()} bodies`;
     await Promise.all([load(done => { own.done = done; }), loadJoints()]);
-    if (world === id) connect();
+    if (is_on()) connect();
   } catch (error) {
-    if (world === id) trouble = error.message;
+    if (is_on()) trouble = error.message;
   } finally {
     if (busy === own) busy = null;
     panel();
@@ -256,15 +286,17 @@ async function choose() {
   panel();
 }
 
-/** What bodies look like: asked again when one comes that is not known. */
+/** Looks of bodies: asked for again when a body comes that is not known, and when the world has gone back. */
 async function load(tell) {
-  if (fetching && !tell) return;
-  fetching = true;
+  if (fetching === world && !tell) { again = true; return; }
+  const own = fetching = world;
   try {
-    const asked = world, answer = await call('GET', at('/bodies'), undefined, tell);
-    if (asked !== world) return;
+    const answer = await call('GET', on(own, '/bodies'), undefined, tell);
+    if (own !== world) return;
     shapes = new Map(answer.bodies.map(look));
-  } finally { fetching = false; }
+  } finally { if (fetching === own) fetching = null; }
+  // The answer may be older than a body that has come meanwhile.
+  if (again && own === world) { again = false; await load(); }
 }
 
 /** What the joints of a world depend on. */
@@ -272,10 +304,10 @@ const population = () => status ? [status.joints, status.bodies, status.alterati
 
 /** Joints: asked again when bodies or joints come and go, and while one may break. */
 async function loadJoints() {
-  const asked = world, before = population();
-  jointed = before;
-  const answer = await call('GET', at('/joints')).catch(error => { jointed = ''; throw error; });
-  if (asked !== world) return;
+  const own = world;
+  jointed = population();
+  const answer = await call('GET', on(own, '/joints')).catch(error => { jointed = ''; throw error; });
+  if (own !== world) return;
   joints = answer.joints.filter(joint => !joint.broken && joint.type !== 'mouse');
   taken++;
 }
@@ -289,7 +321,8 @@ function connect() {
   if (token) protocols.push('bearer-hex.' + [...new TextEncoder().encode(token)].map(byte => byte.toString(16).padStart(2, '0')).join(''));
   // As often as a browser can draw so many.
   const rate = shapes.size > 200000 ? 5 : shapes.size > 20000 ? 20 : 60;
-  const own = socket = new WebSocket((location.protocol === 'https:' ? 'wss://' : 'ws://') + location.host + at(`/stream?rate=${rate}&format=delta`), protocols);
+  const old = socket, own = socket = new WebSocket((location.protocol === 'https:' ? 'wss://' : 'ws://') + location.host + on(world, `/stream?rate=${rate}&format=delta`), protocols);
+  if (old) old.close();
   own.binaryType = 'arraybuffer';
   own.onmessage = ({ data }) => {
     if (own !== socket) return;
@@ -306,10 +339,12 @@ function take(view) {
   if (view.getUint32(0, true) !== 0x46595244) return;
   if (view.getUint16(6, true) & 1) bodies = new Map();
   dropped = view.getUint32(12, true);
+  const before = simulated.step;
   simulated = { step: Number(view.getBigUint64(16, true)), time: view.getFloat64(24, true) };
   const [full, deltas, gone] = [32, 36, 40].map(p => view.getUint32(p, true));
   const q = view.getFloat32(44, true), qa = view.getFloat32(48, true);
-  let p = HEADER, unknown = false;
+  // A world that has gone back may have other bodies by the same ids.
+  let p = HEADER, unknown = simulated.step < before;
   for (let i = 0; i < full; i++, p += FULL) {
     const slot = view.getUint32(p, true), generation = view.getUint32(p + 4, true);
     bodies.set(slot, { slot, generation, x: view.getFloat32(p + 8, true), y: view.getFloat32(p + 12, true), angle: view.getFloat32(p + 16, true), spin: view.getFloat32(p + 28, true), flags: view.getUint32(p + 32, true) });
@@ -327,7 +362,9 @@ function take(view) {
   for (let i = 0; i < gone; i++, p += 4) bodies.delete(view.getUint32(p, true));
   if (drag) drag.body = bodies.get(drag.body.slot) || drag.body;
   taken++;
-  frames.push(performance.now());
+  const now = performance.now();
+  while (frames.length && now - frames[0] >= 1000) frames.shift();
+  frames.push(now);
   if (unknown) load().catch(error => say(error.message));
   if (!camera.fitted) fit();
   if (!drawn) { drawn = true; panel(); }

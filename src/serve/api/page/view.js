@@ -254,11 +254,16 @@ function pull() {
 }
 setInterval(pull, 33);
 function letGo() {
-  if (drag && drag.sent) { pull(); send({ commands: [{ release: { pointer: hand } }] }); }
+  if (drag && drag.sent) {
+    const commands = [{ release: { pointer: hand } }];
+    pull();
+    // A world without a stream is told as well: it would hold the body for ever.
+    if (socket && socket.readyState === 1) send({ commands }); else post(drag.world, '/commands', { commands }).catch(() => {});
+  }
   drag = null;
 }
 async function grab(found, target) {
-  const own = drag = { ...found, target, moved: true, ready: false };
+  const own = drag = { ...found, world, target, moved: true, ready: false };
   if (status && status.state === 'paused') tell('paused: Space runs');
   await keepStart();
   own.ready = true;
