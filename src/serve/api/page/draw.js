@@ -3,7 +3,7 @@
 const colors = ['#4c78a8', '#f58518', '#54a24b', '#b279a2', '#e4b02f', '#72b7b2', '#e45756', '#9d755d'];
 const RING = 4, ZIGZAG = 5, DASHES = 6, COILS = 10, STRIDE = 12;
 const layers = { joints: true, boxes: false, grid: true };
-/** What was painted last. */
+/** Key of the last painting. */
 let painted = { key: '', shapes: null };
 
 /** A colour as a number, as the list has it. */

@@ -2,7 +2,7 @@
 'use strict';
 const $ = id => document.getElementById(id);
 const HEADER = 64, FULL = 36, DELTA = 12;
-/** Of more joints it is not asked every second whether one broke. */
+/** Beyond so many joints the service is not asked every second which ones broke. */
 const MAX_WATCHED_JOINTS = 20000;
 let token = sessionStorage.getItem('token') || '';
 let world = null, socket = null, status = null;
@@ -90,9 +90,9 @@ async function call(method, path, body, tell) {
   }
 }
 
-/** What went wrong, over the world. It stays until it is mended or something else is done. */
+/** Shows a mistake over the world. It stays until it is mended or something else is done. */
 const say = text => { $('say').textContent = text || ''; };
-/** What was done, for some seconds. */
+/** Shows a message for some seconds. */
 const tell = text => {
   $('told').textContent = text;
   clearTimeout(tell.timer);
@@ -139,7 +139,7 @@ $('ask').onsubmit = async event => {
 };
 $('forget').onclick = () => { sessionStorage.removeItem('token'); location.replace(location.pathname); };
 
-/** What stands before the view: a token is asked for, something is under way, has failed, or is missing. */
+/** Shows what stands before the view: a token is asked for, something is under way, has failed, or is missing. */
 function panel() {
   const failed = status && status.state === 'failed';
   const shown = asking ? 'ask' : busy ? 'opening' : !world ? (known === 0 ? 'none' : 'opening') : failed || trouble ? 'failed' : drawn ? '' : 'opening';
@@ -299,7 +299,7 @@ async function load(tell) {
   if (again && own === world) { again = false; await load(); }
 }
 
-/** What the joints of a world depend on. */
+/** Counts on which the joints of a world depend. */
 const population = () => status ? [status.joints, status.bodies, status.alterations].join() : '';
 
 /** Joints: asked again when bodies or joints come and go, and while one may break. */

@@ -86,7 +86,7 @@ function support(box, fixed, depth) {
   return box[1] - top <= depth ? top : null;
 }
 
-/** What is to be in view, and how large its bodies are; null if there is nothing. */
+/** Extent that is to be in view, and the size of its bodies; null if there is nothing. */
 function content() {
   const moving = [], fixed = [];
   for (const body of bodies.values()) {
@@ -241,7 +241,7 @@ function pick([x, y], slack, all = false) {
 /** Pointers that are down, by id, px of the canvas; and the place of the last one, px, while it is over the world. */
 const pointers = new Map();
 let hovered = null;
-/** What is held, or null. */
+/** The held body, or null. */
 let drag = null;
 const hand = 'page-' + crypto.getRandomValues(new Uint32Array(1))[0];
 
