@@ -130,6 +130,7 @@ impl GpuWorld {
         self.pace = Some((time, self.compiled.params.shape_count));
     }
 
+    #[cfg(feature = "serve")]
     fn record_strictly(&mut self, start: &StepStart) -> Result<wgpu::CommandEncoder, WorldError> {
         let mut encoder = self.engine.encoder();
         self.back_up(&mut encoder, start, |pair| pair);
