@@ -33,7 +33,7 @@ pub struct Look {
     /// Leave the joints out of picture and movie
     #[arg(long)]
     no_joints: bool,
-    /// What picture and movie show: left, bottom, right and top in metres [default: the scene's view, or its bodies]
+    /// Rectangle to show: left, bottom, right and top in metres [default: the scene's view, or its bodies]
     #[arg(long, value_name = "X0,Y0,X1,Y1", allow_hyphen_values = true, value_parser = view)]
     view: Option<ViewBox>,
 }

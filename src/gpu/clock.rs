@@ -1,5 +1,5 @@
-//! How long the steps of a world keep the device busy, each as a whole: two timestamps about its passes, which arrive with its
-//! counters. Unlike the times of stages ([`super::profile`]) this changes nothing about how a step runs.
+//! Times for which the steps of a world keep the device busy, each as a whole: two timestamps about its passes, which
+//! arrive with its counters. Unlike the times of stages ([`super::profile`]) this changes nothing about how a step runs.
 
 use super::readback::{Part, cast};
 
@@ -13,7 +13,7 @@ pub(super) struct Clock {
     resolved: wgpu::Buffer,
     /// Of the steps that have arrived and nobody has asked for.
     seconds: Option<f64>,
-    /// Of the newest step that has arrived.
+    /// Seconds of the newest step that has arrived.
     last: Option<f64>,
 }
 

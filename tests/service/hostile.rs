@@ -176,7 +176,7 @@ fn a_step_on_a_device_is_given_up() {
     assert_eq!(service.get(&world).unwrap().status, 404);
     drop(stream);
 
-    // What was given up leaves no trace: worlds go on, and one comes to the same as its twin.
+    // Steps that were given up leave no trace: worlds go on, and one comes to the same as its twin.
     let scene = boxes(40, 10, &json!({ "substeps": 32, "iterations": 16 }));
     let (world, twin) = (service.make(&scene), service.make(&scene));
     let (mut done, mut stopped) = (0, 0);
