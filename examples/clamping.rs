@@ -5,8 +5,9 @@
 //! solver that starts from the impulses of the step before keeps it for good: the stack blows up. (Without that warm
 //! start this stack is the same either way, as its impulses only grow.)
 
-use drystone::scene::{Mode, catalogue};
+use drystone::scene::Mode;
 use drystone::{CpuWorld, Scene, state};
+use drystone_scenes::catalogue;
 
 fn run(accumulate: bool) -> Result<(), Box<dyn std::error::Error>> {
     // Five boxes on each other, at rest, as in the tutorials: 10 sweeps that start from the last step's impulses.

@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
-use drystone::draw::{Camera, Frame, Layers, Renderer, Style};
-use drystone::{AdapterChoice, Context, GpuWorld, scene::catalogue};
+use drystone::{AdapterChoice, Context, GpuWorld};
+use drystone_draw::{Camera, DrawInputs, Frame, Layers, Renderer, Style};
+use drystone_scenes::catalogue;
 use winit::application::ApplicationHandler;
 use winit::event::WindowEvent;
 use winit::event_loop::{ActiveEventLoop, ControlFlow, EventLoop, OwnedDisplayHandle};
@@ -39,7 +40,8 @@ impl Game {
         let renderer = Renderer::new(device, config.format, 1);
         let start = world.compiled();
         let camera = Camera::fit_scene(&start.poses, &start.shapes, [config.width, config.height]);
-        let frame = renderer.frame(device, queue, &world.draw_inputs(), &camera, &Style::dark(), &Layers::default())?;
+        let frame =
+            renderer.frame(device, queue, &DrawInputs::of(&world), &camera, &Style::dark(), &Layers::default())?;
         Ok(Self { surface, config, context, world, renderer, frame, camera, window })
     }
 
@@ -56,7 +58,7 @@ impl Game {
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         // A step, what is drawn of it, and whatever else you record: one submission, and nothing is read back.
         self.world.record(&mut encoder)?;
-        let inputs = self.world.draw_inputs();
+        let inputs = DrawInputs::of(&self.world);
         let (style, layers) = (Style::dark(), Layers::default());
         self.renderer.update(&mut self.frame, device, queue, &inputs, &self.camera, &style, &layers)?;
         self.renderer.prepare(&mut encoder, &self.frame);

@@ -149,25 +149,37 @@ struct Scratch {
     sleep: SleepScratch,
 }
 
-/// Tables as they are between two steps.
-pub(crate) struct DrawTables<'a> {
+/// Tables of a world between two steps, with the names of the map of a step.
+#[derive(Debug)]
+pub struct WorldTables<'a> {
+    /// One a body.
     pub states: Vec<BodyState>,
+    /// One a shape, of the last step.
     pub aabbs: &'a [Aabb],
+    /// One a cell of the grid and one more.
     pub cell_ends: &'a [u32],
+    /// One a shape.
     pub cell_shapes: &'a [u32],
+    /// Contacts of the last step.
     pub contacts: &'a [Contact],
+    /// One a contact.
     pub manifolds: &'a [Manifold],
+    /// Contacts of bodies asleep.
     pub sleeping: &'a [SleepingContact],
+    /// Roots of islands asleep, one a body; shorter where nothing sleeps.
     pub islands: &'a [u32],
+    /// One a joint.
     pub joint_states: Vec<JointState>,
 }
 
 /// A world as bodies and joints came and went, without where they are.
-#[cfg(feature = "view")]
 #[derive(Clone, Debug)]
-pub(crate) struct Books {
+pub struct Books {
+    /// The scene as it is laid out now.
     pub compiled: Compiled,
+    /// Ids of bodies and joints; none before the first comes or goes.
     pub population: Option<Population>,
+    /// The scene as it was laid out at the start, where it has changed since.
     pub origin: Option<Box<Compiled>>,
 }
 
@@ -505,7 +517,7 @@ impl CpuWorld {
     }
 
     /// Ends a step, of which the stages were run one by one.
-    pub(crate) fn end_step(&mut self) {
+    pub fn end_step(&mut self) {
         self.steps = self.steps.saturating_add(1);
         if let Some(population) = &mut self.population {
             population.stepped();
@@ -513,7 +525,7 @@ impl CpuWorld {
     }
 
     /// Sweeps fast bodies from this far away: see [`ContinuousScratch::nudge`].
-    pub(crate) fn nudge_sweeps(&mut self, roundings: glam::Vec2) {
+    pub fn nudge_sweeps(&mut self, roundings: glam::Vec2) {
         self.scratch.continuous.nudge = roundings;
     }
 

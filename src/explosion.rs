@@ -40,7 +40,7 @@ impl Default for Explosion {
 impl Explosion {
     /// # Errors
     /// The first value that is out of range.
-    pub(crate) fn check(&self) -> Result<(), CommandError> {
+    pub fn check(&self) -> Result<(), CommandError> {
         let far = MAX_POSITION;
         let values = [
             ("the position", self.position.x, -far..=far, "within 100 km of the origin"),
@@ -55,7 +55,7 @@ impl Explosion {
 
     /// What it asks of which bodies, of a world in which they are at these poses. In the order of shapes, so that it is the
     /// same wherever it is found.
-    pub(crate) fn pushes(&self, compiled: &Compiled, poses: &[Pose]) -> Vec<(usize, Command)> {
+    pub fn pushes(&self, compiled: &Compiled, poses: &[Pose]) -> Vec<(usize, Command)> {
         let mut pushes = Vec::new();
         for shape in &compiled.shapes {
             let kind = shape.kind & GEOMETRY_MASK;

@@ -1,7 +1,6 @@
 //! The GPU backend. The host records a step without knowing a single count; the device decides them all.
 
 mod ask;
-#[cfg(feature = "view")]
 mod books;
 mod clock;
 mod context;
@@ -9,7 +8,6 @@ mod engine;
 pub mod kernel;
 mod many;
 pub mod memory;
-#[cfg(feature = "view")]
 mod parts;
 mod population;
 mod profile;
@@ -19,11 +17,10 @@ mod record;
 mod room;
 mod state;
 mod strict;
-pub(crate) mod worlds;
+pub mod worlds;
 mod writes;
 
-#[cfg(feature = "serve")]
-pub(crate) use worlds::pool;
+pub use worlds::pool;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,25 +32,20 @@ use kernel::{KernelError, Kernels, Patch};
 use memory::Features;
 use population::Peopled;
 use profile::Profiler;
-#[cfg(feature = "view")]
-pub(crate) use profile::StageTimes;
+pub use profile::StageTimes;
 pub use query::PendingQuery;
-pub(crate) use readback::cast;
+pub use readback::cast;
 use readback::{Arrived, StepRing};
 use record::{Extent, Load, joint_runs};
 use room::Room;
-#[cfg(feature = "serve")]
-pub(crate) use strict::StepStart;
+pub use strict::StepStart;
 
-#[cfg(feature = "view")]
-pub(crate) use books::DeviceCopy;
-#[cfg(feature = "view")]
-pub(crate) use readback::Arrival;
+pub use books::DeviceCopy;
+pub use readback::Arrival;
 
 use crate::cancel::{CancelToken, StepLimits};
 use crate::command::{Command, CommandError, JointCommand, by_body, rouse, wake_all};
 use crate::cpu::CpuWorld;
-use crate::draw::{self, DrawInputs};
 use crate::event;
 use crate::population::{JointId, Population, ends};
 use crate::scene::{Compiled, Scene};
@@ -112,10 +104,8 @@ pub struct GpuWorld {
     /// Whether the next step that is recorded is measured.
     measures: bool,
     /// What has arrived of measured steps and nobody has taken.
-    #[cfg(feature = "view")]
     times: parts::Times,
     /// How far a step is that is given to the device in parts.
-    #[cfg(feature = "view")]
     part: Option<parts::Part>,
     /// What the queries of the world have found so far.
     query_load: ask::Load,
@@ -186,9 +176,7 @@ impl GpuWorld {
             clock: None,
             pace: None,
             measures: false,
-            #[cfg(feature = "view")]
             times: parts::Times::default(),
-            #[cfg(feature = "view")]
             part: None,
             query_load: ask::Load::default(),
             compiled,
@@ -355,7 +343,6 @@ impl GpuWorld {
                 self.stage_ms[op.stage as usize].1 += ms;
             }
             self.profiled += 1;
-            #[cfg(feature = "view")]
             self.times.arrived(times);
         }
         if self.ring.take_refused() {
@@ -468,7 +455,7 @@ impl GpuWorld {
     }
 
     /// Yesterday's contacts become those to recall from.
-    pub(crate) fn begin_step(&mut self) {
+    pub fn begin_step(&mut self) {
         self.engine.parity ^= 1;
     }
 
@@ -547,7 +534,7 @@ impl GpuWorld {
     ///
     /// # Errors
     /// As [`Self::step`].
-    pub(crate) fn step_measured(&mut self) -> Result<(), WorldError> {
+    pub fn step_measured(&mut self) -> Result<(), WorldError> {
         self.measures = true;
         let stepped = self.step();
         self.measures = false;
@@ -642,15 +629,12 @@ impl GpuWorld {
         &self.engine.buffers["vertices"]
     }
 
-    /// All that pictures are drawn from, as the steps recorded so far leave it. Ask anew for every frame.
+    /// The buffer of a table, by its name in the map of a step (the front page of this documentation), as the steps
+    /// recorded so far leave it; `None` if there is no table of that name. Valid until the next step: a world exchanges
+    /// its buffers as it steps and grows.
     #[must_use]
-    pub fn draw_inputs(&self) -> DrawInputs<'_> {
-        let types::Params { shape_count, body_count, joint_count, .. } = self.compiled.params;
-        DrawInputs::of(
-            |name| &self.engine.buffers[at_parity(name, self.engine.parity)],
-            [shape_count, body_count, joint_count, self.compiled.scene_slots],
-            Some(draw::Scale::of(&self.compiled)),
-        )
+    pub fn table(&self, name: &str) -> Option<&wgpu::Buffer> {
+        self.engine.buffers.get(at_parity(name, self.engine.parity))
     }
 
     /// The state between two steps. Waits for the device.
@@ -721,7 +705,7 @@ impl GpuWorld {
     }
 
     /// Runs one stage by itself, for comparing stage by stage.
-    pub(crate) fn run_alone(&mut self, op: Op) -> Result<(), WorldError> {
+    pub fn run_alone(&mut self, op: Op) -> Result<(), WorldError> {
         let mut encoder = self.engine.encoder();
         {
             let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
@@ -731,7 +715,7 @@ impl GpuWorld {
     }
 
     /// Ends a step of stages run by themselves.
-    pub(crate) fn end_step(&mut self) {
+    pub fn end_step(&mut self) {
         self.steps = self.steps.saturating_add(1);
         if let Some(population) = &mut self.population {
             population.stepped();
@@ -739,7 +723,7 @@ impl GpuWorld {
     }
 
     /// Every table as it stands.
-    pub(crate) fn tables(&self) -> Result<Tables, WorldError> {
+    pub fn tables(&self) -> Result<Tables, WorldError> {
         self.engine.tables(&self.compiled, 0, self.engine.parity)
     }
 }

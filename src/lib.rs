@@ -116,7 +116,7 @@
 //!
 //! | where | what |
 //! |---|---|
-//! | [`scene`] | what a user builds: bodies, shapes, settings; the file format; the catalogue of built-in scenes |
+//! | [`scene`] | what a user builds: bodies, shapes, joints, settings |
 //! | [`step`], [`stages`], [`types`], [`math`] | the pipeline, and the structs it shares with WGSL |
 //! | [`cpu`], [`gpu`], [`world`] | the backends, and either of them |
 //! | [`command`](mod@command) | what may be asked of bodies and joints between two steps |
@@ -125,9 +125,6 @@
 //! | [`population`] | bodies and joints that come and go while a world runs, by hand or by [`Emitter`]s |
 //! | [`query`] | rays, points, boxes and shapes against the world between two steps |
 //! | [`snapshot`], [`state`] | the state between two steps; its hash; metrics: energy, momentum, penetration |
-//! | [`draw`] | pictures with layers of what the solver knows, from the CPU or straight from the GPU's buffers |
-//! | `bench` | how `drystone bench` talks to other engines |
-//! | `serve` | the service: worlds over HTTP and WebSocket, kept on disk |
 //!
 //! # What is promised
 //!
@@ -143,14 +140,11 @@
 //!   ([`types::Counters::quarantined`]).
 //! - **Nothing panics on input.** Scenes are checked before anything is made from them, and errors name the place.
 
-#[cfg(feature = "bench")]
-pub mod bench;
 pub mod blocks;
 mod cancel;
 pub mod command;
 pub mod cpu;
 mod crew;
-pub mod draw;
 pub mod event;
 pub mod explosion;
 pub mod gpu;
@@ -158,31 +152,22 @@ mod groups;
 pub mod joint_blocks;
 pub mod lanes;
 pub mod math;
-#[cfg(feature = "cli")]
-#[doc(hidden)]
-pub mod movie;
-#[cfg(feature = "cli")]
-pub mod npz;
 pub mod population;
 pub mod query;
-pub mod saved;
 pub mod scene;
-#[cfg(feature = "serve")]
-#[allow(unused_qualifications, reason = "what utoipa makes of its attributes")]
-#[allow(clippy::result_large_err, reason = "a problem is an answer, made once a request at most")]
-pub mod serve;
 pub mod snapshot;
 pub mod stages;
 pub mod state;
 pub mod step;
-mod tables;
+pub mod tables;
 pub mod threads;
 pub mod types;
-pub mod validate;
-#[cfg(feature = "view")]
-pub mod view;
 pub mod world;
 pub mod worlds;
+
+/// Hash of the compiler, the target and the sources of this library, 16 hexadecimal digits: two builds with the same one
+/// step a world to the same bits.
+pub const FINGERPRINT: &str = env!("DRYSTONE_FINGERPRINT");
 
 pub use cancel::CancelToken;
 pub use command::{Command, CommandError, JointCommand};
@@ -192,7 +177,6 @@ pub use explosion::Explosion;
 pub use gpu::{AdapterChoice, Context, GpuWorld};
 pub use population::{Alteration, BodyId, JointId, Journal, PopulationError};
 pub use query::{Answers, Query, QueryBounds, QueryError, RayHit};
-pub use saved::{SavedWorld, SavedWorldError};
 pub use scene::{
     Body, BodyType, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, Path, RestitutionMix,
     Scene, SceneError, Settings, Shape, Spring, ViewBox,

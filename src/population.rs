@@ -57,7 +57,7 @@ impl fmt::Display for JointId {
 }
 
 /// Where in the tables a joint is.
-pub(crate) fn joint_place(compiled: &Compiled, id: JointId) -> Option<usize> {
+pub fn joint_place(compiled: &Compiled, id: JointId) -> Option<usize> {
     let place = compiled.joints.place(id.index)?;
     (joint_id(compiled, id.index as usize)? == id).then_some(place)
 }
@@ -138,7 +138,7 @@ impl Change {
 
 /// Bodies and joints as they were described when they came, by slot and by id.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Models {
+pub struct Models {
     /// Bodies by slot; slots that are empty have their last.
     pub bodies: Vec<Option<Body>>,
     /// All joints that ever came, with the slots of their bodies; whether they came by hand.
@@ -147,7 +147,7 @@ pub(crate) struct Models {
 
 /// Which slots are taken, by whom, and which are free.
 #[derive(Clone, Debug)]
-pub(crate) struct Population {
+pub struct Population {
     generations: Vec<u32>,
     /// Shapes of each body.
     shapes: Vec<Vec<u32>>,
@@ -173,7 +173,7 @@ pub(crate) struct Population {
 
 impl Population {
     /// That of a world as its scene made it.
-    pub(crate) fn new(compiled: &Compiled) -> Self {
+    pub fn new(compiled: &Compiled) -> Self {
         let mut shapes = vec![Vec::new(); compiled.bodies.len()];
         for (index, shape) in (0_u32..).zip(&compiled.shapes) {
             shapes[shape.body as usize].push(index);
@@ -202,7 +202,7 @@ impl Population {
     }
 
     /// Keeps the descriptions of all bodies and joints from here on, those of the scene among them.
-    pub(crate) fn keep_models(&mut self, compiled: &Compiled, scene: &Scene) {
+    pub fn keep_models(&mut self, compiled: &Compiled, scene: &Scene) {
         let joints = (0..scene.joints.len()).filter_map(|index| joint_id(compiled, index)).zip(&scene.joints);
         self.models = Some(Box::new(Models {
             bodies: scene.bodies.iter().cloned().map(Some).collect(),
@@ -211,7 +211,7 @@ impl Population {
     }
 
     /// The descriptions, if they were kept.
-    pub(crate) fn take_models(&mut self) -> Option<Box<Models>> {
+    pub fn take_models(&mut self) -> Option<Box<Models>> {
         self.models.take()
     }
 
@@ -224,7 +224,7 @@ impl Population {
     }
 
     /// A hash of all that was added and removed so far.
-    pub(crate) fn history(population: Option<&Self>) -> u64 {
+    pub fn history(population: Option<&Self>) -> u64 {
         population.map_or(Fnv::START, |population| population.history).0
     }
 

@@ -352,7 +352,7 @@ pub(crate) fn answer(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scene::catalogue;
+    use crate::scene::samples;
     use crate::{AdapterChoice, Context, CpuWorld, GpuWorld, World};
 
     /// Rays and regions in turn, small and large ones.
@@ -368,7 +368,7 @@ mod tests {
     }
 
     fn worlds() -> Vec<World> {
-        let scene = catalogue::build("large_pyramid:base=12").unwrap();
+        let scene = samples::pyramid(12);
         let context = Context::new(AdapterChoice::Any).expect("a device, if only a software one");
         vec![
             CpuWorld::new(&scene).unwrap().into(),

@@ -71,7 +71,8 @@ pub struct Force {
 }
 
 impl Force {
-    pub(crate) fn of(body: &Body) -> Self {
+    /// The constant force of a body.
+    pub fn of(body: &Body) -> Self {
         Self { force: body.force, point: body.force_point, torque: body.torque }
     }
 
@@ -121,7 +122,8 @@ impl JointGoal {
 }
 
 impl RowGoal {
-    pub(crate) fn of(row: &JointRow) -> Self {
+    /// The goal of a row.
+    pub fn of(row: &JointRow) -> Self {
         Self { goal: row.goal, max_impulse: row.max_impulse, kind: row.kind & ROW_MEASURE }
     }
 
@@ -165,7 +167,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// What does not fit.
-    pub(crate) fn check(&self, compiled: &Compiled, population: Option<&Population>) -> Result<(), SnapshotError> {
+    pub fn check(&self, compiled: &Compiled, population: Option<&Population>) -> Result<(), SnapshotError> {
         let (bodies, shapes) = (compiled.bodies.len(), compiled.shapes.len());
         let mut sizes = vec![
             ("poses", self.poses.len(), bodies),
@@ -284,7 +286,7 @@ impl Snapshot {
 }
 
 /// The islands as they are before anybody slept.
-pub(crate) fn first_islands(compiled: &Compiled) -> Vec<u32> {
+pub fn first_islands(compiled: &Compiled) -> Vec<u32> {
     #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
     let bodies = compiled.bodies.len() as u32;
     if compiled.settings.sleep { (0..bodies).collect() } else { Vec::new() }

@@ -65,12 +65,15 @@ pub fn body_slots(compiled: &Compiled, snapshot: &Snapshot) -> Vec<Option<Report
 
 /// FNV-1a, word by word.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fnv(pub u64);
+pub struct Fnv(pub u64);
 
 impl Fnv {
-    pub(crate) const START: Self = Self(0xcbf2_9ce4_8422_2325);
+    /// The offset basis.
+    pub const START: Self = Self(0xcbf2_9ce4_8422_2325);
 
-    pub(crate) fn bytes(self, bytes: &[u8]) -> Self {
+    /// Goes on over some bytes.
+    #[must_use]
+    pub fn bytes(self, bytes: &[u8]) -> Self {
         Self(bytes.iter().fold(self.0, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)))
     }
 

@@ -330,7 +330,7 @@ fn sensors_make_a_body_neither_thin_nor_wide() {
 /// Where nothing is fast the stage changes not one bit.
 fn slow_bodies_are_left_alone(backend: Backend) {
     for spec in ["large_pyramid:base=12", "card_house", "circle_stack"] {
-        let scene = drystone::scene::catalogue::build(spec).expect("a scene");
+        let scene = drystone_scenes::catalogue::build(spec).expect("a scene");
         let mut with = backend.start(&scene);
         let mut without = backend.start_without(&scene, Stage::Continuous);
         let (with, without) = (with.advance(60).snapshot(), without.advance(60).snapshot());
@@ -410,7 +410,7 @@ fn turning_boxes_hold_for_ten_minutes_on_the_gpu() {
 #[test]
 fn nothing_leaves_the_spinner() {
     for speed in ["4.9", "5", "5.2"] {
-        let scene = drystone::scene::catalogue::build(&format!("spinner:bodies=800,speed={speed}")).expect("a scene");
+        let scene = drystone_scenes::catalogue::build(&format!("spinner:bodies=800,speed={speed}")).expect("a scene");
         let center = Vec2::new(0.0, 32.0);
         let left = |stage: Option<Stage>| {
             let mut world = drystone::CpuWorld::new(&scene).expect("a world");

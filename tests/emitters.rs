@@ -3,12 +3,12 @@
 
 mod support;
 
-use drystone::scene::catalogue;
 use drystone::types::VACANT;
 use drystone::{
     Body, BodyId, CpuWorld, Emitter, GpuWorld, Joint, JointKind, PopulationError, Scene, Shape, World, WorldError,
     state,
 };
+use drystone_scenes::catalogue;
 use support::{context, cpu, gpu, gpu_with, shower_on};
 
 /// Pairs on a rod, every six steps, three pairs at a time; a box after ten steps for twenty; and a wedge once, for

@@ -5,8 +5,8 @@ mod support;
 use drystone::gpu::kernel::Patch;
 use drystone::step::Stage;
 use drystone::types::NONE;
-use drystone::validate::{Options, compare, validate};
 use drystone::{Body, Command, Event, EventKind, GpuWorld, Joint, JointKind, Scene, Shape, World, state};
+use drystone_validate::{Options, compare, validate};
 use glam::Vec2;
 use support::{context, cpu, gpu, pile};
 

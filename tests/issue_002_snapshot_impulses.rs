@@ -1,6 +1,7 @@
 //! A snapshot with a NaN among its impulses is refused, and the world is as it was.
 
-use drystone::{CpuWorld, scene::catalogue, state};
+use drystone::{CpuWorld, state};
+use drystone_scenes::catalogue;
 
 #[test]
 fn impulses_that_are_not_finite_are_refused() {

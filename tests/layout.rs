@@ -334,8 +334,12 @@ fn constants_that_are_stated_twice_agree() {
         found
     };
     let root = env!("CARGO_MANIFEST_DIR");
-    let rust = collect(&format!("{root}/src"), "rs", &["pub const ", "pub(crate) const ", "const "]);
-    let wgsl = collect(&format!("{root}/shaders"), "wgsl", &["const "]);
+    let all = |folder: &str, extension, starts: &[&str]| -> Vec<_> {
+        let crates = [root.to_owned(), format!("{root}/crates/drystone-draw"), format!("{root}/crates/drystone-view")];
+        crates.iter().flat_map(|of| collect(&format!("{of}/{folder}"), extension, starts)).collect()
+    };
+    let rust = all("src", "rs", &["pub const ", "pub(crate) const ", "const "]);
+    let wgsl = all("shaders", "wgsl", &["const "]);
     let mut compared = 0;
     for (name, value, place) in wgsl.iter().filter(|(.., place)| !place.ends_with("types.wgsl")) {
         for (_, other, other_place) in rust.iter().filter(|(other, ..)| other == name) {

@@ -4,8 +4,8 @@
 use std::sync::{Arc, Mutex};
 
 use drystone::gpu::kernel::{Patch, SHADERS, reflect};
-use drystone::scene::catalogue;
 use drystone::{Context, GpuWorld, Mode, Scene, Worlds};
+use drystone_scenes::catalogue;
 use wgpu::naga;
 
 /// What wgpu promises on every device.

@@ -7,11 +7,11 @@ use std::cell::Cell;
 use drystone::math::{inv_rotate, rotation};
 use drystone::scene::MAX_VALUE;
 use drystone::state::{self, metrics};
-use drystone::validate::{Options, validate};
 use drystone::{
     Body, BodyId, BodyType, Command, CpuWorld, Filter, Joint, JointKind, Mode, Motor, Scene, Shape, Snapshot, Spring,
     World,
 };
+use drystone_validate::{Options, validate};
 use glam::{DVec2, Vec2};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;

@@ -11,11 +11,11 @@ use std::sync::OnceLock;
 use common::{Backend, near};
 use drystone::gpu::kernel::Patch;
 use drystone::query::MAX_QUERIES;
-use drystone::scene::catalogue;
 use drystone::{
     AdapterChoice, Answers, Body, Command, Context, CpuWorld, Filter, Geometry, GpuWorld, Query, RayHit, Scene, Shape,
     World,
 };
+use drystone_scenes::catalogue;
 use glam::Vec2;
 use oracle::Rng;
 

@@ -5,9 +5,9 @@ mod support;
 
 use std::cell::Cell;
 
-use drystone::scene::catalogue;
 use drystone::types::{BROKEN, JointFrame, JointState};
 use drystone::{Body, Command, CpuWorld, Joint, JointCommand, JointKind, Scene, Settings, Shape, Snapshot};
+use drystone_scenes::catalogue;
 use glam::Vec2;
 use support::{Random, build, cpu, full_hash, pile};
 

@@ -2,10 +2,10 @@
 
 use drystone::gpu::kernel::Patch;
 use drystone::math::{inv_rotate, rotation};
-use drystone::scene::catalogue;
 use drystone::step::Stage;
-use drystone::validate::{Options, Report, compare, validate};
 use drystone::{AdapterChoice, Body, Context, GpuWorld, Joint, JointKind, Mode, Motor, Scene, Shape, Spring};
+use drystone_scenes::catalogue;
+use drystone_validate::{Options, Report, compare, validate};
 
 fn context() -> Context {
     Context::new(AdapterChoice::Any).expect("these tests need a Vulkan adapter; lavapipe will do")

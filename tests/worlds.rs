@@ -2,8 +2,8 @@
 
 mod support;
 
-use drystone::scene::catalogue;
 use drystone::{Body, BodyType, Command, Joint, JointCommand, JointKind, Motor, Scene, Shape, WorldError, Worlds};
+use drystone_scenes::catalogue;
 use glam::Vec2;
 use support::{BACKENDS, alone, context, gather, row, together};
 

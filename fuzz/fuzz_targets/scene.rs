@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use drystone::scene::file;
+use drystone_scenes::file;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

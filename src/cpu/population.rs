@@ -1,6 +1,5 @@
 //! Bodies and joints that come and go, and what is asked of them.
 
-#[cfg(feature = "view")]
 use super::Books;
 use super::CpuWorld;
 use crate::command::{Command, CommandError, JointCommand, forget, rouse, wake_all, wake_left};
@@ -12,7 +11,7 @@ use crate::world::WorldError;
 
 impl CpuWorld {
     /// Makes what the scene's emitters make before this step, and lets go of what they let go of.
-    pub(crate) fn emit(&mut self) {
+    pub fn emit(&mut self) {
         let Some(mut population) = self.population.take_if(|population| population.is_due(self.steps)) else { return };
         if let Some(change) = population.retire(&mut self.compiled, self.steps) {
             self.let_go(&change);
@@ -173,21 +172,18 @@ impl CpuWorld {
     }
 
     /// What a world knows without having stepped.
-    #[cfg(feature = "view")]
-    pub(crate) fn into_books(self) -> Books {
+    pub fn into_books(self) -> Books {
         Books { compiled: self.compiled, population: self.population, origin: self.origin }
     }
 
     /// A world in which bodies and joints have come and gone. It waits for a snapshot to continue from.
-    #[cfg(feature = "view")]
-    pub(crate) fn from_books(books: Books) -> Self {
+    pub fn from_books(books: Books) -> Self {
         let Books { compiled, population, origin } = books;
         Self { population, origin, ..Self::from_compiled(compiled) }
     }
 
     /// Which bodies and joints came and went.
-    #[cfg(feature = "view")]
-    pub(crate) fn population(&self) -> Option<&Population> {
+    pub fn population(&self) -> Option<&Population> {
         self.population.as_ref()
     }
 
@@ -203,7 +199,7 @@ impl CpuWorld {
     }
 
     /// Only keeps the books of a step: which bodies come and go.
-    pub(crate) fn skip_step(&mut self) {
+    pub fn skip_step(&mut self) {
         self.emit();
         self.commands.clear();
         self.end_step();

@@ -34,7 +34,7 @@ impl CpuWorld {
     ///
     /// # Errors
     /// [`WorldError::TooManyContacts`]: then the tables of this step's contacts are empty. [`WorldError::Cancelled`].
-    pub(crate) fn run(&mut self, op: Op) -> Result<(), WorldError> {
+    pub fn run(&mut self, op: Op) -> Result<(), WorldError> {
         let limit = self.contact_limit();
         if op.stage == Stage::Command {
             self.compiled.lead_on(&mut self.commands, self.steps);

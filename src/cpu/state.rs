@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{CpuWorld, DrawTables};
+use super::{CpuWorld, WorldTables};
 use crate::population::{Change, Population};
 use crate::query::{Answers, Flat, Query, QueryBounds, walk};
 use crate::scene::{Compiled, Joints};
@@ -12,27 +12,23 @@ use crate::step::{Op, Stage};
 use crate::tables::Tables;
 use crate::threads::Rows;
 use crate::types::{BodyState, Counters, JointFrame, Pose};
-#[cfg(feature = "view")]
 use crate::types::{Contact, Manifold};
 use crate::world::WorldError;
 use crate::{event, query};
 
 impl CpuWorld {
     /// Contacts of the last step and how they touch.
-    #[cfg(feature = "view")]
-    pub(crate) fn contacts(&self) -> (&[Contact], &[Manifold]) {
+    pub fn contacts(&self) -> (&[Contact], &[Manifold]) {
         (&self.contacts, &self.manifolds)
     }
 
     /// Its velocity and status.
-    #[cfg(feature = "view")]
-    pub(crate) fn body_state(&self, body: usize) -> Option<BodyState> {
+    pub fn body_state(&self, body: usize) -> Option<BodyState> {
         (body < self.compiled.bodies.len()).then(|| self.states.get(body))
     }
 
     /// Gravity from the next step on, m/s². Who sleeps wakes.
-    #[cfg(feature = "view")]
-    pub(crate) fn set_gravity(&mut self, gravity: [f32; 2]) {
+    pub fn set_gravity(&mut self, gravity: [f32; 2]) {
         if self.compiled.params.gravity != gravity {
             self.compiled.params.gravity = gravity;
             self.rests = false;
@@ -105,7 +101,7 @@ impl CpuWorld {
     }
 
     /// Makes this the world as it is after so many steps, for bodies on paths.
-    pub(crate) fn set_steps(&mut self, steps: u64) {
+    pub fn set_steps(&mut self, steps: u64) {
         self.steps = steps;
     }
 
@@ -143,9 +139,10 @@ impl CpuWorld {
         (0..self.compiled.bodies.len()).map(|body| self.states.get(body))
     }
 
-    /// What layers are drawn from ([`crate::draw::Upload`]).
-    pub(crate) fn draw_tables(&self) -> DrawTables<'_> {
-        DrawTables {
+    /// The tables as they are between two steps.
+    #[must_use]
+    pub fn world_tables(&self) -> WorldTables<'_> {
+        WorldTables {
             states: self.states.to_vec(),
             aabbs: &self.aabbs,
             cell_ends: &self.cell_ends,
@@ -238,7 +235,7 @@ impl CpuWorld {
     }
 
     /// Every table as it stands, for comparing stage by stage.
-    pub(crate) fn tables(&self) -> Tables {
+    pub fn tables(&self) -> Tables {
         let (constraints, rebounds) = self.constraints.to_vec(&self.counters);
         Tables {
             poses: self.poses.clone(),
@@ -288,7 +285,7 @@ impl CpuWorld {
     }
 
     /// Takes over every table.
-    pub(crate) fn load(&mut self, tables: &Tables) {
+    pub fn load(&mut self, tables: &Tables) {
         self.forget();
         self.poses.clone_from(&tables.poses);
         self.states = Rows::new(&tables.states);

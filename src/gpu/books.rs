@@ -34,7 +34,7 @@ const FIRST_LONG: usize = 11;
 
 /// The state between two steps, in buffers of the device. Nothing is read until somebody goes back to it.
 #[derive(Debug)]
-pub(crate) struct DeviceCopy {
+pub struct DeviceCopy {
     context: Context,
     /// Steps done.
     pub step: u64,
@@ -129,7 +129,7 @@ impl GpuWorld {
     ///
     /// # Errors
     /// If the device is lost.
-    pub(crate) fn device_copy(&mut self) -> Result<DeviceCopy, WorldError> {
+    pub fn device_copy(&mut self) -> Result<DeviceCopy, WorldError> {
         self.poll()?;
         // Known to the step, if its counters have arrived; else all there is room for.
         let known = self.known.filter(|(step, _)| step + 1 == self.steps).map(|(_, counters)| counters);
@@ -177,7 +177,7 @@ impl GpuWorld {
     ///
     /// # Errors
     /// If it does not fit the device.
-    pub(crate) fn from_books(context: &Context, books: Books) -> Result<Self, WorldError> {
+    pub fn from_books(context: &Context, books: Books) -> Result<Self, WorldError> {
         let Books { compiled, population, origin } = books;
         let mut world = Self::from_compiled(context, compiled, None)?;
         world.population = population;
@@ -186,17 +186,17 @@ impl GpuWorld {
     }
 
     /// Which bodies and joints came and went.
-    pub(crate) fn population(&self) -> Option<&Population> {
+    pub fn population(&self) -> Option<&Population> {
         self.population.as_ref()
     }
 
     /// The newest counters that have arrived, and the step that they are of.
-    pub(crate) fn known_counters(&self) -> Option<&(u64, Counters)> {
+    pub fn known_counters(&self) -> Option<&(u64, Counters)> {
         self.known.as_ref()
     }
 
     /// Gravity from the next step on, m/s². Who sleeps wakes.
-    pub(crate) fn set_gravity(&mut self, gravity: [f32; 2]) {
+    pub fn set_gravity(&mut self, gravity: [f32; 2]) {
         if self.compiled.params.gravity != gravity {
             self.compiled.params.gravity = gravity;
             self.bind();

@@ -18,7 +18,6 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    #[cfg(feature = "serve")]
     pub fn new(device: &wgpu::Device) -> Self {
         Self {
             queries: device.create_query_set(&wgpu::QuerySetDescriptor {
@@ -67,12 +66,10 @@ impl Clock {
     }
 
     /// Returns the seconds of the newest step that has arrived.
-    #[cfg(feature = "serve")]
     pub fn last(&self) -> Option<f64> {
         self.last
     }
 
-    #[cfg(feature = "serve")]
     pub fn take(&mut self) -> Option<f64> {
         self.seconds.take()
     }

@@ -176,7 +176,8 @@ impl Context {
         [0, 1].map(|kind| self.inner.sent[kind].load(Ordering::Relaxed))
     }
 
-    pub(crate) fn note_sent(&self, kind: usize, bytes: u64) {
+    /// Adds to [`Self::bytes_sent`] what a client read back itself: kind 0 is the counters of steps, 1 everything else.
+    pub fn note_sent(&self, kind: usize, bytes: u64) {
         self.inner.sent[kind].fetch_add(bytes, Ordering::Relaxed);
     }
 
@@ -253,7 +254,7 @@ impl Context {
 
     /// A buffer with contents. On a device that was just lost wgpu's own way to make one panics; this one is of no use
     /// then, as is all that comes after, and who waits for that hears why.
-    pub(crate) fn buffer_with(&self, label: &'static str, contents: &[u8], usage: wgpu::BufferUsages) -> wgpu::Buffer {
+    pub fn buffer_with(&self, label: &'static str, contents: &[u8], usage: wgpu::BufferUsages) -> wgpu::Buffer {
         let size = (contents.len() as u64).next_multiple_of(wgpu::COPY_BUFFER_ALIGNMENT);
         let descriptor = wgpu::BufferDescriptor { label: Some(label), size, usage, mapped_at_creation: size > 0 };
         let buffer = self.inner.device.create_buffer(&descriptor);

@@ -58,9 +58,12 @@ pub struct Patch {
     pub to: &'static str,
 }
 
-const TYPES: &str = include_str!("../../shaders/types.wgsl");
-const MATH: &str = include_str!("../../shaders/math.wgsl");
-const GRID: &str = include_str!("../../shaders/grid.wgsl");
+/// WGSL: the structs and constants of the solver's tables. Shaders of your own that read those tables begin with it.
+pub const TYPES: &str = include_str!("../../shaders/types.wgsl");
+/// WGSL: rotations and boxes; follows [`TYPES`].
+pub const MATH: &str = include_str!("../../shaders/math.wgsl");
+/// WGSL: cells of the broad phase; follows [`TYPES`] and [`MATH`].
+pub const GRID: &str = include_str!("../../shaders/grid.wgsl");
 const CELLS: &str = include_str!("../../shaders/cells.wgsl");
 const JOINED: &str = include_str!("../../shaders/joined.wgsl");
 const OUTLINE: &str = include_str!("../../shaders/outline.wgsl");

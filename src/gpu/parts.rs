@@ -38,18 +38,18 @@ impl Times {
 
 impl GpuWorld {
     /// Measured steps that have arrived since this was last asked, oldest first.
-    pub(crate) fn take_times(&mut self) -> Vec<StageTimes> {
+    pub fn take_times(&mut self) -> Vec<StageTimes> {
         self.times.untaken.drain(..).collect()
     }
 
     /// What the last measured step took, ms.
-    pub(crate) fn measured_ms(&self) -> Option<f64> {
+    pub fn measured_ms(&self) -> Option<f64> {
         Some(self.times.last.iter().sum()).filter(|&ms: &f64| ms > 0.0)
     }
 
     /// Whether part of a step has been given to the device, and the rest has yet to be. Until then nothing else may be
     /// done to the world, and of its tables only those of bodies as a whole are as they were.
-    pub(crate) fn is_mid_step(&self) -> bool {
+    pub fn is_mid_step(&self) -> bool {
         self.part.is_some()
     }
 
@@ -58,7 +58,7 @@ impl GpuWorld {
     ///
     /// # Errors
     /// As [`Self::step`].
-    pub(crate) fn step_part(&mut self, share: f64) -> Result<bool, WorldError> {
+    pub fn step_part(&mut self, share: f64) -> Result<bool, WorldError> {
         if self.compiled.settings.strict {
             // It may have to go back to the start of the step.
             self.step_measured()?;

@@ -361,7 +361,7 @@ impl GpuWorld {
     ///
     /// # Errors
     /// Likewise.
-    pub(crate) fn emit(&mut self, recorded: Option<&mut wgpu::CommandEncoder>) -> Result<(), WorldError> {
+    pub fn emit(&mut self, recorded: Option<&mut wgpu::CommandEncoder>) -> Result<(), WorldError> {
         self.emit_due(recorded)
     }
 

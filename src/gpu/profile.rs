@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::readback::cast;
 use crate::step::Op;
-#[cfg(feature = "view")]
 use crate::step::Stage;
 
 /// Measured steps that may be on their way.
@@ -19,9 +18,8 @@ const READY: u8 = 2;
 
 /// What a measured step took.
 #[derive(Clone, Debug)]
-pub(crate) struct StageTimes {
+pub struct StageTimes {
     /// Steps done when it ended.
-    #[cfg_attr(not(feature = "view"), allow(dead_code, reason = "the window tells it"))]
     pub step: u64,
     /// ms, of each line of the plan.
     pub ops: Vec<(Op, f64)>,
@@ -29,7 +27,6 @@ pub(crate) struct StageTimes {
 
 impl StageTimes {
     /// ms, of each stage of [`Stage::ALL`].
-    #[cfg(feature = "view")]
     #[allow(clippy::cast_possible_truncation, reason = "ms for a plot")]
     pub fn stages(&self) -> [f32; Stage::ALL.len()] {
         let mut stages = [0.0; Stage::ALL.len()];

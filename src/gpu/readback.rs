@@ -49,7 +49,7 @@ pub(crate) fn download(context: &Context, wanted: &[Part]) -> Result<Vec<Vec<u8>
 }
 
 /// Bytes as elements.
-pub(crate) fn cast<T: Pod>(bytes: &[u8]) -> Vec<T> {
+pub fn cast<T: Pod>(bytes: &[u8]) -> Vec<T> {
     let mut elements = vec![T::zeroed(); bytes.len() / size_of::<T>()];
     bytemuck::cast_slice_mut(&mut elements).copy_from_slice(bytes);
     elements
@@ -182,7 +182,7 @@ pub(crate) fn unpack(bytes: &[u8]) -> (Counters, Vec<Event>, u32) {
 
 /// Part of a buffer on its way to the host.
 #[derive(Debug)]
-pub(crate) struct Arrival {
+pub struct Arrival {
     /// Until it has been read.
     buffer: Option<wgpu::Buffer>,
     bytes: u64,

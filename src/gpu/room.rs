@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 
 use super::engine::{Engine, part_bytes};
-#[cfg(feature = "serve")]
 use super::memory::TABLES;
 use super::memory::{Features, Group, Sizes};
 use crate::scene::{Compiled, MOST_ROWS};
@@ -250,7 +249,6 @@ impl Engine {
     ///
     /// # Errors
     /// If they do not fit the device; then nothing is done.
-    #[cfg(feature = "serve")]
     pub fn grow_worlds(&mut self, worlds: u32) -> Result<bool, WorldError> {
         if worlds <= self.worlds {
             return Ok(false);

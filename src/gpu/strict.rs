@@ -4,7 +4,6 @@
 use std::time::{Duration, Instant};
 
 use super::GpuWorld;
-#[cfg(feature = "serve")]
 use super::clock::Clock;
 use super::room::FoundContacts;
 use crate::population::Population;
@@ -34,7 +33,7 @@ const FIRST_BATCH: usize = 8;
 
 /// What the host has to know of the start of a step to go back there.
 #[derive(Debug)]
-pub(crate) struct StepStart {
+pub struct StepStart {
     commands: Vec<types::Command>,
     /// Slots of bodies that left since the step before.
     vacated: Vec<u32>,
@@ -130,7 +129,6 @@ impl GpuWorld {
         self.pace = Some((time, self.compiled.params.shape_count));
     }
 
-    #[cfg(feature = "serve")]
     fn record_strictly(&mut self, start: &StepStart) -> Result<wgpu::CommandEncoder, WorldError> {
         let mut encoder = self.engine.encoder();
         self.back_up(&mut encoder, start, |pair| pair);
@@ -194,23 +192,22 @@ impl GpuWorld {
 ///
 /// Each step keeps its own dispatches, as worlds may be of any size and kind. Small ones of one kind share them in a pool
 /// (`src/gpu/worlds/pool.rs`).
-#[cfg(feature = "serve")]
 impl GpuWorld {
     /// The same world, which learns how long its steps keep the device busy, where that can tell.
     #[must_use]
-    pub(crate) fn with_clock(mut self) -> Self {
+    pub fn with_clock(mut self) -> Self {
         let context = &self.engine.context;
         self.clock = context.has_timestamps().then(|| Clock::new(context.device()));
         self
     }
 
     /// Returns whether its steps are to be submitted alone and in batches ([`Self::step`]), by what is known of them.
-    pub(crate) fn is_long(&self) -> bool {
+    pub fn is_long(&self) -> bool {
         self.batch_lines() < self.plan.len()
     }
 
     /// Seconds for which the device was busy with the steps that have arrived since this was last asked.
-    pub(crate) fn take_device_seconds(&mut self) -> Option<f64> {
+    pub fn take_device_seconds(&mut self) -> Option<f64> {
         self.clock.as_mut()?.take()
     }
 
@@ -218,7 +215,7 @@ impl GpuWorld {
     ///
     /// # Errors
     /// As [`Self::step`].
-    pub(crate) fn record_step(&mut self) -> Result<Option<(StepStart, wgpu::CommandBuffer)>, WorldError> {
+    pub fn record_step(&mut self) -> Result<Option<(StepStart, wgpu::CommandBuffer)>, WorldError> {
         let Some(start) = self.begin_strictly()? else { return Ok(None) };
         let encoder = self.record_strictly(&start)?;
         Ok(Some((start, encoder.finish())))
@@ -229,7 +226,7 @@ impl GpuWorld {
     ///
     /// # Errors
     /// As [`Self::step`].
-    pub(crate) fn end_recorded(&mut self, start: &StepStart, waited: Duration) -> Result<(), WorldError> {
+    pub fn end_recorded(&mut self, start: &StepStart, waited: Duration) -> Result<(), WorldError> {
         if !self.has_fitted(start)? {
             return self.run_until_it_fits(start);
         }
@@ -240,17 +237,21 @@ impl GpuWorld {
     }
 }
 
-#[cfg(all(test, feature = "serve"))]
+#[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scene::{Compiled, catalogue};
+    use crate::scene::{Compiled, Scene, samples};
     use crate::{AdapterChoice, Context, state};
 
     /// One with hardly any room, which it has to ask for more than once, and some that have enough.
     fn worlds(context: &Context) -> Vec<GpuWorld> {
-        let room = [("large_pyramid:base=5", Some(1)), ("card_house", None), ("rod_chain", None), ("domino", Some(2))];
-        let world = |(spec, room): (&str, Option<u32>)| {
-            let mut scene = catalogue::build(spec).unwrap();
+        let room = [
+            (samples::pyramid(5), Some(1)),
+            (samples::cards(), None),
+            (samples::rods(), None),
+            (samples::dominoes(), Some(2)),
+        ];
+        let world = |(mut scene, room): (Scene, Option<u32>)| {
             scene.settings.strict = true;
             GpuWorld::from_compiled(context, Compiled::new(&scene).unwrap(), room).unwrap().with_clock()
         };
@@ -317,7 +318,7 @@ mod tests {
     #[test]
     fn batches_are_left_out() {
         let context = Context::new(AdapterChoice::Any).expect("a device, if only a software one");
-        let mut scene = catalogue::build("large_pyramid:base=60").unwrap();
+        let mut scene = samples::pyramid(60);
         (scene.settings.strict, scene.settings.substeps) = (true, Some(64));
         let mut world = GpuWorld::new(&context, &scene).unwrap();
         assert!(world.is_long(), "by its work");

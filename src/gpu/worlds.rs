@@ -5,8 +5,7 @@
 
 mod member;
 mod places;
-#[cfg(feature = "serve")]
-pub(crate) mod pool;
+pub mod pool;
 mod population;
 mod query;
 mod state;

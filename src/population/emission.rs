@@ -94,7 +94,7 @@ impl Population {
     }
 
     /// The emitters with the batches that are left to make after `steps`, for a scene that starts there.
-    pub(crate) fn emitters_left(&self, compiled: &Compiled, emitters: &[Emitter], steps: u64) -> Vec<Emitter> {
+    pub fn emitters_left(&self, compiled: &Compiled, emitters: &[Emitter], steps: u64) -> Vec<Emitter> {
         debug_assert_eq!(compiled.script.emitters.len(), emitters.len());
         let left = |(emitter, emitted): (&Emitter, &Emitted)| {
             let start = emitter.comes(emitted.made)?.saturating_sub(steps);

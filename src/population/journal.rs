@@ -65,7 +65,7 @@ impl Population {
     ///
     /// # Errors
     /// If an entry is refused, or out of order; or there are too many batches of emitters.
-    pub(crate) fn relive(&mut self, compiled: &mut Compiled, journal: &Journal, until: u64) -> Result<(), WorldError> {
+    pub fn relive(&mut self, compiled: &mut Compiled, journal: &Journal, until: u64) -> Result<(), WorldError> {
         let mut turns = 0;
         let mut done = 0;
         for (at, alteration) in &journal.0 {

@@ -61,12 +61,13 @@ pub struct SceneError {
 }
 
 impl SceneError {
-    pub(crate) fn new(path: impl Into<String>, problem: impl Into<String>, expected: impl Into<String>) -> Self {
+    /// A mistake at a place: what is there, and what should be.
+    pub fn new(path: impl Into<String>, problem: impl Into<String>, expected: impl Into<String>) -> Self {
         Self { path: path.into(), problem: problem.into(), expected: expected.into() }
     }
 
     /// Of a part of something.
-    pub(crate) fn within(self, part: &str) -> Self {
+    pub fn within(self, part: &str) -> Self {
         Self { path: format!("{part}.{}", self.path), ..self }
     }
 }

@@ -116,6 +116,18 @@ impl Compiled {
         !self.script.is_empty()
     }
 
+    /// Returns true if the scene's emitters bring joints.
+    #[must_use]
+    pub fn emits_joints(&self) -> bool {
+        self.script.most.joints > 0
+    }
+
+    /// Moves the places at which the scene's emitters put dynamic bodies: each by what `away` returns for its number and
+    /// its place, m.
+    pub fn nudge_emitters(&mut self, away: impl Fn(u32, Vec2) -> Vec2) {
+        self.script.nudge(away);
+    }
+
     /// The same world with nothing that comes or goes any more.
     #[must_use]
     pub fn without_emitters(mut self) -> Self {

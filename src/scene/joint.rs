@@ -272,7 +272,7 @@ impl JointKind {
     }
 
     /// The words for them in scene files, by number.
-    pub(crate) const NAMES: [&'static str; 8] =
+    pub const NAMES: [&'static str; 8] =
         ["distance", "spring", "revolute", "prismatic", "wheel", "weld", "motor", "mouse"];
 
     /// The word for it in scene files.

@@ -1,14 +1,14 @@
-//! What a user builds: bodies, shapes, materials, joints; the file format; the catalogue of built-in scenes.
+//! The model that a user builds: bodies, shapes, materials, joints, settings.
 
-pub mod catalogue;
-mod check;
+pub mod check;
 mod compile;
 mod emitter;
-pub mod file;
 mod joint;
 mod joint_rows;
 mod joint_table;
 mod model;
+#[cfg(test)]
+pub(crate) mod samples;
 
 pub(crate) use check::check_gravity;
 pub use check::{MAX_ANGLE, MAX_BODIES, MAX_EMITTERS, MAX_JOINTS, MAX_POSITION, MAX_SHAPES, MAX_VALUE, SceneError};

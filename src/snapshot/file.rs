@@ -99,7 +99,7 @@ impl Snapshot {
     }
 
     /// Steps done in the world of these bytes. Looks at nothing else.
-    pub(crate) fn step_of(bytes: &[u8]) -> Result<u64, SnapshotFileError> {
+    pub fn step_of(bytes: &[u8]) -> Result<u64, SnapshotFileError> {
         if bytes.len() < HEAD + CHECKSUM || bytes[..8] != MAGIC {
             return Err(SnapshotFileError::NotASnapshot);
         }

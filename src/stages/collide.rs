@@ -32,7 +32,7 @@ use crate::types::{
 /// A pair whose bodies turned by more than about 11.5° gets a new manifold (Box2D).
 const RECYCLE_COS: f32 = 0.98;
 /// Another face must be better by this share of the slop to become the reference.
-pub(crate) const FACE_PREFERENCE: f32 = 0.1;
+pub const FACE_PREFERENCE: f32 = 0.1;
 
 /// Contacts that kept their manifold are marked [`RECYCLED`], and counted.
 pub fn collide(
@@ -98,8 +98,9 @@ pub fn collide(
     recycled.into_inner()
 }
 
-/// How a pair moved since its manifold was made.
-pub(crate) struct Drift {
+/// Motion of a pair since its manifold was made.
+#[derive(Debug)]
+pub struct Drift {
     turn_a: Vec2,
     turn_b: Vec2,
     /// From A to B, m.

@@ -21,7 +21,7 @@ use crate::types::{
 
 /// Share of the slop from which on a gap counts as one. The formulae for gap and touch differ by a few per cent of the
 /// impulse; bodies placed exactly side by side would be handed to either by rounding if the line were at zero.
-pub(crate) const GAP: f32 = 1e-3;
+pub const GAP: f32 = 1e-3;
 /// A contact that slides slower than this after friction did what it can at rest still counts as at rest, m/s. Without
 /// it, a load that lets go for one substep, as it may while impulses settle, would never hold again.
 const STICK_SPEED: f32 = 0.01;

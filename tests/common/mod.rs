@@ -2,10 +2,10 @@
 
 use std::sync::OnceLock;
 
-use drystone::scene::catalogue;
 use drystone::state::{JointReaction, Metrics, ReportedBody, body_states, metrics};
 use drystone::step::Stage;
 use drystone::{AdapterChoice, Context, CpuWorld, GpuWorld, Scene, Snapshot, World};
+use drystone_scenes::catalogue;
 
 /// One test for each oracle and backend.
 #[allow(unused_macros, reason = "each suite uses a part")]

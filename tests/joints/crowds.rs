@@ -114,7 +114,7 @@ fn whips(sim: &mut Sim, steps: usize, height: f64, gap: f64) -> Option<String> {
 
 /// Impulses that are kept in the world's frame while A is pushed at the anchor of B go wrong here within five seconds.
 fn a_taut_chain_makes_no_energy(backend: Backend) {
-    let mut scene = drystone::scene::catalogue::build("ball_and_chain:radius=10").expect("a scene");
+    let mut scene = drystone_scenes::catalogue::build("ball_and_chain:radius=10").expect("a scene");
     assert_eq!(scene.settings.substep_count(), 4);
     let steps = if backend == Backend::Gpu { 400 } else { 1_200 };
     assert_eq!(whips(&mut backend.start(&scene), steps, 50.0, 0.37), None);

@@ -110,7 +110,7 @@ fn inside_the_core_there_is_none(backend: Backend) {
 
 /// solver2d's scene: the circles end as a disc about the origin, packed as closely as circles can be and no closer.
 fn the_rush_comes_to_rest(backend: Backend) {
-    let scene = drystone::scene::catalogue::build("rush:count=60").expect("a scene");
+    let scene = drystone_scenes::catalogue::build("rush:count=60").expect("a scene");
     let mut sim = backend.start(&scene);
     let start = sim.bodies();
     sim.advance(if backend == Backend::Gpu { 300 } else { 600 });

@@ -1,9 +1,9 @@
 //! The other equations and the switches: each mode holds a stack and comes out of an overlap, and each switch shows
 //! what it is for.
 
-use drystone::scene::catalogue;
 use drystone::state::Metrics;
 use drystone::{Body, Mode, Scene, Settings, Shape};
+use drystone_scenes::catalogue;
 
 use crate::common::{Backend, between, near};
 

@@ -145,7 +145,7 @@ fn stack_of_50(backend: Backend) {
 /// Why manifolds are kept: without, Box2D's stack of 20 falls within 20 s, and that of 10 still stands.
 fn stack_without_recycling(backend: Backend) {
     let mut sinks = [10, 20].map(|count| {
-        let mut scene = drystone::scene::catalogue::build(&format!("vertical_stack:count={count}")).expect("a scene");
+        let mut scene = drystone_scenes::catalogue::build(&format!("vertical_stack:count={count}")).expect("a scene");
         scene.settings.recycle = false;
         let metrics = backend.start(&scene).advance(1200).metrics();
         println!("{count} without recycling: {metrics:?}");

@@ -1,8 +1,8 @@
 //! The GPU against the CPU on the same poses, stage by stage; and that a wrong shader is found.
 
 use drystone::gpu::kernel::Patch;
-use drystone::validate::{Options, Report, compare, validate};
 use drystone::{AdapterChoice, Body, Context, GpuWorld, Scene, Shape};
+use drystone_validate::{Options, Report, compare, validate};
 use glam::Vec2;
 
 use crate::kit::{Random, regular, shapes};

@@ -1,7 +1,7 @@
 //! Bodies that come and go while others sleep.
 
-use drystone::scene::catalogue;
 use drystone::{Body, EventKind, Shape};
+use drystone_scenes::catalogue;
 
 use crate::common::Backend;
 use crate::{asleep, block, floor, poses, settle, sleepers, stack};

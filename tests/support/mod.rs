@@ -6,12 +6,13 @@
 
 use std::sync::OnceLock;
 
-use drystone::scene::{Compiled, catalogue};
+use drystone::scene::Compiled;
 use drystone::types::{BodyState, Contact, FIXED_A, FIXED_B, Manifold, NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Pose};
 use drystone::{
     AdapterChoice, Body, Command, Context, CpuWorld, Emitter, GpuWorld, Joint, JointKind, Scene, Shape, Snapshot,
     World, Worlds, state,
 };
+use drystone_scenes::catalogue;
 use glam::Vec2;
 
 /// A device of its own.

@@ -285,7 +285,7 @@ fn rows(profile: &Profile) -> [(&'static str, f32); 14] {
 
 #[cfg(test)]
 mod tests {
-    use drystone::scene::catalogue;
+    use drystone_scenes::catalogue;
     use drystone::{CpuWorld, Filter, Shape};
 
     use super::*;

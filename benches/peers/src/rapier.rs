@@ -279,7 +279,7 @@ fn vector([x, y]: [f32; 2]) -> Vector {
 
 #[cfg(test)]
 mod tests {
-    use drystone::scene::catalogue;
+    use drystone_scenes::catalogue;
     use drystone::{BodyType, CpuWorld, Filter};
 
     use super::*;

@@ -1,12 +1,12 @@
-//! Runs what `drystone bench` asks for, a request a line ([`drystone::bench`]).
+//! Runs what `drystone bench` asks for, a request a line ([`drystone_bench`]).
 
 use std::io::{BufRead, Write};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use drystone::Scene;
-use drystone::bench::{About, Engine, Job, PROTOCOL, Ran, Reply, Request, Times};
-use drystone::scene::file;
+use drystone_bench::{About, Engine, Job, PROTOCOL, Ran, Reply, Request, Times};
+use drystone_scenes::file;
 
 use crate::box2d::{self, Box2d};
 use crate::rapier::{self, Rapier};
@@ -102,7 +102,7 @@ fn step(scene: &Scene, world: &mut dyn World, job: &Job, output: &mut impl Write
 
 #[cfg(test)]
 mod tests {
-    use drystone::scene::catalogue;
+    use drystone_scenes::catalogue;
     use drystone::{CpuWorld, Snapshot};
 
     use super::*;

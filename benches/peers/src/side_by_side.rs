@@ -8,7 +8,8 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result};
-use drystone::scene::{Compiled, Joint, JointKind, catalogue};
+use drystone::scene::{Compiled, Joint, JointKind};
+use drystone_scenes::catalogue;
 use drystone::state::metrics;
 use drystone::types::ASLEEP;
 use drystone::{Body, BodyType, CpuWorld, Geometry, Scene, Shape, Snapshot};

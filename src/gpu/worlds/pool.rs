@@ -45,13 +45,18 @@ const LAYER: f64 = 64.0;
 
 /// A number of bodies, shapes and joints.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Parts {
+pub struct Parts {
+    /// Bodies.
     pub bodies: usize,
+    /// Shapes, over all bodies.
     pub shapes: usize,
+    /// Joints.
     pub joints: usize,
 }
 
 impl Parts {
+    /// Bodies with their shapes, without joints.
+    #[must_use]
     pub fn of_bodies(bodies: &[Body]) -> Self {
         Self { bodies: bodies.len(), shapes: bodies.iter().map(|body| body.shapes.len()).sum(), joints: 0 }
     }
@@ -100,7 +105,7 @@ impl Member {
 
 /// A small world that is to have a place.
 #[derive(Debug)]
-pub(crate) struct Newcomer {
+pub struct Newcomer {
     member: Member,
     /// As it is; none if it is at its start.
     now: Option<Snapshot>,
@@ -139,7 +144,7 @@ impl Newcomer {
 
 /// Where small worlds are together on the device. Its memory is given back when the last of them has gone.
 #[derive(Debug)]
-pub(crate) struct Pool {
+pub struct Pool {
     /// Of one of them; the others' ask for the same stages.
     settings: Settings,
     places: Mutex<Places>,
@@ -149,7 +154,7 @@ pub(crate) struct Pool {
 
 /// A small world, which shares its dispatches.
 #[derive(Debug)]
-pub(crate) struct PooledWorld {
+pub struct PooledWorld {
     pool: Arc<Pool>,
     place: usize,
     member: Box<Member>,
@@ -157,7 +162,7 @@ pub(crate) struct PooledWorld {
 
 /// How a step went.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub enum Outcome {
     /// It is done.
     Done,
     /// The world is as it was before it, and not small any more: it is to move out.
@@ -168,11 +173,12 @@ pub(crate) enum Outcome {
 
 /// A step of several worlds, to be submitted.
 #[derive(Debug)]
-pub(crate) struct Recorded {
+pub struct Recorded {
     /// None if none of them has anything to do.
     pub commands: Option<wgpu::CommandBuffer>,
     /// Worlds that take part in the dispatches.
     pub worlds: usize,
+    /// Dispatches that they share.
     pub dispatches: u32,
     /// One a world, of those of which it is known.
     outcomes: Vec<Option<Outcome>>,
@@ -183,11 +189,12 @@ pub(crate) struct Recorded {
 
 /// How a step of several worlds went.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub struct Ended {
     /// One a world.
     pub outcomes: Vec<Outcome>,
     /// For which the device was busy, if it can tell.
     pub seconds: Option<f64>,
+    /// Dispatches that the worlds shared.
     pub dispatches: u32,
     /// What part of the time each world has to answer for.
     pub parts: Vec<f64>,
@@ -202,7 +209,7 @@ impl Ended {
 }
 
 /// The same error for another world.
-pub(crate) fn again(error: &WorldError) -> WorldError {
+pub fn again(error: &WorldError) -> WorldError {
     match error {
         WorldError::Device(error) => error.clone().into(),
         error => WorldError::Kernel(error.to_string()),
@@ -496,10 +503,14 @@ impl PooledWorld {
         Ok(world.with_clock())
     }
 
+    /// The scene as it is laid out now.
+    #[must_use]
     pub fn compiled(&self) -> &Compiled {
         &self.member.compiled
     }
 
+    /// Steps done.
+    #[must_use]
     pub fn steps(&self) -> u64 {
         self.member.steps
     }
@@ -509,31 +520,53 @@ impl PooledWorld {
         self.member.limits.set_contacts(limit);
     }
 
+    /// As [`GpuWorld::overflowed_steps`].
+    #[must_use]
     pub fn overflowed_steps(&self) -> &[u64] {
         &self.member.overflowed
     }
 
+    /// As [`GpuWorld::command`].
+    ///
+    /// # Errors
+    /// As there.
     pub fn command(&mut self, body: usize, command: Command) -> Result<(), CommandError> {
         self.member.command(body, command)
     }
 
+    /// As [`GpuWorld::command_joint`].
+    ///
+    /// # Errors
+    /// As there.
     pub fn command_joint(&mut self, joint: JointId, command: JointCommand) -> Result<(), CommandError> {
         self.member.command_joint(joint, command)
     }
 
+    /// Wakes all bodies in the next step.
     pub fn wake_all(&mut self) {
         self.member.wake_all();
     }
 
-    /// As [`GpuWorld::add_bodies`], as are those below. What is added leaves it small ([`Self::holds`]).
+    /// As [`GpuWorld::add_bodies`]. What is added leaves the world small ([`Self::holds`]).
+    ///
+    /// # Errors
+    /// As there.
     pub fn add_bodies(&mut self, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
         self.here(|one| one.bring(bodies))
     }
 
+    /// As [`GpuWorld::remove_bodies`].
+    ///
+    /// # Errors
+    /// As there.
     pub fn remove_bodies(&mut self, ids: &[BodyId]) -> Result<(), WorldError> {
         self.here(|one| one.send_away(ids))
     }
 
+    /// As [`GpuWorld::add_joints_between`]. What is added leaves the world small ([`Self::holds`]).
+    ///
+    /// # Errors
+    /// As there.
     pub fn add_joints_between(
         &mut self,
         joints: &[(Option<BodyId>, BodyId, Joint)],
@@ -541,22 +574,34 @@ impl PooledWorld {
         self.here(|one| one.tie_between(joints))
     }
 
+    /// As [`GpuWorld::remove_joints`].
+    ///
+    /// # Errors
+    /// As there.
     pub fn remove_joints(&mut self, ids: &[JointId]) -> Result<(), WorldError> {
         self.here(|one| one.untie(ids))
     }
 
+    /// Id of the joint at a place, if there is one.
+    #[must_use]
     pub fn joint_id(&self, index: usize) -> Option<JointId> {
         joint_id(&self.member.compiled, index)
     }
 
+    /// Id of the body in a slot, if there is one.
     pub fn body_id(&mut self, index: usize) -> Option<BodyId> {
         self.here(|one| one.body_in(index))
     }
 
+    /// Events since this was last called, if the scene wants them.
     pub fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.member.events)
     }
 
+    /// As [`World::query_within`](crate::World::query_within).
+    ///
+    /// # Errors
+    /// As there.
     pub fn query_within(&mut self, queries: &[Query], bounds: QueryBounds) -> Result<Answers, WorldError> {
         let count = bounds.batch(queries.len(), self.member.compiled.shapes.len());
         let queries: Vec<_> = queries[..count].iter().map(|query| (self.place, query.clone())).collect();
@@ -564,6 +609,10 @@ impl PooledWorld {
         self.pool.lock().query(&queries, bounds.found, |_, shape| shapes[shape as usize].body)
     }
 
+    /// The state between two steps. Waits for the device.
+    ///
+    /// # Errors
+    /// If the device is lost.
     pub fn snapshot(&mut self) -> Result<Snapshot, WorldError> {
         self.here(|one| one.snapshot())
     }

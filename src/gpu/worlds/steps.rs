@@ -78,7 +78,6 @@ impl Member {
     }
 }
 
-#[cfg(feature = "serve")]
 impl Start {
     pub fn known(&self) -> Option<Known> {
         self.known
@@ -420,13 +419,13 @@ pub(super) fn span(seats: &[Seat]) -> Range<usize> {
 mod tests {
     use super::super::GpuWorlds;
     use super::*;
-    use crate::scene::{Compiled, catalogue};
+    use crate::scene::{Compiled, samples};
     use crate::{AdapterChoice, Context};
 
     /// Three piles in motion, of which the second is one step behind.
     fn out_of_step(context: &Context) -> GpuWorlds {
         let members = (0..3_u8).map(|world| {
-            let mut scene = catalogue::build("large_pyramid:base=5").unwrap();
+            let mut scene = samples::pyramid(5);
             for body in scene.bodies.iter_mut().skip(1) {
                 body.position.x *= 1.0 + 0.02 * f32::from(world);
             }

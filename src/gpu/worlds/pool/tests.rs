@@ -1,7 +1,7 @@
 use glam::Vec2;
 
 use super::*;
-use crate::scene::{Emitter, Scene, Shape, catalogue};
+use crate::scene::{Emitter, Scene, Shape, samples};
 use crate::{AdapterChoice, state};
 
 fn device() -> Context {
@@ -9,19 +9,19 @@ fn device() -> Context {
 }
 
 /// Of one class: strict, with events and sleep.
-fn scene(spec: &str) -> Compiled {
-    compiled(catalogue::build(spec).unwrap())
+fn pyramid(base: u16) -> Compiled {
+    compiled(samples::pyramid(base))
 }
 
 fn compiled(mut scene: Scene) -> Compiled {
-    scene.settings = catalogue::build("large_pyramid:base=3").unwrap().settings;
+    scene.settings = samples::pyramid(3).settings;
     (scene.settings.strict, scene.settings.events, scene.settings.sleep) = (true, true, true);
     Compiled::new(&scene).unwrap()
 }
 
 fn kinds() -> Vec<Compiled> {
     let mut kinds: Vec<_> =
-        ["large_pyramid:base=4", "card_house", "ragdoll", "bouncing_ball"].into_iter().map(scene).collect();
+        [samples::pyramid(4), samples::cards(), samples::limbs(), samples::ball()].into_iter().map(compiled).collect();
     let mut fountain = Scene::new("fountain");
     fountain.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(20.0, 1.0)));
     fountain.add(Body::dynamic(0.2, 0.5).shape(Shape::half_box(0.5, 0.5)));
@@ -154,7 +154,7 @@ fn worlds_of_different_owners_are_as_if_alone() {
 #[test]
 fn places_are_made_and_given_back() {
     let context = device();
-    let compiled = scene("large_pyramid:base=3");
+    let compiled = pyramid(3);
     let mut worlds = vec![opened(&context, &compiled)];
     let pool = worlds[0].pool().clone();
     let mut single = alone(&context, &compiled);
@@ -195,7 +195,7 @@ fn places_are_made_and_given_back() {
 #[test]
 fn who_outgrows_its_place_disturbs_nobody() {
     let context = device();
-    let (turning, calm) = (rods(70), scene("large_pyramid:base=4"));
+    let (turning, calm) = (rods(70), pyramid(4));
     let mut world = opened(&context, &turning);
     let pool = world.pool().clone();
     let mut beside = admitted(&pool, &calm);
@@ -239,7 +239,7 @@ fn who_outgrows_its_place_disturbs_nobody() {
 #[test]
 fn what_is_small_is_known_before() {
     let context = device();
-    let compiled = scene("large_pyramid:base=3");
+    let compiled = pyramid(3);
     let mut world = opened(&context, &compiled);
     let body = Body::dynamic(0.0, 20.0).shape(Shape::circle(0.3));
     let more = |count: usize| Parts::of_bodies(&vec![body.clone(); count]);
@@ -270,7 +270,7 @@ fn what_is_small_is_known_before() {
 #[test]
 fn worlds_come_as_they_are() {
     let context = device();
-    let mut beside = opened(&context, &scene("large_pyramid:base=3"));
+    let mut beside = opened(&context, &pyramid(3));
     let ball = [Body::dynamic(0.4, 7.0).shape(Shape::circle(0.4).restitution(0.5))];
     for kind in kinds() {
         let (mut own, mut single) = (alone(&context, &kind), alone(&context, &kind));
@@ -306,7 +306,7 @@ fn worlds_come_as_they_are() {
 #[test]
 fn a_lost_device_is_lost_to_all() {
     let context = device();
-    let compiled = scene("large_pyramid:base=3");
+    let compiled = pyramid(3);
     let mut one = opened(&context, &compiled);
     let mut other = admitted(one.pool(), &compiled);
     all_step(&mut [&mut one, &mut other]);

@@ -1,0 +1,237 @@
+//! Who takes part, and one run of one of them.
+
+use std::path::Path;
+
+use clap::ValueEnum;
+use drystone::scene::Compiled;
+use drystone::step::Stage;
+use drystone::types::{BodyState, Pose};
+use drystone::{Context, CpuWorld, GpuWorld, Snapshot, World, WorldError, state};
+use drystone_bench::{Job, Times};
+
+use super::super::failure::{Code, Failure};
+use super::super::stop;
+use super::limit::{self, Counts};
+use super::peers::Peers;
+
+/// `--backends`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Backend {
+    /// Drystone on a GPU; takes a software adapter too, and says so
+    Gpu,
+    /// Drystone on one thread
+    #[value(name = "cpu1")]
+    Cpu1,
+    /// Drystone on --threads
+    #[value(name = "cpuN")]
+    CpuN,
+    /// Box2D on one thread
+    #[value(name = "box2d")]
+    Box2d,
+    /// Box2D on --threads
+    #[value(name = "box2dN")]
+    Box2dN,
+    /// Rapier on one thread
+    Rapier,
+}
+
+impl Backend {
+    /// All of them, in the order of their turns: rivals next to each other.
+    pub const ALL: [Self; 6] = [Self::Box2d, Self::Cpu1, Self::Rapier, Self::Box2dN, Self::CpuN, Self::Gpu];
+
+    /// As in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gpu => "gpu",
+            Self::Cpu1 => "cpu1",
+            Self::CpuN => "cpuN",
+            Self::Box2d => "box2d",
+            Self::Box2dN => "box2dN",
+            Self::Rapier => "rapier",
+        }
+    }
+
+    /// The engine's name in the peers program, if it runs there.
+    pub fn peer(self) -> Option<&'static str> {
+        match self {
+            Self::Box2d | Self::Box2dN => Some("box2d"),
+            Self::Rapier => Some("rapier"),
+            Self::Gpu | Self::Cpu1 | Self::CpuN => None,
+        }
+    }
+
+    /// Whether it runs on `--threads`.
+    pub fn is_threaded(self) -> bool {
+        matches!(self, Self::CpuN | Self::Box2dN)
+    }
+}
+
+/// What runs take place in.
+#[derive(Debug)]
+pub struct Engines {
+    /// For `gpu`.
+    pub context: Option<Context>,
+    /// For other engines.
+    pub peers: Option<Peers>,
+    /// Of threaded backends.
+    pub threads: u32,
+}
+
+/// One run from the start of the scene.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Of the steps.
+    pub times: Times,
+    /// ms a step, after the first. Empty where they are not timed.
+    pub stages_ms: Vec<(String, f64)>,
+    /// The end.
+    pub end: Snapshot,
+    /// Of the end.
+    pub hash: u64,
+    /// What only our own backends tell.
+    pub own: Option<Own>,
+    /// The world at the end, where bodies came or went.
+    pub compiled: Option<Compiled>,
+}
+
+impl Run {
+    fn new(times: Times, stages_ms: Vec<(String, f64)>, end: Snapshot, own: Option<Own>) -> Self {
+        Self { times, stages_ms, hash: state::hash(&end), end, own, compiled: None }
+    }
+
+    /// Gives the memory of the end back.
+    pub fn forget_end(&mut self) {
+        self.end = Snapshot::default();
+        self.compiled = None;
+    }
+}
+
+/// What only our own backends tell.
+#[derive(Clone, Debug)]
+pub struct Own {
+    /// Bytes that a step has to move.
+    pub moved: Vec<(Stage, u64)>,
+    /// Of a step.
+    pub dispatches: Option<u32>,
+    /// Of all buffers on the device.
+    pub device_bytes: Option<u64>,
+    /// Steps that lacked room.
+    pub overflowed_steps: u64,
+}
+
+/// Steps at the end that measure their stages on a device. They come after what is timed and compared.
+const PROFILED: u32 = 10;
+
+impl Engines {
+    /// Threads that step a backend's world.
+    pub fn threads_of(&self, backend: Backend) -> Option<u32> {
+        match backend {
+            Backend::Gpu => None,
+            _ if backend.is_threaded() => Some(self.threads),
+            _ => Some(1),
+        }
+    }
+
+    /// Runs a scene once, `1 + steps` steps and, to time the stages, a few more. The inner error is why the backend
+    /// cannot do it.
+    ///
+    /// # Errors
+    /// What ends the whole bench: the device is lost, the peers program fails, the user wants to stop.
+    pub fn run(
+        &mut self,
+        backend: Backend,
+        compiled: &Compiled,
+        file: &Path,
+        steps: u32,
+        with_stages: bool,
+    ) -> Result<Result<Run, String>, Failure> {
+        let threads = self.threads_of(backend).unwrap_or(1);
+        match (backend, backend.peer(), &self.context, &mut self.peers) {
+            (Backend::Gpu, _, Some(context), _) => on_gpu(context, compiled, steps, with_stages),
+            (_, Some(engine), _, Some(peers)) => {
+                let job = Job { scene: file.to_owned(), engine: engine.to_owned(), threads, steps };
+                let ran = peers.run(job, compiled.bodies.len())?;
+                let end = |bodies: &[[f32; 7]]| snapshot(bodies, u64::from(steps) + 1);
+                Ok(ran.map(|ran| Run::new(ran.times, ran.stages_ms, end(&ran.bodies), None)))
+            }
+            (Backend::Cpu1 | Backend::CpuN, ..) => {
+                Ok(Ok(on_cpu(CpuWorld::from_compiled(compiled.clone()).with_threads(threads as usize)?, steps)?))
+            }
+            // Contenders are only taken when there is what they run in.
+            (backend, ..) => unreachable!("nothing runs {}", backend.name()),
+        }
+    }
+}
+
+fn snapshot(bodies: &[[f32; 7]], step: u64) -> Snapshot {
+    let mut end = Snapshot { step, ..Snapshot::default() };
+    for &[x, y, cosine, sine, u, v, angular_velocity] in bodies {
+        end.poses.push(Pose { position: [x, y], rotation: [cosine, sine] });
+        end.states.push(BodyState { velocity: [u, v], angular_velocity, ..BodyState::default() });
+    }
+    end
+}
+
+fn on_cpu(mut world: CpuWorld, steps: u32) -> Result<Run, Failure> {
+    let mut first = Vec::new();
+    let times = Times::of(steps, world.threads(), |watch, index| {
+        watch.time(|| world.step())?;
+        if index == 0 {
+            first = world.stage_ms().to_vec();
+        }
+        stop::check("no file was written")
+    })?;
+    let share = f64::from(steps.max(1));
+    let stages = world.stage_ms().iter().zip(&first).map(|(&(stage, ms), (_, first))| (stage, (ms - first) / share));
+    let counts = Counts::new(world.compiled(), world.counters());
+    let moved = limit::bytes(world.plan(), &counts);
+    let own = Own { moved, dispatches: None, device_bytes: None, overflowed_steps: 0 };
+    let compiled = world.compiled().emits().then(|| world.compiled().clone());
+    Ok(Run { compiled, ..Run::new(times, named(stages), world.snapshot(), Some(own)) })
+}
+
+/// A device works on while the next step is recorded, so only all steps together can be timed.
+fn on_gpu(
+    context: &Context,
+    compiled: &Compiled,
+    steps: u32,
+    with_stages: bool,
+) -> Result<Result<Run, String>, Failure> {
+    let mut world = match GpuWorld::from_compiled(context, compiled.clone(), None) {
+        Ok(world) => World::from(world),
+        Err(error @ WorldError::TooLarge { .. }) => return Ok(Err(error.to_string())),
+        Err(error) => return Err(Failure::new(Code::Check, error)),
+    };
+    let mut several = |count: u32| {
+        let start = std::time::Instant::now();
+        for _ in 0..count {
+            world.step()?;
+            stop::check("no file was written")?;
+        }
+        world.wait()?;
+        Ok::<_, Failure>(1e3 * start.elapsed().as_secs_f64())
+    };
+    let first_ms = several(1)?;
+    let ms = several(steps)? / f64::from(steps.max(1));
+    let end = world.snapshot()?;
+    let counts = Counts::new(world.compiled(), &end.counters);
+    let grown = compiled.emits().then(|| world.compiled().clone());
+    let (dispatches, overflowed) = (world.dispatches(), world.overflowed_steps().len() as u64);
+    if with_stages {
+        (0..PROFILED).try_for_each(|_| world.step_profiled())?;
+    }
+    let World::Gpu(gpu) = &world else { unreachable!("it was made so") };
+    let own = Own {
+        moved: limit::bytes(gpu.plan(), &counts),
+        dispatches,
+        device_bytes: Some(gpu.device_bytes()),
+        overflowed_steps: overflowed,
+    };
+    let stages_ms = named(world.stage_ms().into_iter());
+    let run = Run::new(Times { first_ms, ms, cpu_ms: None }, stages_ms, end, Some(own));
+    Ok(Ok(Run { compiled: grown, ..run }))
+}
+
+fn named(stages: impl Iterator<Item = (Stage, f64)>) -> Vec<(String, f64)> {
+    stages.filter(|&(_, ms)| ms > 0.0).map(|(stage, ms)| (stage.name().to_owned(), ms)).collect()
+}

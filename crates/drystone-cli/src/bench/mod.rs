@@ -1,0 +1,508 @@
+//! `drystone bench`: everybody on the same scenes, in turns, with the quality of the result beside the speed.
+//!
+//! Every repeat runs each backend once from the start of the scene: A B C A B C … The first step is timed by itself.
+//! What is compared are means over the steps of a repeat: their minimum, median and spread over the repeats.
+
+mod compare;
+mod crossover;
+mod engine;
+mod figures;
+mod limit;
+mod machine;
+mod peers;
+mod plot;
+mod quality;
+mod row;
+mod table;
+mod worlds;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use drystone::scene::Compiled;
+use drystone::types::{DYNAMIC, GEOMETRY_MASK, NO_SHAPE, VACANT};
+use drystone::{Scene, state};
+use drystone_bench::Times;
+use drystone_scenes::{catalogue, file};
+
+use super::backend::{self, About, Choice, default_threads};
+use super::failure::{Code, Failure};
+use super::output::{self, Destination};
+use super::report::{Measured, colors, count, mode_name};
+use super::{console, source, stop};
+use engine::{Backend, Engines, Run};
+use limit::Speeds;
+use peers::Peers;
+use row::{Results, Row, Skipped, Spread};
+
+/// Scenes if nothing else is said, and their sizes.
+const SCENES: &str = "large_pyramid,many_pyramids";
+const SIZES: [u64; 3] = [100, 1_000, 10_000];
+/// Threads that Box2D takes at most; others follow, so that what is compared is alike.
+const MOST_THREADS: usize = 32;
+
+/// Compare speed and quality of all backends, and of Box2D and Rapier, side by side
+#[derive(Args, Debug)]
+pub struct Options {
+    /// Built-in scenes, with parameters if wanted, or scene files [default: large_pyramid,many_pyramids]
+    #[arg(long, value_name = "A,B", conflicts_with = "from")]
+    scenes: Option<String>,
+    /// Bodies that are free to move, 1 to 20000000; a scene picks its parameters to come near [default: what the scenes
+    /// have; 100,1000,10000 without --scenes]
+    #[arg(long, value_name = "N,M", value_delimiter = ',', conflicts_with = "from",
+          value_parser = clap::value_parser!(u64).range(1..=catalogue::MAX_BODIES))]
+    sizes: Vec<u64>,
+    /// Who takes part [default: all there are]
+    #[arg(long, value_name = "A,B", value_delimiter = ',', value_enum, conflicts_with = "from")]
+    backends: Vec<Backend>,
+    /// Instead, how many worlds a second: so many copies of each scene at once, on our own backends
+    #[arg(long, value_name = "N,M", value_delimiter = ',', conflicts_with_all = ["from", "csv", "plot", "compare"],
+          value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    worlds: Vec<u32>,
+    /// Timed steps, after a first that is not
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    steps: u32,
+    /// How often everybody has a turn; what repeats differ by is the noise
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeats: u32,
+    /// Threads of cpuN and box2dN [default: all cores, at most 32]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
+    threads: Option<u32>,
+    /// Show what each stage takes
+    #[arg(long)]
+    stages: bool,
+    /// Write all that was measured (.json)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the table (.csv)
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Draw time against size (.png)
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// Exit 1 if something became slower than in this file of --json, by more than the repeats of both differ
+    #[arg(long, value_name = "FILE")]
+    compare: Option<PathBuf>,
+    /// Measure nothing: show, draw or compare files of --json
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    from: Vec<PathBuf>,
+    /// Write the figures of the files between the two marks of this Markdown file
+    #[arg(long, value_name = "FILE", requires = "from", conflicts_with = "compare")]
+    markdown: Option<PathBuf>,
+    /// The program that runs box2d and rapier [default: $DRYSTONE_PEERS, or peers beside drystone, or what is built in
+    /// benches/peers]
+    #[arg(long, value_name = "PATH", conflicts_with = "from")]
+    peers: Option<PathBuf>,
+    /// Give the peers program up when it says nothing new for so many seconds
+    #[arg(long, value_name = "S", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    peers_timeout: u32,
+}
+
+/// A scene at a size.
+struct Case {
+    spec: String,
+    size: Option<u64>,
+    /// As the catalogue wants it, or the file.
+    source: String,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Bad usage or input; no adapter or peers program though one was demanded; one that fails; a regression.
+pub fn run(options: &Options) -> Result<(), Failure> {
+    if !options.from.is_empty() {
+        return show(options);
+    }
+    let old = options.compare.as_deref().map(row::read).transpose()?;
+    let cases = cases(options)?;
+    let load = machine::load();
+    stop::install()?;
+    let outputs = Outputs::open(options)?;
+    let (mut engines, backends) = contenders(options)?;
+    let speeds = speeds(&engines, &backends)?;
+    let engines_known = engines.peers.as_ref().map_or(&[][..], |peers| &peers.about.engines);
+    let took_part = engines_known.iter().filter(|engine| backends.iter().any(|b| b.peer() == Some(&engine.name)));
+    let machine = machine::here(engines.context.as_ref(), took_part.cloned().collect(), speeds, load);
+    console::print(&format!("{}\n", machine::text(&machine)))?;
+
+    let mut results = Results { machine, rows: Vec::new(), skipped: Vec::new(), worlds: Vec::new() };
+    if !options.worlds.is_empty() {
+        return many_worlds(options, &cases, &engines, &backends, outputs, results);
+    }
+    for (index, case) in cases.iter().enumerate() {
+        let before = results.rows.len();
+        measure(case, options, &mut engines, &backends, &mut results)?;
+        console::print(&table::table(&results.rows[before..], options.stages))?;
+        if cases.get(index + 1).is_none_or(|next| next.spec != case.spec) {
+            console::print(&crossover::text(&results.rows, case.spec.split(':').next().unwrap_or_default()))?;
+        }
+    }
+    if results.rows.is_empty() {
+        return Err(Failure::usage("none of the backends can do any of this"));
+    }
+    finish(outputs, &results)?;
+    let differ: Vec<&Row> = results.rows.iter().filter(|row| !row.repeats_exactly).collect();
+    for row in &differ {
+        console::warn(&format!("{} on {}: two repeats end differently", row.scene, row.label()));
+    }
+    if differ.iter().any(|row| row.peer.is_none()) {
+        return Err(Failure::new(Code::Check, "a scene does not replay exactly"));
+    }
+    old.map_or(Ok(()), |old| compare::check(&old, &results))
+}
+
+/// The same for many worlds at once.
+fn many_worlds(
+    options: &Options,
+    cases: &[Case],
+    engines: &Engines,
+    backends: &[Backend],
+    outputs: Outputs,
+    mut results: Results,
+) -> Result<(), Failure> {
+    for case in cases {
+        let before = results.worlds.len();
+        worlds::measure(case, options, engines, backends, &mut results)?;
+        let label = |row: &worlds::WorldsRow| row::label(&row.backend, results.machine.adapter.as_ref(), row.threads);
+        console::print(&worlds::table(&results.worlds[before..], label))?;
+    }
+    if results.worlds.is_empty() {
+        return Err(Failure::usage("none of the backends can do any of this"));
+    }
+    finish(outputs, &results)?;
+    match results.worlds.iter().find(|row| !row.all_equal) {
+        Some(row) => {
+            let message = format!("{} on {}: copies of one world end differently", row.scene, row.backend);
+            Err(Failure::new(Code::Check, message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Of files that there are.
+fn show(options: &Options) -> Result<(), Failure> {
+    let old = options.compare.as_deref().map(row::read).transpose()?;
+    let files = options.from.iter().map(|path| row::read(path)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(path) = &options.markdown {
+        return figures::write(path, &options.from, &files);
+    }
+    let [results] = &files[..] else {
+        return Err(Failure::usage("--from takes one file, but for --markdown"));
+    };
+    let outputs = Outputs::open(options)?;
+    console::print(&format!("{}\n", machine::text(&results.machine)))?;
+    let mut rest = &results.rows[..];
+    while let Some(first) = rest.first() {
+        let same = rest.iter().take_while(|row| row.scene == first.scene).count();
+        let (family, now) = (first.family(), &rest[..same]);
+        rest = &rest[same..];
+        console::print(&table::table(now, options.stages))?;
+        if rest.first().is_none_or(|next| next.family() != family) {
+            console::print(&crossover::text(&results.rows, family))?;
+        }
+    }
+    for rows in results.worlds.chunk_by(|a, b| a.scene == b.scene) {
+        let label = |row: &worlds::WorldsRow| row::label(&row.backend, results.machine.adapter.as_ref(), row.threads);
+        console::print(&worlds::table(rows, label))?;
+    }
+    finish(outputs, results)?;
+    old.map_or(Ok(()), |old| compare::check(&old, results))
+}
+
+/// What is written at the end.
+struct Outputs {
+    json: Option<Destination>,
+    csv: Option<Destination>,
+    plot: Option<Destination>,
+}
+
+impl Outputs {
+    fn open(options: &Options) -> Result<Self, Failure> {
+        let open = |option, path: &Option<PathBuf>, extension: &str| {
+            path.as_deref().map(|path| Destination::open(option, path, &[extension])).transpose()
+        };
+        let this = Self {
+            json: open("--json", &options.json, "json")?,
+            csv: open("--csv", &options.csv, "csv")?,
+            plot: open("--plot", &options.plot, "png")?,
+        };
+        let all: Vec<&Destination> = [&this.json, &this.csv, &this.plot].into_iter().flatten().collect();
+        output::check_distinct(&all, None)?;
+        Ok(this)
+    }
+}
+
+fn finish(outputs: Outputs, results: &Results) -> Result<(), Failure> {
+    let Outputs { json, csv, plot } = outputs;
+    let mut destinations = Vec::new();
+    if let Some(mut file) = json {
+        // Only maps with odd keys and failing `Serialize`s can fail; results have neither.
+        file.fill((serde_json::to_string_pretty(results).unwrap_or_default() + "\n").as_bytes())?;
+        destinations.push(file);
+    }
+    if let Some(mut file) = csv {
+        file.fill(table::csv(results).as_bytes())?;
+        destinations.push(file);
+    }
+    if let Some(mut file) = plot {
+        file.fill(&plot::png(results).map_err(|error| Failure::write(&file.shown, &error))?)?;
+        destinations.push(file);
+    }
+    let files = output::publish(destinations)?;
+    if files.is_empty() { Ok(()) } else { console::print(&format!("wrote {}\n", files.join(", "))) }
+}
+
+/// What to run, checked before anything takes time.
+fn cases(options: &Options) -> Result<Vec<Case>, Failure> {
+    let sizes = match (&options.scenes, &options.sizes[..]) {
+        (None, []) => &SIZES[..],
+        (_, sizes) => sizes,
+    };
+    let mut cases = Vec::new();
+    for spec in split(options.scenes.as_deref().unwrap_or(SCENES)) {
+        if sizes.is_empty() {
+            // Read now, so that a mistake shows now; built again when it is its turn.
+            source::load(&spec)?;
+            cases.push(Case { source: spec.clone(), spec, size: None });
+            continue;
+        }
+        let (name, given) = spec.split_once(':').map_or((spec.as_str(), None), |(name, given)| (name, Some(given)));
+        let entry = catalogue::find(name.trim()).map_err(|error| source::unknown(&error))?;
+        let mut sizes = sizes.to_vec();
+        sizes.sort_unstable();
+        sizes.dedup();
+        for size in sizes {
+            let usage = |error: catalogue::CatalogueError| Failure::usage(error);
+            let Some(sized) = entry.sized(size).map_err(usage)? else {
+                return Err(Failure::usage(format_args!("--sizes: scene {name} has one size")));
+            };
+            let sized = sized.iter().map(|(name, value)| format!("{name}={value}"));
+            let all: Vec<String> = given.map(str::to_owned).into_iter().chain(sized).collect();
+            let source = format!("{name}:{}", all.join(","));
+            // Small ones find mistakes in what is given at little cost.
+            catalogue::check(&source).map_err(usage)?;
+            cases.push(Case { spec: spec.clone(), size: Some(size), source });
+        }
+    }
+    Ok(cases)
+}
+
+/// Specs separated by commas. A piece that is only `key=value` belongs to the spec before it.
+fn split(specs: &str) -> Vec<String> {
+    let mut split: Vec<String> = Vec::new();
+    for piece in specs.split(',') {
+        match split.last_mut() {
+            Some(last) if piece.contains('=') && !piece.contains(':') => *last = format!("{last},{piece}"),
+            _ => split.push(piece.trim().to_owned()),
+        }
+    }
+    split
+}
+
+/// Who takes part: those asked for, or all there are.
+fn contenders(options: &Options) -> Result<(Engines, Vec<Backend>), Failure> {
+    let asked = |backend: Backend| options.backends.contains(&backend);
+    if let Some(peer) = options.backends.iter().find(|backend| backend.peer().is_some() && !options.worlds.is_empty()) {
+        return Err(Failure::usage(format_args!("--worlds: {} runs one world at a time", peer.name())));
+    }
+    let any = options.backends.is_empty();
+    let threads = options.threads.map_or_else(|| default_threads().min(MOST_THREADS), |threads| threads as usize);
+    let context = match (any || asked(Backend::Gpu)).then(|| backend::choose(backend::Backend::Gpu)) {
+        Some(Ok(Choice::Gpu { context, .. })) => Some(context),
+        Some(Err(failure)) if !any => return Err(failure),
+        _ => None,
+    };
+    let wants_peers = options.backends.iter().find_map(|backend| backend.peer());
+    let peers = match ((any && options.worlds.is_empty()) || wants_peers.is_some())
+        .then(|| peers::find(options.peers.as_deref()))
+        .transpose()?
+        .flatten()
+    {
+        Some(path) => Some(Peers::start(&path, Duration::from_secs(options.peers_timeout.into()))?),
+        None => match wants_peers {
+            Some(engine) => return Err(peers::missing(engine)),
+            None => {
+                if any && options.worlds.is_empty() {
+                    console::note(&peers::left_out());
+                }
+                None
+            }
+        },
+    };
+    let needs = |backend: Backend| if backend.is_threaded() { threads } else { 1 };
+    let known = |backend: Backend| match (backend.peer(), &peers) {
+        (Some(name), Some(peers)) => {
+            let engine = peers.about.engines.iter().find(|engine| engine.name == name);
+            engine.is_some_and(|engine| needs(backend) <= engine.most_threads as usize)
+        }
+        (Some(_), None) => false,
+        (None, _) => backend != Backend::Gpu || context.is_some(),
+    };
+    if let Some(unknown) = options.backends.iter().find(|&&backend| !known(backend)) {
+        let (name, threads) = (unknown.name(), count(needs(*unknown) as u64, "thread"));
+        return Err(Failure::usage(format_args!("the peers program does not run {name} on {threads}")));
+    }
+    let wanted = |backend: &Backend| {
+        if any { known(*backend) && (threads > 1 || !backend.is_threaded()) } else { asked(*backend) }
+    };
+    let backends = Backend::ALL.into_iter().filter(wanted).collect();
+    let threads = u32::try_from(threads).unwrap_or(1);
+    Ok((Engines { context, peers, threads }, backends))
+}
+
+/// What the machine does at best, for those that take part.
+fn speeds(engines: &Engines, backends: &[Backend]) -> Result<Speeds, Failure> {
+    let mut speeds = Speeds::default();
+    for &backend in backends {
+        let name = backend.name().to_owned();
+        match backend {
+            Backend::Cpu1 => speeds.copy_gb_s.push((name, limit::copy_on_cpu(1))),
+            Backend::CpuN => speeds.copy_gb_s.push((name, limit::copy_on_cpu(engines.threads as usize))),
+            Backend::Gpu => {
+                let Some(context) = &engines.context else { continue };
+                let (copy, dispatch) = limit::measure_device(context)?;
+                speeds.copy_gb_s.push((name, copy));
+                speeds.dispatch_us = Some(dispatch);
+            }
+            Backend::Box2d | Backend::Box2dN | Backend::Rapier => {}
+        }
+    }
+    Ok(speeds)
+}
+
+/// Everybody in turns, as often as asked.
+fn measure(
+    case: &Case,
+    options: &Options,
+    engines: &mut Engines,
+    backends: &[Backend],
+    results: &mut Results,
+) -> Result<(), Failure> {
+    let mut scene = source::load(&case.source)?.scene;
+    if scene.name.is_empty() {
+        scene.name.clone_from(&case.source);
+    }
+    let compiled = Compiled::new(&scene).map_err(Failure::usage)?;
+    let file = backends.iter().any(|backend| backend.peer().is_some()).then(|| scene_file(&scene)).transpose()?;
+    let path = file.as_deref().unwrap_or(std::path::Path::new(""));
+
+    let mut runs: Vec<Vec<Run>> = vec![Vec::new(); backends.len()];
+    let mut out = vec![false; backends.len()];
+    for repeat in 1..=options.repeats {
+        for (index, &backend) in backends.iter().enumerate().filter(|&(index, _)| !out[index]).collect::<Vec<_>>() {
+            stop::check("no file was written")?;
+            match engines.run(backend, &compiled, path, options.steps, repeat == options.repeats)? {
+                Ok(run) => {
+                    // Only the newest end is looked at, and whether the others have the same hash.
+                    if let Some(last) = runs[index].last_mut() {
+                        last.forget_end();
+                    }
+                    runs[index].push(run);
+                }
+                Err(reason) => {
+                    console::note(&format!("{}: left out of {}: {reason}", backend.name(), scene.name));
+                    let scene = scene.name.clone();
+                    results.skipped.push(Skipped { scene, backend: backend.name().to_owned(), reason });
+                    (out[index], runs[index]) = (true, Vec::new());
+                }
+            }
+        }
+    }
+    for (&backend, runs) in backends.iter().zip(&runs) {
+        if let Some(last) = runs.last() {
+            results.rows.push(summarize(case, &scene, &compiled, engines, backend, runs, last, results)?);
+        }
+    }
+    Ok(())
+}
+
+/// For programs that read files.
+fn scene_file(scene: &Scene) -> Result<tempfile::TempPath, Failure> {
+    let failed = |error: &dyn std::fmt::Display| Failure::write("a temporary scene file", error);
+    let mut file = tempfile::Builder::new()
+        .prefix("drystone-bench-")
+        .suffix(".json")
+        .tempfile()
+        .map_err(|error| failed(&error))?;
+    std::io::Write::write_all(&mut file, file::write_json(scene).as_bytes()).map_err(|error| failed(&error))?;
+    Ok(file.into_temp_path())
+}
+
+fn summarize(
+    case: &Case,
+    scene: &Scene,
+    compiled: &Compiled,
+    engines: &Engines,
+    backend: Backend,
+    runs: &[Run],
+    last: &Run,
+    results: &Results,
+) -> Result<Row, Failure> {
+    let times: Vec<Times> = runs.iter().map(|run| run.times).collect();
+    let (ms_per_step, cpu_ms_per_step) = Spread::of_times(&times);
+    // On a device only the last one timed its stages.
+    let fastest = runs.iter().min_by(|a, b| a.times.ms.total_cmp(&b.times.ms)).unwrap_or(last);
+    let stages_ms = if backend == Backend::Gpu { &last.stages_ms } else { &fastest.stages_ms }.clone();
+    // Where bodies come and go, as it is at the end.
+    let compiled = last.compiled.as_ref().unwrap_or(compiled);
+    let quality = quality::measure(compiled, &last.end)?;
+    let counters = &last.end.counters;
+    let speeds = &results.machine.speeds;
+    let own = last.own.as_ref();
+    let limit = own.zip(speeds.copy(backend.name())).map(|(own, copy)| {
+        let dispatch = speeds.dispatch_us.filter(|_| own.dispatches.is_some());
+        limit::limit(&own.moved, own.dispatches, ms_per_step.median, &stages_ms, copy, dispatch)
+    });
+    let adapter = match (backend, &engines.context) {
+        (Backend::Gpu, Some(context)) => Some(About::gpu(context, String::new()).adapter),
+        (Backend::Cpu1 | Backend::CpuN, _) => Some(About::cpu(1, String::new()).adapter),
+        _ => None,
+    };
+    let peers = engines.peers.as_ref().map_or(&[][..], |peers| &peers.about.engines);
+    let metrics = Measured { last: state::metrics(compiled, &last.end), time_to_rest: None };
+    let moving = compiled.bodies.iter().filter(|body| body.kind == DYNAMIC).count() as u64;
+    Ok(Row {
+        scene: scene.name.clone(),
+        size: case.size.unwrap_or(moving),
+        backend: backend.name().to_owned(),
+        adapter,
+        threads: engines.threads_of(backend),
+        peer: peers.iter().find(|engine| Some(engine.name.as_str()) == backend.peer()).map(|e| e.version.clone()),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        steps: u32::try_from(last.end.step.saturating_sub(1)).unwrap_or(u32::MAX),
+        dt: compiled.params.dt,
+        substeps: compiled.settings.substep_count(),
+        mode: mode_name(compiled.settings.mode).to_owned(),
+        bodies: compiled.bodies.iter().filter(|body| body.kind != VACANT).count(),
+        shapes: compiled.shapes.iter().filter(|shape| shape.kind & GEOMETRY_MASK != NO_SHAPE).count(),
+        joints: compiled.joints.count(),
+        contacts: if own.is_some() { counters.touching } else { quality.touching },
+        colors: if own.is_some() { colors(counters) } else { Vec::new() },
+        overflow_contacts: counters.color_size(drystone::types::OVERFLOW_COLOR),
+        dispatches_per_step: own.and_then(|own| own.dispatches),
+        device_bytes: own.and_then(|own| own.device_bytes),
+        ms_per_step,
+        cpu_ms_per_step,
+        stages_ms,
+        limit,
+        metrics: own.and_then(|_| serde_json::to_value(metrics).ok()),
+        quality,
+        overflowed_steps: own.map_or(0, |own| own.overflowed_steps),
+        quarantined: counters.quarantined,
+        repeats_exactly: runs.iter().all(|run| run.hash == last.hash),
+        hash: format!("{:016x}", last.hash),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+
+    #[test]
+    fn parameters_stay_with_their_scene() {
+        let specs = split("large_pyramid:base=50,many_pyramids:rows=3,columns=4, smash");
+        assert_eq!(specs, ["large_pyramid:base=50", "many_pyramids:rows=3,columns=4", "smash"]);
+    }
+}

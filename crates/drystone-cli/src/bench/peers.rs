@@ -1,0 +1,289 @@
+//! Other engines, in a program of their own ([`drystone_bench`]): found, asked, and not waited for for ever.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use drystone_bench::{About, Job, PROTOCOL, Ran, Reply, Request};
+
+use super::super::failure::{Code, Failure, reason};
+use super::super::stop;
+
+/// Names the program.
+const VARIABLE: &str = "DRYSTONE_PEERS";
+/// Where its build leaves it, from the root of the repository.
+const BUILT: &str = "benches/peers/target/release";
+/// What to do where there is none.
+const HOW_TO_BUILD: &str = "build it with `cd benches/peers && cargo build --release` in Drystone's repository (it \
+                            needs a C compiler), or name it with --peers or DRYSTONE_PEERS";
+/// Longest line that is read, bytes: the end of a run of more bodies than a scene file holds.
+const LONGEST_LINE: u64 = 1 << 30;
+/// How much of what the program said last to people is kept, bytes.
+const LAST_WORDS: usize = 1 << 12;
+/// How often a wait looks whether the user wants to stop.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// Where the program is: as asked, as the environment says, beside this one, or where its build leaves it.
+///
+/// # Errors
+/// Whoever names one means it: it must be a file. Otherwise none is `None`.
+pub fn find(asked: Option<&Path>) -> Result<Option<PathBuf>, Failure> {
+    let named = asked.map(|path| ("--peers", path.to_owned()));
+    let variable = std::env::var_os(VARIABLE).filter(|path| !path.is_empty());
+    let named = named.or_else(|| variable.map(|path| (VARIABLE, PathBuf::from(path))));
+    if let Some((how, path)) = named {
+        if path.is_file() {
+            return Ok(Some(path));
+        }
+        return Err(Failure::usage(format_args!("{how} {}: no such program", path.display())).hint(HOW_TO_BUILD));
+    }
+    let name = format!("peers{}", std::env::consts::EXE_SUFFIX);
+    let beside = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.join(&name)));
+    Ok(beside.into_iter().chain([Path::new(BUILT).join(&name)]).find(|path| path.is_file()))
+}
+
+/// Says that other engines take no part, as nobody named one and their program is not there.
+pub fn left_out() -> String {
+    format!("Box2D and Rapier are left out: the program that runs them, peers, was not found; {HOW_TO_BUILD}")
+}
+
+/// Nobody runs the engine that was asked for.
+pub fn missing(engine: &str) -> Failure {
+    Failure::usage(format_args!("{engine} runs in a program of its own, peers, which was not found")).hint(HOW_TO_BUILD)
+}
+
+/// The program, running.
+#[derive(Debug)]
+pub struct Peers {
+    child: Child,
+    input: ChildStdin,
+    output: Receiver<Line>,
+    last_words: Arc<Mutex<Vec<u8>>>,
+    /// Takes down the last words.
+    listener: JoinHandle<()>,
+    shown: String,
+    patience: Duration,
+    /// What it can run.
+    pub about: About,
+}
+
+#[derive(Debug)]
+enum Line {
+    Text(Vec<u8>),
+    TooLong,
+    Unreadable(String),
+}
+
+impl Peers {
+    /// Starts the program and asks what it can run. It counts as hung when it says nothing new for `patience`.
+    ///
+    /// # Errors
+    /// It does not start, or does not speak the protocol.
+    pub fn start(path: &Path, patience: Duration) -> Result<Self, Failure> {
+        let shown = path.display().to_string();
+        // As it is, not one of that name on the search path.
+        let program = if path.components().count() == 1 { Path::new(".").join(path) } else { path.to_owned() };
+        let mut child = Command::new(program)
+            .arg("serve")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|e| Failure::usage(format_args!("{shown} does not start: {}", reason(&e))))?;
+        let (Some(input), Some(output), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            unreachable!("all three are piped");
+        };
+        let (sender, receiver) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut output = BufReader::new(output);
+            while let Some(line) = read_line(&mut output, LONGEST_LINE) {
+                let last = !matches!(line, Line::Text(_));
+                if sender.send(line).is_err() || last {
+                    break;
+                }
+            }
+        });
+        let last_words = Arc::new(Mutex::new(Vec::new()));
+        let kept = last_words.clone();
+        let listener = std::thread::spawn(move || listen(errors, &kept));
+        let about = About { protocol: 0, engines: Vec::new() };
+        let mut peers = Self { child, input, output: receiver, last_words, listener, shown, patience, about };
+        match peers.ask(&Request::About)? {
+            Reply::About(about) if about.protocol == PROTOCOL && !about.engines.is_empty() => {
+                peers.about = about;
+                Ok(peers)
+            }
+            Reply::About(About { protocol, .. }) if protocol != PROTOCOL => Err(peers.failure(&format!(
+                "speaks version {protocol} of the protocol, this is version {PROTOCOL}: build both from one source"
+            ))),
+            other => Err(peers.nonsense(&other)),
+        }
+    }
+
+    /// Runs a scene. The inner error is why the engine cannot do it.
+    ///
+    /// # Errors
+    /// The program hangs, dies, or answers nonsense; the user wants to stop.
+    pub fn run(&mut self, job: Job, bodies: usize) -> Result<Result<Ran, String>, Failure> {
+        match self.ask(&Request::Run(job))? {
+            Reply::Refused(why) => Ok(Err(why.lines().next().unwrap_or_default().to_owned())),
+            Reply::Ran(ran) => {
+                let times = [ran.times.ms, ran.times.first_ms, ran.times.cpu_ms.unwrap_or(0.0)];
+                let stages = ran.stages_ms.iter().map(|&(_, ms)| ms);
+                if times.into_iter().chain(stages).any(|ms| !ms.is_finite() || ms < 0.0) {
+                    return Err(self.failure("answered with times that are none"));
+                }
+                if ran.bodies.len() != bodies {
+                    let said = ran.bodies.len();
+                    return Err(self.failure(&format!("answered with {said} bodies for a scene of {bodies}")));
+                }
+                Ok(Ok(ran))
+            }
+            other => Err(self.nonsense(&other)),
+        }
+    }
+
+    fn ask(&mut self, request: &Request) -> Result<Reply, Failure> {
+        // Cannot fail: neither odd keys nor failing `Serialize`s.
+        let line = serde_json::to_string(request).unwrap_or_default() + "\n";
+        if self.input.write_all(line.as_bytes()).and_then(|()| self.input.flush()).is_err() {
+            return Err(self.died());
+        }
+        let (mut heard, mut step) = (Instant::now(), None);
+        loop {
+            let left = self.patience.saturating_sub(heard.elapsed());
+            if left.is_zero() {
+                let seconds = self.patience.as_secs_f64();
+                return Err(self
+                    .failure(&format!("has said nothing new for {seconds} s: given up"))
+                    .hint("--peers-timeout gives it longer"));
+            }
+            stop::check("no file was written")?;
+            match self.output.recv_timeout(left.min(GLANCE)) {
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(self.died()),
+                Ok(Line::TooLong) => return Err(self.failure("answers without an end")),
+                Ok(Line::Unreadable(why)) => return Err(self.failure(&format!("cannot be heard: {why}"))),
+                Ok(Line::Text(line)) => match serde_json::from_slice(&line) {
+                    // Only progress is a sign of life.
+                    Ok(Reply::Alive(now)) => {
+                        if step.is_none_or(|step| step < now) {
+                            (heard, step) = (Instant::now(), Some(now));
+                        }
+                    }
+                    Ok(reply) => return Ok(reply),
+                    Err(error) => {
+                        let start: String = String::from_utf8_lossy(&line).chars().take(60).collect();
+                        return Err(self.failure(&format!("answered {start:?}, which is no answer ({error})")));
+                    }
+                },
+            }
+        }
+    }
+
+    fn nonsense(&self, reply: &Reply) -> Failure {
+        let start: String = format!("{reply:?}").chars().take(60).collect();
+        self.failure(&format!("answered {start}, which is no answer to what was asked"))
+    }
+
+    fn died(&mut self) -> Failure {
+        // It closed its output, and may need a moment to end.
+        let deadline = Instant::now() + Duration::from_secs(1);
+        let mut status = self.child.try_wait();
+        while matches!(status, Ok(None)) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+            status = self.child.try_wait();
+        }
+        // What it said before it ended may not have been taken down yet; who has its ear still may not let go.
+        while matches!(status, Ok(Some(_))) && !self.listener.is_finished() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let how = match status {
+            Ok(Some(status)) => format!("ended early ({})", shown_status(status)),
+            _ => "closed its output early".to_owned(),
+        };
+        self.failure(&how)
+    }
+
+    /// With the last line that it wrote for people.
+    fn failure(&self, what: &str) -> Failure {
+        let said = self.last_words.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        let said = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
+        let said: String = said.unwrap_or_default().chars().filter(|c| !c.is_control()).take(200).collect();
+        let said = if said.is_empty() { said } else { format!("; it said: {said}") };
+        Failure::new(Code::Check, format_args!("{} {what}{said}", self.shown))
+    }
+}
+
+impl Drop for Peers {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn shown_status(status: ExitStatus) -> String {
+    status.code().map_or_else(|| status.to_string(), |code| format!("exit code {code}"))
+}
+
+/// The next line, without its end; `None` behind the last.
+fn read_line(from: &mut impl BufRead, longest: u64) -> Option<Line> {
+    let mut line = Vec::new();
+    match from.take(longest).read_until(b'\n', &mut line) {
+        Ok(0) => None,
+        Ok(_) if line.last() == Some(&b'\n') => {
+            line.pop();
+            Some(Line::Text(line))
+        }
+        Ok(read) if read as u64 == longest => Some(Line::TooLong),
+        // Cut off: it died.
+        Ok(_) => None,
+        Err(error) => Some(Line::Unreadable(reason(&error))),
+    }
+}
+
+/// Keeps the end of what is said.
+fn listen(mut errors: impl Read, kept: &Mutex<Vec<u8>>) {
+    let mut piece = [0; 1024];
+    while let Ok(read) = errors.read(&mut piece) {
+        if read == 0 {
+            break;
+        }
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend_from_slice(&piece[..read]);
+        let surplus = kept.len().saturating_sub(LAST_WORDS);
+        kept.drain(..surplus);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_end_somewhere() {
+        let mut from = &b"one\ntwo\n"[..];
+        assert!(matches!(read_line(&mut from, 100), Some(Line::Text(line)) if line == b"one"));
+        assert!(matches!(read_line(&mut from, 4), Some(Line::Text(line)) if line == b"two"));
+        assert!(read_line(&mut from, 100).is_none());
+        assert!(matches!(read_line(&mut &b"endless"[..], 4), Some(Line::TooLong)));
+        assert!(read_line(&mut &b"cut off"[..], 100).is_none());
+    }
+
+    #[test]
+    fn the_last_words_are_kept() {
+        let kept = Mutex::new(Vec::new());
+        let said = [vec![b'x'; 3 * LAST_WORDS], b"the end".to_vec()].concat();
+        listen(&said[..], &kept);
+        let kept = kept.into_inner().unwrap();
+        assert_eq!(kept.len(), LAST_WORDS);
+        assert!(kept.ends_with(b"the end"));
+    }
+}

@@ -1,0 +1,162 @@
+//! Drawings of a world. Bodies and joints by the rasteriser, the same from every backend and without a GPU; those with
+//! more layers straight from the tables of the solver, on the world's own adapter or, for the CPU backend, on any there
+//! is.
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use drystone::scene::Compiled;
+use drystone::types::Pose;
+use drystone::{AdapterChoice, Context, Scene, Snapshot, ViewBox, World};
+use drystone_draw::DrawInputs;
+use drystone_draw::{Camera, Coloring, DrawError, Framing, Image, Layers, Offscreen, Style, Upload, raster};
+
+use super::failure::{Code, Failure};
+use super::output::Destination;
+
+/// What [`Look::layers`] can name: shapes and outlines are always drawn, but for wires.
+const LAYERS: [&str; 10] =
+    ["grid", "wires", "sleep", "aabbs", "constraints", "joints", "contacts", "normals", "impulses", "friction"];
+/// What [`Look::coloring`] can name. A difference needs a second world.
+const COLORINGS: [&str; 5] = ["body", "speed", "graph_color", "sleep", "island"];
+
+/// How picture and movie look.
+#[derive(Args, Clone, Debug)]
+pub struct Look {
+    /// Draw picture and movie in dark colours
+    #[arg(long)]
+    dark: bool,
+    /// Draw more than bodies into picture and movie; needs a graphics adapter, of which a software one will do
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = PossibleValuesParser::new(LAYERS))]
+    layers: Vec<String>,
+    /// Colour the bodies of picture and movie by what they do; needs a graphics adapter too
+    #[arg(long, value_name = "WHAT", value_parser = PossibleValuesParser::new(COLORINGS))]
+    coloring: Option<String>,
+    /// Leave the joints out of picture and movie
+    #[arg(long)]
+    no_joints: bool,
+    /// Rectangle to show: left, bottom, right and top in metres [default: the scene's view, or its bodies]
+    #[arg(long, value_name = "X0,Y0,X1,Y1", allow_hyphen_values = true, value_parser = view)]
+    view: Option<ViewBox>,
+}
+
+fn view(text: &str) -> Result<ViewBox, String> {
+    let wrong = || "expected LEFT,BOTTOM,RIGHT,TOP in metres, such as -10,0,10,8".to_owned();
+    let numbers: Vec<f32> = text.split(',').map(|n| n.trim().parse().ok()).collect::<Option<_>>().ok_or_else(wrong)?;
+    let &[left, bottom, right, top] = &numbers[..] else { return Err(wrong()) };
+    let scene = Scene::new("").view([left, bottom], [right, top]);
+    scene.check().map_err(|error| format!("{} {}; expected {}", error.path, error.problem, error.expected))?;
+    scene.view.ok_or_else(wrong)
+}
+
+impl Look {
+    /// Whether something is said that only pictures show.
+    pub fn is_chosen(&self) -> bool {
+        self.dark || !self.layers.is_empty() || self.coloring.is_some() || self.no_joints || self.view.is_some()
+    }
+
+    /// Frames a world at its start, for pictures of a size in pixels: as `--view` says, or as the scene does, or by its
+    /// bodies.
+    pub fn framing(&self, compiled: &Compiled, poses: &[Pose], (width, height): (u32, u32)) -> Framing {
+        let size = [width, height];
+        self.view.map_or_else(|| Framing::new(compiled, poses, size), |view| Framing::of_view(view.into(), size))
+    }
+
+    /// `None` if the rasteriser draws all of it.
+    fn layers(&self) -> Option<Layers> {
+        let plain = Layers { joints: !self.no_joints, ..Layers::default() };
+        let mut layers = plain;
+        for name in &self.layers {
+            if name == "wires" {
+                layers.shapes = false;
+            } else if let Some(switch) = layers.switch(name) {
+                *switch = true;
+            }
+        }
+        let named = self.coloring.as_deref();
+        layers.coloring = Coloring::ALL.into_iter().find(|it| Some(it.name()) == named).unwrap_or_default();
+        (layers != plain).then_some(layers)
+    }
+}
+
+/// Draws a world again and again.
+pub struct Artist {
+    style: Style,
+    joints: bool,
+    layered: Option<Layered>,
+}
+
+struct Layered {
+    layers: Layers,
+    offscreen: Offscreen,
+    /// Of the CPU backend.
+    upload: Option<Upload>,
+}
+
+impl Artist {
+    /// For a world.
+    ///
+    /// # Errors
+    /// Layers are asked for and there is no adapter.
+    pub fn new(look: &Look, world: &World) -> Result<Self, Failure> {
+        let style = if look.dark { Style::dark() } else { Style::light() };
+        let layered = look.layers().map(|layers| Layered::new(layers, world)).transpose()?;
+        Ok(Self { style, joints: !look.no_joints, layered })
+    }
+
+    /// Draws a world as it is now, which `snapshot` says.
+    ///
+    /// # Errors
+    /// The camera sees nothing finite, or the adapter fails.
+    pub fn draw(&mut self, world: &World, snapshot: &Snapshot, camera: &Camera) -> Result<Image, Failure> {
+        let image = match &mut self.layered {
+            Some(layered) => layered.draw(world, camera, &self.style),
+            None => raster::picture_of_world(world.compiled(), snapshot, self.joints, camera, &self.style),
+        };
+        image.map_err(|error| Failure::new(Code::Check, error))
+    }
+
+    /// Draws a world into a PNG file.
+    ///
+    /// # Errors
+    /// As [`Self::draw`], and those of files.
+    pub fn write(
+        &mut self,
+        destination: &mut Destination,
+        world: &World,
+        snapshot: &Snapshot,
+        camera: &Camera,
+    ) -> Result<(), Failure> {
+        let image = self.draw(world, snapshot, camera)?;
+        let png = image.to_png().map_err(|error| Failure::write(&destination.shown, &error))?;
+        destination.fill(&png)
+    }
+}
+
+impl Layered {
+    fn new(layers: Layers, world: &World) -> Result<Self, Failure> {
+        let context = match world {
+            World::Gpu(world) => world.context().clone(),
+            World::Cpu(_) => Context::new(AdapterChoice::Any).map_err(|error| {
+                Failure::new(Code::NoGpu, format_args!("--layers and --coloring draw on a graphics adapter: {error}"))
+                    .hint("without them pictures need none")
+            })?,
+        };
+        let (device, queue) = (context.device(), context.queue());
+        let offscreen = Offscreen::new(device, queue).map_err(|error| Failure::new(Code::NoGpu, error))?;
+        let upload = matches!(world, World::Cpu(_)).then(|| Upload::new(device, queue));
+        Ok(Self { layers, offscreen, upload })
+    }
+
+    fn draw(&mut self, world: &World, camera: &Camera, style: &Style) -> Result<Image, DrawError> {
+        let Self { layers, offscreen, upload } = self;
+        match (world, upload) {
+            (World::Cpu(world), Some(upload)) => {
+                upload.refresh(world, true)?;
+                offscreen.layered_picture(&upload.inputs(), camera, style, layers)
+            }
+            (World::Gpu(world), _) => offscreen.layered_picture(&DrawInputs::of(&world), camera, style, layers),
+            // Which backend it is does not change.
+            (World::Cpu(_), None) => Err(DrawError::Device("nothing was uploaded".to_owned())),
+        }
+    }
+}

@@ -1,0 +1,452 @@
+//! `drystone run`: simulates a scene and reports.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args;
+use drystone::{Snapshot, World, WorldError, state};
+use drystone_draw::movie::{self, Movie};
+use drystone_draw::{Camera, Framing};
+
+use super::backend::{self, Backend};
+use super::failure::{Code, Failure};
+use super::npz::Trace;
+use super::output::{self, Destination};
+use super::overrides::Overrides;
+use super::picture::{Artist, Look};
+use super::report::{self, Report, Times};
+use super::snapshot::{self, Resumed};
+use super::source::{self, Source};
+use super::worlds::{self, Many};
+use super::{console, progress, stop};
+
+/// Steps of a scene file if nothing else is said; Box2D's benchmarks run as long.
+const DEFAULT_STEPS: u64 = 500;
+/// Half a year at 60 a second.
+const MOST_STEPS: u64 = 1_000_000_000;
+
+/// Simulate a scene, print a summary, write what is asked for
+#[derive(Args, Debug)]
+pub struct Options {
+    /// A scene file (JSON or RON), - for standard input, or a built-in scene such as large_pyramid:base=50
+    #[arg(value_name = "SCENE", required_unless_present = "resume")]
+    scene: Option<String>,
+    /// What to run on; auto is a hardware GPU if there is one, else the CPU
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) backend: Backend,
+    /// Threads of the CPU backend [default: all cores]; the result does not depend on them
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(super) threads: Option<u32>,
+    /// How many steps to simulate [default: what suits the built-in scene, 500 for files]
+    #[arg(long, value_name = "N", conflicts_with = "seconds", value_parser = clap::value_parser!(u64).range(..=MOST_STEPS))]
+    steps: Option<u64>,
+    /// How long to simulate, in seconds of the scene
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    seconds: Option<f64>,
+    #[command(flatten)]
+    overrides: Overrides,
+    /// Repeat a step that outgrew a buffer, so that the result never depends on buffer sizes
+    #[arg(long)]
+    strict: bool,
+    /// Write a report (.json, or - for standard output; the summary then goes to standard error)
+    #[arg(long, value_name = "FILE")]
+    pub(super) json: Option<PathBuf>,
+    /// Write the last state of all bodies (.json or .npz)
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// Write the states over time, the first included (.npz, at most 16 GiB)
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Steps between two states of the trace [default: 1]
+    #[arg(long, value_name = "N", requires = "trace", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) every: Option<u64>,
+    /// Draw the last state (.png)
+    #[arg(long, value_name = "FILE")]
+    picture: Option<PathBuf>,
+    /// Draw the run, 25 frames a simulated second (.gif); simulates it twice, the first time to see how much room it takes,
+    /// unless the scene or --view says what to show
+    #[arg(long, value_name = "FILE")]
+    movie: Option<PathBuf>,
+    /// Width and height of picture and movie in pixels, 16 to 4096 each
+    #[arg(long, value_name = "WxH", default_value = "960x540", value_parser = size)]
+    size: (u32, u32),
+    #[command(flatten)]
+    look: Look,
+    /// Write all that it takes to go on later, to the same bits (.snap)
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+    /// Write the last state as a scene file that starts there (.json)
+    #[arg(long, value_name = "FILE")]
+    save_scene: Option<PathBuf>,
+    /// Go on from what --save or the window wrote; it has its scene and settings with it; --steps counts from there
+    #[arg(long, value_name = "FILE")]
+    resume: Option<PathBuf>,
+    /// Tell when all came to rest on a GPU too: reads its state back after every step, which takes time
+    #[arg(long)]
+    rest: bool,
+    /// Print only the hash of the last state on standard output; =HEX also compares it, and exits 1 if it differs
+    #[arg(long, value_name = "HEX", num_args = 0..=1, require_equals = true, value_parser = hash)]
+    #[allow(clippy::option_option, reason = "clap's form of an option whose value may be left out")]
+    pub(super) hash: Option<Option<u64>>,
+    #[command(flatten)]
+    pub(super) many: Many,
+    /// No progress, no summary
+    #[arg(long, short)]
+    pub(super) quiet: bool,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if seconds.is_finite() && seconds > 0.0 { Ok(seconds) } else { Err("must be above 0".to_owned()) }
+}
+
+fn size(text: &str) -> Result<(u32, u32), String> {
+    let (width, height) = text.split_once('x').ok_or("expected WIDTHxHEIGHT, such as 960x540")?;
+    let side = |text: &str| {
+        let side = text.parse::<u32>().ok().filter(|n| (16..=4096).contains(n));
+        side.ok_or_else(|| format!("{text:?} is not a number from 16 to 4096"))
+    };
+    Ok((side(width)?, side(height)?))
+}
+
+fn hash(text: &str) -> Result<u64, String> {
+    if text.len() != 16 {
+        return Err("expected 16 hex digits".to_owned());
+    }
+    u64::from_str_radix(text, 16).map_err(|_| "expected 16 hex digits".to_owned())
+}
+
+impl Options {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; saturates, then is refused")]
+    fn step_count(&self, dt: f32, suggested: Option<u64>) -> Result<u64, Failure> {
+        let steps = match self.seconds {
+            Some(seconds) => (seconds / f64::from(dt)).round() as u64,
+            None => self.steps.or(suggested).unwrap_or(DEFAULT_STEPS),
+        };
+        if steps > MOST_STEPS {
+            let most = report::group(MOST_STEPS);
+            return Err(Failure::usage(format_args!("--seconds: {steps} steps are too many; the limit is {most}")));
+        }
+        Ok(steps)
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// Bad input, no backend, a simulation that cannot go on, files that cannot be written, Ctrl-C.
+pub fn run(options: &Options) -> Result<(), Failure> {
+    let json_on_stdout = options.json.as_deref() == Some(Path::new("-"));
+    if json_on_stdout && options.hash.is_some() {
+        return Err(Failure::usage("--json - and --hash both want standard output")
+            .hint("the report of --json holds the hash as well"));
+    }
+    if options.look.is_chosen() && options.picture.is_none() && options.movie.is_none() {
+        return Err(Failure::usage(
+            "--dark, --layers, --coloring, --no-joints and --view say how --picture and --movie look",
+        )
+        .hint("add --picture FILE.png"));
+    }
+    let resumed = match options.resume.as_deref() {
+        None => None,
+        Some(path) => Some((Resumed::read(path)?, path)),
+    };
+    let Source { mut scene, path, steps: suggested } = match (&options.scene, &resumed) {
+        (Some(scene), _) => source::load(scene)?,
+        (None, Some((resumed, path))) => Source { scene: resumed.scene(path)?, path: None, steps: None },
+        // clap asks for one of the two.
+        (None, None) => return Err(Failure::usage("SCENE or --resume FILE is needed")),
+    };
+    options.overrides.apply(&mut scene);
+    scene.settings.strict |= options.strict;
+    let steps = options.step_count(scene.settings.dt, suggested)?;
+
+    if let Some(worlds) = options.many.worlds {
+        return worlds::run(options, &scene, worlds, steps, path.as_deref());
+    }
+    if let Some((resumed, path)) = &resumed {
+        resumed.check(&scene, path)?;
+    }
+    let journal = resumed.as_ref().map(|(resumed, _)| resumed.journal()).unwrap_or_default();
+
+    stop::install()?;
+    let outputs = Outputs::open(options, json_on_stdout, path.as_deref())?;
+    let open = || -> Result<backend::Opened, Failure> {
+        let mut opened = backend::open(&scene, options.backend, options.threads)?;
+        if let Some((resumed, path)) = &resumed {
+            resumed.resume(&mut opened.world, path)?;
+        }
+        Ok(opened)
+    };
+    let mut opened = open()?;
+    let draws = outputs.movie.is_some() || outputs.picture.is_some();
+    let mut framing = draws.then(|| first_framing(options, &mut opened.world)).transpose()?;
+    if let Some(framing) = framing.as_mut().filter(|framing| outputs.movie.is_some() && !framing.is_given()) {
+        // One world at a time.
+        drop(opened);
+        frame_run(framing, &mut open()?.world, steps, !options.quiet)?;
+        opened = open()?;
+    }
+    if options.threads.is_some() && opened.about.threads.is_none() {
+        console::warn("--threads is of no use here: it counts the threads of the CPU backend");
+    }
+    if !options.quiet {
+        console::note(&format!("running on {}", opened.about.used()));
+    }
+    let camera = framing.as_ref().map(Framing::camera);
+    let movie = outputs.movie.zip(camera);
+    let filmed = movie.is_some();
+    let mut recorder = Recorder::new(outputs.trace, movie, options, &mut opened.world, steps)?;
+    // Only the report has the times of stages.
+    let profiled = if options.json.is_some() { profiled_steps(&opened.world, steps) } else { 0 };
+    let mut times = Times::from_step(opened.world.steps());
+    let watches = options.rest || matches!(opened.world, World::Cpu(_));
+    let mut each = |world: &mut World, times: &mut Times, step| {
+        if watches {
+            times.note_speed(world.steps(), world.max_speed().map_err(|error| failed(step, error))?);
+        }
+        recorder.record(world, step)
+    };
+    each(&mut opened.world, &mut times, 0)?;
+    simulate(&mut opened.world, steps, profiled, &mut times, &mut each, !options.quiet)?;
+
+    let snapshot = opened.world.snapshot()?;
+    let report = Report::new(&opened.about, &opened.world, &snapshot, &times);
+    let (mut destinations, mut artist) = recorder.finish(&snapshot)?;
+    if let Some(mut state) = outputs.state {
+        write_state(&mut state, &opened.world, &snapshot)?;
+        destinations.push(state);
+    }
+    if let (Some(mut file), Some(framing)) = (outputs.picture, framing) {
+        // Beside a movie it shows the same part of the plane.
+        let later = || framing.camera_later(opened.world.compiled(), &snapshot.poses);
+        let camera = if filmed { framing.camera() } else { later() };
+        artist.write(&mut file, &opened.world, &snapshot, &camera)?;
+        destinations.push(file);
+    }
+    if let Some(mut file) = outputs.save {
+        file.fill(&snapshot::bytes(&scene, &journal, &mut opened.world)?)?;
+        destinations.push(file);
+    }
+    if let Some(mut file) = outputs.save_scene {
+        let now = snapshot::scene_now(&scene, &journal, &mut opened.world)?;
+        file.fill(drystone_scenes::file::write_json(&now).as_bytes())?;
+        destinations.push(file);
+    }
+    if let Some(mut json) = outputs.json {
+        json.fill(report.to_json().as_bytes())?;
+        destinations.push(json);
+    }
+    stop::check("no file was written")?;
+    let files = output::publish(destinations)?;
+
+    for warning in report.warnings() {
+        console::warn(&warning);
+    }
+    let results_on_stdout = json_on_stdout || options.hash.is_some();
+    if !options.quiet {
+        let mut summary = report.summary();
+        if !files.is_empty() {
+            summary += &report::row("wrote", &files.join(", "));
+        }
+        if results_on_stdout { console::note(summary.trim_end()) } else { console::print(&summary)? }
+    }
+    if json_on_stdout {
+        console::print(&report.to_json())?;
+    }
+    check_hash(options, &report)
+}
+
+fn check_hash(options: &Options, report: &Report) -> Result<(), Failure> {
+    let Some(expected) = options.hash else { return Ok(()) };
+    console::print(&format!("{}\n", report.hash))?;
+    match expected.map(|hash| format!("{hash:016x}")) {
+        Some(expected) if expected != report.hash => {
+            Err(Failure::new(Code::Check, format_args!("the hash is {}, not {expected}", report.hash)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What is written once, at the end or along the way.
+pub(super) struct Outputs {
+    pub json: Option<Destination>,
+    pub state: Option<Destination>,
+    pub trace: Option<Destination>,
+    picture: Option<Destination>,
+    movie: Option<Destination>,
+    save: Option<Destination>,
+    save_scene: Option<Destination>,
+}
+
+impl Outputs {
+    pub fn open(options: &Options, json_on_stdout: bool, input: Option<&Path>) -> Result<Self, Failure> {
+        let open = |option, path: &Option<PathBuf>, extensions: &[&str]| {
+            path.as_deref().map(|path| Destination::open(option, path, extensions)).transpose()
+        };
+        let this = Self {
+            json: if json_on_stdout { None } else { open("--json", &options.json, &["json"])? },
+            state: open("--state", &options.state, &["json", "npz"])?,
+            trace: open("--trace", &options.trace, &["npz"])?,
+            picture: open("--picture", &options.picture, &["png"])?,
+            movie: open("--movie", &options.movie, &["gif"])?,
+            save: open("--save", &options.save, &["snap"])?,
+            save_scene: open("--save-scene", &options.save_scene, &["json"])?,
+        };
+        let all = [&this.json, &this.state, &this.trace, &this.picture, &this.movie, &this.save, &this.save_scene];
+        let all: Vec<&Destination> = all.into_iter().flatten().collect();
+        output::check_distinct(&all, input)?;
+        Ok(this)
+    }
+}
+
+fn first_framing(options: &Options, world: &mut World) -> Result<Framing, Failure> {
+    let first = world.snapshot()?;
+    Ok(options.look.framing(world.compiled(), &first.poses, options.size))
+}
+
+/// Runs a world to its end and makes room in the picture for all that moves on the way.
+fn frame_run(framing: &mut Framing, world: &mut World, steps: u64, wants_bar: bool) -> Result<(), Failure> {
+    let dt = f64::from(world.compiled().params.dt);
+    let bar = progress::bar(steps, wants_bar);
+    for step in 1..=steps {
+        world.step().and_then(|()| world.wait()).map_err(|error| failed(step, error))?;
+        if movie::is_due(step, dt) || step == steps {
+            let snapshot = world.snapshot()?;
+            framing.add(world.compiled(), &snapshot.poses);
+        }
+        bar.inc(1);
+        if stop::requested() {
+            bar.finish_and_clear();
+            stop::check(&format!("after step {step} of {steps} of the run before the movie; no file was written"))?;
+        }
+    }
+    bar.finish_and_clear();
+    Ok(())
+}
+
+/// How many steps at the end measure their stages on the device. That slows a step down, so they do not count for
+/// the time of a step. The CPU measures along. A profiled step cannot be repeated, which strict mode may have to.
+fn profiled_steps(world: &World, steps: u64) -> u64 {
+    match world {
+        World::Gpu(world) if !world.compiled().settings.strict => (steps / 2).min(10),
+        _ => 0,
+    }
+}
+
+/// Steps the world and notes how long the steps took, the last `profiled` of them left out. After each, `each` is called.
+fn simulate(
+    world: &mut World,
+    steps: u64,
+    profiled: u64,
+    times: &mut Times,
+    each: &mut impl FnMut(&mut World, &mut Times, u64) -> Result<(), Failure>,
+    wants_bar: bool,
+) -> Result<(), Failure> {
+    let bar = progress::bar(steps, wants_bar);
+    for step in 1..=steps {
+        let started = Instant::now();
+        if step > steps - profiled {
+            world.step_profiled().map_err(|error| failed(step, error))?;
+            times.add(started.elapsed(), false);
+        } else {
+            // Waits, so that this step's time is its own.
+            world.step().and_then(|()| world.wait()).map_err(|error| failed(step, error))?;
+            times.add(started.elapsed(), true);
+        }
+        each(world, times, step)?;
+        bar.inc(1);
+        if stop::requested() {
+            bar.finish_and_clear();
+            stop::check(&format!("after step {step} of {steps}; no file was written"))?;
+        }
+    }
+    bar.finish_and_clear();
+    Ok(())
+}
+
+fn failed(step: u64, error: WorldError) -> Failure {
+    Failure::from(error).context(format_args!("step {step} failed"))
+}
+
+/// Writes along: the trace and the movie.
+struct Recorder {
+    trace: Option<Trace>,
+    every: u64,
+    movie: Option<(Movie<Destination>, Camera, String)>,
+    artist: Artist,
+    dt: f64,
+    /// Steps done before this run.
+    before: u64,
+}
+
+impl Recorder {
+    fn new(
+        trace: Option<Destination>,
+        movie: Option<(Destination, Camera)>,
+        options: &Options,
+        world: &mut World,
+        steps: u64,
+    ) -> Result<Self, Failure> {
+        let every = options.every.unwrap_or(1);
+        let bodies = world.compiled().most_slots();
+        let mut this = Self {
+            trace: trace.map(|destination| Trace::new(destination, &[bodies as u64], steps / every + 1)).transpose()?,
+            every,
+            movie: None,
+            artist: Artist::new(&options.look, world)?,
+            dt: f64::from(world.compiled().params.dt),
+            before: world.steps(),
+        };
+        // One camera for all frames, so that nothing but bodies moves.
+        if let Some((destination, camera)) = movie {
+            let first = world.snapshot()?;
+            let image = this.artist.draw(world, &first, &camera)?;
+            let shown = destination.shown.clone();
+            let movie = Movie::new(destination, &image).map_err(|error| Failure::write(&shown, &error))?;
+            this.movie = Some((movie, camera, shown));
+        }
+        Ok(this)
+    }
+
+    /// After so many steps of this run; the first state is that of 0. A trace has the time of the world, a movie its own.
+    fn record(&mut self, world: &mut World, step: u64) -> Result<(), Failure> {
+        let trace = self.trace.as_mut().filter(|_| step.is_multiple_of(self.every));
+        let movie = self.movie.as_mut().filter(|_| movie::is_due(step, self.dt));
+        if trace.is_none() && movie.is_none() {
+            return Ok(());
+        }
+        let snapshot = world.snapshot()?;
+        if let Some(trace) = trace {
+            let step = self.before + step;
+            trace.push(step, step as f64 * self.dt, &state::body_slots(world.compiled(), &snapshot))?;
+        }
+        if let Some((movie, camera, shown)) = movie {
+            let image = self.artist.draw(world, &snapshot, camera)?;
+            movie.push(step as f64 * self.dt, &image).map_err(|error| Failure::write(shown, &error))?;
+        }
+        Ok(())
+    }
+
+    fn finish(self, last: &Snapshot) -> Result<(Vec<Destination>, Artist), Failure> {
+        let end = (last.step - self.before) as f64 * self.dt;
+        let trace = self.trace.map(Trace::finish).transpose()?;
+        let finish = |(movie, _, shown): (Movie<Destination>, Camera, String)| {
+            movie.finish(end).map_err(|error| Failure::write(&shown, &error))
+        };
+        let movie = self.movie.map(finish).transpose()?;
+        Ok((trace.into_iter().chain(movie).collect(), self.artist))
+    }
+}
+
+fn write_state(state: &mut Destination, world: &World, snapshot: &Snapshot) -> Result<(), Failure> {
+    let slots = state::body_slots(world.compiled(), snapshot);
+    let written = if state.extension() == "npz" {
+        drystone_scenes::npz::write_state(&mut *state, &slots, world.compiled().settings.sleep)
+    } else {
+        let bodies: Vec<_> = slots.into_iter().flatten().collect();
+        serde_json::to_writer(&mut *state, &bodies).map_err(io::Error::from)
+    };
+    written.map_err(|e| Failure::write(&state.shown, &e))
+}

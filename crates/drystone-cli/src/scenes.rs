@@ -1,0 +1,102 @@
+//! `drystone scenes`: the catalogue.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use drystone_scenes::catalogue::{self, Entry, Parameter};
+use drystone_scenes::file;
+
+use super::console;
+use super::failure::Failure;
+use super::output::{self, Destination};
+use super::report::{count, group};
+use super::source;
+
+/// List the built-in scenes, or show one with its parameters
+#[derive(clap::Args, Debug)]
+pub struct Options {
+    /// One scene; with --write also with parameters, such as large_pyramid:base=50
+    name: Option<String>,
+    /// Write it as a scene file (.json or .ron)
+    #[arg(long, value_name = "FILE", requires = "name")]
+    write: Option<PathBuf>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// No such scene; the file cannot be written.
+pub fn run(options: &Options) -> Result<(), Failure> {
+    let Some(spec) = &options.name else { return console::print(&table()) };
+    let base = spec.split(':').next().unwrap_or(spec).trim();
+    let entry = catalogue::find(base).map_err(|error| source::unknown(&error))?;
+    let Some(path) = &options.write else {
+        if spec.contains(':') {
+            source::load(spec)?;
+        }
+        return console::print(&details(entry));
+    };
+    let mut destination = Destination::open("--write", path, &["json", "ron"])?;
+    let scene = source::load(spec)?.scene;
+    let text = if destination.extension() == "ron" { file::write_ron(&scene) } else { file::write_json(&scene) };
+    destination.fill(text.as_bytes())?;
+    let files = output::publish(vec![destination])?;
+    console::print(&format!("wrote {}: {}\n", files.join(", "), count(scene.most_bodies() as u64, "body")))
+}
+
+fn table() -> String {
+    let width = catalogue::entries().iter().map(|entry| entry.name.len()).max().unwrap_or(0);
+    let mut text = format!("{:<width$}  {:>6}  {}\n", "scene", "bodies", "what it shows, and its parameters");
+    for entry in catalogue::entries() {
+        let _ = writeln!(text, "{:<width$}  {:>6}  {}", entry.name, bodies(entry), entry.summary);
+        let parameters: Vec<String> =
+            entry.parameters.iter().map(|p| format!("{}={}", p.name, number(p.default))).collect();
+        if !parameters.is_empty() {
+            let _ = writeln!(text, "{:width$}          {}", "", parameters.join(", "));
+        }
+    }
+    let waiting: Vec<&str> = catalogue::waiting().iter().map(|&(name, _)| name).collect();
+    if !waiting.is_empty() {
+        let _ = writeln!(text, "\nnot supported yet: {}", waiting.join(", "));
+    }
+    text += "\n`drystone scenes NAME` explains one; `drystone run NAME:parameter=value` simulates it.\n";
+    text
+}
+
+fn details(entry: &Entry) -> String {
+    let mut text = format!("{}: {}\n\n", entry.name, entry.summary);
+    if !entry.parameters.is_empty() {
+        let shown = |parameter: &Parameter| {
+            let range = format!("{} to {}", number(parameter.min), number(parameter.max));
+            let whole = if parameter.integer { ", whole" } else { "" };
+            [parameter.name.to_owned(), number(parameter.default), format!("{range}{whole}")]
+        };
+        let rows: Vec<([String; 3], &str)> = entry.parameters.iter().map(|p| (shown(p), p.meaning)).collect();
+        let header = ["parameter", "default", "range"];
+        let widths: [usize; 3] = std::array::from_fn(|column| {
+            rows.iter().map(|(cells, _)| cells[column].len()).chain([header[column].len()]).max().unwrap_or(0)
+        });
+        let [a, b, c] = widths;
+        let _ = writeln!(text, "  {:<a$}  {:<b$}  {:<c$}  meaning", header[0], header[1], header[2]);
+        for ([name, default, range], meaning) in &rows {
+            let _ = writeln!(text, "  {name:<a$}  {default:<b$}  {range:<c$}  {meaning}");
+        }
+        text.push('\n');
+    }
+    let _ = writeln!(text, "  bodies  {} by default", bodies(entry));
+    let _ = writeln!(text, "  steps   {} by default", group(entry.steps.into()));
+    let _ = writeln!(text, "  source  {}", entry.source);
+    let example = entry.parameters.first().map_or(String::new(), |p| format!(":{}={}", p.name, number(p.default)));
+    let _ = writeln!(text, "\n  drystone run {}{example}", entry.name);
+    text
+}
+
+fn bodies(entry: &Entry) -> String {
+    entry.body_count(&[]).map(group).unwrap_or_default()
+}
+
+/// The shortest text an f32 is read back from: defaults such as 25° in radians have no short f64.
+#[allow(clippy::cast_possible_truncation, reason = "for show")]
+fn number(value: f64) -> String {
+    (value as f32).to_string()
+}

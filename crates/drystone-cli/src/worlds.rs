@@ -1,0 +1,347 @@
+//! `drystone run --worlds`: many copies of a scene at once.
+
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use drystone::scene::BodyType;
+use drystone::state::{self, ReportedBody};
+use drystone::{Scene, Snapshot, WorldError, Worlds};
+use glam::Vec2;
+use serde::Serialize;
+
+use super::backend::{self, About, Backend, Choice};
+use super::failure::{Code, Failure};
+use super::npz::Trace;
+use super::output::{self, Destination};
+use super::report::{self, Timing, mode_name};
+use super::run::{Options, Outputs};
+use super::{console, progress, stop};
+
+/// Worlds of a run at most: layers that a dispatch may have.
+const MOST_WORLDS: i64 = 65_535;
+
+/// Options of many worlds.
+#[derive(Args, Debug)]
+pub struct Many {
+    /// Simulate N independent copies at once, each to the bits of one alone
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_WORLDS),
+        conflicts_with_all = ["picture", "movie", "save", "save_scene", "resume", "rest"])]
+    pub worlds: Option<u32>,
+    /// Move every dynamic body of every world but the first by up to M metres each way at random, before the first step
+    #[arg(long, value_name = "M", requires = "worlds", value_parser = nudge)]
+    nudge: Option<f32>,
+    /// Seed of --nudge; the same one gives the same worlds [default: 0]
+    #[arg(long, value_name = "S", requires = "nudge")]
+    seed: Option<u64>,
+}
+
+fn nudge(text: &str) -> Result<f32, String> {
+    let metres: f32 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if metres.is_finite() && metres >= 0.0 { Ok(metres) } else { Err("must be 0 or more".to_owned()) }
+}
+
+impl Many {
+    /// The scene of each world. The random numbers of a body depend on the seed, its world and itself alone, so that world
+    /// 5 is the same among 10 and among 1,000.
+    fn scenes(&self, scene: &Scene, worlds: u32) -> Vec<Scene> {
+        let reach = self.nudge.unwrap_or(0.0);
+        let seed = self.seed.unwrap_or(0);
+        Worlds::vary(scene, worlds as usize, |world, scene| {
+            if world == 0 || reach == 0.0 {
+                return;
+            }
+            for (index, body) in scene.bodies.iter_mut().enumerate() {
+                if body.kind == BodyType::Dynamic {
+                    let random = mixed(mixed(mixed(seed) ^ world as u64) ^ index as u64);
+                    body.position += reach * Vec2::new(share(random >> 40), share(random >> 16));
+                }
+            }
+        })
+    }
+}
+
+/// SplitMix64 (Steele, Lea and Flood 2014).
+fn mixed(seed: u64) -> u64 {
+    let mut x = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// From -1 to 1, of the lowest 24 bits.
+fn share(bits: u64) -> f32 {
+    (bits & 0xff_ffff) as f32 / (1 << 23) as f32 - 1.0
+}
+
+/// What `--json` writes of many worlds.
+#[derive(Debug, Serialize)]
+struct Report {
+    scene: String,
+    #[serde(flatten)]
+    backend: About,
+    version: &'static str,
+    /// How many.
+    worlds: usize,
+    /// As given.
+    nudge: f32,
+    seed: u64,
+    /// Of each world.
+    steps: u64,
+    dt: f32,
+    substeps: u32,
+    mode: &'static str,
+    /// Of one world, when it starts.
+    bodies: usize,
+    shapes: usize,
+    joints: usize,
+    /// Of all worlds together. GPU only.
+    dispatches_per_step: Option<u32>,
+    device_bytes: Option<u64>,
+    /// Of all worlds together.
+    ms_per_step: Timing,
+    /// Worlds times steps, a second, the first step left out.
+    world_steps_per_second: Option<f64>,
+    simulated_seconds: f64,
+    wall_seconds: f64,
+    /// Worlds that were out of room at times.
+    overflows: Vec<Overflow>,
+    /// One a world, 16 hex digits.
+    hashes: Vec<String>,
+}
+
+/// Steps in which a world was out of room.
+#[derive(Debug, Serialize)]
+struct Overflow {
+    world: usize,
+    steps: u64,
+    /// Counted from 1.
+    first_step: u64,
+}
+
+/// Runs the command for many worlds.
+///
+/// # Errors
+/// As [`super::run::run`].
+pub fn run(options: &Options, scene: &Scene, worlds: u32, steps: u64, input: Option<&Path>) -> Result<(), Failure> {
+    let json_on_stdout = options.json.as_deref() == Some(Path::new("-"));
+    stop::install()?;
+    let outputs = Outputs::open(options, json_on_stdout, input)?;
+    let scenes = options.many.scenes(scene, worlds);
+    let (mut opened, about) = open(&scenes, options.backend, options.threads)?;
+    if options.threads.is_some() && about.threads.is_none() {
+        console::warn("--threads is of no use here: it counts the threads of the CPU backend");
+    }
+    if !options.quiet {
+        console::note(&format!("running {} on {}", report::count(worlds.into(), "world"), about.used()));
+    }
+    let every = options.every.unwrap_or(1);
+    let slots = opened.compiled(0).map_or(0, drystone::scene::Compiled::most_slots);
+    let shape = [u64::from(worlds), slots as u64];
+    let mut trace = outputs.trace.map(|to| Trace::new(to, &shape, steps / every + 1)).transpose()?;
+
+    let (mut times, mut total) = (Vec::new(), Duration::ZERO);
+    let bar = progress::bar(steps, !options.quiet);
+    for step in 0..=steps {
+        if step > 0 {
+            let started = Instant::now();
+            let stepped = opened.step().and_then(|()| opened.wait());
+            stepped.map_err(|error| Failure::from(error).context(format_args!("step {step} failed")))?;
+            total += started.elapsed();
+            times.push(1e3 * started.elapsed().as_secs_f32());
+            bar.inc(1);
+        }
+        if let Some(trace) = trace.as_mut().filter(|_| step.is_multiple_of(every)) {
+            let time = step as f64 * f64::from(scene.settings.dt);
+            trace.push(step, time, &bodies(&mut opened, slots)?)?;
+        }
+        if stop::requested() {
+            bar.finish_and_clear();
+            stop::check(&format!("after step {step} of {steps}; no file was written"))?;
+        }
+    }
+    bar.finish_and_clear();
+
+    let report = report(&about, &mut opened, options, steps, &times, total)?;
+    let mut destinations: Vec<Destination> = trace.map(Trace::finish).transpose()?.into_iter().collect();
+    if let Some(mut to) = outputs.state {
+        write_state(&mut to, &bodies(&mut opened, slots)?, &shape, scene.settings.sleep)?;
+        destinations.push(to);
+    }
+    let json = serde_json::to_string_pretty(&report).unwrap_or_default() + "\n";
+    if let Some(mut to) = outputs.json {
+        to.fill(json.as_bytes())?;
+        destinations.push(to);
+    }
+    stop::check("no file was written")?;
+    let files = output::publish(destinations)?;
+
+    if let Some(first) = report.overflows.first() {
+        console::warn(&format!(
+            "{} out of room for contacts at times, first world {} in step {}; what did not fit was left out \
+             (--strict repeats such steps)",
+            report::count(report.overflows.len() as u64, "world"),
+            first.world,
+            report::group(first.first_step)
+        ));
+    }
+    if !options.quiet {
+        let mut summary = report.summary();
+        if !files.is_empty() {
+            summary += &report::row("wrote", &files.join(", "));
+        }
+        if json_on_stdout || options.hash.is_some() {
+            console::note(summary.trim_end());
+        } else {
+            console::print(&summary)?;
+        }
+    }
+    if json_on_stdout {
+        console::print(&json)?;
+    }
+    check_hashes(options, &report)
+}
+
+/// With `--hash` the hash of each world, one a line; with one given, whether each is that.
+fn check_hashes(options: &Options, report: &Report) -> Result<(), Failure> {
+    let Some(expected) = options.hash else { return Ok(()) };
+    console::print(&report.hashes.iter().map(|hash| format!("{hash}\n")).collect::<String>())?;
+    let Some(expected) = expected.map(|hash| format!("{hash:016x}")) else { return Ok(()) };
+    match report.hashes.iter().enumerate().find(|(_, hash)| **hash != expected) {
+        Some((world, hash)) => {
+            Err(Failure::new(Code::Check, format_args!("the hash of world {world} is {hash}, not {expected}")))
+        }
+        None => Ok(()),
+    }
+}
+
+fn open(scenes: &[Scene], backend: Backend, threads: Option<u32>) -> Result<(Worlds, About), Failure> {
+    let threads = threads.map_or_else(backend::default_threads, |n| n as usize);
+    let on_cpu = |reason| Ok((Worlds::on_cpu(scenes, threads)?, About::cpu(threads, reason)));
+    match backend::choose(backend)? {
+        Choice::Cpu { reason } => on_cpu(reason),
+        Choice::Gpu { context, reason } => match Worlds::on_gpu(&context, scenes) {
+            Ok(worlds) => Ok((worlds, About::gpu(&context, reason))),
+            Err(error @ WorldError::Scene(_)) => Err(error.into()),
+            Err(error) if backend == Backend::Auto => {
+                on_cpu(format!("{} cannot run this: {error}", context.info().name))
+            }
+            Err(error) => Err(Failure::new(Code::NoGpu, format_args!("{}: {error}", context.info().name))),
+        },
+    }
+}
+
+/// The slots of all worlds, as many of each.
+fn bodies(worlds: &mut Worlds, slots: usize) -> Result<Vec<Option<ReportedBody>>, Failure> {
+    let rows = worlds.bodies()?;
+    let mut all = Vec::with_capacity(worlds.count() * slots);
+    for world in 0..worlds.count() {
+        let Some(compiled) = worlds.compiled(world) else { continue };
+        let (poses, states) = (rows.poses(world).to_vec(), rows.states(world).to_vec());
+        all.extend(state::body_slots(compiled, &Snapshot { poses, states, ..Snapshot::default() }));
+        all.resize((world + 1) * slots, None);
+    }
+    Ok(all)
+}
+
+fn write_state(
+    to: &mut Destination,
+    slots: &[Option<ReportedBody>],
+    shape: &[u64; 2],
+    sleep: bool,
+) -> Result<(), Failure> {
+    let written = if to.extension() == "npz" {
+        drystone_scenes::npz::write_states(&mut *to, slots, shape, sleep)
+    } else {
+        let worlds = slots.chunks(usize::try_from(shape[1]).unwrap_or(usize::MAX).max(1));
+        let worlds: Vec<Vec<_>> = worlds.map(|world| world.iter().flatten().collect()).collect();
+        serde_json::to_writer(&mut *to, &worlds).map_err(io::Error::from)
+    };
+    written.map_err(|error| Failure::write(&to.shown, &error))
+}
+
+fn report(
+    about: &About,
+    worlds: &mut Worlds,
+    options: &Options,
+    steps: u64,
+    times: &[f32],
+    total: Duration,
+) -> Result<Report, Failure> {
+    let overflow = |world| {
+        let steps = worlds.overflowed_steps(world);
+        steps.first().map(|&first| Overflow { world, steps: steps.len() as u64, first_step: first + 1 })
+    };
+    let overflows = (0..worlds.count()).filter_map(overflow).collect();
+    let hashes = worlds.hashes()?.iter().map(|hash| format!("{hash:016x}")).collect();
+    let Some(first) = worlds.compiled(0) else { return Err(Failure::new(Code::Bug, "no worlds")) };
+    let timing = Timing::of(times);
+    Ok(Report {
+        scene: first.name.clone(),
+        backend: about.clone(),
+        version: env!("CARGO_PKG_VERSION"),
+        worlds: worlds.count(),
+        nudge: options.many.nudge.unwrap_or(0.0),
+        seed: options.many.seed.unwrap_or(0),
+        steps,
+        dt: first.params.dt,
+        substeps: first.settings.substep_count(),
+        mode: mode_name(first.settings.mode),
+        bodies: first.bodies.len(),
+        shapes: first.shapes.len(),
+        joints: first.joints.count(),
+        dispatches_per_step: worlds.dispatches(),
+        device_bytes: worlds.device_bytes(),
+        ms_per_step: timing,
+        world_steps_per_second: timing.mean.map(|ms| 1e3 * worlds.count() as f64 / ms),
+        simulated_seconds: steps as f64 * f64::from(first.params.dt),
+        wall_seconds: total.as_secs_f64(),
+        overflows,
+        hashes,
+    })
+}
+
+impl Report {
+    /// For a person.
+    fn summary(&self) -> String {
+        let mut text = String::new();
+        let mut row = |label: &str, value: String| text += &report::row(label, &value);
+        row("backend", self.backend.line());
+        row("solver", format!("{}, {}", self.mode, report::count(self.substeps.into(), "substep")));
+        let bodies = report::count(self.bodies as u64, "body");
+        row("worlds", format!("{} of {bodies} each", report::group(self.worlds as u64)));
+        let wall = report::significant(self.wall_seconds);
+        row("simulated", format!("{} each, in {wall} s", report::count(self.steps, "step")));
+        if let Timing { median: Some(median), min: Some(min), first: Some(first), .. } = self.ms_per_step {
+            let [median, min, first] = [median, min, first].map(report::significant);
+            row("ms per step", format!("median {median}, min {min}, of all worlds; the first took {first}"));
+        }
+        if let Some(speed) = self.world_steps_per_second {
+            row("speed", format!("{} worlds × steps a second", report::significant(speed)));
+        }
+        let distinct: std::collections::HashSet<&String> = self.hashes.iter().collect();
+        row("hashes", format!("{} distinct, that of world 0 is {}", distinct.len(), self.hashes[0]));
+        format!("{}\n{text}", if self.scene.is_empty() { "unnamed scene" } else { &self.scene })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_world_is_the_same_among_few_and_many() {
+        let scene = drystone_scenes::catalogue::build("vertical_stack").unwrap();
+        let many = Many { worlds: None, nudge: Some(0.01), seed: Some(7) };
+        let (few, lots) = (many.scenes(&scene, 3), many.scenes(&scene, 9));
+        assert_eq!(few[..], lots[..3]);
+        assert_eq!(few[0], scene, "the first is as it was");
+        assert_ne!(few[1], few[2]);
+        let moved = lots.iter().flat_map(|world| world.bodies.iter().zip(&scene.bodies));
+        let largest = moved.map(|(a, b)| (a.position - b.position).length()).fold(0.0, f32::max);
+        assert!(largest > 0.008 && largest < 0.0142, "{largest}");
+        let other = Many { seed: Some(8), ..many };
+        assert_ne!(other.scenes(&scene, 2)[1], few[1], "the seed matters");
+    }
+}

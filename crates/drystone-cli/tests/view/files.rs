@@ -1,0 +1,299 @@
+//! Files that the window opens, watches and writes; and what it remembers.
+
+use std::fs;
+use std::process::Command;
+
+use crate::kit::Stage;
+
+const BALL: &str = r#"{ "version": 1, "name": "one", "bodies": [
+    { "type": "static", "shapes": [ { "box": { "half": [9, 1] }, "offset": [0, -1] } ] },
+    { "position": [0, 3], "shapes": [ { "circle": { "radius": 0.5 } } ] } ] }"#;
+
+#[test]
+fn a_file_can_be_dropped_and_a_wrong_one_changes_nothing() {
+    let stage = Stage::new();
+    fs::write(stage.path("ball.json"), BALL).unwrap();
+    fs::write(stage.path("wrong.json"), BALL.replace("0.5", "-0.5")).unwrap();
+    stage.play(
+        &["arch", "--backend", "cpu", "--paused", "--fresh"],
+        "drop_file @/ball.json\nstep 3\nreport @/a.json\ndrop_file @/wrong.json\nreport @/b.json\n",
+    );
+    let [a, b] = ["a.json", "b.json"].map(|name| stage.report(name));
+    assert_eq!((a["scene"].as_str(), a["bodies"].as_u64()), (Some("one"), Some(2)));
+    assert_eq!((b["scene"].as_str(), b["step"].as_u64()), (Some("one"), Some(3)), "it goes on");
+    let fault = b["fault"].as_str().unwrap();
+    assert!(fault.contains("wrong.json:3:") && fault.contains("radius"), "{fault}");
+    assert_eq!(fault.matches("wrong.json").count(), 1, "the path once: {fault}");
+    assert!(a["fault"].is_null());
+}
+
+/// The mistake in a file is told until the file is right, whatever else is said; then the file is opened.
+#[test]
+fn a_mistake_is_told_until_it_is_mended() {
+    let stage = Stage::new();
+    fs::write(stage.path("ball.json"), BALL).unwrap();
+    fs::write(
+        stage.path("wrong.json"),
+        BALL.replace("\"shapes\": [ { \"circle\"", "\"kind\": 1, \"shapes\": [ { \"circle\""),
+    )
+    .unwrap();
+    stage.play(
+        &["arch", "--backend", "cpu", "--paused", "--fresh"],
+        "size 700 400\nframes 2\nshot @/good.png\ndrop_file @/wrong.json\nreport @/a.json\nlayer none on\nframes 1\nreport @/late.json\n\
+         shot @/told.png\npanel\nframes 2\nshot @/bare.png\npanel\nrewrite @/ball.json @/wrong.json\nframes 2\n\
+         report @/mended.json\n",
+    );
+    let [a, late, mended] = ["a.json", "late.json", "mended.json"].map(|name| stage.report(name));
+    let fault = a["fault"].as_str().unwrap();
+    assert!(fault.contains("wrong.json:3:") && fault.contains("did you mean `type`?"), "{fault}");
+    assert!(late["note"].as_str().is_some_and(|note| note.contains("no layer")), "{late}");
+    assert_eq!(late["fault"], a["fault"]);
+    assert_eq!((mended["scene"].as_str(), mended["fault"].is_null()), (Some("one"), true), "{mended}");
+    // In red, in the panel and, without it, over the picture.
+    let reds = |name: &str| stage.shot(name).rgb.iter().filter(|[r, g, b]| *r > 150 && *g < 90 && *b < 90).count();
+    let before = reds("good.png");
+    assert!(reds("told.png") > before + 100 && reds("bare.png") > before + 100, "{} {before}", reds("told.png"));
+}
+
+/// A world that is saved after changes goes on alone: in the window, and in the command, to the same bits on either backend; and as a
+/// scene it starts where the world was.
+#[test]
+fn what_is_kept_after_changes_opens_again() {
+    for backend in ["cpu", "gpu"] {
+        let stage = Stage::new();
+        stage.play(
+            &["rod_chain", "--backend", backend, "--paused", "--fresh"],
+            "size 800 500\nframes 2\nfolder @\nstep 12\ndrop_count 4\ndrop 1 9\nstep 8\ngravity 1 -6\nstep 5\nremove 0 0\nsettle\n\
+             explode 0 3\nsettle\nsetting sleep off\nstep 10\nshoot 0 4\nstate\nsave_scene\nreport @/kept.json\nstep 100\n\
+             report @/later.json\n",
+        );
+        let [kept, later] = ["kept.json", "later.json"].map(|name| stage.report(name));
+        assert_eq!(kept["step"].as_u64(), Some(35));
+        let at = |extension: &str| stage.path(&format!("drystone-rod_chain-35.{extension}"));
+        let snap = at("snap").display().to_string();
+        let output = Command::new(env!("CARGO_BIN_EXE_drystone"))
+            .args(["run", "--backend", backend, "--hash", "--steps", "100", "--resume", &snap])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let hash = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+        assert_eq!(later["hash"].as_str(), Some(&*hash), "{backend}");
+        // In a window it goes on, and back to where it was kept; what is done there is kept again.
+        stage.play(
+            &[&snap, "--backend", backend, "--paused", "--fresh"],
+            "size 800 500\nframes 2\nfolder @\nreport @/opened.json\nstep 100\nreport @/on.json\nseek 40\nseek 35\nreport @/back.json\n\
+             drop 1 12\nstep 5\nstate\nreport @/again.json\nstep 20\nreport @/beyond.json\nundo\nreport @/undone.json\n\
+             open vertical_stack:count=2\ndrop_file @/drystone-rod_chain-40.snap\nopened\nreport @/second.json\nstep 20\n\
+             report @/end.json\nrestart\nopened\nreport @/restarted.json\n",
+        );
+        let report = |name: &str| stage.report(&format!("{name}.json"));
+        assert_eq!(
+            (&report("opened")["hash"], &report("opened")["gravity"]),
+            (&kept["hash"], &kept["gravity"]),
+            "{backend}"
+        );
+        assert_eq!((&report("on")["hash"], &report("back")["hash"]), (&later["hash"], &kept["hash"]), "{backend}");
+        assert_eq!(
+            (&report("undone")["hash"], report("undone")["step"].as_u64()),
+            (&kept["hash"], Some(35)),
+            "{backend}"
+        );
+        assert_eq!(report("second")["hash"], report("again")["hash"], "{backend}");
+        assert_eq!(report("end")["hash"], report("beyond")["hash"], "{backend}");
+        assert_eq!(report("restarted")["hash"], report("again")["hash"], "{backend}: back to what was kept");
+        assert_ne!(report("again")["hash"], kept["hash"]);
+        // As a scene.
+        let scene = at("json").display().to_string();
+        stage.play(
+            &[&scene, "--backend", backend, "--paused", "--no-sleep", "--fresh"],
+            "frames 2\nreport @/scene.json\n",
+        );
+        let scene = report("scene");
+        assert_eq!(
+            (&scene["there"], &scene["gravity"], &scene["joints"]),
+            (&kept["there"], &kept["gravity"], &kept["joints"])
+        );
+        assert_eq!(scene["step"].as_u64(), Some(0));
+    }
+}
+
+/// A file of an earlier release, a damaged one and one that is none: each says so, and the world stays.
+#[test]
+fn files_that_cannot_go_on_say_why() {
+    let stage = Stage::new();
+    let scene = drystone_scenes::catalogue::build("vertical_stack:count=2").unwrap();
+    let mut world = drystone::World::from(drystone::CpuWorld::new(&scene).unwrap());
+    fs::write(stage.path("old.snap"), world.save().unwrap()).unwrap();
+    let saved = drystone_scenes::SavedWorld::new(&scene, drystone::Journal::default(), &mut world).unwrap();
+    let bytes = saved.to_bytes().unwrap();
+    fs::write(stage.path("cut.snap"), &bytes[..bytes.len() - 9]).unwrap();
+    fs::write(stage.path("good.snap"), &bytes).unwrap();
+    stage.play(
+        &["arch", "--backend", "cpu", "--paused", "--fresh"],
+        "step 2\ndrop_file @/old.snap\nopened\nreport @/old.json\ndrop_file @/cut.snap\nopened\nreport @/cut.json\n\
+         rewrite @/good.snap @/cut.snap\nopened\nreport @/good.json\n",
+    );
+    let [old, cut, good] = ["old.json", "cut.json", "good.json"].map(|name| stage.report(name));
+    for (report, expected) in [(&old, "old.snap: holds a state and no scene"), (&cut, "it is cut off in its state")] {
+        let fault = report["fault"].as_str().unwrap();
+        assert!(fault.contains(expected), "{fault}");
+        assert_eq!((report["scene"].as_str(), report["step"].as_u64()), (Some("arch"), Some(2)));
+    }
+    assert_eq!((good["scene"].as_str(), good["fault"].is_null()), (Some("vertical_stack:count=2"), true));
+    for (name, expected) in [("old.snap", "run SCENE --resume"), ("none.snap", "none.snap")] {
+        let ended = stage.play_anyhow(&[stage.path(name).to_str().unwrap(), "--fresh"], "");
+        assert_eq!(ended.code, Some(2));
+        assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn what_is_written_can_be_read() {
+    let stage = Stage::new();
+    stage.play(
+        &["vertical_stack:count=4", "--backend", "cpu", "--paused", "--no-sleep", "--fresh"],
+        "size 800 500\nfolder @\nrecord\nstep 12\nrecord\npicture\nstate\nreport @/a.json\nframes 3\n",
+    );
+    let written = |extension: &str| {
+        let mut found: Vec<_> = fs::read_dir(stage.folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("drystone-")))
+            .filter(|path| path.extension().is_some_and(|e| e == extension))
+            .collect();
+        assert_eq!(found.len(), 1, "{extension}: {found:?}");
+        found.remove(0)
+    };
+    let picture = crate::kit::Picture::read(&written("png"));
+    assert!(picture.colors() > 20 && picture.size[0] < 800, "without the panel");
+    let gif = fs::read(written("gif")).unwrap();
+    assert!(gif.starts_with(b"GIF89a") && gif.ends_with(&[0x3b]) && gif.len() > 1000);
+    // What is kept goes on elsewhere, to the bit.
+    let run = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_drystone"))
+            .args(["run", "vertical_stack:count=4", "--backend", "cpu", "--hash"])
+            .args(arguments)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    let state = written("snap");
+    let resumed = run(&["--steps", "5", "--resume", state.to_str().unwrap()]);
+    assert_eq!(resumed, run(&["--steps", "17"]));
+    assert_ne!(resumed, run(&["--steps", "16"]));
+    assert_eq!(stage.report("a.json")["hash"].as_str(), Some(run(&["--steps", "12"]).as_str()));
+}
+
+/// The buttons of the panel write what the keys write; beside them is nothing.
+#[test]
+fn buttons_write_files() {
+    let files = |clicks: &str| {
+        let stage = Stage::new();
+        stage.play(
+            &["large_pyramid:base=4", "--backend", "cpu", "--paused", "--no-sleep", "--fresh"],
+            &format!("size 1280 720\nfolder @\nframes 2\nstep 6\nclick 986 515\nframes 2\n{clicks}"),
+        );
+        let mut written: Vec<(String, Vec<u8>)> = fs::read_dir(stage.folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), path))
+            .filter(|(name, _)| name.starts_with("drystone-"))
+            .map(|(name, path)| (name.replace("drystone-large_pyramid_base_4-", ""), fs::read(path).unwrap()))
+            .collect();
+        written.sort();
+        written
+    };
+    let [picture, record, state, csv, trace] = BUTTONS.map(|[x, y]| format!("click {x} {y}\nframes 2\n"));
+    let written = files(&format!("{picture}{state}{csv}{trace}{record}step 6\n{record}{picture}"));
+    let names: Vec<&str> = written.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["12.png", "6.csv", "6.gif", "6.png", "6.snap", "6.trace.json"]);
+    let content = |name: &str| &written.iter().find(|(known, _)| known == name).unwrap().1;
+    assert!(content("6.png").starts_with(b"\x89PNG") && content("6.png") != content("12.png"));
+    assert!(content("6.gif").starts_with(b"GIF89a") && content("6.gif").ends_with(&[0x3b]));
+    let csv = String::from_utf8(content("6.csv").clone()).unwrap();
+    assert!(csv.starts_with("step,total_ms") && csv.lines().count() == 7, "{csv}");
+    let trace: serde_json::Value = serde_json::from_slice(content("6.trace.json")).unwrap();
+    assert!(!trace["traceEvents"].as_array().unwrap().is_empty());
+    let stage = Stage::new();
+    fs::write(stage.path("six.snap"), content("6.snap")).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_drystone"))
+        .args(["run", "large_pyramid:base=4", "--backend", "cpu", "--steps", "6", "--resume"])
+        .args([stage.path("six.snap")])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // Where no button is.
+    assert_eq!(files("click 1240 640\nclick 970 640\nframes 2\n"), []);
+}
+
+/// Of picture, record GIF, state, times as CSV, times as trace: where they are in the panel, px.
+const BUTTONS: [[u32; 2]; 5] = [[1001, 538], [1075, 538], [1145, 538], [1017, 561], [1117, 561]];
+
+#[test]
+fn choices_are_remembered() {
+    let stage = Stage::new();
+    let kept = stage.path("config/drystone/view.json");
+    stage.play(&["arch", "--backend", "cpu", "--paused"], "frames 2\ndark\nlayer aabbs on\nframes 2\n");
+    let first: serde_json::Value = serde_json::from_str(&fs::read_to_string(&kept).unwrap()).unwrap();
+    assert_eq!(first["dark"], serde_json::json!(true));
+    assert!(first["layers"].as_array().unwrap().iter().any(|layer| layer == "aabbs"));
+    assert_eq!(first["recent"][0], "arch");
+    stage.play(&["circle_stack", "--backend", "cpu", "--paused"], "frames 2\ndark\nframes 2\n");
+    let second: serde_json::Value = serde_json::from_str(&fs::read_to_string(&kept).unwrap()).unwrap();
+    assert_eq!(second["dark"], serde_json::json!(false), "it was dark, and was made light");
+    assert_eq!(second["layers"], first["layers"]);
+    assert_eq!(second["recent"], serde_json::json!(["circle_stack", "arch"]));
+    stage.play(&["arch", "--backend", "cpu", "--paused", "--fresh"], "frames 2\ndark\nframes 2\n");
+    let third: serde_json::Value = serde_json::from_str(&fs::read_to_string(&kept).unwrap()).unwrap();
+    assert_eq!(third, second, "what is tried out is not kept");
+}
+
+/// A scene is opened anew when its file changes; a file that is wrong changes nothing until it is right again.
+#[test]
+fn a_changed_file_is_opened_anew() {
+    let stage = Stage::new();
+    fs::write(stage.path("scene.json"), BALL).unwrap();
+    fs::write(stage.path("two.json"), BALL.replace("\"one\"", "\"two\"")).unwrap();
+    fs::write(stage.path("wrong.json"), BALL.replace("circle", "cicrle")).unwrap();
+    let scene = stage.path("scene.json");
+    stage.play(
+        &[scene.to_str().unwrap(), "--backend", "cpu", "--paused", "--fresh"],
+        "step 5\nreport @/a.json\nrewrite @/wrong.json @/scene.json\nreport @/b.json\nrewrite @/two.json @/scene.json\n\
+         report @/c.json\n",
+    );
+    let [a, b, c] = ["a.json", "b.json", "c.json"].map(|name| stage.report(name));
+    assert_eq!((a["scene"].as_str(), a["step"].as_u64()), (Some("one"), Some(5)));
+    assert_eq!((b["scene"].as_str(), b["step"].as_u64()), (Some("one"), Some(5)), "it goes on");
+    assert!(b["fault"].as_str().unwrap().contains("cicrle"), "{b}");
+    assert!(c["fault"].is_null());
+    assert_eq!((c["scene"].as_str(), c["step"].as_u64()), (Some("two"), Some(0)));
+}
+
+/// What stages took comes out as a table and as a trace, of both backends, without anybody having opened the panel's plots.
+#[test]
+fn measurements_are_written() {
+    for (backend, least) in [("cpu", 30), ("gpu", 2)] {
+        let stage = Stage::new();
+        stage.play(
+            &["vertical_stack:count=4", "--backend", backend, "--paused", "--no-sleep", "--fresh"],
+            "size 640 400\nfolder @\nstep 30\nstep 30\ncsv\ntrace\nreport @/a.json\nframes 3\n",
+        );
+        let csv = fs::read_to_string(stage.path("drystone-vertical_stack_count_4-60.csv")).unwrap();
+        let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+        assert_eq!(rows.len() as u64, 1 + stage.report("a.json")["samples"].as_u64().unwrap());
+        assert!(rows.len() > least, "{backend}: {} rows", rows.len());
+        let column = |name: &str| rows[0].iter().position(|column| *column == name).unwrap();
+        let of = |row: &[&str], name: &str| row[column(name)].parse::<f64>().unwrap();
+        let sum = |name: &str| rows[1..].iter().map(|row| of(row, name)).sum::<f64>();
+        assert!(sum("solve_ms") > 0.0 && sum("collide_ms") > 0.0 && sum("total_ms") > sum("solve_ms"));
+        let steps: Vec<f64> = rows[1..].iter().map(|row| of(row, "step")).collect();
+        assert!(steps.windows(2).all(|pair| pair[0] < pair[1]) && steps.iter().all(|&step| step <= 60.0), "{steps:?}");
+        let trace = fs::read_to_string(stage.path("drystone-vertical_stack_count_4-60.trace.json")).unwrap();
+        let trace: serde_json::Value = serde_json::from_str(&trace).unwrap();
+        let events = trace["traceEvents"].as_array().unwrap();
+        let of_steps = events.iter().filter(|event| event["cat"] == "step").count();
+        assert_eq!(of_steps, rows.len() - 1);
+        assert!(events.iter().any(|event| event["name"] == "solve") && events.iter().all(|event| event["ph"] == "X"));
+    }
+}

@@ -1,0 +1,65 @@
+// The background with its grid, below everything, and the scale bar, above everything. Twin on the CPU:
+// src/backdrop.rs, function by function.
+
+struct Corner {
+    @builtin(position) clip: vec4<f32>,
+}
+
+/// How much of a pixel a grid of lines one pixel wide covers.
+fn grid_cover(p: vec2<f32>, step: f32) -> f32 {
+    let from_line = abs(p - round(p / step) * step);
+    return max(cover(from_line.x, 0.5), cover(from_line.y, 0.5));
+}
+
+@vertex
+fn backdrop_vertex(@builtin(vertex_index) corner: u32) -> Corner {
+    let unit = vec2<f32>(select(0.0, 1.0, (corner & 1u) != 0u), select(0.0, 1.0, (corner & 2u) != 0u));
+    return Corner(to_clip(unit * view.size));
+}
+
+@fragment
+fn backdrop_fragment(corner: Corner) -> @location(0) vec4<f32> {
+    let p = corner.clip.xy - view.origin - view.grid_steps.xy;
+    let minor = grid_cover(p, view.grid_steps.z) * view.grid_strength.x;
+    let major = grid_cover(p, view.grid_steps.w) * view.grid_strength.y;
+    return to_target(mix(view.background.rgb, view.grid.rgb, max(minor, major)), 1.0);
+}
+
+/// x, y, width and height of the scale bar's plate, in pixels.
+fn plate() -> vec4<f32> {
+    let unit = view.bar.w;
+    let width = view.bar.z + unit * (6.0 * f32(view.label_length) + 11.0);
+    return vec4<f32>(view.bar.x - 4.0 * unit, view.bar.y - 4.0 * unit, width, 14.0 * unit);
+}
+
+@vertex
+fn bar_vertex(@builtin(vertex_index) corner: u32) -> Corner {
+    let unit = vec2<f32>(select(0.0, 1.0, (corner & 1u) != 0u), select(0.0, 1.0, (corner & 2u) != 0u));
+    let at = plate();
+    return Corner(to_clip(floor(at.xy + unit * at.zw)));
+}
+
+@fragment
+fn bar_fragment(corner: Corner) -> @location(0) vec4<f32> {
+    let unit = view.bar.w;
+    let p = corner.clip.xy - view.origin - view.bar.xy;
+    var ink = 0.0;
+    if p.x < view.bar.z + 1.0 {
+        // A line with a tick at both ends, six units high as the letters are.
+        let along = clamp(min(p.x + 0.5, view.bar.z) - max(p.x - 0.5, 0.0), 0.0, 1.0);
+        let at_end = p.x < unit || p.x > view.bar.z - unit;
+        let inside = p.y >= 0.0 && p.y < 6.0 * unit;
+        let on_line = p.y >= 5.0 * unit && p.y < 6.0 * unit;
+        ink = select(0.0, along, on_line || (at_end && inside));
+    } else {
+        let cell = floor((p - vec2<f32>(view.bar.z + 4.0 * unit, 0.0)) / unit);
+        let letter = floor(cell.x / 6.0);
+        let column = cell.x - 6.0 * letter;
+        if letter >= 0.0 && letter < f32(view.label_length) && column < 5.0 && cell.y >= 0.0 && cell.y < 6.0 {
+            let index = u32(letter);
+            let bits = view.label[index / 4u][index % 4u];
+            ink = f32((bits >> (29u - u32(cell.y) * 5u - u32(column))) & 1u);
+        }
+    }
+    return to_target(mix(view.background.rgb, view.ink.rgb, ink), max(0.75, ink));
+}

@@ -1,0 +1,109 @@
+// What colours mean: plates, letters and ramps that src/legend.rs lays out. The largest value is written here,
+// since only the device knows it.
+
+struct Plate {
+    // Left, top, width and height, px of the picture, y down.
+    place: vec4<f32>,
+    // PLATE_FILL …; its colour packed, or the place in a palette; the bits of a letter.
+    kind: u32,
+    color: u32,
+    bits: u32,
+    pad: u32,
+}
+
+const PLATE_FILL: u32 = 0u;
+// Five by six pixels.
+const PLATE_LETTER: u32 = 1u;
+const PLATE_SCALE: u32 = 2u;
+const PLATE_SLEEP: u32 = 3u;
+const PLATE_GRAPH: u32 = 4u;
+
+// Where the letters of the value are, and how many: four for the number, one for the prefix. Those to choose from:
+// digits, then the point, the prefixes n, µ, m and a blank.
+const VALUE_FIRST: u32 = 1u;
+const VALUE_LETTERS: u32 = 5u;
+const LETTER_POINT: u32 = 10u;
+const LETTER_NANO: u32 = 11u;
+const LETTER_BLANK: u32 = 14u;
+
+@group(0) @binding(1) var<storage, read> plates: array<Plate>;
+@group(0) @binding(2) var<storage, read_write> value_plates: array<Plate>;
+@group(0) @binding(3) var<storage, read_write> measures: array<u32>;
+
+struct PlateCorner {
+    @builtin(position) clip: vec4<f32>,
+    @location(0) @interpolate(flat) place: vec4<f32>,
+    @location(1) @interpolate(flat) what: vec3<u32>,
+}
+
+// One thread. The plates end with the letters to choose from, which have no size.
+@compute @workgroup_size(1)
+fn legend_value() {
+    let letters = arrayLength(&value_plates) - LETTER_BLANK - 1u;
+    var value = bitcast<f32>(measures[0]);
+    // Thousandths by threes: m, µ, n.
+    var prefix = 0u;
+    while prefix < 3u && value > 0.0 && value < 0.9995 {
+        value = value * 1000.0;
+        prefix += 1u;
+    }
+    // Three digits, and where the point is.
+    var point = 1u;
+    var digits = u32(clamp(value, 0.0, 9e5) * 100.0 + 0.5);
+    while digits > 999u && point < 3u {
+        point += 1u;
+        value = value * 0.1;
+        digits = u32(clamp(value, 0.0, 9e5) * 100.0 + 0.5);
+    }
+    digits = min(digits, 999u);
+    var chosen = array<u32, 5>(digits / 100u, (digits / 10u) % 10u, digits % 10u, LETTER_BLANK, LETTER_BLANK);
+    if point < 3u {
+        chosen[3] = chosen[2];
+        if point == 1u {
+            chosen[2] = chosen[1];
+        }
+        chosen[point] = LETTER_POINT;
+    }
+    if prefix > 0u {
+        chosen[4] = LETTER_NANO + 3u - prefix;
+    }
+    for (var index = 0u; index < VALUE_LETTERS; index += 1u) {
+        value_plates[VALUE_FIRST + index].bits = value_plates[letters + chosen[index]].bits;
+    }
+}
+
+@vertex
+fn legend_vertex(@builtin(vertex_index) vertex: u32) -> PlateCorner {
+    let plate = plates[vertex / 6u];
+    let corner = corner_of(vertex);
+    let unit = vec2<f32>(select(0.0, 1.0, (corner & 1u) != 0u), select(0.0, 1.0, (corner & 2u) != 0u));
+    let what = vec3<u32>(plate.kind, plate.color, plate.bits);
+    return PlateCorner(to_clip(plate.place.xy + unit * plate.place.zw), plate.place, what);
+}
+
+@fragment
+fn legend_fragment(corner: PlateCorner) -> @location(0) vec4<f32> {
+    let share = (corner.clip.xy - view.origin - corner.place.xy) / corner.place.zw;
+    switch corner.what.x {
+        case PLATE_LETTER: {
+            let cell = vec2<u32>(clamp(share, vec2<f32>(0.0), vec2<f32>(0.999)) * vec2<f32>(5.0, 6.0));
+            if ((corner.what.z >> (29u - cell.y * 5u - cell.x)) & 1u) == 0u {
+                discard;
+            }
+            return to_target(view.ink.rgb, 1.0);
+        }
+        case PLATE_SCALE: {
+            return to_target(scale_color(share.x), 1.0);
+        }
+        case PLATE_SLEEP: {
+            return to_target(sleep_color(share.x), 1.0);
+        }
+        case PLATE_GRAPH: {
+            return to_target(graph_color(corner.what.y), 1.0);
+        }
+        default: {
+            let color = unpack4x8unorm(corner.what.y);
+            return to_target(color.rgb, color.a);
+        }
+    }
+}

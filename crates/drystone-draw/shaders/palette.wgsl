@@ -1,0 +1,71 @@
+// The colour of a shape, from the index of its body. Twin on the CPU: src/palette.rs.
+
+/// Mixes the bits of a body index (Wellons' lowbias32), so that neighbours get unlike values.
+fn hash_body(body: u32) -> u32 {
+    var h = body;
+    h = (h ^ (h >> 16u)) * 0x7feb352du;
+    h = (h ^ (h >> 15u)) * 0x846ca68bu;
+    return h ^ (h >> 16u);
+}
+
+/// Strata: the ramp runs over the scene in the order of its bodies, so that rows show and mixing shows; a little
+/// scatter along the ramp and in lightness keeps neighbours apart. What comes later has any place on the ramp. Either
+/// depends on the body's own index alone, so that no body changes its colour as others come and go.
+fn fill_color(body: u32, kind: u32) -> vec3<f32> {
+    if (kind & KINEMATIC_SHAPE) != 0u {
+        return view.kinematic_fill.rgb;
+    }
+    if (kind & FIXED_SHAPE) != 0u {
+        return view.fixed_fill.rgb;
+    }
+    let h = hash_body(body);
+    let scatter = f32(h & 0xffffu) / 65535.0 - 0.5;
+    let lightness = f32(h >> 16u) / 65535.0 - 0.5;
+    var along = scatter + 0.5;
+    if body < view.ramp_bodies {
+        along = (f32(body) + 0.5) / f32(view.ramp_bodies) + scatter * view.tuning.x;
+    }
+    let at = clamp(along, 0.0, 1.0) * 7.0;
+    let stop = min(u32(at), 6u);
+    let color = mix(view.ramp[stop].rgb, view.ramp[stop + 1u].rgb, at - f32(stop));
+    return clamp(color * (1.0 + lightness * view.tuning.y), vec3<f32>(0.0), vec3<f32>(1.0));
+}
+
+/// From the least value of a scale (0) to the greatest (1).
+fn scale_color(share: f32) -> vec3<f32> {
+    let at = clamp(share, 0.0, 1.0) * 7.0;
+    let stop = min(u32(at), 6u);
+    return mix(view.scale_ramp[stop].rgb, view.scale_ramp[stop + 1u].rgb, at - f32(stop));
+}
+
+/// What has no value.
+fn none_color() -> vec3<f32> {
+    return mix(view.background.rgb, view.ink.rgb, 0.35);
+}
+
+/// A hue, 0 … 1, as bright on paper as at night.
+fn hue_color(hue: f32) -> vec3<f32> {
+    let wave = 0.5 + 0.5 * cos(6.2831853 * (vec3<f32>(0.0, 0.33, 0.67) - hue));
+    return mix(vec3<f32>(0.28), vec3<f32>(0.86), wave);
+}
+
+/// Graph colours: unlike hues for those between moving bodies, tones of one hue for those with fixed ones, and the
+/// overflow set off.
+fn graph_color(color: u32) -> vec3<f32> {
+    if color >= COLOR_COUNT {
+        return none_color();
+    }
+    if color == OVERFLOW_COLOR {
+        return view.accent.rgb;
+    }
+    if color >= FIRST_FIXED_COLOR {
+        return mix(none_color(), view.cell.rgb, f32(color - FIRST_FIXED_COLOR) / 7.0);
+    }
+    // The golden section: neighbours, and neighbours of neighbours, are far apart.
+    return hue_color(fract(0.08 + f32(color) * 0.618034));
+}
+
+/// From awake (0) by quiet to asleep (1).
+fn sleep_color(share: f32) -> vec3<f32> {
+    return scale_color(0.78 * (1.0 - share));
+}

@@ -1,0 +1,24 @@
+//! Buffers that pictures are drawn from, whoever made them.
+
+use std::collections::HashMap;
+
+use super::{DrawInputs, Scale};
+
+/// As [`DrawInputs`], for as long as it is kept.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    /// By the names that [`DrawInputs::from_buffers`] asks for: the first three always, the others where there is a scale.
+    pub buffers: HashMap<&'static str, wgpu::Buffer>,
+    pub shape_count: u32,
+    pub body_count: u32,
+    pub joint_count: u32,
+    pub ramp_bodies: u32,
+    pub scale: Option<Scale>,
+}
+
+impl Held {
+    pub fn inputs(&self) -> DrawInputs<'_> {
+        let counts = [self.shape_count, self.body_count, self.joint_count, self.ramp_bodies];
+        DrawInputs::from_buffers(|name| &self.buffers[name], counts, self.scale)
+    }
+}

@@ -1,0 +1,239 @@
+//! The buffers that pictures are drawn from.
+
+use super::{Coloring, DrawError, Layers};
+use drystone::GpuWorld;
+use drystone::scene::Compiled;
+use drystone::types::{
+    Aabb, BodyState, Contact, Counters, DYNAMIC, Joint, JointState, Manifold, Params, Pose, Shape, SleepingContact,
+};
+
+/// Bodies that are looked at to find what is typical, at most.
+const SAMPLE: usize = 1024;
+
+/// What is drawn: buffers of the solver, with [`wgpu::BufferUsages::STORAGE`].
+///
+/// [`DrawInputs::of`] and [`Upload::inputs`](super::Upload::inputs) give all of
+/// it. Make them again for every frame: a world exchanges its
+/// buffers as it steps and grows.
+#[derive(Clone, Copy, Debug)]
+pub struct DrawInputs<'a> {
+    /// `array<Pose>`, centre-of-mass frames.
+    pub poses: &'a wgpu::Buffer,
+    /// `array<Shape>`.
+    pub shapes: &'a wgpu::Buffer,
+    /// `array<vec2<f32>>`, the vertices of polygons.
+    pub vertices: &'a wgpu::Buffer,
+    /// How many shapes are drawn.
+    pub shape_count: u32,
+    /// Bodies in the world.
+    pub body_count: u32,
+    /// Bodies that the colours run over: those that the scene brings
+    /// ([`Compiled::scene_slots`](drystone::scene::Compiled::scene_slots)). What came later has colours of its own.
+    pub ramp_bodies: u32,
+    /// What layers show beside shapes.
+    pub tables: Option<Tables<'a>>,
+    /// `array<Pose>` of the same bodies in another world, on the same device, for
+    /// [`Coloring::Difference`](super::Coloring::Difference). Bodies past its end count as being at the same place.
+    pub reference: Option<&'a wgpu::Buffer>,
+}
+
+impl<'a> DrawInputs<'a> {
+    /// Inputs from a world on the GPU, as the steps recorded so far leave it. Make them again for every frame: a world
+    /// exchanges its buffers as it steps and grows.
+    #[must_use]
+    pub fn of(world: &'a GpuWorld) -> Self {
+        let compiled = world.compiled();
+        let Params { shape_count, body_count, joint_count, .. } = compiled.params;
+        let table = |name| world.table(name).expect("a world has all tables");
+        let counts = [shape_count, body_count, joint_count, compiled.scene_slots];
+        Self::from_buffers(table, counts, Some(Scale::of(compiled)))
+    }
+
+    /// Inputs from buffers that are known by the names of these fields and, where there is a scale, of [`Tables`]' as well. The
+    /// counts are those of shapes, bodies and joints, and [`Self::ramp_bodies`].
+    pub(crate) fn from_buffers(
+        buffer: impl Fn(&'static str) -> &'a wgpu::Buffer,
+        [shape_count, body_count, joint_count, ramp_bodies]: [u32; 4],
+        scale: Option<Scale>,
+    ) -> Self {
+        Self {
+            poses: buffer("poses"),
+            shapes: buffer("shapes"),
+            vertices: buffer("vertices"),
+            shape_count,
+            body_count,
+            ramp_bodies,
+            tables: scale.map(|scale| Tables {
+                params: buffer("params"),
+                counters: buffer("counters"),
+                states: buffer("states"),
+                aabbs: buffer("aabbs"),
+                cell_ends: buffer("cell_ends"),
+                cell_shapes: buffer("cell_shapes"),
+                contacts: buffer("contacts"),
+                manifolds: buffer("manifolds"),
+                sleeping: buffer("sleeping"),
+                islands: buffer("islands"),
+                joints: buffer("joints"),
+                joint_states: buffer("joint_states"),
+                joint_count,
+                scale,
+            }),
+            reference: None,
+        }
+    }
+
+    /// The same world beside another: `reference` is the poses of that, on the same device, such as
+    /// `other.poses()`.
+    #[must_use]
+    pub fn against(self, reference: &'a wgpu::Buffer) -> Self {
+        Self { reference: Some(reference), ..self }
+    }
+}
+
+impl DrawInputs<'_> {
+    /// Whether the buffers that are drawn from hold what they should.
+    pub(super) fn check(&self, layers: &Layers, limits: &wgpu::Limits) -> Result<(), DrawError> {
+        if self.shape_count > 0 {
+            let shape_bytes = u64::from(self.shape_count) * size_of::<Shape>() as u64;
+            check_buffer("poses", self.poses, size_of::<Pose>(), limits)?;
+            check_buffer("vertices", self.vertices, size_of::<[f32; 2]>(), limits)?;
+            check_buffer("shapes", self.shapes, size_of::<Shape>(), limits)?;
+            if self.shapes.size() < shape_bytes {
+                return Err(DrawError::Inputs { buffer: "shapes", problem: "is shorter than its count" });
+            }
+        }
+        if layers.coloring == Coloring::Difference {
+            let Some(reference) = self.reference else {
+                return Err(DrawError::Inputs { buffer: "reference", problem: "is missing, and a layer needs it" });
+            };
+            check_buffer("reference", reference, size_of::<Pose>(), limits)?;
+        }
+        match &self.tables {
+            Some(tables) if layers.needs_tables() => tables.check(limits),
+            None if layers.needs_tables() => {
+                Err(DrawError::Inputs { buffer: "states", problem: "is missing, and a layer needs it" })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Tables of the solver as they are between two steps, with [`wgpu::BufferUsages::STORAGE`].
+#[derive(Clone, Copy, Debug)]
+pub struct Tables<'a> {
+    /// `Params`, with [`wgpu::BufferUsages::UNIFORM`].
+    pub params: &'a wgpu::Buffer,
+    /// `Counters`.
+    pub counters: &'a wgpu::Buffer,
+    /// `array<BodyState>`.
+    pub states: &'a wgpu::Buffer,
+    /// `array<Aabb>`, one a shape.
+    pub aabbs: &'a wgpu::Buffer,
+    /// `array<u32>`, one a cell of the grid and one more.
+    pub cell_ends: &'a wgpu::Buffer,
+    /// `array<u32>`, one a shape.
+    pub cell_shapes: &'a wgpu::Buffer,
+    /// `array<Contact>` of the last step.
+    pub contacts: &'a wgpu::Buffer,
+    /// `array<Manifold>`, one a contact.
+    pub manifolds: &'a wgpu::Buffer,
+    /// `array<SleepingContact>`: the contacts of bodies asleep.
+    pub sleeping: &'a wgpu::Buffer,
+    /// `array<u32>`: roots of islands asleep, one a body; shorter where nothing sleeps.
+    pub islands: &'a wgpu::Buffer,
+    /// `array<Joint>`.
+    pub joints: &'a wgpu::Buffer,
+    /// `array<JointState>`, one a joint.
+    pub joint_states: &'a wgpu::Buffer,
+    /// Places of joints.
+    pub joint_count: u32,
+    /// What is typical of the world.
+    pub scale: Scale,
+}
+
+impl Tables<'_> {
+    fn check(&self, limits: &wgpu::Limits) -> Result<(), DrawError> {
+        for (name, buffer, least) in [
+            ("counters", self.counters, size_of::<Counters>()),
+            ("states", self.states, size_of::<BodyState>()),
+            ("aabbs", self.aabbs, size_of::<Aabb>()),
+            ("cell_ends", self.cell_ends, 4),
+            ("cell_shapes", self.cell_shapes, 4),
+            ("contacts", self.contacts, size_of::<Contact>()),
+            ("manifolds", self.manifolds, size_of::<Manifold>()),
+            ("sleeping", self.sleeping, size_of::<SleepingContact>()),
+            ("islands", self.islands, 4),
+            ("joints", self.joints, size_of::<Joint>()),
+            ("joint_states", self.joint_states, size_of::<JointState>()),
+        ] {
+            check_buffer(name, buffer, least, limits)?;
+        }
+        if !self.params.usage().contains(wgpu::BufferUsages::UNIFORM) {
+            return Err(DrawError::Inputs { buffer: "params", problem: "is not a uniform buffer" });
+        }
+        if self.params.size() < size_of::<Params>() as u64 {
+            return Err(DrawError::Inputs { buffer: "params", problem: "is too short" });
+        }
+        Ok(())
+    }
+}
+
+fn check_buffer(
+    name: &'static str,
+    buffer: &wgpu::Buffer,
+    least: usize,
+    limits: &wgpu::Limits,
+) -> Result<(), DrawError> {
+    if !buffer.usage().contains(wgpu::BufferUsages::STORAGE) {
+        return Err(DrawError::Inputs { buffer: name, problem: "is not a storage buffer" });
+    }
+    if buffer.size() < least as u64 {
+        return Err(DrawError::Inputs { buffer: name, problem: "is too short for one element" });
+    }
+    let limit = limits.max_storage_buffer_binding_size;
+    if buffer.size() > limit {
+        return Err(DrawError::TooLarge { what: name, bytes: buffer.size(), limit });
+    }
+    Ok(())
+}
+
+/// What is typical of a world: arrows and signs are drawn in proportion to it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale {
+    /// Width of a body, m.
+    pub length: f32,
+    /// What carries a body for a substep, N·s.
+    pub impulse: f32,
+}
+
+impl Scale {
+    /// Of the dynamic bodies of a world, by the median of some of them; one metre and one kilogram if there are none.
+    #[must_use]
+    pub fn of(compiled: &Compiled) -> Self {
+        let (mut widths, mut masses) = (Vec::new(), Vec::new());
+        for body in compiled.bodies.iter().step_by(compiled.bodies.len().div_ceil(SAMPLE).max(1)) {
+            if body.kind == DYNAMIC && body.inv_mass > 0.0 {
+                // Of a plank neither its length nor its thickness.
+                widths.push(2.0 * (body.min_extent.min(body.extent) * body.extent).sqrt());
+                masses.push(1.0 / body.inv_mass);
+            }
+        }
+        let [x, y] = compiled.params.gravity;
+        let gravity = x.hypot(y);
+        // Without gravity arrows need some size as well.
+        let gravity = if gravity > 0.0 { gravity } else { 10.0 };
+        let usable = |value: f32| value.is_finite() && value > 0.0;
+        let length = median(widths).filter(|&width| usable(width)).unwrap_or(1.0);
+        let impulse = median(masses).unwrap_or(1.0) * gravity * compiled.params.h;
+        Self { length, impulse: if usable(impulse) { impulse } else { 1.0 } }
+    }
+}
+
+fn median(mut values: Vec<f32>) -> Option<f32> {
+    let middle = values.len() / 2;
+    if values.is_empty() {
+        return None;
+    }
+    Some(*values.select_nth_unstable_by(middle, f32::total_cmp).1)
+}

@@ -1,0 +1,107 @@
+//! The marks of a joint. Twin on the GPU: `shaders/joints.wgsl`.
+
+use glam::Vec2;
+
+use super::marks::{Form, Mark, sign_size};
+use super::view::View;
+use drystone::math::rotate;
+use drystone::types::{
+    BROKEN, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_TYPE_SHIFT, JOINT_VACANT, Joint, JointState, Pose,
+    WORLD_A,
+};
+
+// As in JointKind, from 0 (src/scene/joint.rs).
+const DISTANCE: u32 = 0;
+const SPRING: u32 = 1;
+const REVOLUTE: u32 = 2;
+const PRISMATIC: u32 = 3;
+const WHEEL: u32 = 4;
+const WELD: u32 = 5;
+const MOTOR: u32 = 6;
+const MOUSE: u32 = 7;
+
+const DISABLED_OPACITY: f32 = 0.35;
+const ARM_OPACITY: f32 = 0.55;
+
+/// Lines and signs of all joints, in the order in which they are drawn. Broken joints, and those whose bodies are not
+/// there, have none.
+pub(super) fn marks(view: &View, joints: &[Joint], states: &[JointState], poses: &[Pose]) -> Vec<Mark> {
+    let mut marks = Vec::new();
+    for (index, joint) in joints.iter().enumerate() {
+        let is_broken = states.get(index).is_some_and(|state| state.status & BROKEN != 0);
+        if joint.flags & JOINT_VACANT == 0 && !is_broken {
+            add(view, joint, poses, &mut marks);
+        }
+    }
+    marks
+}
+
+fn add(view: &View, joint: &Joint, poses: &[Pose], marks: &mut Vec<Mark>) {
+    let (Some(pose_a), Some(pose_b)) = (poses.get(joint.body_a as usize), poses.get(joint.body_b as usize)) else {
+        return;
+    };
+    let kind = (joint.flags >> JOINT_TYPE_SHIFT) & 15;
+    let has = |flag: u32| joint.flags & flag != 0;
+    let camera = Vec2::from(view.center);
+    // The camera first: fewer digits are lost far from the origin.
+    let from_camera = |pose: &Pose| Vec2::from(pose.position) - camera;
+    let to_pixel = |at: Vec2| 0.5 * Vec2::from(view.size) + Vec2::new(at.x, -at.y) * view.pixels_per_metre;
+    let (turn_a, anchor_a) = if has(WORLD_A) {
+        (Vec2::X, Vec2::from(joint.anchor_a) - camera)
+    } else {
+        let turn = Vec2::from(pose_a.rotation);
+        (turn, from_camera(pose_a) + rotate(turn, joint.anchor_a.into()))
+    };
+    let anchor_b = from_camera(pose_b) + rotate(pose_b.rotation.into(), joint.anchor_b.into());
+    let (a, b) = (to_pixel(anchor_a), to_pixel(anchor_b));
+    let way = rotate(turn_a, joint.axis.into());
+    let axis = Vec2::new(way.x, -way.y);
+
+    let unit = view.unit;
+    let size = sign_size(view);
+    let [red, green, blue, _] = view.joint;
+    let opacity = if has(JOINT_DISABLED) { DISABLED_OPACITY } else { 1.0 };
+    // Where bodies are a few pixels wide only what is between the anchors stays.
+    let detail = opacity * ((view.length - 2.0) / 6.0).clamp(0.0, 1.0);
+    let pen = (0.8 * unit).min(0.15 * view.length + 0.25);
+    let [color, sign, arm] = [opacity, detail, detail * ARM_OPACITY].map(|alpha| [red, green, blue, alpha]);
+    let slides = kind == PRISMATIC || kind == WHEEL;
+    let mut mark = |form, a, b, pens, color| marks.extend(Mark::new(view, form, a, b, pens, color));
+
+    if !has(JOINT_FIXED_A) {
+        mark(Form::Line, to_pixel(from_camera(pose_a)), a, [0.5 * unit, 0.0], arm);
+    }
+    if !has(JOINT_FIXED_B) {
+        mark(Form::Line, to_pixel(from_camera(pose_b)), b, [0.5 * unit, 0.0], arm);
+    }
+    match kind {
+        _ if slides => {
+            // The rail, a little longer than the way to B.
+            let travel = (b - a).dot(axis);
+            let over = (0.35 * view.length).max(2.0 * size);
+            let start = a + axis * (travel.min(0.0) - over);
+            mark(Form::Line, start, a + axis * (travel.max(0.0) + over), [pen, 0.0], color);
+        }
+        SPRING => mark(Form::Zigzag, a, b, [pen, (1.1 * size).min(0.2 * (b - a).length())], color),
+        MOTOR | MOUSE => mark(Form::Dashes, a, b, [pen, 0.0], color),
+        // For a hinge or a weld this is the gap that should not be there.
+        _ => mark(Form::Line, a, b, [pen * if kind == DISTANCE { 1.4 } else { 1.0 }, 0.0], color),
+    }
+    match kind {
+        REVOLUTE => mark(Form::Ring, a, b, [0.8 * unit, size], sign),
+        WELD => mark(Form::Square, a, a + axis, [0.0, 0.75 * size], sign),
+        MOTOR => mark(Form::Square, a, a + Vec2::ONE, [0.0, 0.9 * size], sign),
+        MOUSE => mark(Form::Cross, a, a, [0.8 * unit, 1.4 * size], sign),
+        _ => mark(Form::Disc, a, a, [0.0, 0.55 * size], sign),
+    }
+    match kind {
+        REVOLUTE | WELD => mark(Form::Disc, b, b, [0.0, 0.35 * size], sign),
+        PRISMATIC => mark(Form::Frame, b, b + axis, [0.8 * unit, size], sign),
+        WHEEL => mark(Form::Ring, b, b, [0.8 * unit, 1.2 * size], sign),
+        _ => mark(Form::Disc, b, b, [0.0, 0.55 * size], sign),
+    }
+    if has(WORLD_A) && kind != MOUSE {
+        // An anchor in the world stands in a frame of its own.
+        mark(Form::Frame, a, a, [0.6 * unit, 1.6 * size], sign);
+    }
+}

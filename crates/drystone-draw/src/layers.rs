@@ -1,0 +1,179 @@
+//! What of a world is drawn, and how its bodies are coloured.
+
+/// How dynamic bodies are coloured; static and kinematic ones keep their colours. All but [`Self::Body`] need the
+/// tables of a world ([`DrawInputs::tables`](super::DrawInputs::tables)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Coloring {
+    /// By their place in the scene ([`Style::ramp`](super::Style::ramp)).
+    #[default]
+    Body,
+    /// By speed of the centre of mass, on the logarithmic scale [`Layers::speed_range`].
+    Speed,
+    /// By the last colour, in the order of a sweep, of the contacts that touch the body: how long a sweep has to
+    /// wait for it. Bodies without contacts are grey.
+    GraphColor,
+    /// Awake, quiet for a while, asleep.
+    Sleep,
+    /// By what hangs together by contacts and joints now; static and kinematic bodies do not connect. Bodies that
+    /// touch nothing are grey. (The solver itself only looks for islands among bodies about to fall asleep.)
+    Island,
+    /// By distance to the same body of another world ([`DrawInputs::reference`](super::DrawInputs::reference)), on the
+    /// logarithmic scale [`Layers::distance_range`]. Bodies at the very same place are grey.
+    Difference,
+}
+
+impl Coloring {
+    /// All of them.
+    pub const ALL: [Self; 6] = [Self::Body, Self::Speed, Self::GraphColor, Self::Sleep, Self::Island, Self::Difference];
+
+    /// A word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Body => "body",
+            Self::Speed => "speed",
+            Self::GraphColor => "graph_color",
+            Self::Sleep => "sleep",
+            Self::Island => "island",
+            Self::Difference => "difference",
+        }
+    }
+
+    /// The same for somebody who reads it.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::GraphColor => "graph colour",
+            _ => self.name(),
+        }
+    }
+}
+
+/// Switches: what of a world is drawn. Without tables ([`DrawInputs::tables`](super::DrawInputs::tables)) only
+/// `shapes` and `outlines` can be on.
+///
+/// Lines and arrows are as wide at any zoom. The length of an impulse's arrow is in proportion to the bodies: what
+/// would carry a typical body for a substep is half as long as such a body is wide, and four times as much nearly
+/// twice as long. Those of impacts are pressed below two and a half widths.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Layers {
+    /// The insides of shapes. With these off and `outlines` on, bodies are drawn as wires.
+    pub shapes: bool,
+    /// The edges of shapes, and what shows their rotation.
+    pub outlines: bool,
+    /// The colour of bodies.
+    pub coloring: Coloring,
+    /// Bodies that sleep are dimmed.
+    pub sleep: bool,
+    /// Boxes around shapes, margins included, as the step began.
+    pub aabbs: bool,
+    /// Cells of the broadphase grid that hold shapes, darker the more they hold; of all levels.
+    pub grid: bool,
+    /// Lines from body to body over each contact that touches, in its graph colour.
+    pub constraints: bool,
+    /// Joints with their anchors, a sign for each kind.
+    pub joints: bool,
+    /// Points of contact. Those of bodies asleep are pale.
+    pub contacts: bool,
+    /// Their normals.
+    pub normals: bool,
+    /// Normal impulses of the last substep, as arrows onto the body that they push.
+    pub impulses: bool,
+    /// Friction impulses likewise.
+    pub friction: bool,
+    /// What colours mean, in the lower right corner, for [`Coloring::Speed`], [`Coloring::Sleep`],
+    /// [`Coloring::Difference`], [`Coloring::GraphColor`]; with the largest value there is. Pictures below 240 × 120
+    /// pixels have none.
+    pub legend: bool,
+    /// Least and greatest value of [`Coloring::Speed`], m/s, above 0.
+    pub speed_range: [f32; 2],
+    /// Least and greatest value of [`Coloring::Difference`], m, above 0.
+    pub distance_range: [f32; 2],
+    /// Index of a body that is set off by a rim.
+    pub highlight: Option<u32>,
+    /// Factor on the width of outlines and of the lines of all layers, and on the size of their signs and letters: 1 on
+    /// ordinary screens, 2 where pixels are half as large.
+    pub line_scale: f32,
+    /// Factor on the length of impulses.
+    pub impulse_scale: f32,
+}
+
+impl Default for Layers {
+    /// Shapes with outlines, and the legend if there is something to explain.
+    fn default() -> Self {
+        Self {
+            shapes: true,
+            outlines: true,
+            coloring: Coloring::Body,
+            sleep: false,
+            aabbs: false,
+            grid: false,
+            constraints: false,
+            joints: false,
+            contacts: false,
+            normals: false,
+            impulses: false,
+            friction: false,
+            legend: true,
+            speed_range: [0.01, 100.0],
+            distance_range: [1e-8, 1.0],
+            highlight: None,
+            line_scale: 1.0,
+            impulse_scale: 1.0,
+        }
+    }
+}
+
+impl Layers {
+    /// The words for the switches, in the order in which they are drawn.
+    pub const NAMES: [&'static str; 11] = [
+        "grid",
+        "shapes",
+        "outlines",
+        "sleep",
+        "aabbs",
+        "constraints",
+        "joints",
+        "contacts",
+        "normals",
+        "impulses",
+        "friction",
+    ];
+
+    /// The switch that a word is for.
+    #[must_use]
+    pub fn switch(&mut self, name: &str) -> Option<&mut bool> {
+        Some(match name {
+            "grid" => &mut self.grid,
+            "shapes" => &mut self.shapes,
+            "outlines" => &mut self.outlines,
+            "sleep" => &mut self.sleep,
+            "aabbs" => &mut self.aabbs,
+            "constraints" => &mut self.constraints,
+            "joints" => &mut self.joints,
+            "contacts" => &mut self.contacts,
+            "normals" => &mut self.normals,
+            "impulses" => &mut self.impulses,
+            "friction" => &mut self.friction,
+            _ => return None,
+        })
+    }
+
+    /// Whether something is on that needs [`DrawInputs::tables`](super::DrawInputs::tables).
+    #[must_use]
+    pub fn needs_tables(&self) -> bool {
+        self.coloring != Coloring::Body || self.sleep || self.aabbs || self.grid || self.joints || self.shows_contacts()
+    }
+
+    /// Of the colours, if they are on a scale.
+    pub(crate) fn scale_range(&self) -> Option<[f32; 2]> {
+        match self.coloring {
+            Coloring::Speed => Some(self.speed_range),
+            Coloring::Difference => Some(self.distance_range),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn shows_contacts(&self) -> bool {
+        self.constraints || self.contacts || self.normals || self.impulses || self.friction
+    }
+}

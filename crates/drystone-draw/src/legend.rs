@@ -1,0 +1,248 @@
+//! What colours mean, laid out for `shaders/legend.wgsl`. The largest value is written by the device.
+
+use bytemuck::{Pod, Zeroable};
+
+use super::font::glyph;
+use super::view::{View, letter_unit};
+use super::{Coloring, Layers, Rgb};
+
+/// [`Plate::kind`]: one colour.
+const PLATE_FILL: u32 = 0;
+/// [`Plate::kind`]
+const PLATE_LETTER: u32 = 1;
+/// [`Plate::kind`]: the scale from end to end.
+const PLATE_SCALE: u32 = 2;
+/// [`Plate::kind`]: from awake to asleep.
+const PLATE_SLEEP: u32 = 3;
+/// [`Plate::kind`]: a graph colour.
+const PLATE_GRAPH: u32 = 4;
+/// The letters that the device chooses from, in its order.
+const CHOICE: [char; 15] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '.', 'n', 'µ', 'm', ' '];
+/// Letters that the device writes, behind the first plate.
+const VALUE_LETTERS: usize = 5;
+
+/// Length of a scale, in units of a letter's pixels.
+const LENGTH: f32 = 160.0;
+/// Its height, likewise.
+const HEIGHT: f32 = 6.0;
+/// From letter to letter.
+const PITCH: f32 = 6.0;
+/// From the edges of the picture, and around the legend.
+const MARGIN: f32 = 12.0;
+/// Smaller pictures have none, px.
+const LEAST: [f32; 2] = [240.0, 120.0];
+
+/// A rectangle with a colour, a ramp or a letter; the `Plate` of `legend.wgsl`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+pub(crate) struct Plate {
+    /// Left, top, width and height, px.
+    pub place: [f32; 4],
+    pub kind: u32,
+    pub color: u32,
+    pub bits: u32,
+    pub pad: u32,
+}
+
+/// All plates, in the order in which they are drawn; empty if there is nothing to explain.
+pub(crate) fn plates(view: &View, layers: &Layers) -> Vec<Plate> {
+    let explained =
+        matches!(layers.coloring, Coloring::Speed | Coloring::Difference | Coloring::Sleep | Coloring::GraphColor);
+    let explained = explained || layers.constraints && layers.coloring == Coloring::Body;
+    if !layers.legend || !explained || view.size[0] < LEAST[0] || view.size[1] < LEAST[1] {
+        return Vec::new();
+    }
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size in whole pixels")]
+    let wanted = letter_unit(view.size[1] as u32).max(view.unit.round());
+    // It fits into the least picture at a unit of one pixel.
+    let most = (view.size[0] / LEAST[0]).min(view.size[1] / LEAST[1]).floor();
+    let (unit, length) = (wanted.min(most).max(1.0), LENGTH);
+    let left = (view.size[0] - (length + MARGIN) * unit).floor();
+    let ground = (view.size[1] - 18.0 * unit).floor();
+    let mut sheet = Sheet { unit, left, plates: Vec::new() };
+    let ramp = ground - (3.0 + HEIGHT) * unit;
+    let title = ramp - 9.0 * unit;
+    let back = [left - 5.0 * unit, title - 4.0 * unit, (length + 10.0) * unit, ground - title + 14.0 * unit];
+    let [r, g, b, _] = view.background;
+    sheet.plates.push(Plate { place: back, kind: PLATE_FILL, color: packed([r, g, b], 0.8), bits: 0, pad: 0 });
+    let scale = |kind| Plate { place: [left, ramp, length * unit, HEIGHT * unit], kind, color: 0, bits: 0, pad: 0 };
+    match layers.coloring {
+        Coloring::Speed | Coloring::Difference => {
+            let (what, measure) = if layers.coloring == Coloring::Speed { ("speed", "m/s") } else { ("distance", "m") };
+            let letters = |text: &str| text.chars().count() as f32;
+            // The number, a blank, the prefix and the unit, to the right.
+            let unit_at = length - PITCH * letters(measure) + 1.0;
+            let value_at = unit_at - PITCH * 6.0;
+            for index in 0..VALUE_LETTERS {
+                // The prefix stands before the unit.
+                let at = value_at + PITCH * if index == 4 { 5.0 } else { index as f32 };
+                sheet.letter(at, title, 0);
+            }
+            sheet.text(unit_at, title, measure);
+            sheet.text(value_at - PITCH * 4.0, title, "max");
+            sheet.text(0.0, title, what);
+            sheet.plates.push(scale(PLATE_SCALE));
+            if let Some([low, high]) = layers.scale_range() {
+                sheet.ticks(view, low, high, length, ramp, ground, layers.coloring == Coloring::Speed);
+            }
+            for letter in CHOICE {
+                sheet.plates.push(Plate { place: [0.0; 4], kind: PLATE_LETTER, color: 0, bits: glyph(letter), pad: 0 });
+            }
+        }
+        Coloring::Sleep => {
+            sheet.text(0.0, title, "sleep");
+            sheet.plates.push(scale(PLATE_SLEEP));
+            sheet.text(0.0, ground, "awake");
+            sheet.text(0.5 * length - 15.0, ground, "quiet");
+            sheet.text(length - 35.0, ground, "asleep");
+        }
+        _ => {
+            sheet.text(0.0, title, "graph colours");
+            let each = (length / 32.0 * unit).floor();
+            for color in 0..32 {
+                let place = [left + each * color as f32, ramp, each - 1.0, HEIGHT * unit];
+                sheet.plates.push(Plate { place, kind: PLATE_GRAPH, color, bits: 0, pad: 0 });
+            }
+            sheet.text(0.0, ground, "moving");
+            sheet.text(each / unit * 24.0, ground, "fixed");
+        }
+    }
+    sheet.plates
+}
+
+/// Whether the first plates are for a value that the device measures.
+pub(crate) fn has_value(layers: &Layers) -> bool {
+    layers.scale_range().is_some()
+}
+
+struct Sheet {
+    unit: f32,
+    left: f32,
+    plates: Vec<Plate>,
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "exponents of floats")]
+impl Sheet {
+    /// `x` in units from the left edge, `y` in pixels.
+    fn letter(&mut self, x: f32, y: f32, bits: u32) {
+        let place = [(self.left + x * self.unit).floor(), y, 5.0 * self.unit, 6.0 * self.unit];
+        self.plates.push(Plate { place, kind: PLATE_LETTER, color: 0, bits, pad: 0 });
+    }
+
+    fn text(&mut self, x: f32, y: f32, text: &str) {
+        for (index, letter) in text.chars().enumerate() {
+            if letter != ' ' {
+                self.letter(x + PITCH * index as f32, y, glyph(letter));
+            }
+        }
+    }
+
+    /// Powers of ten, with as many labels as there is room for.
+    fn ticks(&mut self, view: &View, low: f32, high: f32, length: f32, ramp: f32, ground: f32, plain: bool) {
+        if !(low > 0.0 && high > low && high.is_finite()) {
+            return;
+        }
+        let [r, g, b, _] = view.ink;
+        let mut free_from = f32::MIN;
+        let (first, last) = ((low.log10() - 1e-3).ceil() as i32, (high.log10() + 1e-3).floor() as i32);
+        for exponent in first..=last {
+            let share = (exponent as f32 * std::f32::consts::LOG2_10 - view.scale_low) * view.scale_per_octave;
+            let x = share.clamp(0.0, 1.0) * length;
+            let place = [(self.left + x * self.unit - 0.5).floor(), ramp, 1.0, (HEIGHT + 2.0) * self.unit];
+            self.plates.push(Plate { place, kind: PLATE_FILL, color: packed([r, g, b], 0.7), bits: 0, pad: 0 });
+            let Some(label) = label(exponent, plain) else { continue };
+            let width = PITCH * label.chars().count() as f32 - 1.0;
+            let start = (x - 0.5 * width).min(length - width).max(0.0);
+            if start >= free_from {
+                self.text(start, ground, &label);
+                free_from = start + width + PITCH;
+            }
+        }
+    }
+}
+
+/// A power of ten: as a plain number, or metres with a prefix, of which not every power has one.
+fn label(exponent: i32, plain: bool) -> Option<String> {
+    if plain {
+        return Some(match exponent {
+            0..=4 => format!("1{}", "0".repeat(exponent.unsigned_abs() as usize)),
+            -4..0 => format!("0.{}1", "0".repeat(exponent.unsigned_abs() as usize - 1)),
+            _ => return None,
+        });
+    }
+    let prefix = match exponent {
+        -9 => "n",
+        -6 => "µ",
+        -3 => "m",
+        0 => "",
+        3 => "k",
+        _ => return None,
+    };
+    Some(format!("1 {prefix}m"))
+}
+
+/// Four bytes, red lowest.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255")]
+fn packed([r, g, b]: Rgb, opacity: f32) -> u32 {
+    u32::from_le_bytes([r, g, b, opacity].map(|c| (c.clamp(0.0, 1.0) * 255.0 + 0.5) as u8))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Camera, Style};
+
+    fn laid(layers: &Layers, size: [u32; 2]) -> Vec<Plate> {
+        let mut view = View::new(&Camera { size, ..Camera::default() }, &Style::light(), 0, 0).unwrap();
+        view.put_layers(layers, None);
+        plates(&view, layers)
+    }
+
+    /// All kinds of legends lie inside their picture, however small, and every letter of them can be read.
+    #[test]
+    fn legends_are_inside_the_picture() {
+        for coloring in Coloring::ALL {
+            for size in [[240, 120], [1280, 720], [3840, 2160], [300, 2000]] {
+                for line_scale in [1.0, 2.0, 40.0] {
+                    let layers = Layers { coloring, line_scale, ..Layers::default() };
+                    let plates = laid(&layers, size);
+                    let explains = !matches!(coloring, Coloring::Body | Coloring::Island);
+                    assert_eq!(!plates.is_empty(), explains, "{coloring:?} at {size:?}");
+                    for (index, plate) in plates.iter().enumerate() {
+                        let [x, y, w, h] = plate.place;
+                        let [width, height] = size.map(|n| n as f32);
+                        let fits = x >= 0.0 && y >= 0.0 && x + w <= width && y + h <= height;
+                        assert!(fits, "{coloring:?} at {size:?}: {plate:?}");
+                        let of_value = has_value(&layers) && index <= VALUE_LETTERS;
+                        let blank = plate.place == [0.0; 4];
+                        assert!(plate.kind != PLATE_LETTER || plate.bits != 0 || of_value || blank, "{plate:?}");
+                    }
+                }
+            }
+        }
+        assert_eq!(laid(&Layers { coloring: Coloring::Speed, ..Layers::default() }, [200, 200]), []);
+        assert_eq!(laid(&Layers { coloring: Coloring::Speed, legend: false, ..Layers::default() }, [1280, 720]), []);
+    }
+
+    #[test]
+    fn plate_matches_shader() {
+        let text = crate::programs::LEGEND.1.concat();
+        let module = wgpu::naga::front::wgsl::parse_str(&text).unwrap();
+        let (_, plate) = module.types.iter().find(|(_, t)| t.name.as_deref() == Some("Plate")).unwrap();
+        let wgpu::naga::TypeInner::Struct { members, span } = &plate.inner else { panic!("Plate is a struct") };
+        assert_eq!(*span as usize, size_of::<Plate>());
+        let theirs: Vec<_> = members.iter().map(|m| (m.name.as_deref().unwrap_or(""), m.offset as usize)).collect();
+        macro_rules! offsets {
+            ($($field:ident),*) => { vec![$((stringify!($field), std::mem::offset_of!(Plate, $field))),*] };
+        }
+        assert_eq!(theirs, offsets!(place, kind, color, bits, pad));
+    }
+
+    #[test]
+    fn powers_of_ten_are_written_as_people_do() {
+        let plain: Vec<_> = (-3..=3).filter_map(|exponent| label(exponent, true)).collect();
+        assert_eq!(plain, ["0.001", "0.01", "0.1", "1", "10", "100", "1000"]);
+        let metres: Vec<_> = (-9..=3).filter_map(|exponent| label(exponent, false)).collect();
+        assert_eq!(metres, ["1 nm", "1 µm", "1 mm", "1 m", "1 km"]);
+    }
+}

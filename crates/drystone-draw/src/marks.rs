@@ -1,0 +1,158 @@
+//! Lines and signs of joints. Twin on the GPU: `shaders/marks.wgsl`, form by form.
+
+use std::f32::consts::FRAC_1_SQRT_2;
+
+use glam::Vec2;
+
+use super::Rgb;
+use super::palette::{mix, rgb};
+use super::view::View;
+
+/// Width of the rim, px.
+const RIM: f32 = 1.0;
+/// Its opacity.
+const RIM_OPACITY: f32 = 0.6;
+/// Fewest and most turns of a spring.
+const TURNS: [f32; 2] = [3.0, 12.0];
+
+/// Shape of a mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Line,
+    Dashes,
+    /// As wide as the sign.
+    Zigzag,
+    // The rest at the first point; the second says where up is.
+    Disc,
+    Ring,
+    Square,
+    Frame,
+    Cross,
+}
+
+/// A mark on the picture.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark {
+    form: Form,
+    /// From where, px, y down.
+    a: Vec2,
+    /// Unit vector to the other end.
+    along: Vec2,
+    /// px.
+    length: f32,
+    color: Rgb,
+    opacity: f32,
+    /// px.
+    half_width: f32,
+    /// px.
+    size: f32,
+    /// First pixel that may be covered.
+    pub low: [u32; 2],
+    /// Past the last.
+    pub high: [u32; 2],
+}
+
+impl Mark {
+    /// `None` if it is outside the picture, not finite or not to be seen.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the picture")]
+    pub fn new(
+        view: &View,
+        form: Form,
+        a: Vec2,
+        b: Vec2,
+        [half_width, size]: [f32; 2],
+        color: [f32; 4],
+    ) -> Option<Self> {
+        let is_square = matches!(form, Form::Square | Form::Frame);
+        let reach = half_width.max(if is_square { 1.5 * size } else { size }) + RIM + 1.0;
+        let picture = Vec2::from(view.size);
+        let (low, high) = (a.min(b) - reach, a.max(b) + reach);
+        let outside = high.cmplt(Vec2::ZERO).any() || low.cmpgt(picture).any();
+        if color[3] <= 0.0 || !a.is_finite() || !b.is_finite() || !reach.is_finite() || outside {
+            return None;
+        }
+        let line = b - a;
+        let length = line.length();
+        let along = if length > 0.0 { line / length } else { Vec2::X };
+        let (low, high) = (low.floor().clamp(Vec2::ZERO, picture), high.ceil().clamp(Vec2::ZERO, picture));
+        Some(Self {
+            form,
+            a,
+            along,
+            length,
+            color: rgb(color),
+            opacity: color[3],
+            half_width,
+            size,
+            low: [low.x as u32, low.y as u32],
+            high: [high.x as u32, high.y as u32],
+        })
+    }
+
+    /// Colour and opacity at the middle of a pixel; `None` where nothing is.
+    #[inline]
+    pub fn shade(&self, view: &View, pixel: Vec2) -> Option<(Rgb, f32)> {
+        let away = pixel - self.a;
+        let p = Vec2::new(away.dot(self.along), self.along.x * away.y - self.along.y * away.x);
+        let distance = self.distance(view, p);
+        // A line thinner than a pixel is pale.
+        let filled = matches!(self.form, Form::Disc | Form::Square);
+        let thin = if filled { 1.0 } else { (2.0 * self.half_width).min(1.0) };
+        let core = (0.5 - distance).clamp(0.0, 1.0) * thin;
+        let room = (view.length / 24.0).clamp(0.2, 1.0);
+        let rim = (0.5 + RIM - distance).clamp(0.0, 1.0) * RIM_OPACITY * room * thin;
+        let alpha = core + rim * (1.0 - core);
+        (alpha > 0.0).then(|| (mix(rgb(view.background), self.color, core / alpha), alpha * self.opacity))
+    }
+
+    fn segment_distance(&self, p: Vec2) -> f32 {
+        Vec2::new(p.x - p.x.clamp(0.0, self.length), p.y).length()
+    }
+
+    /// Distance to the outline, px, negative inside. `p` along the line and across it.
+    fn distance(&self, view: &View, p: Vec2) -> f32 {
+        let (half_width, size) = (self.half_width, self.size);
+        match self.form {
+            Form::Line => self.segment_distance(p) - half_width,
+            Form::Dashes => {
+                let period = 8.0 * half_width;
+                let middle = ((p.x / period).floor() + 0.5) * period;
+                let from_middle = (p.x - middle).abs() - 0.25 * period;
+                let dash = Vec2::new(from_middle.max(0.0), p.y).length() - half_width;
+                dash.max(self.segment_distance(p) - half_width)
+            }
+            Form::Zigzag => {
+                let turns = spring_turns(view);
+                let period = (self.length - 2.0 * size).max(0.1) / turns;
+                let t = (p.x - size) / period;
+                let shifted = t.clamp(0.0, turns) + 0.25;
+                let wave = size * ((shifted - shifted.floor() - 0.5).abs() * 4.0 - 1.0);
+                let slope = 4.0 * size / period;
+                let mut distance = (p.y - wave).abs() / (1.0 + slope * slope).sqrt();
+                if t <= 0.0 || t >= turns {
+                    distance = self.segment_distance(p);
+                }
+                distance.max(self.segment_distance(p) - size) - half_width
+            }
+            Form::Disc => p.length() - size,
+            Form::Ring => (p.length() - size).abs() - half_width,
+            Form::Square => p.abs().max_element() - size,
+            Form::Frame => (p.abs().max_element() - size).abs() - half_width,
+            Form::Cross => {
+                let q = p.abs();
+                let diagonal = (q.x - q.y).abs() * FRAC_1_SQRT_2;
+                (diagonal - half_width).max((q.x + q.y) * FRAC_1_SQRT_2 - size)
+            }
+        }
+    }
+}
+
+/// Size of a joint's signs, px.
+pub(super) fn sign_size(view: &View) -> f32 {
+    (0.16 * view.length).clamp(2.0 * view.unit, 6.5 * view.unit)
+}
+
+/// Turns of every spring: by the zoom alone, so that one that is stretched keeps them.
+fn spring_turns(view: &View) -> f32 {
+    (view.length / (2.4 * sign_size(view))).round().clamp(TURNS[0], TURNS[1])
+}

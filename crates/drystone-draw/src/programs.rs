@@ -1,0 +1,342 @@
+//! The pipelines of pictures. Which buffers they take is read from the WGSL; a buffer is found by the name of its
+//! variable.
+
+use super::DrawError;
+use drystone::gpu::kernel::{Binding, BindingKind, GRID, MATH, TYPES, reflect};
+
+/// A shader: its name, and the sources that it is made of, in their order.
+pub(crate) type Text = (&'static str, &'static [&'static str]);
+
+macro_rules! file {
+    ($name:literal) => {
+        include_str!(concat!("../shaders/", $name, ".wgsl"))
+    };
+}
+
+pub(crate) const BACKDROP: Text = ("draw backdrop", &[file!("view"), file!("backdrop")]);
+pub(crate) const SHAPES: Text = ("draw shapes", &[TYPES, file!("view"), file!("palette"), file!("shapes")]);
+pub(crate) const CULL: Text = ("draw cull", &[TYPES, MATH, file!("view"), file!("cull")]);
+pub(crate) const TINT: Text = ("draw tint", &[TYPES, MATH, file!("view"), file!("palette"), file!("tint")]);
+pub(crate) const CELLS: Text = ("draw cells", &[TYPES, MATH, GRID, file!("view"), file!("cells")]);
+pub(crate) const BOXES: Text = ("draw boxes", &[TYPES, file!("view"), file!("boxes")]);
+pub(crate) const JOINTS: Text =
+    ("draw joints", &[TYPES, MATH, file!("view"), file!("palette"), file!("marks"), file!("joints")]);
+pub(crate) const CONTACTS: Text =
+    ("draw contacts", &[TYPES, MATH, file!("view"), file!("palette"), file!("marks"), file!("contacts")]);
+pub(crate) const LEGEND: Text = ("draw legend", &[TYPES, file!("view"), file!("palette"), file!("legend")]);
+
+/// Workgroups that fit in one dimension of a dispatch.
+const MOST_GROUPS: u32 = 65_535;
+
+/// What a render pipeline draws into.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target {
+    pub format: wgpu::TextureFormat,
+    pub samples: u32,
+}
+
+/// A pipeline and what it binds.
+#[derive(Clone, Debug)]
+pub(crate) struct Program<P> {
+    pipeline: P,
+    layout: wgpu::BindGroupLayout,
+    bindings: Vec<Binding>,
+    lanes: u32,
+}
+
+pub(crate) type Kernel = Program<wgpu::ComputePipeline>;
+pub(crate) type Pen = Program<wgpu::RenderPipeline>;
+
+impl<P: Clone> Program<P> {
+    /// With the buffers that it asks for by name.
+    pub fn bind<'a>(
+        &self,
+        device: &wgpu::Device,
+        buffer: impl Fn(&str) -> Option<&'a wgpu::Buffer>,
+    ) -> Result<Bound<P>, DrawError> {
+        let mut entries = Vec::with_capacity(self.bindings.len());
+        for binding in &self.bindings {
+            let Some(buffer) = buffer(&binding.name) else {
+                return Err(DrawError::Device(format!("no buffer is called {}", binding.name)));
+            };
+            entries.push(wgpu::BindGroupEntry { binding: binding.index, resource: buffer.as_entire_binding() });
+        }
+        let group = device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: Some("draw"),
+            layout: &self.layout,
+            entries: &entries,
+        });
+        Ok(Bound { pipeline: self.pipeline.clone(), group, lanes: self.lanes })
+    }
+}
+
+/// A pipeline with its buffers.
+#[derive(Debug)]
+pub(crate) struct Bound<P> {
+    pipeline: P,
+    group: wgpu::BindGroup,
+    lanes: u32,
+}
+
+impl Bound<wgpu::ComputePipeline> {
+    pub fn dispatch(&self, pass: &mut wgpu::ComputePass<'_>, threads: u32) {
+        let groups = threads.div_ceil(self.lanes.max(1));
+        if groups > 0 {
+            pass.set_pipeline(&self.pipeline);
+            pass.set_bind_group(0, &self.group, &[]);
+            pass.dispatch_workgroups(groups.min(MOST_GROUPS), groups.div_ceil(MOST_GROUPS), 1);
+        }
+    }
+}
+
+impl Bound<wgpu::RenderPipeline> {
+    pub fn set(&self, pass: &mut wgpu::RenderPass<'_>) {
+        pass.set_pipeline(&self.pipeline);
+        pass.set_bind_group(0, &self.group, &[]);
+    }
+}
+
+/// A parsed shader.
+pub(crate) struct Source {
+    module: wgpu::ShaderModule,
+    points: Vec<(String, drystone::gpu::kernel::Reflection)>,
+}
+
+impl Source {
+    pub fn new(device: &wgpu::Device, (name, parts): Text) -> Result<Self, DrawError> {
+        let text = parts.concat();
+        let points = reflect(name, &text).map_err(|error| DrawError::Device(error.to_string()))?;
+        let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+            label: Some(name),
+            source: wgpu::ShaderSource::Wgsl(text.into()),
+        });
+        Ok(Self { module, points })
+    }
+
+    fn find(&self, name: &str) -> Result<&drystone::gpu::kernel::Reflection, DrawError> {
+        let found = self.points.iter().find(|(point, _)| point == name);
+        found.map(|(_, point)| point).ok_or_else(|| DrawError::Device(format!("no shader has the entry point {name}")))
+    }
+
+    /// A compute kernel.
+    pub fn kernel(&self, device: &wgpu::Device, name: &str) -> Result<Kernel, DrawError> {
+        let point = self.find(name)?;
+        let layout = layout(device, name, &point.bindings, |_| wgpu::ShaderStages::COMPUTE);
+        let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: Some(name),
+            layout: Some(&pipeline_layout(device, name, &layout)),
+            module: &self.module,
+            entry_point: Some(name),
+            compilation_options: wgpu::PipelineCompilationOptions::default(),
+            cache: None,
+        });
+        Ok(Program { pipeline, layout, bindings: point.bindings.clone(), lanes: point.workgroup_size })
+    }
+
+    /// A vertex and a fragment shader: `{name}_vertex` and `{fragment}_fragment`. `blend` says whether it lies over
+    /// what is there. The vertices are a list of triangles, or a strip.
+    pub fn pen(
+        &self,
+        device: &wgpu::Device,
+        target: Target,
+        name: &str,
+        fragment: &str,
+        topology: wgpu::PrimitiveTopology,
+        blend: bool,
+    ) -> Result<Pen, DrawError> {
+        let (vertex, fragment) = (format!("{name}_vertex"), format!("{fragment}_fragment"));
+        let (above, below) = (&self.find(&vertex)?.bindings, &self.find(&fragment)?.bindings);
+        let mut bindings = above.clone();
+        bindings.extend(below.iter().filter(|&binding| !above.contains(binding)).cloned());
+        let layout = layout(device, name, &bindings, |binding| {
+            let of = |stage, used: bool| if used { stage } else { wgpu::ShaderStages::NONE };
+            of(wgpu::ShaderStages::VERTEX, above.contains(binding))
+                | of(wgpu::ShaderStages::FRAGMENT, below.contains(binding))
+        });
+        // The target stays opaque.
+        let over =
+            wgpu::BlendState { color: wgpu::BlendState::ALPHA_BLENDING.color, alpha: wgpu::BlendComponent::OVER };
+        let pipeline = device.create_render_pipeline(&wgpu::RenderPipelineDescriptor {
+            label: Some(name),
+            layout: Some(&pipeline_layout(device, name, &layout)),
+            vertex: wgpu::VertexState {
+                module: &self.module,
+                entry_point: Some(&vertex),
+                compilation_options: wgpu::PipelineCompilationOptions::default(),
+                buffers: &[],
+            },
+            primitive: wgpu::PrimitiveState { topology, ..Default::default() },
+            depth_stencil: None,
+            multisample: wgpu::MultisampleState { count: target.samples, ..Default::default() },
+            fragment: Some(wgpu::FragmentState {
+                module: &self.module,
+                entry_point: Some(&fragment),
+                compilation_options: wgpu::PipelineCompilationOptions::default(),
+                targets: &[Some(wgpu::ColorTargetState {
+                    format: target.format,
+                    blend: blend.then_some(over),
+                    write_mask: wgpu::ColorWrites::ALL,
+                })],
+            }),
+            multiview_mask: None,
+            cache: None,
+        });
+        Ok(Program { pipeline, layout, bindings, lanes: 1 })
+    }
+}
+
+fn layout(
+    device: &wgpu::Device,
+    name: &str,
+    bindings: &[Binding],
+    visibility: impl Fn(&Binding) -> wgpu::ShaderStages,
+) -> wgpu::BindGroupLayout {
+    let entries: Vec<wgpu::BindGroupLayoutEntry> = bindings
+        .iter()
+        .map(|binding| wgpu::BindGroupLayoutEntry {
+            binding: binding.index,
+            visibility: visibility(binding),
+            ty: wgpu::BindingType::Buffer {
+                ty: match binding.kind {
+                    BindingKind::Uniform => wgpu::BufferBindingType::Uniform,
+                    BindingKind::Read => wgpu::BufferBindingType::Storage { read_only: true },
+                    BindingKind::ReadWrite => wgpu::BufferBindingType::Storage { read_only: false },
+                },
+                has_dynamic_offset: false,
+                min_binding_size: None,
+            },
+            count: None,
+        })
+        .collect();
+    device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(name), entries: &entries })
+}
+
+fn pipeline_layout(device: &wgpu::Device, name: &str, layout: &wgpu::BindGroupLayout) -> wgpu::PipelineLayout {
+    device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+        label: Some(name),
+        bind_group_layouts: &[Some(layout)],
+        immediate_size: 0,
+    })
+}
+
+/// What every picture needs.
+#[derive(Debug)]
+pub(crate) struct Base {
+    pub backdrop: Pen,
+    pub shapes: Pen,
+    pub bar: Pen,
+    pub count: Kernel,
+    pub scan: Kernel,
+    pub emit: Kernel,
+}
+
+impl Base {
+    pub fn new(device: &wgpu::Device, target: Target) -> Result<Self, DrawError> {
+        use wgpu::PrimitiveTopology::{TriangleList, TriangleStrip};
+        let backdrop = Source::new(device, BACKDROP)?;
+        let cull = Source::new(device, CULL)?;
+        let shapes = Source::new(device, SHAPES)?;
+        Ok(Self {
+            backdrop: backdrop.pen(device, target, "backdrop", "backdrop", TriangleStrip, false)?,
+            shapes: shapes.pen(device, target, "shape", "shape", TriangleList, true)?,
+            bar: backdrop.pen(device, target, "bar", "bar", TriangleStrip, true)?,
+            count: cull.kernel(device, "cull_count")?,
+            scan: cull.kernel(device, "cull_scan")?,
+            emit: cull.kernel(device, "cull_emit")?,
+        })
+    }
+}
+
+/// What layers need beside that. Made when one is first drawn.
+#[derive(Debug)]
+pub(crate) struct More {
+    pub cells: Pen,
+    pub boxes: Pen,
+    pub joints: Pen,
+    pub contacts: Pen,
+    pub sleeping: Pen,
+    pub legend: Pen,
+    pub legend_value: Kernel,
+    pub cull_contacts: Kernel,
+    tints: Vec<(&'static str, Kernel)>,
+}
+
+/// The kernels of `tint.wgsl`.
+const TINTS: [&str; 12] = [
+    "tint_plain",
+    "tint_speed",
+    "tint_difference",
+    "tint_sleep",
+    "tint_clear",
+    "tint_colors",
+    "tint_graph",
+    "tint_alone",
+    "tint_unite",
+    "tint_unite_joints",
+    "tint_roots",
+    "tint_island",
+];
+
+impl More {
+    pub fn new(device: &wgpu::Device, target: Target) -> Result<Self, DrawError> {
+        let pen = |source: &Source, name, fragment| {
+            source.pen(device, target, name, fragment, wgpu::PrimitiveTopology::TriangleList, true)
+        };
+        let contacts = Source::new(device, CONTACTS)?;
+        let legend = Source::new(device, LEGEND)?;
+        let tint = Source::new(device, TINT)?;
+        Ok(Self {
+            cells: pen(&Source::new(device, CELLS)?, "cell", "cell")?,
+            boxes: pen(&Source::new(device, BOXES)?, "box", "box")?,
+            joints: pen(&Source::new(device, JOINTS)?, "joint", "mark")?,
+            contacts: pen(&contacts, "contact", "mark")?,
+            sleeping: pen(&contacts, "sleeping", "mark")?,
+            legend: pen(&legend, "legend", "legend")?,
+            legend_value: legend.kernel(device, "legend_value")?,
+            cull_contacts: Source::new(device, CULL)?.kernel(device, "cull_contacts")?,
+            tints: TINTS
+                .into_iter()
+                .map(|name| Ok((name, tint.kernel(device, name)?)))
+                .collect::<Result<_, DrawError>>()?,
+        })
+    }
+
+    pub fn tint(&self, name: &str) -> Result<&Kernel, DrawError> {
+        let found = self.tints.iter().find(|(known, _)| *known == name);
+        found.map(|(_, kernel)| kernel).ok_or_else(|| DrawError::Device(format!("no kernel {name}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wgpu::naga;
+
+    const ALL: [Text; 9] = [BACKDROP, SHAPES, CULL, TINT, CELLS, BOXES, JOINTS, CONTACTS, LEGEND];
+
+    /// For any device that wgpu supports: no optional feature, at most eight storage buffers a stage, and none that a
+    /// vertex shader writes.
+    #[test]
+    fn shaders_need_no_more_than_every_device_has() {
+        let most = wgpu::Limits::default().max_storage_buffers_per_shader_stage as usize;
+        let mut points = 0;
+        for (name, parts) in ALL {
+            let text = &parts.concat();
+            let module =
+                naga::front::wgsl::parse_str(text).unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string(text)));
+            let plain = naga::valid::Capabilities::empty();
+            naga::valid::Validator::new(naga::valid::ValidationFlags::all(), plain)
+                .validate(&module)
+                .unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string(text)));
+            for (point, reflection) in reflect(name, text).unwrap() {
+                points += 1;
+                let storage = reflection.bindings.iter().filter(|b| b.kind != BindingKind::Uniform);
+                assert!(storage.clone().count() <= most, "{point} has {} storage buffers", storage.count());
+                let draws = point.ends_with("_vertex") || point.ends_with("_fragment");
+                let writes = reflection.bindings.iter().any(|b| b.kind == BindingKind::ReadWrite);
+                assert!(!(draws && writes), "{point} writes a buffer");
+            }
+        }
+        assert!(points > 30, "only {points} entry points");
+    }
+}

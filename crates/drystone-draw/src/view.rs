@@ -1,0 +1,377 @@
+//! Camera and style as the shaders read them (`shaders/view.wgsl`).
+
+use bytemuck::{Pod, Zeroable};
+
+use super::font::glyph;
+use super::{Camera, Coloring, DrawError, Layers, Rgb, Scale, Style};
+use drystone::types::NONE;
+
+/// [`View::contact_parts`]: a line from body to body.
+const CONSTRAINT_PART: u32 = 1;
+/// [`View::contact_parts`]
+const NORMAL_PART: u32 = 2;
+/// [`View::contact_parts`]
+const FRICTION_PART: u32 = 3;
+/// [`View::contact_parts`]
+const IMPULSE_PART: u32 = 4;
+/// [`View::contact_parts`]
+const POINT_PART: u32 = 5;
+
+/// Grid lines closer than this are left out, px.
+const DENSEST_GRID: f64 = 6.0;
+
+/// The uniform of all draw shaders; field for field the `View` of `view.wgsl`, which `tests/draw.rs` compares.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+pub(crate) struct View {
+    /// What the camera looks at, m.
+    pub center: [f32; 2],
+    pub pixels_per_metre: f32,
+    /// Width, px.
+    pub outline: f32,
+    /// px.
+    pub size: [f32; 2],
+    /// Of the picture on its target, px.
+    pub origin: [f32; 2],
+    pub shape_count: u32,
+    /// Bodies in the tables.
+    pub body_count: u32,
+    /// 1 if the target encodes to sRGB by itself.
+    pub linear_target: u32,
+    /// Letters of the scale bar.
+    pub label_length: u32,
+    pub background: [f32; 4],
+    pub grid: [f32; 4],
+    /// A crossing of two major lines (px); px between minor and between major lines.
+    pub grid_steps: [f32; 4],
+    /// Opacity of minor and of major lines.
+    pub grid_strength: [f32; 4],
+    pub fixed_fill: [f32; 4],
+    pub kinematic_fill: [f32; 4],
+    pub ink: [f32; 4],
+    /// Scatter, lightness, outline shade, mark opacity.
+    pub tuning: [f32; 4],
+    /// Left and top, length, and unit of the scale bar, px. Unit 0: none.
+    pub bar: [f32; 4],
+    /// Letters of five by six bits, the first row highest.
+    pub label: [u32; 8],
+    pub ramp: [[f32; 4]; 8],
+    /// Of the insides of shapes; 0 for wires.
+    pub fill_opacity: f32,
+    /// Index of a body, or [`NONE`].
+    pub highlight: u32,
+    /// 1 if the colours of bodies are in a table.
+    pub tinted: u32,
+    /// 1 if bodies asleep are dimmed.
+    pub dim: u32,
+    /// Of lines and signs, px.
+    pub unit: f32,
+    /// Width of a typical body, px.
+    pub length: f32,
+    /// Length of an arrow, px, for the root of an impulse, √(N·s).
+    pub arrow: f32,
+    /// What is drawn of a contact: parts of four bits, the first lowest.
+    pub contact_parts: u32,
+    /// Where the scale of the colours begins, as a power of two.
+    pub scale_low: f32,
+    /// Share of the scale for a factor of two.
+    pub scale_per_octave: f32,
+    /// Blocks of shapes that are culled together.
+    pub block_count: u32,
+    /// Places of joints.
+    pub joint_count: u32,
+    /// Bodies that the colour ramp runs over.
+    pub ramp_bodies: u32,
+    pub pad_0: u32,
+    pub pad_1: u32,
+    pub pad_2: u32,
+    pub contact: [f32; 4],
+    pub normal: [f32; 4],
+    pub impulse: [f32; 4],
+    pub friction: [f32; 4],
+    pub joint: [f32; 4],
+    pub aabb: [f32; 4],
+    pub cell: [f32; 4],
+    pub accent: [f32; 4],
+    pub scale_ramp: [[f32; 4]; 8],
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "pixels and colours need no more")]
+impl View {
+    /// Fails if the camera is not usable.
+    pub(crate) fn new(camera: &Camera, style: &Style, shape_count: u32, body_count: u32) -> Result<Self, DrawError> {
+        let pixels_per_metre = 1.0 / camera.metres_per_pixel;
+        let usable = camera.center.is_finite() && camera.origin.is_finite() && camera.metres_per_pixel > 0.0;
+        if !usable || !pixels_per_metre.is_normal() || !camera.metres_per_pixel.is_normal() {
+            return Err(DrawError::Camera { center: camera.center.into(), metres_per_pixel: camera.metres_per_pixel });
+        }
+        let size = [camera.size[0] as f32, camera.size[1] as f32];
+        let (grid_steps, grid_strength) = grid(camera, style.grid_strength);
+        let (bar, label, label_length) = if style.scale_bar { scale_bar(camera) } else { ([0.0; 4], [0; 8], 0) };
+        let row = |[r, g, b]: Rgb| [r, g, b, 1.0];
+        Ok(Self {
+            center: camera.center.into(),
+            pixels_per_metre,
+            outline: style.outline.max(0.0),
+            size,
+            origin: camera.origin.into(),
+            shape_count,
+            body_count,
+            linear_target: 0,
+            label_length,
+            background: row(style.background),
+            grid: row(style.grid),
+            grid_steps,
+            grid_strength,
+            fixed_fill: row(style.fixed),
+            kinematic_fill: row(style.kinematic),
+            ink: row(style.ink),
+            tuning: [style.scatter, style.lightness, style.outline_shade, style.marks],
+            bar,
+            label,
+            ramp: style.ramp.map(row),
+            fill_opacity: 1.0,
+            highlight: NONE,
+            tinted: 0,
+            dim: 0,
+            unit: 1.0,
+            length: 0.0,
+            arrow: 0.0,
+            contact_parts: 0,
+            scale_low: 0.0,
+            scale_per_octave: 0.0,
+            block_count: 0,
+            joint_count: 0,
+            ramp_bodies: body_count,
+            pad_0: 0,
+            pad_1: 0,
+            pad_2: 0,
+            contact: row(style.contact),
+            normal: row(style.normal),
+            impulse: row(style.impulse),
+            friction: row(style.friction),
+            joint: row(style.joint),
+            aabb: row(style.aabb),
+            cell: row(style.cell),
+            accent: row(style.accent),
+            scale_ramp: style.scale.map(row),
+        })
+    }
+
+    /// What layers change.
+    pub(crate) fn put_layers(&mut self, layers: &Layers, scale: Option<Scale>) {
+        let positive = |value: f32, other: f32| if value.is_finite() && value > 0.0 { value } else { other };
+        self.fill_opacity = if layers.shapes { 1.0 } else { 0.0 };
+        self.highlight = layers.highlight.unwrap_or(NONE);
+        self.tinted = u32::from(layers.coloring != Coloring::Body || layers.sleep);
+        self.dim = u32::from(layers.sleep);
+        self.unit = positive(layers.line_scale, 1.0);
+        self.outline *= if layers.outlines { self.unit } else { 0.0 };
+        if let Some(Scale { length, impulse }) = scale {
+            self.length = positive(length, 1.0) * self.pixels_per_metre;
+            self.arrow = 0.6 * self.length * layers.impulse_scale.max(0.0) / positive(impulse, 1.0).sqrt();
+        }
+        let parts = [
+            (layers.constraints, CONSTRAINT_PART),
+            (layers.normals, NORMAL_PART),
+            (layers.friction, FRICTION_PART),
+            (layers.impulses, IMPULSE_PART),
+            (layers.contacts, POINT_PART),
+        ];
+        self.contact_parts = parts.iter().filter(|(on, _)| *on).rev().fold(0, |all, (_, part)| all << 4 | part);
+        if let Some([low, high]) = layers.scale_range() {
+            let low = positive(low, f32::MIN_POSITIVE);
+            self.scale_low = low.log2();
+            self.scale_per_octave = 1.0 / (positive(high, 1.0).log2() - self.scale_low).max(1e-3);
+        }
+    }
+
+    /// Whether there is a scale bar.
+    pub(crate) fn has_bar(&self) -> bool {
+        self.bar[3] > 0.0
+    }
+}
+
+/// Lines at powers of ten of a metre. In f64, since a fine grid far from the origin has more digits than an f32.
+#[allow(clippy::cast_possible_truncation, reason = "pixels need no more than f32")]
+fn grid(camera: &Camera, strength: f32) -> ([f32; 4], [f32; 4]) {
+    let scale = 1.0 / f64::from(camera.metres_per_pixel);
+    let minor = 10_f64.powf((DENSEST_GRID / scale).log10().ceil());
+    let major = 10.0 * minor;
+    // Both continuous in the zoom: what is minor fades in up to half strength, and becomes major there.
+    let fade = |step: f64| f64::from(strength) * 0.5 * (step * scale / DENSEST_GRID).log10().clamp(0.0, 2.0);
+    let crossing = |middle: u32, center: f32, up: f64| {
+        let center = f64::from(center);
+        0.5 * f64::from(middle) + up * ((center / major).round() * major - center) * scale
+    };
+    (
+        [
+            crossing(camera.size[0], camera.center.x, 1.0) as f32,
+            crossing(camera.size[1], camera.center.y, -1.0) as f32,
+            (minor * scale) as f32,
+            (major * scale) as f32,
+        ],
+        [fade(minor) as f32, fade(major) as f32, 0.0, 0.0],
+    )
+}
+
+/// Pixels of a letter's pixel: two at 900 pixels of height.
+#[allow(clippy::cast_precision_loss, reason = "at most 8")]
+pub(crate) fn letter_unit(height: u32) -> f32 {
+    ((height + 225) / 450).clamp(1, 8) as f32
+}
+
+/// The longest of 1, 2, 5 · 10ⁿ m that is at most a tenth of the picture wide (at least 60 pixels).
+#[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "pixels need no more than f32")]
+fn scale_bar(camera: &Camera) -> ([f32; 4], [u32; 8], u32) {
+    const NONE: ([f32; 4], [u32; 8], u32) = ([0.0; 4], [0; 8], 0);
+    let [width, height] = camera.size;
+    if width < 240 || height < 120 {
+        return NONE;
+    }
+    let metres_per_pixel = f64::from(camera.metres_per_pixel);
+    let most = (0.1 * f64::from(width)).max(60.0) * metres_per_pixel;
+    let exponent = most.log10().floor() as i32;
+    let decade = 10_f64.powi(exponent);
+    let digit = [5_u32, 2, 1].into_iter().find(|&d| f64::from(d) * decade <= most).unwrap_or(1);
+    let text = length_text(digit, exponent);
+    let mut label = [0; 8];
+    if text.len() > label.len() {
+        return NONE;
+    }
+    for (bits, letter) in label.iter_mut().zip(text.chars()) {
+        *bits = glyph(letter);
+    }
+    let unit = letter_unit(height);
+    let length = (f64::from(digit) * decade / metres_per_pixel) as f32;
+    let bar = [(12.0 * unit).floor(), height as f32 - 18.0 * unit, length, unit];
+    (bar, label, text.len() as u32)
+}
+
+/// `digit · 10^exponent` metres, as people write it: `20 m`, `5 cm`, `0.1 mm`, `2 km`.
+fn length_text(digit: u32, exponent: i32) -> String {
+    let (unit, power) = match exponent {
+        3.. => ("km", 3),
+        0.. => ("m", 0),
+        -2.. => ("cm", -2),
+        _ => ("mm", -3),
+    };
+    let zeros = exponent - power;
+    if zeros >= 0 {
+        format!("{digit}{} {unit}", "0".repeat(zeros.unsigned_abs() as usize))
+    } else {
+        format!("0.{}{digit} {unit}", "0".repeat(zeros.unsigned_abs() as usize - 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use glam::Vec2;
+
+    /// A uniform is read by offset: names and offsets must be those of the WGSL.
+    #[test]
+    fn uniform_matches_shader() {
+        let module = wgpu::naga::front::wgsl::parse_str(include_str!("../shaders/view.wgsl")).unwrap();
+        let (_, view) = module.types.iter().find(|(_, t)| t.name.as_deref() == Some("View")).unwrap();
+        let wgpu::naga::TypeInner::Struct { members, span } = &view.inner else { panic!("View is a struct") };
+        assert_eq!(*span as usize, size_of::<View>());
+        macro_rules! offsets {
+            ($($field:ident),*) => { vec![$((stringify!($field), std::mem::offset_of!(View, $field))),*] };
+        }
+        let ours = offsets!(
+            center,
+            pixels_per_metre,
+            outline,
+            size,
+            origin,
+            shape_count,
+            body_count,
+            linear_target,
+            label_length,
+            background,
+            grid,
+            grid_steps,
+            grid_strength,
+            fixed_fill,
+            kinematic_fill,
+            ink,
+            tuning,
+            bar,
+            label,
+            ramp,
+            fill_opacity,
+            highlight,
+            tinted,
+            dim,
+            unit,
+            length,
+            arrow,
+            contact_parts,
+            scale_low,
+            scale_per_octave,
+            block_count,
+            joint_count,
+            ramp_bodies,
+            pad_0,
+            pad_1,
+            pad_2,
+            contact,
+            normal,
+            impulse,
+            friction,
+            joint,
+            aabb,
+            cell,
+            accent,
+            scale_ramp
+        );
+        let theirs: Vec<_> = members.iter().map(|m| (m.name.as_deref().unwrap_or(""), m.offset as usize)).collect();
+        assert_eq!(ours, theirs);
+    }
+
+    #[test]
+    fn lengths_are_written_as_people_do() {
+        let written =
+            [(2, 3), (5, 2), (1, 0), (2, -1), (5, -2), (1, -3), (1, -4), (2, 5)].map(|(d, e)| length_text(d, e));
+        assert_eq!(written, ["2 km", "500 m", "1 m", "20 cm", "5 cm", "1 mm", "0.1 mm", "200 km"]);
+        for letter in written.concat().chars().filter(|c| *c != ' ') {
+            assert_ne!(glyph(letter), 0, "no glyph for {letter}");
+        }
+    }
+
+    #[test]
+    fn scale_bar_is_true_to_scale() {
+        let camera = Camera { metres_per_pixel: 0.125, ..Camera::default() };
+        let view = View::new(&camera, &Style::light(), 0, 0).unwrap();
+        assert_eq!(view.label[..view.label_length as usize], ['2', '0', ' ', 'm'].map(glyph));
+        assert!((view.bar[2] - 160.0).abs() < 1e-3, "20 m at 8 px/m: {}", view.bar[2]);
+    }
+
+    /// While zooming, no line appears, vanishes or jumps in strength.
+    #[test]
+    fn grid_fades_continuously() {
+        let at = |metres_per_pixel| {
+            let camera = Camera { metres_per_pixel, center: Vec2::new(12_345.678, -9.0), ..Camera::default() };
+            View::new(&camera, &Style::light(), 0, 0).unwrap()
+        };
+        // 1 m = 6 px is where metre lines appear.
+        let (before, after) = (at(1.0 / 5.999), at(1.0 / 6.001));
+        assert!((before.grid_steps[2] - 10.0 * after.grid_steps[2]).abs() < 0.1);
+        assert!((before.grid_strength[0] - after.grid_strength[1]).abs() < 1e-3);
+        assert!(after.grid_strength[0] < 1e-3);
+        // The crossing is a multiple of 10 m: (pixel - middle) · metres + centre.
+        let crossing = 12_345.678 + (after.grid_steps[0] - 800.0) / 6.001;
+        assert!((crossing - 12_350.0).abs() < 0.01, "{crossing}");
+    }
+
+    #[test]
+    fn cameras_that_see_nothing_are_refused() {
+        for metres_per_pixel in [0.0, -1.0, f32::NAN, f32::INFINITY, 1e-44, 3e38] {
+            let camera = Camera { metres_per_pixel, ..Camera::default() };
+            assert!(View::new(&camera, &Style::light(), 0, 0).is_err(), "{metres_per_pixel}");
+        }
+        let camera = Camera { center: Vec2::new(f32::NAN, 0.0), ..Camera::default() };
+        assert!(View::new(&camera, &Style::light(), 0, 0).is_err());
+    }
+}

@@ -1,0 +1,300 @@
+//! Lines, arrows and signs: contacts, joints, boxes, cells.
+
+use drystone::{Body, Joint, JointKind, Scene, Shape, Spring};
+use drystone_draw::{Camera, Layers, Style, raster};
+use glam::Vec2;
+
+use super::support::cpu;
+use super::{Shown, apart, at, bare, box_on_ground, bytes, close_up, difference, draw, keep, stepped, upload};
+
+/// Each kind of joint, side by side.
+fn all_joints() -> Scene {
+    let mut scene = Scene::new("all joints");
+    let spring = Spring { hertz: 2.0, damping_ratio: 0.5, target: 0.0 };
+    let kinds = [
+        JointKind::rod(),
+        JointKind::spring(40.0, 1.0),
+        JointKind::hinge(),
+        JointKind::slider([0.0, 1.0]),
+        JointKind::wheel([0.0, 1.0], spring),
+        JointKind::weld(),
+        JointKind::Motor {
+            linear_offset: Vec2::new(0.0, -2.0),
+            angular_offset: 0.0,
+            max_force: 100.0,
+            max_torque: 100.0,
+        },
+        JointKind::Mouse { target: Vec2::new(14.5, 2.5), max_force: 100.0 },
+    ];
+    for (index, kind) in kinds.into_iter().enumerate() {
+        let x = 2.0 * index as f32;
+        let top = scene.add(Body::fixed(x, 2.0).shape(Shape::half_box(0.3, 0.3)));
+        let low = scene.add(Body::dynamic(x, 0.0).shape(Shape::half_box(0.5, 0.5)));
+        let joint = match kind {
+            JointKind::Mouse { .. } => Joint::to_world(kind, low),
+            JointKind::Revolute { .. } | JointKind::Weld { .. } => {
+                Joint::new(kind, top, low).anchors([0.0, -1.0], [0.0, 1.0])
+            }
+            kind => Joint::new(kind, top, low),
+        };
+        scene.join(joint);
+    }
+    scene
+}
+
+#[test]
+fn contact_points_and_normals_are_where_bodies_touch() {
+    let world = stepped(&box_on_ground(), 30);
+    let points = Shown::new("points", &world, close_up(), &Layers { contacts: true, ..Layers::default() });
+    for x in [-0.5, 0.5] {
+        assert!(apart(at(&points.with, &points.camera, Vec2::new(x, 0.0)), bytes(bare().contact)) < 8, "at {x}");
+    }
+    let both = points.near(Vec2::new(-0.5, 0.0), 8.0) + points.near(Vec2::new(0.5, 0.0), 8.0);
+    assert_eq!(both, points.changed.len(), "nothing but the two points");
+
+    // They stand on the ground and point up, onto the box.
+    let normals = Shown::new("normals", &world, close_up(), &Layers { normals: true, ..Layers::default() });
+    let above = |y: f32| apart(at(&normals.with, &normals.camera, Vec2::new(-0.5, y)), bytes(bare().normal)) < 60;
+    assert!(above(0.08) && !above(-0.08) && !above(0.6));
+
+    // Before anything touches there is nothing.
+    let mut scene = Scene::new("apart");
+    scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(10.0, 1.0)));
+    scene.add(Body::dynamic(0.0, 1.5).shape(Shape::half_box(0.5, 0.5)));
+    let layers = Layers {
+        contacts: true,
+        normals: true,
+        impulses: true,
+        friction: true,
+        constraints: true,
+        legend: false,
+        ..Layers::default()
+    };
+    assert_eq!(Shown::new("apart", &stepped(&scene, 2), close_up(), &layers).changed, []);
+}
+
+#[test]
+fn impulses_carry_the_box_and_friction_holds_it_on_a_slope() {
+    let world = stepped(&box_on_ground(), 60);
+    let shown = Shown::new("impulses", &world, close_up(), &Layers { impulses: true, ..Layers::default() });
+    // Each corner carries half a box: √½ of half its width, a little pressed.
+    let is_arrow = |x: f32, y: f32| apart(at(&shown.with, &shown.camera, Vec2::new(x, y)), bytes(bare().impulse)) < 60;
+    for x in [-0.5, 0.5] {
+        assert!(is_arrow(x, 0.2) && !is_arrow(x, 0.55) && !is_arrow(x, -0.1), "at {x}");
+    }
+    let twice = Layers { impulses: true, impulse_scale: 2.0, ..Layers::default() };
+    let shown_twice = Shown::new("impulses-twice", &world, close_up(), &twice);
+    assert!(apart(at(&shown_twice.with, &shown_twice.camera, Vec2::new(0.5, 0.55)), bytes(bare().impulse)) < 60);
+
+    let friction = Shown::new("friction-flat", &world, close_up(), &Layers { friction: true, ..Layers::default() });
+    assert!(friction.changed.len() < 60, "{} pixels of friction under a box at rest", friction.changed.len());
+    let mut slope = Scene::new("slope");
+    slope.add(Body::fixed(0.0, 0.0).angle(0.4).shape(Shape::half_box(10.0, 1.0).offset(0.0, -1.0)));
+    let up = Vec2::from_angle(0.4 + std::f32::consts::FRAC_PI_2) * 0.5;
+    slope.add(Body::dynamic(up.x, up.y).angle(0.4).shape(Shape::half_box(0.5, 0.5)));
+    let friction =
+        Shown::new("friction", &stepped(&slope, 30), close_up(), &Layers { friction: true, ..Layers::default() });
+    // Uphill from the lower corner.
+    let corner = up + Vec2::from_angle(0.4) * -0.5 - up;
+    let uphill = corner + Vec2::from_angle(0.4) * 0.15;
+    assert!(apart(at(&friction.with, &friction.camera, uphill), bytes(bare().friction)) < 60, "{uphill}");
+}
+
+#[test]
+fn boxes_are_around_shapes_and_their_margin() {
+    let world = stepped(&box_on_ground(), 5);
+    let shown = Shown::new("aabbs", &world, close_up(), &Layers { aabbs: true, ..Layers::default() });
+    let reach = 0.5 + world.compiled().params.aabb_margin;
+    for point in [Vec2::new(reach, 0.5), Vec2::new(-reach, 0.5), Vec2::new(0.0, 0.5 + reach)] {
+        assert!(shown.near(point, 1.5) > 0, "{point}");
+    }
+    assert_eq!(shown.near(Vec2::new(0.0, 0.6), 30.0), 0, "nothing inside");
+    let moved =
+        Shown::new("aabbs-start", &cpu(&box_on_ground()), close_up(), &Layers { aabbs: true, ..Layers::default() });
+    assert_eq!(moved.changed, [], "none before the first step");
+}
+
+#[test]
+fn cells_are_where_shapes_lie() {
+    let mut scene = Scene::new("two circles");
+    scene.gravity = Vec2::ZERO;
+    scene.add(Body::dynamic(0.0, 0.5).shape(Shape::circle(0.2)));
+    scene.add(Body::dynamic(0.1, 0.6).shape(Shape::circle(0.2)));
+    scene.add(Body::dynamic(2.0, 0.5).shape(Shape::circle(0.2)));
+    let world = stepped(&scene, 1);
+    let camera = Camera::new(Vec2::new(1.0, 0.5), 4.0, [480, 300]);
+    let shown = Shown::new("cells", &world, camera, &Layers { grid: true, ..Layers::default() });
+    let params = &world.compiled().params;
+    let cell = |at: Vec2| {
+        let level = &params.levels[world.compiled().shapes[0].level as usize];
+        drystone::stages::bin::cell_of(level, at)
+    };
+    let width = 1.0 / params.levels[world.compiled().shapes[0].level as usize].inv_cell[0];
+    let middle = |(column, row): (i32, i32)| Vec2::new((column as f32 + 0.5) * width, (row as f32 + 0.5) * width);
+    // As the step began.
+    let taken: Vec<_> = world.compiled().poses.iter().map(|pose| cell(pose.position.into())).collect();
+    let background = bytes(bare().background);
+    let mut free = 0;
+    for column in -8..16 {
+        for row in -8..8 {
+            let center = middle((column, row));
+            // Seen, and under no body.
+            let pixel = camera.to_pixel(center);
+            let seen = pixel.min_element() >= 1.0 && pixel.x < 479.0 && pixel.y < 299.0;
+            let bodies = world.poses().iter().any(|pose| Vec2::from(pose.position).distance(center) < 0.25);
+            if seen && !bodies {
+                let painted = apart(at(&shown.with, &camera, center), background) > 4;
+                assert_eq!(painted, taken.contains(&(column, row)), "cell {column} {row}");
+                free += usize::from(!painted);
+            }
+        }
+    }
+    assert!(free > 10, "only {free} cells are free");
+    assert!(!shown.changed.is_empty());
+}
+
+/// Each kind has a sign of its own, its anchors are marked, and what is switched off or gone is pale or not there.
+#[test]
+fn joints_are_told_apart() {
+    let mut scene = all_joints();
+    scene.gravity = Vec2::ZERO;
+    let layers = Layers { joints: true, ..Layers::default() };
+    let camera = Camera::new(Vec2::new(7.0, 1.0), 5.0, [1440, 400]);
+    let shown = Shown::new("joints", &cpu(&scene), camera, &layers);
+    for (index, kind) in ["distance", "spring", "revolute", "prismatic", "wheel", "weld", "motor"].iter().enumerate() {
+        let x = 2.0 * index as f32;
+        let anchors = match index {
+            2 | 5 => vec![Vec2::new(x, 1.0)],
+            // One that drives to a place shows the place, where B is.
+            6 => vec![Vec2::new(x, 0.0)],
+            _ => vec![Vec2::new(x, 0.0), Vec2::new(x, 2.0)],
+        };
+        for anchor in anchors {
+            assert!(shown.near(anchor, 8.0) > 12, "{kind}: no sign at {anchor}");
+        }
+        assert_eq!(shown.near(Vec2::new(x + 0.9, 1.0), 6.0), 0, "{kind}: nothing beside it");
+    }
+    assert!(shown.near(Vec2::new(14.5, 2.5), 8.0) > 12, "the place that a mouse joint pulls to");
+    // What each column of the picture shows, moved to the first, is unlike the others.
+    let shape_of = |index: usize| -> Vec<(i32, i32)> {
+        let left = camera.to_pixel(Vec2::new(2.0 * index as f32, 0.0)).x;
+        let own = shown.changed.iter().filter(|pixel| (pixel.x - left).abs() < 70.0);
+        #[allow(clippy::cast_possible_truncation, reason = "pixels")]
+        own.map(|pixel| ((pixel.x - left).round() as i32, pixel.y as i32)).collect()
+    };
+    for a in 0..8 {
+        for b in 0..a {
+            let (one, other) = (shape_of(a), shape_of(b));
+            let common = one.iter().filter(|pixel| other.contains(pixel)).count();
+            let unlike = one.len() + other.len() - 2 * common;
+            assert!(unlike > 40, "kinds {b} and {a} differ in {unlike} pixels");
+        }
+    }
+
+    scene.joints[0].enabled = false;
+    let disabled = Shown::new("joints-disabled", &cpu(&scene), camera, &layers);
+    let strength = |shown: &Shown| apart(at(&shown.with, &camera, Vec2::new(0.0, 1.2)), bytes(bare().background));
+    assert!(strength(&disabled) > 5 && 2 * strength(&disabled) < strength(&shown), "one that is off is pale");
+    let mut world = cpu(&scene);
+    let joint = world.joint_id(1).expect("the second");
+    world.remove_joints(&[joint]).expect("removes");
+    let removed = Shown::new("joints-removed", &world, camera, &layers);
+    assert_eq!(removed.near(Vec2::new(2.0, 1.0), 20.0), 0, "one that is gone is not there");
+}
+
+/// The rasteriser draws joints as the shaders do, switched off, broken and gone ones among them.
+#[test]
+fn the_rasteriser_draws_the_same_joints() {
+    let mut scene = all_joints();
+    scene.joints[3].enabled = false;
+    scene.joints[0].break_force = Some(1e-3);
+    let mut world = stepped(&scene, 40);
+    let gone = world.joint_id(2).expect("the third");
+    world.remove_joints(&[gone]).expect("removes");
+    for (name, camera, style) in [
+        ("near", Camera::new(Vec2::new(7.0, 0.5), 5.0, [1440, 400]), Style::light()),
+        ("far", Camera::new(Vec2::new(7.0, 0.5), 60.0, [721, 401]), Style::dark()),
+        ("close", Camera::new(Vec2::new(2.3, 1.0), 1.5, [400, 300]), Style::light()),
+    ] {
+        let upload = upload(&world);
+        let gpu = draw(&upload.inputs(), &camera, &style, &Layers { joints: true, ..Layers::default() });
+        let raster = |joints| raster::picture_of_world(world.compiled(), &world.snapshot(), joints, &camera, &style);
+        let (cpu, without) = (raster(true).expect("rasterises"), raster(false).expect("rasterises"));
+        keep(&cpu, &format!("joints-raster-{name}"));
+        keep(&gpu, &format!("joints-gpu-{name}"));
+        let (worst, mean) = difference(&cpu, &gpu);
+        // Single pixels at the seams of a zigzag, where one of two lengths decides.
+        assert!(worst <= 32 && mean <= 0.02, "{name}: worst {worst}, mean {mean}");
+        let (worst, _) = difference(&without, &gpu);
+        assert!(worst > 60, "{name}: there are joints to be seen");
+    }
+}
+
+/// Crossings of a spring's line with the axis of the spring.
+fn crossings(length: f32) -> usize {
+    let mut scene = Scene::new("spring").gravity(0.0, 0.0);
+    let top = scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_box(0.5, 0.05)));
+    let low = scene.add(Body::dynamic(0.0, -length).shape(Shape::half_box(0.5, 0.5)));
+    scene.join(Joint::new(JointKind::Spring { rest_length: Some(3.0), stiffness: 1.0, damping: 0.0 }, top, low));
+    let camera = Camera::new(Vec2::new(0.0, -4.0), 9.0, [400, 900]);
+    let layers = Layers { joints: true, shapes: false, outlines: false, ..Layers::default() };
+    let shown = Shown::new(&format!("spring-{length}"), &cpu(&scene), camera, &layers);
+    // Runs of inked pixels down the middle, between the bodies.
+    let x = camera.to_pixel(Vec2::ZERO).x;
+    let inked = |y: f32| shown.changed.iter().any(|pixel| pixel.y == y && (pixel.x - x).abs() < 1.0);
+    let (from, to) = (camera.to_pixel(Vec2::new(0.0, -0.2)).y, camera.to_pixel(Vec2::new(0.0, 0.2 - length)).y);
+    let mut rows: Vec<bool> = Vec::new();
+    let mut y = from.floor() + 0.5;
+    while y < to {
+        rows.push(inked(y));
+        y += 1.0;
+    }
+    rows.windows(2).filter(|pair| pair[1] && !pair[0]).count()
+}
+
+#[test]
+fn a_stretched_spring_keeps_its_turns() {
+    let slack = crossings(3.0);
+    assert!(slack > 6, "{slack} crossings");
+    // With turns of a constant length there would be 1.7 and 2.5 times as many.
+    for length in [5.0, 7.5] {
+        assert!(crossings(length).abs_diff(slack) <= 1, "{length} m: {} crossings, not {slack}", crossings(length));
+    }
+}
+
+/// A body keeps its colour while others come and go, on either backend's tables and in the rasteriser.
+#[test]
+fn bodies_keep_their_colours_as_others_come() {
+    let mut scene = Scene::new("row").gravity(0.0, 0.0);
+    for x in 0..6_u8 {
+        scene.add(Body::dynamic(f32::from(x), 0.0).shape(Shape::half_box(0.4, 0.4)));
+    }
+    let camera = Camera::new(Vec2::new(4.5, 0.0), 6.0, [640, 360]);
+    let mut world = cpu(&scene);
+    let colors = |world: &drystone::CpuWorld| -> Vec<[u8; 3]> {
+        let snapshot = world.snapshot();
+        let cpu = raster::picture_of_world(world.compiled(), &snapshot, true, &camera, &Style::light()).expect("draws");
+        let gpu =
+            draw(&upload(world).inputs(), &camera, &Style::light(), &Layers { joints: true, ..Layers::default() });
+        (0..snapshot.poses.len())
+            .map(|body| {
+                // Beside the mark in the middle.
+                let place = Vec2::from(snapshot.poses[body].position) + Vec2::new(-0.2, 0.2);
+                let [one, other] = [&cpu, &gpu].map(|image| at(image, &camera, place));
+                assert!(apart(one, other) <= 4, "body {body}: {one:?} and {other:?}");
+                one
+            })
+            .collect()
+    };
+    let before = colors(&world);
+    let more: Vec<Body> =
+        (6..10_u8).map(|x| Body::dynamic(f32::from(x), 0.0).shape(Shape::half_box(0.4, 0.4))).collect();
+    let ids = world.add_bodies(&more).expect("adds");
+    let after = colors(&world);
+    assert_eq!(after[..6], before[..], "those that were there");
+    let unlike = |a: &[u8; 3], b: &[u8; 3]| apart(*a, *b) > 8;
+    assert!(after[6..].windows(2).any(|pair| unlike(&pair[0], &pair[1])), "those that came differ: {after:?}");
+    world.remove_bodies(&ids[..2]).expect("removes");
+    let later = colors(&world);
+    assert_eq!([&later[..6], &later[8..]], [&after[..6], &after[8..]], "those that stay");
+}

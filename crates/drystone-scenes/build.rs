@@ -1,0 +1,6 @@
+//! Notes a hash of the sources: two builds with the same hash build the same scenes.
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    drystone_fingerprint::emit("DRYSTONE_SCENES_FINGERPRINT", &["src"], "../../Cargo.lock");
+}

@@ -1,0 +1,149 @@
+//! The scene file, version 1: JSON, or the same model in RON.
+//!
+//! ```
+//! let text = r#"{ "version": 1, "bodies": [
+//!     { "type": "static", "shapes": [ { "box": { "half": [50, 1] }, "offset": [0, -1] } ] },
+//!     { "id": "a", "position": [0, 0.5], "shapes": [ { "box": { "half": [0.5, 0.5] } } ] } ] }"#;
+//! let scene = drystone_scenes::file::parse(text, "two boxes.json")?;
+//! assert_eq!(scene.bodies[1].id.as_deref(), Some("a"));
+//!
+//! let error = drystone_scenes::file::parse(&text.replace("[0.5, 0.5]", "[0.5, -1]"), "two boxes.json").unwrap_err();
+//! assert_eq!(error.path, "bodies[1].shapes[0].box.half[1]");
+//! assert_eq!(
+//!     error.to_string(),
+//!     "two boxes.json:3:77: bodies[1].shapes[0].box.half[1]: is -1; expected a length from 0.0001 to 100000 m"
+//! );
+//! # Ok::<(), drystone_scenes::file::FileError>(())
+//! ```
+//!
+//! `schema/scene-v1.schema.json` ([`json_schema`]) lists every key with its meaning, unit, range and default.
+//! Reading is all or nothing, and strict: unknown keys, keys given twice, `null`, comments (in JSON), NaN and
+//! infinities are errors, and so is a key that belongs to another type of joint. Normals and axes need not have length
+//! 1: they are normalised.
+//!
+//! Limits: [`MAX_FILE_BYTES`], [`MAX_BODIES`](drystone::scene::MAX_BODIES), [`MAX_SHAPES`](drystone::scene::MAX_SHAPES),
+//! [`MAX_JOINTS`](drystone::scene::MAX_JOINTS), and those of [`Scene::check`](drystone::Scene::check).
+
+mod convert;
+mod error;
+mod joint_records;
+mod journal;
+mod path;
+mod read;
+mod records;
+mod schema;
+mod values;
+mod write;
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use drystone::Scene;
+pub use error::{FileError, FileErrorKind, Place};
+pub(crate) use journal::{parse_journal, write_journal};
+use read::Syntax;
+pub use schema::json_schema;
+pub use write::{write_json, write_ron};
+
+/// Of the format.
+pub const VERSION: u32 = 1;
+
+/// Largest file, 256 MiB: room for two million boxes. Reading a million (100 MB) takes about 2 s and 1 GB of memory;
+/// the worst file found takes 3 GB. Services want smaller limits of their own.
+pub const MAX_FILE_BYTES: usize = 256 << 20;
+
+/// Reads a scene from `text`, which came from `source_name`: a file, or what a person should be told instead.
+///
+/// A name that ends in `.json` or `.ron` says how the text is written; otherwise text that starts with `{`, `[` or `"`
+/// is JSON, and other text RON.
+///
+/// # Errors
+/// The first thing that is wrong: syntax, then types and keys, then values ([`Scene::check`]). Always with line and
+/// column, and with the JSON path unless the text as a whole is at fault.
+pub fn parse(text: &str, source_name: &str) -> Result<Scene, FileError> {
+    let fail = |kind, span, path: String, problem: &str, expected: &str| FileError {
+        kind,
+        source_name: source_name.to_owned(),
+        place: Some(Box::new(Place::new(text, span))),
+        path,
+        problem: error::one_line(problem),
+        expected: error::one_line(expected),
+    };
+    if text.len() > MAX_FILE_BYTES {
+        return Err(too_large(source_name, &format!("has {} bytes", text.len())));
+    }
+    if text.starts_with('\u{feff}') {
+        let expected = "UTF-8 without one";
+        return Err(fail(FileErrorKind::Syntax, 0..3, String::new(), "starts with a byte order mark", expected));
+    }
+    if text.trim().is_empty() {
+        let expected = "a scene, in JSON or RON";
+        return Err(fail(FileErrorKind::Syntax, 0..0, String::new(), "is empty", expected));
+    }
+    let syntax = syntax_of(text, source_name);
+    let record = read::record(text, syntax).map_err(|complaint| {
+        let path = path::show(&complaint.path);
+        fail(complaint.kind, complaint.span, path, &complaint.problem, &complaint.expected)
+    })?;
+    convert::scene(record).map_err(|error| {
+        let span = path::locate(text, syntax, &path::from_text(&error.path));
+        fail(FileErrorKind::Value, span, error.path, &error.problem, &error.expected)
+    })
+}
+
+/// Reads a scene from a file.
+///
+/// # Errors
+/// If the file cannot be read, is too large, or is not UTF-8; else as [`parse`].
+pub fn read(path: &Path) -> Result<Scene, FileError> {
+    let source_name = path.display().to_string();
+    let unreadable = |problem: String, expected: &str| FileError {
+        kind: FileErrorKind::Io,
+        source_name: source_name.clone(),
+        place: None,
+        path: String::new(),
+        problem,
+        expected: expected.to_owned(),
+    };
+    let cannot = |error: std::io::Error| unreadable(format!("cannot be read: {error}"), "a scene file");
+    let file = File::open(path).map_err(cannot)?;
+    let mut bytes = Vec::new();
+    // One byte more than fits, so that devices and pipes, which have no length, end too.
+    file.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(cannot)?;
+    if bytes.len() > MAX_FILE_BYTES {
+        return Err(too_large(&source_name, "is larger"));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let line = error.as_bytes()[..valid].split(|byte| *byte == b'\n').count();
+        unreadable(format!("is not UTF-8 at byte {valid}, in line {line}"), "text in UTF-8")
+    })?;
+    parse(&text, &source_name)
+}
+
+fn too_large(source_name: &str, problem: &str) -> FileError {
+    FileError {
+        kind: FileErrorKind::TooLarge,
+        source_name: source_name.to_owned(),
+        place: None,
+        path: String::new(),
+        problem: problem.to_owned(),
+        expected: format!("at most {MAX_FILE_BYTES} bytes"),
+    }
+}
+
+fn syntax_of(text: &str, source_name: &str) -> Syntax {
+    let extension = Path::new(source_name).extension().and_then(|extension| extension.to_str());
+    match extension.map(str::to_ascii_lowercase).as_deref() {
+        Some("json") => Syntax::Json,
+        Some("ron") => Syntax::Ron,
+        _ if text.trim_start().starts_with(['{', '[', '"']) => Syntax::Json,
+        _ => Syntax::Ron,
+    }
+}
+
+/// RON as the scene file uses it. No extensions: `Some(…)` never appears, since a key is given or left out.
+fn ron_options() -> ron::Options {
+    ron::Options::default()
+}

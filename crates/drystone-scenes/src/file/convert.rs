@@ -1,0 +1,283 @@
+//! From what the file says to the [`Scene`] it means.
+
+use std::collections::{HashMap, HashSet};
+
+use glam::Vec2;
+
+use super::joint_records::{JointRecord, JointType, own_keys};
+use super::records::{BodyRecord, EmitterRecord, GEOMETRIES, SceneRecord, SettingsRecord, ShapeRecord, ViewRecord};
+use super::values::{BodyRef, Pair, Word};
+use drystone::scene::check::{MAX_VALUE, UNIT_TOLERANCE};
+use drystone::scene::{
+    Body, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Motor, Path, Scene, SceneError, Settings,
+    Shape, ViewBox,
+};
+
+/// Also checks the scene ([`Scene::check`]).
+pub fn scene(record: SceneRecord) -> Result<Scene, SceneError> {
+    if record.version != super::VERSION {
+        let expected = format!("{}, the version this release reads", super::VERSION);
+        return Err(SceneError::new("version", format!("is {}", record.version), expected));
+    }
+    let of_emitters = record.emitters.iter().flat_map(|emitter| &emitter.bodies);
+    let elsewhere: HashSet<String> = of_emitters.filter_map(|body| body.id.clone()).collect();
+    let bodies = all_bodies(record.bodies)?;
+    let joints = all_joints(record.joints, &bodies, |id| {
+        elsewhere.contains(id).then_some("a body that an emitter makes, which the joints of the scene do not know")
+    })?;
+    let fields = record.fields.into_iter().map(|field| field.point);
+    let fields = fields.map(|point| Field {
+        position: point.position.0,
+        force: point.force,
+        acceleration: point.acceleration,
+        core: point.core,
+    });
+    let scene = Scene {
+        name: record.name,
+        gravity: record.gravity.0,
+        settings: settings(&record.settings),
+        bodies,
+        joints,
+        fields: fields.collect(),
+        emitters: emitters(record.emitters)?,
+        view: record.view.map(|ViewRecord { min: Pair(min), max: Pair(max) }| ViewBox { min, max }),
+    };
+    scene.check()?;
+    Ok(scene)
+}
+
+/// Bodies as they are added to a world; a world checks them.
+pub fn all_bodies(records: Vec<BodyRecord>) -> Result<Vec<Body>, SceneError> {
+    records.into_iter().enumerate().map(|(index, record)| body(record, index)).collect()
+}
+
+/// Joints between these bodies. `elsewhere` tells of an id that is not theirs what else has it.
+fn all_joints(
+    records: Vec<JointRecord>,
+    bodies: &[Body],
+    elsewhere: impl Fn(&str) -> Option<&'static str>,
+) -> Result<Vec<Joint>, SceneError> {
+    if records.is_empty() {
+        return Ok(Vec::new());
+    }
+    // Of two bodies with one id the check complains.
+    let ids: HashMap<&str, usize> =
+        bodies.iter().enumerate().filter_map(|(index, body)| Some((body.id.as_deref()?, index))).collect();
+    let joints = records.into_iter().enumerate();
+    joints.map(|(index, record)| joint(record, &ids, &elsewhere, &|| format!("joints[{index}]"))).collect()
+}
+
+fn emitters(records: Vec<EmitterRecord>) -> Result<Vec<Emitter>, SceneError> {
+    let emitter = |record: EmitterRecord| {
+        let bodies = all_bodies(record.bodies)?;
+        Ok(Emitter {
+            joints: all_joints(record.joints, &bodies, |_| None)?,
+            bodies,
+            start: record.start,
+            every: record.every,
+            count: record.count,
+            keep: record.keep,
+            lifetime: record.lifetime,
+        })
+    };
+    let within = |index: usize| move |error: SceneError| error.within(&format!("emitters[{index}]"));
+    records.into_iter().enumerate().map(|(index, record)| emitter(record).map_err(within(index))).collect()
+}
+
+fn settings(record: &SettingsRecord) -> Settings {
+    Settings {
+        dt: record.dt,
+        substeps: record.substeps,
+        iterations: record.iterations,
+        mode: record.mode.0,
+        relax: record.relax,
+        warm_start: record.warm_start,
+        accumulate: record.accumulate,
+        baumgarte: record.baumgarte,
+        slop: record.slop,
+        correct_position: record.correct_position,
+        recycle: record.recycle,
+        restitution_threshold: record.restitution_threshold,
+        restitution_mix: record.restitution_mix.0,
+        strict: record.strict,
+        events: record.events,
+        sleep: record.sleep,
+    }
+}
+
+fn body(record: BodyRecord, index: usize) -> Result<Body, SceneError> {
+    let mut shapes = Vec::with_capacity(record.shapes.len());
+    for (number, shape_record) in record.shapes.into_iter().enumerate() {
+        shapes.push(shape(shape_record, &|| format!("bodies[{index}].shapes[{number}]"))?);
+    }
+    Ok(Body {
+        id: record.id,
+        kind: record.kind.0,
+        position: record.position.0,
+        angle: record.angle,
+        velocity: record.velocity.0,
+        angular_velocity: record.angular_velocity,
+        gravity_scale: record.gravity_scale,
+        linear_damping: record.linear_damping,
+        angular_damping: record.angular_damping,
+        fixed_rotation: record.fixed_rotation,
+        bullet: record.bullet,
+        can_sleep: record.can_sleep,
+        force: record.force.0,
+        force_point: record.force_point.map(|point| point.0),
+        torque: record.torque,
+        mass: record.mass,
+        inertia: record.inertia,
+        path: record.path.map(|path| Path {
+            amplitude: path.amplitude.0,
+            turn: path.turn,
+            rate: path.rate,
+            phase: path.phase,
+        }),
+        shapes,
+    })
+}
+
+fn shape(record: ShapeRecord, at: &dyn Fn() -> String) -> Result<Shape, SceneError> {
+    let there = record.geometries();
+    if there.iter().filter(|there| **there).count() > 1 {
+        let keys: Vec<&str> = GEOMETRIES.iter().zip(there).filter(|(_, there)| *there).map(|(key, _)| *key).collect();
+        return Err(SceneError::new(at(), format!("has {}", keys.join(" and ")), "only one of them in a shape"));
+    }
+    let geometry = if let Some(circle) = record.circle {
+        Geometry::Circle { radius: circle.radius }
+    } else if let Some(rectangle) = record.rectangle {
+        Geometry::Box { half: rectangle.half.0, radius: rectangle.radius }
+    } else if let Some(capsule) = record.capsule {
+        Geometry::Capsule { a: capsule.a.0, b: capsule.b.0, radius: capsule.radius }
+    } else if let Some(polygon) = record.polygon {
+        let points = polygon.points.into_iter().map(|point| point.0).collect();
+        Geometry::Polygon { points, radius: polygon.radius }
+    } else if let Some(segment) = record.segment {
+        Geometry::Segment { a: segment.a.0, b: segment.b.0 }
+    } else if let Some(half_plane) = record.half_plane {
+        Geometry::HalfPlane { normal: unit(half_plane.normal.0), offset: half_plane.offset }
+    } else if let Some(particle) = record.particle {
+        Geometry::Particle { radius: particle.radius }
+    } else {
+        return Err(SceneError::new(at(), "has no outline", format!("one of {}", GEOMETRIES.join(", "))));
+    };
+    Ok(Shape {
+        geometry,
+        offset: record.offset.0,
+        rotation: record.rotation,
+        density: record.density,
+        material: Material {
+            friction: record.friction,
+            kinetic_friction: record.kinetic_friction,
+            restitution: record.restitution,
+            tangent_speed: record.tangent_speed,
+            rolling_resistance: record.rolling_resistance,
+        },
+        filter: Filter { category: record.filter.category, mask: record.filter.mask, group: record.filter.group },
+        sensor: record.sensor,
+    })
+}
+
+/// Normalised, unless it is already as the check wants it: then it stays as it was written. What has no direction
+/// stays too, for the check to refuse.
+fn unit(direction: Vec2) -> Vec2 {
+    let length = direction.as_dvec2().length();
+    if !(1e-6..=f64::from(2.0 * MAX_VALUE)).contains(&length) || (length - 1.0).abs() <= f64::from(UNIT_TOLERANCE) {
+        return direction;
+    }
+    (direction.as_dvec2() / length).as_vec2()
+}
+
+/// A joint whose bodies are given by their indices; a world checks it.
+pub fn joint_by_index(record: JointRecord, at: &dyn Fn() -> String) -> Result<Joint, SceneError> {
+    joint(record, &HashMap::new(), &|_| None, at)
+}
+
+fn joint(
+    record: JointRecord,
+    ids: &HashMap<&str, usize>,
+    elsewhere: &dyn Fn(&str) -> Option<&'static str>,
+    at: &dyn Fn() -> String,
+) -> Result<Joint, SceneError> {
+    check_keys(&record, at)?;
+    let find = |reference: &BodyRef, key: &str| match reference {
+        // The check complains about what is too large for this machine as about what is too large for the scene.
+        BodyRef::Index(index) => Ok(usize::try_from(*index).unwrap_or(usize::MAX)),
+        BodyRef::Id(id) => ids.get(id.as_str()).copied().ok_or_else(|| {
+            let problem = match elsewhere(id) {
+                Some(what) => format!("is {id:?}, {what}"),
+                None => format!("is {id:?}, and no body has this id"),
+            };
+            SceneError::new(format!("{}.{key}", at()), problem, "the id of a body, or its index")
+        }),
+    };
+    Ok(Joint {
+        a: record.a.as_ref().map(|a| find(a, "a")).transpose()?,
+        b: find(&record.b, "b")?,
+        anchor_a: record.anchor_a.0,
+        anchor_b: record.anchor_b.0,
+        collide: record.collide,
+        hertz: record.hertz,
+        damping_ratio: record.damping_ratio,
+        break_force: record.break_force,
+        break_torque: record.break_torque,
+        enabled: record.enabled,
+        kind: kind(&record),
+        id: record.id,
+    })
+}
+
+fn kind(record: &JointRecord) -> JointKind {
+    let limits = record.limits.map(|limits| limits.0.to_array());
+    let motor = record.motor.map(Motor::from);
+    let spring = record.spring.as_deref().map(|spring| (*spring).into());
+    let reference_angle = record.reference_angle;
+    // The keys of a type were checked to be there.
+    let axis = unit(record.axis.unwrap_or_default().0);
+    match record.kind.0 {
+        JointType::Distance => JointKind::Distance { length: record.length, limits, motor },
+        JointType::Spring => JointKind::Spring {
+            rest_length: record.rest_length,
+            stiffness: record.stiffness.unwrap_or_default(),
+            damping: record.damping.unwrap_or_default(),
+        },
+        JointType::Revolute => JointKind::Revolute { reference_angle, limits, motor, spring },
+        JointType::Prismatic => JointKind::Prismatic { axis, reference_angle, limits, motor, spring },
+        JointType::Wheel => JointKind::Wheel { axis, limits, motor, spring },
+        JointType::Weld => JointKind::Weld {
+            reference_angle,
+            angular_hertz: record.angular_hertz,
+            angular_damping_ratio: record.angular_damping_ratio,
+        },
+        JointType::Motor => JointKind::Motor {
+            linear_offset: record.linear_offset.unwrap_or_default().0,
+            angular_offset: record.angular_offset.unwrap_or_default(),
+            max_force: record.max_force.unwrap_or(MAX_VALUE),
+            max_torque: record.max_torque.unwrap_or(MAX_VALUE),
+        },
+        JointType::Mouse => JointKind::Mouse {
+            target: record.target.unwrap_or_default().0,
+            max_force: record.max_force.unwrap_or(MAX_VALUE),
+        },
+    }
+}
+
+/// Which keys a joint may and must have.
+fn check_keys(record: &JointRecord, at: &dyn Fn() -> String) -> Result<(), SceneError> {
+    let kind = record.kind.0;
+    let (required, optional) = own_keys(kind);
+    for (key, there) in record.given_keys() {
+        if required.contains(&key) && !there {
+            let expected = format!("the key `{key}` in a {} joint", kind.word());
+            return Err(SceneError::new(at(), format!("has no `{key}`"), expected));
+        }
+        let common = key == "a" && kind != JointType::Mouse;
+        if there && !common && !required.contains(&key) && !optional.contains(&key) {
+            let problem = format!("is no key of a {} joint", kind.word());
+            let known: Vec<&str> = required.iter().chain(optional).copied().collect();
+            return Err(SceneError::new(format!("{}.{key}", at()), problem, known.join(", ")));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,289 @@
+//! A journal of changes by hand as JSON, beside the scene that they were made to: bodies and joints as in a scene file.
+//!
+//! ```json
+//! { "version": 1, "changes": [
+//!   { "step": 12, "add": [{ "type": "dynamic", "position": [0, 5], "shapes": [{ "circle": { "radius": 1 } }] }] },
+//!   { "step": 15, "tie": [{ "b": "3.0", "joint": { "type": "mouse", "b": 0, "target": [1, 2] } }] },
+//!   { "step": 19, "part": ["0.0"] }, { "step": 20, "remove": ["3.0"] }, { "step": 30, "gravity": [0, -5] } ] }
+//! ```
+
+use serde::Deserialize;
+
+use super::error::{FileError, FileErrorKind, Place, one_line};
+use super::joint_records::JointRecord;
+use super::records::BodyRecord;
+use super::values::{Element, Pair, at_most, given};
+use super::write::{Out, json};
+use super::{convert, path, read, too_large};
+use drystone::population::{Alteration, BodyId, JointId, Journal};
+use drystone::scene::{Joint, MAX_BODIES, MAX_JOINTS, SceneError};
+
+/// Version of the format.
+const VERSION: u32 = 1;
+/// Maximum number of changes: more than a hand makes in years.
+const MAX_CHANGES: usize = 1 << 22;
+
+#[derive(Debug, Deserialize)]
+#[serde(rename = "Journal", deny_unknown_fields, expecting = "a journal object")]
+struct JournalRecord {
+    version: u32,
+    #[serde(deserialize_with = "at_most::<_, _, MAX_CHANGES>")]
+    changes: Vec<ChangeRecord>,
+}
+
+/// One change: the step and exactly one of the other keys.
+#[derive(Debug, Deserialize)]
+#[serde(rename = "Change", deny_unknown_fields, expecting = "a change object")]
+struct ChangeRecord {
+    step: u64,
+    #[serde(default, deserialize_with = "bodies")]
+    add: Option<Vec<BodyRecord>>,
+    #[serde(default, deserialize_with = "given")]
+    remove: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "joints")]
+    join: Option<Vec<JointRecord>>,
+    #[serde(default, deserialize_with = "ties")]
+    tie: Option<Vec<TieRecord>>,
+    #[serde(default, deserialize_with = "given")]
+    part: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "given")]
+    gravity: Option<Pair>,
+}
+
+impl Element for ChangeRecord {
+    fn lack(&self) -> Option<String> {
+        None
+    }
+}
+
+/// A joint between bodies by their ids, or between the world and a body.
+#[derive(Debug, Deserialize)]
+#[serde(rename = "Tie", deny_unknown_fields, expecting = "a tie object")]
+struct TieRecord {
+    #[serde(default, deserialize_with = "given")]
+    a: Option<String>,
+    b: String,
+    joint: JointRecord,
+}
+
+impl Element for TieRecord {
+    fn lack(&self) -> Option<String> {
+        None
+    }
+}
+
+fn bodies<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<BodyRecord>>, D::Error> {
+    at_most::<_, _, MAX_BODIES>(deserializer).map(Some)
+}
+
+fn joints<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<JointRecord>>, D::Error> {
+    at_most::<_, _, MAX_JOINTS>(deserializer).map(Some)
+}
+
+fn ties<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<TieRecord>>, D::Error> {
+    at_most::<_, _, MAX_JOINTS>(deserializer).map(Some)
+}
+
+/// The journal as JSON, one change a line. [`parse_journal`] of it gives the same journal, to the last bit.
+pub(crate) fn write_journal(journal: &Journal) -> String {
+    let changes: Vec<String> = journal
+        .entries()
+        .iter()
+        .map(|(step, change)| format!("\n  {{ \"step\": {step}, {} }}", entry(change)))
+        .collect();
+    format!("{{ \"version\": {VERSION}, \"changes\": [{}\n] }}\n", changes.join(","))
+}
+
+fn entry(change: &Alteration) -> String {
+    let list = |parts: Vec<String>| format!("[{}]", parts.join(", "));
+    match change {
+        Alteration::AddBodies(bodies) => {
+            format!("\"add\": {}", list(bodies.iter().map(|body| json(&Out(body))).collect()))
+        }
+        Alteration::RemoveBodies(ids) => {
+            format!("\"remove\": {}", list(ids.iter().map(|id| format!("\"{id}\"")).collect()))
+        }
+        Alteration::AddJoints(joints) => {
+            format!("\"join\": {}", list(joints.iter().map(|joint| json(&Out(joint))).collect()))
+        }
+        Alteration::AddJointsBetween(ties) => {
+            let tie = |(a, b, joint): &(Option<BodyId>, BodyId, Joint)| {
+                let first = a.map_or(String::new(), |a| format!("\"a\": \"{a}\", "));
+                // The bodies stand beside it.
+                let joint = Joint { a: a.map(|_| 0), b: 0, ..joint.clone() };
+                format!("{{ {first}\"b\": \"{b}\", \"joint\": {} }}", json(&Out(&joint)))
+            };
+            format!("\"tie\": {}", list(ties.iter().map(tie).collect()))
+        }
+        Alteration::RemoveJoints(ids) => {
+            format!("\"part\": {}", list(ids.iter().map(|id| format!("\"{id}\"")).collect()))
+        }
+        Alteration::Gravity(gravity) => format!("\"gravity\": {}", json(&Pair(*gravity))),
+    }
+}
+
+/// Reads what [`write_journal`] wrote. A world that follows the journal checks its values.
+///
+/// # Errors
+/// The first key or value that is wrong, with its line.
+pub(crate) fn parse_journal(text: &str, source_name: &str) -> Result<Journal, FileError> {
+    if text.len() > super::MAX_FILE_BYTES {
+        return Err(too_large(source_name, &format!("has {} bytes", text.len())));
+    }
+    let fail = |kind, span, path: String, problem: &str, expected: &str| FileError {
+        kind,
+        source_name: source_name.to_owned(),
+        place: Some(Box::new(Place::new(text, span))),
+        path,
+        problem: one_line(problem),
+        expected: one_line(expected),
+    };
+    let record: JournalRecord = read::json(text).map_err(|complaint| {
+        fail(complaint.kind, complaint.span, path::show(&complaint.path), &complaint.problem, &complaint.expected)
+    })?;
+    convert(record).map_err(|error| {
+        let span = path::locate(text, read::Syntax::Json, &path::from_text(&error.path));
+        fail(FileErrorKind::Value, span, error.path, &error.problem, &error.expected)
+    })
+}
+
+fn convert(record: JournalRecord) -> Result<Journal, SceneError> {
+    if record.version != VERSION {
+        let expected = format!("{VERSION}, the version this release reads");
+        return Err(SceneError::new("version", format!("is {}", record.version), expected));
+    }
+    let mut journal = Journal::default();
+    for (index, record) in record.changes.into_iter().enumerate() {
+        let at = format!("changes[{index}]");
+        journal.push(record.step, change(record, &at)?);
+    }
+    Ok(journal)
+}
+
+fn change(record: ChangeRecord, at: &str) -> Result<Alteration, SceneError> {
+    let ChangeRecord { step: _, add, remove, join, tie, part, gravity } = record;
+    let body = |text: &str, at: String| {
+        id(text).map(|[index, generation]| BodyId { index, generation }).ok_or_else(|| no_id(at, text))
+    };
+    let joint = |text: &str, at: String| {
+        id(text).map(|[index, generation]| JointId { index, generation }).ok_or_else(|| no_id(at, text))
+    };
+    let mut all = Vec::new();
+    if let Some(records) = add {
+        let bodies = convert::all_bodies(records).map_err(|error| {
+            let path = error.path.replacen("bodies", "add", 1);
+            SceneError { path: format!("{at}.{path}"), ..error }
+        })?;
+        all.push(Alteration::AddBodies(bodies));
+    }
+    if let Some(ids) = remove {
+        let ids = ids.iter().enumerate().map(|(index, text)| body(text, format!("{at}.remove[{index}]")));
+        all.push(Alteration::RemoveBodies(ids.collect::<Result<_, _>>()?));
+    }
+    if let Some(records) = join {
+        let joints = records.into_iter().enumerate();
+        let joints = joints.map(|(index, record)| convert::joint_by_index(record, &|| format!("{at}.join[{index}]")));
+        all.push(Alteration::AddJoints(joints.collect::<Result<_, _>>()?));
+    }
+    if let Some(records) = tie {
+        let ties = records.into_iter().enumerate().map(|(index, TieRecord { a, b, joint })| {
+            let at = format!("{at}.tie[{index}]");
+            let a = a.map(|a| body(&a, format!("{at}.a"))).transpose()?;
+            let b = body(&b, format!("{at}.b"))?;
+            Ok((a, b, convert::joint_by_index(joint, &|| format!("{at}.joint"))?))
+        });
+        all.push(Alteration::AddJointsBetween(ties.collect::<Result<_, _>>()?));
+    }
+    if let Some(ids) = part {
+        let ids = ids.iter().enumerate().map(|(index, text)| joint(text, format!("{at}.part[{index}]")));
+        all.push(Alteration::RemoveJoints(ids.collect::<Result<_, _>>()?));
+    }
+    if let Some(gravity) = gravity {
+        all.push(Alteration::Gravity(gravity.0));
+    }
+    match (all.pop(), all.is_empty()) {
+        (Some(change), true) => Ok(change),
+        (found, _) => {
+            let problem = format!("has {} changes", all.len() + usize::from(found.is_some()));
+            Err(SceneError::new(at, problem, "one of add, remove, join, tie, part and gravity"))
+        }
+    }
+}
+
+fn no_id(at: String, text: &str) -> SceneError {
+    SceneError::new(at, format!("is {text:?}"), "an index and a generation, such as \"3.0\"")
+}
+
+/// Index and generation of an id, such as `3.0`.
+fn id(text: &str) -> Option<[u32; 2]> {
+    let (index, generation) = text.split_once('.')?;
+    let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();
+    Some([number(index)?, number(generation)?])
+}
+
+#[cfg(test)]
+mod tests {
+    use glam::Vec2;
+
+    use super::*;
+    use drystone::scene::{Body, JointKind, Shape};
+
+    fn journal() -> Journal {
+        let body = BodyId { index: 3, generation: 1 };
+        let mouse = JointKind::Mouse { target: Vec2::new(0.1, -0.2), max_force: 3.5 };
+        let mut journal = Journal::default();
+        let ball = Body::dynamic(0.1, 1.0 / 3.0).id("ball").shape(Shape::circle(0.5));
+        journal.push(
+            0,
+            Alteration::AddBodies(vec![ball.clone(), Body::fixed(0.0, -0.0).shape(Shape::half_box(1.0, 2.0))]),
+        );
+        journal.push(7, Alteration::AddJointsBetween(vec![(None, body, Joint::to_world(mouse, 0).soft(5.0, 1.0))]));
+        let hinge = Joint::new(JointKind::hinge(), 0, 0).anchors(Vec2::X, Vec2::Y);
+        journal.push(
+            7,
+            Alteration::AddJointsBetween(vec![(Some(body), BodyId { index: 1, generation: 0 }, hinge.clone())]),
+        );
+        journal.push(8, Alteration::AddJoints(vec![Joint { a: Some(1), b: 2, ..hinge }]));
+        journal.push(9, Alteration::RemoveJoints(vec![JointId { index: 0, generation: 2 }]));
+        journal.push(u64::MAX, Alteration::RemoveBodies(vec![body]));
+        journal.push(u64::MAX, Alteration::Gravity(Vec2::new(-0.0, -9.81)));
+        journal
+    }
+
+    #[test]
+    fn a_journal_comes_back_as_it_was_written() {
+        for journal in [journal(), Journal::default()] {
+            let text = write_journal(&journal);
+            let read = parse_journal(&text, "changes").unwrap();
+            assert_eq!(read, journal, "{text}");
+            assert_eq!(write_journal(&read), text);
+        }
+    }
+
+    #[test]
+    fn mistakes_are_told_with_their_line() {
+        let text = write_journal(&journal());
+        for (from, to, expected) in [
+            (
+                "\"version\": 1",
+                "\"version\": 2",
+                "changes:1:14: version: is 2; expected 1, the version this release reads",
+            ),
+            ("\"radius\"", "\"radios\"", "changes:2:"),
+            (
+                "\"part\": [\"0.2\"]",
+                "\"part\": [\"0\"]",
+                "changes[4].part[0]: is \"0\"; expected an index and a generation",
+            ),
+            ("\"part\": [\"0.2\"]", "\"part\": [\"+0.2\"]", "changes[4].part[0]: is \"+0.2\""),
+            ("\"gravity\"", "\"remove\": [], \"gravity\"", "changes[6]: has 2 changes; expected one of add"),
+            ("\"part\": [\"0.2\"]", "\"part\": [\"0.2\"], \"fly\": 1", "is an unknown key"),
+            (", \"part\": [\"0.2\"]", "", "changes[4]: has 0 changes"),
+        ] {
+            let changed = text.replace(from, to);
+            assert_ne!(changed, text);
+            let error = parse_journal(&changed, "changes").unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}

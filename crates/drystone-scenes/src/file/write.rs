@@ -1,0 +1,388 @@
+//! From a [`Scene`] to text: keys in a fixed order, defaults left out, one body or joint a line.
+
+use glam::Vec2;
+use serde::ser::{Serialize, SerializeStruct, Serializer};
+
+use super::joint_records::{JointType, MotorRecord, SpringRecord};
+use super::records::{
+    BoxRecord, Capsule, FieldRecord, FilterRecord, HalfPlane, PathRecord, PointField, Polygon, Round, Segment,
+    ViewRecord,
+};
+use super::values::{Named, Pair, Word};
+use drystone::scene::MAX_VALUE;
+use drystone::scene::{
+    Body, Emitter, Field, Geometry, Joint, JointKind, Motor, Path, Scene, Settings, Shape, Spring, ViewBox,
+};
+
+/// The scene as JSON: readable, the same text for the same scene, and `parse` of it gives the same scene back, to the
+/// last bit of every number. Defaults are left out.
+///
+/// A scene that [`Scene::check`] refuses is written all the same, but may not be read back: NaN and infinities,
+/// which JSON lacks, become `null`.
+#[must_use]
+pub fn write_json(scene: &Scene) -> String {
+    let mut entries = vec![
+        format!("\"version\": {}", super::VERSION),
+        format!("\"name\": {}", json(&scene.name)),
+        format!("\"gravity\": {}", json(&Pair(scene.gravity))),
+    ];
+    if !is_default(&scene.settings) {
+        entries.push(format!("\"settings\": {}", json(&Out(&scene.settings))));
+    }
+    if let Some(view) = &scene.view {
+        entries.push(format!("\"view\": {}", json(&Out(view))));
+    }
+    entries.push(json_lines("bodies", &scene.bodies));
+    if !scene.joints.is_empty() {
+        entries.push(json_lines("joints", &scene.joints));
+    }
+    if !scene.fields.is_empty() {
+        entries.push(json_lines("fields", &scene.fields));
+    }
+    if !scene.emitters.is_empty() {
+        entries.push(json_lines("emitters", &scene.emitters));
+    }
+    format!("{{\n  {}\n}}\n", entries.join(",\n  "))
+}
+
+/// The scene as RON, likewise. NaN and infinities are kept, for [`Scene::check`] to refuse.
+#[must_use]
+pub fn write_ron(scene: &Scene) -> String {
+    let config = ron::ser::PrettyConfig::new().depth_limit(2).new_line("\n").struct_names(false);
+    // Writing to a string fails only for types and names that RON does not have; these all are.
+    let written = super::ron_options().to_string_pretty(&Out(scene), config);
+    debug_assert!(written.is_ok(), "{written:?}");
+    let mut text = written.unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// A list, one element a line.
+fn json_lines<T>(key: &str, list: &[T]) -> String
+where
+    for<'a> Out<'a, T>: Serialize,
+{
+    let lines: Vec<String> = list.iter().map(|element| format!("\n    {}", json(&Out(element)))).collect();
+    let last_line = if lines.is_empty() { "" } else { "\n  " };
+    format!("\"{key}\": [{}{last_line}]", lines.join(","))
+}
+
+pub(super) fn json<T: Serialize>(value: &T) -> String {
+    let mut bytes = Vec::new();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, Spaced);
+    // Neither writing to memory nor these types can fail.
+    let written = value.serialize(&mut serializer);
+    debug_assert!(written.is_ok(), "{written:?}");
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+/// On one line, with spaces.
+struct Spaced;
+
+impl serde_json::ser::Formatter for Spaced {
+    fn begin_array_value<W: ?Sized + std::io::Write>(&mut self, writer: &mut W, first: bool) -> std::io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+    fn begin_object_key<W: ?Sized + std::io::Write>(&mut self, writer: &mut W, first: bool) -> std::io::Result<()> {
+        writer.write_all(if first { b" " } else { b", " })
+    }
+    fn begin_object_value<W: ?Sized + std::io::Write>(&mut self, writer: &mut W) -> std::io::Result<()> {
+        writer.write_all(b": ")
+    }
+    fn end_object<W: ?Sized + std::io::Write>(&mut self, writer: &mut W) -> std::io::Result<()> {
+        writer.write_all(b" }")
+    }
+}
+
+/// How a part of the model is written.
+pub(super) struct Out<'a, T>(pub &'a T);
+
+/// Equal in every bit, so that −0 is not taken for the default 0.
+trait Same {
+    fn same(&self, other: &Self) -> bool;
+}
+
+impl Same for f32 {
+    fn same(&self, other: &Self) -> bool {
+        self.to_bits() == other.to_bits()
+    }
+}
+
+impl Same for Vec2 {
+    fn same(&self, other: &Self) -> bool {
+        self.x.same(&other.x) && self.y.same(&other.y)
+    }
+}
+
+impl Same for bool {
+    fn same(&self, other: &Self) -> bool {
+        self == other
+    }
+}
+
+/// The keys of one object; those with default values are left out.
+struct Keys<S>(S);
+
+impl<S: SerializeStruct> Keys<S> {
+    fn number(&mut self, key: &'static str, value: f32, default: f32) -> Result<(), S::Error> {
+        if value.same(&default) { Ok(()) } else { self.0.serialize_field(key, &value) }
+    }
+    fn pair(&mut self, key: &'static str, value: Vec2, default: Vec2) -> Result<(), S::Error> {
+        if value.same(&default) { Ok(()) } else { self.0.serialize_field(key, &Pair(value)) }
+    }
+    fn switch(&mut self, key: &'static str, value: bool, default: bool) -> Result<(), S::Error> {
+        if value.same(&default) { Ok(()) } else { self.0.serialize_field(key, &value) }
+    }
+    fn word<T: Word>(&mut self, key: &'static str, value: T, default: T) -> Result<(), S::Error> {
+        if value == default { Ok(()) } else { self.0.serialize_field(key, &Named(value)) }
+    }
+    fn given<T: Serialize>(&mut self, key: &'static str, value: Option<&T>) -> Result<(), S::Error> {
+        value.map_or(Ok(()), |value| self.0.serialize_field(key, value))
+    }
+}
+
+fn is_default(settings: &Settings) -> bool {
+    let default = Settings::default();
+    *settings == default
+        && settings.baumgarte.same(&default.baumgarte)
+        && settings.slop.same(&default.slop)
+        && settings.restitution_threshold.same(&default.restitution_threshold)
+}
+
+impl Serialize for Out<'_, Scene> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let scene = self.0;
+        let mut keys = serializer.serialize_struct("Scene", 9)?;
+        keys.serialize_field("version", &super::VERSION)?;
+        keys.serialize_field("name", &scene.name)?;
+        keys.serialize_field("gravity", &Pair(scene.gravity))?;
+        if !is_default(&scene.settings) {
+            keys.serialize_field("settings", &Out(&scene.settings))?;
+        }
+        if let Some(view) = &scene.view {
+            keys.serialize_field("view", &Out(view))?;
+        }
+        keys.serialize_field("bodies", &scene.bodies.iter().map(Out).collect::<Vec<_>>())?;
+        if !scene.joints.is_empty() {
+            keys.serialize_field("joints", &scene.joints.iter().map(Out).collect::<Vec<_>>())?;
+        }
+        if !scene.fields.is_empty() {
+            keys.serialize_field("fields", &scene.fields.iter().map(Out).collect::<Vec<_>>())?;
+        }
+        if !scene.emitters.is_empty() {
+            keys.serialize_field("emitters", &scene.emitters.iter().map(Out).collect::<Vec<_>>())?;
+        }
+        keys.end()
+    }
+}
+
+impl Serialize for Out<'_, ViewBox> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let ViewBox { min, max } = *self.0;
+        ViewRecord { min: Pair(min), max: Pair(max) }.serialize(serializer)
+    }
+}
+
+impl Serialize for Out<'_, Field> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Field { position, force, acceleration, core } = *self.0;
+        FieldRecord { point: PointField { position: Pair(position), force, acceleration, core } }.serialize(serializer)
+    }
+}
+
+impl Serialize for Out<'_, Emitter> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Emitter { bodies, joints, start, every, count, keep, lifetime } = self.0;
+        let mut keys = Keys(serializer.serialize_struct("Emitter", 7)?);
+        keys.given("start", Some(start).filter(|&&start| start > 0))?;
+        keys.given("every", every.as_ref())?;
+        keys.given("count", count.as_ref())?;
+        keys.given("keep", keep.as_ref())?;
+        keys.given("lifetime", lifetime.as_ref())?;
+        keys.0.serialize_field("bodies", &bodies.iter().map(Out).collect::<Vec<_>>())?;
+        if !joints.is_empty() {
+            keys.0.serialize_field("joints", &joints.iter().map(Out).collect::<Vec<_>>())?;
+        }
+        keys.0.end()
+    }
+}
+
+impl Serialize for Out<'_, Settings> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (s, d) = (self.0, Settings::default());
+        let mut keys = Keys(serializer.serialize_struct("Settings", 15)?);
+        keys.number("dt", s.dt, d.dt)?;
+        keys.given("substeps", s.substeps.as_ref())?;
+        keys.given("iterations", s.iterations.as_ref())?;
+        keys.word("mode", s.mode, d.mode)?;
+        keys.switch("relax", s.relax, d.relax)?;
+        keys.switch("warm_start", s.warm_start, d.warm_start)?;
+        keys.switch("accumulate", s.accumulate, d.accumulate)?;
+        keys.number("baumgarte", s.baumgarte, d.baumgarte)?;
+        keys.number("slop", s.slop, d.slop)?;
+        keys.switch("correct_position", s.correct_position, d.correct_position)?;
+        keys.switch("recycle", s.recycle, d.recycle)?;
+        keys.number("restitution_threshold", s.restitution_threshold, d.restitution_threshold)?;
+        keys.word("restitution_mix", s.restitution_mix, d.restitution_mix)?;
+        keys.switch("strict", s.strict, d.strict)?;
+        keys.switch("events", s.events, d.events)?;
+        keys.switch("sleep", s.sleep, d.sleep)?;
+        keys.0.end()
+    }
+}
+
+impl Serialize for Out<'_, Body> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (b, d) = (self.0, Body::default());
+        let mut keys = Keys(serializer.serialize_struct("Body", 18)?);
+        keys.given("id", b.id.as_ref())?;
+        keys.0.serialize_field("type", &Named(b.kind))?;
+        keys.pair("position", b.position, d.position)?;
+        keys.number("angle", b.angle, d.angle)?;
+        keys.pair("velocity", b.velocity, d.velocity)?;
+        keys.number("angular_velocity", b.angular_velocity, d.angular_velocity)?;
+        keys.number("gravity_scale", b.gravity_scale, d.gravity_scale)?;
+        keys.number("linear_damping", b.linear_damping, d.linear_damping)?;
+        keys.number("angular_damping", b.angular_damping, d.angular_damping)?;
+        keys.switch("fixed_rotation", b.fixed_rotation, d.fixed_rotation)?;
+        keys.switch("bullet", b.bullet, d.bullet)?;
+        keys.switch("can_sleep", b.can_sleep, d.can_sleep)?;
+        keys.pair("force", b.force, d.force)?;
+        keys.given("force_point", b.force_point.map(Pair).as_ref())?;
+        keys.number("torque", b.torque, d.torque)?;
+        keys.given("mass", b.mass.as_ref())?;
+        keys.given("inertia", b.inertia.as_ref())?;
+        let path = b.path.map(|Path { amplitude, turn, rate, phase }| PathRecord {
+            amplitude: Pair(amplitude),
+            turn,
+            rate,
+            phase,
+        });
+        keys.given("path", path.as_ref())?;
+        keys.0.serialize_field("shapes", &b.shapes.iter().map(Out).collect::<Vec<_>>())?;
+        keys.0.end()
+    }
+}
+
+impl Serialize for Out<'_, Shape> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let s = self.0;
+        let d = Shape::new(s.geometry.clone());
+        let mut keys = Keys(serializer.serialize_struct("Shape", 10)?);
+        match &s.geometry {
+            &Geometry::Circle { radius } => keys.0.serialize_field("circle", &Round { radius })?,
+            &Geometry::Box { half, radius } => {
+                keys.0.serialize_field("box", &BoxRecord { half: Pair(half), radius })?;
+            }
+            &Geometry::Capsule { a, b, radius } => {
+                keys.0.serialize_field("capsule", &Capsule { a: Pair(a), b: Pair(b), radius })?;
+            }
+            Geometry::Polygon { points, radius } => {
+                let points = points.iter().copied().map(Pair).collect();
+                keys.0.serialize_field("polygon", &Polygon { points, radius: *radius })?;
+            }
+            &Geometry::Segment { a, b } => {
+                keys.0.serialize_field("segment", &Segment { a: Pair(a), b: Pair(b) })?;
+            }
+            &Geometry::HalfPlane { normal, offset } => {
+                keys.0.serialize_field("half_plane", &HalfPlane { normal: Pair(normal), offset })?;
+            }
+            &Geometry::Particle { radius } => keys.0.serialize_field("particle", &Round { radius })?,
+        }
+        keys.pair("offset", s.offset, d.offset)?;
+        keys.number("rotation", s.rotation, d.rotation)?;
+        keys.number("density", s.density, d.density)?;
+        keys.number("friction", s.material.friction, d.material.friction)?;
+        keys.given("kinetic_friction", s.material.kinetic_friction.as_ref())?;
+        keys.number("restitution", s.material.restitution, d.material.restitution)?;
+        keys.number("tangent_speed", s.material.tangent_speed, d.material.tangent_speed)?;
+        keys.number("rolling_resistance", s.material.rolling_resistance, d.material.rolling_resistance)?;
+        if s.filter != d.filter {
+            let drystone::scene::Filter { category, mask, group } = s.filter;
+            keys.0.serialize_field("filter", &FilterRecord { category, mask, group })?;
+        }
+        keys.switch("sensor", s.sensor, d.sensor)?;
+        keys.0.end()
+    }
+}
+
+impl Serialize for Out<'_, Joint> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let j = self.0;
+        let mut keys = Keys(serializer.serialize_struct("Joint", 24)?);
+        keys.given("id", j.id.as_ref())?;
+        keys.0.serialize_field("type", &Named(JointType::of(&j.kind)))?;
+        keys.given("a", j.a.as_ref())?;
+        keys.0.serialize_field("b", &j.b)?;
+        keys.pair("anchor_a", j.anchor_a, Vec2::ZERO)?;
+        keys.pair("anchor_b", j.anchor_b, Vec2::ZERO)?;
+        keys.switch("collide", j.collide, false)?;
+        keys.kind(&j.kind)?;
+        keys.given("hertz", j.hertz.as_ref())?;
+        keys.given("damping_ratio", j.damping_ratio.as_ref())?;
+        keys.given("break_force", j.break_force.as_ref())?;
+        keys.given("break_torque", j.break_torque.as_ref())?;
+        keys.switch("enabled", j.enabled, true)?;
+        keys.0.end()
+    }
+}
+
+impl<S: SerializeStruct> Keys<S> {
+    /// The keys of one type of joint.
+    fn kind(&mut self, kind: &JointKind) -> Result<(), S::Error> {
+        match kind {
+            JointKind::Distance { length, limits, motor } => {
+                self.given("length", length.as_ref())?;
+                self.given("limits", limits.as_ref())?;
+                self.motor(*motor)
+            }
+            JointKind::Spring { rest_length, stiffness, damping } => {
+                self.given("rest_length", rest_length.as_ref())?;
+                self.0.serialize_field("stiffness", stiffness)?;
+                self.number("damping", *damping, 0.0)
+            }
+            JointKind::Revolute { reference_angle, limits, motor, spring } => {
+                self.given("reference_angle", reference_angle.as_ref())?;
+                self.given("limits", limits.as_ref())?;
+                self.motor(*motor)?;
+                self.spring(*spring)
+            }
+            JointKind::Prismatic { axis, reference_angle, limits, motor, spring } => {
+                self.0.serialize_field("axis", &Pair(*axis))?;
+                self.given("reference_angle", reference_angle.as_ref())?;
+                self.given("limits", limits.as_ref())?;
+                self.motor(*motor)?;
+                self.spring(*spring)
+            }
+            JointKind::Wheel { axis, limits, motor, spring } => {
+                self.0.serialize_field("axis", &Pair(*axis))?;
+                self.given("limits", limits.as_ref())?;
+                self.motor(*motor)?;
+                self.spring(*spring)
+            }
+            JointKind::Weld { reference_angle, angular_hertz, angular_damping_ratio } => {
+                self.given("reference_angle", reference_angle.as_ref())?;
+                self.given("angular_hertz", angular_hertz.as_ref())?;
+                self.given("angular_damping_ratio", angular_damping_ratio.as_ref())
+            }
+            JointKind::Motor { linear_offset, angular_offset, max_force, max_torque } => {
+                self.pair("linear_offset", *linear_offset, Vec2::ZERO)?;
+                self.number("angular_offset", *angular_offset, 0.0)?;
+                self.number("max_force", *max_force, MAX_VALUE)?;
+                self.number("max_torque", *max_torque, MAX_VALUE)
+            }
+            JointKind::Mouse { target, max_force } => {
+                self.0.serialize_field("target", &Pair(*target))?;
+                self.number("max_force", *max_force, MAX_VALUE)
+            }
+        }
+    }
+
+    fn motor(&mut self, motor: Option<Motor>) -> Result<(), S::Error> {
+        self.given("motor", motor.map(MotorRecord::from).as_ref())
+    }
+
+    fn spring(&mut self, spring: Option<Spring>) -> Result<(), S::Error> {
+        self.given("spring", spring.map(SpringRecord::from).as_ref())
+    }
+}

@@ -1,0 +1,222 @@
+//! A saved world as the scene that it has become: for a scene file of what there is now.
+
+use std::f32::consts::TAU;
+
+use glam::Vec2;
+
+use super::{SavedWorld, SavedWorldError};
+use drystone::population::{Models, Population, joint_place};
+use drystone::scene::{Body, Compiled, Joint, JointKind, Path, Scene};
+use drystone::snapshot::{Force, JointGoal, RowGoal, Snapshot};
+use drystone::state::{ReportedBody, body_slots};
+use drystone::types::{
+    self, BROKEN, JOINT_DISABLED, JOINT_FRESH, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_COUNT_MASK, ROW_EQUALITY,
+    ROW_GEOMETRY, ROW_LOWER, ROW_MEASURE, ROW_MOTOR, ROW_ROLE, ROW_SPRING, ROW_UPPER, VACANT,
+};
+use drystone::world::WorldError;
+
+impl SavedWorld {
+    /// The world as a scene that starts where it was saved: bodies that are there, where they are and as fast; joints with
+    /// the lengths, speeds and targets that they have come to; gravity; batches that emitters have yet to make. Contacts
+    /// start anew, so it goes on much the same and not to the same bits.
+    ///
+    /// Broken joints are left out, and the pull of a hand (a mouse joint that came by hand). Bodies that emitters made
+    /// stay for good. A push that was given since the last step is lost.
+    ///
+    /// # Errors
+    /// If the parts do not fit one another, or a body has no finite place in the range of a scene any more.
+    pub fn to_scene(&self) -> Result<Scene, SavedWorldError> {
+        let mut compiled = Compiled::new(&self.scene).map_err(WorldError::from)?;
+        let steps = Snapshot::step_of(&self.state)?;
+        let mut population = Population::new(&compiled);
+        population.keep_models(&compiled, &self.scene);
+        population.relive(&mut compiled, &self.journal, steps)?;
+        let snapshot = Snapshot::from_bytes(&self.state, compiled.fingerprint())?;
+        snapshot.check(&compiled, Some(&population)).map_err(WorldError::from)?;
+        let models = population.take_models().unwrap_or_default();
+        let now = Now { compiled: &compiled, snapshot: &snapshot };
+        let (bodies, places) = now.bodies(&models, steps);
+        let joints = now.joints(&models, &bodies, &places);
+        let scene = Scene {
+            name: self.scene.name.clone(),
+            gravity: compiled.params.gravity.into(),
+            settings: self.scene.settings,
+            bodies,
+            joints,
+            view: self.scene.view,
+            fields: self.scene.fields.clone(),
+            emitters: population.emitters_left(&compiled, &self.scene.emitters, steps),
+        };
+        scene.check().map_err(WorldError::from)?;
+        Ok(scene)
+    }
+}
+
+struct Now<'a> {
+    compiled: &'a Compiled,
+    snapshot: &'a Snapshot,
+}
+
+impl Now<'_> {
+    /// Bodies as they are, and by slot their indices among them.
+    fn bodies(&self, models: &Models, steps: u64) -> (Vec<Body>, Vec<Option<usize>>) {
+        let slots = body_slots(self.compiled, self.snapshot);
+        let mut bodies = Vec::new();
+        let mut places = vec![None; slots.len()];
+        for (slot, report) in slots.into_iter().enumerate() {
+            let model = models.bodies.get(slot).and_then(Option::as_ref);
+            if let (Some(report), Some(model)) = (report, model) {
+                places[slot] = Some(bodies.len());
+                bodies.push(self.body(slot, report, model, steps));
+            }
+        }
+        (bodies, places)
+    }
+
+    fn body(&self, slot: usize, report: ReportedBody, model: &Body, steps: u64) -> Body {
+        let (compiled, snapshot) = (self.compiled, self.snapshot);
+        debug_assert_ne!(compiled.bodies[slot].kind, VACANT);
+        let mut body = Body { id: report.id, ..model.clone() };
+        if let Some(path) = model.path {
+            // It is led by the time of the world, which starts anew.
+            let swing = f64::from(path.rate) * f64::from(compiled.params.dt) * steps as f64;
+            #[allow(clippy::cast_possible_truncation, reason = "rounded to f32 on purpose")]
+            let phase = (f64::from(path.phase) + swing).rem_euclid(std::f64::consts::TAU) as f32;
+            body.path = Some(Path { phase, ..path });
+        } else {
+            let pose = snapshot.poses[slot];
+            // A body that has not moved keeps its numbers.
+            if pose != compiled.poses[slot] {
+                body.position = report.position.into();
+                body.angle = report.angle;
+            }
+            body.velocity = report.velocity.into();
+            body.angular_velocity = report.angular_velocity;
+        }
+        let force = snapshot.forces[slot];
+        if force != Force::of(&compiled.bodies[slot]) {
+            body.force = force.force.into();
+            body.force_point = Some(Vec2::from(force.point) + compiled.mass[slot].center);
+            body.torque = force.torque;
+        }
+        body
+    }
+
+    /// Joints that are there, between bodies by their new indices.
+    fn joints(&self, models: &Models, bodies: &[Body], places: &[Option<usize>]) -> Vec<Joint> {
+        let mut joints = Vec::new();
+        for (id, model, by_hand) in &models.joints {
+            let Some(place) = joint_place(self.compiled, *id) else { continue };
+            let is_broken = self.snapshot.joint_states[place].status & BROKEN != 0;
+            let is_pull = *by_hand && matches!(model.kind, JointKind::Mouse { .. });
+            if is_broken || is_pull {
+                continue;
+            }
+            let body = |slot: usize| places.get(slot).copied().flatten();
+            let (Some(b), Ok(a)) = (body(model.b), model.a.map(|a| body(a).ok_or(())).transpose()) else { continue };
+            let angle = |index: usize| bodies[index].angle;
+            let turned = angle(b) - a.map_or(0.0, angle);
+            let name = self.compiled.joints.ids.get(id.index as usize).cloned().flatten();
+            joints.push(Joint { a, b, id: name, ..self.joint(place, model, turned) });
+        }
+        joints
+    }
+
+    /// A joint as it has been measured and told since it came. B is turned so far against A.
+    fn joint(&self, place: usize, model: &Joint, turned: f32) -> Joint {
+        let (laid, goal) = (&self.compiled.joints.joints[place], &self.snapshot.joint_goals[place]);
+        let mut joint = Joint { enabled: goal.flags & JOINT_DISABLED == 0, ..model.clone() };
+        let rows = self.rows(laid);
+        let h = self.compiled.params.h;
+        let goal_of = |wanted: &dyn Fn(u32) -> bool| {
+            let found = rows.iter().rev().find(|(kind, ..)| wanted(*kind));
+            found.map(|(_, _, now)| now.goal).filter(|_| found.is_none_or(|(.., now)| now.kind & ROW_MEASURE == 0))
+        };
+        let role = |role: u32| move |kind: u32| kind & ROW_ROLE == role;
+        let is_held =
+            |kind: u32| kind & ROW_GEOMETRY == ROW_ALONG && matches!(kind & ROW_ROLE, ROW_EQUALITY | ROW_SPRING);
+        let reference = self.reference(goal, place, turned);
+        let motor = |motor: &mut Option<drystone::scene::Motor>| {
+            let row = rows.iter().find(|(kind, ..)| kind & ROW_ROLE == ROW_MOTOR);
+            if let (Some(motor), Some((_, laid, now))) = (motor, row)
+                && laid != now
+            {
+                motor.speed = now.goal;
+                motor.max = if now.max_impulse < f32::MAX { now.max_impulse / h } else { f32::MAX };
+            }
+        };
+        let limits = |limits: &mut Option<[f32; 2]>| {
+            if let (Some(limits), Some(lower), Some(upper)) =
+                (limits, goal_of(&role(ROW_LOWER)), goal_of(&role(ROW_UPPER)))
+            {
+                *limits = [lower, upper];
+            }
+        };
+        let spring = |spring: &mut Option<drystone::scene::Spring>, geometry: u32| {
+            let first =
+                rows.first().filter(|(kind, ..)| kind & ROW_ROLE == ROW_SPRING && kind & ROW_GEOMETRY == geometry);
+            if let (Some(spring), Some((.., now))) = (spring, first) {
+                spring.target = now.goal;
+            }
+        };
+        match &mut joint.kind {
+            JointKind::Distance { length, limits: range, motor: drive } => {
+                *length = goal_of(&is_held).or(*length);
+                limits(range);
+                motor(drive);
+            }
+            JointKind::Spring { rest_length, .. } => *rest_length = goal_of(&is_held).or(*rest_length),
+            JointKind::Revolute { reference_angle, limits: range, motor: drive, spring: pull } => {
+                *reference_angle = reference.or(*reference_angle);
+                limits(range);
+                motor(drive);
+                spring(pull, ROW_ANGLE);
+            }
+            JointKind::Prismatic { reference_angle, limits: range, motor: drive, spring: pull, .. } => {
+                *reference_angle = reference.or(*reference_angle);
+                limits(range);
+                motor(drive);
+                spring(pull, ROW_AXIS);
+            }
+            JointKind::Wheel { limits: range, motor: drive, spring: pull, .. } => {
+                limits(range);
+                motor(drive);
+                spring(pull, ROW_AXIS);
+            }
+            JointKind::Weld { reference_angle, .. } => *reference_angle = reference.or(*reference_angle),
+            JointKind::Motor { linear_offset, angular_offset, .. } => {
+                if goal.anchor_a != laid.anchor_a {
+                    #[allow(clippy::cast_possible_truncation, reason = "joints are counted in u32")]
+                    let base = self.compiled.joints.base(place as u32);
+                    *linear_offset = Vec2::from(goal.anchor_a) - base;
+                }
+                *angular_offset = reference.unwrap_or(*angular_offset);
+            }
+            JointKind::Mouse { target, .. } => {
+                if goal.anchor_a != laid.anchor_a {
+                    *target = goal.anchor_a.into();
+                }
+            }
+        }
+        joint
+    }
+
+    /// The reference angle, if it is known. A scene counts full turns from the angles of its bodies, which have none: the
+    /// reference has them.
+    fn reference(&self, goal: &JointGoal, place: usize, turned: f32) -> Option<f32> {
+        if goal.flags & JOINT_FRESH != 0 {
+            return None;
+        }
+        let turns = ((turned - goal.reference_angle - self.snapshot.joint_states[place].angle) / TAU).round();
+        Some(goal.reference_angle + turns * TAU)
+    }
+
+    /// Rows of a joint: their kinds, what they were laid with, what they are told now.
+    fn rows(&self, joint: &types::Joint) -> Vec<(u32, RowGoal, RowGoal)> {
+        let first = joint.first_row as usize;
+        let rows = first..first + (joint.flags & ROW_COUNT_MASK) as usize;
+        let laid = &self.compiled.joints.rows[rows.clone()];
+        let told = &self.snapshot.row_goals[rows];
+        laid.iter().zip(told).map(|(laid, told)| (laid.kind, RowGoal::of(laid), *told)).collect()
+    }
+}

@@ -1,0 +1,167 @@
+//! Bodies and answers: whole, in time, and within the memory that there is for those on their way.
+
+use std::convert::Infallible;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{FromRequest, Request};
+use axum::http::{HeaderMap, HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::{StreamExt, stream};
+use tokio::sync::Semaphore;
+
+use super::State;
+use super::guard::Caller;
+use super::room::{MAX_SMALL, Reserved, Room, charge};
+use crate::op::CommandRecord;
+use crate::problem::Problem;
+use crate::session::Answer;
+
+/// Memory is set aside in steps of so many bytes while a body comes.
+const STEP: usize = MAX_SMALL;
+/// An answer goes out in parts of so many bytes.
+const PART: usize = 64 << 10;
+/// Bodies and messages up to so many bytes are read by the thread that has them: some 40 µs. Longer ones keep no other
+/// request of that thread waiting.
+pub const MAX_INLINE: usize = 4 << 10;
+/// Memory for reading a body or a message, times its length: a copy without blanks, and one for the log.
+const READING_FACTOR: usize = 2;
+/// Long bodies and messages that are read at the same time.
+static READING: Semaphore = Semaphore::const_new(4);
+
+/// Memory to set aside for reading a text of so many bytes, beside that of the text.
+pub fn reading_bytes(length: usize) -> usize {
+    if length > MAX_INLINE { length.saturating_mul(READING_FACTOR) } else { 0 }
+}
+
+/// Memory to set aside for commands that were read.
+pub fn command_bytes(count: usize) -> usize {
+    count.saturating_mul(size_of::<CommandRecord>())
+}
+
+/// Reads a text of so many bytes: a long one where nobody is kept waiting by that, a few at a time.
+///
+/// # Errors
+/// The service is stopping, or there is a bug.
+pub async fn read_aside<T: Send + 'static>(
+    caller: &Caller,
+    length: usize,
+    read: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Problem> {
+    if length <= MAX_INLINE {
+        return Ok(read());
+    }
+    // One token leaves places to others.
+    let own =
+        caller.reading.clone().acquire_owned().await.map_err(|_| Problem::unavailable("the service is stopping"))?;
+    let turn = READING.acquire().await.map_err(|_| Problem::unavailable("the service is stopping"))?;
+    let reading = tokio::task::spawn_blocking(move || {
+        let value = read();
+        drop((turn, own));
+        value
+    });
+    reading.await.map_err(|_| Problem::internal("a bug; it is in the log"))
+}
+
+/// Body of a request. Its memory counts until it is dropped: drop it once it is read.
+#[derive(Debug)]
+pub struct Content {
+    bytes: Bytes,
+    reserved: Option<Reserved>,
+    caller: Arc<Caller>,
+}
+
+impl Content {
+    /// Sets so many bytes of memory aside until the body is dropped. One body never needs more than the token may hold.
+    ///
+    /// # Errors
+    /// There is not as much now: 429.
+    pub fn charge(&mut self, bytes: usize) -> Result<(), Problem> {
+        charge(&self.caller.room, &mut self.reserved, bytes)
+    }
+
+    /// Caller of the request.
+    #[must_use]
+    pub fn caller(&self) -> &Arc<Caller> {
+        &self.caller
+    }
+}
+
+impl Deref for Content {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Sets memory aside for a body that has grown. A small one is moved out of the memory for small ones when it is no more.
+fn grow(room: &Room, reserved: &mut Option<Reserved>, from: usize, to: usize) -> Result<(), Problem> {
+    match reserved {
+        Some(reserved) if from > MAX_SMALL => reserved.merge(room.take_large(to - from)?),
+        _ => *reserved = Some(room.take(to)?),
+    }
+    Ok(())
+}
+
+fn announced(headers: &HeaderMap) -> Option<usize> {
+    headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+impl FromRequest<State> for Content {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &State) -> Result<Self, Problem> {
+        let limits = &state.config.limits;
+        let caller = request.extensions().get::<Arc<Caller>>().cloned();
+        let caller = caller.ok_or_else(|| Problem::internal("nobody asks"))?;
+        let too_large = || Problem::too_large("the body is larger than limits.bytes allows");
+        if announced(request.headers()).is_some_and(|bytes| bytes > limits.bytes) {
+            return Err(too_large());
+        }
+        let end = tokio::time::Instant::now() + Duration::from_secs_f64(limits.body_seconds);
+        let mut parts = request.into_body().into_data_stream();
+        let (mut bytes, mut set_aside, mut reserved) = (Vec::new(), 0, None);
+        loop {
+            let part = tokio::time::timeout_at(end, parts.next()).await.map_err(|_| {
+                let detail = format!("the body did not come within {} s (limits.body_seconds)", limits.body_seconds);
+                Problem::too_slow(detail)
+            })?;
+            let Some(part) = part else { break };
+            let part = part.map_err(|error| Problem::malformed(format!("the body broke off: {error}")))?;
+            let length = bytes.len() + part.len();
+            if length > limits.bytes {
+                return Err(too_large());
+            }
+            if length > set_aside {
+                let needed = length.next_multiple_of(STEP);
+                grow(&caller.room, &mut reserved, set_aside, needed)?;
+                set_aside = needed;
+            }
+            bytes.extend_from_slice(&part);
+        }
+        Ok(Self { bytes: bytes.into(), reserved, caller })
+    }
+}
+
+/// A large answer, and the memory set aside for it until it is sent.
+#[derive(Debug)]
+pub struct Held(pub Answer, pub Reserved);
+
+impl IntoResponse for Held {
+    fn into_response(self) -> Response {
+        let Self(mut answer, permit) = self;
+        let bytes = Bytes::from(std::mem::take(&mut answer.body));
+        let length = bytes.len();
+        let parts = stream::unfold((bytes, permit), |(mut bytes, permit)| async move {
+            let part = bytes.split_to(bytes.len().min(PART));
+            (!part.is_empty()).then_some((Ok::<_, Infallible>(part), (bytes, permit)))
+        });
+        let mut response = answer.into_response();
+        *response.body_mut() = Body::from_stream(parts);
+        response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+        response
+    }
+}

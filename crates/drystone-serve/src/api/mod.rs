@@ -1,0 +1,422 @@
+//! HTTP: what may come in, and what it means to the worlds.
+
+mod content;
+mod description;
+mod guard;
+mod guesses;
+mod room;
+mod socket;
+mod worlds;
+
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Extension, FromRequestParts, Query, State as FromState};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use tokio::sync::{Semaphore, watch};
+use tower_http::catch_panic::CatchPanicLayer;
+use utoipa::OpenApi;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::ServeError;
+use super::config::Config;
+use super::op::Key;
+use super::problem::Problem;
+use super::scheduler::Scheduler;
+use super::session::Answer;
+use drystone::state::Fnv;
+use drystone_scenes::file::json_schema;
+pub use guard::TokenChanges;
+use guard::{Caller, Guard, MaybeCaller};
+
+/// Longest `Idempotency-Key`.
+const LONGEST_KEY: usize = 128;
+/// Worlds that are read and made at the same time.
+const MAX_CREATING: usize = 2;
+/// Times a second that the text of the metrics is made, at most.
+const MAX_FIGURES: u32 = 20;
+
+/// What every handler has.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// Limits and so on.
+    pub config: Arc<Config>,
+    /// The worlds.
+    pub scheduler: Arc<Scheduler>,
+    /// True once the service stops.
+    pub stopping: watch::Sender<bool>,
+    recorder: metrics_exporter_prometheus::PrometheusHandle,
+    guard: Arc<Guard>,
+    sockets: Arc<Semaphore>,
+    creating: Arc<Semaphore>,
+    creations: Arc<worlds::Creations>,
+    figures: Arc<Mutex<Figures>>,
+}
+
+/// Text of the metrics, which is made anew so often in a second.
+#[derive(Debug, Default)]
+struct Figures {
+    since: Option<Instant>,
+    count: u32,
+    text: Arc<str>,
+}
+
+impl State {
+    /// For a service that listens on `local`.
+    #[must_use]
+    pub fn new(
+        config: Arc<Config>,
+        scheduler: Arc<Scheduler>,
+        recorder: metrics_exporter_prometheus::PrometheusHandle,
+        local: SocketAddr,
+    ) -> Self {
+        Self {
+            guard: Arc::new(Guard::new(&config, local)),
+            sockets: Arc::new(Semaphore::new(config.limits.sockets)),
+            creating: Arc::new(Semaphore::new(MAX_CREATING)),
+            creations: Arc::default(),
+            figures: Arc::default(),
+            stopping: watch::Sender::new(false),
+            config,
+            scheduler,
+            recorder,
+        }
+    }
+
+    /// Takes the tokens of another configuration. Requests and streams of those that are there no more end.
+    ///
+    /// # Errors
+    /// The tokens do not fit together; those from before stay.
+    pub fn change_tokens(&self, other: &Config) -> Result<TokenChanges, ServeError> {
+        let changes = self.guard.change_tokens(other)?;
+        self.scheduler.shared().several_tokens.store(self.guard.has_several(), Ordering::SeqCst);
+        Ok(changes)
+    }
+
+    /// Number of worlds that no token sees.
+    #[must_use]
+    pub fn lost_worlds(&self) -> usize {
+        self.scheduler.worlds().iter().filter(|handle| self.guard.is_lost(&handle.facts)).count()
+    }
+}
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Drystone",
+        description = "Worlds of rigid bodies in 2D: made from scenes, stepped, asked, watched, kept. SI units, y up, \
+                       angles in radians counter-clockwise. Errors are problem details (RFC 9457). Whatever changes \
+                       state takes an `Idempotency-Key`: asked again with the same key it is done once. The key of a \
+                       creation is known as long as its world; other keys are known for at least 24 hours, also over \
+                       restarts, and up to limits.keys of a world; beyond that new ones are refused with 429. A world \
+                       belongs to the owner of the token that made it: for other tokens it is not there (404), their \
+                       lists do not have it, and their keys are others; a token with `admin` has the worlds of all \
+                       owners. Without tokens everybody has all. An `X-Request-Id` is taken, or made, and returned; the log has it."
+    ),
+    components(schemas(Problem)),
+    modifiers(&Secured),
+    security((), ("token" = []))
+)]
+struct Doc;
+
+struct Secured;
+
+impl utoipa::Modify for Secured {
+    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
+        let scheme = SecurityScheme::Http(HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build());
+        openapi.components.get_or_insert_default().add_security_scheme("token", scheme);
+    }
+}
+
+fn routes() -> OpenApiRouter<State> {
+    OpenApiRouter::with_openapi(Doc::openapi())
+        .routes(routes!(worlds::list, worlds::create))
+        .routes(routes!(worlds::show, worlds::delete))
+        .routes(routes!(worlds::step))
+        .routes(routes!(worlds::commands))
+        .routes(routes!(worlds::play))
+        .routes(routes!(worlds::pause))
+        .routes(routes!(worlds::state))
+        .routes(routes!(worlds::bodies))
+        .routes(routes!(worlds::joints))
+        .routes(routes!(worlds::metrics))
+        .routes(routes!(worlds::events))
+        .routes(routes!(worlds::query))
+        .routes(routes!(worlds::checkpoints))
+        .routes(routes!(worlds::checkpoint))
+        .routes(routes!(worlds::forget))
+        .routes(routes!(worlds::restore))
+        .routes(routes!(worlds::scenes))
+        .routes(routes!(socket::stream))
+        .routes(routes!(live))
+        .routes(routes!(ready))
+        .routes(routes!(prometheus))
+}
+
+/// The description of the API.
+fn document() -> serde_json::Value {
+    let (_, document) = routes().split_for_parts();
+    description::complete(serde_json::to_value(document).unwrap_or_default())
+}
+
+/// All of it.
+pub fn router(state: State) -> Router {
+    let (api, _) = routes().split_for_parts();
+    let document: Arc<str> = document().to_string().into();
+    let schema: Arc<str> = json_schema().into();
+    let text = |text: Arc<str>| {
+        move || async move { ([(header::CONTENT_TYPE, "application/json")], text.to_string()).into_response() }
+    };
+    Router::new()
+        .merge(api)
+        .route("/", axum::routing::get(async || page_file("text/html; charset=utf-8", PAGE)))
+        .merge(page_files())
+        .route("/api/openapi.json", axum::routing::get(text(document)))
+        .route("/api/scene.schema.json", axum::routing::get(text(schema)))
+        .fallback(async || Problem::not_found("there is nothing at this address; see /api/openapi.json"))
+        .method_not_allowed_fallback(async || Problem::method())
+        .layer(axum::middleware::from_fn_with_state(state.clone(), refuse_while_starting))
+        .layer(axum::middleware::from_fn_with_state(state.clone(), guard::guard))
+        .layer(CatchPanicLayer::custom(panicked))
+        .with_state(state)
+}
+
+/// Refuses what concerns worlds until all worlds of the store are known: one that is there must not be told to be missing.
+async fn refuse_while_starting(
+    FromState(state): FromState<State>,
+    request: axum::extract::Request,
+    next: axum::middleware::Next,
+) -> Response {
+    if request.uri().path().starts_with("/v1/worlds") && !state.scheduler.is_listed() {
+        return Problem::starting("the worlds of the store are being read").into_response();
+    }
+    next.run(request).await
+}
+
+/// What a connection beyond the limit gets: whoever watches the process still sees that it is well.
+pub fn router_when_full(state: State) -> Router {
+    let most = state.config.limits.connections;
+    let full = move || async move { Problem::unavailable(format!("{most} connections are open already")) };
+    Router::new()
+        .route("/health/live", axum::routing::get(live))
+        .route("/health/ready", axum::routing::get(ready))
+        .fallback(full)
+        .with_state(state)
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "as the layer wants it")]
+fn panicked(panic: Box<dyn std::any::Any + Send>) -> Response {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+    tracing::error!(panic = text, "a bug: a request was given up");
+    Problem::internal("a bug; it is in the log").into_response()
+}
+
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::OK);
+        let mut response = (status, self.body).into_response();
+        let headers = response.headers_mut();
+        if self.content_type.is_empty() {
+            headers.remove(header::CONTENT_TYPE);
+        } else {
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.content_type));
+        }
+        if self.again {
+            headers.insert("idempotency-replayed", HeaderValue::from_static("true"));
+        }
+        response
+    }
+}
+
+/// What the address names.
+#[derive(Debug)]
+struct Path<T>(T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        let named = axum::extract::Path::from_request_parts(parts, state).await;
+        named.map(|axum::extract::Path(value)| Self(value)).map_err(|error| Problem::malformed(error.body_text()))
+    }
+}
+
+/// The parameters of a request.
+///
+/// # Errors
+/// One is unknown or cannot be read.
+fn parameters<T>(query: Result<Query<T>, QueryRejection>) -> Result<T, Problem> {
+    query.map(|Query(value)| value).map_err(|rejection| Problem::malformed(rejection.body_text()))
+}
+
+/// With which the client can ask again.
+///
+/// # Errors
+/// It is too long, or has characters that are not visible.
+fn key(headers: &HeaderMap, path: &str, body: &[u8]) -> Result<Option<Key>, Problem> {
+    let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
+    let name = value.to_str().ok().filter(|name| (1..=LONGEST_KEY).contains(&name.len()));
+    let wrong = || Problem::malformed(format!("Idempotency-Key: expected 1 to {LONGEST_KEY} visible characters"));
+    Ok(Some(make_key(name.ok_or_else(wrong)?, path, body)))
+}
+
+fn make_key(name: &str, path: &str, body: &[u8]) -> Key {
+    Key { name: name.to_owned(), hash: Fnv::START.bytes(path.as_bytes()).bytes(&[0]).bytes(body).0 }
+}
+
+/// Whether the process answers.
+#[utoipa::path(get, path = "/health/live", tag = "service", responses((status = 200, description = "It does")))]
+async fn live() -> Response {
+    axum_json(200, &json!({ "live": true }))
+}
+
+/// Says that all worlds are open and the service is not stopping; with a token more.
+#[utoipa::path(get, path = "/health/ready", tag = "service",
+    responses((status = 200, description = "Ready")))]
+async fn ready(FromState(state): FromState<State>, caller: MaybeCaller) -> Response {
+    if let Some(mut hindrance) = state.scheduler.hindrance() {
+        if caller.is_none() {
+            // Details are for those with a token.
+            hindrance.truncate(hindrance.find([':', ';']).unwrap_or(hindrance.len()));
+        }
+        return Problem::unavailable(hindrance).into_response();
+    }
+    let mut told = json!({ "ready": true });
+    if caller.is_some() {
+        told["version"] = env!("CARGO_PKG_VERSION").into();
+        told["device"] = state.scheduler.device().line().into();
+        told["store_bytes"] = state.scheduler.shared().store.used().into();
+    }
+    axum_json(200, &told)
+}
+
+/// Figures for Prometheus: of the whole service for tokens with `metrics` or `admin`, and for all where all have one owner;
+/// other tokens get their own.
+#[utoipa::path(get, path = "/metrics", tag = "service", responses((status = 200, description = "Text", body = String)))]
+async fn prometheus(FromState(state): FromState<State>, caller: MaybeCaller) -> Response {
+    let text = {
+        // One at a time, as it is the same work for each.
+        let mut figures = state.figures.lock().unwrap_or_else(PoisonError::into_inner);
+        if figures.since.is_none_or(|since| since.elapsed() >= Duration::from_secs(1)) {
+            (figures.since, figures.count) = (Some(Instant::now()), 0);
+        }
+        figures.count = figures.count.saturating_add(1);
+        if figures.count <= MAX_FIGURES {
+            figures.text = figures_of(&state).into();
+        }
+        figures.text.clone()
+    };
+    let is_one_of_several = |caller: &Caller| !caller.sees_figures() && state.guard.owners().len() > 1;
+    let text = match caller.filter(|Extension(caller)| is_one_of_several(caller)) {
+        Some(Extension(caller)) => own_figures(&text, &caller),
+        None => text.to_string(),
+    };
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
+}
+
+/// Returns the lines of the metrics that are about a caller.
+fn own_figures(text: &str, caller: &Caller) -> String {
+    let of = |label: &str, name: &str| ['{', ','].map(|before| format!("{before}{label}=\"{}\"", escaped(name)));
+    let own = [of("token", &caller.name), of("owner", &caller.owner)].concat();
+    let lines: Vec<&str> = text.lines().filter(|line| own.iter().any(|own| line.contains(own.as_str()))).collect();
+    let name = |line: &str| line.split('{').next().unwrap_or_default().to_owned();
+    let mut names: Vec<String> = lines.iter().map(|line| name(line)).collect();
+    names.dedup();
+    let mut own = String::new();
+    for name in names {
+        // Its HELP and TYPE lines.
+        let about = |line: &&str| line.starts_with("# ") && line.split(' ').nth(2) == Some(name.as_str());
+        let of_name = lines
+            .iter()
+            .copied()
+            .filter(|line| line.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('{')));
+        for line in text.lines().filter(about).chain(of_name) {
+            own.extend([line, "\n"]);
+        }
+    }
+    own
+}
+
+/// Makes the text of the metrics.
+fn figures_of(state: &State) -> String {
+    let scheduler = &state.scheduler;
+    let worlds = scheduler.worlds();
+    let (mut failed, mut starting) = (0_u32, 0_u32);
+    for world in &worlds {
+        match world.status().state {
+            "failed" => failed += 1,
+            "starting" => starting += 1,
+            _ => {}
+        }
+    }
+    metrics::gauge!("drystone_worlds_failed").set(failed);
+    metrics::gauge!("drystone_worlds_starting").set(starting);
+    metrics::gauge!("drystone_ready").set(if scheduler.is_ready() { 1.0 } else { 0.0 });
+    metrics::gauge!("drystone_turn_longest_seconds").set(scheduler.longest_turn().as_secs_f64());
+    metrics::gauge!("drystone_store_bytes").set(scheduler.shared().store.used() as f64);
+    metrics::gauge!("drystone_store_limit_bytes").set(state.config.limits.store_bytes as f64);
+    if let Some(bytes) = resident_bytes() {
+        metrics::gauge!("drystone_process_resident_bytes").set(bytes as f64);
+    }
+    for owner in state.guard.owners() {
+        let count = worlds.iter().filter(|handle| handle.facts.owner == owner).count();
+        metrics::gauge!("drystone_owner_worlds", "owner" => owner).set(count as f64);
+    }
+    state.recorder.run_upkeep();
+    state.recorder.render()
+}
+
+/// A value of a label, as the exporter writes it.
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+/// Memory of the process, where the system says it.
+fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1 << 10)
+}
+
+/// The page at `/`. Its style and scripts are files of their own, so that the policy forbids text in the page to be run.
+const PAGE: &str = include_str!("page/page.html");
+/// Files of the page below `/page/`, with their MIME types.
+const PAGE_FILES: [(&str, &str, &str); 5] = [
+    ("/page/page.css", "text/css; charset=utf-8", include_str!("page/page.css")),
+    ("/page/service.js", "text/javascript; charset=utf-8", include_str!("page/service.js")),
+    ("/page/view.js", "text/javascript; charset=utf-8", include_str!("page/view.js")),
+    ("/page/draw.js", "text/javascript; charset=utf-8", include_str!("page/draw.js")),
+    ("/page/act.js", "text/javascript; charset=utf-8", include_str!("page/act.js")),
+];
+
+fn page_files() -> Router<State> {
+    PAGE_FILES.into_iter().fold(Router::new(), |router, (path, kind, text)| {
+        router.route(path, axum::routing::get(async move || page_file(kind, text)))
+    })
+}
+
+fn page_file(kind: &'static str, text: &'static str) -> Response {
+    let policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
+                  base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+    // Page and scripts of two versions do not fit together: each is asked for anew.
+    let headers =
+        [(header::CONTENT_TYPE, kind), (header::CONTENT_SECURITY_POLICY, policy), (header::CACHE_CONTROL, "no-cache")];
+    (headers, text).into_response()
+}
+
+fn axum_json(status: u16, value: &serde_json::Value) -> Response {
+    let mut answer = Answer::json(value);
+    answer.status = status;
+    answer.into_response()
+}

@@ -1,0 +1,188 @@
+//! Memory for bodies and answers on their way: one pot for all, of which each token has a part.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::problem::Problem;
+
+/// Largest size of a small body or answer, bytes.
+pub const MAX_SMALL: usize = 64 << 10;
+/// Memory for small ones, of each token, bytes. It is beside the pot for all.
+const SMALL_POT: usize = 4 << 20;
+
+/// Memory for bodies and answers on their way, of one token.
+#[derive(Debug)]
+pub struct Room {
+    own: Arc<Semaphore>,
+    own_kib: u32,
+    all: Pot,
+    small: Arc<Semaphore>,
+}
+
+/// Memory for bodies and answers on their way, of all tokens together.
+#[derive(Clone, Debug)]
+pub struct Pot {
+    kib: Arc<Semaphore>,
+    size: u32,
+}
+
+/// Memory that is set aside, until dropped.
+#[derive(Debug)]
+pub struct Reserved {
+    /// Permits of the token and of the pot for all.
+    large: Option<[OwnedSemaphorePermit; 2]>,
+    small: Option<OwnedSemaphorePermit>,
+}
+
+impl Reserved {
+    /// Bytes of the pot for all.
+    #[must_use]
+    pub fn large_bytes(&self) -> usize {
+        self.large.as_ref().map_or(0, |[own, _]| own.num_permits() << 10)
+    }
+
+    /// Adds memory that was set aside in the same room.
+    pub fn merge(&mut self, other: Self) {
+        match (&mut self.large, other.large) {
+            (Some(large), Some([own, all])) => {
+                large[0].merge(own);
+                large[1].merge(all);
+            }
+            (large, Some(other)) => *large = Some(other),
+            (_, None) => {}
+        }
+        match (&mut self.small, other.small) {
+            (Some(small), Some(other)) => small.merge(other),
+            (small, Some(other)) => *small = Some(other),
+            (_, None) => {}
+        }
+    }
+}
+
+/// Sets more memory aside beside what is held. What is held together never is more than the token may hold.
+///
+/// # Errors
+/// There is not as much now: 429.
+pub fn charge(room: &Room, held: &mut Option<Reserved>, bytes: usize) -> Result<(), Problem> {
+    let large = held.as_ref().map_or(0, Reserved::large_bytes);
+    let more = bytes.min(room.own_bytes().saturating_sub(large));
+    if more == 0 {
+        return Ok(());
+    }
+    let more = room.take(more)?;
+    match held {
+        Some(held) => held.merge(more),
+        None => *held = Some(more),
+    }
+    Ok(())
+}
+
+fn kib(bytes: usize) -> u32 {
+    u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX)
+}
+
+impl Pot {
+    /// Makes a pot of so many bytes.
+    #[must_use]
+    pub fn new(bytes: usize) -> Self {
+        let size = u32::try_from(bytes >> 10).unwrap_or(u32::MAX).max(1);
+        Self { kib: Arc::new(Semaphore::new(size as usize)), size }
+    }
+}
+
+impl Room {
+    /// Makes the room of a token that may hold so many bytes of a pot.
+    #[must_use]
+    pub fn new(all: &Pot, bytes: usize) -> Self {
+        let own_kib = u32::try_from(bytes >> 10).unwrap_or(u32::MAX).clamp(1, all.size);
+        let (own, small) = (Semaphore::new(own_kib as usize), Semaphore::new(kib(SMALL_POT) as usize));
+        Self { own: Arc::new(own), own_kib, all: all.clone(), small: Arc::new(small) }
+    }
+
+    /// Bytes of the pot for all.
+    #[must_use]
+    pub fn pot_bytes(&self) -> usize {
+        (self.all.size as usize) << 10
+    }
+
+    /// Bytes of the pot for all that the token may hold.
+    #[must_use]
+    pub fn own_bytes(&self) -> usize {
+        (self.own_kib as usize) << 10
+    }
+
+    /// Sets memory aside. A request for more than the token may hold takes all of that.
+    ///
+    /// # Errors
+    /// There is not as much now: 429.
+    pub fn take(&self, bytes: usize) -> Result<Reserved, Problem> {
+        if bytes <= MAX_SMALL
+            && let Ok(small) = self.small.clone().try_acquire_many_owned(kib(bytes).max(1))
+        {
+            return Ok(Reserved { large: None, small: Some(small) });
+        }
+        self.take_large(bytes)
+    }
+
+    /// Sets memory aside in the pot for all.
+    ///
+    /// # Errors
+    /// There is not as much now: 429.
+    pub fn take_large(&self, bytes: usize) -> Result<Reserved, Problem> {
+        let kib = kib(bytes).clamp(1, self.own_kib);
+        let full = |whose: &str| {
+            metrics::counter!("drystone_memory_full_total").increment(1);
+            let detail = format!("bodies and answers on their way fill the memory for them{whose}");
+            Problem::too_many(detail, 1)
+        };
+        let own = self.own.clone().try_acquire_many_owned(kib);
+        let own = own.map_err(|_| full(" that is this token's part of limits.memory_bytes"))?;
+        let all = self.all.kib.clone().try_acquire_many_owned(kib);
+        let all = all.map_err(|_| full(" (limits.memory_bytes)"))?;
+        Ok(Reserved { large: Some([own, all]), small: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_given_back() {
+        let room = Room::new(&Pot::new(1 << 20), 1 << 20);
+        let first = room.take(600 << 10).unwrap();
+        assert_eq!(room.take(600 << 10).unwrap_err().status, 429);
+        let second = room.take(400 << 10).unwrap();
+        drop(first);
+        assert!(room.take(600 << 10).is_ok());
+        drop(second);
+        // More than there is at all: alone.
+        let all = room.take(1 << 30).unwrap();
+        assert!(room.take_large(1).is_err());
+        drop(all);
+        assert!(room.take_large(1).is_ok());
+    }
+
+    #[test]
+    fn tokens_have_parts_and_small_ones_their_own() {
+        let pot = Pot::new(4 << 20);
+        let (one, other) = (Room::new(&pot, 1 << 20), Room::new(&pot, 4 << 20));
+        let held = one.take(1 << 30).unwrap();
+        assert!(one.take(65 << 10).unwrap_err().detail.contains("this token"));
+        let mut small: Vec<_> = (0..64).map(|_| one.take(MAX_SMALL).unwrap()).collect();
+        assert!(one.take(1).is_err(), "the pot for small ones ends, too");
+        let mut large = other.take(3 << 20).unwrap();
+        let refused = other.take(1 << 20).unwrap_err();
+        assert!(refused.detail.contains("(limits.memory_bytes)"), "{refused:?}");
+        drop(held);
+        // Merged amounts are given back with the rest.
+        large.merge(other.take(1 << 20).unwrap());
+        large.merge(other.take(1).unwrap());
+        small.clear();
+        assert!(one.take_large(1).is_err());
+        drop(large);
+        assert!(one.take_large(1 << 20).is_ok());
+        assert_eq!(other.small.available_permits(), 4096);
+    }
+}

@@ -1,0 +1,794 @@
+//! What the service is told: a TOML file, then the environment, then the command line, each over the one before.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::ServeError;
+use super::store::BUCKET;
+
+/// Shorter tokens are refused, as they can be guessed.
+const MIN_TOKEN: usize = 16;
+/// Owner of worlds that are made while there are no tokens.
+pub const ANYBODY: &str = "anybody";
+/// Name of the token that the environment gives (`DRYSTONE_TOKEN`).
+pub const ENVIRONMENT: &str = "environment";
+/// Part of `limits.memory_bytes` that one of several tokens may hold, unless it says otherwise.
+const MEMORY_SHARES: usize = 4;
+/// Before the names of environment variables.
+const PREFIX: &str = "DRYSTONE_";
+
+/// All that can be set. Every key may be left out.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Address and port. Any but a loopback address demands a token.
+    pub listen: SocketAddr,
+    /// A folder for the worlds, `s3://BUCKET/PREFIX`, or `memory`, which forgets them at the end.
+    pub store: String,
+    /// How a bucket is reached.
+    pub s3: S3,
+    /// Tokens that clients may have. Without any, everybody who reaches the address may do everything. SIGHUP reads them
+    /// again from the file of `--config`.
+    pub tokens: Vec<Token>,
+    /// Names of other hosts by which the service is called, behind a proxy; they demand a token. Loopback names always
+    /// count.
+    pub hosts: Vec<String>,
+    /// Workers that run worlds on the CPU; 0: one a core, at least two. On a GPU there is always one.
+    pub workers: usize,
+    /// Whether small worlds on a GPU share their dispatches. What they come to is the same.
+    pub pools: bool,
+    /// Seconds of computing after which a world is written out.
+    pub checkpoint_seconds: f64,
+    /// Seconds after which an idle world leaves memory. It comes back with the next request.
+    pub hibernate_seconds: f64,
+    /// Opens worlds again that are failed because the process ended in their steps.
+    pub retry_failed: bool,
+    /// A folder of this machine for what a service with a bucket has to know of the process before it. Empty: one below the
+    /// system's folder for temporary files.
+    pub local_state: String,
+    /// Treatment of a world that was not written out before another build took over: `warn` goes through its log all
+    /// the same, though it may come to other bits, and says so; `refuse` opens it as failed.
+    pub other_build: String,
+    /// Limits.
+    pub limits: Limits,
+    /// What is said about it.
+    pub log: Log,
+}
+
+/// How a bucket is reached. What is left out comes from the variables that other programs have for it (`AWS_REGION`,
+/// `AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL` and so on), or from the machine; keys and session token all from one place.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct S3 {
+    /// Address of an object store that is not Amazon's, such as `https://minio.example.org:9000`.
+    pub endpoint: String,
+    /// Region.
+    pub region: String,
+    /// Who we are there.
+    pub access_key_id: String,
+    /// Proves it.
+    pub secret_access_key: Secret,
+    /// Of credentials that end.
+    pub session_token: Secret,
+    /// Whether the bucket is part of the host's name, as Amazon has it, or of the path.
+    pub virtual_host: bool,
+    /// Seconds for which a request is tried again before it is given up.
+    pub patience_seconds: f64,
+    /// Takes the worlds over from a service that uses the same place, which ends. Otherwise this one does not start while
+    /// the other lives; after one that was killed it waits for one and a half `patience_seconds`.
+    pub take_over: bool,
+}
+
+/// What must not be shown.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(transparent)]
+pub struct Secret(pub String);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_empty() { "none" } else { "hidden" })
+    }
+}
+
+/// A token, what it may do, and how much of the service is its own.
+///
+/// A world belongs to the owner of the token that made it: for others it is not there (404), nor are their idempotency
+/// keys the same. Worlds that were made while there were no tokens belong to `anybody`, which no token can be; those of
+/// owners that have no token any more stay, too. A token with `admin = true` has them all.
+///
+/// To change a token without a gap, give two tokens one `owner`: add the second and send SIGHUP, move the clients, take
+/// the first out and send SIGHUP again. Requests and streams of a token that is taken out end at once.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Token {
+    /// Name in logs and metrics, and owner of its worlds if there is no `owner`.
+    pub name: String,
+    /// Secret that clients send, of at least 16 characters.
+    pub token: Secret,
+    /// Owner of the worlds that are made with it; several tokens may have the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// Sees the worlds of all owners, and may do everything with them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub admin: bool,
+    /// Reads the figures of the whole service at `/metrics`, as `admin` does, and has no other right for that: for
+    /// Prometheus. Other tokens read there what is their own, unless all have one owner.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub metrics: bool,
+    /// Worlds at a time of its owner, up to `limits.worlds`. One token of several has half of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worlds: Option<usize>,
+    /// Streams at a time, up to `limits.sockets`. One token of several has half of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sockets: Option<usize>,
+    /// Requests a second, in place of `limits.rate`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
+    /// Part of `limits.memory_bytes` that it may hold, at least `limits.bytes`. One token of several has a quarter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<usize>,
+}
+
+impl Token {
+    /// Makes a token with the limits of the service.
+    #[must_use]
+    pub fn new(name: &str, token: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            token: Secret(token.to_owned()),
+            owner: None,
+            admin: false,
+            metrics: false,
+            worlds: None,
+            sockets: None,
+            rate: None,
+            memory_bytes: None,
+        }
+    }
+
+    /// Owner of the worlds that are made with it.
+    #[must_use]
+    pub fn owner(&self) -> &str {
+        self.owner.as_deref().unwrap_or(&self.name)
+    }
+}
+
+/// What is refused beyond. Bodies, joints and steps: 422; bytes: 413; the others: 429.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Of a request.
+    pub bytes: usize,
+    /// Worlds at a time.
+    pub worlds: usize,
+    /// Of a world, those that come while it runs included.
+    pub bodies: usize,
+    /// Of a world.
+    pub joints: usize,
+    /// Contacts of a world. A step that finds more is refused.
+    pub contacts: usize,
+    /// Work of a step of a world: bodies (or shapes, if these are more) and joints × substeps × iterations. A million is
+    /// about a seventh of a second.
+    pub step_work: u64,
+    /// Bodies of all worlds, in memory or not. With several tokens an owner may have half of them, at least `bodies`.
+    pub total_bodies: usize,
+    /// Bodies of the worlds in memory. Idle ones are put to disk to make room. With several tokens an owner may have half
+    /// of them, at least `bodies`.
+    pub resident_bodies: usize,
+    /// Seconds of a turn, in which a world does one step or several: beyond, the service is not ready.
+    pub turn_seconds: f64,
+    /// Of a request.
+    pub steps: u64,
+    /// Commands of a request.
+    pub commands: usize,
+    /// Queries of a request.
+    pub queries: usize,
+    /// Shapes that the queries of a request find together.
+    pub found: usize,
+    /// Seconds of computing for the queries of a request.
+    pub query_seconds: f64,
+    /// Shapes of a world.
+    pub shapes: usize,
+    /// Requests for steps that wait for a world. Together they may ask for four times `steps`.
+    pub goals: usize,
+    /// Bodies and joints that are added or removed by hand in the life of a world, as its checkpoints remember each.
+    pub alterations: usize,
+    /// Checkpoints with a name, of a world.
+    pub checkpoints: usize,
+    /// Requests that wait for a world.
+    pub inbox: usize,
+    /// Streams at a time.
+    pub sockets: usize,
+    /// Connections at a time, streams included. One more is told 503. With several tokens one may have half of them.
+    pub connections: u32,
+    /// Connections at a time that have not shown a token yet, up to half of `connections`. One more takes the place of
+    /// the oldest; of the address that has the most, if that has more than an eighth.
+    pub strangers: u32,
+    /// Seconds within which a connection shows a token, or ends.
+    pub stranger_seconds: f64,
+    /// Seconds for which a connection may say nothing, not end the head of a request, or take nothing of an answer.
+    pub idle_seconds: f64,
+    /// Seconds that the body of a request may take to come.
+    pub body_seconds: f64,
+    /// Bodies of requests and answers that are on their way, together. Each token has a part of it
+    /// ([`Token::memory_bytes`]), and besides 4 MiB for those up to 64 KiB, which large ones leave alone.
+    pub memory_bytes: usize,
+    /// Bytes a second that a client takes of an answer, at least, after the first `idle_seconds`.
+    pub min_speed: u64,
+    /// Requests a second, of a token; messages of streams count.
+    pub rate: f64,
+    /// Seconds for which a request for steps may wait.
+    pub step_seconds: f64,
+    /// Events that a world keeps.
+    pub events: usize,
+    /// Bytes of what is added and removed by hand in the life of a world, as its checkpoints remember it.
+    pub journal_bytes: usize,
+    /// Answers that are kept for requests with an `Idempotency-Key`, of a world.
+    pub keys: usize,
+    /// In the store; 0: as many as the disk holds.
+    pub store_bytes: u64,
+}
+
+/// What is said about it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Log {
+    /// `text` or `json`.
+    pub format: String,
+    /// `error`, `warn`, `info`, `debug` or `trace`.
+    pub level: String,
+    /// A line for each request: its id, the token's name, method, path, status, seconds.
+    pub access: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7878)),
+            store: "drystone-worlds".to_owned(),
+            s3: S3::default(),
+            tokens: Vec::new(),
+            hosts: Vec::new(),
+            workers: 0,
+            pools: true,
+            checkpoint_seconds: 5.0,
+            hibernate_seconds: 300.0,
+            retry_failed: false,
+            local_state: String::new(),
+            other_build: "warn".to_owned(),
+            limits: Limits::default(),
+            log: Log::default(),
+        }
+    }
+}
+
+impl Default for S3 {
+    fn default() -> Self {
+        Self {
+            endpoint: String::new(),
+            region: String::new(),
+            access_key_id: String::new(),
+            secret_access_key: Secret::default(),
+            session_token: Secret::default(),
+            virtual_host: false,
+            patience_seconds: 10.0,
+            take_over: false,
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            bytes: 64 << 20,
+            worlds: 256,
+            bodies: 1_000_000,
+            joints: 1_000_000,
+            contacts: 4_000_000,
+            step_work: 50_000_000,
+            total_bodies: 4_000_000,
+            resident_bodies: 2_000_000,
+            turn_seconds: 10.0,
+            steps: 1_000_000,
+            commands: 10_000,
+            queries: 10_000,
+            found: 1_000_000,
+            query_seconds: 10.0,
+            shapes: 4_000_000,
+            goals: 32,
+            alterations: 100_000,
+            checkpoints: 16,
+            inbox: 64,
+            sockets: 256,
+            connections: 1024,
+            strangers: 512,
+            stranger_seconds: 5.0,
+            idle_seconds: 30.0,
+            body_seconds: 120.0,
+            memory_bytes: 1 << 30,
+            min_speed: 32 << 10,
+            rate: 1000.0,
+            step_seconds: 600.0,
+            events: 10_000,
+            journal_bytes: 64 << 20,
+            keys: 1_000_000,
+            store_bytes: 0,
+        }
+    }
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self { format: "text".to_owned(), level: "info".to_owned(), access: true }
+    }
+}
+
+impl Config {
+    /// Reads a file, if one is given, and puts variables of the environment over it: `DRYSTONE_LISTEN`,
+    /// `DRYSTONE_LIMITS_BODIES` and so on. `DRYSTONE_TOKEN` is one more token, of the name `environment`.
+    ///
+    /// # Errors
+    /// The file cannot be read, or a key or value is wrong: which, and where. Values are not shown, as they may be secret.
+    pub fn load(file: Option<&Path>, environment: &[(String, String)]) -> Result<Self, ServeError> {
+        let mut table = match file {
+            None => toml::Table::new(),
+            Some(path) => {
+                let name = path.display();
+                let text =
+                    std::fs::read_to_string(path).map_err(|error| ServeError::Config(format!("{name}: {error}")))?;
+                // Once as it is, so that errors have their line.
+                let checked: Result<Self, _> = toml::from_str(&text);
+                checked.map_err(|error| ServeError::Config(format!("{name}: {}", explain(&error, &text))))?;
+                toml::from_str(&text)
+                    .map_err(|error| ServeError::Config(format!("{name}: {}", explain(&error, &text))))?
+            }
+        };
+        let wrong = |name: &str, problem: &dyn std::fmt::Display| {
+            ServeError::Config(format!("environment variable {name}: {problem}"))
+        };
+        let defaults = toml::Table::try_from(Self::default()).map_err(|error| ServeError::Config(error.to_string()))?;
+        for (name, text) in environment {
+            let Some(key) = name.strip_prefix(PREFIX) else { continue };
+            if key == "TOKEN" {
+                let token = Token::new(ENVIRONMENT, text.trim());
+                let token = toml::Value::try_from(token).map_err(|error| wrong(name, &error))?;
+                let tokens = table.entry("tokens").or_insert_with(|| toml::Value::Array(Vec::new()));
+                tokens.as_array_mut().ok_or_else(|| wrong(name, &"`tokens` is no list"))?.push(token);
+                continue;
+            }
+            if let Some((section, key)) = find(&defaults, key) {
+                let target = match section {
+                    None => &mut table,
+                    Some(section) => table
+                        .entry(section)
+                        .or_insert_with(|| toml::Value::Table(toml::Table::new()))
+                        .as_table_mut()
+                        .ok_or_else(|| wrong(name, &"the section is no table"))?,
+                };
+                target.insert(key, value(text));
+                let checked: Result<Self, _> = table.clone().try_into();
+                checked.map_err(|error| wrong(name, &without_values(error.message())))?;
+            }
+        }
+        table.try_into().map_err(|error: toml::de::Error| ServeError::Config(without_values(error.message())))
+    }
+
+    /// Part of `limits.memory_bytes` that a token may hold.
+    #[must_use]
+    pub fn memory_of(&self, token: &Token) -> usize {
+        let limits = &self.limits;
+        let share = if self.tokens.len() < 2 { limits.memory_bytes } else { limits.memory_bytes / MEMORY_SHARES };
+        token.memory_bytes.unwrap_or_else(|| share.max(limits.bytes)).min(limits.memory_bytes)
+    }
+
+    /// Part of a limit that a token has which does not say otherwise: half of it if there are several.
+    fn share(&self, most: usize) -> usize {
+        if self.tokens.len() < 2 { most } else { most.div_ceil(2) }
+    }
+
+    /// Worlds that the owner of a token may have.
+    #[must_use]
+    pub fn worlds_of(&self, token: &Token) -> usize {
+        let most = self.limits.worlds;
+        token.worlds.unwrap_or_else(|| self.share(most)).min(most)
+    }
+
+    /// Streams that a token may have.
+    #[must_use]
+    pub fn sockets_of(&self, token: &Token) -> usize {
+        let most = self.limits.sockets;
+        token.sockets.unwrap_or_else(|| self.share(most)).min(most)
+    }
+
+    /// Takes the tokens of another configuration, and leaves the rest as it is.
+    ///
+    /// # Errors
+    /// They do not fit together, or there are none while there are some now.
+    pub fn with_tokens_of(&self, other: &Self) -> Result<Self, ServeError> {
+        if other.tokens.is_empty() && !self.tokens.is_empty() {
+            let detail = "there are no tokens: to serve everybody, start the service without them";
+            return Err(ServeError::Config(detail.to_owned()));
+        }
+        let changed = Self { tokens: other.tokens.clone(), ..self.clone() };
+        changed.check()?;
+        Ok(changed)
+    }
+
+    /// Whether it fits together.
+    ///
+    /// # Errors
+    /// What does not.
+    pub fn check(&self) -> Result<(), ServeError> {
+        let refuse = |what: String| Err(ServeError::Config(what));
+        if self.tokens.is_empty() && !self.listen.ip().is_loopback() {
+            return refuse(format!(
+                "{} is no loopback address: give a token (DRYSTONE_TOKEN, or [[tokens]] in the configuration), or \
+                 listen on 127.0.0.1",
+                self.listen.ip()
+            ));
+        }
+        if self.tokens.is_empty() && !self.hosts.is_empty() {
+            return refuse(format!(
+                "hosts has {:?}, so others reach the service through a proxy: give a token (DRYSTONE_TOKEN, or \
+                 [[tokens]] in the configuration), or leave `hosts` empty",
+                self.hosts[0]
+            ));
+        }
+        self.check_tokens()?;
+        for (key, number, least) in [
+            ("checkpoint_seconds", self.checkpoint_seconds, 0.01),
+            ("hibernate_seconds", self.hibernate_seconds, 0.01),
+            ("limits.turn_seconds", self.limits.turn_seconds, 0.01),
+            ("s3.patience_seconds", self.s3.patience_seconds, 0.1),
+            ("limits.rate", self.limits.rate, 0.1),
+            ("limits.step_seconds", self.limits.step_seconds, 0.01),
+            ("limits.query_seconds", self.limits.query_seconds, 0.01),
+            ("limits.idle_seconds", self.limits.idle_seconds, 0.1),
+            ("limits.body_seconds", self.limits.body_seconds, 0.1),
+            ("limits.stranger_seconds", self.limits.stranger_seconds, 0.1),
+        ] {
+            if !(number >= least && number <= 1e9) {
+                return refuse(format!("{key} is {number}; expected a number from {least} to 1e9"));
+            }
+        }
+        if self.store.is_empty() {
+            return refuse("store is empty; expected a folder, `s3://BUCKET/PREFIX`, or `memory`".to_owned());
+        }
+        if self.limits.connections == 0 {
+            return refuse("limits.connections is 0; expected at least 1".to_owned());
+        }
+        if self.limits.contacts == 0 || self.limits.step_work == 0 {
+            return refuse("limits.contacts and limits.step_work are at least 1".to_owned());
+        }
+        for (key, number) in
+            [("limits.total_bodies", self.limits.total_bodies), ("limits.resident_bodies", self.limits.resident_bodies)]
+        {
+            if number < self.limits.bodies {
+                let least = self.limits.bodies;
+                return refuse(format!("{key} is {number}; expected at least limits.bodies, {least}"));
+            }
+        }
+        for (key, number) in [("limits.goals", self.limits.goals), ("limits.keys", self.limits.keys)] {
+            if number == 0 {
+                return refuse(format!("{key} is 0; expected at least 1"));
+            }
+        }
+        if self.limits.strangers == 0 {
+            return refuse("limits.strangers is 0; expected at least 1".to_owned());
+        }
+        if self.limits.min_speed == 0 {
+            return refuse("limits.min_speed is 0; expected at least 1".to_owned());
+        }
+        if self.limits.memory_bytes < self.limits.bytes {
+            return refuse(format!(
+                "limits.memory_bytes is {}; expected at least limits.bytes, {}",
+                self.limits.memory_bytes, self.limits.bytes
+            ));
+        }
+        self.check_s3()?;
+        if self.workers > 1024 {
+            return refuse(format!("workers is {}; expected at most 1024", self.workers));
+        }
+        if !matches!(self.other_build.as_str(), "warn" | "refuse") {
+            return refuse(format!("other_build is {:?}; expected \"warn\" or \"refuse\"", self.other_build));
+        }
+        if !matches!(self.log.format.as_str(), "text" | "json") {
+            return refuse(format!("log.format is {:?}; expected \"text\" or \"json\"", self.log.format));
+        }
+        if self.level().is_none() {
+            return refuse(format!(
+                "log.level is {:?}; expected \"error\", \"warn\", \"info\", \"debug\" or \"trace\"",
+                self.log.level
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_tokens(&self) -> Result<(), ServeError> {
+        let refuse = |what: String| Err(ServeError::Config(what));
+        for (index, token) in self.tokens.iter().enumerate() {
+            let name = &token.name;
+            if name.is_empty() || token.owner().is_empty() {
+                return refuse(format!("token {} has an empty name or owner", index + 1));
+            }
+            if token.token.0.len() < MIN_TOKEN {
+                return refuse(format!("token {name:?} is shorter than {MIN_TOKEN} characters"));
+            }
+            if name == ANYBODY || token.owner() == ANYBODY {
+                return refuse(format!("token {name:?}: {ANYBODY:?} is kept for a service without tokens"));
+            }
+            if let Some(other) = self.tokens[..index].iter().find(|other| other.name == *name) {
+                let hint = if other.name == ENVIRONMENT { " (that of DRYSTONE_TOKEN)" } else { "" };
+                return refuse(format!("two tokens have the name {name:?}{hint}"));
+            }
+            if let Some(other) = self.tokens[..index].iter().find(|other| other.token == token.token) {
+                return refuse(format!("the tokens {:?} and {name:?} are the same", other.name));
+            }
+            if let Some(rate) = token.rate.filter(|rate| !(*rate >= 0.1 && *rate <= 1e9)) {
+                return refuse(format!("the rate of token {name:?} is {rate}; expected 0.1 to 1e9"));
+            }
+            if let Some(bytes) = token.memory_bytes.filter(|bytes| *bytes < self.limits.bytes) {
+                return refuse(format!(
+                    "memory_bytes of token {name:?} is {bytes}; expected at least limits.bytes, {}",
+                    self.limits.bytes
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_s3(&self) -> Result<(), ServeError> {
+        let refuse = |what: &str| Err(ServeError::Config(what.to_owned()));
+        let s3 = &self.s3;
+        if s3.access_key_id.is_empty() != s3.secret_access_key.0.is_empty() {
+            return refuse("s3.access_key_id and s3.secret_access_key go together: give both, or none");
+        }
+        if s3.access_key_id.is_empty() && !s3.session_token.0.is_empty() {
+            return refuse("s3.session_token belongs to keys: give s3.access_key_id and s3.secret_access_key, too");
+        }
+        if !(s3.endpoint.is_empty() || s3.endpoint.starts_with("https://") || s3.endpoint.starts_with("http://")) {
+            return refuse("s3.endpoint is no address; expected https://HOST or, where nobody listens, http://HOST");
+        }
+        let Some(place) = self.store.strip_prefix(BUCKET) else { return Ok(()) };
+        if place.split('/').next().is_none_or(str::is_empty) {
+            return refuse("store names no bucket; expected s3://BUCKET/PREFIX");
+        }
+        if !cfg!(feature = "s3") {
+            return refuse("store is a bucket, and this drystone was built without the feature `s3`");
+        }
+        Ok(())
+    }
+
+    /// As a file has it, without what is secret.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let mut shown = self.clone();
+        shown.tokens.clear();
+        (shown.s3.secret_access_key, shown.s3.session_token) = Default::default();
+        toml::to_string(&shown).unwrap_or_default()
+    }
+
+    /// Of the log.
+    #[must_use]
+    pub fn level(&self) -> Option<tracing::Level> {
+        self.log.level.parse().ok()
+    }
+}
+
+/// Says what is wrong in a file and where, without the line itself: there may be a token in it.
+fn explain(error: &toml::de::Error, text: &str) -> String {
+    let message = without_values(error.message());
+    let Some(before) = error.span().and_then(|span| text.get(..span.start)) else { return message };
+    let (line, column) = (before.matches('\n').count(), before.chars().rev().take_while(|c| *c != '\n').count() + 1);
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let key = text.lines().nth(line).and_then(|text| text.split_once('=')).map(|(key, _)| key.trim());
+    let key = key.filter(|key| !key.is_empty() && key.chars().all(is_bare));
+    let key = key.map(|key| format!(" ({key})")).unwrap_or_default();
+    format!("line {}, column {column}{key}: {message}", line + 1)
+}
+
+/// Leaves out of an error what was given: it may be secret. What was expected stays, and names of keys.
+fn without_values(message: &str) -> String {
+    let message = message.trim_end();
+    if message.starts_with("unknown field") || message.starts_with("missing field") {
+        return message.to_owned();
+    }
+    let cut = |prefix: &str| {
+        let rest = message.strip_prefix(prefix)?;
+        let (given, expected) = rest.rsplit_once(", expected ").unwrap_or((rest, "another"));
+        let kind = given.split(['"', '`', '\'']).next().unwrap_or_default().trim_end();
+        Some(format!("{prefix}{kind}, expected {expected}"))
+    };
+    if let Some(told) = cut("invalid type: ").or_else(|| cut("invalid value: ")) {
+        return told;
+    }
+    // Between quotes of any kind, except for marks of the language such as `=`.
+    let (mut told, mut rest) = (String::new(), message);
+    while let Some(start) = rest.find(['"', '`']) {
+        let quote = rest[start..].chars().next().unwrap_or('"');
+        let (before, inside) = rest.split_at(start + 1);
+        told.push_str(before);
+        let Some(end) = inside.rfind(quote).filter(|_| quote == '"').or_else(|| inside.find(quote)) else {
+            return told + "…";
+        };
+        told.push_str(if end <= 2 { &inside[..end] } else { "…" });
+        told.push(quote);
+        rest = &inside[end + 1..];
+    }
+    told + rest
+}
+
+/// `LIMITS_BODIES` is `bodies` in `limits`.
+fn find(defaults: &toml::Table, name: &str) -> Option<(Option<String>, String)> {
+    for (key, value) in defaults {
+        let upper = key.to_uppercase();
+        if upper == name && !value.is_table() {
+            return Some((None, key.clone()));
+        }
+        if let (Some(table), Some(rest)) = (value.as_table(), name.strip_prefix(&format!("{upper}_")))
+            && let Some(inner) = table.keys().find(|inner| inner.to_uppercase() == rest)
+        {
+            return Some((Some(key.clone()), inner.clone()));
+        }
+    }
+    None
+}
+
+/// A number or a list, if it reads as one; else the text itself.
+fn value(text: &str) -> toml::Value {
+    let as_toml: Option<toml::Table> = toml::from_str(&format!("v = {text}")).ok();
+    as_toml.and_then(|mut table| table.remove("v")).unwrap_or_else(|| toml::Value::String(text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(text: &str, environment: &[(&str, &str)]) -> Result<Config, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("serve.toml");
+        std::fs::write(&path, text).unwrap();
+        let environment: Vec<_> = environment.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        Config::load(Some(&path), &environment).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn one_token_of_several_has_half() {
+        let token = Token::new("lab", "0123456789abcdef");
+        let mut config = Config { tokens: vec![token.clone()], ..Config::default() };
+        assert_eq!((config.worlds_of(&token), config.sockets_of(&token)), (256, 256));
+        config.tokens.push(Token::new("other", "0123456789abcdeg"));
+        assert_eq!((config.worlds_of(&token), config.sockets_of(&token)), (128, 128));
+        let more = Token { worlds: Some(200), sockets: Some(1000), ..token };
+        assert_eq!((config.worlds_of(&more), config.sockets_of(&more)), (200, 256));
+    }
+
+    #[test]
+    fn environment_over_file_over_defaults() {
+        let text = "store = 'memory'\n[limits]\nbodies = 5\nworlds = 6\n";
+        let config =
+            load(text, &[("DRYSTONE_LIMITS_BODIES", "7"), ("DRYSTONE_STORE", "/srv/x"), ("HOME", "/")]).unwrap();
+        assert_eq!((config.limits.bodies, config.limits.worlds), (7, 6));
+        assert_eq!((config.store.as_str(), config.limits.rate), ("/srv/x", Limits::default().rate));
+        let config = load("", &[("DRYSTONE_TOKEN", "0123456789abcdef")]).unwrap();
+        assert_eq!(config.tokens, [Token::new("environment", "0123456789abcdef")]);
+        let file = "[[tokens]]\nname = 'lab'\ntoken = 'token of the laboratory'\n";
+        let config = load(file, &[("DRYSTONE_TOKEN", "0123456789abcdef")]).unwrap();
+        assert_eq!(config.tokens.iter().map(|token| token.name.as_str()).collect::<Vec<_>>(), ["lab", "environment"]);
+        config.check().unwrap();
+    }
+
+    #[test]
+    fn the_example_has_every_key_with_its_default() {
+        let text = include_str!("../../../deploy/drystone.toml");
+        assert_eq!(load(text, &[]).unwrap(), Config::default());
+        let written: toml::Table = toml::from_str(text).unwrap();
+        let all = toml::Table::try_from(Config::default()).unwrap();
+        for (key, value) in all.iter().filter(|(key, _)| *key != "tokens") {
+            let there = written.get(key).unwrap_or_else(|| panic!("{key} is missing"));
+            for inner in value.as_table().into_iter().flatten() {
+                assert!(there.get(inner.0).is_some(), "{key}.{} is missing", inner.0);
+            }
+        }
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let text = "[s3]\naccess_key_id = 'me'\nendpoint = 'https://s3.example.org'\n";
+        let variables = [("DRYSTONE_S3_SECRET_ACCESS_KEY", "quite secret"), ("DRYSTONE_TOKEN", "quite secret token")];
+        let config = load(text, &variables).unwrap();
+        assert_eq!(config.s3.secret_access_key.0, "quite secret");
+        config.check().unwrap();
+        for shown in [config.to_toml(), format!("{:?}", config.s3), format!("{config:?}")] {
+            assert!(shown.contains("s3.example.org") && !shown.contains("quite"), "{shown}");
+        }
+        assert!(!format!("{:?}", config.tokens[0]).contains("quite"));
+    }
+
+    #[test]
+    fn a_bucket_has_a_name_and_keys_come_in_pairs() {
+        let with = |place: &str| Config { store: place.to_owned(), ..Config::default() };
+        assert_eq!(with("s3://worlds/here").check().is_ok(), cfg!(feature = "s3"));
+        for wrong in ["s3://", "s3:///here", ""] {
+            assert!(with(wrong).check().is_err(), "{wrong}");
+        }
+        let s3 = S3 { access_key_id: "me".to_owned(), ..S3::default() };
+        assert!(Config { s3, ..Config::default() }.check().unwrap_err().to_string().contains("secret_access_key"));
+        let s3 = S3 { session_token: Secret("of whom?".to_owned()), ..S3::default() };
+        assert!(Config { s3, ..Config::default() }.check().unwrap_err().to_string().contains("session_token"));
+        let s3 = S3 { endpoint: "minio:9000".to_owned(), ..S3::default() };
+        assert!(Config { s3, ..Config::default() }.check().unwrap_err().to_string().contains("endpoint"));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let error = load("listen = 'here'\n", &[]).unwrap_err();
+        assert!(error.contains("serve.toml") && error.contains("line 1"), "{error}");
+        assert!(load("limit = 1\n", &[]).unwrap_err().contains("unknown field `limit`"));
+        let error = load("", &[("DRYSTONE_LIMITS_BODIES", "many")]).unwrap_err();
+        assert!(error.contains("DRYSTONE_LIMITS_BODIES"), "{error}");
+    }
+
+    /// A mistake beside a secret, or in it, does not print it.
+    #[test]
+    fn mistakes_do_not_tell_secrets() {
+        for (text, says) in [
+            ("[[tokens]]\nname = 'a'\ntoken = 'hunter2hunter2hunter2'\nrate = 'fast'\n", "line 4"),
+            ("[[tokens]]\nname = 'a'\ntoken = ['hunter2hunter2hunter2']\n", "line 3, column 9 (token)"),
+            ("[[tokens]]\nname = 'a'\ntoken = hunter2hunter2hunter2\n", "line 3"),
+            ("[[tokens]]\nname = 'a'\ntoken = 'hunter2hunter2hunter2\n", "line 3"),
+            ("[[tokens]]\nname = 'a'\ntoken 'hunter2hunter2hunter2'\n", "line 3"),
+            ("tokens = 'hunter2hunter2hunter2'\n", "line 1, column 10 (tokens): invalid type: string, expected a seq"),
+            ("tokens = \"hunter2\\\"hunter2hunter2\"\n", "line 1"),
+            ("[[tokens]]\nname = 'a'\ntoken = 'hunter2hunter2hunter2'\nrat = 1\n", "unknown field `rat`"),
+            ("[s3]\nsecret_access_key = hunter2\n", "line 2"),
+            ("[limits]\nbytes = 'hunter2'\n", "line 2, column 9 (bytes): invalid type: string, expected usize"),
+        ] {
+            let error = load(text, &[]).unwrap_err();
+            assert!(error.contains(says) && !error.contains("hunter"), "{text}: {error}");
+        }
+        let error = load("", &[("DRYSTONE_LIMITS_BODIES", "hunter2")]).unwrap_err();
+        assert!(!error.contains("hunter"), "{error}");
+    }
+
+    #[test]
+    fn tokens_that_do_not_fit_together() {
+        let refused = |config: &Config| config.check().unwrap_err().to_string();
+        let hosts = vec!["worlds.example.org".to_owned()];
+        let mut config = Config { hosts, ..Config::default() };
+        assert!(refused(&config).contains("worlds.example.org") && refused(&config).contains("token"));
+        let (one, two) = (Token::new("one", "0123456789abcdef"), Token::new("two", "0123456789abcdef"));
+        config.tokens = vec![one.clone()];
+        config.check().unwrap();
+        config.tokens.push(two);
+        assert_eq!(refused(&config), "the tokens \"one\" and \"two\" are the same");
+        config.tokens[1] = Token::new("anybody", "fedcba9876543210");
+        assert!(refused(&config).contains("anybody"));
+        config.tokens[1] = Token { memory_bytes: Some(1), ..Token::new("two", "fedcba9876543210") };
+        assert!(refused(&config).contains("memory_bytes"));
+        config.tokens[1] = Token { owner: Some("one".to_owned()), ..Token::new("two", "fedcba9876543210") };
+        config.check().unwrap();
+        assert_eq!(config.memory_of(&config.tokens[1]), 256 << 20, "a quarter");
+        // Read again: they may be others, but not none.
+        let one = Config { tokens: vec![one], ..Config::default() };
+        assert_eq!(config.with_tokens_of(&one).unwrap().tokens.len(), 1);
+        assert_eq!(config.with_tokens_of(&one).unwrap().hosts, config.hosts);
+        assert!(config.with_tokens_of(&Config::default()).is_err());
+        assert_eq!(one.memory_of(&one.tokens[0]), 1 << 30, "alone");
+    }
+
+    #[test]
+    fn elsewhere_a_token_is_demanded() {
+        let mut config = Config { listen: "0.0.0.0:80".parse().unwrap(), ..Config::default() };
+        assert!(config.check().unwrap_err().to_string().contains("token"));
+        config.tokens = vec![Token::new("a", "short")];
+        assert!(config.check().is_err());
+        config.tokens[0].token = Secret("long enough to be a token".to_owned());
+        assert!(config.check().is_ok());
+        config.tokens.push(Token::new("a", "another one of the same name"));
+        assert!(config.check().unwrap_err().to_string().contains("two tokens"));
+        assert!(Config::default().check().is_ok());
+    }
+}

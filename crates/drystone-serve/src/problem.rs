@@ -1,0 +1,326 @@
+//! What a client is told when something does not work: problem details, RFC 9457.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::store::Trouble;
+use drystone::scene::SceneError;
+use drystone::{CommandError, PopulationError, WorldError};
+use drystone_scenes::file::{FileError, FileErrorKind};
+
+/// Longest message or path that may quote the request, bytes.
+const MAX_QUOTED: usize = 300;
+
+/// A problem, as `application/problem+json`.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Problem {
+    /// `urn:drystone:` and a word that says what kind of problem it is. Programs look at this.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The same for all problems of this kind.
+    pub title: &'static str,
+    /// HTTP status.
+    pub status: u16,
+    /// What is wrong this time.
+    pub detail: String,
+    /// JSON path of what is wrong in the body, such as `bodies[3].shapes[0].box.half[1]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// What should be there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// Line of the body, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    /// Column there, in characters, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<usize>,
+    /// Commands of the batch that were done before the one that was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub applied: Option<usize>,
+    /// Seconds after which it may work; also in the header `Retry-After`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after: Option<u32>,
+}
+
+impl Problem {
+    fn new(status: u16, word: &str, title: &'static str, detail: impl Into<String>) -> Self {
+        Self {
+            kind: format!("urn:drystone:{word}"),
+            title,
+            status,
+            detail: detail.into(),
+            path: None,
+            expected: None,
+            line: None,
+            column: None,
+            applied: None,
+            retry_after: None,
+        }
+    }
+
+    /// 400: no JSON, or a header or parameter that cannot be read.
+    pub fn malformed(detail: impl Into<String>) -> Self {
+        Self::new(400, "malformed", "Malformed request", detail)
+    }
+
+    /// 401.
+    #[must_use]
+    pub fn unauthorized() -> Self {
+        let detail = "expected the header `Authorization: Bearer TOKEN` with a token of this service";
+        Self::new(401, "unauthorized", "Unauthorized", detail)
+    }
+
+    /// 403: not from here.
+    pub fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(403, "forbidden", "Forbidden", detail)
+    }
+
+    /// 404.
+    pub fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(404, "not-found", "Not found", detail)
+    }
+
+    /// 405.
+    #[must_use]
+    pub fn method() -> Self {
+        Self::new(405, "method", "Method not allowed", "this address takes other methods; see /api/openapi.json")
+    }
+
+    /// 408.
+    pub fn too_slow(detail: impl Into<String>) -> Self {
+        Self::new(408, "too-slow", "Request timeout", detail)
+    }
+
+    /// 409: not in this state.
+    pub fn conflict(detail: impl Into<String>) -> Self {
+        Self::new(409, "conflict", "Conflict with the state of the world", detail)
+    }
+
+    /// 409: the first request with this key is still being worked on. Asked again later it has its answer.
+    #[must_use]
+    pub fn busy() -> Self {
+        Self::new(409, "busy", "Still being worked on", "the first request with this key is still being worked on")
+            .retry(1)
+    }
+
+    /// 413.
+    pub fn too_large(detail: impl Into<String>) -> Self {
+        Self::new(413, "too-large", "Request too large", detail)
+    }
+
+    /// 415.
+    #[must_use]
+    pub fn media_type() -> Self {
+        let detail = "expected the header `Content-Type: application/json`";
+        Self::new(415, "media-type", "Unsupported media type", detail)
+    }
+
+    /// 422: well-formed, but not valid.
+    pub fn invalid(detail: impl Into<String>) -> Self {
+        Self::new(422, "invalid", "Invalid value", detail)
+    }
+
+    /// 422: beyond a limit of this service.
+    pub fn limit(detail: impl Into<String>) -> Self {
+        Self::new(422, "limit", "Limit of this service exceeded", detail)
+    }
+
+    /// 429.
+    pub fn too_many(detail: impl Into<String>, seconds: u32) -> Self {
+        Self::new(429, "too-many", "Too many requests", detail).retry(seconds)
+    }
+
+    /// 500: a mistake of ours.
+    pub fn internal(detail: impl Into<String>) -> Self {
+        Self::new(500, "internal", "Internal server error", detail)
+    }
+
+    /// 500: what is stored of a world cannot be read.
+    pub fn damaged(detail: impl Into<String>) -> Self {
+        Self::new(500, "damaged", "Stored world damaged", detail)
+    }
+
+    /// 500: what is stored was done by another build, and this one is to leave it alone.
+    pub fn other_build(detail: impl Into<String>) -> Self {
+        Self::new(500, "other-build", "The world was written by another build", detail)
+    }
+
+    /// 503: the device was lost; the world comes back.
+    pub fn device(detail: impl Into<String>) -> Self {
+        Self::new(503, "device", "Device lost; the world is being restored", detail).retry(1)
+    }
+
+    /// 503: starting or stopping.
+    pub fn unavailable(detail: impl Into<String>) -> Self {
+        Self::new(503, "unavailable", "Service unavailable", detail).retry(2)
+    }
+
+    /// 503: the worlds of the store are not all known yet.
+    pub fn starting(detail: impl Into<String>) -> Self {
+        Self::new(503, "starting", "The service is starting", detail).retry(1)
+    }
+
+    /// 507, or 503 where it is not known whether it has happened.
+    #[must_use]
+    pub fn of_store(error: &std::io::Error) -> Self {
+        match Trouble::of(error) {
+            Some(Trouble::Away(detail)) => Self::away(detail),
+            Some(doubt @ Trouble::InDoubt(_)) => {
+                Self::away(format!("{doubt}: ask again, with the same Idempotency-Key if it has one"))
+            }
+            _ => Self::store(error.to_string()),
+        }
+    }
+
+    /// 503: the store is behind a network and does not answer.
+    pub fn away(detail: impl Into<String>) -> Self {
+        Self::new(503, "store-away", "Store unreachable", detail).retry(5)
+    }
+
+    /// 507: nothing has happened.
+    pub fn store(detail: impl Into<String>) -> Self {
+        Self::new(507, "store", "The store refused the change; it has not happened", detail).retry(5)
+    }
+
+    /// With the place in the body.
+    #[must_use]
+    pub fn at(mut self, path: impl Into<String>) -> Self {
+        let path = path.into();
+        self.path = (!path.is_empty()).then_some(path);
+        self
+    }
+
+    /// With what should be there.
+    #[must_use]
+    pub fn expected(mut self, expected: impl Into<String>) -> Self {
+        self.expected = Some(expected.into());
+        self
+    }
+
+    /// After how many commands of a batch.
+    #[must_use]
+    pub fn after(mut self, applied: usize) -> Self {
+        self.applied = Some(applied);
+        self
+    }
+
+    fn retry(mut self, seconds: u32) -> Self {
+        self.retry_after = Some(seconds);
+        self
+    }
+
+    /// Of a part of the body: `prefix` is where that part is.
+    #[must_use]
+    pub fn within(mut self, prefix: &str) -> Self {
+        self.path = match self.path.take() {
+            Some(path) if path.starts_with('[') => Some(format!("{prefix}{path}")),
+            Some(path) => Some(format!("{prefix}.{path}")),
+            None => Some(prefix.to_owned()),
+        };
+        self
+    }
+
+    /// 400: no JSON, with line and column; the input may have ended too early.
+    #[must_use]
+    pub fn no_json(error: &serde_json::Error) -> Self {
+        let message = message_of(error);
+        let message = if error.is_eof() { "end of input" } else { &message };
+        let (line, column) = (error.line(), error.column());
+        let problem = Self::malformed(format!("invalid JSON: {message} at line {line}, column {column}"));
+        Self { line: Some(line), column: Some(column), ..problem }
+    }
+
+    /// Problem with a JSON value: 400 where it is none, else 422 with the path that was tracked.
+    #[must_use]
+    pub fn from_json(error: &serde_path_to_error::Error<serde_json::Error>) -> Self {
+        let path = shortened(error.path().to_string());
+        let inner = error.inner();
+        let message = message_of(inner);
+        // That a number is too large is found while it is read.
+        let is_value = inner.is_data() || message == "number out of range";
+        let mut problem = if is_value { Self::invalid(message) } else { Self::no_json(inner) };
+        if inner.line() > 0 {
+            (problem.line, problem.column) = (Some(inner.line()), Some(inner.column()));
+        }
+        problem.at(if path == "." { String::new() } else { path })
+    }
+}
+
+/// Message of an error without its place.
+fn message_of(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    shortened(message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message).to_owned())
+}
+
+/// Text that may quote the request, cut where it gets long.
+fn shortened(mut text: String) -> String {
+    if text.len() > MAX_QUOTED {
+        text.truncate(text.floor_char_boundary(MAX_QUOTED));
+        text.push('…');
+    }
+    text
+}
+
+impl From<FileError> for Problem {
+    fn from(error: FileError) -> Self {
+        let detail = if error.path.is_empty() { error.problem } else { format!("{} {}", error.path, error.problem) };
+        let mut problem = match error.kind {
+            FileErrorKind::Syntax | FileErrorKind::Io => Self::malformed(detail),
+            FileErrorKind::TooLarge => Self::too_large(detail),
+            FileErrorKind::Structure | FileErrorKind::Value => Self::invalid(detail),
+        };
+        if let Some(place) = error.place {
+            (problem.line, problem.column) = (Some(place.line), Some(place.column));
+        }
+        problem.at(error.path).expected(error.expected)
+    }
+}
+
+impl From<SceneError> for Problem {
+    fn from(error: SceneError) -> Self {
+        Self::invalid(format!("{} {}", error.path, error.problem)).at(error.path).expected(error.expected)
+    }
+}
+
+impl From<CommandError> for Problem {
+    fn from(error: CommandError) -> Self {
+        match error {
+            CommandError::Joint(error) => Self::from(error),
+            error => Self::invalid(error.to_string()),
+        }
+    }
+}
+
+impl From<WorldError> for Problem {
+    fn from(error: WorldError) -> Self {
+        match error {
+            WorldError::Scene(error) | WorldError::Population(PopulationError::Value(error)) => Self::from(error),
+            WorldError::Device(error) => Self::device(error.to_string()),
+            error @ (WorldError::TooLarge { .. }
+            | WorldError::TooManyContacts { .. }
+            | WorldError::TooManyFound { .. }) => Self::limit(error.to_string()),
+            error @ (WorldError::Kernel(_) | WorldError::Threads(_)) => Self::internal(error.to_string()),
+            error => Self::invalid(error.to_string()),
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_string(&self).unwrap_or_default();
+        let mut response = (status, body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some(seconds) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.status == 401 {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}

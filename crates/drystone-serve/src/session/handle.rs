@@ -1,0 +1,683 @@
+//! What others know of a world, and how they ask it.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::{oneshot, watch};
+use utoipa::ToSchema;
+
+use super::keys::differs;
+use super::{Read, lock};
+use crate::config::Config;
+use crate::device::Device;
+use crate::op::{Key, Op};
+use crate::problem::Problem;
+use crate::store::{Store, Tombstone};
+use crate::stream::Frame;
+use crate::writer::Writer;
+use drystone::CancelToken;
+
+/// What a client gets.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// HTTP status.
+    pub status: u16,
+    /// MIME type.
+    pub content_type: &'static str,
+    /// The body.
+    pub body: Vec<u8>,
+    /// Whether it was given before.
+    pub again: bool,
+}
+
+impl Answer {
+    /// JSON.
+    pub fn json(value: &impl Serialize) -> Self {
+        let body = serde_json::to_vec(value).unwrap_or_default();
+        Self { status: 200, content_type: "application/json", body, again: false }
+    }
+}
+
+impl Answer {
+    /// JSON with a status; `null` is an answer without a body.
+    #[must_use]
+    pub fn told(status: u16, value: &Value) -> Self {
+        if value.is_null() {
+            return Self { status, content_type: "", body: Vec::new(), again: false };
+        }
+        Self { status, ..Self::json(value) }
+    }
+
+    /// No answer: nothing is known of the key.
+    pub(super) fn unknown() -> Self {
+        Self { status: 0, content_type: "", body: Vec::new(), again: false }
+    }
+
+    /// True if nothing is known of the key that was asked about.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        self.status == 0
+    }
+}
+
+/// To whom it goes.
+pub type Reply = oneshot::Sender<Result<Answer, Problem>>;
+
+/// What the API asks of a session.
+pub enum Request {
+    /// A change of state.
+    Write {
+        /// What.
+        op: Op,
+        /// With which it can be asked again.
+        key: Option<Key>,
+        /// Until when steps may take.
+        deadline: Option<Instant>,
+        /// To whom.
+        reply: Reply,
+    },
+    /// Nothing changes.
+    Read(Read, Reply),
+    /// Keep the state under a name; else under one made of the step.
+    Save(Option<String>, Reply),
+    /// Go back to it.
+    Restore(String, Option<Key>, Reply),
+    /// Forget the world; what is left tells who asked with a key.
+    Delete(Option<Tombstone>, Reply),
+    /// The answer to the request with this key, if it was given; else [`Answer::is_unknown`].
+    Recall(Key, Reply),
+}
+
+impl Request {
+    /// True for a request that is answered, or goes to the log, at once whatever the world is like.
+    pub(super) fn is_short(&self) -> bool {
+        match self {
+            Self::Write { op, .. } => !matches!(op, Op::Commands(_)),
+            Self::Delete(..) | Self::Recall(..) => true,
+            Self::Read(what, _) => matches!(what, Read::Ping),
+            Self::Save(..) | Self::Restore(..) => false,
+        }
+    }
+
+    pub(super) fn refuse(self, problem: Problem) {
+        let (Self::Write { reply, .. }
+        | Self::Read(_, reply)
+        | Self::Save(_, reply)
+        | Self::Restore(_, _, reply)
+        | Self::Delete(_, reply)
+        | Self::Recall(_, reply)) = self;
+        // Nobody may listen any more.
+        let _ = reply.send(Err(problem));
+    }
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Write { .. } => "Write",
+            Self::Read(..) => "Read",
+            Self::Save(..) => "Save",
+            Self::Restore(..) => "Restore",
+            Self::Delete(..) => "Delete",
+            Self::Recall(..) => "Recall",
+        })
+    }
+}
+
+/// What never changes of a world.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Facts {
+    /// As the client or the scene calls it.
+    pub name: String,
+    /// Seconds since 1970.
+    pub created: u64,
+    /// The key of the request that made it.
+    #[serde(default)]
+    pub key: Option<Key>,
+    /// Owner of the token with which it was made.
+    #[serde(default)]
+    pub owner: String,
+    /// Bodies that its scene may come to. 0 in stores of older versions.
+    #[serde(default)]
+    pub bodies: usize,
+}
+
+/// How a world is doing.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
+pub struct Status {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// `starting`, `paused`, `stepping`, `playing` or `failed`.
+    pub state: &'static str,
+    /// Steps done.
+    pub step: u64,
+    /// Simulated seconds.
+    pub time: f64,
+    /// Seconds a step.
+    pub dt: f32,
+    /// Bodies in it.
+    pub bodies: usize,
+    /// Joints likewise.
+    pub joints: usize,
+    /// Steps that were asked for and are not done.
+    pub steps_to_go: u64,
+    /// While it plays, times real time; nothing if as fast as it goes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed: Option<f64>,
+    /// `cpu` or `gpu`.
+    pub backend: &'static str,
+    /// Seconds since 1970.
+    pub created: u64,
+    /// Milliseconds that a step took lately.
+    pub ms_per_step: f64,
+    /// Bodies and joints added and removed by hand so far.
+    pub alterations: usize,
+    /// False while the world is on disk only: one that is idle is put there, and comes back with the next request.
+    pub in_memory: bool,
+    /// Owner of the token that made it. Told to tokens with `admin`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub owner: Option<String>,
+    /// What is wrong with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// Reason to give up a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GiveUp {
+    /// The deadline of the request in front has passed.
+    Deadline,
+    /// The client has gone, and cannot ask again.
+    Gone,
+    /// A request to pause the world waits.
+    Pause,
+    /// A request to delete the world waits.
+    Delete,
+    /// The service is stopping.
+    Draining,
+}
+
+/// A step in progress, for the thread that watches turns.
+#[derive(Debug)]
+pub(super) struct Stepping {
+    /// The request in front, which is given back after the step.
+    pub request: Option<u64>,
+    pub reply: Option<Reply>,
+    pub deadline: Option<Instant>,
+    pub has_key: bool,
+    /// The log is gone through: what was done before is done again, whoever waits.
+    pub is_replay: bool,
+    /// Since when there is a reason to give it up.
+    pub seen: Option<(GiveUp, Instant)>,
+    /// Why it was given up.
+    pub given_up: Option<GiveUp>,
+}
+
+/// Time for which there is a reason to give up a step before that is done: a step that ends by itself meanwhile costs less
+/// than to open the world anew.
+const GRACE: Duration = Duration::from_millis(30);
+
+/// What others hold of a world.
+#[derive(Debug)]
+pub struct Handle {
+    /// Its id.
+    pub id: String,
+    /// What never changes.
+    pub facts: Facts,
+    pub(super) inbox: Mutex<VecDeque<Request>>,
+    /// Whether the world was deleted.
+    pub(super) closed: watch::Sender<bool>,
+    pub(super) status: Mutex<Status>,
+    /// The newest frame.
+    pub frames: watch::Sender<Option<Arc<Frame>>>,
+    /// Streams, and the shortest time between two frames that one of them wants, in microseconds.
+    wanted: Mutex<HashMap<u64, u64>>,
+    /// A command may have changed what a frame shows, without a step.
+    pub fresh: AtomicBool,
+    /// A stream has begun: it waits for a frame, also if nothing has changed.
+    pub(super) joined: AtomicBool,
+    next_stream: AtomicU64,
+    /// Ends a step early.
+    pub(super) token: CancelToken,
+    pub(super) stepping: Mutex<Option<Stepping>>,
+    /// Set while the world is in memory, has nothing to do, and is not watched.
+    pub(super) is_idle: AtomicBool,
+    /// Its memory is needed: an idle world is to be put to disk at once.
+    pub(super) is_pressed: AtomicBool,
+    /// Time of the last request, in milliseconds since the service began.
+    pub(super) used: AtomicU64,
+    /// Keys of requests that are being done outside of the session.
+    claims: Mutex<HashMap<String, u64>>,
+}
+
+/// Key of a request that is being done outside of the session, until dropped.
+#[derive(Debug)]
+pub struct Claim(Arc<Handle>, String);
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        lock(&self.0.claims).remove(&self.1);
+    }
+}
+
+impl Handle {
+    pub(super) fn new(id: &str, facts: Facts) -> Self {
+        let status = Status {
+            id: id.to_owned(),
+            name: facts.name.clone(),
+            state: "starting",
+            created: facts.created,
+            ..Status::default()
+        };
+        Self {
+            id: id.to_owned(),
+            facts,
+            inbox: Mutex::default(),
+            closed: watch::Sender::new(false),
+            status: Mutex::new(status),
+            frames: watch::Sender::new(None),
+            wanted: Mutex::default(),
+            fresh: AtomicBool::new(false),
+            joined: AtomicBool::new(false),
+            next_stream: AtomicU64::new(0),
+            token: CancelToken::default(),
+            stepping: Mutex::default(),
+            is_idle: AtomicBool::new(false),
+            is_pressed: AtomicBool::new(false),
+            used: AtomicU64::new(now_ms()),
+            claims: Mutex::default(),
+        }
+    }
+
+    /// Gives up the step in progress if nobody wants its result any more.
+    pub fn give_up_if_unwanted(&self, now: Instant, draining: bool) {
+        let mut stepping = lock(&self.stepping);
+        let Some(step) = stepping.as_mut().filter(|step| step.given_up.is_none()) else { return };
+        let reason = self.reason(step, now, draining);
+        step.seen = match (reason, step.seen) {
+            (None, _) => None,
+            (Some(reason), Some((_, since))) => Some((reason, since)),
+            (Some(reason), None) => Some((reason, now)),
+        };
+        if let Some((reason, since)) = step.seen
+            && now.saturating_duration_since(since) >= GRACE
+        {
+            step.given_up = Some(reason);
+            self.token.cancel();
+            metrics::counter!("drystone_steps_given_up_total").increment(1);
+        }
+    }
+
+    fn reason(&self, step: &Stepping, now: Instant, draining: bool) -> Option<GiveUp> {
+        if draining {
+            return Some(GiveUp::Draining);
+        }
+        let mut pause = false;
+        for request in lock(&self.inbox).iter() {
+            match request {
+                Request::Delete(..) => return Some(GiveUp::Delete),
+                Request::Write { op: Op::Pause, .. } => pause = true,
+                _ => {}
+            }
+        }
+        if step.is_replay {
+            return None;
+        }
+        if pause {
+            return Some(GiveUp::Pause);
+        }
+        if step.deadline.is_some_and(|deadline| now >= deadline) {
+            return Some(GiveUp::Deadline);
+        }
+        let gone = !step.has_key && step.reply.as_ref().is_some_and(oneshot::Sender::is_closed);
+        gone.then_some(GiveUp::Gone)
+    }
+
+    /// True if a request to delete the world waits, with a key that is free.
+    pub(super) fn has_delete(&self) -> bool {
+        lock(&self.inbox).iter().any(|request| match request {
+            Request::Delete(tombstone, _) => {
+                tombstone.as_ref().is_none_or(|tombstone| self.check_claim(&tombstone.key).is_ok())
+            }
+            _ => false,
+        })
+    }
+
+    /// True if the first request that waits is answered, or goes to the log, at once whatever the world is like.
+    pub(super) fn has_short_request(&self) -> bool {
+        lock(&self.inbox).front().is_some_and(Request::is_short)
+    }
+
+    /// Takes the request to delete the world out of the inbox, whatever came before it.
+    pub(super) fn take_delete(&self) -> Option<Request> {
+        let mut inbox = lock(&self.inbox);
+        let place = inbox.iter().position(|request| matches!(request, Request::Delete(..)))?;
+        inbox.remove(place)
+    }
+
+    /// Bodies of an idle world that could be put to disk, and when it was last asked.
+    #[must_use]
+    pub fn idle_since(&self) -> Option<(u64, usize)> {
+        let idle = self.is_idle.load(Ordering::SeqCst) && !self.is_pressed.load(Ordering::SeqCst);
+        idle.then(|| (self.used.load(Ordering::SeqCst), lock(&self.status).bodies.max(self.facts.bodies)))
+    }
+
+    /// Has an idle world be put to disk in its next turn.
+    pub fn press(&self) {
+        self.is_pressed.store(true, Ordering::SeqCst);
+    }
+
+    /// Claims a key for a request that is done outside of the session.
+    ///
+    /// # Errors
+    /// The key is claimed already.
+    pub fn claim(self: &Arc<Self>, key: &Key) -> Result<Claim, Problem> {
+        let mut claims = lock(&self.claims);
+        check_claims(&claims, key)?;
+        claims.insert(key.name.clone(), key.hash);
+        drop(claims);
+        Ok(Claim(self.clone(), key.name.clone()))
+    }
+
+    /// Checks that a key is free.
+    ///
+    /// # Errors
+    /// The key is claimed.
+    pub(super) fn check_claim(&self, key: &Key) -> Result<(), Problem> {
+        check_claims(&lock(&self.claims), key)
+    }
+
+    /// Refuses requests to delete the world with a key that is claimed.
+    pub(super) fn refuse_claimed_deletes(&self) {
+        let mut refused = Vec::new();
+        lock(&self.inbox).retain_mut(|request| {
+            let Request::Delete(Some(tombstone), reply) = request else { return true };
+            let Err(problem) = self.check_claim(&tombstone.key) else { return true };
+            // A sender can only be taken out of a place that is left behind.
+            refused.push((std::mem::replace(reply, oneshot::channel().0), problem));
+            false
+        });
+        for (reply, problem) in refused {
+            let _ = reply.send(Err(problem));
+        }
+    }
+
+    /// Puts a request into the inbox.
+    ///
+    /// # Errors
+    /// If it is full, or the world is gone.
+    pub fn put(&self, request: Request, most: usize) -> Result<(), Problem> {
+        let mut inbox = lock(&self.inbox);
+        if self.is_gone() {
+            return Err(Problem::not_found(format!("there is no world {}", self.id)));
+        }
+        if inbox.len() >= most {
+            metrics::counter!("drystone_inbox_full_total").increment(1);
+            return Err(Problem::too_many(format!("{most} requests wait for this world already"), 1));
+        }
+        inbox.push_back(request);
+        self.used.store(now_ms(), Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// Whether the world was deleted: nothing knows of it any more.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        *self.closed.borrow()
+    }
+
+    /// Waits until the world is deleted.
+    pub async fn gone(&self) {
+        // It sends as long as this is there.
+        let _ = self.closed.subscribe().wait_for(|gone| *gone).await;
+    }
+
+    /// Whether something waits.
+    #[must_use]
+    pub fn has_requests(&self) -> bool {
+        !lock(&self.inbox).is_empty()
+    }
+
+    /// How it is doing.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        lock(&self.status).clone()
+    }
+
+    /// State and number of bodies, as in the status.
+    #[must_use]
+    pub fn state_and_bodies(&self) -> (&'static str, usize) {
+        let status = lock(&self.status);
+        (status.state, status.bodies)
+    }
+
+    /// Announces a stream that wants a frame so often. Give the number back to [`Self::leave`].
+    pub fn join(&self, interval: Duration) -> u64 {
+        let number = self.next_stream.fetch_add(1, Ordering::SeqCst);
+        let interval = u64::try_from(interval.as_micros()).unwrap_or(u64::MAX);
+        lock(&self.wanted).insert(number, interval);
+        self.joined.store(true, Ordering::SeqCst);
+        number
+    }
+
+    /// The stream wants no more.
+    pub fn leave(&self, number: u64) {
+        lock(&self.wanted).remove(&number);
+    }
+
+    pub(super) fn interval(&self) -> Option<Duration> {
+        lock(&self.wanted).values().min().map(|&micros| Duration::from_micros(micros))
+    }
+}
+
+/// Milliseconds since the service began.
+fn now_ms() -> u64 {
+    static BEGAN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    let since = BEGAN.get_or_init(Instant::now).elapsed().as_millis();
+    u64::try_from(since).unwrap_or(u64::MAX)
+}
+
+/// Bodies of all worlds together and of each owner, against limits.
+#[derive(Debug, Default)]
+pub struct Bodies(Mutex<BodyCounts>);
+
+#[derive(Debug, Default)]
+struct BodyCounts {
+    all: usize,
+    owners: HashMap<String, usize>,
+}
+
+impl BodyCounts {
+    fn of(&self, owner: &str) -> usize {
+        self.owners.get(owner).copied().unwrap_or_default()
+    }
+
+    fn change(&mut self, owner: &str, before: usize, now: usize) {
+        self.all = self.all.saturating_sub(before).saturating_add(now);
+        let own = self.of(owner).saturating_sub(before).saturating_add(now);
+        if own == 0 {
+            self.owners.remove(owner);
+        } else {
+            self.owners.insert(owner.to_owned(), own);
+        }
+    }
+}
+
+/// Bodies that do not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoRoom {
+    /// Bodies that are there: of the owner, or of all.
+    pub there: usize,
+    /// Bodies that may be there.
+    pub most: usize,
+    /// The owner has too many, not all together.
+    pub is_own: bool,
+}
+
+impl Bodies {
+    /// Adds bodies of an owner, unless there would be more than `most`, or more than `own_most` of this owner. The first world
+    /// is let in whatever its size.
+    ///
+    /// # Errors
+    /// There would be more.
+    pub fn reserve(&self, owner: &str, bodies: usize, most: usize, own_most: usize) -> Result<(), NoRoom> {
+        let mut counts = lock(&self.0);
+        let (all, own) = (counts.all, counts.of(owner));
+        if own > 0 && own.saturating_add(bodies) > own_most {
+            return Err(NoRoom { there: own, most: own_most, is_own: true });
+        }
+        if all > 0 && all.saturating_add(bodies) > most {
+            return Err(NoRoom { there: all, most, is_own: false });
+        }
+        counts.change(owner, 0, bodies);
+        Ok(())
+    }
+
+    /// Checks that bodies of an owner fit, in worlds that are there already.
+    ///
+    /// # Errors
+    /// There would be too many.
+    pub fn check(&self, owner: &str, bodies: usize, most: usize, own_most: usize) -> Result<(), NoRoom> {
+        let counts = lock(&self.0);
+        let (all, own) = (counts.all, counts.of(owner));
+        if own.saturating_add(bodies) > own_most {
+            return Err(NoRoom { there: own, most: own_most, is_own: true });
+        }
+        if all.saturating_add(bodies) > most {
+            return Err(NoRoom { there: all, most, is_own: false });
+        }
+        Ok(())
+    }
+
+    /// Counts a world of an owner that had `before` bodies and has `now`.
+    pub fn change(&self, owner: &str, before: usize, now: usize) {
+        if before != now {
+            lock(&self.0).change(owner, before, now);
+        }
+    }
+}
+
+/// Bodies of a world that is being made, counted until the world is there or this is dropped.
+#[derive(Debug)]
+#[must_use]
+pub struct Reserved {
+    total: Arc<Bodies>,
+    owner: String,
+    bodies: usize,
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        self.total.change(&self.owner, self.bodies, 0);
+    }
+}
+
+fn check_claims(claims: &HashMap<String, u64>, key: &Key) -> Result<(), Problem> {
+    match claims.get(&key.name) {
+        None => Ok(()),
+        Some(hash) if *hash == key.hash => Err(Problem::busy()),
+        Some(_) => Err(differs()),
+    }
+}
+
+/// What all sessions share.
+#[derive(Debug)]
+pub struct Shared {
+    /// Limits and times.
+    pub config: Arc<Config>,
+    /// What worlds run on.
+    pub device: Device,
+    /// Where they are kept.
+    pub store: Arc<Store>,
+    /// Who writes.
+    pub writer: Writer,
+    /// Ids of worlds that should have a turn.
+    pub pokes: std::sync::mpsc::Sender<Poke>,
+    /// Bodies of all worlds, in memory or not.
+    pub total: Arc<Bodies>,
+    /// Bodies of the worlds in memory.
+    pub resident: Bodies,
+    /// Worlds that a store behind a network is asked for at this time.
+    pub taking: AtomicUsize,
+    /// There are several tokens: no owner may have all bodies.
+    pub several_tokens: AtomicBool,
+}
+
+impl Shared {
+    /// Part of a limit of bodies that one owner may have: all of it, or half of it if there are several tokens.
+    #[must_use]
+    pub fn share(&self, most: usize) -> usize {
+        if self.several_tokens.load(Ordering::SeqCst) { (most / 2).max(self.config.limits.bodies) } else { most }
+    }
+
+    /// Counts bodies of a world that is to be made, until the result is dropped.
+    ///
+    /// # Errors
+    /// There would be too many: 429.
+    pub fn reserve(&self, owner: &str, bodies: usize) -> Result<Reserved, Problem> {
+        let most = self.config.limits.total_bodies;
+        self.total.reserve(owner, bodies, most, self.share(most)).map_err(|NoRoom { there, most, is_own }| {
+            let (of, part) = if is_own { ("this token", "half of ") } else { ("this service", "") };
+            let detail = format!(
+                "the worlds of {of} have {there} bodies, and the scene has {bodies}; at most {most} \
+                 ({part}limits.total_bodies): delete a world"
+            );
+            Problem::too_many(detail, 60)
+        })?;
+        Ok(Reserved { total: self.total.clone(), owner: owner.to_owned(), bodies })
+    }
+}
+
+/// A word to the scheduler.
+#[derive(Debug)]
+pub enum Poke {
+    /// This world should have a turn.
+    Turn(String),
+    /// A world needs room for so many bodies: idle ones are to be put to disk; those of this owner, if one is named.
+    Press(usize, Option<String>),
+    /// Another service has taken a world over, and says so.
+    Taken(String),
+    /// No more of them.
+    End,
+}
+
+/// When a session wants its next turn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Wake {
+    /// As soon as may be.
+    Now,
+    /// Then.
+    At(Instant),
+    /// When somebody asks.
+    Idle,
+    /// Never: the world is gone.
+    Gone,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_are_counted_by_owner() {
+        let bodies = Bodies::default();
+        bodies.reserve("a", 1000, 100, 50).unwrap();
+        bodies.change("a", 1000, 40);
+        assert_eq!(bodies.reserve("a", 11, 100, 50), Err(NoRoom { there: 40, most: 50, is_own: true }));
+        assert_eq!(bodies.reserve("b", 61, 100, 100), Err(NoRoom { there: 40, most: 100, is_own: false }));
+        bodies.reserve("b", 50, 100, 50).unwrap();
+        assert!(bodies.check("a", 10, 100, 50).is_ok() && bodies.check("a", 11, 100, 51).is_err());
+        bodies.change("a", 40, 0);
+        bodies.change("b", 50, 0);
+        let counts = lock(&bodies.0);
+        assert!(counts.all == 0 && counts.owners.is_empty());
+    }
+}

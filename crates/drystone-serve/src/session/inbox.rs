@@ -1,0 +1,353 @@
+//! What comes in: answered, refused, or to be logged.
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+
+use super::handle::NoRoom;
+use super::keys::{self, differs};
+use super::live::Live;
+use super::read::Asking;
+use super::turn::Turn;
+use super::{Answer, Batch, Broken, Read, Reply, Request, Session, Waiting, Wake, check_work, lock, population, read};
+use crate::op::{Brings, Key, Op, Record};
+use crate::problem::Problem;
+use crate::writer::{Job, Kind};
+use drystone::WorldError;
+use drystone::scene::Compiled;
+
+/// Requests taken in a turn.
+const MAX_TAKEN: usize = 256;
+/// Time for reading requests in a turn, but for the first one. What is left waits for the next turn.
+const READING: Duration = Duration::from_millis(4);
+/// Steps that wait, times those of one request.
+const MAX_REQUESTED: u64 = 4;
+
+/// State of a key.
+enum Known {
+    /// No answer is known.
+    Nothing,
+    /// The answer.
+    Answer(Answer),
+    /// Files of the store that may have the answer.
+    Files(Vec<u64>),
+}
+
+impl Session {
+    /// Reads the inbox: answers what can be answered now, and adds to the batch what has to be logged first.
+    pub(super) fn receive(&mut self, live: &mut Live, draining: bool, batch: &mut Batch) -> Result<(), Broken> {
+        if let Some(spill) = self.spilled.take() {
+            live.spilled(spill);
+        }
+        let (at, end) = (live.world.steps(), Instant::now() + READING);
+        self.blocked = false;
+        if Instant::now() >= self.next_try {
+            batch.extend(self.own.drain(..).map(|(op, key, reply)| (Record { at, op, key }, reply, None)));
+        }
+        let asking = self.asking.take();
+        let has_asked = asking.is_some();
+        if let Some(asking) = asking {
+            self.go_on(live, asking, end, draining)?;
+        }
+        for _ in 0..MAX_TAKEN {
+            if self.asking.is_some() {
+                break;
+            }
+            let Some(request) = lock(&self.handle.inbox).pop_front() else { break };
+            if !self.may_take_long && !request.is_short() {
+                lock(&self.handle.inbox).push_front(request);
+                break;
+            }
+            match request {
+                request @ Request::Delete(..) => {
+                    lock(&self.handle.inbox).push_front(request);
+                    break;
+                }
+                Request::Write { op, key, deadline, reply } => {
+                    if draining {
+                        let _ = reply.send(Err(Problem::unavailable("the service is stopping")));
+                        continue;
+                    }
+                    // Done already, with nobody waiting for it since a restart: it is, or has to be, in the log.
+                    let batched = batch.iter_mut().map(|(record, to, _)| (&record.key, to));
+                    let mut done = batched.chain(self.own.iter_mut().map(|(_, key, to)| (&*key, to)));
+                    let same = done.find(|(of, to)| {
+                        key.is_some() && **of == key && to.as_ref().is_none_or(oneshot::Sender::is_closed)
+                    });
+                    if let Some((_, to)) = same {
+                        *to = Some(reply);
+                        continue;
+                    }
+                    let Some(reply) = self.join(live, key.as_ref(), deadline, reply) else { continue };
+                    // An answer that is to be remembered comes from whoever has claimed its key.
+                    let known = if matches!(op, Op::Told { .. }) { None } else { key.as_ref() };
+                    if let Some(Err(problem)) = known.map(|key| self.handle.check_claim(key)) {
+                        let _ = reply.send(Err(problem));
+                        continue;
+                    }
+                    let Some(reply) = self.recall_or_keep(live, known, batch, reply) else { continue };
+                    match self.admit(live, &op, batch) {
+                        Ok(()) => batch.push((Record { at, op, key }, Some(reply), deadline)),
+                        Err(problem) => {
+                            let _ = reply.send(Err(problem));
+                        }
+                    }
+                }
+                Request::Read(Read::Query(questions), reply) if batch.is_empty() && !has_asked => {
+                    self.go_on(live, Asking::new(questions, reply), end, draining)?;
+                }
+                request @ Request::Read(Read::Query(_), _) => {
+                    // Several turns may pass until it is answered, so what came before is done first, and steps have their
+                    // turn between two of them.
+                    lock(&self.handle.inbox).push_front(request);
+                    break;
+                }
+                Request::Read(mut what, reply) => {
+                    if reply.is_closed() {
+                        continue;
+                    }
+                    match read::answer(live, &mut what) {
+                        Err(WorldError::Device(error)) => {
+                            let _ = reply.send(Err(Problem::device(error.to_string())));
+                            return Err(Broken::of(&error));
+                        }
+                        Err(error) => {
+                            let _ = reply.send(Err(Problem::from(error)));
+                        }
+                        Ok(answer) => {
+                            let _ = reply.send(answer);
+                        }
+                    }
+                }
+                Request::Recall(key, reply) => {
+                    if let Some(reply) = self.recall_or_keep(live, Some(&key), batch, reply) {
+                        let _ = reply.send(Ok(Answer::unknown()));
+                    }
+                }
+                special @ (Request::Save(..) | Request::Restore(..))
+                    if !batch.is_empty() || (self.writing.is_some() && !matches!(special, Request::Save(..))) =>
+                {
+                    // In its turn, after what came before it.
+                    lock(&self.handle.inbox).push_front(special);
+                    self.blocked = batch.is_empty();
+                    break;
+                }
+                Request::Save(name, reply) => self.save(live, name, reply)?,
+                Request::Restore(_, _, reply) if !self.own.is_empty() => {
+                    // A checkpoint in place of the state would not know of it.
+                    let detail = "the store does not take the end of earlier requests for now: ask again";
+                    let _ = reply.send(Err(Problem::unavailable(detail)));
+                }
+                Request::Restore(name, key, reply) => {
+                    if let Some(reply) = self.recall_or_keep(live, key.as_ref(), batch, reply) {
+                        self.restore(live, &name, key, reply);
+                        break;
+                    }
+                }
+            }
+            if Instant::now() >= end {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes the world if it is asked to, whatever was asked before that and is not in the log. None if it is not asked to.
+    pub(super) fn hear_delete(&mut self, live: &Live) -> Option<Turn> {
+        if !self.handle.has_delete() {
+            return None;
+        }
+        if self.writing.is_some() {
+            // Poked when that is done.
+            return Some(Turn::Over(Wake::Idle));
+        }
+        let Some(Request::Delete(tombstone, reply)) = self.handle.take_delete() else { return None };
+        let key = tombstone.as_ref().map(|tombstone| &tombstone.key);
+        // Its answer goes to the tombstone, so that the number of keys of the world does not count.
+        if let Some(reply) = self.recall(live, key, &Batch::new(), reply) {
+            self.delete(tombstone, reply);
+            return Some(Turn::Over(Wake::Idle));
+        }
+        Some(Turn::Over(Wake::Now))
+    }
+
+    /// Goes on with queries. What is not done by `end` is for the next turn.
+    fn go_on(&mut self, live: &mut Live, mut asking: Asking, end: Instant, draining: bool) -> Result<(), Broken> {
+        if draining {
+            let _ = asking.into_reply().send(Err(Problem::unavailable("the service is stopping")));
+            return Ok(());
+        }
+        match asking.go_on(live, &self.shared.config.limits, end) {
+            Ok(None) => self.asking = Some(asking),
+            Ok(Some(answer)) => {
+                // The client may have stopped listening.
+                let _ = asking.into_reply().send(answer);
+            }
+            Err(WorldError::Device(error)) => {
+                let _ = asking.into_reply().send(Err(Problem::device(error.to_string())));
+                return Err(Broken::of(&error));
+            }
+            Err(error) => {
+                let _ = asking.into_reply().send(Err(Problem::from(error)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers a request whose key is known, or cannot be taken. Gives the reply back if it is to be done.
+    fn recall(&mut self, live: &Live, key: Option<&Key>, batch: &Batch, reply: Reply) -> Option<Reply> {
+        let Some(key) = key else { return Some(reply) };
+        match self.known(live, key, batch) {
+            Ok(Known::Nothing) => Some(reply),
+            Ok(Known::Answer(answer)) => {
+                let _ = reply.send(Ok(answer));
+                None
+            }
+            Ok(Known::Files(files)) => {
+                let (id, key) = (self.handle.id.clone(), key.clone());
+                let own = id.clone();
+                let work = move |store: &_| {
+                    let _ = reply.send(keys::read(store, &own, &files, &key));
+                    Ok(())
+                };
+                self.shared.writer.give(Job::Slow {
+                    id,
+                    kind: Kind::World,
+                    work: Box::new(work),
+                    done: Box::new(drop),
+                });
+                None
+            }
+            Err(problem) => {
+                let _ = reply.send(Err(problem));
+                None
+            }
+        }
+    }
+
+    /// Looks a key up: its request may be done, or being done.
+    fn known(&self, live: &Live, key: &Key, batch: &Batch) -> Result<Known, Problem> {
+        if let Some(answered) = live.answered(key) {
+            return if answered.key.hash == key.hash { Ok(Known::Answer(answered.again())) } else { Err(differs()) };
+        }
+        if let Some(same) = self.asked(live, batch).find(|asked| asked.name == key.name) {
+            return Err(if same.hash == key.hash { Problem::busy() } else { differs() });
+        }
+        let files = live.answered_in(key);
+        if !files.is_empty() {
+            return Ok(Known::Files(files));
+        }
+        Ok(Known::Nothing)
+    }
+
+    /// Keys of requests that are being done.
+    fn asked<'a>(&'a self, live: &'a Live, batch: &'a Batch) -> impl Iterator<Item = &'a Key> {
+        let goals = live.memory.goals.iter().filter_map(|goal| goal.key.as_ref());
+        let batched = batch.iter().filter_map(|(record, ..)| record.key.as_ref());
+        goals.chain(batched).chain(self.own.iter().filter_map(|(_, key, _)| key.as_ref()))
+    }
+
+    /// Answers a request whose key is known, or whose answer cannot be kept beside those that are. Gives the reply back if
+    /// the request is to be done.
+    fn recall_or_keep(&mut self, live: &Live, key: Option<&Key>, batch: &Batch, reply: Reply) -> Option<Reply> {
+        let reply = self.recall(live, key, batch, reply)?;
+        let waiting = self.asked(live, batch).count();
+        match key.map_or(Ok(()), |_| live.check_keys(waiting, self.shared.config.limits.keys)) {
+            Ok(()) => Some(reply),
+            Err(problem) => {
+                let _ = reply.send(Err(problem));
+                None
+            }
+        }
+    }
+
+    /// Who asks again for steps that nobody waits for any more, after a restart perhaps, waits for those.
+    pub(super) fn join(
+        &mut self,
+        live: &Live,
+        key: Option<&Key>,
+        deadline: Option<Instant>,
+        reply: Reply,
+    ) -> Option<Reply> {
+        let same = live.memory.goals.iter().find(|goal| key.is_some() && goal.key.as_ref() == key);
+        let Some(goal) = same else { return Some(reply) };
+        let waiting = self.waiting.entry(goal.request);
+        let waiting = waiting.or_insert(Waiting { reply: None, deadline: None, has_key: true });
+        if waiting.reply.as_ref().is_some_and(|reply| !reply.is_closed()) {
+            return Some(reply);
+        }
+        (waiting.reply, waiting.deadline) = (Some(reply), deadline);
+        None
+    }
+
+    /// Checks a change before it is logged: beyond this point its outcome depends on the world alone.
+    pub(super) fn admit(&self, live: &Live, op: &Op, batch: &Batch) -> Result<(), Problem> {
+        let limits = &self.shared.config.limits;
+        match op {
+            Op::Step { .. } if live.memory.play.is_some() => {
+                Err(Problem::conflict("the world plays; pause it before asking for steps"))
+            }
+            Op::Step { steps } => {
+                let in_batch = batch.iter().filter_map(|(record, ..)| match record.op {
+                    Op::Step { steps } => Some(steps),
+                    _ => None,
+                });
+                let waiting = live.memory.goals.iter().map(|goal| goal.remaining).chain(in_batch);
+                let (count, sum) = waiting.fold((0, *steps), |(count, sum), steps| (count + 1, sum + steps));
+                if count >= limits.goals {
+                    let detail = format!("{count} requests for steps wait for this world already (limits.goals)");
+                    return Err(Problem::too_many(detail, 1));
+                }
+                let most = MAX_REQUESTED * limits.steps;
+                if sum > most {
+                    let detail = format!(
+                        "{sum} steps would wait for this world; at most {most}, {MAX_REQUESTED} times limits.steps"
+                    );
+                    return Err(Problem::too_many(detail, 1));
+                }
+                Ok(())
+            }
+            Op::Play { .. } if !live.memory.goals.is_empty() => {
+                Err(Problem::conflict("the world has steps to do; wait for them, or pause it"))
+            }
+            Op::Commands(commands) => {
+                let brings = Brings::of(commands);
+                if brings.is_nothing() {
+                    return Ok(());
+                }
+                let waiting = batch.iter().filter_map(|(record, ..)| match &record.op {
+                    Op::Commands(commands) => Some(Brings::of(commands)),
+                    _ => None,
+                });
+                let before = waiting.fold(live.has(), Brings::plus);
+                brings.check(&before, limits)?;
+                self.check_growth(live, &brings, &before)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks bodies and joints that would come beside `before` against the work of a step, and the bodies of all worlds.
+    fn check_growth(&self, live: &Live, more: &Brings, before: &Brings) -> Result<(), Problem> {
+        let Compiled { settings, .. } = live.world.compiled();
+        if more.bodies + more.joints > 0 {
+            let parts = before.bodies.max(before.shapes) + before.joints + more.bodies.max(more.shapes) + more.joints;
+            let (substeps, iterations) = (settings.substep_count(), settings.iteration_count());
+            check_work(parts, substeps, iterations, &self.shared).map_err(|problem| problem.at("commands"))?;
+        }
+        let limit = self.shared.config.limits.total_bodies;
+        let coming = more.bodies + before.bodies - population(live).0;
+        let checked = self.shared.total.check(&self.handle.facts.owner, coming, limit, self.shared.share(limit));
+        if more.bodies > 0
+            && let Err(NoRoom { there, most, is_own }) = checked
+        {
+            let (of, part) = if is_own { ("this token", "half of ") } else { ("this service", "") };
+            let detail = format!(
+                "the worlds of {of} have {there} bodies, and {coming} would come; at most {most} \
+                 ({part}limits.total_bodies): delete a world"
+            );
+            return Err(Problem::too_many(detail, 60));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,305 @@
+//! What is written: the log, checkpoints, and what clients keep under names.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::keys::Answered;
+use super::live::{Live, Memory};
+use super::{Answer, Batch, Broken, Hold, PATIENCE, Poke, Reply, Session, Slot, lock};
+use crate::answers::{Restored, Saved};
+use crate::op::Key;
+use crate::problem::Problem;
+use crate::store::{LogEnd, LogHead, Store, Tombstone, Trouble, checkpoint_name, keys_name, log_name, saved_name};
+use crate::unix_seconds;
+use crate::writer::{Done, Job, Kind};
+use drystone::Snapshot;
+
+/// Records after which a world is written out, however little it computed.
+pub(super) const MAX_RECORDS: usize = 4096;
+/// Records after which a world is written out in a store where each is an object.
+const MAX_PARTS: usize = 512;
+
+/// Bytes that a body takes in a snapshot, at least.
+const MIN_BODY_BYTES: usize = 64;
+
+/// First part of a checkpoint's file: two lines of JSON. Version 1 had only the second.
+pub(super) fn first_part(head: &LogHead, memory: &[u8]) -> Vec<u8> {
+    // Plain data: it can always be written.
+    let mut bytes = serde_json::to_vec(head).unwrap_or_default();
+    bytes.push(b'\n');
+    bytes.extend(memory);
+    bytes
+}
+
+/// Head and memory of the first part of a checkpoint's file; no head in version 1.
+///
+/// # Errors
+/// Describes the part that cannot be read.
+pub(super) fn read_first_part(bytes: &[u8]) -> Result<(Option<LogHead>, Memory), String> {
+    let line = bytes.iter().position(|byte| *byte == b'\n');
+    let (head, memory) = match line {
+        Some(end) => (Some(&bytes[..end]), &bytes[end + 1..]),
+        None => (None, bytes),
+    };
+    let head = head.map(serde_json::from_slice).transpose().map_err(|error| error.to_string())?;
+    Ok((head, serde_json::from_slice(memory).map_err(|error| error.to_string())?))
+}
+
+impl Session {
+    /// A slot that is filled, and the world poked, when a job is done.
+    pub(super) fn slot(&self) -> (Slot, Done) {
+        let slot: Slot = Arc::default();
+        let (filled, id, pokes) = (slot.clone(), self.handle.id.clone(), self.shared.pokes.clone());
+        let done = Box::new(move |outcome| {
+            *lock(&filled) = Some(outcome);
+            let _ = pokes.send(Poke::Turn(id));
+        });
+        (slot, done)
+    }
+
+    pub(super) fn log_batch(&mut self, batch: Batch) {
+        let mut records = Vec::with_capacity(batch.len());
+        for (record, ..) in &batch {
+            // Plain data: it can always be written.
+            records.push(serde_json::to_vec(record).unwrap_or_default());
+        }
+        let (slot, done) = self.slot();
+        self.hold = Some(Hold::Log(batch, slot));
+        match self.log.grow(&records) {
+            Ok((rows, grown)) => {
+                self.grown = Some(grown);
+                let (id, end) = (self.handle.id.clone(), self.log.clone());
+                self.shared.writer.give(Job::Append { id, end, rows, done });
+            }
+            Err(error) => done(Err(error)),
+        }
+    }
+
+    /// Head of the next log. A log that is not in the store yet is taken for it, where checkpoints come after their logs.
+    fn next_head(&self, step: u64, restored: bool) -> LogHead {
+        let store = &self.shared.store;
+        let same = !self.log.is_begun() && !store.is_remote();
+        LogHead {
+            world: self.handle.id.clone(),
+            log: self.log.number() + u64::from(!same),
+            build: store.build().to_owned(),
+            step,
+            restored,
+            before: self.log.last(),
+        }
+    }
+
+    pub(super) fn checkpoint_if_due(&mut self, live: &mut Live, draining: bool) -> Result<(), Broken> {
+        // Each is an object of its own there.
+        let max_records = if self.shared.store.is_remote() { MAX_PARTS } else { MAX_RECORDS };
+        let due = self.cost.as_secs_f64() >= self.shared.config.checkpoint_seconds
+            || self.records >= max_records
+            || live.has_urgent_answers();
+        let may = self.changed && self.writing.is_none() && Instant::now() >= self.next_try;
+        if !(may && (due || draining)) {
+            return Ok(());
+        }
+        let snapshot = live.world.save().map_err(|error| Broken::of_world(&error))?;
+        let (memory, spill, old) = live.remembered();
+        let answers = spill.as_ref().and_then(|spill| Some((keys_name(spill.file), spill.parts.clone()?)));
+        let head = self.next_head(live.world.steps(), false);
+        let first = first_part(&head, &memory);
+        let (id, number, before, good) = (self.handle.id.clone(), head.log, self.log.number(), self.good);
+        let (slot, done) = self.slot();
+        let end = match LogEnd::new(head) {
+            Ok(end) => end,
+            Err(error) => {
+                tracing::error!(world = id, %error, "no checkpoint");
+                return Ok(());
+            }
+        };
+        if self.shared.store.is_remote() {
+            self.shared.store.close_log(&id, before);
+        }
+        self.log = end.clone();
+        (self.cost, self.records, self.changed) = (Duration::ZERO, 0, false);
+        let own = id.clone();
+        let work = move |store: &Store| {
+            // Before the checkpoint, which does not have them any more.
+            if let Some((name, (index, bodies))) = answers {
+                store.write(&own, &name, &index, &bodies)?;
+            }
+            // First the log: where there is a checkpoint its log is missed.
+            store.begin(&own, &end)?;
+            store.write(&own, &checkpoint_name(number), &first, &snapshot)?;
+            prune(store, &own, good);
+            for file in old {
+                let _ = store.remove(&own, &keys_name(file));
+            }
+            Ok(())
+        };
+        self.shared.writer.give(Job::Slow { id, kind: Kind::World, work: Box::new(work), done });
+        self.writing = Some((slot, number));
+        self.spilling = spill;
+        Ok(())
+    }
+
+    pub(super) fn learn_of_checkpoint(&mut self) {
+        let Some((slot, number)) = self.writing.take() else { return };
+        let outcome = lock(&slot).take();
+        match outcome {
+            None => self.writing = Some((slot, number)),
+            Some(Ok(())) => {
+                metrics::counter!("drystone_checkpoints_total").increment(1);
+                self.good = number;
+                self.spilled = self.spilling.take();
+            }
+            Some(Err(error)) => {
+                self.spilling = None;
+                metrics::counter!("drystone_checkpoint_failures_total").increment(1);
+                tracing::warn!(world = self.handle.id, %error, "no checkpoint; the log goes on");
+                match Trouble::of(&error) {
+                    Some(Trouble::Taken(_)) => {
+                        self.tell_if_taken(&error);
+                        self.taken = Some(Problem::of_store(&error));
+                    }
+                    // On a disk: it is unknown if the log has begun. A bucket is asked with the next record.
+                    Some(Trouble::InDoubt(_)) if !self.shared.store.is_remote() => {
+                        self.doubtful = Some(Problem::of_store(&error));
+                    }
+                    _ => {}
+                }
+                self.changed = true;
+                self.next_try = Instant::now() + PATIENCE;
+            }
+        }
+    }
+
+    /// Keeps the state under a name: the world stands, with nobody waiting for steps. One at a time.
+    pub(super) fn save(&mut self, live: &mut Live, name: Option<String>, reply: Reply) -> Result<(), Broken> {
+        if self.saving.load(Ordering::SeqCst) {
+            let detail = "a checkpoint of this world is still being written";
+            let _ = reply.send(Err(Problem::too_many(detail, 1)));
+            return Ok(());
+        }
+        let most_bytes = self.shared.config.limits.memory_bytes;
+        let full = || Problem::too_many("too many bytes of checkpoints wait to be written (limits.memory_bytes)", 1);
+        // Before the snapshot is made, which takes its memory.
+        let bodies = live.world.compiled().bodies.len();
+        let Some(rough) = self.shared.writer.reserve(bodies * MIN_BODY_BYTES, most_bytes) else {
+            let _ = reply.send(Err(full()));
+            return Ok(());
+        };
+        let name = name.unwrap_or_else(|| format!("step-{}", live.world.steps()));
+        let snapshot = match live.world.save() {
+            Ok(snapshot) => snapshot,
+            Err(error) => {
+                let _ = reply.send(Err(Problem::device(error.to_string())));
+                return Err(Broken::of_world(&error));
+            }
+        };
+        let memory = Memory { goals: VecDeque::new(), play: None, answers: VecDeque::new(), ..live.memory.clone() };
+        let head = LogHead { before: None, ..self.next_head(live.world.steps(), false) };
+        let first = first_part(&head, &serde_json::to_vec(&memory).unwrap_or_default());
+        drop((memory, rough));
+        let Some(reserved) = self.shared.writer.reserve(first.len() + snapshot.len(), most_bytes) else {
+            let _ = reply.send(Err(full()));
+            return Ok(());
+        };
+        let (id, most) = (self.handle.id.clone(), self.shared.config.limits.checkpoints);
+        let answer = Answer::json(&Saved { checkpoint: name.clone(), step: live.world.steps() });
+        let too_many = io::ErrorKind::QuotaExceeded;
+        let own = id.clone();
+        let work = move |store: &Store| {
+            let saved = store.list(&own)?.saved;
+            if saved.len() >= most && !saved.contains(&name) {
+                return Err(io::Error::new(too_many, format!("the world has {most} checkpoints already")));
+            }
+            store.write(&own, &saved_name(&name), &first, &snapshot)
+        };
+        let saving = self.saving.clone();
+        saving.store(true, Ordering::SeqCst);
+        let done = move |outcome: io::Result<()>| {
+            drop(reserved);
+            saving.store(false, Ordering::SeqCst);
+            let _ = reply.send(match outcome {
+                Ok(()) => Ok(answer),
+                Err(error) if error.kind() == too_many => Err(Problem::limit(error.to_string())),
+                Err(error) => Err(Problem::of_store(&error)),
+            });
+        };
+        self.shared.writer.give(Job::Slow { id, kind: Kind::Save, work: Box::new(work), done: Box::new(done) });
+        Ok(())
+    }
+
+    /// Makes a checkpoint with a name the newest one. Once it is in place the world is opened anew. The answer to a request
+    /// with a key is in the checkpoint: it is durable with the state, or neither is.
+    pub(super) fn restore(&mut self, live: &Live, name: &str, key: Option<Key>, reply: Reply) {
+        if live.memory.play.is_some() || !live.memory.goals.is_empty() {
+            let _ = reply.send(Err(Problem::conflict("the world steps; pause it before it is restored")));
+            return;
+        }
+        let (id, file, good) = (self.handle.id.clone(), saved_name(name), self.good);
+        let head = self.next_head(live.world.steps(), true);
+        let (number, own) = (head.log, id.clone());
+        let (mut answers, requests) = (live.memory.answers.clone(), live.memory.requests);
+        let (slot, done) = self.slot();
+        let work = move |store: &Store| {
+            let (first, snapshot) = store.read(&own, &file)?;
+            let (_, memory) = read_first_part(&first).map_err(|error| {
+                io::Error::new(io::ErrorKind::InvalidData, format!("{file} of world {own}: {error}"))
+            })?;
+            // Who asks again after the restore is still known.
+            if let Some(key) = key {
+                let step = Snapshot::step_of(&snapshot)
+                    .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
+                let body = serde_json::to_string(&Restored { step }).unwrap_or_default();
+                answers.push_back(Answered { key, status: 200, body, at: unix_seconds() });
+            }
+            let memory = Memory { requests, answers, ..memory };
+            store.write(
+                &own,
+                &checkpoint_name(number),
+                &first_part(&head, &serde_json::to_vec(&memory).unwrap_or_default()),
+                &snapshot,
+            )?;
+            // Here first the checkpoint: with the log the world is restored.
+            store.begin(&own, &LogEnd::new(head)?)?;
+            prune(store, &own, good);
+            Ok(())
+        };
+        self.shared.writer.give(Job::Slow { id, kind: Kind::World, work: Box::new(work), done });
+        self.hold = Some(Hold::Restore(reply, slot, number));
+    }
+
+    pub(super) fn delete(&mut self, tombstone: Option<Tombstone>, reply: Reply) {
+        let (slot, done) = self.slot();
+        let id = self.handle.id.clone();
+        let own = id.clone();
+        let work = move |store: &Store| {
+            // First, so that no world is gone whose deletion is not known.
+            if let Some(tombstone) = tombstone {
+                match store.bury(&own, &tombstone) {
+                    // A full store is no reason to keep what is to go.
+                    Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+                        tracing::warn!(world = own, %error, "a repeated request to delete the world will not be known");
+                    }
+                    outcome => outcome?,
+                }
+            }
+            store.delete(&own)
+        };
+        self.shared.writer.give(Job::Slow { id, kind: Kind::World, work: Box::new(work), done });
+        self.hold = Some(Hold::Delete(reply, slot));
+    }
+}
+
+/// Removes what is older than the checkpoint before the newest one.
+fn prune(store: &Store, id: &str, good: u64) {
+    let Ok(listing) = store.list(id) else { return };
+    let logs: Vec<u64> = listing.logs.into_iter().filter(|&number| number < good).collect();
+    let checkpoints = listing.checkpoints.into_iter().filter(|&number| number < good);
+    for &log in &logs {
+        store.close_log(id, log);
+    }
+    let names: Vec<String> = logs.into_iter().map(log_name).chain(checkpoints.map(checkpoint_name)).collect();
+    store.prune(id, &names);
+}

@@ -1,0 +1,414 @@
+//! Answers to requests with an `Idempotency-Key`: each is known again for [`KEPT`] at least, whatever else is asked.
+//!
+//! The newest are in the memory of a session, and so in its checkpoints. When they become many, the older ones go to a file
+//! `keys-NUMBER` of the world: first its index (key hashes and places), then the answers. The file is durable before the
+//! checkpoint that leaves them out is written, so that each answer is in one of the two at any time; one that is in both is
+//! the same in both. A session in memory has the hashes of its files, 8 bytes a key; an answer is read from its file when it
+//! is asked for.
+//!
+//! Times are those of the wall clock. A file goes when its newest answer is older than twice [`KEPT`]: a clock that jumps
+//! forward by less than a day drops no key before its time. After a jump backward keys are kept longer; a time in the future
+//! counts as now.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use super::Answer;
+use crate::op::Key;
+use crate::problem::Problem;
+use crate::store::{Store, Trouble, keys_name};
+use crate::unix_seconds;
+use drystone::state::Fnv;
+
+/// Time for which an answer is kept at least, s.
+pub const KEPT: u64 = 24 * 3600;
+/// Age at which an answer is dropped, s.
+const DROPPED: u64 = 2 * KEPT;
+/// Answers in memory above which older ones go to a file.
+const MAX_RECENT: usize = 4096;
+/// Bytes of them.
+const MAX_RECENT_BYTES: usize = 4 << 20;
+/// Bytes of them above which a checkpoint is due, whatever else has happened.
+const URGENT_BYTES: usize = 2 * MAX_RECENT_BYTES;
+/// Answers that stay in memory.
+const KEPT_RECENT: usize = 1024;
+/// Bytes of an entry of an index: hash, offset, length.
+const ENTRY: usize = 20;
+
+/// An answer that was given.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Answered {
+    /// Key of the request.
+    pub key: Key,
+    /// HTTP status.
+    pub status: u16,
+    /// Body, JSON or empty.
+    pub body: String,
+    /// Seconds since 1970.
+    #[serde(default)]
+    pub at: u64,
+}
+
+impl Answered {
+    /// The answer as it is given again.
+    #[must_use]
+    pub fn again(&self) -> Answer {
+        let content_type = match self.status {
+            _ if self.body.is_empty() => "",
+            400.. => "application/problem+json",
+            _ => "application/json",
+        };
+        Answer { status: self.status, content_type, body: self.body.clone().into_bytes(), again: true }
+    }
+}
+
+fn hash(name: &str) -> u64 {
+    Fnv::START.bytes(name.as_bytes()).0
+}
+
+/// A file of answers.
+#[derive(Debug)]
+struct File {
+    number: u64,
+    /// Time of its newest answer.
+    newest: u64,
+    /// Hashes of its keys, ascending.
+    hashes: Vec<u64>,
+}
+
+/// Index of the answers of a world: those in memory, which are elsewhere ([`Recent`]), and those in files.
+#[derive(Debug, Default)]
+pub struct Keys {
+    /// Number of the answer that was given last of those with a hash, counted from the first in memory ever.
+    places: HashMap<u64, u64>,
+    /// Number of the first answer in memory.
+    first: u64,
+    /// Bytes of the answers in memory.
+    bytes: usize,
+    files: Vec<File>,
+    next_file: u64,
+}
+
+/// Answers in memory, the oldest first.
+pub type Recent = VecDeque<Answered>;
+
+/// Older answers that are being written to a file.
+#[derive(Debug)]
+pub struct Spill {
+    /// Number of the file.
+    pub file: u64,
+    /// Number of answers at the front of those in memory that leave it.
+    pub count: usize,
+    /// The index, then the answers, unless all were too old to be kept.
+    pub parts: Option<(Vec<u8>, Vec<u8>)>,
+    newest: u64,
+    hashes: Vec<u64>,
+}
+
+impl Keys {
+    /// Index of the answers of a world as it is opened.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn open(store: &Store, id: &str, files: &[u64], recent: &mut Recent) -> io::Result<Self> {
+        let mut keys = Self { next_file: files.last().map_or(1, |last| last + 1), ..Self::default() };
+        let now = unix_seconds();
+        for answered in &mut *recent {
+            if answered.at == 0 {
+                // Answers of a release that did not write down their time.
+                answered.at = now;
+            }
+            keys.count(answered);
+        }
+        for (number, answered) in (0..).zip(&*recent) {
+            keys.places.insert(hash(&answered.key.name), number);
+        }
+        for &number in files {
+            let name = keys_name(number);
+            let (index, _) = store.read(id, &name)?;
+            let damaged =
+                || io::Error::new(io::ErrorKind::InvalidData, format!("{name} of world {id}: no index of keys"));
+            let (newest, entries) = read_index(&index).ok_or_else(damaged)?;
+            let hashes = entries.map(|entry| entry.hash).collect();
+            keys.files.push(File { number, newest: newest.min(now), hashes });
+        }
+        Ok(keys)
+    }
+
+    fn count(&mut self, answered: &Answered) {
+        self.bytes += answered.body.len() + answered.key.name.len();
+    }
+
+    /// Adds an answer.
+    pub fn push(&mut self, recent: &mut Recent, answered: Answered) {
+        self.count(&answered);
+        self.places.insert(hash(&answered.key.name), self.first + recent.len() as u64);
+        recent.push_back(answered);
+    }
+
+    /// The answer to a request, if it is in memory.
+    #[must_use]
+    pub fn find<'a>(&self, recent: &'a Recent, name: &str) -> Option<&'a Answered> {
+        let number = self.places.get(&hash(name))?;
+        let found = recent.get(usize::try_from(number.checked_sub(self.first)?).ok()?)?;
+        // Another key with this hash may have come later.
+        if found.key.name == name { Some(found) } else { recent.iter().rev().find(|other| other.key.name == name) }
+    }
+
+    /// Numbers of files that may have the answer to a request, the newest first.
+    #[must_use]
+    pub fn files_with(&self, name: &str) -> Vec<u64> {
+        let hash = hash(name);
+        let with = self.files.iter().rev().filter(|file| file.hashes.binary_search(&hash).is_ok());
+        with.map(|file| file.number).collect()
+    }
+
+    /// Number of answers that are kept, without those that are too old.
+    #[must_use]
+    pub fn len(&self, recent: &Recent, now: u64) -> usize {
+        let files = self.files.iter().filter(|file| file.newest + DROPPED > now);
+        let old = recent.iter().take_while(|answered| answered.at + DROPPED <= now).count();
+        files.map(|file| file.hashes.len()).sum::<usize>() + recent.len() - old
+    }
+
+    /// Seconds until the first answers are dropped.
+    #[must_use]
+    pub fn seconds_to_drop(&self, recent: &Recent, now: u64) -> u64 {
+        let files = self.files.iter().map(|file| file.newest);
+        let times = files.chain(recent.front().map(|answered| answered.at)).map(|at| at.min(now) + DROPPED);
+        times.min().unwrap_or(now).saturating_sub(now).max(1)
+    }
+
+    /// True if answers in memory are so large that they should leave it soon.
+    #[must_use]
+    pub fn is_urgent(&self) -> bool {
+        self.bytes > URGENT_BYTES
+    }
+
+    /// True if answers in memory are more than may be, as no checkpoint gets written.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.bytes > 8 * URGENT_BYTES
+    }
+
+    /// Selects the answers that should leave memory, if there are many.
+    #[must_use]
+    pub fn spill(&self, recent: &Recent, now: u64) -> Option<Spill> {
+        if recent.len() <= MAX_RECENT && self.bytes <= MAX_RECENT_BYTES {
+            return None;
+        }
+        let (mut count, mut bytes) = (0, self.bytes);
+        for answered in recent {
+            if recent.len() - count <= KEPT_RECENT && bytes <= MAX_RECENT_BYTES / 4 {
+                break;
+            }
+            count += 1;
+            bytes = bytes.saturating_sub(answered.body.len() + answered.key.name.len());
+        }
+        let kept = recent.iter().take(count).filter(|answered| answered.at + DROPPED > now);
+        let mut spill = Spill { file: self.next_file, count, parts: None, newest: 0, hashes: Vec::new() };
+        let (mut entries, mut bodies) = (Vec::new(), Vec::new());
+        for answered in kept {
+            let offset = bodies.len();
+            // Plain data: it can always be written.
+            if serde_json::to_writer(&mut bodies, answered).is_ok() {
+                entries.push((hash(&answered.key.name), offset as u64, (bodies.len() - offset) as u64));
+                spill.newest = spill.newest.max(answered.at.min(now));
+            }
+        }
+        if entries.is_empty() {
+            return Some(spill);
+        }
+        entries.sort_unstable();
+        let mut index = spill.newest.to_le_bytes().to_vec();
+        for &(hash, offset, length) in &entries {
+            index.extend(hash.to_le_bytes());
+            index.extend(offset.to_le_bytes());
+            index.extend(u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
+        }
+        spill.hashes = entries.into_iter().map(|(hash, ..)| hash).collect();
+        spill.parts = Some((index, bodies));
+        Some(spill)
+    }
+
+    /// The file is durable: its answers leave memory.
+    pub fn spilled(&mut self, recent: &mut Recent, spill: Spill) {
+        for answered in recent.drain(..spill.count.min(recent.len())) {
+            self.bytes = self.bytes.saturating_sub(answered.body.len() + answered.key.name.len());
+            if let Some(place) = self.places.get(&hash(&answered.key.name))
+                && *place == self.first
+            {
+                self.places.remove(&hash(&answered.key.name));
+            }
+            self.first += 1;
+        }
+        self.next_file = self.next_file.max(spill.file + 1);
+        if spill.parts.is_some() {
+            self.files.push(File { number: spill.file, newest: spill.newest, hashes: spill.hashes });
+        }
+    }
+
+    /// Takes the files out whose answers are too old. They are to be removed.
+    pub fn take_old(&mut self, now: u64) -> Vec<u64> {
+        let mut old = Vec::new();
+        self.files.retain_mut(|file| {
+            // Written by a clock that was ahead.
+            file.newest = file.newest.min(now);
+            let stays = file.newest + DROPPED > now;
+            if !stays {
+                old.push(file.number);
+            }
+            stays
+        });
+        old
+    }
+}
+
+struct Entry {
+    hash: u64,
+    offset: usize,
+    length: usize,
+}
+
+fn read_index(index: &[u8]) -> Option<(u64, impl Iterator<Item = Entry>)> {
+    let (newest, entries) = index.split_first_chunk::<8>()?;
+    if !entries.len().is_multiple_of(ENTRY) {
+        return None;
+    }
+    let entries = entries.chunks_exact(ENTRY).map(|entry| {
+        let word = |from: usize, bytes: usize| {
+            entry[from..from + bytes].iter().rev().fold(0_u64, |word, &byte| (word << 8) | u64::from(byte))
+        };
+        let place = |word: u64| usize::try_from(word).unwrap_or(usize::MAX);
+        Entry { hash: word(0, 8), offset: place(word(8, 8)), length: place(word(16, 4)) }
+    });
+    Some((u64::from_le_bytes(*newest), entries))
+}
+
+/// Reads the answer to a request from one of some files.
+///
+/// # Errors
+/// The store's problem; that the key was used for another request; that no key is this one, though one has its hash.
+pub fn read(store: &Store, id: &str, files: &[u64], key: &Key) -> Result<Answer, Problem> {
+    for &file in files {
+        let unread = |error: io::Error| match Trouble::of(&error) {
+            Some(_) => Problem::of_store(&error),
+            None => Problem::damaged(format!("the answer to this Idempotency-Key cannot be read: {error}")),
+        };
+        let (index, bodies) = store.read(id, &keys_name(file)).map_err(unread)?;
+        let Some((_, entries)) = read_index(&index) else { continue };
+        for entry in entries.filter(|entry| entry.hash == hash(&key.name)) {
+            let body = bodies.get(entry.offset..entry.offset.saturating_add(entry.length)).unwrap_or_default();
+            let answered: Answered = serde_json::from_slice(body)
+                .map_err(|error| unread(io::Error::new(io::ErrorKind::InvalidData, error.to_string())))?;
+            if answered.key == *key {
+                return Ok(answered.again());
+            }
+            if answered.key.name == key.name {
+                return Err(differs());
+            }
+        }
+    }
+    Err(Problem::invalid("the key cannot be told from another one of this world; use another").at("Idempotency-Key"))
+}
+
+/// Problem of a key that comes with another request than the first time.
+pub fn differs() -> Problem {
+    Problem::invalid("the key was used for another request").at("Idempotency-Key")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::S3;
+
+    fn answered(number: u64, bytes: usize, at: u64) -> Answered {
+        let key = Key { name: format!("key {number}"), hash: number };
+        Answered { key, status: 200, body: format!("\"{}\"", "x".repeat(bytes)), at }
+    }
+
+    /// As a session does it, with the checkpoint in between left out.
+    fn write(store: &Store, keys: &mut Keys, recent: &mut Recent, now: u64) {
+        let Some(spill) = keys.spill(recent, now) else { return };
+        if let Some((index, bodies)) = &spill.parts {
+            store.write("w1", &keys_name(spill.file), index, bodies).unwrap();
+        }
+        keys.spilled(recent, spill);
+    }
+
+    fn knows(store: &Store, keys: &Keys, recent: &Recent, number: u64) -> bool {
+        let key = answered(number, 0, 0).key;
+        if let Some(found) = keys.find(recent, &key.name) {
+            return found.key == key;
+        }
+        let files = keys.files_with(&key.name);
+        !files.is_empty() && read(store, "w1", &files, &key).unwrap().again
+    }
+
+    #[test]
+    fn no_key_is_forgotten_for_a_day() {
+        let store = Store::open("memory", &S3::default(), 0).unwrap();
+        store.create("w1", b"", b"").unwrap();
+        let (mut keys, mut recent) = (Keys { next_file: 1, ..Keys::default() }, Recent::new());
+        let start = 1_000_000;
+        for number in 0..20_000 {
+            keys.push(&mut recent, answered(number, 10, start + number));
+            if number % 700 == 0 {
+                write(&store, &mut keys, &mut recent, start + number);
+            }
+        }
+        assert!(recent.len() <= MAX_RECENT + 700 && !keys.files.is_empty());
+        let now = start + 20_000;
+        assert_eq!(keys.len(&recent, now), 20_000);
+        for number in (0..20_000).step_by(371) {
+            assert!(knows(&store, &keys, &recent, number), "{number}");
+        }
+        assert!(!knows(&store, &keys, &recent, 20_000));
+        // Opened again, it is the same.
+        let files = store.list("w1").unwrap().keys;
+        let mut opened = Keys::open(&store, "w1", &files, &mut recent).unwrap();
+        for number in (0..20_000).step_by(371) {
+            assert!(knows(&store, &opened, &recent, number), "{number}");
+        }
+        assert_eq!(opened.next_file, keys.next_file);
+        // The clock jumps forward by almost a day when the keys are almost a day old.
+        assert!(keys.take_old(now + 2 * KEPT - 20_001).is_empty());
+        let old = keys.take_old(now + 2 * KEPT);
+        assert_eq!(old.len(), files.len());
+        assert_eq!(keys.len(&recent, now + 3 * KEPT), 0);
+        // Opened with the real clock, these are from 1970.
+        assert_eq!(opened.take_old(super::unix_seconds()).len(), files.len());
+    }
+
+    #[test]
+    fn large_answers_leave_memory_and_are_found() {
+        let store = Store::open("memory", &S3::default(), 0).unwrap();
+        store.create("w1", b"", b"").unwrap();
+        let (mut keys, mut recent) = (Keys { next_file: 1, ..Keys::default() }, Recent::new());
+        for number in 0..12 {
+            keys.push(&mut recent, answered(number, 1 << 20, 100));
+            write(&store, &mut keys, &mut recent, 100);
+            assert!(keys.bytes <= 5 << 20 && !keys.is_urgent());
+        }
+        assert!((0..12).all(|number| knows(&store, &keys, &recent, number)));
+        let other = Key { hash: 99, ..answered(0, 0, 0).key };
+        let files = keys.files_with(&other.name);
+        assert_eq!(read(&store, "w1", &files, &other).unwrap_err().status, 422);
+    }
+
+    #[test]
+    fn a_clock_that_was_ahead_keeps_no_key_for_ever() {
+        let (mut keys, mut recent) = (Keys { next_file: 1, ..Keys::default() }, Recent::new());
+        let future = 9_000_000;
+        for number in 0..=MAX_RECENT as u64 {
+            keys.push(&mut recent, answered(number, 1, future));
+        }
+        let spill = keys.spill(&recent, future).unwrap();
+        keys.spilled(&mut recent, spill);
+        assert!(keys.take_old(1_000_000).is_empty());
+        assert_eq!(keys.seconds_to_drop(&recent, 1_000_000), DROPPED);
+        assert_eq!(keys.take_old(1_000_000 + DROPPED).len(), 1);
+    }
+}

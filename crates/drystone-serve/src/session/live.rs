@@ -1,0 +1,575 @@
+//! A world and what its session remembers of it. What happens here depends on the world, the records and nothing else: it
+//! happens again when the world is restored.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::io;
+
+use glam::Vec2;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::keys::{Answered, Keys, Recent, Spill};
+use super::population;
+use crate::hosted::Hosted;
+use crate::op::{
+    BodyRef, Brings, CommandRecord, ENTRY_BYTES, ID_BYTES, Key, MAX_POINTERS, Parts, Plain, body_from_text, find_body,
+    find_joint, joint_from_text, read_joint, read_parts,
+};
+use crate::problem::Problem;
+use crate::store::Store;
+use crate::unix_seconds;
+use drystone::event::Event;
+use drystone::population::{Alteration, Journal};
+use drystone::{BodyId, Joint, JointCommand, JointId, JointKind, WorldError};
+
+/// What is remembered of a world beside its snapshot.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Memory {
+    /// Requests for steps so far.
+    pub requests: u64,
+    /// Those not done yet, the first one in progress.
+    pub goals: VecDeque<Goal>,
+    /// Whether it steps by itself.
+    pub play: Option<Play>,
+    /// What pointers hold.
+    pub pointers: BTreeMap<String, Pointer>,
+    /// What came and went by hand.
+    pub journal: Vec<Entry>,
+    /// To requests with keys, the oldest first; still older ones are in files.
+    pub answers: Recent,
+}
+
+/// Steps that somebody asked for.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Goal {
+    /// Number of the request.
+    pub request: u64,
+    /// Steps asked for.
+    pub steps: u64,
+    /// Steps to go.
+    pub remaining: u64,
+    /// With which it was asked.
+    pub key: Option<Key>,
+}
+
+/// Stepping by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Play {
+    /// Times real time; as fast as it goes if there is none.
+    pub speed: Option<f64>,
+}
+
+/// What a pointer holds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Pointer {
+    joint: String,
+}
+
+/// A change of the population, as checkpoints remember it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Entry {
+    at: u64,
+    what: Change,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Change {
+    Spawn { bodies: Parts, joints: Parts, ids: Vec<String> },
+    Remove { bodies: Vec<String> },
+    Join { a: Option<String>, b: String, joint: Box<RawValue> },
+    Grab { body: String, point: [f32; 2], target: [f32; 2], max_force: f32, hertz: f32, damping_ratio: f32 },
+    Unjoin { joints: Vec<String> },
+}
+
+impl Entry {
+    /// Bytes that it takes, about.
+    fn bytes(&self) -> usize {
+        ENTRY_BYTES
+            + match &self.what {
+                Change::Spawn { bodies, joints, ids } => bodies.bytes() + joints.bytes() + ID_BYTES * ids.len(),
+                Change::Remove { bodies: ids } | Change::Unjoin { joints: ids } => ID_BYTES * ids.len(),
+                Change::Join { joint, .. } => 2 * ID_BYTES + joint.get().len(),
+                Change::Grab { .. } => 3 * ENTRY_BYTES,
+            }
+    }
+}
+
+/// How a request ended, for the client.
+pub type Outcome = Result<Value, Problem>;
+
+/// A world, and what is remembered of it.
+#[derive(Debug)]
+pub(crate) struct Live {
+    /// The world.
+    pub world: Hosted,
+    /// Which device it is on.
+    pub device: u64,
+    /// The rest.
+    pub memory: Memory,
+    keys: Keys,
+    /// Bytes of the journal.
+    journal_bytes: usize,
+    /// The newest events, with their numbers.
+    pub events: VecDeque<(u64, Event)>,
+    next_event: u64,
+    /// Steps whose events were collected. Those of a step that is done again are not collected again.
+    seen: u64,
+    most_events: usize,
+}
+
+/// The newest events, and the number of the next: what a world keeps while it is not in memory.
+#[derive(Debug, Default)]
+pub struct Ring {
+    events: VecDeque<(u64, Event)>,
+    next: u64,
+    seen: u64,
+}
+
+/// Names of bodies, looked up once for a batch.
+#[derive(Default)]
+struct Names(Option<HashMap<String, u32>>);
+
+impl Live {
+    /// At the world's start.
+    pub fn new(world: Hosted, device: u64, most_events: usize) -> Self {
+        let memory = Memory::default();
+        let keys = Keys::default();
+        Self {
+            world,
+            device,
+            memory,
+            keys,
+            journal_bytes: 0,
+            events: VecDeque::new(),
+            next_event: 0,
+            seen: 0,
+            most_events,
+        }
+    }
+
+    /// From a checkpoint.
+    ///
+    /// # Errors
+    /// If it does not fit.
+    pub fn load(&mut self, memory: Memory, snapshot: &[u8]) -> Result<(), String> {
+        let journal = journal(&memory.journal)?;
+        self.world.load_with(snapshot, &journal).map_err(|error| error.to_string())?;
+        self.journal_bytes = memory.journal.iter().map(Entry::bytes).sum();
+        self.memory = memory;
+        Ok(())
+    }
+
+    /// Takes the events away, for a world that is put to disk.
+    pub fn take_ring(&mut self) -> Ring {
+        Ring { events: std::mem::take(&mut self.events), next: self.next_event, seen: self.seen }
+    }
+
+    /// Puts back what [`Self::take_ring`] took.
+    pub fn put_ring(&mut self, ring: Ring) {
+        (self.events, self.next_event, self.seen) = (ring.events, ring.next, ring.seen);
+    }
+
+    /// Forgets events of steps that were done before and are not in the log. Numbers that were given are not given again.
+    pub fn end_replay(&mut self) {
+        let steps = self.world.steps();
+        self.seen = self.seen.min(steps);
+        while self.events.back().is_some_and(|(_, event)| event.step >= steps) {
+            self.events.pop_back();
+        }
+    }
+
+    /// Learns what answers the store has. Before anything else is remembered.
+    ///
+    /// # Errors
+    /// The store's problem.
+    pub fn open_keys(&mut self, store: &Store, id: &str, files: &[u64]) -> io::Result<()> {
+        self.keys = Keys::open(store, id, files, &mut self.memory.answers)?;
+        Ok(())
+    }
+
+    /// Counts what limits are about.
+    pub fn has(&self) -> Brings {
+        let (bodies, joints) = population(self);
+        Brings {
+            bodies,
+            joints,
+            shapes: self.world.compiled().shapes.len(),
+            alterations: self.memory.journal.len(),
+            bytes: self.journal_bytes,
+        }
+    }
+
+    /// Takes the events of a step.
+    ///
+    /// # Errors
+    /// The device's.
+    pub fn collect_events(&mut self) -> Result<(), WorldError> {
+        if self.world.compiled().settings.events {
+            for event in self.world.take_events()? {
+                if event.step < self.seen {
+                    continue;
+                }
+                self.events.push_back((self.next_event, event));
+                self.next_event += 1;
+            }
+            while self.events.len() > self.most_events {
+                self.events.pop_front();
+            }
+        }
+        self.seen = self.seen.max(self.world.steps());
+        Ok(())
+    }
+
+    /// The answer to a request with this key, if it was given and is in memory.
+    pub fn answered(&self, key: &Key) -> Option<&Answered> {
+        self.keys.find(&self.memory.answers, &key.name)
+    }
+
+    /// Files of the store that may have the answer to a request with this key.
+    pub fn answered_in(&self, key: &Key) -> Vec<u64> {
+        self.keys.files_with(&key.name)
+    }
+
+    /// Checks that one more answer may be remembered, beside those of `waiting` requests.
+    ///
+    /// # Errors
+    /// There are as many as may be.
+    pub fn check_keys(&self, waiting: usize, most: usize) -> Result<(), Problem> {
+        let (recent, now) = (&self.memory.answers, unix_seconds());
+        if self.keys.is_full() {
+            return Err(Problem::too_many("answers to requests with keys wait to be written to the store", 1));
+        }
+        if self.keys.len(recent, now) + waiting >= most {
+            let seconds = u32::try_from(self.keys.seconds_to_drop(recent, now)).unwrap_or(u32::MAX);
+            let detail = format!("{most} answers to requests with keys are kept of this world already (limits.keys)");
+            return Err(Problem::too_many(detail, seconds));
+        }
+        Ok(())
+    }
+
+    /// Remembers an answer.
+    pub fn remember(&mut self, key: Option<Key>, outcome: &Outcome) {
+        let Some(key) = key else { return };
+        let (status, body) = match outcome {
+            Ok(body) => (200, body.to_string()),
+            Err(problem) => (problem.status, serde_json::to_string(problem).unwrap_or_default()),
+        };
+        self.remember_as(key, status, body);
+    }
+
+    /// Remembers an answer with its status.
+    pub fn remember_as(&mut self, key: Key, status: u16, body: String) {
+        self.keys.push(&mut self.memory.answers, Answered { key, status, body, at: unix_seconds() });
+    }
+
+    /// True if answers are so large that a checkpoint is due.
+    pub fn has_urgent_answers(&self) -> bool {
+        self.keys.is_urgent()
+    }
+
+    /// The memory as a checkpoint has it, the answers that should go to a file, and files that are too old.
+    pub fn remembered(&mut self) -> (Vec<u8>, Option<Spill>, Vec<u64>) {
+        let now = unix_seconds();
+        let spill = self.keys.spill(&self.memory.answers, now);
+        let count = spill.as_ref().map_or(0, |spill| spill.count);
+        let rest = self.memory.answers.split_off(count);
+        let first = std::mem::replace(&mut self.memory.answers, rest);
+        let memory = serde_json::to_vec(&self.memory).unwrap_or_default();
+        let mut rest = std::mem::replace(&mut self.memory.answers, first);
+        self.memory.answers.append(&mut rest);
+        (memory, spill, self.keys.take_old(now))
+    }
+
+    /// Lets answers leave memory whose file is durable.
+    pub fn spilled(&mut self, spill: Spill) {
+        self.keys.spilled(&mut self.memory.answers, spill);
+    }
+
+    /// Takes a request for steps. Returns its number.
+    pub fn ask_steps(&mut self, steps: u64, key: Option<Key>) -> u64 {
+        let request = self.memory.requests;
+        self.memory.requests += 1;
+        self.memory.goals.push_back(Goal { request, steps, remaining: steps, key });
+        request
+    }
+
+    /// Counts a step that was done. Returns the request that it completed, and its answer, which is to be remembered.
+    pub fn stepped(&mut self) -> Option<(Goal, Value)> {
+        let goal = self.memory.goals.front_mut()?;
+        goal.remaining = goal.remaining.saturating_sub(1);
+        (goal.remaining == 0).then(|| self.end_goal(0, None)).flatten()
+    }
+
+    /// Ends a request for steps before it is done; with `limit` as one that is beyond a limit.
+    pub fn halt(&mut self, request: u64, reason: &str, limit: bool) -> Option<(u64, Outcome)> {
+        let place = self.memory.goals.iter().position(|goal| goal.request == request)?;
+        let (goal, answer) = self.end_goal(place, Some(reason))?;
+        let done = goal.steps - goal.remaining;
+        let outcome = if limit { Err(Problem::limit(format!("{reason}; {done} steps were done"))) } else { Ok(answer) };
+        self.remember(goal.key, &outcome);
+        Some((request, outcome))
+    }
+
+    fn end_goal(&mut self, place: usize, reason: Option<&str>) -> Option<(Goal, Value)> {
+        let goal = self.memory.goals.remove(place)?;
+        let answer = json!({
+            "step": self.world.steps(),
+            "time": self.time(),
+            "steps": goal.steps - goal.remaining,
+            "stopped": reason,
+        });
+        Some((goal, answer))
+    }
+
+    /// Simulated seconds.
+    pub fn time(&self) -> f64 {
+        self.world.steps() as f64 * f64::from(self.world.compiled().settings.dt)
+    }
+
+    /// Does what a batch asks, up to the first that is refused.
+    ///
+    /// # Errors
+    /// Why it was refused, and how many were done.
+    pub fn command(&mut self, commands: &[CommandRecord]) -> Outcome {
+        let mut names = Names::default();
+        let mut results = Vec::with_capacity(commands.len());
+        for (index, command) in commands.iter().enumerate() {
+            match self.one(command, &mut names) {
+                Ok(result) => results.push(result),
+                // A lost device is no answer to the command.
+                Err(problem) if problem.status == 503 => return Err(problem),
+                Err(problem) => {
+                    return Err(problem.within(&format!("commands[{index}].{}", command.word())).after(index));
+                }
+            }
+        }
+        Ok(json!({ "step": self.world.steps(), "results": results }))
+    }
+
+    fn note(&mut self, what: Change) {
+        let entry = Entry { at: self.world.steps(), what };
+        self.journal_bytes += entry.bytes();
+        self.memory.journal.push(entry);
+    }
+
+    fn one(&mut self, command: &CommandRecord, names: &mut Names) -> Outcome {
+        match command.plain() {
+            Some(Plain::Body(body, command)) => {
+                let id = names.find(&mut self.world, &body).map_err(|problem| problem.at("body"))?;
+                self.world.command(id.index as usize, command)?;
+                return Ok(json!({}));
+            }
+            Some(Plain::Joint(joint, command)) => {
+                let id = find_joint(&self.world, &joint).map_err(|problem| problem.at("joint"))?;
+                self.world.command_joint(id, command)?;
+                return Ok(json!({}));
+            }
+            None => {}
+        }
+        match command {
+            CommandRecord::WakeAll {} => {
+                self.world.wake_all();
+                Ok(json!({}))
+            }
+            CommandRecord::Spawn { bodies, joints } => self.spawn(bodies, joints, names),
+            CommandRecord::Remove { bodies } => {
+                let mut ids = Vec::new();
+                bodies.try_each(|place, body| {
+                    let id = names.find(&mut self.world, &body);
+                    ids.push(id.map_err(|problem| problem.at(format!("bodies[{place}]")))?);
+                    Ok(())
+                })?;
+                self.world.remove_bodies(&ids)?;
+                self.note(Change::Remove { bodies: ids.iter().map(ToString::to_string).collect() });
+                Ok(json!({}))
+            }
+            CommandRecord::Join { a, b, joint } => {
+                let a = a.as_ref().map(|a| names.find(&mut self.world, a)).transpose();
+                let a = a.map_err(|problem| problem.at("a"))?;
+                let id = names.find(&mut self.world, b).map_err(|problem| problem.at("b"))?;
+                let built = read_joint(joint, a.is_none())?;
+                let made = self.world.add_joints_between(&[(a, id, built)]).map_err(joint_problem)?;
+                self.note(Change::Join { a: a.map(|a| a.to_string()), b: id.to_string(), joint: joint.clone() });
+                Ok(json!({ "joint": made.first().map(ToString::to_string) }))
+            }
+            CommandRecord::Unjoin { joints } => {
+                let mut ids = Vec::new();
+                joints.try_each(|place, joint| {
+                    let id = find_joint(&self.world, &joint);
+                    ids.push(id.map_err(|problem| problem.at(format!("joints[{place}]")))?);
+                    Ok(())
+                })?;
+                self.unjoin(&ids)?;
+                Ok(json!({}))
+            }
+            CommandRecord::Mouse { pointer, body, point, target, max_force, hertz, damping_ratio } => {
+                let held = self.memory.pointers.get(pointer).and_then(|held| joint_from_text(&held.joint).ok());
+                if let Some(joint) = held.filter(|joint| self.world.joint_id(joint.index as usize) == Some(*joint)) {
+                    self.world.command_joint(joint, JointCommand::Target((*target).into()))?;
+                    return Ok(json!({ "joint": joint.to_string() }));
+                }
+                self.memory.pointers.remove(pointer);
+                let Some(body) = body else {
+                    let detail = "the pointer holds nothing, and there is no body to grab";
+                    return Err(Problem::invalid(detail).at("body"));
+                };
+                if self.memory.pointers.len() >= MAX_POINTERS {
+                    return Err(Problem::limit(format!("at most {MAX_POINTERS} pointers hold bodies of a world")));
+                }
+                let id = names.find(&mut self.world, body).map_err(|problem| problem.at("body"))?;
+                let grab = Change::Grab {
+                    body: id.to_string(),
+                    point: *point,
+                    target: *target,
+                    max_force: *max_force,
+                    hertz: *hertz,
+                    damping_ratio: *damping_ratio,
+                };
+                let joint = grabbing(*point, *target, *max_force, *hertz, *damping_ratio);
+                let made = self.world.add_joints_between(&[(None, id, joint)]).map_err(joint_problem)?;
+                let joint = made.first().map(ToString::to_string).unwrap_or_default();
+                self.note(grab);
+                self.memory.pointers.insert(pointer.clone(), Pointer { joint: joint.clone() });
+                Ok(json!({ "joint": joint }))
+            }
+            CommandRecord::Release { pointer } => {
+                let Some(held) = self.memory.pointers.remove(pointer) else { return Ok(json!({ "released": false })) };
+                let joint = joint_from_text(&held.joint).map_err(Problem::internal)?;
+                // Gone with its body, perhaps.
+                let there = self.world.joint_id(joint.index as usize) == Some(joint);
+                if there {
+                    self.unjoin(&[joint])?;
+                }
+                Ok(json!({ "released": there }))
+            }
+            // All others are plain.
+            _ => Err(Problem::internal("a command without a meaning")),
+        }
+    }
+
+    fn unjoin(&mut self, joints: &[JointId]) -> Result<(), Problem> {
+        self.world.remove_joints(joints)?;
+        self.note(Change::Unjoin { joints: joints.iter().map(ToString::to_string).collect() });
+        Ok(())
+    }
+
+    fn spawn(&mut self, bodies: &Parts, joints: &Parts, names: &mut Names) -> Outcome {
+        let (built, ties) = read_parts(bodies, joints)?;
+        let ids = self.world.add_bodies(&built)?;
+        let texts: Vec<String> = ids.iter().map(ToString::to_string).collect();
+        let ties: Vec<_> = ties.into_iter().filter_map(|joint| between(&ids, joint)).collect();
+        if let Err(error) = self.world.add_joints_between(&ties) {
+            // All or nothing.
+            self.world.remove_bodies(&ids)?;
+            self.note(Change::Spawn { bodies: bodies.clone(), joints: Parts::default(), ids: texts.clone() });
+            self.note(Change::Remove { bodies: texts });
+            return Err(error.into());
+        }
+        for (body, id) in built.iter().zip(&ids) {
+            names.learn(body.id.as_deref(), *id);
+        }
+        self.note(Change::Spawn { bodies: bodies.clone(), joints: joints.clone(), ids: texts.clone() });
+        Ok(json!({ "bodies": texts }))
+    }
+}
+
+/// A path that speaks of the list given to the world is of no use to the client.
+fn joint_problem(error: WorldError) -> Problem {
+    let problem = Problem::from(error);
+    let path = problem.path.as_deref().and_then(|path| path.strip_prefix("joints[0]"));
+    let path = path.map(|rest| format!("joint{rest}"));
+    Problem { path, ..problem }
+}
+
+fn grabbing(point: [f32; 2], target: [f32; 2], max_force: f32, hertz: f32, damping_ratio: f32) -> Joint {
+    let kind = JointKind::Mouse { target: target.into(), max_force };
+    Joint {
+        id: None,
+        a: None,
+        b: 0,
+        anchor_a: Vec2::ZERO,
+        anchor_b: point.into(),
+        kind,
+        collide: false,
+        hertz: Some(hertz),
+        damping_ratio: Some(damping_ratio),
+        break_force: None,
+        break_torque: None,
+        enabled: true,
+    }
+}
+
+/// A joint among new bodies, by their ids.
+fn between(ids: &[BodyId], joint: Joint) -> Option<(Option<BodyId>, BodyId, Joint)> {
+    let a = match joint.a {
+        None => None,
+        Some(a) => Some(*ids.get(a)?),
+    };
+    Some((a, *ids.get(joint.b)?, joint))
+}
+
+/// As the library takes it.
+fn journal(entries: &[Entry]) -> Result<Journal, String> {
+    let detail = |problem: Problem| problem.detail;
+    let mut journal = Journal::default();
+    for Entry { at, what } in entries {
+        match what {
+            Change::Spawn { bodies, joints, ids } => {
+                let (bodies, ties) = read_parts(bodies, joints).map_err(detail)?;
+                let ids: Result<Vec<BodyId>, String> = ids.iter().map(|id| body_from_text(id)).collect();
+                let ids = ids?;
+                journal.push(*at, Alteration::AddBodies(bodies));
+                if !ties.is_empty() {
+                    let ties = ties.into_iter().filter_map(|joint| between(&ids, joint)).collect();
+                    journal.push(*at, Alteration::AddJointsBetween(ties));
+                }
+            }
+            Change::Remove { bodies } => {
+                let ids: Result<_, String> = bodies.iter().map(|id| body_from_text(id)).collect();
+                journal.push(*at, Alteration::RemoveBodies(ids?));
+            }
+            Change::Join { a, b, joint } => {
+                let a = a.as_deref().map(body_from_text).transpose()?;
+                let joint = read_joint(joint, a.is_none()).map_err(detail)?;
+                journal.push(*at, Alteration::AddJointsBetween(vec![(a, body_from_text(b)?, joint)]));
+            }
+            Change::Grab { body, point, target, max_force, hertz, damping_ratio } => {
+                let joint = grabbing(*point, *target, *max_force, *hertz, *damping_ratio);
+                journal.push(*at, Alteration::AddJointsBetween(vec![(None, body_from_text(body)?, joint)]));
+            }
+            Change::Unjoin { joints } => {
+                let ids: Result<_, String> = joints.iter().map(|id| joint_from_text(id)).collect();
+                journal.push(*at, Alteration::RemoveJoints(ids?));
+            }
+        }
+    }
+    Ok(journal)
+}
+
+impl Names {
+    fn find(&mut self, world: &mut Hosted, body: &BodyRef) -> Result<BodyId, Problem> {
+        let BodyRef::Name(name) = body else { return find_body(world, body) };
+        if let Ok(id) = body_from_text(name)
+            && world.body_id(id.index as usize) == Some(id)
+        {
+            return Ok(id);
+        }
+        let names = self.0.get_or_insert_with(|| {
+            let ids = (0_u32..).zip(&world.compiled().ids);
+            ids.filter_map(|(slot, id)| Some((id.clone()?, slot))).collect()
+        });
+        // Who was removed since then is not found.
+        let slot = names.get(name).map(|&slot| slot as usize);
+        let slot = slot.filter(|&slot| world.compiled().ids.get(slot).and_then(Option::as_deref) == Some(name));
+        let missing = || Problem::invalid(format!("there is no body {name:?}"));
+        slot.and_then(|slot| world.body_id(slot)).ok_or_else(missing)
+    }
+
+    fn learn(&mut self, name: Option<&str>, id: BodyId) {
+        if let (Some(names), Some(name)) = (&mut self.0, name) {
+            names.insert(name.to_owned(), id.index);
+        }
+    }
+}

@@ -1,0 +1,467 @@
+//! A world from the first request to the last: its inbox, its turns, its log, its checkpoints.
+
+mod give_up;
+mod handle;
+mod inbox;
+mod keep;
+mod keys;
+mod live;
+mod open;
+mod read;
+mod reopen;
+mod rest;
+mod steps;
+mod turn;
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::io;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::lock;
+use super::op::{Key, Op, Record};
+use super::problem::Problem;
+use super::store::{LogEnd, checkpoint_name};
+use super::stream::Frame;
+use drystone::WorldError;
+use drystone::gpu::DeviceError;
+use drystone::types::VACANT;
+pub use handle::{Answer, Bodies, Facts, GiveUp, Handle, Poke, Reply, Request, Reserved, Shared, Status, Wake};
+use keys::Spill;
+use live::{Live, Ring};
+pub use open::{check_limits, check_work, facts as open_facts};
+use read::Asking;
+pub use read::{Charge, Format, QueryRecord, Questions, Read};
+use turn::Turn;
+
+/// Until a device or a store is tried again.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+enum Phase {
+    /// Not in memory; tried again then.
+    Closed(Instant),
+    /// Goes through its log.
+    Replaying(Box<Live>, VecDeque<Record>),
+    /// A step was given up or found too many contacts, and the state is of no use. What ends the request for it goes to the
+    /// log, then the world is opened anew.
+    GivenUp(Box<Live>),
+    /// Idle, and on disk only. Its newest events stay.
+    Asleep(Ring),
+    /// As usual.
+    Live(Box<Live>),
+    /// Nothing can be done with it but to delete it.
+    Failed(Problem),
+}
+
+/// Somebody who waits for steps.
+#[derive(Debug)]
+struct Waiting {
+    reply: Option<Reply>,
+    deadline: Option<Instant>,
+    has_key: bool,
+}
+
+/// Something of the session's own making, to be logged as what clients ask.
+type Batched = (Record, Option<Reply>, Option<Instant>);
+type Batch = Vec<Batched>;
+type Slot = Arc<Mutex<Option<io::Result<()>>>>;
+
+/// What the session waits for before it goes on.
+enum Hold {
+    /// The log.
+    Log(Batch, Slot),
+    /// A checkpoint that is put in place.
+    Restore(Reply, Slot, u64),
+    /// The end.
+    Delete(Reply, Slot),
+}
+
+/// A world and all that belongs to it. Whoever runs its turn owns it.
+pub struct Session {
+    handle: Arc<Handle>,
+    shared: Arc<Shared>,
+    phase: Phase,
+    hold: Option<Hold>,
+    waiting: HashMap<u64, Waiting>,
+    /// To be logged with the next batch, before it.
+    own: Vec<(Op, Option<Key>, Option<Reply>)>,
+    /// What is told at the end of the turn, once the status shows it.
+    outbox: Vec<(Reply, Result<Answer, Problem>)>,
+    /// The frame of this turn, which streams see after that, too.
+    shown: Option<Arc<Frame>>,
+    /// Who waits for the world to come back after a restore.
+    restored: Option<Reply>,
+    turn: Turn,
+    draining: bool,
+    /// False for a turn that only answers or ends something: it begins no step and opens nothing.
+    pub may_take_long: bool,
+    /// False for a turn that answers, perhaps for long, and begins no step.
+    pub may_step: bool,
+    /// Where the next record goes.
+    log: LogEnd,
+    /// Where the one after those goes that are on their way.
+    grown: Option<LogEnd>,
+    good: u64,
+    /// Set while a checkpoint that a client asked for is on its way.
+    saving: Arc<AtomicBool>,
+    writing: Option<(Slot, u64)>,
+    /// Answers that leave memory with that checkpoint.
+    spilling: Option<Spill>,
+    /// Answers whose file is durable.
+    spilled: Option<Spill>,
+    /// Queries that are being worked off. The world stands still meanwhile.
+    asking: Option<Asking>,
+    /// Jobs that have to end before the world is opened anew: they change its files.
+    settling: Vec<Slot>,
+    /// The store is asked for the world.
+    taking: Option<Slot>,
+    /// Why the world waits for the store.
+    away: Option<Problem>,
+    /// Another service has the world.
+    taken: Option<Problem>,
+    /// The store does not know what it has of the world: it is to be opened anew.
+    doubtful: Option<Problem>,
+    /// Something at the head of the inbox waits for a checkpoint.
+    blocked: bool,
+    next_try: Instant,
+    cost: Duration,
+    records: usize,
+    changed: bool,
+    strikes: u32,
+    anchor: Option<(Instant, u64)>,
+    framed: Option<(Instant, u64)>,
+    ms_per_step: f64,
+    /// Why the last step was given up, if it was.
+    given_up: Option<GiveUp>,
+    /// Why the world stands, until it steps again.
+    stalled: Option<String>,
+    /// Since when nothing was to be done.
+    idle_since: Option<Instant>,
+    /// The world comes back from the disk, with these events.
+    waking: bool,
+    ring: Option<Ring>,
+    /// Since when the world waits for memory.
+    cramped: Option<Instant>,
+    /// Why the world is not in memory, if there was none for it.
+    no_room: Option<String>,
+    /// The world may have steps to do that nobody asks for again: it is opened when there is memory.
+    owes: bool,
+    /// Bodies that are counted for this world, of all and of those in memory.
+    counted: usize,
+    resident: usize,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let owner = &self.handle.facts.owner;
+        self.shared.total.change(owner, self.counted, 0);
+        self.shared.resident.change(owner, self.resident, 0);
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("id", &self.handle.id).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// Of a world that is in the store. It is opened in its first turn.
+    #[must_use]
+    pub fn new(id: &str, facts: Facts, shared: Arc<Shared>) -> (Self, Arc<Handle>) {
+        let handle = Arc::new(Handle::new(id, facts));
+        let counted = handle.facts.bodies;
+        shared.total.change(&handle.facts.owner, 0, counted);
+        let session = Self {
+            handle: handle.clone(),
+            shared,
+            phase: Phase::Closed(Instant::now()),
+            hold: None,
+            waiting: HashMap::new(),
+            own: Vec::new(),
+            outbox: Vec::new(),
+            shown: None,
+            restored: None,
+            turn: Turn::Over(Wake::Idle),
+            draining: false,
+            may_take_long: true,
+            may_step: true,
+            log: LogEnd::default(),
+            grown: None,
+            good: 0,
+            saving: Arc::default(),
+            writing: None,
+            spilling: None,
+            spilled: None,
+            asking: None,
+            settling: Vec::new(),
+            taking: None,
+            away: None,
+            taken: None,
+            doubtful: None,
+            blocked: false,
+            next_try: Instant::now(),
+            cost: Duration::ZERO,
+            records: 0,
+            changed: false,
+            strikes: 0,
+            anchor: None,
+            framed: None,
+            ms_per_step: 0.0,
+            given_up: None,
+            stalled: None,
+            idle_since: None,
+            waking: false,
+            ring: None,
+            cramped: None,
+            no_room: None,
+            owes: false,
+            counted,
+            resident: 0,
+        };
+        (session, handle)
+    }
+
+    /// The handle that others have.
+    #[must_use]
+    pub fn handle(&self) -> &Arc<Handle> {
+        &self.handle
+    }
+
+    /// Whoever hears of a change finds it in the status.
+    fn send(&mut self) {
+        for (reply, answer) in self.outbox.drain(..) {
+            // Nobody may listen any more.
+            let _ = reply.send(answer);
+        }
+        if let Some(frame) = self.shown.take() {
+            self.handle.frames.send_replace(Some(frame));
+        }
+    }
+
+    /// At the end of the turn.
+    fn answer(&mut self, reply: Reply, answer: Result<Answer, Problem>) {
+        self.outbox.push((reply, answer));
+    }
+
+    /// Fails a world before it is opened.
+    pub fn condemn(&mut self, why: String) {
+        tracing::error!(world = self.handle.id, why, "the world is not opened");
+        self.phase = Phase::Failed(Problem::limit(why));
+        self.publish();
+    }
+
+    /// Bodies of the world, as far as is known.
+    fn weight(&self) -> usize {
+        lock(&self.handle.status).bodies.max(self.handle.facts.bodies)
+    }
+
+    /// A turn went wrong in a way that should not be.
+    pub fn broke(&mut self, what: &str) {
+        let _ = self.leave_step();
+        let problem = Problem::internal(what.to_owned());
+        self.refuse_waiting(&problem);
+        if let Some(reply) = self.restored.take() {
+            self.answer(reply, Err(problem.clone()));
+        }
+        self.phase = Phase::Failed(problem);
+        self.turn = Turn::Over(Wake::Now);
+    }
+
+    /// Whether nothing is left to be written.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        let open = !matches!(self.phase, Phase::Live(_)) || (!self.changed && self.own.is_empty());
+        open && self.hold.is_none() && self.writing.is_none()
+    }
+
+    /// Goes on with what the session waited for, if it has come.
+    fn held(&mut self, live: &mut Live, hold: Hold, draining: bool) -> Result<Option<Hold>, Broken> {
+        match hold {
+            Hold::Log(batch, slot) => {
+                let Some(outcome) = lock(&slot).take() else { return Ok(Some(Hold::Log(batch, slot))) };
+                let grown = self.grown.take();
+                match outcome {
+                    Ok(()) => {
+                        self.log = grown.unwrap_or_else(|| self.log.clone());
+                        self.records += batch.len();
+                        self.changed = true;
+                        let mut batch = batch.into_iter();
+                        while let Some((record, reply, deadline)) = batch.next() {
+                            if let Err(broken) = self.apply(live, record, reply, deadline) {
+                                // In the log, and so done once the world is open again.
+                                self.refuse_batch(batch, &broken);
+                                return Err(broken);
+                            }
+                        }
+                    }
+                    Err(error) => {
+                        let problem = Problem::of_store(&error);
+                        for (record, reply, _) in batch {
+                            let is_own = matches!(record.op, Op::Reached { .. }) || reply.is_none();
+                            if is_own && !draining {
+                                // Of our own making: it is tried again.
+                                self.own.push((record.op, record.key, reply));
+                            } else if let Some(reply) = reply {
+                                self.answer(reply, Err(problem.clone()));
+                            }
+                        }
+                        self.doubt(&error)?;
+                        self.next_try = Instant::now() + PATIENCE;
+                    }
+                }
+            }
+            Hold::Restore(reply, slot, number) => {
+                let Some(outcome) = lock(&slot).take() else { return Ok(Some(Hold::Restore(reply, slot, number))) };
+                match outcome {
+                    Ok(()) => {
+                        self.refuse_waiting(&Problem::conflict("the world was restored to another state"));
+                        self.restored = Some(reply);
+                        // Events of the state that is left.
+                        self.ring = None;
+                        self.phase = Phase::Closed(Instant::now());
+                        return Err(Broken::Reopen);
+                    }
+                    Err(error) => {
+                        let problem = match error.kind() {
+                            io::ErrorKind::NotFound => Problem::not_found("there is no checkpoint of this name"),
+                            io::ErrorKind::InvalidData => Problem::damaged(error.to_string()),
+                            _ => Problem::of_store(&error),
+                        };
+                        self.answer(reply, Err(problem));
+                        self.doubt(&error)?;
+                        // Without its log it does not count, but takes space.
+                        self.shared.store.prune(&self.handle.id, &[checkpoint_name(number)]);
+                    }
+                }
+            }
+            Hold::Delete(reply, slot) => {
+                let Some(outcome) = lock(&slot).take() else { return Ok(Some(Hold::Delete(reply, slot))) };
+                match outcome {
+                    Ok(()) => {
+                        self.close(reply);
+                        return Err(Broken::Gone);
+                    }
+                    Err(error) => {
+                        self.answer(reply, Err(Problem::of_store(&error)));
+                        self.doubt(&error)?;
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Answers those whose requests were taken up when the turn broke off.
+    fn refuse_batch(&mut self, batch: impl IntoIterator<Item = Batched>, broken: &Broken) {
+        let problem = match broken {
+            Broken::Device(detail) => Problem::device(detail.clone()),
+            _ => Problem::unavailable("the world is opened anew: ask again"),
+        };
+        self.outbox.extend(batch.into_iter().filter_map(|(_, reply, _)| Some((reply?, Err(problem.clone())))));
+    }
+
+    /// Answers the request to restore the world, which does not come back for now.
+    fn refuse_restored(&mut self, problem: &Problem) {
+        if let Some(reply) = self.restored.take() {
+            self.answer(reply, Err(problem.clone()));
+        }
+    }
+
+    fn publish(&mut self) {
+        let is_kept = match &self.phase {
+            Phase::Live(_) | Phase::Replaying(..) | Phase::GivenUp(_) => true,
+            // Opened anew at once: what it had in memory it will have again.
+            Phase::Closed(after) => self.taking.is_some() || (self.resident > 0 && *after <= Instant::now()),
+            Phase::Asleep(_) | Phase::Failed(_) => self.taking.is_some(),
+        };
+        self.show_status();
+        let weight = self.weight();
+        let resident = if is_kept { weight } else { 0 };
+        let owner = &self.handle.facts.owner;
+        self.shared.total.change(owner, self.counted, weight);
+        self.shared.resident.change(owner, self.resident, resident);
+        (self.counted, self.resident) = (weight, resident);
+    }
+
+    /// Shows what a world does that is about to step.
+    fn show_state(&self) {
+        if let Phase::Live(live) = &self.phase {
+            let mut status = lock(&self.handle.status);
+            status.state = if live.memory.play.is_some() { "playing" } else { "stepping" };
+            status.steps_to_go = live.memory.goals.iter().map(|goal| goal.remaining).sum();
+        }
+    }
+
+    fn show_status(&self) {
+        let mut status = lock(&self.handle.status);
+        status.backend = self.shared.device.backend();
+        status.ms_per_step = self.ms_per_step;
+        status.in_memory = matches!(self.phase, Phase::Live(_) | Phase::Replaying(..));
+        match &self.phase {
+            Phase::Closed(_) | Phase::GivenUp(_) => {
+                if !self.waking {
+                    status.state = "starting";
+                }
+                status.problem = self.away.as_ref().map(|problem| problem.detail.clone());
+            }
+            Phase::Asleep(_) => {
+                status.state = "paused";
+                status.problem.clone_from(if self.no_room.is_some() { &self.no_room } else { &self.stalled });
+            }
+            Phase::Failed(problem) => {
+                status.state = "failed";
+                status.problem = Some(problem.detail.clone());
+            }
+            Phase::Replaying(live, _) | Phase::Live(live) => {
+                status.state = match &self.phase {
+                    Phase::Replaying(..) if self.waking => status.state,
+                    Phase::Replaying(..) => "starting",
+                    _ if live.memory.play.is_some() => "playing",
+                    _ if !live.memory.goals.is_empty() => "stepping",
+                    _ => "paused",
+                };
+                status.step = live.world.steps();
+                status.time = live.time();
+                status.dt = live.world.compiled().settings.dt;
+                (status.bodies, status.joints) = population(live);
+                status.steps_to_go = live.memory.goals.iter().map(|goal| goal.remaining).sum();
+                status.speed = live.memory.play.and_then(|play| play.speed);
+                status.alterations = live.memory.journal.len();
+                status.problem.clone_from(&self.stalled);
+            }
+        }
+    }
+}
+
+/// Why a turn ended early.
+enum Broken {
+    /// The device is lost.
+    Device(String),
+    /// The world is to be opened anew.
+    Reopen,
+    /// It was deleted.
+    Gone,
+    /// A step was given up.
+    GivenUp,
+    /// It is idle, and its state is on disk.
+    Sleep,
+}
+
+impl Broken {
+    fn of(error: &DeviceError) -> Self {
+        Self::Device(error.to_string())
+    }
+
+    fn of_world(error: &WorldError) -> Self {
+        Self::Device(error.to_string())
+    }
+}
+
+/// Bodies and joints that there are.
+fn population(live: &Live) -> (usize, usize) {
+    let compiled = live.world.compiled();
+    (compiled.bodies.iter().filter(|body| body.kind != VACANT).count(), compiled.joints.count())
+}

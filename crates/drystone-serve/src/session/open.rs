@@ -1,0 +1,413 @@
+//! From what is stored of a world to the world.
+
+use std::collections::VecDeque;
+use std::io;
+
+use super::keep::read_first_part;
+use super::live::Live;
+use super::{Facts, Reserved, Shared};
+use crate::config::Limits;
+use crate::op::Record;
+use crate::problem::Problem;
+use crate::store::{Listing, LogEnd, LogHead, Store, Tail, Trouble, WORLD, checkpoint_name, closing, log_name};
+use drystone::WorldError;
+use drystone::scene::{Compiled, Scene};
+use drystone_scenes::file;
+
+/// Value of `other_build` that refuses to go through what another build was asked.
+pub(crate) const OTHER_REFUSE: &str = "refuse";
+
+/// A world as its newest whole checkpoint has it, and what is to be gone through from there.
+pub(crate) struct Opened {
+    /// The world.
+    pub live: Box<Live>,
+    /// What was asked since.
+    pub records: VecDeque<Record>,
+    /// Where the next record goes.
+    pub log: LogEnd,
+    /// The checkpoint that was read; 0 is the scene.
+    pub good: u64,
+    /// Set if the log has records of another build, which are gone through.
+    pub others: bool,
+}
+
+/// Why there is none.
+pub enum OpenError {
+    /// The device of this generation is lost.
+    Device(String, u64),
+    /// The store does not answer.
+    Away(Box<Problem>),
+    /// Anything else, which will not go away.
+    Problem(Box<Problem>),
+}
+
+impl From<Problem> for OpenError {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(Box::new(problem))
+    }
+}
+
+/// Reads what never changes of a world.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn facts(bytes: &[u8]) -> io::Result<Facts> {
+    serde_json::from_slice(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))
+}
+
+/// Opens a world; `apart` from others even if it is small.
+///
+/// # Errors
+/// If nothing whole is left of it, or the device is lost.
+pub(crate) fn open(shared: &Shared, id: &str, apart: bool) -> Result<Opened, OpenError> {
+    let store = &shared.store;
+    let damaged = |error: &dyn std::fmt::Display| OpenError::from(Problem::damaged(error.to_string()));
+    let unread = |error: io::Error| match Trouble::of(&error) {
+        Some(_) => OpenError::Away(Box::new(Problem::of_store(&error))),
+        None => damaged(&error),
+    };
+    let listing = store.list(id).map_err(unread)?;
+    store.settle(id, listing.logs.last().copied()).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData | io::ErrorKind::NotFound => unread(error),
+        // It may work another time.
+        _ => OpenError::Away(Box::new(Problem::away(error.to_string()))),
+    })?;
+    let (version, _, text) = store.read_versioned(id, WORLD).map_err(unread)?;
+    let text = String::from_utf8(text).map_err(|error| damaged(&error))?;
+    let scene = file::parse(&text, "scene.json").map_err(|error| damaged(&error))?;
+    drop(text);
+    // The scene itself is where the first log begins, as long as that is kept.
+    let base = (listing.checkpoints.iter().all(|&number| number < 2)).then_some(0);
+    let candidates = listing.checkpoints.iter().rev().copied().chain(base);
+    let mut problems = Vec::new();
+    for number in candidates {
+        let (world, device) = shared.device.world(&scene, apart).map_err(|error| failed(shared, error))?;
+        let mut live = Box::new(Live::new(world, device, shared.config.limits.events));
+        // Where the world begins there was no checkpoint to have a head.
+        let mut head = (version > 1).then(|| store.first_head(id));
+        if number > 0 {
+            match load(shared, id, number, &mut live) {
+                Ok(found) => head = found,
+                Err(LoadError::Device(error)) => return Err(OpenError::Device(error, device)),
+                Err(LoadError::Away(problem)) => return Err(OpenError::Away(problem)),
+                Err(LoadError::Damaged(error)) => {
+                    tracing::error!(
+                        world = id,
+                        checkpoint = number,
+                        error,
+                        "a checkpoint is damaged, an older one is used"
+                    );
+                    metrics::counter!("drystone_checkpoints_damaged_total").increment(1);
+                    problems.push(error);
+                    continue;
+                }
+            }
+        }
+        // Some answers may be there and in the memory: what was written last is the same.
+        live.open_keys(store, id, &listing.keys).map_err(unread)?;
+        let mut trail = Trail { store, id, listing: &listing, records: VecDeque::new(), others: Vec::new() };
+        let end = match trail.follow(number, head.as_ref()) {
+            Ok(end) => end,
+            Err(TrailError::Uncommitted) => continue,
+            Err(TrailError::Store(error)) => {
+                problems.push(error.to_string());
+                return Err(match Trouble::of(&error) {
+                    Some(_) => unread(error),
+                    None => damaged(&problems.join("; ")),
+                });
+            }
+        };
+        let Trail { records, others, .. } = trail;
+        check_build(shared, id, &others)?;
+        return Ok(Opened { live, records, log: end, good: number, others: !others.is_empty() });
+    }
+    if problems.is_empty() {
+        problems.push("there is none".to_owned());
+    }
+    Err(Problem::damaged(format!("no checkpoint of world {id} is whole: {}", problems.join("; "))).into())
+}
+
+/// Says so, or refuses to, if what was asked was done by another build: what is come to may have other bits.
+fn check_build(shared: &Shared, id: &str, others: &[(u64, String)]) -> Result<(), OpenError> {
+    let Some((log, build)) = others.last() else { return Ok(()) };
+    let own = shared.store.build();
+    metrics::counter!("drystone_replays_of_other_builds_total").increment(1);
+    if shared.config.other_build == OTHER_REFUSE {
+        let detail = format!(
+            "{} of world {id} was written by {build}, this is {own}: start that once more and stop it with SIGTERM, which \
+             leaves nothing to go through again; or set other_build = \"warn\"",
+            log_name(*log)
+        );
+        return Err(Problem::other_build(detail).into());
+    }
+    tracing::warn!(
+        world = id,
+        log,
+        build,
+        own,
+        "the world is come to by another build than the one that was asked: its bits may differ. SIGTERM before an \
+         upgrade leaves nothing to go through again"
+    );
+    Ok(())
+}
+
+enum LoadError {
+    Device(String),
+    Away(Box<Problem>),
+    Damaged(String),
+}
+
+/// Loads a checkpoint. Returns its head, which those of version 1 do not have.
+fn load(shared: &Shared, id: &str, number: u64, live: &mut Live) -> Result<Option<LogHead>, LoadError> {
+    let name = checkpoint_name(number);
+    let read = shared.store.read(id, &name);
+    let (first, snapshot) = read.map_err(|error| match Trouble::of(&error) {
+        Some(_) => LoadError::Away(Box::new(Problem::of_store(&error))),
+        None => LoadError::Damaged(error.to_string()),
+    })?;
+    let damaged = |error: String| LoadError::Damaged(format!("{name} of world {id}: {error}"));
+    let (head, memory) = read_first_part(&first).map_err(damaged)?;
+    if let Some(head) = head.as_ref().filter(|head| head.world != id || head.log != number) {
+        return Err(damaged(format!("it is {} of world {}", checkpoint_name(head.log), head.world)));
+    }
+    live.load(memory, &snapshot).map_err(|error| {
+        let lost = live.world.check_device().is_err();
+        if lost { LoadError::Device(error) } else { damaged(error) }
+    })?;
+    Ok(head)
+}
+
+/// Why the logs since a checkpoint cannot be gone through.
+enum TrailError {
+    /// The checkpoint does not count: its log, with which the world would have been restored, was never begun.
+    Uncommitted,
+    /// Something is missing or damaged, or cannot be read now.
+    Store(io::Error),
+}
+
+impl From<io::Error> for TrailError {
+    fn from(error: io::Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Logs of a world, one after the other.
+struct Trail<'a> {
+    store: &'a Store,
+    id: &'a str,
+    listing: &'a Listing,
+    records: VecDeque<Record>,
+    /// Logs with records of another build, and that build.
+    others: Vec<(u64, String)>,
+}
+
+impl Trail<'_> {
+    fn damaged(&self, what: &str) -> TrailError {
+        let detail = format!("world {}: {what}", self.id);
+        io::Error::new(io::ErrorKind::InvalidData, detail).into()
+    }
+
+    fn missing(&self, log: u64, why: &str) -> TrailError {
+        let detail = format!("{} of world {} is missing, {why}: what was acknowledged is lost", log_name(log), self.id);
+        io::Error::new(io::ErrorKind::InvalidData, detail).into()
+    }
+
+    /// Collects what was asked since a checkpoint, which has a head but in version 1. Returns where the next record goes.
+    fn follow(&mut self, base: u64, head: Option<&LogHead>) -> Result<LogEnd, TrailError> {
+        let remote = self.store.is_remote();
+        let mut number = base;
+        let mut last = head.and_then(|head| head.before);
+        // The log that said that this one comes after it.
+        let mut from: Option<u64> = None;
+        loop {
+            let next = self.listing.logs.iter().copied().find(|log| *log > number);
+            let Some(log) = self.store.log(self.id, number)? else {
+                // A log that said so is in front of it, or its checkpoint was made after it.
+                match (from, head) {
+                    (Some(from), _) => return Err(self.missing(number, &format!("which {} names", log_name(from)))),
+                    (None, Some(head)) if !remote && head.restored => return Err(TrailError::Uncommitted),
+                    (None, Some(_)) if !remote && base == 0 => {
+                        return Err(self.missing(number, "which the world began with, and there is no checkpoint"));
+                    }
+                    (None, Some(_)) if !remote => {
+                        return Err(self.missing(number, &format!("which {} began with", checkpoint_name(base))));
+                    }
+                    _ => {}
+                }
+                let Some(next) = next else {
+                    return match head.filter(|_| number == base) {
+                        // It begins with its first records.
+                        Some(head) if head.build == self.store.build() => Ok(LogEnd::new(head.clone())?),
+                        Some(_) => Ok(LogEnd::new(LogHead { before: last, ..self.fresh(number + 1) })?),
+                        None => Ok(LogEnd::new(LogHead { before: last, ..self.fresh(number) })?),
+                    };
+                };
+                last = last.or(Some(Tail { log: number, ..Tail::default() }));
+                number = next;
+                continue;
+            };
+            let is_base = number == base;
+            match (&log.head, head) {
+                (Some(found), Some(head)) if is_base && base > 0 && found != head => {
+                    let detail = format!("{} and {} do not belong together", checkpoint_name(base), log_name(number));
+                    return if head.restored { Err(TrailError::Uncommitted) } else { Err(self.damaged(&detail)) };
+                }
+                (None, Some(_)) if !remote || log.tail.bytes > 0 => {
+                    return Err(self.damaged(&format!("{} has no head, it is damaged or cut off", log_name(number))));
+                }
+                (Some(found), _) if !is_base => self.check_before(found, last)?,
+                _ => {}
+            }
+            if !log.records.is_empty() {
+                let build = log.head.as_ref().map_or("a version without build ids", |head| &head.build);
+                if build != self.store.build() {
+                    self.others.push((number, build.to_owned()));
+                }
+            }
+            for record in &log.records {
+                let record: Record = serde_json::from_slice(record).map_err(|error| {
+                    let detail = format!("{} of world {}: {error}", log_name(number), self.id);
+                    io::Error::new(io::ErrorKind::InvalidData, detail)
+                })?;
+                self.records.push_back(record);
+            }
+            match (log.next, next) {
+                (Some(named), _) if next != Some(named) => {
+                    return Err(self.missing(named, &format!("which {} names", log_name(number))));
+                }
+                (None, Some(next)) if log.head.is_some() && !remote => {
+                    // The service ended when the next log had begun, and before this one was closed.
+                    let sealed =
+                        closing(self.id, log.tail, next).and_then(|closing| self.store.seal(self.id, &closing));
+                    if let Err(error) = sealed {
+                        tracing::warn!(world = self.id, log = number, %error, "a log could not be closed");
+                    }
+                }
+                _ => {}
+            }
+            let Some(next) = next else {
+                let own = log.head.as_ref().is_some_and(|head| head.build == self.store.build());
+                return match LogEnd::of(&log).filter(|_| own) {
+                    Some(end) => Ok(end),
+                    // One of another build, or of version 1, takes no more.
+                    None => Ok(LogEnd::new(LogHead { before: Some(log.tail), ..self.fresh(number + 1) })?),
+                };
+            };
+            from = log.next.map(|_| number);
+            last = Some(log.tail);
+            number = next;
+        }
+    }
+
+    /// Head of a log of this build. A damaged checkpoint of its number would be taken for its own, so it has none.
+    fn fresh(&self, log: u64) -> LogHead {
+        let most = self.listing.checkpoints.last().copied().unwrap_or(0);
+        let step = self.records.back().map_or(0, |record| record.at);
+        LogHead { log: log.max(most), step, ..self.store.first_head(self.id) }
+    }
+
+    /// Checks that a log goes on where the one before ended.
+    fn check_before(&self, head: &LogHead, last: Option<Tail>) -> Result<(), TrailError> {
+        let name = log_name(head.log);
+        if head.restored {
+            let detail = format!(
+                "{name} goes on from {}, to which the world was restored and which is missing or damaged",
+                checkpoint_name(head.log)
+            );
+            return Err(self.damaged(&detail));
+        }
+        // After a log of version 1 that was never written.
+        let unknown = head.before.is_none() && last.is_none_or(|last| !last.is_headed);
+        if head.before == last || unknown {
+            return Ok(());
+        }
+        let say = |tail: Option<Tail>| match tail {
+            None => "nothing".to_owned(),
+            Some(tail) => {
+                format!("{} records, {} bytes, CRC {:08x} of {}", tail.rows, tail.bytes, tail.crc, log_name(tail.log))
+            }
+        };
+        let (expected, found) = (say(head.before), say(last));
+        Err(self
+            .damaged(&format!("{name} was begun after {expected}; there is {found}. What was acknowledged is missing")))
+    }
+}
+
+fn failed(shared: &Shared, error: WorldError) -> OpenError {
+    match error {
+        WorldError::Device(error) => OpenError::Device(error.to_string(), shared.device.generation()),
+        error => Problem::from(error).into(),
+    }
+}
+
+/// Work of a step: parts × substeps × iterations.
+#[must_use]
+pub fn step_work(parts: usize, substeps: u32, iterations: u32) -> u64 {
+    (parts as u64).saturating_mul(u64::from(substeps.max(1))).saturating_mul(u64::from(iterations.max(1)))
+}
+
+/// Contacts of a world that are always allowed, whatever their work.
+const MIN_CONTACTS: usize = 1024;
+/// Contacts whose work is that of a body, about.
+const CONTACTS_A_BODY: u64 = 4;
+
+/// Returns the number of contacts that a world may have: their work counts as that of bodies.
+#[must_use]
+pub fn contact_limit(compiled: &Compiled, limits: &Limits) -> usize {
+    let settings = &compiled.settings;
+    let each = step_work(1, settings.substep_count(), settings.iteration_count());
+    let most = usize::try_from(limits.step_work.saturating_mul(CONTACTS_A_BODY) / each).unwrap_or(usize::MAX);
+    limits.contacts.min(most.max(MIN_CONTACTS))
+}
+
+/// Names the key of the configuration that a limit of contacts comes from.
+#[must_use]
+pub fn contact_key(limit: usize, limits: &Limits) -> &'static str {
+    if limit == limits.contacts { "limits.contacts" } else { "limits.step_work" }
+}
+
+/// Checks the work of a step of a world with so many bodies or shapes and joints.
+///
+/// # Errors
+/// It is beyond `limits.step_work`.
+pub fn check_work(parts: usize, substeps: u32, iterations: u32, shared: &Shared) -> Result<(), Problem> {
+    let (work, most) = (step_work(parts, substeps, iterations), shared.config.limits.step_work);
+    if work <= most {
+        return Ok(());
+    }
+    Err(Problem::limit(format!(
+        "a step would take about {work} units of work: {parts} bodies (or shapes) and joints × {substeps} substeps × \
+         {iterations} iterations; at most {most} (limits.step_work)"
+    )))
+}
+
+/// Checks that a world can be made of a scene, within the limits. The device is not asked. Its bodies are counted among
+/// those of all worlds until the result is dropped, or longer if the world is added by then.
+///
+/// # Errors
+/// What is beyond.
+pub fn check_limits(scene: &Scene, shared: &Shared, owner: &str) -> Result<Reserved, Problem> {
+    let limits = &shared.config.limits;
+    let bodies = scene.most_bodies();
+    if bodies > limits.bodies {
+        let detail = format!("the scene has {bodies} bodies; at most {} in a world of this service", limits.bodies);
+        return Err(Problem::limit(detail).at("bodies"));
+    }
+    let shapes = scene.most_shapes();
+    if shapes > limits.shapes {
+        let most = limits.shapes;
+        let detail =
+            format!("the scene has {shapes} shapes; at most {most} in a world of this service (limits.shapes)");
+        return Err(Problem::limit(detail).at("bodies"));
+    }
+    let joints = scene.joints.len();
+    if joints > limits.joints {
+        let detail = format!("the scene has {joints} joints; at most {} in a world of this service", limits.joints);
+        return Err(Problem::limit(detail).at("joints"));
+    }
+    let shapes: usize = scene.bodies.iter().map(|body| body.shapes.len()).sum();
+    let settings = &scene.settings;
+    check_work(bodies.max(shapes) + joints, settings.substep_count(), settings.iteration_count(), shared)
+        .map_err(|problem| problem.at("settings"))?;
+    shared.reserve(owner, bodies)
+}

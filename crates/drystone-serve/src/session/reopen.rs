@@ -1,0 +1,316 @@
+//! From the store to life, again where a device was lost, and what is told when it does not work.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::keep::MAX_RECORDS;
+use super::live::Live;
+use super::open::{self, Opened};
+use super::turn::Turn;
+use super::{Answer, Broken, Hold, PATIENCE, Phase, Poke, Reply, Request, Session, Wake, lock};
+use crate::answers::Restored;
+use crate::op::Record;
+use crate::problem::Problem;
+use crate::store::Trouble;
+use drystone::WorldError;
+
+/// Turns in a row in which the device was lost, after which the world itself is to blame.
+pub(super) const MOST_STRIKES: u32 = 3;
+/// Worlds that a store behind a network is asked for at a time.
+const MAX_TAKING: usize = 16;
+/// For which a log is gone through without letting others have a turn.
+const BREATH: Duration = Duration::from_millis(4);
+
+impl Session {
+    pub(super) fn open(&mut self) -> Wake {
+        self.learn_of_checkpoint();
+        self.doubtful = None;
+        // The index is read anew.
+        self.spilled = None;
+        self.settling.retain(|slot| lock(slot).is_none());
+        if !self.settling.is_empty() || self.writing.is_some() {
+            return Wake::Idle;
+        }
+        if let Err(wake) = self.make_room() {
+            return wake;
+        }
+        match self.take() {
+            Some(Ok(())) => self.away = None,
+            Some(Err(error)) if matches!(Trouble::of(&error), Some(Trouble::Taken(_))) => {
+                self.tell_if_taken(&error);
+                return self.fail(Problem::of_store(&error));
+            }
+            Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => {
+                return self.fail(Problem::damaged("the store does not have the world any more"));
+            }
+            Some(Err(error)) => return self.wait_for_store(Problem::of_store(&error)),
+            None if self.taking.is_none() => return Wake::At(Instant::now() + BREATH),
+            None => return Wake::Idle,
+        }
+        let apart = self.is_suspect() || !self.shared.config.pools;
+        match open::open(&self.shared, &self.handle.id, apart) {
+            Ok(Opened { mut live, records, log, good, others }) => {
+                let most = open::contact_limit(live.world.compiled(), &self.shared.config.limits);
+                live.world.set_contact_limit(most);
+                live.world.set_cancel_token(self.handle.token.clone());
+                if let Some(ring) = self.ring.take() {
+                    live.put_ring(ring);
+                }
+                (self.log, self.grown, self.good) = (log, None, good);
+                (self.cost, self.records, self.changed) = (Duration::ZERO, records.len(), !records.is_empty());
+                if others {
+                    // The replayed state counts from now on: a checkpoint is due.
+                    self.records = MAX_RECORDS;
+                }
+                (self.anchor, self.framed) = (None, None);
+                self.phase = Phase::Replaying(live, records);
+                Wake::Now
+            }
+            Err(open::OpenError::Device(error, generation)) => {
+                self.strikes += 1;
+                if self.strikes >= MOST_STRIKES {
+                    return self.fail(Problem::limit(format!("the device is lost whenever the world runs: {error}")));
+                }
+                let renewed = self.shared.device.renew(generation);
+                let after = Instant::now() + if renewed.is_ok() { Duration::ZERO } else { PATIENCE };
+                self.phase = Phase::Closed(after);
+                Wake::At(after)
+            }
+            Err(open::OpenError::Away(problem)) => self.wait_for_store(*problem),
+            Err(open::OpenError::Problem(problem)) => self.fail(*problem),
+        }
+    }
+
+    /// Has a store behind a network make the world ours. None while that is under way.
+    fn take(&mut self) -> Option<io::Result<()>> {
+        if !self.shared.store.is_remote() {
+            return Some(Ok(()));
+        }
+        let Some(slot) = self.taking.take() else {
+            // All at once would be too much for the bucket, and what they read for memory.
+            let more = |count: usize| (count < MAX_TAKING).then_some(count + 1);
+            self.shared.taking.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).ok()?;
+            let (slot, done) = self.slot();
+            self.taking = Some(slot);
+            let shared = self.shared.clone();
+            let counted = move |outcome| {
+                shared.taking.fetch_sub(1, Ordering::SeqCst);
+                done(outcome);
+            };
+            self.shared.store.take(&self.handle.id, Box::new(counted));
+            return None;
+        };
+        let outcome = lock(&slot).take();
+        if outcome.is_none() {
+            self.taking = Some(slot);
+        }
+        outcome
+    }
+
+    /// The world is not in memory, and whoever asks is told so, until the store can be reached.
+    pub(super) fn wait_for_store(&mut self, problem: Problem) -> Wake {
+        if self.away.is_none() {
+            tracing::warn!(
+                world = self.handle.id,
+                detail = problem.detail,
+                "the store cannot be reached, the world waits"
+            );
+        }
+        self.refuse_restored(&problem);
+        self.refuse_waiting(&problem);
+        self.refuse_all(&problem);
+        self.away = Some(problem);
+        let after = Instant::now() + PATIENCE;
+        self.phase = Phase::Closed(after);
+        Wake::At(after)
+    }
+
+    /// What the store said of a world that is open: whether it is to be opened anew, or given up.
+    pub(super) fn doubt(&mut self, error: &io::Error) -> Result<(), Broken> {
+        match Trouble::of(error) {
+            Some(Trouble::Taken(_)) => {
+                self.tell_if_taken(error);
+                self.fail(Problem::of_store(error));
+                Err(Broken::Reopen)
+            }
+            // What is in the store is what has happened.
+            Some(Trouble::InDoubt(_) | Trouble::Away(_)) => {
+                self.wait_for_store(Problem::of_store(error));
+                Err(Broken::Reopen)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Says that another service has the world, if that is the error: this one has to end.
+    pub(super) fn tell_if_taken(&self, error: &io::Error) {
+        if let Some(Trouble::Taken(detail)) = Trouble::of(error) {
+            let _ = self.shared.pokes.send(Poke::Taken(detail.clone()));
+        }
+    }
+
+    /// Goes through what the log says, as it went before, up to the next step.
+    pub(super) fn replay(&mut self, mut live: Box<Live>, mut records: VecDeque<Record>) -> Turn {
+        let (steps, end) = (live.world.steps(), Instant::now() + BREATH);
+        while let Some(record) = records.pop_front() {
+            let is_due = record.at > steps;
+            if is_due || Instant::now() >= end {
+                records.push_front(record);
+                self.phase = Phase::Replaying(live, records);
+                return if is_due { Turn::Due } else { Turn::Over(Wake::Now) };
+            }
+            if self.apply(&mut live, record, None, None).is_err() {
+                return Turn::Over(self.lost("while the log was gone through"));
+            }
+        }
+        live.end_replay();
+        self.phase = Phase::Live(live);
+        (self.waking, self.owes) = (false, false);
+        if let Some(reply) = self.restored.take() {
+            self.answer(reply, Ok(Answer::json(&Restored { step: steps })));
+        }
+        Turn::Over(Wake::Now)
+    }
+
+    /// A step on the way.
+    pub(super) fn replayed(
+        &mut self,
+        mut live: Box<Live>,
+        records: VecDeque<Record>,
+        outcome: Result<(), WorldError>,
+    ) -> Turn {
+        match outcome.and_then(|()| live.collect_events()) {
+            Ok(()) => {
+                self.stalled = None;
+                self.done_step(&mut live);
+                self.replay(live, records)
+            }
+            Err(WorldError::Device(error)) => {
+                let _ = self.shared.device.renew(live.device);
+                self.strikes += 1;
+                if self.strikes >= MOST_STRIKES {
+                    let detail = format!("the device is lost whenever the world runs: {error}");
+                    return Turn::Over(self.fail(Problem::limit(detail)));
+                }
+                Turn::Over(self.lost(&error.to_string()))
+            }
+            // The service stops, or the world is to be deleted.
+            Err(WorldError::Cancelled) => Turn::Over(Wake::Now),
+            Err(WorldError::TooManyContacts { found, limit }) => {
+                let key = open::contact_key(limit, &self.shared.config.limits);
+                let detail = format!(
+                    "the log has steps with {found} contacts or more, and {limit} are allowed now: raise {key} and start \
+                     the service again, or delete the world"
+                );
+                Turn::Over(self.fail(Problem::limit(detail)))
+            }
+            Err(error) => Turn::Over(self.fail(Problem::from(error))),
+        }
+    }
+
+    pub(super) fn fail(&mut self, problem: Problem) -> Wake {
+        self.waking = false;
+        tracing::error!(world = self.handle.id, detail = problem.detail, "the world cannot be used");
+        self.refuse_restored(&problem);
+        self.refuse_waiting(&problem);
+        self.owes = false;
+        self.phase = Phase::Failed(problem);
+        Wake::Now
+    }
+
+    /// The device is gone, and the world's state with it. Who waits should ask again.
+    pub(super) fn lost(&mut self, why: &str) -> Wake {
+        tracing::warn!(world = self.handle.id, why, "the device was lost, the world is restored");
+        if self.strikes >= MOST_STRIKES {
+            return self.fail(Problem::limit(format!("the device is lost whenever the world runs: {why}")));
+        }
+        let problem = Problem::device(why.to_owned());
+        self.refuse_waiting(&problem);
+        match self.hold.take() {
+            Some(Hold::Restore(reply, slot, _)) => {
+                self.answer(reply, Err(problem));
+                self.settling.push(slot);
+            }
+            Some(hold @ Hold::Delete(..)) => {
+                self.hold = Some(hold);
+                self.phase = Phase::Failed(problem);
+                return Wake::Now;
+            }
+            _ => {}
+        }
+        self.phase = Phase::Closed(Instant::now());
+        Wake::Now
+    }
+
+    /// Only deleting works.
+    pub(super) fn failed(&mut self, problem: Problem) -> Wake {
+        if let Some(Hold::Delete(reply, slot)) = self.hold.take() {
+            match lock(&slot).take() {
+                None => {}
+                Some(Ok(())) => {
+                    self.close(reply);
+                    return Wake::Gone;
+                }
+                Some(Err(error)) => {
+                    self.answer(reply, Err(Problem::of_store(&error)));
+                    self.phase = Phase::Failed(problem);
+                    return Wake::Idle;
+                }
+            }
+            self.hold = Some(Hold::Delete(reply, slot));
+            self.phase = Phase::Failed(problem);
+            return Wake::Idle;
+        }
+        let requests: Vec<Request> = lock(&self.handle.inbox).drain(..).collect();
+        for request in requests {
+            match request {
+                Request::Delete(tombstone, reply) if self.hold.is_none() => self.delete(tombstone, reply),
+                request => request.refuse(problem.clone()),
+            }
+        }
+        self.phase = Phase::Failed(problem);
+        Wake::Idle
+    }
+
+    pub(super) fn close(&mut self, reply: Reply) {
+        self.handle.closed.send_replace(true);
+        let gone = Problem::not_found(format!("there is no world {} any more", self.handle.id));
+        self.refuse_waiting(&gone);
+        self.refuse_all(&gone);
+        self.answer(reply, Ok(Answer { status: 204, content_type: "", body: Vec::new(), again: false }));
+    }
+
+    pub(super) fn refuse_waiting(&mut self, problem: &Problem) {
+        self.refuse_goals(problem);
+        if let Some(asking) = self.asking.take() {
+            self.outbox.push((asking.into_reply(), Err(problem.clone())));
+        }
+        // What a world that is gone had come to is come to again.
+        let own = self.own.drain(..).filter_map(|(_, _, reply)| reply);
+        self.outbox.extend(own.map(|reply| (reply, Err(problem.clone()))));
+        self.hold = match self.hold.take() {
+            Some(Hold::Log(batch, slot)) => {
+                let replies = batch.into_iter().filter_map(|(_, reply, _)| reply);
+                self.outbox.extend(replies.map(|reply| (reply, Err(problem.clone()))));
+                // It will be there or not; nobody was told.
+                self.settling.push(slot);
+                None
+            }
+            hold => hold,
+        };
+    }
+
+    pub(super) fn refuse_goals(&mut self, problem: &Problem) {
+        let replies = self.waiting.drain().filter_map(|(_, waiting)| waiting.reply);
+        self.outbox.extend(replies.map(|reply| (reply, Err(problem.clone()))));
+    }
+
+    pub(super) fn refuse_all(&mut self, problem: &Problem) {
+        let requests: Vec<Request> = lock(&self.handle.inbox).drain(..).collect();
+        for request in requests {
+            request.refuse(problem.clone());
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! What is in the log is done; steps, and frames of them.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use super::give_up::{DEADLINE, GONE, PAUSED};
+use super::live::{Live, Outcome, Play};
+use super::open::contact_key;
+use super::turn::Turn;
+use super::{Answer, Broken, Reply, Session, Waiting, Wake};
+use crate::op::{Op, Record};
+use crate::stream::Frame;
+use drystone::WorldError;
+
+/// A world that plays and has fallen this far behind, s, lets the time go.
+const MOST_BEHIND: f64 = 0.25;
+
+impl Session {
+    /// Does what is in the log.
+    pub(super) fn apply(
+        &mut self,
+        live: &mut Live,
+        record: Record,
+        reply: Option<Reply>,
+        deadline: Option<Instant>,
+    ) -> Result<(), Broken> {
+        let Record { op, key, .. } = record;
+        let outcome: Outcome = match op {
+            Op::Commands(commands) => live.command(&commands),
+            Op::Step { steps } => {
+                let has_key = key.is_some();
+                let request = live.ask_steps(steps, key);
+                // Clients that waited before a step was given up still wait when the log is gone through.
+                self.waiting.entry(request).or_insert(Waiting { reply, deadline, has_key });
+                return Ok(());
+            }
+            Op::Reached { request, answer } => {
+                // When the log is gone through it was noticed, and is in the log already.
+                self.own.retain(|(op, ..)| !matches!(op, Op::Reached { request: own, .. } if *own == request));
+                Ok(answer)
+            }
+            Op::Told { status, answer } => {
+                let answer = Answer::told(status, &answer);
+                if let Some(key) = key {
+                    live.remember_as(key, status, String::from_utf8_lossy(&answer.body).into_owned());
+                }
+                if let Some(reply) = reply {
+                    self.answer(reply, Ok(answer));
+                }
+                return Ok(());
+            }
+            Op::Halt { request, reason, limit } => {
+                if let Some((request, outcome)) = live.halt(request, &reason, limit) {
+                    self.tell_of_steps(request, outcome);
+                }
+                if limit {
+                    self.stalled = Some(reason);
+                }
+                Ok(Value::Null)
+            }
+            Op::Play { speed } => {
+                live.memory.play = Some(Play { speed });
+                self.anchor = None;
+                Ok(json!({ "step": live.world.steps(), "playing": true, "speed": speed }))
+            }
+            Op::Pause => {
+                live.memory.play = None;
+                let requests: Vec<u64> = live.memory.goals.iter().map(|goal| goal.request).collect();
+                for request in requests {
+                    if let Some((request, outcome)) = live.halt(request, PAUSED, false) {
+                        self.tell_of_steps(request, outcome);
+                    }
+                }
+                Ok(json!({ "step": live.world.steps(), "playing": false }))
+            }
+        };
+        if let Err(problem) = &outcome
+            && problem.status == 503
+        {
+            if let Some(reply) = reply {
+                self.answer(reply, Err(problem.clone()));
+            }
+            return Err(Broken::Device(problem.detail.clone()));
+        }
+        live.remember(key, &outcome);
+        self.handle.fresh.store(true, Ordering::SeqCst);
+        if let Some(reply) = reply {
+            self.answer(reply, outcome.map(|body| Answer::json(&body)));
+        }
+        Ok(())
+    }
+
+    /// Tells who waits for steps that they were ended.
+    pub(super) fn tell_of_steps(&mut self, request: u64, outcome: Outcome) {
+        if let Some(reply) = self.waiting.remove(&request).and_then(|waiting| waiting.reply) {
+            self.answer(reply, outcome.map(|answer| Answer::json(&answer)));
+        }
+    }
+
+    pub(super) fn done_step(&mut self, live: &mut Live) {
+        self.changed = true;
+        if let Some((goal, answer)) = live.stepped() {
+            let request = goal.request;
+            let reply = self.waiting.remove(&request).and_then(|waiting| waiting.reply);
+            self.own.push((Op::Reached { request, answer }, goal.key, reply));
+        }
+    }
+
+    /// Whether a step is due: one that was asked for, or one of a world that plays.
+    pub(super) fn next_step(&mut self, live: &Live) -> Turn {
+        let now = Instant::now();
+        if live.memory.goals.is_empty() {
+            let due = live.memory.play.map(|play| self.due(live, play, now));
+            return match due {
+                None => Turn::Stepped(Wake::Idle),
+                Some(Some(at)) => Turn::Stepped(Wake::At(at)),
+                Some(None) => Turn::Due,
+            };
+        }
+        if !self.end_overdue(live) {
+            return Turn::Due;
+        }
+        // Not before the log can be tried again.
+        Turn::Stepped(if now < self.next_try { Wake::At(self.next_try) } else { Wake::Now })
+    }
+
+    /// First request for steps that is to be ended, and why: it is too late for it, or its client has gone.
+    fn overdue(&self, live: &Live, now: Instant) -> Option<(u64, &'static str)> {
+        live.memory.goals.iter().find_map(|goal| {
+            let waiting = self.waiting.get(&goal.request)?;
+            let late = waiting.deadline.is_some_and(|deadline| now >= deadline);
+            let gone = !waiting.has_key && waiting.reply.as_ref().is_some_and(oneshot::Sender::is_closed);
+            let reason = if late { Some(DEADLINE) } else { gone.then_some(GONE) };
+            Some((goal.request, reason?))
+        })
+    }
+
+    /// True if a request for steps is to be ended.
+    pub(super) fn is_overdue(&self, live: &Live, now: Instant) -> bool {
+        self.overdue(live, now).is_some()
+    }
+
+    /// Ends a request for steps if it is too late for it, or its client has gone. Returns false if there is none.
+    pub(super) fn end_overdue(&mut self, live: &Live) -> bool {
+        let Some((request, reason)) = self.overdue(live, Instant::now()) else { return false };
+        if self.own.is_empty() {
+            self.own.push((Op::Halt { request, reason: reason.to_owned(), limit: false }, None, None));
+        }
+        true
+    }
+
+    /// What a step did to the world, and whether another one is due.
+    pub(super) fn after_step(
+        &mut self,
+        live: &mut Live,
+        outcome: Result<(), WorldError>,
+        took: Duration,
+    ) -> Result<Turn, Broken> {
+        match outcome.and_then(|()| live.collect_events()) {
+            Ok(()) => self.stalled = None,
+            Err(WorldError::Device(error)) => return Err(Broken::of(&error)),
+            Err(WorldError::Cancelled) => return Err(self.end_given_up(live)),
+            Err(error) => {
+                // The world is as it was before the step, and cannot go on.
+                let key = match error {
+                    WorldError::TooManyContacts { limit, .. } => Some(contact_key(limit, &self.shared.config.limits)),
+                    _ => None,
+                };
+                let (limit, reason) = (key.is_some(), key.map_or(error.to_string(), |key| format!("{error} ({key})")));
+                tracing::warn!(world = self.handle.id, reason, "the world cannot go on");
+                let halts = live.memory.goals.iter();
+                let halts = halts.map(|goal| Op::Halt { request: goal.request, reason: reason.clone(), limit });
+                self.own.extend(halts.chain([Op::Pause]).map(|op| (op, None, None)));
+                self.stalled = Some(reason);
+                if limit {
+                    // The step may have begun: commands are done, bodies were woken. Opened anew the world is what the log
+                    // says of it.
+                    return Err(Broken::GivenUp);
+                }
+                return Ok(Turn::Stepped(Wake::Now));
+            }
+        }
+        if std::mem::take(&mut self.strikes) > 0 && self.shared.config.pools {
+            // It is not to blame for the loss of a device, so it need not be apart any more.
+            let joined = self.shared.device.join_others(&mut live.world, live.device);
+            joined.map_err(|error| Broken::of_world(&error))?;
+        }
+        self.cost += took;
+        self.ms_per_step = 0.9 * self.ms_per_step + 0.1 * 1e3 * took.as_secs_f64();
+        metrics::counter!("drystone_steps_total").increment(1);
+        self.done_step(live);
+        Ok(if self.own.is_empty() { self.next_step(live) } else { Turn::Stepped(Wake::Now) })
+    }
+
+    /// When the next step of a world that plays is due, if not now.
+    pub(super) fn due(&mut self, live: &Live, play: Play, now: Instant) -> Option<Instant> {
+        let speed = play.speed?;
+        let steps = live.world.steps();
+        let (since, first) = *self.anchor.get_or_insert((now, steps));
+        let dt = f64::from(live.world.compiled().settings.dt) / speed;
+        let at = since + Duration::try_from_secs_f64((steps + 1 - first) as f64 * dt).unwrap_or(Duration::MAX / 4);
+        if at > now {
+            return Some(at);
+        }
+        if (now - at).as_secs_f64() > MOST_BEHIND.max(dt) {
+            self.anchor = Some((now, steps));
+        }
+        None
+    }
+
+    /// Takes a frame if a stream wants one. Returns when it wants the next, if something has changed by then.
+    pub(super) fn frame(&mut self, live: &mut Live) -> Result<Option<Instant>, Broken> {
+        let Some(interval) = self.handle.interval() else { return Ok(None) };
+        let fresh = self.handle.fresh.load(Ordering::SeqCst);
+        let joined = self.handle.joined.swap(false, Ordering::SeqCst);
+        let (now, steps) = (Instant::now(), live.world.steps());
+        if let Some((at, step)) = self.framed
+            && !joined
+        {
+            if step == steps && !fresh {
+                return Ok(None);
+            }
+            let next = at + interval.mul_f64(0.9);
+            if next > now && !(fresh && step == steps) {
+                return Ok(Some(next));
+            }
+        }
+        self.handle.fresh.store(false, Ordering::SeqCst);
+        let frame = match Frame::take(&mut live.world) {
+            Ok(frame) => frame,
+            Err(WorldError::Device(error)) => return Err(Broken::of(&error)),
+            Err(_) => return Ok(None),
+        };
+        self.framed = Some((now, steps));
+        metrics::counter!("drystone_frames_total").increment(1);
+        self.shown = Some(Arc::new(frame));
+        Ok(None)
+    }
+}

@@ -1,0 +1,383 @@
+//! A turn: what came is answered or sent to the log, then steps, then frames and checkpoints. Between the steps of one
+//! world others may have theirs, so whoever runs turns asks for each of them.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::handle::{GiveUp, Stepping};
+use super::live::Live;
+use super::{Batch, Broken, Hold, PATIENCE, Phase, Session, Wake, lock};
+use crate::hosted::Hosted;
+use crate::op::Op;
+use crate::problem::Problem;
+use crate::queue::Expected;
+use drystone::WorldError;
+use drystone::gpu::pool::Pool;
+
+/// How far a turn is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Turn {
+    /// A step is due.
+    Due,
+    /// No step is due, or none any more. What comes after steps is yet to be done; then the next turn is wanted.
+    Stepped(Wake),
+    /// Nothing more is done in it.
+    Over(Wake),
+}
+
+impl Session {
+    /// Begins a turn. With `draining` nothing new is begun. Steps are due then, or none; [`Self::finish`] ends it.
+    pub fn begin(&mut self, draining: bool) {
+        self.draining = draining;
+        if self.handle.has_requests() {
+            self.idle_since = None;
+            self.handle.is_pressed.store(false, Ordering::SeqCst);
+        }
+        self.handle.is_idle.store(false, Ordering::SeqCst);
+        self.handle.refuse_claimed_deletes();
+        self.turn = match std::mem::replace(&mut self.phase, Phase::Closed(Instant::now())) {
+            phase if !matches!(phase, Phase::Live(_) | Phase::Failed(_)) && self.is_deleting() => {
+                // Its memory is free at once.
+                drop(phase);
+                Turn::Over(self.delete_closed())
+            }
+            Phase::GivenUp(live) => self.after_given_up(live, draining),
+            // Asked for something else than before the turn.
+            phase @ (Phase::Asleep(_) | Phase::Replaying(..)) if !self.may_take_long => {
+                self.phase = phase;
+                Turn::Over(Wake::Now)
+            }
+            Phase::Asleep(ring) => Turn::Over(self.wake_if_asked(ring, draining)),
+            Phase::Closed(_) if draining => {
+                let problem = Problem::unavailable("the service is stopping");
+                self.refuse_restored(&problem);
+                self.refuse_waiting(&problem);
+                self.refuse_all(&problem);
+                Turn::Over(Wake::Idle)
+            }
+            Phase::Closed(after) if Instant::now() < after => {
+                self.phase = Phase::Closed(after);
+                self.refuse_all(&self.away.clone().unwrap_or_else(|| Problem::device("no device can be had")));
+                Turn::Over(Wake::At(after))
+            }
+            Phase::Closed(after) if !self.may_take_long => {
+                self.phase = Phase::Closed(after);
+                Turn::Over(Wake::Now)
+            }
+            Phase::Closed(_) => Turn::Over(self.open()),
+            Phase::Replaying(live, records) => self.replay(live, records),
+            Phase::Failed(problem) => Turn::Over(self.failed(problem)),
+            Phase::Live(live) if live.device != self.shared.device.generation() => {
+                drop(live);
+                Turn::Over(self.lost("another world noticed"))
+            }
+            Phase::Live(live) => self.with(live, |session, live| session.hear(live, draining)),
+        };
+        if self.is_due() && !(self.may_take_long && self.may_step) {
+            self.turn = Turn::Over(Wake::Now);
+        }
+        if self.is_due() {
+            // The step may take long, and the status is next shown after it.
+            self.show_state();
+        }
+    }
+
+    /// Whether a step is due.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        matches!(self.turn, Turn::Due)
+    }
+
+    /// True if the next turn opens the world.
+    #[must_use]
+    pub fn is_opening(&self) -> bool {
+        matches!(self.phase, Phase::Closed(_) | Phase::Asleep(_) | Phase::Replaying(..))
+    }
+
+    /// True if the world waits for memory, and not for anybody who asks.
+    #[must_use]
+    pub fn is_cramped(&self) -> bool {
+        matches!(self.phase, Phase::Asleep(_))
+    }
+
+    /// Steps done, of a world in memory.
+    #[must_use]
+    pub fn steps(&self) -> Option<u64> {
+        match &self.phase {
+            Phase::Live(live) | Phase::Replaying(live, _) | Phase::GivenUp(live) => Some(live.world.steps()),
+            Phase::Closed(_) | Phase::Asleep(_) | Phase::Failed(_) => None,
+        }
+    }
+
+    /// Lets the thread that watches turns know of the step that begins now.
+    pub fn enter_step(&mut self) {
+        let (request, is_replay) = match &self.phase {
+            Phase::Live(live) => (live.memory.goals.front().map(|goal| goal.request), false),
+            _ => (None, true),
+        };
+        if let Phase::Live(live) | Phase::Replaying(live, _) = &mut self.phase {
+            // It may have left its pool since.
+            live.world.set_cancel_token(self.handle.token.clone());
+        }
+        let waiting = request.and_then(|request| self.waiting.get_mut(&request));
+        let (reply, deadline, has_key) = match waiting {
+            Some(waiting) => (waiting.reply.take(), waiting.deadline, waiting.has_key),
+            None => (None, None, false),
+        };
+        let mut stepping = lock(&self.handle.stepping);
+        self.handle.token.reset();
+        *stepping = Some(Stepping { request, reply, deadline, has_key, is_replay, seen: None, given_up: None });
+    }
+
+    /// Takes back what [`Self::enter_step`] gave away. Returns why the step was given up, if it was.
+    pub(super) fn leave_step(&mut self) -> Option<GiveUp> {
+        let mut stepping = lock(&self.handle.stepping);
+        let Stepping { request, reply, given_up, .. } = stepping.take()?;
+        self.handle.token.reset();
+        drop(stepping);
+        if let Some(waiting) = request.and_then(|request| self.waiting.get_mut(&request)) {
+            waiting.reply = reply;
+        }
+        given_up
+    }
+
+    /// What the step that is due is a step of.
+    pub(crate) fn world(&mut self) -> Option<&mut Hosted> {
+        match (self.turn, &mut self.phase) {
+            (Turn::Due, Phase::Live(live) | Phase::Replaying(live, _)) => Some(&mut live.world),
+            _ => None,
+        }
+    }
+
+    /// Learns how the step that was due went, and what it took. Another may be due then.
+    pub fn stepped(&mut self, outcome: Result<(), WorldError>, took: Duration) {
+        self.given_up = self.leave_step();
+        self.turn = match std::mem::replace(&mut self.phase, Phase::Closed(Instant::now())) {
+            Phase::Replaying(live, records) => self.replayed(live, records, outcome),
+            Phase::Live(live) => self.with(live, |session, live| session.after_step(live, outcome, took)),
+            phase => {
+                self.phase = phase;
+                Turn::Over(Wake::Now)
+            }
+        };
+    }
+
+    /// Ends a turn: frames and checkpoints, then whoever waits is told. Returns when the next one is wanted.
+    pub fn finish(&mut self) -> Wake {
+        let _ = self.leave_step();
+        // Time was up.
+        let wake = match self.turn {
+            Turn::Due => Some(Wake::Now),
+            Turn::Stepped(wake) => Some(wake),
+            Turn::Over(_) => None,
+        };
+        self.turn = match (wake, std::mem::replace(&mut self.phase, Phase::Closed(Instant::now()))) {
+            (Some(wake), Phase::Live(live)) => self.with(live, |session, live| session.show(live, wake)),
+            (wake, phase) => {
+                self.phase = phase;
+                wake.map_or(self.turn, Turn::Over)
+            }
+        };
+        self.publish();
+        self.send();
+        let Turn::Over(wake) = self.turn else { return Wake::Now };
+        wake
+    }
+
+    /// Whether the device was lost while it was this world's, and nothing has shown since that it is not to blame. Others
+    /// shall not suffer with it.
+    #[must_use]
+    pub fn is_suspect(&self) -> bool {
+        self.strikes > 0
+    }
+
+    /// With whom the world steps by the same dispatches.
+    #[must_use]
+    pub(crate) fn pool(&self) -> Option<&Arc<Pool>> {
+        match &self.phase {
+            Phase::Live(live) | Phase::Replaying(live, _) => live.world.pool(),
+            Phase::Closed(_) | Phase::Asleep(_) | Phase::GivenUp(_) | Phase::Failed(_) => None,
+        }
+    }
+
+    /// What the next turn will be, as far as one can tell.
+    #[must_use]
+    pub fn expected(&self) -> Expected {
+        let live = match &self.phase {
+            Phase::Closed(_) | Phase::Asleep(_) => return Expected::Anything,
+            Phase::Failed(_) | Phase::GivenUp(_) => return Expected::Rest,
+            Phase::Replaying(..) => return Expected::Step,
+            Phase::Live(live) => live,
+        };
+        let steps = match &self.hold {
+            // What was asked for is in the log, or will soon be.
+            Some(Hold::Log(batch, _)) => batch.iter().all(|(record, ..)| matches!(record.op, Op::Step { .. })),
+            Some(_) => false,
+            None => {
+                let wanted = live.memory.play.is_some() || !live.memory.goals.is_empty();
+                let is_free = self.own.is_empty() && self.outbox.is_empty() && self.asking.is_none();
+                wanted && is_free && !self.handle.has_requests()
+            }
+        };
+        if steps { Expected::Step } else { Expected::Rest }
+    }
+
+    /// True if the next turn only answers or ends something, whatever the world is like: no step is needed for it, and the
+    /// world is not opened.
+    #[must_use]
+    pub fn has_short_turn(&self, now: Instant) -> bool {
+        let live = match &self.phase {
+            Phase::Failed(_) | Phase::GivenUp(_) => return true,
+            Phase::Closed(after) if now < *after => return true,
+            Phase::Closed(_) | Phase::Asleep(_) | Phase::Replaying(..) => return self.is_deleting(),
+            Phase::Live(live) => live,
+        };
+        match &self.hold {
+            Some(Hold::Log(batch, _)) => !batch.iter().any(|(record, ..)| matches!(record.op, Op::Commands(_))),
+            Some(Hold::Restore(..) | Hold::Delete(..)) => true,
+            None if self.handle.has_delete() => true,
+            None if self.asking.is_some() => false,
+            None => {
+                let has_own = !self.own.is_empty() && now >= self.next_try;
+                has_own || self.handle.has_short_request() || self.is_overdue(live, now)
+            }
+        }
+    }
+
+    /// True if the next turn comes before those of other worlds: the world is to be deleted, its step was given up, or the
+    /// time for a request for steps is over.
+    #[must_use]
+    pub fn is_urgent(&self, now: Instant) -> bool {
+        match &self.phase {
+            Phase::GivenUp(_) => true,
+            Phase::Live(live) => self.has_short_turn(now) && (self.is_deleting() || self.is_overdue(live, now)),
+            Phase::Closed(_) | Phase::Asleep(_) | Phase::Replaying(..) | Phase::Failed(_) => self.is_deleting(),
+        }
+    }
+
+    /// Next deadline of the requests for steps.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        let Phase::Live(live) = &self.phase else { return None };
+        let goals = live.memory.goals.iter();
+        goals.filter_map(|goal| self.waiting.get(&goal.request)?.deadline).min()
+    }
+
+    /// Does something with the world, which stays unless that decides otherwise.
+    fn with(&mut self, mut live: Box<Live>, what: impl FnOnce(&mut Self, &mut Live) -> Result<Turn, Broken>) -> Turn {
+        match what(self, &mut live) {
+            Ok(turn) => {
+                self.phase = Phase::Live(live);
+                turn
+            }
+            Err(Broken::Gone) => Turn::Over(Wake::Gone),
+            Err(Broken::GivenUp) => {
+                self.phase = Phase::GivenUp(live);
+                Turn::Over(Wake::Now)
+            }
+            Err(Broken::Sleep) => {
+                self.phase = Phase::Asleep(live.take_ring());
+                self.idle_since = None;
+                self.handle.frames.send_replace(None);
+                metrics::counter!("drystone_worlds_put_to_disk_total").increment(1);
+                Turn::Over(Wake::Idle)
+            }
+            Err(Broken::Reopen) => Turn::Over(Wake::Now),
+            Err(Broken::Device(error)) => {
+                self.strikes += 1;
+                let generation = live.device;
+                drop(live);
+                if generation == self.shared.device.generation()
+                    && let Err(problem) = self.shared.device.renew(generation)
+                {
+                    tracing::error!(world = self.handle.id, problem, "no device");
+                    let _ = self.lost(&error);
+                    let after = Instant::now() + PATIENCE;
+                    self.phase = Phase::Closed(after);
+                    return Turn::Over(Wake::At(after));
+                }
+                Turn::Over(self.lost(&error))
+            }
+        }
+    }
+
+    /// What comes before steps.
+    fn hear(&mut self, live: &mut Live, draining: bool) -> Result<Turn, Broken> {
+        self.learn_of_checkpoint();
+        if let Some(problem) = self.taken.take() {
+            self.fail(problem);
+            return Err(Broken::Reopen);
+        }
+        if let Some(problem) = self.doubtful.take() {
+            self.wait_for_store(problem);
+            return Err(Broken::Reopen);
+        }
+        if let Some(hold) = self.hold.take()
+            && let Some(hold) = self.held(live, hold, draining)?
+        {
+            self.hold = Some(hold);
+            self.frame(live)?;
+            return Ok(Turn::Over(Wake::Idle));
+        }
+        if !self.outbox.is_empty() {
+            // Nobody waits for a step to hear of what is done.
+            return Ok(Turn::Over(Wake::Now));
+        }
+        if let Some(turn) = self.hear_delete(live) {
+            return Ok(turn);
+        }
+        let mut batch = Batch::new();
+        if let Err(broken) = self.receive(live, draining, &mut batch) {
+            self.refuse_batch(batch, &broken);
+            return Err(broken);
+        }
+        if !batch.is_empty() {
+            self.log_batch(batch);
+            self.frame(live)?;
+            return Ok(Turn::Over(Wake::Idle));
+        }
+        if self.hold.is_some() {
+            return Ok(Turn::Over(Wake::Idle));
+        }
+        if self.handle.has_delete() {
+            // It came meanwhile.
+            return Ok(Turn::Over(Wake::Now));
+        }
+        if self.asking.is_some() {
+            // Queries ask for the world as it is now: no step until they are answered.
+            self.end_overdue(live);
+            self.frame(live)?;
+            return Ok(Turn::Over(Wake::Now));
+        }
+        if draining {
+            // What they asked for is in the log, and goes on after the restart.
+            self.refuse_goals(&Problem::unavailable("the service is stopping; the steps go on when it is back"));
+            return Ok(Turn::Stepped(Wake::Idle));
+        }
+        Ok(self.next_step(live))
+    }
+
+    /// What comes after steps.
+    fn show(&mut self, live: &mut Live, wake: Wake) -> Result<Turn, Broken> {
+        let framed = self.frame(live)?;
+        if !self.own.is_empty() {
+            // Before a checkpoint, which would not know of it.
+            let wake = if Instant::now() < self.next_try { Wake::At(self.next_try) } else { Wake::Now };
+            return Ok(Turn::Over(wake));
+        }
+        self.checkpoint_if_due(live, self.draining)?;
+        if !self.blocked && self.handle.has_requests() {
+            return Ok(Turn::Over(Wake::Now));
+        }
+        Ok(Turn::Over(match (wake, framed) {
+            (Wake::At(a), Some(b)) => Wake::At(a.min(b)),
+            (Wake::Idle, Some(at)) => Wake::At(at),
+            (Wake::Idle, None) if !self.draining && self.is_idle(live) => return self.rest(live),
+            (wake, _) => {
+                self.idle_since = None;
+                wake
+            }
+        }))
+    }
+}

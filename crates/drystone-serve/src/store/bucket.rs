@@ -1,0 +1,674 @@
+//! A bucket of an object store that speaks S3.
+//!
+//! ```text
+//! PREFIX/owner                                        mark of the service that uses all this (claim.rs)
+//! PREFIX/worlds/ID/world                              as in a folder
+//! PREFIX/worlds/ID/log/000000000042                   a part of the log: JSON that says of which, and by whom; records
+//! PREFIX/worlds/ID/checkpoint-00000007.000000000031.000002
+//! PREFIX/worlds/ID/saved-NAME.000000000031.000001     files, by the part that made the world the writer's, and counted
+//! ```
+//!
+//! Nothing can be appended to an object. What is to be logged while a part is on its way goes into the next, and is
+//! acknowledged after that is there. Parts are numbered through the life of a world and written on the condition that
+//! there is none of that number (`If-None-Match: *`), so that two services never both write the next one.
+//!
+//! A service makes a world its own by a part of the log, a fence. Whoever had the world finds the number taken when it
+//! writes, and writes nothing more; it could not have acknowledged anything in between, as the fence is the next part to
+//! all that was. A fence lists the files that are there; those of the former owner that arrive later do not count. So
+//! the service that came last has a world, with all that the other acknowledged, and a service that was killed leaves
+//! nothing behind that would have to be waited for.
+//!
+//! A log begins with its first records, in the same part. As in a folder its head says how the log before ended. A log that
+//! has no records is not there, and none is closed: parts are numbered instead.
+//!
+//! An answer that does not come leaves open whether an object was written. It is tried again until it is known; if that
+//! takes too long the world is taken anew, whose fence settles it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use object_store::path::Path;
+use object_store::{Error, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use tokio::runtime::Runtime;
+use tokio::sync::MutexGuard;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+use super::claim::Claim;
+use super::client::{LARGE, client, is_refusal, owner, told};
+use super::ledger::{Head, Ledger, Owner, Version, file_key, part, part_key, part_number};
+use super::{BUCKET, Beginning, Done, Place, Taken, Trouble, WORLD, frame, log_number};
+use crate::config::S3;
+
+/// Requests at a time, for one purpose.
+const AT_ONCE: usize = 16;
+/// How often a world is taken anew, if others take it as well.
+const MOST_TRIES: usize = 8;
+
+/// A bucket.
+pub(super) struct Bucket {
+    inner: Arc<Inner>,
+    /// What talks to it. None once the store is closed.
+    runtime: Option<Runtime>,
+}
+
+impl fmt::Debug for Bucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bucket").field("name", &self.inner.name).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Bucket {
+    fn drop(&mut self) {
+        // Whoever drops it may not wait.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// A world, once somebody asked for it. Parts of its log are written one after the other.
+type World = Arc<tokio::sync::Mutex<Option<Ledger>>>;
+
+struct Inner {
+    /// For people.
+    name: String,
+    root: Path,
+    /// Tries again by itself what can be done twice.
+    calm: Arc<dyn ObjectStore>,
+    /// Tries once, so that it is known whether an answer came.
+    once: Arc<dyn ObjectStore>,
+    patience: Duration,
+    owner: Owner,
+    claim: Claim,
+    nonce: AtomicU64,
+    worlds: Mutex<HashMap<String, World>>,
+}
+
+/// What became of an object that was not to be there before.
+enum Put {
+    Done,
+    /// Somebody else's is there.
+    Other(Vec<u8>),
+}
+
+impl Bucket {
+    /// A bucket, by name and prefix, and the bytes in it.
+    pub fn open(name: &str, s3: &S3) -> io::Result<(Self, u64)> {
+        // Whoever else uses rustls in this process may have chosen already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let (bucket, prefix) = name.split_once('/').unwrap_or((name, ""));
+        let root = Path::parse(prefix.trim_end_matches('/')).map_err(io::Error::other)?;
+        let patience = Duration::from_secs_f64(s3.patience_seconds);
+        let client = |retries| client(bucket, s3, retries, patience).map_err(|error| io::Error::other(told(&error)));
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).thread_name("store").enable_all().build()?;
+        let (owner, calm) = (owner(), client(10)?);
+        let claim = Claim {
+            name: format!("{BUCKET}{name}"),
+            place: root.clone().join("owner"),
+            client: calm.clone(),
+            owner: owner.clone(),
+            patience,
+            ended: AtomicBool::new(false),
+            turn: tokio::sync::Mutex::default(),
+            before: Mutex::default(),
+            taken: Mutex::default(),
+        };
+        let inner = Inner {
+            name: claim.name.clone(),
+            root,
+            calm,
+            once: client(0)?,
+            patience,
+            owner,
+            claim,
+            nonce: AtomicU64::new(0),
+            worlds: Mutex::default(),
+        };
+        let bucket = Self { inner: Arc::new(inner), runtime: Some(runtime) };
+        let take_over = s3.take_over;
+        bucket.wait(move |inner| async move {
+            inner.probe().await?;
+            inner.claim.begin(take_over).await
+        })?;
+        let beat = |inner: Arc<Inner>| async move {
+            inner.claim.beat().await;
+            Ok(())
+        };
+        bucket.later(beat, Box::new(drop));
+        let used = bucket.wait(|inner| async move { inner.sweep().await })?;
+        Ok((bucket, used))
+    }
+
+    /// Waits for what others do. Not to be called where nobody may wait.
+    fn wait<T: Send + 'static, F: Future<Output = io::Result<T>> + Send + 'static>(
+        &self,
+        work: impl FnOnce(Arc<Inner>) -> F,
+    ) -> io::Result<T> {
+        let stopping = || io::Error::other("the service is stopping");
+        let (done, outcome) = mpsc::channel();
+        let work = work(self.inner.clone());
+        self.runtime.as_ref().ok_or_else(stopping)?.spawn(async move {
+            let _ = done.send(work.await);
+        });
+        outcome.recv().map_err(|_| stopping())?
+    }
+
+    fn later<F: Future<Output = io::Result<()>> + Send + 'static>(
+        &self,
+        work: impl FnOnce(Arc<Inner>) -> F,
+        done: Done,
+    ) {
+        let work = work(self.inner.clone());
+        match &self.runtime {
+            Some(runtime) => {
+                runtime.spawn(async move { done(work.await) });
+            }
+            None => done(Err(io::Error::other("the service is stopping"))),
+        }
+    }
+}
+
+impl Place for Bucket {
+    fn worlds(&self) -> io::Result<Vec<String>> {
+        self.wait(|inner| async move {
+            let objects = inner.list(&inner.root.clone().join("worlds")).await?;
+            let worlds = objects.iter().filter_map(|(key, _)| key.strip_suffix("/world"));
+            Ok(worlds.map(str::to_owned).collect())
+        })
+    }
+
+    fn names(&self, id: &str) -> io::Result<Vec<String>> {
+        let id = id.to_owned();
+        self.wait(|inner| async move { Ok(inner.world(&id).lock().await.open()?.names()) })
+    }
+
+    fn create(&self, id: &str, bytes: Vec<u8>, _: Vec<u8>) -> io::Result<()> {
+        let id = id.to_owned();
+        self.wait(|inner| async move {
+            let place = inner.place(&id, WORLD);
+            match inner.put_new(&place, bytes, LARGE).await {
+                Ok(Put::Done) => Ok(()),
+                Ok(Put::Other(_)) => Err(io::ErrorKind::AlreadyExists.into()),
+                Err(error) => {
+                    // Nobody knows of it. Should it be there after all it is an empty world.
+                    let _ = timeout(inner.patience, inner.once.delete(&place)).await;
+                    Err(error)
+                }
+            }
+        })
+    }
+
+    fn write(&self, id: &str, name: &str, bytes: Vec<u8>) -> io::Result<u64> {
+        let (id, name) = (id.to_owned(), name.to_owned());
+        self.wait(|inner| async move { inner.write(&id, &name, bytes).await })
+    }
+
+    fn read(&self, id: &str, name: &str) -> io::Result<Vec<u8>> {
+        let (id, name) = (id.to_owned(), name.to_owned());
+        self.wait(|inner| async move {
+            let key = {
+                let world = inner.world(&id);
+                let mut ledger = world.lock().await;
+                let cached = ledger.as_mut().and_then(|ledger| ledger.cache.remove(&name));
+                match cached {
+                    Some(bytes) => return Ok(bytes),
+                    None if name == WORLD => name,
+                    None => {
+                        let ledger = ledger.open()?;
+                        if let Some(bytes) = ledger.log_bytes(&name)? {
+                            return Ok(bytes);
+                        }
+                        let version = ledger.files.get(&name).copied();
+                        file_key(&name, version.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?)
+                    }
+                }
+            };
+            inner.get(&inner.place(&id, &key)).await
+        })
+    }
+
+    fn begin(&self, _: &str, _: &Beginning) -> io::Result<bool> {
+        // A log begins with its first records.
+        Ok(false)
+    }
+
+    fn append(&self, id: &str, log: u64, _: u64, bytes: &[u8]) -> io::Result<()> {
+        let (id, bytes) = (id.to_owned(), bytes.to_vec());
+        self.wait(|inner| async move { inner.append(&id, log, bytes).await })
+    }
+
+    fn remove(&self, id: &str, name: &str) -> io::Result<u64> {
+        let (id, name) = (id.to_owned(), name.to_owned());
+        self.wait(|inner| async move { inner.remove(&id, &name).await })
+    }
+
+    fn write_note(&self, id: &str, bytes: Vec<u8>) -> io::Result<()> {
+        let place = self.inner.note(id);
+        self.wait(|inner| async move {
+            match timeout(LARGE, inner.calm.put(&place, bytes.into())).await {
+                Ok(Ok(_)) => Ok(()),
+                Ok(Err(error)) => Err(inner.away(&error)),
+                Err(_) => Err(inner.silent()),
+            }
+        })
+    }
+
+    fn note(&self, id: &str) -> io::Result<Vec<u8>> {
+        let place = self.inner.note(id);
+        self.wait(|inner| async move { inner.get(&place).await })
+    }
+
+    fn notes(&self) -> io::Result<Vec<String>> {
+        self.wait(|inner| async move {
+            let objects = inner.list(&inner.root.clone().join("deleted")).await?;
+            Ok(objects.into_iter().map(|(key, _)| key).collect())
+        })
+    }
+
+    fn remove_note(&self, id: &str) -> io::Result<()> {
+        let place = self.inner.note(id);
+        self.wait(|inner| async move {
+            match timeout(inner.patience, inner.calm.delete(&place)).await {
+                Ok(Ok(()) | Err(Error::NotFound { .. })) => Ok(()),
+                Ok(Err(error)) => Err(inner.away(&error)),
+                Err(_) => Err(inner.silent()),
+            }
+        })
+    }
+
+    fn delete(&self, id: &str) -> io::Result<u64> {
+        let id = id.to_owned();
+        self.wait(|inner| async move { inner.delete(&id).await })
+    }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
+
+    fn when_taken(&self, tell: Taken) {
+        *self.inner.claim.taken.lock().unwrap_or_else(PoisonError::into_inner) = Some(tell);
+    }
+
+    fn leave(&self) {
+        let _ = self.wait(|inner| async move {
+            inner.claim.end().await;
+            Ok(())
+        });
+    }
+
+    fn take(&self, id: &str, done: Done) {
+        let id = id.to_owned();
+        self.later(|inner| async move { inner.take(&id).await }, done);
+    }
+
+    fn append_later(&self, id: &str, log: u64, bytes: Vec<u8>, done: Done) {
+        let id = id.to_owned();
+        self.later(|inner| async move { inner.append(&id, log, bytes).await }, done);
+    }
+}
+
+/// What is asked of a world that is ours.
+trait Open {
+    fn open(&mut self) -> io::Result<&mut Ledger>;
+    /// And not in trouble.
+    fn writable(&mut self) -> io::Result<&mut Ledger>;
+}
+
+impl Open for MutexGuard<'_, Option<Ledger>> {
+    fn open(&mut self) -> io::Result<&mut Ledger> {
+        self.as_mut().ok_or_else(|| Trouble::Away("the world is not open yet".to_owned()).into())
+    }
+
+    fn writable(&mut self) -> io::Result<&mut Ledger> {
+        let ledger = self.open()?;
+        match &ledger.trouble {
+            Some(trouble) => Err(trouble.clone().into()),
+            None => Ok(ledger),
+        }
+    }
+}
+
+impl Inner {
+    fn folder(&self, id: &str) -> Path {
+        self.root.clone().join("worlds").join(id)
+    }
+
+    /// The object of a note about a world that is gone.
+    fn note(&self, id: &str) -> Path {
+        self.root.clone().join("deleted").join(id)
+    }
+
+    fn place(&self, id: &str, key: &str) -> Path {
+        key.split('/').fold(self.folder(id), Path::join)
+    }
+
+    fn world(&self, id: &str) -> World {
+        let mut worlds = self.worlds.lock().unwrap_or_else(PoisonError::into_inner);
+        worlds.entry(id.to_owned()).or_default().clone()
+    }
+
+    /// Keys below a prefix, without it, and their sizes.
+    async fn list(&self, prefix: &Path) -> io::Result<Vec<(String, u64)>> {
+        let listed = timeout(4 * self.patience, self.calm.list(Some(prefix)).try_collect::<Vec<_>>()).await;
+        let objects = listed.map_err(|_| self.silent())?.map_err(|error| self.away(&error))?;
+        let below = |path: &Path| Some(path.prefix_match(prefix)?.collect::<Path>().to_string());
+        Ok(objects.into_iter().filter_map(|object| Some((below(&object.location)?, object.size))).collect())
+    }
+
+    async fn get(&self, place: &Path) -> io::Result<Vec<u8>> {
+        let read = async { self.calm.get(place).await?.bytes().await };
+        match timeout(LARGE, read).await {
+            Ok(Ok(bytes)) => Ok(bytes.into()),
+            Ok(Err(error)) => Err(self.away(&error)),
+            Err(_) => Err(self.silent()),
+        }
+    }
+
+    /// Why something could not be read.
+    fn away(&self, error: &Error) -> io::Error {
+        match error {
+            Error::NotFound { .. } => io::Error::new(io::ErrorKind::NotFound, told(error)),
+            error if is_refusal(error) => io::Error::new(io::ErrorKind::PermissionDenied, self.says(error)),
+            error => Trouble::Away(self.says(error)).into(),
+        }
+    }
+
+    fn says(&self, error: &Error) -> String {
+        format!("{}: {}", self.name, told(error))
+    }
+
+    fn silent(&self) -> io::Error {
+        Trouble::Away(format!("{} does not answer", self.name)).into()
+    }
+
+    /// Writes an object that must not be there before.
+    async fn put_new(&self, place: &Path, bytes: Vec<u8>, limit: Duration) -> io::Result<Put> {
+        let payload = PutPayload::from(bytes);
+        let start = Instant::now();
+        let mut pause = Duration::from_millis(50);
+        // Whether an attempt may have worked, or may work yet.
+        let mut doubt: Option<String> = None;
+        loop {
+            let options = PutOptions::from(PutMode::Create);
+            let put = self.once.put_opts(place, payload.clone(), options);
+            match timeout_at(start + limit, put).await {
+                Ok(Ok(_)) => return Ok(Put::Done),
+                Ok(Err(Error::AlreadyExists { .. })) => {
+                    let found = timeout_at(start + limit, self.get(place)).await;
+                    match found.unwrap_or_else(|_| Err(self.silent())) {
+                        Ok(found) if payload.iter().flatten().eq(&found) => return Ok(Put::Done),
+                        Ok(found) => return Ok(Put::Other(found)),
+                        // Two at the same time, one of which is not there yet.
+                        Err(error) => doubt = Some(error.to_string()),
+                    }
+                }
+                Ok(Err(error)) if is_refusal(&error) && doubt.is_none() => {
+                    return Err(io::Error::new(io::ErrorKind::PermissionDenied, self.says(&error)));
+                }
+                Ok(Err(error)) => doubt = Some(self.says(&error)),
+                Err(_) => doubt = Some(self.silent().to_string()),
+            }
+            if start.elapsed() + pause >= self.patience.min(limit) {
+                return Err(Trouble::InDoubt(doubt.unwrap_or_default()).into());
+            }
+            sleep(pause).await;
+            pause = (2 * pause).min(Duration::from_secs(1));
+        }
+    }
+
+    fn nonce(&self) -> u64 {
+        self.nonce.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A store that overlooks the condition would let two services write the same part.
+    async fn probe(&self) -> io::Result<()> {
+        let place = self.root.clone().join("conditions-hold");
+        for _ in 0..2 {
+            // Different each time, so that it is not taken for our own.
+            let text = format!("Tried by drystone {}: only the first may write this. {}", self.owner.id, self.nonce());
+            if let Put::Other(_) = self.put_new(&place, text.into_bytes(), self.patience).await? {
+                return Ok(());
+            }
+        }
+        let detail = "it overlooks `If-None-Match: *`, by which two services are kept from each other's worlds";
+        Err(io::Error::new(io::ErrorKind::Unsupported, detail))
+    }
+
+    /// Removes what is left of worlds that were deleted. Bytes of what stays.
+    async fn sweep(&self) -> io::Result<u64> {
+        let worlds = self.root.clone().join("worlds");
+        let objects = self.list(&worlds).await?;
+        let mut sizes: BTreeMap<&str, (bool, u64)> = BTreeMap::new();
+        for (key, size) in &objects {
+            let Some((id, rest)) = key.split_once('/') else { continue };
+            let (whole, sum) = sizes.entry(id).or_default();
+            *whole |= rest == WORLD;
+            *sum += size;
+        }
+        let left = objects.iter().filter(|(key, _)| {
+            let id = key.split_once('/').map(|(id, _)| id);
+            id.is_some_and(|id| sizes.get(id).is_some_and(|(whole, _)| !whole))
+        });
+        let left = left.map(|(key, _)| key.split('/').fold(worlds.clone(), Path::join));
+        self.forget(left.collect()).await;
+        Ok(sizes.values().filter(|(whole, _)| *whole).map(|(_, sum)| sum).sum())
+    }
+
+    /// Removes objects that nobody needs, as far as that works.
+    async fn forget(&self, places: Vec<Path>) {
+        let removed = stream::iter(places).map(|place| async move { self.calm.delete(&place).await.is_ok() });
+        removed.buffered(AT_ONCE).for_each(|_| async {}).await;
+    }
+
+    async fn append(&self, id: &str, log: u64, bytes: Vec<u8>) -> io::Result<()> {
+        let world = self.world(id);
+        let mut ledger = world.lock().await;
+        let ledger = ledger.writable()?;
+        let head = ledger.head(log, &self.owner, self.nonce());
+        self.write_part(id, ledger, head, &bytes).await
+    }
+
+    async fn write_part(&self, id: &str, ledger: &mut Ledger, head: Head, records: &[u8]) -> io::Result<()> {
+        let bytes = frame(&serde_json::to_vec(&head)?, records)?;
+        let size = bytes.len() as u64;
+        let place = self.place(id, &part_key(ledger.next));
+        match self.put_new(&place, bytes, self.patience).await {
+            Ok(Put::Done) => {
+                ledger.wrote(head, size);
+                Ok(())
+            }
+            Ok(Put::Other(found)) => Err(taken(ledger, &head, found)),
+            Err(error) => {
+                if let Some(trouble @ Trouble::InDoubt(_)) = Trouble::of(&error) {
+                    ledger.trouble = Some(trouble.clone());
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Whether the world is still ours.
+    async fn check(&self, id: &str, ledger: &mut Ledger) -> io::Result<()> {
+        let place = self.place(id, &part_key(ledger.next));
+        match timeout(2 * self.patience, self.calm.head(&place)).await {
+            Ok(Err(Error::NotFound { .. })) => Ok(()),
+            Ok(Ok(_)) => {
+                let found = self.get(&place).await?;
+                let head = ledger.head(ledger.log(), &self.owner, 0);
+                Err(taken(ledger, &head, found))
+            }
+            Ok(Err(error)) => Err(self.away(&error)),
+            Err(_) => Err(self.silent()),
+        }
+    }
+
+    async fn write(&self, id: &str, name: &str, bytes: Vec<u8>) -> io::Result<u64> {
+        let world = self.world(id);
+        let version = {
+            let mut ledger = world.lock().await;
+            let ledger = ledger.writable()?;
+            ledger.written += 1;
+            Version { term: ledger.term, sequence: ledger.written, size: bytes.len() as u64 }
+        };
+        // The log goes on meanwhile.
+        let place = self.place(id, &file_key(name, version));
+        match timeout(LARGE, self.calm.put(&place, PutPayload::from(bytes))).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) if is_refusal(&error) => {
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, self.says(&error)));
+            }
+            Ok(Err(error)) => return Err(Trouble::InDoubt(self.says(&error)).into()),
+            Err(_) => return Err(Trouble::InDoubt(self.silent().to_string()).into()),
+        }
+        let mut ledger = world.lock().await;
+        let ledger = ledger.writable()?;
+        // From now on older files are removed, which the next owner could need, had it come before this one was there.
+        self.check(id, ledger).await?;
+        if ledger.term != version.term {
+            return Err(Trouble::InDoubt("the world was opened anew meanwhile".to_owned()).into());
+        }
+        let Some(old) = ledger.files.insert(name.to_owned(), version) else { return Ok(0) };
+        self.forget(vec![self.place(id, &file_key(name, old))]).await;
+        Ok(old.size)
+    }
+
+    async fn remove(&self, id: &str, name: &str) -> io::Result<u64> {
+        let world = self.world(id);
+        let mut ledger = world.lock().await;
+        let ledger = ledger.writable()?;
+        if let Some(log) = log_number(name) {
+            let numbers = ledger.parts_of(log);
+            self.forget(numbers.iter().map(|&number| self.place(id, &part_key(number))).collect()).await;
+            return Ok(numbers.iter().filter_map(|number| ledger.parts.remove(number)).map(|part| part.size).sum());
+        }
+        let Some(version) = ledger.files.get(name).copied() else { return Ok(0) };
+        self.check(id, ledger).await?;
+        self.calm.delete(&self.place(id, &file_key(name, version))).await.map_err(|error| self.away(&error))?;
+        ledger.files.remove(name);
+        Ok(version.size)
+    }
+
+    async fn delete(&self, id: &str) -> io::Result<u64> {
+        let world = self.world(id);
+        let mut guard = world.lock().await;
+        // One that was never opened, as it is damaged, can be deleted; not one that another has.
+        if let Some(ledger) = guard.as_mut() {
+            if let Some(trouble @ Trouble::Taken(_)) = &ledger.trouble {
+                return Err(trouble.clone().into());
+            }
+            self.check(id, ledger).await?;
+        }
+        let objects = self.list(&self.folder(id)).await?;
+        // First what makes it a world; the rest is removed when the store is next opened, should this not come to it.
+        self.calm.delete(&self.place(id, WORLD)).await.map_err(|error| self.away(&error))?;
+        *guard = None;
+        self.worlds.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        self.forget(objects.iter().map(|(key, _)| self.place(id, key)).collect()).await;
+        Ok(objects.iter().map(|(_, size)| size).sum())
+    }
+
+    /// Reads the log and makes the world ours by its next part.
+    async fn take(&self, id: &str) -> io::Result<()> {
+        let world = self.world(id);
+        let mut guard = world.lock().await;
+        let before = guard.as_ref().map(|ledger| (ledger.term, ledger.trouble.clone()));
+        if let Some((_, Some(trouble @ Trouble::Taken(_)))) = before {
+            return Err(trouble.into());
+        }
+        for _ in 0..MOST_TRIES {
+            let objects = self.list(&self.folder(id)).await?;
+            if !objects.iter().any(|(key, _)| key == WORLD) {
+                return Err(io::ErrorKind::NotFound.into());
+            }
+            let Some(parts) = self.parts(id, &objects).await? else { continue };
+            let (mut ledger, stray) = Ledger::read(&objects, parts);
+            // Taken from us by somebody who came later, which we did not know yet.
+            if let (Some((term, _)), Some((number, owner))) = (&before, ledger.owner())
+                && number > *term
+                && owner.id != self.owner.id
+            {
+                let trouble = Trouble::Taken(has(owner));
+                ledger.trouble = Some(trouble.clone());
+                *guard = Some(ledger);
+                return Err(trouble.into());
+            }
+            let fence = Some(ledger.file_keys());
+            let head = Head { fence, ..ledger.head(ledger.log(), &self.owner, self.nonce()) };
+            let bytes = frame(&serde_json::to_vec(&head)?, &[])?;
+            let size = bytes.len() as u64;
+            match self.put_new(&self.place(id, &part_key(ledger.next)), bytes, self.patience).await? {
+                Put::Done => {}
+                Put::Other(_) => continue,
+            }
+            ledger.wrote(head, size);
+            self.forget(stray.iter().map(|key| self.place(id, key)).collect()).await;
+            ledger.cache.insert(WORLD.to_owned(), self.get(&self.place(id, WORLD)).await?);
+            let newest = ledger.files.iter().rev().find(|(name, _)| name.starts_with("checkpoint-"));
+            if let Some((name, &version)) = newest {
+                let bytes = self.get(&self.place(id, &file_key(name, version))).await?;
+                ledger.cache.insert(name.clone(), bytes);
+            }
+            let answers = ledger.files.iter().filter(|(name, _)| name.starts_with("keys-"));
+            let answers: Vec<_> = answers.map(|(name, &version)| (name.clone(), file_key(name, version))).collect();
+            let mut reads = stream::iter(answers.into_iter().map(|(name, key)| {
+                let place = self.place(id, &key);
+                async move { Ok::<_, io::Error>((name, self.get(&place).await?)) }
+            }))
+            .buffer_unordered(AT_ONCE);
+            while let Some((name, bytes)) = reads.try_next().await? {
+                ledger.cache.insert(name, bytes);
+            }
+            drop(reads);
+            *guard = Some(ledger);
+            return Ok(());
+        }
+        Err(Trouble::Away(format!("{}: others open world {id} as well", self.name)).into())
+    }
+
+    /// All parts of a log. None if one of them has gone meanwhile.
+    async fn parts(
+        &self,
+        id: &str,
+        objects: &[(String, u64)],
+    ) -> io::Result<Option<BTreeMap<u64, super::ledger::Part>>> {
+        let mut numbers: Vec<u64> = objects.iter().filter_map(|(key, _)| part_number(key)).collect();
+        numbers.sort_unstable();
+        let places = numbers.iter().map(|&number| self.place(id, &part_key(number))).collect::<Vec<_>>();
+        let read = stream::iter(places).map(|place| async move { self.get(&place).await });
+        let read: Vec<io::Result<Vec<u8>>> = read.buffered(AT_ONCE).collect().await;
+        let mut before = Head { log: 0, first: 1, owner: self.owner.clone(), nonce: 0, fence: None };
+        let mut parts = BTreeMap::new();
+        for (number, bytes) in numbers.into_iter().zip(read) {
+            match bytes {
+                Ok(bytes) => {
+                    let part = part(bytes, &before);
+                    before = part.head.clone();
+                    parts.insert(number, part);
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Some(parts))
+    }
+}
+
+/// Somebody else wrote the next part.
+fn taken(ledger: &mut Ledger, head: &Head, found: Vec<u8>) -> io::Error {
+    let found = part(found, head);
+    let who =
+        if found.damage.is_some() { "somebody has written to this world".to_owned() } else { has(&found.head.owner) };
+    let trouble = Trouble::Taken(who);
+    ledger.trouble = Some(trouble.clone());
+    trouble.into()
+}
+
+fn has(owner: &Owner) -> String {
+    format!("the world is now with another service: {}", owner.name)
+}

@@ -1,0 +1,100 @@
+//! How a bucket is reached, and what it says when something does not work.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, AwsCredential, S3ConditionalPut};
+use object_store::{BackoffConfig, ClientConfigKey, Error, ObjectStore, RetryConfig, StaticCredentialProvider};
+
+use super::ledger::Owner;
+use crate::config::S3;
+use crate::unix_seconds;
+
+/// Until a connection is there.
+const CONNECT: Duration = Duration::from_secs(5);
+/// A large checkpoint takes a while.
+pub const LARGE: Duration = Duration::from_mins(2);
+
+/// This process.
+pub fn owner() -> Owner {
+    let id = RandomState::new().hash_one(SystemTime::now());
+    let host = sysinfo::System::host_name().unwrap_or_else(|_| "a host without a name".to_owned());
+    let since = unix_seconds();
+    Owner { id, name: format!("process {} on {host}, started at {since} s (Unix time)", std::process::id()) }
+}
+
+/// Something to talk to a bucket with, which tries again so often.
+pub fn client(bucket: &str, s3: &S3, retries: usize, patience: Duration) -> Result<Arc<dyn ObjectStore>, Error> {
+    let backoff = BackoffConfig {
+        init_backoff: Duration::from_millis(50),
+        max_backoff: Duration::from_secs(1),
+        ..BackoffConfig::default()
+    };
+    let retry = RetryConfig { backoff, max_retries: retries, retry_timeout: patience };
+    // The usual variables first: AWS_ACCESS_KEY_ID, AWS_REGION and so on, and what the machine says.
+    let mut builder = AmazonS3Builder::from_env()
+        .with_bucket_name(bucket)
+        .with_retry(retry)
+        .with_conditional_put(S3ConditionalPut::ETagMatch)
+        // Not all that speak S3 know how to remove many at once.
+        .with_disable_bulk_delete(true)
+        .with_config(AmazonS3ConfigKey::Client(ClientConfigKey::Timeout), format!("{}s", LARGE.as_secs()))
+        .with_config(AmazonS3ConfigKey::Client(ClientConfigKey::ConnectTimeout), format!("{}s", CONNECT.as_secs()));
+    for (key, value) in [(AmazonS3ConfigKey::Endpoint, &s3.endpoint), (AmazonS3ConfigKey::Region, &s3.region)] {
+        if !value.is_empty() {
+            builder = builder.with_config(key, value);
+        }
+    }
+    // Whole, or not at all: a session token of the environment belongs to the keys there.
+    if !s3.access_key_id.is_empty() {
+        let own = AwsCredential {
+            key_id: s3.access_key_id.clone(),
+            secret_key: s3.secret_access_key.0.clone(),
+            token: Some(s3.session_token.0.clone()).filter(|token| !token.is_empty()),
+        };
+        builder = builder.with_credentials(Arc::new(StaticCredentialProvider::new(own)));
+    }
+    // An http address is given on purpose, here or in AWS_ENDPOINT_URL.
+    let endpoint = builder.get_config_value(&AmazonS3ConfigKey::Endpoint);
+    if endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")) {
+        builder = builder.with_allow_http(true);
+    }
+    if s3.virtual_host {
+        builder = builder.with_virtual_hosted_style_request(true);
+    }
+    Ok(Arc::new(builder.build()?))
+}
+
+/// It will not work until somebody changes something, and has not been done.
+pub fn is_refusal(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::PermissionDenied { .. }
+            | Error::Unauthenticated { .. }
+            | Error::NotFound { .. }
+            | Error::NotImplemented { .. }
+            | Error::NotSupported { .. }
+            | Error::InvalidPath { .. }
+    )
+}
+
+/// An error, without what a store repeats of a request that was not signed as it should be.
+pub fn told(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(inner) = source {
+        let line = inner.to_string();
+        if !text.contains(&line) {
+            text = format!("{text}: {line}");
+        }
+        source = inner.source();
+    }
+    let Some(start) = text.find('<') else { return text };
+    let inside = |tag: &str| {
+        let (_, rest) = text.split_once(&format!("<{tag}>"))?;
+        rest.split_once(&format!("</{tag}>")).map(|(inside, _)| inside)
+    };
+    let said = [inside("Code"), inside("Message")].into_iter().flatten().collect::<Vec<_>>().join(": ");
+    format!("{}{said}", &text[..start])
+}

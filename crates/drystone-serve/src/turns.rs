@@ -1,0 +1,379 @@
+//! Turns of one world, or of several small ones on a device: a step of each in one submission, with one wait.
+//!
+//! A submission and a wait cost about as much as a small step, so small worlds have them together. So do their dispatches:
+//! those that are in one pool step by the same series of them ([`Pool`]), whatever their number. What a world comes to does
+//! not depend on who else is there. Each is charged the time of its own work, and of what all waited for its part: by its
+//! time on the device, or where that is not known by its dispatches. The time of a series that several share is divided by
+//! their bodies and contacts, and something that a layer costs however little is in it.
+//!
+//! A step that is long, by its work or by the one before, has a submission to itself, in batches between which it can be
+//! given up ([`drystone::GpuWorld::step`]). A short one that is submitted with others is waited for.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::hosted::Hosted;
+use super::queue::Expected;
+use super::session::{Session, Wake};
+use super::suspects::{MARK_STEPS, Place, Suspects};
+use drystone::gpu::pool::{Ended, Outcome, Pool, PooledWorld, Recorded, again};
+use drystone::gpu::{DeviceError, StepStart};
+use drystone::{Context, World, WorldError};
+
+/// How long a turn is, unless a single step takes longer.
+pub const TURN: Duration = Duration::from_millis(4);
+
+/// A world that has a turn.
+#[derive(Debug)]
+pub struct Member {
+    pub id: String,
+    pub session: Box<Session>,
+    /// What it was thought to do with it.
+    pub expected: Expected,
+    /// The world is opened in this turn, or goes through its log.
+    pub is_opening: bool,
+    /// When the next turn is wanted, once this one has ended.
+    pub wake: Option<Wake>,
+    /// Seconds that it is charged.
+    pub took: f64,
+    /// Steps that it did.
+    pub steps: u32,
+    /// What its step has taken so far.
+    step: Duration,
+}
+
+/// How far a step is.
+#[allow(clippy::large_enum_variant, reason = "one at a time, moved once")]
+enum Step {
+    Done(Result<(), WorldError>),
+    /// It is to be submitted.
+    Recorded(Context, StepStart, wgpu::CommandBuffer),
+    /// It is to be recorded with those of others in this pool.
+    Shared(Arc<Pool>),
+}
+
+/// Dispatches that are to be submitted, and whose.
+struct Series {
+    /// Of the members of the turn.
+    which: Vec<usize>,
+    of: Of,
+}
+
+enum Of {
+    One(StepStart),
+    /// And what recording it took.
+    Several(Arc<Pool>, Recorded, Duration),
+}
+
+impl Member {
+    pub fn new(id: String, session: Box<Session>, expected: Expected) -> Self {
+        let is_opening = session.is_opening();
+        Self { id, session, expected, is_opening, wake: None, took: 0.0, steps: 0, step: Duration::ZERO }
+    }
+
+    /// Does something with the session, which is charged for it. None if that is a bug: the world is given up then.
+    fn guarded<T>(&mut self, what: impl FnOnce(&mut Session) -> T) -> Option<T> {
+        let start = Instant::now();
+        let outcome = catch_unwind(AssertUnwindSafe(|| what(&mut self.session)));
+        self.charge(start.elapsed());
+        let given_up = |panic: Box<dyn Any + Send>| {
+            tracing::error!(world = self.id, panic = told(&*panic), "a bug: the world is given up");
+            self.session.broke("a bug in the solver stopped this world");
+        };
+        outcome.map_err(given_up).ok()
+    }
+
+    /// The step that is due, for the marks.
+    fn place(&self) -> Option<(&str, Place)> {
+        let steps = self.session.steps().filter(|_| self.wake.is_none())?;
+        Some((&self.id, Place::Step(steps)))
+    }
+
+    fn charge(&mut self, time: Duration) {
+        self.took += time.as_secs_f64();
+        self.step += time;
+    }
+
+    /// Begins the step that is due, if there is one. On the CPU that is all of it, and for a long one on a device.
+    fn begin_step(&mut self) -> Option<Step> {
+        self.step = Duration::ZERO;
+        self.guarded(|session| {
+            if !session.is_due() {
+                return None;
+            }
+            session.enter_step();
+            Some(match session.world()? {
+                Hosted::Own(World::Cpu(world)) => Step::Done(world.step()),
+                // Alone, so that it can be given up between two batches.
+                Hosted::Own(World::Gpu(world)) if world.is_long() => {
+                    let done = world.step();
+                    metrics::counter!("drystone_dispatches_total").increment(u64::from(world.dispatches()));
+                    // It is charged by the clock on the wall.
+                    let _ = world.take_device_seconds();
+                    Step::Done(done)
+                }
+                Hosted::Own(World::Gpu(world)) => match world.record_step() {
+                    Ok(Some((start, commands))) => Step::Recorded(world.context().clone(), start, commands),
+                    Ok(None) => Step::Done(Ok(())),
+                    Err(error) => Step::Done(Err(error)),
+                },
+                Hosted::Pooled(world) => Step::Shared(world.pool().clone()),
+            })
+        })?
+    }
+
+    /// Ends a step of its own that was submitted.
+    fn end_step(&mut self, start: &StepStart, ran: Result<(), DeviceError>, waited: Duration) -> Option<Ended> {
+        self.guarded(|session| {
+            let Some(Hosted::Own(World::Gpu(world))) = session.world() else { return None };
+            let dispatches = world.dispatches().max(1);
+            let outcome = match ran.map_err(WorldError::from).and_then(|()| world.end_recorded(start, waited)) {
+                Ok(()) => Outcome::Done,
+                Err(error) => Outcome::Failed(error),
+            };
+            Some(Ended { outcomes: vec![outcome], seconds: world.take_device_seconds(), dispatches, parts: vec![1.0] })
+        })?
+    }
+
+    /// The world that is to step in a pool.
+    fn pooled(&mut self) -> Option<&mut PooledWorld> {
+        match self.session.world()? {
+            Hosted::Pooled(world) => Some(world),
+            Hosted::Own(_) => None,
+        }
+    }
+
+    /// Does the step on its own that was too much for the world's place in its pool.
+    fn step_outside(&mut self) {
+        let outcome = self.guarded(|session| match session.world() {
+            Some(world) => world.move_out().and_then(World::step),
+            None => Ok(()),
+        });
+        if let Some(outcome) = outcome {
+            tracing::info!(world = self.id, "the world is not small any more, and steps on its own");
+            self.end_round(outcome);
+        }
+    }
+
+    /// Ends the turn, unless a step is due: who waits for an answer does not wait for the steps of others.
+    fn finish_unless_due(&mut self) {
+        if self.wake.is_none() && !self.session.is_due() {
+            self.finish();
+        }
+    }
+
+    fn finish(&mut self) {
+        let finished = self.guarded(Session::finish);
+        // Given up; who waits is told.
+        self.wake = Some(finished.unwrap_or_else(|| self.session.finish()));
+    }
+
+    fn end_round(&mut self, outcome: Result<(), WorldError>) {
+        self.steps += 1;
+        let step = self.step;
+        self.guarded(|session| session.stepped(outcome, step));
+    }
+}
+
+/// Runs a turn: for about [`TURN`], but one step of each at least, if there is one to do. With `draining` nothing new is
+/// begun. The worker writes down what it steps, in case the process ends in it.
+pub fn run(members: &mut [Member], draining: bool, suspects: &Suspects, worker: usize) {
+    let end = Instant::now() + TURN;
+    let mut is_marked = members.iter().any(|member| member.is_opening);
+    if is_marked {
+        let opening = members.iter().filter(|member| member.is_opening);
+        suspects.mark(worker, opening.map(|member| (member.id.as_str(), Place::Open)));
+    }
+    for member in &mut *members {
+        member.guarded(|session| session.begin(draining));
+    }
+    members.iter_mut().for_each(Member::finish_unless_due);
+    let mut rounds = 0;
+    while members.iter().any(|member| member.wake.is_none()) {
+        if rounds % MARK_STEPS == 0 {
+            is_marked = true;
+            suspects.mark(worker, members.iter().filter_map(Member::place));
+        }
+        rounds += 1;
+        round(members);
+        members.iter_mut().for_each(Member::finish_unless_due);
+        if Instant::now() >= end {
+            break;
+        }
+    }
+    members.iter_mut().filter(|member| member.wake.is_none()).for_each(Member::finish);
+    if is_marked {
+        suspects.clear(worker);
+    }
+}
+
+/// A step of all worlds that have one to do.
+fn round(members: &mut [Member]) {
+    let (mut all, mut commands, mut device) = (Vec::new(), Vec::new(), None);
+    let mut pools: Vec<(Arc<Pool>, Vec<usize>)> = Vec::new();
+    for (index, member) in members.iter_mut().enumerate() {
+        match member.begin_step() {
+            None => {}
+            Some(Step::Done(outcome)) => member.end_round(outcome),
+            Some(Step::Recorded(context, start, recorded)) => {
+                device.get_or_insert(context);
+                commands.push(recorded);
+                all.push(Series { which: vec![index], of: Of::One(start) });
+                metrics::histogram!("drystone_series_worlds").record(1.0);
+            }
+            Some(Step::Shared(pool)) => match pools.iter_mut().find(|(other, _)| Arc::ptr_eq(other, &pool)) {
+                Some((_, which)) => which.push(index),
+                None => pools.push((pool, vec![index])),
+            },
+        }
+    }
+    let mut worlds = commands.len();
+    for (pool, which) in pools {
+        let Some((mut recorded, took)) = record(members, &pool, &which) else { continue };
+        if let Some(recorded) = recorded.commands.take() {
+            device.get_or_insert_with(|| pool.context());
+            commands.push(recorded);
+        }
+        if recorded.worlds > 0 {
+            worlds += recorded.worlds;
+            metrics::histogram!("drystone_series_worlds").record(recorded.worlds as f64);
+        }
+        all.push(Series { which, of: Of::Several(pool, recorded, took) });
+    }
+    let begun = Instant::now();
+    let ran = match device {
+        Some(device) => {
+            metrics::histogram!("drystone_batch_worlds").record(worlds as f64);
+            run_on(&device, commands)
+        }
+        None => Ok(()),
+    };
+    let waited = begun.elapsed();
+    let mut ended = Vec::with_capacity(all.len());
+    for series in all {
+        ended.extend(end(members, series, &ran, waited));
+    }
+    // Worlds that all rest had no part.
+    let seconds = |ended: &Ended| if ended.dispatches == 0 { Some(0.0) } else { ended.seconds };
+    let weights: Vec<_> = ended.iter().map(|(_, _, ended)| (seconds(ended), f64::from(ended.dispatches))).collect();
+    for ((which, pool, ended), share) in ended.into_iter().zip(shares(&weights)) {
+        metrics::counter!("drystone_dispatches_total").increment(u64::from(ended.dispatches));
+        let time = waited.mul_f64(share);
+        if let Some((pool, took)) = pool.filter(|_| ended.dispatches > 0) {
+            pool.took((took + time).as_secs_f64());
+        }
+        for ((index, outcome), part) in which.into_iter().zip(ended.outcomes).zip(ended.parts) {
+            let member = &mut members[index];
+            member.charge(time.mul_f64(part));
+            match outcome {
+                Outcome::Done => member.end_round(Ok(())),
+                Outcome::Outgrown => member.step_outside(),
+                Outcome::Failed(error) => member.end_round(Err(error)),
+            }
+        }
+    }
+}
+
+/// Submits what was recorded and waits for it.
+fn run_on(device: &Context, commands: Vec<wgpu::CommandBuffer>) -> Result<(), DeviceError> {
+    let ran = catch_unwind(AssertUnwindSafe(|| {
+        device.queue().submit(commands);
+        device.wait()
+    }));
+    // Nobody knows of which of them it is a bug, so it is taken for the device's: they are opened anew, each alone.
+    ran.unwrap_or_else(|panic| Err(given_up(&*panic)))
+}
+
+fn given_up(panic: &(dyn Any + Send)) -> DeviceError {
+    tracing::error!(panic = told(panic), "a bug: the device is given up");
+    DeviceError::Lost("a bug stopped it".to_owned())
+}
+
+/// Does something with those worlds of a turn that are in a pool, all together; `which` are in rising order. What it takes
+/// is theirs in equal parts, and is returned.
+fn together<T>(
+    members: &mut [Member],
+    which: &[usize],
+    what: impl FnOnce(&mut [&mut PooledWorld]) -> Result<T, WorldError>,
+) -> (Result<T, WorldError>, Duration) {
+    let begun = Instant::now();
+    let those = members.iter_mut().enumerate().filter(|(index, _)| which.binary_search(index).is_ok());
+    let mut worlds: Vec<_> = those.filter_map(|(_, member)| member.pooled()).collect();
+    let outcome = catch_unwind(AssertUnwindSafe(|| what(&mut worlds)));
+    let took = begun.elapsed();
+    let each = took / u32::try_from(which.len().max(1)).unwrap_or(u32::MAX);
+    for &index in which {
+        members[index].charge(each);
+    }
+    (outcome.unwrap_or_else(|panic| Err(given_up(&*panic).into())), took)
+}
+
+/// Records a step of worlds in a pool. None if the device is lost, which all of them have heard then.
+fn record(members: &mut [Member], pool: &Pool, which: &[usize]) -> Option<(Recorded, Duration)> {
+    let (recorded, took) = together(members, which, |worlds| pool.record_step(worlds));
+    match recorded {
+        Ok(recorded) => Some((recorded, took)),
+        Err(error) => {
+            for &index in which {
+                members[index].end_round(Err(again(&error)));
+            }
+            None
+        }
+    }
+}
+
+/// Whose a series was, how it went, and in which pool, with what it took there beside the time that all waited.
+type Whose = (Vec<usize>, Option<(Arc<Pool>, Duration)>, Ended);
+
+/// Ends a series, once it has run. None if that is a bug: the world is given up then.
+fn end(
+    members: &mut [Member],
+    Series { which, of }: Series,
+    ran: &Result<(), DeviceError>,
+    waited: Duration,
+) -> Option<Whose> {
+    match of {
+        Of::One(start) => {
+            let ended = members[which[0]].end_step(&start, ran.clone(), waited)?;
+            Some((which, None, ended))
+        }
+        Of::Several(pool, recorded, recording) => {
+            let (ended, ending) =
+                together(members, &which, |worlds| Ok(pool.end_recorded(worlds, recorded, ran.clone())));
+            let ended = ended.unwrap_or_else(|error| Ended::of_nobody(which.len(), &error));
+            Some((which, Some((pool, recording + ending)), ended))
+        }
+    }
+}
+
+/// What part each has in what all waited for: by seconds on the device, or if those of one are not known by dispatches.
+fn shares(weights: &[(Option<f64>, f64)]) -> Vec<f64> {
+    let seconds: Option<Vec<f64>> = weights.iter().map(|(seconds, _)| *seconds).collect();
+    let seconds = seconds.filter(|seconds| seconds.iter().sum::<f64>() > 0.0);
+    let weights = seconds.unwrap_or_else(|| weights.iter().map(|(_, dispatches)| *dispatches).collect());
+    let sum: f64 = weights.iter().sum();
+    let even = 1.0 / weights.len().max(1) as f64;
+    weights.iter().map(|weight| if sum > 0.0 { weight / sum } else { even }).collect()
+}
+
+/// What a panic said.
+fn told(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shares;
+
+    #[test]
+    fn what_all_waited_for_is_shared_out() {
+        assert_eq!(shares(&[(Some(3.0), 10.0), (Some(1.0), 10.0)]), [0.75, 0.25], "by time on the device");
+        assert_eq!(shares(&[(Some(3.0), 30.0), (None, 10.0)]), [0.75, 0.25], "else by dispatches");
+        assert_eq!(shares(&[(Some(0.0), 10.0), (Some(0.0), 10.0)]), [0.5, 0.5]);
+        assert_eq!(shares(&[(None, 0.0), (None, 0.0)]), [0.5, 0.5], "all of it, whatever is known");
+        assert_eq!(shares(&[]), [0.0; 0]);
+    }
+}

@@ -1,0 +1,430 @@
+//! Threads that write: some logs, which must be quick, some what is large. Neither makes a world wait for another's. A store
+//! behind a network logs by itself.
+//!
+//! Slow jobs of each world are done in the order in which they came, by [`SLOW_THREADS`] threads for all worlds.
+//! Checkpoints that clients ask for take at most [`SAVE_THREADS`] of these threads. Their bytes are bounded, too
+//! ([`Writer::reserve`]).
+
+use std::any::Any;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use super::lock;
+use super::store::{LogEnd, Store, Trouble};
+
+pub use super::store::Done;
+
+/// Threads that write logs, each those of some worlds: a disk takes several syncs in the time of one.
+const LOG_THREADS: usize = 8;
+/// Most appends that share one sync of each log.
+const MAX_APPENDS: usize = 256;
+/// Threads for all other writes.
+const SLOW_THREADS: usize = 4;
+/// Those of them that write what clients keep under names at a time.
+const SAVE_THREADS: usize = 2;
+
+/// What may take long.
+type Work = Box<dyn FnOnce(&Store) -> io::Result<()> + Send>;
+
+/// Something to write.
+pub enum Job {
+    /// Records, at the end of a log.
+    Append {
+        /// Of which world.
+        id: String,
+        /// Where they go; the log is begun if it has to be.
+        end: LogEnd,
+        /// The records.
+        rows: Vec<u8>,
+        /// Called once it is durable, or not.
+        done: Done,
+    },
+    /// Anything that may take long.
+    Slow {
+        /// Id of the world. Jobs of one world are done in order.
+        id: String,
+        /// Urgency of the job.
+        kind: Kind,
+        /// What.
+        work: Work,
+        /// Called after it.
+        done: Done,
+    },
+}
+
+/// Urgency of a slow job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The world, or the space on the disk, waits for it.
+    World,
+    /// A client keeps a state under a name.
+    Save,
+}
+
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Append { id, end, .. } => write!(f, "Append({id}, {})", end.number()),
+            Self::Slow { id, kind, .. } => write!(f, "Slow({id}, {kind:?})"),
+        }
+    }
+}
+
+/// A slow job that waits.
+struct Slow {
+    kind: Kind,
+    work: Work,
+    done: Done,
+}
+
+/// Slow jobs of all worlds.
+#[derive(Default)]
+struct Jobs {
+    /// In their order, of each world that has some or has one under way.
+    waiting: HashMap<String, VecDeque<Slow>>,
+    /// Worlds with jobs, none under way, the one that waits longest first.
+    ready: VecDeque<String>,
+    /// Jobs under way that clients asked for.
+    saving: usize,
+    /// No more come.
+    closed: bool,
+}
+
+/// Queue between sessions and slow threads.
+#[derive(Default)]
+struct Queue {
+    jobs: Mutex<Jobs>,
+    changed: Condvar,
+    /// Bytes that wait to be written for clients.
+    bytes: Mutex<usize>,
+}
+
+/// Bytes that wait to be written, until dropped.
+pub struct Reserved {
+    queue: Arc<Queue>,
+    bytes: usize,
+}
+
+impl fmt::Debug for Reserved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Reserved({})", self.bytes)
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        let mut bytes = lock(&self.queue.bytes);
+        *bytes = bytes.saturating_sub(self.bytes);
+    }
+}
+
+impl Queue {
+    fn push(&self, id: String, slow: Slow) -> Result<(), Slow> {
+        let mut jobs = lock(&self.jobs);
+        if jobs.closed {
+            return Err(slow);
+        }
+        match jobs.waiting.get_mut(&id) {
+            Some(waiting) => waiting.push_back(slow),
+            None => {
+                jobs.waiting.insert(id.clone(), VecDeque::from([slow]));
+                jobs.ready.push_back(id);
+            }
+        }
+        drop(jobs);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Waits for the next job. None at the end.
+    fn next(&self) -> Option<(String, Slow)> {
+        let mut jobs = lock(&self.jobs);
+        loop {
+            let Jobs { waiting, ready, saving, .. } = &mut *jobs;
+            let may = |id: &String| {
+                let first = waiting.get(id).and_then(VecDeque::front);
+                first.is_some_and(|slow| slow.kind == Kind::World || *saving < SAVE_THREADS)
+            };
+            let place = ready.iter().position(may);
+            let next = place.and_then(|place| ready.remove(place)).and_then(|id| {
+                let slow = waiting.get_mut(&id)?.pop_front()?;
+                Some((id, slow))
+            });
+            if let Some((id, slow)) = next {
+                *saving += usize::from(slow.kind == Kind::Save);
+                return Some((id, slow));
+            }
+            if jobs.closed && jobs.waiting.is_empty() {
+                return None;
+            }
+            jobs = self.changed.wait(jobs).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// A job of a world has ended: its next one may begin.
+    fn ended(&self, id: String, kind: Kind) {
+        let mut jobs = lock(&self.jobs);
+        jobs.saving -= usize::from(kind == Kind::Save);
+        if jobs.waiting.get(&id).is_some_and(|waiting| !waiting.is_empty()) {
+            jobs.ready.push_back(id);
+        } else {
+            jobs.waiting.remove(&id);
+        }
+        drop(jobs);
+        self.changed.notify_all();
+    }
+
+    fn close(&self) {
+        lock(&self.jobs).closed = true;
+        self.changed.notify_all();
+    }
+}
+
+/// All of them.
+pub struct Writer {
+    store: Arc<Store>,
+    quick: Vec<Sender<Job>>,
+    slow: Arc<Queue>,
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").field("store", &self.store).finish_non_exhaustive()
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.slow.close();
+    }
+}
+
+impl Writer {
+    /// Starts them. They end when the writer is dropped, after what they were given.
+    ///
+    /// # Errors
+    /// If the operating system refuses.
+    pub fn start(store: &Arc<Store>) -> io::Result<(Self, Vec<JoinHandle<()>>)> {
+        let spawn = |name: String, work: Box<dyn FnOnce() + Send>| std::thread::Builder::new().name(name).spawn(work);
+        let (mut threads, slow) = (Vec::new(), Arc::new(Queue::default()));
+        for number in 0..SLOW_THREADS {
+            let (own, queue) = (store.clone(), slow.clone());
+            threads.push(spawn(format!("checkpoint-{number}"), Box::new(move || run(&own, &queue)))?);
+        }
+        let mut quick = Vec::new();
+        for number in 0..LOG_THREADS {
+            let (sender, jobs) = mpsc::channel();
+            let own = store.clone();
+            threads.push(spawn(format!("log-{number}"), Box::new(move || write_logs(&own, &jobs)))?);
+            quick.push(sender);
+        }
+        Ok((Self { store: store.clone(), quick, slow }, threads))
+    }
+
+    /// Gives a job to its thread.
+    pub fn give(&self, job: Job) {
+        let stopping = || Err(io::Error::other("the service is stopping"));
+        match job {
+            Job::Append { id, end, rows, done } if self.store.is_remote() => {
+                self.store.append_later(&id, &end, rows, counted(done));
+            }
+            Job::Append { id, end, rows, done } => {
+                // Records of one world stay in their order.
+                let thread = self.quick.get(crc32fast::hash(id.as_bytes()) as usize % LOG_THREADS);
+                let Some(thread) = thread else { return done(stopping()) };
+                if let Err(mpsc::SendError(Job::Append { done, .. } | Job::Slow { done, .. })) =
+                    thread.send(Job::Append { id, end, rows, done })
+                {
+                    done(stopping());
+                }
+            }
+            Job::Slow { id, kind, work, done } => {
+                if let Err(slow) = self.slow.push(id, Slow { kind, work, done }) {
+                    (slow.done)(stopping());
+                }
+            }
+        }
+    }
+
+    /// Reserves bytes that are to be written for a client, of `most` for all. One that is larger than that may wait alone.
+    /// None if there are too many.
+    #[must_use]
+    pub fn reserve(&self, bytes: usize, most: usize) -> Option<Reserved> {
+        let mut waiting = lock(&self.slow.bytes);
+        if *waiting > 0 && waiting.saturating_add(bytes) > most {
+            return None;
+        }
+        *waiting = waiting.saturating_add(bytes);
+        drop(waiting);
+        Some(Reserved { queue: self.slow.clone(), bytes })
+    }
+}
+
+/// Says to the metrics how it went, and how long it took.
+fn counted(done: Done) -> Done {
+    let start = Instant::now();
+    Box::new(move |outcome| {
+        let name = if outcome.is_ok() { "drystone_log_appends_total" } else { "drystone_log_failures_total" };
+        metrics::counter!(name).increment(1);
+        metrics::histogram!("drystone_log_seconds").record(start.elapsed().as_secs_f64());
+        done(outcome);
+    })
+}
+
+/// Does what may panic. The hook of panics has logged it then.
+fn guarded(work: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        metrics::counter!("drystone_writer_panics_total").increment(1);
+        // It is unknown how much of the job was done.
+        Err(Trouble::InDoubt(format!("a bug in the service: {}", said(&*panic))).into())
+    })
+}
+
+fn said(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("it is in the log")
+}
+
+fn tell(done: Done, outcome: io::Result<()>) {
+    let _ = guarded(|| {
+        done(outcome);
+        Ok(())
+    });
+}
+
+fn run(store: &Store, queue: &Queue) {
+    while let Some((id, Slow { kind, work, done })) = queue.next() {
+        tell(done, guarded(|| work(store)));
+        queue.ended(id, kind);
+    }
+}
+
+/// Appends all that has come, then syncs each log once.
+fn write_logs(store: &Store, jobs: &Receiver<Job>) {
+    while let Ok(first) = jobs.recv() {
+        let start = Instant::now();
+        let rest = std::iter::from_fn(|| jobs.try_recv().ok()).take(MAX_APPENDS);
+        let mut written: BTreeMap<(String, u64), Vec<Done>> = BTreeMap::new();
+        for job in std::iter::once(first).chain(rest) {
+            let Job::Append { id, end, rows, done } = job else { continue };
+            match guarded(|| store.append(&id, &end, &rows)) {
+                Ok(()) => written.entry((id, end.number())).or_default().push(done),
+                Err(error) => {
+                    metrics::counter!("drystone_log_failures_total").increment(1);
+                    tell(done, Err(error));
+                }
+            }
+        }
+        for ((id, log), appended) in written {
+            let synced = guarded(|| store.sync(&id, log));
+            let name = if synced.is_ok() { "drystone_log_appends_total" } else { "drystone_log_failures_total" };
+            metrics::counter!(name).increment(appended.len() as u64);
+            for done in appended {
+                let outcome = synced.as_ref().map(|&()| ()).map_err(again);
+                tell(done, outcome);
+            }
+        }
+        metrics::histogram!("drystone_log_seconds").record(start.elapsed().as_secs_f64());
+    }
+}
+
+/// The same error, for another one.
+fn again(error: &io::Error) -> io::Error {
+    match Trouble::of(error) {
+        Some(trouble) => trouble.clone().into(),
+        None => io::Error::new(error.kind(), error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::config::S3;
+
+    fn writer() -> Writer {
+        let store = Arc::new(Store::open("memory", &S3::default(), 0).unwrap());
+        Writer::start(&store).unwrap().0
+    }
+
+    fn slow(
+        writer: &Writer,
+        id: &str,
+        kind: Kind,
+        work: impl FnOnce() -> io::Result<()> + Send + 'static,
+    ) -> Receiver<io::Result<()>> {
+        let (told, outcome) = mpsc::channel();
+        let done: Done = Box::new(move |outcome| told.send(outcome).unwrap());
+        writer.give(Job::Slow { id: id.to_owned(), kind, work: Box::new(move |_| work()), done });
+        outcome
+    }
+
+    const SOON: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn saves_leave_a_way_for_others_and_keep_their_order() {
+        let writer = writer();
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let (gate, gates) = (Arc::new(Mutex::new(())), 8);
+        let shut = lock(&gate);
+        let mut saves = Vec::new();
+        for world in 0..gates {
+            let gate = gate.clone();
+            saves.push(slow(&writer, &format!("w{world}"), Kind::Save, move || {
+                drop(lock(&gate));
+                Ok(())
+            }));
+        }
+        for number in 0..3 {
+            let order = order.clone();
+            saves.push(slow(&writer, "w0", Kind::Save, move || {
+                lock(&order).push(number);
+                Ok(())
+            }));
+        }
+        // Jobs of other worlds are done while all saves wait for the gate.
+        for world in 0..4 {
+            let outcome = slow(&writer, &format!("other{world}"), Kind::World, || Ok(()));
+            outcome.recv_timeout(SOON).expect("it does not wait for saves").unwrap();
+        }
+        assert!(lock(&order).is_empty(), "the first one of this world waits");
+        drop(shut);
+        for outcome in saves {
+            outcome.recv_timeout(SOON).unwrap().unwrap();
+        }
+        assert_eq!(*lock(&order), [0, 1, 2]);
+    }
+
+    #[test]
+    fn a_panic_ends_its_job_and_no_other() {
+        let writer = writer();
+        for _ in 0..2 * SLOW_THREADS {
+            let outcome = slow(&writer, "w", Kind::World, || panic!("on purpose"));
+            let error = outcome.recv_timeout(SOON).expect("it is told").unwrap_err();
+            assert!(matches!(Trouble::of(&error), Some(Trouble::InDoubt(text)) if text.contains("on purpose")));
+        }
+        // Also one of whoever is told.
+        let done: Done = Box::new(|_| panic!("on purpose, too"));
+        writer.give(Job::Slow { id: "w".to_owned(), kind: Kind::World, work: Box::new(|_| Ok(())), done });
+        assert!(slow(&writer, "w", Kind::World, || Ok(())).recv_timeout(SOON).expect("it goes on").is_ok());
+    }
+
+    #[test]
+    fn bytes_that_wait_are_bounded() {
+        let writer = writer();
+        let large = writer.reserve(1000, 100).expect("alone");
+        assert!(writer.reserve(1, 100).is_none());
+        drop(large);
+        let first = writer.reserve(60, 100).unwrap();
+        assert!(writer.reserve(60, 100).is_none() && writer.reserve(40, 100).is_some());
+        drop(first);
+        assert!(writer.reserve(60, 100).is_some());
+    }
+}

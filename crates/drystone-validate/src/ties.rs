@@ -1,0 +1,153 @@
+//! Decisions that rounding makes: the CPU decides them again, a rounding away, or tells what hangs on one.
+
+use super::STAGE_TOLERANCE;
+use super::roundings::ROUNDINGS;
+use super::tables::{distance, floats_of_state};
+use drystone::cpu::CpuWorld;
+use drystone::scene::Compiled;
+use drystone::stages::collide::Drift;
+use drystone::stages::solve::GAP;
+use drystone::step::{Op, Stage};
+use drystone::tables::Tables;
+use drystone::types::{MEASURED, POINT_COUNT_MASK, RECYCLED};
+
+/// A contact that one backend finds just apart and the other just touching is a tie if they measure its gap alike to
+/// this, m: a few roundings of what bodies move in a step.
+const TIE_GAP: f32 = 1e-6;
+/// The same for what a pair has moved since its manifold was made, as a share of 1 m and their distance.
+const TIE_DRIFT: f32 = 1e-6;
+/// From how many places around its own the sweep of a fast body is done again.
+const NUDGES: u8 = 8;
+
+/// A sweep takes one formula for contacts that are apart and another for those that touch ([`GAP`]). Where rounding
+/// decides, the tie goes to the GPU: the contact is moved by a rounding, for the CPU to visit again. How often.
+pub(super) fn settle_gap_ties(op: Op, linear_slop: f32, before: &mut Tables, cpu: &Tables, gpu: &Tables) -> u32 {
+    let measures = matches!(op.stage, Stage::Solve | Stage::Relax) && op.flags & MEASURED == 0;
+    if !measures || cpu.constraints.len() != gpu.constraints.len() || cpu.constraints.len() != before.constraints.len()
+    {
+        return 0;
+    }
+    let gap = GAP * linear_slop;
+    let mut ties = 0;
+    for ((row, cpu), gpu) in before.constraints.iter_mut().zip(&cpu.constraints).zip(&gpu.constraints) {
+        for point in 0..(row.flags & POINT_COUNT_MASK).min(2) as usize {
+            let (here, there) = (cpu.measured[point], gpu.measured[point]);
+            if (here > gap) != (there > gap) && (here - there).abs() <= TIE_GAP {
+                row.separations[point] += 2.0 * (there - here);
+                ties += 1;
+            }
+        }
+    }
+    ties
+}
+
+/// A manifold is kept while the pair has moved less than a distance, and made anew above it; the two may differ by
+/// millimetres. Where rounding decides, the tie goes to the GPU: the place that the pair is measured from is moved by a few
+/// roundings, for the CPU to decide again. How often.
+pub(super) fn settle_recycle_ties(op: Op, compiled: &Compiled, before: &mut Tables, cpu: &Tables, gpu: &Tables) -> u32 {
+    if op.stage != Stage::Collide || cpu.contacts.len() != gpu.contacts.len() {
+        return 0;
+    }
+    let mut ties = 0;
+    for (index, (here, there)) in cpu.contacts.iter().zip(&gpu.contacts).enumerate() {
+        let kept = there.flags & RECYCLED != 0;
+        if (here.flags & RECYCLED != 0) == kept || before.contacts.len() != cpu.contacts.len() {
+            continue;
+        }
+        let head = &before.contacts[index];
+        let (a, b) = (head.body_a as usize, head.body_b as usize);
+        let on_plane = head.shape_b < compiled.params.half_plane_count;
+        let Some(old) = before.manifolds_previous.get_mut(head.color as usize) else { continue };
+        let (swings, poses) = ([before.swings[a], before.swings[b]], &before.poses);
+        let drift = Drift::new(&compiled.params, swings, &poses[a], &poses[b], on_plane, head.flags, old);
+        let missing = drift.limit - drift.moved.length() - drift.turned;
+        let slack = TIE_DRIFT * (1.0 + drift.between.length());
+        if missing.abs() > slack || missing.is_nan() {
+            continue;
+        }
+        let further = missing + if kept { -slack } else { slack };
+        let away = drift.moved.try_normalize().unwrap_or(glam::Vec2::X) * further;
+        old.cached_position = (glam::Vec2::from(old.cached_position) - away).into();
+        ties += 1;
+    }
+    ties
+}
+
+/// How far rounding moves where each body stops, as [`distance`] measures it; empty if both backends stop all alike.
+///
+/// The search for an impact ends when it is near enough, and a core that just passes is not stopped at all: where rounding
+/// decides, a body that slides along a wall is off by all that it moves while its distance changes by a rounding. How much
+/// that is the CPU tells: it sweeps the bodies again from places that are as far off as the roundings of a gap come to.
+pub(super) fn stops_by_rounding(op: Op, twin: &mut CpuWorld, before: &Tables, cpu: &Tables, gpu: &Tables) -> Vec<f64> {
+    let far = |one: &Tables, other: &Tables| -> Vec<f64> {
+        let rows = one.states.iter().zip(&other.states);
+        rows.map(|(a, b)| distance(&floats_of_state(a), &floats_of_state(b))).collect()
+    };
+    if op.stage != Stage::Continuous || far(cpu, gpu).iter().all(|&error| error <= STAGE_TOLERANCE) {
+        return Vec::new();
+    }
+    let mut most = vec![0.0_f64; cpu.states.len()];
+    for nudge in 0..NUDGES {
+        let angle = std::f32::consts::TAU * f32::from(nudge) / f32::from(NUDGES);
+        twin.load(before);
+        twin.nudge_sweeps(glam::Vec2::from_angle(angle) * ROUNDINGS);
+        twin.run(op).ok();
+        for (most, error) in most.iter_mut().zip(far(cpu, &twin.tables())) {
+            *most = most.max(error);
+        }
+    }
+    twin.nudge_sweeps(glam::Vec2::ZERO);
+    most
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tables::compare_tables;
+    use super::*;
+    use drystone::scene::{Body, Scene, Shape};
+    use drystone::types::{Contact, RECYCLED};
+
+    /// A box over a floor has moved by almost what a manifold is kept for: one backend keeps it, the other does not.
+    #[test]
+    fn recycling_is_a_tie_within_rounding_only() {
+        let mut scene = Scene::new("a box on a floor").gravity(0.0, 0.0);
+        scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(5.0, 0.5)));
+        scene.add(Body::dynamic(0.0, 0.5).shape(Shape::half_box(0.5, 0.5)));
+        let collide = Op { stage: Stage::Collide, flags: 0 };
+        let mut world = CpuWorld::from_compiled(Compiled::new(&scene).expect("a scene"));
+        world.step().expect("a step");
+        let contact = world.tables().contacts[0];
+        let mut old = world.tables().manifolds[0];
+        // By now a millimetre wrong, so that it makes a difference.
+        for point in &mut old.points {
+            point.base_separation += 1e-3;
+        }
+        // What collide makes of a manifold that was made this far to the side.
+        let run = |aside: f32| {
+            let mut before = world.tables();
+            before.manifolds_previous = vec![old];
+            before.manifolds_previous[0].cached_position[0] += aside;
+            before.contacts = vec![Contact { color: 0, ..contact }];
+            let mut twin = CpuWorld::from_compiled(world.compiled().clone());
+            twin.load(&before);
+            twin.run(collide).expect("a stage");
+            (before, twin)
+        };
+        let limit = world.compiled().params.recycle_distance;
+        let kept = |tables: &Tables| tables.contacts[0].flags & RECYCLED != 0;
+        for (off, excused) in [(2e-7, true), (2e-5, false)] {
+            for sign in [-1.0, 1.0] {
+                let (mut before, mut cpu) = run(limit + sign * off);
+                let (_, gpu) = run(limit - sign * off);
+                let (here, there) = (cpu.tables(), gpu.tables());
+                assert!(kept(&here) != kept(&there), "{off}: nothing is decided otherwise");
+                let ties = settle_recycle_ties(collide, cpu.compiled(), &mut before, &here, &there);
+                assert_eq!(ties, u32::from(excused), "{off}");
+                cpu.load(&before);
+                cpu.run(collide).expect("a stage");
+                let outcome = compare_tables(collide, cpu.compiled(), &[], &cpu.tables(), &there);
+                assert_eq!(outcome.first.is_none(), excused, "{off}: {:?}", outcome.first);
+            }
+        }
+    }
+}

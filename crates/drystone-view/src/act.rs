@@ -1,0 +1,182 @@
+//! Does what was asked for.
+
+use glam::Vec2;
+
+use super::action::{Action, Needs};
+use super::app::App;
+use super::edit::Edit;
+use super::errands::Errand;
+use super::opening::Why;
+use super::panel::speeds;
+use super::source::Source;
+use drystone::world::WorldError;
+use drystone_draw::Coloring;
+
+impl App {
+    /// Does what was asked for since the last frame. What is asked of a world in the middle of a step waits for its end,
+    /// and what must come after that waits as well.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn act(&mut self) -> Result<(), WorldError> {
+        self.undoing &= self.errand.is_some() || self.seeks();
+        let mut waiting = Vec::new();
+        for action in std::mem::take(&mut self.queue) {
+            let Some(action) = self.take_up(action, &mut waiting) else { continue };
+            let waits = match action.needs() {
+                Needs::Nothing | Needs::Another => false,
+                Needs::Turn => !waiting.is_empty(),
+                // An explosion that has yet to learn where the bodies are comes before what follows it.
+                // Before a world has come back to a change that is undone, its log has more than it has done.
+                Needs::World => !waiting.is_empty() || !self.is_settled() || self.pointer.stops_time() || self.undoing,
+            };
+            if waits {
+                waiting.push(action);
+                continue;
+            }
+            let before = self.opened;
+            self.act_on(action)?;
+            if self.opened != before {
+                waiting.clear();
+            }
+        }
+        // What came of them comes after those that wait.
+        waiting.append(&mut self.queue);
+        self.queue = waiting;
+        Ok(())
+    }
+
+    /// Says what is meant as things stand now, whenever it will be done. The newest wish wins: one of the same kind that
+    /// waits is dropped, one that is under way is cancelled.
+    fn take_up(&self, action: Action, waiting: &mut Vec<Action>) -> Option<Action> {
+        let (on, settings) = self.wanted(waiting);
+        let action = match action {
+            Action::On(on) => Action::Carry(on, Box::new(settings)),
+            Action::OtherBackend => Action::Carry(on.other(), Box::new(settings)),
+            Action::Settings(settings) => Action::Carry(on, settings),
+            Action::Twin if matches!(self.errand, Some(Errand::Twin(_))) => {
+                self.errand.as_ref()?.cancel();
+                return None;
+            }
+            action => action,
+        };
+        match (&action, waiting.last()) {
+            (Action::Carry(..), Some(Action::Carry(..))) | (Action::Seek(_), Some(Action::Seek(_))) => {
+                waiting.pop();
+            }
+            _ => {}
+        }
+        if let (Action::Carry(..), Some(errand @ Errand::Carry { .. })) = (&action, &self.errand) {
+            errand.cancel();
+        }
+        Some(action)
+    }
+
+    fn act_on(&mut self, action: Action) -> Result<(), WorldError> {
+        match action {
+            Action::Open(spec) => match Source::parse(&spec) {
+                Ok(source) => self.open(source, Why::Asked, None)?,
+                Err(error) => self.say(error),
+            },
+            Action::Parameter(index, value) => {
+                if let Source::Catalogue { entry, mut values } = self.wished().clone()
+                    && let Some(place) = values.get_mut(index)
+                {
+                    *place = value;
+                    self.open(Source::Catalogue { entry, values }, Why::Asked, None)?;
+                }
+            }
+            Action::Restart => {
+                // With the settings and on the backend that were chosen while it ran.
+                let settings = (self.opened > 0).then(|| self.wanted(&[]).1);
+                self.open(self.source.clone(), Why::Asked, settings)?;
+            }
+            Action::TogglePause => {
+                self.playing = !self.playing;
+                self.owed = 0;
+            }
+            Action::Pause => self.playing = false,
+            Action::Step(steps) => {
+                self.playing = false;
+                self.owed += steps;
+            }
+            Action::Back(steps) => {
+                let to = self.run.target().unwrap_or(self.run.steps()).saturating_sub(steps);
+                self.seek(to)?;
+            }
+            Action::Seek(step) => self.seek(step)?,
+            Action::Speed(speed) => self.speed = speed,
+            Action::Slower | Action::Faster => {
+                let at = speeds().iter().position(|&speed| speed >= self.speed).unwrap_or(speeds().len() - 1);
+                let to = if action == Action::Faster { (at + 1).min(speeds().len() - 1) } else { at.saturating_sub(1) };
+                self.speed = speeds()[to];
+                self.say(super::panel::speed_text(self.speed));
+            }
+            Action::Carry(on, settings) => self.carry_over(on, *settings)?,
+            // What they mean was said when they were taken up.
+            Action::On(_) | Action::OtherBackend | Action::Settings(_) => {}
+            Action::Twin => self.toggle_twin()?,
+            Action::FrameAll => self.frame_all(),
+            Action::Gravity(gravity) => self.set_gravity(gravity),
+            Action::Tilt(angle) => self.set_gravity(Vec2::from_angle(angle).rotate(self.facts().gravity)),
+            Action::ResetGravity => self.set_gravity(self.run.scene().gravity),
+            Action::Drop(at) => self.drop_bodies(at),
+            Action::Shoot(at) => self.shoot(at),
+            Action::Explode(at) => self.explode(at),
+            Action::Remove(at) => self.remove(at)?,
+            Action::Undo => self.undo()?,
+            Action::Panel => self.prefs.panel = !self.prefs.panel,
+            Action::Keys => self.show_keys = !self.show_keys,
+            Action::LeaveOff if self.show_keys => self.show_keys = false,
+            Action::LeaveOff => self.leave_off(),
+            Action::Halt => self.halt()?,
+            Action::Dark => self.prefs.dark = !self.prefs.dark,
+            Action::NextColoring => {
+                let all = Coloring::ALL;
+                let at = all.iter().position(|&coloring| coloring == self.layers.coloring).unwrap_or(0);
+                // The difference needs two worlds, and comes last.
+                let count = if self.twin.is_some() { all.len() } else { all.len() - 1 };
+                self.layers.coloring = all[(at + 1) % count];
+                self.layers_to_prefs();
+                self.say(format!("bodies by {}", self.layers.coloring.words()));
+            }
+            Action::Layer(name, on) => match self.layers.switch(&name) {
+                Some(switch) => {
+                    *switch = on.unwrap_or(!*switch);
+                    let now = *switch;
+                    if name == "contacts" && on.is_none() {
+                        self.layers.normals = now;
+                    }
+                    self.layers_to_prefs();
+                }
+                None => self.say(format!("there is no layer {name:?}")),
+            },
+            Action::Coloring(name) => match Coloring::ALL.into_iter().find(|coloring| coloring.name() == name) {
+                Some(coloring) => {
+                    self.layers.coloring = coloring;
+                    self.layers_to_prefs();
+                }
+                None => self.say(format!("there is no colouring {name:?}")),
+            },
+            Action::Measure => self.measure(),
+            Action::SavePicture => self.save_picture(),
+            Action::SaveState => self.save_state(),
+            Action::SaveScene => self.save_scene(),
+            Action::Record => self.toggle_recording(),
+            Action::Csv => self.save_csv(),
+            Action::Trace => self.save_trace(),
+            Action::DropCount(count) => self.prefs.drop_count = count,
+            Action::DropKind(kind) => self.prefs.drop = kind,
+            Action::Quit => self.quit = true,
+        }
+        Ok(())
+    }
+
+    fn set_gravity(&mut self, gravity: Vec2) {
+        if gravity.is_finite()
+            && let Err(error) = self.edit(&Edit::Gravity(gravity))
+        {
+            self.say(error);
+        }
+    }
+}

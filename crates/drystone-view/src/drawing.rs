@@ -1,0 +1,168 @@
+//! The worlds of a window on the screen: one, or two side by side.
+
+use glam::Vec2;
+
+use super::run::{On, Run};
+use super::seat::Seat;
+use drystone::gpu::Context;
+use drystone::world::World;
+use drystone_draw::{Camera, Coloring, DrawError, DrawInputs, Frame, Layers, Renderer, Still, Style, Upload};
+
+/// Pipelines, and what is prepared of the next picture.
+#[derive(Debug)]
+pub(crate) struct Drawing {
+    renderer: Renderer,
+    frames: Vec<Frame>,
+    shown: usize,
+    /// For worlds on the CPU.
+    uploads: [Upload; 2],
+    /// For one on the device, in the middle of a step or away.
+    still: Still,
+}
+
+impl Drawing {
+    pub fn new(context: &Context, format: wgpu::TextureFormat) -> Self {
+        let upload = || Upload::new(context.device(), context.queue());
+        Self {
+            renderer: Renderer::new(context.device(), format, 1),
+            frames: Vec::new(),
+            shown: 0,
+            uploads: [upload(), upload()],
+            still: Still::default(),
+        }
+    }
+
+    /// What a world is drawn from. One on the device is drawn from its own buffers, but in the middle of a step and while it
+    /// is away; one on the CPU from what was uploaded last.
+    fn inputs<'a>(upload: &'a Upload, still: &'a Still, seat: &'a Seat) -> DrawInputs<'a> {
+        match (seat.here().map(Run::world), seat.on()) {
+            (Some(World::Gpu(world)), _) if !world.is_mid_step() => DrawInputs::of(&world),
+            (Some(World::Gpu(world)), _) => still.inputs().unwrap_or_else(|| DrawInputs::of(&world)),
+            (None, On::Gpu) => still.inputs().unwrap_or_else(|| upload.inputs()),
+            (Some(World::Cpu(_)), _) | (None, On::Cpu) => upload.inputs(),
+        }
+    }
+
+    /// Puts by what a world on the device is drawn from, before a step that is given to it in parts, or before it goes away.
+    pub fn keep(&mut self, context: &Context, seat: &Seat, layers: &Layers) {
+        if let Some(World::Gpu(world)) = seat.here().map(Run::world) {
+            let mut encoder =
+                context.device().create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("still") });
+            self.still.take(context.device(), &mut encoder, &DrawInputs::of(&world), layers);
+            context.queue().submit([encoder.finish()]);
+        }
+    }
+
+    /// Lets go of what was put by.
+    pub fn release(&mut self) {
+        self.still.release();
+    }
+
+    /// Uploads what worlds on the CPU have come to, those that are here.
+    ///
+    /// # Errors
+    /// If it does not fit the device.
+    pub fn refresh(&mut self, seats: &[&Seat], tables: bool) -> Result<(), DrawError> {
+        for (upload, seat) in self.uploads.iter_mut().zip(seats) {
+            if let Some(World::Cpu(world)) = seat.here().map(Run::world) {
+                upload.refresh(world, tables)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Prepares a picture of each world, side by side in the same part of the target.
+    ///
+    /// # Errors
+    /// As [`Renderer::frame`].
+    pub fn prepare(
+        &mut self,
+        context: &Context,
+        encoder: &mut wgpu::CommandEncoder,
+        seats: &[&Seat],
+        camera: &Camera,
+        style: &Style,
+        layers: &Layers,
+    ) -> Result<(), DrawError> {
+        self.shown = 0;
+        let (device, queue) = (context.device(), context.queue());
+        let cameras = split(camera, seats.len());
+        for (index, (seat, camera)) in seats.iter().zip(&cameras).enumerate() {
+            let mut inputs = Self::inputs(&self.uploads[index], &self.still, seat);
+            if seats.len() == 2 {
+                let other = Self::inputs(&self.uploads[1 - index], &self.still, seats[1 - index]);
+                inputs = inputs.against(other.poses);
+            }
+            // A layer that was switched on while the world is away comes with it.
+            let there = if inputs.tables.is_some() || !layers.needs_tables() { *layers } else { bare(layers) };
+            match self.frames.get_mut(index) {
+                Some(frame) => self.renderer.update(frame, device, queue, &inputs, camera, style, &there)?,
+                None => self.frames.push(self.renderer.frame(device, queue, &inputs, camera, style, &there)?),
+            }
+            self.renderer.prepare(encoder, &self.frames[index]);
+            self.shown = index + 1;
+        }
+        Ok(())
+    }
+
+    /// Draws what was prepared.
+    pub fn draw(&self, pass: &mut wgpu::RenderPass<'_>) {
+        for frame in &self.frames[..self.shown.min(self.frames.len())] {
+            self.renderer.draw(pass, frame);
+        }
+    }
+}
+
+/// What can be shown of layers without the tables of the solver.
+fn bare(layers: &Layers) -> Layers {
+    let Layers { shapes, outlines, highlight, line_scale, .. } = *layers;
+    let mut bare = Layers { coloring: Coloring::Body, shapes, outlines, highlight, line_scale, ..*layers };
+    for name in Layers::NAMES.into_iter().filter(|name| !["shapes", "outlines"].contains(name)) {
+        if let Some(on) = bare.switch(name) {
+            *on = false;
+        }
+    }
+    bare
+}
+
+/// The cameras of so many worlds beside each other: each looks at the same place, as closely.
+pub(crate) fn split(camera: &Camera, count: usize) -> Vec<Camera> {
+    if count < 2 {
+        return vec![*camera];
+    }
+    let [width, height] = camera.size;
+    let left = (width / 2).max(1);
+    let right = width.saturating_sub(left).max(1);
+    #[allow(clippy::cast_precision_loss, reason = "pixels")]
+    let shift = Vec2::new(left as f32, 0.0);
+    vec![
+        Camera { size: [left, height], ..*camera },
+        Camera { size: [right, height], origin: camera.origin + shift, ..*camera },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bare_layers_need_no_tables() {
+        let mut all = Layers { coloring: Coloring::Island, ..Layers::default() };
+        for name in Layers::NAMES {
+            *all.switch(name).unwrap() = true;
+        }
+        assert!(all.needs_tables() && !bare(&all).needs_tables());
+        assert!(bare(&all).shapes && bare(&all).outlines);
+    }
+
+    #[test]
+    fn two_worlds_share_the_place_of_one() {
+        let camera = Camera { origin: Vec2::new(10.0, 20.0), ..Camera::new(Vec2::ONE, 9.0, [801, 600]) };
+        assert_eq!(split(&camera, 1), [camera]);
+        let [left, right] = split(&camera, 2).try_into().unwrap();
+        assert_eq!((left.size, right.size), ([400, 600], [401, 600]));
+        assert_eq!(right.origin, Vec2::new(410.0, 20.0));
+        assert_eq!(left.metres_per_pixel, right.metres_per_pixel);
+        assert_eq!(left.center, right.center);
+    }
+}

@@ -1,0 +1,274 @@
+//! Files that the window writes: pictures, movies, states, measurements.
+
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::PathBuf;
+
+use glam::Vec2;
+
+use super::app::App;
+use super::figures::Figures;
+use drystone::step::Stage;
+use drystone::world::World;
+use drystone_draw::DrawInputs;
+use drystone_draw::movie::{Movie, is_due};
+use drystone_draw::{Camera, Image, Offscreen, Style, Upload};
+use drystone_scenes::file::write_json;
+
+/// Longest side of a movie, px.
+const MOVIE_SIDE: u32 = 800;
+
+/// A movie in the making.
+#[derive(Debug)]
+pub(crate) struct Recording {
+    movie: Movie<BufWriter<File>>,
+    camera: Camera,
+    style: Style,
+    path: PathBuf,
+    first_step: u64,
+    last_step: u64,
+    offscreen: Offscreen,
+    upload: Upload,
+}
+
+impl App {
+    /// A name that says what it is, and is not taken.
+    fn free_path(&self, extension: &str) -> PathBuf {
+        let scene: String =
+            self.run.scene().name.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).take(40).collect();
+        let scene = if scene.is_empty() { "scene".to_owned() } else { scene };
+        let steps = self.run.steps();
+        let first = self.folder.join(format!("drystone-{scene}-{steps}.{extension}"));
+        let others = (2..1000).map(|n| self.folder.join(format!("drystone-{scene}-{steps}-{n}.{extension}")));
+        let unused = std::iter::once(first.clone()).chain(others).find(|path| !path.exists());
+        unused.unwrap_or(first)
+    }
+
+    /// Writes a file and says so.
+    fn write(&mut self, extension: &str, content: Result<Vec<u8>, String>) {
+        let path = self.free_path(extension);
+        let written = content.and_then(|bytes| fs::write(&path, bytes).map_err(|error| error.to_string()));
+        match written {
+            Ok(()) => self.say(format!("wrote {}", path.display())),
+            Err(error) => self.say(format!("{} was not written: {error}", path.display())),
+        }
+    }
+
+    /// A picture of the world as it is shown, without the panel.
+    pub fn picture(&mut self) -> Result<Image, String> {
+        let mut offscreen =
+            Offscreen::new(self.context.device(), self.context.queue()).map_err(|error| error.to_string())?;
+        let mut upload = Upload::new(self.context.device(), self.context.queue());
+        let camera = Camera { origin: Vec2::ZERO, ..self.camera };
+        let style = self.style();
+        self.picture_with(&mut offscreen, &mut upload, &camera, &style)
+    }
+
+    fn picture_with(
+        &self,
+        offscreen: &mut Offscreen,
+        upload: &mut Upload,
+        camera: &Camera,
+        style: &Style,
+    ) -> Result<Image, String> {
+        let Some(run) = self.run.here() else { return Err("the world is in the middle of a step".to_owned()) };
+        let picture = match run.world() {
+            World::Gpu(world) => offscreen.layered_picture(&DrawInputs::of(&world), camera, style, &self.layers),
+            World::Cpu(world) => {
+                upload.refresh(world, self.layers.needs_tables()).map_err(|error| error.to_string())?;
+                offscreen.layered_picture(&upload.inputs(), camera, style, &self.layers)
+            }
+        };
+        picture.map_err(|error| error.to_string())
+    }
+
+    pub fn save_picture(&mut self) {
+        let png = self.picture().and_then(|image| image.to_png().map_err(|error| error.to_string()));
+        self.write("png", png);
+    }
+
+    /// Writes the world with its scene: this window and `drystone run --resume` go on from it.
+    pub fn save_state(&mut self) {
+        let Some(run) = self.run.here_mut() else { return };
+        let saved = run.save().map_err(|error| error.to_string());
+        self.write("snap", saved.and_then(|saved| saved.to_bytes().map_err(|error| error.to_string())));
+    }
+
+    /// Writes the world as it is now as a scene file.
+    pub fn save_scene(&mut self) {
+        let Some(run) = self.run.here_mut() else { return };
+        let saved = run.save().map_err(|error| error.to_string());
+        let scene = saved.and_then(|saved| saved.to_scene().map_err(|error| error.to_string()));
+        self.write("json", scene.map(|scene| write_json(&scene).into_bytes()));
+    }
+
+    /// Measured steps as a table: one row a step, ms a stage, counters.
+    pub fn save_csv(&mut self) {
+        let csv = csv(&self.figures);
+        self.write("csv", Ok(csv.into_bytes()));
+    }
+
+    /// Measured steps for a browser's tracing page.
+    pub fn save_trace(&mut self) {
+        let trace = trace(&self.figures);
+        self.write("trace.json", Ok(trace.into_bytes()));
+    }
+
+    /// Begins a movie, or ends the one that is being made.
+    pub fn toggle_recording(&mut self) {
+        if let Some(recording) = self.recording.take() {
+            let Recording { movie, path, first_step, last_step, .. } = recording;
+            let dt = f64::from(self.run.scene().settings.dt);
+            #[allow(clippy::cast_precision_loss, reason = "a movie's steps")]
+            let end = (last_step.saturating_sub(first_step) + 1) as f64 * dt;
+            match movie.finish(end) {
+                Ok(_) => self.say(format!("wrote {}", path.display())),
+                Err(error) => self.say(format!("{} was not written: {error}", path.display())),
+            }
+            return;
+        }
+        match self.begin_recording() {
+            Ok(recording) => {
+                self.say(format!("recording {} until G is pressed again", recording.path.display()));
+                self.recording = Some(recording);
+            }
+            Err(error) => self.say(format!("no movie: {error}")),
+        }
+    }
+
+    fn begin_recording(&mut self) -> Result<Recording, String> {
+        let (device, queue) = (self.context.device(), self.context.queue());
+        let mut offscreen = Offscreen::new(device, queue).map_err(|error| error.to_string())?;
+        let mut upload = Upload::new(device, queue);
+        let [width, height] = self.camera.size;
+        let shrink = width.max(height).div_ceil(MOVIE_SIDE).max(1);
+        #[allow(clippy::cast_precision_loss, reason = "a small number")]
+        let camera = Camera {
+            origin: Vec2::ZERO,
+            size: [(width / shrink).max(16), (height / shrink).max(16)],
+            metres_per_pixel: self.camera.metres_per_pixel * shrink as f32,
+            ..self.camera
+        };
+        let style = self.style();
+        let first = self.picture_with(&mut offscreen, &mut upload, &camera, &style)?;
+        let path = self.free_path("gif");
+        let file = BufWriter::new(File::create(&path).map_err(|error| error.to_string())?);
+        let movie = Movie::new(file, &first).map_err(|error| error.to_string())?;
+        let step = self.run.steps();
+        Ok(Recording { movie, camera, style, path, first_step: step, last_step: step, offscreen, upload })
+    }
+
+    /// After a step: adds it to the movie, if there is one and it is due.
+    pub fn record_frame(&mut self) {
+        let Some(mut recording) = self.recording.take() else { return };
+        let dt = f64::from(self.run.scene().settings.dt);
+        let step = self.run.steps();
+        // After a step back the movie goes on from there.
+        if step <= recording.last_step {
+            recording.first_step = step.saturating_sub(recording.last_step - recording.first_step + 1);
+        }
+        let now = step - recording.first_step.min(step);
+        if is_due(now, dt) {
+            let Recording { camera, style, .. } = recording;
+            let image = self.picture_with(&mut recording.offscreen, &mut recording.upload, &camera, &style);
+            #[allow(clippy::cast_precision_loss, reason = "a movie's steps")]
+            let pushed =
+                image.and_then(|image| recording.movie.push(now as f64 * dt, &image).map_err(|e| e.to_string()));
+            if let Err(error) = pushed {
+                self.say(format!("{} ended early: {error}", recording.path.display()));
+                return;
+            }
+        }
+        recording.last_step = step;
+        self.recording = Some(recording);
+    }
+}
+
+fn csv(figures: &Figures) -> String {
+    let mut text = String::from("step,total_ms");
+    for stage in Stage::ALL {
+        text += &format!(",{}_ms", stage.name());
+    }
+    text += ",pairs,contacts,touching,recycled,rounds,uncolored,awake,quarantined,overflow_bits\n";
+    for sample in &figures.samples {
+        text += &format!("{},{:.4}", sample.step, sample.total());
+        for ms in sample.stages {
+            text += &format!(",{ms:.4}");
+        }
+        let c = sample.counters.unwrap_or_default();
+        text += &format!(
+            ",{},{},{},{},{},{},{},{},{}\n",
+            c.pairs_found,
+            c.contacts,
+            c.touching,
+            c.recycled,
+            c.rounds,
+            c.uncolored,
+            c.awake,
+            c.quarantined,
+            c.overflow_bits
+        );
+    }
+    text
+}
+
+/// Of complete events, one after the other: a stage's time in a step is the sum of its parts.
+fn trace(figures: &Figures) -> String {
+    let mut events = Vec::new();
+    let mut at = 0.0;
+    for sample in &figures.samples {
+        let begin = at;
+        for (stage, &ms) in Stage::ALL.iter().zip(&sample.stages).filter(|(_, ms)| **ms > 0.0) {
+            let us = 1e3 * f64::from(ms);
+            events.push(serde_json::json!({
+                "name": stage.name(), "cat": "stage", "ph": "X", "ts": at, "dur": us, "pid": 1, "tid": 2,
+            }));
+            at += us;
+        }
+        events.push(serde_json::json!({
+            "name": format!("step {}", sample.step), "cat": "step", "ph": "X", "ts": begin, "dur": at - begin,
+            "pid": 1, "tid": 1,
+        }));
+    }
+    serde_json::json!({ "traceEvents": events, "displayTimeUnit": "ms" }).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::figures::Sample;
+    use super::*;
+
+    fn figures() -> Figures {
+        let mut figures = Figures::default();
+        for step in 1..=3 {
+            let mut stages = [0.0; Stage::ALL.len()];
+            stages[Stage::Solve as usize] = 0.5;
+            stages[Stage::Pair as usize] = 0.25;
+            figures.samples.push_back(Sample { step, stages, counters: None });
+        }
+        figures
+    }
+
+    #[test]
+    fn a_table_has_a_row_a_step_and_a_column_a_stage() {
+        let csv = csv(&figures());
+        let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+        assert_eq!(rows.len(), 4);
+        assert!(rows.iter().all(|row| row.len() == 2 + Stage::ALL.len() + 9));
+        let solve = rows[0].iter().position(|name| *name == "solve_ms").unwrap();
+        assert_eq!((rows[2][0], rows[2][1], rows[2][solve]), ("2", "0.7500", "0.5000"));
+    }
+
+    #[test]
+    fn a_trace_is_one_event_after_the_other() {
+        let trace: serde_json::Value = serde_json::from_str(&trace(&figures())).unwrap();
+        let events = trace["traceEvents"].as_array().unwrap();
+        assert_eq!(events.len(), 9);
+        let steps: Vec<(f64, f64)> = events
+            .iter()
+            .filter(|event| event["cat"] == "step")
+            .map(|event| (event["ts"].as_f64().unwrap(), event["dur"].as_f64().unwrap()))
+            .collect();
+        assert_eq!(steps, [(0.0, 750.0), (750.0, 750.0), (1500.0, 750.0)]);
+    }
+}

@@ -1,0 +1,400 @@
+//! Body under the pointer, without waiting: a few words come back some frames later. On the GPU four small kernels
+//! (`shaders/inspect.wgsl`) look at every shape and every contact, so that no grid has to be laid; on the CPU the same
+//! is asked of the world.
+
+use std::num::NonZeroU64;
+
+use bytemuck::{Pod, Zeroable};
+use glam::Vec2;
+
+use drystone::CpuWorld;
+use drystone::gpu::kernel::TYPES;
+use drystone::gpu::{Arrival, Context};
+use drystone::math::inv_rotate;
+use drystone::query::Query;
+use drystone::scene::{Compiled, MAX_POSITION};
+use drystone::types::{
+    ASLEEP, BOX, CIRCLE, DYNAMIC, GEOMETRY_MASK, HALF_PLANE, NONE, POINT_COUNT_MASK, POLYGON, Pose, VERTEX_COUNT_SHIFT,
+};
+use drystone::world::WorldError;
+use drystone_draw::DrawInputs;
+
+const SOURCE: [&str; 2] = [TYPES, include_str!("../shaders/inspect.wgsl")];
+/// Threads of a workgroup, and workgroups at most; the kernels go on in strides.
+const LANES: u32 = 64;
+const MOST_GROUPS: u32 = 4096;
+
+/// What to look for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Wanted {
+    /// The body that a press at a point takes: the nearest dynamic one within reach, else the topmost other one under the
+    /// point.
+    Near(Vec2, f32),
+    /// The body that is meant by a point: the topmost one under it, dynamic ones first; else the nearest within reach.
+    Under(Vec2, f32),
+    /// A body, by its slot.
+    Body(u32),
+}
+
+/// A body as it was when it was asked about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Inspection {
+    /// Slot.
+    pub body: usize,
+    /// Of the centre of mass.
+    pub pose: Pose,
+    /// m/s.
+    pub velocity: Vec2,
+    /// rad/s.
+    pub spin: f32,
+    /// Whether it sleeps. Contacts of bodies asleep are put by and not counted.
+    pub asleep: bool,
+    /// Contacts that touch.
+    pub touching: u32,
+    /// Their points.
+    pub points: u32,
+    /// Graph colours of its contacts, as bits.
+    pub colors: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct Request {
+    point: [f32; 2],
+    body: u32,
+    shape_count: u32,
+    reach: f32,
+    exact: u32,
+    pad: [u32; 2],
+}
+
+/// Field for field `Found` of the shader.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+struct Found {
+    picked: u32,
+    touching: u32,
+    points: u32,
+    colors: u32,
+    body: u32,
+    status: u32,
+    spin: f32,
+    shape: u32,
+    position: [f32; 2],
+    rotation: [f32; 2],
+    velocity: [f32; 2],
+    best: u32,
+    pad: u32,
+}
+
+/// What came of a question.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Answer {
+    OnItsWay,
+    Nobody,
+    Body(Inspection),
+}
+
+/// A question on its way.
+#[derive(Debug)]
+pub(crate) enum Pending {
+    /// Answered at once.
+    Done(Option<Inspection>),
+    /// On the device.
+    Sent(Arrival),
+}
+
+impl Pending {
+    /// The answer, if it is there.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn poll(&mut self) -> Result<Answer, WorldError> {
+        match self {
+            Self::Done(found) => Ok(found.map_or(Answer::Nobody, Answer::Body)),
+            Self::Sent(arrival) => {
+                let Some(bytes) = arrival.take()? else { return Ok(Answer::OnItsWay) };
+                let found: Found = bytemuck::pod_read_unaligned(bytes.get(..size_of::<Found>()).unwrap_or(&[0; 64]));
+                if found.body == NONE {
+                    return Ok(Answer::Nobody);
+                }
+                Ok(Answer::Body(Inspection {
+                    body: found.body as usize,
+                    pose: Pose { position: found.position, rotation: found.rotation },
+                    velocity: found.velocity.into(),
+                    spin: found.spin,
+                    asleep: found.status & ASLEEP != 0,
+                    touching: found.touching,
+                    points: found.points,
+                    colors: found.colors,
+                }))
+            }
+        }
+    }
+}
+
+/// The kernels.
+#[derive(Debug)]
+pub(crate) struct Inspector {
+    layout: wgpu::BindGroupLayout,
+    kernels: [wgpu::ComputePipeline; 4],
+}
+
+impl Inspector {
+    pub fn new(device: &wgpu::Device) -> Self {
+        let buffer = |binding, ty, bytes: usize| wgpu::BindGroupLayoutEntry {
+            binding,
+            visibility: wgpu::ShaderStages::COMPUTE,
+            ty: wgpu::BindingType::Buffer {
+                ty,
+                has_dynamic_offset: false,
+                min_binding_size: NonZeroU64::new(bytes as u64),
+            },
+            count: None,
+        };
+        let read = wgpu::BufferBindingType::Storage { read_only: true };
+        let mut entries = vec![buffer(0, wgpu::BufferBindingType::Uniform, size_of::<Request>())];
+        entries.extend((1..7).map(|binding| buffer(binding, read, 0)));
+        entries.push(buffer(7, wgpu::BufferBindingType::Storage { read_only: false }, size_of::<Found>()));
+        let layout = device
+            .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some("inspect"), entries: &entries });
+        let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+            label: Some("inspect"),
+            bind_group_layouts: &[Some(&layout)],
+            immediate_size: 0,
+        });
+        let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+            label: Some("inspect"),
+            source: wgpu::ShaderSource::Wgsl(SOURCE.concat().into()),
+        });
+        let kernels = ["rank", "pick", "describe", "count"].map(|name| {
+            device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+                label: Some(name),
+                layout: Some(&pipeline_layout),
+                module: &module,
+                entry_point: Some(name),
+                compilation_options: wgpu::PipelineCompilationOptions::default(),
+                cache: None,
+            })
+        });
+        Self { layout, kernels }
+    }
+
+    /// Asks about a world on the device, after all that was submitted so far.
+    pub fn ask(&self, context: &Context, inputs: &DrawInputs<'_>, wanted: Wanted) -> Pending {
+        let Some(tables) = &inputs.tables else { return Pending::Done(None) };
+        let (device, queue) = (context.device(), context.queue());
+        let (point, reach, exact, body) = match wanted {
+            Wanted::Near(point, reach) => (point.into(), reach, 0, NONE),
+            Wanted::Under(point, reach) => (point.into(), reach, 1, NONE),
+            Wanted::Body(body) => ([0.0; 2], 0.0, 0, body),
+        };
+        let asked = Request { point, body, shape_count: inputs.shape_count, reach, exact, pad: [0; 2] };
+        let request = context.buffer_with("inspect request", bytemuck::bytes_of(&asked), wgpu::BufferUsages::UNIFORM);
+        let found = device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("inspect found"),
+            size: size_of::<Found>() as u64,
+            usage: wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC,
+            mapped_at_creation: false,
+        });
+        let buffers = [
+            &request,
+            inputs.poses,
+            inputs.shapes,
+            inputs.vertices,
+            tables.states,
+            tables.contacts,
+            tables.counters,
+            &found,
+        ];
+        let entries: Vec<_> = (0_u32..)
+            .zip(buffers)
+            .map(|(binding, buffer)| wgpu::BindGroupEntry { binding, resource: buffer.as_entire_binding() })
+            .collect();
+        let group = device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: Some("inspect"),
+            layout: &self.layout,
+            entries: &entries,
+        });
+        let groups =
+            |threads: u64| u32::try_from(threads.div_ceil(u64::from(LANES))).unwrap_or(u32::MAX).clamp(1, MOST_GROUPS);
+        let contacts = tables.contacts.size() / size_of::<drystone::types::Contact>() as u64;
+        let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("inspect") });
+        {
+            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+            pass.set_bind_group(0, &group, &[]);
+            let shapes = u64::from(inputs.shape_count);
+            for (kernel, threads) in self.kernels.iter().zip([shapes, shapes, 1, contacts]) {
+                pass.set_pipeline(kernel);
+                pass.dispatch_workgroups(groups(threads), 1, 1);
+            }
+        }
+        let arrival = Arrival::send(device, &mut encoder, &found, size_of::<Found>() as u64, None);
+        context.note_sent(1, size_of::<Found>() as u64);
+        queue.submit([encoder.finish()]);
+        Pending::Sent(arrival)
+    }
+}
+
+/// The body that a point means, as `rank` and `pick` of the shader find it.
+fn pick(world: &mut CpuWorld, point: Vec2, reach: f32, exact: bool) -> Result<Option<usize>, WorldError> {
+    let far = Vec2::splat(MAX_POSITION);
+    let around = Query::aabb((point - reach).clamp(-far, far), (point + reach).clamp(-far, far));
+    let answers = world.query(&[around])?;
+    let compiled = world.compiled();
+    let mut best: Option<((u32, f32, usize), usize)> = None;
+    for found in answers.found(0) {
+        let Some(pose) = world.poses().get(found.body) else { continue };
+        let distance = distance(compiled, pose, found.shape, point);
+        let moves = compiled.bodies.get(found.body).is_some_and(|body| body.kind == DYNAMIC);
+        let under = distance <= 0.0;
+        let class = match (exact, moves, under) {
+            _ if distance.is_nan() || distance > reach => continue,
+            (true, true, true) => 4,
+            (true, false, true) => 3,
+            (true, true, false) | (false, true, _) => 2,
+            (true, false, false) | (false, false, true) => 1,
+            (false, false, false) => continue,
+        };
+        let rank = (class, -distance.max(0.0), found.shape);
+        if best.is_none_or(|(other, _)| rank.partial_cmp(&other).is_some_and(std::cmp::Ordering::is_gt)) {
+            best = Some((rank, found.body));
+        }
+    }
+    Ok(best.map(|(_, body)| body))
+}
+
+/// Distance of a point from a shape, m; 0 or less inside.
+fn distance(compiled: &Compiled, pose: &Pose, shape: usize, point: Vec2) -> f32 {
+    let Some(shape) = compiled.shapes.get(shape) else { return f32::INFINITY };
+    let own = inv_rotate(pose.rotation.into(), point - Vec2::from(pose.position)) - Vec2::from(shape.offset);
+    let p = inv_rotate(shape.rotation.into(), own);
+    match shape.kind & GEOMETRY_MASK {
+        CIRCLE => p.length() - shape.radius,
+        BOX => (p.abs() - Vec2::from(shape.half)).max(Vec2::ZERO).length() - shape.radius,
+        POLYGON => {
+            let count = (shape.kind >> VERTEX_COUNT_SHIFT & 0xf) as usize;
+            let first = shape.first_vertex as usize;
+            let Some(vertices) = compiled.vertices.get(first..first + count) else { return f32::INFINITY };
+            polygon_distance(vertices, p) - shape.radius
+        }
+        HALF_PLANE => p.y,
+        _ => f32::INFINITY,
+    }
+}
+
+/// Distance from the edge of a polygon, or from a segment; negative inside.
+fn polygon_distance(vertices: &[[f32; 2]], p: Vec2) -> f32 {
+    let (mut squared, mut inside) = (f32::INFINITY, vertices.len() > 2);
+    for (start, end) in vertices.iter().zip(vertices.iter().cycle().skip(1)) {
+        let start = Vec2::from(*start);
+        let (edge, away) = (Vec2::from(*end) - start, p - start);
+        let gap = away - edge * (away.dot(edge) / edge.length_squared().max(1e-20)).clamp(0.0, 1.0);
+        squared = squared.min(gap.length_squared());
+        inside &= edge.perp_dot(away) >= 0.0;
+    }
+    if inside { -squared.sqrt() } else { squared.sqrt() }
+}
+
+/// Asks about a world on the CPU.
+///
+/// # Errors
+/// If the point is too far out.
+pub(crate) fn ask_cpu(world: &mut CpuWorld, wanted: Wanted) -> Result<Pending, WorldError> {
+    let body = match wanted {
+        Wanted::Body(body) => Some(body as usize),
+        Wanted::Near(point, reach) => pick(world, point, reach, false)?,
+        Wanted::Under(point, reach) => pick(world, point, reach, true)?,
+    };
+    let Some(body) = body else { return Ok(Pending::Done(None)) };
+    let (Some(&pose), Some(state)) = (world.poses().get(body), world.body_state(body)) else {
+        return Ok(Pending::Done(None));
+    };
+    let (mut touching, mut points, mut colors) = (0, 0, 0);
+    for contact in world.contacts().0 {
+        let own = contact.body_a as usize == body || contact.body_b as usize == body;
+        if own && contact.flags & POINT_COUNT_MASK > 0 {
+            touching += 1;
+            points += contact.flags & POINT_COUNT_MASK;
+            colors |= if contact.color < 32 { 1 << contact.color } else { 0 };
+        }
+    }
+    Ok(Pending::Done(Some(Inspection {
+        body,
+        pose,
+        velocity: state.velocity.into(),
+        spin: state.angular_velocity,
+        asleep: state.status & ASLEEP != 0,
+        touching,
+        points,
+        colors,
+    })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use drystone::gpu::AdapterChoice;
+    use drystone::{Body, GpuWorld, Scene, Shape};
+
+    /// Planks of a few centimetres, a floor, a wall and a rounded polygon, all apart.
+    fn scene() -> Scene {
+        let mut scene = Scene::new("thin");
+        scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_plane(Vec2::Y, 0.0)));
+        scene.add(Body::fixed(-4.0, 2.0).shape(Shape::half_box(0.1, 2.0)));
+        scene.add(Body::dynamic(0.0, 1.0).shape(Shape::half_box(1.0, 0.01)));
+        scene.add(Body::dynamic(0.0, 1.5).angle(0.3).shape(Shape::circle(0.05)));
+        let corners = vec![Vec2::new(-0.2, -0.2), Vec2::new(0.2, -0.2), Vec2::new(0.0, 0.3)];
+        scene.add(
+            Body::dynamic(3.0, 0.7)
+                .angle(1.0)
+                .shape(Shape::new(drystone::Geometry::Polygon { points: corners, radius: 0.05 })),
+        );
+        scene.add(Body::kinematic(5.0, 1.0).shape(Shape::half_box(0.3, 0.3)));
+        scene
+    }
+
+    #[test]
+    fn the_nearest_dynamic_body_within_reach_is_meant() {
+        let mut cpu = CpuWorld::new(&scene()).unwrap();
+        let mut near = |x: f32, y: f32, reach: f32| pick(&mut cpu, Vec2::new(x, y), reach, false).unwrap();
+        assert_eq!(near(0.5, 1.0, 0.2), Some(2), "on the plank");
+        assert_eq!(near(0.5, 1.15, 0.2), Some(2), "beside it");
+        assert_eq!(near(0.5, 1.25, 0.2), None, "too far from it");
+        assert_eq!(near(0.0, 1.3, 0.4), Some(3), "the ball is nearer than the plank");
+        assert_eq!(near(-4.0, 2.0, 0.2), Some(1), "the wall, with nothing dynamic near");
+        assert_eq!(near(0.5, -0.05, 1.2), Some(2), "the plank goes before the floor that is under the point");
+        assert_eq!(near(5.0, 1.0, 0.2), Some(5));
+        let mut under = |x: f32, y: f32, reach: f32| pick(&mut cpu, Vec2::new(x, y), reach, true).unwrap();
+        assert_eq!(under(0.5, -0.05, 1.2), Some(0), "the floor, as it is under the point");
+        assert_eq!(under(0.5, 1.15, 0.2), Some(2));
+        assert_eq!(under(-4.25, 2.0, 0.2), Some(1), "a wall beside the point, with nothing else near");
+    }
+
+    #[test]
+    fn the_device_finds_the_same_bodies() {
+        let context = Context::new(AdapterChoice::Any).expect("an adapter; a software one will do");
+        let mut cpu = CpuWorld::new(&scene()).unwrap();
+        let gpu = GpuWorld::new(&context, &scene()).unwrap();
+        let inspector = Inspector::new(context.device());
+        let mut found = std::collections::BTreeSet::new();
+        for index in 0..200_u8 {
+            let point = Vec2::new(f32::from(index % 20) * 0.5 - 4.3, f32::from(index / 20) * 0.25 - 0.2);
+            for (reach, exact) in [(0.0, false), (0.3, false), (0.3, true)] {
+                let wanted = if exact { Wanted::Under(point, reach) } else { Wanted::Near(point, reach) };
+                let mut pending = inspector.ask(&context, &DrawInputs::of(&gpu), wanted);
+                context.wait().unwrap();
+                let answer = loop {
+                    match pending.poll().unwrap() {
+                        Answer::OnItsWay => context.wait().unwrap(),
+                        Answer::Nobody => break None,
+                        Answer::Body(found) => break Some(found.body),
+                    }
+                };
+                assert_eq!(answer, pick(&mut cpu, point, reach, exact).unwrap(), "{point} within {reach}, {exact}");
+                found.insert(answer);
+            }
+        }
+        assert_eq!(found.len(), 7, "every body was meant by some point, and none by others: {found:?}");
+    }
+}

@@ -1,0 +1,373 @@
+//! How time passes: what is due of it becomes steps of worlds, here or in threads, at a pace at which the window answers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use super::app::App;
+use super::figures::{Figures, Sample};
+use super::run::{On, Run};
+use super::seat::{Order, Seat, Stepped};
+use super::sight::Fit;
+use drystone::gpu::is_software;
+use drystone::world::{World, WorldError};
+
+/// Steps a frame at most, when the world has fallen behind: after that it runs slower than time, and not otherwise.
+const MOST_STEPS: u32 = 8;
+/// A frame stops stepping after this long; one step is always done.
+const STEP_BUDGET: Duration = Duration::from_millis(24);
+/// Steps on the device that are not done yet, at most. More would only make the window answer later.
+const MOST_IN_FLIGHT: u64 = 2;
+/// A step on the device that takes longer than this is given to it in parts, ms.
+const LONG: f64 = 40.0;
+/// What a part takes at least, and at most, ms. Between them it is what a picture takes: half of the time is for each.
+const PART: [f64; 2] = [24.0, 120.0];
+/// What a step may take on a software adapter before one was measured, ms a body.
+const GUESS: f64 = 0.01;
+/// One in so many steps is measured on the device while somebody looks at the times.
+const PROFILE_EVERY: u64 = 4;
+/// And while nobody does.
+const PROBE_EVERY: u64 = 24;
+/// A world of which a frame's steps take less is waited for: the frame then shows them.
+const QUICK: Duration = Duration::from_millis(5);
+
+/// Where worlds are on their way through time.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    /// Steps that the device still has to be given, to come to where the world on the CPU is or what was due.
+    pub follow: u64,
+    /// Whether those on the CPU are to be followed.
+    paired: bool,
+    /// What a frame's steps on the CPU took of late.
+    took: Duration,
+    /// Simulated seconds that are due.
+    due: f64,
+    /// ms that it takes until a picture is on the screen, averaged; without what the device does before it.
+    picture_ms: f64,
+    /// ms that the device is expected to take for the part of a step that it was given last.
+    part_ms: f64,
+    submitted: Arc<AtomicU64>,
+    /// ns that the device took for a step of late, with the pictures between.
+    device_ns: Arc<AtomicU64>,
+    sent: u64,
+}
+
+impl Pace {
+    /// Nothing is known of a world yet.
+    pub fn of_another_world(&self) -> Self {
+        Self { picture_ms: self.picture_ms, part_ms: self.part_ms, ..Self::default() }
+    }
+}
+
+impl App {
+    /// Whether nothing new can be shown before a world comes back or the device has done what it was given. Looks whether
+    /// that has happened.
+    pub fn must_wait(&mut self) -> bool {
+        // What went wrong is found by the next frame.
+        let _ = self.context.poll(wgpu::PollType::Poll);
+        let away = self.run.is_still_away() || self.twin.as_mut().is_some_and(Seat::is_still_away);
+        if away && self.pace.follow == 0 {
+            return true;
+        }
+        self.pace.follow > 0 && self.in_flight() > 0
+    }
+
+    /// Whether the device has done what it was given of a step, and awaits the rest.
+    pub fn awaits_parts(&self) -> bool {
+        self.pace.follow > 0 && self.seats().iter().any(|seat| seat.is_mid_step()) && self.in_flight() == 0
+    }
+
+    /// The world on the device, or the one on the CPU.
+    fn seat_on(&mut self, on: On) -> Option<&mut Seat> {
+        std::iter::once(&mut self.run).chain(&mut self.twin).find(|seat| seat.on() == on)
+    }
+
+    /// Takes back worlds that have come back, and gives the device what it has yet to be given of steps under way.
+    ///
+    /// # Errors
+    /// If the device is lost or a buffer outgrows it.
+    pub fn go_on(&mut self) -> Result<(), WorldError> {
+        self.context.poll(wgpu::PollType::Poll)?;
+        self.take_back(Some(Duration::ZERO))?;
+        self.look_at_opening()?;
+        self.give_device()?;
+        self.take_times();
+        Ok(())
+    }
+
+    /// Waits until all worlds are between two steps.
+    ///
+    /// # Errors
+    /// As [`Self::go_on`].
+    pub fn settle(&mut self) -> Result<(), WorldError> {
+        self.take_back(None)?;
+        while self.pace.follow > 0 {
+            self.context.wait()?;
+            let before = (self.pace.follow, self.pace.sent);
+            self.give_device()?;
+            if before == (self.pace.follow, self.pace.sent) {
+                break;
+            }
+        }
+        self.take_times();
+        Ok(())
+    }
+
+    /// Lets time pass: real seconds since the last frame. Steps are always as long as the scene says; a slow frame makes
+    /// fewer of them.
+    ///
+    /// # Errors
+    /// If the device is lost or a buffer outgrows it.
+    pub fn advance(&mut self, seconds: f64) -> Result<(), WorldError> {
+        let dt = self.dt();
+        if self.playing {
+            self.pace.due = (self.pace.due + seconds * self.speed).min(dt * f64::from(MOST_STEPS));
+        }
+        // A world that has yet to be looked at stays until it was, and one of which something is about to be known.
+        if self.opened > 0 && self.is_settled() && self.fit == Fit::Done && !self.pointer.stops_time() {
+            self.begin(dt)?;
+        } else if self.twin.is_some() && self.seeks() {
+            self.seek_on();
+        }
+        // What could not be done in time is let go of: the world runs slower, not otherwise.
+        self.pace.due = self.pace.due.min(dt * 1.999);
+        if self.patient {
+            self.settle()?;
+        } else {
+            self.give_device()?;
+            if self.pace.took < QUICK && self.errand.is_none() {
+                self.take_back(Some(QUICK))?;
+                self.give_device()?;
+            }
+        }
+        if self.is_settled()
+            && self.wants.quality
+            && Figures::measures_itself(self.run.facts().bodies)
+            && self.figures.is_due(self.run.steps())
+        {
+            self.measure();
+        }
+        self.figures.poll();
+        Ok(())
+    }
+
+    /// Begins the steps that are due, all worlds being settled.
+    fn begin(&mut self, dt: f64) -> Result<(), WorldError> {
+        let mut due = 0;
+        if self.playing {
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most MOST_STEPS")]
+            let whole = (self.pace.due / dt + 1e-6).floor() as u64;
+            due = whole;
+        }
+        let mut steps = self.owed + due;
+        if let Some(target) = self.run.target() {
+            steps = steps.max(target - self.run.steps().min(target));
+        }
+        // A movie sees every step.
+        if self.recording.is_some() {
+            steps = steps.min(1);
+        }
+        self.pace.paired = self.twin.is_some();
+        let on_device = self.seat_on(On::Cpu).is_none();
+        if on_device {
+            steps = steps.min(if self.in_flight() < MOST_IN_FLIGHT { self.most_steps() } else { 0 });
+        }
+        if steps == 0 {
+            return Ok(());
+        }
+        #[allow(clippy::cast_precision_loss, reason = "a few steps")]
+        let used = steps.saturating_sub(self.owed).min(due) as f64 * dt;
+        self.pace.due = (self.pace.due - used).max(0.0);
+        if on_device {
+            self.pace.follow = steps;
+            self.give_device()
+        } else {
+            self.refresh();
+            self.lend(steps);
+            Ok(())
+        }
+    }
+
+    /// Sends two worlds on, each to where it was sent.
+    fn seek_on(&mut self) {
+        self.pace.paired = false;
+        let left = |seat: &Seat| seat.target().map(|target| target.saturating_sub(seat.steps()));
+        if let Some(steps) = self.seat_on(On::Cpu).filter(|seat| !seat.is_away()).and_then(|seat| left(seat)) {
+            self.lend(steps);
+        }
+        if self.pace.follow == 0
+            && let Some(steps) = self.seat_on(On::Gpu).and_then(|seat| left(seat))
+        {
+            self.pace.follow = steps;
+        }
+    }
+
+    /// Sends the world on the CPU away to be stepped.
+    fn lend(&mut self, steps: u64) {
+        let wake = self.wake.clone();
+        if let Some(seat) = self.seat_on(On::Cpu) {
+            seat.lend(Order::Steps(steps, STEP_BUDGET), &wake);
+        }
+    }
+
+    /// Worlds that are away, if they are back within this time; `None`: however long that takes.
+    pub(super) fn take_back(&mut self, wait: Option<Duration>) -> Result<(), WorldError> {
+        let mut result = Ok(());
+        if let Some(outcome) = self.run.take_back(wait) {
+            result = self.arrived(outcome);
+        }
+        if let Some(outcome) = self.twin.as_mut().and_then(|twin| twin.take_back(wait)) {
+            result = result.and(self.arrived(outcome));
+        }
+        if self.seats().iter().all(|seat| !seat.is_away()) {
+            self.errand = None;
+        }
+        result
+    }
+
+    /// The world on the CPU is back, after so many steps.
+    pub(super) fn stepped(&mut self, stepped: Stepped) -> Result<(), WorldError> {
+        let Stepped { steps, took, samples, result } = stepped;
+        self.pace.took = took;
+        if self.pace.paired {
+            self.pace.follow += steps;
+        }
+        if self.run.on() == On::Cpu {
+            for sample in samples {
+                self.figures.note(sample);
+            }
+            self.done(steps);
+            self.record_frame();
+        }
+        result
+    }
+
+    /// So many steps of the first world are done.
+    fn done(&mut self, steps: u64) {
+        self.owed = self.owed.saturating_sub(steps);
+    }
+
+    /// Gives the device steps, or a part of one, as long as it has not too much to do already.
+    fn give_device(&mut self) -> Result<(), WorldError> {
+        let (begin, mut given) = (Instant::now(), 0);
+        let leads = self.run.on() == On::Gpu;
+        while self.pace.follow > 0 {
+            let step_ms = self.step_ms();
+            let wants = self.wants.stages && leads;
+            let Some(seat) = self.seat_on(On::Gpu) else { break };
+            let mid_step = seat.is_mid_step();
+            let parts = if step_ms > LONG && !self.patient {
+                (step_ms / self.pace.picture_ms.clamp(PART[0], PART[1])).ceil()
+            } else {
+                1.0
+            };
+            let in_parts = mid_step || parts > 1.0;
+            let room = if in_parts { self.in_flight() == 0 } else { self.in_flight() < MOST_IN_FLIGHT };
+            // Several whole steps are counted as one.
+            if (in_parts && given > 0) || (given == 0 && !room) {
+                break;
+            }
+            if in_parts && !mid_step {
+                let of = if leads { &self.run } else { self.twin.as_ref().unwrap_or(&self.run) };
+                self.drawing.keep(&self.context, of, &self.layers);
+            }
+            let Some(seat) = self.seat_on(On::Gpu) else { break };
+            let Some(run) = seat.here_mut() else { break };
+            let complete = if in_parts {
+                run.step_part(1.0 / parts)?
+            } else {
+                let every = if wants { PROFILE_EVERY } else { PROBE_EVERY };
+                let measured = run.steps().is_multiple_of(every);
+                run.step_measured(measured)?;
+                true
+            };
+            if complete {
+                seat.follow();
+                self.pace.follow -= 1;
+                if leads {
+                    self.done(1);
+                    self.record_frame();
+                }
+            }
+            given += 1;
+            if in_parts {
+                self.pace.part_ms = step_ms / parts;
+                self.note_submission(None);
+                return Ok(());
+            }
+            if begin.elapsed() > STEP_BUDGET {
+                break;
+            }
+        }
+        if given > 0 {
+            self.note_submission(Some(given));
+        }
+        Ok(())
+    }
+
+    /// A picture was shown, this long after it was begun.
+    pub fn painted(&mut self, took: Duration) {
+        self.meanwhile += u64::from(self.opening.is_some() || self.errand.is_some());
+        let before = if self.seats().iter().any(|seat| seat.is_mid_step()) { self.pace.part_ms } else { 0.0 };
+        self.pace.picture_ms += 0.2 * ((1e3 * took.as_secs_f64() - before).max(0.0) - self.pace.picture_ms);
+    }
+
+    /// What the device takes for a step, ms, as far as that is known.
+    #[allow(clippy::cast_precision_loss, reason = "a time")]
+    fn step_ms(&mut self) -> f64 {
+        if is_software(self.context.info()) {
+            let Some(seat) = self.seat_on(On::Gpu) else { return 0.0 };
+            let bodies = seat.facts().bodies;
+            let measured = match seat.here().map(Run::world) {
+                Some(World::Gpu(world)) => world.measured_ms(),
+                _ => None,
+            };
+            return measured.unwrap_or(bodies as f64 * GUESS);
+        }
+        self.pace.device_ns.load(Ordering::Acquire) as f64 * 1e-6
+    }
+
+    /// Takes over how long stages took on the device.
+    fn take_times(&mut self) {
+        let leads = self.run.on() == On::Gpu;
+        let Some(seat) = self.seat_on(On::Gpu) else { return };
+        seat.follow();
+        let counters = seat.facts().counters;
+        let Some(run) = seat.here_mut() else { return };
+        let all = run.take_times();
+        for times in &all {
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "ns of a step")]
+            let ns = times.ops.iter().map(|(_, ms)| 1e6 * ms).sum::<f64>() as u64;
+            self.pace.device_ns.store(ns, Ordering::Release);
+            let of_step = counters.filter(|(step, _)| step + 1 == times.step).map(|(_, counters)| counters);
+            if leads && let Some(sample) = Sample::new(times.step, times.stages(), of_step.or(counters.map(|c| c.1))) {
+                self.figures.note(sample);
+            }
+        }
+    }
+
+    fn in_flight(&self) -> u64 {
+        self.pace.sent - self.pace.submitted.load(Ordering::Acquire).min(self.pace.sent)
+    }
+
+    /// Steps that the device is expected to do within the time of a frame, at least one. The window waits for what it was
+    /// given before it can show anything.
+    fn most_steps(&self) -> u64 {
+        let each = self.pace.device_ns.load(Ordering::Acquire).max(1);
+        (u64::try_from(STEP_BUDGET.as_nanos()).unwrap_or(u64::MAX) / each).max(1)
+    }
+
+    /// Marks where the device is, and learns how long it takes for so many steps.
+    fn note_submission(&mut self, steps: Option<u64>) {
+        self.pace.sent += 1;
+        let (mark, reached, each, begin) =
+            (self.pace.sent, self.pace.submitted.clone(), self.pace.device_ns.clone(), Instant::now());
+        self.context.queue().on_submitted_work_done(move || {
+            reached.fetch_max(mark, Ordering::AcqRel);
+            if let Some(steps) = steps {
+                let ns = u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                each.store(ns / steps.max(1), Ordering::Release);
+            }
+        });
+    }
+}

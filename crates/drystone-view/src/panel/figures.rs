@@ -1,0 +1,336 @@
+//! What was measured: stage times, counters against capacities, colours, quality.
+
+use egui::{Align2, Color32, RichText, Sense, vec2};
+use egui_plot::{Bar, BarChart, Legend, Line, Plot, PlotPoints};
+
+use super::super::action::Action;
+use super::super::app::App;
+use super::super::figures::{Figures, Sample};
+use super::super::run::On;
+use super::{amount, count, group};
+use drystone::step::Stage;
+use drystone::types::{COLOR_COUNT, OVERFLOW_COLOR};
+use drystone_draw::Style;
+
+/// Steps that plots show.
+const SHOWN: usize = 240;
+/// Stages that take less than this share have no name in the legend.
+const SMALL: f32 = 0.02;
+
+/// One colour a stage, along the ramp of the world's colours.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a colour")]
+fn stage_color(index: usize) -> Color32 {
+    let ramp = Style::light().ramp;
+    let at = index as f32 / (Stage::ALL.len() - 1) as f32 * (ramp.len() - 1) as f32;
+    let low = (at as usize).min(ramp.len() - 2);
+    let mix = |c: usize| ramp[low][c] + (ramp[low + 1][c] - ramp[low][c]) * (at - low as f32);
+    // Neighbours differ in lightness as well.
+    let shade = if index.is_multiple_of(2) { 1.0 } else { 0.82 };
+    let byte = |c: usize| (mix(c) * shade * 255.0) as u8;
+    Color32::from_rgb(byte(0), byte(1), byte(2))
+}
+
+/// A stage in the legend, in its place: its colour, its name, its time.
+fn stage_entry(ui: &mut egui::Ui, width: f32, index: usize, time: f32) {
+    let (rect, _) = ui.allocate_exact_size(vec2(width, 14.0), Sense::hover());
+    let painter = ui.painter_at(rect);
+    let square = egui::Rect::from_center_size(rect.left_center() + vec2(4.0, 0.0), vec2(7.0, 7.0));
+    painter.rect_filled(square, 1.0, stage_color(index));
+    let (ink, font) = (ui.visuals().text_color(), egui::TextStyle::Small.resolve(ui.style()));
+    let name = Stage::ALL[index].name();
+    painter.text(rect.left_center() + vec2(11.0, 0.0), Align2::LEFT_CENTER, name, font, ink);
+    let font = egui::FontId::monospace(10.0);
+    painter.text(rect.right_center(), Align2::RIGHT_CENTER, amount(time), font, ink);
+}
+
+impl App {
+    #[allow(clippy::cast_precision_loss, reason = "plots")]
+    pub(super) fn times_section(&mut self, ui: &mut egui::Ui) {
+        self.wants.stages = true;
+        let Some(last) = self.figures.samples.back() else {
+            let why = match self.run.on() {
+                On::Gpu if !self.context.has_timestamps() => "this device has no timestamps",
+                _ => "nothing measured yet",
+            };
+            ui.label(RichText::new(why).weak());
+            return;
+        };
+        // The mean of the last ones is steadier than the last.
+        let recent: Vec<_> = self.figures.samples.iter().rev().take(12).collect();
+        let mut mean = [0.0; Stage::ALL.len()];
+        for sample in &recent {
+            for (sum, ms) in mean.iter_mut().zip(sample.stages) {
+                *sum += ms / recent.len() as f32;
+            }
+        }
+        let total: f32 = mean.iter().sum::<f32>().max(1e-6);
+        // Of small worlds in a unit in which they have few digits.
+        let (unit, scale) = if total < 1.0 { ("µs", 1e3) } else { ("ms", 1.0) };
+        ui.label(format!("{} {unit} a step, step {}", amount(scale * total), last.step));
+        let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 22.0), Sense::hover());
+        let mut left = rect.left();
+        let mut under = None;
+        for (index, ms) in mean.iter().enumerate() {
+            let width = rect.width() * ms / total;
+            let part = egui::Rect::from_min_size(egui::pos2(left, rect.top()), vec2(width, rect.height()));
+            ui.painter().rect_filled(part, 0.0, stage_color(index));
+            if response.hover_pos().is_some_and(|pos| part.contains(pos)) {
+                under = Some(index);
+            }
+            left += width;
+        }
+        if let Some(index) = under {
+            response.on_hover_text(format!("{}: {} {unit}", Stage::ALL[index].name(), amount(scale * mean[index])));
+        }
+        let mut order: Vec<usize> = (0..mean.len()).filter(|&index| mean[index] > SMALL * total).collect();
+        order.sort_by(|&a, &b| mean[b].total_cmp(&mean[a]));
+        for pair in order.chunks(2) {
+            ui.horizontal(|ui| {
+                ui.spacing_mut().item_spacing.x = 6.0;
+                let width = (ui.available_width() - 6.0) / 2.0;
+                for &index in pair {
+                    stage_entry(ui, width, index, scale * mean[index]);
+                }
+            });
+        }
+        let samples: Vec<_> = self.figures.samples.iter().rev().take(SHOWN).rev().collect();
+        Plot::new("times")
+            .height(110.0)
+            .allow_scroll(false)
+            .allow_drag(false)
+            .allow_zoom(false)
+            .show_x(false)
+            .include_y(0.0)
+            .show(ui, |plot| {
+                let points: PlotPoints<'_> =
+                    samples.iter().map(|sample| [sample.step as f64, f64::from(scale * sample.total())]).collect();
+                plot.line(Line::new(format!("{unit} a step"), points).color(stage_color(8)).fill(0.0));
+                for &index in order.iter().take(3) {
+                    let of_stage = |sample: &&Sample| [sample.step as f64, f64::from(scale * sample.stages[index])];
+                    let points: PlotPoints<'_> = samples.iter().map(of_stage).collect();
+                    plot.line(Line::new(Stage::ALL[index].name(), points).color(stage_color(index)));
+                }
+            });
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "plots")]
+    pub(super) fn counters_section(&mut self, ui: &mut egui::Ui) {
+        let Some((_, counters)) = self.facts().counters else {
+            ui.label(RichText::new("no step yet").weak());
+            return;
+        };
+        let capacity = self.facts().contact_capacity.map(u64::from);
+        let used = u64::from(counters.contacts) + u64::from(counters.sleeping_contacts);
+        let of = match capacity {
+            Some(capacity) => format!("{} of {}", group(used), group(capacity)),
+            None => format!("{}, no limit", group(used)),
+        };
+        if let Some(capacity) = capacity {
+            let share = used as f32 / capacity.max(1) as f32;
+            ui.add(
+                egui::ProgressBar::new(share)
+                    .desired_height(14.0)
+                    .text(RichText::new(format!("contacts {of}")).small()),
+            );
+        } else {
+            ui.label(format!("contacts {of}"));
+        }
+        egui::Grid::new("counters").num_columns(4).spacing([10.0, 2.0]).show(ui, |ui| {
+            let rows = [
+                ("pairs", u64::from(counters.pairs_found), "pairs of shapes whose boxes overlap"),
+                ("touching", counters.touching.into(), "contacts that touch and are solved"),
+                (
+                    "recycled",
+                    counters.recycled.into(),
+                    "contacts whose points were kept from the step before, as the bodies hardly moved against each other",
+                ),
+                ("asleep", counters.sleeping_contacts.into(), "contacts of bodies asleep, kept until they wake"),
+                (
+                    "rounds",
+                    counters.rounds.into(),
+                    "passes that gave contacts their graph colours; contacts of one colour are solved at the same time",
+                ),
+                ("new", counters.uncolored.into(), "contacts that had no colour when the step began"),
+                ("awake", counters.awake.into(), "dynamic bodies that do not sleep"),
+                ("stopped", counters.continuous.into(), "fast bodies that were held at what they would have gone through"),
+                (
+                    "quarantined",
+                    counters.quarantined.into(),
+                    "bodies taken out of the simulation, as a number of theirs was not finite",
+                ),
+                (
+                    "overflows",
+                    self.facts().overflows as u64,
+                    "steps in which a buffer was too small and something was left out; it grew then",
+                ),
+            ];
+            for (index, (name, value, meaning)) in rows.into_iter().enumerate() {
+                ui.label(RichText::new(name).weak().small()).on_hover_text(meaning);
+                ui.label(RichText::new(group(value)).monospace().small()).on_hover_text(meaning);
+                if index % 2 == 1 {
+                    ui.end_row();
+                }
+            }
+        });
+        if let Some(dispatches) = self.facts().dispatches {
+            let bytes = self.facts().device_bytes;
+            ui.label(
+                RichText::new(format!(
+                    "{} dispatches a step, {} MB on the device",
+                    dispatches,
+                    group(bytes.div_ceil(1 << 20))
+                ))
+                .weak()
+                .small(),
+            );
+        }
+        let (kept, spacing) = self.facts().kept;
+        ui.label(
+            RichText::new(format!("a state every {spacing} steps to go back to, {} MB", group(kept.div_ceil(1 << 20))))
+                .weak()
+                .small(),
+        );
+        ui.label("constraints per colour");
+        let starts = counters.color_starts;
+        let bars: Vec<Bar> = (0..COLOR_COUNT)
+            .map(|color| {
+                let count = starts[color as usize + 1].saturating_sub(starts[color as usize]);
+                let overflow = color == OVERFLOW_COLOR;
+                let fill =
+                    if overflow { Color32::from_rgb(0xc8, 0x3c, 0x32) } else { stage_color(color as usize % 26) };
+                let name = if overflow { "overflow".to_owned() } else { format!("colour {color}") };
+                Bar::new(f64::from(color), f64::from(count)).fill(fill).name(name).width(0.9)
+            })
+            .filter(|bar| bar.value > 0.0)
+            .collect();
+        Plot::new("colours")
+            .height(90.0)
+            .allow_scroll(false)
+            .allow_drag(false)
+            .allow_zoom(false)
+            .include_x(-0.5)
+            .include_x(12.0)
+            .include_y(0.0)
+            .show(ui, |plot| plot.bar_chart(BarChart::new("constraints", bars)));
+        let overflow = starts[OVERFLOW_COLOR as usize + 1].saturating_sub(starts[OVERFLOW_COLOR as usize]);
+        if overflow > 0 {
+            ui.label(format!(
+                "{} solved one after the other: all colours are taken",
+                count(overflow.into(), "contact")
+            ));
+        }
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "plots")]
+    pub(super) fn quality_section(&mut self, ui: &mut egui::Ui) {
+        self.wants.quality = true;
+        if !Figures::measures_itself(self.facts().bodies) && ui.button("measure").clicked() {
+            self.ask_for(Action::Measure);
+        }
+        let Some(last) = self.figures.qualities.back().copied() else {
+            ui.label(RichText::new("nothing measured yet").weak());
+            return;
+        };
+        let m = &last.metrics;
+        #[allow(clippy::cast_possible_truncation, reason = "shown with three digits")]
+        let short = |value: f64| amount(value as f32);
+        egui::Grid::new("quality").num_columns(2).spacing([10.0, 2.0]).show(ui, |ui| {
+            let mut row = |name: &str, value: String, meaning: &str| {
+                ui.label(RichText::new(name).weak().small()).on_hover_text(meaning);
+                ui.label(RichText::new(value).monospace().small()).on_hover_text(meaning);
+                ui.end_row();
+            };
+            row(
+                "penetration, deepest",
+                format!("{} mm", short(1e3 * m.max_penetration)),
+                "how far the two shapes that overlap most are inside each other",
+            );
+            row(
+                "penetration, mean",
+                format!("{} mm", short(1e3 * m.mean_penetration)),
+                "how far shapes are inside each other, on average over points of contact",
+            );
+            row(
+                "kinetic energy",
+                format!("{} J", short(m.kinetic_energy)),
+                "of all dynamic bodies, moving and turning",
+            );
+            row(
+                "potential energy",
+                format!("{} J", short(m.potential_energy)),
+                "of all dynamic bodies by gravity and fields, 0 at the height 0",
+            );
+            row("fastest", format!("{} m/s", short(m.max_speed)), "speed of the fastest dynamic body");
+            row(
+                "complementarity",
+                format!("{} m/s", short(m.complementarity)),
+                "a contact either pushes or opens: the most by which one that pushes does not stand still; 0 is exact",
+            );
+            row(
+                "beyond friction cone",
+                format!("{} N·s", short(m.cone_violation)),
+                "the most by which a friction impulse is larger than friction times the normal impulse; 0 is exact",
+            );
+            if let Some(ratio) = m.ground_impulse_ratio {
+                row(
+                    "ground less weight",
+                    format!("{} % of the weight", short(100.0 * ratio)),
+                    "what static bodies carry in a step, less what gravity gives: 0 at rest, below it in free fall",
+                );
+            }
+            if m.joint_error > 0.0 {
+                row(
+                    "joints apart",
+                    format!("{} mm", short(1e3 * m.joint_error)),
+                    "the most by which a joint is off the place that it holds",
+                );
+            }
+        });
+        ui.label(RichText::new(format!("at step {}", last.step)).weak().small());
+        let all = &self.figures.qualities;
+        Plot::new("energy")
+            .height(100.0)
+            .allow_scroll(false)
+            .allow_drag(false)
+            .allow_zoom(false)
+            .legend(Legend::default())
+            .show(ui, |plot| {
+                let first = all.front().map_or(0.0, |q| q.metrics.potential_energy);
+                let kinetic: PlotPoints<'_> = all.iter().map(|q| [q.step as f64, q.metrics.kinetic_energy]).collect();
+                let potential: PlotPoints<'_> =
+                    all.iter().map(|q| [q.step as f64, q.metrics.potential_energy - first]).collect();
+                plot.line(Line::new("kinetic, J", kinetic).color(stage_color(20)));
+                plot.line(Line::new("potential, J", potential).color(stage_color(2)));
+            });
+        Plot::new("penetration")
+            .height(80.0)
+            .allow_scroll(false)
+            .allow_drag(false)
+            .allow_zoom(false)
+            .include_y(0.0)
+            .show(ui, |plot| {
+                let points: PlotPoints<'_> =
+                    all.iter().map(|q| [q.step as f64, 1e3 * q.metrics.max_penetration]).collect();
+                plot.line(Line::new("deepest, mm", points).color(stage_color(24)));
+            });
+    }
+
+    pub(super) fn files_section(&mut self, ui: &mut egui::Ui) {
+        let record = if self.recording.is_some() { "stop GIF" } else { "record GIF" };
+        let things = [("picture", Action::SavePicture), (record, Action::Record), ("state", Action::SaveState)];
+        let times = [("times as CSV", Action::Csv), ("times as trace", Action::Trace)];
+        let scene = [("scene as JSON", Action::SaveScene)];
+        for row in [&things[..], &times[..], &scene[..]] {
+            ui.horizontal(|ui| {
+                for (text, action) in row {
+                    // As wide whether it records or not.
+                    let width = if *action == Action::Record { 76.0 } else { 0.0 };
+                    if ui.add(egui::Button::new(*text).min_size(vec2(width, 0.0))).clicked() {
+                        self.ask_for(action.clone());
+                    }
+                }
+            });
+        }
+        ui.label(RichText::new("into the folder the window was opened from").weak().small());
+    }
+}

@@ -1,0 +1,92 @@
+//! What is drawn.
+
+use super::super::action::Action;
+use super::super::app::App;
+use drystone_draw::{Coloring, Layers};
+
+impl App {
+    pub(super) fn layers_section(&mut self, ui: &mut egui::Ui) {
+        let mut layers = self.layers;
+        egui::Grid::new("layers").num_columns(3).spacing([10.0, 4.0]).show(ui, |ui| {
+            for (index, name) in Layers::NAMES.into_iter().enumerate() {
+                if let Some(on) = layers.switch(name) {
+                    let mut now = *on;
+                    if ui.checkbox(&mut now, shown(name)).on_hover_text(meaning(name)).changed() {
+                        self.ask_for(Action::Layer(name.to_owned(), Some(now)));
+                    }
+                }
+                if index % 3 == 2 {
+                    ui.end_row();
+                }
+            }
+        });
+        ui.horizontal(|ui| {
+            ui.label("bodies by");
+            let now = self.layers.coloring;
+            egui::ComboBox::from_id_salt("coloring").selected_text(now.words()).show_ui(ui, |ui| {
+                let with_twin = self.twin.is_some();
+                for coloring in Coloring::ALL.into_iter().filter(|&c| c != Coloring::Difference || with_twin) {
+                    let label = ui.selectable_label(coloring == now, coloring.words());
+                    if label.on_hover_text(coloring_meaning(coloring)).clicked() {
+                        self.ask_for(Action::Coloring(coloring.name().to_owned()));
+                    }
+                }
+            });
+            let mut dark = self.prefs.dark;
+            if ui.checkbox(&mut dark, "dark").on_hover_text("light or dark (L)").changed() {
+                self.ask_for(Action::Dark);
+            }
+        });
+        let beside = self.backend_name(self.run.on().other());
+        let mut twin = self.twin.is_some();
+        let hint = "the same scene on both, side by side, coloured by how far they are apart (T)";
+        if ui.checkbox(&mut twin, format!("{beside} beside it")).on_hover_text(hint).changed() {
+            self.ask_for(Action::Twin);
+        }
+    }
+}
+
+/// Label of a layer's switch. The grid behind the world has none.
+fn shown(name: &'static str) -> &'static str {
+    if name == "grid" { "cells" } else { name }
+}
+
+fn meaning(name: &str) -> &'static str {
+    match name {
+        "grid" => "cells of the broad phase that hold shapes, darker the more they hold",
+        "shapes" => "the insides of shapes",
+        "outlines" => "the edges of shapes, and what shows how they turn",
+        "sleep" => "bodies asleep are dimmed",
+        "aabbs" => "boxes around shapes, by which pairs are found",
+        "constraints" => "a line over each contact that is solved, in its graph colour",
+        "joints" => "joints and their anchors",
+        "contacts" => "points of contact (N)",
+        "normals" => "directions in which contacts push",
+        "impulses" => "normal impulses of the last substep, as arrows onto the body that they push",
+        "friction" => "friction impulses of the last substep, as arrows onto the body that they push",
+        _ => "",
+    }
+}
+
+fn coloring_meaning(coloring: Coloring) -> &'static str {
+    match coloring {
+        Coloring::Body => "each body has a colour of its own, along the scene",
+        Coloring::Speed => "by speed of the centre of mass, on a logarithmic scale",
+        Coloring::GraphColor => "by the last graph colour of its contacts: how long a sweep has to wait for it",
+        Coloring::Sleep => "awake, quiet for a while, asleep",
+        Coloring::Island => "by what hangs together through contacts and joints",
+        Coloring::Difference => "by distance to the same body of the other world, on a logarithmic scale",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_layer_says_what_it_is() {
+        for name in Layers::NAMES {
+            assert!(!meaning(name).is_empty(), "{name}");
+        }
+    }
+}

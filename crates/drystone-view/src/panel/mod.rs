@@ -1,0 +1,463 @@
+//! What lies around the world: the transport at the bottom, the panel at the right, and what is told over the picture.
+
+mod figures;
+mod layers;
+mod scene;
+mod solver;
+mod transport;
+
+use egui::{Align2, Color32, CornerRadius, RichText, Sense, Stroke};
+use glam::Vec2;
+
+use super::action::{Action, KEYS, POINTER, Under};
+use super::app::App;
+use super::drawing::split;
+
+/// Width of the panel, points.
+const WIDTH: f32 = 334.0;
+/// Of that, beside what is scrolled, points.
+const SCROLL_BAR: f32 = 9.0;
+/// Of that, for what is in it, points: without the bar, the margins and the line at the left.
+const ROOM: f32 = WIDTH - SCROLL_BAR - 17.0;
+/// Wheel points for a factor of e.
+const WHEEL: f32 = 400.0;
+
+/// Colours of the panel beside those of the world.
+pub(crate) fn apply_theme(ctx: &egui::Context, dark: bool) {
+    let mut visuals = if dark { egui::Visuals::dark() } else { egui::Visuals::light() };
+    let corner = CornerRadius::same(4);
+    for widget in [
+        &mut visuals.widgets.noninteractive,
+        &mut visuals.widgets.inactive,
+        &mut visuals.widgets.hovered,
+        &mut visuals.widgets.active,
+        &mut visuals.widgets.open,
+    ] {
+        widget.corner_radius = corner;
+    }
+    let hex = Color32::from_rgb;
+    let (panel, accent, edge) = if dark {
+        (hex(0x1e, 0x22, 0x28), hex(0x4d, 0x8a, 0x90), hex(0x32, 0x38, 0x41))
+    } else {
+        (hex(0xfb, 0xfa, 0xf6), hex(0x3b, 0x7d, 0x84), hex(0xdd, 0xd9, 0xce))
+    };
+    visuals.panel_fill = panel;
+    visuals.window_fill = panel;
+    // Of the title of a window as well.
+    visuals.widgets.open.weak_bg_fill = panel;
+    visuals.window_stroke = Stroke::new(1.0, edge);
+    visuals.widgets.noninteractive.bg_stroke = Stroke::new(1.0, edge);
+    visuals.selection.bg_fill = accent.gamma_multiply(if dark { 0.8 } else { 0.45 });
+    visuals.selection.stroke = Stroke::new(1.0, if dark { Color32::WHITE } else { hex(0x16, 0x3c, 0x40) });
+    visuals.hyperlink_color = accent;
+    visuals.slider_trailing_fill = true;
+    visuals.weak_text_alpha = 0.75;
+    ctx.all_styles_mut(|style| {
+        style.spacing.scroll.floating_allocated_width = SCROLL_BAR;
+        style.text_styles.insert(egui::TextStyle::Small, egui::FontId::proportional(11.0));
+    });
+    ctx.set_theme(if dark { egui::Theme::Dark } else { egui::Theme::Light });
+    ctx.set_visuals(visuals);
+}
+
+impl App {
+    /// One frame of everything but the world itself. What is asked for goes into the queue.
+    pub fn ui(&mut self, ui: &mut egui::Ui) {
+        egui::Panel::bottom("transport").show(ui, |ui| self.transport(ui));
+        self.wants = super::app::Wants::default();
+        if self.prefs.panel {
+            egui::Panel::right("panel").resizable(false).exact_size(WIDTH).show(ui, |ui| {
+                egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
+                    // As if the bar were there: text is not broken anew when it comes.
+                    ui.set_max_width(ROOM);
+                    ui.add_space(4.0);
+                    self.panel(ui);
+                    ui.add_space(8.0);
+                });
+            });
+        }
+        egui::CentralPanel::no_frame().show(ui, |ui| self.canvas(ui));
+        if self.show_keys {
+            self.keys_window(ui.ctx());
+        }
+        self.note_typing(ui.ctx());
+    }
+
+    fn panel(&mut self, ui: &mut egui::Ui) {
+        section(ui, "Scene", true, |ui| self.scene_section(ui));
+        section(ui, "Tools", true, |ui| self.tools_section(ui));
+        section(ui, "Layers", true, |ui| self.layers_section(ui));
+        section(ui, "Solver", false, |ui| self.solver_section(ui));
+        section(ui, "Stage times", false, |ui| self.times_section(ui));
+        section(ui, "Counters", false, |ui| self.counters_section(ui));
+        section(ui, "Quality", false, |ui| self.quality_section(ui));
+        section(ui, "Files", false, |ui| self.files_section(ui));
+    }
+
+    /// Asks for something.
+    pub(super) fn ask_for(&mut self, action: Action) {
+        self.queue.push(action);
+    }
+
+    /// Takes the keys of the window out of the input, before a button or a slider with the focus sees them: Tab would move
+    /// the focus, Space press a button. Text fields and open lists have all keys for themselves.
+    ///
+    /// A key means the place where the pointer is when it comes, also if the pointer has moved since the last frame.
+    pub fn take_keys(&mut self, input: &mut egui::RawInput, pixels_per_point: f32) {
+        if self.typing {
+            return;
+        }
+        self.points_to_pixels = pixels_per_point;
+        let mut pixel = self.pointer.pixel;
+        let mut asked = Vec::new();
+        // Several presses of a key in one frame count each; a release without its press means nothing to a widget.
+        input.events.retain(|event| {
+            match event {
+                egui::Event::PointerMoved(to) | egui::Event::PointerButton { pos: to, .. } => {
+                    let moved = Vec2::new(to.x, to.y) * pixels_per_point;
+                    pixel = Some(moved).filter(|&moved| self.is_over_the_world(moved));
+                }
+                egui::Event::PointerGone => pixel = None,
+                _ => {}
+            }
+            let egui::Event::Key { key, pressed, modifiers, .. } = event else { return true };
+            let plain = !modifiers.ctrl && !modifiers.command && !modifiers.alt;
+            let Some(found) = KEYS.iter().find(|known| plain && known.code == *key) else { return true };
+            let under =
+                Under { at: pixel.map_or(self.camera.center, |pixel| self.world_at(pixel)), is_over: pixel.is_some() };
+            asked.extend(pressed.then(|| (found.action)(under)));
+            false
+        });
+        self.queue.append(&mut asked);
+    }
+
+    /// Returns true if a pixel of the window is one of the picture.
+    #[allow(clippy::cast_precision_loss, reason = "pixels")]
+    fn is_over_the_world(&self, pixel: Vec2) -> bool {
+        let own = pixel - self.camera.origin;
+        let [width, height] = self.camera.size.map(|side| side as f32);
+        (0.0..width).contains(&own.x) && (0.0..height).contains(&own.y)
+    }
+
+    /// Notes at the end of a frame whether keys of the next one belong to a text field or an open list.
+    fn note_typing(&mut self, ctx: &egui::Context) {
+        self.typing = ctx.text_edit_focused() || egui::Popup::is_any_open(ctx);
+    }
+
+    /// The part of the window that shows the world.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "pixels")]
+    fn canvas(&mut self, ui: &mut egui::Ui) {
+        let rect = ui.available_rect_before_wrap();
+        let scale = ui.ctx().pixels_per_point();
+        self.on_screen(ui.ctx().native_pixels_per_point().unwrap_or(1.0));
+        let origin = Vec2::new((rect.left() * scale).round(), (rect.top() * scale).round());
+        let size = [(rect.width() * scale).round().max(1.0) as u32, (rect.height() * scale).round().max(1.0) as u32];
+        self.place(origin, size);
+        let response = ui.allocate_rect(rect, Sense::click_and_drag());
+        let pixel = |pos: egui::Pos2| Vec2::new(pos.x, pos.y) * scale;
+
+        let shown = response.hover_pos().or(response.interact_pointer_pos().filter(|_| response.dragged()));
+        self.pointer.pixel = shown.map(pixel);
+        let primary = egui::PointerButton::Primary;
+        if let Some(pos) = response.interact_pointer_pos() {
+            let pressed = ui.input(|input| input.pointer.button_pressed(primary) && !input.modifiers.shift);
+            if pressed && response.is_pointer_button_down_on() {
+                self.press(pixel(pos), ui.input(egui::InputState::any_touches));
+            }
+            let moved = response.drag_delta() * scale;
+            let moved = Vec2::new(moved.x, moved.y);
+            let others = [egui::PointerButton::Secondary, egui::PointerButton::Middle];
+            if others.iter().any(|&button| response.dragged_by(button)) {
+                self.camera.pan(moved);
+            } else if response.is_pointer_button_down_on() {
+                self.drag(pixel(pos), moved);
+            }
+        }
+        if ui.input(|input| input.pointer.button_released(primary)) {
+            self.release();
+        }
+        if let Some(pos) = response.hover_pos() {
+            let (wheel, pinch) = ui.input(|input| (input.smooth_scroll_delta().y, input.zoom_delta()));
+            let factor = (-wheel / WHEEL).exp() / pinch;
+            if factor != 1.0 {
+                let runs = self.worlds();
+                let closest = 1e-5;
+                let to = (self.camera.metres_per_pixel * factor).clamp(closest, 1e4);
+                let factor = to / self.camera.metres_per_pixel;
+                // Of two worlds both are zoomed about the place under the pointer.
+                let cameras = split(&self.camera, runs);
+                let own = cameras.iter().rev().find(|camera| pixel(pos).x >= camera.origin.x).copied();
+                let mut own = own.unwrap_or(self.camera);
+                own.zoom(pixel(pos), factor);
+                self.camera.metres_per_pixel = own.metres_per_pixel;
+                self.camera.center = own.center;
+            }
+        }
+        let cursor = if self.pointer.holds() || self.pointer.pans() {
+            Some((egui::CursorIcon::Grabbing, "Grabbing"))
+        } else {
+            self.pointer.can_hold().then_some((egui::CursorIcon::Grab, "Grab"))
+        };
+        self.cursor = cursor.map_or("", |(_, name)| name);
+        if let Some((icon, _)) = cursor {
+            ui.ctx().set_cursor_icon(icon);
+        }
+        self.over_the_world(ui, rect, scale);
+    }
+
+    /// What is told over the picture.
+    fn over_the_world(&mut self, ui: &egui::Ui, rect: egui::Rect, scale: f32) {
+        let ink = ui.visuals().text_color();
+        let painter = ui.painter_at(rect);
+        if let Some(twin) = &self.twin {
+            let cameras = split(&self.camera, 2);
+            for (camera, run) in cameras.iter().zip([&self.run, twin]) {
+                let left = camera.origin.x / scale;
+                let text = format!("{}  step {}", self.backend_name(run.on()), run.steps());
+                let at = egui::pos2(left + 12.0, rect.top() + 10.0);
+                plate(&painter, ui, at, Align2::LEFT_TOP, &text);
+            }
+            let middle = cameras[1].origin.x / scale;
+            painter.vline(middle, rect.y_range(), Stroke::new(1.0, ink.gamma_multiply(0.5)));
+        }
+        self.band(&painter, ui, scale);
+        if let Some(text) = self.note() {
+            plate(&painter, ui, rect.center_top() + egui::vec2(0.0, 12.0), Align2::CENTER_TOP, text);
+        }
+        if let Some(fault) = self.fault.as_ref().filter(|_| !self.prefs.panel) {
+            let below = if self.note().is_some() { 52.0 } else { 12.0 };
+            let at = rect.center_top() + egui::vec2(0.0, below);
+            plate_in(&painter, ui, at, Align2::CENTER_TOP, &fault.text, ui.visuals().error_fg_color);
+        }
+        if self.sight.blank {
+            plate(&painter, ui, rect.center(), Align2::CENTER_CENTER, "nothing in view: F");
+        }
+        if self.recording.is_some() {
+            let at = rect.right_top() + egui::vec2(-14.0, 14.0);
+            painter.circle_filled(at, 5.0, Color32::from_rgb(0xc8, 0x3c, 0x32));
+        }
+        if let Some(text) = self.doing() {
+            plate(&painter, ui, rect.center_bottom() - egui::vec2(0.0, 40.0), Align2::CENTER_BOTTOM, &text);
+        }
+        let Some((over, pixel)) = self.pointer.told() else { return };
+        let about = &self.pointer.about;
+        let mut lines = vec![match &about.name {
+            Some(name) => format!("{name}  (body {})", over.body),
+            None => format!("body {}", over.body),
+        }];
+        match about.kind {
+            drystone::types::DYNAMIC => {
+                lines.push(format!("{} kg", amount(about.mass)));
+                let doing = if over.asleep { ", asleep" } else { "" };
+                lines.push(format!("{} m/s, {} rad/s{doing}", amount(over.velocity.length()), amount(over.spin)));
+                if over.asleep {
+                    lines.push("its contacts are kept as they are".to_owned());
+                } else {
+                    let points = if over.points == 1 { "point" } else { "points" };
+                    let contacts = if over.touching == 1 { "contact" } else { "contacts" };
+                    lines.push(format!("{} {contacts}, {} {points}", over.touching, over.points));
+                    let colors: Vec<String> =
+                        (0..32).filter(|color| over.colors >> color & 1 == 1).map(|color| color.to_string()).collect();
+                    if !colors.is_empty() {
+                        lines.push(format!("graph colours {}", colors.join(" ")));
+                    }
+                }
+            }
+            drystone::types::KINEMATIC => {
+                lines.push("kinematic".to_owned());
+                lines.push(format!("{} m/s, {} rad/s", amount(over.velocity.length()), amount(over.spin)));
+            }
+            _ => lines.push("static".to_owned()),
+        }
+        let near = egui::pos2(pixel.x / scale, pixel.y / scale) + egui::vec2(16.0, 18.0);
+        // On the side where there is room.
+        let flip = near.x + 190.0 > rect.right();
+        let up = near.y + 100.0 > rect.bottom();
+        let at = near - egui::vec2(if flip { 32.0 } else { 0.0 }, if up { 30.0 } else { 0.0 });
+        let align = match (flip, up) {
+            (false, false) => Align2::LEFT_TOP,
+            (true, false) => Align2::RIGHT_TOP,
+            (false, true) => Align2::LEFT_BOTTOM,
+            (true, true) => Align2::RIGHT_BOTTOM,
+        };
+        plate(&painter, ui, at, align, &lines.join("\n"));
+    }
+
+    /// The mistake in a file that cannot be opened, until it can be.
+    fn fault_note(&self, ui: &mut egui::Ui) {
+        if let Some(fault) = &self.fault {
+            ui.label(RichText::new(&fault.text).color(ui.visuals().error_fg_color));
+            ui.label(RichText::new("opened as soon as the file is right; Esc hides this").weak().small());
+        }
+    }
+
+    /// The band between a held body and the pointer; while the world stands, what makes the body follow.
+    fn band(&self, painter: &egui::Painter, ui: &egui::Ui, scale: f32) {
+        let (Some(held), Some(pixel)) = (self.pointer.held_at(), self.pointer.pixel) else { return };
+        let cameras = split(&self.camera, self.worlds());
+        let Some(camera) = cameras.iter().rev().find(|camera| pixel.x >= camera.origin.x).or(cameras.first()) else {
+            return;
+        };
+        let point = |pixel: Vec2| egui::pos2(pixel.x / scale, pixel.y / scale);
+        let (from, to) = (point(camera.to_pixel(held)), point(pixel));
+        let accent = ui.visuals().hyperlink_color;
+        painter.line_segment([from, to], Stroke::new(2.0, accent));
+        painter.circle_filled(from, 3.5, accent);
+        painter.circle_filled(to, 3.5, accent);
+        if !self.playing && self.owed == 0 && !self.seeks() {
+            plate(
+                painter,
+                ui,
+                to + egui::vec2(0.0, -14.0),
+                Align2::CENTER_BOTTOM,
+                "paused: Space runs, and the body follows",
+            );
+        }
+    }
+
+    fn keys_window(&mut self, ctx: &egui::Context) {
+        let mut open = true;
+        egui::Window::new("Keys")
+            .open(&mut open)
+            .collapsible(false)
+            .resizable(false)
+            .frame(egui::Frame::window(&ctx.global_style()).inner_margin(12.0))
+            .anchor(Align2::CENTER_CENTER, [-WIDTH / 2.0 * f32::from(u8::from(self.prefs.panel)), -10.0])
+            .show(ctx, |ui| {
+                ui.columns(2, |columns| {
+                    let half = KEYS.len().div_ceil(2) + 2;
+                    for (column, keys) in columns.iter_mut().zip(KEYS.chunks(half)) {
+                        let id = keys.first().map_or("", |key| key.shown);
+                        egui::Grid::new(id).num_columns(2).spacing([14.0, 5.0]).show(column, |ui| {
+                            for key in keys {
+                                ui.label(RichText::new(key.shown).strong().monospace());
+                                ui.label(key.meaning);
+                                ui.end_row();
+                            }
+                            if keys.len() < half {
+                                for (what, meaning) in POINTER {
+                                    ui.label(RichText::new(what).italics());
+                                    ui.label(meaning);
+                                    ui.end_row();
+                                }
+                            }
+                        });
+                    }
+                });
+            });
+        self.show_keys &= open;
+    }
+}
+
+/// Text on a plate, so that it can be read over anything.
+fn plate(painter: &egui::Painter, ui: &egui::Ui, at: egui::Pos2, align: Align2, text: &str) {
+    plate_in(painter, ui, at, align, text, ui.visuals().strong_text_color());
+}
+
+/// Text of a colour on a plate.
+fn plate_in(painter: &egui::Painter, ui: &egui::Ui, at: egui::Pos2, align: Align2, text: &str, color: Color32) {
+    let font = egui::TextStyle::Body.resolve(ui.style());
+    // What is wrong with a file can be long.
+    let most = (painter.clip_rect().width() - 40.0).max(60.0);
+    let galley = painter.layout(text.to_owned(), font, color, most);
+    let rect = align.anchor_size(at, galley.size() + egui::vec2(16.0, 10.0));
+    painter.rect(
+        rect,
+        CornerRadius::same(5),
+        ui.visuals().panel_fill.gamma_multiply(0.94),
+        ui.visuals().window_stroke,
+        egui::StrokeKind::Inside,
+    );
+    painter.galley(rect.min + egui::vec2(8.0, 5.0), galley, ui.visuals().text_color());
+}
+
+/// A part of the panel that can be folded away.
+fn section(ui: &mut egui::Ui, title: &str, open: bool, content: impl FnOnce(&mut egui::Ui)) {
+    egui::CollapsingHeader::new(RichText::new(title).strong()).default_open(open).show(ui, |ui| {
+        content(ui);
+        ui.add_space(2.0);
+    });
+}
+
+/// Three digits, without a tail of noise.
+pub(super) fn amount(value: f32) -> String {
+    let size = value.abs();
+    if size == 0.0 {
+        "0".to_owned()
+    } else if (0.001..1e5).contains(&size) {
+        let digits: usize = if size >= 100.0 {
+            0
+        } else if size >= 10.0 {
+            1
+        } else if size >= 1.0 {
+            2
+        } else {
+            3
+        };
+        format!("{value:.digits$}")
+    } else {
+        format!("{value:.1e}")
+    }
+}
+
+/// `1 body`, `12,345 bodies`.
+pub(super) fn count(n: u64, noun: &str) -> String {
+    let plural = noun.strip_suffix('y').map_or_else(|| format!("{noun}s"), |stem| format!("{stem}ies"));
+    format!("{} {}", group(n), if n == 1 { noun } else { &plural })
+}
+
+/// 12,345.
+pub(super) fn group(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// The name of something that is set beside it, as wide as its neighbours.
+pub(super) fn name(ui: &mut egui::Ui, text: &str, width: f32, hint: &str) {
+    let (rect, response) = ui.allocate_exact_size(egui::vec2(width, 18.0), Sense::hover());
+    let font = egui::TextStyle::Body.resolve(ui.style());
+    ui.painter_at(rect).text(rect.left_center(), Align2::LEFT_CENTER, text, font, ui.visuals().text_color());
+    if !hint.is_empty() {
+        response.on_hover_text(hint);
+    }
+}
+
+/// A slider that changes nothing by itself: what it shows is rounded, what it is about is not.
+pub(super) fn slider<N: egui::emath::Numeric>(value: &mut N, range: std::ops::RangeInclusive<N>) -> egui::Slider<'_> {
+    egui::Slider::new(value, range).clamping(egui::SliderClamping::Edits)
+}
+
+/// So many digits behind the point.
+pub(super) fn digits<const N: usize>(value: f64, _: std::ops::RangeInclusive<usize>) -> String {
+    format!("{value:.N$}")
+}
+
+/// Speeds that can be chosen.
+pub(crate) fn speeds() -> &'static [f64] {
+    &transport::SPEEDS
+}
+
+pub(crate) use transport::speed_text;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_for_people() {
+        assert_eq!([0, 7, 1000, 1_234_567].map(group), ["0", "7", "1,000", "1,234,567"]);
+        let written = [0.0, 1.0, 12.345, 1234.5, 0.0123, 1e-7, 1e9].map(amount);
+        assert_eq!(
+            [(0, "joint"), (1, "body"), (2_000, "body")].map(|(n, noun)| count(n, noun)),
+            ["0 joints", "1 body", "2,000 bodies"]
+        );
+        assert_eq!(written, ["0", "1.00", "12.3", "1234", "0.012", "1.0e-7", "1.0e9"]);
+    }
+}

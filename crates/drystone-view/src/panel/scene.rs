@@ -1,0 +1,219 @@
+//! Which scene, with what parameters; and what can be done to it.
+
+use egui::RichText;
+use glam::Vec2;
+
+use super::super::action::Action;
+use super::super::app::App;
+use super::super::pointer::DROPS;
+use super::super::source::Source;
+use super::{count, digits, group, name, slider};
+use drystone_scenes::catalogue::{self, Entry, Parameter, Topic};
+
+impl App {
+    pub(super) fn scene_section(&mut self, ui: &mut egui::Ui) {
+        let wished = self.wished().clone();
+        let title = match &wished {
+            Source::Catalogue { entry, .. } => entry.name.to_owned(),
+            Source::File { .. } | Source::Given(_) => wished.title(),
+        };
+        ui.menu_button(format!("{title}  ⏷"), |ui| {
+            ui.set_min_width(330.0);
+            let field = egui::TextEdit::singleline(&mut self.search).hint_text("search scenes, or a path");
+            let search = ui.add(field.margin(egui::Margin::symmetric(6, 4)).desired_width(318.0));
+            // Asked before the focus is taken back.
+            let entered = search.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
+            if ui.memory(|memory| memory.focused().is_none()) {
+                search.request_focus();
+            }
+            let wanted = self.search.to_lowercase();
+            let mut chosen = None;
+            egui::ScrollArea::vertical().max_height(420.0).show(ui, |ui| {
+                ui.set_width(330.0);
+                let recent: Vec<String> = self.prefs.recent.iter().skip(1).take(4).cloned().collect();
+                if wanted.is_empty() && !recent.is_empty() {
+                    ui.label(RichText::new("lately").weak().small());
+                    for spec in recent {
+                        if ui.selectable_label(false, &spec).clicked() {
+                            chosen = Some(spec);
+                        }
+                    }
+                    ui.separator();
+                }
+                for topic in Topic::ALL {
+                    let fits = |entry: &&Entry| {
+                        entry.topic == topic
+                            && (entry.name.contains(&wanted) || entry.summary.to_lowercase().contains(&wanted))
+                    };
+                    let mut entries = catalogue::entries().iter().filter(fits).peekable();
+                    if entries.peek().is_some() {
+                        ui.add_space(4.0);
+                        ui.label(RichText::new(topic.title()).strong().small());
+                    }
+                    for entry in entries {
+                        if scene_entry(ui, entry, entry.name == title).clicked() {
+                            chosen = Some(entry.name.to_owned());
+                        }
+                    }
+                }
+            });
+            if entered && !wanted.is_empty() {
+                let first = catalogue::entries().iter().find(|entry| entry.name.contains(&wanted));
+                chosen = Some(first.map_or_else(|| self.search.trim().to_owned(), |entry| entry.name.to_owned()));
+            }
+            if let Some(spec) = chosen {
+                self.search.clear();
+                self.ask_for(Action::Open(spec));
+                ui.close();
+            }
+        });
+        match wished {
+            Source::Catalogue { entry, values } => {
+                ui.label(RichText::new(entry.summary).weak());
+                let (mut asked, mut planned) = (None, None);
+                for (index, (parameter, value)) in entry.parameters.iter().zip(&values).enumerate() {
+                    // The window has a slider for gravity of its own, which needs no restart.
+                    if parameter.name == "gravity" {
+                        continue;
+                    }
+                    let mut new = *value;
+                    ui.horizontal(|ui| {
+                        ui.spacing_mut().slider_width = 110.0;
+                        name(ui, parameter.name, 96.0, parameter.meaning);
+                        let mut handle = slider(&mut new, parameter.min..=parameter.max);
+                        if parameter.integer {
+                            handle = handle.integer();
+                        }
+                        if is_logarithmic(parameter) {
+                            handle = handle.logarithmic(true);
+                        }
+                        let response = ui.add(handle).on_hover_text(parameter.meaning);
+                        // While the handle is dragged nothing is built: the last place counts.
+                        let id = ui.scope_id().with(("parameter", entry.name, parameter.name));
+                        if response.changed() {
+                            ui.data_mut(|data| data.insert_temp(id, new));
+                        }
+                        if response.dragged() {
+                            planned = Some((index, new));
+                        }
+                        let settled = response.drag_stopped() || (response.changed() && !response.dragged());
+                        if settled && let Some(new) = ui.data_mut(|data| data.remove_temp::<f64>(id)) {
+                            asked = Some((index, new));
+                        }
+                    });
+                }
+                if let Some((index, value)) = planned {
+                    let given: Vec<(&str, f64)> = entry
+                        .parameters
+                        .iter()
+                        .zip(&values)
+                        .enumerate()
+                        .map(|(at, (parameter, &old))| (parameter.name, if at == index { value } else { old }))
+                        .collect();
+                    if let Ok(bodies) = entry.body_count(&given) {
+                        ui.label(RichText::new(format!("will have {}", count(bodies, "body"))).strong());
+                    }
+                }
+                if let Some((index, value)) = asked {
+                    self.ask_for(Action::Parameter(index, value));
+                }
+            }
+            Source::File { path, .. } => {
+                ui.label(RichText::new(format!("{} — reloads when it changes", path.display())).weak());
+            }
+            Source::Given(_) => {}
+        }
+        self.fault_note(ui);
+        // What is above is of the scene to come.
+        if self.opening.is_some() {
+            ui.label("opening …");
+            return;
+        }
+        let facts = self.facts();
+        let (bodies, shapes, joints) = (facts.there as u64, facts.shapes as u64, facts.joints as u64);
+        let [bodies, shapes, joints] =
+            [(bodies, "body"), (shapes, "shape"), (joints, "joint")].map(|(n, noun)| count(n, noun));
+        ui.label(format!("{bodies}, {shapes}, {joints}"));
+    }
+
+    pub(super) fn tools_section(&mut self, ui: &mut egui::Ui) {
+        ui.horizontal(|ui| {
+            ui.label("D drops").on_hover_text("at the pointer");
+            for count in [1, 100, 10_000] {
+                if ui.selectable_label(self.prefs.drop_count == count, group(count.into())).clicked() {
+                    self.ask_for(Action::DropCount(count));
+                }
+            }
+            let mut kind = self.prefs.drop.clone();
+            egui::ComboBox::from_id_salt("drop").width(84.0).selected_text(&kind).show_ui(ui, |ui| {
+                for name in DROPS {
+                    ui.selectable_value(&mut kind, name.to_owned(), name);
+                }
+            });
+            if kind != self.prefs.drop {
+                self.ask_for(Action::DropKind(kind));
+            }
+        });
+        let gravity = self.facts().gravity;
+        let (mut strength, mut angle) = (gravity.length(), gravity.to_angle().to_degrees() + 90.0);
+        if angle > 180.0 {
+            angle -= 360.0;
+        }
+        if strength == 0.0 {
+            angle = 0.0;
+        }
+        let (before_strength, before_angle) = (strength, angle);
+        ui.horizontal(|ui| {
+            ui.spacing_mut().slider_width = 118.0;
+            name(ui, "gravity", 62.0, "");
+            ui.add(slider(&mut strength, 0.0..=50.0).suffix(" m/s²").custom_formatter(digits::<2>));
+        });
+        ui.horizontal(|ui| {
+            ui.spacing_mut().slider_width = 118.0;
+            name(ui, "tilt", 62.0, "");
+            ui.add(slider(&mut angle, -180.0..=180.0).suffix("°").custom_formatter(digits::<0>));
+        });
+        if strength != before_strength || angle != before_angle {
+            let turned = Vec2::from_angle((angle - 90.0).to_radians()) * strength;
+            self.ask_for(Action::Gravity(turned));
+        }
+        ui.label(RichText::new("drag bodies · S shoots · X explodes · [ ] tilt · Delete removes").weak().small());
+    }
+}
+
+/// A line of the list: the name, and what is to be seen.
+fn scene_entry(ui: &mut egui::Ui, entry: &Entry, selected: bool) -> egui::Response {
+    let mut text = egui::text::LayoutJob::default();
+    let (strong, weak) = (ui.visuals().text_color(), ui.visuals().weak_text_color());
+    text.append(entry.name, 0.0, egui::TextFormat { color: strong, ..egui::TextFormat::default() });
+    let small = egui::TextFormat {
+        font_id: egui::TextStyle::Small.resolve(ui.style()),
+        color: weak,
+        ..egui::TextFormat::default()
+    };
+    text.append("\n", 0.0, small.clone());
+    text.append(entry.summary, 0.0, small);
+    text.wrap.max_width = ui.available_width() - 16.0;
+    ui.add(egui::Button::selectable(selected, text).min_size(egui::vec2(ui.available_width(), 0.0)))
+        .on_hover_text(entry.source)
+}
+
+/// Returns true for a slider by powers: else sizes that one uses are a few pixels from its left end.
+fn is_logarithmic(parameter: &Parameter) -> bool {
+    parameter.min >= 0.0 && parameter.max > 20.0 * parameter.default.abs().max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_large_scenes_are_set_by_powers() {
+        let parameter = |scene: &str, name: &str| {
+            let entry = catalogue::find(scene).unwrap();
+            *entry.parameters.iter().find(|parameter| parameter.name == name).unwrap()
+        };
+        assert!(is_logarithmic(&parameter("tumbler", "grid")) && is_logarithmic(&parameter("rod_chain", "links")));
+        assert!(!is_logarithmic(&parameter("tumbler", "speed")) && !is_logarithmic(&parameter("slope", "friction")));
+    }
+}

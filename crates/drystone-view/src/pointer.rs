@@ -1,0 +1,585 @@
+//! What the pointer does to the world: it pulls bodies along, tells of them, drops, shoots and explodes.
+
+use std::f32::consts::TAU;
+
+use glam::Vec2;
+
+use super::app::App;
+use super::edit::{Edit, Made};
+use super::inspect::{Answer, Inspection, Pending, Wanted, ask_cpu};
+use super::run::Run;
+use super::seat::Seat;
+use super::sight::Poses;
+use drystone::JointCommand;
+use drystone::explosion::Explosion;
+use drystone::gpu::Arrival;
+use drystone::math::rotate;
+use drystone::population::JointId;
+use drystone::query::Query;
+use drystone::scene::{Body, Geometry, Joint, JointKind, Shape};
+use drystone::types::{DYNAMIC, KINEMATIC, Pose};
+use drystone::world::{World, WorldError};
+use drystone_draw::DrawInputs;
+use drystone_draw::Scale;
+
+/// The pull on a grabbed body is at most this many times its weight in earth's gravity.
+const PULL: f32 = 60.0;
+/// How a grabbed body follows, Hz.
+const PULL_HERTZ: f32 = 5.0;
+/// Points at which a body beside the pointer is still meant, and beside a finger.
+const REACH: f32 = 8.0;
+const TOUCH_REACH: f32 = 16.0;
+/// Pixels that the pointer may have moved on since it was asked what is under it.
+const STALE: f32 = 16.0;
+/// Frames between two looks at what is under a resting pointer.
+const LOOK_EVERY: u64 = 6;
+/// An explosion pushes with its full strength what is within this share of the height of the picture, and less and less
+/// what is up to as far again.
+const BLAST: f32 = 0.16;
+/// What it gives a box that stands at its edge, m/s for √(g · reach).
+const BLAST_SPEED: f32 = 1.4;
+
+/// What is held.
+#[derive(Debug, Default)]
+enum Grab {
+    #[default]
+    None,
+    /// The button went down at this place, m, by a finger or not; it is looked there for a body as soon as the world can be
+    /// asked.
+    Wanted(Vec2, bool),
+    /// Looking for a body at that place.
+    Asked(Vec2, Pending),
+    /// A body, and where it is to be pulled from now on, m.
+    Holding(Hold, Option<Vec2>),
+    /// There is none: the view moves.
+    Panning,
+}
+
+/// A body in the hand.
+#[derive(Clone, Copy, Debug)]
+struct Hold {
+    joint: JointId,
+    /// Slot of the body.
+    body: usize,
+    /// Where it is held, from its centre of mass in its frame, m.
+    anchor: Vec2,
+}
+
+/// The pointer over the world.
+#[derive(Debug, Default)]
+pub(crate) struct Pointer {
+    /// px, while it is over the world.
+    pub pixel: Option<Vec2>,
+    grab: Grab,
+    /// What was let go of, and is yet to be parted from the hand.
+    parted: Vec<JointId>,
+    look: Option<(Vec2, Pending)>,
+    /// What is under it.
+    pub over: Option<Inspection>,
+    /// What else is told of that.
+    pub about: About,
+    /// Where it was looked for, px.
+    over_at: Vec2,
+    frame: u64,
+    looked: u64,
+    /// Poses on their way, to frame them all.
+    pub poses: Option<Arrival>,
+    /// An explosion that waits for the poses.
+    blast: Option<(Explosion, Arrival)>,
+    /// A body that is to be removed, looked for at this place, m.
+    removal: Option<(Vec2, Pending)>,
+    shots: u32,
+}
+
+/// What a world knows of a body beside its state.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct About {
+    /// Its id in the scene.
+    pub name: Option<String>,
+    /// [`drystone::types::DYNAMIC`] …
+    pub kind: u32,
+    /// kg.
+    pub mass: f32,
+}
+
+impl Pointer {
+    /// Whether an answer is awaited or something is held.
+    pub fn is_busy(&self) -> bool {
+        !matches!(self.grab, Grab::None) || self.awaits() || self.look.is_some()
+    }
+
+    /// Whether an answer is awaited that something depends on.
+    pub fn awaits(&self) -> bool {
+        let asked = matches!(self.grab, Grab::Wanted(..) | Grab::Asked(..)) || self.removal.is_some();
+        asked || self.poses.is_some() || self.blast.is_some() || !self.parted.is_empty()
+    }
+
+    /// Whether no step may be done before an answer is there: it is about the world as it is.
+    pub fn stops_time(&self) -> bool {
+        self.blast.is_some() || self.removal.is_some()
+    }
+
+    /// Whether a body is held.
+    pub fn holds(&self) -> bool {
+        matches!(self.grab, Grab::Holding(..))
+    }
+
+    /// Returns true if a press would take hold of the body under the pointer.
+    pub fn can_hold(&self) -> bool {
+        let is_near = self.pixel.is_some_and(|pixel| pixel.distance(self.over_at) < STALE);
+        is_near && self.over.is_some() && self.about.kind == DYNAMIC && !self.holds() && !self.pans()
+    }
+
+    /// Where the held body is held, in the world, m, as far as is known.
+    pub fn held_at(&self) -> Option<Vec2> {
+        let Grab::Holding(hold, _) = &self.grab else { return None };
+        let over = self.over.filter(|over| over.body == hold.body)?;
+        Some(Vec2::from(over.pose.position) + rotate(over.pose.rotation.into(), hold.anchor))
+    }
+
+    /// Whether a drag moves the view.
+    pub fn pans(&self) -> bool {
+        matches!(self.grab, Grab::Panning)
+    }
+
+    /// The body to be set off.
+    pub fn highlighted(&self) -> Option<u32> {
+        self.over.filter(|_| self.pixel.is_some() || self.holds()).and_then(|over| u32::try_from(over.body).ok())
+    }
+
+    /// What is to be told of the body under the pointer: not of one from which the pointer has moved on, where the answer
+    /// takes its time.
+    pub fn told(&self) -> Option<(&Inspection, Vec2)> {
+        let pixel = self.pixel?;
+        let near = pixel.distance(self.over_at) < STALE || self.frame < self.looked + 3 * LOOK_EVERY;
+        self.over.as_ref().filter(|_| near && !self.holds()).map(|over| (over, pixel))
+    }
+}
+
+/// Does the same to both worlds.
+fn edit_both(seat: &mut Seat, twin: &mut Option<Seat>, edit: &Edit) -> Result<Made, String> {
+    let away = || "the world is in the middle of a step".to_owned();
+    let made = seat.here_mut().ok_or_else(away)?.edit(edit.clone())?;
+    seat.learn();
+    if let Some(other) = twin {
+        // Bodies and joints come to the same places in both.
+        other.here_mut().ok_or_else(away)?.edit(edit.clone())?;
+        other.learn();
+    }
+    Ok(made)
+}
+
+impl App {
+    /// Does something to the world, and to the one beside it.
+    ///
+    /// # Errors
+    /// Why not; then nothing has changed.
+    pub fn edit(&mut self, edit: &Edit) -> Result<Made, String> {
+        edit_both(&mut self.run, &mut self.twin, edit)
+    }
+
+    fn ask(&mut self, wanted: Wanted) -> Result<Pending, WorldError> {
+        match self.run.here_mut().map(Run::world_mut) {
+            None => Ok(Pending::Done(None)),
+            Some(World::Cpu(world)) => ask_cpu(world, wanted),
+            Some(World::Gpu(world)) => Ok(self.inspector.ask(&self.context, &DrawInputs::of(&world), wanted)),
+        }
+    }
+
+    /// Distance at which a body beside the pointer, or a finger, is still meant, m.
+    fn reach(&self, touched: bool) -> f32 {
+        let points = if touched { TOUCH_REACH } else { REACH };
+        points * self.points_to_pixels * self.camera.metres_per_pixel
+    }
+
+    /// The button went down over the world, or a finger.
+    pub fn press(&mut self, pixel: Vec2, touched: bool) {
+        self.pointer.grab = Grab::Wanted(self.world_at(pixel), touched);
+    }
+
+    /// The button came up.
+    pub fn release(&mut self) {
+        if let Grab::Holding(hold, _) = std::mem::take(&mut self.pointer.grab) {
+            self.pointer.parted.push(hold.joint);
+        }
+        if self.is_settled() {
+            self.part();
+        }
+    }
+
+    /// Lets go of what is not held any more.
+    fn part(&mut self) {
+        for joint in std::mem::take(&mut self.pointer.parted) {
+            if let Err(error) = self.edit(&Edit::Part(joint)) {
+                self.say(error);
+            }
+        }
+    }
+
+    /// The pointer moved while the button is down.
+    pub fn drag(&mut self, pixel: Vec2, moved: Vec2) {
+        let at = self.world_at(pixel);
+        match &mut self.pointer.grab {
+            Grab::Holding(_, target) => *target = Some(at),
+            Grab::Panning => self.camera.pan(moved),
+            _ => {}
+        }
+    }
+
+    /// Once a frame: takes answers that have arrived, and asks what is under the pointer. A world in the middle of a step
+    /// is not asked, and what the hand does waits for its end.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn look(&mut self) -> Result<(), WorldError> {
+        self.pointer.frame += 1;
+        if !self.is_settled() {
+            return Ok(());
+        }
+        if let Some(arrival) = &self.pointer.poses
+            && let Some(bytes) = arrival.take()?
+        {
+            self.pointer.poses = None;
+            let poses: Vec<Pose> = drystone::gpu::cast(&bytes);
+            self.look_at(&poses);
+        }
+        if let Some((explosion, arrival)) = &self.pointer.blast
+            && let Some(bytes) = arrival.take()?
+        {
+            let (explosion, poses) = (*explosion, drystone::gpu::cast(&bytes));
+            self.pointer.blast = None;
+            self.burst(&explosion, &poses);
+        }
+        if let Some((at, pending)) = &mut self.pointer.removal {
+            let at = *at;
+            match pending.poll()? {
+                Answer::OnItsWay => {}
+                Answer::Nobody => {
+                    self.pointer.removal = None;
+                    self.say("there is no body under the pointer: nothing was removed");
+                }
+                Answer::Body(found) => {
+                    self.pointer.removal = None;
+                    self.take_out(found.body, at);
+                }
+            }
+        }
+        self.part();
+        if let Grab::Holding(hold, target) = &mut self.pointer.grab
+            && let (joint, Some(to)) = (hold.joint, target.take())
+            && let Err(error) = self.edit(&Edit::Joint(joint, JointCommand::Target(to)))
+        {
+            self.say(error);
+        }
+        if let Grab::Wanted(at, touched) = self.pointer.grab {
+            self.pointer.grab = match self.ask(Wanted::Near(at, self.reach(touched))) {
+                Ok(pending) => Grab::Asked(at, pending),
+                Err(_) => Grab::Panning,
+            };
+        }
+        if let Grab::Asked(at, pending) = &mut self.pointer.grab {
+            match pending.poll()? {
+                Answer::OnItsWay => {}
+                Answer::Nobody => self.pointer.grab = Grab::Panning,
+                Answer::Body(found) => {
+                    let at = *at;
+                    self.hold(found, at);
+                }
+            }
+        }
+        if let Some((pixel, pending)) = &mut self.pointer.look {
+            let answer = pending.poll()?;
+            if answer != Answer::OnItsWay {
+                self.pointer.over_at = *pixel;
+                self.pointer.look = None;
+                self.pointer.over = if let Answer::Body(found) = answer { Some(found) } else { None };
+                self.pointer.about = self.pointer.over.map(|over| self.about(over.body)).unwrap_or_default();
+            }
+        }
+        if self.pointer.look.is_none() && self.pointer.frame >= self.pointer.looked + LOOK_EVERY {
+            self.pointer.looked = self.pointer.frame;
+            let held = self.pointer.over.filter(|_| self.pointer.holds());
+            let wanted = match (held, self.pointer.pixel) {
+                (Some(held), _) => u32::try_from(held.body).ok().map(Wanted::Body),
+                (None, Some(pixel)) => Some(Wanted::Near(self.world_at(pixel), self.reach(false))),
+                (None, None) => None,
+            };
+            match wanted {
+                Some(wanted) => {
+                    let pending = self.ask(wanted)?;
+                    self.pointer.look = Some((self.pointer.pixel.unwrap_or_default(), pending));
+                }
+                None => self.pointer.over = None,
+            }
+        }
+        Ok(())
+    }
+
+    /// What the world knows of a body.
+    fn about(&self, body: usize) -> About {
+        let Some(compiled) = self.run.here().map(|run| run.world().compiled()) else { return About::default() };
+        let Some(of) = compiled.bodies.get(body) else { return About::default() };
+        let name = compiled.ids.get(body).and_then(Clone::clone);
+        About { name, kind: of.kind, mass: compiled.mass[body].mass }
+    }
+
+    /// Takes hold of what was found at the place where the button went down.
+    fn hold(&mut self, found: Inspection, at: Vec2) {
+        self.pointer.grab = Grab::Panning;
+        let target = self.pointer.pixel.map_or(at, |pixel| self.world_at(pixel));
+        let Some(run) = self.run.here_mut() else { return };
+        let compiled = run.world().compiled();
+        let Some(body) = compiled.bodies.get(found.body).filter(|body| body.kind == DYNAMIC) else { return };
+        let mass = compiled.mass[found.body];
+        let [cos, sin] = found.pose.rotation;
+        let own = rotate(Vec2::new(cos, -sin), at - Vec2::from(found.pose.position));
+        // The body may have moved on since it was found.
+        let own = own.clamp_length_max(body.extent.max(1e-3)) + mass.center;
+        let kind = JointKind::Mouse { target, max_force: (PULL * 9.81 * mass.mass).max(1e-6) };
+        let joint = Joint::to_world(kind, found.body).anchors(Vec2::ZERO, own).soft(PULL_HERTZ, 1.0);
+        let Some(id) = run.world_mut().body_id(found.body) else { return };
+        let anchor = own - mass.center;
+        match self.edit(&Edit::Join(id, Box::new(joint))) {
+            Ok(Made::Joint(joint)) => {
+                self.pointer.grab = Grab::Holding(Hold { joint, body: found.body, anchor }, None);
+                self.pointer.over = Some(found);
+            }
+            Ok(_) => {}
+            Err(error) => self.say(error),
+        }
+    }
+
+    /// How large a body is here, m: as the others, or by the picture.
+    fn typical(&self) -> f32 {
+        let compiled = self.run.here().map(|run| run.world().compiled());
+        let moving = compiled.filter(|compiled| compiled.bodies.iter().any(|body| body.kind == DYNAMIC));
+        moving.map_or(self.camera.height() / 24.0, |compiled| Scale::of(compiled).length)
+    }
+
+    /// Drops the chosen bodies at a place: side by side, row upon row, where nothing is yet.
+    pub fn drop_bodies(&mut self, at: Vec2) {
+        let size = self.typical();
+        let count = self.prefs.drop_count.clamp(1, 10_000);
+        let Some(run) = self.run.here_mut() else { return };
+        let places = match free_places(run.world_mut(), at, count, size) {
+            Ok(places) => places,
+            Err(error) => return self.say(format!("nothing was dropped: {error}")),
+        };
+        let bodies: Vec<Body> = places
+            .iter()
+            .zip(0..)
+            .map(|(&position, index)| {
+                let geometry = shape_of(&self.prefs.drop, index, 0.5 * size);
+                Body { position, ..Body::default() }.shape(Shape::new(geometry))
+            })
+            .collect();
+        let dropped = bodies.len();
+        match self.edit(&Edit::Add(bodies.into())) {
+            Ok(_) if dropped < count as usize => {
+                self.say(format!("{dropped} of {count} were dropped: there is no room above for more"));
+            }
+            Ok(_) => {}
+            Err(error) => self.say(format!("nothing was dropped: {error}")),
+        }
+    }
+
+    /// Shoots a heavy ball from the left edge of the picture at a place.
+    pub fn shoot(&mut self, at: Vec2) {
+        let size = self.typical();
+        let left = self
+            .world_at(self.camera.origin + Vec2::new(0.0, 0.25) * self.camera.height() / self.camera.metres_per_pixel);
+        let way = (at - left).try_normalize().unwrap_or(Vec2::X);
+        let speed = (2.0 * self.camera.height()).clamp(10.0, 200.0);
+        let velocity = way * speed;
+        self.pointer.shots += 1;
+        let ball = Shape::circle(0.75 * size).density(8.0).friction(0.3);
+        let body = Body { position: left, velocity, bullet: true, ..Body::default() }.shape(ball);
+        if let Err(error) = self.edit(&Edit::Add([body].into())) {
+            self.say(format!("no shot: {error}"));
+        }
+    }
+
+    /// Bursts at a place: what is near is pushed away.
+    pub fn explode(&mut self, at: Vec2) {
+        let Some(compiled) = self.run.here().map(|run| run.world().compiled()) else { return };
+        let radius = BLAST * self.camera.height();
+        let Scale { length, impulse } = Scale::of(compiled);
+        // Of what is typical: its mass, by what carries it for a substep.
+        let gravity = Vec2::from(compiled.params.gravity).length();
+        let mass = impulse / ((if gravity > 0.0 { gravity } else { 10.0 }) * compiled.params.h);
+        let speed = BLAST_SPEED * (9.81 * 2.0 * radius).sqrt();
+        let explosion = Explosion {
+            position: at,
+            radius,
+            falloff: radius,
+            impulse_per_length: mass * speed / length,
+            ..Explosion::default()
+        };
+        if explosion.check().is_err() {
+            return self.say("no explosion: the place is too far out");
+        }
+        match self.poses() {
+            Some(Poses::Here(poses)) => self.burst(&explosion, &poses),
+            Some(Poses::Coming(arrival)) => self.pointer.blast = Some((explosion, arrival)),
+            None => {}
+        }
+    }
+
+    /// Pushes what is around, of bodies at these poses.
+    fn burst(&mut self, explosion: &Explosion, poses: &[Pose]) {
+        let Some(run) = self.run.here_mut() else { return };
+        let pushes = explosion.pushes(run.world().compiled(), poses);
+        let world = run.world_mut();
+        let pushes: Vec<_> = pushes.into_iter().filter_map(|(body, push)| Some((world.body_id(body)?, push))).collect();
+        if pushes.is_empty() {
+            return self.say("nothing near enough to be pushed");
+        }
+        if let Err(error) = self.edit(&Edit::Command(pushes.into())) {
+            self.say(format!("no explosion: {error}"));
+        }
+    }
+
+    /// Removes the body at a place, m: the one that is there now, and not the one that was under the pointer a frame ago.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn remove(&mut self, at: Option<Vec2>) -> Result<(), WorldError> {
+        let Some(at) = at else {
+            self.say("the pointer is not over the world: nothing was removed");
+            return Ok(());
+        };
+        self.release();
+        let pending = self.ask(Wanted::Under(at, self.reach(false)))?;
+        self.pointer.removal = Some((at, pending));
+        Ok(())
+    }
+
+    /// Removes a body and says so.
+    fn take_out(&mut self, body: usize, at: Vec2) {
+        let About { name, kind, .. } = self.about(body);
+        let Some(id) = self.run.here_mut().and_then(|run| run.world_mut().body_id(body)) else { return };
+        self.pointer.over = None;
+        let kind = match kind {
+            DYNAMIC => "dynamic",
+            KINEMATIC => "kinematic",
+            _ => "static",
+        };
+        let name = name.map_or_else(|| format!("body {body}"), |name| format!("{name} (body {body})"));
+        match self.edit(&Edit::Remove([id].into())) {
+            Ok(_) => self.say(format!("removed {name}, {kind}, at {:.2}, {:.2} m · Z brings it back", at.x, at.y)),
+            Err(error) => self.say(format!("{name} was not removed: {error}")),
+        }
+    }
+}
+
+/// Rows of a drop above the pointer in which free places are looked for, at most.
+const MAX_DROP_ROWS: u32 = 1000;
+/// Distance of two dropped bodies, in their sizes.
+const DROP_PITCH: f32 = 1.15;
+
+/// Places for up to `count` bodies of a size, m, in rows of a square from a place upwards: those where no shape of the world
+/// is. The lowest first, in a row those in the middle first.
+///
+/// # Errors
+/// The device is lost.
+#[allow(clippy::cast_precision_loss, reason = "at most 10,000")]
+fn free_places(world: &mut World, at: Vec2, count: u32, size: f32) -> Result<Vec<Vec2>, WorldError> {
+    let columns = count.isqrt() + u32::from(count.isqrt().pow(2) < count);
+    let middle = (columns as f32 - 1.0) / 2.0;
+    let mut across: Vec<f32> = (0..columns).map(|column| column as f32 - middle).collect();
+    across.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
+    let pitch = DROP_PITCH * size;
+    // Up to half way to the next.
+    let whole = Geometry::Box { half: Vec2::splat(0.5 * pitch), radius: 0.0 };
+    let (mut places, mut row) = (Vec::with_capacity(count as usize), 0);
+    while places.len() < count as usize && row < MAX_DROP_ROWS {
+        let missing = (count as usize - places.len()).div_ceil(columns as usize);
+        let rows = row..MAX_DROP_ROWS.min(row + u32::try_from(missing).unwrap_or(MAX_DROP_ROWS));
+        row = rows.end;
+        let tried: Vec<Vec2> =
+            rows.flat_map(|row| across.iter().map(move |&x| at + Vec2::new(x, row as f32) * pitch)).collect();
+        let queries: Vec<Query> = tried.iter().map(|&place| Query::overlap(whole.clone(), place, 0.0)).collect();
+        let answers = world.query(&queries)?;
+        let free = tried.iter().zip(0..).filter(|&(_, index)| answers.found(index).is_empty());
+        places.extend(free.map(|(&place, _)| place).take(count as usize - places.len()));
+    }
+    Ok(places)
+}
+
+/// What can be dropped.
+pub(crate) const DROPS: [&str; 6] = ["box", "circle", "capsule", "polygon", "particle", "mix"];
+
+/// An outline of about this half width, m.
+fn shape_of(name: &str, index: u32, half: f32) -> Geometry {
+    match name {
+        "circle" => Geometry::Circle { radius: half },
+        "capsule" => {
+            Geometry::Capsule { a: Vec2::new(-0.5 * half, 0.0), b: Vec2::new(0.5 * half, 0.0), radius: 0.5 * half }
+        }
+        "polygon" => {
+            let corners = 3 + index % 6;
+            #[allow(clippy::cast_precision_loss, reason = "at most 8")]
+            let corner = |k: u32| half * drystone::math::rotation(TAU * (k as f32 / corners as f32 - 0.5));
+            Geometry::Polygon { points: (0..corners).map(corner).collect(), radius: 0.0 }
+        }
+        "particle" => Geometry::Particle { radius: half },
+        "mix" => shape_of(DROPS[index as usize % 4], index / 4, half),
+        _ => Geometry::Box { half: Vec2::splat(half), radius: 0.0 },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Drops bodies over a heap, on a floor beside a wall, and returns the deepest overlap of two shapes, m.
+    fn deepest_after(kind: &str, counts: &[u32], place: impl Fn(&mut World, u32) -> Vec<Vec2>) -> f64 {
+        let mut scene = drystone::Scene::new("heap");
+        scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(500.0, 1.0)));
+        scene.add(Body::fixed(2.0, 5.0).shape(Shape::half_box(0.5, 5.0)));
+        for row in 0..4_u8 {
+            scene.add(Body::dynamic(0.2 * f32::from(row), 0.5 + f32::from(row)).shape(Shape::half_box(0.5, 0.5)));
+        }
+        let mut world = World::from(drystone::CpuWorld::new(&scene).unwrap());
+        for &count in counts {
+            let places = place(&mut world, count);
+            assert_eq!(places.len(), count as usize);
+            let bodies: Vec<Body> = places
+                .iter()
+                .zip(0..)
+                .map(|(at, index)| Body::dynamic(at.x, at.y).shape(Shape::new(shape_of(kind, index, 0.5))))
+                .collect();
+            world.add_bodies(&bodies).unwrap();
+        }
+        world.step().unwrap();
+        let snapshot = world.snapshot().unwrap();
+        drystone::state::metrics(world.compiled(), &snapshot).max_penetration
+    }
+
+    #[test]
+    fn dropped_bodies_overlap_nothing() {
+        let at = Vec2::new(0.0, 0.6);
+        for kind in DROPS {
+            let free = |world: &mut World, count| free_places(world, at, count, 1.0).unwrap();
+            let deepest = deepest_after(kind, &[1, 100, 1, 100], free);
+            assert!(deepest < 0.006, "{kind}: {deepest} m");
+        }
+        let free = |world: &mut World, count| free_places(world, at, count, 1.0).unwrap();
+        let deepest = deepest_after("mix", &[10_000], free);
+        assert!(deepest < 0.006, "{deepest} m");
+        // Negative control: without a look at what is there.
+        let blind = |_: &mut World, count: u32| (0..count).map(|index| at + index as f32 * Vec2::Y).collect();
+        assert!(deepest_after("box", &[100], blind) > 0.1);
+    }
+
+    #[test]
+    fn what_can_be_dropped_is_valid() {
+        for name in DROPS {
+            let mut scene = drystone::Scene::new(name);
+            for index in 0..24 {
+                scene.add(Body::dynamic(0.0, 0.0).shape(Shape::new(shape_of(name, index, 0.5))));
+            }
+            scene.check().unwrap();
+        }
+    }
+}

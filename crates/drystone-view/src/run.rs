@@ -1,0 +1,622 @@
+//! A running world with its past: it can be stepped back, scrubbed, moved to the other backend and given other settings.
+//!
+//! The past is what was done ([`Edit`]s, each at its step) and a state every few steps. To go back is to take the last
+//! state before that moment and to step on from there, which gives the same bits. On the GPU such states stay on the
+//! device ([`DeviceCopy`]): taking one reads nothing back.
+
+mod carry;
+
+use std::sync::Arc;
+
+use glam::Vec2;
+
+use super::cancel::Cancel;
+use super::edit::{Edit, Made};
+use drystone::cpu::{Books, CpuWorld};
+use drystone::gpu::{Context, DeviceCopy, GpuWorld, StageTimes};
+use drystone::population::{Journal, Population};
+use drystone::scene::{Compiled, Scene};
+use drystone::snapshot::Snapshot;
+use drystone::step::Stage;
+use drystone::types::Counters;
+use drystone::world::{World, WorldError};
+use drystone_scenes::saved::SavedWorld;
+
+/// Steps between two states at first; doubled whenever they would take more than [`BUDGET`].
+const FIRST_SPACING: u64 = 8;
+/// Steps between two changes of gravity that are undone together: a slider gives one a frame.
+const GRAVITY_IN_A_ROW: u64 = 30;
+/// Bytes that states may take, on the device or in memory.
+const BUDGET: u64 = 384 << 20;
+
+/// Where a world is stepped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum On {
+    Cpu,
+    Gpu,
+}
+
+impl On {
+    pub fn other(self) -> Self {
+        match self {
+            Self::Cpu => Self::Gpu,
+            Self::Gpu => Self::Cpu,
+        }
+    }
+}
+
+/// A state to go back to.
+#[derive(Debug)]
+enum State {
+    Host(Box<Snapshot>),
+    Device(Box<DeviceCopy>),
+}
+
+#[derive(Debug)]
+struct Checkpoint {
+    step: u64,
+    /// Entries of the log that it knows of.
+    done: usize,
+    population: u64,
+    bytes: u64,
+    state: State,
+}
+
+/// A world, what was done to it, and where it has been.
+#[derive(Debug)]
+pub(crate) struct Run {
+    scene: Arc<Scene>,
+    world: World,
+    threads: usize,
+    log: Vec<(u64, Edit)>,
+    /// The first entry of the log that has not been done yet: before the end while the past is played again.
+    next: usize,
+    past: Vec<Checkpoint>,
+    spacing: u64,
+    first: u64,
+    furthest: u64,
+    target: Option<u64>,
+}
+
+impl Run {
+    /// Starts a scene; `None`: it was cancelled before it was done.
+    ///
+    /// # Errors
+    /// If the scene is not valid or does not fit.
+    pub fn start(
+        scene: Arc<Scene>,
+        on: On,
+        context: &Context,
+        threads: usize,
+        cancel: &Cancel,
+    ) -> Result<Option<Self>, WorldError> {
+        let compiled = Compiled::new(&scene)?;
+        if cancel.is_cancelled() {
+            return Ok(None);
+        }
+        let world = match on {
+            On::Cpu => CpuWorld::from_compiled(compiled).with_threads(threads)?.into(),
+            On::Gpu => GpuWorld::from_compiled(context, compiled, None)?.into(),
+        };
+        Ok(Some(Self {
+            scene,
+            world,
+            threads,
+            log: Vec::new(),
+            next: 0,
+            past: Vec::new(),
+            spacing: FIRST_SPACING,
+            first: 0,
+            furthest: 0,
+            target: None,
+        }))
+    }
+
+    /// Goes on with a saved world, to the same bits; `None`: it was cancelled before it was done.
+    ///
+    /// # Errors
+    /// If the parts of the saved world do not fit one another, or it does not fit the device.
+    pub fn resume(
+        saved: &SavedWorld,
+        on: On,
+        context: &Context,
+        threads: usize,
+        cancel: &Cancel,
+    ) -> Result<Option<Self>, WorldError> {
+        let Some(mut run) = Self::start(Arc::new(saved.scene.clone()), on, context, threads, cancel)? else {
+            return Ok(None);
+        };
+        saved.resume(&mut run.world)?;
+        let changes = saved.journal.entries().iter();
+        run.log = changes.map(|(step, change)| (*step, Edit::Saved(Arc::new(change.clone())))).collect();
+        run.next = run.log.len();
+        run.first = run.steps();
+        run.furthest = run.first;
+        let snapshot = run.world.snapshot()?;
+        run.keep_as(snapshot);
+        Ok(if cancel.is_cancelled() { None } else { Some(run) })
+    }
+
+    /// The world as it is, with all that it takes to go on elsewhere.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn save(&mut self) -> Result<SavedWorld, WorldError> {
+        let mut journal = Journal::default();
+        for (step, edit) in &self.log[..self.next] {
+            if let Some(change) = edit.alteration() {
+                journal.push(*step, change);
+            }
+        }
+        SavedWorld::new(&self.scene, journal, &mut self.world)
+    }
+
+    /// Takes back the last change that a user made: the world goes back to where it was made, and is sent there if no state
+    /// of that step is kept. Returns that step, or `None` if there is nothing to take back.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn undo(&mut self) -> Result<Option<u64>, WorldError> {
+        let Some((length, step)) = self.last_deed() else { return Ok(None) };
+        self.log.truncate(length);
+        self.past.retain(|kept| kept.done <= length && kept.step <= step);
+        self.furthest = step;
+        self.target = None;
+        self.next = self.next.min(length);
+        self.go_back(step)?;
+        self.target = (step > self.steps()).then_some(step);
+        if self.target.is_none() {
+            self.catch_up();
+        }
+        Ok(Some(step))
+    }
+
+    /// The step of the last change that can be taken back.
+    pub fn last_change(&self) -> Option<u64> {
+        self.last_deed().map(|(_, step)| step)
+    }
+
+    /// Entries of the log before the last change that a user sees as one, and its step: letting go of a body and leading it
+    /// belong to grabbing it, changes of gravity in a row to the first of them. What was done before a saved world was
+    /// opened, or before the world came from elsewhere, stays.
+    fn last_deed(&self) -> Option<(usize, u64)> {
+        let done = &self.log[..self.next];
+        let is_deed = |(_, edit): &(u64, Edit)| !matches!(edit, Edit::Part(_) | Edit::Joint(..) | Edit::Saved(_));
+        let mut last = done.iter().rposition(is_deed)?;
+        let known = self.past.first().filter(|kept| kept.step == self.first).map_or(0, |kept| kept.done);
+        let is_gravity = |index: usize| matches!(done[index], (_, Edit::Gravity(_)));
+        let joins = |index: usize| {
+            is_gravity(index) && is_gravity(index - 1) && done[index].0 - done[index - 1].0 <= GRAVITY_IN_A_ROW
+        };
+        while last > known && joins(last) {
+            last -= 1;
+        }
+        let step = done[last].0;
+        (step > self.first || last >= known).then_some((last, step))
+    }
+
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    pub fn world_mut(&mut self) -> &mut World {
+        &mut self.world
+    }
+
+    pub fn scene(&self) -> &Arc<Scene> {
+        &self.scene
+    }
+
+    pub fn on(&self) -> On {
+        if matches!(self.world, World::Cpu(_)) { On::Cpu } else { On::Gpu }
+    }
+
+    pub fn steps(&self) -> u64 {
+        self.world.steps()
+    }
+
+    /// The first step to which there is a way back.
+    pub fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The last step that was ever reached: up to there the past can be played again.
+    pub fn furthest(&self) -> u64 {
+        self.furthest
+    }
+
+    /// Whether it is on its way to a step it was sent to.
+    pub fn target(&self) -> Option<u64> {
+        self.target
+    }
+
+    /// Bytes of all states kept, and how many steps apart they are.
+    pub fn kept(&self) -> (u64, u64) {
+        (self.past.iter().map(|kept| kept.bytes).sum(), self.spacing)
+    }
+
+    /// Gravity as it is now, m/s².
+    pub fn gravity(&self) -> Vec2 {
+        self.world.compiled().params.gravity.into()
+    }
+
+    /// Counters of the last step, or of the newest that has arrived from the device, with its number.
+    pub fn counters(&self) -> Option<(u64, Counters)> {
+        match &self.world {
+            World::Cpu(world) => Some((world.steps(), *world.counters())),
+            World::Gpu(world) => world.known_counters().copied(),
+        }
+    }
+
+    /// Does something to the world now. What would have happened from here on is forgotten.
+    ///
+    /// # Errors
+    /// Why it cannot be done; then nothing has changed.
+    pub fn edit(&mut self, edit: Edit) -> Result<Made, String> {
+        let step = self.steps();
+        let Some(edit) = edit.effective(&mut self.world) else { return Ok(Made::Nothing) };
+        let made = edit.apply(&mut self.world)?;
+        self.log.truncate(self.next);
+        self.log.push((step, edit));
+        self.next = self.log.len();
+        self.past.retain(|kept| kept.step <= step);
+        self.furthest = step;
+        self.target = None;
+        Ok(made)
+    }
+
+    /// Does what the log says of this step.
+    fn catch_up(&mut self) {
+        let now = self.steps();
+        while let Some((step, edit)) = self.log.get(self.next) {
+            if *step > now {
+                break;
+            }
+            // What could be done once can be done again; if the device has failed meanwhile, the step says so.
+            let _ = edit.apply(&mut self.world);
+            self.next += 1;
+        }
+    }
+
+    /// One step, with what was done then if it is played again.
+    ///
+    /// # Errors
+    /// If the device is lost or a buffer outgrows it.
+    pub fn step(&mut self) -> Result<(), WorldError> {
+        self.step_measured(false)
+    }
+
+    /// As [`Self::step`]; with `measured` the times of its stages arrive later ([`Self::take_times`]).
+    ///
+    /// # Errors
+    /// As [`Self::step`].
+    pub fn step_measured(&mut self, measured: bool) -> Result<(), WorldError> {
+        self.catch_up();
+        match &mut self.world {
+            World::Gpu(world) if measured => world.step_measured()?,
+            world => world.step()?,
+        }
+        self.stepped()
+    }
+
+    /// A share of a step on the device, from where the last one ended; whether the step is complete.
+    ///
+    /// # Errors
+    /// As [`Self::step`].
+    pub fn step_part(&mut self, share: f64) -> Result<bool, WorldError> {
+        let begins = !matches!(&self.world, World::Gpu(world) if world.is_mid_step());
+        if begins {
+            self.catch_up();
+        }
+        let complete = match &mut self.world {
+            World::Gpu(world) => world.step_part(share)?,
+            world @ World::Cpu(_) => {
+                world.step()?;
+                true
+            }
+        };
+        if complete {
+            self.stepped()?;
+        }
+        Ok(complete)
+    }
+
+    /// ms that stages took on the CPU so far.
+    pub fn stage_totals(&self) -> [f64; Stage::ALL.len()] {
+        let mut totals = [0.0; Stage::ALL.len()];
+        if let World::Cpu(world) = &self.world {
+            for (total, (_, ms)) in totals.iter_mut().zip(world.stage_ms()) {
+                *total = *ms;
+            }
+        }
+        totals
+    }
+
+    /// ms that stages took on the device, of the measured steps that have arrived since this was last asked.
+    pub fn take_times(&mut self) -> Vec<StageTimes> {
+        match &mut self.world {
+            World::Cpu(_) => Vec::new(),
+            World::Gpu(world) => world.take_times(),
+        }
+    }
+
+    fn stepped(&mut self) -> Result<(), WorldError> {
+        let now = self.steps();
+        self.furthest = self.furthest.max(now);
+        if self.target.is_some_and(|target| now >= target) {
+            self.target = None;
+            if now == self.furthest {
+                // Back where it was, with what was done there since.
+                self.catch_up();
+            }
+        }
+        if now.is_multiple_of(self.spacing) && self.can_keep() && self.past.last().is_none_or(|kept| kept.step < now) {
+            self.keep()?;
+        }
+        Ok(())
+    }
+
+    /// Whether the device has room for a few states. Of the largest worlds there are none: they go back to their start.
+    fn can_keep(&self) -> bool {
+        match &self.world {
+            World::Cpu(_) => true,
+            World::Gpu(world) => world.device_bytes() / 4 < BUDGET,
+        }
+    }
+
+    /// Keeps a state in memory.
+    fn keep_as(&mut self, snapshot: Snapshot) {
+        self.past.push(Checkpoint {
+            step: snapshot.step,
+            done: self.next,
+            population: snapshot.population,
+            bytes: bytes_of(&snapshot),
+            state: State::Host(Box::new(snapshot)),
+        });
+    }
+
+    /// Keeps the state as it is.
+    fn keep(&mut self) -> Result<(), WorldError> {
+        match &mut self.world {
+            World::Cpu(world) => {
+                let snapshot = world.snapshot();
+                self.keep_as(snapshot);
+            }
+            World::Gpu(world) => {
+                let copy = world.device_copy()?;
+                self.past.push(Checkpoint {
+                    step: copy.step,
+                    done: self.next,
+                    population: copy.population,
+                    bytes: copy.bytes(),
+                    state: State::Device(Box::new(copy)),
+                });
+            }
+        }
+        // A single one that is larger than the budget is kept: without it there is no way back but from the start.
+        while self.past.len() > 1 && self.kept().0 > BUDGET {
+            self.spacing *= 2;
+            let spacing = self.spacing;
+            let last = self.past.last().map(|kept| kept.step);
+            let first = (self.first > 0).then_some(self.first);
+            // To where the world came from elsewhere there is no other way back.
+            let stays = |step| step % spacing == 0 || Some(step) == last || Some(step) == first;
+            let before = self.past.len();
+            self.past.retain(|kept| stays(kept.step));
+            if self.past.len() == before && spacing > self.furthest {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends the world to a step, back or forth up to the furthest that was reached. [`Self::step`] does the rest.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn seek(&mut self, step: u64) -> Result<(), WorldError> {
+        let step = step.clamp(self.first, self.furthest);
+        if step < self.steps() {
+            self.go_back(step)?;
+        }
+        self.target = (step > self.steps()).then_some(step);
+        Ok(())
+    }
+
+    /// To the last state kept at or before a step.
+    fn go_back(&mut self, step: u64) -> Result<(), WorldError> {
+        let Some(kept) = self.past.iter().rev().find(|kept| kept.step <= step) else {
+            self.world = self.open(CpuWorld::new(&self.scene)?.into_books())?;
+            self.next = 0;
+            return Ok(());
+        };
+        let read = |compiled: &Compiled, population: Option<&Population>| match &kept.state {
+            State::Host(snapshot) => Ok((**snapshot).clone()),
+            State::Device(copy) => copy.read(compiled, population),
+        };
+        let same = kept.population == Population::history(self.population());
+        let done = kept.done;
+        if same && self.gravity_after(done) == self.gravity() {
+            let snapshot = read(self.world.compiled(), self.population())?;
+            self.world.restore(&snapshot)?;
+        } else {
+            let books = self.books(&self.scene, kept.step, done)?;
+            let snapshot = read(&books.compiled, books.population.as_ref())?;
+            let mut world = self.open(books)?;
+            world.restore(&snapshot)?;
+            self.world = world;
+        }
+        self.next = done;
+        Ok(())
+    }
+
+    pub fn population(&self) -> Option<&Population> {
+        match &self.world {
+            World::Cpu(world) => world.population(),
+            World::Gpu(world) => world.population(),
+        }
+    }
+
+    /// Gravity after so many entries of the log.
+    fn gravity_after(&self, done: usize) -> Vec2 {
+        let mut told = self.log[..done].iter().rev();
+        told.find_map(|(_, edit)| edit.gravity()).unwrap_or(self.scene.gravity)
+    }
+
+    /// Bodies and joints as they had come and gone after so many steps and entries of the log.
+    fn books(&self, scene: &Scene, steps: u64, done: usize) -> Result<Books, WorldError> {
+        let mut world = World::from(CpuWorld::new(scene)?);
+        let mut log = self.log[..done].iter().peekable();
+        for now in 0..=steps {
+            // Each was possible once.
+            while let Some((_, edit)) = log.next_if(|(at, _)| *at <= now) {
+                let _ = edit.apply(&mut world);
+            }
+            if let (World::Cpu(world), true) = (&mut world, now < steps) {
+                world.skip_step();
+            }
+        }
+        match world {
+            World::Cpu(world) => Ok(world.into_books()),
+            World::Gpu(_) => Err(WorldError::Kernel("books are kept on the CPU".to_owned())),
+        }
+    }
+
+    fn open(&self, books: Books) -> Result<World, WorldError> {
+        Ok(match &self.world {
+            World::Cpu(_) => CpuWorld::from_books(books).with_threads(self.threads)?.into(),
+            World::Gpu(world) => GpuWorld::from_books(world.context(), books)?.into(),
+        })
+    }
+}
+
+/// In memory, without what is small.
+fn bytes_of(snapshot: &Snapshot) -> u64 {
+    let tables = [
+        size_of_val(&snapshot.poses[..]),
+        size_of_val(&snapshot.states[..]),
+        size_of_val(&snapshot.pair_starts[..]),
+        size_of_val(&snapshot.contacts[..]),
+        size_of_val(&snapshot.manifolds[..]),
+        size_of_val(&snapshot.sleeping[..]),
+        size_of_val(&snapshot.forces[..]),
+        size_of_val(&snapshot.joint_states[..]),
+        size_of_val(&snapshot.joint_impulses[..]),
+        size_of_val(&snapshot.joint_goals[..]),
+        size_of_val(&snapshot.row_goals[..]),
+    ];
+    tables.into_iter().sum::<usize>() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use drystone::gpu::AdapterChoice;
+    use drystone::{Body, Command, Shape, state};
+
+    fn start(scene: &Arc<Scene>, on: On, context: &Context) -> Run {
+        Run::start(scene.clone(), on, context, 1, &Cancel::default()).unwrap().expect("nobody cancelled it")
+    }
+
+    fn to(run: &mut Run, step: u64) -> u64 {
+        while run.steps() < step || run.target().is_some() {
+            run.step().unwrap();
+        }
+        state::hash(&run.world_mut().snapshot().unwrap())
+    }
+
+    fn push(run: &mut Run, x: f32) {
+        let id = run.world_mut().body_id(0).unwrap();
+        let force = Command::Force { force: Vec2::new(x, 0.0), point: None };
+        run.edit(Edit::Command([(id, force)].into())).unwrap();
+    }
+
+    /// Also a force that was given between the state that is kept and the step that is gone back to, and one that came later:
+    /// the way back knows which one pulled then.
+    #[test]
+    fn forces_of_commands_are_kept_by_the_past() {
+        let mut scene = Scene::new("pulled").gravity(0.0, 0.0);
+        scene.add(Body::dynamic(0.0, 0.0).shape(Shape::circle(0.5)));
+        scene.add(Body::dynamic(5.0, 0.0).shape(Shape::circle(0.5)));
+        let scene = Arc::new(scene);
+        let context = Context::new(AdapterChoice::Any).expect("an adapter; a software one will do");
+        for on in [On::Cpu, On::Gpu] {
+            let mut run = start(&scene, on, &context);
+            to(&mut run, 10);
+            push(&mut run, 3.0);
+            // At a step of which a state is kept as well.
+            let at_16 = to(&mut run, 16);
+            push(&mut run, -5.0);
+            let at_20 = to(&mut run, 20);
+            let at_30 = to(&mut run, 30);
+            push(&mut run, 50.0);
+            let at_50 = to(&mut run, 50);
+            for (step, expected) in [(20, at_20), (16, at_16), (30, at_30), (50, at_50), (20, at_20)] {
+                run.seek(step).unwrap();
+                assert_eq!(to(&mut run, step), expected, "{on:?}, step {step}");
+            }
+            // With another force, or with none, it would be seen.
+            for (first, second) in [(0.0, 0.0), (3.0, 3.0), (3.0, 50.0)] {
+                let mut other = start(&scene, on, &context);
+                to(&mut other, 10);
+                push(&mut other, first);
+                to(&mut other, 16);
+                push(&mut other, second);
+                assert_ne!(to(&mut other, 20), at_20);
+            }
+        }
+    }
+
+    /// What is cancelled is not done, and leaves the world and its past as they were.
+    #[test]
+    fn what_is_cancelled_changes_nothing() {
+        let scene = Arc::new(drystone_scenes::catalogue::build("vertical_stack:count=5").unwrap());
+        let context = Context::new(AdapterChoice::Any).expect("an adapter; a software one will do");
+        let (cancelled, wanted) = (Cancel::default(), Cancel::default());
+        cancelled.cancel();
+        assert!(Run::start(scene.clone(), On::Cpu, &context, 1, &cancelled).unwrap().is_none());
+        for on in [On::Cpu, On::Gpu] {
+            let mut run = start(&scene, on, &context);
+            let at_20 = to(&mut run, 20);
+            let settings = scene.settings;
+            assert!(!run.carry_over(on.other(), &context, settings, &cancelled).unwrap());
+            assert!(run.twin(on.other(), &context, &cancelled).unwrap().is_none());
+            assert_eq!((run.on(), run.first(), to(&mut run, 20)), (on, 0, at_20));
+            run.seek(5).unwrap();
+            assert!(run.steps() <= 5, "the way back is there");
+            to(&mut run, 20);
+            assert!(run.twin(on.other(), &context, &wanted).unwrap().is_some());
+            assert!(run.carry_over(on.other(), &context, settings, &wanted).unwrap());
+            assert_eq!((run.on(), run.first(), to(&mut run, 20)), (on.other(), 20, at_20));
+        }
+    }
+
+    /// A step that is given to the device in parts is the same step.
+    #[test]
+    fn parts_of_a_step_make_the_step() {
+        let scene = Arc::new(drystone_scenes::catalogue::build("vertical_stack:count=5").unwrap());
+        let context = Context::new(AdapterChoice::Any).expect("an adapter; a software one will do");
+        let mut whole = start(&scene, On::Gpu, &context);
+        let mut parts = start(&scene, On::Gpu, &context);
+        let mut pieces = 0;
+        for step in 1..=12_u32 {
+            whole.step().unwrap();
+            while !parts.step_part(1.0 / f64::from(step)).unwrap() {
+                pieces += 1;
+            }
+            let [a, b] = [&mut whole, &mut parts].map(|run| run.world_mut().snapshot().unwrap());
+            assert_eq!((a.poses, a.states, a.manifolds), (b.poses, b.states, b.manifolds), "step {step}");
+        }
+        assert!(pieces > 30, "only {pieces} times there was a part left");
+        assert_eq!(whole.steps(), parts.steps());
+        // What its stages took has arrived, nobody having waited for it.
+        if context.has_timestamps() {
+            let times = parts.take_times();
+            assert!(
+                times.len() > 6 && times.iter().all(|times| times.stages().iter().any(|&ms| ms > 0.0)),
+                "{times:?}"
+            );
+            assert!(whole.take_times().is_empty());
+        }
+    }
+}

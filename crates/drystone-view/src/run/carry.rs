@@ -1,0 +1,173 @@
+//! The same world elsewhere: on the other backend, by other settings, beside itself, on a device after the one it was on.
+
+use std::sync::Arc;
+
+use super::super::cancel::Cancel;
+use super::{FIRST_SPACING, On, Run, State};
+use drystone::cpu::{Books, CpuWorld};
+use drystone::gpu::{Context, GpuWorld};
+use drystone::population::Population;
+use drystone::scene::Settings;
+use drystone::snapshot::{Snapshot, first_islands};
+use drystone::types::{ASLEEP, QUIET_MASK};
+use drystone::world::{World, WorldError};
+
+impl Run {
+    /// The same world, going on elsewhere or by other rules: bodies, velocities and impulses are carried over. Its past
+    /// is that of another computation and is forgotten; the world can go back to this moment and not before. `false`: it
+    /// was cancelled meanwhile.
+    ///
+    /// # Errors
+    /// If it does not fit there, or a setting is out of range. Then, and if it was cancelled, nothing has changed.
+    pub fn carry_over(
+        &mut self,
+        on: On,
+        context: &Context,
+        settings: Settings,
+        cancel: &Cancel,
+    ) -> Result<bool, WorldError> {
+        let mut scene = (*self.scene).clone();
+        scene.settings = settings;
+        scene.check()?;
+        let step = self.steps();
+        let mut snapshot = self.world.snapshot()?;
+        if cancel.is_cancelled() {
+            return Ok(false);
+        }
+        let books = self.books(&scene, step, self.next)?;
+        adapt(&mut snapshot, &books);
+        let Some(mut world) = self.make(books, on, context, cancel)? else { return Ok(false) };
+        world.restore(&snapshot)?;
+        if cancel.is_cancelled() {
+            return Ok(false);
+        }
+        self.world = world;
+        self.scene = Arc::new(scene);
+        self.past.clear();
+        self.target = None;
+        self.first = step;
+        self.furthest = step;
+        self.log.truncate(self.next);
+        self.keep_as(snapshot);
+        Ok(true)
+    }
+
+    /// The same scene and everything done so far, on another backend, at the same state: what runs beside this one. `None`:
+    /// it was cancelled meanwhile.
+    ///
+    /// # Errors
+    /// If it does not fit there.
+    pub fn twin(&mut self, on: On, context: &Context, cancel: &Cancel) -> Result<Option<Self>, WorldError> {
+        let step = self.steps();
+        let mut snapshot = self.world.snapshot()?;
+        if cancel.is_cancelled() {
+            return Ok(None);
+        }
+        let books = self.books(&self.scene, step, self.next)?;
+        adapt(&mut snapshot, &books);
+        let Some(mut world) = self.make(books, on, context, cancel)? else { return Ok(None) };
+        world.restore(&snapshot)?;
+        let mut twin = Self {
+            scene: self.scene.clone(),
+            world,
+            threads: self.threads,
+            log: self.log[..self.next].to_vec(),
+            next: self.next,
+            past: Vec::new(),
+            spacing: FIRST_SPACING,
+            first: step,
+            furthest: step,
+            target: None,
+        };
+        twin.keep_as(snapshot);
+        Ok(if cancel.is_cancelled() { None } else { Some(twin) })
+    }
+
+    /// A world that goes on by books; `None`: it was cancelled before it was made.
+    fn make(&self, books: Books, on: On, context: &Context, cancel: &Cancel) -> Result<Option<World>, WorldError> {
+        if cancel.is_cancelled() {
+            return Ok(None);
+        }
+        Ok(Some(match on {
+            On::Cpu => CpuWorld::from_books(books).with_threads(self.threads)?.into(),
+            On::Gpu => GpuWorld::from_books(context, books)?.into(),
+        }))
+    }
+
+    /// Goes on after a device was lost. What was on it is computed anew: from the start of the scene, or from where the world
+    /// came to the device, up to where it was.
+    ///
+    /// # Errors
+    /// If another device cannot hold it.
+    pub fn revive(&mut self, context: &Context) -> Result<(), WorldError> {
+        if self.on() == On::Cpu {
+            return Ok(());
+        }
+        let step = self.steps();
+        self.past.retain(|kept| matches!(kept.state, State::Host(_)));
+        // The lost world only says which backend is meant, and on which device.
+        self.world = GpuWorld::new(context, &self.scene)?.into();
+        self.next = 0;
+        // A state in memory is where the world came from elsewhere, or from a file.
+        if !self.past.is_empty() {
+            self.go_back(step)?;
+        }
+        self.target = (self.steps() < step).then_some(step);
+        Ok(())
+    }
+}
+
+/// Makes a state one of a world of the same bodies with other settings.
+fn adapt(snapshot: &mut Snapshot, books: &Books) {
+    let Books { compiled, population, .. } = books;
+    snapshot.population = Population::history(population.as_ref());
+    let slept = !snapshot.islands.is_empty();
+    match (slept, compiled.settings.sleep) {
+        (false, true) => snapshot.islands = first_islands(compiled),
+        (true, false) => {
+            for state in &mut snapshot.states {
+                state.status &= !(ASLEEP | QUIET_MASK);
+            }
+            let starts = std::mem::take(&mut snapshot.sleeping_starts);
+            let put_by = std::mem::take(&mut snapshot.sleeping);
+            snapshot.islands.clear();
+            merge(snapshot, &starts, &put_by);
+            snapshot.counters.sleeping_contacts = 0;
+        }
+        _ => {}
+    }
+}
+
+/// Puts contacts that were put by back among the others, each behind those of the same shape.
+fn merge(snapshot: &mut Snapshot, starts: &[u32], put_by: &[drystone::types::SleepingContact]) {
+    if put_by.is_empty() || snapshot.pair_starts.is_empty() {
+        return;
+    }
+    let range = |starts: &[u32], shape: usize, most: usize| {
+        let at = |index: usize| starts.get(index).or(starts.last()).map_or(0, |&start| (start as usize).min(most));
+        at(shape)..at(shape + 1)
+    };
+    let (old_contacts, old_manifolds) =
+        (std::mem::take(&mut snapshot.contacts), std::mem::take(&mut snapshot.manifolds));
+    let shapes = snapshot.pair_starts.len() - 1;
+    let mut pair_starts = Vec::with_capacity(shapes + 1);
+    for shape in 0..shapes {
+        pair_starts.push(u32::try_from(snapshot.contacts.len()).unwrap_or(u32::MAX));
+        let awake = range(&snapshot.pair_starts, shape, old_contacts.len());
+        let mut known: Vec<(u32, u32)> = Vec::new();
+        for index in awake {
+            known.push((old_contacts[index].shape_a, old_contacts[index].shape_b));
+            snapshot.contacts.push(old_contacts[index]);
+            snapshot.manifolds.push(old_manifolds[index]);
+        }
+        for kept in &put_by[range(starts, shape, put_by.len())] {
+            if !known.contains(&(kept.contact.shape_a, kept.contact.shape_b)) {
+                snapshot.contacts.push(kept.contact);
+                snapshot.manifolds.push(kept.manifold);
+            }
+        }
+    }
+    pair_starts.push(u32::try_from(snapshot.contacts.len()).unwrap_or(u32::MAX));
+    snapshot.pair_starts = pair_starts;
+    snapshot.counters.contacts = u32::try_from(snapshot.contacts.len()).unwrap_or(u32::MAX);
+}

@@ -1,0 +1,263 @@
+//! A user made of text: lines that move the pointer, press keys, ask for things, resize and lose the window, and take
+//! screenshots. For tests and for the pictures of the documentation. While it runs every frame is 1/60 s.
+//!
+//! ```text
+//! open vertical_stack:count=5     # any action by its word
+//! frames 3                        # let frames pass; `run 60`: until 60 more steps are done
+//! drag 400 300 500 250 12         # press, move in 12 frames, release; physical pixels of the window
+//! key Space
+//! shot stack.png
+//! ```
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+
+use super::action::Action;
+use super::run::On;
+
+/// One line.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Line {
+    Act(Action),
+    /// Lets so many frames pass.
+    Frames(u32),
+    /// Lets frames pass until so many steps more are done, if it runs at all.
+    Run(u64),
+    /// Lets frames pass until nothing is owed, sought or asked.
+    Settle,
+    /// Lets frames pass until nothing is about to be opened; with `true` until what was cancelled has been left off as well.
+    Opened(bool),
+    Move([f32; 2]),
+    Button(bool, egui::PointerButton),
+    Wheel(f32),
+    Key(egui::Key),
+    Text(String),
+    DropFile(PathBuf),
+    /// Of the window, px.
+    Size([u32; 2]),
+    /// Of the window on the screen, px.
+    Place([f32; 2]),
+    Scale(f32),
+    /// As if the system had said so.
+    Minimize,
+    LoseSurface,
+    LoseDevice,
+    /// As if the window's own button had been pressed.
+    Close,
+    Shot(PathBuf),
+    Report(PathBuf),
+    Prefs(PathBuf),
+    /// Where files go.
+    Folder(PathBuf),
+    /// Another program writes a file: the content of the first into the second.
+    Rewrite(PathBuf, PathBuf),
+    /// Whether frames come without waiting for the world, as for a user.
+    Live(bool),
+    /// True if keys and the pointer of the display are heard as well.
+    Hear(bool),
+    /// Lets frames pass until there is a file.
+    Await(PathBuf),
+    /// A setting by its name in a scene file, and its value.
+    Setting(String),
+}
+
+/// Lines that have yet to be done.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Script {
+    pub lines: VecDeque<Line>,
+}
+
+impl Script {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// The first line that cannot be read.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut lines = VecDeque::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.split(" #").next().unwrap_or("").trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let read = read(line).ok_or_else(|| format!("script line {number}: cannot read {line:?}"))?;
+            lines.extend(read);
+        }
+        Ok(Self { lines })
+    }
+}
+
+fn read(line: &str) -> Option<Vec<Line>> {
+    let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let rest = rest.trim();
+    let numbers: Vec<f32> = rest.split_whitespace().map_while(|part| part.parse().ok()).collect();
+    let number = |index: usize| numbers.get(index).copied();
+    let point = |index: usize| Some([number(index)?, number(index + 1)?]);
+    let place = || Some(glam::Vec2::from(point(0)?));
+    let count = || rest.parse::<u32>().ok();
+    let steps = || rest.parse::<u64>().ok();
+    let path = || (!rest.is_empty()).then(|| PathBuf::from(rest));
+    let act = |action| Some(vec![Line::Act(action)]);
+    let primary = egui::PointerButton::Primary;
+    match word {
+        "open" => act(Action::Open(rest.to_owned())),
+        "restart" => act(Action::Restart),
+        "pause" => act(Action::Pause),
+        "toggle" => act(Action::TogglePause),
+        "step" => Some(vec![Line::Act(Action::Step(steps()?)), Line::Settle]),
+        "back" => Some(vec![Line::Act(Action::Back(steps()?)), Line::Settle]),
+        "seek" => Some(vec![Line::Act(Action::Seek(steps()?)), Line::Settle]),
+        "speed" => act(Action::Speed(f64::from(number(0)?))),
+        "backend" => act(Action::On(match rest {
+            "cpu" => On::Cpu,
+            "gpu" => On::Gpu,
+            _ => return None,
+        })),
+        "parameter" => {
+            let (index, value) = rest.split_once(' ')?;
+            act(Action::Parameter(index.parse().ok()?, value.trim().parse().ok()?))
+        }
+        "setting" => Some(vec![Line::Setting(rest.to_owned()), Line::Settle]),
+        "twin" => act(Action::Twin),
+        "frame_all" => Some(vec![Line::Act(Action::FrameAll), Line::Settle]),
+        "gravity" => act(Action::Gravity(place()?)),
+        "drop" => act(Action::Drop(place()?)),
+        "drop_count" => act(Action::DropCount(count()?)),
+        "drop_kind" => act(Action::DropKind(rest.to_owned())),
+        "shoot" => act(Action::Shoot(place()?)),
+        "explode" => act(Action::Explode(place()?)),
+        "remove" => act(Action::Remove(place())),
+        "panel" => act(Action::Panel),
+        "keys" => act(Action::Keys),
+        "dark" => act(Action::Dark),
+        "layer" => {
+            let (name, on) = rest.split_once(' ')?;
+            act(Action::Layer(name.to_owned(), Some(on == "on")))
+        }
+        "coloring" => act(Action::Coloring(rest.to_owned())),
+        "measure" => act(Action::Measure),
+        "picture" => act(Action::SavePicture),
+        "state" => act(Action::SaveState),
+        "save_scene" => act(Action::SaveScene),
+        "undo" => Some(vec![Line::Act(Action::Undo), Line::Settle]),
+        "record" => act(Action::Record),
+        "csv" => act(Action::Csv),
+        "trace" => act(Action::Trace),
+        "quit" => act(Action::Quit),
+        "frames" => Some(vec![Line::Frames(count()?)]),
+        "run" => Some(vec![Line::Run(steps()?)]),
+        "settle" => Some(vec![Line::Settle]),
+        "opened" => Some(vec![Line::Frames(1), Line::Opened(false)]),
+        "left_off" => Some(vec![Line::Frames(1), Line::Opened(true)]),
+        "move" => Some(vec![Line::Move(point(0)?), Line::Frames(1)]),
+        "down" => Some(vec![Line::Button(true, button(rest)?)]),
+        "up" => Some(vec![Line::Button(false, button(rest)?)]),
+        "click" => Some(vec![
+            Line::Move(point(0)?),
+            Line::Frames(1),
+            Line::Button(true, primary),
+            Line::Frames(1),
+            Line::Button(false, primary),
+            Line::Frames(2),
+        ]),
+        "drag" => {
+            let ([x, y], [to_x, to_y]) = (point(0)?, point(2)?);
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few frames")]
+            let frames = number(4).unwrap_or(10.0).clamp(1.0, 10_000.0) as u32;
+            // Time for what is under the pointer to be found.
+            let mut lines =
+                vec![Line::Move([x, y]), Line::Frames(2), Line::Button(true, primary), Line::Frames(1), Line::Settle];
+            for frame in 1..=frames {
+                #[allow(clippy::cast_precision_loss, reason = "a few frames")]
+                let share = frame as f32 / frames as f32;
+                lines.push(Line::Move([x + (to_x - x) * share, y + (to_y - y) * share]));
+                lines.push(Line::Frames(1));
+            }
+            lines.extend([Line::Button(false, primary), Line::Frames(1)]);
+            Some(lines)
+        }
+        "wheel" => Some(vec![Line::Wheel(number(0)?), Line::Frames(12)]),
+        "key" => Some(vec![Line::Key(egui::Key::from_name(rest)?), Line::Frames(2)]),
+        "text" => Some(vec![Line::Text(rest.to_owned()), Line::Frames(2)]),
+        "drop_file" => Some(vec![Line::DropFile(path()?), Line::Frames(2)]),
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "pixels")]
+        "size" => Some(vec![Line::Size(point(0)?.map(|side| side.max(0.0) as u32)), Line::Frames(4)]),
+        "place" => Some(vec![Line::Place(point(0)?), Line::Frames(3)]),
+        "scale" => Some(vec![Line::Scale(number(0)?), Line::Frames(2)]),
+        "rewrite" => {
+            let (from, to) = rest.split_once(' ')?;
+            Some(vec![Line::Rewrite(PathBuf::from(from), PathBuf::from(to.trim())), Line::Frames(2)])
+        }
+        "live" => Some(vec![Line::Live(rest != "off")]),
+        "hear" => Some(vec![Line::Hear(rest != "off")]),
+        // Events of the display from before the file came arrive some frames later.
+        "await" => Some(vec![Line::Await(path()?), Line::Frames(4), Line::Settle]),
+        "minimize" => Some(vec![Line::Minimize, Line::Frames(3)]),
+        "lose_surface" => Some(vec![Line::LoseSurface, Line::Frames(2)]),
+        "lose_device" => Some(vec![Line::LoseDevice, Line::Frames(4), Line::Settle]),
+        "close" => Some(vec![Line::Close]),
+        "folder" => Some(vec![Line::Folder(path()?)]),
+        "shot" => Some(vec![Line::Shot(path()?), Line::Frames(1)]),
+        "report" => Some(vec![Line::Report(path()?), Line::Frames(1)]),
+        "prefs" => Some(vec![Line::Prefs(path()?)]),
+        _ => None,
+    }
+}
+
+fn button(name: &str) -> Option<egui::PointerButton> {
+    match name {
+        "" | "left" => Some(egui::PointerButton::Primary),
+        "right" => Some(egui::PointerButton::Secondary),
+        "middle" => Some(egui::PointerButton::Middle),
+        _ => None,
+    }
+}
+
+/// Changes one setting by its name in a scene file.
+///
+/// # Errors
+/// If there is none of that name or it cannot have the value.
+pub(crate) fn change_setting(settings: &mut drystone::scene::Settings, text: &str) -> Result<(), String> {
+    let wrong = || format!("cannot set {text:?}");
+    let (name, value) = text.split_once(' ').ok_or_else(wrong)?;
+    let value = value.trim();
+    let on = || match value {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(wrong()),
+    };
+    match name {
+        "substeps" => settings.substeps = Some(value.parse().map_err(|_| wrong())?),
+        "iterations" => settings.iterations = Some(value.parse().map_err(|_| wrong())?),
+        "dt" => settings.dt = value.parse().map_err(|_| wrong())?,
+        "sleep" => settings.sleep = on()?,
+        "relax" => settings.relax = on()?,
+        "warm_start" => settings.warm_start = on()?,
+        "mode" => {
+            settings.mode = match value {
+                "soft" => drystone::scene::Mode::Soft,
+                "baumgarte" => drystone::scene::Mode::Baumgarte,
+                "projection" => drystone::scene::Mode::Projection,
+                _ => return Err(wrong()),
+            }
+        }
+        _ => return Err(wrong()),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_and_mistakes_named() {
+        let script = Script::parse("# a comment\nopen arch\n\nstep 3 # three\ndrag 1 2 3 4 2\nkey Space\n").unwrap();
+        assert_eq!(script.lines[0], Line::Act(Action::Open("arch".to_owned())));
+        assert_eq!(script.lines[1], Line::Act(Action::Step(3)));
+        assert_eq!(script.lines[2], Line::Settle);
+        assert_eq!(script.lines.iter().filter(|line| matches!(line, Line::Move(_))).count(), 3);
+        let error = Script::parse("open arch\nfly 3").unwrap_err();
+        assert!(error.contains("line 2") && error.contains("fly"), "{error}");
+        assert!(Script::parse("key NoSuchKey").is_err());
+    }
+}

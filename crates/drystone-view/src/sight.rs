@@ -1,0 +1,304 @@
+//! Where the camera looks.
+//!
+//! A scene with a view is shown so. In any other the camera follows the bodies, softly, until the user moves it; F or the
+//! button "fit" gives it back.
+
+use glam::Vec2;
+
+use super::app::App;
+use super::drawing::split;
+use drystone::gpu::Arrival;
+use drystone::types::Pose;
+use drystone::world::World;
+use drystone_draw::DrawInputs;
+use drystone_draw::{Bounds, Camera, Framing};
+
+/// Frames between two looks at where the bodies are …
+const LOOK_EVERY: u32 = 4;
+/// … in worlds of at most so many shapes; …
+const FEW_SHAPES: usize = 5_000;
+/// … and in larger ones.
+const LOOK_SELDOM: u32 = 15;
+/// Worlds of more shapes are not followed: a look at them takes longer than a frame.
+const MOST_SHAPES: usize = 100_000;
+/// In this time the camera comes half of the way, s.
+const HALF_WAY: f64 = 0.07;
+/// The camera comes closer only where it could come this many times closer.
+const CLOSER: f32 = 2.5;
+/// Share of the picture that may be missing at its edges before the camera moves.
+const SLACK: f32 = 0.01;
+/// Where an edge of the picture moves outwards, there is room for as many looks to come: an answer of the device and the
+/// camera take their time.
+const AHEAD: f32 = 4.0;
+
+/// Frames for which the camera stands still after a body was let go of: the hand is still there.
+const REST: u32 = 30;
+
+/// Where bodies are.
+#[derive(Debug)]
+pub(crate) enum Poses {
+    Here(Vec<Pose>),
+    /// From the device.
+    Coming(Arrival),
+}
+
+/// Whether the camera has yet to be put where it sees the scene.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fit {
+    Done,
+    Wanted,
+}
+
+/// Bodies as the camera knows them, and its next move.
+#[derive(Debug, Default)]
+pub(crate) struct Sight {
+    /// The world as the camera began to follow it.
+    first: Option<Framing>,
+    /// Size of the part of the window that the framing is for, px.
+    part: [u32; 2],
+    /// The user has not taken the camera.
+    pub follows: bool,
+    /// The camera as this left it: a camera elsewhere was moved by the user.
+    left: Option<(Vec2, f32)>,
+    /// Where the camera goes, m and m/px.
+    goal: Option<(Vec2, f32)>,
+    /// The next look puts the camera where it belongs at once.
+    jumps: bool,
+    coming: Option<Arrival>,
+    /// Extent that was to be shown at the last look.
+    wanted: Option<Bounds>,
+    /// Steps done and the camera at the last look.
+    looked: Option<(u64, Vec2, f32)>,
+    frames: u32,
+    /// Frames that the camera has yet to stand still.
+    rests: u32,
+    /// There are dynamic bodies, and none is in the picture.
+    pub blank: bool,
+}
+
+impl Sight {
+    /// Drops an answer that a lost device will not give.
+    pub fn forget(&mut self) {
+        self.coming = None;
+    }
+
+    /// True while the camera is on its way.
+    pub fn moves(&self) -> bool {
+        self.goal.is_some()
+    }
+}
+
+impl App {
+    /// The part of the window that shows the world, px.
+    pub fn place(&mut self, origin: Vec2, size: [u32; 2]) {
+        let size = [size[0].max(1), size[1].max(1)];
+        // The middle stays in the middle, as large as it was; where the camera follows, the next look fits it.
+        self.camera.size = size;
+        let part = self.first_part().size;
+        if self.fit == Fit::Wanted
+            && let Some(run) = self.run.here()
+        {
+            let compiled = run.world().compiled();
+            let framing = Framing::new(compiled, &compiled.poses, part);
+            let Camera { center, metres_per_pixel, .. } = framing.camera();
+            self.camera = Camera { center, metres_per_pixel, ..self.camera };
+            let left = Some((center, metres_per_pixel));
+            // A world that goes on from a file may be far from where its scene began.
+            let jumps = run.steps() > 0 && !framing.is_given();
+            self.sight = Sight { first: Some(framing), part, follows: true, left, jumps, ..Sight::default() };
+            self.fit = Fit::Done;
+        }
+        self.camera.origin = origin;
+        if self.fit == Fit::Done {
+            self.follow(part);
+        }
+    }
+
+    /// The camera of the first world: all of the window, or the left half of it.
+    fn first_part(&self) -> Camera {
+        split(&self.camera, self.worlds())[0]
+    }
+
+    /// Once a frame: looks now and then where the bodies are, and moves the camera.
+    fn follow(&mut self, part: [u32; 2]) {
+        let now = (self.camera.center, self.camera.metres_per_pixel);
+        if self.sight.left.is_some_and(|left| left != now) {
+            (self.sight.follows, self.sight.goal) = (false, None);
+        }
+        self.sight.rests = if self.pointer.holds() { REST } else { self.sight.rests.saturating_sub(1) };
+        if self.sight.part != part {
+            self.fit_anew(part);
+        }
+        self.look_around();
+        self.move_camera();
+        self.sight.left = Some((self.camera.center, self.camera.metres_per_pixel));
+    }
+
+    /// The window has another size: the whole picture is framed for it, unless the user has the camera.
+    fn fit_anew(&mut self, part: [u32; 2]) {
+        // A world that is away is asked again when it is back.
+        let Some(run) = self.run.here() else { return };
+        self.sight.part = part;
+        if !self.sight.follows {
+            return;
+        }
+        let compiled = run.world().compiled();
+        let framing = Framing::new(compiled, &compiled.poses, part);
+        let Camera { center, metres_per_pixel, .. } = framing.camera();
+        let begun = framing.is_given() || run.steps() == 0;
+        self.sight.first = Some(framing);
+        if begun {
+            self.camera = Camera { center, metres_per_pixel, ..self.camera };
+        } else {
+            (self.sight.jumps, self.sight.looked) = (true, None);
+        }
+    }
+
+    fn look_around(&mut self) {
+        if let Some(arrival) = &self.sight.coming {
+            match arrival.take() {
+                Ok(Some(bytes)) => {
+                    self.sight.coming = None;
+                    self.see(&drystone::gpu::cast::<Pose>(&bytes));
+                }
+                Ok(None) => {}
+                // The caller that steps the world says so.
+                Err(_) => self.sight.coming = None,
+            }
+            return;
+        }
+        self.sight.frames += 1;
+        let now = (self.run.steps(), self.camera.center, self.camera.metres_per_pixel);
+        let shapes = self.facts().shapes;
+        let often = if shapes > FEW_SHAPES { LOOK_SELDOM } else { LOOK_EVERY };
+        let due = self.sight.frames >= often || self.sight.jumps;
+        let is_too_large = shapes > MOST_SHAPES && !self.sight.jumps;
+        if !due || self.sight.looked == Some(now) || !self.is_settled() || is_too_large {
+            return;
+        }
+        (self.sight.frames, self.sight.looked) = (0, Some(now));
+        match self.poses() {
+            Some(Poses::Here(poses)) => self.see(&poses),
+            Some(Poses::Coming(arrival)) => self.sight.coming = Some(arrival),
+            None => {}
+        }
+    }
+
+    /// The bodies are at these poses.
+    fn see(&mut self, poses: &[Pose]) {
+        let now = self.first_part();
+        let Some(run) = self.run.here() else { return };
+        let compiled = run.world().compiled();
+        let blank = Framing::sees_any(&now, &compiled.shapes, poses) == Some(false);
+        // A held body goes where the pointer is: the picture must not go after it.
+        let follows = self.sight.follows && self.sight.rests == 0;
+        let framing = self.sight.first.as_ref().filter(|framing| follows && !framing.is_given());
+        let wanted = framing.map(|framing| framing.camera_later(compiled, poses));
+        self.sight.blank = blank;
+        let Some(wanted) = wanted else { return };
+        let goal = (wanted.center, wanted.metres_per_pixel);
+        // Softly, unless there is nothing to be seen meanwhile.
+        if std::mem::take(&mut self.sight.jumps) || blank {
+            (self.sight.goal, self.sight.blank) = (None, false);
+            (self.camera.center, self.camera.metres_per_pixel) = goal;
+            return;
+        }
+        let (center, metres_per_pixel) = self.sight.goal.unwrap_or((now.center, now.metres_per_pixel));
+        let there = Camera { center, metres_per_pixel, ..now };
+        let seen = wanted.seen();
+        let before = self.sight.wanted.replace(seen).unwrap_or(seen);
+        let lacks = !there.seen().grow(SLACK * there.height()).contains(seen);
+        if lacks || there.height() > CLOSER * wanted.height() {
+            let most = 0.5 * seen.size();
+            let ahead = Bounds {
+                min: seen.min + (AHEAD * (seen.min - before.min)).clamp(-most, Vec2::ZERO),
+                max: seen.max + (AHEAD * (seen.max - before.max)).clamp(Vec2::ZERO, most),
+            };
+            let Camera { center, metres_per_pixel, .. } = Camera::fit(ahead, now.size, 0.0);
+            self.sight.goal = Some((center, metres_per_pixel));
+        }
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "a share")]
+    fn move_camera(&mut self) {
+        let Some((center, metres_per_pixel)) = self.sight.goal.filter(|_| self.sight.rests == 0) else { return };
+        let seconds = if self.patient { 1.0 / 60.0 } else { (1e-3 * self.frame_ms).min(0.1) };
+        let share = (1.0 - 0.5_f64.powf(seconds / HALF_WAY)) as f32;
+        let camera = &mut self.camera;
+        let before = (camera.center, camera.metres_per_pixel);
+        camera.center += (center - camera.center) * share;
+        camera.metres_per_pixel *= (metres_per_pixel / camera.metres_per_pixel).powf(share);
+        let near = (camera.metres_per_pixel / metres_per_pixel - 1.0).abs() < 1e-3
+            && camera.center.distance(center) < 0.5 * metres_per_pixel;
+        // Far from the origin a part of the way may be less than coordinates tell apart.
+        if near || before == (camera.center, camera.metres_per_pixel) {
+            (camera.center, camera.metres_per_pixel) = (center, metres_per_pixel);
+            self.sight.goal = None;
+        }
+    }
+
+    /// On a screen with so many pixels a point. On one of finer pixels all is as large as it was.
+    pub fn on_screen(&mut self, pixels_per_point: f32) {
+        if pixels_per_point != self.pixels_per_point && pixels_per_point > 0.0 {
+            self.zoom_along(self.pixels_per_point / pixels_per_point);
+            self.pixels_per_point = pixels_per_point;
+        }
+    }
+
+    /// Zooms for another reason than the user's: the camera goes on to follow.
+    pub fn zoom_along(&mut self, factor: f32) {
+        self.camera.metres_per_pixel *= factor;
+        for (_, metres_per_pixel) in [&mut self.sight.left, &mut self.sight.goal].into_iter().flatten() {
+            *metres_per_pixel *= factor;
+        }
+    }
+
+    /// A place in the world under a pixel, whichever of two worlds it is in.
+    pub fn world_at(&self, pixel: Vec2) -> Vec2 {
+        let cameras = split(&self.camera, self.worlds());
+        let over = cameras.iter().rev().find(|camera| pixel.x >= camera.origin.x).or(cameras.first());
+        over.map_or(Vec2::ZERO, |camera| camera.to_world(pixel))
+    }
+
+    /// Frames the world as it is: on the GPU as soon as its poses have arrived.
+    pub fn frame_all(&mut self) {
+        match self.poses() {
+            Some(Poses::Here(poses)) => self.look_at(&poses),
+            Some(Poses::Coming(arrival)) => self.pointer.poses = Some(arrival),
+            None => {}
+        }
+    }
+
+    /// Where the bodies are: at once, or on their way from the device.
+    pub fn poses(&self) -> Option<Poses> {
+        let world = self.run.here()?.world();
+        let World::Gpu(of) = world else {
+            return Some(Poses::Here(if let World::Cpu(world) = world { world.poses().to_vec() } else { Vec::new() }));
+        };
+        let bytes = of.compiled().poses.len() as u64 * size_of::<Pose>() as u64;
+        if bytes == 0 {
+            return Some(Poses::Here(Vec::new()));
+        }
+        let device = self.context.device();
+        let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("poses") });
+        let arrival = Arrival::send(device, &mut encoder, DrawInputs::of(&of).poses, bytes, None);
+        self.context.note_sent(1, bytes);
+        self.context.queue().submit([encoder.finish()]);
+        Some(Poses::Coming(arrival))
+    }
+
+    /// Puts the camera where it sees bodies at these poses: where the scene says, if they are all there. From there it
+    /// follows them.
+    pub fn look_at(&mut self, poses: &[Pose]) {
+        let part = self.first_part().size;
+        let Some(run) = self.run.here() else { return };
+        let compiled = run.world().compiled();
+        let scene = Framing::new(compiled, poses, part);
+        let free = Framing::of_bodies(compiled, poses, part);
+        let framing = if scene.camera().seen().contains(free.bodies()) { scene } else { free };
+        let Camera { center, metres_per_pixel, .. } = framing.camera();
+        self.camera = Camera { center, metres_per_pixel, ..self.camera };
+        let left = Some((center, metres_per_pixel));
+        self.sight = Sight { first: Some(framing), part, follows: true, left, ..Sight::default() };
+    }
+}

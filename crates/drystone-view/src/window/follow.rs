@@ -1,0 +1,215 @@
+//! Follows a script: one line after the other, each in its frame; takes screenshots and reports.
+
+use std::path::Path;
+
+use winit::dpi::{PhysicalPosition, PhysicalSize};
+use winit::event_loop::ActiveEventLoop;
+
+use super::super::ViewError;
+use super::super::action::Action;
+use super::super::run::On;
+use super::super::screen::read;
+use super::super::script::{Line, change_setting};
+use super::{Shown, Wait};
+use drystone::state;
+use drystone::world::WorldError;
+
+/// Longest time that a script waits for a file.
+const AWAIT: std::time::Duration = std::time::Duration::from_mins(1);
+/// Frames that a script waits for something at most.
+const PATIENCE: u32 = 20_000;
+
+impl Shown {
+    pub(super) fn take_shot(&mut self, path: &Path, texture: &wgpu::Texture) {
+        if !self.screen.copies() {
+            self.app.say("this surface cannot be read");
+            return;
+        }
+        let image = read(&self.app.context, texture);
+        let written = image.and_then(|image| image.write_png(path).map_err(|error| error.to_string()));
+        if let Err(error) = written {
+            self.app.say(error);
+        }
+    }
+
+    /// What a test wants to know.
+    pub(super) fn write_report(&mut self, path: &Path) -> Result<(), WorldError> {
+        let sent = self.app.context.bytes_sent();
+        self.app.settle()?;
+        let mut snapshots = Vec::new();
+        for seat in std::iter::once(&mut self.app.run).chain(&mut self.app.twin) {
+            if let Some(run) = seat.here_mut() {
+                snapshots.push(run.world_mut().snapshot()?);
+            }
+        }
+        let Some(snapshot) = snapshots.first() else { return Ok(()) };
+        let twin = snapshots.get(1).map(|snapshot| format!("{:016x}", state::hash(snapshot)));
+        let app = &self.app;
+        let facts = app.facts();
+        let report = serde_json::json!({
+            "scene": app.run.scene().name, "backend": if app.run.on() == On::Cpu { "cpu" } else { "gpu" },
+            "step": app.run.steps(), "furthest": facts.furthest, "hash": format!("{:016x}", state::hash(snapshot)),
+            "bodies": facts.bodies, "there": facts.there, "joints": facts.joints,
+            "positions": snapshot.poses.iter().map(|pose| pose.position).take(64).collect::<Vec<_>>(),
+            "sent_by_steps": sent[0], "sent_otherwise": sent[1], "frames": app.frames, "playing": app.playing,
+            "note": app.note(),
+            "cursor": app.cursor, "typing": app.typing, "search": app.search, "layers": app.prefs.layers, "fault": app.fault.as_ref().map(|fault| &fault.text), "shapes": facts.shapes, "size": self.screen.size(), "camera": {
+                "center": [app.camera.center.x, app.camera.center.y], "metres_per_pixel": app.camera.metres_per_pixel,
+                "origin": [app.camera.origin.x, app.camera.origin.y], "size": app.camera.size,
+            },
+            "gravity": [facts.gravity.x, facts.gravity.y], "twin": twin,
+            "over": app.pointer.over.map(|over| over.body), "sleep": app.run.scene().settings.sleep,
+            "substeps": app.run.scene().settings.substep_count(), "kept_bytes": facts.kept.0, "speed": app.speed,
+            "samples": app.figures.samples.len(), "opening": app.opening.as_ref().map(|opening| opening.source.spec()),
+            "follows": app.sight.follows, "blank": app.sight.blank, "meanwhile": app.meanwhile, "scale": self.egui.egui_ctx().pixels_per_point(),
+        });
+        if let Err(error) = std::fs::write(path, report.to_string()) {
+            self.app.say(error.to_string());
+        }
+        Ok(())
+    }
+
+    /// Does lines of the script until one takes a frame.
+    pub(super) fn follow_script(&mut self, event_loop: &ActiveEventLoop) -> Result<(), ViewError> {
+        loop {
+            match &mut self.waiting {
+                Wait::Frames(left) if *left > 0 => {
+                    *left -= 1;
+                    return Ok(());
+                }
+                Wait::Steps(until, patience) => {
+                    if self.app.run.steps() < *until {
+                        *patience = patience.saturating_sub(1);
+                        if *patience == 0 {
+                            return Err(ViewError::Script(format!("step {until} was never reached")));
+                        }
+                        return Ok(());
+                    }
+                }
+                Wait::Settled(patience) => {
+                    let busy = self.app.owed > 0
+                        || self.app.errand.is_some()
+                        || self.app.seeks()
+                        || !self.app.is_settled()
+                        || self.app.pointer.awaits()
+                        || !self.app.queue.is_empty();
+                    if busy {
+                        *patience = patience.saturating_sub(1);
+                        if *patience == 0 {
+                            return Err(ViewError::Script("it never settled".to_owned()));
+                        }
+                        return Ok(());
+                    }
+                }
+                Wait::Opened(all, patience) => {
+                    if self.app.opening.is_some() || (*all && self.app.jobs.count() > 0) {
+                        *patience = patience.saturating_sub(1);
+                        if *patience == 0 {
+                            return Err(ViewError::Script("it was never opened".to_owned()));
+                        }
+                        return Ok(());
+                    }
+                }
+                Wait::File(path, end) => {
+                    if !path.exists() {
+                        if std::time::Instant::now() > *end {
+                            return Err(ViewError::Script(format!("{} never came", path.display())));
+                        }
+                        return Ok(());
+                    }
+                }
+                Wait::Nothing | Wait::Frames(_) => {}
+            }
+            self.waiting = Wait::Nothing;
+            let Some(line) = self.script.as_mut().and_then(|script| script.lines.pop_front()) else {
+                event_loop.exit();
+                // Nothing more happens until the window is gone.
+                self.waiting = Wait::Frames(u32::MAX);
+                return Ok(());
+            };
+            self.follow(line, event_loop)?;
+        }
+    }
+
+    fn follow(&mut self, line: Line, event_loop: &ActiveEventLoop) -> Result<(), ViewError> {
+        let modifiers = egui::Modifiers::NONE;
+        let scale = self.scale.unwrap_or(1.0);
+        match line {
+            Line::Act(action) => self.app.queue.push(action),
+            Line::Frames(frames) => self.waiting = Wait::Frames(frames),
+            Line::Run(steps) => self.waiting = Wait::Steps(self.app.run.steps() + steps, PATIENCE),
+            Line::Settle => {
+                // What was just asked for is done first.
+                self.waiting = Wait::Settled(PATIENCE);
+            }
+            Line::Opened(all) => self.waiting = Wait::Opened(all, PATIENCE),
+            Line::Move([x, y]) => {
+                self.pointer = egui::pos2(x / scale, y / scale);
+                self.made.push(egui::Event::PointerMoved(self.pointer));
+            }
+            Line::Button(pressed, button) => {
+                self.made.push(egui::Event::PointerButton { pos: self.pointer, button, pressed, modifiers });
+            }
+            Line::Wheel(lines) => self.made.push(egui::Event::MouseWheel {
+                unit: egui::MouseWheelUnit::Line,
+                delta: egui::vec2(0.0, lines),
+                phase: egui::TouchPhase::Move,
+                source: egui::MouseWheelSource::Wheel,
+                modifiers,
+            }),
+            Line::Key(key) => {
+                for pressed in [true, false] {
+                    self.made.push(egui::Event::Key { key, physical_key: None, pressed, repeat: false, modifiers });
+                }
+            }
+            Line::Text(text) => self.made.push(egui::Event::Text(text)),
+            Line::DropFile(path) => self.made_files.push(path),
+            Line::Size([width, height]) => {
+                // Without a window manager the system follows; if it does not, the window is told all the same.
+                let size = PhysicalSize::new(width, height);
+                if let Some(size) = self.window.request_inner_size(size) {
+                    self.resize(size);
+                }
+            }
+            Line::Place([x, y]) => self.window.set_outer_position(PhysicalPosition::new(x, y)),
+            Line::Scale(to) => {
+                self.scale = Some(to.clamp(0.5, 4.0));
+                self.app.pointer.pixel = None;
+            }
+            Line::Minimize => self.screen.resize(&self.app.context, [0, 0]),
+            Line::LoseSurface => {
+                if let Err(error) = self.screen.new_surface(&self.window, &self.app.context) {
+                    return Err(ViewError::Script(error.to_string()));
+                }
+            }
+            Line::LoseDevice => self.app.context.device().destroy(),
+            Line::Close => event_loop.exit(),
+            Line::Shot(path) => self.shot = Some(path),
+            Line::Report(path) => self.report = Some(path),
+            Line::Prefs(path) => {
+                self.app.prefs.save(&path).map_err(|error| ViewError::Script(error.to_string()))?;
+            }
+            Line::Folder(path) => self.app.folder = path,
+            Line::Rewrite(from, to) => {
+                let failed = |error: std::io::Error| ViewError::Script(format!("{}: {error}", to.display()));
+                let text = std::fs::read(&from).map_err(failed)?;
+                std::fs::write(&to, text).map_err(failed)?;
+                // Clocks of files may be coarse.
+                let later = std::time::SystemTime::now() + super::IDLE;
+                let file = std::fs::File::options().write(true).open(&to).map_err(failed)?;
+                file.set_modified(later).map_err(failed)?;
+                // It is looked for changes at once, and not in a while.
+                self.last_look = self.last_look.checked_sub(super::IDLE).unwrap_or(self.last_look);
+            }
+            Line::Live(on) => self.app.patient = !on,
+            Line::Hear(on) => self.hears = on,
+            Line::Await(path) => self.waiting = Wait::File(path, std::time::Instant::now() + AWAIT),
+            Line::Setting(change) => {
+                let mut settings = self.app.run.scene().settings;
+                change_setting(&mut settings, &change).map_err(ViewError::Script)?;
+                self.app.queue.push(Action::Settings(Box::new(settings)));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,138 @@
+//! What a frame shows, and what it hears: the input of the panel, its letters, the pictures.
+
+use std::time::Instant;
+
+use super::super::action::Action;
+use super::super::panel::apply_theme;
+use super::{SCRIPTED, Shown};
+use drystone::gpu::Context;
+use drystone::world::WorldError;
+
+pub(super) fn painter(context: &Context, format: wgpu::TextureFormat) -> egui_wgpu::Renderer {
+    egui_wgpu::Renderer::new(
+        context.device(),
+        format,
+        egui_wgpu::RendererOptions {
+            // A pixel is the same on every adapter.
+            dithering: false,
+            ..egui_wgpu::RendererOptions::default()
+        },
+    )
+}
+
+impl Shown {
+    pub(super) fn take_input(&mut self) -> egui::RawInput {
+        let mut input = self.egui.take_egui_input(&self.window);
+        if self.script.is_some() {
+            input.time = Some(f64::from(u32::try_from(self.app.frames).unwrap_or(u32::MAX)) * SCRIPTED);
+            input.focused = true;
+            if !self.hears {
+                input.events.clear();
+            }
+            input.events.append(&mut self.made);
+            let scale = self.scale.unwrap_or(1.0);
+            let [width, height] = self.screen.size();
+            #[allow(clippy::cast_precision_loss, reason = "pixels")]
+            let size = egui::vec2(width as f32 / scale, height as f32 / scale);
+            input.screen_rect = Some(egui::Rect::from_min_size(egui::Pos2::ZERO, size));
+            if let Some(viewport) = input.viewports.get_mut(&egui::ViewportId::ROOT) {
+                viewport.native_pixels_per_point = Some(scale);
+            }
+        } else if self.measured.is_some() {
+            input.events.append(&mut self.made);
+        }
+        for path in self.made_files.drain(..) {
+            self.app.queue.push(Action::Open(path.display().to_string()));
+        }
+        input
+    }
+
+    /// Sends letters and pictures that changed to the device.
+    pub(super) fn send_textures(&mut self, delta: &mut egui::TexturesDelta) {
+        let (device, queue) = (self.app.context.device(), self.app.context.queue());
+        for (id, images) in &delta.set {
+            for image in images {
+                self.painter.update_texture(device, queue, *id, image);
+            }
+        }
+        delta.set.clear();
+    }
+
+    /// Lets go of those that are not used any more, after they were drawn for the last time.
+    pub(super) fn free_textures(&mut self, delta: &mut egui::TexturesDelta) {
+        for id in &delta.free {
+            self.painter.free_texture(id);
+        }
+        delta.clear();
+    }
+
+    /// Draws a frame: the world, and what lies around it.
+    pub(super) fn paint(&mut self, target: wgpu::SurfaceTexture) -> Result<(), WorldError> {
+        let begin = Instant::now();
+        let context = self.egui.egui_ctx().clone();
+        if self.themed != Some(self.app.prefs.dark) {
+            self.themed = Some(self.app.prefs.dark);
+            apply_theme(&context, self.app.prefs.dark);
+            if self.script.is_some() {
+                // Screenshots show what is there, not what is coming.
+                context.all_styles_mut(|style| style.animation_time = 0.0);
+            }
+        }
+        let mut input = self.take_input();
+        let app = &mut self.app;
+        app.take_keys(&mut input, context.pixels_per_point());
+        let mut output = context.run_ui(input, |ui| app.ui(ui));
+        if self.hears {
+            self.egui.handle_platform_output(&self.window, output.platform_output);
+        }
+        let again = output.viewport_output.get(&egui::ViewportId::ROOT).map(|viewport| viewport.repaint_delay);
+        self.repaint_at = again.and_then(|delay| Instant::now().checked_add(delay));
+        let scale = output.pixels_per_point;
+        let jobs = context.tessellate(output.shapes, scale);
+        let (device, queue) = (self.app.context.device().clone(), self.app.context.queue().clone());
+        self.send_textures(&mut output.textures_delta);
+        let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("frame") });
+        let screen = egui_wgpu::ScreenDescriptor { size_in_pixels: self.screen.size(), pixels_per_point: scale };
+        let more = self.painter.update_buffers(&device, &queue, &mut encoder, &jobs, &screen);
+        if let Err(error) = self.app.prepare(&mut encoder, scale) {
+            self.app.say(error.to_string());
+        }
+        let view = target.texture.create_view(&wgpu::TextureViewDescriptor::default());
+        {
+            let [r, g, b] = self.app.style().background.map(f64::from);
+            let mut pass = encoder
+                .begin_render_pass(&wgpu::RenderPassDescriptor {
+                    label: Some("window"),
+                    color_attachments: &[Some(wgpu::RenderPassColorAttachment {
+                        view: &view,
+                        depth_slice: None,
+                        resolve_target: None,
+                        ops: wgpu::Operations {
+                            load: wgpu::LoadOp::Clear(wgpu::Color { r, g, b, a: 1.0 }),
+                            store: wgpu::StoreOp::Store,
+                        },
+                    })],
+                    ..wgpu::RenderPassDescriptor::default()
+                })
+                .forget_lifetime();
+            self.app.drawing.draw(&mut pass);
+            let [width, height] = self.screen.size();
+            #[allow(clippy::cast_precision_loss, reason = "pixels")]
+            pass.set_viewport(0.0, 0.0, width as f32, height as f32, 0.0, 1.0);
+            self.painter.render(&mut pass, &jobs, &screen);
+        }
+        queue.submit(more.into_iter().chain([encoder.finish()]));
+        self.free_textures(&mut output.textures_delta);
+        if let Some(path) = self.shot.take() {
+            self.take_shot(&path, &target.texture);
+        }
+        if let Some(path) = self.report.take() {
+            self.write_report(&path)?;
+        }
+        self.window.pre_present_notify();
+        queue.present(target);
+        self.app.painted(begin.elapsed());
+        self.seen();
+        Ok(())
+    }
+}

@@ -1,7 +1,0 @@
-//! The `drystone` command. It only dispatches; see [`cli`].
-
-mod cli;
-
-fn main() -> std::process::ExitCode {
-    cli::main()
-}
