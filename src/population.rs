@@ -57,6 +57,7 @@ impl fmt::Display for JointId {
 }
 
 /// Where in the tables a joint is.
+#[must_use]
 pub fn joint_place(compiled: &Compiled, id: JointId) -> Option<usize> {
     let place = compiled.joints.place(id.index)?;
     (joint_id(compiled, id.index as usize)? == id).then_some(place)
@@ -173,6 +174,7 @@ pub struct Population {
 
 impl Population {
     /// That of a world as its scene made it.
+    #[must_use]
     pub fn new(compiled: &Compiled) -> Self {
         let mut shapes = vec![Vec::new(); compiled.bodies.len()];
         for (index, shape) in (0_u32..).zip(&compiled.shapes) {
@@ -216,7 +218,8 @@ impl Population {
     }
 
     /// The body in a slot.
-    pub(crate) fn id(&self, compiled: &Compiled, index: usize) -> Option<BodyId> {
+    #[must_use]
+    pub fn id(&self, compiled: &Compiled, index: usize) -> Option<BodyId> {
         let generation = *self.generations.get(index)?;
         #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
         let index_u32 = index as u32;
@@ -224,6 +227,7 @@ impl Population {
     }
 
     /// A hash of all that was added and removed so far.
+    #[must_use]
     pub fn history(population: Option<&Self>) -> u64 {
         population.map_or(Fnv::START, |population| population.history).0
     }

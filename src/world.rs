@@ -1,5 +1,7 @@
 //! One world, whichever backend steps it.
 
+use glam::Vec2;
+
 use crate::cancel::CancelToken;
 use crate::command::{Command, CommandError, JointCommand};
 use crate::cpu::CpuWorld;
@@ -8,7 +10,7 @@ use crate::explosion::Explosion;
 use crate::gpu::{DeviceError, GpuWorld};
 use crate::population::{BodyId, JointId, Journal, PopulationError, joint_id};
 use crate::query::{Answers, Query, QueryBounds, QueryError};
-use crate::scene::{Body, Compiled, Joint, SceneError};
+use crate::scene::{Body, Compiled, Joint, SceneError, check_gravity};
 use crate::snapshot::{Snapshot, SnapshotError, SnapshotFileError};
 use crate::state::{JointReaction, joint_reactions, max_speed};
 use crate::step::Stage;
@@ -192,6 +194,19 @@ impl World {
             Self::Cpu(world) => world.wake_all(),
             Self::Gpu(world) => world.wake_all(),
         }
+    }
+
+    /// Sets gravity from the next step on, m/s², and wakes all bodies, unless it is the same.
+    ///
+    /// # Errors
+    /// A coordinate is not a number, or out of the range of a scene; then nothing has changed.
+    pub fn set_gravity(&mut self, gravity: Vec2) -> Result<(), WorldError> {
+        check_gravity(gravity)?;
+        match self {
+            Self::Cpu(world) => world.set_gravity(gravity.into()),
+            Self::Gpu(world) => world.set_gravity(gravity.into()),
+        }
+        Ok(())
     }
 
     /// Adds bodies to the running world: all of them or, with an error, none. They take part from the next step on.

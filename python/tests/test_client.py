@@ -32,6 +32,14 @@ def test_a_world_from_first_to_last(service: Service) -> None:
     assert after.position[-1, 1] == pytest.approx(20 - 0.5 * 10 * (10 / 60) ** 2, abs=0.02)
     world.checkpoint("here")
     hash = world.metrics()["hash"]
+    assert world.rewind(5) == 35 and world.metrics()["hash"] != hash
+    world.step(5)
+    assert world.metrics()["hash"] == hash
+    down = world.status()["gravity"]
+    world.gravity([2, 0])
+    assert world.status()["gravity"] == [2, 0]
+    world.gravity()
+    assert world.status()["gravity"] == down
     world.remove(ball)
     world.step()
     assert world.metrics()["hash"] != hash

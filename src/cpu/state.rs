@@ -18,18 +18,21 @@ use crate::{event, query};
 
 impl CpuWorld {
     /// Contacts of the last step and how they touch.
+    #[must_use]
     pub fn contacts(&self) -> (&[Contact], &[Manifold]) {
         (&self.contacts, &self.manifolds)
     }
 
     /// Its velocity and status.
+    #[must_use]
     pub fn body_state(&self, body: usize) -> Option<BodyState> {
         (body < self.compiled.bodies.len()).then(|| self.states.get(body))
     }
 
-    /// Gravity from the next step on, m/s². Who sleeps wakes.
-    pub fn set_gravity(&mut self, gravity: [f32; 2]) {
-        if self.compiled.params.gravity != gravity {
+    /// Sets gravity from the next step on, m/s², and wakes all bodies, unless it is the same.
+    pub(crate) fn set_gravity(&mut self, gravity: [f32; 2]) {
+        // Bit by bit, as a journal that is gone through again sets it.
+        if self.compiled.params.gravity.map(f32::to_bits) != gravity.map(f32::to_bits) {
             self.compiled.params.gravity = gravity;
             self.rests = false;
             self.wake_all();
@@ -235,6 +238,7 @@ impl CpuWorld {
     }
 
     /// Every table as it stands, for comparing stage by stage.
+    #[must_use]
     pub fn tables(&self) -> Tables {
         let (constraints, rebounds) = self.constraints.to_vec(&self.counters);
         Tables {

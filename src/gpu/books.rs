@@ -186,21 +186,14 @@ impl GpuWorld {
     }
 
     /// Which bodies and joints came and went.
+    #[must_use]
     pub fn population(&self) -> Option<&Population> {
         self.population.as_ref()
     }
 
     /// The newest counters that have arrived, and the step that they are of.
+    #[must_use]
     pub fn known_counters(&self) -> Option<&(u64, Counters)> {
         self.known.as_ref()
-    }
-
-    /// Gravity from the next step on, m/s². Who sleeps wakes.
-    pub fn set_gravity(&mut self, gravity: [f32; 2]) {
-        if self.compiled.params.gravity != gravity {
-            self.compiled.params.gravity = gravity;
-            self.bind();
-            self.wake_all();
-        }
     }
 }

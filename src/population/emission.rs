@@ -10,7 +10,29 @@ use crate::types::{FORCE_OVERFLOW, Params};
 
 /// Steps with batches that are gone through again for a snapshot, at most: minutes of work, for a day and a half of
 /// rain.
-const MOST_TURNS: usize = 1_000_000;
+const MAX_TURNS: usize = 1_000_000;
+
+/// Checks the number of steps with batches to go through again.
+///
+/// # Errors
+/// If it is too large.
+pub(super) fn check_turns(turns: usize) -> Result<(), SnapshotError> {
+    if turns <= MAX_TURNS {
+        return Ok(());
+    }
+    let what = "steps or more with batches of emitters to go through again";
+    Err(SnapshotError { what, found: turns, expected: MAX_TURNS })
+}
+
+/// Checks at once what a file claims, before any step is gone through: the batches of one emitter come at steps of
+/// their own, so there are at least as many steps with batches.
+///
+/// # Errors
+/// If there are too many of them before step `until`.
+pub(super) fn check_batches(compiled: &Compiled, until: u64) -> Result<(), SnapshotError> {
+    let batches = compiled.script.emitters.iter().map(|emitter| emitter.batches_before(until)).max();
+    check_turns(usize::try_from(batches.unwrap_or(0)).unwrap_or(usize::MAX))
+}
 
 /// What an emitter has done so far.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +63,11 @@ impl Population {
     /// Whether a batch comes or goes before the step that has this number.
     pub(crate) fn is_due(&self, step: u64) -> bool {
         step >= self.next
+    }
+
+    /// The step before which a batch comes or goes next; `u64::MAX`: none does any more.
+    pub(crate) fn next(&self) -> u64 {
+        self.next
     }
 
     /// Lets go of the batches whose time is over. Before [`Self::emit`].
@@ -94,6 +121,7 @@ impl Population {
     }
 
     /// The emitters with the batches that are left to make after `steps`, for a scene that starts there.
+    #[must_use]
     pub fn emitters_left(&self, compiled: &Compiled, emitters: &[Emitter], steps: u64) -> Vec<Emitter> {
         debug_assert_eq!(compiled.script.emitters.len(), emitters.len());
         let left = |(emitter, emitted): (&Emitter, &Emitted)| {
@@ -131,6 +159,7 @@ impl Population {
         snapshot: &Snapshot,
     ) -> Result<Option<(Compiled, Self)>, SnapshotError> {
         let Some(origin) = origin.filter(|_| snapshot.population != Self::history(population)) else { return Ok(None) };
+        check_batches(origin, snapshot.step)?;
         let mut compiled = origin.clone();
         let Params { contact_capacity, color_blocks, tie_heads, tie_links, switches, .. } = now.params;
         let switches = origin.params.switches | switches & FORCE_OVERFLOW;
@@ -145,10 +174,7 @@ impl Population {
                 break;
             }
             turns += 1;
-            if turns > MOST_TURNS {
-                let what = "steps or more with batches of emitters to go through again";
-                return Err(SnapshotError { what, found: turns, expected: MOST_TURNS });
-            }
+            check_turns(turns)?;
             population.retire(&mut compiled, step);
             population.emit(&mut compiled, step);
             if is_last {

@@ -6,13 +6,11 @@
 
 use glam::Vec2;
 
+use super::emission::{check_batches, check_turns};
 use super::{BodyId, JointId, Population, PopulationError};
 use crate::scene::{Body, Compiled, Joint, check_gravity};
 use crate::snapshot::SnapshotError;
 use crate::world::WorldError;
-
-/// Batches of emitters that are gone through again, at most: minutes of work.
-const MOST_TURNS: usize = 1_000_000;
 
 /// A change made by hand.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,6 +64,7 @@ impl Population {
     /// # Errors
     /// If an entry is refused, or out of order; or there are too many batches of emitters.
     pub fn relive(&mut self, compiled: &mut Compiled, journal: &Journal, until: u64) -> Result<(), WorldError> {
+        check_batches(compiled, until)?;
         let mut turns = 0;
         let mut done = 0;
         for (at, alteration) in &journal.0 {
@@ -106,10 +105,7 @@ impl Population {
         }
         while self.next < to {
             *turns += 1;
-            if *turns > MOST_TURNS {
-                let what = "steps or more with batches of emitters to go through again";
-                return Err(SnapshotError { what, found: *turns, expected: MOST_TURNS }.into());
-            }
+            check_turns(*turns)?;
             let step = self.next.max(from);
             if step > from {
                 self.stepped();

@@ -46,8 +46,21 @@ pub struct BodyState {
 pub struct Bodies {
     /// Steps done.
     pub step: u64,
+    /// Part of the world that the scene wants to be shown at first. Left out if it does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub view: Option<View>,
     /// In the order of their slots.
     pub bodies: Vec<Look>,
+}
+
+/// A box of the world.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct View {
+    /// Lower left corner, m.
+    pub min: [f64; 2],
+    /// Upper right corner, m.
+    pub max: [f64; 2],
 }
 
 /// What a body is and looks like.

@@ -43,6 +43,8 @@ pub struct Config {
     pub checkpoint_seconds: f64,
     /// Seconds after which an idle world leaves memory. It comes back with the next request.
     pub hibernate_seconds: f64,
+    /// Seconds for which nobody watches a world that plays until it pauses, unless its client says otherwise; 0: it plays on.
+    pub pause_unwatched_seconds: f64,
     /// Opens worlds again that are failed because the process ended in their steps.
     pub retry_failed: bool,
     /// A folder of this machine for what a service with a bucket has to know of the process before it. Empty: one below the
@@ -255,6 +257,7 @@ impl Default for Config {
             pools: true,
             checkpoint_seconds: 5.0,
             hibernate_seconds: 300.0,
+            pause_unwatched_seconds: 0.0,
             retry_failed: false,
             local_state: String::new(),
             other_build: "warn".to_owned(),
@@ -440,6 +443,7 @@ impl Config {
         for (key, number, least) in [
             ("checkpoint_seconds", self.checkpoint_seconds, 0.01),
             ("hibernate_seconds", self.hibernate_seconds, 0.01),
+            ("pause_unwatched_seconds", self.pause_unwatched_seconds, 0.0),
             ("limits.turn_seconds", self.limits.turn_seconds, 0.01),
             ("s3.patience_seconds", self.s3.patience_seconds, 0.1),
             ("limits.rate", self.limits.rate, 0.1),

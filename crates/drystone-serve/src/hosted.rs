@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use glam::Vec2;
+
 use drystone::command::{Command, CommandError, JointCommand};
 use drystone::event::Event;
 use drystone::gpu::pool::{Parts, Pool, PooledWorld};
@@ -138,6 +140,13 @@ impl Hosted {
         match self {
             Self::Own(world) => world.wake_all(),
             Self::Pooled(world) => world.wake_all(),
+        }
+    }
+
+    pub fn set_gravity(&mut self, gravity: Vec2) -> Result<(), WorldError> {
+        match self {
+            Self::Own(world) => world.set_gravity(gravity),
+            Self::Pooled(world) => world.set_gravity(gravity),
         }
     }
 

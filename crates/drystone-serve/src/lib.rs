@@ -53,6 +53,13 @@
 //! buffers. After a restart a world that was asked for steps goes on with them; one that plays goes on from the last
 //! change or checkpoint, which may be some seconds back, and comes to the same again.
 //!
+//! # Steps back
+//!
+//! A world that is to go back by some steps is opened from the newest checkpoint before the wanted step, goes through its log
+//! up to there, and is written as its newest checkpoint, as where it is restored; with the log of that it has gone back. Until
+//! then the store has it as it was. The checkpoint says that it was reached by going back: the logs before it are still its
+//! past, up to its step, so that it can go back further, as far as the two last checkpoints and their logs reach.
+//!
 //! # Owners and tokens
 //!
 //! A world belongs to the owner of the token that made it ([`config::Token`]): for other tokens it is not there, and keys of
@@ -65,7 +72,7 @@
 //! Bodies, joints, contacts and the work of a step of each world, bodies of all worlds, and bodies of the worlds in memory
 //! ([`config::Limits`]). A step with too many contacts is refused before they take memory; the world stands and says why. A
 //! world that is idle is written out and leaves memory, at once if another needs it, and comes back to the same bits with
-//! the next request. Should the process end in a step all the same, it has written down which world it was about to step;
+//! the next request. One that plays and that nobody watches pauses after a time, if its client or the operator says so. Should the process end in a step all the same, it has written down which world it was about to step;
 //! one that ends it twice is failed at the next start, and the others go on.
 //!
 //! # Start

@@ -149,9 +149,28 @@ def remove(self: HasPath, *bodies: str | int, key: str | None = None) -> Call[No
     return _post(f"{self.path}/commands", batch, _nothing, key)
 
 
-def play(self: HasPath, speed: float | Literal["max"] = 1.0, *, key: str | None = None) -> Call[None]:
-    """Lets the world step by itself: times real time, or as fast as it goes."""
-    return _post(f"{self.path}/play", {"speed": speed}, _nothing, key)
+def gravity(self: HasPath, gravity: Sequence[float] | None = None, *, key: str | None = None) -> Call[None]:
+    """Sets gravity, m/s², from the next step on, and wakes all bodies. Without a value it is that of the scene again."""
+    change: models.Gravity = {} if gravity is None else {"gravity": list(gravity)}
+    batch: models.Batch = {"commands": [{"gravity": change}]}
+    return _post(f"{self.path}/commands", batch, _nothing, key)
+
+
+def play(
+    self: HasPath,
+    speed: float | Literal["max"] = 1.0,
+    *,
+    unwatched: float | None = None,
+    key: str | None = None,
+) -> Call[None]:
+    """Lets the world step by itself: times real time, or as fast as it goes.
+
+    With `unwatched` it pauses once there was no stream and no request about it for so many seconds; 0 lets it play on.
+    """
+    body: models.Play = {"speed": speed}
+    if unwatched is not None:
+        body["unwatched"] = unwatched
+    return _post(f"{self.path}/play", body, _nothing, key)
 
 
 def pause(self: HasPath, *, key: str | None = None) -> Call[int]:
@@ -211,6 +230,18 @@ def checkpoints(self: HasPath) -> Call[Sequence[str]]:
 def restore(self: HasPath, name: str, *, key: str | None = None) -> Call[None]:
     """Goes back to a checkpoint."""
     return _post(f"{self.path}/restore", {"name": name}, _nothing, key, STEP_SECONDS)
+
+
+def rewind(self: HasPath, steps: int = 1, *, timeout: float | None = None, key: str | None = None) -> Call[int]:
+    """Goes back by some steps, to the same bits, and forgets what came after. Returns the steps done then.
+
+    The world has to be paused. With `timeout` it stays where it was if that takes more seconds.
+    """
+    body: models.Rewind = {"steps": steps}
+    if timeout is not None:
+        body["timeout"] = timeout
+    wait = STEP_SECONDS if timeout is None else timeout
+    return _post(f"{self.path}/rewind", body, lambda answer: int(answer["step"]), key, wait)
 
 
 def _delete(path: str, key: str | None) -> Call[None]:

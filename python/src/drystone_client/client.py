@@ -204,6 +204,7 @@ class World:
     impulse = _blocking(calls.impulse)
     spawn = _blocking(calls.spawn)
     remove = _blocking(calls.remove)
+    gravity = _blocking(calls.gravity)
     play = _blocking(calls.play)
     pause = _blocking(calls.pause)
     state = _blocking(calls.state)
@@ -215,6 +216,7 @@ class World:
     checkpoint = _blocking(calls.checkpoint)
     checkpoints = _blocking(calls.checkpoints)
     restore = _blocking(calls.restore)
+    rewind = _blocking(calls.rewind)
     forget = _blocking(calls.forget)
     delete = _blocking(calls.delete)
 
@@ -339,6 +341,7 @@ class AsyncWorld:
     impulse = _awaited(calls.impulse)
     spawn = _awaited(calls.spawn)
     remove = _awaited(calls.remove)
+    gravity = _awaited(calls.gravity)
     play = _awaited(calls.play)
     pause = _awaited(calls.pause)
     state = _awaited(calls.state)
@@ -350,6 +353,7 @@ class AsyncWorld:
     checkpoint = _awaited(calls.checkpoint)
     checkpoints = _awaited(calls.checkpoints)
     restore = _awaited(calls.restore)
+    rewind = _awaited(calls.rewind)
     forget = _awaited(calls.forget)
     delete = _awaited(calls.delete)
 

@@ -82,6 +82,8 @@ class Bodies(TypedDict):
     """In the order of their slots."""
     step: int
     """Steps done."""
+    view: NotRequired[View]
+    """Part of the world that the scene wants to be shown at first. Left out if it does not say."""
 
 
 BodyRef: TypeAlias = "str | int"
@@ -129,7 +131,7 @@ class Circle(TypedDict):
     """m."""
 
 
-CommandRecord: TypeAlias = "ImpulseCommand | AngularImpulseCommand | ForceCommand | TorqueCommand | VelocityCommand | AngularVelocityCommand | TeleportCommand | TargetCommand | WakeCommand | WakeAllCommand | SpawnCommand | RemoveCommand | JoinCommand | UnjoinCommand | MouseCommand | ReleaseCommand | MotorCommand | LimitsCommand | LengthCommand | OffsetCommand | SpringTargetCommand | EnableCommand"
+CommandRecord: TypeAlias = "ImpulseCommand | AngularImpulseCommand | ForceCommand | TorqueCommand | VelocityCommand | AngularVelocityCommand | TeleportCommand | TargetCommand | WakeCommand | WakeAllCommand | GravityCommand | SpawnCommand | RemoveCommand | JoinCommand | UnjoinCommand | MouseCommand | ReleaseCommand | MotorCommand | LimitsCommand | LengthCommand | OffsetCommand | SpringTargetCommand | EnableCommand"
 """Something asked of a world. One key says what."""
 
 
@@ -231,6 +233,21 @@ class FoundFound(TypedDict):
 
     found: Sequence[ShapeOf]
     """To the others."""
+
+
+class Gravity(TypedDict):
+    """Sets gravity from the next step on, and wakes all. It stays until it is set again."""
+
+    gravity: NotRequired[Sequence[float] | None]
+    """m/s², each from −1e15 to 1e15; that of the scene if there is none."""
+
+
+@final
+class GravityCommand(TypedDict):
+    """Sets gravity from the next step on, and wakes all. It stays until it is set again."""
+
+    gravity: Gravity
+    """Sets gravity from the next step on, and wakes all. It stays until it is set again."""
 
 
 class HalfPlane(TypedDict):
@@ -524,6 +541,9 @@ class Play(TypedDict):
     """How fast to play."""
 
     speed: NotRequired[float | Literal["max"]]
+    unwatched: NotRequired[float | None]
+    """Seconds without a stream or a request about the world, after which it pauses, up to 1e9; 0: it plays
+    on. [default: pause_unwatched_seconds]"""
 
 
 class Played(TypedDict):
@@ -660,6 +680,15 @@ class Restored(TypedDict):
 
     step: int
     """Steps done, as of then."""
+
+
+class Rewind(TypedDict):
+    """Number of steps to go back."""
+
+    steps: NotRequired[int]
+    """Number of steps."""
+    timeout: NotRequired[float | None]
+    """Seconds it may take; then the world stays where it was. [default: limits.step_seconds]"""
 
 
 class Saved(TypedDict):
@@ -1134,6 +1163,8 @@ class Status(TypedDict):
     """Seconds since 1970."""
     dt: float
     """Seconds a step."""
+    gravity: Sequence[float]
+    """Gravity, m/s²."""
     id: str
     """Its id."""
     in_memory: bool
@@ -1159,6 +1190,9 @@ class Status(TypedDict):
     """Steps that were asked for and are not done."""
     time: float
     """Simulated seconds."""
+    unwatched: NotRequired[float]
+    """Seconds for which nobody had watched the world when it paused by itself (`play` with `unwatched`),
+    until it steps again."""
 
 
 class Step(TypedDict):
@@ -1268,6 +1302,15 @@ class VelocityCommand(TypedDict):
 
     velocity: Velocity
     """Of a dynamic or kinematic body."""
+
+
+class View(TypedDict):
+    """A box of the world."""
+
+    max: Sequence[float]
+    """Upper right corner, m."""
+    min: Sequence[float]
+    """Lower left corner, m."""
 
 
 class Wake(TypedDict):

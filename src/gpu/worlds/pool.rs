@@ -8,6 +8,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use glam::Vec2;
+
 use super::LEAST_CONTACTS;
 use super::member::Member;
 use super::places::{Place, Places, Seat, step_alike};
@@ -19,9 +21,9 @@ use crate::gpu::clock::Clock;
 use crate::gpu::population::Peopled;
 use crate::gpu::room::Room;
 use crate::gpu::{Context, DeviceError, GpuWorld, estimate_contacts};
-use crate::population::{BodyId, JointId, Journal, Population, joint_id};
+use crate::population::{BodyId, Change, JointId, Journal, Population, joint_id};
 use crate::query::{Answers, Query, QueryBounds};
-use crate::scene::{Body, Compiled, Joint, Settings};
+use crate::scene::{Body, Compiled, Joint, Settings, check_gravity};
 use crate::snapshot::{Snapshot, SnapshotError};
 use crate::world::WorldError;
 
@@ -113,6 +115,7 @@ pub struct Newcomer {
 
 impl Newcomer {
     /// A world that begins like this, if it can be in a pool on a device.
+    #[must_use]
     pub fn at_start(context: &Context, compiled: &Compiled) -> Option<Self> {
         let limits = context.device().limits();
         let small = limits.max_storage_buffers_per_shader_stage >= TABLES
@@ -202,6 +205,7 @@ pub struct Ended {
 
 impl Ended {
     /// Nobody has done the step.
+    #[must_use]
     pub fn of_nobody(worlds: usize, error: &WorldError) -> Self {
         let outcomes = (0..worlds).map(|_| Outcome::Failed(again(error))).collect();
         Self { outcomes, seconds: None, dispatches: 0, parts: vec![0.0; worlds] }
@@ -209,6 +213,7 @@ impl Ended {
 }
 
 /// The same error for another world.
+#[must_use]
 pub fn again(error: &WorldError) -> WorldError {
     match error {
         WorldError::Device(error) => error.clone().into(),
@@ -472,16 +477,19 @@ impl PooledWorld {
     }
 
     /// Where it is.
+    #[must_use]
     pub fn pool(&self) -> &Arc<Pool> {
         &self.pool
     }
 
     /// The device it lives on.
+    #[must_use]
     pub fn context(&self) -> Context {
         self.pool.context()
     }
 
     /// Whether it is still small with so much more.
+    #[must_use]
     pub fn holds(&self, more: Parts) -> bool {
         self.member.parts().and(more).are_few()
     }
@@ -545,6 +553,22 @@ impl PooledWorld {
     /// Wakes all bodies in the next step.
     pub fn wake_all(&mut self) {
         self.member.wake_all();
+    }
+
+    /// Sets gravity from the next step on, m/s², and wakes all bodies, unless it is the same. Other worlds of the pool keep
+    /// theirs.
+    ///
+    /// # Errors
+    /// A coordinate is not a number, or out of the range of a scene; or the device is lost.
+    pub fn set_gravity(&mut self, gravity: Vec2) -> Result<(), WorldError> {
+        check_gravity(gravity)?;
+        let gravity: [f32; 2] = gravity.into();
+        if self.member.compiled.params.gravity.map(f32::to_bits) != gravity.map(f32::to_bits) {
+            self.member.compiled.params.gravity = gravity;
+            self.here(|one| one.follow(&Change::default(), None))?;
+            self.member.wake_all();
+        }
+        Ok(())
     }
 
     /// As [`GpuWorld::add_bodies`]. What is added leaves the world small ([`Self::holds`]).
@@ -618,6 +642,9 @@ impl PooledWorld {
     }
 
     /// As [`World::load_with`](crate::World::load_with). False, and nothing has changed, if the world is not small then.
+    ///
+    /// # Errors
+    /// As there.
     pub fn load_with(&mut self, bytes: &[u8], journal: &Journal) -> Result<bool, WorldError> {
         let mut compiled = self.member.compiled.clone();
         let mut relived = None;

@@ -86,6 +86,7 @@ fn a_world_belongs_to_its_token() {
         ("POST", "/pause", Some(json!({}))),
         ("POST", "/checkpoint", Some(json!({ "name": "mine" }))),
         ("POST", "/restore", Some(json!({ "name": "kept" }))),
+        ("POST", "/rewind", Some(json!({ "steps": 1 }))),
         ("DELETE", "/checkpoints/kept", None),
         ("DELETE", "", None),
     ];

@@ -202,7 +202,11 @@ impl FromRequestParts<State> for OwnWorld {
         // The words are those for a world that never was.
         let missing = || Problem::not_found(format!("there is no world {id}"));
         let world = state.scheduler.world(&id).ok_or_else(missing)?;
-        if caller.is_some_and(|caller| caller.owns(&world.facts)) { Ok(Self(id)) } else { Err(missing()) }
+        if caller.is_none_or(|caller| !caller.owns(&world.facts)) {
+            return Err(missing());
+        }
+        world.touch();
+        Ok(Self(id))
     }
 }
 

@@ -4,6 +4,7 @@ mod content;
 mod description;
 mod guard;
 mod guesses;
+mod rewind;
 mod room;
 mod socket;
 mod worlds;
@@ -156,6 +157,7 @@ fn routes() -> OpenApiRouter<State> {
         .routes(routes!(worlds::checkpoint))
         .routes(routes!(worlds::forget))
         .routes(routes!(worlds::restore))
+        .routes(routes!(rewind::rewind))
         .routes(routes!(worlds::scenes))
         .routes(routes!(socket::stream))
         .routes(routes!(live))
@@ -392,11 +394,12 @@ fn resident_bytes() -> Option<u64> {
 /// The page at `/`. Its style and scripts are files of their own, so that the policy forbids text in the page to be run.
 const PAGE: &str = include_str!("page/page.html");
 /// Files of the page below `/page/`, with their MIME types.
-const PAGE_FILES: [(&str, &str, &str); 5] = [
+const PAGE_FILES: [(&str, &str, &str); 6] = [
     ("/page/page.css", "text/css; charset=utf-8", include_str!("page/page.css")),
     ("/page/service.js", "text/javascript; charset=utf-8", include_str!("page/service.js")),
     ("/page/view.js", "text/javascript; charset=utf-8", include_str!("page/view.js")),
     ("/page/draw.js", "text/javascript; charset=utf-8", include_str!("page/draw.js")),
+    ("/page/gravity.js", "text/javascript; charset=utf-8", include_str!("page/gravity.js")),
     ("/page/act.js", "text/javascript; charset=utf-8", include_str!("page/act.js")),
 ];
 

@@ -386,7 +386,7 @@ fn ask(
         let (op, deadline) = step.op(state).map_err(|problem| problem.within("step"))?;
         (op, Some(deadline))
     } else if let Some(play) = &said.play {
-        (play.op().map_err(|problem| problem.within("play"))?, None)
+        (play.op(&state.config).map_err(|problem| problem.within("play"))?, None)
     } else if said.pause.is_some() {
         (Op::Pause, None)
     } else {

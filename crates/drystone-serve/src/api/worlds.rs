@@ -25,6 +25,7 @@ use super::content::{Content, Held, command_bytes, read_aside, reading_bytes};
 use super::guard::{Caller, OwnWorld};
 use super::{Path, State, key, parameters, room};
 use crate::answers;
+use crate::config::Config;
 use crate::op::{CommandRecord, Key, Op, read_commands, read_json, read_list};
 use crate::problem::Problem;
 use crate::scheduler::Place;
@@ -38,7 +39,7 @@ use drystone_scenes::catalogue::{self, CatalogueError};
 use drystone_scenes::file;
 
 type Parameters<T> = Result<Query<T>, QueryRejection>;
-type Answered = Result<Answer, Problem>;
+pub(super) type Answered = Result<Answer, Problem>;
 /// For answers that may be large.
 type AnsweredHeld = Result<Held, Problem>;
 
@@ -445,7 +446,7 @@ pub async fn delete(
 
 /// Reads a body: a large one where nobody is kept waiting by that, with memory set aside for it. That counts until the
 /// content is dropped, which is given back for as long as what was read takes as much.
-async fn read_body<T: Send + 'static>(
+pub(super) async fn read_body<T: Send + 'static>(
     mut content: Content,
     read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
 ) -> Result<(T, Content), Problem> {
@@ -520,19 +521,24 @@ pub struct Stepped {
 impl Step {
     /// The change, and until when it may take.
     pub fn op(&self, state: &State) -> Result<(Op, Instant), Problem> {
-        let limits = &state.config.limits;
-        if !(1..=limits.steps).contains(&self.steps) {
-            let detail = format!("steps is {}; expected 1 to {}", self.steps, limits.steps);
-            return Err(Problem::limit(detail).at("steps"));
-        }
-        let most = limits.step_seconds;
-        let seconds = self.timeout.unwrap_or(most);
-        if !(seconds > 0.0 && seconds <= most) {
-            let detail = format!("timeout is {seconds}; expected a number above 0, up to {most}");
-            return Err(Problem::invalid(detail).at("timeout"));
-        }
-        Ok((Op::Step { steps: self.steps }, Instant::now() + Duration::from_secs_f64(seconds)))
+        Ok((Op::Step { steps: self.steps }, check_steps(self.steps, self.timeout, state)?))
     }
+}
+
+/// Checks a number of steps and the seconds that they may take. Returns until when that is.
+pub(super) fn check_steps(steps: u64, timeout: Option<f64>, state: &State) -> Result<Instant, Problem> {
+    let limits = &state.config.limits;
+    if !(1..=limits.steps).contains(&steps) {
+        let detail = format!("steps is {steps}; expected 1 to {}", limits.steps);
+        return Err(Problem::limit(detail).at("steps"));
+    }
+    let most = limits.step_seconds;
+    let seconds = timeout.unwrap_or(most);
+    if !(seconds > 0.0 && seconds <= most) {
+        let detail = format!("timeout is {seconds}; expected a number above 0, up to {most}");
+        return Err(Problem::invalid(detail).at("timeout"));
+    }
+    Ok(Instant::now() + Duration::from_secs_f64(seconds))
 }
 
 /// Steps a world, and answers when that is done.
@@ -556,7 +562,7 @@ pub async fn step(
 }
 
 /// A body that may be left out.
-fn read_or_empty<'de, T: Deserialize<'de>>(content: &'de [u8]) -> Result<T, Problem> {
+pub(super) fn read_or_empty<'de, T: Deserialize<'de>>(content: &'de [u8]) -> Result<T, Problem> {
     read_json(if content.is_empty() { b"{}" } else { content })
 }
 
@@ -611,6 +617,10 @@ pub struct Play {
     #[serde(default)]
     #[schema(schema_with = speed_schema)]
     pub speed: Speed,
+    /// Seconds without a stream or a request about the world, after which it pauses, up to 1e9; 0: it plays on.
+    /// [default: pause_unwatched_seconds]
+    #[schema(minimum = 0)]
+    pub unwatched: Option<f64>,
 }
 
 /// A number or a word.
@@ -646,15 +656,21 @@ impl Default for Speed {
 
 impl Play {
     /// The change.
-    pub fn op(&self) -> Result<Op, Problem> {
-        match self.speed {
-            Speed::Word(Most::Max) => Ok(Op::Play { speed: None }),
-            Speed::Times(speed) if (0.001..=1000.0).contains(&speed) => Ok(Op::Play { speed: Some(speed) }),
+    pub fn op(&self, config: &Config) -> Result<Op, Problem> {
+        let speed = match self.speed {
+            Speed::Word(Most::Max) => None,
+            Speed::Times(speed) if (0.001..=1000.0).contains(&speed) => Some(speed),
             Speed::Times(speed) => {
                 let problem = Problem::invalid(format!("speed is {speed}")).at("speed");
-                Err(problem.expected("a number from 0.001 to 1000, or \"max\""))
+                return Err(problem.expected("a number from 0.001 to 1000, or \"max\""));
             }
+        };
+        let seconds = self.unwatched.unwrap_or(config.pause_unwatched_seconds);
+        if !(0.0..=1e9).contains(&seconds) {
+            let problem = Problem::invalid(format!("unwatched is {seconds}")).at("unwatched");
+            return Err(problem.expected("a number from 0 to 1e9"));
         }
+        Ok(Op::Play { speed, unwatched: (seconds > 0.0).then_some(seconds) })
     }
 }
 
@@ -669,7 +685,8 @@ pub async fn play(
     headers: HeaderMap,
     content: Content,
 ) -> Answered {
-    let read = move |body: &[u8]| Ok((key(&headers, uri.path(), body)?, read_or_empty::<Play>(body)?.op()?));
+    let config = state.config.clone();
+    let read = move |body: &[u8]| Ok((key(&headers, uri.path(), body)?, read_or_empty::<Play>(body)?.op(&config)?));
     let ((key, op), content) = read_body(content, read).await?;
     drop(content);
     write(&state, &id, op, key, None).await

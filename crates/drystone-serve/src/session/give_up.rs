@@ -105,7 +105,7 @@ impl Session {
         self.refuse_waiting(&deleted);
         self.learn_of_checkpoint();
         self.settling.retain(|slot| lock(slot).is_none());
-        if let Some(Hold::Restore(reply, slot, _)) = self.hold.take() {
+        if let Some(Hold::Restore(reply, slot, _) | Hold::Rewind(reply, slot, _)) = self.hold.take() {
             self.answer(reply, Err(Problem::conflict("the world is being deleted")));
             self.settling.push(slot);
         }

@@ -87,6 +87,8 @@ pub enum Request {
     Save(Option<String>, Reply),
     /// Go back to it.
     Restore(String, Option<Key>, Reply),
+    /// Go back so many steps, until then at most.
+    Rewind(u64, (Option<Key>, Instant), Reply),
     /// Forget the world; what is left tells who asked with a key.
     Delete(Option<Tombstone>, Reply),
     /// The answer to the request with this key, if it was given; else [`Answer::is_unknown`].
@@ -100,7 +102,7 @@ impl Request {
             Self::Write { op, .. } => !matches!(op, Op::Commands(_)),
             Self::Delete(..) | Self::Recall(..) => true,
             Self::Read(what, _) => matches!(what, Read::Ping),
-            Self::Save(..) | Self::Restore(..) => false,
+            Self::Save(..) | Self::Restore(..) | Self::Rewind(..) => false,
         }
     }
 
@@ -109,6 +111,7 @@ impl Request {
         | Self::Read(_, reply)
         | Self::Save(_, reply)
         | Self::Restore(_, _, reply)
+        | Self::Rewind(_, _, reply)
         | Self::Delete(_, reply)
         | Self::Recall(_, reply)) = self;
         // Nobody may listen any more.
@@ -123,6 +126,7 @@ impl fmt::Debug for Request {
             Self::Read(..) => "Read",
             Self::Save(..) => "Save",
             Self::Restore(..) => "Restore",
+            Self::Rewind(..) => "Rewind",
             Self::Delete(..) => "Delete",
             Self::Recall(..) => "Recall",
         })
@@ -162,6 +166,8 @@ pub struct Status {
     pub time: f64,
     /// Seconds a step.
     pub dt: f32,
+    /// Gravity, m/s².
+    pub gravity: [f64; 2],
     /// Bodies in it.
     pub bodies: usize,
     /// Joints likewise.
@@ -171,6 +177,11 @@ pub struct Status {
     /// While it plays, times real time; nothing if as fast as it goes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speed: Option<f64>,
+    /// Seconds for which nobody had watched the world when it paused by itself (`play` with `unwatched`), until it steps
+    /// again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub unwatched: Option<f64>,
     /// `cpu` or `gpu`.
     pub backend: &'static str,
     /// Seconds since 1970.
@@ -424,8 +435,19 @@ impl Handle {
             return Err(Problem::too_many(format!("{most} requests wait for this world already"), 1));
         }
         inbox.push_back(request);
-        self.used.store(now_ms(), Ordering::SeqCst);
+        self.touch();
         Ok(())
+    }
+
+    /// Notes that somebody asks for the world.
+    pub fn touch(&self) {
+        self.used.store(now_ms(), Ordering::SeqCst);
+    }
+
+    /// True if a stream shows the world, or did so within the last seconds, or a request came within them.
+    pub(super) fn is_watched_within(&self, seconds: f64) -> bool {
+        let since = now_ms().saturating_sub(self.used.load(Ordering::SeqCst));
+        (since as f64) < 1e3 * seconds || !lock(&self.wanted).is_empty()
     }
 
     /// Whether the world was deleted: nothing knows of it any more.
@@ -470,6 +492,8 @@ impl Handle {
 
     /// The stream wants no more.
     pub fn leave(&self, number: u64) {
+        // First, so that it counts as watched in between.
+        self.touch();
         lock(&self.wanted).remove(&number);
     }
 

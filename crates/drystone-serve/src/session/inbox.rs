@@ -124,7 +124,7 @@ impl Session {
                         let _ = reply.send(Ok(Answer::unknown()));
                     }
                 }
-                special @ (Request::Save(..) | Request::Restore(..))
+                special @ (Request::Save(..) | Request::Restore(..) | Request::Rewind(..))
                     if !batch.is_empty() || (self.writing.is_some() && !matches!(special, Request::Save(..))) =>
                 {
                     // In its turn, after what came before it.
@@ -133,10 +133,15 @@ impl Session {
                     break;
                 }
                 Request::Save(name, reply) => self.save(live, name, reply)?,
-                Request::Restore(_, _, reply) if !self.own.is_empty() => {
+                Request::Restore(_, _, reply) | Request::Rewind(_, _, reply) if !self.own.is_empty() => {
                     // A checkpoint in place of the state would not know of it.
                     let detail = "the store does not take the end of earlier requests for now: ask again";
                     let _ = reply.send(Err(Problem::unavailable(detail)));
+                }
+                Request::Rewind(steps, (key, deadline), reply) => {
+                    if let Some(reply) = self.recall_or_keep(live, key.as_ref(), batch, reply) {
+                        self.rewind(live, steps, (key, deadline), reply)?;
+                    }
                 }
                 Request::Restore(name, key, reply) => {
                     if let Some(reply) = self.recall_or_keep(live, key.as_ref(), batch, reply) {

@@ -79,7 +79,7 @@ impl Session {
     }
 
     /// Head of the next log. A log that is not in the store yet is taken for it, where checkpoints come after their logs.
-    fn next_head(&self, step: u64, restored: bool) -> LogHead {
+    pub(super) fn next_head(&self, step: u64, restored: bool) -> LogHead {
         let store = &self.shared.store;
         let same = !self.log.is_begun() && !store.is_remote();
         LogHead {
@@ -88,6 +88,7 @@ impl Session {
             build: store.build().to_owned(),
             step,
             restored,
+            rewound: false,
             before: self.log.last(),
         }
     }
@@ -196,7 +197,13 @@ impl Session {
                 return Err(Broken::of_world(&error));
             }
         };
-        let memory = Memory { goals: VecDeque::new(), play: None, answers: VecDeque::new(), ..live.memory.clone() };
+        let memory = Memory {
+            goals: VecDeque::new(),
+            play: None,
+            unwatched: None,
+            answers: VecDeque::new(),
+            ..live.memory.clone()
+        };
         let head = LogHead { before: None, ..self.next_head(live.world.steps(), false) };
         let first = first_part(&head, &serde_json::to_vec(&memory).unwrap_or_default());
         drop((memory, rough));
@@ -293,7 +300,7 @@ impl Session {
 }
 
 /// Removes what is older than the checkpoint before the newest one.
-fn prune(store: &Store, id: &str, good: u64) {
+pub(super) fn prune(store: &Store, id: &str, good: u64) {
     let Ok(listing) = store.list(id) else { return };
     let logs: Vec<u64> = listing.logs.into_iter().filter(|&number| number < good).collect();
     let checkpoints = listing.checkpoints.into_iter().filter(|&number| number < good);

@@ -32,10 +32,16 @@ pub struct Memory {
     pub goals: VecDeque<Goal>,
     /// Whether it steps by itself.
     pub play: Option<Play>,
+    /// Seconds without anybody who watched, after which it paused and stands since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unwatched: Option<f64>,
     /// What pointers hold.
     pub pointers: BTreeMap<String, Pointer>,
     /// What came and went by hand.
     pub journal: Vec<Entry>,
+    /// Gravity, m/s², if it is not that of the scene.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gravity: Option<[f32; 2]>,
     /// To requests with keys, the oldest first; still older ones are in files.
     pub answers: Recent,
 }
@@ -58,6 +64,9 @@ pub struct Goal {
 pub struct Play {
     /// Times real time; as fast as it goes if there is none.
     pub speed: Option<f64>,
+    /// Seconds for which nobody has to watch until it pauses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unwatched: Option<f64>,
 }
 
 /// What a pointer holds.
@@ -109,6 +118,8 @@ pub(crate) struct Live {
     /// The rest.
     pub memory: Memory,
     keys: Keys,
+    /// Gravity of the scene, m/s².
+    first_gravity: [f32; 2],
     /// Bytes of the journal.
     journal_bytes: usize,
     /// The newest events, with their numbers.
@@ -136,8 +147,10 @@ impl Live {
     pub fn new(world: Hosted, device: u64, most_events: usize) -> Self {
         let memory = Memory::default();
         let keys = Keys::default();
+        let first_gravity = world.compiled().params.gravity;
         Self {
             world,
+            first_gravity,
             device,
             memory,
             keys,
@@ -154,7 +167,7 @@ impl Live {
     /// # Errors
     /// If it does not fit.
     pub fn load(&mut self, memory: Memory, snapshot: &[u8]) -> Result<(), String> {
-        let journal = journal(&memory.journal)?;
+        let journal = journal(&memory)?;
         self.world.load_with(snapshot, &journal).map_err(|error| error.to_string())?;
         self.journal_bytes = memory.journal.iter().map(Entry::bytes).sum();
         self.memory = memory;
@@ -373,6 +386,12 @@ impl Live {
                 self.world.wake_all();
                 Ok(json!({}))
             }
+            CommandRecord::Gravity { gravity } => {
+                self.world.set_gravity(gravity.unwrap_or(self.first_gravity).into())?;
+                let now = self.world.compiled().params.gravity;
+                self.memory.gravity = (now.map(f32::to_bits) != self.first_gravity.map(f32::to_bits)).then_some(now);
+                Ok(json!({}))
+            }
             CommandRecord::Spawn { bodies, joints } => self.spawn(bodies, joints, names),
             CommandRecord::Remove { bodies } => {
                 let mut ids = Vec::new();
@@ -511,10 +530,14 @@ fn between(ids: &[BodyId], joint: Joint) -> Option<(Option<BodyId>, BodyId, Join
 }
 
 /// As the library takes it.
-fn journal(entries: &[Entry]) -> Result<Journal, String> {
+fn journal(memory: &Memory) -> Result<Journal, String> {
     let detail = |problem: Problem| problem.detail;
     let mut journal = Journal::default();
-    for Entry { at, what } in entries {
+    if let Some(gravity) = memory.gravity {
+        // The last one alone counts, and no table depends on when it came.
+        journal.push(0, Alteration::Gravity(gravity.into()));
+    }
+    for Entry { at, what } in &memory.journal {
         match what {
             Change::Spawn { bodies, joints, ids } => {
                 let (bodies, ties) = read_parts(bodies, joints).map_err(detail)?;

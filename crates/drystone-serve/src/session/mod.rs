@@ -10,6 +10,7 @@ mod open;
 mod read;
 mod reopen;
 mod rest;
+mod rewind;
 mod steps;
 mod turn;
 
@@ -20,6 +21,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use super::answers::wide;
 use super::lock;
 use super::op::{Key, Op, Record};
 use super::problem::Problem;
@@ -34,6 +36,7 @@ use live::{Live, Ring};
 pub use open::{check_limits, check_work, facts as open_facts};
 use read::Asking;
 pub use read::{Charge, Format, QueryRecord, Questions, Read};
+use rewind::Rewinding;
 use turn::Turn;
 
 /// Until a device or a store is tried again.
@@ -74,6 +77,8 @@ enum Hold {
     Log(Batch, Slot),
     /// A checkpoint that is put in place.
     Restore(Reply, Slot, u64),
+    /// The state of a world that goes back, which is put in place as a checkpoint.
+    Rewind(Reply, Slot, u64),
     /// The end.
     Delete(Reply, Slot),
 }
@@ -93,6 +98,8 @@ pub struct Session {
     shown: Option<Arc<Frame>>,
     /// Who waits for the world to come back after a restore.
     restored: Option<Reply>,
+    /// The world goes back.
+    rewinding: Option<Rewinding>,
     turn: Turn,
     draining: bool,
     /// False for a turn that only answers or ends something: it begins no step and opens nothing.
@@ -184,6 +191,7 @@ impl Session {
             outbox: Vec::new(),
             shown: None,
             restored: None,
+            rewinding: None,
             turn: Turn::Over(Wake::Idle),
             draining: false,
             may_take_long: true,
@@ -263,9 +271,7 @@ impl Session {
         let _ = self.leave_step();
         let problem = Problem::internal(what.to_owned());
         self.refuse_waiting(&problem);
-        if let Some(reply) = self.restored.take() {
-            self.answer(reply, Err(problem.clone()));
-        }
+        self.refuse_restored(&problem);
         self.phase = Phase::Failed(problem);
         self.turn = Turn::Over(Wake::Now);
     }
@@ -337,6 +343,20 @@ impl Session {
                     }
                 }
             }
+            Hold::Rewind(reply, slot, number) => {
+                let Some(outcome) = lock(&slot).take() else { return Ok(Some(Hold::Rewind(reply, slot, number))) };
+                self.ring = Some(live.take_ring());
+                // What is in the store counts, whether this is.
+                self.phase = Phase::Closed(Instant::now());
+                if let Err(error) = outcome {
+                    self.answer(reply, Err(Problem::of_store(&error)));
+                    self.doubt(&error)?;
+                    self.shared.store.prune(&self.handle.id, &[checkpoint_name(number)]);
+                } else {
+                    self.restored = Some(reply);
+                }
+                return Err(Broken::Reopen);
+            }
             Hold::Delete(reply, slot) => {
                 let Some(outcome) = lock(&slot).take() else { return Ok(Some(Hold::Delete(reply, slot))) };
                 match outcome {
@@ -363,8 +383,9 @@ impl Session {
         self.outbox.extend(batch.into_iter().filter_map(|(_, reply, _)| Some((reply?, Err(problem.clone())))));
     }
 
-    /// Answers the request to restore the world, which does not come back for now.
+    /// Answers the request to restore the world or to go back, which does not come back for now.
     fn refuse_restored(&mut self, problem: &Problem) {
+        self.refuse_rewind(problem);
         if let Some(reply) = self.restored.take() {
             self.answer(reply, Err(problem.clone()));
         }
@@ -402,7 +423,9 @@ impl Session {
         status.in_memory = matches!(self.phase, Phase::Live(_) | Phase::Replaying(..));
         match &self.phase {
             Phase::Closed(_) | Phase::GivenUp(_) => {
-                if !self.waking {
+                if self.rewinding.is_some() {
+                    status.state = "stepping";
+                } else if !self.waking {
                     status.state = "starting";
                 }
                 status.problem = self.away.as_ref().map(|problem| problem.detail.clone());
@@ -415,6 +438,9 @@ impl Session {
                 status.state = "failed";
                 status.problem = Some(problem.detail.clone());
             }
+            // Where it was, until it has gone back.
+            Phase::Replaying(..) if self.rewinding.is_some() => status.state = "stepping",
+            Phase::Live(_) if matches!(self.hold, Some(Hold::Rewind(..))) => status.state = "stepping",
             Phase::Replaying(live, _) | Phase::Live(live) => {
                 status.state = match &self.phase {
                     Phase::Replaying(..) if self.waking => status.state,
@@ -426,9 +452,11 @@ impl Session {
                 status.step = live.world.steps();
                 status.time = live.time();
                 status.dt = live.world.compiled().settings.dt;
+                status.gravity = wide(live.world.compiled().params.gravity);
                 (status.bodies, status.joints) = population(live);
                 status.steps_to_go = live.memory.goals.iter().map(|goal| goal.remaining).sum();
                 status.speed = live.memory.play.and_then(|play| play.speed);
+                status.unwatched = live.memory.unwatched;
                 status.alterations = live.memory.journal.len();
                 status.problem.clone_from(&self.stalled);
             }

@@ -10,8 +10,8 @@ use crate::config::Limits;
 use crate::op::Record;
 use crate::problem::Problem;
 use crate::store::{Listing, LogEnd, LogHead, Store, Tail, Trouble, WORLD, checkpoint_name, closing, log_name};
-use drystone::WorldError;
 use drystone::scene::{Compiled, Scene};
+use drystone::{Snapshot, WorldError};
 use drystone_scenes::file;
 
 /// Value of `other_build` that refuses to go through what another build was asked.
@@ -27,6 +27,8 @@ pub(crate) struct Opened {
     pub log: LogEnd,
     /// The checkpoint that was read; 0 is the scene.
     pub good: u64,
+    /// Checkpoints that nobody needs once the world has gone back to `until`.
+    pub needless: Vec<u64>,
     /// Set if the log has records of another build, which are gone through.
     pub others: bool,
 }
@@ -55,11 +57,12 @@ pub fn facts(bytes: &[u8]) -> io::Result<Facts> {
     serde_json::from_slice(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))
 }
 
-/// Opens a world; `apart` from others even if it is small.
+/// Opens a world; `apart` from others even if it is small. With `until` it is as it was when it had done so many steps, with
+/// all that was asked of it up to there: the records end there, and the log does not.
 ///
 /// # Errors
-/// If nothing whole is left of it, or the device is lost.
-pub(crate) fn open(shared: &Shared, id: &str, apart: bool) -> Result<Opened, OpenError> {
+/// If nothing whole is left of it, `until` is too far back, or the device is lost.
+pub(crate) fn open(shared: &Shared, id: &str, apart: bool, until: Option<u64>) -> Result<Opened, OpenError> {
     let store = &shared.store;
     let damaged = |error: &dyn std::fmt::Display| OpenError::from(Problem::damaged(error.to_string()));
     let unread = |error: io::Error| match Trouble::of(&error) {
@@ -77,7 +80,14 @@ pub(crate) fn open(shared: &Shared, id: &str, apart: bool) -> Result<Opened, Ope
     let scene = file::parse(&text, "scene.json").map_err(|error| damaged(&error))?;
     drop(text);
     // The scene itself is where the first log begins, as long as that is kept.
-    let base = (listing.checkpoints.iter().all(|&number| number < 2)).then_some(0);
+    let is_kept = match until {
+        None => listing.checkpoints.iter().all(|&number| number < 2),
+        Some(_) => listing.logs.contains(&0),
+    };
+    let base = is_kept.then_some(0);
+    // First step of the past that is kept.
+    let mut earliest = None;
+    let mut needless = Vec::new();
     let candidates = listing.checkpoints.iter().rev().copied().chain(base);
     let mut problems = Vec::new();
     for number in candidates {
@@ -86,8 +96,22 @@ pub(crate) fn open(shared: &Shared, id: &str, apart: bool) -> Result<Opened, Ope
         // Where the world begins there was no checkpoint to have a head.
         let mut head = (version > 1).then(|| store.first_head(id));
         if number > 0 {
-            match load(shared, id, number, &mut live) {
+            match load(shared, id, number, until, &mut live) {
                 Ok(found) => head = found,
+                Err(LoadError::Later(step, head)) => {
+                    // Without its log a world was not restored to it.
+                    if head.as_ref().is_some_and(|head| head.restored && !listing.logs.contains(&number)) {
+                        continue;
+                    }
+                    earliest = Some(earliest.map_or(step, |earliest: u64| earliest.min(step)));
+                    needless.push(number);
+                    if head.is_none_or(|head| head.restored && !head.rewound) {
+                        break;
+                    }
+                    continue;
+                }
+                // What is before it is not known to be the past of what is now.
+                Err(LoadError::Damaged(_)) if until.is_some() => break,
                 Err(LoadError::Device(error)) => return Err(OpenError::Device(error, device)),
                 Err(LoadError::Away(problem)) => return Err(OpenError::Away(problem)),
                 Err(LoadError::Damaged(error)) => {
@@ -105,10 +129,11 @@ pub(crate) fn open(shared: &Shared, id: &str, apart: bool) -> Result<Opened, Ope
         }
         // Some answers may be there and in the memory: what was written last is the same.
         live.open_keys(store, id, &listing.keys).map_err(unread)?;
-        let mut trail = Trail { store, id, listing: &listing, records: VecDeque::new(), others: Vec::new() };
+        let (records, step) = (VecDeque::new(), live.world.steps());
+        let mut trail = Trail { store, id, listing: &listing, until, step, records, others: Vec::new() };
         let end = match trail.follow(number, head.as_ref()) {
             Ok(end) => end,
-            Err(TrailError::Uncommitted) => continue,
+            Err(TrailError::Uncommitted | TrailError::Forgotten) => continue,
             Err(TrailError::Store(error)) => {
                 problems.push(error.to_string());
                 return Err(match Trouble::of(&error) {
@@ -117,9 +142,23 @@ pub(crate) fn open(shared: &Shared, id: &str, apart: bool) -> Result<Opened, Ope
                 });
             }
         };
-        let Trail { records, others, .. } = trail;
+        let Trail { mut records, others, .. } = trail;
+        if let Some(until) = until {
+            records.retain(|record| record.at <= until);
+        }
         check_build(shared, id, &others)?;
-        return Ok(Opened { live, records, log: end, good: number, others: !others.is_empty() });
+        if head.is_some_and(|head| head.rewound) && (is_kept || listing.checkpoints.first() < Some(&number)) {
+            // An older one does as well, with the logs.
+            needless.push(number);
+        }
+        return Ok(Opened { live, records, log: end, good: number, needless, others: !others.is_empty() });
+    }
+    if let Some(until) = until {
+        let remedy = match earliest {
+            Some(earliest) => format!("the world can go back to step {earliest}"),
+            None => "the world cannot go back".to_owned(),
+        };
+        return Err(Problem::invalid(format!("step {until} is not kept any more: {remedy}")).at("steps").into());
     }
     if problems.is_empty() {
         problems.push("there is none".to_owned());
@@ -155,10 +194,18 @@ enum LoadError {
     Device(String),
     Away(Box<Problem>),
     Damaged(String),
+    /// It has done more steps, these. With its head.
+    Later(u64, Option<LogHead>),
 }
 
 /// Loads a checkpoint. Returns its head, which those of version 1 do not have.
-fn load(shared: &Shared, id: &str, number: u64, live: &mut Live) -> Result<Option<LogHead>, LoadError> {
+fn load(
+    shared: &Shared,
+    id: &str,
+    number: u64,
+    until: Option<u64>,
+    live: &mut Live,
+) -> Result<Option<LogHead>, LoadError> {
     let name = checkpoint_name(number);
     let read = shared.store.read(id, &name);
     let (first, snapshot) = read.map_err(|error| match Trouble::of(&error) {
@@ -169,6 +216,10 @@ fn load(shared: &Shared, id: &str, number: u64, live: &mut Live) -> Result<Optio
     let (head, memory) = read_first_part(&first).map_err(damaged)?;
     if let Some(head) = head.as_ref().filter(|head| head.world != id || head.log != number) {
         return Err(damaged(format!("it is {} of world {}", checkpoint_name(head.log), head.world)));
+    }
+    let step = Snapshot::step_of(&snapshot).map_err(|error| damaged(error.to_string()))?;
+    if until.is_some_and(|until| step > until) {
+        return Err(LoadError::Later(step, head));
     }
     live.load(memory, &snapshot).map_err(|error| {
         let lost = live.world.check_device().is_err();
@@ -181,6 +232,8 @@ fn load(shared: &Shared, id: &str, number: u64, live: &mut Live) -> Result<Optio
 enum TrailError {
     /// The checkpoint does not count: its log, with which the world would have been restored, was never begun.
     Uncommitted,
+    /// The world went back to a step before the checkpoint's.
+    Forgotten,
     /// Something is missing or damaged, or cannot be read now.
     Store(io::Error),
 }
@@ -196,6 +249,10 @@ struct Trail<'a> {
     store: &'a Store,
     id: &'a str,
     listing: &'a Listing,
+    /// Steps of the state that is wanted, if not all.
+    until: Option<u64>,
+    /// Steps of the checkpoint.
+    step: u64,
     records: VecDeque<Record>,
     /// Logs with records of another build, and that build.
     others: Vec<(u64, String)>,
@@ -254,6 +311,13 @@ impl Trail<'_> {
                 }
                 (None, Some(_)) if !remote || log.tail.bytes > 0 => {
                     return Err(self.damaged(&format!("{} has no head, it is damaged or cut off", log_name(number))));
+                }
+                (Some(found), _) if !is_base && found.rewound && self.until.is_some() => {
+                    // What was before the step to which it went back is its past, and what came after is forgotten.
+                    if found.step < self.step {
+                        return Err(TrailError::Forgotten);
+                    }
+                    self.records.retain(|record| record.at <= found.step);
                 }
                 (Some(found), _) if !is_base => self.check_before(found, last)?,
                 _ => {}

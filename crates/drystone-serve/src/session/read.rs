@@ -206,7 +206,9 @@ fn bodies(live: &mut Live) -> answers::Bodies {
         let mass = compiled.mass.get(slot)?.mass.into();
         Some(answers::Look { id: id?, name: compiled.ids.get(slot).cloned().flatten(), kind, mass, shapes })
     });
-    answers::Bodies { step: live.world.steps(), bodies: rows.collect() }
+    let corner = |at: glam::Vec2| wide(at.to_array());
+    let view = compiled.view.map(|view| answers::View { min: corner(view.min), max: corner(view.max) });
+    answers::Bodies { step: live.world.steps(), view, bodies: rows.collect() }
 }
 
 /// A shape for drawing: a circle, or points with a radius about them, or a half plane.

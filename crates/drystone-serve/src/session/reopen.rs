@@ -50,8 +50,9 @@ impl Session {
             None => return Wake::Idle,
         }
         let apart = self.is_suspect() || !self.shared.config.pools;
-        match open::open(&self.shared, &self.handle.id, apart) {
-            Ok(Opened { mut live, records, log, good, others }) => {
+        match open::open(&self.shared, &self.handle.id, apart, self.rewind_target()) {
+            Ok(Opened { mut live, records, log, good, needless, others }) => {
+                self.note_needless(needless);
                 let most = open::contact_limit(live.world.compiled(), &self.shared.config.limits);
                 live.world.set_contact_limit(most);
                 live.world.set_cancel_token(self.handle.token.clone());
@@ -79,6 +80,7 @@ impl Session {
                 Wake::At(after)
             }
             Err(open::OpenError::Away(problem)) => self.wait_for_store(*problem),
+            Err(open::OpenError::Problem(problem)) if self.rewinding.is_some() => self.give_up_rewind(&problem),
             Err(open::OpenError::Problem(problem)) => self.fail(*problem),
         }
     }
@@ -153,6 +155,10 @@ impl Session {
 
     /// Goes through what the log says, as it went before, up to the next step.
     pub(super) fn replay(&mut self, mut live: Box<Live>, mut records: VecDeque<Record>) -> Turn {
+        if let Some(problem) = self.overdue_rewind() {
+            self.ring = Some(live.take_ring());
+            return Turn::Over(self.give_up_rewind(&problem));
+        }
         let (steps, end) = (live.world.steps(), Instant::now() + BREATH);
         while let Some(record) = records.pop_front() {
             let is_due = record.at > steps;
@@ -164,6 +170,9 @@ impl Session {
             if self.apply(&mut live, record, None, None).is_err() {
                 return Turn::Over(self.lost("while the log was gone through"));
             }
+        }
+        if let Some(rewinding) = self.rewinding.take() {
+            return self.end_rewind(live, rewinding);
         }
         live.end_replay();
         self.phase = Phase::Live(live);
@@ -198,6 +207,10 @@ impl Session {
             }
             // The service stops, or the world is to be deleted.
             Err(WorldError::Cancelled) => Turn::Over(Wake::Now),
+            Err(error) if self.rewinding.is_some() => {
+                self.ring = Some(live.take_ring());
+                Turn::Over(self.give_up_rewind(&Problem::from(error)))
+            }
             Err(WorldError::TooManyContacts { found, limit }) => {
                 let key = open::contact_key(limit, &self.shared.config.limits);
                 let detail = format!(
@@ -227,9 +240,10 @@ impl Session {
             return self.fail(Problem::limit(format!("the device is lost whenever the world runs: {why}")));
         }
         let problem = Problem::device(why.to_owned());
+        self.refuse_rewind(&problem);
         self.refuse_waiting(&problem);
         match self.hold.take() {
-            Some(Hold::Restore(reply, slot, _)) => {
+            Some(Hold::Restore(reply, slot, _) | Hold::Rewind(reply, slot, _)) => {
                 self.answer(reply, Err(problem));
                 self.settling.push(slot);
             }

@@ -33,6 +33,7 @@ impl Session {
             Op::Commands(commands) => live.command(&commands),
             Op::Step { steps } => {
                 let has_key = key.is_some();
+                live.memory.unwatched = None;
                 let request = live.ask_steps(steps, key);
                 // Clients that waited before a step was given up still wait when the log is gone through.
                 self.waiting.entry(request).or_insert(Waiting { reply, deadline, has_key });
@@ -62,13 +63,19 @@ impl Session {
                 }
                 Ok(Value::Null)
             }
-            Op::Play { speed } => {
-                live.memory.play = Some(Play { speed });
+            Op::Play { speed, unwatched } => {
+                live.memory.play = Some(Play { speed, unwatched });
+                live.memory.unwatched = None;
                 self.anchor = None;
                 Ok(json!({ "step": live.world.steps(), "playing": true, "speed": speed }))
             }
+            Op::PauseUnwatched => {
+                live.memory.unwatched = live.memory.play.take().and_then(|play| play.unwatched);
+                Ok(Value::Null)
+            }
             Op::Pause => {
                 live.memory.play = None;
+                live.memory.unwatched = None;
                 let requests: Vec<u64> = live.memory.goals.iter().map(|goal| goal.request).collect();
                 for request in requests {
                     if let Some((request, outcome)) = live.halt(request, PAUSED, false) {
@@ -114,6 +121,9 @@ impl Session {
     pub(super) fn next_step(&mut self, live: &Live) -> Turn {
         let now = Instant::now();
         if live.memory.goals.is_empty() {
+            if self.end_unwatched(live) {
+                return Turn::Stepped(if now < self.next_try { Wake::At(self.next_try) } else { Wake::Now });
+            }
             let due = live.memory.play.map(|play| self.due(live, play, now));
             return match due {
                 None => Turn::Stepped(Wake::Idle),
@@ -149,6 +159,20 @@ impl Session {
         let Some((request, reason)) = self.overdue(live, Instant::now()) else { return false };
         if self.own.is_empty() {
             self.own.push((Op::Halt { request, reason: reason.to_owned(), limit: false }, None, None));
+        }
+        true
+    }
+
+    /// Has a world that plays pause if nobody has watched it for as long as its client said. Returns false if it plays on.
+    fn end_unwatched(&mut self, live: &Live) -> bool {
+        let Some(seconds) = live.memory.play.and_then(|play| play.unwatched) else { return false };
+        if self.handle.is_watched_within(seconds) {
+            return false;
+        }
+        if self.own.is_empty() {
+            tracing::info!(world = self.handle.id, seconds, "the world pauses: nobody watched it");
+            metrics::counter!("drystone_worlds_unwatched_total").increment(1);
+            self.own.push((Op::PauseUnwatched, None, None));
         }
         true
     }

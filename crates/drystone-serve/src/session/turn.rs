@@ -235,7 +235,7 @@ impl Session {
         };
         match &self.hold {
             Some(Hold::Log(batch, _)) => !batch.iter().any(|(record, ..)| matches!(record.op, Op::Commands(_))),
-            Some(Hold::Restore(..) | Hold::Delete(..)) => true,
+            Some(Hold::Restore(..) | Hold::Rewind(..) | Hold::Delete(..)) => true,
             None if self.handle.has_delete() => true,
             None if self.asking.is_some() => false,
             None => {

@@ -55,6 +55,9 @@ pub struct LogHead {
     /// Set if the world was restored to another state, so that the log goes on from its checkpoint only.
     #[serde(default)]
     pub restored: bool,
+    /// Set if it went back by steps: what came before `step` in the logs before is its past.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rewound: bool,
     /// End of the log before. None at the beginning of a world.
     pub before: Option<Tail>,
 }

@@ -19,12 +19,14 @@ async function standing(own, work) {
   const { state, speed } = status;
   if (state !== 'playing') return work();
   await post(own, '/pause');
-  try { return await work(); } finally { await post(own, '/play', { speed: speed ?? 'max' }); }
+  try { return await work(); } finally { await post(own, '/play', { speed: speed ?? 'max', unwatched: UNWATCHED }); }
 }
 
 // Time.
 
-const speed = () => { const value = $('speed').value; return { speed: value === 'max' ? value : Number(value) }; };
+/** Seconds for which a world that is played from here plays on when nobody watches it any more. */
+const UNWATCHED = 60;
+const speed = () => { const value = $('speed').value; return { speed: value === 'max' ? value : Number(value), unwatched: UNWATCHED }; };
 async function play(own = world) { await keepStart(); await post(own, '/play', speed()); }
 const toggle = guard(async () => {
   if (status && status.state === 'playing') await post(world, '/pause'); else await play();
@@ -39,6 +41,32 @@ const steps = count => guard(async () => {
   await step().catch(async error => { if (error.status !== 409) throw error; await stop(); await step(); });
   await list();
 });
+/** Steps that are still to be gone back, and whether the service goes back. Those that are asked for meanwhile come next. */
+let behind = 0, going = false;
+const back = count => guard(async () => {
+  const own = world;
+  behind += count;
+  if (going) return;
+  going = true;
+  letGo();
+  try {
+    // What it has done is known once it stands.
+    let { step } = await post(own, '/pause');
+    if (step === 0) return tell('the world is at its start');
+    while (behind && step) {
+      const count = Math.min(behind, step), waits = setTimeout(() => tell(`going back by ${count} ${count === 1 ? 'step' : 'steps'} …`), 300);
+      behind -= count;
+      ({ step } = await post(own, '/rewind', { steps: count }).finally(() => clearTimeout(waits)));
+      stay(own);
+      await Promise.all([load(), loadJoints()]);
+      stay(own);
+      // The hand had hold of a body then.
+      if (holds) { await command(own, { release: { pointer: hand } }); stay(own); }
+    }
+    tell(`back at step ${step}`);
+    await list();
+  } finally { behind = 0; going = false; }
+});
 const quicker = by => () => {
   const index = $('speed').selectedIndex + by;
   if (index >= 0 && index < $('speed').length) { $('speed').selectedIndex = index; $('speed').onchange(); }
@@ -47,7 +75,7 @@ const quicker = by => () => {
 $('speed').onchange = guard(async () => { if (status && status.state === 'playing') { await post(world, '/play', speed()); await list(); } });
 const restart = guard(async () => {
   letGo();
-  if (simulated.step === 0 && status.alterations === 0) return tell('the world is at its start');
+  if (simulated.step === 0 && status.alterations === 0 && !kept.has(world)) return tell('the world is at its start');
   const own = world, plays = status.state === 'playing';
   if (plays) await post(own, '/pause');
   try {
@@ -152,7 +180,7 @@ const removeWorld = guard(async () => {
 
 // Buttons.
 
-$('play').onclick = toggle; $('step').onclick = steps(1); $('restart').onclick = restart; $('remove').onclick = removeWorld;
+$('play').onclick = toggle; $('step').onclick = steps(1); $('back').onclick = back(1); $('restart').onclick = restart; $('remove').onclick = removeWorld;
 $('picture').onclick = guard(() => save_picture()); $('keep').onclick = keepState; $('keys').onclick = () => show_keys();
 for (const button of document.querySelectorAll('[data-tool]')) button.onclick = () => take_tool(button.dataset.tool);
 for (const box of document.querySelectorAll('[data-layer]')) box.onchange = () => { layers[box.dataset.layer] = box.checked; };
@@ -160,8 +188,10 @@ const layer = name => () => { const box = document.querySelector(`[data-layer=${
 $('measure').onclick = guard(async () => {
   const own = world, { metrics: m, hash } = await call('GET', on(own, '/metrics'));
   stay(own);
-  $('metrics').textContent = `kinetic ${m.kinetic_energy.toPrecision(4)} J, deepest overlap ${(1e3 * m.max_penetration).toFixed(2)} mm, fastest ${m.max_speed.toFixed(2)} m/s, hash ${hash}`;
+  $('metrics').textContent = `kinetic ${m.kinetic_energy.toPrecision(4)} J, total ${m.total_energy.toPrecision(4)} J, deepest overlap ${(1e3 * m.max_penetration).toFixed(2)} mm, fastest ${m.max_speed.toFixed(2)} m/s, hash ${hash}`;
 });
+// A button that is pressed with the pointer does not keep the keys: Space runs the world.
+for (const bar of [document.querySelector('header'), $('zoom'), $('gravity')]) bar.addEventListener('click', event => { if (event.detail && event.target.closest('button')) $('canvas').focus({ preventScroll: true }); });
 // The menu closes with a press elsewhere, or with one of its buttons.
 document.addEventListener('pointerdown', event => { if (!$('more').contains(event.target)) $('more').open = false; });
 document.querySelector('.menu').addEventListener('click', event => { if (event.target.tagName === 'BUTTON') $('more').open = false; });
@@ -175,7 +205,9 @@ const dark = () => {
 const KEYS = [
   [' ', 'Space', 'run or pause', toggle],
   ['ArrowRight', '→', 'one step', steps(1)],
+  ['ArrowLeft', '←', 'one step back', back(1)],
   ['PageDown', 'Page down', '60 steps', steps(60)],
+  ['PageUp', 'Page up', '60 steps back', back(60)],
   ['r', 'R', 'restart the scene', restart],
   ['-', '−', 'slower', quicker(-1)],
   ['=', '=', 'faster', quicker(1)],
@@ -184,6 +216,9 @@ const KEYS = [
   ['s', 'S', 'shoot at the pointer', () => use('shoot', here())],
   ['x', 'X', 'explode at the pointer', () => use('explode', here())],
   ['Delete', 'Delete', 'remove the body under the pointer', removeBody],
+  ['[', '[', 'tilt gravity to the left', tilt(-TILT)],
+  [']', ']', 'tilt gravity to the right', tilt(TILT)],
+  ['\\', '\\', 'gravity as in the scene', scene_gravity],
   ['l', 'L', 'light or dark', dark],
   ['p', 'P', 'save a picture', guard(() => save_picture())],
   ['k', 'K', 'keep the state as a checkpoint', keepState],
@@ -220,7 +255,7 @@ document.onkeydown = event => {
   if (!act || (!status && name !== '?') || (status && status.state === 'failed' && !/Delete|\?/.test(event.key))) return;
   event.preventDefault();
   // A key that is held down moves the view and does nothing else again and again.
-  if (!event.repeat || /^[.,]$/.test(name) || event.shiftKey) act();
+  if (!event.repeat || /^[.,]$/.test(name) || (name === 'ArrowLeft' && !going) || event.shiftKey) act();
 };
 
 // The form.

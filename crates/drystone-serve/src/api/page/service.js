@@ -8,8 +8,12 @@ let token = sessionStorage.getItem('token') || '';
 let world = null, socket = null, status = null;
 /** By slot: what a body is (shapes) and where it is. */
 let shapes = new Map(), bodies = new Map();
+/** Part of the world that the scene wants to be shown, or null. */
+let scene_view = null;
 /** Joints as the service tells them, and how many bodies and joints it had when it was asked. */
 let joints = [], jointed = '';
+/** True if a pointer holds a body. */
+let holds = false;
 let frames = [], dropped = 0, simulated = { step: 0, time: 0 }, serial = 0;
 /** The world whose bodies are being asked for, and whether they have changed since. */
 let fetching = null, again = false;
@@ -37,7 +41,7 @@ const pause = milliseconds => new Promise(resolve => setTimeout(resolve, millise
 function told(problem) {
   const path = problem.path && !problem.detail.startsWith(problem.path) ? problem.path + ': ' : '';
   const line = problem.line && !problem.detail.includes('line') ? `line ${problem.line}, column ${problem.column}: ` : '';
-  const detail = problem.detail === 'is broken here' ? 'this is no JSON' : problem.detail;
+  const detail = problem.detail === 'syntax error' ? 'this is no JSON' : problem.detail;
   return line + path + detail + (problem.expected ? '; expected ' + problem.expected : '');
 }
 
@@ -210,7 +214,7 @@ function show(worlds) {
     if (!items.has(w.id)) items.set(w.id, make_item(w.id));
     const { row, button, image, name, facts, fault } = items.get(w.id), picture = thumbnails.get(w.id);
     write(name, w.name || w.id);
-    write(facts, `${w.state}, ${w.bodies.toLocaleString()} bodies, step ${w.step}`);
+    write(facts, `${unwatched(w) ? 'paused: nobody watched' : w.state}, ${w.bodies.toLocaleString()} bodies, step ${w.step}`);
     write(fault, w.problem || '');
     if (w.problem && !fault.isConnected) button.append(fault); else if (!w.problem) fault.remove();
     if (picture && image.src !== picture) { image.src = picture; button.prepend(image); }
@@ -227,7 +231,7 @@ function show(worlds) {
 /** Lets those buttons be pressed that can do something. */
 function buttons() {
   const works = Boolean(status) && status.state !== 'failed' && !away, playing = Boolean(status) && status.state === 'playing';
-  for (const button of [...['play', 'step', 'restart', 'fit', 'measure', 'picture', 'keep'].map($), ...document.querySelectorAll('[data-tool]')]) button.disabled = !works;
+  for (const button of [...['play', 'step', 'back', 'gravity', 'restart', 'fit', 'measure', 'picture', 'keep'].map($), ...document.querySelectorAll('[data-tool]')]) button.disabled = !works;
   $('remove').disabled = !status || away;
   $('play').textContent = playing ? 'Pause' : 'Play';
   $('title').textContent = status ? status.name || status.id : '';
@@ -240,7 +244,7 @@ function close() {
   const old = socket;
   world = socket = status = null;
   again = false;
-  bodies = new Map(); shapes = new Map(); joints = []; jointed = ''; frames = []; trouble = ''; drawn = false; simulated = { step: 0, time: 0 };
+  bodies = new Map(); shapes = new Map(); joints = []; jointed = ''; scene_view = null; frames = []; trouble = ''; drawn = false; simulated = { step: 0, time: 0 };
   $('metrics').textContent = '';
   buttons();
   if (old) old.close();
@@ -266,7 +270,9 @@ async function open(id) {
     if (!is_on() || !status || status.state === 'failed') return;
     own.text = `Loading ${status.bodies.toLocaleString()} bodies`;
     await Promise.all([load(done => { own.done = done; }), loadJoints()]);
-    if (is_on()) connect();
+    if (!is_on()) return;
+    connect();
+    if (unwatched(status)) tell('paused: nobody watched; Space plays on');
   } catch (error) {
     if (is_on()) trouble = error.message;
   } finally {
@@ -294,10 +300,14 @@ async function load(tell) {
     const answer = await call('GET', on(own, '/bodies'), undefined, tell);
     if (own !== world) return;
     shapes = new Map(answer.bodies.map(look));
+    scene_view = answer.view || null;
   } finally { if (fetching === own) fetching = null; }
   // The answer may be older than a body that has come meanwhile.
   if (again && own === world) { again = false; await load(); }
 }
+
+/** True if a world has stopped since nobody watched it. */
+const unwatched = w => Boolean(w && w.unwatched && w.state === 'paused');
 
 /** Counts on which the joints of a world depend. */
 const population = () => status ? [status.joints, status.bodies, status.alterations].join() : '';
@@ -308,6 +318,7 @@ async function loadJoints() {
   jointed = population();
   const answer = await call('GET', on(own, '/joints')).catch(error => { jointed = ''; throw error; });
   if (own !== world) return;
+  holds = answer.joints.some(joint => joint.type === 'mouse');
   joints = answer.joints.filter(joint => !joint.broken && joint.type !== 'mouse');
   taken++;
 }

@@ -1,6 +1,6 @@
 // The view: what bodies look like, the camera, and the pointer over the world.
 
-const camera = { x: 0, y: 0, scale: 20, fitted: false, follows: true };
+const camera = { x: 0, y: 0, scale: 20, fitted: false, follows: true, given: false };
 /** Where the camera goes while it follows. */
 let goal = null;
 const GRAB_MOUSE = 8, GRAB_TOUCH = 16, SHARE = 0.85;
@@ -97,6 +97,7 @@ function content() {
   for (const { body, own } of chosen) grow(box, ...bounds(body, own));
   if (!isFinite(box[0])) for (const { body, own } of fixed) grow(box, ...bounds(body, own));
   if (!isFinite(box[0])) return null;
+  const core = [...box];
   const sizes = (chosen.length ? chosen : fixed).filter((_, i) => i % 7 === 0).map(({ own }) => Math.min(own.reach, 1e4)).sort((a, b) => a - b);
   const size = 2 * sizes[sizes.length >> 1], depth = Math.max(20 * size, 3 * Math.max(box[2] - box[0], box[3] - box[1]));
   const near = (x, y, r) => x + r > box[0] - depth && x - r < box[2] + depth && y + r > box[1] - depth && y - r < box[3] + depth;
@@ -106,7 +107,14 @@ function content() {
   for (const ends of joints.map(ends_of)) if (ends) for (const [x, y] of [ends.a, ends.b]) if (near(x, y, 0)) grow(box, x, y, x, y);
   const below = support(box, fixed, depth);
   if (below !== null) grow(box, box[0], below - 0.5 * size, box[2], below);
-  return { box, size };
+  return { box, core, size };
+}
+
+/** The view of the scene, if all that moves is in it. */
+function is_given({ core: [x0, y0, x1, y1] }) {
+  if (!scene_view) return null;
+  const { min, max } = scene_view;
+  return x0 >= min[0] && y0 >= min[1] && x1 <= max[0] && y1 <= max[1] ? scene_view : null;
 }
 
 /** The camera that shows a box. */
@@ -116,16 +124,18 @@ function framing({ box, size }) {
   return { x: (box[0] + box[2]) / 2, y: (box[1] + box[3]) / 2, scale };
 }
 
-/** Shows everything, and follows it from now on. */
+/** Shows what the scene wants to be shown, if all that moves is there: the view stays where it is then. Else shows everything, and follows it from now on. */
 function fit() {
-  const found = content();
-  Object.assign(camera, found ? framing(found) : { x: 0, y: 0, scale: 20 }, { fitted: Boolean(found), follows: true });
+  const found = content(), given = found && is_given(found), { clientWidth: w, clientHeight: h } = $('canvas');
+  const at = given ? { x: (given.min[0] + given.max[0]) / 2, y: (given.min[1] + given.max[1]) / 2, scale: Math.min(w / (given.max[0] - given.min[0]), h / (given.max[1] - given.min[1])) }
+    : found ? framing(found) : { x: 0, y: 0, scale: 20 };
+  Object.assign(camera, at, { fitted: Boolean(found), follows: true, given: Boolean(given) });
   goal = null;
 }
 
 /** Follows what moves, softly: the view changes when something is about to leave it, or when all has become small. */
 function follow_bodies(seconds) {
-  if (!camera.follows || !camera.fitted || pointers.size) return;
+  if (!camera.follows || !camera.fitted || camera.given || pointers.size) return;
   const now = performance.now(), { clientWidth: w, clientHeight: h } = $('canvas'), key = [taken, w, h].join();
   if (key !== follow_bodies.key && now - (follow_bodies.since || 0) > (bodies.size > 2000 ? 100 : 30)) {
     follow_bodies.key = key; follow_bodies.since = now;
@@ -183,7 +193,7 @@ function zoom(factor, px = $('canvas').clientWidth / 2, py = $('canvas').clientH
 }
 function pan(dx, dy) { camera.x -= dx / camera.scale; camera.y += dy / camera.scale; take_camera(); }
 /** The user moves the view: it follows no more. */
-function take_camera() { camera.follows = false; goal = null; }
+function take_camera() { camera.follows = camera.given = false; goal = null; }
 const world_at = (px, py) => [camera.x + (px - $('canvas').clientWidth / 2) / camera.scale, camera.y - (py - $('canvas').clientHeight / 2) / camera.scale];
 const pixel_of = ([x, y]) => [(x - camera.x) * camera.scale + $('canvas').clientWidth / 2, $('canvas').clientHeight / 2 - (y - camera.y) * camera.scale];
 

@@ -1,0 +1,150 @@
+//! Bodies and joints as clients name them.
+
+use std::fmt;
+
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::hosted::Hosted;
+use crate::problem::Problem;
+use drystone::{BodyId, JointId};
+
+/// A body: its id `"slot.generation"`, its name in the scene, or its slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BodyRef {
+    /// Whoever is there now.
+    Slot(u32),
+    /// An id or a name.
+    Name(String),
+}
+
+/// A joint likewise: `"index.generation"`, its name, or its index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct JointRef(pub BodyRef);
+
+/// A string or a number.
+fn reference_schema(of: &str) -> RefOr<Schema> {
+    let word = ObjectBuilder::new().schema_type(Type::String).description(Some(format!("Id or name of a {of}")));
+    let index = ObjectBuilder::new().schema_type(Type::Integer).description(Some(format!("Index of a {of}")));
+    OneOfBuilder::new().item(word).item(index).into()
+}
+
+impl PartialSchema for BodyRef {
+    fn schema() -> RefOr<Schema> {
+        reference_schema("body")
+    }
+}
+
+impl ToSchema for BodyRef {}
+
+impl PartialSchema for JointRef {
+    fn schema() -> RefOr<Schema> {
+        reference_schema("joint")
+    }
+}
+
+impl ToSchema for JointRef {}
+
+impl Serialize for BodyRef {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Slot(slot) => serializer.serialize_u32(*slot),
+            Self::Name(name) => serializer.serialize_str(name),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for BodyRef {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl Visitor<'_> for Either {
+            type Value = BodyRef;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("an id such as \"12.0\", a name, or an index")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<BodyRef, E> {
+                if text.len() > 256 {
+                    return Err(E::custom("the name is longer than 256 bytes"));
+                }
+                Ok(BodyRef::Name(text.to_owned()))
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<BodyRef, E> {
+                u32::try_from(number).map(BodyRef::Slot).map_err(|_| E::custom("the index is above 4294967295"))
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// `index.generation`.
+fn read_id(text: &str) -> Option<(u32, u32)> {
+    let (index, generation) = text.split_once('.')?;
+    Some((index.parse().ok()?, generation.parse().ok()?))
+}
+
+/// Which body is meant.
+///
+/// # Errors
+/// If there is none.
+pub(crate) fn find_body(world: &mut Hosted, body: &BodyRef) -> Result<BodyId, Problem> {
+    let missing = |what: String| Problem::invalid(format!("there is no body {what}"));
+    match body {
+        BodyRef::Slot(slot) => world.body_id(*slot as usize).ok_or_else(|| missing(slot.to_string())),
+        BodyRef::Name(name) => {
+            if let Some((index, generation)) = read_id(name)
+                && let Some(id) = world.body_id(index as usize)
+                && id.generation == generation
+            {
+                return Ok(id);
+            }
+            let place = world.compiled().ids.iter().position(|id| id.as_deref() == Some(name));
+            place.and_then(|place| world.body_id(place)).ok_or_else(|| missing(format!("{name:?}")))
+        }
+    }
+}
+
+/// Which joint is meant.
+///
+/// # Errors
+/// If there is none.
+pub(crate) fn find_joint(world: &Hosted, joint: &JointRef) -> Result<JointId, Problem> {
+    let missing = |what: String| Problem::invalid(format!("there is no joint {what}"));
+    match &joint.0 {
+        BodyRef::Slot(index) => world.joint_id(*index as usize).ok_or_else(|| missing(index.to_string())),
+        BodyRef::Name(name) => {
+            if let Some((index, generation)) = read_id(name)
+                && let Some(id) = world.joint_id(index as usize)
+                && id.generation == generation
+            {
+                return Ok(id);
+            }
+            let place = world.compiled().joints.ids.iter().position(|id| id.as_deref() == Some(name));
+            place.and_then(|place| world.joint_id(place)).ok_or_else(|| missing(format!("{name:?}")))
+        }
+    }
+}
+
+/// As text.
+///
+/// # Errors
+/// If it is none.
+pub fn body_from_text(text: &str) -> Result<BodyId, String> {
+    let (index, generation) = read_id(text).ok_or_else(|| format!("{text:?} is no id of a body"))?;
+    Ok(BodyId { index, generation })
+}
+
+/// As text.
+///
+/// # Errors
+/// If it is none.
+pub fn joint_from_text(text: &str) -> Result<JointId, String> {
+    let (index, generation) = read_id(text).ok_or_else(|| format!("{text:?} is no id of a joint"))?;
+    Ok(JointId { index, generation })
+}

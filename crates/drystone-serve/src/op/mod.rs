@@ -1,0 +1,173 @@
+//! What may be asked of a world: as clients write it, as the log keeps it, and what it means.
+
+mod brings;
+mod command;
+mod ids;
+mod lists;
+mod reading;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use brings::{Brings, ENTRY_BYTES, ID_BYTES};
+pub use command::{CommandRecord, Plain};
+pub use ids::{BodyRef, JointRef, body_from_text, joint_from_text};
+pub(crate) use ids::{find_body, find_joint};
+pub use lists::{Parts, Refs};
+pub use reading::{read_commands, read_joint, read_json, read_list, read_parts, read_shape};
+
+/// Pointers that hold a body of a world at a time.
+pub const MAX_POINTERS: usize = 64;
+
+/// A change of a world, as the log keeps it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Op {
+    /// Asked of bodies and joints, in this order.
+    Commands(Vec<CommandRecord>),
+    /// Steps to go.
+    Step {
+        /// How many.
+        steps: u64,
+    },
+    /// Steps that are done. What is asked after somebody was told so comes after them, also when the log is gone through.
+    Reached {
+        /// Which request, counted from the first of the world.
+        request: u64,
+        /// What is told.
+        answer: Value,
+    },
+    /// The answer to a request with a key that was done elsewhere, such as in the store. Nothing else changes.
+    Told {
+        /// HTTP status.
+        status: u16,
+        /// Body, `null` for none.
+        answer: Value,
+    },
+    /// Steps that are not done after all.
+    Halt {
+        /// Which request, counted from the first of the world.
+        request: u64,
+        /// Why.
+        reason: String,
+        /// The world is beyond a limit: the request is answered with that problem.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        limit: bool,
+    },
+    /// Steps by itself.
+    Play {
+        /// Times real time; as fast as it goes if there is none.
+        speed: Option<f64>,
+        /// Seconds for which nobody has to watch until it pauses; it plays on if there are none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unwatched: Option<f64>,
+    },
+    /// No longer.
+    Pause,
+    /// No longer, as nobody watched.
+    PauseUnwatched,
+}
+
+/// A line of the log.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Record {
+    /// Steps done before it.
+    pub at: u64,
+    /// What.
+    pub op: Op,
+    /// The key with which the client asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<Key>,
+}
+
+/// The key of a request, and a hash of what was asked with it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Key {
+    /// As the client gave it.
+    pub name: String,
+    /// Of path and body.
+    pub hash: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::RawValue;
+
+    use super::*;
+    use crate::config::Limits;
+    use crate::problem::Problem;
+
+    fn commands(text: &str) -> Result<Vec<CommandRecord>, Problem> {
+        read_commands(text.as_bytes(), &Limits::default())
+    }
+
+    #[test]
+    fn parts_are_kept_as_text_without_blanks() {
+        let text =
+            r#" {"commands": [ {"spawn": {"bodies": [ {"id": "a \\\" b", "shapes": [ 1, 2 ]}, {"shapes": []} ]}} ]}"#;
+        let read = commands(text).unwrap();
+        let CommandRecord::Spawn { bodies, joints } = &read[0] else { panic!("{read:?}") };
+        assert_eq!((bodies.len(), bodies.shapes(), joints.len()), (2, 2, 0));
+        assert_eq!(bodies.text(), r#"[{"id":"a \\\" b","shapes":[1,2]},{"shapes":[]}]"#);
+        // As it was always written.
+        let written = serde_json::to_string(&read[0]).unwrap();
+        assert_eq!(written, format!(r#"{{"spawn":{{"bodies":{}}}}}"#, bodies.text()));
+        let again: CommandRecord = serde_json::from_str(&written).unwrap();
+        assert_eq!(serde_json::to_string(&again).unwrap(), written);
+    }
+
+    #[test]
+    fn places_in_lists_are_told() {
+        for (text, path) in [
+            (r#"{"commands":[{"wake_all":{}},{"spawn":{"bodies":{}}}]}"#, "commands[1].spawn.bodies"),
+            (r#"{"commands":[{"remove":{"bodies":[1,"a",-1]}}]}"#, "commands[0].remove.bodies[2]"),
+            (r#"{"commands":[{"spawn":{"bodies":[],"more":1}}]}"#, "commands[0].spawn.more"),
+            (r#"{"commands":7}"#, "commands"),
+            (r#"{"commands":[],"commands":[]}"#, "commands"),
+        ] {
+            let problem = commands(text).unwrap_err();
+            assert_eq!((problem.status, problem.path.as_deref()), (422, Some(path)), "{text}: {problem:?}");
+        }
+        assert!(commands("{}").unwrap_err().detail.contains("missing field `commands`"));
+        assert!(commands("[[]]").unwrap_err().detail.contains("object with the key `commands`"));
+    }
+
+    #[test]
+    fn lists_of_bodies_read_back() {
+        let read = commands(r#"{"commands":[{"remove":{"bodies":[ 3, "1.0" , "a"]}}]}"#).unwrap();
+        let CommandRecord::Remove { bodies } = &read[0] else { panic!("{read:?}") };
+        let mut seen = Vec::new();
+        bodies
+            .try_each(|place, body| {
+                seen.push((place, body));
+                if place == 1 { Err(Problem::invalid("no")) } else { Ok(()) }
+            })
+            .unwrap_err();
+        assert_eq!(seen, [(0, BodyRef::Slot(3)), (1, BodyRef::Name("1.0".to_owned()))]);
+        assert_eq!(bodies.len(), 3);
+    }
+
+    #[test]
+    fn joints_have_their_bodies_beside_them() {
+        let joint = |text: &str| read_joint(&RawValue::from_string(text.to_owned()).unwrap(), false);
+        assert!(joint(r#"{"type":"weld"}"#).is_ok());
+        for (text, path) in [
+            (r#"{"type":"weld","a":null}"#, "joint.a"),
+            (r#"{"b":1}"#, "joint.b"),
+            ("[]", "joint"),
+            ("{}", "joint"),
+            (r#"{"type":"weld","x":1}"#, "joint.x"),
+        ] {
+            assert_eq!(joint(text).unwrap_err().path.as_deref(), Some(path), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_list_is_not_read_beyond_its_end() {
+        let limits = Limits { commands: 2, ..Limits::default() };
+        let text = format!(r#"{{"commands":[{}"#, r#"{"wake_all":{}},"#.repeat(3));
+        let problem = read_commands(text.as_bytes(), &limits).unwrap_err();
+        assert_eq!((problem.status, problem.path.as_deref()), (422, Some("commands")), "{problem:?}");
+        assert!(problem.detail.contains("limits.commands"));
+    }
+}

@@ -1,0 +1,155 @@
+//! Steps back. The world is opened from a checkpoint before the wanted step and goes through its log up to there; what it is
+//! then becomes its newest checkpoint, as where it is restored. Until that is in the store the world is what it was.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use super::keep::{first_part, prune};
+use super::keys::{Answered, Recent};
+use super::live::{Live, Memory};
+use super::turn::Turn;
+use super::{Broken, Hold, Phase, Reply, Session, Wake};
+use crate::answers::Restored;
+use crate::op::{Key, Record};
+use crate::problem::Problem;
+use crate::store::{LogEnd, LogHead, Store, checkpoint_name};
+use crate::unix_seconds;
+use crate::writer::{Job, Kind};
+
+/// A request to go back that is being worked on.
+pub(super) struct Rewinding {
+    /// Steps done at the wanted state.
+    target: u64,
+    key: Option<Key>,
+    deadline: Instant,
+    reply: Reply,
+    /// Answers that stay known, whatever the world goes back to.
+    answers: Recent,
+    /// Requests for steps so far.
+    requests: u64,
+    /// Checkpoints that nobody needs once the world has gone back.
+    needless: Vec<u64>,
+}
+
+/// Logs of the past. If there are more the past is let go, as going back goes through all of them.
+const MAX_LOGS: usize = 256;
+
+impl Session {
+    /// Step to which the world is going back, if it is.
+    pub(super) fn rewind_target(&self) -> Option<u64> {
+        self.rewinding.as_ref().map(|rewinding| rewinding.target)
+    }
+
+    /// Notes which checkpoints nobody needs once the world has gone back.
+    pub(super) fn note_needless(&mut self, needless: Vec<u64>) {
+        if let Some(rewinding) = &mut self.rewinding {
+            rewinding.needless = needless;
+        }
+    }
+
+    /// Begins to go back so many steps. The world is to be opened as it was then.
+    pub(super) fn rewind(
+        &mut self,
+        live: &mut Live,
+        steps: u64,
+        (key, deadline): (Option<Key>, Instant),
+        reply: Reply,
+    ) -> Result<(), Broken> {
+        let now = live.world.steps();
+        let problem = match now.checked_sub(steps) {
+            _ if self.shared.store.is_remote() => {
+                Problem::conflict("worlds in a bucket do not go back by steps: restore a checkpoint by its name")
+            }
+            _ if live.memory.play.is_some() || !live.memory.goals.is_empty() => {
+                Problem::conflict("the world steps; pause it before it goes back")
+            }
+            None => Problem::invalid(format!("steps is {steps}; the world has done {now}")).at("steps"),
+            Some(target) => {
+                let (answers, requests) = (live.memory.answers.clone(), live.memory.requests);
+                self.rewinding =
+                    Some(Rewinding { target, key, deadline, reply, answers, requests, needless: Vec::new() });
+                self.ring = Some(live.take_ring());
+                self.phase = Phase::Closed(Instant::now());
+                return Err(Broken::Reopen);
+            }
+        };
+        // The client may have stopped listening.
+        let _ = reply.send(Err(problem));
+        Ok(())
+    }
+
+    /// Opens the world as it was before it was to go back.
+    pub(super) fn give_up_rewind(&mut self, problem: &Problem) -> Wake {
+        self.refuse_restored(problem);
+        // What the log was gone through for.
+        self.own.clear();
+        self.waiting.clear();
+        self.phase = Phase::Closed(Instant::now());
+        Wake::Now
+    }
+
+    /// Reason to give going back up: it is too late, or its client has gone.
+    pub(super) fn overdue_rewind(&self) -> Option<Problem> {
+        let rewinding = self.rewinding.as_ref()?;
+        if Instant::now() >= rewinding.deadline {
+            let detail = "going back takes longer than it may (timeout); the world is where it was";
+            return Some(Problem::limit(detail).at("timeout"));
+        }
+        let gone = rewinding.key.is_none() && rewinding.reply.is_closed();
+        gone.then(|| Problem::conflict("the client has gone; the world is where it was"))
+    }
+
+    /// Goes on to the wanted step, once the log is gone through up to there; then the world is written as it is.
+    pub(super) fn end_rewind(&mut self, mut live: Box<Live>, rewinding: Rewinding) -> Turn {
+        let steps = live.world.steps();
+        if steps < rewinding.target {
+            self.rewinding = Some(rewinding);
+            self.phase = Phase::Replaying(live, VecDeque::<Record>::new());
+            return Turn::Due;
+        }
+        let Rewinding { key, reply, mut answers, requests, needless, .. } = rewinding;
+        self.own.clear();
+        self.waiting.clear();
+        live.end_replay();
+        let snapshot = match live.world.save() {
+            Ok(snapshot) => snapshot,
+            Err(error) => {
+                self.answer(reply, Err(Problem::device(error.to_string())));
+                return Turn::Over(self.lost(&error.to_string()));
+            }
+        };
+        if let Some(key) = key {
+            let body = serde_json::to_string(&Restored { step: steps }).unwrap_or_default();
+            answers.push_back(Answered { key, status: 200, body, at: unix_seconds() });
+        }
+        let own_memory = std::mem::take(&mut live.memory);
+        let memory = Memory { requests, answers, goals: VecDeque::new(), play: None, unwatched: None, ..own_memory };
+        let head = LogHead { rewound: true, ..self.next_head(steps, true) };
+        let first = first_part(&head, &serde_json::to_vec(&memory).unwrap_or_default());
+        let (id, number) = (self.handle.id.clone(), head.log);
+        let own = id.clone();
+        let work = move |store: &Store| {
+            store.write(&own, &checkpoint_name(number), &first, &snapshot)?;
+            // With the log the world has gone back, as where it is restored.
+            store.begin(&own, &LogEnd::new(head)?)?;
+            let names: Vec<String> = needless.into_iter().filter(|&old| old != number).map(checkpoint_name).collect();
+            store.prune(&own, &names);
+            if store.list(&own).is_ok_and(|listing| listing.logs.len() > MAX_LOGS) {
+                prune(store, &own, number);
+            }
+            Ok(())
+        };
+        let (slot, done) = self.slot();
+        self.shared.writer.give(Job::Slow { id, kind: Kind::World, work: Box::new(work), done });
+        self.hold = Some(Hold::Rewind(reply, slot, number));
+        self.phase = Phase::Live(live);
+        Turn::Over(Wake::Idle)
+    }
+
+    /// Answers the request to go back, if there is one.
+    pub(super) fn refuse_rewind(&mut self, problem: &Problem) {
+        if let Some(Rewinding { reply, .. }) = self.rewinding.take() {
+            self.answer(reply, Err(problem.clone()));
+        }
+    }
+}
