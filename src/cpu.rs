@@ -524,7 +524,7 @@ impl CpuWorld {
         }
     }
 
-    /// Sweeps fast bodies from this far away: see [`ContinuousScratch::nudge`].
+    /// Sweeps fast bodies from this far away: see `ContinuousScratch::nudge`.
     pub fn nudge_sweeps(&mut self, roundings: glam::Vec2) {
         self.scratch.continuous.nudge = roundings;
     }

@@ -55,6 +55,7 @@ impl Explosion {
 
     /// What it asks of which bodies, of a world in which they are at these poses. In the order of shapes, so that it is the
     /// same wherever it is found.
+    #[must_use]
     pub fn pushes(&self, compiled: &Compiled, poses: &[Pose]) -> Vec<(usize, Command)> {
         let mut pushes = Vec::new();
         for shape in &compiled.shapes {

@@ -17,7 +17,7 @@ mod record;
 mod room;
 mod state;
 mod strict;
-pub mod worlds;
+pub(crate) mod worlds;
 mod writes;
 
 pub use worlds::pool;
@@ -212,6 +212,16 @@ impl GpuWorld {
     pub fn wake_all(&mut self) {
         wake_all(&self.compiled, &mut self.commands);
         self.asked = self.steps;
+    }
+
+    /// Sets gravity from the next step on, m/s², and wakes all bodies, unless it is the same.
+    pub(crate) fn set_gravity(&mut self, gravity: [f32; 2]) {
+        // Bit by bit, as a journal that is gone through again sets it.
+        if self.compiled.params.gravity.map(f32::to_bits) != gravity.map(f32::to_bits) {
+            self.compiled.params.gravity = gravity;
+            self.bind();
+            self.wake_all();
+        }
     }
 
     /// The same world that runs every step, also where all sleep and none changes anything. For tests.
@@ -705,6 +715,9 @@ impl GpuWorld {
     }
 
     /// Runs one stage by itself, for comparing stage by stage.
+    ///
+    /// # Errors
+    /// If the device is lost or has no such kernel.
     pub fn run_alone(&mut self, op: Op) -> Result<(), WorldError> {
         let mut encoder = self.engine.encoder();
         {
@@ -722,7 +735,10 @@ impl GpuWorld {
         }
     }
 
-    /// Every table as it stands.
+    /// Every table as it stands. Waits for the device.
+    ///
+    /// # Errors
+    /// If the device is lost.
     pub fn tables(&self) -> Result<Tables, WorldError> {
         self.engine.tables(&self.compiled, 0, self.engine.parity)
     }

@@ -72,6 +72,7 @@ pub struct Force {
 
 impl Force {
     /// The constant force of a body.
+    #[must_use]
     pub fn of(body: &Body) -> Self {
         Self { force: body.force, point: body.force_point, torque: body.torque }
     }
@@ -123,6 +124,7 @@ impl JointGoal {
 
 impl RowGoal {
     /// The goal of a row.
+    #[must_use]
     pub fn of(row: &JointRow) -> Self {
         Self { goal: row.goal, max_impulse: row.max_impulse, kind: row.kind & ROW_MEASURE }
     }
@@ -286,6 +288,7 @@ impl Snapshot {
 }
 
 /// The islands as they are before anybody slept.
+#[must_use]
 pub fn first_islands(compiled: &Compiled) -> Vec<u32> {
     #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
     let bodies = compiled.bodies.len() as u32;

@@ -4,15 +4,15 @@ use glam::Vec2;
 use serde::Serialize;
 
 use crate::math::{cross_scalar, right_perp, rotate};
-use crate::scene::{Compiled, Joints};
+use crate::scene::{Compiled, Joints, MassProperties};
 use crate::snapshot::{JointGoal, Snapshot};
 use crate::stages::collide::manifold;
 use crate::stages::prepare_joints::frame_of;
-use crate::stages::solve_joints::{Stance, rows_of, total};
+use crate::stages::solve_joints::{Stance, rows_of, stiffness, total};
 use crate::types::{
     ASLEEP, BROKEN, BodyState, Contact, DYNAMIC, FIXED_A, FIXED_B, JOINT_DISABLED, JOINT_VACANT, Joint, JointFrame,
-    JointState, Manifold, POINT_COUNT_MASK, Pose, QUARANTINED, ROW_ANGLE, ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER,
-    ROW_POINT, ROW_ROLE, ROW_UPPER, VACANT,
+    JointRow, JointState, Manifold, POINT_COUNT_MASK, Params, Pose, QUARANTINED, ROW_ANGLE, ROW_EQUALITY, ROW_GEOMETRY,
+    ROW_LOWER, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, VACANT,
 };
 
 /// A body as the scene's author knows it: by its own frame, not its centre of mass.
@@ -173,7 +173,7 @@ pub struct Metrics {
     pub mean_penetration: f64,
     /// J.
     pub kinetic_energy: f64,
-    /// J. In gravity zero at the origin; in a field zero in its core. Without that of springs.
+    /// J. In gravity zero at the origin; in a field zero in its core. That of springs is [`Self::elastic_energy`].
     pub potential_energy: f64,
     /// kg·m/s.
     pub momentum: [f64; 2],
@@ -197,6 +197,11 @@ pub struct Metrics {
     pub joint_error: f64,
     /// Likewise of angles, rad.
     pub joint_angle_error: f64,
+    /// Energy of the springs of joints, J: spring joints, suspensions, hinges with a spring, soft rods and welds, motor and
+    /// mouse joints. Rigid joints and contacts store none. Zero for springs at rest length.
+    pub elastic_energy: f64,
+    /// Kinetic, potential and elastic energy together, J.
+    pub total_energy: f64,
 }
 
 /// Below this speed a world is at rest, m/s. Box2D's threshold of sleep.
@@ -236,6 +241,68 @@ fn joint_errors(compiled: &Compiled, snapshot: &Snapshot) -> [f64; 2] {
     worst
 }
 
+/// Kinetic and potential energy of a dynamic body, J.
+#[must_use]
+pub fn body_energies(
+    params: &Params,
+    mass: &MassProperties,
+    gravity_scale: f32,
+    pose: &Pose,
+    state: &BodyState,
+) -> [f64; 2] {
+    let (inertia, mass) = (f64::from(mass.inertia), f64::from(mass.mass));
+    let at = Vec2::from(pose.position).as_dvec2();
+    let spin = f64::from(state.angular_velocity);
+    let kinetic = 0.5 * (mass * Vec2::from(state.velocity).as_dvec2().length_squared() + inertia * spin * spin);
+    let mut potential = -mass * f64::from(gravity_scale) * Vec2::from(params.gravity).as_dvec2().dot(at);
+    if mass > 0.0 {
+        for field in &params.fields[..params.field_count as usize] {
+            let beyond = (Vec2::from(field.position).as_dvec2().distance(at) - f64::from(field.core)).max(0.0);
+            potential += (f64::from(field.force) + mass * f64::from(field.acceleration)) * beyond;
+        }
+    }
+    [kinetic, potential]
+}
+
+/// Energy in the springs of joints, J ([`Metrics::elastic_energy`]).
+fn elastic_energy(compiled: &Compiled, snapshot: &Snapshot) -> f64 {
+    let Joints { joints, rows, .. } = &compiled.joints;
+    let mut energy = 0.0;
+    for ((joint, state), goal) in joints.iter().zip(&snapshot.joint_states).zip(&snapshot.joint_goals) {
+        let lost = |body: u32| snapshot.states[body as usize].status & QUARANTINED != 0;
+        let off = (joint.flags | goal.flags) & (JOINT_DISABLED | JOINT_VACANT) != 0 || state.status & BROKEN != 0;
+        if off || lost(joint.body_a) || lost(joint.body_b) {
+            continue;
+        }
+        // A joint that came while the world runs on a device is measured there, not here.
+        let joint = Joint { anchor_a: goal.anchor_a, reference_angle: goal.reference_angle, ..*joint };
+        let (frame, stance) = stand(compiled, snapshot, &joint, state);
+        for row in rows_of(&frame) {
+            let goal = snapshot.row_goals[row];
+            let rule = JointRow { goal: goal.goal, max_impulse: goal.max_impulse, ..rows[row] };
+            if rule.kind & ROW_ROLE != ROW_SPRING {
+                continue;
+            }
+            let drawn = match rule.kind & ROW_GEOMETRY {
+                ROW_POINT => stance.between.length(),
+                geometry => (stance.position(geometry) - rule.goal).abs(),
+            };
+            let stiffness = stiffness(&compiled.params, &frame, &rule, &stance);
+            let most = f64::from(rule.max_impulse) / f64::from(compiled.params.h);
+            energy += stored(f64::from(stiffness), f64::from(drawn), most);
+        }
+    }
+    energy
+}
+
+/// Work that it took to draw a spring so far, J; it pulls with `most` at most.
+fn stored(stiffness: f64, drawn: f64, most: f64) -> f64 {
+    if stiffness * drawn <= most {
+        return 0.5 * stiffness * drawn * drawn;
+    }
+    most * (drawn - 0.5 * most / stiffness)
+}
+
 /// Measures a world between two steps.
 #[must_use]
 pub fn metrics(compiled: &Compiled, snapshot: &Snapshot) -> Metrics {
@@ -246,18 +313,17 @@ pub fn metrics(compiled: &Compiled, snapshot: &Snapshot) -> Metrics {
         if body.kind != DYNAMIC {
             continue;
         }
+        let (pose, state) = (&snapshot.poses[index], &snapshot.states[index]);
+        let [kinetic, potential] =
+            body_energies(&compiled.params, &compiled.mass[index], body.gravity_scale, pose, state);
+        metrics.kinetic_energy += kinetic;
+        metrics.potential_energy += potential;
         let mass = f64::from(compiled.mass[index].mass);
         let inertia = f64::from(compiled.mass[index].inertia);
-        let at = Vec2::from(snapshot.poses[index].position).as_dvec2();
-        let velocity = Vec2::from(snapshot.states[index].velocity).as_dvec2();
-        let spin = f64::from(snapshot.states[index].angular_velocity);
+        let at = Vec2::from(pose.position).as_dvec2();
+        let velocity = Vec2::from(state.velocity).as_dvec2();
+        let spin = f64::from(state.angular_velocity);
         let scale = f64::from(body.gravity_scale);
-        metrics.kinetic_energy += 0.5 * (mass * velocity.length_squared() + inertia * spin * spin);
-        metrics.potential_energy -= mass * scale * gravity.dot(at);
-        for field in &compiled.params.fields[..compiled.params.field_count as usize] {
-            let beyond = (Vec2::from(field.position).as_dvec2().distance(at) - f64::from(field.core)).max(0.0);
-            metrics.potential_energy += (f64::from(field.force) + mass * f64::from(field.acceleration)) * beyond;
-        }
         metrics.momentum[0] += mass * velocity.x;
         metrics.momentum[1] += mass * velocity.y;
         metrics.angular_momentum += inertia * spin + mass * at.perp_dot(velocity);
@@ -309,6 +375,8 @@ pub fn metrics(compiled: &Compiled, snapshot: &Snapshot) -> Metrics {
         metrics.top_lean = f64::from(moved.x.abs());
     }
     [metrics.joint_error, metrics.joint_angle_error] = joint_errors(compiled, snapshot);
+    metrics.elastic_energy = elastic_energy(compiled, snapshot);
+    metrics.total_energy = metrics.kinetic_energy + metrics.potential_energy + metrics.elastic_energy;
     metrics
 }
 

@@ -172,17 +172,20 @@ impl CpuWorld {
     }
 
     /// What a world knows without having stepped.
+    #[must_use]
     pub fn into_books(self) -> Books {
         Books { compiled: self.compiled, population: self.population, origin: self.origin }
     }
 
     /// A world in which bodies and joints have come and gone. It waits for a snapshot to continue from.
+    #[must_use]
     pub fn from_books(books: Books) -> Self {
         let Books { compiled, population, origin } = books;
         Self { population, origin, ..Self::from_compiled(compiled) }
     }
 
     /// Which bodies and joints came and went.
+    #[must_use]
     pub fn population(&self) -> Option<&Population> {
         self.population.as_ref()
     }
@@ -203,5 +206,14 @@ impl CpuWorld {
         self.emit();
         self.commands.clear();
         self.end_step();
+    }
+
+    /// Keeps the books up to a step. Steps before which nothing comes or goes are passed over at once.
+    pub fn skip_to(&mut self, until: u64) {
+        while self.steps < until {
+            self.skip_step();
+            let next = self.population.as_ref().map_or(u64::MAX, Population::next);
+            self.steps = self.steps.max(next.min(until));
+        }
     }
 }

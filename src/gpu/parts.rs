@@ -43,12 +43,14 @@ impl GpuWorld {
     }
 
     /// What the last measured step took, ms.
+    #[must_use]
     pub fn measured_ms(&self) -> Option<f64> {
         Some(self.times.last.iter().sum()).filter(|&ms: &f64| ms > 0.0)
     }
 
     /// Whether part of a step has been given to the device, and the rest has yet to be. Until then nothing else may be
     /// done to the world, and of its tables only those of bodies as a whole are as they were.
+    #[must_use]
     pub fn is_mid_step(&self) -> bool {
         self.part.is_some()
     }

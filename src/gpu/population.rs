@@ -357,7 +357,7 @@ impl GpuWorld {
         self.body_in(index)
     }
 
-    /// As [`Peopled::emit_due`].
+    /// As `Peopled::emit_due`.
     ///
     /// # Errors
     /// Likewise.

@@ -28,6 +28,7 @@ pub struct StageTimes {
 impl StageTimes {
     /// ms, of each stage of [`Stage::ALL`].
     #[allow(clippy::cast_possible_truncation, reason = "ms for a plot")]
+    #[must_use]
     pub fn stages(&self) -> [f32; Stage::ALL.len()] {
         let mut stages = [0.0; Stage::ALL.len()];
         for (op, ms) in &self.ops {

@@ -49,6 +49,7 @@ pub(crate) fn download(context: &Context, wanted: &[Part]) -> Result<Vec<Vec<u8>
 }
 
 /// Bytes as elements.
+#[must_use]
 pub fn cast<T: Pod>(bytes: &[u8]) -> Vec<T> {
     let mut elements = vec![T::zeroed(); bytes.len() / size_of::<T>()];
     bytemuck::cast_slice_mut(&mut elements).copy_from_slice(bytes);
@@ -219,7 +220,10 @@ impl Arrival {
         Self { buffer: Some(buffer), bytes, state }
     }
 
-    /// What has arrived, or nothing yet.
+    /// Bytes that have arrived, or nothing yet.
+    ///
+    /// # Errors
+    /// If the device is lost.
     pub fn take(&self) -> Result<Option<Vec<u8>>, DeviceError> {
         match (self.state.load(Ordering::Acquire), &self.buffer) {
             (READY, Some(buffer)) => {

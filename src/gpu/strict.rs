@@ -202,6 +202,7 @@ impl GpuWorld {
     }
 
     /// Returns whether its steps are to be submitted alone and in batches ([`Self::step`]), by what is known of them.
+    #[must_use]
     pub fn is_long(&self) -> bool {
         self.batch_lines() < self.plan.len()
     }

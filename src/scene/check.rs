@@ -67,6 +67,7 @@ impl SceneError {
     }
 
     /// Of a part of something.
+    #[must_use]
     pub fn within(self, part: &str) -> Self {
         Self { path: format!("{part}.{}", self.path), ..self }
     }

@@ -97,6 +97,14 @@ impl Emitter {
         (number < most).then_some(u64::from(self.start) + after)
     }
 
+    /// Number of batches that come before step `until`.
+    pub(crate) fn batches_before(&self, until: u64) -> u64 {
+        let Some(last) = until.checked_sub(1 + u64::from(self.start)) else { return 0 };
+        let Some(every) = self.every else { return 1 };
+        let made = (last / u64::from(every.max(1))).saturating_add(1);
+        self.count.map_or(made, |most| made.min(most.into()))
+    }
+
     /// Batches that there are at a time, at most; `None` if there is no limit.
     #[must_use]
     pub fn most_batches(&self) -> Option<u64> {

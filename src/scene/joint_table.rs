@@ -248,6 +248,7 @@ impl Joints {
     }
 
     /// Of a motor joint, the anchor on A without the offset, from its centre of mass, m.
+    #[must_use]
     pub fn base(&self, place: u32) -> Vec2 {
         self.bases.get(&place).copied().unwrap_or_default()
     }

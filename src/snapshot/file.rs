@@ -17,6 +17,9 @@ const MAGIC: [u8; 8] = *b"DRYSNAP\n";
 const HEAD: usize = 32;
 const SECTION_HEAD: usize = 16;
 const CHECKSUM: usize = 4;
+/// Maximum number of steps done: what a 64-bit float, and so JSON, counts exactly. At 60 a second it is 4.7 million
+/// years.
+const MAX_STEPS: u64 = 1 << 53;
 
 /// Bytes that are no snapshot of this world.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +50,12 @@ pub enum SnapshotFileError {
         at: usize,
         /// What should be.
         expected: String,
+    },
+    /// Its number of steps is out of range.
+    #[error("the snapshot says that {found} steps are done; expected at most {MAX_STEPS}")]
+    Steps {
+        /// Number that it says.
+        found: u64,
     },
     /// It was taken of another scene, or with other settings.
     #[error("the snapshot was taken of another world, {found:016x}; expected {expected:016x}")]
@@ -99,11 +108,15 @@ impl Snapshot {
     }
 
     /// Steps done in the world of these bytes. Looks at nothing else.
+    ///
+    /// # Errors
+    /// If they are no snapshot, or the number is out of range.
     pub fn step_of(bytes: &[u8]) -> Result<u64, SnapshotFileError> {
         if bytes.len() < HEAD + CHECKSUM || bytes[..8] != MAGIC {
             return Err(SnapshotFileError::NotASnapshot);
         }
-        Ok(u64_at(bytes, 24))
+        let found = u64_at(bytes, 24);
+        if found > MAX_STEPS { Err(SnapshotFileError::Steps { found }) } else { Ok(found) }
     }
 
     /// Reads back what [`Self::to_bytes`] wrote. Whether it fits a world is checked when the world restores it.
@@ -128,7 +141,7 @@ impl Snapshot {
             return Err(SnapshotFileError::OtherWorld { found, expected: world });
         }
         let mut reader = Reader { bytes: content, at: HEAD };
-        let mut snapshot = Self { step: u64_at(content, 24), ..Self::default() };
+        let mut snapshot = Self { step: Self::step_of(bytes)?, ..Self::default() };
         let counters: Vec<Counters> = reader.take(*b"coun")?;
         snapshot.counters = *counters.first().ok_or_else(|| reader.wrong("no counters", "one"))?;
         let population: Vec<u64> = reader.take(*b"popu")?;

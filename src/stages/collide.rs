@@ -116,6 +116,7 @@ pub struct Drift {
 impl Drift {
     /// `swings` are not below 0.
     #[inline]
+    #[must_use]
     pub fn new(
         params: &Params,
         swings: [f32; 2],

@@ -291,6 +291,20 @@ fn spring(params: &Params, rule: &JointRow, k: f32, stated: f32) -> (f32, f32) {
     (stiffness, params.h * (damping + theta * params.h * stiffness))
 }
 
+/// Stiffness that the spring of a row has on its bodies as they stand, N/m or N·m/rad.
+#[must_use]
+pub fn stiffness(params: &Params, frame: &JointFrame, rule: &JointRow, stance: &Stance) -> f32 {
+    let geometry = rule.kind & ROW_GEOMETRY;
+    if geometry == ROW_POINT {
+        let mean = |k: Mat2| 0.5 * (k.x_axis.x + k.y_axis.y);
+        let k = inverse_point_mass(frame, stance.arm_a, stance.arm_b);
+        let met = inverse_point_mass(frame, stance.arm_a - stance.between, stance.arm_b);
+        return spring(params, rule, mean(k), mean(met)).0;
+    }
+    let k = inverse_mass(frame, stance, geometry);
+    spring(params, rule, k, k).0
+}
+
 /// The impulse of a row after this visit.
 #[inline]
 fn solve_row(

@@ -11,6 +11,7 @@ mod common;
 
 mod alive;
 mod crowds;
+mod energies;
 mod holding;
 mod moving;
 mod replay;

@@ -14,8 +14,20 @@ use super::failure::{Code, Failure};
 use super::output::Destination;
 
 /// What [`Look::layers`] can name: shapes and outlines are always drawn, but for wires.
-const LAYERS: [&str; 10] =
-    ["grid", "wires", "sleep", "aabbs", "constraints", "joints", "contacts", "normals", "impulses", "friction"];
+const LAYERS: [&str; 12] = [
+    "grid",
+    "wires",
+    "sleep",
+    "aabbs",
+    "constraints",
+    "joints",
+    "contacts",
+    "normals",
+    "impulses",
+    "friction",
+    "forces",
+    "velocities",
+];
 /// What [`Look::coloring`] can name. A difference needs a second world.
 const COLORINGS: [&str; 5] = ["body", "speed", "graph_color", "sleep", "island"];
 
@@ -154,7 +166,7 @@ impl Layered {
                 upload.refresh(world, true)?;
                 offscreen.layered_picture(&upload.inputs(), camera, style, layers)
             }
-            (World::Gpu(world), _) => offscreen.layered_picture(&DrawInputs::of(&world), camera, style, layers),
+            (World::Gpu(world), _) => offscreen.layered_picture(&DrawInputs::of(world), camera, style, layers),
             // Which backend it is does not change.
             (World::Cpu(_), None) => Err(DrawError::Device("nothing was uploaded".to_owned())),
         }

@@ -267,8 +267,9 @@ impl Report {
         let metrics = &self.metrics.last;
         let [deepest, mean] = [metrics.max_penetration, metrics.mean_penetration].map(|m| significant(1e3 * m));
         row("penetration", format!("at most {deepest} mm, mean {mean} mm"));
-        let [kinetic, potential] = [metrics.kinetic_energy, metrics.potential_energy].map(|e| si(e, "J"));
-        row("energy", format!("kinetic {kinetic}, potential {potential}"));
+        let energies = [metrics.kinetic_energy, metrics.potential_energy, metrics.elastic_energy, metrics.total_energy];
+        let [kinetic, potential, elastic, total] = energies.map(|energy| si(energy, "J"));
+        row("energy", format!("kinetic {kinetic}, potential {potential}, elastic {elastic}, total {total}"));
         row("fastest", si(metrics.max_speed, "m/s"));
         if let Some(time) = self.metrics.time_to_rest {
             row("at rest", format!("from {} s on", significant(time)));

@@ -189,6 +189,14 @@ mod runs {
             assert!(row["stages_ms"]["solve"].as_f64().expect("ms") > 0.0);
             assert_eq!(row["contacts"], world.counters().touching);
         }
+        // The median over the time for memory alone, whichever is longer; and it says so.
+        let row = of("cpu1");
+        let [median, memory] = [&row["ms_per_step"]["median"], &row["limit"]["ms"]].map(|ms| ms.as_f64().expect("ms"));
+        let line = ran.stdout.lines().rfind(|line| line.starts_with("cpu1 ") && line.contains(" |")).expect("its row");
+        let printed = line.split(" |").nth(1).and_then(|part| part.split_whitespace().nth(1)).expect("a column");
+        let printed: f64 = printed.parse().expect("a number, and no share of a limit");
+        assert!((printed * memory / median - 1.0).abs() < 0.01, "{line}: {median} ms, {memory} ms");
+        assert!(ran.stdout.contains("x memory: median over that, below 1 where data stay in caches"), "{}", ran.stdout);
         assert_eq!((&of("cpu1")["threads"], &of("cpuN")["threads"]), (&1.into(), &2.into()));
         if gpu {
             let row = of("gpu");
@@ -202,7 +210,7 @@ mod runs {
                 let bare = ran.stdout.replace("not a GPU", "");
                 assert!(!bare.contains("GPU"), "{}", ran.stdout);
             }
-            let told = [" passes ", " is faster than ", " stays slower than "].map(|words| ran.stdout.contains(words));
+            let told = [" is faster than ", " stays slower than "].map(|words| ran.stdout.contains(words));
             assert!(told.contains(&true), "a crossover is told: {}", ran.stdout);
         }
         let csv = fs::read_to_string(folder.path().join("a.csv")).expect("file");

@@ -443,6 +443,8 @@ mod runs {
             "cone_violation",
             "joint_error",
             "joint_angle_error",
+            "elastic_energy",
+            "total_energy",
         ] {
             assert!(metrics[key].is_f64(), "{key}: {}", metrics[key]);
         }

@@ -23,6 +23,8 @@ mod crash;
 mod device;
 #[path = "service/faults.rs"]
 mod faults;
+#[path = "service/gravity.rs"]
+mod gravity;
 #[path = "service/hibernate.rs"]
 mod hibernate;
 #[path = "service/hostile.rs"]
@@ -33,6 +35,8 @@ mod keys;
 mod limits;
 #[path = "service/page.rs"]
 mod page;
+#[path = "service/page_time.rs"]
+mod page_time;
 #[path = "service/pools.rs"]
 mod pools;
 #[cfg(target_os = "linux")]
@@ -40,6 +44,8 @@ mod pools;
 mod power;
 #[path = "service/requests.rs"]
 mod requests;
+#[path = "service/rewind.rs"]
+mod rewind;
 #[cfg(feature = "s3")]
 #[path = "service/s3.rs"]
 mod s3;

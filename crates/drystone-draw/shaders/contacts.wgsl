@@ -12,6 +12,7 @@ const NORMAL_PART: u32 = 2u;
 const FRICTION_PART: u32 = 3u;
 const IMPULSE_PART: u32 = 4u;
 const POINT_PART: u32 = 5u;
+const FORCE_PART: u32 = 6u;
 
 // Opacity of what belongs to bodies asleep, and of points that carry nothing.
 const ASLEEP_OPACITY: f32 = 0.45;
@@ -25,10 +26,15 @@ fn turn_since(now: vec2<f32>, then: vec2<f32>) -> vec2<f32> {
     return select(vec2<f32>(1.0, 0.0), turn, dot(then, then) > 0.0);
 }
 
-/// px; those of impacts would cross the whole picture.
+/// px; those of impacts would cross the whole picture. Twin on the CPU: src/draw/legend.rs.
 fn arrow_length(impulse: f32) -> f32 {
     let far = view.arrow * sqrt(impulse);
     return far / (1.0 + far / (LONGEST_ARROW * max(view.length, 1e-3)));
+}
+
+fn push_mark(vertex: u32, at: vec2<f32>, far: vec2<f32>, pushes_both: bool, head: f32, color: vec4<f32>) -> Mark {
+    let form = select(MARK_NONE, select(MARK_ARROW, MARK_ARROWS, pushes_both), dot(far, far) > 1.0);
+    return make_mark(vertex, form, select(at, at - far, pushes_both), at + far, 0.8 * view.unit, head, color);
 }
 
 fn contact_mark(vertex: u32, instance: u32, contact: Contact, manifold: Manifold, opacity: f32) -> Mark {
@@ -48,8 +54,9 @@ fn contact_mark(vertex: u32, instance: u32, contact: Contact, manifold: Manifold
     let on_a = from_a + rotate(turn_since(pose_a.rotation, manifold.cached_rotation_a), point.anchor_a);
     let on_b = from_b + rotate(turn_since(pose_b.rotation, manifold.cached_rotation_b), point.anchor_b);
     let at = to_pixel(0.5 * (on_a + on_b));
-    // Onto the body that is pushed: B, unless it cannot be.
+    // Onto the body that is pushed: B, unless it cannot be. Where both can be, there is an arrow onto either.
     let push = select(1.0, -1.0, (contact.flags & FIXED_B) != 0u);
+    let pushes_both = (contact.flags & (FIXED_A | FIXED_B)) == 0u;
     let normal = vec2<f32>(manifold.normal.x, -manifold.normal.y);
     let tangent = vec2<f32>(manifold.normal.y, manifold.normal.x);
     let unit = view.unit;
@@ -74,13 +81,16 @@ fn contact_mark(vertex: u32, instance: u32, contact: Contact, manifold: Manifold
         case FRICTION_PART: {
             let impulse = point.tangent_impulse;
             let far = tangent * push * sign(impulse) * arrow_length(abs(impulse));
-            let form = select(MARK_NONE, MARK_ARROW, dot(far, far) > 1.0);
-            return make_mark(vertex, form, at, at + far, 0.8 * unit, head, vec4<f32>(view.friction.rgb, shown));
+            return push_mark(vertex, at, far, pushes_both, head, vec4<f32>(view.friction.rgb, shown));
         }
         case IMPULSE_PART: {
             let far = normal * push * arrow_length(max(point.normal_impulse, 0.0));
-            let form = select(MARK_NONE, MARK_ARROW, dot(far, far) > 1.0);
-            return make_mark(vertex, form, at, at + far, 0.8 * unit, head, vec4<f32>(view.impulse.rgb, shown));
+            return push_mark(vertex, at, far, pushes_both, head, vec4<f32>(view.impulse.rgb, shown));
+        }
+        case FORCE_PART: {
+            let impulse = normal * point.normal_impulse + tangent * point.tangent_impulse;
+            let far = held_back(impulse * push * view.force_arrow);
+            return push_mark(vertex, at, far, pushes_both, head, vec4<f32>(view.force.rgb, shown));
         }
         default: {
             let size = clamp(0.09 * view.length, 1.0 * unit, 3.5 * unit);

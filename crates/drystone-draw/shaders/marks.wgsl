@@ -20,12 +20,14 @@ const MARK_ARROW: u32 = 2u;
 const MARK_DASHES: u32 = 3u;
 // As wide as the sign.
 const MARK_ZIGZAG: u32 = 4u;
+// With a head at either end.
+const MARK_ARROWS: u32 = 5u;
 // The rest at a; b says where up is.
-const MARK_DISC: u32 = 5u;
-const MARK_RING: u32 = 6u;
-const MARK_SQUARE: u32 = 7u;
-const MARK_FRAME: u32 = 8u;
-const MARK_CROSS: u32 = 9u;
+const MARK_DISC: u32 = 6u;
+const MARK_RING: u32 = 7u;
+const MARK_SQUARE: u32 = 8u;
+const MARK_FRAME: u32 = 9u;
+const MARK_CROSS: u32 = 10u;
 
 // Width of the rim, px, and its opacity: less where bodies are so small that it would cover them.
 const RIM: f32 = 1.0;
@@ -52,6 +54,11 @@ fn spring_turns() -> f32 {
 /// A point of the world, given from the camera, in pixels.
 fn to_pixel(from_camera: vec2<f32>) -> vec2<f32> {
     return 0.5 * view.size + vec2<f32>(from_camera.x, -from_camera.y) * view.pixels_per_metre;
+}
+
+/// An arrow that is no longer than half of the picture is high, px.
+fn held_back(arrow: vec2<f32>) -> vec2<f32> {
+    return arrow * min(1.0, 0.5 * view.size.y / max(length(arrow), 1e-6));
 }
 
 fn make_mark(
@@ -97,18 +104,27 @@ fn segment_distance(p: vec2<f32>, length_along: f32) -> f32 {
     return length(vec2<f32>(p.x - clamp(p.x, 0.0, length_along), p.y));
 }
 
+/// Distance to the outline of an arrow from the origin along x, px, negative inside.
+fn arrow_distance(p: vec2<f32>, length_along: f32, half_width: f32, size: f32) -> f32 {
+    let head = min(size, length_along);
+    let shaft = segment_distance(p, max(length_along - head, 0.0)) - half_width;
+    // A triangle from the tip, half as wide as long.
+    let back = length_along - p.x;
+    let side = (abs(p.y) - 0.5 * back) * 0.894;
+    return min(shaft, max(side, back - head));
+}
+
 /// Distance to the outline of a mark, px, negative inside. `p` along the line and across it.
 fn mark_distance(mark: Mark, p: vec2<f32>, length_along: f32) -> f32 {
     let half_width = mark.pen.x;
     let size = mark.pen.y;
     switch mark.form {
         case MARK_ARROW: {
-            let head = min(size, length_along);
-            let shaft = segment_distance(p, max(length_along - head, 0.0)) - half_width;
-            // A triangle from the tip, half as wide as long.
-            let back = length_along - p.x;
-            let side = (abs(p.y) - 0.5 * back) * 0.894;
-            return min(shaft, max(side, back - head));
+            return arrow_distance(p, length_along, half_width, size);
+        }
+        case MARK_ARROWS: {
+            let half = 0.5 * length_along;
+            return arrow_distance(vec2<f32>(abs(p.x - half), p.y), half, half_width, size);
         }
         case MARK_DASHES: {
             let period = 8.0 * half_width;

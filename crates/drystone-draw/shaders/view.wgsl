@@ -35,9 +35,9 @@ struct View {
     block_count: u32,
     joint_count: u32,
     ramp_bodies: u32,
+    velocity_arrow: f32,
+    force_arrow: f32,
     pad_0: u32,
-    pad_1: u32,
-    pad_2: u32,
     contact: vec4<f32>,
     normal: vec4<f32>,
     impulse: vec4<f32>,
@@ -46,6 +46,8 @@ struct View {
     aabb: vec4<f32>,
     cell: vec4<f32>,
     accent: vec4<f32>,
+    velocity: vec4<f32>,
+    force: vec4<f32>,
     scale_ramp: array<vec4<f32>, 8>,
 }
 

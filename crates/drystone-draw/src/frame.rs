@@ -85,6 +85,9 @@ impl Frame {
                 frame.pen(&more.sleeping, Count::OnDevice(DRAW_SLEEPING), given)?;
                 frame.pen(&more.contacts, Count::OnDevice(DRAW_CONTACTS), given)?;
             }
+            if layers.velocities {
+                frame.pen(&more.velocities, Count::Vertices(inputs.body_count.saturating_mul(QUAD)), given)?;
+            }
         }
         if let Some(more) = more.filter(|_| !plates.is_empty()) {
             if legend::has_value(layers) {

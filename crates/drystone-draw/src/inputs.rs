@@ -40,6 +40,9 @@ pub struct DrawInputs<'a> {
 impl<'a> DrawInputs<'a> {
     /// Inputs from a world on the GPU, as the steps recorded so far leave it. Make them again for every frame: a world
     /// exchanges its buffers as it steps and grows.
+    ///
+    /// # Panics
+    /// Never: a world has all tables that are drawn from.
     #[must_use]
     pub fn of(world: &'a GpuWorld) -> Self {
         let compiled = world.compiled();
@@ -205,6 +208,10 @@ pub struct Scale {
     pub length: f32,
     /// What carries a body for a substep, N·s.
     pub impulse: f32,
+    /// Weight of a body, N.
+    pub weight: f32,
+    /// Speed of a body that has fallen by half its width, m/s.
+    pub speed: f32,
 }
 
 impl Scale {
@@ -225,8 +232,11 @@ impl Scale {
         let gravity = if gravity > 0.0 { gravity } else { 10.0 };
         let usable = |value: f32| value.is_finite() && value > 0.0;
         let length = median(widths).filter(|&width| usable(width)).unwrap_or(1.0);
-        let impulse = median(masses).unwrap_or(1.0) * gravity * compiled.params.h;
-        Self { length, impulse: if usable(impulse) { impulse } else { 1.0 } }
+        let weight = median(masses).unwrap_or(1.0) * gravity;
+        let impulse = weight * compiled.params.h;
+        let [impulse, weight, speed] =
+            [impulse, weight, (gravity * length).sqrt()].map(|value| if usable(value) { value } else { 1.0 });
+        Self { length, impulse, weight, speed }
     }
 }
 

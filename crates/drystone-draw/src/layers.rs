@@ -40,6 +40,7 @@ impl Coloring {
     }
 
     /// The same for somebody who reads it.
+    #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
             Self::GraphColor => "graph colour",
@@ -51,9 +52,11 @@ impl Coloring {
 /// Switches: what of a world is drawn. Without tables ([`DrawInputs::tables`](super::DrawInputs::tables)) only
 /// `shapes` and `outlines` can be on.
 ///
-/// Lines and arrows are as wide at any zoom. The length of an impulse's arrow is in proportion to the bodies: what
-/// would carry a typical body for a substep is half as long as such a body is wide, and four times as much nearly
-/// twice as long. Those of impacts are pressed below two and a half widths.
+/// Lines and arrows are as wide at any zoom. The length of an arrow is in proportion to the bodies. That of an impulse
+/// grows with its root: what would carry a typical body for a substep is half as long as such a body is wide, and four
+/// times as much nearly twice as long. Those of impacts are pressed below two and a half widths. Velocities and forces
+/// are true to scale: the speed of a body that fell by half its width is as long as it is wide, and so is four times the
+/// weight of a body. No arrow is longer than half of the picture is high.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Layers {
     /// The insides of shapes. With these off and `outlines` on, bodies are drawn as wires.
@@ -76,13 +79,19 @@ pub struct Layers {
     pub contacts: bool,
     /// Their normals.
     pub normals: bool,
-    /// Normal impulses of the last substep, as arrows onto the body that they push.
+    /// Normal impulses of the last substep, as arrows onto the dynamic bodies that they push: of two such bodies onto
+    /// both.
     pub impulses: bool,
-    /// Friction impulses likewise.
+    /// Friction impulses of the last substep, as arrows onto the dynamic bodies that they push.
     pub friction: bool,
+    /// Forces of contacts in the last substep, normal force and friction together, as arrows onto the dynamic bodies that
+    /// they push. Joints and gravity have none.
+    pub forces: bool,
+    /// Velocities of centres of mass, as arrows.
+    pub velocities: bool,
     /// What colours mean, in the lower right corner, for [`Coloring::Speed`], [`Coloring::Sleep`],
-    /// [`Coloring::Difference`], [`Coloring::GraphColor`]; with the largest value there is. Pictures below 240 × 120
-    /// pixels have none.
+    /// [`Coloring::Difference`], [`Coloring::GraphColor`]; with the largest value there is. Above it, for each kind of
+    /// arrow, one of a round value. Pictures below 240 × 120 pixels have none.
     pub legend: bool,
     /// Least and greatest value of [`Coloring::Speed`], m/s, above 0.
     pub speed_range: [f32; 2],
@@ -93,8 +102,8 @@ pub struct Layers {
     /// Factor on the width of outlines and of the lines of all layers, and on the size of their signs and letters: 1 on
     /// ordinary screens, 2 where pixels are half as large.
     pub line_scale: f32,
-    /// Factor on the length of impulses.
-    pub impulse_scale: f32,
+    /// Factor on the length of arrows.
+    pub arrow_scale: f32,
 }
 
 impl Default for Layers {
@@ -113,19 +122,21 @@ impl Default for Layers {
             normals: false,
             impulses: false,
             friction: false,
+            forces: false,
+            velocities: false,
             legend: true,
             speed_range: [0.01, 100.0],
             distance_range: [1e-8, 1.0],
             highlight: None,
             line_scale: 1.0,
-            impulse_scale: 1.0,
+            arrow_scale: 1.0,
         }
     }
 }
 
 impl Layers {
     /// The words for the switches, in the order in which they are drawn.
-    pub const NAMES: [&'static str; 11] = [
+    pub const NAMES: [&'static str; 13] = [
         "grid",
         "shapes",
         "outlines",
@@ -137,6 +148,8 @@ impl Layers {
         "normals",
         "impulses",
         "friction",
+        "forces",
+        "velocities",
     ];
 
     /// The switch that a word is for.
@@ -154,6 +167,8 @@ impl Layers {
             "normals" => &mut self.normals,
             "impulses" => &mut self.impulses,
             "friction" => &mut self.friction,
+            "forces" => &mut self.forces,
+            "velocities" => &mut self.velocities,
             _ => return None,
         })
     }
@@ -161,7 +176,8 @@ impl Layers {
     /// Whether something is on that needs [`DrawInputs::tables`](super::DrawInputs::tables).
     #[must_use]
     pub fn needs_tables(&self) -> bool {
-        self.coloring != Coloring::Body || self.sleep || self.aabbs || self.grid || self.joints || self.shows_contacts()
+        let drawn = [self.sleep, self.aabbs, self.grid, self.joints, self.velocities, self.shows_contacts()];
+        self.coloring != Coloring::Body || drawn.contains(&true)
     }
 
     /// Of the colours, if they are on a scale.
@@ -174,6 +190,6 @@ impl Layers {
     }
 
     pub(crate) fn shows_contacts(&self) -> bool {
-        self.constraints || self.contacts || self.normals || self.impulses || self.friction
+        [self.constraints, self.contacts, self.normals, self.impulses, self.friction, self.forces].contains(&true)
     }
 }

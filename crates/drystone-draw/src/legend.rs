@@ -1,10 +1,11 @@
-//! What colours mean, laid out for `shaders/legend.wgsl`. The largest value is written by the device.
+//! What colours and lengths of arrows mean, laid out for `shaders/legend.wgsl`. The largest value is
+//! written by the device.
 
 use bytemuck::{Pod, Zeroable};
 
 use super::font::glyph;
 use super::view::{View, letter_unit};
-use super::{Coloring, Layers, Rgb};
+use super::{Coloring, Layers, Rgb, Scale, keys};
 
 /// [`Plate::kind`]: one colour.
 const PLATE_FILL: u32 = 0;
@@ -23,8 +24,8 @@ const VALUE_LETTERS: usize = 5;
 
 /// Length of a scale, in units of a letter's pixels.
 const LENGTH: f32 = 160.0;
-/// Its height, likewise.
-const HEIGHT: f32 = 6.0;
+/// Height of a scale and of a letter, in the same units.
+pub(super) const HEIGHT: f32 = 6.0;
 /// From letter to letter.
 const PITCH: f32 = 6.0;
 /// From the edges of the picture, and around the legend.
@@ -45,11 +46,11 @@ pub(crate) struct Plate {
 }
 
 /// All plates, in the order in which they are drawn; empty if there is nothing to explain.
-pub(crate) fn plates(view: &View, layers: &Layers) -> Vec<Plate> {
+pub(crate) fn plates(view: &View, layers: &Layers, scale: Option<Scale>) -> Vec<Plate> {
     let explained =
         matches!(layers.coloring, Coloring::Speed | Coloring::Difference | Coloring::Sleep | Coloring::GraphColor);
     let explained = explained || layers.constraints && layers.coloring == Coloring::Body;
-    if !layers.legend || !explained || view.size[0] < LEAST[0] || view.size[1] < LEAST[1] {
+    if !layers.legend || view.size[0] < LEAST[0] || view.size[1] < LEAST[1] {
         return Vec::new();
     }
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size in whole pixels")]
@@ -62,9 +63,26 @@ pub(crate) fn plates(view: &View, layers: &Layers) -> Vec<Plate> {
     let mut sheet = Sheet { unit, left, plates: Vec::new() };
     let ramp = ground - (3.0 + HEIGHT) * unit;
     let title = ramp - 9.0 * unit;
-    let back = [left - 5.0 * unit, title - 4.0 * unit, (length + 10.0) * unit, ground - title + 14.0 * unit];
-    let [r, g, b, _] = view.background;
-    sheet.plates.push(Plate { place: back, kind: PLATE_FILL, color: packed([r, g, b], 0.8), bits: 0, pad: 0 });
+    let bottom = ground + 10.0 * unit;
+    if !explained {
+        keys::lay(&mut sheet, view, layers, scale, bottom);
+        return sheet.plates;
+    }
+    // The device writes into the plates behind the first.
+    sheet.back(view, title - 4.0 * unit, bottom);
+    colors(&mut sheet, view, layers, [title, ramp, ground]);
+    keys::lay(&mut sheet, view, layers, scale, title - 6.0 * unit);
+    if has_value(layers) {
+        for letter in CHOICE {
+            sheet.plates.push(Plate { place: [0.0; 4], kind: PLATE_LETTER, color: 0, bits: glyph(letter), pad: 0 });
+        }
+    }
+    sheet.plates
+}
+
+/// Title, scale and labels of the colours, at these heights, px.
+fn colors(sheet: &mut Sheet, view: &View, layers: &Layers, [title, ramp, ground]: [f32; 3]) {
+    let (unit, left, length) = (sheet.unit, sheet.left, LENGTH);
     let scale = |kind| Plate { place: [left, ramp, length * unit, HEIGHT * unit], kind, color: 0, bits: 0, pad: 0 };
     match layers.coloring {
         Coloring::Speed | Coloring::Difference => {
@@ -85,9 +103,6 @@ pub(crate) fn plates(view: &View, layers: &Layers) -> Vec<Plate> {
             if let Some([low, high]) = layers.scale_range() {
                 sheet.ticks(view, low, high, length, ramp, ground, layers.coloring == Coloring::Speed);
             }
-            for letter in CHOICE {
-                sheet.plates.push(Plate { place: [0.0; 4], kind: PLATE_LETTER, color: 0, bits: glyph(letter), pad: 0 });
-            }
         }
         Coloring::Sleep => {
             sheet.text(0.0, title, "sleep");
@@ -107,7 +122,6 @@ pub(crate) fn plates(view: &View, layers: &Layers) -> Vec<Plate> {
             sheet.text(each / unit * 24.0, ground, "fixed");
         }
     }
-    sheet.plates
 }
 
 /// Whether the first plates are for a value that the device measures.
@@ -115,21 +129,42 @@ pub(crate) fn has_value(layers: &Layers) -> bool {
     layers.scale_range().is_some()
 }
 
-struct Sheet {
-    unit: f32,
-    left: f32,
+/// Plates in the making.
+pub(super) struct Sheet {
+    /// Pixels of a letter's pixel.
+    pub unit: f32,
+    /// px.
+    pub left: f32,
     plates: Vec<Plate>,
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "exponents of floats")]
 impl Sheet {
+    /// A plain rectangle: left, top, width and height, px.
+    pub fn fill(&mut self, place: [f32; 4], color: Rgb, opacity: f32) {
+        self.plates.push(Plate { place, kind: PLATE_FILL, color: packed(color, opacity), bits: 0, pad: 0 });
+    }
+
+    /// The ground of all that stands between two heights, px.
+    pub fn back(&mut self, view: &View, top: f32, bottom: f32) {
+        let [r, g, b, _] = view.background;
+        let unit = self.unit;
+        self.fill([self.left - 5.0 * unit, top, (LENGTH + 10.0) * unit, bottom - top], [r, g, b], 0.8);
+    }
+
+    /// Text that ends at the right edge; `y` in pixels.
+    pub fn text_to_right(&mut self, y: f32, text: &str) {
+        self.text(LENGTH - PITCH * text.chars().count() as f32 + 1.0, y, text);
+    }
+
     /// `x` in units from the left edge, `y` in pixels.
     fn letter(&mut self, x: f32, y: f32, bits: u32) {
         let place = [(self.left + x * self.unit).floor(), y, 5.0 * self.unit, 6.0 * self.unit];
         self.plates.push(Plate { place, kind: PLATE_LETTER, color: 0, bits, pad: 0 });
     }
 
-    fn text(&mut self, x: f32, y: f32, text: &str) {
+    /// `x` in units from the left edge, `y` in pixels.
+    pub fn text(&mut self, x: f32, y: f32, text: &str) {
         for (index, letter) in text.chars().enumerate() {
             if letter != ' ' {
                 self.letter(x + PITCH * index as f32, y, glyph(letter));
@@ -194,8 +229,9 @@ mod tests {
 
     fn laid(layers: &Layers, size: [u32; 2]) -> Vec<Plate> {
         let mut view = View::new(&Camera { size, ..Camera::default() }, &Style::light(), 0, 0).unwrap();
-        view.put_layers(layers, None);
-        plates(&view, layers)
+        let scale = Scale { length: 0.5, impulse: 0.02, weight: 4.8, speed: 2.2 };
+        view.put_layers(layers, Some(scale));
+        plates(&view, layers, Some(scale))
     }
 
     /// All kinds of legends lie inside their picture, however small, and every letter of them can be read.
@@ -203,10 +239,12 @@ mod tests {
     fn legends_are_inside_the_picture() {
         for coloring in Coloring::ALL {
             for size in [[240, 120], [1280, 720], [3840, 2160], [300, 2000]] {
-                for line_scale in [1.0, 2.0, 40.0] {
-                    let layers = Layers { coloring, line_scale, ..Layers::default() };
+                for (line_scale, arrows) in [(1.0, false), (2.0, true), (40.0, false), (40.0, true)] {
+                    let [velocities, forces, impulses, friction] = [arrows; 4];
+                    let layers =
+                        Layers { coloring, impulses, friction, forces, velocities, line_scale, ..Layers::default() };
                     let plates = laid(&layers, size);
-                    let explains = !matches!(coloring, Coloring::Body | Coloring::Island);
+                    let explains = arrows || !matches!(coloring, Coloring::Body | Coloring::Island);
                     assert_eq!(!plates.is_empty(), explains, "{coloring:?} at {size:?}");
                     for (index, plate) in plates.iter().enumerate() {
                         let [x, y, w, h] = plate.place;

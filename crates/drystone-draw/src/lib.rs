@@ -63,7 +63,8 @@
 //! | `tint.wgsl` | colours of bodies by what they do |
 //! | `cells.wgsl`, `boxes.wgsl` | the grid, boxes around shapes |
 //! | `contacts.wgsl`, `marks.wgsl` | lines and arrows of contacts |
-//! | `legend.wgsl` | what colours mean |
+//! | `velocities.wgsl`, `marks.wgsl` | arrows of bodies |
+//! | `legend.wgsl` | what colours and lengths of arrows mean |
 //!
 //! # What it costs
 //!
@@ -85,6 +86,7 @@ mod held;
 mod image;
 mod inputs;
 mod joints;
+mod keys;
 mod layers;
 mod legend;
 mod marks;

@@ -23,6 +23,7 @@ pub(crate) const JOINTS: Text =
     ("draw joints", &[TYPES, MATH, file!("view"), file!("palette"), file!("marks"), file!("joints")]);
 pub(crate) const CONTACTS: Text =
     ("draw contacts", &[TYPES, MATH, file!("view"), file!("palette"), file!("marks"), file!("contacts")]);
+pub(crate) const VELOCITIES: Text = ("draw velocities", &[TYPES, file!("view"), file!("marks"), file!("velocities")]);
 pub(crate) const LEGEND: Text = ("draw legend", &[TYPES, file!("view"), file!("palette"), file!("legend")]);
 
 /// Workgroups that fit in one dimension of a dispatch.
@@ -255,6 +256,7 @@ pub(crate) struct More {
     pub joints: Pen,
     pub contacts: Pen,
     pub sleeping: Pen,
+    pub velocities: Pen,
     pub legend: Pen,
     pub legend_value: Kernel,
     pub cull_contacts: Kernel,
@@ -291,6 +293,7 @@ impl More {
             joints: pen(&Source::new(device, JOINTS)?, "joint", "mark")?,
             contacts: pen(&contacts, "contact", "mark")?,
             sleeping: pen(&contacts, "sleeping", "mark")?,
+            velocities: pen(&Source::new(device, VELOCITIES)?, "velocity", "mark")?,
             legend: pen(&legend, "legend", "legend")?,
             legend_value: legend.kernel(device, "legend_value")?,
             cull_contacts: Source::new(device, CULL)?.kernel(device, "cull_contacts")?,
@@ -312,7 +315,7 @@ mod tests {
     use super::*;
     use wgpu::naga;
 
-    const ALL: [Text; 9] = [BACKDROP, SHAPES, CULL, TINT, CELLS, BOXES, JOINTS, CONTACTS, LEGEND];
+    const ALL: [Text; 10] = [BACKDROP, SHAPES, CULL, TINT, CELLS, BOXES, JOINTS, CONTACTS, VELOCITIES, LEGEND];
 
     /// For any device that wgpu supports: no optional feature, at most eight storage buffers a stage, and none that a
     /// vertex shader writes.

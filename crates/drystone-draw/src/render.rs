@@ -95,7 +95,7 @@ impl Renderer {
         view.put_layers(layers, inputs.tables.map(|tables| tables.scale));
         inputs.check(layers, &limits)?;
         let base = of(&self.base)?;
-        let plates = legend::plates(&view, layers);
+        let plates = legend::plates(&view, layers, inputs.tables.map(|tables| tables.scale));
         let more = if layers.needs_tables() || !plates.is_empty() {
             Some(of(self.more.get_or_init(|| More::new(device, self.target)))?)
         } else {

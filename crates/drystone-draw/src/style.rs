@@ -47,6 +47,10 @@ pub struct Style {
     pub cell: Rgb,
     /// What is set off.
     pub accent: Rgb,
+    /// Velocities.
+    pub velocity: Rgb,
+    /// Forces of contacts.
+    pub force: Rgb,
     /// Colours of a scale, from the least value to the greatest.
     pub scale: [Rgb; 8],
     /// Whether to draw a scale bar, lower left. Pictures below 240 × 120 pixels have none.
@@ -108,6 +112,8 @@ impl Style {
             aabb: hex(0x4f_6d_7a),
             cell: hex(0x3d_7e_a6),
             accent: hex(0xd6_2a_6c),
+            velocity: hex(0x1f_5f_bf),
+            force: hex(0xb8_1e_2c),
             scale: SCALE,
             scale_bar: true,
         }
@@ -132,6 +138,8 @@ impl Style {
             aabb: hex(0x9f_b6_c4),
             cell: hex(0x5f_a8_d3),
             accent: hex(0xff_d4_3b),
+            velocity: hex(0x4d_c3_ff),
+            force: hex(0xff_7a_59),
             ..Self::light()
         }
     }

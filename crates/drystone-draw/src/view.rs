@@ -16,6 +16,8 @@ const FRICTION_PART: u32 = 3;
 const IMPULSE_PART: u32 = 4;
 /// [`View::contact_parts`]
 const POINT_PART: u32 = 5;
+/// [`View::contact_parts`]
+const FORCE_PART: u32 = 6;
 
 /// Grid lines closer than this are left out, px.
 const DENSEST_GRID: f64 = 6.0;
@@ -82,9 +84,11 @@ pub(crate) struct View {
     pub joint_count: u32,
     /// Bodies that the colour ramp runs over.
     pub ramp_bodies: u32,
+    /// Length of an arrow, px, for 1 m/s.
+    pub velocity_arrow: f32,
+    /// Length of a force's arrow, px, for an impulse of 1 N·s in the substep.
+    pub force_arrow: f32,
     pub pad_0: u32,
-    pub pad_1: u32,
-    pub pad_2: u32,
     pub contact: [f32; 4],
     pub normal: [f32; 4],
     pub impulse: [f32; 4],
@@ -93,6 +97,8 @@ pub(crate) struct View {
     pub aabb: [f32; 4],
     pub cell: [f32; 4],
     pub accent: [f32; 4],
+    pub velocity: [f32; 4],
+    pub force: [f32; 4],
     pub scale_ramp: [[f32; 4]; 8],
 }
 
@@ -143,9 +149,9 @@ impl View {
             block_count: 0,
             joint_count: 0,
             ramp_bodies: body_count,
+            velocity_arrow: 0.0,
+            force_arrow: 0.0,
             pad_0: 0,
-            pad_1: 0,
-            pad_2: 0,
             contact: row(style.contact),
             normal: row(style.normal),
             impulse: row(style.impulse),
@@ -154,6 +160,8 @@ impl View {
             aabb: row(style.aabb),
             cell: row(style.cell),
             accent: row(style.accent),
+            velocity: row(style.velocity),
+            force: row(style.force),
             scale_ramp: style.scale.map(row),
         })
     }
@@ -167,15 +175,20 @@ impl View {
         self.dim = u32::from(layers.sleep);
         self.unit = positive(layers.line_scale, 1.0);
         self.outline *= if layers.outlines { self.unit } else { 0.0 };
-        if let Some(Scale { length, impulse }) = scale {
+        if let Some(Scale { length, impulse, speed, .. }) = scale {
             self.length = positive(length, 1.0) * self.pixels_per_metre;
-            self.arrow = 0.6 * self.length * layers.impulse_scale.max(0.0) / positive(impulse, 1.0).sqrt();
+            let arrow = self.length * layers.arrow_scale.max(0.0);
+            self.arrow = 0.6 * arrow / positive(impulse, 1.0).sqrt();
+            // A stack is many bodies high.
+            self.force_arrow = 0.25 * arrow / positive(impulse, 1.0);
+            self.velocity_arrow = arrow / positive(speed, 1.0);
         }
         let parts = [
             (layers.constraints, CONSTRAINT_PART),
             (layers.normals, NORMAL_PART),
             (layers.friction, FRICTION_PART),
             (layers.impulses, IMPULSE_PART),
+            (layers.forces, FORCE_PART),
             (layers.contacts, POINT_PART),
         ];
         self.contact_parts = parts.iter().filter(|(on, _)| *on).rev().fold(0, |all, (_, part)| all << 4 | part);
@@ -313,9 +326,9 @@ mod tests {
             block_count,
             joint_count,
             ramp_bodies,
+            velocity_arrow,
+            force_arrow,
             pad_0,
-            pad_1,
-            pad_2,
             contact,
             normal,
             impulse,
@@ -324,6 +337,8 @@ mod tests {
             aabb,
             cell,
             accent,
+            velocity,
+            force,
             scale_ramp
         );
         let theirs: Vec<_> = members.iter().map(|m| (m.name.as_deref().unwrap_or(""), m.offset as usize)).collect();

@@ -9,6 +9,8 @@
 
 mod present;
 
+pub use present::Present;
+
 use std::path::Path;
 
 use crate::file::{self, FileError};

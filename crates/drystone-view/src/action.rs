@@ -2,7 +2,9 @@
 
 use glam::Vec2;
 
+use super::build::{Outline, Stock, Tool};
 use super::run::On;
+use super::select::{Change, Choice};
 use drystone::scene::Settings;
 
 /// Something asked for; done between two frames.
@@ -41,8 +43,35 @@ pub(crate) enum Action {
     Explode(Vec2),
     /// Removes the body at a place, m; `None`: the pointer is not over the world.
     Remove(Option<Vec2>),
+    /// Watches the body at a place, m, or stops watching it; `None`: the pointer is not over the world.
+    Watch(Option<Vec2>),
+    /// Stops watching a body, by its place among those that are watched.
+    Unwatch(usize),
+    /// Writes the graphs of watched bodies as a table.
+    SaveGraphs,
+    /// Writes the energies of the world over time as a table.
+    SaveEnergies,
     /// Takes back the last change, and goes back to where it was made.
     Undo,
+    /// Makes the change again that was undone last.
+    Redo,
+    /// Takes a tool into the hand.
+    Tool(Tool),
+    /// Chooses what new bodies and springs are made of.
+    Stock(Stock),
+    /// Puts a body of an outline into the world.
+    Draw(Outline),
+    /// Closes the polygon that is being drawn.
+    Finish,
+    /// A click with a tool that ties bodies together, m.
+    Pick(Tool, Vec2),
+    Select(Choice),
+    /// Changes the selected body.
+    Change(Change),
+    /// Removes all dynamic bodies.
+    Clear,
+    /// Opens an empty scene to build in.
+    NewScene,
     Panel,
     Keys,
     Dark,
@@ -80,10 +109,15 @@ pub(crate) enum Needs {
 }
 
 impl Action {
+    /// Returns true for what happens at a place in the world.
+    pub fn has_place(&self) -> bool {
+        matches!(self, Self::Drop(_) | Self::Shoot(_) | Self::Explode(_) | Self::Remove(_))
+    }
+
     /// See [`Needs`].
     pub fn needs(&self) -> Needs {
         match self {
-            Self::Open(_) | Self::Parameter(..) | Self::Restart => Needs::Another,
+            Self::Open(_) | Self::Parameter(..) | Self::Restart | Self::NewScene => Needs::Another,
             Self::TogglePause | Self::Pause | Self::Step(_) | Self::Speed(_) | Self::Slower | Self::Faster => {
                 Needs::Turn
             }
@@ -95,9 +129,14 @@ impl Action {
             | Self::Coloring(_)
             | Self::Csv
             | Self::Trace
+            | Self::SaveGraphs
+            | Self::SaveEnergies
             | Self::DropCount(_)
             | Self::DropKind(_)
             | Self::LeaveOff
+            | Self::Tool(_)
+            | Self::Stock(_)
+            | Self::Finish
             | Self::Quit => Needs::Nothing,
             Self::Back(_)
             | Self::Seek(_)
@@ -115,7 +154,15 @@ impl Action {
             | Self::Shoot(_)
             | Self::Explode(_)
             | Self::Remove(_)
+            | Self::Watch(_)
+            | Self::Unwatch(_)
             | Self::Undo
+            | Self::Redo
+            | Self::Draw(_)
+            | Self::Pick(..)
+            | Self::Select(_)
+            | Self::Change(_)
+            | Self::Clear
             | Self::Measure
             | Self::SavePicture
             | Self::SaveState
@@ -144,7 +191,7 @@ pub(crate) struct Under {
 }
 
 /// All keys, in the order in which they are shown.
-pub(crate) const KEYS: [Key; 29] = [
+pub(crate) const KEYS: [Key; 40] = [
     key(egui::Key::Space, "Space", "run or pause", |_| Action::TogglePause),
     key(egui::Key::ArrowRight, "→", "one step", |_| Action::Step(1)),
     key(egui::Key::ArrowLeft, "←", "one step back", |_| Action::Back(1)),
@@ -157,10 +204,23 @@ pub(crate) const KEYS: [Key; 29] = [
     key(egui::Key::D, "D", "drop bodies at the pointer", |under| Action::Drop(under.at)),
     key(egui::Key::S, "S", "shoot at the pointer", |under| Action::Shoot(under.at)),
     key(egui::Key::X, "X", "explode at the pointer", |under| Action::Explode(under.at)),
-    key(egui::Key::Delete, "Delete", "remove the body under the pointer", |under| {
+    key(egui::Key::Delete, "Delete", "remove the body pointed at, or selected", |under| {
         Action::Remove(under.is_over.then_some(under.at))
     }),
+    key(egui::Key::W, "W", "graph the body under the pointer", |under| {
+        Action::Watch(under.is_over.then_some(under.at))
+    }),
     key(egui::Key::Z, "Z", "undo the last change", |_| Action::Undo),
+    key(egui::Key::Y, "Y", "make the undone change again", |_| Action::Redo),
+    key(egui::Key::Num1, "1", "select and pull bodies", |_| Action::Tool(Tool::Move)),
+    key(egui::Key::Num2, "2", "draw boxes", |_| Action::Tool(Tool::Box)),
+    key(egui::Key::Num3, "3", "draw circles", |_| Action::Tool(Tool::Circle)),
+    key(egui::Key::Num4, "4", "draw polygons", |_| Action::Tool(Tool::Polygon)),
+    key(egui::Key::Enter, "Enter", "close the polygon", |_| Action::Finish),
+    key(egui::Key::Num5, "5", "hinge between two clicks", |_| Action::Tool(Tool::Hinge)),
+    key(egui::Key::Num6, "6", "spring between two clicks", |_| Action::Tool(Tool::Spring)),
+    key(egui::Key::Num7, "7", "rod between two clicks", |_| Action::Tool(Tool::Rod)),
+    key(egui::Key::Num8, "8", "weld between two clicks", |_| Action::Tool(Tool::Weld)),
     key(egui::Key::OpenBracket, "[", "tilt gravity to the left", |_| Action::Tilt(-TILT)),
     key(egui::Key::CloseBracket, "]", "tilt gravity to the right", |_| Action::Tilt(TILT)),
     key(egui::Key::Backslash, "\\", "gravity as in the scene", |_| Action::ResetGravity),
@@ -174,18 +234,28 @@ pub(crate) const KEYS: [Key; 29] = [
     key(egui::Key::G, "G", "record a GIF, or stop", |_| Action::Record),
     key(egui::Key::K, "K", "keep the world in a file, to go on", |_| Action::SaveState),
     key(egui::Key::J, "J", "save as a scene file (JSON)", |_| Action::SaveScene),
-    key(egui::Key::Escape, "Esc", "cancel what is being opened or moved", |_| Action::LeaveOff),
+    key(egui::Key::Escape, "Esc", "cancel what is under way, deselect", |_| Action::LeaveOff),
     key(egui::Key::Questionmark, "?", "these keys", |_| Action::Keys),
 ];
 
 /// What the pointer does.
-pub(crate) const POINTER: [(&str, &str); 5] = [
+pub(crate) const POINTER: [(&str, &str); 6] = [
+    ("click a body", "select it, to change it"),
     ("drag a body", "pull it along"),
     ("drag elsewhere", "move the view"),
     ("right drag", "move the view, from anywhere"),
     ("wheel", "zoom at the pointer"),
     ("drop a file", "open the scene or world"),
 ];
+
+/// The action of a key that is pressed with Ctrl or the command key.
+pub(crate) fn with_control(key: egui::Key, shift: bool) -> Option<Action> {
+    match (key, shift) {
+        (egui::Key::Z, false) => Some(Action::Undo),
+        (egui::Key::Z, true) | (egui::Key::Y, _) => Some(Action::Redo),
+        _ => None,
+    }
+}
 
 /// rad.
 const TILT: f32 = std::f32::consts::PI / 12.0;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::action::Action;
+use super::build::Build;
 use super::cancel::Cancel;
 use super::drawing::Drawing;
 use super::errands::Errand;
@@ -13,12 +14,15 @@ use super::figures::Figures;
 use super::inspect::Inspector;
 use super::opening::{Jobs, Opening, Why};
 use super::pace::Pace;
+use super::panel::Fold;
 use super::pointer::Pointer;
 use super::prefs::Prefs;
 use super::run::{On, Run};
 use super::seat::{Facts, Seat, Wake};
 use super::sight::{Fit, Sight};
 use super::source::Source;
+use super::thumbs::Thumbs;
+use super::watch::Watch;
 use drystone::gpu::{Context, is_software};
 use drystone::scene::Scene;
 use drystone::world::WorldError;
@@ -70,14 +74,19 @@ pub(crate) struct App {
     /// Steps to be done whether it runs or not.
     pub owed: u64,
     pub pointer: Pointer,
+    /// The tool in the hand, and the body that is selected.
+    pub build: Build,
     pub figures: Figures,
+    pub watch: Watch,
     pub recording: Option<Recording>,
     pub show_keys: bool,
+    pub fold: Fold,
     /// Shape of the pointer over the world.
     pub cursor: &'static str,
     /// Whether keys went to a field of the panel.
     pub typing: bool,
     pub search: String,
+    pub thumbs: Thumbs,
     /// Whether the panel wants stage times, and quality.
     pub wants: Wants,
     pub quit: bool,
@@ -159,12 +168,16 @@ impl App {
             speed: 1.0,
             owed: 0,
             pointer: Pointer::default(),
+            build: Build::default(),
             figures: Figures::default(),
+            watch: Watch::default(),
             recording: None,
             show_keys: false,
+            fold: Fold::default(),
             cursor: "",
             typing: false,
             search: String::new(),
+            thumbs: Thumbs::default(),
             wants: Wants::default(),
             quit: false,
             queue: Vec::new(),
@@ -208,6 +221,10 @@ impl App {
     }
 
     pub fn remember_scene(&mut self) {
+        // Only what can be opened by its name.
+        if matches!(self.source, Source::Given(_)) {
+            return;
+        }
         let spec = self.source.spec();
         self.prefs.recent.retain(|known| *known != spec);
         self.prefs.recent.insert(0, spec);
@@ -280,6 +297,7 @@ impl App {
             || self.seeks()
             || !self.is_settled()
             || self.pointer.is_busy()
+            || self.watch.is_busy()
             || self.sight.moves()
             || self.recording.is_some()
     }
@@ -311,7 +329,9 @@ impl App {
     pub fn prepare(&mut self, encoder: &mut wgpu::CommandEncoder, scale: f32) -> Result<(), DrawError> {
         let mut layers = self.layers;
         layers.line_scale = scale;
-        layers.highlight = self.pointer.highlighted();
+        // The selected body stays set off, wherever the pointer is.
+        let selected = self.build.selection.as_ref().map(|selection| selection.id.index);
+        layers.highlight = selected.or_else(|| self.pointer.highlighted());
         let style = self.style();
         let camera = self.camera;
         if self.is_settled() {
@@ -347,9 +367,12 @@ impl App {
             let _ = self.run.take_back(None);
         }
         self.context = context;
+        self.thumbs.forget_textures();
         self.drawing = Drawing::new(&self.context, format);
         self.inspector = Inspector::new(self.context.device());
         self.pointer = Pointer::default();
+        self.build.of_another_world();
+        self.watch.lose_device();
         self.sight.forget();
         self.twin = None;
         self.recording = None;

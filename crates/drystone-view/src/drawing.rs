@@ -36,8 +36,8 @@ impl Drawing {
     /// is away; one on the CPU from what was uploaded last.
     fn inputs<'a>(upload: &'a Upload, still: &'a Still, seat: &'a Seat) -> DrawInputs<'a> {
         match (seat.here().map(Run::world), seat.on()) {
-            (Some(World::Gpu(world)), _) if !world.is_mid_step() => DrawInputs::of(&world),
-            (Some(World::Gpu(world)), _) => still.inputs().unwrap_or_else(|| DrawInputs::of(&world)),
+            (Some(World::Gpu(world)), _) if !world.is_mid_step() => DrawInputs::of(world),
+            (Some(World::Gpu(world)), _) => still.inputs().unwrap_or_else(|| DrawInputs::of(world)),
             (None, On::Gpu) => still.inputs().unwrap_or_else(|| upload.inputs()),
             (Some(World::Cpu(_)), _) | (None, On::Cpu) => upload.inputs(),
         }
@@ -48,7 +48,7 @@ impl Drawing {
         if let Some(World::Gpu(world)) = seat.here().map(Run::world) {
             let mut encoder =
                 context.device().create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("still") });
-            self.still.take(context.device(), &mut encoder, &DrawInputs::of(&world), layers);
+            self.still.take(context.device(), &mut encoder, &DrawInputs::of(world), layers);
             context.queue().submit([encoder.finish()]);
         }
     }

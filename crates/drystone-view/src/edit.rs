@@ -17,8 +17,12 @@ pub(crate) enum Edit {
     Add(Arc<[Body]>),
     /// Takes bodies out; those that are gone already are passed over.
     Remove(Arc<[BodyId]>),
-    /// Ties a body to the world.
+    /// Ties a body to the hand.
     Join(BodyId, Box<Joint>),
+    /// New joints, each between two bodies or between the world and a body.
+    Tie(Arc<[(Option<BodyId>, BodyId, Joint)]>),
+    /// Changes that are one for a user: all of them or none.
+    Group(What, Arc<[Edit]>),
     /// Takes joints out; those that are gone already are passed over.
     Part(JointId),
     /// Asks something of a joint, if it is still there.
@@ -29,6 +33,13 @@ pub(crate) enum Edit {
     Gravity(Vec2),
     /// A change in the journal of a saved world.
     Saved(Arc<Alteration>),
+}
+
+/// Meaning of changes that are one for a user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// Another description of a body: it is taken out, and one as it shall be put in its place.
+    Body,
 }
 
 /// What came of it.
@@ -52,16 +63,39 @@ impl Edit {
         }
     }
 
-    /// The change as the journal of a saved world has it; `None` where the state has it.
-    pub fn alteration(&self) -> Option<Alteration> {
+    /// The change in a few words, as in "undone: 3 new bodies".
+    pub fn words(&self) -> String {
+        let count = |n: usize, one: &str, more: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {more}") };
+        match self {
+            Self::Add(bodies) => count(bodies.len(), "new body", "new bodies"),
+            Self::Remove(ids) => format!("{} removed", count(ids.len(), "body", "bodies")),
+            Self::Join(..) | Self::Part(_) | Self::Joint(..) => "a body pulled along".to_owned(),
+            Self::Tie(joints) => count(joints.len(), "new joint", "new joints"),
+            Self::Group(What::Body, _) => "a body changed".to_owned(),
+            Self::Command(all) => format!("{} pushed", count(all.len(), "body", "bodies")),
+            Self::Gravity(_) => "gravity changed".to_owned(),
+            Self::Saved(_) => "a change".to_owned(),
+        }
+    }
+
+    /// The change as the journal of a saved world has it; nothing where the state has it.
+    pub fn alterations(&self) -> Vec<Alteration> {
+        match self {
+            Self::Group(_, edits) => edits.iter().flat_map(Self::alterations).collect(),
+            edit => edit.alteration().into_iter().collect(),
+        }
+    }
+
+    fn alteration(&self) -> Option<Alteration> {
         Some(match self {
             Self::Add(bodies) => Alteration::AddBodies(bodies.to_vec()),
             Self::Remove(ids) => Alteration::RemoveBodies(ids.to_vec()),
             Self::Join(body, joint) => Alteration::AddJointsBetween(vec![(None, *body, (**joint).clone())]),
+            Self::Tie(joints) => Alteration::AddJointsBetween(joints.to_vec()),
             Self::Part(joint) => Alteration::RemoveJoints(vec![*joint]),
             Self::Gravity(gravity) => Alteration::Gravity(*gravity),
             Self::Saved(change) => (**change).clone(),
-            Self::Joint(..) | Self::Command(_) => return None,
+            Self::Joint(..) | Self::Command(_) | Self::Group(..) => return None,
         })
     }
 
@@ -80,7 +114,7 @@ impl Edit {
     /// Makes the change.
     ///
     /// # Errors
-    /// Why not, in words; then nothing has changed.
+    /// Why not, in words; then nothing has changed, but for the first of a group.
     pub fn apply(&self, world: &mut World) -> Result<Made, String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         match self {
@@ -92,6 +126,11 @@ impl Edit {
             Self::Join(body, joint) => {
                 let made = world.add_joints_between(&[(None, *body, (**joint).clone())]).map_err(|e| text(&e))?;
                 Ok(made.first().map_or(Made::Nothing, |&id| Made::Joint(id)))
+            }
+            Self::Tie(joints) => world.add_joints_between(joints).map(|_| Made::Nothing).map_err(|e| text(&e)),
+            Self::Group(_, edits) => {
+                edits.iter().try_for_each(|edit| edit.apply(world).map(drop))?;
+                Ok(Made::Nothing)
             }
             Self::Part(joint) => {
                 if world.joint_id(joint.index as usize) == Some(*joint) {
@@ -114,7 +153,7 @@ impl Edit {
                 Ok(Made::Nothing)
             }
             Self::Gravity(gravity) => {
-                set_gravity(world, *gravity);
+                world.set_gravity(*gravity).map_err(|e| text(&e))?;
                 Ok(Made::Nothing)
             }
             Self::Saved(change) => {
@@ -124,22 +163,12 @@ impl Edit {
                     Alteration::AddJoints(joints) => world.add_joints(joints).map(drop),
                     Alteration::AddJointsBetween(joints) => world.add_joints_between(joints).map(drop),
                     Alteration::RemoveJoints(ids) => world.remove_joints(ids),
-                    Alteration::Gravity(gravity) => {
-                        set_gravity(world, *gravity);
-                        Ok(())
-                    }
+                    Alteration::Gravity(gravity) => world.set_gravity(*gravity),
                 }
                 .map_err(|e| text(&e))?;
                 Ok(Made::Nothing)
             }
         }
-    }
-}
-
-fn set_gravity(world: &mut World, gravity: Vec2) {
-    match world {
-        World::Cpu(world) => world.set_gravity(gravity.into()),
-        World::Gpu(world) => world.set_gravity(gravity.into()),
     }
 }
 

@@ -80,7 +80,7 @@ impl App {
             errand.cancel();
         } else if self.run.target().is_some() && self.twin.is_none() {
             self.queue.push(Action::Halt);
-        } else {
+        } else if !self.build.step_back() {
             self.fault = None;
         }
     }
@@ -160,6 +160,7 @@ impl App {
             self.say("this change was made before both ran side by side: T ends that");
             return Ok(());
         }
+        let words = self.run.here().and_then(Run::last_words).unwrap_or_default();
         self.playing = false;
         self.owed = 0;
         self.put_by();
@@ -168,7 +169,31 @@ impl App {
         for seat in std::iter::once(&mut self.run).chain(&mut self.twin) {
             seat.lend(Order::Undo, &self.wake);
         }
-        self.say(format!("undone: back at step {step}"));
+        self.say(format!("undone: {words} · back at step {step} · Y makes it again"));
+        self.sent()
+    }
+
+    /// Makes the change again that was undone last, in both worlds.
+    pub(super) fn redo(&mut self) -> Result<(), WorldError> {
+        self.release();
+        let undone = |seat: &Seat| seat.here().and_then(Run::undone);
+        let Some((step, words)) = undone(&self.run) else {
+            self.say("there is nothing to make again");
+            return Ok(());
+        };
+        if self.twin.as_ref().is_some_and(|twin| undone(twin).is_none_or(|(other, _)| other != step)) {
+            self.say("this change was undone before both ran side by side: T ends that");
+            return Ok(());
+        }
+        self.playing = false;
+        self.owed = 0;
+        self.put_by();
+        self.errand = Some(Errand::Back(step));
+        self.undoing = true;
+        for seat in std::iter::once(&mut self.run).chain(&mut self.twin) {
+            seat.lend(Order::Redo, &self.wake);
+        }
+        self.say(format!("made again: {words} · at step {step}"));
         self.sent()
     }
 

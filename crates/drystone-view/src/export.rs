@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use glam::Vec2;
 
 use super::app::App;
-use super::figures::Figures;
+use super::figures::{Figures, Quality};
 use drystone::step::Stage;
 use drystone::world::World;
 use drystone_draw::DrawInputs;
@@ -73,7 +73,7 @@ impl App {
     ) -> Result<Image, String> {
         let Some(run) = self.run.here() else { return Err("the world is in the middle of a step".to_owned()) };
         let picture = match run.world() {
-            World::Gpu(world) => offscreen.layered_picture(&DrawInputs::of(&world), camera, style, &self.layers),
+            World::Gpu(world) => offscreen.layered_picture(&DrawInputs::of(world), camera, style, &self.layers),
             World::Cpu(world) => {
                 upload.refresh(world, self.layers.needs_tables()).map_err(|error| error.to_string())?;
                 offscreen.layered_picture(&upload.inputs(), camera, style, &self.layers)
@@ -106,6 +106,21 @@ impl App {
     pub fn save_csv(&mut self) {
         let csv = csv(&self.figures);
         self.write("csv", Ok(csv.into_bytes()));
+    }
+
+    /// Motion of the watched bodies as a table: one row a step.
+    pub fn save_graphs(&mut self) {
+        if self.watch.tracks.is_empty() {
+            return self.say("no body is watched: W watches the one under the pointer");
+        }
+        let csv = self.watch.csv();
+        self.write("graphs.csv", Ok(csv.into_bytes()));
+    }
+
+    /// Measured energies of the world as a table: one row a measurement.
+    pub fn save_energies(&mut self) {
+        let csv = energies(&self.figures, self.dt());
+        self.write("energies.csv", Ok(csv.into_bytes()));
     }
 
     /// Measured steps for a browser's tracing page.
@@ -208,6 +223,18 @@ fn csv(figures: &Figures) -> String {
             c.quarantined,
             c.overflow_bits
         );
+    }
+    text
+}
+
+#[allow(clippy::cast_precision_loss, reason = "a time")]
+fn energies(figures: &Figures, dt: f64) -> String {
+    let mut text = String::from("step,time (s),kinetic (J),potential (J),elastic (J),total (J),deepest overlap (mm)\n");
+    for Quality { step, metrics: m } in &figures.qualities {
+        let energies = [m.kinetic_energy, m.potential_energy, m.elastic_energy, m.total_energy];
+        let [kinetic, potential, elastic, total] = energies;
+        let (time, overlap) = (*step as f64 * dt, 1e3 * m.max_penetration);
+        text += &format!("{step},{time},{kinetic},{potential},{elastic},{total},{overlap}\n");
     }
     text
 }

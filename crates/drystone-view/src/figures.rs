@@ -13,6 +13,10 @@ use drystone::world::World;
 const MOST: usize = 3600;
 /// Steps from one measurement of the quality to the next.
 const QUALITY_EVERY: u64 = 30;
+/// Steps from one measurement to the next of small worlds: their curves show every swing of a spring.
+const QUALITY_EVERY_SMALL: u64 = 3;
+/// Bodies of a small world, at most.
+const SMALL: usize = 500;
 /// Of the largest worlds the quality is measured only when asked for: it takes a second of a core.
 const LARGE: usize = 50_000;
 
@@ -77,8 +81,9 @@ impl Figures {
     }
 
     /// Whether the quality is to be measured again.
-    pub fn is_due(&self, steps: u64) -> bool {
-        (steps + 1).abs_diff(self.last_asked) >= QUALITY_EVERY
+    pub fn is_due(&self, steps: u64, bodies: usize) -> bool {
+        let every = if bodies <= SMALL { QUALITY_EVERY_SMALL } else { QUALITY_EVERY };
+        (steps + 1).abs_diff(self.last_asked) >= every
     }
 
     /// Whether penetration and energy are measured by themselves.
@@ -125,8 +130,9 @@ impl Figures {
         let Some(receiver) = &self.pending else { return };
         match receiver.try_recv() {
             Ok(quality) => {
-                if self.qualities.back().is_some_and(|last| last.step >= quality.step) {
-                    self.qualities.clear();
+                // The world may have gone back.
+                while self.qualities.back().is_some_and(|last| last.step >= quality.step) {
+                    self.qualities.pop_back();
                 }
                 if self.qualities.len() == MOST {
                     self.qualities.pop_front();

@@ -21,13 +21,16 @@
 //! | `seat.rs`, `errands.rs` | where it is: here, or in a thread of its own, for steps and for what takes longer |
 //! | `opening.rs`, `cancel.rs` | a scene is opened by a thread, while the one before it stays |
 //! | `pointer.rs`, `inspect.rs` | grab, drop, shoot, explode; what is under the pointer |
+//! | `build.rs`, `select.rs` | bodies and joints drawn with the pointer; the selected body, and changes of it |
 //! | `panel/` | transport, panel, keys |
 //! | `drawing.rs`, `figures.rs`, `export.rs` | pictures, measurements, files |
+//! | `watch.rs` | how watched bodies move, step by step |
 //! | `prefs.rs`, `source.rs`, `script.rs` | what is remembered; where scenes come from; a user made of text, for tests |
 
 mod act;
 mod action;
 mod app;
+mod build;
 mod cancel;
 mod drawing;
 mod edit;
@@ -44,8 +47,11 @@ mod run;
 mod screen;
 mod script;
 mod seat;
+mod select;
 mod sight;
 mod source;
+mod thumbs;
+mod watch;
 mod window;
 
 use std::path::PathBuf;

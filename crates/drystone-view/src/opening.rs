@@ -275,7 +275,9 @@ impl App {
         self.fault = None;
         self.pace = self.pace.of_another_world();
         self.pointer = Pointer::default();
+        self.build.of_another_world();
         self.figures.clear();
+        self.watch_again(same);
         self.owed = 0;
         // What was asked of the world before is void.
         self.queue.retain(|action| action.needs() != Needs::World);

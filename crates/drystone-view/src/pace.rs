@@ -143,7 +143,7 @@ impl App {
         if self.is_settled()
             && self.wants.quality
             && Figures::measures_itself(self.run.facts().bodies)
-            && self.figures.is_due(self.run.steps())
+            && self.figures.is_due(self.run.steps(), self.run.facts().bodies)
         {
             self.measure();
         }
@@ -227,7 +227,7 @@ impl App {
 
     /// The world on the CPU is back, after so many steps.
     pub(super) fn stepped(&mut self, stepped: Stepped) -> Result<(), WorldError> {
-        let Stepped { steps, took, samples, result } = stepped;
+        let Stepped { steps, took, samples, seen, result } = stepped;
         self.pace.took = took;
         if self.pace.paired {
             self.pace.follow += steps;
@@ -236,6 +236,7 @@ impl App {
             for sample in samples {
                 self.figures.note(sample);
             }
+            self.watch.note(seen);
             self.done(steps);
             self.record_frame();
         }
@@ -286,6 +287,7 @@ impl App {
                 self.pace.follow -= 1;
                 if leads {
                     self.done(1);
+                    self.send_watched();
                     self.record_frame();
                 }
             }

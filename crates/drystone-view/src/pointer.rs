@@ -4,11 +4,14 @@ use std::f32::consts::TAU;
 
 use glam::Vec2;
 
+use super::action::Action;
 use super::app::App;
+use super::build::CLICK;
 use super::edit::{Edit, Made};
 use super::inspect::{Answer, Inspection, Pending, Wanted, ask_cpu};
 use super::run::Run;
 use super::seat::Seat;
+use super::select::Choice;
 use super::sight::Poses;
 use drystone::JointCommand;
 use drystone::explosion::Explosion;
@@ -17,7 +20,8 @@ use drystone::math::rotate;
 use drystone::population::JointId;
 use drystone::query::Query;
 use drystone::scene::{Body, Geometry, Joint, JointKind, Shape};
-use drystone::types::{DYNAMIC, KINEMATIC, Pose};
+use drystone::state::body_energies;
+use drystone::types::{BodyState, DYNAMIC, KINEMATIC, Pose};
 use drystone::world::{World, WorldError};
 use drystone_draw::DrawInputs;
 use drystone_draw::Scale;
@@ -31,6 +35,8 @@ const REACH: f32 = 8.0;
 const TOUCH_REACH: f32 = 16.0;
 /// Pixels that the pointer may have moved on since it was asked what is under it.
 const STALE: f32 = 16.0;
+/// Frames after which a press that has not moved takes hold of the body.
+const LONG_PRESS: u64 = 15;
 /// Frames between two looks at what is under a resting pointer.
 const LOOK_EVERY: u64 = 6;
 /// An explosion pushes with its full strength what is within this share of the height of the picture, and less and less
@@ -49,6 +55,8 @@ enum Grab {
     Wanted(Vec2, bool),
     /// Looking for a body at that place.
     Asked(Vec2, Pending),
+    /// A body under a press that may yet be a click, and the place of the press, m.
+    Found(Inspection, Vec2),
     /// A body, and where it is to be pulled from now on, m.
     Holding(Hold, Option<Vec2>),
     /// There is none: the view moves.
@@ -65,12 +73,27 @@ struct Hold {
     anchor: Vec2,
 }
 
+/// A button that went down.
+#[derive(Clone, Copy, Debug)]
+struct Press {
+    /// px.
+    pixel: Vec2,
+    /// m.
+    at: Vec2,
+    /// Distance that the pointer moves in a click at most, px.
+    slack: f32,
+    /// Of the frame in which it went down.
+    frame: u64,
+}
+
 /// The pointer over the world.
 #[derive(Debug, Default)]
 pub(crate) struct Pointer {
     /// px, while it is over the world.
     pub pixel: Option<Vec2>,
     grab: Grab,
+    /// The press that is a click if it ends where it began.
+    press: Option<Press>,
     /// What was let go of, and is yet to be parted from the hand.
     parted: Vec<JointId>,
     look: Option<(Vec2, Pending)>,
@@ -100,6 +123,8 @@ pub(crate) struct About {
     pub kind: u32,
     /// kg.
     pub mass: f32,
+    /// Kinetic and potential energy, J.
+    pub energies: [f64; 2],
 }
 
 impl Pointer {
@@ -178,28 +203,51 @@ impl App {
         edit_both(&mut self.run, &mut self.twin, edit)
     }
 
-    fn ask(&mut self, wanted: Wanted) -> Result<Pending, WorldError> {
+    pub(super) fn ask(&mut self, wanted: Wanted) -> Result<Pending, WorldError> {
         match self.run.here_mut().map(Run::world_mut) {
             None => Ok(Pending::Done(None)),
             Some(World::Cpu(world)) => ask_cpu(world, wanted),
-            Some(World::Gpu(world)) => Ok(self.inspector.ask(&self.context, &DrawInputs::of(&world), wanted)),
+            Some(World::Gpu(world)) => Ok(self.inspector.ask(&self.context, &DrawInputs::of(world), wanted)),
         }
     }
 
+    /// Asks which body is meant by a place, m.
+    ///
+    /// # Errors
+    /// If the place is too far out.
+    pub fn ask_near(&mut self, at: Vec2) -> Result<Pending, WorldError> {
+        self.ask(Wanted::Near(at, self.reach(false)))
+    }
+
     /// Distance at which a body beside the pointer, or a finger, is still meant, m.
-    fn reach(&self, touched: bool) -> f32 {
+    pub(super) fn reach(&self, touched: bool) -> f32 {
         let points = if touched { TOUCH_REACH } else { REACH };
         points * self.points_to_pixels * self.camera.metres_per_pixel
     }
 
     /// The button went down over the world, or a finger.
     pub fn press(&mut self, pixel: Vec2, touched: bool) {
-        self.pointer.grab = Grab::Wanted(self.world_at(pixel), touched);
+        let (at, frame) = (self.world_at(pixel), self.pointer.frame);
+        self.pointer.grab = Grab::Wanted(at, touched);
+        let slack = CLICK * self.points_to_pixels * if touched { 2.0 } else { 1.0 };
+        self.pointer.press = Some(Press { pixel, at, slack, frame });
     }
 
     /// The button came up.
     pub fn release(&mut self) {
-        if let Grab::Holding(hold, _) = std::mem::take(&mut self.pointer.grab) {
+        let grab = std::mem::take(&mut self.pointer.grab);
+        if let Some(press) = self.pointer.press.take() {
+            let meant = match &grab {
+                Grab::Found(found, _) => self.run.here_mut().and_then(|run| run.world_mut().body_id(found.body)),
+                _ => None,
+            };
+            let choice = meant.map_or(Choice::At(press.at), Choice::Body);
+            // A press on a body is for a while a click or a drag; one on nothing that ends where it began is a click.
+            if !matches!(grab, Grab::Holding(..) | Grab::None) {
+                self.queue.push(Action::Select(choice));
+            }
+        }
+        if let Grab::Holding(hold, _) = grab {
             self.pointer.parted.push(hold.joint);
         }
         if self.is_settled() {
@@ -219,6 +267,7 @@ impl App {
     /// The pointer moved while the button is down.
     pub fn drag(&mut self, pixel: Vec2, moved: Vec2) {
         let at = self.world_at(pixel);
+        self.pointer.press = self.pointer.press.filter(|press| press.pixel.distance(pixel) <= press.slack);
         match &mut self.pointer.grab {
             Grab::Holding(_, target) => *target = Some(at),
             Grab::Panning => self.camera.pan(moved),
@@ -256,7 +305,7 @@ impl App {
                 Answer::OnItsWay => {}
                 Answer::Nobody => {
                     self.pointer.removal = None;
-                    self.say("there is no body under the pointer: nothing was removed");
+                    self.remove_selected("there is no body under the pointer");
                 }
                 Answer::Body(found) => {
                     self.pointer.removal = None;
@@ -281,19 +330,27 @@ impl App {
             match pending.poll()? {
                 Answer::OnItsWay => {}
                 Answer::Nobody => self.pointer.grab = Grab::Panning,
-                Answer::Body(found) => {
-                    let at = *at;
-                    self.hold(found, at);
-                }
+                Answer::Body(found) => self.pointer.grab = Grab::Found(found, *at),
             }
         }
+        if let Grab::Found(found, at) = self.pointer.grab
+            && self.pointer.press.is_none_or(|press| self.pointer.frame > press.frame + LONG_PRESS)
+        {
+            self.pointer.press = None;
+            self.hold(found, at);
+        }
+        self.look_at_selection()?;
         if let Some((pixel, pending)) = &mut self.pointer.look {
             let answer = pending.poll()?;
             if answer != Answer::OnItsWay {
                 self.pointer.over_at = *pixel;
                 self.pointer.look = None;
                 self.pointer.over = if let Answer::Body(found) = answer { Some(found) } else { None };
-                self.pointer.about = self.pointer.over.map(|over| self.about(over.body)).unwrap_or_default();
+                self.pointer.about = self
+                    .pointer
+                    .over
+                    .map(|over| About { energies: self.energies(&over), ..self.about(over.body) })
+                    .unwrap_or_default();
             }
         }
         if self.pointer.look.is_none() && self.pointer.frame >= self.pointer.looked + LOOK_EVERY {
@@ -320,7 +377,17 @@ impl App {
         let Some(compiled) = self.run.here().map(|run| run.world().compiled()) else { return About::default() };
         let Some(of) = compiled.bodies.get(body) else { return About::default() };
         let name = compiled.ids.get(body).and_then(Clone::clone);
-        About { name, kind: of.kind, mass: compiled.mass[body].mass }
+        About { name, kind: of.kind, mass: compiled.mass[body].mass, ..About::default() }
+    }
+
+    /// Kinetic and potential energy of a body, J.
+    fn energies(&self, over: &Inspection) -> [f64; 2] {
+        let Some(compiled) = self.run.here().map(|run| run.world().compiled()) else { return [0.0; 2] };
+        let (Some(mass), Some(of)) = (compiled.mass.get(over.body), compiled.bodies.get(over.body)) else {
+            return [0.0; 2];
+        };
+        let state = BodyState { velocity: over.velocity.into(), angular_velocity: over.spin, ..BodyState::default() };
+        body_energies(&compiled.params, mass, of.gravity_scale, &over.pose, &state)
     }
 
     /// Takes hold of what was found at the place where the button went down.
@@ -403,7 +470,7 @@ impl App {
     pub fn explode(&mut self, at: Vec2) {
         let Some(compiled) = self.run.here().map(|run| run.world().compiled()) else { return };
         let radius = BLAST * self.camera.height();
-        let Scale { length, impulse } = Scale::of(compiled);
+        let Scale { length, impulse, .. } = Scale::of(compiled);
         // Of what is typical: its mass, by what carries it for a substep.
         let gravity = Vec2::from(compiled.params.gravity).length();
         let mass = impulse / ((if gravity > 0.0 { gravity } else { 10.0 }) * compiled.params.h);
@@ -445,13 +512,26 @@ impl App {
     /// If the device is lost.
     pub fn remove(&mut self, at: Option<Vec2>) -> Result<(), WorldError> {
         let Some(at) = at else {
-            self.say("the pointer is not over the world: nothing was removed");
+            self.remove_selected("the pointer is not over the world");
             return Ok(());
         };
         self.release();
         let pending = self.ask(Wanted::Under(at, self.reach(false)))?;
         self.pointer.removal = Some((at, pending));
         Ok(())
+    }
+
+    /// Removes the selected body; if there is none, says why nothing was removed.
+    fn remove_selected(&mut self, why: &str) {
+        let step = self.run.steps();
+        let selected = self.build.selection.as_ref().map(|selection| (selection.id.index as usize, selection));
+        let compiled = self.run.here().map(|run| run.world().compiled());
+        let center =
+            |slot: usize| compiled.and_then(|compiled| compiled.mass.get(slot)).map_or(Vec2::ZERO, |m| m.center);
+        match selected.map(|(slot, selection)| (slot, selection.place(step, center(slot)).0)) {
+            Some((slot, at)) => self.take_out(slot, at),
+            None => self.say(format!("{why}: nothing was removed")),
+        }
     }
 
     /// Removes a body and says so.

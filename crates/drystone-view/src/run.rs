@@ -5,6 +5,7 @@
 //! device ([`DeviceCopy`]): taking one reads nothing back.
 
 mod carry;
+mod deeds;
 
 use std::sync::Arc;
 
@@ -12,9 +13,10 @@ use glam::Vec2;
 
 use super::cancel::Cancel;
 use super::edit::{Edit, Made};
+use deeds::Undone;
 use drystone::cpu::{Books, CpuWorld};
 use drystone::gpu::{Context, DeviceCopy, GpuWorld, StageTimes};
-use drystone::population::{Journal, Population};
+use drystone::population::{BodyId, Journal, Population};
 use drystone::scene::{Compiled, Scene};
 use drystone::snapshot::Snapshot;
 use drystone::step::Stage;
@@ -24,8 +26,6 @@ use drystone_scenes::saved::SavedWorld;
 
 /// Steps between two states at first; doubled whenever they would take more than [`BUDGET`].
 const FIRST_SPACING: u64 = 8;
-/// Steps between two changes of gravity that are undone together: a slider gives one a frame.
-const GRAVITY_IN_A_ROW: u64 = 30;
 /// Bytes that states may take, on the device or in memory.
 const BUDGET: u64 = 384 << 20;
 
@@ -71,11 +71,17 @@ pub(crate) struct Run {
     log: Vec<(u64, Edit)>,
     /// The first entry of the log that has not been done yet: before the end while the past is played again.
     next: usize,
+    /// Changes that were undone, the last at the end.
+    undone: Vec<Undone>,
+    /// What is done at the step to which it was sent is done on arrival.
+    redoes: bool,
     past: Vec<Checkpoint>,
     spacing: u64,
     first: u64,
     furthest: u64,
     target: Option<u64>,
+    /// Bodies of which every step is told.
+    pub watched: Vec<BodyId>,
 }
 
 impl Run {
@@ -104,11 +110,14 @@ impl Run {
             threads,
             log: Vec::new(),
             next: 0,
+            undone: Vec::new(),
+            redoes: false,
             past: Vec::new(),
             spacing: FIRST_SPACING,
             first: 0,
             furthest: 0,
             target: None,
+            watched: Vec::new(),
         }))
     }
 
@@ -144,55 +153,11 @@ impl Run {
     pub fn save(&mut self) -> Result<SavedWorld, WorldError> {
         let mut journal = Journal::default();
         for (step, edit) in &self.log[..self.next] {
-            if let Some(change) = edit.alteration() {
+            for change in edit.alterations() {
                 journal.push(*step, change);
             }
         }
         SavedWorld::new(&self.scene, journal, &mut self.world)
-    }
-
-    /// Takes back the last change that a user made: the world goes back to where it was made, and is sent there if no state
-    /// of that step is kept. Returns that step, or `None` if there is nothing to take back.
-    ///
-    /// # Errors
-    /// If the device is lost.
-    pub fn undo(&mut self) -> Result<Option<u64>, WorldError> {
-        let Some((length, step)) = self.last_deed() else { return Ok(None) };
-        self.log.truncate(length);
-        self.past.retain(|kept| kept.done <= length && kept.step <= step);
-        self.furthest = step;
-        self.target = None;
-        self.next = self.next.min(length);
-        self.go_back(step)?;
-        self.target = (step > self.steps()).then_some(step);
-        if self.target.is_none() {
-            self.catch_up();
-        }
-        Ok(Some(step))
-    }
-
-    /// The step of the last change that can be taken back.
-    pub fn last_change(&self) -> Option<u64> {
-        self.last_deed().map(|(_, step)| step)
-    }
-
-    /// Entries of the log before the last change that a user sees as one, and its step: letting go of a body and leading it
-    /// belong to grabbing it, changes of gravity in a row to the first of them. What was done before a saved world was
-    /// opened, or before the world came from elsewhere, stays.
-    fn last_deed(&self) -> Option<(usize, u64)> {
-        let done = &self.log[..self.next];
-        let is_deed = |(_, edit): &(u64, Edit)| !matches!(edit, Edit::Part(_) | Edit::Joint(..) | Edit::Saved(_));
-        let mut last = done.iter().rposition(is_deed)?;
-        let known = self.past.first().filter(|kept| kept.step == self.first).map_or(0, |kept| kept.done);
-        let is_gravity = |index: usize| matches!(done[index], (_, Edit::Gravity(_)));
-        let joins = |index: usize| {
-            is_gravity(index) && is_gravity(index - 1) && done[index].0 - done[index - 1].0 <= GRAVITY_IN_A_ROW
-        };
-        while last > known && joins(last) {
-            last -= 1;
-        }
-        let step = done[last].0;
-        (step > self.first || last >= known).then_some((last, step))
     }
 
     pub fn world(&self) -> &World {
@@ -255,14 +220,24 @@ impl Run {
     pub fn edit(&mut self, edit: Edit) -> Result<Made, String> {
         let step = self.steps();
         let Some(edit) = edit.effective(&mut self.world) else { return Ok(Made::Nothing) };
-        let made = edit.apply(&mut self.world)?;
+        let made = if matches!(edit, Edit::Group(..)) {
+            self.attempt(|world| edit.apply(world))?
+        } else {
+            edit.apply(&mut self.world)?
+        };
+        self.note(step, edit);
+        Ok(made)
+    }
+
+    /// Writes down a change that was made.
+    fn note(&mut self, step: u64, edit: Edit) {
         self.log.truncate(self.next);
         self.log.push((step, edit));
         self.next = self.log.len();
+        self.undone.clear();
         self.past.retain(|kept| kept.step <= step);
         self.furthest = step;
         self.target = None;
-        Ok(made)
     }
 
     /// Does what the log says of this step.
@@ -345,7 +320,7 @@ impl Run {
         self.furthest = self.furthest.max(now);
         if self.target.is_some_and(|target| now >= target) {
             self.target = None;
-            if now == self.furthest {
+            if std::mem::take(&mut self.redoes) || now == self.furthest {
                 // Back where it was, with what was done there since.
                 self.catch_up();
             }
@@ -420,6 +395,7 @@ impl Run {
             self.go_back(step)?;
         }
         self.target = (step > self.steps()).then_some(step);
+        self.redoes = false;
         Ok(())
     }
 
@@ -466,16 +442,18 @@ impl Run {
     /// Bodies and joints as they had come and gone after so many steps and entries of the log.
     fn books(&self, scene: &Scene, steps: u64, done: usize) -> Result<Books, WorldError> {
         let mut world = World::from(CpuWorld::new(scene)?);
-        let mut log = self.log[..done].iter().peekable();
-        for now in 0..=steps {
+        // Without loops over steps: their number may come from a file.
+        let skip = |world: &mut World, to: u64| {
+            if let World::Cpu(world) = world {
+                world.skip_to(to);
+            }
+        };
+        for (at, edit) in self.log[..done].iter().take_while(|(at, _)| *at <= steps) {
+            skip(&mut world, *at);
             // Each was possible once.
-            while let Some((_, edit)) = log.next_if(|(at, _)| *at <= now) {
-                let _ = edit.apply(&mut world);
-            }
-            if let (World::Cpu(world), true) = (&mut world, now < steps) {
-                world.skip_step();
-            }
+            let _ = edit.apply(&mut world);
         }
+        skip(&mut world, steps);
         match world {
             World::Cpu(world) => Ok(world.into_books()),
             World::Gpu(_) => Err(WorldError::Kernel("books are kept on the CPU".to_owned())),

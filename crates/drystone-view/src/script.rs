@@ -13,7 +13,10 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use super::action::Action;
+use super::build::{Outline, Stock, Tool};
 use super::run::On;
+use super::select::{Change, Choice};
+use drystone::scene::BodyType;
 
 /// One line.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,10 +28,14 @@ pub(crate) enum Line {
     Run(u64),
     /// Lets frames pass until nothing is owed, sought or asked.
     Settle,
+    /// Lets frames pass until so many scenes of the open list have their pictures.
+    Thumbs(usize),
     /// Lets frames pass until nothing is about to be opened; with `true` until what was cancelled has been left off as well.
     Opened(bool),
     Move([f32; 2]),
     Button(bool, egui::PointerButton),
+    /// A finger comes down, moves or goes up.
+    Touch(egui::TouchPhase, [f32; 2]),
     Wheel(f32),
     Key(egui::Key),
     Text(String),
@@ -126,6 +133,9 @@ fn read(line: &str) -> Option<Vec<Line>> {
         "shoot" => act(Action::Shoot(place()?)),
         "explode" => act(Action::Explode(place()?)),
         "remove" => act(Action::Remove(place())),
+        "watch" => Some(vec![Line::Act(Action::Watch(place())), Line::Settle]),
+        "graphs" => Some(vec![Line::Settle, Line::Act(Action::SaveGraphs)]),
+        "energies" => act(Action::SaveEnergies),
         "panel" => act(Action::Panel),
         "keys" => act(Action::Keys),
         "dark" => act(Action::Dark),
@@ -138,6 +148,25 @@ fn read(line: &str) -> Option<Vec<Line>> {
         "picture" => act(Action::SavePicture),
         "state" => act(Action::SaveState),
         "save_scene" => act(Action::SaveScene),
+        "redo" => Some(vec![Line::Act(Action::Redo), Line::Settle]),
+        "clear" => act(Action::Clear),
+        "new" => act(Action::NewScene),
+        "tool" => act(Action::Tool(Tool::ALL.into_iter().find(|tool| tool.name() == rest)?)),
+        "stock" => Some(vec![Line::Act(Action::Stock(stock(rest)?)), Line::Settle]),
+        "draw" => {
+            let (outline, places) = rest.split_once(' ')?;
+            Some(vec![Line::Act(Action::Draw(drawn(outline, places)?)), Line::Settle])
+        }
+        "pick" => {
+            let (name, place) = rest.split_once(' ')?;
+            let tool = Tool::ALL.into_iter().find(|tool| tool.is_joint() && tool.name() == name)?;
+            Some(vec![Line::Act(Action::Pick(tool, vector(place)?)), Line::Settle])
+        }
+        "select" => Some(vec![Line::Act(Action::Select(place().map_or(Choice::Nothing, Choice::At))), Line::Settle]),
+        "change" => {
+            let (name, value) = rest.split_once(' ')?;
+            Some(vec![Line::Act(Action::Change(change(name, value)?)), Line::Settle])
+        }
         "undo" => Some(vec![Line::Act(Action::Undo), Line::Settle]),
         "record" => act(Action::Record),
         "csv" => act(Action::Csv),
@@ -146,6 +175,7 @@ fn read(line: &str) -> Option<Vec<Line>> {
         "frames" => Some(vec![Line::Frames(count()?)]),
         "run" => Some(vec![Line::Run(steps()?)]),
         "settle" => Some(vec![Line::Settle]),
+        "thumbs" => Some(vec![Line::Thumbs(rest.parse().ok()?), Line::Frames(2)]),
         "opened" => Some(vec![Line::Frames(1), Line::Opened(false)]),
         "left_off" => Some(vec![Line::Frames(1), Line::Opened(true)]),
         "move" => Some(vec![Line::Move(point(0)?), Line::Frames(1)]),
@@ -174,6 +204,17 @@ fn read(line: &str) -> Option<Vec<Line>> {
             }
             lines.extend([Line::Button(false, primary), Line::Frames(1)]);
             Some(lines)
+        }
+        "touch" => {
+            let (phase, at) = rest.split_once(' ')?;
+            let phase = match phase {
+                "down" => egui::TouchPhase::Start,
+                "move" => egui::TouchPhase::Move,
+                "up" => egui::TouchPhase::End,
+                _ => return None,
+            };
+            let (x, y) = at.trim().split_once(' ')?;
+            Some(vec![Line::Touch(phase, [x.parse().ok()?, y.trim().parse().ok()?]), Line::Frames(1)])
         }
         "wheel" => Some(vec![Line::Wheel(number(0)?), Line::Frames(12)]),
         "key" => Some(vec![Line::Key(egui::Key::from_name(rest)?), Line::Frames(2)]),
@@ -210,6 +251,66 @@ fn button(name: &str) -> Option<egui::PointerButton> {
         "middle" => Some(egui::PointerButton::Middle),
         _ => None,
     }
+}
+
+fn vector(text: &str) -> Option<glam::Vec2> {
+    let numbers: Vec<f32> = text.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
+    <[f32; 2]>::try_from(numbers).ok().map(glam::Vec2::from)
+}
+
+fn kind(name: &str) -> Option<BodyType> {
+    match name {
+        "static" => Some(BodyType::Static),
+        "kinematic" => Some(BodyType::Kinematic),
+        "dynamic" => Some(BodyType::Dynamic),
+        _ => None,
+    }
+}
+
+/// What new bodies are made of: kind, density, friction, restitution; of springs frequency and damping.
+fn stock(text: &str) -> Option<Stock> {
+    let (name, numbers) = text.split_once(' ')?;
+    let numbers: Vec<f32> = numbers.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
+    let [density, friction, restitution, hertz, damping] = <[f32; 5]>::try_from(numbers).ok()?;
+    Some(Stock { kind: kind(name)?, density, friction, restitution, hertz, damping })
+}
+
+/// An outline by its name and the places that make it, m.
+fn drawn(name: &str, places: &str) -> Option<Outline> {
+    let numbers: Vec<f32> = places.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
+    let places: Vec<glam::Vec2> = numbers.chunks_exact(2).map(|pair| glam::Vec2::new(pair[0], pair[1])).collect();
+    match (name, places.as_slice()) {
+        ("box", &[a, b]) => Some(Outline::Box(a, b)),
+        ("circle", &[center, rim]) => Some(Outline::Circle(center, rim)),
+        ("polygon", _) => Some(Outline::Polygon(places)),
+        _ => None,
+    }
+}
+
+/// A change of the selected body, by the name of what is changed.
+fn change(name: &str, value: &str) -> Option<Change> {
+    let number = || value.parse::<f32>().ok();
+    let on = || match value {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
+    };
+    Some(match name {
+        "type" => Change::Kind(kind(value)?),
+        "density" => Change::Density(number()?),
+        "mass" => Change::Mass(number()?),
+        "friction" => Change::Friction(number()?),
+        "restitution" => Change::Restitution(number()?),
+        "gravity_scale" => Change::GravityScale(number()?),
+        "fixed_rotation" => Change::FixedRotation(on()?),
+        "bullet" => Change::Bullet(on()?),
+        "can_sleep" => Change::CanSleep(on()?),
+        "position" => Change::Position(vector(value)?),
+        "angle" => Change::Angle(number()?),
+        "velocity" => Change::Velocity(vector(value)?),
+        "angular_velocity" => Change::Spin(number()?),
+        _ => return None,
+    })
 }
 
 /// Changes one setting by its name in a scene file.
@@ -258,6 +359,8 @@ mod tests {
         assert_eq!(script.lines.iter().filter(|line| matches!(line, Line::Move(_))).count(), 3);
         let error = Script::parse("open arch\nfly 3").unwrap_err();
         assert!(error.contains("line 2") && error.contains("fly"), "{error}");
-        assert!(Script::parse("key NoSuchKey").is_err());
+        assert!(Script::parse("key NoSuchKey").is_err() && Script::parse("touch 3 4").is_err());
+        let touch = Script::parse("touch down 3 4").unwrap();
+        assert_eq!(touch.lines[0], Line::Touch(egui::TouchPhase::Start, [3.0, 4.0]));
     }
 }

@@ -13,7 +13,9 @@ use glam::Vec2;
 use super::cancel::Cancel;
 use super::figures::Sample;
 use super::run::{On, Run};
+use super::watch::Moment;
 use drystone::gpu::Context;
+use drystone::population::BodyId;
 use drystone::scene::{Scene, Settings};
 use drystone::types::{Counters, GEOMETRY_MASK, NO_SHAPE, VACANT};
 use drystone::world::{World, WorldError};
@@ -107,6 +109,8 @@ pub(crate) enum Order {
     GoBack(u64),
     /// Takes back the last change, and goes back to where it was made.
     Undo,
+    /// Makes the change again that was undone last.
+    Redo,
     /// The same world elsewhere or by other settings; with a twin if there was one.
     Carry { on: On, context: Context, settings: Box<Settings>, twin: bool, cancel: Cancel },
     /// The same world on the other backend, beside it.
@@ -120,6 +124,8 @@ pub(crate) struct Stepped {
     /// How long they took.
     pub took: Duration,
     pub samples: Vec<Sample>,
+    /// Watched bodies after each step.
+    pub seen: Vec<(BodyId, Moment)>,
     pub result: Result<(), WorldError>,
 }
 
@@ -314,6 +320,7 @@ fn work(run: &mut Run, order: Order) -> Outcome {
         Order::Steps(most, budget) => Outcome::Steps(step(run, most, budget)),
         Order::GoBack(step) => Outcome::WentBack(caught(|| run.seek(step))),
         Order::Undo => Outcome::WentBack(caught(|| run.undo()).map(drop)),
+        Order::Redo => Outcome::WentBack(caught(|| run.redo()).map(drop)),
         Order::Carry { on, context, settings, twin, cancel } => {
             let carried = caught(|| run.carry_over(on, &context, *settings, &cancel));
             let twin = (twin && matches!(carried, Ok(true))).then(|| caught(|| twin_of(run, &context, &cancel)));
@@ -331,7 +338,7 @@ fn twin_of(run: &mut Run, context: &Context, cancel: &Cancel) -> Twin {
 
 fn step(run: &mut Run, most: u64, budget: Duration) -> Stepped {
     let begin = Instant::now();
-    let mut stepped = Stepped { steps: 0, took: Duration::ZERO, samples: Vec::new(), result: Ok(()) };
+    let mut stepped = Stepped { steps: 0, took: Duration::ZERO, samples: Vec::new(), seen: Vec::new(), result: Ok(()) };
     while stepped.steps < most && (stepped.steps == 0 || begin.elapsed() < budget) {
         let before = run.stage_totals();
         stepped.result = caught(|| run.step());
@@ -340,6 +347,7 @@ fn step(run: &mut Run, most: u64, budget: Duration) -> Stepped {
         }
         stepped.steps += 1;
         stepped.samples.extend(Sample::since(&before, run));
+        stepped.seen.extend(run.seen());
     }
     stepped.took = begin.elapsed();
     stepped

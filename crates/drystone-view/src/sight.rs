@@ -82,6 +82,11 @@ impl Sight {
         self.coming = None;
     }
 
+    /// Lets the camera stay where it is, as if the user had taken it.
+    pub fn stay(&mut self) {
+        (self.follows, self.goal) = (false, None);
+    }
+
     /// True while the camera is on its way.
     pub fn moves(&self) -> bool {
         self.goal.is_some()
@@ -281,7 +286,7 @@ impl App {
         }
         let device = self.context.device();
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("poses") });
-        let arrival = Arrival::send(device, &mut encoder, DrawInputs::of(&of).poses, bytes, None);
+        let arrival = Arrival::send(device, &mut encoder, DrawInputs::of(of).poses, bytes, None);
         self.context.note_sent(1, bytes);
         self.context.queue().submit([encoder.finish()]);
         Some(Poses::Coming(arrival))

@@ -30,6 +30,8 @@ use super::{Backend, Options, Scene, ViewError};
 use drystone::gpu::{AdapterChoice, DeviceError, is_software};
 use drystone::world::WorldError;
 
+/// Minimum size of the window, points.
+const SMALLEST: [u32; 2] = [360, 300];
 /// How often it is looked whether the device has done what it was given.
 const TICK: Duration = Duration::from_millis(3);
 /// How often files are looked at, and frames come while nothing happens.
@@ -144,6 +146,8 @@ enum Wait {
     Frames(u32),
     Steps(u64, u32),
     Settled(u32),
+    /// Until so many scenes have small pictures, or this moment has come.
+    Thumbs(usize, Instant),
     /// Until nothing is about to be opened; with `true` until no thread is at work on it either.
     Opened(bool, u32),
     /// Until there is a file, or this moment has come.
@@ -160,7 +164,7 @@ impl Handler {
         let attributes = Window::default_attributes()
             .with_title("Drystone")
             .with_inner_size(LogicalSize::new(width, height))
-            .with_min_inner_size(LogicalSize::new(320, 240));
+            .with_min_inner_size(LogicalSize::new(SMALLEST[0], SMALLEST[1]));
         let window = event_loop.create_window(attributes).map_err(|error| ViewError::display(&error))?;
         let window = Arc::new(window);
         let scripted = self.script.is_some();
@@ -397,6 +401,7 @@ impl Shown {
         self.app.go_on()?;
         self.app.act()?;
         self.app.look()?;
+        self.app.look_at_watched()?;
         self.app.advance(seconds)?;
         let target = match self.screen.next(&self.app.context) {
             Target::Ready(target) => target,

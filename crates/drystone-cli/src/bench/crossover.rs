@@ -57,7 +57,7 @@ pub fn backends<'a>(rows: &'a [Row], family: &str) -> Vec<&'a Row> {
     found
 }
 
-/// Sentences about one family of scenes: where the backend `gpu` passes whom.
+/// Sentences about one family of scenes: from which size on the backend `gpu` is faster than each other one.
 pub fn sentences(rows: &[Row], family: &str) -> Vec<String> {
     let backends = backends(rows, family);
     let Some(gpu) = backends.iter().find(|row| row.backend == "gpu") else { return Vec::new() };
@@ -69,7 +69,8 @@ pub fn sentences(rows: &[Row], family: &str) -> Vec<String> {
         match find(&mine, &line(rows, family, &rival.backend)) {
             Some(Crossover::Always) => always.push(rival.label()),
             Some(Crossover::From(size, _)) => {
-                sentences.push(format!("{family}: {label} passes {} at about {} bodies", rival.label(), round(size)));
+                let (rival, size) = (rival.label(), round(size));
+                sentences.push(format!("{family}: {label} is faster than {rival} from about {size} bodies on"));
             }
             Some(Crossover::NotYet) => not_yet.push(rival.label()),
             None => {}

@@ -12,7 +12,8 @@
 //! **Dispatch cost** is that of one of a thousand dispatches in one pass that each touch the same word, so that the
 //! next has to wait.
 //!
-//! `limit = bytes / copy speed + dispatches · dispatch cost`; the share reached is the limit over the median.
+//! `limit = bytes / copy speed + dispatches · dispatch cost`; the share is the limit over the median. It is above 1
+//! where the data of a world fit into caches, which are faster than memory.
 
 use std::mem::size_of;
 use std::time::Instant;
@@ -67,7 +68,7 @@ pub struct Limit {
     pub bytes: u64,
     /// Least time of a step, ms.
     pub ms: f64,
-    /// The limit over the median of the row. 1 is as fast as memory.
+    /// The limit over the median of the row. 1 is as fast as memory; caches can be faster.
     pub share: f64,
     /// Bytes by stage.
     #[serde(with = "in_order")]

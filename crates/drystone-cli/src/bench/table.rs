@@ -1,9 +1,13 @@
-//! Rows for a person, and for a spreadsheet.
+//! Rows as text, and as CSV.
 
 use std::fmt::Write as _;
 
 use super::super::report::{count, group, significant};
 use super::row::{Results, Row};
+
+/// Meaning of the two columns about memory, below the rows.
+const MEMORY: &str = "memory: ms to move a step's data at copy speed, with the cost of its dispatches; x memory: \
+                      median over that, below 1 where data stay in caches\n";
 
 /// The rows of one scene.
 pub fn table(rows: &[Row], with_stages: bool) -> String {
@@ -27,8 +31,8 @@ pub fn table(rows: &[Row], with_stages: bool) -> String {
         "median",
         "spread",
         "cpu",
-        "limit",
-        "reached",
+        "memory",
+        "x memory",
         "dispatches",
         "sink mm",
         "drift mm",
@@ -52,7 +56,7 @@ pub fn table(rows: &[Row], with_stages: bool) -> String {
             significant(ms.median),
             optional(row.cpu_ms_per_step.as_ref().map(|cpu| cpu.median)),
             optional(limit.map(|limit| limit.ms)),
-            limit.map_or_else(String::new, |limit| percent(limit.share)),
+            optional(limit.and_then(|limit| times(limit.share))),
             row.dispatches_per_step.map_or_else(String::new, |n| n.to_string()),
             mm(quality.sink),
             mm(quality.drift),
@@ -60,6 +64,9 @@ pub fn table(rows: &[Row], with_stages: bool) -> String {
             if row.joints > 0 { mm(quality.joint_error) } else { String::new() },
             group(quality.touching.into())
         );
+    }
+    if rows.iter().any(|row| row.limit.is_some()) {
+        text += MEMORY;
     }
     for row in rows.iter().filter(|row| row.device_bytes.is_some() || row.overflowed_steps > 0) {
         let bytes = row.device_bytes.unwrap_or(0) as f64;
@@ -78,7 +85,7 @@ pub fn table(rows: &[Row], with_stages: bool) -> String {
 }
 
 fn stages(text: &mut String, row: &Row) {
-    let _ = writeln!(text, "  {:<24}{:>9}{:>10}{:>10}", format!("{} by stage", row.label()), "ms", "MB", "reached");
+    let _ = writeln!(text, "  {:<24}{:>9}{:>10}{:>10}", format!("{} by stage", row.label()), "ms", "MB", "x memory");
     for (stage, ms) in &row.stages_ms {
         let of = |list: &[(String, f64)]| list.iter().find(|(name, _)| name == stage).map(|&(_, value)| value);
         let bytes = row.limit.as_ref().and_then(|limit| of(&limit.stages_bytes));
@@ -88,13 +95,14 @@ fn stages(text: &mut String, row: &Row) {
             "    {stage:<22}{:>9}{:>10}{:>10}",
             significant(*ms),
             bytes.map_or_else(String::new, |bytes| significant(bytes * 1e-6)),
-            share.map_or_else(String::new, percent)
+            share.and_then(times).map_or_else(String::new, significant)
         );
     }
 }
 
-fn percent(share: f64) -> String {
-    format!("{}%", significant(1e2 * share))
+/// Returns how many times as long as by memory alone something takes, by the share that memory takes of it.
+fn times(share: f64) -> Option<f64> {
+    (share > 0.0).then(|| share.recip())
 }
 
 /// Columns of [`csv`].

@@ -192,7 +192,7 @@ fn buttons_write_files() {
         let stage = Stage::new();
         stage.play(
             &["large_pyramid:base=4", "--backend", "cpu", "--paused", "--no-sleep", "--fresh"],
-            &format!("size 1280 720\nfolder @\nframes 2\nstep 6\nclick 986 515\nframes 2\n{clicks}"),
+            &format!("size 1280 720\nfolder @\nframes 2\nstep 6\nclick 986 585\nframes 2\n{clicks}"),
         );
         let mut written: Vec<(String, Vec<u8>)> = fs::read_dir(stage.folder.path())
             .unwrap()
@@ -224,11 +224,11 @@ fn buttons_write_files() {
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     // Where no button is.
-    assert_eq!(files("click 1240 640\nclick 970 640\nframes 2\n"), []);
+    assert_eq!(files("click 1240 608\nclick 1240 631\nframes 2\n"), []);
 }
 
 /// Of picture, record GIF, state, times as CSV, times as trace: where they are in the panel, px.
-const BUTTONS: [[u32; 2]; 5] = [[1001, 538], [1075, 538], [1145, 538], [1017, 561], [1117, 561]];
+const BUTTONS: [[u32; 2]; 5] = [[1001, 608], [1075, 608], [1145, 608], [1017, 631], [1117, 631]];
 
 #[test]
 fn choices_are_remembered() {
@@ -296,4 +296,43 @@ fn measurements_are_written() {
         assert_eq!(of_steps, rows.len() - 1);
         assert!(events.iter().any(|event| event["name"] == "solve") && events.iter().all(|event| event["ph"] == "X"));
     }
+}
+
+/// A file that claims 2^52 steps opens, moves to the other backend and goes on; one that claims more is refused.
+/// Neither is gone through step by step.
+#[test]
+fn many_steps_that_a_file_claims_take_no_time() {
+    let stage = Stage::new();
+    let scene = drystone_scenes::catalogue::build("vertical_stack:count=2").unwrap();
+    let mut world = drystone::World::from(drystone::CpuWorld::new(&scene).unwrap());
+    world.step().unwrap();
+    let late = vec![drystone::Body::dynamic(5.0, 9.0).shape(drystone::Shape::circle(0.5))];
+    world.add_bodies(&late).unwrap();
+    let mut journal = drystone::Journal::default();
+    journal.push(1, drystone::Alteration::AddBodies(late));
+    world.step().unwrap();
+    let bytes = drystone_scenes::SavedWorld::new(&scene, journal, &mut world).unwrap().to_bytes().unwrap();
+    for (name, steps) in [("far", 1_u64 << 52), ("beyond", 1 << 62)] {
+        let mut bytes = bytes.clone();
+        let length = |part: usize| u64::from_le_bytes(bytes[16 + 12 * part..][..8].try_into().unwrap());
+        let state = usize::try_from(52 + length(0) + length(1)).unwrap();
+        let end = bytes.len() - 4;
+        bytes[state + 24..][..8].copy_from_slice(&steps.to_le_bytes());
+        for (at, range) in [(end, state..end), (48, state..end + 4), (12, 16..52)] {
+            let seal = crc32fast::hash(&bytes[range]);
+            bytes[at..at + 4].copy_from_slice(&seal.to_le_bytes());
+        }
+        fs::write(stage.path(&format!("{name}.snap")), bytes).unwrap();
+    }
+    stage.play(
+        &["arch", "--backend", "cpu", "--paused", "--fresh"],
+        "size 800 500\ndrop_file @/far.snap\nopened\nreport @/far.json\nbackend gpu\nsettle\nstep 1\nbackend cpu\nsettle\n\
+         report @/moved.json\ntwin\nsettle\nstep 1\nback 1\nreport @/twin.json\ndrop_file @/beyond.snap\nopened\nreport @/beyond.json\n",
+    );
+    let report = |name: &str| stage.report(&format!("{name}.json"));
+    let steps = |name: &str| report(name)["step"].as_u64().unwrap();
+    assert_eq!((steps("far"), steps("moved"), steps("twin")), (1 << 52, (1 << 52) + 1, (1 << 52) + 1));
+    assert_eq!(report("moved")["there"], report("far")["there"]);
+    let fault = report("beyond")["fault"].as_str().unwrap_or_default().to_owned();
+    assert!(fault.contains("4611686018427387904 steps are done; expected at most"), "{}", report("beyond"));
 }

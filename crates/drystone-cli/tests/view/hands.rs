@@ -145,7 +145,7 @@ fn thin_bodies_are_grabbed_from_beside_them() {
         std::fs::write(stage.path("plank.json"), plank).unwrap();
         let path = stage.path("plank.json");
         let play = |script: &str| {
-            let script = format!("size 560 360\npanel\nframes 3\n{script}");
+            let script = format!("size 560 360\nframes 3\n{script}");
             stage.play(&[path.to_str().unwrap(), "--backend", backend, "--paused", "--fresh"], &script);
         };
         play("report @/where.json\n");

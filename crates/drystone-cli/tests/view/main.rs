@@ -5,7 +5,9 @@
 
 #![cfg(all(feature = "view", target_os = "linux"))]
 
+mod building;
 mod files;
+mod graphs;
 mod hands;
 mod kit;
 mod losses;
@@ -16,3 +18,4 @@ mod real_keys;
 mod scenes;
 mod sight;
 mod slow;
+mod small;

@@ -113,7 +113,7 @@ fn frames_go_on_while_worlds_are_made() {
         stage.play(
             &["slope", "--backend", "cpu", "--paused", "--no-sleep", "--fresh"],
             &format!(
-                "size 480 320\npanel\nreport @/start.json\n{live}open large_pyramid:base=800\nopened\nreport @/opened.json\n\
+                "size 480 320\nreport @/start.json\n{live}open large_pyramid:base=800\nopened\nreport @/opened.json\n\
                  open large_pyramid:base=60\nopened\nstep 9\nreport @/nine.json\nseek 8\nreport @/back.json\n\
                  backend gpu\nframes 1\nsettle\nreport @/moved.json\ntwin\nframes 1\nsettle\nreport @/twin.json\n"
             ),
@@ -141,7 +141,7 @@ fn moving_can_be_cancelled() {
         stage.play(
             &["vertical_stack:count=4", "--backend", "cpu", "--paused", "--fresh"],
             &format!(
-                "size 480 320\npanel\nstep 20\nreport @/a.json\nlive\nbackend gpu\nframes 2\n{cancel}\nframes 1\nsettle\nreport @/b.json\nseek 3\n\
+                "size 480 320\nstep 20\nreport @/a.json\nlive\nbackend gpu\nframes 2\n{cancel}\nframes 1\nsettle\nreport @/b.json\nseek 3\n\
                  report @/c.json\nbackend gpu\nframes 1\nsettle\nreport @/d.json\n"
             ),
         );
@@ -178,7 +178,7 @@ fn a_device_can_be_lost_while_a_scene_is_opened() {
     let stage = Stage::new();
     stage.play(
         &["vertical_stack:count=4", "--backend", "gpu", "--paused", "--fresh"],
-        "size 480 320\npanel\nstep 2\nlive\nopen large_pyramid:base=300\nframes 1\nreport @/a.json\nlose_device\nopened\n\
+        "size 480 320\nstep 2\nlive\nopen large_pyramid:base=300\nframes 1\nreport @/a.json\nlose_device\nopened\n\
          frames 2\nreport @/b.json\nstep 1\nreport @/c.json\n",
     );
     let [a, b, c] = ["a.json", "b.json", "c.json"].map(|name| stage.report(name));
@@ -195,7 +195,7 @@ fn a_device_can_be_lost_while_a_world_is_away() {
         stage.play(
             &["large_pyramid:base=30", "--backend", backend, "--paused", "--fresh"],
             &format!(
-                "size 480 320\npanel\nstep 5\nreport @/a.json\nlive\n{away}\nframes 1\nlose_device\nsettle\nframes 2\n\
+                "size 480 320\nstep 5\nreport @/a.json\nlive\n{away}\nframes 1\nlose_device\nsettle\nframes 2\n\
                  report @/b.json\nstep 2\nreport @/c.json\n"
             ),
         );

@@ -22,6 +22,7 @@ const ESCAPE: u32 = 0xff1b;
 const DELETE: u32 = 0xffff;
 const RIGHT: u32 = 0xff53;
 const SPACE: u32 = 0x20;
+const CONTROL: u32 = 0xffe3;
 
 /// Someone at the display of a window.
 struct Hands<'a> {
@@ -73,14 +74,27 @@ impl<'a> Hands<'a> {
 
     /// Presses and releases the key that has this symbol.
     fn key(&self, symbol: u32) {
+        let code = self.code(symbol);
+        self.send(KEY_PRESS_EVENT, code, [0, 0]);
+        self.send(KEY_RELEASE_EVENT, code, [0, 0]);
+    }
+
+    /// Presses and releases the key of a letter while Ctrl is down.
+    fn with_control(&self, letter: char) {
+        let control = self.code(CONTROL);
+        self.send(KEY_PRESS_EVENT, control, [0, 0]);
+        self.letter(letter);
+        self.send(KEY_RELEASE_EVENT, control, [0, 0]);
+    }
+
+    /// Code of the key that has this symbol.
+    fn code(&self, symbol: u32) -> u8 {
         let setup = self.connection.setup();
         let (first, count) = (setup.min_keycode, setup.max_keycode - setup.min_keycode + 1);
         let mapping = self.connection.get_keyboard_mapping(first, count).unwrap().reply().unwrap();
         let each = usize::from(mapping.keysyms_per_keycode);
         let place = mapping.keysyms.chunks(each).position(|symbols| symbols.first() == Some(&symbol));
-        let code = first + u8::try_from(place.expect("the keyboard has the key")).unwrap();
-        self.send(KEY_PRESS_EVENT, code, [0, 0]);
-        self.send(KEY_RELEASE_EVENT, code, [0, 0]);
+        first + u8::try_from(place.expect("the keyboard has the key")).unwrap()
     }
 
     fn letter(&self, letter: char) {
@@ -112,7 +126,7 @@ fn listening(reports: u32) -> String {
     let lines: String = (1..=reports).map(each).collect();
     // A report means that a frame can be drawn.
     format!(
-        "size 640 400\nplace 0 0\nframes 4\nhear on\nreport @/report.json\nframes 2\nrewrite @/report.json @/ready.json\n{lines}"
+        "size 720 400\nplace 0 0\nframes 4\nhear on\nreport @/report.json\nframes 2\nrewrite @/report.json @/ready.json\n{lines}"
     )
 }
 
@@ -159,7 +173,7 @@ fn keys_work_whatever_has_the_focus_and_are_letters_in_a_text_field() {
         assert_eq!((back["playing"].as_bool(), wide(&back)), (Some(false), wide(&first)), "the panel is back");
         assert!(step(&back) >= step(&running));
         // A button of the panel: the one that opens the list of scenes, which is closed again.
-        hands.place([350, 39]);
+        hands.place([430, 39]);
         hands.button(true);
         hands.button(false);
         assert_eq!(hands.report()["typing"].as_bool(), Some(true), "the field of the list has the focus");
@@ -213,5 +227,63 @@ fn delete_removes_what_is_under_the_pointer_when_the_key_comes() {
         hands.letter('z');
         let undone = hands.report();
         assert_eq!((undone["there"].as_u64(), &undone["hash"]), (Some(there), &first["hash"]));
+    });
+}
+
+/// Presses of a key count each, however fast they come; and the window says in its title which scene it shows.
+#[test]
+fn fast_presses_count_each_and_the_title_names_the_scene() {
+    with_hands(&["vertical_stack:count=1", "--backend", "cpu", "--paused", "--fresh"], 2, |_, hands| {
+        let angle = |report: &Value| {
+            let [x, y]: [f64; 2] = serde_json::from_value(report["gravity"].clone()).unwrap();
+            x.atan2(-y).to_degrees()
+        };
+        assert_eq!(angle(&hands.report()), 0.0);
+        (0..3).for_each(|_| hands.letter(']'));
+        let tilted = angle(&hands.report());
+        assert!((tilted - 45.0).abs() < 0.01, "three times 15°: {tilted}°");
+        let atom = |name: &[u8]| hands.connection.intern_atom(false, name).unwrap().reply().unwrap().atom;
+        let (title, text) = (atom(b"_NET_WM_NAME"), atom(b"UTF8_STRING"));
+        let property = hands.connection.get_property(false, hands.window(), title, text, 0, 256).unwrap();
+        let title = String::from_utf8(property.reply().unwrap().value).unwrap();
+        assert_eq!(title, "vertical_stack:count=1 – Drystone");
+    });
+}
+
+/// The pointer of the display draws a box and selects what is clicked; keys with Ctrl undo and make again.
+#[test]
+fn hands_draw_select_and_undo() {
+    with_hands(&["vertical_stack:count=1", "--backend", "cpu", "--paused", "--fresh"], 10, |_, hands| {
+        let there = |report: &Value| report["there"].as_u64().unwrap();
+        hands.key(TAB);
+        hands.letter('2');
+        let first = hands.report();
+        hands.place([400, 60]);
+        let over = hands.report();
+        assert_eq!((over["tool"].as_str(), over["cursor"].as_str()), (Some("box"), Some("Crosshair")));
+        hands.button(true);
+        hands.report();
+        hands.place([460, 100]);
+        hands.report();
+        hands.button(false);
+        let drawn = hands.report();
+        assert_eq!(there(&drawn), there(&first) + 1, "{drawn}");
+        let index = drawn["selected"]["index"].clone();
+        assert!(index.is_number(), "what was drawn is selected");
+        hands.key(ESCAPE);
+        hands.key(ESCAPE);
+        let free = hands.report();
+        assert_eq!((free["tool"].as_str(), free["selected"].is_null()), (Some("move"), true));
+        hands.place([430, 80]);
+        hands.report();
+        hands.button(true);
+        hands.report();
+        hands.button(false);
+        assert_eq!(hands.report()["selected"]["index"], index, "a click selects it");
+        hands.with_control('z');
+        hands.with_control('y');
+        hands.with_control('z');
+        let undone = hands.report();
+        assert_eq!((there(&undone), &undone["hash"]), (there(&first), &first["hash"]), "{undone}");
     });
 }

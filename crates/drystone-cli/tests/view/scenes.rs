@@ -32,7 +32,7 @@ fn every_scene_opens() {
         .iter()
         .enumerate()
         .map(|(index, spec)| format!("open {spec}\nframes 1\nstep 4\nreport @/{index}.json\nshot @/{index}.png\n"));
-    let script = format!("size 640 400\npanel\n{}", lines.collect::<String>());
+    let script = format!("size 640 400\n{}", lines.collect::<String>());
     stage.play(&["slope", "--backend", "cpu", "--paused", "--fresh"], &script);
     for (index, spec) in specs.iter().enumerate() {
         let report = stage.report(&format!("{index}.json"));

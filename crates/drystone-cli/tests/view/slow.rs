@@ -27,7 +27,7 @@ fn frames_do_not_wait_for_a_step() {
     // A few thousand sweeps a step.
     stage.play(
         &["large_pyramid:base=40", "--backend", "cpu", "--paused", "--no-sleep", "--fresh"],
-        "size 480 320\npanel\nsetting substeps 64\nsetting iterations 64\nreport @/a.json\nlive\ntoggle\nframes 3\n\
+        "size 480 320\nsetting substeps 64\nsetting iterations 64\nreport @/a.json\nlive\ntoggle\nframes 3\n\
          shot @/light.png\nkey L\ndrop 0 60\nshot @/dark.png\nframes 40\ntoggle\nreport @/b.json\n",
     );
     let [a, b] = ["a.json", "b.json"].map(|name| stage.report(name));
@@ -41,7 +41,7 @@ fn frames_do_not_wait_for_a_step() {
     assert!(brightness("light.png") > 150 && brightness("dark.png") < 100, "night fell at once");
     stage.play(
         &["large_pyramid:base=40", "--backend", "cpu", "--paused", "--no-sleep", "--fresh"],
-        "size 480 320\npanel\nreport @/a.json\ntoggle\nframes 20\ntoggle\nreport @/b.json\n",
+        "size 480 320\nreport @/a.json\ntoggle\nframes 20\ntoggle\nreport @/b.json\n",
     );
     let [a, b] = ["a.json", "b.json"].map(|name| stage.report(name));
     let [frames, steps] = ["frames", "step"].map(|key| number(&b, key) - number(&a, key));
@@ -58,7 +58,7 @@ fn slow_frames_change_nothing() {
         let stage = Stage::new();
         stage.play(
             &[scene, "--backend", backend, "--no-sleep", "--fresh"],
-            "size 480 320\npanel\nlive\nspeed 2\nframes 12\nmove 200 150\nframes 12\npause\nreport @/a.json\n",
+            "size 480 320\nlive\nspeed 2\nframes 12\nmove 200 150\nframes 12\npause\nreport @/a.json\n",
         );
         let report = stage.report("a.json");
         let steps = number(&report, "step");

@@ -55,6 +55,8 @@ fn all_layers() -> Layers {
         normals: true,
         impulses: true,
         friction: true,
+        forces: true,
+        velocities: true,
         ..Layers::default()
     }
 }

@@ -1,7 +1,7 @@
 //! Lines, arrows and signs: contacts, joints, boxes, cells.
 
 use drystone::{Body, Joint, JointKind, Scene, Shape, Spring};
-use drystone_draw::{Camera, Layers, Style, raster};
+use drystone_draw::{Camera, Layers, Scale, Style, raster};
 use glam::Vec2;
 
 use super::support::cpu;
@@ -82,11 +82,12 @@ fn impulses_carry_the_box_and_friction_holds_it_on_a_slope() {
     for x in [-0.5, 0.5] {
         assert!(is_arrow(x, 0.2) && !is_arrow(x, 0.55) && !is_arrow(x, -0.1), "at {x}");
     }
-    let twice = Layers { impulses: true, impulse_scale: 2.0, ..Layers::default() };
+    let twice = Layers { impulses: true, arrow_scale: 2.0, ..Layers::default() };
     let shown_twice = Shown::new("impulses-twice", &world, close_up(), &twice);
     assert!(apart(at(&shown_twice.with, &shown_twice.camera, Vec2::new(0.5, 0.55)), bytes(bare().impulse)) < 60);
 
-    let friction = Shown::new("friction-flat", &world, close_up(), &Layers { friction: true, ..Layers::default() });
+    let flat = Layers { friction: true, legend: false, ..Layers::default() };
+    let friction = Shown::new("friction-flat", &world, close_up(), &flat);
     assert!(friction.changed.len() < 60, "{} pixels of friction under a box at rest", friction.changed.len());
     let mut slope = Scene::new("slope");
     slope.add(Body::fixed(0.0, 0.0).angle(0.4).shape(Shape::half_box(10.0, 1.0).offset(0.0, -1.0)));
@@ -297,4 +298,89 @@ fn bodies_keep_their_colours_as_others_come() {
     world.remove_bodies(&ids[..2]).expect("removes");
     let later = colors(&world);
     assert_eq!([&later[..6], &later[8..]], [&after[..6], &after[8..]], "those that stay");
+}
+
+/// Length of the run of arrow-coloured pixels along a line, from a point in a direction, m.
+fn reach(shown: &Shown, color: [f32; 3], from: Vec2, way: Vec2) -> f32 {
+    let step = 0.2 / shown.camera.to_pixel(Vec2::X).distance(shown.camera.to_pixel(Vec2::ZERO));
+    let is_arrow = |at: Vec2| apart(super::at(&shown.with, &shown.camera, at), bytes(color)) < 90;
+    let mut far = 0.0;
+    while is_arrow(from + way * (far + step)) {
+        far += step;
+    }
+    far
+}
+
+/// True to scale: an eighth of a body's width for half of its weight at each corner, and half as long as it is wide for
+/// half of √(g·width).
+#[test]
+fn forces_and_velocities_are_true_to_scale() {
+    let world = stepped(&box_on_ground(), 60);
+    let camera = close_up();
+    let of = |name: &str, arrow_scale: f32| {
+        let layers = Layers { forces: true, legend: false, arrow_scale, ..Layers::default() };
+        Shown::new(name, &world, camera, &layers)
+    };
+    let width = Scale::of(world.compiled()).length;
+    for (name, factor) in [("forces", 4.0), ("forces-half", 2.0)] {
+        let shown = of(name, factor);
+        for x in [-0.5, 0.5] {
+            let found = reach(&shown, bare().force, Vec2::new(x, 0.02), Vec2::Y) + 0.02;
+            assert!((found - 0.125 * factor * width).abs() < 0.06, "{found} m at {x}, factor {factor}");
+        }
+    }
+    assert_eq!(of("forces-none", 0.0).changed, []);
+
+    let mut scene = Scene::new("flying").gravity(0.0, 0.0);
+    scene.add(Body::dynamic(0.0, 0.5).velocity(0.5 * (10.0 * width).sqrt(), 0.0).shape(Shape::half_box(0.5, 0.5)));
+    scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(10.0, 1.0)));
+    let layers = Layers { velocities: true, legend: false, ..Layers::default() };
+    let shown = Shown::new("velocities", &cpu(&scene), camera, &layers);
+    let found = reach(&shown, bare().velocity, Vec2::new(0.02, 0.5), Vec2::X) + 0.02;
+    assert!((found - 0.5 * width).abs() < 0.06, "{found} m");
+    assert!(shown.changed.iter().all(|pixel| (pixel.y - camera.to_pixel(Vec2::new(0.0, 0.5)).y).abs() < 8.0));
+}
+
+/// Of two dynamic bodies each has its arrow; of one on the ground only that.
+#[test]
+fn two_bodies_that_push_each_other_have_an_arrow_each() {
+    let mut scene = box_on_ground();
+    scene.add(Body::dynamic(0.0, 1.5).shape(Shape::half_box(0.5, 0.5)));
+    let world = stepped(&scene, 60);
+    let camera = Camera::new(Vec2::new(0.005, 1.005), 4.0, [360, 400]);
+    for (name, layers, color) in [
+        ("pair-forces", Layers { forces: true, legend: false, ..Layers::default() }, bare().force),
+        (
+            "pair-impulses",
+            Layers { impulses: true, legend: false, arrow_scale: 0.5, ..Layers::default() },
+            bare().impulse,
+        ),
+    ] {
+        let shown = Shown::new(name, &world, camera, &layers);
+        let [up, down] = [1.0, -1.0].map(|way| reach(&shown, color, Vec2::new(0.5, 1.0), Vec2::new(0.0, way)));
+        assert!(up > 0.1 && (up - down).abs() < 0.05, "{name}: {up} m up, {down} m down");
+        assert!(reach(&shown, color, Vec2::new(0.5, -0.05), Vec2::NEG_Y) < 0.05, "{name}: none into the ground");
+    }
+}
+
+/// A picture with arrows says how long they are; without a legend it does not.
+#[test]
+fn arrows_have_a_key() {
+    let world = stepped(&box_on_ground(), 60);
+    let upload = upload(&world);
+    let camera = Camera::new(Vec2::new(0.0, 1.0), 6.0, [640, 360]);
+    let forces = Layers { forces: true, velocities: true, impulses: true, friction: true, ..Layers::default() };
+    let with = draw(&upload.inputs(), &camera, &Style::dark(), &forces);
+    let without = draw(&upload.inputs(), &camera, &Style::dark(), &Layers { legend: false, ..forces });
+    keep(&with, "keys");
+    let keys = super::changed(&with, &without);
+    assert!(keys.len() > 1000, "{} pixels", keys.len());
+    assert!(keys.iter().all(|pixel| pixel.x > 460.0 && pixel.y > 270.0), "in the lower right corner");
+    let color = bytes(Style::dark().velocity);
+    let arrow = keys.iter().filter(|pixel| {
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "inside the picture")]
+        let [r, g, b, _] = with.pixel(pixel.x as u32, pixel.y as u32).expect("inside the picture");
+        apart([r, g, b], color) < 8
+    });
+    assert!(arrow.count() > 15, "the arrow of the key has the colour of the layer");
 }

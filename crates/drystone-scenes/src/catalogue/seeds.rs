@@ -286,7 +286,7 @@ mod tests {
         }
         assert_eq!(missing(text), Vec::<String>::new());
         // What is not there is found.
-        let wrong = "//! | a | `slope`, `no_such_scene` | `no_such_file.rs` | `cli.rs`, `no_such_test.rs` |";
+        let wrong = "//! | a | `slope`, `no_such_scene` | `no_such_file.rs` | `catalogue.rs`, `no_such_test.rs` |";
         assert_eq!(missing(wrong), ["no_such_scene", "no_such_file.rs", "no_such_test.rs"]);
     }
 

@@ -463,7 +463,8 @@ pub(super) const RAGDOLL: Entry = Entry {
     name: "ragdoll",
     topic: Topic::Joints,
     summary: "a ragdoll falls on its feet, and over",
-    source: "solver2d Ragdoll: its ground and its height, with Box2D's ragdoll, which came of its own.",
+    source: "solver2d Ragdoll: its ground and its height, with Box2D's ragdoll, which came of its own. All densities \
+             are 1 kg/m², so that its torso weighs 74 g: with others, and friction_torque in proportion, it moves the same.",
     parameters: &[
         Parameter::real("friction_torque", 0.03, 0.0, 10.0, "of the hips, N·m; other joints have a share of it"),
         Parameter::real("hertz", 5.0, 0.0, 60.0, "of the springs in its joints, Hz; 0 is limp"),

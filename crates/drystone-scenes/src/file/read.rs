@@ -94,8 +94,8 @@ pub fn json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Complaint> 
         category => {
             let start = if category == Category::Eof { text.trim_end().len() } else { after.saturating_sub(1) };
             let (problem, expected) = match message.strip_prefix("expected ") {
-                Some("value") => ("is broken here", "a value"),
-                Some(expected) => ("is broken here", expected),
+                Some("value") => ("syntax error", "a value"),
+                Some(expected) => ("syntax error", expected),
                 None => (message, "well-formed JSON"),
             };
             let problem = if category == Category::Eof { "ends too early" } else { problem };
@@ -189,7 +189,7 @@ fn ron_complaint(text: &str, error: &ron::error::SpannedError, path: Vec<Step>) 
             let message = code.to_string();
             let early = after >= text.trim_end().len();
             let (problem, expected) = match message.strip_prefix("Expected ") {
-                Some(expected) => ("is broken here".to_owned(), expected.to_owned()),
+                Some(expected) => ("syntax error".to_owned(), expected.to_owned()),
                 None => (message.chars().flat_map(char::to_lowercase).collect(), "well-formed RON".to_owned()),
             };
             let problem = if early { "ends too early".to_owned() } else { problem };

@@ -5,6 +5,7 @@ use std::f32::consts::TAU;
 use glam::Vec2;
 
 use super::{SavedWorld, SavedWorldError};
+use drystone::math::{rotate, rotation};
 use drystone::population::{Models, Population, joint_place};
 use drystone::scene::{Body, Compiled, Joint, JointKind, Path, Scene};
 use drystone::snapshot::{Force, JointGoal, RowGoal, Snapshot};
@@ -21,22 +22,16 @@ impl SavedWorld {
     /// start anew, so it goes on much the same and not to the same bits.
     ///
     /// Broken joints are left out, and the pull of a hand (a mouse joint that came by hand). Bodies that emitters made
-    /// stay for good. A push that was given since the last step is lost.
+    /// stay for good. Velocities and pushes that were given since the last step are in; a target of that time is lost.
     ///
     /// # Errors
     /// If the parts do not fit one another, or a body has no finite place in the range of a scene any more.
     pub fn to_scene(&self) -> Result<Scene, SavedWorldError> {
-        let mut compiled = Compiled::new(&self.scene).map_err(WorldError::from)?;
-        let steps = Snapshot::step_of(&self.state)?;
-        let mut population = Population::new(&compiled);
-        population.keep_models(&compiled, &self.scene);
-        population.relive(&mut compiled, &self.journal, steps)?;
-        let snapshot = Snapshot::from_bytes(&self.state, compiled.fingerprint())?;
-        snapshot.check(&compiled, Some(&population)).map_err(WorldError::from)?;
-        let models = population.take_models().unwrap_or_default();
+        let Relived { compiled, population, models, snapshot, steps } = self.relive()?;
         let now = Now { compiled: &compiled, snapshot: &snapshot };
         let (bodies, places) = now.bodies(&models, steps);
-        let joints = now.joints(&models, &bodies, &places);
+        let angle = |slot: usize| places.get(slot).copied().flatten().map_or(0.0, |place| bodies[place].angle);
+        let joints = now.joints(&models, |slot| places.get(slot).copied().flatten(), angle, |_| true);
         let scene = Scene {
             name: self.scene.name.clone(),
             gravity: compiled.params.gravity.into(),
@@ -50,6 +45,56 @@ impl SavedWorld {
         scene.check().map_err(WorldError::from)?;
         Ok(scene)
     }
+
+    /// The body in a slot as it is, and the joints that hold it; `None` if the slot is empty.
+    ///
+    /// # Errors
+    /// If the parts do not fit one another.
+    pub fn present(&self, slot: usize) -> Result<Option<Present>, SavedWorldError> {
+        let Relived { compiled, models, snapshot, .. } = self.relive()?;
+        let now = Now { compiled: &compiled, snapshot: &snapshot };
+        let reports = body_slots(&compiled, &snapshot);
+        let there = |slot: usize| reports.get(slot).and_then(Option::as_ref);
+        let (Some(report), Some(model)) = (there(slot), models.bodies.get(slot).and_then(Option::as_ref)) else {
+            return Ok(None);
+        };
+        // Its path goes on by the time of the world, which does not start anew.
+        let body = now.body(slot, report.clone(), model, 0);
+        let angle = |other: usize| if other == slot { body.angle } else { there(other).map_or(0.0, |body| body.angle) };
+        let holds = |joint: &Joint| joint.a == Some(slot) || joint.b == slot;
+        let joints = now.joints(&models, |slot| there(slot).map(|_| slot), angle, holds);
+        Ok(Some(Present { body, joints }))
+    }
+
+    /// The tables of the world as it was saved, and the descriptions of what is in them.
+    fn relive(&self) -> Result<Relived, SavedWorldError> {
+        let mut compiled = Compiled::new(&self.scene).map_err(WorldError::from)?;
+        let steps = Snapshot::step_of(&self.state)?;
+        let mut population = Population::new(&compiled);
+        population.keep_models(&compiled, &self.scene);
+        population.relive(&mut compiled, &self.journal, steps)?;
+        let snapshot = Snapshot::from_bytes(&self.state, compiled.fingerprint())?;
+        snapshot.check(&compiled, Some(&population)).map_err(WorldError::from)?;
+        let models = population.take_models().unwrap_or_default();
+        Ok(Relived { compiled, population, models, snapshot, steps })
+    }
+}
+
+/// A body as it is, and the joints that hold it, between bodies by their slots.
+#[derive(Clone, Debug)]
+pub struct Present {
+    /// The body, where and as fast as it is now.
+    pub body: Body,
+    /// Joints that hold it.
+    pub joints: Vec<Joint>,
+}
+
+struct Relived {
+    compiled: Compiled,
+    population: Population,
+    models: Box<Models>,
+    snapshot: Snapshot,
+    steps: u64,
 }
 
 struct Now<'a> {
@@ -99,23 +144,57 @@ impl Now<'_> {
             body.force_point = Some(Vec2::from(force.point) + compiled.mass[slot].center);
             body.torque = force.torque;
         }
+        self.push(slot, &mut body);
         body
     }
 
-    /// Joints that are there, between bodies by their new indices.
-    fn joints(&self, models: &Models, bodies: &[Body], places: &[Option<usize>]) -> Vec<Joint> {
+    /// Gives a body the velocities, pushes, forces and places that it was told since the last step.
+    fn push(&self, slot: usize, body: &mut Body) {
+        let mass = &self.compiled.mass[slot];
+        let own = |command: &&types::Command| !command.is_for_joint() && command.body as usize == slot;
+        for command in self.snapshot.commands.iter().filter(own) {
+            let (value, other) = (Vec2::from(command.value), Vec2::from(command.other));
+            match command.kind {
+                types::COMMAND_VELOCITY => body.velocity = value,
+                types::COMMAND_ANGULAR_VELOCITY => body.angular_velocity = value.x,
+                types::COMMAND_IMPULSE if mass.mass > 0.0 => {
+                    body.velocity += value / mass.mass;
+                    if mass.inertia > 0.0 {
+                        body.angular_velocity += rotate(rotation(body.angle), other).perp_dot(value) / mass.inertia;
+                    }
+                }
+                types::COMMAND_ANGULAR_IMPULSE if mass.inertia > 0.0 => body.angular_velocity += value.x / mass.inertia,
+                types::COMMAND_FORCE => (body.force, body.force_point) = (value, Some(other + mass.center)),
+                types::COMMAND_TORQUE => body.torque = value.x,
+                types::COMMAND_TELEPORT => {
+                    body.position = value - rotate(other, mass.center);
+                    body.angle = other.y.atan2(other.x);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Joints that are there and wanted, between bodies by the places and at the angles that slots have.
+    fn joints(
+        &self,
+        models: &Models,
+        place_of: impl Fn(usize) -> Option<usize>,
+        angle_of: impl Fn(usize) -> f32,
+        is_wanted: impl Fn(&Joint) -> bool,
+    ) -> Vec<Joint> {
         let mut joints = Vec::new();
         for (id, model, by_hand) in &models.joints {
             let Some(place) = joint_place(self.compiled, *id) else { continue };
             let is_broken = self.snapshot.joint_states[place].status & BROKEN != 0;
             let is_pull = *by_hand && matches!(model.kind, JointKind::Mouse { .. });
-            if is_broken || is_pull {
+            if is_broken || is_pull || !is_wanted(model) {
                 continue;
             }
-            let body = |slot: usize| places.get(slot).copied().flatten();
-            let (Some(b), Ok(a)) = (body(model.b), model.a.map(|a| body(a).ok_or(())).transpose()) else { continue };
-            let angle = |index: usize| bodies[index].angle;
-            let turned = angle(b) - a.map_or(0.0, angle);
+            let (Some(b), Ok(a)) = (place_of(model.b), model.a.map(|a| place_of(a).ok_or(())).transpose()) else {
+                continue;
+            };
+            let turned = angle_of(model.b) - model.a.map_or(0.0, &angle_of);
             let name = self.compiled.joints.ids.get(id.index as usize).cloned().flatten();
             joints.push(Joint { a, b, id: name, ..self.joint(place, model, turned) });
         }

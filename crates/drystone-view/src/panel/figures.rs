@@ -1,7 +1,7 @@
 //! What was measured: stage times, counters against capacities, colours, quality.
 
 use egui::{Align2, Color32, RichText, Sense, vec2};
-use egui_plot::{Bar, BarChart, Legend, Line, Plot, PlotPoints};
+use egui_plot::{Bar, BarChart, Line, Plot, PlotPoints};
 
 use super::super::action::Action;
 use super::super::app::App;
@@ -221,7 +221,6 @@ impl App {
         }
     }
 
-    #[allow(clippy::cast_precision_loss, reason = "plots")]
     pub(super) fn quality_section(&mut self, ui: &mut egui::Ui) {
         self.wants.quality = true;
         if !Figures::measures_itself(self.facts().bodies) && ui.button("measure").clicked() {
@@ -260,6 +259,18 @@ impl App {
                 format!("{} J", short(m.potential_energy)),
                 "of all dynamic bodies by gravity and fields, 0 at the height 0",
             );
+            if self.facts().joints > 0 {
+                row(
+                    "elastic energy",
+                    format!("{} J", short(m.elastic_energy)),
+                    "of the springs of joints, soft rods and welds, and of the hand that pulls a body",
+                );
+            }
+            row(
+                "total energy",
+                format!("{} J", short(m.total_energy)),
+                "kinetic, potential and elastic energy: constant where nothing rubs, bounces, drives or damps",
+            );
             row("fastest", format!("{} m/s", short(m.max_speed)), "speed of the fastest dynamic body");
             row(
                 "complementarity",
@@ -287,32 +298,7 @@ impl App {
             }
         });
         ui.label(RichText::new(format!("at step {}", last.step)).weak().small());
-        let all = &self.figures.qualities;
-        Plot::new("energy")
-            .height(100.0)
-            .allow_scroll(false)
-            .allow_drag(false)
-            .allow_zoom(false)
-            .legend(Legend::default())
-            .show(ui, |plot| {
-                let first = all.front().map_or(0.0, |q| q.metrics.potential_energy);
-                let kinetic: PlotPoints<'_> = all.iter().map(|q| [q.step as f64, q.metrics.kinetic_energy]).collect();
-                let potential: PlotPoints<'_> =
-                    all.iter().map(|q| [q.step as f64, q.metrics.potential_energy - first]).collect();
-                plot.line(Line::new("kinetic, J", kinetic).color(stage_color(20)));
-                plot.line(Line::new("potential, J", potential).color(stage_color(2)));
-            });
-        Plot::new("penetration")
-            .height(80.0)
-            .allow_scroll(false)
-            .allow_drag(false)
-            .allow_zoom(false)
-            .include_y(0.0)
-            .show(ui, |plot| {
-                let points: PlotPoints<'_> =
-                    all.iter().map(|q| [q.step as f64, 1e3 * q.metrics.max_penetration]).collect();
-                plot.line(Line::new("deepest, mm", points).color(stage_color(24)));
-            });
+        self.energies_plot(ui);
     }
 
     pub(super) fn files_section(&mut self, ui: &mut egui::Ui) {

@@ -2,22 +2,31 @@
 
 use super::super::action::Action;
 use super::super::app::App;
+use super::{name, slider};
 use drystone_draw::{Coloring, Layers};
 
 impl App {
     pub(super) fn layers_section(&mut self, ui: &mut egui::Ui) {
         let mut layers = self.layers;
         egui::Grid::new("layers").num_columns(3).spacing([10.0, 4.0]).show(ui, |ui| {
-            for (index, name) in Layers::NAMES.into_iter().enumerate() {
-                if let Some(on) = layers.switch(name) {
+            for (index, layer) in Layers::NAMES.into_iter().enumerate() {
+                if let Some(on) = layers.switch(layer) {
                     let mut now = *on;
-                    if ui.checkbox(&mut now, shown(name)).on_hover_text(meaning(name)).changed() {
-                        self.ask_for(Action::Layer(name.to_owned(), Some(now)));
+                    if ui.checkbox(&mut now, shown(layer)).on_hover_text(meaning(layer)).changed() {
+                        self.ask_for(Action::Layer(layer.to_owned(), Some(now)));
                     }
                 }
                 if index % 3 == 2 {
                     ui.end_row();
                 }
+            }
+        });
+        ui.horizontal(|ui| {
+            let hint = "factor on the length of arrows; the picture shows how long a round value is";
+            name(ui, "arrow length", 80.0, hint);
+            let mut length = layers.arrow_scale;
+            if ui.add(slider(&mut length, 0.1..=10.0).logarithmic(true)).on_hover_text(hint).changed() {
+                self.layers.arrow_scale = length;
             }
         });
         ui.horizontal(|ui| {
@@ -62,8 +71,12 @@ fn meaning(name: &str) -> &'static str {
         "joints" => "joints and their anchors",
         "contacts" => "points of contact (N)",
         "normals" => "directions in which contacts push",
-        "impulses" => "normal impulses of the last substep, as arrows onto the body that they push",
-        "friction" => "friction impulses of the last substep, as arrows onto the body that they push",
+        "impulses" => "normal impulses of the last substep, as arrows onto the bodies that they push, on a root scale",
+        "friction" => {
+            "friction impulses of the last substep, as arrows onto the bodies that they push, on a root scale"
+        }
+        "forces" => "forces of contacts, as arrows onto the bodies that they push: normal force and friction together",
+        "velocities" => "velocities of bodies, as arrows",
         _ => "",
     }
 }

@@ -1,6 +1,10 @@
 //! What lies around the world: the transport at the bottom, the panel at the right, and what is told over the picture.
 
+mod build;
 mod figures;
+mod fold;
+mod graphs;
+mod keys;
 mod layers;
 mod scene;
 mod solver;
@@ -9,9 +13,12 @@ mod transport;
 use egui::{Align2, Color32, CornerRadius, RichText, Sense, Stroke};
 use glam::Vec2;
 
-use super::action::{Action, KEYS, POINTER, Under};
+use super::action::{Action, KEYS, Under, with_control};
 use super::app::App;
+use super::build::{Draft, Tool};
 use super::drawing::split;
+use super::watch::{Quantity, Track};
+use drystone_draw::Coloring;
 
 /// Width of the panel, points.
 const WIDTH: f32 = 334.0;
@@ -63,22 +70,15 @@ pub(crate) fn apply_theme(ctx: &egui::Context, dark: bool) {
 impl App {
     /// One frame of everything but the world itself. What is asked for goes into the queue.
     pub fn ui(&mut self, ui: &mut egui::Ui) {
+        let width = ui.available_width();
         egui::Panel::bottom("transport").show(ui, |ui| self.transport(ui));
         self.wants = super::app::Wants::default();
-        if self.prefs.panel {
-            egui::Panel::right("panel").resizable(false).exact_size(WIDTH).show(ui, |ui| {
-                egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
-                    // As if the bar were there: text is not broken anew when it comes.
-                    ui.set_max_width(ROOM);
-                    ui.add_space(4.0);
-                    self.panel(ui);
-                    ui.add_space(8.0);
-                });
-            });
-        }
+        self.panel_beside(ui, width);
+        let world = ui.available_rect_before_wrap();
         egui::CentralPanel::no_frame().show(ui, |ui| self.canvas(ui));
+        self.panel_over(ui.ctx(), world);
         if self.show_keys {
-            self.keys_window(ui.ctx());
+            self.keys_window(ui.ctx(), world);
         }
         self.note_typing(ui.ctx());
     }
@@ -87,6 +87,7 @@ impl App {
         section(ui, "Scene", true, |ui| self.scene_section(ui));
         section(ui, "Tools", true, |ui| self.tools_section(ui));
         section(ui, "Layers", true, |ui| self.layers_section(ui));
+        self.graphs_header(ui);
         section(ui, "Solver", false, |ui| self.solver_section(ui));
         section(ui, "Stage times", false, |ui| self.times_section(ui));
         section(ui, "Counters", false, |ui| self.counters_section(ui));
@@ -103,11 +104,15 @@ impl App {
     /// the focus, Space press a button. Text fields and open lists have all keys for themselves.
     ///
     /// A key means the place where the pointer is when it comes, also if the pointer has moved since the last frame.
-    pub fn take_keys(&mut self, input: &mut egui::RawInput, pixels_per_point: f32) {
+    /// Over a window of the panel, such as the list of keys, it means no place, and keys that need one do nothing.
+    pub fn take_keys(&mut self, input: &mut egui::RawInput, ctx: &egui::Context) {
         if self.typing {
             return;
         }
+        let pixels_per_point = ctx.pixels_per_point();
         self.points_to_pixels = pixels_per_point;
+        let covers = |at: egui::Pos2| ctx.layer_id_at(at).is_some_and(|layer| layer.order != egui::Order::Background);
+        let mut covered = ctx.pointer_hover_pos().is_some_and(covers);
         let mut pixel = self.pointer.pixel;
         let mut asked = Vec::new();
         // Several presses of a key in one frame count each; a release without its press means nothing to a widget.
@@ -115,20 +120,32 @@ impl App {
             match event {
                 egui::Event::PointerMoved(to) | egui::Event::PointerButton { pos: to, .. } => {
                     let moved = Vec2::new(to.x, to.y) * pixels_per_point;
-                    pixel = Some(moved).filter(|&moved| self.is_over_the_world(moved));
+                    covered = covers(*to);
+                    pixel = Some(moved).filter(|&moved| !covered && self.is_over_the_world(moved));
                 }
-                egui::Event::PointerGone => pixel = None,
+                egui::Event::PointerGone => (pixel, covered) = (None, false),
                 _ => {}
             }
             let egui::Event::Key { key, pressed, modifiers, .. } = event else { return true };
+            let control = (modifiers.ctrl || modifiers.command) && !modifiers.alt;
+            if let Some(action) = with_control(*key, modifiers.shift).filter(|_| control) {
+                asked.extend(pressed.then_some((action, false)));
+                return false;
+            }
             let plain = !modifiers.ctrl && !modifiers.command && !modifiers.alt;
             let Some(found) = KEYS.iter().find(|known| plain && known.code == *key) else { return true };
             let under =
                 Under { at: pixel.map_or(self.camera.center, |pixel| self.world_at(pixel)), is_over: pixel.is_some() };
-            asked.extend(pressed.then(|| (found.action)(under)));
+            asked.extend(pressed.then(|| ((found.action)(under), covered)));
             false
         });
-        self.queue.append(&mut asked);
+        for (action, covered) in asked {
+            if covered && action.has_place() {
+                self.say("the pointer is not over the world: nothing was done");
+            } else {
+                self.queue.push(action);
+            }
+        }
     }
 
     /// Returns true if a pixel of the window is one of the picture.
@@ -161,7 +178,9 @@ impl App {
         let primary = egui::PointerButton::Primary;
         if let Some(pos) = response.interact_pointer_pos() {
             let pressed = ui.input(|input| input.pointer.button_pressed(primary) && !input.modifiers.shift);
-            if pressed && response.is_pointer_button_down_on() {
+            if pressed && response.is_pointer_button_down_on() && self.build.tool != Tool::Move {
+                self.begin_drawing(pixel(pos));
+            } else if pressed && response.is_pointer_button_down_on() {
                 self.press(pixel(pos), ui.input(egui::InputState::any_touches));
             }
             let moved = response.drag_delta() * scale;
@@ -174,6 +193,7 @@ impl App {
             }
         }
         if ui.input(|input| input.pointer.button_released(primary)) {
+            self.end_drawing();
             self.release();
         }
         if let Some(pos) = response.hover_pos() {
@@ -193,7 +213,9 @@ impl App {
                 self.camera.center = own.center;
             }
         }
-        let cursor = if self.pointer.holds() || self.pointer.pans() {
+        let cursor = if self.build.tool != Tool::Move && self.pointer.pixel.is_some() {
+            Some((egui::CursorIcon::Crosshair, "Crosshair"))
+        } else if self.pointer.holds() || self.pointer.pans() {
             Some((egui::CursorIcon::Grabbing, "Grabbing"))
         } else {
             self.pointer.can_hold().then_some((egui::CursorIcon::Grab, "Grab"))
@@ -203,6 +225,7 @@ impl App {
             ui.ctx().set_cursor_icon(icon);
         }
         self.over_the_world(ui, rect, scale);
+        self.build_over(ui, rect, scale);
     }
 
     /// What is told over the picture.
@@ -220,11 +243,12 @@ impl App {
             let middle = cameras[1].origin.x / scale;
             painter.vline(middle, rect.y_range(), Stroke::new(1.0, ink.gamma_multiply(0.5)));
         }
+        self.watched_rings(&painter, scale);
         self.band(&painter, ui, scale);
         if let Some(text) = self.note() {
             plate(&painter, ui, rect.center_top() + egui::vec2(0.0, 12.0), Align2::CENTER_TOP, text);
         }
-        if let Some(fault) = self.fault.as_ref().filter(|_| !self.prefs.panel) {
+        if let Some(fault) = self.fault.as_ref().filter(|_| !self.shows_panel()) {
             let below = if self.note().is_some() { 52.0 } else { 12.0 };
             let at = rect.center_top() + egui::vec2(0.0, below);
             plate_in(&painter, ui, at, Align2::CENTER_TOP, &fault.text, ui.visuals().error_fg_color);
@@ -239,7 +263,7 @@ impl App {
         if let Some(text) = self.doing() {
             plate(&painter, ui, rect.center_bottom() - egui::vec2(0.0, 40.0), Align2::CENTER_BOTTOM, &text);
         }
-        let Some((over, pixel)) = self.pointer.told() else { return };
+        let Some((over, pixel)) = self.pointer.told().filter(|_| self.build.draft == Draft::None) else { return };
         let about = &self.pointer.about;
         let mut lines = vec![match &about.name {
             Some(name) => format!("{name}  (body {})", over.body),
@@ -248,8 +272,15 @@ impl App {
         match about.kind {
             drystone::types::DYNAMIC => {
                 lines.push(format!("{} kg", amount(about.mass)));
+                lines.push(place_of(&over.pose));
                 let doing = if over.asleep { ", asleep" } else { "" };
                 lines.push(format!("{} m/s, {} rad/s{doing}", amount(over.velocity.length()), amount(over.spin)));
+                #[allow(clippy::cast_possible_truncation, reason = "shown with three digits")]
+                let [kinetic, potential] = about.energies.map(|energy| amount(energy as f32));
+                lines.push(format!("kinetic {kinetic} J, potential {potential} J"));
+                if let Some(track) = self.watch.of(over.body) {
+                    lines.extend(pushed(track));
+                }
                 if over.asleep {
                     lines.push("its contacts are kept as they are".to_owned());
                 } else {
@@ -258,21 +289,23 @@ impl App {
                     lines.push(format!("{} {contacts}, {} {points}", over.touching, over.points));
                     let colors: Vec<String> =
                         (0..32).filter(|color| over.colors >> color & 1 == 1).map(|color| color.to_string()).collect();
-                    if !colors.is_empty() {
+                    let by_color = self.layers.coloring == Coloring::GraphColor || self.layers.constraints;
+                    if by_color && !colors.is_empty() {
                         lines.push(format!("graph colours {}", colors.join(" ")));
                     }
                 }
             }
             drystone::types::KINEMATIC => {
                 lines.push("kinematic".to_owned());
+                lines.push(place_of(&over.pose));
                 lines.push(format!("{} m/s, {} rad/s", amount(over.velocity.length()), amount(over.spin)));
             }
             _ => lines.push("static".to_owned()),
         }
         let near = egui::pos2(pixel.x / scale, pixel.y / scale) + egui::vec2(16.0, 18.0);
         // On the side where there is room.
-        let flip = near.x + 190.0 > rect.right();
-        let up = near.y + 100.0 > rect.bottom();
+        let flip = near.x + 220.0 > rect.right();
+        let up = near.y + 130.0 > rect.bottom();
         let at = near - egui::vec2(if flip { 32.0 } else { 0.0 }, if up { 30.0 } else { 0.0 });
         let align = match (flip, up) {
             (false, false) => Align2::LEFT_TOP,
@@ -314,39 +347,20 @@ impl App {
             );
         }
     }
+}
 
-    fn keys_window(&mut self, ctx: &egui::Context) {
-        let mut open = true;
-        egui::Window::new("Keys")
-            .open(&mut open)
-            .collapsible(false)
-            .resizable(false)
-            .frame(egui::Frame::window(&ctx.global_style()).inner_margin(12.0))
-            .anchor(Align2::CENTER_CENTER, [-WIDTH / 2.0 * f32::from(u8::from(self.prefs.panel)), -10.0])
-            .show(ctx, |ui| {
-                ui.columns(2, |columns| {
-                    let half = KEYS.len().div_ceil(2) + 2;
-                    for (column, keys) in columns.iter_mut().zip(KEYS.chunks(half)) {
-                        let id = keys.first().map_or("", |key| key.shown);
-                        egui::Grid::new(id).num_columns(2).spacing([14.0, 5.0]).show(column, |ui| {
-                            for key in keys {
-                                ui.label(RichText::new(key.shown).strong().monospace());
-                                ui.label(key.meaning);
-                                ui.end_row();
-                            }
-                            if keys.len() < half {
-                                for (what, meaning) in POINTER {
-                                    ui.label(RichText::new(what).italics());
-                                    ui.label(meaning);
-                                    ui.end_row();
-                                }
-                            }
-                        });
-                    }
-                });
-            });
-        self.show_keys &= open;
-    }
+/// Place and angle of a body, for people.
+fn place_of(pose: &drystone::types::Pose) -> String {
+    let [x, y] = pose.position.map(amount);
+    let degrees = pose.rotation[1].atan2(pose.rotation[0]).to_degrees();
+    format!("at {x}, {y} m, {}°", amount(if degrees.abs() < 0.05 { 0.0 } else { degrees }))
+}
+
+/// Acceleration and net force of a watched body, if the last two steps are known.
+#[allow(clippy::cast_possible_truncation, reason = "shown with three digits")]
+fn pushed(track: &Track) -> Option<String> {
+    let [acceleration, force] = [Quantity::Acceleration, Quantity::Force].map(|quantity| track.now(quantity));
+    Some(format!("{} m/s², net force {} N", amount(acceleration? as f32), amount(force? as f32)))
 }
 
 /// Text on a plate, so that it can be read over anything.
@@ -444,6 +458,7 @@ pub(crate) fn speeds() -> &'static [f64] {
     &transport::SPEEDS
 }
 
+pub(crate) use fold::Fold;
 pub(crate) use transport::speed_text;
 
 #[cfg(test)]

@@ -7,8 +7,15 @@ use super::super::action::Action;
 use super::super::app::App;
 use super::super::pointer::DROPS;
 use super::super::source::Source;
+use super::super::thumbs::POINTS;
 use super::{count, digits, group, name, slider};
 use drystone_scenes::catalogue::{self, Entry, Parameter, Topic};
+
+/// Height of the list of scenes, points; in a lower window less, but never less than this.
+const LIST: f32 = 460.0;
+const LEAST_LIST: f32 = 120.0;
+/// Height of a window that the list leaves free, points.
+const AROUND_LIST: f32 = 110.0;
 
 impl App {
     pub(super) fn scene_section(&mut self, ui: &mut egui::Ui) {
@@ -28,7 +35,9 @@ impl App {
             }
             let wanted = self.search.to_lowercase();
             let mut chosen = None;
-            egui::ScrollArea::vertical().max_height(420.0).show(ui, |ui| {
+            let mut in_sight = Vec::new();
+            let room = (ui.ctx().content_rect().height() - AROUND_LIST).clamp(LEAST_LIST, LIST);
+            egui::ScrollArea::vertical().max_height(room).min_scrolled_height(room).show(ui, |ui| {
                 ui.set_width(330.0);
                 let recent: Vec<String> = self.prefs.recent.iter().skip(1).take(4).cloned().collect();
                 if wanted.is_empty() && !recent.is_empty() {
@@ -51,12 +60,18 @@ impl App {
                         ui.label(RichText::new(topic.title()).strong().small());
                     }
                     for entry in entries {
-                        if scene_entry(ui, entry, entry.name == title).clicked() {
+                        let picture = self.thumbs.texture(ui.ctx(), entry, self.prefs.dark);
+                        let response = scene_entry(ui, entry, picture, entry.name == title);
+                        if response.clicked() {
                             chosen = Some(entry.name.to_owned());
+                        }
+                        if ui.is_rect_visible(response.rect) {
+                            in_sight.push(entry);
                         }
                     }
                 }
             });
+            self.thumbs.draw(&in_sight, &self.wake);
             if entered && !wanted.is_empty() {
                 let first = catalogue::entries().iter().find(|entry| entry.name.contains(&wanted));
                 chosen = Some(first.map_or_else(|| self.search.trim().to_owned(), |entry| entry.name.to_owned()));
@@ -181,21 +196,36 @@ impl App {
     }
 }
 
-/// A line of the list: the name, and what is to be seen.
-fn scene_entry(ui: &mut egui::Ui, entry: &Entry, selected: bool) -> egui::Response {
+/// Shows a line of the list: the picture of a scene, its name and its summary, which is whole on hover.
+fn scene_entry(
+    ui: &mut egui::Ui,
+    entry: &Entry,
+    picture: Option<egui::TextureId>,
+    is_selected: bool,
+) -> egui::Response {
+    let (strong, weak) = (ui.visuals().strong_text_color(), ui.visuals().weak_text_color());
+    let small = egui::TextStyle::Small.resolve(ui.style());
     let mut text = egui::text::LayoutJob::default();
-    let (strong, weak) = (ui.visuals().text_color(), ui.visuals().weak_text_color());
     text.append(entry.name, 0.0, egui::TextFormat { color: strong, ..egui::TextFormat::default() });
-    let small = egui::TextFormat {
-        font_id: egui::TextStyle::Small.resolve(ui.style()),
-        color: weak,
-        ..egui::TextFormat::default()
-    };
-    text.append("\n", 0.0, small.clone());
-    text.append(entry.summary, 0.0, small);
-    text.wrap.max_width = ui.available_width() - 16.0;
-    ui.add(egui::Button::selectable(selected, text).min_size(egui::vec2(ui.available_width(), 0.0)))
-        .on_hover_text(entry.source)
+    let format = egui::TextFormat { font_id: small, color: weak, ..egui::TextFormat::default() };
+    text.append(&format!("\n{}", entry.summary), 0.0, format);
+    let frame = egui::IdSalt::new("picture");
+    text.wrap.max_width = ui.available_width() - POINTS.x - 24.0;
+    // The name, and two lines.
+    text.wrap.max_rows = 3;
+    let space = egui::Atom::custom(frame, POINTS);
+    let button = egui::Button::selectable(is_selected, (space, text)).min_size(egui::vec2(ui.available_width(), 0.0));
+    let shown = button.atom_ui(ui);
+    if let Some(rect) = shown.rect(frame) {
+        let corner = egui::CornerRadius::same(3);
+        if let Some(picture) = picture {
+            egui::Image::new((picture, POINTS)).corner_radius(corner).paint_at(ui, rect);
+        } else {
+            ui.painter().rect_filled(rect, corner, ui.visuals().faint_bg_color);
+        }
+        ui.painter().rect_stroke(rect, corner, ui.visuals().window_stroke, egui::StrokeKind::Inside);
+    }
+    shown.response.on_hover_text(format!("{}\n\n{}", entry.summary, entry.source))
 }
 
 /// Returns true for a slider by powers: else sizes that one uses are a few pixels from its left end.

@@ -48,6 +48,7 @@ impl Run {
         self.first = step;
         self.furthest = step;
         self.log.truncate(self.next);
+        self.undone.clear();
         self.keep_as(snapshot);
         Ok(true)
     }
@@ -73,11 +74,14 @@ impl Run {
             threads: self.threads,
             log: self.log[..self.next].to_vec(),
             next: self.next,
+            undone: Vec::new(),
+            redoes: false,
             past: Vec::new(),
             spacing: FIRST_SPACING,
             first: step,
             furthest: step,
             target: None,
+            watched: Vec::new(),
         };
         twin.keep_as(snapshot);
         Ok(if cancel.is_cancelled() { None } else { Some(twin) })

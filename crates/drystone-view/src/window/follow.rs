@@ -7,6 +7,7 @@ use winit::event_loop::ActiveEventLoop;
 
 use super::super::ViewError;
 use super::super::action::Action;
+use super::super::app::App;
 use super::super::run::On;
 use super::super::screen::read;
 use super::super::script::{Line, change_setting};
@@ -14,10 +15,24 @@ use super::{Shown, Wait};
 use drystone::state;
 use drystone::world::WorldError;
 
-/// Longest time that a script waits for a file.
+/// Longest time that a script waits for a file, or for pictures of scenes.
 const AWAIT: std::time::Duration = std::time::Duration::from_mins(1);
 /// Frames that a script waits for something at most.
 const PATIENCE: u32 = 20_000;
+
+/// The selected body as the card has it.
+fn selected(app: &App) -> Option<serde_json::Value> {
+    let selection = app.build.selection.as_ref()?;
+    let (body, step) = (&selection.now.body, app.run.steps());
+    let (velocity, spin) = selection.motion(step);
+    let material = body.shapes.first()?.material;
+    Some(serde_json::json!({
+        "index": selection.id.index, "name": body.id, "kind": format!("{:?}", body.kind), "mass": selection.mass,
+        "density": body.shapes.first()?.density, "friction": material.friction, "restitution": material.restitution,
+        "velocity": [velocity.x, velocity.y], "spin": spin, "position": [body.position.x, body.position.y],
+        "fixed_rotation": body.fixed_rotation, "joints": selection.now.joints.len(),
+    }))
+}
 
 impl Shown {
     pub(super) fn take_shot(&mut self, path: &Path, texture: &wgpu::Texture) {
@@ -46,13 +61,13 @@ impl Shown {
         let twin = snapshots.get(1).map(|snapshot| format!("{:016x}", state::hash(snapshot)));
         let app = &self.app;
         let facts = app.facts();
-        let report = serde_json::json!({
+        let mut report = serde_json::json!({
             "scene": app.run.scene().name, "backend": if app.run.on() == On::Cpu { "cpu" } else { "gpu" },
             "step": app.run.steps(), "furthest": facts.furthest, "hash": format!("{:016x}", state::hash(snapshot)),
             "bodies": facts.bodies, "there": facts.there, "joints": facts.joints,
             "positions": snapshot.poses.iter().map(|pose| pose.position).take(64).collect::<Vec<_>>(),
             "sent_by_steps": sent[0], "sent_otherwise": sent[1], "frames": app.frames, "playing": app.playing,
-            "note": app.note(),
+            "note": app.note(), "panel": app.shows_panel(), "keys": app.show_keys, "thumbs": app.thumbs.count(),
             "cursor": app.cursor, "typing": app.typing, "search": app.search, "layers": app.prefs.layers, "fault": app.fault.as_ref().map(|fault| &fault.text), "shapes": facts.shapes, "size": self.screen.size(), "camera": {
                 "center": [app.camera.center.x, app.camera.center.y], "metres_per_pixel": app.camera.metres_per_pixel,
                 "origin": [app.camera.origin.x, app.camera.origin.y], "size": app.camera.size,
@@ -63,6 +78,10 @@ impl Shown {
             "samples": app.figures.samples.len(), "opening": app.opening.as_ref().map(|opening| opening.source.spec()),
             "follows": app.sight.follows, "blank": app.sight.blank, "meanwhile": app.meanwhile, "scale": self.egui.egui_ctx().pixels_per_point(),
         });
+        let watched: Vec<_> = app.watch.tracks.iter().map(|track| (&track.name, track.moments.len())).collect();
+        report["tool"] = app.build.tool.name().into();
+        report["selected"] = serde_json::json!(selected(app));
+        report["watched"] = serde_json::json!(watched);
         if let Err(error) = std::fs::write(path, report.to_string()) {
             self.app.say(error.to_string());
         }
@@ -92,6 +111,7 @@ impl Shown {
                         || self.app.seeks()
                         || !self.app.is_settled()
                         || self.app.pointer.awaits()
+                        || self.app.watch.is_busy()
                         || !self.app.queue.is_empty();
                     if busy {
                         *patience = patience.saturating_sub(1);
@@ -106,6 +126,14 @@ impl Shown {
                         *patience = patience.saturating_sub(1);
                         if *patience == 0 {
                             return Err(ViewError::Script("it was never opened".to_owned()));
+                        }
+                        return Ok(());
+                    }
+                }
+                Wait::Thumbs(count, end) => {
+                    if self.app.thumbs.count() < *count {
+                        if std::time::Instant::now() > *end {
+                            return Err(ViewError::Script(format!("there were never {count} pictures")));
                         }
                         return Ok(());
                     }
@@ -142,6 +170,7 @@ impl Shown {
                 // What was just asked for is done first.
                 self.waiting = Wait::Settled(PATIENCE);
             }
+            Line::Thumbs(count) => self.waiting = Wait::Thumbs(count, std::time::Instant::now() + AWAIT),
             Line::Opened(all) => self.waiting = Wait::Opened(all, PATIENCE),
             Line::Move([x, y]) => {
                 self.pointer = egui::pos2(x / scale, y / scale);
@@ -150,6 +179,7 @@ impl Shown {
             Line::Button(pressed, button) => {
                 self.made.push(egui::Event::PointerButton { pos: self.pointer, button, pressed, modifiers });
             }
+            Line::Touch(phase, [x, y]) => self.touch(phase, egui::pos2(x / scale, y / scale)),
             Line::Wheel(lines) => self.made.push(egui::Event::MouseWheel {
                 unit: egui::MouseWheelUnit::Line,
                 delta: egui::vec2(0.0, lines),
@@ -211,5 +241,23 @@ impl Shown {
             }
         }
         Ok(())
+    }
+
+    /// Makes the events of a finger, with those of the pointer that it stands for, as the window's own input does.
+    fn touch(&mut self, phase: egui::TouchPhase, pos: egui::Pos2) {
+        let (device_id, id) = (egui::TouchDeviceId(0), egui::TouchId::from(0_u64));
+        self.made.push(egui::Event::Touch { device_id, id, phase, pos, force: None });
+        let button = |pressed| egui::Event::PointerButton {
+            pos,
+            button: egui::PointerButton::Primary,
+            pressed,
+            modifiers: egui::Modifiers::NONE,
+        };
+        match phase {
+            egui::TouchPhase::Start => self.made.extend([egui::Event::PointerMoved(pos), button(true)]),
+            egui::TouchPhase::Move => self.made.push(egui::Event::PointerMoved(pos)),
+            egui::TouchPhase::End => self.made.extend([button(false), egui::Event::PointerGone]),
+            egui::TouchPhase::Cancel => self.made.push(egui::Event::PointerGone),
+        }
     }
 }

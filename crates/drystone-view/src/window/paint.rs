@@ -80,7 +80,7 @@ impl Shown {
         }
         let mut input = self.take_input();
         let app = &mut self.app;
-        app.take_keys(&mut input, context.pixels_per_point());
+        app.take_keys(&mut input, &context);
         let mut output = context.run_ui(input, |ui| app.ui(ui));
         if self.hears {
             self.egui.handle_platform_output(&self.window, output.platform_output);

@@ -1,0 +1,358 @@
+//! Building and editing: bodies drawn and joints made with the pointer, bodies selected and changed, undone, made again,
+//! cleared and saved.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::kit::Stage;
+
+fn number(report: &Value, key: &str) -> f64 {
+    report[key].as_f64().unwrap_or_else(|| panic!("no {key} in {report}"))
+}
+
+fn note(report: &Value) -> String {
+    report["note"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Pixels of a place in the world, by a report.
+fn pixel(report: &Value, [x, y]: [f64; 2]) -> [f64; 2] {
+    let camera = &report["camera"];
+    let read = |key: &str, index: usize| camera[key][index].as_f64().unwrap();
+    let scale = camera["metres_per_pixel"].as_f64().unwrap();
+    [
+        read("origin", 0) + read("size", 0) / 2.0 + (x - read("center", 0)) / scale,
+        read("origin", 1) + read("size", 1) / 2.0 - (y - read("center", 1)) / scale,
+    ]
+}
+
+fn position(report: &Value, body: usize) -> [f64; 2] {
+    serde_json::from_value(report["positions"][body].clone()).unwrap()
+}
+
+/// A scene with a ground and nothing else, as a file.
+const GROUND: &str = r#"{ "version": 1, "name": "yard", "view": { "min": [-6, -1], "max": [6, 6] }, "bodies": [
+    { "id": "ground", "type": "static", "position": [0, -0.5], "shapes": [ { "box": { "half": [20, 0.5] } } ] } ] }"#;
+
+/// A stage with that scene, and a report of an open window on it.
+struct Yard {
+    stage: Stage,
+    backend: &'static str,
+    start: Value,
+}
+
+impl Yard {
+    fn new(backend: &'static str) -> Self {
+        let stage = Stage::new();
+        std::fs::write(stage.path("yard.json"), GROUND).unwrap();
+        let mut yard = Self { stage, backend, start: Value::Null };
+        yard.play("report @/start.json\n");
+        yard.start = yard.report("start");
+        yard
+    }
+
+    fn play(&self, script: &str) {
+        let scene = self.stage.path("yard.json");
+        let arguments = [scene.to_str().unwrap(), "--backend", self.backend, "--paused", "--fresh"];
+        self.stage.play(&arguments, &format!("size 1000 700\nframes 3\nfolder @\n{script}"));
+    }
+
+    fn report(&self, name: &str) -> Value {
+        self.stage.report(&format!("{name}.json"))
+    }
+
+    /// A place in the world as a script has it, px.
+    fn px(&self, at: [f64; 2]) -> String {
+        let [x, y] = pixel(&self.start, at);
+        format!("{x} {y}")
+    }
+
+    fn drag(&self, from: [f64; 2], to: [f64; 2]) -> String {
+        format!("drag {} {} 4\nsettle\n", self.px(from), self.px(to))
+    }
+
+    fn click(&self, at: [f64; 2]) -> String {
+        format!("click {}\nsettle\n", self.px(at))
+    }
+}
+
+fn near(a: f64, b: f64, by: f64) {
+    assert!((a - b).abs() < by, "{a} is not {b}");
+}
+
+/// A box, a circle and a polygon are drawn with the pointer, where it is and as large, of the density that was chosen; a click
+/// and a corner that turns inwards draw nothing and say why.
+#[test]
+fn bodies_are_drawn_with_the_pointer() {
+    for backend in ["cpu", "gpu"] {
+        let yard = Yard::new(backend);
+        let polygon = [[3.0, 1.0], [5.0, 1.0], [5.0, 2.0], [3.0, 2.0]];
+        yard.play(&format!(
+            "key 2\nstock dynamic 3 0.4 0.2 2 0.1\n{}report @/box.json\n{}report @/click.json\nkey 3\n{}report @/circle.json\n\
+             key 4\n{}{}report @/inwards.json\n{}{}report @/polygon.json\nkey Escape\nreport @/done.json\nstep 30\n\
+             report @/later.json\n",
+            yard.drag([-4.0, 1.0], [-2.0, 2.0]),
+            yard.click([0.0, 4.0]),
+            yard.drag([0.0, 2.0], [1.0, 2.0]),
+            yard.click(polygon[0]) + &yard.click(polygon[1]) + &yard.click(polygon[2]),
+            yard.click([4.4, 1.4]),
+            yard.click(polygon[3]),
+            yard.click(polygon[0]),
+        ));
+        let [drawn, click, circle, inwards, polygon, done, later] =
+            ["box", "click", "circle", "inwards", "polygon", "done", "later"].map(|name| yard.report(name));
+        assert_eq!(number(&yard.start, "there"), 1.0);
+        assert_eq!((drawn["tool"].as_str(), number(&drawn, "there")), (Some("box"), 2.0), "{backend}: {drawn}");
+        let selected = &drawn["selected"];
+        near(number(selected, "mass"), 6.0, 0.2);
+        near(number(selected, "density"), 3.0, 1e-6);
+        near(number(selected, "friction"), 0.4, 1e-6);
+        near(number(selected, "restitution"), 0.2, 1e-6);
+        for (body, [x, y]) in [(1, [-3.0, 1.5]), (2, [0.0, 2.0]), (3, [4.0, 1.5])] {
+            let [at_x, at_y] = position(&polygon, body);
+            near(at_x, x, 0.05);
+            near(at_y, y, 0.05);
+        }
+        assert_eq!(number(&click, "there"), 2.0);
+        assert!(note(&click).contains("too small"), "{}", note(&click));
+        assert_eq!(number(&circle, "there"), 3.0);
+        near(number(&circle["selected"], "mass"), 3.0 * std::f64::consts::PI, 0.3);
+        assert_eq!(number(&inwards, "there"), 3.0);
+        assert!(note(&inwards).contains("turns inwards"), "{}", note(&inwards));
+        assert_eq!(number(&polygon, "there"), 4.0);
+        near(number(&polygon["selected"], "mass"), 6.0, 0.2);
+        assert_eq!(done["tool"].as_str(), Some("move"));
+        assert_eq!(drawn["camera"], done["camera"], "the view stays while one draws");
+        let fell = |body: usize| position(&done, body)[1] - position(&later, body)[1];
+        assert!((1..4).all(|body| fell(body) > 0.3), "{backend}: they fall");
+    }
+}
+
+/// A click selects, a drag does not, a click on nothing deselects; and none of it counts as a change.
+#[test]
+fn a_click_selects() {
+    for backend in ["cpu", "gpu"] {
+        let yard = Yard::new(backend);
+        yard.play(&format!(
+            "draw box -1 1 1 3\nselect\nreport @/none.json\n{}frames 3\nreport @/ball.json\n{}frames 3\nreport @/nothing.json\n\
+             {}frames 3\nreport @/ground.json\nkey Escape\nframes 2\nreport @/escape.json\n{}frames 3\nreport @/dragged.json\n\
+             undo\nundo\nreport @/undone.json\n",
+            yard.click([0.0, 2.0]),
+            yard.click([4.0, 4.0]),
+            yard.click([3.0, -0.5]),
+            yard.drag([0.0, 2.0], [0.5, 2.5]),
+        ));
+        let report = |name: &str| yard.report(name);
+        assert!(report("none")["selected"].is_null());
+        assert_eq!(report("ball")["selected"]["index"].as_u64(), Some(1), "{backend}: {}", report("ball"));
+        assert_eq!(number(&report("ball"), "joints"), 0.0);
+        assert_eq!(report("ball")["hash"], report("none")["hash"], "to select is no change");
+        assert!(report("nothing")["selected"].is_null());
+        assert_eq!(report("ground")["selected"]["name"].as_str(), Some("ground"));
+        assert_eq!(report("ground")["selected"]["kind"].as_str(), Some("Static"));
+        assert!(report("escape")["selected"].is_null());
+        assert!(report("dragged")["selected"].is_null(), "a drag selects nothing");
+        assert_eq!(number(&report("undone"), "there"), 1.0, "the drag and the box were undone, and no click");
+    }
+}
+
+/// What is changed of the selected body is changed in the world: its mass, its type, its velocity; its joints hold the new one
+/// as they held the old one. All of it is undone and made again, to the same bits.
+#[test]
+fn the_selected_body_is_changed() {
+    for backend in ["cpu", "gpu"] {
+        let yard = Yard::new(backend);
+        yard.play(
+            "draw box -1 3 1 5\ndraw box 2 3 3 4\npick hinge 0 4\npick hinge 2.5 3.5\npick rod -0.5 4.5\npick rod -0.5 5.8\nstep 20\n\
+             report @/before.json\nselect 0 4\nreport @/selected.json\nchange density 4\nreport @/dense.json\nchange fixed_rotation on\n\
+             change velocity 3 -1\nreport @/fast.json\nchange mass 2\nreport @/heavy.json\nstep 15\nreport @/moved.json\n\
+             undo\nundo\nundo\nundo\nreport @/undone.json\nredo\nredo\nredo\nredo\nreport @/redone.json\nstep 15\n\
+             report @/again.json\nundo\nundo\nundo\nundo\nstep 15\nreport @/plain.json\nredo\nreport @/first.json\n",
+        );
+        let report = |name: &str| yard.report(name);
+        let [before, selected, dense, fast, heavy] = ["before", "selected", "dense", "fast", "heavy"].map(report);
+        assert_eq!(number(&before, "joints"), 2.0, "{backend}: {before}");
+        near(number(&selected["selected"], "mass"), 4.0, 1e-3);
+        near(number(&dense["selected"], "mass"), 16.0, 1e-3);
+        assert_eq!((number(&dense, "joints"), number(&dense["selected"], "joints")), (2.0, 2.0), "joints stay");
+        assert_eq!(number(&dense, "there"), number(&before, "there"));
+        assert_eq!(fast["selected"]["velocity"], serde_json::json!([3.0, -1.0]));
+        assert_eq!(fast["selected"]["fixed_rotation"].as_bool(), Some(true));
+        near(number(&heavy["selected"], "mass"), 2.0, 1e-3);
+        assert_eq!(
+            heavy["selected"]["velocity"], fast["selected"]["velocity"],
+            "the velocity stays, before a step was done"
+        );
+        let same = |a: &str, b: &str| {
+            let [a, b] = [a, b].map(report);
+            ["step", "hash", "there", "joints"].iter().all(|key| a[*key] == b[*key])
+        };
+        assert!(same("before", "undone"), "{backend}: {} {}", before, report("undone"));
+        assert!(same("heavy", "redone") && same("moved", "again"), "{backend}: made again, to the same bits");
+        assert!(!same("moved", "plain"), "without the changes it is another world");
+        near(number(&report("redone")["selected"], "mass"), 2.0, 1e-3);
+        let later = report("first");
+        assert_eq!(number(&later, "step"), 20.0, "what was undone is made again where it was, also some steps later");
+        assert_eq!(later["hash"], dense["hash"], "{backend}");
+    }
+}
+
+/// What is refused changes nothing and says why: on a body, on its joints, between two clicks.
+#[test]
+fn refusals_change_nothing() {
+    for backend in ["cpu", "gpu"] {
+        let yard = Yard::new(backend);
+        let tries = [
+            ("pick spring 4 4\npick spring 5 5", "empty space"),
+            ("pick weld 0 4\npick weld 0.2 4", "same body"),
+            ("pick rod 4 -0.5\npick rod 5 5", "not dynamic"),
+            ("pick hinge 200000 0", "too far out"),
+            ("draw box 150000 0 150001 1", "too far out"),
+            ("draw polygon 0 0 1 0", "3 to 8"),
+            ("select 0 4\nchange type static", "not dynamic"),
+            ("select 0 4\nchange density -1", "density"),
+            ("select 3 -0.5\nchange velocity 1 0", "static"),
+            ("select\nchange density 2", "no body is selected"),
+            ("redo", "nothing to make again"),
+        ];
+        let lines: String = tries
+            .iter()
+            .enumerate()
+            .map(|(n, (script, _))| format!("{script}\nsettle\nreport @/try{n}.json\ntool move\n"))
+            .collect();
+        yard.play(&format!(
+            "draw box -1 3 1 5\npick hinge 0 4\npick hinge 5 5\nstep 5\nreport @/before.json\n{lines}clear\nsettle\nreport @/cleared.json\n"
+        ));
+        let before = yard.report("before");
+        for (n, (script, expected)) in tries.iter().enumerate() {
+            let report = yard.report(&format!("try{n}"));
+            assert!(note(&report).contains(expected), "{backend}, {script}: {}", note(&report));
+            for key in ["hash", "there", "joints", "step"] {
+                assert_eq!(report[key], before[key], "{backend}, {script}: {key}");
+            }
+        }
+        assert_ne!(yard.report("cleared")["there"], before["there"], "the comparison can fail");
+    }
+}
+
+/// Joints between two clicks of the pointer hold: a hinge and a weld where the first click was, a rod at its length, a spring.
+#[test]
+fn joints_are_made_between_two_clicks() {
+    let yard = Yard::new("cpu");
+    let make =
+        |key: &str, a: [f64; 2], b: [f64; 2]| format!("key {key}\n{}{}key Escape\n", yard.click(a), yard.click(b));
+    yard.play(&format!(
+        "draw box -5 3 -4 4\ndraw box -3 3 -2 4\ndraw box -1 3 0 4\ndraw box 1 3 2 4\ndraw box 2.2 3 3.2 4\nselect\n{}{}{}{}\
+         report @/made.json\nstep 60\nreport @/hung.json\n",
+        make("5", [-4.9, 3.9], [-4.5, 5.0]),
+        make("7", [-2.5, 3.5], [-2.5, 5.0]),
+        make("6", [-0.5, 5.5], [-0.5, 3.5]),
+        make("8", [1.9, 3.5], [2.5, 3.5]),
+    ));
+    let [made, hung] = ["made", "hung"].map(|name| yard.report(name));
+    assert_eq!(number(&made, "joints"), 4.0, "{made}");
+    let apart = |report: &Value, body: usize, [x, y]: [f64; 2]| {
+        let [at_x, at_y] = position(report, body);
+        (at_x - x).hypot(at_y - y)
+    };
+    let pin = [-4.9, 3.9];
+    near(apart(&hung, 1, pin), apart(&made, 1, pin), 0.06);
+    assert!(apart(&hung, 1, position(&made, 1)) > 0.1, "it swings on the pin");
+    near(apart(&hung, 2, [-2.5, 5.0]), 1.5, 0.08);
+    near(position(&hung, 2)[1], 3.5, 0.08);
+    assert!(
+        position(&hung, 3)[1] < position(&made, 3)[1] - 0.02 && position(&hung, 3)[1] > 2.0,
+        "it hangs on the spring"
+    );
+    let [left, right] = [4, 5].map(|body| position(&hung, body));
+    near((left[0] - right[0]).hypot(left[1] - right[1]), 1.2, 0.05);
+    assert!(left[1] < 1.0, "what is welded falls as one: {left:?}");
+}
+
+/// Clear takes all dynamic bodies out and Z brings them back; a new scene is empty but for its ground.
+#[test]
+fn a_world_is_cleared_and_begun() {
+    let stage = Stage::new();
+    stage.play(
+        &["vertical_stack:count=4", "--backend", "cpu", "--paused", "--fresh"],
+        "size 900 600\nstep 8\nreport @/a.json\nclear\nsettle\nreport @/cleared.json\nclear\nsettle\nreport @/twice.json\nundo\n\
+         report @/back.json\nnew\nopened\nframes 2\nreport @/new.json\ndraw circle 0 3 0.5 3\nreport @/drawn.json\n",
+    );
+    let report = |name: &str| stage.report(&format!("{name}.json"));
+    assert_eq!(number(&report("cleared"), "there"), number(&report("a"), "there") - 4.0);
+    assert!(note(&report("cleared")).contains("removed 4 bodies"), "{}", note(&report("cleared")));
+    assert!(note(&report("twice")).contains("no dynamic body"), "{}", note(&report("twice")));
+    assert_eq!(report("back")["hash"], report("a")["hash"]);
+    assert_eq!((number(&report("new"), "there"), number(&report("new"), "step")), (1.0, 0.0));
+    assert_eq!(number(&report("drawn"), "there"), 2.0);
+}
+
+/// What was built is saved as a scene, and runs elsewhere: in the window and by `drystone run`.
+#[test]
+fn what_was_built_is_saved_and_runs() {
+    let yard = Yard::new("cpu");
+    yard.play(
+        "draw box -1 3 1 4\ndraw circle 3 3 3.5 3\npick spring 0.5 3.5\npick spring 3 3\nselect 3 3\nchange density 5\n\
+         change velocity 0 4\nreport @/built.json\nkey J\nframes 2\nreport @/saved.json\nstep 40\nreport @/here.json\n",
+    );
+    let file = yard.stage.path("drystone-yard-0.json");
+    let written = std::fs::read_to_string(&file).unwrap();
+    let scene: Value = serde_json::from_str(&written).unwrap();
+    let ball = scene["bodies"].as_array().unwrap().iter().find(|body| body["velocity"].is_array()).unwrap();
+    assert_eq!(ball["velocity"], serde_json::json!([0.0, 4.0]), "a velocity given just before is in the file");
+    yard.stage.play(
+        &[file.to_str().unwrap(), "--backend", "cpu", "--paused", "--fresh"],
+        "size 900 600\nreport @/opened.json\nstep 40\nreport @/there.json\n",
+    );
+    let [built, opened, here, there] = ["built", "opened", "here", "there"].map(|name| yard.report(name));
+    for key in ["there", "joints"] {
+        assert_eq!(built[key], opened[key], "{key}");
+    }
+    // In another order, as the changed ball came last.
+    let heights = |report: &Value| {
+        let mut all: Vec<f64> =
+            report["positions"].as_array().unwrap().iter().map(|at| at[1].as_f64().unwrap()).collect();
+        all.sort_by(f64::total_cmp);
+        all.retain(|height| *height != 0.0);
+        all
+    };
+    let (here, there) = (heights(&here), heights(&there));
+    assert!(here.iter().zip(&there).all(|(a, b)| (a - b).abs() < 0.02), "{here:?} {there:?}");
+    assert!(there.iter().any(|height| *height > 3.0), "the ball was thrown up: {there:?}");
+    let output = Command::new(env!("CARGO_BIN_EXE_drystone"))
+        .args(["run", file.to_str().unwrap(), "--backend", "cpu", "--steps", "40", "--hash"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A state that is kept after changes goes on to the same bits, and a second world beside the first gets them too.
+#[test]
+fn changes_are_kept_and_both_worlds_get_them() {
+    let yard = Yard::new("cpu");
+    yard.play(
+        "draw box -1 3 1 4\npick rod 0.5 3.5\npick rod 0.5 5.5\nselect 0 3.5\nchange density 5\nstep 10\nstate\nframes 2\nstep 10\n\
+         report @/on.json\ntwin\nframes 2\nselect 0.2 3.5\nchange mass 3\nreport @/both.json\nundo\nredo\nreport @/again.json\n",
+    );
+    let kept = yard.stage.path("drystone-yard-10.snap");
+    yard.stage.play(
+        &[kept.to_str().unwrap(), "--backend", "cpu", "--paused", "--fresh"],
+        "size 900 600\nstep 10\nreport @/resumed.json\n",
+    );
+    let [on, both, again, resumed] = ["on", "both", "again", "resumed"].map(|name| yard.report(name));
+    assert_eq!((&on["hash"], &on["step"]), (&resumed["hash"], &resumed["step"]));
+    assert_eq!(both["hash"], both["twin"], "both were changed alike");
+    assert_eq!((&both["hash"], &both["twin"]), (&again["hash"], &again["twin"]));
+    near(number(&both["selected"], "mass"), 3.0, 1e-3);
+}
+
+/// The fields of the card change the body: a number is typed into the density, and a button makes it static.
+#[test]
+fn the_card_changes_the_body() {
+    let yard = Yard::new("cpu");
+    yard.play("draw box -1 3 1 5\nframes 3\nshot @/card.png\nreport @/a.json\nclick 170 112\ntext 8\nkey Enter\nframes 3\nreport @/b.json\n");
+    let [a, b] = ["a", "b"].map(|name| yard.report(name));
+    near(number(&a["selected"], "mass"), 4.0, 1e-3);
+    near(number(&b["selected"], "density"), 8.0, 1e-3);
+    near(number(&b["selected"], "mass"), 32.0, 1e-2);
+}

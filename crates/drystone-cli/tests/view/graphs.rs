@@ -1,0 +1,128 @@
+//! Watched bodies: what their graphs and tables say is what mechanics says, on both backends, also after steps back.
+
+use std::collections::HashMap;
+
+use crate::kit::Stage;
+
+/// A ball of 2 kg falls from 10 m beside one that flies without gravity; g is 10 m/s².
+const SCENE: &str = r#"{ "version": 1, "gravity": [0, -10], "bodies": [
+    { "id": "ball", "position": [0, 10], "mass": 2, "shapes": [ { "circle": { "radius": 0.5 } } ] },
+    { "id": "kite", "position": [3, 10], "velocity": [0.3, 0.4], "gravity_scale": 0,
+      "shapes": [ { "circle": { "radius": 0.5 } } ] } ] }"#;
+
+/// Columns of a table by their names. What is not known is not a number.
+struct Table(HashMap<String, Vec<f64>>);
+
+impl Table {
+    fn read(stage: &Stage, name: &str) -> Self {
+        let text = std::fs::read_to_string(stage.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let mut lines = text.lines();
+        let names: Vec<&str> = lines.next().expect("a head").split(',').collect();
+        let mut columns: HashMap<String, Vec<f64>> = HashMap::new();
+        for line in lines {
+            for (name, value) in names.iter().zip(line.split(',')) {
+                columns.entry((*name).to_owned()).or_default().push(value.parse().unwrap_or(f64::NAN));
+            }
+        }
+        Self(columns)
+    }
+
+    fn column(&self, name: &str) -> &[f64] {
+        self.0.get(name).unwrap_or_else(|| panic!("no column {name} in {:?}", self.0.keys()))
+    }
+}
+
+/// The bodies fall as symplectic Euler has them fall, with 4 substeps of 1/240 s.
+fn check(table: &Table, last: u32) {
+    let steps: Vec<f64> = (0..=last).map(f64::from).collect();
+    assert_eq!(table.column("step"), steps);
+    let h = 1.0 / 240.0;
+    for (row, step) in steps.iter().enumerate() {
+        let near = |name: &str, want: f64, tolerance: f64| {
+            let found = table.column(name)[row];
+            assert!((found - want).abs() <= tolerance, "{name} at step {step}: {found}, expected {want}");
+        };
+        let substeps = 4.0 * step;
+        let height = 10.0 - 10.0 * h * h * 0.5 * substeps * (substeps + 1.0);
+        let speed = 10.0 * h * substeps;
+        near("time (s)", step / 60.0, 1e-6);
+        near("ball y (m)", height, 1e-4);
+        near("ball vy (m/s)", -speed, 1e-4);
+        near("ball speed (m/s)", speed, 1e-4);
+        near("ball kinetic (J)", speed * speed, 1e-3);
+        near("ball potential (J)", 20.0 * height, 2e-3);
+        near("kite x (m)", 3.0 + 0.3 * step / 60.0, 1e-4);
+        near("kite speed (m/s)", 0.5, 1e-5);
+        if row > 0 {
+            near("ball ay (m/s²)", -10.0, 1e-3);
+            near("ball ax (m/s²)", 0.0, 1e-4);
+            near("ball force (N)", 20.0, 2e-3);
+            near("kite a (m/s²)", 0.0, 1e-4);
+        }
+    }
+    assert!(table.column("ball a (m/s²)")[0].is_nan(), "an acceleration takes two steps");
+}
+
+/// Steps, a step back, another future, a restart and the other backend.
+fn graphs(backend: &str) {
+    let stage = Stage::new();
+    std::fs::write(stage.path("fall.json"), SCENE).expect("a scene");
+    let file = stage.path("fall.json").display().to_string();
+    stage.play(
+        &[&file, "--backend", backend, "--paused", "--fresh"],
+        "size 900 600\nfolder @\nframes 2\nwatch 0 10\nwatch 3 10\nstep 12\ngraphs\nframes 2\nseek 5\ngraphs\nframes 2\n\
+         step 4\ngraphs\nframes 2\nrestart\nframes 4\nsettle\nstep 3\ngraphs\nframes 2\nshot @/graphs.png\n",
+    );
+    let files: Vec<String> = std::fs::read_dir(stage.folder.path())
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    for steps in [12, 5, 9, 3] {
+        let ending = format!("-{steps}.graphs.csv");
+        let file = files.iter().find(|file| file.ends_with(&ending));
+        let file = file.unwrap_or_else(|| panic!("no table of step {steps}: {files:?}"));
+        check(&Table::read(&stage, file), steps);
+    }
+}
+
+#[test]
+fn graphs_show_a_fall_on_the_cpu() {
+    graphs("cpu");
+}
+
+#[test]
+fn graphs_show_a_fall_on_the_device() {
+    graphs("gpu");
+}
+
+/// W watches the body under the pointer, and does not any more when it comes again.
+#[test]
+fn a_key_watches_the_body_under_the_pointer() {
+    let stage = Stage::new();
+    std::fs::write(stage.path("fall.json"), SCENE).expect("a scene");
+    let file = stage.path("fall.json").display().to_string();
+    let play = |script: &str| {
+        stage.play(&[&file, "--backend", "cpu", "--paused", "--fresh"], &format!("size 900 600\nframes 4\n{script}"));
+    };
+    play("report @/start.json\n");
+    let camera = &stage.report("start.json")["camera"];
+    let number = |key: &str, index: usize| camera[key][index].as_f64().expect("a number");
+    let pixel = |x: f64, y: f64| {
+        let scale = camera["metres_per_pixel"].as_f64().expect("a number");
+        let across = number("origin", 0) + 0.5 * number("size", 0) + (x - number("center", 0)) / scale;
+        let down = number("origin", 1) + 0.5 * number("size", 1) - (y - number("center", 1)) / scale;
+        format!("move {across} {down}\nframes 2\n")
+    };
+    let (ball, between) = (pixel(0.0, 10.0), pixel(1.5, 10.0));
+    play(&format!(
+        "{ball}key W\nsettle\nstep 3\nreport @/on.json\n{ball}key W\nsettle\nreport @/off.json\n\
+         {between}key W\nsettle\nframes 2\nreport @/between.json\ngraphs\nframes 2\nreport @/nothing.json\n"
+    ));
+    let watched = |name: &str| stage.report(name)["watched"].clone();
+    let note = |name: &str| stage.report(name)["note"].as_str().unwrap_or_default().to_owned();
+    assert_eq!(watched("on.json"), serde_json::json!([["ball", 4]]), "its name, and four moments of steps 0 to 3");
+    assert_eq!(watched("off.json"), serde_json::json!([]));
+    assert_eq!(watched("between.json"), serde_json::json!([]));
+    assert_eq!(note("between.json"), "there is no body under the pointer: nothing is watched");
+    assert_eq!(note("nothing.json"), "no body is watched: W watches the one under the pointer");
+}

@@ -1,0 +1,211 @@
+//! Small windows, windows over the world, and fingers.
+
+use serde_json::Value;
+
+use crate::kit::{Picture, Stage};
+
+fn number(report: &Value, key: &str) -> f64 {
+    report[key].as_f64().unwrap_or_else(|| panic!("no {key} in {report}"))
+}
+
+/// Size of the part of the window that shows the world, px.
+fn world(report: &Value) -> [u64; 2] {
+    serde_json::from_value(report["camera"]["size"].clone()).unwrap()
+}
+
+/// Smallest and largest column and row in which two pictures differ.
+fn changed(a: &Picture, b: &Picture) -> [[usize; 2]; 2] {
+    assert_eq!(a.size, b.size);
+    let places = (0..a.rgb.len()).filter(|&at| a.rgb[at] != b.rgb[at]).map(|at| [at % a.size[0], at / a.size[0]]);
+    places.fold([[usize::MAX; 2], [0; 2]], |[low, high], at| {
+        [[0, 1].map(|side| low[side].min(at[side])), [0, 1].map(|side| high[side].max(at[side]))]
+    })
+}
+
+/// A narrow window folds its panel. Unfolded by Tab or the button it lies over the world, which keeps its size; what
+/// was chosen in the wide window is there again when the window is wide.
+#[test]
+fn a_narrow_window_folds_its_panel() {
+    let stage = Stage::new();
+    stage.play(
+        &["vertical_stack:count=4", "--backend", "cpu", "--paused", "--fresh"],
+        "size 1000 500\nreport @/wide.json\nsize 640 400\nreport @/narrow.json\nshot @/narrow.png\nkey Tab\nreport @/over.json\n\
+         shot @/over.png\nclick 578 383\nreport @/folded.json\nclick 578 383\nreport @/unfolded.json\nsize 1000 500\nreport @/again.json\n\
+         key Tab\nreport @/hidden.json\nsize 640 400\nkey Tab\nreport @/shown.json\nsize 1000 500\nreport @/still.json\nsize 699 400\n\
+         report @/anew.json\nsize 360 300\nreport @/least.json\n",
+    );
+    let report = |name: &str| stage.report(&format!("{name}.json"));
+    let shows = |name: &str| report(name)["panel"].as_bool().unwrap();
+    let shown = ["wide", "narrow", "over", "folded", "unfolded", "again", "hidden", "shown", "still", "anew", "least"];
+    assert_eq!(shown.map(shows), [true, false, true, false, true, true, false, true, false, false, false], "{shown:?}");
+    assert_eq!((world(&report("wide"))[0], world(&report("narrow"))[0]), (666, 640));
+    assert_eq!(world(&report("over")), world(&report("narrow")), "it lies over the world");
+    let [low, high] = changed(&stage.shot("narrow.png"), &stage.shot("over.png"));
+    assert!(low[0] >= 640 - 340 && low[0] < 320 && high[0] > 620, "{low:?} {high:?}");
+    // What is in it works there, and what is not does not reach the world behind it.
+    stage.play(
+        &["vertical_stack:count=4", "--backend", "cpu", "--paused", "--fresh"],
+        "size 640 400\nkey Tab\nreport @/still.json\ndrag 590 187 560 230 4\nframes 2\nreport @/dragged.json\nclick 389 40\n\
+         report @/list.json\nkey Escape\nframes 3\nkey Tab\ndrag 590 187 560 230 4\nframes 2\nreport @/moved.json\n",
+    );
+    assert_eq!(report("dragged")["camera"], report("still")["camera"]);
+    assert_eq!((report("still")["typing"].as_bool(), report("list")["typing"].as_bool()), (Some(false), Some(true)));
+    assert_ne!(report("moved")["camera"], report("still")["camera"], "without it the view moves");
+    let [width, height] = world(&report("least"));
+    assert!(width == 360 && height >= 230, "there is a world to see: {width} × {height}");
+}
+
+/// The bar of the smallest window has its buttons, the clock and the slider: they work there.
+#[test]
+fn the_bar_of_the_smallest_window_works() {
+    let stage = Stage::new();
+    stage.play(
+        &["vertical_stack:count=4", "--backend", "cpu", "--paused", "--fresh"],
+        "size 360 300\nclick 117 261\nsettle\nclick 117 261\nsettle\nreport @/two.json\nclick 54 261\nsettle\nreport @/back.json\n\
+         step 30\nclick 155 284\nsettle\nreport @/first.json\nclick 87 261\nframes 10\nreport @/runs.json\nclick 87 261\n\
+         click 341 261\nreport @/keys.json\nclick 341 261\nclick 303 261\nreport @/panel.json\n",
+    );
+    let report = |name: &str| stage.report(&format!("{name}.json"));
+    let step = |name: &str| report(name)["step"].as_u64().unwrap();
+    assert_eq!((step("two"), step("back"), step("first")), (2, 1, 0));
+    assert_eq!(report("runs")["playing"].as_bool(), Some(true));
+    assert_eq!((report("keys")["keys"].as_bool(), report("keys")["panel"].as_bool()), (Some(true), Some(false)));
+    assert_eq!((report("panel")["keys"].as_bool(), report("panel")["panel"].as_bool()), (Some(false), Some(true)));
+}
+
+/// The list of keys stays within the world of any window, scrolls there to its last line, and is closed by its
+/// button, by Esc and by the key that opens it.
+#[test]
+fn the_list_of_keys_fits_any_window() {
+    let stage = Stage::new();
+    for (width, height) in [(360, 300), (640, 400), (700, 500), (1280, 720)] {
+        stage.play(
+            &["vertical_stack:count=4", "--backend", "cpu", "--paused", "--fresh"],
+            &format!(
+                "size {width} {height}\nframes 4\nreport @/bare.json\nshot @/bare.png\nkey Questionmark\nframes 2\nreport @/open.json\n\
+                 shot @/top.png\nmove 150 120\nwheel -60\nframes 30\nshot @/end.png\nkey Escape\nreport @/esc.json\n\
+                 key Questionmark\nkey Questionmark\nreport @/key.json\nkey Questionmark\n"
+            ),
+        );
+        let report = |name: &str| stage.report(&format!("{name}.json"));
+        let open = |name: &str| report(name)["keys"].as_bool().unwrap();
+        assert_eq!(["bare", "open", "esc", "key"].map(open), [false, true, false, false], "{width} × {height}");
+        let [bare, top, end] = ["bare", "top", "end"].map(|name| stage.shot(&format!("{name}.png")));
+        let [low, high] = changed(&bare, &top);
+        let size = world(&report("bare")).map(|side| usize::try_from(side).unwrap());
+        assert!(low[0] > 0 && low[1] > 0, "{width} × {height}: {low:?} {high:?} in {size:?}");
+        // With its shadow, which reaches over the panel beside it.
+        assert!(high[0] < size[0] + 16, "{width} × {height}: {low:?} {high:?} in {size:?}");
+        let scrolled = changed(&top, &end);
+        let is_scrolled = scrolled[0][0] < size[0] && scrolled[1][1] > scrolled[0][1] + 40;
+        assert_eq!(is_scrolled, height < 700, "{width} × {height}: only a list that is too high scrolls");
+    }
+    // Its button, at the place where it is in a window of this size.
+    stage.play(
+        &["vertical_stack:count=4", "--backend", "cpu", "--paused", "--fresh"],
+        "size 360 300\nkey Questionmark\nframes 2\nreport @/open.json\nclick 340 33\nreport @/closed.json\n",
+    );
+    let open = |name: &str| stage.report(name)["keys"].as_bool();
+    assert_eq!((open("open.json"), open("closed.json")), (Some(true), Some(false)));
+}
+
+/// Over the list of keys, D, S, X and Delete do nothing to the world behind it; beside it, or without it, they do.
+#[test]
+fn keys_over_a_window_leave_the_world_alone() {
+    let stage = Stage::new();
+    let play = |script: &str| {
+        let script = format!("size 900 500\n{script}frames 2\nkey D\nsettle\nstep 4\nreport @/end.json\n");
+        stage.play(&["vertical_stack:count=3", "--backend", "cpu", "--paused", "--fresh"], &script);
+        stage.report("end.json")
+    };
+    let all = "key Delete\nsettle\nreport @/delete.json\nkey S\nsettle\nkey X\nsettle\n";
+    // At the end a body is dropped at the same place beside the list.
+    let over = play(&format!("keys\nmove 283 240\nframes 9\n{all}key D\nsettle\nmove 40 30\n"));
+    let note = stage.report("delete.json")["note"].as_str().unwrap_or_default().to_owned();
+    assert!(note.contains("the pointer is not over the world"), "{note}");
+    let nothing = play("move 40 30\n");
+    assert_eq!((&over["hash"], &over["there"]), (&nothing["hash"], &nothing["there"]), "only what was asked beside it");
+    assert_eq!(number(&nothing, "there"), 5.0, "the ground, three boxes, and the one that was dropped");
+    let bare = play(&format!("move 283 240\nframes 9\n{all}move 40 30\n"));
+    let note = stage.report("delete.json")["note"].as_str().unwrap_or_default().to_owned();
+    assert!(note.contains("removed body"), "{note}");
+    assert_eq!(number(&bare, "there"), 5.0, "one less, and one that was shot");
+    let pushed = play("move 283 240\nframes 9\nkey X\nsettle\nmove 40 30\n");
+    assert_eq!(pushed["there"], nothing["there"]);
+    assert_ne!(pushed["hash"], nothing["hash"], "the explosion pushed");
+}
+
+/// A finger takes hold of a body 12 points away, a mouse does not; at 20 points neither does.
+#[test]
+fn a_finger_reaches_further_than_a_mouse() {
+    let plank = r#"{ "version": 1, "name": "plank", "bodies": [
+        { "type": "static", "shapes": [ { "box": { "half": [9, 1] }, "offset": [0, -3] } ] },
+        { "position": [0, 0], "shapes": [ { "box": { "half": [4, 0.01] } } ] } ] }"#;
+    let stage = Stage::new();
+    std::fs::write(stage.path("plank.json"), plank).unwrap();
+    let path = stage.path("plank.json");
+    for backend in ["cpu", "gpu"] {
+        let play = |script: &str| {
+            let script = format!("size 560 360\nframes 3\n{script}");
+            stage.play(&[path.to_str().unwrap(), "--backend", backend, "--paused", "--fresh"], &script);
+        };
+        play("report @/where.json\n");
+        let camera = &stage.report("where.json")["camera"];
+        let scale = number(camera, "metres_per_pixel");
+        let side = |key: &str, index: usize| camera[key][index].as_f64().unwrap();
+        let x = side("origin", 0) + side("size", 0) / 2.0 - side("center", 0) / scale;
+        let y = side("origin", 1) + side("size", 1) / 2.0 + side("center", 1) / scale;
+        let press = |finger: bool, away: f64| {
+            let [from, to] = [y - away, y - away - 40.0];
+            play(&if finger {
+                format!(
+                    "touch down {x} {from}\nframes 2\nsettle\ntouch move {x} {to}\nframes 2\nsettle\nreport @/held.json\n\
+                     touch up {x} {to}\nframes 2\nsettle\nreport @/after.json\n"
+                )
+            } else {
+                format!(
+                    "move {x} {from}\ndown left\nframes 2\nsettle\nmove {x} {to}\nframes 2\nsettle\nreport @/held.json\nup left\n\
+                     frames 2\nsettle\nreport @/after.json\n"
+                )
+            });
+            let [held, after] = ["held.json", "after.json"].map(|name| stage.report(name));
+            assert_eq!(number(&after, "joints"), 0.0, "{backend}: it is let go of");
+            let holds = number(&held, "joints") == 1.0;
+            assert_eq!(held["camera"] == *camera, holds, "{backend}: what takes hold of nothing moves the view");
+            holds
+        };
+        let held = [(true, 12.0), (false, 12.0), (true, 6.0), (false, 6.0), (true, 20.0), (false, 20.0)];
+        let held = held.map(|(finger, away)| press(finger, away));
+        assert_eq!(held, [true, false, true, true, false, false], "{backend}");
+    }
+}
+
+/// The list of scenes shows their pictures, in the colours of the window; only those in sight are drawn, by a thread
+/// beside the frames.
+#[test]
+fn the_list_of_scenes_has_pictures() {
+    let stage = Stage::new();
+    stage.play(
+        &["vertical_stack:count=1", "--backend", "cpu", "--paused", "--fresh"],
+        "size 1280 720\nframes 3\nreport @/shut.json\nclick 1027 39\nframes 1\nshot @/empty.png\nreport @/open.json\nthumbs 3\n\
+         frames 2\nreport @/some.json\nshot @/light.png\ndark\nframes 3\nshot @/dark.png\nthumbs 7\nframes 40\nreport @/seven.json\n",
+    );
+    let report = |name: &str| stage.report(&format!("{name}.json"));
+    let drawn = |name: &str| number(&report(name), "thumbs");
+    assert_eq!(drawn("shut"), 0.0, "nothing is drawn before the list is open");
+    assert!(
+        drawn("some") >= 3.0 && drawn("seven") >= 7.0 && drawn("seven") < 20.0,
+        "those in sight: {}",
+        drawn("seven")
+    );
+    // The pictures are at the left of the list; beside them is text.
+    let [empty, light, dark] = ["empty", "light", "dark"].map(|name| stage.shot(&format!("{name}.png")));
+    let colors = |picture: &Picture| {
+        let inside =
+            |at: &usize| (742..812).contains(&(at % picture.size[0])) && (100..300).contains(&(at / picture.size[0]));
+        let all = (0..picture.rgb.len()).filter(inside).map(|at| picture.rgb[at]);
+        all.collect::<std::collections::HashSet<_>>().len()
+    };
+    assert!(colors(&light) > colors(&empty) + 50, "{} {}", colors(&light), colors(&empty));
+    assert!(colors(&dark) > 50);
+}

@@ -1,0 +1,20 @@
+// Velocities of bodies: an arrow from each centre of mass, straight from the solver's tables.
+
+@group(0) @binding(1) var<storage, read> poses: array<Pose>;
+@group(0) @binding(2) var<storage, read> states: array<BodyState>;
+
+@vertex
+fn velocity_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
+    let index = vertex / 6u;
+    if index >= min(view.body_count, min(arrayLength(&poses), arrayLength(&states))) {
+        return no_mark();
+    }
+    let at = to_pixel(poses[index].position - view.center);
+    let velocity = states[index].velocity;
+    let far = held_back(vec2<f32>(velocity.x, -velocity.y) * view.velocity_arrow);
+    // Where bodies are a few pixels wide, what is drawn on them fades.
+    let shown = clamp((view.length - 1.5) / 6.0, 0.0, 1.0);
+    let head = clamp(0.2 * view.length, 2.5 * view.unit, 6.0 * view.unit);
+    let form = select(MARK_NONE, MARK_ARROW, dot(far, far) > 1.0);
+    return make_mark(vertex, form, at, at + far, 0.9 * view.unit, head, vec4<f32>(view.velocity.rgb, shown));
+}

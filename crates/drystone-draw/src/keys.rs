@@ -1,0 +1,187 @@
+//! Keys to the lengths of arrows: for each kind of arrow that is drawn, one of a round value.
+
+use super::legend::{HEIGHT, Sheet};
+use super::view::View;
+use super::{Layers, Rgb, Scale};
+
+/// Longest arrow of a key, in units of a letter's pixels.
+const LONGEST: f32 = 44.0;
+/// Where the arrows begin, in the same units.
+const ARROWS: f32 = 56.0;
+/// From row to row.
+const ROW: f32 = 12.0;
+/// Width of an impulse's arrow at most, in widths of a typical body (`shaders/draw/contacts.wgsl`).
+const LONGEST_ARROW: f32 = 2.5;
+
+/// An arrow with its value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Key {
+    name: &'static str,
+    measure: &'static str,
+    color: [f32; 4],
+    /// Value in the measure.
+    value: f32,
+    /// Length of its arrow, px.
+    length: f32,
+}
+
+/// Length of an impulse's arrow, px. Twin on the GPU: `arrow_length` of `shaders/draw/contacts.wgsl`.
+fn impulse_length(view: &View, impulse: f32) -> f32 {
+    let far = view.arrow * impulse.sqrt();
+    far / (1.0 + far / (LONGEST_ARROW * view.length.max(1e-3)))
+}
+
+/// The impulse of an arrow of this length, px.
+fn impulse_of(view: &View, length: f32) -> f32 {
+    let far = length / (1.0 - length / (LONGEST_ARROW * view.length.max(1e-3)));
+    (far / view.arrow).powi(2)
+}
+
+/// The keys of the arrows that these layers draw. `most` is the longest of a key, px.
+fn keys(view: &View, layers: &Layers, scale: Scale, most: f32) -> Vec<Key> {
+    let mut keys = Vec::new();
+    let mut add = |on: bool, name, measure, color, value_of: &dyn Fn(f32) -> f32, length_of: &dyn Fn(f32) -> f32| {
+        if let Some(value) = round(value_of(most)).filter(|_| on) {
+            keys.push(Key { name, measure, color, value, length: length_of(value) });
+        }
+    };
+    // What a pixel stands for. A force is its impulse over the substep.
+    let newton = view.force_arrow * scale.impulse / scale.weight;
+    let speed = view.velocity_arrow;
+    add(layers.velocities, "velocity", "m/s", view.velocity, &|px| px / speed, &|value| value * speed);
+    add(layers.forces, "force", "N", view.force, &|px| px / newton, &|value| value * newton);
+    // Arrows of impulses are never longer than that.
+    let pressed = |px: f32| impulse_of(view, px.min(0.6 * LONGEST_ARROW * view.length));
+    add(layers.impulses, "impulse", "N·s", view.impulse, &pressed, &|value| impulse_length(view, value));
+    add(layers.friction, "friction", "N·s", view.friction, &pressed, &|value| impulse_length(view, value));
+    keys
+}
+
+/// The largest of 1, 2, 5 · 10ⁿ that is not above a value; `None` of what is not a positive number.
+fn round(value: f32) -> Option<f32> {
+    if !(value.is_finite() && value > 1e-30) {
+        return None;
+    }
+    let decade = 10_f32.powf(value.log10().floor());
+    let digit = [5.0, 2.0, 1.0].into_iter().find(|digit| digit * decade <= value * 1.0001).unwrap_or(1.0);
+    Some(digit * decade)
+}
+
+/// A round value with its measure: `20 N`, `0.5 m/s`, `5 mN·s`, `2 kN`.
+fn text(value: f32, measure: &str) -> String {
+    // A tenth and a hundredth are read more easily than 100 and 10 thousandths.
+    if (0.009..0.9).contains(&value) {
+        let digits = if value < 0.09 { 2 } else { 1 };
+        return format!("{value:.digits$} {measure}");
+    }
+    let powers = [(9, "G"), (6, "M"), (3, "k"), (0, ""), (-3, "m"), (-6, "µ"), (-9, "n")];
+    let fits = |power: i32| value >= 0.9 * 10_f32.powi(power);
+    let (power, prefix) = powers.into_iter().find(|&(power, _)| fits(power)).unwrap_or((-9, "n"));
+    format!("{:.0} {prefix}{measure}", value / 10_f32.powi(power))
+}
+
+/// Lays the keys out upwards from a height, px.
+pub(super) fn lay(sheet: &mut Sheet, view: &View, layers: &Layers, scale: Option<Scale>, bottom: f32) {
+    let unit = sheet.unit;
+    let keys = scale.map_or_else(Vec::new, |scale| keys(view, layers, scale, LONGEST * unit));
+    if keys.is_empty() {
+        return;
+    }
+    let is_root = |key: &Key| key.measure == "N·s";
+    #[allow(clippy::cast_precision_loss, reason = "a few rows")]
+    let rows = (keys.len() + usize::from(keys.iter().any(is_root))) as f32;
+    let top = (bottom - rows * ROW * unit).floor();
+    sheet.back(view, top - 4.0 * unit, bottom);
+    let mut y = top;
+    for key in &keys {
+        sheet.text(0.0, y, key.name);
+        arrow(sheet, key, y + 0.5 * HEIGHT * unit);
+        let value = text(key.value, key.measure);
+        sheet.text_to_right(y, &value);
+        y += ROW * unit;
+    }
+    if keys.iter().any(is_root) {
+        sheet.text(0.0, y, "impulses on a root scale");
+    }
+}
+
+/// A horizontal arrow about a height, px: a shaft, and a head of columns.
+fn arrow(sheet: &mut Sheet, key: &Key, y: f32) {
+    let unit = sheet.unit;
+    let [r, g, b, _] = key.color;
+    let color: Rgb = [r, g, b];
+    let left = (sheet.left + ARROWS * unit).floor();
+    let head = (4.0 * unit).min(key.length);
+    sheet.fill([left, y - 0.5 * unit, key.length - head, unit], color, 1.0);
+    for column in 0..4_u8 {
+        let share = f32::from(column) / 4.0;
+        let high = 6.0 * unit * (1.0 - share);
+        let at = left + key.length - head + share * head;
+        sheet.fill([at, y - 0.5 * high, 0.25 * head, high], color, 1.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::font::glyph;
+    use crate::{Camera, Style};
+
+    fn view(layers: &Layers, metres_per_pixel: f32) -> (View, Scale) {
+        let scale = Scale { length: 0.5, impulse: 0.02, weight: 4.8, speed: 2.2 };
+        let mut view = View::new(&Camera { metres_per_pixel, ..Camera::default() }, &Style::light(), 0, 0).unwrap();
+        view.put_layers(layers, Some(scale));
+        (view, scale)
+    }
+
+    /// At any zoom and any length of arrows the key is a round value, between a third and all of the room it has, and as
+    /// long as the shaders draw that value.
+    #[test]
+    fn keys_are_round_and_as_long_as_arrows_are() {
+        for metres_per_pixel in [1e-4, 3e-3, 0.02, 0.3] {
+            for arrow_scale in [0.1, 1.0, 7.0] {
+                let layers = Layers {
+                    velocities: true,
+                    forces: true,
+                    impulses: true,
+                    friction: true,
+                    arrow_scale,
+                    ..Layers::default()
+                };
+                let (view, scale) = view(&layers, metres_per_pixel);
+                let keys = keys(&view, &layers, scale, 44.0);
+                assert_eq!(keys.len(), 4);
+                for key in keys {
+                    let decade = 10_f32.powf(key.value.log10().floor() + 1e-6);
+                    let digit = key.value / decade;
+                    assert!([1.0, 2.0, 5.0, 10.0].iter().any(|d| (digit - d).abs() < 1e-3 * d), "{key:?}");
+                    assert!(key.length <= 44.1 && key.length > 0.0, "{key:?}");
+                    let drawn = match key.name {
+                        "velocity" => key.value * view.velocity_arrow,
+                        "force" => key.value * (scale.impulse / scale.weight) * view.force_arrow,
+                        _ => impulse_length(&view, key.value),
+                    };
+                    assert!((key.length - drawn).abs() < 1e-2 * drawn, "{key:?}: {drawn}");
+                    if matches!(key.name, "velocity" | "force") {
+                        assert!(key.length > 44.0 / 3.0, "{key:?}");
+                    }
+                }
+            }
+        }
+        let (view, scale) = view(&Layers::default(), 0.01);
+        assert_eq!(keys(&view, &Layers::default(), scale, 44.0), []);
+        let none = Layers { forces: true, arrow_scale: 0.0, ..Layers::default() };
+        assert_eq!(keys(&self::view(&none, 0.01).0, &none, scale, 44.0), []);
+    }
+
+    #[test]
+    fn values_are_written_as_people_do() {
+        let written: Vec<_> =
+            [0.002, 0.01, 0.5, 1.0, 20.0, 500.0, 2000.0, 1e6, 2e-7].map(|value| text(value, "N")).into();
+        assert_eq!(written, ["2 mN", "0.01 N", "0.5 N", "1 N", "20 N", "500 N", "2 kN", "1 MN", "200 nN"]);
+        let words = ["velocity", "force", "impulse", "friction", "impulses on a root scale", "N·s", "m/s", "Mk"];
+        for letter in written.concat().chars().chain(words.concat().chars()).filter(|c| *c != ' ') {
+            assert_ne!(glyph(letter), 0, "no glyph for {letter}");
+        }
+    }
+}

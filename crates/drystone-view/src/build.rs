@@ -1,0 +1,579 @@
+//! Building: bodies drawn with the pointer, joints between two clicks, and what both are made of.
+
+use std::f32::consts::TAU;
+use std::sync::Arc;
+
+use glam::Vec2;
+
+use super::action::Action;
+use super::app::App;
+use super::edit::{Edit, Made};
+use super::inspect::{Answer, Wanted};
+use super::opening::Why;
+use super::select::Selection;
+use super::source::Source;
+use drystone::math::{inv_rotate, rotate};
+use drystone::population::BodyId;
+use drystone::query::Query;
+use drystone::scene::{Body, BodyType, Compiled, Geometry, Joint, JointKind, MAX_POSITION, Scene, Shape};
+use drystone::types::{DYNAMIC, Pose};
+use drystone::world::WorldError;
+
+/// Points that a drag has at least: what is shorter is a click.
+pub(crate) const CLICK: f32 = 4.0;
+/// Points around the first corner of a polygon in which a click closes it.
+const CLOSE: f32 = 10.0;
+/// Corners of a polygon at most.
+const MAX_CORNERS: usize = 8;
+
+/// What the pointer does in the world.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Tool {
+    /// Selects bodies, pulls them along, moves the view.
+    #[default]
+    Move,
+    Box,
+    Circle,
+    Polygon,
+    Hinge,
+    Spring,
+    Rod,
+    Weld,
+}
+
+impl Tool {
+    /// All, in the order in which they are shown.
+    pub const ALL: [Self; 8] =
+        [Self::Move, Self::Box, Self::Circle, Self::Polygon, Self::Hinge, Self::Spring, Self::Rod, Self::Weld];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Move => "move",
+            Self::Box => "box",
+            Self::Circle => "circle",
+            Self::Polygon => "polygon",
+            Self::Hinge => "hinge",
+            Self::Spring => "spring",
+            Self::Rod => "rod",
+            Self::Weld => "weld",
+        }
+    }
+
+    /// Its use, in a sentence.
+    pub fn hint(self) -> &'static str {
+        match self {
+            Self::Move => "click a body to select it, drag it to pull it along",
+            Self::Box => "drag from one corner to the other",
+            Self::Circle => "drag from the centre to the rim",
+            Self::Polygon => "click 3 to 8 corners, then the first one again",
+            Self::Hinge => "click a body where the pin shall be, then the other body, or empty space for the world",
+            Self::Spring => "click a body, then the other one, or empty space for the world",
+            Self::Rod => "click a body, then the other one, or empty space for the world; the rod keeps this length",
+            Self::Weld => "click a body, then the one that it shall be fixed to, or empty space for the world",
+        }
+    }
+
+    /// True for those that tie bodies together.
+    pub fn is_joint(self) -> bool {
+        matches!(self, Self::Hinge | Self::Spring | Self::Rod | Self::Weld)
+    }
+}
+
+/// An outline drawn in the world, m.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Outline {
+    /// By two opposite corners.
+    Box(Vec2, Vec2),
+    /// By its centre and a point of its rim.
+    Circle(Vec2, Vec2),
+    /// By its corners, either way round.
+    Polygon(Vec<Vec2>),
+}
+
+/// What new bodies and springs are made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Stock {
+    pub kind: BodyType,
+    /// kg/m².
+    pub density: f32,
+    pub friction: f32,
+    pub restitution: f32,
+    /// Frequency at which two bodies swing on a new spring, Hz.
+    pub hertz: f32,
+    /// Its damping ratio; 1 is critical.
+    pub damping: f32,
+}
+
+impl Default for Stock {
+    fn default() -> Self {
+        Self { kind: BodyType::Dynamic, density: 1.0, friction: 0.6, restitution: 0.0, hertz: 2.0, damping: 0.1 }
+    }
+}
+
+impl Stock {
+    /// A body of this outline.
+    ///
+    /// # Errors
+    /// The mistake, in words.
+    pub fn body(&self, outline: &Outline) -> Result<Body, String> {
+        let (position, geometry) = match outline {
+            Outline::Box(a, b) => ((*a + *b) / 2.0, Geometry::Box { half: (*b - *a).abs() / 2.0, radius: 0.0 }),
+            Outline::Circle(center, rim) => (*center, Geometry::Circle { radius: center.distance(*rim) }),
+            Outline::Polygon(corners) => {
+                let (center, points) = polygon(corners)?;
+                (center, Geometry::Polygon { points, radius: 0.0 })
+            }
+        };
+        if !position.is_finite() || position.abs().max_element() > MAX_POSITION {
+            return Err(format!("it is too far out: bodies are within {} km of the origin", MAX_POSITION / 1e3));
+        }
+        let shape = Shape::new(geometry).density(self.density).friction(self.friction).restitution(self.restitution);
+        let body = Body { position, kind: self.kind, ..Body::default() }.shape(shape);
+        body.check(0).map_err(|error| plain(&error))?;
+        Ok(body)
+    }
+}
+
+/// A mistake in the only body or joint that was given, without the place in a list.
+pub(crate) fn plain(error: &dyn std::fmt::Display) -> String {
+    error.to_string().replace("bodies[0].", "").replace("joints[0].", "").replace("joints[0]", "it")
+}
+
+/// The middle of a polygon and its corners about that, counter-clockwise, m.
+fn polygon(corners: &[Vec2]) -> Result<(Vec2, Vec<Vec2>), String> {
+    if !(3..=MAX_CORNERS).contains(&corners.len()) {
+        return Err(format!("a polygon has 3 to {MAX_CORNERS} corners, and not {}", corners.len()));
+    }
+    let Some(way) = turning(corners) else { return Err(NOT_CONVEX.to_owned()) };
+    #[allow(clippy::cast_precision_loss, reason = "at most 8")]
+    let center = corners.iter().sum::<Vec2>() / corners.len() as f32;
+    let mut points: Vec<Vec2> = corners.iter().map(|corner| *corner - center).collect();
+    if way < 0.0 {
+        points.reverse();
+    }
+    Ok((center, points))
+}
+
+const NOT_CONVEX: &str = "a corner turns inwards: a shape is convex; weld two together for other outlines";
+
+/// 1 for a convex outline that goes counter-clockwise, −1 for one that goes clockwise, else `None`.
+fn turning(corners: &[Vec2]) -> Option<f64> {
+    let count = corners.len();
+    let corner = |index: usize| corners[index % count].as_dvec2();
+    let (mut left, mut right, mut round) = (0, 0, 0.0);
+    for index in 0..count {
+        let (before, after) = (corner(index + 1) - corner(index), corner(index + 2) - corner(index + 1));
+        let turn = before.perp_dot(after);
+        left += usize::from(turn > 0.0);
+        right += usize::from(turn < 0.0);
+        round += before.angle_to(after);
+    }
+    // A star turns the same way at every corner, and goes round twice.
+    let once = round.abs() < 1.5 * f64::from(TAU);
+    match (left == count, right == count) {
+        (true, _) if once => Some(1.0),
+        (_, true) if once => Some(-1.0),
+        _ => None,
+    }
+}
+
+/// One end of a joint.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct End {
+    /// `None`: the world.
+    body: Option<BodyId>,
+    /// In the frame of the body, or in the world, m.
+    anchor: Vec2,
+    /// In the world, where it was clicked, m.
+    pub at: Vec2,
+}
+
+/// What is drawn and not done yet.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum Draft {
+    #[default]
+    None,
+    /// From here, m, to the pointer.
+    Drag(Vec2),
+    Corners(Vec<Vec2>),
+    /// The first end of a joint.
+    Joint(Tool, End),
+}
+
+/// The tool in the hand, what is drawn with it, and the body that is selected.
+#[derive(Debug, Default)]
+pub(crate) struct Build {
+    pub tool: Tool,
+    pub stock: Stock,
+    pub draft: Draft,
+    pub selection: Option<Selection>,
+}
+
+impl Build {
+    /// Another world is shown: what was begun in the one before is void.
+    pub fn of_another_world(&mut self) {
+        self.draft = Draft::None;
+        self.selection = None;
+    }
+
+    /// Gives up what was begun, else the tool, else the selection; false if there is nothing to give up.
+    pub fn step_back(&mut self) -> bool {
+        if self.draft != Draft::None {
+            self.draft = Draft::None;
+        } else if self.tool != Tool::Move {
+            self.tool = Tool::Move;
+        } else {
+            return self.selection.take().is_some();
+        }
+        true
+    }
+}
+
+impl App {
+    /// Takes a tool into the hand. The camera stays where it is from then on: what is drawn shall not move away.
+    pub(super) fn take_tool(&mut self, tool: Tool) {
+        self.build.draft = Draft::None;
+        self.build.tool = tool;
+        if tool != Tool::Move {
+            self.sight.stay();
+        }
+    }
+
+    /// Length of so many points in the world, m.
+    fn points(&self, points: f32) -> f32 {
+        points * self.points_to_pixels * self.camera.metres_per_pixel
+    }
+
+    /// The button went down over the world, with a tool that draws.
+    pub(super) fn begin_drawing(&mut self, pixel: Vec2) {
+        let at = self.world_at(pixel);
+        match self.build.tool {
+            Tool::Move => {}
+            Tool::Box | Tool::Circle => self.build.draft = Draft::Drag(at),
+            Tool::Polygon => self.add_corner(at),
+            tool => self.queue.push(Action::Pick(tool, at)),
+        }
+    }
+
+    /// The button came up, with a tool that draws.
+    pub(super) fn end_drawing(&mut self) {
+        let Draft::Drag(from) = self.build.draft else { return };
+        self.build.draft = Draft::None;
+        let Some(to) = self.pointer.pixel.map(|pixel| self.world_at(pixel)) else {
+            return self.say("the pointer is not over the world: nothing was drawn");
+        };
+        if from.distance(to) < self.points(CLICK) {
+            return self.say(format!("too small: {}", self.build.tool.hint()));
+        }
+        let outline = if self.build.tool == Tool::Box { Outline::Box(from, to) } else { Outline::Circle(from, to) };
+        self.queue.push(Action::Draw(outline));
+    }
+
+    fn add_corner(&mut self, at: Vec2) {
+        let mut corners = match std::mem::take(&mut self.build.draft) {
+            Draft::Corners(corners) => corners,
+            _ => Vec::new(),
+        };
+        let near = |corner: Option<&Vec2>, points: f32| corner.is_some_and(|c| c.distance(at) < self.points(points));
+        // A click on the first corner, or two clicks at one place.
+        let closes = (corners.len() >= 3 && near(corners.first(), CLOSE)) || near(corners.last(), CLICK);
+        let mut refused = None;
+        if !closes && corners.len() == MAX_CORNERS {
+            refused = Some(format!("at most {MAX_CORNERS} corners: Enter, or a click on the first one, closes it"));
+        } else if !closes {
+            corners.push(at);
+            if corners.len() >= 3 && turning(&corners).is_none() {
+                corners.pop();
+                refused = Some(NOT_CONVEX.to_owned());
+            }
+        }
+        self.build.draft = Draft::Corners(corners);
+        if let Some(why) = refused {
+            self.say(why);
+        } else if closes {
+            self.finish();
+        }
+    }
+
+    /// Closes the polygon that is being drawn.
+    pub(super) fn finish(&mut self) {
+        let Draft::Corners(corners) = &self.build.draft else { return };
+        if corners.len() < 3 {
+            return self.say(format!("a polygon has 3 to {MAX_CORNERS} corners: click more of them"));
+        }
+        let corners = corners.clone();
+        self.build.draft = Draft::None;
+        self.queue.push(Action::Draw(Outline::Polygon(corners)));
+    }
+
+    /// Puts a body of an outline into the world, and selects it.
+    pub(super) fn draw_body(&mut self, outline: &Outline) {
+        let made = self.build.stock.body(outline).and_then(|body| self.edit(&Edit::Add([body].into())));
+        match made {
+            Ok(Made::Bodies(ids)) => {
+                if let Some(&id) = ids.first() {
+                    self.select_body(id);
+                }
+            }
+            Ok(_) => {}
+            Err(error) => self.say(format!("nothing was drawn: {}", plain(&error))),
+        }
+    }
+
+    /// A click with a tool that ties bodies together: the first end of a joint, or the second.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub(super) fn pick(&mut self, tool: Tool, at: Vec2) -> Result<(), WorldError> {
+        if !at.is_finite() || at.abs().max_element() > MAX_POSITION {
+            self.say(format!("too far out: joints are within {} km of the origin", MAX_POSITION / 1e3));
+            return Ok(());
+        }
+        let first = match self.build.draft {
+            Draft::Joint(of, end) if of == tool => Some(end),
+            _ => None,
+        };
+        let hits = self.bodies_at(at)?;
+        let other = hits.iter().copied().find(|&body| first.is_none_or(|first| first.body != Some(body)));
+        let Some(first) = first else {
+            let end = self.end(other, at)?;
+            self.build.draft = Draft::Joint(tool, end);
+            self.say(match end.body {
+                Some(_) => "now the second body, or empty space for the world",
+                None => "the world is the first end; now a body",
+            });
+            return Ok(());
+        };
+        if other.is_none() && !hits.is_empty() {
+            self.say("both clicks are on the same body: click another one, or empty space for the world");
+            return Ok(());
+        }
+        if other.is_none() && first.body.is_none() {
+            self.say("both clicks are on empty space: a joint needs a body");
+            return Ok(());
+        }
+        self.build.draft = Draft::None;
+        let first_at = self.place_of(first)?;
+        let Some(first_at) = first_at else {
+            self.say("the first body is gone: no joint was made");
+            return Ok(());
+        };
+        // What is pinned or welded is held at one place, that of the first click.
+        let second_at = if matches!(tool, Tool::Hinge | Tool::Weld) { first_at } else { at };
+        let second = self.end(other, second_at)?;
+        self.tie(tool, first, second, first_at.distance(second_at));
+        Ok(())
+    }
+
+    fn tie(&mut self, tool: Tool, first: End, second: End, length: f32) {
+        let Some(compiled) = self.run.here().map(|run| run.world().compiled()) else { return };
+        let kind = match tool {
+            Tool::Spring => self.build.stock.spring(compiled, [first, second], length),
+            Tool::Rod => JointKind::Distance { length: Some(length), limits: None, motor: None },
+            Tool::Weld => JointKind::weld(),
+            _ => JointKind::hinge(),
+        };
+        // Without a body A, B is held to the world.
+        let (a, b) = if second.body.is_some() { (first, second) } else { (second, first) };
+        let Some(body) = b.body else { return };
+        let collide = matches!(tool, Tool::Spring | Tool::Rod);
+        let joint = Joint { collide, ..Joint::to_world(kind, 0).anchors(a.anchor, b.anchor) };
+        let between = |end: End| end.body.map_or_else(|| "the world".to_owned(), |id| format!("body {}", id.index));
+        match self.edit(&Edit::Tie([(a.body, body, joint)].into())) {
+            Ok(_) => self.say(format!("{} between {} and {}", tool.name(), between(first), between(second))),
+            Err(error) => self.say(format!("no {}: {}", tool.name(), plain(&error))),
+        }
+    }
+
+    /// One end of a joint, at a place in the world.
+    fn end(&mut self, body: Option<BodyId>, at: Vec2) -> Result<End, WorldError> {
+        let Some(id) = body else { return Ok(End { body: None, anchor: at, at }) };
+        let Some((pose, center)) = self.frame_of(id)? else { return Ok(End { body: None, anchor: at, at }) };
+        let own = inv_rotate(pose.rotation.into(), at - Vec2::from(pose.position));
+        Ok(End { body: Some(id), anchor: own + center, at })
+    }
+
+    /// Where an end is now, m; `None` if its body is gone.
+    fn place_of(&mut self, end: End) -> Result<Option<Vec2>, WorldError> {
+        let Some(id) = end.body else { return Ok(Some(end.anchor)) };
+        let frame = self.frame_of(id)?;
+        let place = |(pose, center): (Pose, Vec2)| {
+            Vec2::from(pose.position) + rotate(pose.rotation.into(), end.anchor - center)
+        };
+        Ok(frame.map(place))
+    }
+
+    /// Pose of the centre of mass of a body, and that centre in its frame, m.
+    fn frame_of(&mut self, id: BodyId) -> Result<Option<(Pose, Vec2)>, WorldError> {
+        let slot = id.index as usize;
+        let Some(run) = self.run.here_mut() else { return Ok(None) };
+        if run.world_mut().body_id(slot) != Some(id) {
+            return Ok(None);
+        }
+        let center = run.world().compiled().mass[slot].center;
+        let mut pending = self.ask(Wanted::Body(id.index))?;
+        loop {
+            match pending.poll()? {
+                Answer::OnItsWay => self.context.wait()?,
+                Answer::Nobody => return Ok(None),
+                Answer::Body(found) => return Ok(Some((found.pose, center))),
+            }
+        }
+    }
+
+    /// Bodies at a place: the one that is meant by it, then all others under it.
+    fn bodies_at(&mut self, at: Vec2) -> Result<Vec<BodyId>, WorldError> {
+        let mut pending = self.ask(Wanted::Under(at, self.reach(false)))?;
+        let meant = loop {
+            match pending.poll()? {
+                Answer::OnItsWay => self.context.wait()?,
+                Answer::Nobody => break None,
+                Answer::Body(found) => break Some(found.body),
+            }
+        };
+        let Some(run) = self.run.here_mut() else { return Ok(Vec::new()) };
+        let world = run.world_mut();
+        let mut found: Vec<_> = world.query(&[Query::point(at)])?.found(0).to_vec();
+        let compiled = world.compiled();
+        let moves = |body: usize| compiled.bodies.get(body).is_some_and(|body| body.kind == DYNAMIC);
+        found.sort_by_key(|found| (!moves(found.body), std::cmp::Reverse(found.shape)));
+        let mut slots: Vec<usize> = meant.into_iter().chain(found.into_iter().map(|found| found.body)).collect();
+        let mut seen = std::collections::HashSet::new();
+        slots.retain(|&slot| seen.insert(slot));
+        Ok(slots.into_iter().filter_map(|slot| world.body_id(slot)).collect())
+    }
+
+    /// Takes all dynamic bodies out.
+    pub(super) fn clear(&mut self) {
+        let Some(run) = self.run.here_mut() else { return };
+        let bodies = &run.world().compiled().bodies;
+        let slots: Vec<usize> = (0..bodies.len()).filter(|&slot| bodies[slot].kind == DYNAMIC).collect();
+        let ids: Vec<BodyId> = slots.into_iter().filter_map(|slot| run.world_mut().body_id(slot)).collect();
+        if ids.is_empty() {
+            return self.say("there is no dynamic body to remove");
+        }
+        let count = super::panel::count(ids.len() as u64, "body");
+        match self.edit(&Edit::Remove(ids.into())) {
+            Ok(_) => self.say(format!("removed {count} · Z undoes it")),
+            Err(error) => self.say(format!("nothing was removed: {error}")),
+        }
+    }
+
+    /// Opens an empty scene: a ground, and room to build on it.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub(super) fn new_scene(&mut self) -> Result<(), WorldError> {
+        self.open(Source::Given(Arc::new(empty_scene())), Why::Asked, None)
+    }
+}
+
+impl Stock {
+    /// A spring of a length, on which the bodies at its ends swing as asked for.
+    fn spring(&self, compiled: &Compiled, ends: [End; 2], length: f32) -> JointKind {
+        let inverse = |end: End| {
+            let mass = end.body.and_then(|id| compiled.mass.get(id.index as usize)).map_or(0.0, |mass| mass.mass);
+            if mass > 0.0 { 1.0 / mass } else { 0.0 }
+        };
+        let rate = TAU * self.hertz;
+        let sum = inverse(ends[0]) + inverse(ends[1]);
+        let mass = if sum > 0.0 { 1.0 / sum } else { 0.0 };
+        JointKind::Spring {
+            rest_length: Some(length),
+            stiffness: mass * rate * rate,
+            damping: 2.0 * self.damping * mass * rate,
+        }
+    }
+}
+
+/// A ground, and room to build on it.
+fn empty_scene() -> Scene {
+    let mut scene = Scene::new("new scene").view([-8.0, -1.5], [8.0, 7.5]);
+    scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(50.0, 0.5)).id("ground"));
+    scene
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn corners(list: &[[f32; 2]]) -> Vec<Vec2> {
+        list.iter().map(|&corner| corner.into()).collect()
+    }
+
+    #[test]
+    fn outlines_become_bodies_where_they_were_drawn() {
+        let stock = Stock { density: 2.0, friction: 0.3, restitution: 0.5, ..Stock::default() };
+        let body = stock.body(&Outline::Box(Vec2::new(3.0, 4.0), Vec2::new(1.0, 5.0))).unwrap();
+        assert_eq!(body.position, Vec2::new(2.0, 4.5));
+        assert_eq!(body.shapes[0].geometry, Geometry::Box { half: Vec2::new(1.0, 0.5), radius: 0.0 });
+        let Shape { density, material, .. } = body.shapes[0];
+        assert_eq!((density, material.friction, material.restitution), (2.0, 0.3, 0.5));
+        let body = stock.body(&Outline::Circle(Vec2::ONE, Vec2::new(1.0, 3.0))).unwrap();
+        assert_eq!((body.position, &body.shapes[0].geometry), (Vec2::ONE, &Geometry::Circle { radius: 2.0 }));
+        // Either way round, the same body.
+        let square = corners(&[[0.0, 0.0], [2.0, 0.0], [2.0, 2.0], [0.0, 2.0]]);
+        let mut clockwise = square.clone();
+        clockwise.reverse();
+        for outline in [square, clockwise] {
+            let body = stock.body(&Outline::Polygon(outline)).unwrap();
+            let mut scene = Scene::new("one");
+            assert_eq!(body.position, Vec2::ONE);
+            scene.add(body);
+            let mass = Compiled::new(&scene).unwrap().mass[0].mass;
+            assert!((mass - 8.0).abs() < 1e-5, "2 kg/m² on 4 m²: {mass} kg");
+        }
+    }
+
+    #[test]
+    fn outlines_that_are_no_bodies_are_refused_in_words() {
+        let stock = Stock::default();
+        let arrow = corners(&[[0.0, 0.0], [2.0, 0.0], [0.5, 0.5], [0.0, 2.0]]);
+        let star: Vec<Vec2> = (0..5_u8).map(|k| Vec2::from_angle(f32::from(k) * 2.0 * TAU / 5.0)).collect();
+        let far = Vec2::new(2e5, 0.0);
+        for (outline, expected) in [
+            (Outline::Polygon(arrow), "turns inwards"),
+            (Outline::Polygon(star), "turns inwards"),
+            (Outline::Polygon(corners(&[[0.0, 0.0], [1.0, 0.0]])), "3 to 8 corners"),
+            (Outline::Polygon(vec![Vec2::ZERO; 9]), "3 to 8 corners"),
+            (Outline::Box(Vec2::ZERO, Vec2::new(1.0, 0.0)), "expected"),
+            (Outline::Circle(Vec2::ONE, Vec2::ONE), "expected"),
+            (Outline::Box(far, far + 1.0), "too far out"),
+            (Outline::Circle(Vec2::NAN, Vec2::ONE), "too far out"),
+        ] {
+            let error = stock.body(&outline).unwrap_err();
+            assert!(error.contains(expected) && !error.contains("bodies["), "{outline:?}: {error}");
+        }
+        let error = Stock { density: -1.0, ..stock }.body(&Outline::Box(Vec2::ZERO, Vec2::ONE)).unwrap_err();
+        assert!(error.contains("density") && !error.contains("bodies["), "{error}");
+    }
+
+    #[test]
+    fn an_empty_scene_is_valid() {
+        empty_scene().check().unwrap();
+    }
+
+    /// Two bodies on a spring of the window swing at the frequency that was asked for.
+    #[test]
+    fn springs_swing_as_asked_for() {
+        let mut scene = Scene::new("spring").gravity(0.0, 0.0);
+        scene.settings.substeps = Some(16);
+        let stock = Stock { hertz: 1.0, damping: 0.0, ..Stock::default() };
+        for x in [0.0, 4.0] {
+            scene.add(stock.body(&Outline::Circle(Vec2::new(x, 0.0), Vec2::new(x + 0.5, 0.0))).unwrap());
+        }
+        let compiled = Compiled::new(&scene).unwrap();
+        let end = |index| End { body: Some(BodyId { index, generation: 0 }), anchor: Vec2::ZERO, at: Vec2::ZERO };
+        let kind = stock.spring(&compiled, [end(0), end(1)], 3.0);
+        scene.join(Joint::new(kind, 0, 1));
+        let mut world = drystone::CpuWorld::new(&scene).unwrap();
+        // Half a swing of 1 s from 4 m about 3 m: 2 m apart, and a whole one later back again.
+        for (steps, expected) in [(30, 2.0), (30, 4.0)] {
+            for _ in 0..steps {
+                world.step().unwrap();
+            }
+            let apart = world.poses()[1].position[0] - world.poses()[0].position[0];
+            assert!((apart - expected).abs() < 0.06, "{apart} m, expected {expected} m");
+        }
+    }
+}

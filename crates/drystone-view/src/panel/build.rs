@@ -1,0 +1,472 @@
+//! The tools at the left of the picture, the card beside them, and what is drawn before it is there.
+
+use std::ops::RangeInclusive;
+
+use egui::{Align2, Color32, Pos2, Rect, RichText, Stroke, vec2};
+use glam::Vec2;
+
+use super::super::action::{Action, KEYS};
+use super::super::app::App;
+use super::super::build::{Draft, Tool};
+use super::super::drawing::split;
+use super::super::select::{Change, Choice};
+use super::{amount, count, plate};
+use drystone::scene::{Body, BodyType, MAX_POSITION, Shape};
+use drystone_draw::Camera;
+
+/// Side of a button, points.
+const SIDE: f32 = 28.0;
+/// From the left and the top of the picture, points: under what is said of two worlds.
+const CORNER: [f32; 2] = [8.0, 42.0];
+/// Of the card, points.
+const CARD: f32 = 196.0;
+/// Of names on the card, points.
+const NAME: f32 = 76.0;
+
+/// What a button below the tools does.
+struct Deed {
+    sign: &'static str,
+    hint: &'static str,
+    action: fn() -> Action,
+}
+
+const DEEDS: [Deed; 4] = [
+    Deed { sign: "↩", hint: "undo the last change (Z)", action: || Action::Undo },
+    Deed { sign: "↪", hint: "make the undone change again (Y)", action: || Action::Redo },
+    Deed { sign: "🗑", hint: "clear: remove all dynamic bodies (Z undoes it)", action: || Action::Clear },
+    Deed {
+        sign: "🗋",
+        hint: "new: an empty scene with a ground, to build in (J saves it)",
+        action: || Action::NewScene,
+    },
+];
+
+impl App {
+    /// The tools, the card, and the ghost of what is drawn, over the picture.
+    pub(super) fn build_over(&mut self, ui: &egui::Ui, rect: Rect, scale: f32) {
+        self.ghost(ui, rect, scale);
+        let room = rect.height() - CORNER[1] - 8.0;
+        let total = Tool::ALL.len() + DEEDS.len();
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few buttons")]
+        let rows = ((room / SIDE) as usize).clamp(2, total);
+        let strip = egui::Area::new(egui::Id::unique("tools")).fixed_pos(rect.min + egui::Vec2::from(CORNER)).show(
+            ui.ctx(),
+            |ui| {
+                plain_frame(ui).show(ui, |ui| self.strip(ui, rows));
+            },
+        );
+        let at = Pos2::new(strip.response.rect.right() + 6.0, rect.top() + CORNER[1]);
+        let has_card = self.build.tool != Tool::Move || self.build.selection.is_some();
+        if has_card {
+            egui::Area::new(egui::Id::unique("card")).fixed_pos(at).show(ui.ctx(), |ui| {
+                egui::Frame::popup(ui.style()).inner_margin(8.0).show(ui, |ui| {
+                    ui.set_width(CARD);
+                    let most = (room - 20.0).max(40.0);
+                    egui::ScrollArea::vertical().max_height(most).min_scrolled_height(most).show(ui, |ui| {
+                        ui.set_width(CARD - 8.0);
+                        if self.build.tool == Tool::Move { self.body_card(ui) } else { self.tool_card(ui) }
+                    });
+                });
+            });
+        }
+    }
+
+    fn strip(&mut self, ui: &mut egui::Ui, rows: usize) {
+        ui.spacing_mut().item_spacing = vec2(1.0, 1.0);
+        ui.horizontal_top(|ui| {
+            let all = Tool::ALL.len() + DEEDS.len();
+            for first in (0..all).step_by(rows) {
+                ui.vertical(|ui| {
+                    for index in first..(first + rows).min(all) {
+                        match Tool::ALL.get(index) {
+                            Some(&tool) => self.tool_button(ui, tool),
+                            None => self.deed_button(ui, &DEEDS[index - Tool::ALL.len()]),
+                        }
+                    }
+                });
+            }
+        });
+    }
+
+    fn tool_button(&mut self, ui: &mut egui::Ui, tool: Tool) {
+        let chosen = self.build.tool == tool;
+        let button = egui::Button::selectable(chosen, "").min_size(vec2(SIDE, SIDE));
+        let response = ui.add(button);
+        let color = if chosen { ui.visuals().strong_text_color() } else { ui.visuals().text_color() };
+        icon(ui.painter(), response.rect, tool, color);
+        let key =
+            KEYS.iter().find(|key| (key.action)(super::Under { at: Vec2::ZERO, is_over: false }) == Action::Tool(tool));
+        let key = key.map_or("", |key| key.shown);
+        if response.on_hover_text(format!("{} ({key}): {}", tool.name(), tool.hint())).clicked() {
+            self.ask_for(Action::Tool(tool));
+        }
+    }
+
+    fn deed_button(&mut self, ui: &mut egui::Ui, deed: &Deed) {
+        let response = ui.add(egui::Button::new("").frame(false).min_size(vec2(SIDE, SIDE)));
+        let (font, color) = (egui::FontId::proportional(15.0), ui.visuals().text_color());
+        ui.painter().text(response.rect.center(), Align2::CENTER_CENTER, deed.sign, font, color);
+        if response.on_hover_text(deed.hint).clicked() {
+            self.ask_for((deed.action)());
+        }
+    }
+
+    /// What the tool does, and what it makes things of.
+    fn tool_card(&mut self, ui: &mut egui::Ui) {
+        let tool = self.build.tool;
+        ui.label(RichText::new(tool.name()).strong());
+        ui.label(RichText::new(tool.hint()).weak().small());
+        let mut stock = self.build.stock;
+        if !tool.is_joint() {
+            kinds(ui, &mut stock.kind);
+            row(ui, "density", "mass of a square metre", |ui| number(ui, "density", &mut stock.density, DENSITY));
+            row(ui, "friction", FRICTION_HINT, |ui| number(ui, "friction", &mut stock.friction, FRICTION));
+            row(ui, "restitution", RESTITUTION_HINT, |ui| number(ui, "bounce", &mut stock.restitution, RESTITUTION));
+        }
+        if tool == Tool::Spring {
+            let hint = "how often the two bodies swing on it in a second";
+            row(ui, "frequency", hint, |ui| number(ui, "hertz", &mut stock.hertz, HERTZ));
+            let hint = "0 swings for ever, 1 comes to rest without swinging";
+            row(ui, "damping", hint, |ui| number(ui, "damping", &mut stock.damping, DAMPING));
+        }
+        if stock != self.build.stock {
+            self.ask_for(Action::Stock(stock));
+        }
+        if self.build.draft != Draft::None {
+            let enter = matches!(self.build.draft, Draft::Corners(_));
+            ui.horizontal(|ui| {
+                if enter && ui.button("close").on_hover_text("close the polygon (Enter)").clicked() {
+                    self.ask_for(Action::Finish);
+                }
+                if ui.button("cancel").on_hover_text("Esc").clicked() {
+                    self.ask_for(Action::Tool(tool));
+                }
+            });
+        }
+    }
+
+    /// The selected body, and fields that change it.
+    fn body_card(&mut self, ui: &mut egui::Ui) {
+        let step = self.run.steps();
+        let Some(selection) = &self.build.selection else { return };
+        let (body, slot) = (selection.now.body.clone(), selection.id.index);
+        let joints = selection.now.joints.len() as u64;
+        let (velocity, spin) = selection.motion(step);
+        let center = self.run.here().and_then(|run| run.world().compiled().mass.get(slot as usize)).map(|m| m.center);
+        let (position, angle) = selection.place(step, center.unwrap_or_default());
+        let (mass, moves) = (selection.mass, body.kind == BodyType::Dynamic);
+        let mut asked = None;
+        let mut choice = None;
+        ui.push_id((slot, selection.id.generation), |ui| {
+            ui.horizontal(|ui| {
+                ui.label(RichText::new(title(&body, slot)).strong());
+                ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                    if ui.small_button("✖").on_hover_text("deselect (Esc)").clicked() {
+                        choice = Some(Action::Select(Choice::Nothing));
+                    }
+                    if ui.small_button("🗑").on_hover_text("remove this body (Z undoes it)").clicked() {
+                        choice = Some(Action::Remove(None));
+                    }
+                });
+            });
+            let mut kind = body.kind;
+            kinds(ui, &mut kind);
+            asked = (kind != body.kind).then_some(Change::Kind(kind));
+            asked = asked.or(material(ui, &body, moves.then_some(mass)));
+            asked = asked.or(place(ui, position, angle));
+            if body.kind != BodyType::Static {
+                asked = asked.or(motion(ui, velocity, spin));
+            }
+            if moves {
+                asked = asked.or(locks(ui, &body));
+            }
+            if joints > 0 {
+                ui.label(RichText::new(format!("held by {}", count(joints, "joint"))).weak().small());
+            }
+        });
+        if let Some(action) = choice.or(asked.map(Action::Change)) {
+            self.ask_for(action);
+        }
+    }
+
+    /// What is drawn and not there yet, with its size.
+    fn ghost(&self, ui: &egui::Ui, rect: Rect, scale: f32) {
+        let Some(pixel) = self.pointer.pixel.filter(|_| self.build.tool != Tool::Move) else { return };
+        let cameras = split(&self.camera, self.worlds());
+        let Some(camera) = cameras.iter().rev().find(|camera| pixel.x >= camera.origin.x).or(cameras.first()) else {
+            return;
+        };
+        let painter = ui.painter_at(rect);
+        let ghost = Ghost { painter: &painter, camera, scale, stroke: Stroke::new(1.5, ui.visuals().hyperlink_color) };
+        let to = camera.to_world(pixel);
+        let text = match &self.build.draft {
+            Draft::Drag(from) if self.build.tool == Tool::Box => {
+                ghost.line(&[*from, Vec2::new(to.x, from.y), to, Vec2::new(from.x, to.y)], true);
+                let size = (to - *from).abs();
+                format!("{} × {} m", amount(size.x), amount(size.y))
+            }
+            Draft::Drag(from) => {
+                let radius = from.distance(to);
+                painter.circle_stroke(ghost.point(*from), radius / camera.metres_per_pixel / scale, ghost.stroke);
+                ghost.line(&[*from, to], false);
+                format!("radius {} m", amount(radius))
+            }
+            Draft::Corners(corners) => {
+                let mut line = corners.clone();
+                line.push(to);
+                ghost.line(&line, line.len() > 2);
+                for &corner in corners {
+                    ghost.dot(corner);
+                }
+                format!("{} of 8", count(corners.len() as u64, "corner"))
+            }
+            Draft::Joint(_, end) => {
+                ghost.line(&[end.at, to], false);
+                ghost.dot(end.at);
+                format!("{} m", amount(end.at.distance(to)))
+            }
+            Draft::None => return,
+        };
+        let at = Pos2::new(pixel.x / scale, pixel.y / scale) + vec2(14.0, -10.0);
+        plate(&painter, ui, at, Align2::LEFT_BOTTOM, &text);
+    }
+}
+
+/// A pen over the picture.
+struct Ghost<'a> {
+    painter: &'a egui::Painter,
+    camera: &'a Camera,
+    scale: f32,
+    stroke: Stroke,
+}
+
+impl Ghost<'_> {
+    fn point(&self, at: Vec2) -> Pos2 {
+        let pixel = self.camera.to_pixel(at);
+        Pos2::new(pixel.x / self.scale, pixel.y / self.scale)
+    }
+
+    fn line(&self, through: &[Vec2], closed: bool) {
+        let points: Vec<Pos2> = through.iter().map(|&at| self.point(at)).collect();
+        let shape =
+            if closed { egui::Shape::closed_line(points, self.stroke) } else { egui::Shape::line(points, self.stroke) };
+        self.painter.add(shape);
+    }
+
+    fn dot(&self, at: Vec2) {
+        self.painter.circle_filled(self.point(at), 3.5, self.stroke.color);
+    }
+}
+
+/// Range of a number, its change a point of a drag, and its unit.
+struct Kind {
+    range: RangeInclusive<f32>,
+    speed: f64,
+    unit: &'static str,
+}
+
+const fn kind(range: RangeInclusive<f32>, speed: f64, unit: &'static str) -> Kind {
+    Kind { range, speed, unit }
+}
+
+const DENSITY: Kind = kind(1e-3..=1e6, 0.05, " kg/m²");
+const MASS: Kind = kind(1e-6..=1e9, 0.05, " kg");
+const FRICTION: Kind = kind(0.0..=10.0, 0.01, "");
+const RESTITUTION: Kind = kind(0.0..=1.0, 0.01, "");
+const GRAVITY: Kind = kind(-10.0..=10.0, 0.02, " ×");
+const PLACE: Kind = kind(-MAX_POSITION..=MAX_POSITION, 0.02, " m");
+const ANGLE: Kind = kind(-360.0..=360.0, 0.5, "°");
+const SPEED: Kind = kind(-1e4..=1e4, 0.05, " m/s");
+const SPIN: Kind = kind(-1e4..=1e4, 0.05, " rad/s");
+const HERTZ: Kind = kind(0.01..=60.0, 0.02, " Hz");
+const DAMPING: Kind = kind(0.0..=10.0, 0.01, "");
+const FRICTION_HINT: &str = "Coulomb's coefficient: 0 is ice, 1 is rubber";
+const RESTITUTION_HINT: &str = "share of its speed with which it bounces back, 0 to 1";
+
+/// A number that can be dragged or typed: true when it has another value for good.
+fn number(ui: &mut egui::Ui, key: &str, value: &mut f32, kind: Kind) -> bool {
+    let id = ui.scope_id().with(key);
+    let mut now = ui.data(|data| data.get_temp::<f32>(id)).unwrap_or(*value);
+    let drag = egui::DragValue::new(&mut now)
+        .range(kind.range)
+        .clamp_existing_to_range(false)
+        .speed(kind.speed)
+        .max_decimals(3)
+        .suffix(kind.unit)
+        .update_while_editing(false);
+    let response = ui.add(drag);
+    if response.changed() {
+        ui.data_mut(|data| data.insert_temp(id, now));
+    }
+    // While it is dragged nothing is changed: the last value counts.
+    let settled = response.drag_stopped() || (response.changed() && !response.dragged());
+    let new = if settled { ui.data_mut(|data| data.remove_temp::<f32>(id)) } else { None };
+    let Some(new) = new.filter(|new| new != value) else { return false };
+    *value = new;
+    true
+}
+
+/// A row of the card: a name, and what is beside it.
+fn row<T>(ui: &mut egui::Ui, text: &str, hint: &str, content: impl FnOnce(&mut egui::Ui) -> T) -> T {
+    ui.horizontal(|ui| {
+        super::name(ui, text, NAME, hint);
+        content(ui)
+    })
+    .inner
+}
+
+/// A row with one number; what is asked for when that has another value.
+fn field(
+    ui: &mut egui::Ui,
+    text: &str,
+    hint: &str,
+    value: f32,
+    kind: Kind,
+    change: fn(f32) -> Change,
+) -> Option<Change> {
+    let mut new = value;
+    row(ui, text, hint, |ui| number(ui, text, &mut new, kind)).then(|| change(new))
+}
+
+/// Two rows with a number each; what is asked for when one of them has another value.
+fn pair(
+    ui: &mut egui::Ui,
+    texts: [&str; 2],
+    value: Vec2,
+    kinds: [Kind; 2],
+    change: fn(Vec2) -> Change,
+) -> Option<Change> {
+    let mut new = value;
+    let [first, second] = kinds;
+    let mut changed = row(ui, texts[0], "", |ui| number(ui, texts[0], &mut new.x, first));
+    changed |= row(ui, texts[1], "", |ui| number(ui, texts[1], &mut new.y, second));
+    changed.then(|| change(new))
+}
+
+fn kinds(ui: &mut egui::Ui, kind: &mut BodyType) {
+    ui.horizontal(|ui| {
+        for (value, text, hint) in [
+            (BodyType::Dynamic, "dynamic", "moved by forces and impulses"),
+            (BodyType::Static, "static", "never moves"),
+            (BodyType::Kinematic, "kinematic", "moves by its velocity alone; nothing stops it"),
+        ] {
+            if ui.selectable_label(*kind == value, text).on_hover_text(hint).clicked() {
+                *kind = value;
+            }
+        }
+    });
+}
+
+/// Density, mass if it has one, friction, restitution.
+fn material(ui: &mut egui::Ui, body: &Body, mass: Option<f32>) -> Option<Change> {
+    let first = body.shapes.first()?;
+    let differ = |of: fn(&Shape) -> f32| body.shapes.iter().any(|shape| of(shape) != of(first));
+    let hint = |hint: &str, of: fn(&Shape) -> f32| {
+        if differ(of) {
+            format!("{hint}; its shapes differ, this is the first one's, and a change is of all")
+        } else {
+            hint.to_owned()
+        }
+    };
+    let mut asked = None;
+    let mut ask = |text: &str, hint: &str, value: f32, kind: Kind, change: fn(f32) -> Change| {
+        asked = asked.or(field(ui, text, hint, value, kind, change));
+    };
+    if let Some(mass) = mass {
+        ask("density", &hint("mass of a square metre", |s| s.density), first.density, DENSITY, Change::Density);
+        ask("mass", "of the whole body, whatever its density", mass, MASS, Change::Mass);
+    }
+    let of = |shape: &Shape| shape.material.friction;
+    ask("friction", &hint(FRICTION_HINT, of), of(first), FRICTION, Change::Friction);
+    let of = |shape: &Shape| shape.material.restitution;
+    ask("restitution", &hint(RESTITUTION_HINT, of), of(first), RESTITUTION, Change::Restitution);
+    if mass.is_some() {
+        ask("gravity", "factor on gravity", body.gravity_scale, GRAVITY, Change::GravityScale);
+    }
+    asked
+}
+
+fn place(ui: &mut egui::Ui, position: Vec2, angle: f32) -> Option<Change> {
+    let at = pair(ui, ["x", "y"], position, [PLACE, PLACE], Change::Position);
+    let turn = |degrees: f32| Change::Angle(degrees.to_radians());
+    at.or(field(ui, "angle", "counter-clockwise", angle.to_degrees(), ANGLE, turn))
+}
+
+fn motion(ui: &mut egui::Ui, velocity: Vec2, spin: f32) -> Option<Change> {
+    let speed = pair(ui, ["velocity x", "velocity y"], velocity, [SPEED, SPEED], Change::Velocity);
+    speed.or(field(ui, "spin", "angular velocity, counter-clockwise", spin, SPIN, Change::Spin))
+}
+
+fn locks(ui: &mut egui::Ui, body: &Body) -> Option<Change> {
+    let mut asked = None;
+    let mut switch = |ui: &mut egui::Ui, on: bool, text: &str, hint: &str, change: fn(bool) -> Change| {
+        let mut now = on;
+        if ui.checkbox(&mut now, text).on_hover_text(hint).changed() {
+            asked = Some(change(now));
+        }
+    };
+    ui.horizontal_wrapped(|ui| {
+        switch(ui, body.fixed_rotation, "no rotation", "it never turns", Change::FixedRotation);
+        switch(ui, body.bullet, "bullet", "swept against moving bodies too, when fast", Change::Bullet);
+        switch(ui, body.can_sleep, "may sleep", "falls asleep when at rest", Change::CanSleep);
+    });
+    asked
+}
+
+fn title(body: &Body, slot: u32) -> String {
+    match &body.id {
+        Some(name) if name.chars().count() > 14 => format!("{}…", name.chars().take(13).collect::<String>()),
+        Some(name) => name.clone(),
+        None => format!("body {slot}"),
+    }
+}
+
+fn plain_frame(ui: &egui::Ui) -> egui::Frame {
+    egui::Frame::popup(ui.style()).inner_margin(2.0).shadow(egui::Shadow::NONE)
+}
+
+/// A sign for a tool.
+fn icon(painter: &egui::Painter, rect: Rect, tool: Tool, color: Color32) {
+    let (middle, pen) = (rect.center(), Stroke::new(1.6, color));
+    let at = |x: f32, y: f32| middle + vec2(x, y);
+    let line = |points: &[[f32; 2]]| {
+        let points = points.iter().map(|&[x, y]| at(x, y)).collect();
+        painter.add(egui::Shape::line(points, pen));
+    };
+    let dot = |x: f32, y: f32| {
+        painter.circle_filled(at(x, y), 2.2, color);
+    };
+    match tool {
+        Tool::Move => {
+            let arrow =
+                [[-4.0, -7.0], [-4.0, 6.0], [-0.6, 3.0], [2.0, 7.5], [3.8, 6.5], [1.6, 2.2], [5.5, 2.0], [-4.0, -7.0]];
+            line(&arrow);
+        }
+        Tool::Box => {
+            painter.rect_stroke(Rect::from_center_size(middle, vec2(14.0, 11.0)), 0.0, pen, egui::StrokeKind::Middle);
+        }
+        Tool::Circle => {
+            painter.circle_stroke(middle, 6.5, pen);
+        }
+        Tool::Polygon => line(&[[0.0, -7.0], [7.0, -1.5], [4.2, 6.5], [-4.2, 6.5], [-7.0, -1.5], [0.0, -7.0]]),
+        Tool::Hinge => {
+            line(&[[-7.0, 6.0], [0.0, -2.0], [7.0, 6.0]]);
+            painter.circle_filled(at(0.0, -3.0), 3.4, color);
+        }
+        Tool::Spring => {
+            let zigzag =
+                [[-8.0, 0.0], [-5.0, 0.0], [-3.5, -5.0], [-1.0, 5.0], [1.5, -5.0], [4.0, 5.0], [5.0, 0.0], [8.0, 0.0]];
+            line(&zigzag);
+        }
+        Tool::Rod => {
+            line(&[[-6.0, 6.0], [6.0, -6.0]]);
+            dot(-6.0, 6.0);
+            dot(6.0, -6.0);
+        }
+        Tool::Weld => {
+            line(&[[-7.0, 0.0], [7.0, 0.0]]);
+            line(&[[-4.0, -5.0], [4.0, 5.0]]);
+            line(&[[-4.0, 5.0], [4.0, -5.0]]);
+        }
+    }
+}

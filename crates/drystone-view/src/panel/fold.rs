@@ -1,0 +1,107 @@
+//! Panel beside the world or over it: in a narrow window it is folded, and lies over the world when it is unfolded.
+
+use egui::{Align2, Frame, Order, Sense};
+
+use super::super::app::App;
+use super::{ROOM, WIDTH};
+
+/// Width of a window below which the panel is folded, points.
+const NARROW: f32 = 700.0;
+/// Width of a window that is left free of an unfolded panel at least, points: a press there still reaches the world.
+const FREE: f32 = 20.0;
+
+/// State of the panel in a narrow window.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Fold {
+    /// The window is too narrow for the panel beside the world.
+    is_narrow: bool,
+    /// The user has unfolded the panel there. A window that has been wide starts folded again.
+    is_unfolded: bool,
+}
+
+impl Fold {
+    /// Takes up the width of the window, points.
+    fn fit(&mut self, width: f32) {
+        self.is_narrow = width < NARROW;
+        self.is_unfolded &= self.is_narrow;
+    }
+}
+
+impl App {
+    /// Returns true if the panel is shown, beside the world or over it.
+    pub(crate) fn shows_panel(&self) -> bool {
+        if self.fold.is_narrow { self.fold.is_unfolded } else { self.prefs.panel }
+    }
+
+    /// Shows the panel or hides it. In a narrow window the choice for a wide one stays.
+    pub(crate) fn toggle_panel(&mut self) {
+        if self.fold.is_narrow {
+            self.fold.is_unfolded = !self.fold.is_unfolded;
+        } else {
+            self.prefs.panel = !self.prefs.panel;
+        }
+    }
+
+    /// Width that the panel takes from the world, points; 0 where it is hidden or lies over the world.
+    pub(super) fn width_beside(&self) -> f32 {
+        if self.prefs.panel && !self.fold.is_narrow { WIDTH } else { 0.0 }
+    }
+
+    /// Shows the panel beside the world, if it belongs there in a window of this width.
+    pub(super) fn panel_beside(&mut self, ui: &mut egui::Ui, width: f32) {
+        self.fold.fit(width);
+        if self.width_beside() > 0.0 {
+            egui::Panel::right("panel").resizable(false).exact_size(WIDTH).show(ui, |ui| self.scrolled_panel(ui, ROOM));
+        }
+    }
+
+    /// Shows the panel over the right of the world, if the user has unfolded it in a narrow window.
+    pub(super) fn panel_over(&mut self, ctx: &egui::Context, world: egui::Rect) {
+        if !(self.fold.is_narrow && self.fold.is_unfolded) {
+            return;
+        }
+        let width = WIDTH.min(world.width() - FREE);
+        let area = egui::Area::new(egui::Id::unique("panel over the world"));
+        // All of it is the panel's: a press between two lines does not reach the world.
+        let area = area.order(Order::Middle).sense(Sense::click_and_drag());
+        area.anchor(Align2::LEFT_TOP, world.right_top().to_vec2() - egui::vec2(width, 0.0)).show(ctx, |ui| {
+            let frame = Frame::side_top_panel(ui.style()).stroke(ui.visuals().window_stroke);
+            frame.show(ui, |ui| {
+                let margin = frame.total_margin().sum();
+                let size = egui::vec2(width, world.height()) - margin;
+                ui.set_min_size(size);
+                ui.set_max_size(size);
+                self.scrolled_panel(ui, size.x - super::SCROLL_BAR);
+            });
+        });
+    }
+
+    fn scrolled_panel(&mut self, ui: &mut egui::Ui, room: f32) {
+        egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
+            // As if the bar were there: text is not broken anew when it comes.
+            ui.set_max_width(room);
+            ui.add_space(4.0);
+            self.panel(ui);
+            ui.add_space(8.0);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_narrow_window_folds_the_panel_each_time() {
+        let mut fold = Fold::default();
+        fold.fit(699.0);
+        assert!(fold.is_narrow);
+        fold.is_unfolded = true;
+        fold.fit(360.0);
+        assert!(fold.is_unfolded, "still narrow: the user's choice stays");
+        fold.fit(700.0);
+        assert!(!fold.is_narrow);
+        fold.fit(699.0);
+        assert!(fold.is_narrow && !fold.is_unfolded, "folded again");
+    }
+}

@@ -1,0 +1,312 @@
+//! The body that is selected, and what is changed of it. A velocity is a command; any other change puts another body in its
+//! place, with the same joints, so that the past, saved worlds and a world beside this one know nothing new.
+
+use glam::Vec2;
+
+use super::app::App;
+use super::build::plain;
+use super::edit::Edit;
+use super::inspect::{Answer, Inspection, Pending, Wanted};
+use drystone::Command;
+use drystone::population::BodyId;
+use drystone::scene::{Body, BodyType};
+use drystone::world::WorldError;
+use drystone_scenes::saved::Present;
+
+/// In worlds of more bodies, none can be changed: a look into the description of one takes seconds.
+const MAX_EDITED: usize = 400_000;
+/// Frames between two looks at the selected body.
+const LOOK_EVERY: u64 = 6;
+
+/// What is to be selected.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Choice {
+    Nothing,
+    /// The body at a place, m.
+    At(Vec2),
+    Body(BodyId),
+}
+
+/// A change of the selected body.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Change {
+    Kind(BodyType),
+    /// kg/m², of all its shapes.
+    Density(f32),
+    /// kg.
+    Mass(f32),
+    Friction(f32),
+    Restitution(f32),
+    /// Factor on gravity.
+    GravityScale(f32),
+    FixedRotation(bool),
+    Bullet(bool),
+    CanSleep(bool),
+    /// m.
+    Position(Vec2),
+    /// rad.
+    Angle(f32),
+    /// m/s.
+    Velocity(Vec2),
+    /// rad/s.
+    Spin(f32),
+}
+
+impl Change {
+    /// The command that does it, if one does.
+    fn command(self) -> Option<Command> {
+        match self {
+            Self::Velocity(velocity) => Some(Command::Velocity(velocity)),
+            Self::Spin(spin) => Some(Command::AngularVelocity(spin)),
+            _ => None,
+        }
+    }
+
+    /// Changes the description of a body.
+    fn apply(self, body: &mut Body) {
+        match self {
+            Self::Kind(kind) => {
+                body.kind = kind;
+                // Only kinematic bodies are led, and what is static stands.
+                body.path = body.path.filter(|_| kind == BodyType::Kinematic);
+                if kind == BodyType::Static {
+                    (body.velocity, body.angular_velocity) = (Vec2::ZERO, 0.0);
+                }
+            }
+            Self::Density(density) => {
+                (body.mass, body.inertia) = (None, None);
+                body.shapes.iter_mut().for_each(|shape| shape.density = density);
+            }
+            Self::Mass(mass) => (body.mass, body.inertia) = (Some(mass), None),
+            Self::Friction(friction) => {
+                for shape in &mut body.shapes {
+                    let material = &mut shape.material;
+                    // The share that is left of it while sliding stays.
+                    let share =
+                        material.kinetic_friction.map(|kinetic| kinetic / material.friction.max(f32::MIN_POSITIVE));
+                    material.kinetic_friction = share.map(|share| (share * friction).min(friction));
+                    material.friction = friction;
+                }
+            }
+            Self::Restitution(restitution) => {
+                body.shapes.iter_mut().for_each(|shape| shape.material.restitution = restitution);
+            }
+            Self::GravityScale(scale) => body.gravity_scale = scale,
+            Self::FixedRotation(on) => body.fixed_rotation = on,
+            Self::Bullet(on) => body.bullet = on,
+            Self::CanSleep(on) => body.can_sleep = on,
+            Self::Position(position) => body.position = position,
+            Self::Angle(angle) => body.angle = angle,
+            Self::Velocity(velocity) => body.velocity = velocity,
+            Self::Spin(spin) => body.angular_velocity = spin,
+        }
+    }
+}
+
+/// The body that is selected.
+#[derive(Debug)]
+pub(crate) struct Selection {
+    pub id: BodyId,
+    /// It had these ids before it was changed.
+    before: Vec<BodyId>,
+    /// As it was at a step, with the joints that hold it.
+    pub now: Present,
+    pub step: u64,
+    /// kg.
+    pub mass: f32,
+    look: Option<Pending>,
+    looked: u64,
+    /// As it was seen last.
+    pub seen: Option<Inspection>,
+}
+
+impl Selection {
+    /// Velocity, m/s, and spin, rad/s, at a step.
+    pub fn motion(&self, step: u64) -> (Vec2, f32) {
+        let told = (self.now.body.velocity, self.now.body.angular_velocity);
+        let seen = self.seen.filter(|_| step != self.step);
+        seen.map_or(told, |seen| (seen.velocity, seen.spin))
+    }
+
+    /// Position of its origin, m, and angle, rad, at a step; `center` is that of mass in its frame.
+    pub fn place(&self, step: u64, center: Vec2) -> (Vec2, f32) {
+        let told = (self.now.body.position, self.now.body.angle);
+        let seen = self.seen.filter(|_| step != self.step && self.now.body.path.is_none());
+        seen.map_or(told, |seen| {
+            let turn = Vec2::from(seen.pose.rotation);
+            (Vec2::from(seen.pose.position) - drystone::math::rotate(turn, center), turn.y.atan2(turn.x))
+        })
+    }
+}
+
+impl App {
+    /// Selects a body, or none.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub(super) fn select(&mut self, choice: Choice) -> Result<(), WorldError> {
+        match choice {
+            Choice::Nothing => self.build.selection = None,
+            Choice::Body(id) => self.select_body(id),
+            Choice::At(at) => {
+                let mut pending = self.ask(Wanted::Near(at, self.reach(false)))?;
+                let found = loop {
+                    match pending.poll()? {
+                        Answer::OnItsWay => self.context.wait()?,
+                        Answer::Nobody => break None,
+                        Answer::Body(found) => break Some(found.body),
+                    }
+                };
+                let id = found.and_then(|slot| self.run.here_mut()?.world_mut().body_id(slot));
+                match id {
+                    Some(id) => self.select_body(id),
+                    None => self.build.selection = None,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Selects a body that is there.
+    pub(super) fn select_body(&mut self, id: BodyId) {
+        self.build.selection = None;
+        if self.facts().bodies > MAX_EDITED {
+            return self.say(format!(
+                "a body is selected and changed in worlds of at most {} bodies",
+                super::panel::group(MAX_EDITED as u64)
+            ));
+        }
+        self.take_in(id, Vec::new());
+    }
+
+    /// Looks what a body is, and makes it the selected one.
+    fn take_in(&mut self, id: BodyId, before: Vec<BodyId>) {
+        let Some(run) = self.run.here_mut() else { return };
+        let (step, mass) = (run.steps(), run.world().compiled().mass.get(id.index as usize).map_or(0.0, |m| m.mass));
+        match run.present(id) {
+            Ok(Some(now)) => {
+                self.build.selection =
+                    Some(Selection { id, before, now, step, mass, look: None, looked: 0, seen: None });
+            }
+            Ok(None) => self.build.selection = None,
+            Err(error) => self.say(format!("body {}: {error}", id.index)),
+        }
+    }
+
+    /// Once a frame, all worlds being settled: looks where the selected body is, and whether it is there.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub(super) fn look_at_selection(&mut self) -> Result<(), WorldError> {
+        let frames = self.frames;
+        let Some(selection) = &mut self.build.selection else { return Ok(()) };
+        let Some(run) = self.run.here_mut() else { return Ok(()) };
+        let mut is_there = |id: BodyId| run.world_mut().body_id(id.index as usize) == Some(id);
+        if !is_there(selection.id) {
+            // A change of it may have been undone, or made again.
+            let known = selection.before.iter().rev().copied().find(|&id| is_there(id));
+            let mut before = std::mem::take(&mut selection.before);
+            before.push(selection.id);
+            match known {
+                Some(id) => self.take_in(id, before),
+                None => self.build.selection = None,
+            }
+            return Ok(());
+        }
+        if let Some(pending) = &mut selection.look {
+            let answer = pending.poll()?;
+            if answer != Answer::OnItsWay {
+                selection.look = None;
+            }
+            if let Answer::Body(found) = answer {
+                selection.seen = Some(found);
+            }
+        } else if frames >= selection.looked + LOOK_EVERY && self.run.steps() != selection.step {
+            selection.looked = frames;
+            let wanted = Wanted::Body(selection.id.index);
+            let pending = self.ask(wanted)?;
+            if let Some(selection) = &mut self.build.selection {
+                selection.look = Some(pending);
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes the selected body, at once.
+    pub(super) fn change(&mut self, change: Change) {
+        let Some(selection) = &self.build.selection else { return self.say("no body is selected: click one") };
+        let (id, mut before) = (selection.id, selection.before.clone());
+        if let Some(command) = change.command() {
+            match self.edit(&Edit::Command([(id, command)].into())) {
+                Ok(_) => self.take_in(id, before),
+                Err(error) => self.say(format!("not changed: {error}")),
+            }
+            return;
+        }
+        match self.replace(id, change) {
+            Ok(Some(new)) => {
+                before.push(id);
+                self.take_in(new, before);
+            }
+            Ok(None) => {}
+            Err(error) => self.say(format!("not changed: {}", plain(&error))),
+        }
+    }
+
+    /// Puts a changed body in the place of one, in both worlds. Returns the id of the new one; `None` if nothing differs.
+    fn replace(&mut self, id: BodyId, change: Change) -> Result<Option<BodyId>, String> {
+        let away = || "the world is in the middle of a step".to_owned();
+        let run = self.run.here_mut().ok_or_else(away)?;
+        let Present { body, joints } = run.present(id)?.ok_or("the body is gone")?;
+        let mut new = body.clone();
+        change.apply(&mut new);
+        if new == body {
+            return Ok(None);
+        }
+        new.check(0).map_err(|error| error.to_string())?;
+        let (edit, new) = run.replace(id, new, &joints)?;
+        self.run.learn();
+        if let Some(other) = &mut self.twin {
+            other.here_mut().ok_or_else(away)?.edit(edit)?;
+            other.learn();
+        }
+        Ok(Some(new))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use drystone::Shape;
+
+    #[test]
+    fn changes_change_what_they_name() {
+        let body = || {
+            let mut body = Body::kinematic(1.0, 2.0).shape(Shape::circle(1.0).friction(0.8).kinetic_friction(0.4));
+            (body.mass, body.inertia) = (Some(7.0), Some(3.0));
+            body.velocity = Vec2::ONE;
+            body
+        };
+        let changed = |change: Change| {
+            let mut new = body();
+            change.apply(&mut new);
+            assert_ne!(new, body(), "{change:?}");
+            new
+        };
+        let new = changed(Change::Density(5.0));
+        assert_eq!((new.shapes[0].density, new.mass, new.inertia), (5.0, None, None), "the mass follows the density");
+        let new = changed(Change::Mass(9.0));
+        assert_eq!((new.mass, new.inertia), (Some(9.0), None));
+        let material = changed(Change::Friction(0.2)).shapes[0].material;
+        assert_eq!((material.friction, material.kinetic_friction), (0.2, Some(0.1)), "in the same proportion");
+        assert_eq!(changed(Change::Kind(BodyType::Static)).velocity, Vec2::ZERO);
+        assert_eq!(changed(Change::Kind(BodyType::Dynamic)).velocity, Vec2::ONE);
+        assert_eq!(changed(Change::Angle(1.0)).angle, 1.0);
+        assert!(changed(Change::FixedRotation(true)).fixed_rotation && changed(Change::Bullet(true)).bullet);
+        assert!(!changed(Change::CanSleep(false)).can_sleep);
+        for change in [Change::Velocity(Vec2::X), Change::Spin(1.0)] {
+            assert!(change.command().is_some(), "{change:?}");
+        }
+        assert!(Change::Density(1.0).command().is_none());
+    }
+}

@@ -1,0 +1,592 @@
+//! Bodies that are watched: where they are and how they move, step by step, for graphs and tables.
+//!
+//! A world on the CPU tells of them as it steps. On the device their rows are copied behind each step, and come to the host
+//! later, without anything waiting for them.
+
+use std::collections::VecDeque;
+
+use glam::{DVec2, Vec2};
+
+use super::app::App;
+use super::inspect::{Answer, Pending};
+use super::run::{On, Run};
+use drystone::gpu::{Arrival, Context};
+use drystone::population::{BodyId, Population};
+use drystone::scene::{Compiled, MassProperties};
+use drystone::state::body_energies;
+use drystone::types::{BodyState, DYNAMIC, Params, Pose, VACANT};
+use drystone::world::{World, WorldError};
+use drystone_draw::DrawInputs;
+
+/// Bodies that can be watched at the same time.
+pub(crate) const MOST_WATCHED: usize = 4;
+/// Steps that are kept of each: a minute at 60 steps a second.
+pub(crate) const KEPT: usize = 3600;
+
+/// A watched body after a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Moment {
+    pub step: u64,
+    /// Length of the step, s.
+    pub dt: f64,
+    /// Centre of mass, m.
+    pub position: DVec2,
+    /// Angle with full turns counted while it is watched, rad.
+    pub angle: f64,
+    /// Velocity of the centre of mass, m/s.
+    pub velocity: DVec2,
+    /// Angular velocity, rad/s.
+    pub spin: f64,
+    /// Energy of moving and turning, J.
+    pub kinetic: f64,
+    /// Energy in gravity and fields, J.
+    pub potential: f64,
+}
+
+impl Moment {
+    fn new(step: u64, params: &Params, weighed: &Weighed, pose: &Pose, state: &BodyState) -> Self {
+        let [kinetic, potential] = weighed.energies(params, pose, state);
+        Self {
+            step,
+            dt: f64::from(params.dt),
+            position: Vec2::from(pose.position).as_dvec2(),
+            angle: f64::from(pose.rotation[1].atan2(pose.rotation[0])),
+            velocity: Vec2::from(state.velocity).as_dvec2(),
+            spin: f64::from(state.angular_velocity),
+            kinetic,
+            potential,
+        }
+    }
+
+    /// Seconds since the world began.
+    #[allow(clippy::cast_precision_loss, reason = "a time")]
+    pub fn time(&self) -> f64 {
+        self.step as f64 * self.dt
+    }
+}
+
+/// Quantity that can be drawn over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Quantity {
+    X,
+    Y,
+    Speed,
+    VelocityX,
+    VelocityY,
+    Acceleration,
+    AccelerationX,
+    AccelerationY,
+    Force,
+    ForceX,
+    ForceY,
+    Angle,
+    Spin,
+    Energy,
+    Kinetic,
+    Potential,
+}
+
+impl Quantity {
+    /// Quantities in the order in which they are shown.
+    pub const ALL: [Self; 16] = [
+        Self::X,
+        Self::Y,
+        Self::Speed,
+        Self::VelocityX,
+        Self::VelocityY,
+        Self::Acceleration,
+        Self::AccelerationX,
+        Self::AccelerationY,
+        Self::Force,
+        Self::ForceX,
+        Self::ForceY,
+        Self::Angle,
+        Self::Spin,
+        Self::Energy,
+        Self::Kinetic,
+        Self::Potential,
+    ];
+
+    /// Name, unit and meaning.
+    pub const fn words(self) -> [&'static str; 3] {
+        match self {
+            Self::X => ["x", "m", "place of the centre of mass, to the right"],
+            Self::Y => ["y", "m", "place of the centre of mass, upwards"],
+            Self::Speed => ["speed", "m/s", "of the centre of mass"],
+            Self::VelocityX => ["vx", "m/s", "velocity to the right"],
+            Self::VelocityY => ["vy", "m/s", "velocity upwards"],
+            Self::Acceleration => ["a", "m/s²", "acceleration: change of velocity in a step, over its length"],
+            Self::AccelerationX => ["ax", "m/s²", "acceleration to the right"],
+            Self::AccelerationY => ["ay", "m/s²", "acceleration upwards"],
+            Self::Force => ["force", "N", "net force, averaged over a step: mass times acceleration"],
+            Self::ForceX => ["Fx", "N", "net force to the right"],
+            Self::ForceY => ["Fy", "N", "net force upwards"],
+            Self::Angle => ["angle", "rad", "counter-clockwise, full turns counted on"],
+            Self::Spin => ["spin", "rad/s", "angular velocity, counter-clockwise"],
+            Self::Energy => ["energy", "J", "kinetic and potential energy together"],
+            Self::Kinetic => ["kinetic", "J", "energy of moving and turning"],
+            Self::Potential => ["potential", "J", "energy in gravity and fields, 0 at the height 0"],
+        }
+    }
+
+    /// Value at the later of two moments; `None` where the moment before is not known and it takes both.
+    pub fn of(self, before: Option<&Moment>, now: &Moment, mass: f64) -> Option<f64> {
+        let acceleration = || {
+            let before = before.filter(|before| before.step + 1 == now.step)?;
+            Some((now.velocity - before.velocity) / now.dt)
+        };
+        Some(match self {
+            Self::X => now.position.x,
+            Self::Y => now.position.y,
+            Self::Speed => now.velocity.length(),
+            Self::VelocityX => now.velocity.x,
+            Self::VelocityY => now.velocity.y,
+            Self::Acceleration => acceleration()?.length(),
+            Self::AccelerationX => acceleration()?.x,
+            Self::AccelerationY => acceleration()?.y,
+            Self::Force => mass * acceleration()?.length(),
+            Self::ForceX => mass * acceleration()?.x,
+            Self::ForceY => mass * acceleration()?.y,
+            Self::Angle => now.angle,
+            Self::Spin => now.spin,
+            Self::Energy => now.kinetic + now.potential,
+            Self::Kinetic => now.kinetic,
+            Self::Potential => now.potential,
+        })
+    }
+}
+
+/// A watched body and where it was.
+#[derive(Clone, Debug)]
+pub(crate) struct Track {
+    pub body: BodyId,
+    pub name: String,
+    /// kg.
+    pub mass: f64,
+    /// Number of its colour: another than those of the others.
+    pub color: usize,
+    pub moments: VecDeque<Moment>,
+}
+
+impl Track {
+    /// Takes over a moment. What was known of this step and of later ones is forgotten.
+    fn push(&mut self, mut moment: Moment) {
+        self.cut(moment.step);
+        if let Some(last) = self.moments.back() {
+            let turn = std::f64::consts::TAU;
+            moment.angle += turn * ((last.angle - moment.angle) / turn).round();
+        }
+        if self.moments.len() == KEPT {
+            self.moments.pop_front();
+        }
+        self.moments.push_back(moment);
+    }
+
+    /// Forgets this step and later ones.
+    fn cut(&mut self, step: u64) {
+        while self.moments.back().is_some_and(|last| last.step >= step) {
+            self.moments.pop_back();
+        }
+    }
+
+    /// A quantity over time: seconds and values.
+    pub fn curve(&self, quantity: Quantity) -> Vec<[f64; 2]> {
+        let before = std::iter::once(None).chain(self.moments.iter().map(Some));
+        let value = |(before, now): (Option<&Moment>, &Moment)| {
+            quantity.of(before, now, self.mass).map(|value| [now.time(), value])
+        };
+        before.zip(&self.moments).filter_map(value).collect()
+    }
+
+    /// The newest value of a quantity.
+    pub fn now(&self, quantity: Quantity) -> Option<f64> {
+        let mut last = self.moments.iter().rev();
+        let now = last.next()?;
+        quantity.of(last.next(), now, self.mass)
+    }
+}
+
+/// Mass and gravity of a watched body: what its energies depend on beside its state.
+#[derive(Clone, Copy, Debug)]
+struct Weighed {
+    body: BodyId,
+    mass: MassProperties,
+    gravity_scale: f32,
+}
+
+impl Weighed {
+    fn of(compiled: &Compiled, body: BodyId) -> Self {
+        let slot = body.index as usize;
+        let moves = compiled.bodies[slot].kind == DYNAMIC;
+        let mass = if moves { compiled.mass[slot] } else { MassProperties::default() };
+        Self { body, mass, gravity_scale: compiled.bodies[slot].gravity_scale }
+    }
+
+    fn energies(&self, params: &Params, pose: &Pose, state: &BodyState) -> [f64; 2] {
+        body_energies(params, &self.mass, self.gravity_scale, pose, state)
+    }
+}
+
+/// Rows of watched bodies on their way from the device.
+#[derive(Debug)]
+struct Flight {
+    step: u64,
+    params: Params,
+    bodies: Vec<Weighed>,
+    arrival: Arrival,
+}
+
+/// All watched bodies.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    pub tracks: Vec<Track>,
+    /// Quantities of which graphs are drawn.
+    pub shown: Vec<Quantity>,
+    /// True until the panel has opened its section.
+    pub opens: bool,
+    /// Looking for the body that is meant.
+    asked: Option<Pending>,
+    flights: VecDeque<Flight>,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        let shown = vec![Quantity::Y, Quantity::Speed, Quantity::Acceleration];
+        Self { tracks: Vec::new(), shown, opens: false, asked: None, flights: VecDeque::new() }
+    }
+}
+
+impl Watch {
+    /// The track of a slot's body.
+    pub fn of(&self, slot: usize) -> Option<&Track> {
+        self.tracks.iter().find(|track| track.body.index as usize == slot)
+    }
+
+    /// Returns true while an answer is awaited.
+    pub fn is_busy(&self) -> bool {
+        self.asked.is_some() || !self.flights.is_empty()
+    }
+
+    /// Gives up what a device that was lost was asked.
+    pub fn lose_device(&mut self) {
+        self.flights.clear();
+        self.asked = None;
+    }
+
+    /// Takes over what was seen.
+    pub fn note(&mut self, seen: impl IntoIterator<Item = (BodyId, Moment)>) {
+        for (body, moment) in seen {
+            if let Some(track) = self.tracks.iter_mut().find(|track| track.body == body) {
+                track.push(moment);
+            }
+        }
+    }
+
+    /// Forgets what is later than a step: the world has gone back to it.
+    fn cut(&mut self, now: u64) {
+        self.tracks.iter_mut().for_each(|track| track.cut(now + 1));
+        self.flights.retain(|flight| flight.step <= now);
+    }
+
+    /// All tracks as a table: a row a step, a column for each quantity of each body with its unit.
+    pub fn csv(&self) -> String {
+        let plain = |name: &str| -> String {
+            name.chars().map(|c| if c.is_alphanumeric() || "_-. ".contains(c) { c } else { '_' }).collect()
+        };
+        let mut text = String::from("step,time (s)");
+        for track in &self.tracks {
+            for quantity in Quantity::ALL {
+                let [name, unit, _] = quantity.words();
+                text += &format!(",{} {name} ({unit})", plain(&track.name));
+            }
+        }
+        text.push('\n');
+        let mut next = vec![0; self.tracks.len()];
+        while let Some(first) =
+            self.tracks.iter().zip(&next).filter_map(|(track, &at)| track.moments.get(at)).min_by_key(|m| m.step)
+        {
+            text += &format!("{},{}", first.step, first.time());
+            let step = first.step;
+            for (track, at) in self.tracks.iter().zip(&mut next) {
+                let now = track.moments.get(*at).filter(|moment| moment.step == step);
+                let before = at.checked_sub(1).and_then(|before| track.moments.get(before));
+                for quantity in Quantity::ALL {
+                    text.push(',');
+                    if let Some(value) = now.and_then(|now| quantity.of(before, now, track.mass)) {
+                        text += &value.to_string();
+                    }
+                }
+                *at += usize::from(now.is_some());
+            }
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// The body in a slot of a world, if there is one.
+fn body_in(compiled: &Compiled, population: Option<&Population>, slot: usize) -> Option<BodyId> {
+    match population {
+        Some(population) => population.id(compiled, slot),
+        None => {
+            let is_there = compiled.bodies.get(slot).is_some_and(|body| body.kind != VACANT);
+            let index = u32::try_from(slot).ok()?;
+            is_there.then_some(BodyId { index, generation: 0 })
+        }
+    }
+}
+
+impl Run {
+    /// Watched bodies that are there.
+    fn watched_now(&self) -> Vec<Weighed> {
+        let compiled = self.world().compiled();
+        let is_there = |body: &&BodyId| body_in(compiled, self.population(), body.index as usize) == Some(**body);
+        self.watched.iter().filter(is_there).map(|&body| Weighed::of(compiled, body)).collect()
+    }
+
+    /// Watched bodies as they are now; none of a world on the device.
+    pub fn seen(&self) -> Vec<(BodyId, Moment)> {
+        let World::Cpu(world) = self.world() else { return Vec::new() };
+        let params = &world.compiled().params;
+        let moment = |weighed: Weighed| {
+            let slot = weighed.body.index as usize;
+            let (pose, state) = (world.poses().get(slot)?, world.body_state(slot)?);
+            Some((weighed.body, Moment::new(self.steps(), params, &weighed, pose, &state)))
+        };
+        self.watched_now().into_iter().filter_map(moment).collect()
+    }
+
+    /// Asks the device for watched bodies as they will be when it has done what it was given.
+    fn send_watched(&self, context: &Context) -> Option<Flight> {
+        let World::Gpu(world) = self.world() else { return None };
+        let bodies = self.watched_now();
+        let inputs = DrawInputs::of(world);
+        let states = inputs.tables.as_ref()?.states;
+        if bodies.is_empty() {
+            return None;
+        }
+        let device = context.device();
+        let [pose_bytes, state_bytes] = [size_of::<Pose>(), size_of::<BodyState>()].map(|size| size as u64);
+        let bytes = bodies.len() as u64 * (pose_bytes + state_bytes);
+        let rows = device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("watched bodies"),
+            size: bytes,
+            usage: wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        let mut encoder =
+            device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("watched bodies") });
+        let mut at = 0;
+        for weighed in &bodies {
+            let slot = u64::from(weighed.body.index);
+            for (from, size) in [(inputs.poses, pose_bytes), (states, state_bytes)] {
+                encoder.copy_buffer_to_buffer(from, slot * size, &rows, at, size);
+                at += size;
+            }
+        }
+        let arrival = Arrival::send(device, &mut encoder, &rows, bytes, None);
+        context.note_sent(1, bytes);
+        context.queue().submit([encoder.finish()]);
+        Some(Flight { step: self.steps(), params: world.compiled().params, bodies, arrival })
+    }
+}
+
+impl Flight {
+    /// Reads what has arrived.
+    fn read(&self, bytes: &[u8]) -> Vec<(BodyId, Moment)> {
+        let each = size_of::<Pose>() + size_of::<BodyState>();
+        let moment = |(weighed, row): (&Weighed, &[u8])| {
+            let (pose, state) = row.split_at(size_of::<Pose>());
+            let pose: Pose = bytemuck::pod_read_unaligned(pose);
+            let state: BodyState = bytemuck::pod_read_unaligned(state);
+            (weighed.body, Moment::new(self.step, &self.params, weighed, &pose, &state))
+        };
+        self.bodies.iter().zip(bytes.chunks_exact(each)).map(moment).collect()
+    }
+}
+
+impl App {
+    /// Watches the body at a place, m, or stops watching it.
+    ///
+    /// # Errors
+    /// If the place is too far out.
+    pub fn watch_at(&mut self, at: Option<Vec2>) -> Result<(), WorldError> {
+        match at {
+            Some(at) => self.watch.asked = Some(self.ask_near(at)?),
+            None => self.say("point at a body to graph it"),
+        }
+        Ok(())
+    }
+
+    /// Watches the body in a slot, or stops watching it.
+    pub fn watch_body(&mut self, slot: usize) {
+        let Some(run) = self.run.here_mut() else { return };
+        let compiled = run.world().compiled();
+        let Some(body) = body_in(compiled, run.population(), slot) else { return };
+        if let Some(at) = self.watch.tracks.iter().position(|track| track.body == body) {
+            return self.unwatch(at);
+        }
+        let name = compiled.ids[slot].clone().unwrap_or_else(|| format!("body {slot}"));
+        if self.watch.tracks.len() == MOST_WATCHED {
+            return self.say(format!("{MOST_WATCHED} bodies are watched at most: {name} is not"));
+        }
+        let mass = f64::from(Weighed::of(compiled, body).mass.mass);
+        let taken = |color: &usize| self.watch.tracks.iter().any(|track| track.color == *color);
+        let color = (0..MOST_WATCHED).find(|color| !taken(color)).unwrap_or(0);
+        let said = format!("{name} is watched: see Body graphs");
+        self.watch.tracks.push(Track { body, name, mass, color, moments: VecDeque::new() });
+        self.watch.opens = true;
+        run.watched.push(body);
+        let seen = run.seen();
+        self.watch.note(seen);
+        self.send_watched();
+        self.say(said);
+    }
+
+    /// Stops watching, by place among the tracks.
+    pub fn unwatch(&mut self, at: usize) {
+        if at >= self.watch.tracks.len() {
+            return;
+        }
+        let track = self.watch.tracks.remove(at);
+        if let Some(run) = self.run.here_mut() {
+            run.watched.retain(|&body| body != track.body);
+        }
+        self.say(format!("{} is not watched any more", track.name));
+    }
+
+    /// Asks the device for the watched bodies of the first world after a step that it was given.
+    pub(super) fn send_watched(&mut self) {
+        if self.run.on() == On::Gpu
+            && let Some(flight) = self.run.here().and_then(|run| run.send_watched(&self.context))
+        {
+            self.watch.flights.push_back(flight);
+        }
+    }
+
+    /// Takes what has arrived, and forgets what the world has gone back from: once a frame.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn look_at_watched(&mut self) -> Result<(), WorldError> {
+        self.watch.cut(self.run.steps());
+        while let Some(flight) = self.watch.flights.front() {
+            let Some(bytes) = flight.arrival.take()? else { break };
+            let seen = flight.read(&bytes);
+            self.watch.flights.pop_front();
+            self.watch.note(seen);
+        }
+        if let Some(pending) = self.watch.asked.as_mut().filter(|_| self.run.here().is_some()) {
+            let answer = pending.poll()?;
+            if answer == Answer::OnItsWay {
+                return Ok(());
+            }
+            self.watch.asked = None;
+            match answer {
+                Answer::Body(found) => self.watch_body(found.body),
+                _ => self.say("there is no body under the pointer: nothing is watched"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Watches the same bodies in another world of the same scene, from its start; none of another scene.
+    pub(super) fn watch_again(&mut self, same: bool) {
+        self.watch.lose_device();
+        let tracks = std::mem::take(&mut self.watch.tracks);
+        let Some(run) = self.run.here_mut() else { return };
+        if !same {
+            return;
+        }
+        let compiled = run.world().compiled();
+        let scene_body = |track: &Track| {
+            let slot = track.body.index as usize;
+            let body = body_in(compiled, run.population(), slot).filter(|body| *body == track.body)?;
+            let named = compiled.ids[slot].clone().unwrap_or_else(|| format!("body {slot}"));
+            (named == track.name).then(|| f64::from(Weighed::of(compiled, body).mass.mass))
+        };
+        for track in tracks {
+            if let Some(mass) = scene_body(&track) {
+                self.watch.tracks.push(Track { mass, moments: VecDeque::new(), ..track });
+            }
+        }
+        run.watched = self.watch.tracks.iter().map(|track| track.body).collect();
+        let seen = run.seen();
+        self.watch.note(seen);
+        self.send_watched();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moment(step: u64, angle: f64, vy: f64) -> Moment {
+        Moment {
+            step,
+            dt: 0.1,
+            position: DVec2::new(1.0, 2.0),
+            angle,
+            velocity: DVec2::new(0.0, vy),
+            spin: 0.0,
+            kinetic: 3.0,
+            potential: -1.0,
+        }
+    }
+
+    fn track() -> Track {
+        let body = BodyId { index: 3, generation: 0 };
+        Track { body, name: "a, b".to_owned(), mass: 2.0, color: 0, moments: VecDeque::new() }
+    }
+
+    #[test]
+    fn curves_are_cut_where_the_world_went_back_and_never_too_long() {
+        let mut track = track();
+        for step in 0..=10 {
+            track.push(moment(step, 0.0, 0.0));
+        }
+        track.push(moment(5, 0.0, 0.0));
+        let steps: Vec<u64> = track.moments.iter().map(|moment| moment.step).collect();
+        assert_eq!(steps, [0, 1, 2, 3, 4, 5]);
+        for step in 6..5000 {
+            track.push(moment(step, 0.0, 0.0));
+        }
+        assert_eq!((track.moments.len(), track.moments[0].step), (KEPT, 5000 - KEPT as u64));
+    }
+
+    #[test]
+    fn turns_are_counted_on_and_accelerations_need_the_step_before() {
+        let mut track = track();
+        for (step, angle, vy) in [(1, 3.0, 0.0), (2, -3.0, -1.0), (3, 0.0, -2.0), (7, 0.1, -9.0)] {
+            track.push(moment(step, angle, vy));
+        }
+        let angles: Vec<f64> = track.moments.iter().map(|moment| moment.angle).collect();
+        assert!((angles[1] - 3.283).abs() < 1e-3 && (angles[2] - std::f64::consts::TAU).abs() < 1e-3, "{angles:?}");
+        // Not of the first, and not across the gap.
+        let forces = track.curve(Quantity::ForceY);
+        assert_eq!(forces.len(), 2);
+        assert!(forces.iter().all(|[_, newton]| (newton + 20.0).abs() < 1e-9), "{forces:?}");
+        assert_eq!((track.now(Quantity::Energy), track.now(Quantity::Force)), (Some(2.0), None));
+    }
+
+    #[test]
+    fn a_table_has_units_and_a_row_a_step() {
+        let mut first = track();
+        let mut second = Track { body: BodyId { index: 4, generation: 0 }, name: "ball".to_owned(), ..track() };
+        for step in 0..4 {
+            first.push(moment(step, 0.0, 0.0));
+        }
+        for step in 2..6 {
+            second.push(moment(step, 0.0, 0.0));
+        }
+        let watch = Watch { tracks: vec![first, second], ..Watch::default() };
+        let csv = watch.csv();
+        let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+        assert_eq!(rows.len(), 7, "{csv}");
+        assert!(rows.iter().all(|row| row.len() == 2 + 2 * Quantity::ALL.len()), "{csv}");
+        assert_eq!(rows[0][2..4], ["a_ b x (m)", "a_ b y (m)"]);
+        let vy = rows[0].iter().position(|name| *name == "ball vy (m/s)").unwrap();
+        assert_eq!((rows[1][vy], rows[3][vy], rows[6][vy]), ("", "0", "0"));
+        assert_eq!((rows[6][0], rows[6][2]), ("5", ""));
+    }
+}
