@@ -45,7 +45,7 @@ fn keys(view: &View, layers: &Layers, scale: Scale, most: f32) -> Vec<Key> {
             keys.push(Key { name, measure, color, value, length: length_of(value) });
         }
     };
-    // What a pixel stands for. A force is its impulse over the substep.
+    // Value of a pixel. A force is its impulse over the substep.
     let newton = view.force_arrow * scale.impulse / scale.weight;
     let speed = view.velocity_arrow;
     add(layers.velocities, "velocity", "m/s", view.velocity, &|px| px / speed, &|value| value * speed);

@@ -26,7 +26,7 @@ const CLOSE: f32 = 10.0;
 /// Corners of a polygon at most.
 const MAX_CORNERS: usize = 8;
 
-/// What the pointer does in the world.
+/// Tool in the hand: use of the pointer in the world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Tool {
     /// Selects bodies, pulls them along, moves the view.
@@ -90,7 +90,7 @@ pub(crate) enum Outline {
     Polygon(Vec<Vec2>),
 }
 
-/// What new bodies and springs are made of.
+/// Properties of new bodies and springs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stock {
     pub kind: BodyType,
@@ -188,7 +188,7 @@ pub(crate) struct End {
     pub at: Vec2,
 }
 
-/// What is drawn and not done yet.
+/// Drawing that is not finished yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Draft {
     #[default]
@@ -358,7 +358,7 @@ impl App {
             self.say("the first body is gone: no joint was made");
             return Ok(());
         };
-        // What is pinned or welded is held at one place, that of the first click.
+        // A pin or a weld holds at one place, that of the first click.
         let second_at = if matches!(tool, Tool::Hinge | Tool::Weld) { first_at } else { at };
         let second = self.end(other, second_at)?;
         self.tie(tool, first, second, first_at.distance(second_at));

@@ -18,7 +18,7 @@ const MAX_EDITED: usize = 400_000;
 /// Frames between two looks at the selected body.
 const LOOK_EVERY: u64 = 6;
 
-/// What is to be selected.
+/// Wanted selection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Choice {
     Nothing,

@@ -156,7 +156,7 @@ fn a_click_selects() {
     }
 }
 
-/// What is changed of the selected body is changed in the world: its mass, its type, its velocity; its joints hold the new one
+/// A change of the selected body is one of the world: its mass, its type, its velocity; its joints hold the new one
 /// as they held the old one. All of it is undone and made again, to the same bits.
 #[test]
 fn the_selected_body_is_changed() {
@@ -197,7 +197,7 @@ fn the_selected_body_is_changed() {
     }
 }
 
-/// What is refused changes nothing and says why: on a body, on its joints, between two clicks.
+/// A refusal changes nothing and says why: on a body, on its joints, between two clicks.
 #[test]
 fn refusals_change_nothing() {
     for backend in ["cpu", "gpu"] {
@@ -287,7 +287,7 @@ fn a_world_is_cleared_and_begun() {
     assert_eq!(number(&report("drawn"), "there"), 2.0);
 }
 
-/// What was built is saved as a scene, and runs elsewhere: in the window and by `drystone run`.
+/// A built world is saved as a scene, and runs elsewhere: in the window and by `drystone run`.
 #[test]
 fn what_was_built_is_saved_and_runs() {
     let yard = Yard::new("cpu");

@@ -81,7 +81,7 @@ impl Session {
     /// Opens the world as it was before it was to go back.
     pub(super) fn give_up_rewind(&mut self, problem: &Problem) -> Wake {
         self.refuse_restored(problem);
-        // What the log was gone through for.
+        // The log was gone through for these.
         self.own.clear();
         self.waiting.clear();
         self.phase = Phase::Closed(Instant::now());

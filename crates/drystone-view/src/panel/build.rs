@@ -18,12 +18,12 @@ use drystone_draw::Camera;
 const SIDE: f32 = 28.0;
 /// From the left and the top of the picture, points: under what is said of two worlds.
 const CORNER: [f32; 2] = [8.0, 42.0];
-/// Of the card, points.
+/// Width of the card, points.
 const CARD: f32 = 196.0;
-/// Of names on the card, points.
+/// Width of names on the card, points.
 const NAME: f32 = 76.0;
 
-/// What a button below the tools does.
+/// Button below the tools.
 struct Deed {
     sign: &'static str,
     hint: &'static str,
@@ -111,7 +111,7 @@ impl App {
         }
     }
 
-    /// What the tool does, and what it makes things of.
+    /// Purpose of the tool, and properties of what it makes.
     fn tool_card(&mut self, ui: &mut egui::Ui) {
         let tool = self.build.tool;
         ui.label(RichText::new(tool.name()).strong());
@@ -189,7 +189,7 @@ impl App {
         }
     }
 
-    /// What is drawn and not there yet, with its size.
+    /// Outline of what is being drawn, with its size.
     fn ghost(&self, ui: &egui::Ui, rect: Rect, scale: f32) {
         let Some(pixel) = self.pointer.pixel.filter(|_| self.build.tool != Tool::Move) else { return };
         let cameras = split(&self.camera, self.worlds());
