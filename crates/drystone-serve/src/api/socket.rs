@@ -565,8 +565,11 @@ mod tests {
             assert_eq!(frame.len() > LARGE_FRAME, is_large);
             let inline = View::new(wish).encode(&frame, 3);
             runtime.block_on(async {
-                let other = tokio::spawn(async {});
-                let (_, bytes) = encode(View::new(wish), frame, 3, &Arc::new(Semaphore::new(1))).await.unwrap();
+                // A large frame waits for its turn, which only the other task gives it: without that it would wait for ever.
+                let turns = Arc::new(Semaphore::new(0));
+                let giver = turns.clone();
+                let other = tokio::spawn(async move { giver.add_permits(1) });
+                let (_, bytes) = encode(View::new(wish), frame, 3, &turns).await.unwrap();
                 assert_eq!(other.is_finished(), is_large, "{scene}");
                 assert_eq!(bytes, inline);
             });
