@@ -39,7 +39,7 @@ def rules() -> list[dict[str, Any]]:
 def recorded() -> dict[str, str]:
     """Metrics that the service records, and their kind. A mere mention or description of one does not count."""
     found: dict[str, str] = {}
-    for file in (ROOT / "src").rglob("*.rs"):
+    for file in (ROOT / "crates/drystone-serve/src").rglob("*.rs"):
         # Tests make up names of their own.
         code = file.read_text().split("#[cfg(test)]")[0]
         for kind, name in re.findall(r'metrics::(counter|gauge|histogram)!\(\s*"(drystone_[a-z_]+)"', code):
