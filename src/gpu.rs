@@ -216,9 +216,7 @@ impl GpuWorld {
 
     /// Sets gravity from the next step on, m/s², and wakes all bodies, unless it is the same.
     pub(crate) fn set_gravity(&mut self, gravity: [f32; 2]) {
-        // Bit by bit, as a journal that is gone through again sets it.
-        if self.compiled.params.gravity.map(f32::to_bits) != gravity.map(f32::to_bits) {
-            self.compiled.params.gravity = gravity;
+        if self.compiled.change_gravity(gravity) {
             self.bind();
             self.wake_all();
         }

@@ -116,6 +116,13 @@ impl Compiled {
         !self.script.is_empty()
     }
 
+    /// Sets gravity, m/s². Returns true if it differs from before, bit by bit: a journal that is gone through again sets
+    /// −0 as well.
+    pub(crate) fn change_gravity(&mut self, gravity: [f32; 2]) -> bool {
+        let before = std::mem::replace(&mut self.params.gravity, gravity);
+        before.map(f32::to_bits) != gravity.map(f32::to_bits)
+    }
+
     /// Returns true if the scene's emitters bring joints.
     #[must_use]
     pub fn emits_joints(&self) -> bool {

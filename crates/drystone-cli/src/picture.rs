@@ -7,8 +7,9 @@ use clap::builder::PossibleValuesParser;
 use drystone::scene::Compiled;
 use drystone::types::Pose;
 use drystone::{AdapterChoice, Context, Scene, Snapshot, ViewBox, World};
-use drystone_draw::DrawInputs;
-use drystone_draw::{Camera, Coloring, DrawError, Framing, Image, Layers, Offscreen, Style, Upload, raster};
+use drystone_draw::{
+    Camera, Coloring, DrawError, DrawInputs, Framing, Image, Layers, Offscreen, Style, Upload, raster,
+};
 
 use super::failure::{Code, Failure};
 use super::output::Destination;

@@ -1,4 +1,4 @@
-// What colours mean: plates, letters and ramps that src/legend.rs lays out. The largest value is written here,
+// Meaning of colours: plates, letters and ramps that src/legend.rs lays out. The largest value is written here,
 // since only the device knows it.
 
 struct Plate {

@@ -1,4 +1,4 @@
-// What every picture shares: the camera and the style, laid out by src/view.rs, which explains the fields.
+// Shared by every picture: the camera and the style, laid out by src/view.rs, which explains the fields.
 // Twins on the CPU: cover and stroke in src/sprite.rs.
 
 struct View {

@@ -1,4 +1,4 @@
-//! What colours and lengths of arrows mean, laid out for `shaders/legend.wgsl`. The largest value is
+//! Meaning of colours and of the lengths of arrows, laid out for `shaders/legend.wgsl`. The largest value is
 //! written by the device.
 
 use bytemuck::{Pod, Zeroable};

@@ -10,9 +10,8 @@ use super::app::App;
 use super::figures::{Figures, Quality};
 use drystone::step::Stage;
 use drystone::world::World;
-use drystone_draw::DrawInputs;
 use drystone_draw::movie::{Movie, is_due};
-use drystone_draw::{Camera, Image, Offscreen, Style, Upload};
+use drystone_draw::{Camera, DrawInputs, Image, Offscreen, Style, Upload};
 use drystone_scenes::file::write_json;
 
 /// Longest side of a movie, px.

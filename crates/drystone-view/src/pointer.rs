@@ -23,8 +23,7 @@ use drystone::scene::{Body, Geometry, Joint, JointKind, Shape};
 use drystone::state::body_energies;
 use drystone::types::{BodyState, DYNAMIC, KINEMATIC, Pose};
 use drystone::world::{World, WorldError};
-use drystone_draw::DrawInputs;
-use drystone_draw::Scale;
+use drystone_draw::{DrawInputs, Scale};
 
 /// The pull on a grabbed body is at most this many times its weight in earth's gravity.
 const PULL: f32 = 60.0;
@@ -82,7 +81,7 @@ struct Press {
     at: Vec2,
     /// Distance that the pointer moves in a click at most, px.
     slack: f32,
-    /// Of the frame in which it went down.
+    /// Number of the frame in which it went down.
     frame: u64,
 }
 

@@ -73,7 +73,7 @@ pub(crate) struct Run {
     next: usize,
     /// Changes that were undone, the last at the end.
     undone: Vec<Undone>,
-    /// What is done at the step to which it was sent is done on arrival.
+    /// True if changes at the step to which it was sent are made on arrival.
     redoes: bool,
     past: Vec<Checkpoint>,
     spacing: u64,

@@ -267,7 +267,7 @@ fn kind(name: &str) -> Option<BodyType> {
     }
 }
 
-/// What new bodies are made of: kind, density, friction, restitution; of springs frequency and damping.
+/// Properties of new bodies: kind, density, friction, restitution; of springs frequency and damping.
 fn stock(text: &str) -> Option<Stock> {
     let (name, numbers) = text.split_once(' ')?;
     let numbers: Vec<f32> = numbers.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;

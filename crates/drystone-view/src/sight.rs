@@ -10,8 +10,7 @@ use super::drawing::split;
 use drystone::gpu::Arrival;
 use drystone::types::Pose;
 use drystone::world::World;
-use drystone_draw::DrawInputs;
-use drystone_draw::{Bounds, Camera, Framing};
+use drystone_draw::{Bounds, Camera, DrawInputs, Framing};
 
 /// Frames between two looks at where the bodies are …
 const LOOK_EVERY: u32 = 4;

@@ -562,9 +562,7 @@ impl PooledWorld {
     /// A coordinate is not a number, or out of the range of a scene; or the device is lost.
     pub fn set_gravity(&mut self, gravity: Vec2) -> Result<(), WorldError> {
         check_gravity(gravity)?;
-        let gravity: [f32; 2] = gravity.into();
-        if self.member.compiled.params.gravity.map(f32::to_bits) != gravity.map(f32::to_bits) {
-            self.member.compiled.params.gravity = gravity;
+        if self.member.compiled.change_gravity(gravity.into()) {
             self.here(|one| one.follow(&Change::default(), None))?;
             self.member.wake_all();
         }

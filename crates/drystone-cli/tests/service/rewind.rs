@@ -54,7 +54,7 @@ fn a_world_goes_back_and_comes_forth_the_same() {
     assert_eq!((again.header("idempotency-replayed"), again.json()), (Some("true"), json!({ "step": 50 })));
     assert_eq!(service.tell(&format!("{world}/rewind"), &json!({})), json!({ "step": 49 }));
     assert_eq!((service.hash(&world), service.ask(&world)["bodies"].clone()), (hashes[49].clone(), json!(bodies - 1)));
-    // What was forgotten does not come again, what was asked before does: gravity, and the push at step 30.
+    // Forgotten steps do not come again, earlier commands do: gravity, and the push at step 30.
     assert_eq!(back(&service, &world, 19).status, 200);
     assert_eq!((steps_of(&service, &world), service.hash(&world)), (30, hashes[30].clone()));
     assert_eq!(service.ask(&world)["gravity"], json!([2.0, -4.0]));

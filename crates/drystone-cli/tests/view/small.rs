@@ -42,7 +42,7 @@ fn a_narrow_window_folds_its_panel() {
     assert_eq!(world(&report("over")), world(&report("narrow")), "it lies over the world");
     let [low, high] = changed(&stage.shot("narrow.png"), &stage.shot("over.png"));
     assert!(low[0] >= 640 - 340 && low[0] < 320 && high[0] > 620, "{low:?} {high:?}");
-    // What is in it works there, and what is not does not reach the world behind it.
+    // Its buttons work there, and a press between them does not reach the world behind it.
     stage.play(
         &["vertical_stack:count=4", "--backend", "cpu", "--paused", "--fresh"],
         "size 640 400\nkey Tab\nreport @/still.json\ndrag 590 187 560 230 4\nframes 2\nreport @/dragged.json\nclick 389 40\n\

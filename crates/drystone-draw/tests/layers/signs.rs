@@ -341,7 +341,7 @@ fn forces_and_velocities_are_true_to_scale() {
     assert!(shown.changed.iter().all(|pixel| (pixel.y - camera.to_pixel(Vec2::new(0.0, 0.5)).y).abs() < 8.0));
 }
 
-/// Of two dynamic bodies each has its arrow; of one on the ground only that.
+/// Two dynamic bodies have an arrow each; a body on the ground has the only one.
 #[test]
 fn two_bodies_that_push_each_other_have_an_arrow_each() {
     let mut scene = box_on_ground();

@@ -1,4 +1,4 @@
-//! What commands bring a world, against its limits.
+//! Bodies, joints and bytes that commands bring a world, against its limits.
 
 use super::CommandRecord;
 use crate::config::Limits;

@@ -229,12 +229,12 @@ fn default_damping() -> f32 {
     1.0
 }
 
-/// What a command on one body or joint means.
+/// Meaning of a command on one body or joint.
 #[derive(Debug)]
 pub enum Plain {
-    /// Of a body.
+    /// Command on a body.
     Body(BodyRef, Command),
-    /// Of a joint.
+    /// Command on a joint.
     Joint(JointRef, JointCommand),
 }
 

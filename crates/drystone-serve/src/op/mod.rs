@@ -1,4 +1,4 @@
-//! What may be asked of a world: as clients write it, as the log keeps it, and what it means.
+//! Operations on a world: as clients write them, as the log keeps them, and their meaning.
 
 mod brings;
 mod command;

@@ -200,7 +200,7 @@ fn refuse_deep(text: &[u8]) -> Result<(), Problem> {
 /// Bodies and joints among them, as a scene file has them.
 ///
 /// # Errors
-/// What is wrong, with its path from here.
+/// The mistake, with its path from here.
 pub fn read_parts(bodies: &Parts, joints: &Parts) -> Result<(Vec<Body>, Vec<Joint>), Problem> {
     parse_parts(bodies.text(), joints.text())
 }
@@ -236,7 +236,7 @@ pub fn read_shape(shape: &RawValue) -> Result<Geometry, Problem> {
 /// A joint as a scene file has it, without its bodies.
 ///
 /// # Errors
-/// What is wrong, with its path from here.
+/// The mistake, with its path from here.
 pub fn read_joint(joint: &RawValue, to_world: bool) -> Result<Joint, Problem> {
     /// Presence of the bodies.
     #[derive(Deserialize)]

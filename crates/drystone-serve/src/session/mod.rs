@@ -346,7 +346,7 @@ impl Session {
             Hold::Rewind(reply, slot, number) => {
                 let Some(outcome) = lock(&slot).take() else { return Ok(Some(Hold::Rewind(reply, slot, number))) };
                 self.ring = Some(live.take_ring());
-                // What is in the store counts, whether this is.
+                // The store decides whether it has gone back.
                 self.phase = Phase::Closed(Instant::now());
                 if let Err(error) = outcome {
                     self.answer(reply, Err(Problem::of_store(&error)));

@@ -110,7 +110,7 @@ pub(crate) fn open(shared: &Shared, id: &str, apart: bool, until: Option<u64>) -
                     }
                     continue;
                 }
-                // What is before it is not known to be the past of what is now.
+                // Earlier checkpoints are not known to be its past.
                 Err(LoadError::Damaged(_)) if until.is_some() => break,
                 Err(LoadError::Device(error)) => return Err(OpenError::Device(error, device)),
                 Err(LoadError::Away(problem)) => return Err(OpenError::Away(problem)),
@@ -313,7 +313,7 @@ impl Trail<'_> {
                     return Err(self.damaged(&format!("{} has no head, it is damaged or cut off", log_name(number))));
                 }
                 (Some(found), _) if !is_base && found.rewound && self.until.is_some() => {
-                    // What was before the step to which it went back is its past, and what came after is forgotten.
+                    // Steps before the one to which it went back are its past, later ones are forgotten.
                     if found.step < self.step {
                         return Err(TrailError::Forgotten);
                     }

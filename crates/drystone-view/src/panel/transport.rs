@@ -25,7 +25,7 @@ impl App {
                 ui.spacing_mut().item_spacing.x = 4.0;
             }
             self.step_buttons(ui);
-            // What is told at the right has its place first.
+            // The text at the right gets its place first.
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                 self.window_buttons(ui, is_narrow);
                 if !is_narrow {

@@ -50,7 +50,7 @@ const back = count => guard(async () => {
   going = true;
   letGo();
   try {
-    // What it has done is known once it stands.
+    // The number of its steps is known once it stands.
     let { step } = await post(own, '/pause');
     if (step === 0) return tell('the world is at its start');
     while (behind && step) {
