@@ -1,12 +1,10 @@
 //! A small world runs its sweeps in one workgroup (`shaders/alone.wgsl`). What comes out is what the kernels of the stages
 //! compute, to the bit, whatever the world is made of and however wrong the counts are by which it was chosen.
 
-mod support;
-
+use crate::support::{build, context, full_hash, gpu, gpu_with, pile};
 use drystone::gpu::kernel::Patch;
 use drystone::step::{Op, Stage};
 use drystone::{Body, GpuWorld, Joint, JointKind, Mode, Scene, Shape, Snapshot, Worlds, state};
-use support::{build, context, full_hash, gpu, gpu_with, pile};
 
 /// Lines of the plan that one dispatch runs.
 fn sweeps(plan: &[Op]) -> u32 {

@@ -1,18 +1,16 @@
 //! Limits and accidents: full buffers, empty and degenerate worlds, numbers that are none, a device that goes away.
 
-mod support;
-
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use crate::support::{
+    Trace, assert_colored, build, compile, context, cpu, gpu, gpu_with, is_finite, new_context, pile, trace_cpu,
+    trace_gpu,
+};
 use drystone::gpu::{DeviceError, adapters};
 use drystone::types::{BodyState, Constraint, Contact, OVERFLOW_CONTACTS, Pose, QUARANTINED};
 use drystone::{
     Body, CancelToken, Context, CpuWorld, GpuWorld, Query, Scene, Shape, Snapshot, World, WorldError, Worlds, state,
-};
-use support::{
-    Trace, assert_colored, build, compile, context, cpu, gpu, gpu_with, is_finite, new_context, pile, trace_cpu,
-    trace_gpu,
 };
 
 fn step_and_look(world: &mut GpuWorld) -> Snapshot {

@@ -1,10 +1,11 @@
 //! Colours: valid after every step, the same on both backends, few, found in few rounds, kept while a contact lives.
 
-mod support;
-
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU32;
 
+use crate::support::{
+    assert_colored, build, chaotic, colors_used, compile, context, cpu, gpu, is_finite, is_touching, pile, trace_cpu,
+};
 use drystone::scene::Compiled;
 use drystone::stages::color::{ColorScratch, claim_key, color, color_sort};
 use drystone::threads::{Rows, Threads};
@@ -13,9 +14,6 @@ use drystone::types::{
 };
 use drystone::{Body, CpuWorld, GpuWorld, Scene, Shape, Snapshot, World, state};
 use glam::Vec2;
-use support::{
-    assert_colored, build, chaotic, colors_used, compile, context, cpu, gpu, is_finite, is_touching, pile, trace_cpu,
-};
 
 /// Scenes of every kind: stacks, piles, drums, circles, overlaps, compound bodies.
 fn scenes() -> Vec<Scene> {

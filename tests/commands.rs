@@ -1,9 +1,6 @@
 //! What is asked of bodies between steps happens, on every backend, in order, and survives snapshots.
 
-#[allow(dead_code, reason = "each test file uses a part")]
-mod common;
-
-use common::{Backend, near};
+use crate::common::{Backend, near};
 use drystone::gpu::kernel::Patch;
 use drystone::{AdapterChoice, Body, Command, CommandError, Context, CpuWorld, GpuWorld, Scene, Shape, state};
 use glam::Vec2;

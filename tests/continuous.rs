@@ -4,14 +4,6 @@
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "poses are drawn in f64 and used in f32")]
 
-#[macro_use]
-#[path = "common/mod.rs"]
-#[allow(dead_code, reason = "each suite uses a part")]
-mod common;
-#[path = "shapes/kit.rs"]
-#[allow(dead_code, reason = "each suite uses a part")]
-mod kit;
-
 use drystone::scene::Compiled;
 use drystone::stages::collide::manifold;
 use drystone::stages::continuous::{Motion, Party, time_of_impact};
@@ -20,8 +12,8 @@ use drystone::types::Pose;
 use drystone::{Body, Scene, Shape};
 use glam::{DVec2, Vec2};
 
-use common::{Backend, Sim, between, near};
-use kit::{Random, regular, rounded};
+use crate::common::{Backend, Sim, between, near};
+use crate::shapes::kit::{self, Random, regular, rounded};
 
 on_every_backend!(
     walls_hold,

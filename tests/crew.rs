@@ -1,9 +1,7 @@
 //! Several threads may go through the sweeps together: to the same bits as one alone.
 
-mod support;
-
+use crate::support::{build, cpu, pile, trace_cpu};
 use drystone::{Mode, Scene, Settings};
-use support::{build, cpu, pile, trace_cpu};
 
 const STEPS: usize = 60;
 

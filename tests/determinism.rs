@@ -1,12 +1,10 @@
 //! The same scene gives the same bits: step by step, whoever steps, however often one looks, whatever the buffers hold.
 
-mod support;
-
-use drystone::types::Pose;
-use drystone::{GpuWorld, Scene, Snapshot, state};
-use support::{
+use crate::support::{
     Trace, build, chaotic, compile, context, cpu, full_hash, gpu, gpu_with, new_context, pile, trace_cpu, trace_gpu,
 };
+use drystone::types::Pose;
+use drystone::{GpuWorld, Scene, Snapshot, state};
 
 const STEPS: usize = 100;
 

@@ -1,15 +1,13 @@
 //! Bodies that come and go by the scene's own script: when, how many, in which slots; the same on every backend, from
 //! snapshots, in a caller's encoder, in strict mode, and as if somebody had added and removed them by hand.
 
-mod support;
-
+use crate::support::{context, cpu, gpu, gpu_with, shower_on};
 use drystone::types::VACANT;
 use drystone::{
     Body, BodyId, CpuWorld, Emitter, GpuWorld, Joint, JointKind, PopulationError, Scene, Shape, World, WorldError,
     state,
 };
 use drystone_scenes::catalogue;
-use support::{context, cpu, gpu, gpu_with, shower_on};
 
 /// Pairs on a rod, every six steps, three pairs at a time; a box after ten steps for twenty; and a wedge once, for
 /// good. They fall onto a floor that is near.

@@ -1,14 +1,12 @@
 //! Events: what began and ceased to touch, what sensors noticed; on every backend the same, and nothing lost.
 
-mod support;
-
+use crate::support::{context, cpu, gpu, pile};
 use drystone::gpu::kernel::Patch;
 use drystone::step::Stage;
 use drystone::types::NONE;
 use drystone::{Body, Command, Event, EventKind, GpuWorld, Joint, JointKind, Scene, Shape, World, state};
 use drystone_validate::{Options, compare, validate};
 use glam::Vec2;
-use support::{context, cpu, gpu, pile};
 
 fn floor() -> Scene {
     let mut scene = Scene::new("events").gravity(0.0, -10.0);

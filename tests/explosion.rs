@@ -1,9 +1,6 @@
 //! An explosion pushes what is around it, as far as it reaches, and is gone: on every backend alike.
 
-#[allow(dead_code, reason = "each test file uses a part")]
-mod common;
-
-use common::{Backend, near};
+use crate::common::{Backend, near};
 use drystone::{Body, Explosion, Filter, Scene, Shape, Snapshot, WorldError};
 use glam::Vec2;
 

@@ -1,9 +1,7 @@
 //! The CPU may run the solver group by group of islands: to the same bits as stage by stage, whatever the groups.
 
-mod support;
-
+use crate::support::{Trace, build, cpu, pile, trace_cpu};
 use drystone::{Body, CpuWorld, Mode, Scene, Settings, Shape};
-use support::{Trace, build, cpu, pile, trace_cpu};
 
 const STEPS: usize = 90;
 

@@ -1,10 +1,6 @@
 //! A snapshot goes on in a world made anew although bodies and joints came and went by hand: with a journal of that.
 
-#[macro_use]
-#[allow(dead_code, reason = "each test file uses a part")]
-mod common;
-
-use common::Backend;
+use crate::common::Backend;
 use drystone::{Alteration, Body, BodyId, Emitter, Joint, JointKind, Journal, Scene, Shape, World, WorldError, state};
 
 on_every_backend!(goes_on, needs_the_journal);

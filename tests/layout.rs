@@ -1,7 +1,9 @@
 //! The structs and constants that Rust and WGSL share are the same on both sides: names, order, offsets, types, values.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::mem::offset_of;
+use std::path::Path;
 
 use drystone::types;
 use wgpu::naga;
@@ -311,12 +313,12 @@ fn constants_that_are_stated_twice_agree() {
         let mut found: Vec<(String, String, String)> = Vec::new();
         let mut folders = vec![std::path::PathBuf::from(folder)];
         while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(folder).unwrap() {
+            for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
                 if path.is_dir() {
                     folders.push(path);
                 } else if path.extension().is_some_and(|found| found == extension) {
-                    for line in std::fs::read_to_string(&path).unwrap().lines() {
+                    for line in fs::read_to_string(&path).unwrap().lines() {
                         let Some(rest) = keyword.iter().find_map(|keyword| line.strip_prefix(keyword)) else {
                             continue;
                         };
@@ -351,4 +353,23 @@ fn constants_that_are_stated_twice_agree() {
         }
     }
     assert!(compared >= 2, "only {compared} constants were compared");
+}
+
+/// A test file that no executable contains would never run.
+#[test]
+fn every_test_file_is_run() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let main = fs::read_to_string(root.join("main.rs")).unwrap();
+    let missing = |main: &str| -> Vec<String> {
+        fs::read_dir(&root)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "rs") || path.join("mod.rs").exists())
+            .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+            .filter(|name| !["main", "allocations"].contains(&name.as_str()))
+            .filter(|name| !main.contains(&format!("\nmod {name};\n")))
+            .collect()
+    };
+    assert_eq!(missing(&main), [""; 0], "not in tests/main.rs");
+    assert_eq!(missing(&main.replace("\nmod layout;\n", "\n")), ["layout"], "the negative control");
 }

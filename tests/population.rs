@@ -1,7 +1,6 @@
 //! Bodies that come and go while a world runs: ids, slots, refusals, snapshots, and the same on every backend.
 
-mod support;
-
+use crate::support::{context, cpu, gpu};
 use drystone::scene::Compiled;
 use drystone::types::{NO_SHAPE, VACANT};
 use drystone::{
@@ -9,7 +8,6 @@ use drystone::{
     WorldError, state,
 };
 use glam::Vec2;
-use support::{context, cpu, gpu};
 
 fn floor() -> Scene {
     let mut scene = Scene::new("floor").gravity(0.0, -10.0);

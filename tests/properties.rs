@@ -1,9 +1,8 @@
 //! Laws that hold for any scene, on scenes that nobody thought of.
 
-mod support;
-
 use std::cell::Cell;
 
+use crate::support::{context, cpu, full_hash, gpu, is_finite};
 use drystone::math::{inv_rotate, rotation};
 use drystone::scene::MAX_VALUE;
 use drystone::state::{self, metrics};
@@ -15,7 +14,6 @@ use drystone_validate::{Options, validate};
 use glam::{DVec2, Vec2};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use support::{context, cpu, full_hash, gpu, is_finite};
 
 /// The same scenes every time: a failure is found again. Another seed searches elsewhere: `PROPTEST_RNG_SEED`.
 fn config(cases: u32) -> ProptestConfig {

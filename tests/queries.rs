@@ -1,14 +1,11 @@
 //! Queries see what is there: every geometry against what can be worked out by hand and against an oracle in f64 that
 //! shares no code with them; the grid against all shapes one by one; the GPU against the CPU.
 
-#[allow(dead_code, reason = "each test file uses a part")]
-mod common;
-#[path = "queries/oracle.rs"]
 mod oracle;
 
 use std::sync::OnceLock;
 
-use common::{Backend, near};
+use crate::common::{Backend, near};
 use drystone::gpu::kernel::Patch;
 use drystone::query::MAX_QUERIES;
 use drystone::{

@@ -1,7 +1,6 @@
 //! The pairs that the grid finds are those that overlap: against brute force, with shapes of all sizes and forms.
 
-mod support;
-
+use crate::support::{Random, compile, context, cpu, gpu};
 use drystone::gpu::kernel::Patch;
 use drystone::scene::Compiled;
 use drystone::stages::bin::{bin, level_of};
@@ -10,7 +9,6 @@ use drystone::stages::pair::may_meet;
 use drystone::threads::Threads;
 use drystone::types::{Aabb, FIXED_SHAPE};
 use drystone::{Body, GpuWorld, Scene, Shape, Snapshot};
-use support::{Random, compile, context, cpu, gpu};
 
 /// Small boxes and circles among many long shelves, posts, turning walls and flying planks.
 fn mixture(seed: u64) -> Scene {

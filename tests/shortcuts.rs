@@ -1,15 +1,13 @@
 //! What the CPU knows from steps before, and the shorter ways that it takes around stages, leave no trace: the same bits as
 //! each stage in full in every step.
 
-mod support;
-
 use std::cell::Cell;
 
+use crate::support::{Random, build, cpu, full_hash, pile};
 use drystone::types::{BROKEN, JointFrame, JointState};
 use drystone::{Body, Command, CpuWorld, Joint, JointCommand, JointKind, Scene, Settings, Shape, Snapshot};
 use drystone_scenes::catalogue;
 use glam::Vec2;
-use support::{Random, build, cpu, full_hash, pile};
 
 /// All that a snapshot carries.
 fn bits(world: &CpuWorld) -> (u64, Vec<u8>) {

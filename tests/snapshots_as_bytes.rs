@@ -1,9 +1,7 @@
 //! Snapshots as bytes: continued to the last bit, or refused with a reason.
 
-mod support;
-
+use crate::support::{cpu, gpu, pile};
 use drystone::{CpuWorld, Scene, Snapshot, World, WorldError, state};
-use support::{cpu, gpu, pile};
 
 fn scene() -> Scene {
     pile(3, 60)

@@ -1,11 +1,9 @@
 //! Many worlds at once: each comes to the bits to which it comes alone on the same backend, whatever its neighbours do.
 
-mod support;
-
+use crate::support::{BACKENDS, alone, context, gather, row, together};
 use drystone::{Body, BodyType, Command, Joint, JointCommand, JointKind, Motor, Scene, Shape, WorldError, Worlds};
 use drystone_scenes::catalogue;
 use glam::Vec2;
-use support::{BACKENDS, alone, context, gather, row, together};
 
 /// Runs each scene alone and all of them together, with the same commands, and compares all that a world carries.
 fn same_bits(backend: &str, scenes: &[Scene], steps: u64, ask: impl Fn(usize, u64) -> Option<(usize, Command)>) {

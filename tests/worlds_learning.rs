@@ -1,10 +1,8 @@
 //! What learning asks of many worlds: what is where in each of them, all bodies at once, and worlds that begin again.
 
-mod support;
-
+use crate::support::{BACKENDS, alone, build, together};
 use drystone::{Body, Command, Geometry, JointCommand, Query, Scene, Shape, World, WorldError, Worlds};
 use glam::Vec2;
-use support::{BACKENDS, alone, build, together};
 
 /// Worlds of several sizes, one with a half plane, one with nothing in it.
 fn scenes() -> Vec<Scene> {

@@ -1,11 +1,9 @@
 //! Bodies and joints come and go in one of many worlds: ids, bits, events and refusals are those of that world alone, and the
 //! others notice nothing.
 
-mod support;
-
+use crate::support::{BACKENDS, Random, alone, build, shower_on, together};
 use drystone::{Body, BodyId, Command, Joint, JointId, JointKind, Scene, Shape, World, WorldError, Worlds, state};
 use glam::Vec2;
-use support::{BACKENDS, Random, alone, build, shower_on, together};
 
 /// A floor and a box, in strict mode: a world alone has other room than one of many, and neither shall drop contacts.
 fn floor() -> Scene {

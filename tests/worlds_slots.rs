@@ -1,11 +1,9 @@
 //! Worlds come and go among many: whoever takes the place of another comes to the bits to which it comes alone, and those
 //! beside it notice nothing. Settings that are numbers of a world may differ.
 
-mod support;
-
+use crate::support::{BACKENDS, Random, alone, build, pile, together};
 use drystone::{Body, Command, Joint, JointKind, Scene, Shape, World, WorldError, Worlds, state};
 use glam::Vec2;
-use support::{BACKENDS, Random, alone, build, pile, together};
 
 /// In strict mode: a world alone has other room than one of many, and neither shall drop contacts.
 fn strict(mut scene: Scene) -> Scene {

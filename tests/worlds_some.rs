@@ -1,11 +1,9 @@
 //! Some of many worlds step while others stay as they are: each comes to the bits to which it comes alone in as many steps,
 //! whoever stepped with it.
 
-mod support;
-
+use crate::support::{BACKENDS, Random, alone, build, gather, pile, row, together};
 use drystone::{Body, BodyType, Command, Scene, Shape, World, WorldError, Worlds, state};
 use glam::Vec2;
-use support::{BACKENDS, Random, alone, build, gather, pile, row, together};
 
 /// Each body of each world a little elsewhere.
 fn nudged(scene: &Scene, count: usize) -> Vec<Scene> {
@@ -161,7 +159,7 @@ fn worlds_at_rest_cost_nothing() {
             })
             .collect();
         let mut worlds = together("gpu", &scenes);
-        let mut singles: Vec<_> = scenes.iter().map(|scene| support::gpu(scene).without_rest()).collect();
+        let mut singles: Vec<_> = scenes.iter().map(|scene| crate::support::gpu(scene).without_rest()).collect();
         for _ in 0..140 {
             worlds.step().unwrap();
             for single in &mut singles {

@@ -8,7 +8,6 @@ use drystone::{AdapterChoice, Context, CpuWorld, GpuWorld, Scene, Snapshot, Worl
 use drystone_scenes::catalogue;
 
 /// One test for each oracle and backend.
-#[allow(unused_macros, reason = "each suite uses a part")]
 macro_rules! on_every_backend {
     ($($oracle:ident),+ $(,)?) => { $(
         mod $oracle {
@@ -58,7 +57,6 @@ impl Backend {
     }
 
     /// The scene with a stage left out, for negative controls.
-    #[allow(dead_code, reason = "not every suite has one of these")]
     pub fn start_without(self, scene: &Scene, stage: Stage) -> Sim {
         let world = match self {
             Self::Cpu1 | Self::Cpu3 => self.cpu(scene).without(stage).into(),
@@ -127,13 +125,11 @@ impl Sim {
     }
 
     /// The world itself.
-    #[allow(dead_code, reason = "only some suites need it")]
     pub fn world(&mut self) -> &mut World {
         &mut self.world
     }
 
     /// What the joints do, in scene order.
-    #[allow(dead_code, reason = "only some suites have joints")]
     pub fn joints(&mut self) -> Vec<JointReaction> {
         self.world.joint_reactions().expect("a snapshot")
     }

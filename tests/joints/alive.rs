@@ -7,7 +7,7 @@ use drystone::{
 use glam::Vec2;
 
 use crate::common::{Backend, between, far, near};
-use crate::{block, point, world};
+use crate::joints::{block, point, world};
 
 on_every_backend!(
     as_if_it_had_been_there,

@@ -3,7 +3,7 @@
 use drystone::{Body, Joint, JointKind, Scene, Shape};
 
 use crate::common::{Backend, Sim, between, near};
-use crate::{block, point, world};
+use crate::joints::{block, point, world};
 
 on_every_backend!(
     a_hub_of_forty_holds_them_all,

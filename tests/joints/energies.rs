@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use drystone::{Body, Joint, JointKind, Scene, Spring};
 
 use crate::common::{Backend, between, near};
-use crate::{block, point, world};
+use crate::joints::{block, point, world};
 
 on_every_backend!(a_weight_on_a_spring_keeps_its_energy, every_spring_stores_what_it_gives);
 

@@ -3,7 +3,7 @@
 use drystone::{Body, Joint, JointKind, Mode, Scene, Shape};
 
 use crate::common::{Backend, between, far, near};
-use crate::{block, point, world};
+use crate::joints::{block, point, world};
 
 on_every_backend!(
     a_hanging_mass_pulls_with_its_weight,

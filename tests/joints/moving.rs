@@ -5,7 +5,7 @@ use std::f32::consts::TAU;
 use drystone::{Body, Joint, JointKind, Motor, Scene, Shape, Spring};
 
 use crate::common::{Backend, between, near};
-use crate::{block, point, world};
+use crate::joints::{block, point, world};
 
 on_every_backend!(
     a_motor_speeds_up_by_torque_over_inertia,

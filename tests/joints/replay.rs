@@ -4,8 +4,8 @@ use drystone::{
     AdapterChoice, Body, Context, CpuWorld, GpuWorld, Joint, JointKind, Mode, Motor, Scene, Shape, Spring, World, state,
 };
 
-use crate::crowds::bridge;
-use crate::{block, world};
+use crate::joints::crowds::bridge;
+use crate::joints::{block, world};
 
 /// Some of every kind, and more bodies in one colour than a thread takes at once.
 fn zoo(mode: Mode) -> Scene {

@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use drystone::{Joint, JointKind, Scene, Spring};
 
 use crate::common::{Backend, Sim, between, far, near};
-use crate::{block, point, world};
+use crate::joints::{block, point, world};
 
 on_every_backend!(
     a_spring_swings_at_the_root_of_k_over_m,

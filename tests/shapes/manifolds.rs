@@ -10,7 +10,7 @@ use drystone::types::{BOX, CIRCLE, GEOMETRY_MASK, HALF_PLANE, POLYGON, Pose, Sha
 use drystone::{Body, Scene, Shape};
 use glam::{DVec2, Vec2};
 
-use crate::kit::{Random, regular, rounded, shapes};
+use crate::shapes::kit::{Random, regular, rounded, shapes};
 
 const SPECULATIVE: f64 = 0.02;
 const SLOP: f32 = 0.005;

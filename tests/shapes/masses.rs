@@ -4,7 +4,7 @@ use drystone::scene::Compiled;
 use drystone::{Body, Geometry, Scene, Shape};
 use glam::DVec2;
 
-use crate::kit::{regular, rounded, shapes};
+use crate::shapes::kit::{regular, rounded, shapes};
 
 /// Distance from a point to the core of a shape (0 inside), in its own frame.
 fn core_distance(points: &[DVec2], at: DVec2) -> f64 {

@@ -6,7 +6,7 @@ use drystone::{AdapterChoice, Body, Context, GpuWorld, Scene, Shape, World};
 use glam::Vec2;
 
 use crate::common::{Backend, between, far, near};
-use crate::kit::{Random, regular, rounded};
+use crate::shapes::kit::{Random, regular, rounded};
 
 on_every_backend!(
     rests_on_everything,

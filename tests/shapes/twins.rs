@@ -5,7 +5,7 @@ use drystone::{AdapterChoice, Body, Context, GpuWorld, Scene, Shape};
 use drystone_validate::{Options, Report, compare, validate};
 use glam::Vec2;
 
-use crate::kit::{Random, regular, shapes};
+use crate::shapes::kit::{Random, regular, shapes};
 
 fn context() -> Context {
     Context::new(AdapterChoice::Any).expect("these tests need an adapter; lavapipe will do")

@@ -8,7 +8,7 @@ use drystone::{Body, Command, Joint, JointKind, Scene, Shape, Snapshot};
 use glam::Vec2;
 
 use crate::common::Backend;
-use crate::{REST, asleep, block, command, floor, poses, settle, sleepers, stack, world};
+use crate::sleep::{REST, asleep, block, command, floor, poses, settle, sleepers, stack, world};
 
 on_every_backend!(
     the_timer_counts_steps_of_rest,

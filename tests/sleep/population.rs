@@ -4,7 +4,7 @@ use drystone::{Body, EventKind, Shape};
 use drystone_scenes::catalogue;
 
 use crate::common::Backend;
-use crate::{asleep, block, floor, poses, settle, sleepers, stack};
+use crate::sleep::{asleep, block, floor, poses, settle, sleepers, stack};
 
 on_every_backend!(
     what_lay_on_the_ground_falls_when_it_goes,

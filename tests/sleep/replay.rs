@@ -6,7 +6,7 @@ use drystone::{AdapterChoice, Body, Command, Context, CpuWorld, GpuWorld, Scene,
 use drystone_scenes::catalogue;
 use glam::Vec2;
 
-use crate::{REST, floor, stack};
+use crate::sleep::{REST, floor, stack};
 
 /// Stacks, and boxes that fall between them.
 fn scene() -> Scene {

@@ -4,7 +4,7 @@ use drystone::{Body, Command, EventKind, Scene, Shape};
 use glam::Vec2;
 
 use crate::common::{Backend, Sim, between, near};
-use crate::{asleep, block, command, floor, momentum, poses, settle, sleepers, speed, stack, world};
+use crate::sleep::{asleep, block, command, floor, momentum, poses, settle, sleepers, speed, stack, world};
 
 on_every_backend!(
     a_ball_wakes_what_it_hits_in_the_same_step,

@@ -1,5 +1,8 @@
 //! The `drystone` command as a user and as a script see it: output, files, exit codes. No timing is asserted.
 
+mod bench;
+mod saved_worlds;
+
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;

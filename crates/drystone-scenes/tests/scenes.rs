@@ -2,6 +2,9 @@
 //!
 //! `DRYSTONE_FUZZ_SECONDS=600 cargo test --release --test scenes mutated` fuzzes for ten minutes.
 
+mod catalogue;
+mod catalogue_runs;
+
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -7,10 +7,6 @@
 //! Tolerances are argued where they stand: the error of the method, which is known, or the rounding of f32 (6·10⁻⁸ of
 //! the value, half of it once per operation). Nothing is timed.
 
-#[macro_use]
-#[path = "../common/mod.rs"]
-mod common;
-
 mod bodies;
 mod fields;
 mod friction;

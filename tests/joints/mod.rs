@@ -4,11 +4,6 @@
 //! compared can also fail. Long runs are for the CPU alone; on a software adapter they would take minutes, and the
 //! stages are compared with it elsewhere (`tests/twins.rs`).
 
-#[macro_use]
-#[path = "../common/mod.rs"]
-#[allow(dead_code, reason = "each suite uses a part")]
-mod common;
-
 mod alive;
 mod crowds;
 mod energies;

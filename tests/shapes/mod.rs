@@ -4,12 +4,7 @@
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "poses are drawn in f64 and used in f32")]
 #![allow(clippy::type_complexity, reason = "tables of cases")]
 
-#[macro_use]
-#[path = "../common/mod.rs"]
-#[allow(dead_code, reason = "each suite uses a part")]
-mod common;
-
-mod kit;
+pub mod kit;
 mod manifolds;
 mod masses;
 mod physics;

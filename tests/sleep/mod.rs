@@ -2,17 +2,12 @@
 //!
 //! As `tests/physics`: an oracle is a function of a backend, and what is compared can also fail.
 
-#[macro_use]
-#[path = "../common/mod.rs"]
-#[allow(dead_code, reason = "each suite uses a part")]
-mod common;
-
 mod islands;
 mod population;
 mod replay;
 mod waking;
 
-use common::Sim;
+use crate::common::Sim;
 use drystone::types::{ASLEEP, DYNAMIC, Pose};
 use drystone::{Body, Command, Scene, Shape, Snapshot};
 

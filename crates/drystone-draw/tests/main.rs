@@ -1,0 +1,5 @@
+//! Tests of pictures, in one executable.
+
+mod draw;
+mod framing;
+mod layers;

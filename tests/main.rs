@@ -1,0 +1,42 @@
+//! Tests of the solver, in one executable: the library and its dependencies are linked once.
+//!
+//! `allocations.rs` counts allocations by an allocator of its own and stays apart.
+
+#[macro_use]
+mod common;
+mod support;
+
+mod alone;
+mod capacity;
+mod coloring;
+mod commands;
+mod continuous;
+mod crew;
+mod determinism;
+mod emitters;
+mod events;
+mod explosion;
+mod groups;
+mod issue_002_fixed_rotation;
+mod issue_002_snapshot_impulses;
+mod joints;
+mod journal;
+mod layout;
+mod math;
+mod names;
+mod physics;
+mod pipelines;
+mod population;
+mod properties;
+mod queries;
+mod search;
+mod shapes;
+mod shortcuts;
+mod sleep;
+mod snapshots_as_bytes;
+mod twins;
+mod worlds;
+mod worlds_learning;
+mod worlds_population;
+mod worlds_slots;
+mod worlds_some;
