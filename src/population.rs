@@ -379,9 +379,8 @@ impl Population {
             let old = compiled.shapes.get(*place as usize);
             old.is_some_and(|old| outline(old) == outline(shape))
         };
-        let fits = |shapes: &[(Shape, Vec<[f32; 2]>)]| {
-            places.len() == shapes.len() && places.iter().zip(shapes).all(is_same)
-        };
+        let fits =
+            |shapes: &[(Shape, Vec<[f32; 2]>)]| places.len() == shapes.len() && places.iter().zip(shapes).all(is_same);
         if !fits(&laid.shapes) {
             // Half planes of the scene stand in front of its other shapes.
             laid.shapes.sort_by_key(|(shape, _)| shape.kind & GEOMETRY_MASK != types::HALF_PLANE);

@@ -80,7 +80,9 @@ impl Tool {
     pub fn next_hint(self, first_is_fixed: bool) -> &'static str {
         match (self, first_is_fixed) {
             (Self::Hinge, true) => "now click the body that swings about this point",
-            (Self::Hinge, false) => "now click a fixed point (air or ground), the other body, or this body again to nail it",
+            (Self::Hinge, false) => {
+                "now click a fixed point (air or ground), the other body, or this body again to nail it"
+            }
             (_, true) => "now click the body",
             (_, false) => "now click the other body, or a point in the air",
         }
@@ -385,7 +387,8 @@ impl App {
     /// Returns true for the world, and for a body that nothing moves.
     pub(super) fn is_fixed(&self, body: Option<BodyId>) -> bool {
         let compiled = self.run.here().map(|run| run.world().compiled());
-        let kind = |id: BodyId| compiled.and_then(|compiled| compiled.bodies.get(id.index as usize)).map(|body| body.kind);
+        let kind =
+            |id: BodyId| compiled.and_then(|compiled| compiled.bodies.get(id.index as usize)).map(|body| body.kind);
         body.is_none_or(|id| kind(id) != Some(DYNAMIC))
     }
 
@@ -402,7 +405,9 @@ impl App {
         let Some(body) = b.body else { return };
         let collide = matches!(tool, Tool::Spring | Tool::Rod);
         let joint = Joint { collide, ..Joint::to_world(kind, 0).anchors(a.anchor, b.anchor) };
-        let names = |end: End| end.body.map(|id| compiled.ids[id.index as usize].clone().unwrap_or_else(|| format!("body {}", id.index)));
+        let names = |end: End| {
+            end.body.map(|id| compiled.ids[id.index as usize].clone().unwrap_or_else(|| format!("body {}", id.index)))
+        };
         let said = match [first, second].map(names) {
             [Some(first), Some(second)] => format!("{} between {first} and {second}", tool.name()),
             [Some(one), None] | [None, Some(one)] if tool == Tool::Hinge => format!("{one} turns about this point"),
@@ -410,7 +415,8 @@ impl App {
         };
         let ends: Vec<BodyId> = a.body.into_iter().chain([body]).collect();
         let stands = self.run.here_mut().map_or(Ok(Vec::new()), |run| run.stands(&ends));
-        let tie = |stands: Vec<Stand>| Deed::new(Edit::Tie([(a.body, body, joint)].into()), Meaning::Tie(stands.into()));
+        let tie =
+            |stands: Vec<Stand>| Deed::new(Edit::Tie([(a.body, body, joint)].into()), Meaning::Tie(stands.into()));
         match stands.and_then(|stands| self.edit(tie(stands))) {
             Ok(_) => self.say(format!("{said} · Z takes it back")),
             Err(error) => self.say(format!("no {}: {}", tool.name(), plain(&error))),

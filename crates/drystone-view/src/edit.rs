@@ -213,9 +213,7 @@ impl Edit {
                 let there: Vec<BodyId> = ids.iter().copied().filter(|&id| is_there(world, id)).collect();
                 world.remove_bodies(&there).map(|()| Made::default()).map_err(|e| text(&e))
             }
-            Self::Replace(id, body) => {
-                world.replace_body(*id, body).map(|()| Made::default()).map_err(|e| text(&e))
-            }
+            Self::Replace(id, body) => world.replace_body(*id, body).map(|()| Made::default()).map_err(|e| text(&e)),
             Self::Join(body, joint) => {
                 let tie = (None, *body, (**joint).clone());
                 world.add_joints_between(&[tie]).map(Made::joints).map_err(|e| text(&e))

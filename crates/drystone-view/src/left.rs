@@ -69,8 +69,7 @@ impl App {
             run.thin(MAX_STATES);
         }
         let source = self.source.clone();
-        let left =
-            Left { seat, source, overridden: self.overridden, camera: self.camera, follows: self.sight.follows };
+        let left = Left { seat, source, overridden: self.overridden, camera: self.camera, follows: self.sight.follows };
         let touched = left.is_touched();
         if left.seat.facts().bodies > MAX_BODIES || (only_touched && !touched) {
             return false;

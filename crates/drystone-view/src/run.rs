@@ -17,8 +17,6 @@ use super::cancel::Cancel;
 use super::edit::{Deed, Edit, Made, Meaning};
 pub(crate) use deeds::Undoing;
 use deeds::Undone;
-pub(crate) use log::Entry;
-pub(crate) use rebuild::Rebuilt;
 use drystone::cpu::{Books, CpuWorld};
 use drystone::gpu::{Context, DeviceCopy, GpuWorld, StageTimes};
 use drystone::population::{BodyId, Journal, Population};
@@ -28,6 +26,8 @@ use drystone::step::Stage;
 use drystone::types::Counters;
 use drystone::world::{World, WorldError};
 use drystone_scenes::saved::SavedWorld;
+pub(crate) use log::Entry;
+pub(crate) use rebuild::Rebuilt;
 
 /// Steps between two states at first; doubled whenever they would take more than [`BUDGET`].
 const FIRST_SPACING: u64 = 8;

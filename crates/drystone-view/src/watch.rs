@@ -193,9 +193,8 @@ impl Track {
     /// A quantity over time: seconds and values.
     pub fn curve(&self, quantity: Quantity) -> Vec<[f64; 2]> {
         let before = std::iter::once(None).chain(self.moments.iter().map(Some));
-        let value = |(before, now): (Option<&Moment>, &Moment)| {
-            quantity.of(before, now).map(|value| [now.time(), value])
-        };
+        let value =
+            |(before, now): (Option<&Moment>, &Moment)| quantity.of(before, now).map(|value| [now.time(), value]);
         before.zip(&self.moments).filter_map(value).collect()
     }
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use super::super::edit::{Deed, Edit, Made, Meaning, Stand, Taken, Tie};
 use super::super::select::Change;
-use super::log::{Entry, taken_back};
 use super::Run;
+use super::log::{Entry, taken_back};
 use drystone::population::{BodyId, JointId};
 use drystone::scene::Body;
 use drystone::snapshot::Snapshot;

@@ -76,7 +76,9 @@ impl Entry {
         let mut made = self.made.joints.iter();
         let slot = |id: BodyId| id.index as usize;
         edits.iter().find_map(|edit| match edit {
-            Edit::Join(body, joint) => (made.next() == Some(&id)).then(|| Joint { b: slot(*body), ..(**joint).clone() }),
+            Edit::Join(body, joint) => {
+                (made.next() == Some(&id)).then(|| Joint { b: slot(*body), ..(**joint).clone() })
+            }
             Edit::Tie(ties) => {
                 let tie = ties.iter().find(|_| made.next() == Some(&id));
                 tie.map(|(a, b, joint)| Joint { a: a.map(slot), b: slot(*b), ..joint.clone() })
@@ -110,11 +112,6 @@ impl Run {
             let at = entry.deed.was.1.iter().position(|was| *was == id);
             at.and_then(|at| entry.made.joints.get(at)).copied().unwrap_or(id)
         })
-    }
-
-    /// Returns true if something was built, or changed by other means, since the scene was opened.
-    pub fn is_touched(&self) -> bool {
-        self.log.iter().any(Entry::is_deed)
     }
 
     /// Description of a body as it came, or as it was changed last; `None` where only the journal of a saved world or an

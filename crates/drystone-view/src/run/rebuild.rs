@@ -4,8 +4,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::super::edit::{Deed, Edit, Meaning, Stand, Tie};
-use super::log::{Entry, taken_back};
 use super::Run;
+use super::log::{Entry, taken_back};
 use drystone::population::BodyId;
 
 /// What came of building it again.
@@ -76,7 +76,8 @@ impl Run {
         }
         let is_kept = |entry: &&Entry| !taken.contains(&entry.number);
         let used = used(log.iter().filter(is_kept), &rebuilt);
-        let last_gravity = log.iter().rposition(|entry| matches!(entry.deed.meaning, Meaning::Gravity) && is_kept(&entry));
+        let last_gravity =
+            log.iter().rposition(|entry| matches!(entry.deed.meaning, Meaning::Gravity) && is_kept(&entry));
         let mut changed = HashSet::new();
         for (index, entry) in log.iter().enumerate().filter(|(_, entry)| is_kept(entry)) {
             let done = match (&entry.deed.meaning, &entry.deed.edit) {
@@ -112,7 +113,8 @@ impl Run {
     ) -> Result<(), String> {
         let Edit::Add(bodies) = &entry.deed.edit else { return Ok(()) };
         let first = |id: &BodyId| rebuilt.same.get(id).copied().unwrap_or(*id);
-        let wanted: Vec<_> = entry.made.bodies.iter().map(first).zip(bodies.iter()).filter(|(id, _)| is_wanted(*id)).collect();
+        let wanted: Vec<_> =
+            entry.made.bodies.iter().map(first).zip(bodies.iter()).filter(|(id, _)| is_wanted(*id)).collect();
         if wanted.is_empty() {
             return Ok(());
         }
