@@ -160,11 +160,16 @@ impl App {
             return Ok(());
         }
         let here = self.run.steps();
+        let both_rewind = self.twin.as_ref().is_none_or(|twin| twin.here().is_some_and(Run::rewinds));
         match self.run.here_mut().and_then(Run::take_back) {
             Some(Undoing::Now(deed, words)) => {
                 self.run.learn();
                 self.follow_deed(deed);
                 self.say(format!("undone: {words} · the time goes on from here · Y makes it again"));
+                Ok(())
+            }
+            Some(Undoing::Rewind(..)) if !both_rewind => {
+                self.say("this change was made before both ran side by side: T ends that");
                 Ok(())
             }
             Some(Undoing::Rewind(step, words)) => {

@@ -125,6 +125,11 @@ impl Run {
         step > self.first || (step == self.first && index >= known)
     }
 
+    /// Returns true if the world can go back to before its last change.
+    pub fn rewinds(&self) -> bool {
+        self.last_deed().is_some_and(|(index, step)| self.can_rewind(index, step))
+    }
+
     /// Takes the last change back where the world is, if that can be and time has passed since; else says to which step the
     /// world is to go. `None`: there is nothing to take back.
     pub fn take_back(&mut self) -> Option<Undoing> {
