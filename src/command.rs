@@ -245,6 +245,12 @@ pub(crate) fn by_body(commands: &mut [types::Command]) {
     }
 }
 
+/// Forgets what was asked of a body that has another description now.
+pub(crate) fn forget_body(commands: &mut Vec<types::Command>, body: u32) {
+    let wakes = |kind: u32| kind == types::COMMAND_WAKE || kind == types::COMMAND_WAKE_ALL;
+    commands.retain(|command| command.is_for_joint() || command.body != body || wakes(command.kind));
+}
+
 /// Forgets what was asked of bodies and joints that are gone. Those that they leave behind still wake.
 pub(crate) fn forget(commands: &mut Vec<types::Command>, compiled: &Compiled) {
     commands.retain(|command| {

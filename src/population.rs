@@ -88,6 +88,9 @@ pub enum PopulationError {
     /// A body that is named twice.
     #[error("body {0} is given twice")]
     Twice(BodyId),
+    /// A body that would get other outlines than it has.
+    #[error("body {0} keeps its outlines: remove it and add another body for other ones")]
+    Outline(BodyId),
     /// A joint that is not there, or no longer.
     #[error("there is no joint {0}")]
     NoJoint(JointId),
@@ -346,6 +349,77 @@ impl Population {
         let first = compiled.vertices.len() as u32;
         compiled.vertices.extend_from_slice(vertices);
         if vertices.is_empty() { 0 } else { first }
+    }
+
+    /// Gives a body another description, in its slot and with its id; its joints go. `steps` are done; a path begins with
+    /// the first. The outlines of its shapes stay, so their places do, and contacts find their impulses of the step before.
+    pub(crate) fn replace(
+        &mut self,
+        compiled: &mut Compiled,
+        id: BodyId,
+        body: &Body,
+        steps: u64,
+    ) -> Result<Change, PopulationError> {
+        let slot = id.index as usize;
+        if self.id(compiled, slot) != Some(id) {
+            return Err(PopulationError::Gone(id));
+        }
+        body.check(0)?;
+        let is_other = |(index, name): (usize, &Option<String>)| index != slot && *name == body.id;
+        if let Some(name) = &body.id
+            && compiled.ids.iter().enumerate().any(is_other)
+        {
+            let problem = format!("is {name:?}, as another body's");
+            return Err(SceneError::new("bodies[0].id", problem, "an id of its own").into());
+        }
+        let mut laid = Compiled::lay_body(body, id.index);
+        let outline = |shape: &Shape| (shape.kind & GEOMETRY_MASK, shape.kind >> VERTEX_COUNT_SHIFT & 0xf);
+        let places = &self.shapes[slot];
+        let is_same = |(place, (shape, _)): (&u32, &(Shape, Vec<[f32; 2]>))| {
+            let old = compiled.shapes.get(*place as usize);
+            old.is_some_and(|old| outline(old) == outline(shape))
+        };
+        let fits =
+            |shapes: &[(Shape, Vec<[f32; 2]>)]| places.len() == shapes.len() && places.iter().zip(shapes).all(is_same);
+        if !fits(&laid.shapes) {
+            // Half planes of the scene stand in front of its other shapes.
+            laid.shapes.sort_by_key(|(shape, _)| shape.kind & GEOMETRY_MASK != types::HALF_PLANE);
+        }
+        if !fits(&laid.shapes) {
+            return Err(PopulationError::Outline(id));
+        }
+        let mut change = Change::default();
+        change.bodies.insert(id.index);
+        // What sleeps may lean on it, and its place among sleeping islands is lost.
+        change.fixed = true;
+        for place in compiled.joints.of_bodies(&change.bodies) {
+            compiled.joints.remove(place, &mut change.joints);
+        }
+        compiled.paths.retain(|led| led.body != id.index);
+        compiled.lead(body, id.index, steps, &mut laid.pose);
+        compiled.bodies[slot] = laid.body;
+        compiled.poses[slot] = laid.pose;
+        compiled.states[slot] = laid.state;
+        compiled.mass[slot] = laid.mass;
+        compiled.ids[slot].clone_from(&body.id);
+        if let Some(models) = &mut self.models {
+            models.bodies[slot] = Some(body.clone());
+        }
+        // Marked, so that it is not taken for a newcomer.
+        self.history = self.history.bytes(b"replace").bytes(bytemuck::bytes_of(&laid.body));
+        self.history = self.history.bytes(bytemuck::bytes_of(&laid.pose)).bytes(&id.index.to_le_bytes());
+        for (&place, (shape, vertices)) in self.shapes[slot].iter().zip(laid.shapes) {
+            let old = &mut compiled.shapes[place as usize];
+            let first = old.first_vertex;
+            *old = Shape { first_vertex: first, ..shape };
+            compiled.vertices[first as usize..][..vertices.len()].copy_from_slice(&vertices);
+            self.history = self.history.bytes(bytemuck::bytes_of(old));
+            change.shapes.insert(place);
+        }
+        compiled.link(&self.shapes[slot]);
+        self.by_hand = true;
+        self.take_in(compiled, &mut change);
+        Ok(change)
     }
 
     /// Removes bodies and their joints: all of them or, with an error, none.

@@ -233,6 +233,18 @@ impl World {
         }
     }
 
+    /// Gives a body another description from the next step on: place, velocity, material, mass, type or name. It keeps its
+    /// id, its slot and the outlines of its shapes; its joints go. All bodies wake.
+    ///
+    /// # Errors
+    /// If the body is not there, or no longer; a value is out of range; or the outlines are others. Then nothing has changed.
+    pub fn replace_body(&mut self, id: BodyId, body: &Body) -> Result<(), WorldError> {
+        match self {
+            Self::Cpu(world) => world.replace_body(id, body),
+            Self::Gpu(world) => world.replace_body(id, body),
+        }
+    }
+
     /// Adds joints to the running world: all of them or, with an error, none. They hold from the next step on. Their bodies
     /// are given by their slots. A length or a reference angle that is not given is as the bodies stand when that step
     /// begins, a length then at least 0.1 mm. Indices of joints that are gone are given out again, the lowest first.

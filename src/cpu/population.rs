@@ -2,7 +2,7 @@
 
 use super::Books;
 use super::CpuWorld;
-use crate::command::{Command, CommandError, JointCommand, forget, rouse, wake_all, wake_left};
+use crate::command::{Command, CommandError, JointCommand, forget, forget_body, rouse, wake_all, wake_left};
 use crate::population::{BodyId, Change, JointId, Journal, Population, ends, joint_id};
 use crate::scene::{Body, Compiled, Joint, Joints};
 use crate::step::plan;
@@ -59,6 +59,21 @@ impl CpuWorld {
         let population = self.population.get_or_insert_with(|| Population::new(&self.compiled));
         let change = population.remove(&mut self.compiled, ids)?;
         self.let_go(&change);
+        Ok(())
+    }
+
+    /// Gives a body another description, with the same id and outlines; its joints go.
+    ///
+    /// # Errors
+    /// As [`World::replace_body`](crate::World::replace_body).
+    pub fn replace_body(&mut self, id: BodyId, body: &Body) -> Result<(), WorldError> {
+        let population = self.population.get_or_insert_with(|| Population::new(&self.compiled));
+        let change = population.replace(&mut self.compiled, id, body, self.steps)?;
+        forget_body(&mut self.commands, id.index);
+        self.let_go(&change);
+        if self.compiled.settings.sleep {
+            self.islands[id.index as usize] = id.index;
+        }
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use super::memory::Features;
 use super::record::joint_runs;
 use super::room::{FEW_WORDS, Room};
 use super::writes::Writes;
-use crate::command::{forget, wake_left};
+use crate::command::{forget, forget_body, wake_left};
 use crate::population::{BodyId, Change, JointId, Journal, Population, joint_id};
 use crate::scene::{Body, Compiled, Joint, JointChange, Joints, MOST_ROWS};
 use crate::snapshot::{Snapshot, first_islands};
@@ -145,6 +145,24 @@ pub(super) trait Peopled {
         let mut host = self.host();
         let (compiled, population) = host.people();
         let change = population.remove(compiled, ids)?;
+        host.let_go(&change);
+        self.follow(&change, None)
+    }
+
+    /// Gives a body another description, with the same id and outlines; its joints go.
+    ///
+    /// # Errors
+    /// If a value is refused, or the outlines are others; or if it does not fit the device.
+    fn replace(&mut self, id: BodyId, body: &Body) -> Result<(), WorldError> {
+        // Other features may need other buffers.
+        let backup = self.host().backup();
+        let mut host = self.host();
+        let steps = host.steps;
+        let (compiled, population) = host.people();
+        let change = population.replace(compiled, id, body, steps)?;
+        self.make_room_or_undo(Some(backup), None)?;
+        let mut host = self.host();
+        forget_body(host.commands, id.index);
         host.let_go(&change);
         self.follow(&change, None)
     }
@@ -350,6 +368,14 @@ impl GpuWorld {
     /// If a body is not there, or no longer, or given twice.
     pub fn remove_bodies(&mut self, ids: &[BodyId]) -> Result<(), WorldError> {
         self.send_away(ids)
+    }
+
+    /// Gives a body another description, with the same id and outlines; its joints go. Nothing waits.
+    ///
+    /// # Errors
+    /// As [`World::replace_body`](crate::World::replace_body).
+    pub fn replace_body(&mut self, id: BodyId, body: &Body) -> Result<(), WorldError> {
+        self.replace(id, body)
     }
 
     /// The body in a slot, if there is one.

@@ -19,6 +19,8 @@ pub enum Alteration {
     AddBodies(Vec<Body>),
     /// [`World::remove_bodies`](crate::World::remove_bodies).
     RemoveBodies(Vec<BodyId>),
+    /// [`World::replace_body`](crate::World::replace_body).
+    ReplaceBody(BodyId, Box<Body>),
     /// [`World::add_joints`](crate::World::add_joints).
     AddJoints(Vec<Joint>),
     /// [`World::add_joints_between`](crate::World::add_joints_between).
@@ -84,6 +86,7 @@ impl Population {
         match alteration {
             Alteration::AddBodies(bodies) => self.add(compiled, bodies, steps).map(drop),
             Alteration::RemoveBodies(ids) => self.remove(compiled, ids).map(drop),
+            Alteration::ReplaceBody(id, body) => self.replace(compiled, *id, body, steps).map(drop),
             Alteration::AddJoints(joints) => self.add_joints(compiled, joints).map(drop),
             Alteration::AddJointsBetween(joints) => {
                 let joints = self.between(compiled, joints)?;

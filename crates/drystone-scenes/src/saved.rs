@@ -9,7 +9,7 @@
 
 mod present;
 
-pub use present::Present;
+pub use present::{JointModel, Present};
 
 use std::path::Path;
 

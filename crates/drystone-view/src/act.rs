@@ -24,6 +24,8 @@ impl App {
         for action in std::mem::take(&mut self.queue) {
             let Some(action) = self.take_up(action, &mut waiting) else { continue };
             let waits = match action.needs() {
+                // A restart keeps what was built, also what is yet to be.
+                Needs::Another if action == Action::Restart => waiting.iter().any(Action::builds),
                 Needs::Nothing | Needs::Another => false,
                 Needs::Turn => !waiting.is_empty(),
                 // An explosion that has yet to learn where the bodies are comes before what follows it.
@@ -83,13 +85,13 @@ impl App {
                     && let Some(place) = values.get_mut(index)
                 {
                     *place = value;
-                    self.open(Source::Catalogue { entry, values }, Why::Asked, None)?;
+                    self.open(Source::Catalogue { entry, values }, Why::Parameter, None)?;
                 }
             }
             Action::Restart => {
-                // With the settings and on the backend that were chosen while it ran.
+                // With the settings and on the backend that were chosen while it ran, and with what was built.
                 let settings = (self.opened > 0).then(|| self.wanted(&[]).1);
-                self.open(self.source.clone(), Why::Asked, settings)?;
+                self.open(self.source.clone(), Why::Restart, settings)?;
             }
             Action::TogglePause => {
                 self.playing = !self.playing;
@@ -137,7 +139,7 @@ impl App {
             Action::Finish => self.finish(),
             Action::Pick(tool, at) => self.pick(tool, at)?,
             Action::Select(choice) => self.select(choice)?,
-            Action::Change(change) => self.change(change),
+            Action::Change(change) => self.change(&change),
             Action::Clear => self.clear(),
             Action::NewScene => self.new_scene()?,
             Action::Keys => self.show_keys = !self.show_keys,

@@ -14,6 +14,7 @@ pub(crate) enum Action {
     Open(String),
     /// A parameter of the catalogue's scene, by its place; builds the scene anew.
     Parameter(usize, f64),
+    /// Begins the scene anew, with what was built in it.
     Restart,
     TogglePause,
     Pause,
@@ -51,7 +52,7 @@ pub(crate) enum Action {
     SaveGraphs,
     /// Writes the energies of the world over time as a table.
     SaveEnergies,
-    /// Takes back the last change, and goes back to where it was made.
+    /// Takes back the last change; without one, the opening of this scene.
     Undo,
     /// Makes the change again that was undone last.
     Redo,
@@ -112,6 +113,14 @@ impl Action {
     /// Returns true for what happens at a place in the world.
     pub fn has_place(&self) -> bool {
         matches!(self, Self::Drop(_) | Self::Shoot(_) | Self::Explode(_) | Self::Remove(_))
+    }
+
+    /// Returns true for what a restart keeps.
+    pub fn builds(&self) -> bool {
+        matches!(
+            self,
+            Self::Draw(_) | Self::Pick(..) | Self::Change(_) | Self::Clear | Self::Remove(_) | Self::Undo | Self::Redo
+        )
     }
 
     /// See [`Needs`].
@@ -197,7 +206,7 @@ pub(crate) const KEYS: [Key; 40] = [
     key(egui::Key::ArrowLeft, "←", "one step back", |_| Action::Back(1)),
     key(egui::Key::PageDown, "Page down", "60 steps", |_| Action::Step(60)),
     key(egui::Key::PageUp, "Page up", "60 steps back", |_| Action::Back(60)),
-    key(egui::Key::R, "R", "restart the scene", |_| Action::Restart),
+    key(egui::Key::R, "R", "restart: everything back to where it began", |_| Action::Restart),
     key(egui::Key::Minus, "−", "slower", |_| Action::Slower),
     key(egui::Key::Equals, "=", "faster", |_| Action::Faster),
     key(egui::Key::F, "F", "frame everything", |_| Action::FrameAll),

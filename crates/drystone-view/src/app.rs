@@ -12,6 +12,7 @@ use super::errands::Errand;
 use super::export::Recording;
 use super::figures::Figures;
 use super::inspect::Inspector;
+use super::left::LeftWorlds;
 use super::opening::{Jobs, Opening, Why};
 use super::pace::Pace;
 use super::panel::Fold;
@@ -48,6 +49,8 @@ pub(crate) struct App {
     pub opening: Option<Opening>,
     /// Threads that open scenes.
     pub jobs: Jobs,
+    /// Worlds that were left for other scenes, and can be gone back to.
+    pub left: LeftWorlds,
     /// Why the first scene could not be opened: there is nothing to show.
     pub failed: Option<String>,
     /// Where the first scene is to run.
@@ -152,6 +155,7 @@ impl App {
             twin: None,
             opening: None,
             jobs: Jobs::default(),
+            left: LeftWorlds::default(),
             failed: None,
             first_on: on,
             errand: None,
@@ -377,6 +381,7 @@ impl App {
         self.twin = None;
         self.recording = None;
         self.pace = self.pace.of_another_world();
+        self.left.revive(&self.context);
         self.open_on_another_device();
         self.run.revive(&self.context)
     }

@@ -7,7 +7,7 @@ use glam::Vec2;
 
 use super::action::Action;
 use super::app::App;
-use super::edit::{Edit, Made};
+use super::edit::{Deed, Edit, Meaning, Stand};
 use super::inspect::{Answer, Wanted};
 use super::opening::Why;
 use super::select::Selection;
@@ -66,10 +66,25 @@ impl Tool {
             Self::Box => "drag from one corner to the other",
             Self::Circle => "drag from the centre to the rim",
             Self::Polygon => "click 3 to 8 corners, then the first one again",
-            Self::Hinge => "click a body where the pin shall be, then the other body, or empty space for the world",
-            Self::Spring => "click a body, then the other one, or empty space for the world",
-            Self::Rod => "click a body, then the other one, or empty space for the world; the rod keeps this length",
-            Self::Weld => "click a body, then the one that it shall be fixed to, or empty space for the world",
+            Self::Hinge => {
+                "click a fixed point (air or ground) and the body that swings about it, in either order; two bodies are pinned \
+                 together at the first click; two clicks on one body nail it there"
+            }
+            Self::Spring => "click a body, then the other one, or a point in the air to which it is tied",
+            Self::Rod => "click a body, then the other one, or a point in the air; the rod keeps this length",
+            Self::Weld => "click a body, then the one to which it is fixed, or the air, to fix it where it is",
+        }
+    }
+
+    /// Next click of a joint that has its first end, in a sentence.
+    pub fn next_hint(self, first_is_fixed: bool) -> &'static str {
+        match (self, first_is_fixed) {
+            (Self::Hinge, true) => "now click the body that swings about this point",
+            (Self::Hinge, false) => {
+                "now click a fixed point (air or ground), the other body, or this body again to nail it"
+            }
+            (_, true) => "now click the body",
+            (_, false) => "now click the other body, or a point in the air",
         }
     }
 
@@ -181,7 +196,7 @@ fn turning(corners: &[Vec2]) -> Option<f64> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct End {
     /// `None`: the world.
-    body: Option<BodyId>,
+    pub body: Option<BodyId>,
     /// In the frame of the body, or in the world, m.
     anchor: Vec2,
     /// In the world, where it was clicked, m.
@@ -235,6 +250,8 @@ impl App {
         self.build.draft = Draft::None;
         self.build.tool = tool;
         if tool != Tool::Move {
+            // The card is the tool's, until it has made something.
+            self.build.selection = None;
             self.sight.stay();
         }
     }
@@ -308,14 +325,15 @@ impl App {
 
     /// Puts a body of an outline into the world, and selects it.
     pub(super) fn draw_body(&mut self, outline: &Outline) {
-        let made = self.build.stock.body(outline).and_then(|body| self.edit(&Edit::Add([body].into())));
+        let built = |body: Body| Deed::new(Edit::Add([body].into()), Meaning::Build);
+        let made = self.build.stock.body(outline).and_then(|body| self.edit(built(body)));
         match made {
-            Ok(Made::Bodies(ids)) => {
-                if let Some(&id) = ids.first() {
+            Ok(made) => {
+                if let Some(&id) = made.bodies.first() {
                     self.select_body(id);
+                    self.say(format!("body {} drawn · Z takes it back", id.index));
                 }
             }
-            Ok(_) => {}
             Err(error) => self.say(format!("nothing was drawn: {}", plain(&error))),
         }
     }
@@ -338,18 +356,16 @@ impl App {
         let Some(first) = first else {
             let end = self.end(other, at)?;
             self.build.draft = Draft::Joint(tool, end);
-            self.say(match end.body {
-                Some(_) => "now the second body, or empty space for the world",
-                None => "the world is the first end; now a body",
-            });
+            self.say(tool.next_hint(self.is_fixed(end.body)));
             return Ok(());
         };
-        if other.is_none() && !hits.is_empty() {
-            self.say("both clicks are on the same body: click another one, or empty space for the world");
+        let is_nail = tool == Tool::Hinge && other.is_none() && !hits.is_empty();
+        if other.is_none() && !hits.is_empty() && !is_nail {
+            self.say("both clicks are on the same body: click another one, or a point in the air");
             return Ok(());
         }
         if other.is_none() && first.body.is_none() {
-            self.say("both clicks are on empty space: a joint needs a body");
+            self.say("both clicks are in the air: a joint needs a body");
             return Ok(());
         }
         self.build.draft = Draft::None;
@@ -358,11 +374,22 @@ impl App {
             self.say("the first body is gone: no joint was made");
             return Ok(());
         };
-        // A pin or a weld holds at one place, that of the first click.
-        let second_at = if matches!(tool, Tool::Hinge | Tool::Weld) { first_at } else { at };
+        // A pin is at the fixed one of two points, whichever was clicked first; else it holds where the first click was, as a
+        // weld does.
+        let pins_second = tool == Tool::Hinge && !is_nail && self.is_fixed(other) && !self.is_fixed(first.body);
+        let first = if pins_second { self.end(first.body, at)? } else { first };
+        let second_at = if matches!(tool, Tool::Hinge | Tool::Weld) && !pins_second { first_at } else { at };
         let second = self.end(other, second_at)?;
         self.tie(tool, first, second, first_at.distance(second_at));
         Ok(())
+    }
+
+    /// Returns true for the world, and for a body that nothing moves.
+    pub(super) fn is_fixed(&self, body: Option<BodyId>) -> bool {
+        let compiled = self.run.here().map(|run| run.world().compiled());
+        let kind =
+            |id: BodyId| compiled.and_then(|compiled| compiled.bodies.get(id.index as usize)).map(|body| body.kind);
+        body.is_none_or(|id| kind(id) != Some(DYNAMIC))
     }
 
     fn tie(&mut self, tool: Tool, first: End, second: End, length: f32) {
@@ -378,9 +405,20 @@ impl App {
         let Some(body) = b.body else { return };
         let collide = matches!(tool, Tool::Spring | Tool::Rod);
         let joint = Joint { collide, ..Joint::to_world(kind, 0).anchors(a.anchor, b.anchor) };
-        let between = |end: End| end.body.map_or_else(|| "the world".to_owned(), |id| format!("body {}", id.index));
-        match self.edit(&Edit::Tie([(a.body, body, joint)].into())) {
-            Ok(_) => self.say(format!("{} between {} and {}", tool.name(), between(first), between(second))),
+        let names = |end: End| {
+            end.body.map(|id| compiled.ids[id.index as usize].clone().unwrap_or_else(|| format!("body {}", id.index)))
+        };
+        let said = match [first, second].map(names) {
+            [Some(first), Some(second)] => format!("{} between {first} and {second}", tool.name()),
+            [Some(one), None] | [None, Some(one)] if tool == Tool::Hinge => format!("{one} turns about this point"),
+            [one, other] => format!("{} between {} and a fixed point", tool.name(), one.or(other).unwrap_or_default()),
+        };
+        let ends: Vec<BodyId> = a.body.into_iter().chain([body]).collect();
+        let stands = self.run.here_mut().map_or(Ok(Vec::new()), |run| run.stands(&ends));
+        let tie =
+            |stands: Vec<Stand>| Deed::new(Edit::Tie([(a.body, body, joint)].into()), Meaning::Tie(stands.into()));
+        match stands.and_then(|stands| self.edit(tie(stands))) {
+            Ok(_) => self.say(format!("{said} · Z takes it back")),
             Err(error) => self.say(format!("no {}: {}", tool.name(), plain(&error))),
         }
     }
@@ -453,8 +491,8 @@ impl App {
             return self.say("there is no dynamic body to remove");
         }
         let count = super::panel::count(ids.len() as u64, "body");
-        match self.edit(&Edit::Remove(ids.into())) {
-            Ok(_) => self.say(format!("removed {count} · Z undoes it")),
+        match self.remove_bodies(ids) {
+            Ok(()) => self.say(format!("removed {count} · Z brings them back")),
             Err(error) => self.say(format!("nothing was removed: {error}")),
         }
     }
@@ -486,10 +524,10 @@ impl Stock {
     }
 }
 
-/// A ground, and room to build on it.
+/// A ground that goes on to all sides and downwards, and room to build on it.
 fn empty_scene() -> Scene {
     let mut scene = Scene::new("new scene").view([-8.0, -1.5], [8.0, 7.5]);
-    scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(50.0, 0.5)).id("ground"));
+    scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_plane(Vec2::Y, 0.0)).id("ground"));
     scene
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use glam::Vec2;
 
+use super::select::Change;
 use drystone::population::{Alteration, BodyId, JointId};
 use drystone::scene::{Body, Joint};
 use drystone::world::World;
@@ -21,10 +22,14 @@ pub(crate) enum Edit {
     Join(BodyId, Box<Joint>),
     /// New joints, each between two bodies or between the world and a body.
     Tie(Arc<[(Option<BodyId>, BodyId, Joint)]>),
+    /// Another description of a body, which keeps its id; its joints go.
+    Replace(BodyId, Arc<Body>),
     /// Changes that are one for a user: all of them or none.
-    Group(What, Arc<[Edit]>),
-    /// Takes joints out; those that are gone already are passed over.
+    Group(Arc<[Edit]>),
+    /// Lets go of a body that was tied to the hand, if that joint is still there.
     Part(JointId),
+    /// Takes joints out; those that are gone already are passed over.
+    Untie(Arc<[JointId]>),
     /// Asks something of a joint, if it is still there.
     Joint(JointId, JointCommand),
     /// Asks something of bodies; those that are gone already are passed over.
@@ -35,19 +40,95 @@ pub(crate) enum Edit {
     Saved(Arc<Alteration>),
 }
 
-/// Meaning of changes that are one for a user.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum What {
-    /// Another description of a body: it is taken out, and one as it shall be put in its place.
-    Body,
+/// Joint between bodies by their ids, or between the world and a body.
+pub(crate) type Tie = (Option<BodyId>, BodyId, Joint);
+
+/// Bodies that were taken out, as they were, and the joints that held them.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub ids: Vec<BodyId>,
+    pub bodies: Vec<Body>,
+    pub joints: Vec<(JointId, Tie)>,
 }
 
-/// What came of it.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Made {
-    Nothing,
-    Joint(JointId),
-    Bodies(Vec<BodyId>),
+/// Place of a body: its origin, m, and its angle, rad.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Stand {
+    pub body: BodyId,
+    pub position: Vec2,
+    pub angle: f32,
+}
+
+/// Meaning of a change: what taking it back and a restart make of it.
+#[derive(Clone, Debug)]
+pub(crate) enum Meaning {
+    /// Of the moment: bodies are dropped, shot, pushed, pulled. A restart leaves it out.
+    Play,
+    /// Bodies are built.
+    Build,
+    /// A body gets another property; with its description from before.
+    Change(BodyId, Change, Arc<Body>),
+    /// A body is put where it began, by a restart; it is no change of a user.
+    Place(Stand),
+    /// Bodies are taken out; with what they were, unless that is too much.
+    Remove(Option<Arc<Taken>>),
+    /// Joints are built; with the places of all bodies that hang on them, if the world had run.
+    Tie(Arc<[Stand]>),
+    Gravity,
+    /// Takes a change back: the one or those in a row of these numbers.
+    TakeBack(Arc<[u64]>),
+}
+
+/// A change, and what is to be known of it later.
+#[derive(Clone, Debug)]
+pub(crate) struct Deed {
+    pub edit: Edit,
+    pub meaning: Meaning,
+    /// Makes a change again that was taken back.
+    pub again: bool,
+    /// Bodies for which the new ones stand, and joints.
+    pub was: Arc<(Vec<BodyId>, Vec<JointId>)>,
+}
+
+impl Deed {
+    pub fn new(edit: Edit, meaning: Meaning) -> Self {
+        Self { edit, meaning, again: false, was: Arc::default() }
+    }
+
+    /// The change in a few words, as in "undone: 3 new bodies".
+    pub fn words(&self) -> String {
+        match &self.meaning {
+            Meaning::Change(_, change, _) => change.words(),
+            _ => self.edit.words(),
+        }
+    }
+}
+
+impl From<&Edit> for Deed {
+    fn from(edit: &Edit) -> Self {
+        let meaning = match edit {
+            Edit::Gravity(_) => Meaning::Gravity,
+            _ => Meaning::Play,
+        };
+        Self::new(edit.clone(), meaning)
+    }
+}
+
+/// Bodies and joints that a change made.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Made {
+    pub bodies: Vec<BodyId>,
+    pub joints: Vec<JointId>,
+}
+
+impl Made {
+    fn bodies(bodies: Vec<BodyId>) -> Self {
+        Self { bodies, joints: Vec::new() }
+    }
+
+    fn joints(joints: Vec<JointId>) -> Self {
+        Self { bodies: Vec::new(), joints }
+    }
 }
 
 impl Edit {
@@ -57,6 +138,11 @@ impl Edit {
             Self::Remove(ids) => {
                 let there: Arc<[BodyId]> = ids.iter().copied().filter(|&id| is_there(world, id)).collect();
                 (!there.is_empty()).then_some(Self::Remove(there))
+            }
+            Self::Untie(ids) => {
+                let is_there = |id: &JointId| world.joint_id(id.index as usize) == Some(*id);
+                let there: Arc<[JointId]> = ids.iter().copied().filter(is_there).collect();
+                (!there.is_empty()).then_some(Self::Untie(there))
             }
             Self::Part(id) | Self::Joint(id, _) if world.joint_id(id.index as usize) != Some(id) => None,
             edit => Some(edit),
@@ -71,7 +157,8 @@ impl Edit {
             Self::Remove(ids) => format!("{} removed", count(ids.len(), "body", "bodies")),
             Self::Join(..) | Self::Part(_) | Self::Joint(..) => "a body pulled along".to_owned(),
             Self::Tie(joints) => count(joints.len(), "new joint", "new joints"),
-            Self::Group(What::Body, _) => "a body changed".to_owned(),
+            Self::Untie(joints) => format!("{} removed", count(joints.len(), "joint", "joints")),
+            Self::Replace(..) | Self::Group(_) => "a body changed".to_owned(),
             Self::Command(all) => format!("{} pushed", count(all.len(), "body", "bodies")),
             Self::Gravity(_) => "gravity changed".to_owned(),
             Self::Saved(_) => "a change".to_owned(),
@@ -81,7 +168,7 @@ impl Edit {
     /// The change as the journal of a saved world has it; nothing where the state has it.
     pub fn alterations(&self) -> Vec<Alteration> {
         match self {
-            Self::Group(_, edits) => edits.iter().flat_map(Self::alterations).collect(),
+            Self::Group(edits) => edits.iter().flat_map(Self::alterations).collect(),
             edit => edit.alteration().into_iter().collect(),
         }
     }
@@ -92,10 +179,12 @@ impl Edit {
             Self::Remove(ids) => Alteration::RemoveBodies(ids.to_vec()),
             Self::Join(body, joint) => Alteration::AddJointsBetween(vec![(None, *body, (**joint).clone())]),
             Self::Tie(joints) => Alteration::AddJointsBetween(joints.to_vec()),
+            Self::Replace(id, body) => Alteration::ReplaceBody(*id, Box::new((**body).clone())),
             Self::Part(joint) => Alteration::RemoveJoints(vec![*joint]),
+            Self::Untie(joints) => Alteration::RemoveJoints(joints.to_vec()),
             Self::Gravity(gravity) => Alteration::Gravity(*gravity),
             Self::Saved(change) => (**change).clone(),
-            Self::Joint(..) | Self::Command(_) | Self::Group(..) => return None,
+            Self::Joint(..) | Self::Command(_) | Self::Group(_) => return None,
         })
     }
 
@@ -115,34 +204,46 @@ impl Edit {
     ///
     /// # Errors
     /// Why not, in words; then nothing has changed, but for the first of a group.
+    #[allow(clippy::too_many_lines, reason = "one arm a kind of change")]
     pub fn apply(&self, world: &mut World) -> Result<Made, String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         match self {
-            Self::Add(bodies) => world.add_bodies(bodies).map(Made::Bodies).map_err(|e| text(&e)),
+            Self::Add(bodies) => world.add_bodies(bodies).map(Made::bodies).map_err(|e| text(&e)),
             Self::Remove(ids) => {
                 let there: Vec<BodyId> = ids.iter().copied().filter(|&id| is_there(world, id)).collect();
-                world.remove_bodies(&there).map(|()| Made::Nothing).map_err(|e| text(&e))
+                world.remove_bodies(&there).map(|()| Made::default()).map_err(|e| text(&e))
             }
+            Self::Replace(id, body) => world.replace_body(*id, body).map(|()| Made::default()).map_err(|e| text(&e)),
             Self::Join(body, joint) => {
-                let made = world.add_joints_between(&[(None, *body, (**joint).clone())]).map_err(|e| text(&e))?;
-                Ok(made.first().map_or(Made::Nothing, |&id| Made::Joint(id)))
+                let tie = (None, *body, (**joint).clone());
+                world.add_joints_between(&[tie]).map(Made::joints).map_err(|e| text(&e))
             }
-            Self::Tie(joints) => world.add_joints_between(joints).map(|_| Made::Nothing).map_err(|e| text(&e)),
-            Self::Group(_, edits) => {
-                edits.iter().try_for_each(|edit| edit.apply(world).map(drop))?;
-                Ok(Made::Nothing)
+            Self::Tie(joints) => world.add_joints_between(joints).map(Made::joints).map_err(|e| text(&e)),
+            Self::Group(edits) => {
+                let mut all = Made::default();
+                for edit in edits.iter() {
+                    let made = edit.apply(world)?;
+                    all.bodies.extend(made.bodies);
+                    all.joints.extend(made.joints);
+                }
+                Ok(all)
+            }
+            Self::Untie(joints) => {
+                let is_there = |id: &JointId| world.joint_id(id.index as usize) == Some(*id);
+                let there: Vec<JointId> = joints.iter().copied().filter(is_there).collect();
+                world.remove_joints(&there).map(|()| Made::default()).map_err(|e| text(&e))
             }
             Self::Part(joint) => {
                 if world.joint_id(joint.index as usize) == Some(*joint) {
                     world.remove_joints(&[*joint]).map_err(|e| text(&e))?;
                 }
-                Ok(Made::Nothing)
+                Ok(Made::default())
             }
             Self::Joint(id, command) => {
                 if world.joint_id(id.index as usize) == Some(*id) {
                     world.command_joint(*id, *command).map_err(|e| text(&e))?;
                 }
-                Ok(Made::Nothing)
+                Ok(Made::default())
             }
             Self::Command(all) => {
                 for &(id, command) in all.iter() {
@@ -150,23 +251,24 @@ impl Edit {
                         world.command(id.index as usize, command).map_err(|e| text(&e))?;
                     }
                 }
-                Ok(Made::Nothing)
+                Ok(Made::default())
             }
             Self::Gravity(gravity) => {
                 world.set_gravity(*gravity).map_err(|e| text(&e))?;
-                Ok(Made::Nothing)
+                Ok(Made::default())
             }
             Self::Saved(change) => {
                 match &**change {
                     Alteration::AddBodies(bodies) => world.add_bodies(bodies).map(drop),
                     Alteration::RemoveBodies(ids) => world.remove_bodies(ids),
+                    Alteration::ReplaceBody(id, body) => world.replace_body(*id, body),
                     Alteration::AddJoints(joints) => world.add_joints(joints).map(drop),
                     Alteration::AddJointsBetween(joints) => world.add_joints_between(joints).map(drop),
                     Alteration::RemoveJoints(ids) => world.remove_joints(ids),
                     Alteration::Gravity(gravity) => world.set_gravity(*gravity),
                 }
                 .map_err(|e| text(&e))?;
-                Ok(Made::Nothing)
+                Ok(Made::default())
             }
         }
     }

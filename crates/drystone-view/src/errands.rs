@@ -4,7 +4,8 @@
 use super::action::Action;
 use super::app::App;
 use super::cancel::Cancel;
-use super::run::{On, Run};
+use super::edit::Deed;
+use super::run::{On, Run, Undoing};
 use super::seat::{Order, Outcome, Seat, Twin};
 use drystone::scene::Settings;
 use drystone::world::WorldError;
@@ -148,53 +149,98 @@ impl App {
         self.sent()
     }
 
-    /// Takes back the last change, in both worlds.
+    /// Takes back the last change, in both worlds: where they are, or with their time. Where nothing was changed since the
+    /// scene was opened, the world that was there before comes back.
     pub(super) fn undo(&mut self) -> Result<(), WorldError> {
         self.release();
         let last = |seat: &Seat| seat.here().and_then(Run::last_change);
-        let Some(step) = last(&self.run) else {
-            self.say("there is nothing to undo");
-            return Ok(());
-        };
-        if self.twin.as_ref().is_some_and(|twin| last(twin) != Some(step)) {
+        let change = last(&self.run);
+        if change.is_some() && self.twin.as_ref().is_some_and(|twin| last(twin) != change) {
             self.say("this change was made before both ran side by side: T ends that");
             return Ok(());
         }
-        let words = self.run.here().and_then(Run::last_words).unwrap_or_default();
+        let here = self.run.steps();
+        let both_rewind = self.twin.as_ref().is_none_or(|twin| twin.here().is_some_and(Run::rewinds));
+        match self.run.here_mut().and_then(Run::take_back) {
+            Some(Undoing::Now(deed, words)) => {
+                self.run.learn();
+                self.follow_deed(deed);
+                self.say(format!("undone: {words} · the time goes on from here · Y makes it again"));
+                Ok(())
+            }
+            Some(Undoing::Rewind(..)) if !both_rewind => {
+                self.say("this change was made before both ran side by side: T ends that");
+                Ok(())
+            }
+            Some(Undoing::Rewind(step, words)) => {
+                let back = if step == here { String::new() } else { format!(" · back at step {step}") };
+                self.say(format!("undone: {words}{back} · Y makes it again"));
+                self.rewind(step, &Order::Undo)
+            }
+            None if change.is_some() => {
+                self.say("this change cannot be undone: settings or backend have changed since");
+                Ok(())
+            }
+            None if self.bring_back_world() => Ok(()),
+            None => {
+                self.say("there is nothing to undo");
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes the change again that was undone last, in both worlds, or goes back to the world from which Z led away.
+    pub(super) fn redo(&mut self) -> Result<(), WorldError> {
+        self.release();
+        match self.run.here_mut().and_then(Run::make_again) {
+            Some(Ok(Undoing::Now(deed, words))) => {
+                self.run.learn();
+                self.follow_deed(deed);
+                self.say(format!("made again: {words}"));
+                Ok(())
+            }
+            Some(Ok(Undoing::Rewind(step, words))) => {
+                let undone = |seat: &Seat| seat.here().and_then(Run::undone_at);
+                if self.twin.as_ref().is_some_and(|twin| undone(twin) != Some(step)) {
+                    self.say("this change was undone before both ran side by side: T ends that");
+                    return Ok(());
+                }
+                self.say(format!("made again: {words} · at step {step}"));
+                self.rewind(step, &Order::Redo)
+            }
+            Some(Err(error)) => {
+                self.say(format!("not made again: {error}"));
+                Ok(())
+            }
+            None if self.leave_again() => Ok(()),
+            None => {
+                self.say("there is nothing to make again");
+                Ok(())
+            }
+        }
+    }
+
+    /// Sends both worlds to the step of a change.
+    fn rewind(&mut self, step: u64, order: &Order) -> Result<(), WorldError> {
         self.playing = false;
         self.owed = 0;
         self.put_by();
         self.errand = Some(Errand::Back(step));
         self.undoing = true;
         for seat in std::iter::once(&mut self.run).chain(&mut self.twin) {
-            seat.lend(Order::Undo, &self.wake);
+            seat.lend(order.clone(), &self.wake);
         }
-        self.say(format!("undone: {words} · back at step {step} · Y makes it again"));
         self.sent()
     }
 
-    /// Makes the change again that was undone last, in both worlds.
-    pub(super) fn redo(&mut self) -> Result<(), WorldError> {
-        self.release();
-        let undone = |seat: &Seat| seat.here().and_then(Run::undone);
-        let Some((step, words)) = undone(&self.run) else {
-            self.say("there is nothing to make again");
-            return Ok(());
-        };
-        if self.twin.as_ref().is_some_and(|twin| undone(twin).is_none_or(|(other, _)| other != step)) {
-            self.say("this change was undone before both ran side by side: T ends that");
-            return Ok(());
+    /// Does in the world beside the first what was done there.
+    pub(super) fn follow_deed(&mut self, deed: Deed) {
+        let Some(other) = &mut self.twin else { return };
+        let done = other.here_mut().map(|run| run.edit(deed));
+        other.learn();
+        if let Some(Err(error)) = done {
+            self.say(format!("not done in the world beside it: {error}"));
         }
-        self.playing = false;
-        self.owed = 0;
-        self.put_by();
-        self.errand = Some(Errand::Back(step));
-        self.undoing = true;
-        for seat in std::iter::once(&mut self.run).chain(&mut self.twin) {
-            seat.lend(Order::Redo, &self.wake);
-        }
-        self.say(format!("made again: {words} · at step {step}"));
-        self.sent()
     }
 
     pub(super) fn carry_over(&mut self, on: On, settings: Settings) -> Result<(), WorldError> {

@@ -19,13 +19,25 @@
 //! | `pace.rs` | how time passes: so many steps a frame, and what waits for what |
 //! | `run.rs`, `edit.rs` | a world with its past: exact steps back, backends and settings changed while it runs |
 //! | `seat.rs`, `errands.rs` | where it is: here, or in a thread of its own, for steps and for what takes longer |
-//! | `opening.rs`, `cancel.rs` | a scene is opened by a thread, while the one before it stays |
+//! | `opening.rs`, `cancel.rs`, `left.rs` | a scene is opened by a thread, while the one before it stays; Z brings that one back |
 //! | `pointer.rs`, `inspect.rs` | grab, drop, shoot, explode; what is under the pointer |
 //! | `build.rs`, `select.rs` | bodies and joints drawn with the pointer; the selected body, and changes of it |
 //! | `panel/` | transport, panel, keys |
 //! | `drawing.rs`, `figures.rs`, `export.rs` | pictures, measurements, files |
 //! | `watch.rs` | how watched bodies move, step by step |
 //! | `prefs.rs`, `source.rs`, `script.rs` | what is remembered; where scenes come from; a user made of text, for tests |
+
+//!
+//! # What is built, and what only happens
+//!
+//! A body that is drawn, a joint, a body that is removed, and what the card changes belong to the scene as it is edited. A
+//! restart (R) keeps them: bodies begin where they were drawn or put by the card, those that hang together by a joint where
+//! they were when it was made, and gravity stays as it was set. What is dropped, shot, pushed or pulled belongs to the moment
+//! and is gone, unless something was built to it. `run/rebuild.rs`
+//!
+//! Z takes the last change back where the world is, and the time goes on: a built body goes, a removed one comes back where
+//! it was, a property has its old value. Pushes, places and velocities have no such opposite: the world goes back to the step
+//! before them, and the message says to which. `run/deeds.rs`
 
 mod act;
 mod action;
@@ -38,6 +50,7 @@ mod errands;
 mod export;
 mod figures;
 mod inspect;
+mod left;
 mod opening;
 mod pace;
 mod panel;

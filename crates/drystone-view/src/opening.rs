@@ -10,7 +10,7 @@ use super::action::Needs;
 use super::app::{App, BrokenFile};
 use super::cancel::Cancel;
 use super::pointer::Pointer;
-use super::run::{On, Run};
+use super::run::{Entry, On, Rebuilt, Run};
 use super::seat::Seat;
 use super::sight::Fit;
 use super::source::Source;
@@ -29,6 +29,10 @@ pub(crate) enum Why {
     Asked,
     /// Its file has changed.
     Changed,
+    /// The scene begins anew, and what was built stays.
+    Restart,
+    /// A value of it was changed.
+    Parameter,
 }
 
 /// A scene that is about to be opened.
@@ -38,6 +42,8 @@ pub(crate) struct Opening {
     why: Why,
     /// Those that it is to have, whatever the scene says.
     settings: Option<Settings>,
+    /// What was built in the world before, to be built again.
+    built: Option<Arc<Vec<Entry>>>,
     /// `None`: there are threads enough.
     job: Option<Job>,
     /// Whether a device was lost over it.
@@ -63,6 +69,8 @@ struct Opened {
     run: Run,
     /// Whether sleep was switched on by the window.
     overridden: bool,
+    /// What was built again.
+    rebuilt: Option<Rebuilt>,
     /// On the device; goes after what is on it.
     _busy: Option<AtWork>,
 }
@@ -112,6 +120,7 @@ impl Drop for AtWork {
 struct Order {
     source: Source,
     settings: Option<Settings>,
+    built: Option<Arc<Vec<Entry>>>,
     /// Bodies sleep also in scenes that do not ask for it.
     sleep: bool,
     on: On,
@@ -123,6 +132,16 @@ struct Order {
 
 impl Order {
     fn work(self) -> Result<Option<Opened>, Fault> {
+        let built = self.built.clone();
+        let mut opened = self.begin()?;
+        if let (Some(opened), Some(log)) = (&mut opened, built) {
+            opened.rebuilt = Some(opened.run.rebuild(&log));
+        }
+        Ok(opened)
+    }
+
+    /// Makes the world as its scene, or its file, has it.
+    fn begin(self) -> Result<Option<Opened>, Fault> {
         if let Some(saved) = self.source.saved_world().map_err(Fault::Scene)? {
             return self.resume(&saved);
         }
@@ -139,7 +158,7 @@ impl Order {
             return Ok(None);
         }
         let run = Run::start(Arc::new(scene), self.on, &self.context, self.threads, &self.cancel);
-        Ok(run.map_err(Fault::World)?.map(|run| Opened { run, overridden, _busy: busy }))
+        Ok(run.map_err(Fault::World)?.map(|run| Opened { run, overridden, rebuilt: None, _busy: busy }))
     }
 
     /// Goes on with a saved world, by its own settings unless others are wanted.
@@ -156,7 +175,7 @@ impl Order {
                 return Ok(None);
             }
         }
-        Ok(Some(Opened { run, overridden: false, _busy: busy }))
+        Ok(Some(Opened { run, overridden: false, rebuilt: None, _busy: busy }))
     }
 }
 
@@ -172,7 +191,8 @@ impl App {
     }
 
     pub(super) fn begin_to_open(&mut self, source: Source, why: Why, settings: Option<Settings>) {
-        self.opening = Some(Opening { source, why, settings, job: None, again: false });
+        let built = (why == Why::Restart).then(|| self.facts().log.clone());
+        self.opening = Some(Opening { source, why, settings, built, job: None, again: false });
         self.start_job();
     }
 
@@ -191,6 +211,7 @@ impl App {
         let order = Order {
             source: opening.source.clone(),
             settings: opening.settings,
+            built: opening.built.clone(),
             sleep: self.prefs.sleep,
             on,
             context: self.context.clone(),
@@ -267,7 +288,9 @@ impl App {
         if let Some(errand) = self.errand.take() {
             errand.cancel();
         }
-        self.run = Seat::new(opened.run);
+        let before = std::mem::replace(&mut self.run, Seat::new(opened.run));
+        let selected = self.build.selection.as_ref().map(|selection| selection.id);
+        let brings_back = self.opened > 1 && why != Why::Restart && self.leave_world(before, why == Why::Parameter);
         if settings.is_none() {
             self.overridden = opened.overridden;
         }
@@ -277,7 +300,7 @@ impl App {
         self.pointer = Pointer::default();
         self.build.of_another_world();
         self.figures.clear();
-        self.watch_again(same);
+        self.watch_again(same, opened.rebuilt.as_ref());
         self.owed = 0;
         // What was asked of the world before is void.
         self.queue.retain(|action| action.needs() != Needs::World);
@@ -287,8 +310,19 @@ impl App {
         if !same {
             self.remember_scene();
         }
-        if why == Why::Changed {
+        if let Some(rebuilt) = opened.rebuilt {
+            if let Some(id) = selected.and_then(|id| rebuilt.id(id)) {
+                self.select_body(id);
+            }
+            if let Some(words) = rebuilt.words() {
+                self.say(format!("restarted: {words} · the scene's name in the list opens it without them"));
+            }
+        } else if brings_back && why == Why::Changed {
+            self.say("the file has changed: reloaded · Z brings the world before it back");
+        } else if why == Why::Changed {
             self.say("the file has changed: reloaded");
+        } else if brings_back {
+            self.say(format!("opened {} · Z brings the world before it back", self.source.title()));
         }
     }
 

@@ -7,7 +7,7 @@ use glam::Vec2;
 use super::action::Action;
 use super::app::App;
 use super::build::CLICK;
-use super::edit::{Edit, Made};
+use super::edit::{Deed, Edit, Made, Meaning};
 use super::inspect::{Answer, Inspection, Pending, Wanted, ask_cpu};
 use super::run::Run;
 use super::seat::Seat;
@@ -17,7 +17,7 @@ use drystone::JointCommand;
 use drystone::explosion::Explosion;
 use drystone::gpu::Arrival;
 use drystone::math::rotate;
-use drystone::population::JointId;
+use drystone::population::{BodyId, JointId};
 use drystone::query::Query;
 use drystone::scene::{Body, Geometry, Joint, JointKind, Shape};
 use drystone::state::body_energies;
@@ -181,13 +181,13 @@ impl Pointer {
 }
 
 /// Does the same to both worlds.
-fn edit_both(seat: &mut Seat, twin: &mut Option<Seat>, edit: &Edit) -> Result<Made, String> {
+fn edit_both(seat: &mut Seat, twin: &mut Option<Seat>, deed: Deed) -> Result<Made, String> {
     let away = || "the world is in the middle of a step".to_owned();
-    let made = seat.here_mut().ok_or_else(away)?.edit(edit.clone())?;
+    let made = seat.here_mut().ok_or_else(away)?.edit(deed.clone())?;
     seat.learn();
     if let Some(other) = twin {
         // Bodies and joints come to the same places in both.
-        other.here_mut().ok_or_else(away)?.edit(edit.clone())?;
+        other.here_mut().ok_or_else(away)?.edit(deed)?;
         other.learn();
     }
     Ok(made)
@@ -198,8 +198,10 @@ impl App {
     ///
     /// # Errors
     /// Why not; then nothing has changed.
-    pub fn edit(&mut self, edit: &Edit) -> Result<Made, String> {
-        edit_both(&mut self.run, &mut self.twin, edit)
+    pub fn edit(&mut self, deed: impl Into<Deed>) -> Result<Made, String> {
+        let made = edit_both(&mut self.run, &mut self.twin, deed.into())?;
+        self.left.forget_after();
+        Ok(made)
     }
 
     pub(super) fn ask(&mut self, wanted: Wanted) -> Result<Pending, WorldError> {
@@ -406,11 +408,12 @@ impl App {
         let Some(id) = run.world_mut().body_id(found.body) else { return };
         let anchor = own - mass.center;
         match self.edit(&Edit::Join(id, Box::new(joint))) {
-            Ok(Made::Joint(joint)) => {
-                self.pointer.grab = Grab::Holding(Hold { joint, body: found.body, anchor }, None);
-                self.pointer.over = Some(found);
+            Ok(made) => {
+                if let Some(&joint) = made.joints.first() {
+                    self.pointer.grab = Grab::Holding(Hold { joint, body: found.body, anchor }, None);
+                    self.pointer.over = Some(found);
+                }
             }
-            Ok(_) => {}
             Err(error) => self.say(error),
         }
     }
@@ -533,6 +536,13 @@ impl App {
         }
     }
 
+    /// Removes bodies, and keeps what it takes to bring them back.
+    pub(super) fn remove_bodies(&mut self, ids: Vec<BodyId>) -> Result<(), String> {
+        let run = self.run.here_mut().ok_or("the world is in the middle of a step")?;
+        let taken = run.taken(&ids)?;
+        self.edit(Deed::new(Edit::Remove(ids.into()), Meaning::Remove(taken))).map(drop)
+    }
+
     /// Removes a body and says so.
     fn take_out(&mut self, body: usize, at: Vec2) {
         let About { name, kind, .. } = self.about(body);
@@ -544,8 +554,8 @@ impl App {
             _ => "static",
         };
         let name = name.map_or_else(|| format!("body {body}"), |name| format!("{name} (body {body})"));
-        match self.edit(&Edit::Remove([id].into())) {
-            Ok(_) => self.say(format!("removed {name}, {kind}, at {:.2}, {:.2} m · Z brings it back", at.x, at.y)),
+        match self.remove_bodies(vec![id]) {
+            Ok(()) => self.say(format!("removed {name}, {kind}, at {:.2}, {:.2} m · Z brings it back", at.x, at.y)),
             Err(error) => self.say(format!("{name} was not removed: {error}")),
         }
     }

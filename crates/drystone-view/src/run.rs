@@ -6,13 +6,16 @@
 
 mod carry;
 mod deeds;
+mod log;
+mod rebuild;
 
 use std::sync::Arc;
 
 use glam::Vec2;
 
 use super::cancel::Cancel;
-use super::edit::{Edit, Made};
+use super::edit::{Deed, Edit, Made, Meaning};
+pub(crate) use deeds::Undoing;
 use deeds::Undone;
 use drystone::cpu::{Books, CpuWorld};
 use drystone::gpu::{Context, DeviceCopy, GpuWorld, StageTimes};
@@ -23,6 +26,8 @@ use drystone::step::Stage;
 use drystone::types::Counters;
 use drystone::world::{World, WorldError};
 use drystone_scenes::saved::SavedWorld;
+pub(crate) use log::Entry;
+pub(crate) use rebuild::Rebuilt;
 
 /// Steps between two states at first; doubled whenever they would take more than [`BUDGET`].
 const FIRST_SPACING: u64 = 8;
@@ -68,7 +73,9 @@ pub(crate) struct Run {
     scene: Arc<Scene>,
     world: World,
     threads: usize,
-    log: Vec<(u64, Edit)>,
+    log: Arc<Vec<Entry>>,
+    /// Changes made so far: the number of the next.
+    numbered: u64,
     /// The first entry of the log that has not been done yet: before the end while the past is played again.
     next: usize,
     /// Changes that were undone, the last at the end.
@@ -108,7 +115,8 @@ impl Run {
             scene,
             world,
             threads,
-            log: Vec::new(),
+            log: Arc::default(),
+            numbered: 1,
             next: 0,
             undone: Vec::new(),
             redoes: false,
@@ -137,7 +145,7 @@ impl Run {
         };
         saved.resume(&mut run.world)?;
         let changes = saved.journal.entries().iter();
-        run.log = changes.map(|(step, change)| (*step, Edit::Saved(Arc::new(change.clone())))).collect();
+        run.log = Arc::new(changes.map(|(step, change)| Entry::saved(*step, change.clone())).collect());
         run.next = run.log.len();
         run.first = run.steps();
         run.furthest = run.first;
@@ -152,9 +160,9 @@ impl Run {
     /// If the device is lost.
     pub fn save(&mut self) -> Result<SavedWorld, WorldError> {
         let mut journal = Journal::default();
-        for (step, edit) in &self.log[..self.next] {
-            for change in edit.alterations() {
-                journal.push(*step, change);
+        for entry in &self.log[..self.next] {
+            for change in entry.deed.edit.alterations() {
+                journal.push(entry.step, change);
             }
         }
         SavedWorld::new(&self.scene, journal, &mut self.world)
@@ -217,39 +225,76 @@ impl Run {
     ///
     /// # Errors
     /// Why it cannot be done; then nothing has changed.
-    pub fn edit(&mut self, edit: Edit) -> Result<Made, String> {
-        let step = self.steps();
-        let Some(edit) = edit.effective(&mut self.world) else { return Ok(Made::Nothing) };
+    pub fn edit(&mut self, deed: impl Into<Deed>) -> Result<Made, String> {
+        let (step, deed) = (self.steps(), deed.into());
+        let Some(edit) = deed.edit.clone().effective(&mut self.world) else { return Ok(Made::default()) };
         let made = if matches!(edit, Edit::Group(..)) {
             self.attempt(|world| edit.apply(world))?
         } else {
             edit.apply(&mut self.world)?
         };
-        self.note(step, edit);
+        self.note(step, Deed { edit, ..deed }, made.clone());
         Ok(made)
     }
 
     /// Writes down a change that was made.
-    fn note(&mut self, step: u64, edit: Edit) {
-        self.log.truncate(self.next);
-        self.log.push((step, edit));
+    fn note(&mut self, step: u64, deed: Deed, made: Made) {
+        match &deed.meaning {
+            Meaning::TakeBack(numbers) => {
+                let is_one = |entry: &&Entry| numbers.contains(&entry.number);
+                self.undone.push(Undone::Now(self.log.iter().filter(is_one).cloned().collect()));
+            }
+            _ if deed.again => drop(self.undone.pop()),
+            _ => self.undone.clear(),
+        }
+        let log = Arc::make_mut(&mut self.log);
+        log.truncate(self.next);
+        log.push(Entry { number: self.numbered, step, deed, made });
+        self.numbered += 1;
         self.next = self.log.len();
-        self.undone.clear();
         self.past.retain(|kept| kept.step <= step);
         self.furthest = step;
         self.target = None;
     }
 
+    /// Changes that were made, and those that are yet to be made again on the way to the furthest step.
+    pub fn log(&self) -> &Arc<Vec<Entry>> {
+        &self.log
+    }
+
+    /// Number of the last change in effect that may have made bodies come, go or be others: it tells whether to look again.
+    pub fn changes(&self) -> u64 {
+        self.log[..self.next].iter().rev().find(|entry| entry.changes_bodies()).map_or(0, |entry| entry.number)
+    }
+
+    /// The step at which the scene, or the saved world, began.
+    fn first_step(&self) -> u64 {
+        let is_saved = |entry: &Entry| matches!(entry.deed.edit, Edit::Saved(_));
+        if self.log.first().is_some_and(is_saved) { self.first } else { 0 }
+    }
+
     /// Does what the log says of this step.
     fn catch_up(&mut self) {
         let now = self.steps();
-        while let Some((step, edit)) = self.log.get(self.next) {
-            if *step > now {
-                break;
-            }
+        while self.log.get(self.next).is_some_and(|entry| entry.step <= now) {
+            self.do_next();
+        }
+    }
+
+    /// Does what the log says next.
+    fn do_next(&mut self) {
+        if let Some(entry) = self.log.get(self.next) {
             // What could be done once can be done again; if the device has failed meanwhile, the step says so.
-            let _ = edit.apply(&mut self.world);
+            let _ = entry.deed.edit.apply(&mut self.world);
             self.next += 1;
+        }
+    }
+
+    /// Builds what was built at this step before anything else was done there: it belongs to what there is.
+    fn build_up(&mut self) {
+        let now = self.steps();
+        while self.log.get(self.next).is_some_and(|entry| entry.step <= now && entry.is_built()) {
+            self.do_next();
         }
     }
 
@@ -323,6 +368,8 @@ impl Run {
             if std::mem::take(&mut self.redoes) || now == self.furthest {
                 // Back where it was, with what was done there since.
                 self.catch_up();
+            } else {
+                self.build_up();
             }
         }
         if now.is_multiple_of(self.spacing) && self.can_keep() && self.past.last().is_none_or(|kept| kept.step < now) {
@@ -396,7 +443,25 @@ impl Run {
         }
         self.target = (step > self.steps()).then_some(step);
         self.redoes = false;
+        if self.target.is_none() {
+            self.build_up();
+        }
         Ok(())
+    }
+
+    /// Lets go of states until the rest takes so many bytes at most: the way back gets longer.
+    pub fn thin(&mut self, bytes: u64) {
+        while self.past.len() > 1 && self.kept().0 > bytes {
+            let (mut index, last) = (0, self.past.len() - 1);
+            self.past.retain(|_| {
+                index += 1;
+                index == 1 || index == last + 1 || index % 2 == 1
+            });
+            self.spacing *= 2;
+            if last < 2 {
+                break;
+            }
+        }
     }
 
     /// To the last state kept at or before a step.
@@ -436,7 +501,7 @@ impl Run {
     /// Gravity after so many entries of the log.
     fn gravity_after(&self, done: usize) -> Vec2 {
         let mut told = self.log[..done].iter().rev();
-        told.find_map(|(_, edit)| edit.gravity()).unwrap_or(self.scene.gravity)
+        told.find_map(|entry| entry.deed.edit.gravity()).unwrap_or(self.scene.gravity)
     }
 
     /// Bodies and joints as they had come and gone after so many steps and entries of the log.
@@ -448,10 +513,10 @@ impl Run {
                 world.skip_to(to);
             }
         };
-        for (at, edit) in self.log[..done].iter().take_while(|(at, _)| *at <= steps) {
-            skip(&mut world, *at);
+        for entry in self.log[..done].iter().take_while(|entry| entry.step <= steps) {
+            skip(&mut world, entry.step);
             // Each was possible once.
-            let _ = edit.apply(&mut world);
+            let _ = entry.deed.edit.apply(&mut world);
         }
         skip(&mut world, steps);
         match world {
@@ -506,7 +571,7 @@ mod tests {
     fn push(run: &mut Run, x: f32) {
         let id = run.world_mut().body_id(0).unwrap();
         let force = Command::Force { force: Vec2::new(x, 0.0), point: None };
-        run.edit(Edit::Command([(id, force)].into())).unwrap();
+        run.edit(&Edit::Command([(id, force)].into())).unwrap();
     }
 
     /// Also a force that was given between the state that is kept and the step that is gone back to, and one that came later:

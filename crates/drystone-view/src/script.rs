@@ -296,6 +296,7 @@ fn change(name: &str, value: &str) -> Option<Change> {
         _ => None,
     };
     Some(match name {
+        "name" => Change::Name((value != "-").then(|| value.to_owned())),
         "type" => Change::Kind(kind(value)?),
         "density" => Change::Density(number()?),
         "mass" => Change::Mass(number()?),

@@ -12,7 +12,7 @@ use glam::Vec2;
 
 use super::cancel::Cancel;
 use super::figures::Sample;
-use super::run::{On, Run};
+use super::run::{Entry, On, Run};
 use super::watch::Moment;
 use drystone::gpu::Context;
 use drystone::population::BodyId;
@@ -58,6 +58,8 @@ pub(crate) struct Facts {
     pub overflows: usize,
     /// Bytes of all states kept, and how many steps apart they are.
     pub kept: (u64, u64),
+    /// What was done to it.
+    pub log: Arc<Vec<Entry>>,
 }
 
 impl Facts {
@@ -86,6 +88,7 @@ impl Facts {
             device_bytes,
             overflows: world.overflowed_steps().len(),
             kept: run.kept(),
+            log: run.log().clone(),
         }
     }
 

@@ -1,11 +1,12 @@
-//! The body that is selected, and what is changed of it. A velocity is a command; any other change puts another body in its
-//! place, with the same joints, so that the past, saved worlds and a world beside this one know nothing new.
+//! The body that is selected, and what is changed of it. A velocity is a command; any other change gives the body another
+//! description: it keeps its number, and gets the joints again that held it.
+
+use std::sync::Arc;
 
 use glam::Vec2;
 
 use super::app::App;
 use super::build::plain;
-use super::edit::Edit;
 use super::inspect::{Answer, Inspection, Pending, Wanted};
 use drystone::Command;
 use drystone::population::BodyId;
@@ -28,8 +29,10 @@ pub(crate) enum Choice {
 }
 
 /// A change of the selected body.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Change {
+    /// By which reports, graphs and files know it; `None`: by its number.
+    Name(Option<String>),
     Kind(BodyType),
     /// kg/m², of all its shapes.
     Density(f32),
@@ -50,21 +53,57 @@ pub(crate) enum Change {
     Velocity(Vec2),
     /// rad/s.
     Spin(f32),
+    /// Everything but place and velocity as in this description.
+    Like(Arc<Body>),
 }
 
 impl Change {
     /// The command that does it, if one does.
-    fn command(self) -> Option<Command> {
-        match self {
+    pub fn command(&self) -> Option<Command> {
+        match *self {
             Self::Velocity(velocity) => Some(Command::Velocity(velocity)),
             Self::Spin(spin) => Some(Command::AngularVelocity(spin)),
             _ => None,
         }
     }
 
+    /// Returns true for what a body is made of: it can have its old value again whatever has happened since.
+    pub fn is_property(&self) -> bool {
+        !matches!(self, Self::Position(_) | Self::Angle(_) | Self::Velocity(_) | Self::Spin(_))
+    }
+
+    /// The change in words, as in "undone: density changed".
+    pub fn words(&self) -> String {
+        let what = match self {
+            Self::Name(_) => "name",
+            Self::Kind(_) => "type",
+            Self::Density(_) => "density",
+            Self::Mass(_) => "mass",
+            Self::Friction(_) => "friction",
+            Self::Restitution(_) => "restitution",
+            Self::GravityScale(_) => "factor on gravity",
+            Self::FixedRotation(_) => "\"no rotation\"",
+            Self::Bullet(_) => "\"bullet\"",
+            Self::CanSleep(_) => "\"may sleep\"",
+            Self::Position(_) => "place",
+            Self::Angle(_) => "angle",
+            Self::Velocity(_) => "velocity",
+            Self::Spin(_) => "spin",
+            Self::Like(_) => "body",
+        };
+        format!("{what} changed")
+    }
+
     /// Changes the description of a body.
-    fn apply(self, body: &mut Body) {
-        match self {
+    pub fn apply(&self, body: &mut Body) {
+        match *self {
+            Self::Name(ref name) => body.id.clone_from(name),
+            Self::Like(ref other) => {
+                let old = std::mem::replace(body, (**other).clone());
+                (body.position, body.angle) = (old.position, old.angle);
+                (body.velocity, body.angular_velocity) = (old.velocity, old.angular_velocity);
+                (body.force, body.force_point, body.torque) = (old.force, old.force_point, old.torque);
+            }
             Self::Kind(kind) => {
                 body.kind = kind;
                 // Only kinematic bodies are led, and what is static stands.
@@ -107,13 +146,13 @@ impl Change {
 #[derive(Debug)]
 pub(crate) struct Selection {
     pub id: BodyId,
-    /// It had these ids before it was changed.
-    before: Vec<BodyId>,
     /// As it was at a step, with the joints that hold it.
     pub now: Present,
     pub step: u64,
     /// kg.
     pub mass: f32,
+    /// Last change of the world's bodies when it was looked at.
+    changes: u64,
     look: Option<Pending>,
     looked: u64,
     /// As it was seen last.
@@ -176,17 +215,18 @@ impl App {
                 super::panel::group(MAX_EDITED as u64)
             ));
         }
-        self.take_in(id, Vec::new());
+        self.take_in(id);
     }
 
     /// Looks what a body is, and makes it the selected one.
-    fn take_in(&mut self, id: BodyId, before: Vec<BodyId>) {
+    fn take_in(&mut self, id: BodyId) {
         let Some(run) = self.run.here_mut() else { return };
         let (step, mass) = (run.steps(), run.world().compiled().mass.get(id.index as usize).map_or(0.0, |m| m.mass));
         match run.present(id) {
             Ok(Some(now)) => {
+                let changes = run.changes();
                 self.build.selection =
-                    Some(Selection { id, before, now, step, mass, look: None, looked: 0, seen: None });
+                    Some(Selection { id, changes, now, step, mass, look: None, looked: 0, seen: None });
             }
             Ok(None) => self.build.selection = None,
             Err(error) => self.say(format!("body {}: {error}", id.index)),
@@ -201,16 +241,11 @@ impl App {
         let frames = self.frames;
         let Some(selection) = &mut self.build.selection else { return Ok(()) };
         let Some(run) = self.run.here_mut() else { return Ok(()) };
-        let mut is_there = |id: BodyId| run.world_mut().body_id(id.index as usize) == Some(id);
-        if !is_there(selection.id) {
-            // A change of it may have been undone, or made again.
-            let known = selection.before.iter().rev().copied().find(|&id| is_there(id));
-            let mut before = std::mem::take(&mut selection.before);
-            before.push(selection.id);
-            match known {
-                Some(id) => self.take_in(id, before),
-                None => self.build.selection = None,
-            }
+        if selection.changes != run.changes() {
+            // A change of it may have been undone, or made again; it may be gone, or back.
+            let id = run.resolve(selection.id);
+            self.build.selection = None;
+            self.take_in(id);
             return Ok(());
         }
         if let Some(pending) = &mut selection.look {
@@ -233,44 +268,23 @@ impl App {
     }
 
     /// Changes the selected body, at once.
-    pub(super) fn change(&mut self, change: Change) {
+    pub(super) fn change(&mut self, change: &Change) {
         let Some(selection) = &self.build.selection else { return self.say("no body is selected: click one") };
-        let (id, mut before) = (selection.id, selection.before.clone());
-        if let Some(command) = change.command() {
-            match self.edit(&Edit::Command([(id, command)].into())) {
-                Ok(_) => self.take_in(id, before),
-                Err(error) => self.say(format!("not changed: {error}")),
-            }
-            return;
-        }
-        match self.replace(id, change) {
-            Ok(Some(new)) => {
-                before.push(id);
-                self.take_in(new, before);
+        let id = selection.id;
+        let made = match self.run.here_mut() {
+            Some(run) => run.change(id, change),
+            None => Err("the world is in the middle of a step".to_owned()),
+        };
+        match made {
+            Ok(Some(deed)) => {
+                self.run.learn();
+                self.left.forget_after();
+                self.follow_deed(deed);
+                self.take_in(id);
             }
             Ok(None) => {}
             Err(error) => self.say(format!("not changed: {}", plain(&error))),
         }
-    }
-
-    /// Puts a changed body in the place of one, in both worlds. Returns the id of the new one; `None` if nothing differs.
-    fn replace(&mut self, id: BodyId, change: Change) -> Result<Option<BodyId>, String> {
-        let away = || "the world is in the middle of a step".to_owned();
-        let run = self.run.here_mut().ok_or_else(away)?;
-        let Present { body, joints } = run.present(id)?.ok_or("the body is gone")?;
-        let mut new = body.clone();
-        change.apply(&mut new);
-        if new == body {
-            return Ok(None);
-        }
-        new.check(0).map_err(|error| error.to_string())?;
-        let (edit, new) = run.replace(id, new, &joints)?;
-        self.run.learn();
-        if let Some(other) = &mut self.twin {
-            other.here_mut().ok_or_else(away)?.edit(edit)?;
-            other.learn();
-        }
-        Ok(Some(new))
     }
 }
 

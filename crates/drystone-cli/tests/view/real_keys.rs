@@ -18,6 +18,7 @@ use crate::kit::{Ended, Stage};
 const PATIENCE: Duration = Duration::from_mins(1);
 
 const TAB: u32 = 0xff09;
+const ENTER: u32 = 0xff0d;
 const ESCAPE: u32 = 0xff1b;
 const DELETE: u32 = 0xffff;
 const RIGHT: u32 = 0xff53;
@@ -283,6 +284,54 @@ fn hands_draw_select_and_undo() {
         hands.with_control('z');
         hands.with_control('y');
         hands.with_control('z');
+        let undone = hands.report();
+        assert_eq!((there(&undone), &undone["hash"]), (there(&first), &first["hash"]), "{undone}");
+    });
+}
+
+/// What hands built begins anew with R, and is named on its card; Z takes it back, and brings back the world that was left for a new
+/// scene.
+#[test]
+fn what_hands_built_outlives_a_restart() {
+    with_hands(&["vertical_stack:count=1", "--backend", "cpu", "--paused", "--fresh"], 9, |_, hands| {
+        let there = |report: &Value| report["there"].as_u64().unwrap();
+        hands.key(TAB);
+        hands.letter('2');
+        let first = hands.report();
+        hands.place([400, 60]);
+        hands.report();
+        hands.button(true);
+        hands.report();
+        hands.place([460, 100]);
+        hands.report();
+        hands.button(false);
+        let drawn = hands.report();
+        assert_eq!(there(&drawn), there(&first) + 1);
+        // The first field of the card is its name.
+        hands.place([90, 62]);
+        hands.button(true);
+        hands.button(false);
+        hands.report();
+        for letter in "crate".chars() {
+            hands.letter(letter);
+        }
+        hands.key(ENTER);
+        let named = hands.report();
+        assert_eq!((named["selected"]["name"].as_str(), step(&named)), (Some("crate"), 0), "{named}");
+        hands.place([600, 200]);
+        (0..4).for_each(|_| hands.key(RIGHT));
+        hands.letter('d');
+        (0..2).for_each(|_| hands.key(RIGHT));
+        hands.letter('r');
+        let restarted = hands.report();
+        assert_eq!(
+            (there(&restarted), step(&restarted), &restarted["hash"]),
+            (there(&drawn), 0, &drawn["hash"]),
+            "{restarted}"
+        );
+        assert_eq!(restarted["selected"]["name"].as_str(), Some("crate"), "it is still selected");
+        hands.letter('z');
+        hands.letter('z');
         let undone = hands.report();
         assert_eq!((there(&undone), &undone["hash"]), (there(&first), &first["hash"]), "{undone}");
     });

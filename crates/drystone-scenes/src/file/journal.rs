@@ -40,6 +40,8 @@ struct ChangeRecord {
     add: Option<Vec<BodyRecord>>,
     #[serde(default, deserialize_with = "given")]
     remove: Option<Vec<String>>,
+    #[serde(default, deserialize_with = "given")]
+    replace: Option<ReplaceRecord>,
     #[serde(default, deserialize_with = "joints")]
     join: Option<Vec<JointRecord>>,
     #[serde(default, deserialize_with = "ties")]
@@ -54,6 +56,14 @@ impl Element for ChangeRecord {
     fn lack(&self) -> Option<String> {
         None
     }
+}
+
+/// A body by its id, and its new description.
+#[derive(Debug, Deserialize)]
+#[serde(rename = "Replace", deny_unknown_fields, expecting = "a replace object")]
+struct ReplaceRecord {
+    id: String,
+    body: BodyRecord,
 }
 
 /// A joint between bodies by their ids, or between the world and a body.
@@ -102,6 +112,9 @@ fn entry(change: &Alteration) -> String {
         }
         Alteration::RemoveBodies(ids) => {
             format!("\"remove\": {}", list(ids.iter().map(|id| format!("\"{id}\"")).collect()))
+        }
+        Alteration::ReplaceBody(id, body) => {
+            format!("\"replace\": {{ \"id\": \"{id}\", \"body\": {} }}", json(&Out(&**body)))
         }
         Alteration::AddJoints(joints) => {
             format!("\"join\": {}", list(joints.iter().map(|joint| json(&Out(joint))).collect()))
@@ -161,7 +174,7 @@ fn convert(record: JournalRecord) -> Result<Journal, SceneError> {
 }
 
 fn change(record: ChangeRecord, at: &str) -> Result<Alteration, SceneError> {
-    let ChangeRecord { step: _, add, remove, join, tie, part, gravity } = record;
+    let ChangeRecord { step: _, add, remove, replace, join, tie, part, gravity } = record;
     let body = |text: &str, at: String| {
         id(text).map(|[index, generation]| BodyId { index, generation }).ok_or_else(|| no_id(at, text))
     };
@@ -179,6 +192,15 @@ fn change(record: ChangeRecord, at: &str) -> Result<Alteration, SceneError> {
     if let Some(ids) = remove {
         let ids = ids.iter().enumerate().map(|(index, text)| body(text, format!("{at}.remove[{index}]")));
         all.push(Alteration::RemoveBodies(ids.collect::<Result<_, _>>()?));
+    }
+    if let Some(ReplaceRecord { id, body: record }) = replace {
+        let at = format!("{at}.replace");
+        let id = body(&id, format!("{at}.id"))?;
+        let bodies = convert::all_bodies(vec![record]).map_err(|error| {
+            let path = error.path.replacen("bodies[0]", "body", 1);
+            SceneError { path: format!("{at}.{path}"), ..error }
+        })?;
+        all.extend(bodies.into_iter().next().map(|body| Alteration::ReplaceBody(id, Box::new(body))));
     }
     if let Some(records) = join {
         let joints = records.into_iter().enumerate();
@@ -205,7 +227,7 @@ fn change(record: ChangeRecord, at: &str) -> Result<Alteration, SceneError> {
         (Some(change), true) => Ok(change),
         (found, _) => {
             let problem = format!("has {} changes", all.len() + usize::from(found.is_some()));
-            Err(SceneError::new(at, problem, "one of add, remove, join, tie, part and gravity"))
+            Err(SceneError::new(at, problem, "one of add, remove, replace, join, tie, part and gravity"))
         }
     }
 }
@@ -245,6 +267,8 @@ mod tests {
         );
         journal.push(8, Alteration::AddJoints(vec![Joint { a: Some(1), b: 2, ..hinge }]));
         journal.push(9, Alteration::RemoveJoints(vec![JointId { index: 0, generation: 2 }]));
+        let heavy = Body::fixed(0.5, -0.0).id("anvil").shape(Shape::circle(0.25).density(7.5));
+        journal.push(9, Alteration::ReplaceBody(body, Box::new(heavy)));
         journal.push(u64::MAX, Alteration::RemoveBodies(vec![body]));
         journal.push(u64::MAX, Alteration::Gravity(Vec2::new(-0.0, -9.81)));
         journal
@@ -276,7 +300,7 @@ mod tests {
                 "changes[4].part[0]: is \"0\"; expected an index and a generation",
             ),
             ("\"part\": [\"0.2\"]", "\"part\": [\"+0.2\"]", "changes[4].part[0]: is \"+0.2\""),
-            ("\"gravity\"", "\"remove\": [], \"gravity\"", "changes[6]: has 2 changes; expected one of add"),
+            ("\"gravity\"", "\"remove\": [], \"gravity\"", "changes[7]: has 2 changes; expected one of add"),
             ("\"part\": [\"0.2\"]", "\"part\": [\"0.2\"], \"fly\": 1", "is an unknown key"),
             (", \"part\": [\"0.2\"]", "", "changes[4]: has 0 changes"),
         ] {

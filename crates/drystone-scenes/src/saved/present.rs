@@ -6,7 +6,7 @@ use glam::Vec2;
 
 use super::{SavedWorld, SavedWorldError};
 use drystone::math::{rotate, rotation};
-use drystone::population::{Models, Population, joint_place};
+use drystone::population::{JointId, Models, Population, joint_place};
 use drystone::scene::{Body, Compiled, Joint, JointKind, Path, Scene};
 use drystone::snapshot::{Force, JointGoal, RowGoal, Snapshot};
 use drystone::state::{ReportedBody, body_slots};
@@ -14,7 +14,7 @@ use drystone::types::{
     self, BROKEN, JOINT_DISABLED, JOINT_FRESH, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_COUNT_MASK, ROW_EQUALITY,
     ROW_GEOMETRY, ROW_LOWER, ROW_MEASURE, ROW_MOTOR, ROW_ROLE, ROW_SPRING, ROW_UPPER, VACANT,
 };
-use drystone::world::WorldError;
+use drystone::world::{World, WorldError};
 
 impl SavedWorld {
     /// The world as a scene that starts where it was saved: bodies that are there, where they are and as fast; joints with
@@ -31,7 +31,8 @@ impl SavedWorld {
         let now = Now { compiled: &compiled, snapshot: &snapshot };
         let (bodies, places) = now.bodies(&models, steps);
         let angle = |slot: usize| places.get(slot).copied().flatten().map_or(0.0, |place| bodies[place].angle);
-        let joints = now.joints(&models, |slot| places.get(slot).copied().flatten(), angle, |_| true);
+        let joints = now.joints(&models.joints, |slot| places.get(slot).copied().flatten(), angle, |_| true);
+        let joints = joints.into_iter().map(|(_, joint)| joint).collect();
         let scene = Scene {
             name: self.scene.name.clone(),
             gravity: compiled.params.gravity.into(),
@@ -62,7 +63,7 @@ impl SavedWorld {
         let body = now.body(slot, report.clone(), model, 0);
         let angle = |other: usize| if other == slot { body.angle } else { there(other).map_or(0.0, |body| body.angle) };
         let holds = |joint: &Joint| joint.a == Some(slot) || joint.b == slot;
-        let joints = now.joints(&models, |slot| there(slot).map(|_| slot), angle, holds);
+        let joints = now.joints(&models.joints, |slot| there(slot).map(|_| slot), angle, holds);
         Ok(Some(Present { body, joints }))
     }
 
@@ -85,8 +86,50 @@ impl SavedWorld {
 pub struct Present {
     /// The body, where and as fast as it is now.
     pub body: Body,
-    /// Joints that hold it.
-    pub joints: Vec<Joint>,
+    /// Joints that hold it, with their ids.
+    pub joints: Vec<(JointId, Joint)>,
+}
+
+/// Description of a joint as it came, between bodies by their slots, and true if it came by hand.
+pub type JointModel = (JointId, Joint, bool);
+
+impl Present {
+    /// Bodies in slots of a running world as they are, each with the joints that hold it. `models` are their descriptions as
+    /// they came, `joints` those of all joints that hold one of them. Nothing of other bodies is looked at but their angles.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn of(world: &mut World, models: &[(usize, Body)], joints: &[JointModel]) -> Result<Vec<Self>, WorldError> {
+        let snapshot = world.snapshot()?;
+        let compiled = world.compiled();
+        let now = Now { compiled, snapshot: &snapshot };
+        let is_there = |slot: usize| compiled.bodies.get(slot).is_some_and(|body| body.kind != VACANT);
+        let angle_of = |slot: usize| {
+            let [cos, sin] = snapshot.poses.get(slot).map_or([1.0, 0.0], |pose| pose.rotation);
+            sin.atan2(cos)
+        };
+        let report = |slot: usize| {
+            let (pose, state) = (snapshot.poses[slot], snapshot.states[slot]);
+            let turn = Vec2::from(pose.rotation);
+            ReportedBody {
+                id: compiled.ids[slot].clone(),
+                position: (Vec2::from(pose.position) - rotate(turn, compiled.mass[slot].center)).into(),
+                angle: angle_of(slot),
+                velocity: state.velocity,
+                angular_velocity: state.angular_velocity,
+                asleep: false,
+            }
+        };
+        let present = |(slot, model): &(usize, Body)| {
+            let slot = *slot;
+            let body = now.body(slot, report(slot), model, 0);
+            let angle = |other: usize| if other == slot { body.angle } else { angle_of(other) };
+            let holds = |joint: &Joint| joint.a == Some(slot) || joint.b == slot;
+            let joints = now.joints(joints, |other| is_there(other).then_some(other), angle, holds);
+            Self { body, joints }
+        };
+        Ok(models.iter().filter(|(slot, _)| is_there(*slot)).map(present).collect())
+    }
 }
 
 struct Relived {
@@ -178,13 +221,13 @@ impl Now<'_> {
     /// Joints that are there and wanted, between bodies by the places and at the angles that slots have.
     fn joints(
         &self,
-        models: &Models,
+        models: &[JointModel],
         place_of: impl Fn(usize) -> Option<usize>,
         angle_of: impl Fn(usize) -> f32,
         is_wanted: impl Fn(&Joint) -> bool,
-    ) -> Vec<Joint> {
+    ) -> Vec<(JointId, Joint)> {
         let mut joints = Vec::new();
-        for (id, model, by_hand) in &models.joints {
+        for (id, model, by_hand) in models {
             let Some(place) = joint_place(self.compiled, *id) else { continue };
             let is_broken = self.snapshot.joint_states[place].status & BROKEN != 0;
             let is_pull = *by_hand && matches!(model.kind, JointKind::Mouse { .. });
@@ -196,7 +239,7 @@ impl Now<'_> {
             };
             let turned = angle_of(model.b) - model.a.map_or(0.0, &angle_of);
             let name = self.compiled.joints.ids.get(id.index as usize).cloned().flatten();
-            joints.push(Joint { a, b, id: name, ..self.joint(place, model, turned) });
+            joints.push((*id, Joint { a, b, id: name, ..self.joint(place, model, turned) }));
         }
         joints
     }

@@ -20,6 +20,8 @@ const SIDE: f32 = 28.0;
 const CORNER: [f32; 2] = [8.0, 42.0];
 /// Width of the card, points.
 const CARD: f32 = 196.0;
+/// Characters of a body's name at most.
+const MAX_NAME: usize = 60;
 /// Width of names on the card, points.
 const NAME: f32 = 76.0;
 
@@ -31,12 +33,17 @@ struct Deed {
 }
 
 const DEEDS: [Deed; 4] = [
-    Deed { sign: "↩", hint: "undo the last change (Z)", action: || Action::Undo },
+    Deed {
+        sign: "↩",
+        hint: "undo the last change (Z): what was built goes, what was removed comes back, and the time goes on; a push is undone \
+               by going back to before it; the opening of another scene as well",
+        action: || Action::Undo,
+    },
     Deed { sign: "↪", hint: "make the undone change again (Y)", action: || Action::Redo },
-    Deed { sign: "🗑", hint: "clear: remove all dynamic bodies (Z undoes it)", action: || Action::Clear },
+    Deed { sign: "🗑", hint: "clear: remove all dynamic bodies (Z brings them back)", action: || Action::Clear },
     Deed {
         sign: "🗋",
-        hint: "new: an empty scene with a ground, to build in (J saves it)",
+        hint: "new: an empty scene with a ground, to build in (J saves it; Z brings this one back)",
         action: || Action::NewScene,
     },
 ];
@@ -64,7 +71,8 @@ impl App {
                     let most = (room - 20.0).max(40.0);
                     egui::ScrollArea::vertical().max_height(most).min_scrolled_height(most).show(ui, |ui| {
                         ui.set_width(CARD - 8.0);
-                        if self.build.tool == Tool::Move { self.body_card(ui) } else { self.tool_card(ui) }
+                        let has_drawn = self.build.selection.is_some() && self.build.draft == Draft::None;
+                        if self.build.tool == Tool::Move || has_drawn { self.body_card(ui) } else { self.tool_card(ui) }
                     });
                 });
             });
@@ -115,7 +123,12 @@ impl App {
     fn tool_card(&mut self, ui: &mut egui::Ui) {
         let tool = self.build.tool;
         ui.label(RichText::new(tool.name()).strong());
-        ui.label(RichText::new(tool.hint()).weak().small());
+        let hint = match &self.build.draft {
+            Draft::Joint(_, end) => tool.next_hint(self.is_fixed(end.body)),
+            Draft::Corners(_) => "click the first corner again, or Enter, to close it",
+            _ => tool.hint(),
+        };
+        ui.label(RichText::new(hint).weak().small());
         let mut stock = self.build.stock;
         if !tool.is_joint() {
             kinds(ui, &mut stock.kind);
@@ -157,9 +170,10 @@ impl App {
         let (mass, moves) = (selection.mass, body.kind == BodyType::Dynamic);
         let mut asked = None;
         let mut choice = None;
+        let tool = self.build.tool;
         ui.push_id((slot, selection.id.generation), |ui| {
             ui.horizontal(|ui| {
-                ui.label(RichText::new(title(&body, slot)).strong());
+                asked = name_field(ui, &body, slot);
                 ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                     if ui.small_button("✖").on_hover_text("deselect (Esc)").clicked() {
                         choice = Some(Action::Select(Choice::Nothing));
@@ -169,16 +183,20 @@ impl App {
                     }
                 });
             });
+            if tool != Tool::Move {
+                let text = format!("{} tool: use it again for the next one, Esc puts it away", tool.name());
+                ui.label(RichText::new(text).weak().small());
+            }
             let mut kind = body.kind;
             kinds(ui, &mut kind);
-            asked = (kind != body.kind).then_some(Change::Kind(kind));
-            asked = asked.or(material(ui, &body, moves.then_some(mass)));
-            asked = asked.or(place(ui, position, angle));
+            asked = asked.take().or((kind != body.kind).then_some(Change::Kind(kind)));
+            asked = asked.take().or(material(ui, &body, moves.then_some(mass)));
+            asked = asked.take().or(place(ui, position, angle));
             if body.kind != BodyType::Static {
-                asked = asked.or(motion(ui, velocity, spin));
+                asked = asked.take().or(motion(ui, velocity, spin));
             }
             if moves {
-                asked = asked.or(locks(ui, &body));
+                asked = asked.take().or(locks(ui, &body));
             }
             if joints > 0 {
                 ui.label(RichText::new(format!("held by {}", count(joints, "joint"))).weak().small());
@@ -220,9 +238,13 @@ impl App {
                 }
                 format!("{} of 8", count(corners.len() as u64, "corner"))
             }
-            Draft::Joint(_, end) => {
+            Draft::Joint(tool, end) => {
                 ghost.line(&[end.at, to], false);
                 ghost.dot(end.at);
+                // A pin and a weld have no length.
+                if matches!(tool, Tool::Hinge | Tool::Weld) {
+                    return;
+                }
                 format!("{} m", amount(end.at.distance(to)))
             }
             Draft::None => return,
@@ -370,7 +392,7 @@ fn material(ui: &mut egui::Ui, body: &Body, mass: Option<f32>) -> Option<Change>
     };
     let mut asked = None;
     let mut ask = |text: &str, hint: &str, value: f32, kind: Kind, change: fn(f32) -> Change| {
-        asked = asked.or(field(ui, text, hint, value, kind, change));
+        asked = asked.take().or(field(ui, text, hint, value, kind, change));
     };
     if let Some(mass) = mass {
         ask("density", &hint("mass of a square metre", |s| s.density), first.density, DENSITY, Change::Density);
@@ -413,12 +435,28 @@ fn locks(ui: &mut egui::Ui, body: &Body) -> Option<Change> {
     asked
 }
 
-fn title(body: &Body, slot: u32) -> String {
-    match &body.id {
-        Some(name) if name.chars().count() > 14 => format!("{}…", name.chars().take(13).collect::<String>()),
-        Some(name) => name.clone(),
-        None => format!("body {slot}"),
+/// Shows the name of a body, to be changed; without one its number. A new name counts when the field is left.
+fn name_field(ui: &mut egui::Ui, body: &Body, slot: u32) -> Option<Change> {
+    let id = ui.scope_id().with("name");
+    let known = body.id.clone().unwrap_or_default();
+    let mut text = ui.data(|data| data.get_temp::<String>(id)).unwrap_or_else(|| known.clone());
+    let field = egui::TextEdit::singleline(&mut text)
+        .hint_text(format!("body {slot}"))
+        .char_limit(MAX_NAME)
+        .font(egui::TextStyle::Button)
+        .desired_width(CARD - 70.0);
+    let response = ui.add(field).on_hover_text("name of this body: for graphs, tables and the file that J saves");
+    if response.has_focus() {
+        ui.data_mut(|data| data.insert_temp(id, text));
+        return None;
     }
+    ui.data_mut(|data| data.remove::<String>(id));
+    if !response.lost_focus() {
+        return None;
+    }
+    let cancelled = ui.input(|input| input.key_pressed(egui::Key::Escape));
+    let name = text.trim();
+    (name != known && !cancelled).then(|| Change::Name((!name.is_empty()).then(|| name.to_owned())))
 }
 
 fn plain_frame(ui: &egui::Ui) -> egui::Frame {

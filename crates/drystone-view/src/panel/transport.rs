@@ -16,6 +16,10 @@ const CLOCK: f32 = 134.0;
 /// Width of the bar below which the clock and the slider have a line of their own, points.
 const ONE_LINE: f32 = 480.0;
 
+/// Meaning of a restart.
+const RESTART_HINT: &str = "restart (R): all bodies go back to where they began, those that you built too. What was dropped, shot \
+                            or pushed is gone; what you removed stays removed. The scene's name in the list opens it as it was made";
+
 impl App {
     pub(super) fn transport(&mut self, ui: &mut egui::Ui) {
         ui.add_space(2.0);
@@ -48,7 +52,7 @@ impl App {
         let button = |ui: &mut egui::Ui, text: &str, hint: &str| {
             ui.add_sized([26.0, 22.0], egui::Button::new(text)).on_hover_text(hint).clicked()
         };
-        if button(ui, "⏮", "restart the scene (R)") {
+        if button(ui, "⏮", RESTART_HINT) {
             self.ask_for(Action::Restart);
         }
         if button(ui, "⏪", "one step back (←)") {

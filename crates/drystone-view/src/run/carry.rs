@@ -47,7 +47,7 @@ impl Run {
         self.target = None;
         self.first = step;
         self.furthest = step;
-        self.log.truncate(self.next);
+        Arc::make_mut(&mut self.log).truncate(self.next);
         self.undone.clear();
         self.keep_as(snapshot);
         Ok(true)
@@ -72,7 +72,8 @@ impl Run {
             scene: self.scene.clone(),
             world,
             threads: self.threads,
-            log: self.log[..self.next].to_vec(),
+            log: Arc::new(self.log[..self.next].to_vec()),
+            numbered: self.numbered,
             next: self.next,
             undone: Vec::new(),
             redoes: false,

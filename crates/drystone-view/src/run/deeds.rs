@@ -1,24 +1,73 @@
-//! Changes as a user counts them: undone, made again, and made as a whole or not at all.
+//! Changes as a user counts them: taken back, made again, and made as a whole or not at all.
+//!
+//! A change that time has passed over since is taken back where the world is now: a new body is removed, a removed one comes
+//! back where it was, a property gets its old value. Only what has no opposite, such as a push, takes the world back to the
+//! step before it; and so does any change at whose step the world still is, to the same bits.
 
-use super::super::edit::{Edit, Made, What};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::super::edit::{Deed, Edit, Made, Meaning, Stand, Taken, Tie};
+use super::super::select::Change;
 use super::Run;
-use drystone::population::BodyId;
-use drystone::scene::{Body, Joint};
+use super::log::{Entry, taken_back};
+use drystone::population::{BodyId, JointId};
+use drystone::scene::Body;
 use drystone::snapshot::Snapshot;
 use drystone::world::{World, WorldError};
 use drystone_scenes::saved::Present;
 
 /// Steps between two changes of gravity that are undone together: a slider gives one a frame.
 const GRAVITY_IN_A_ROW: u64 = 30;
+/// Bodies whose descriptions are kept when they are removed together; more come back only with their time.
+const MAX_TAKEN: usize = 20_000;
 
 /// A change that was undone.
 #[derive(Debug)]
-pub(super) struct Undone {
-    step: u64,
-    /// It, and what came after it.
-    changes: Vec<(u64, Edit)>,
-    /// Last step that had been reached.
-    furthest: u64,
+pub(super) enum Undone {
+    /// With its time.
+    Rewound {
+        step: u64,
+        /// It, and what came after it.
+        changes: Vec<Entry>,
+        /// Last step that had been reached.
+        furthest: u64,
+    },
+    /// Taken back where the world was: itself, or those in a row.
+    Now(Vec<Entry>),
+}
+
+impl Undone {
+    /// The change in words.
+    fn words(&self) -> Option<String> {
+        let (Self::Rewound { changes, .. } | Self::Now(changes)) = self;
+        changes.first().map(|entry| entry.deed.words())
+    }
+}
+
+/// How the last change is undone, or made again, with its words.
+#[derive(Debug)]
+pub(crate) enum Undoing {
+    /// By the world going to a step.
+    Rewind(u64, String),
+    /// By this change, which has been made already.
+    Now(Deed, String),
+}
+
+/// Role of a change in undoing.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Role {
+    /// Numbers of the changes that it takes back.
+    takes_back: Option<Arc<[u64]>>,
+    /// Makes a change again.
+    again: bool,
+}
+
+impl Role {
+    fn deed(&self, edit: Edit, meaning: Meaning) -> Deed {
+        let meaning = self.takes_back.clone().map_or(meaning, Meaning::TakeBack);
+        Deed { again: self.again, ..Deed::new(edit, meaning) }
+    }
 }
 
 impl Run {
@@ -28,8 +77,11 @@ impl Run {
     /// # Errors
     /// If the device is lost.
     pub fn undo(&mut self) -> Result<Option<u64>, WorldError> {
-        let Some((length, step)) = self.last_deed() else { return Ok(None) };
-        self.undone.push(Undone { step, changes: self.log.split_off(length), furthest: self.furthest });
+        let Some((length, step)) = self.last_deed().filter(|&(index, step)| self.can_rewind(index, step)) else {
+            return Ok(None);
+        };
+        let changes = Arc::make_mut(&mut self.log).split_off(length);
+        self.undone.push(Undone::Rewound { step, changes, furthest: self.furthest });
         self.redoes = false;
         self.past.retain(|kept| kept.done <= length && kept.step <= step);
         self.furthest = step;
@@ -43,42 +95,161 @@ impl Run {
         Ok(Some(step))
     }
 
-    /// The step of the last change that can be taken back.
-    pub fn last_change(&self) -> Option<u64> {
-        self.last_deed().map(|(_, step)| step)
+    /// Number and step of the last change that can be taken back.
+    pub fn last_change(&self) -> Option<(u64, u64)> {
+        let (index, step) = self.last_deed()?;
+        Some((self.log[index].number, step))
     }
 
-    /// Entries of the log before the last change that a user sees as one, and its step: letting go of a body and leading it
-    /// belong to grabbing it, changes of gravity in a row to the first of them. What was done before a saved world was
-    /// opened, or before the world came from elsewhere, stays.
+    /// Place in the log of the last change that a user sees as one, and its step: letting go of a body and leading it
+    /// belong to grabbing it, changes of gravity in a row to the first of them.
     fn last_deed(&self) -> Option<(usize, u64)> {
         let done = &self.log[..self.next];
-        let is_deed = |(_, edit): &(u64, Edit)| !matches!(edit, Edit::Part(_) | Edit::Joint(..) | Edit::Saved(_));
+        let taken = taken_back(done);
+        let is_deed = |entry: &Entry| entry.is_deed() && !taken.contains(&entry.number);
         let mut last = done.iter().rposition(is_deed)?;
-        let known = self.past.first().filter(|kept| kept.step == self.first).map_or(0, |kept| kept.done);
-        let is_gravity = |index: usize| matches!(done[index], (_, Edit::Gravity(_)));
+        let is_gravity = |index: usize| matches!(done[index].deed.meaning, Meaning::Gravity) && is_deed(&done[index]);
         let joins = |index: usize| {
-            is_gravity(index) && is_gravity(index - 1) && done[index].0 - done[index - 1].0 <= GRAVITY_IN_A_ROW
+            is_gravity(index) && is_gravity(index - 1) && done[index].step - done[index - 1].step <= GRAVITY_IN_A_ROW
         };
-        while last > known && joins(last) {
+        while last > 0 && joins(last) {
             last -= 1;
         }
-        let step = done[last].0;
-        (step > self.first || last >= known).then_some((last, step))
+        Some((last, done[last].step))
     }
 
-    /// Makes the change again that was undone last: the world goes back, or on, to where it was made. Returns that step, or
-    /// `None` if there is nothing to make again.
+    /// Returns true if the world can go back to before a change: not to before it was opened from a file, or came from
+    /// elsewhere.
+    fn can_rewind(&self, index: usize, step: u64) -> bool {
+        let known = self.past.first().filter(|kept| kept.step == self.first).map_or(0, |kept| kept.done);
+        step > self.first || (step == self.first && index >= known)
+    }
+
+    /// Returns true if the world can go back to before its last change.
+    pub fn rewinds(&self) -> bool {
+        self.last_deed().is_some_and(|(index, step)| self.can_rewind(index, step))
+    }
+
+    /// Takes the last change back where the world is, if that can be and time has passed since; else says to which step the
+    /// world is to go. `None`: there is nothing to take back.
+    pub fn take_back(&mut self) -> Option<Undoing> {
+        let (index, step) = self.last_deed()?;
+        let words = self.log[index].deed.words();
+        let can_rewind = self.can_rewind(index, step);
+        if (step != self.steps() || !can_rewind)
+            && let Some(Ok(deed)) = self.take_back_now(index)
+        {
+            return Some(Undoing::Now(deed, words));
+        }
+        can_rewind.then_some(Undoing::Rewind(step, words))
+    }
+
+    /// Makes the opposite of a change; `None` if it has none.
+    fn take_back_now(&mut self, index: usize) -> Option<Result<Deed, String>> {
+        let entry = self.log[index].clone();
+        let numbers = match entry.deed.meaning {
+            Meaning::Gravity => self.gravity_row(index),
+            _ => [entry.number].into(),
+        };
+        let role = Role { takes_back: Some(numbers), again: false };
+        match &entry.deed.meaning {
+            Meaning::Play | Meaning::Build if matches!(entry.deed.edit, Edit::Add(_)) => {
+                let ids: Vec<BodyId> = entry.made.bodies.iter().map(|&id| self.resolve(id)).collect();
+                let is_there = |id: &BodyId| self.world.body_id(id.index as usize) == Some(*id);
+                if !ids.iter().any(is_there) {
+                    return None;
+                }
+                Some(self.do_deed(role.deed(Edit::Remove(ids.into()), Meaning::Play)))
+            }
+            Meaning::Remove(Some(taken)) => Some(self.bring(taken, &role)),
+            Meaning::Tie(_) => {
+                let ids: Vec<JointId> = entry.made.joints.iter().map(|&id| self.resolve_joint(id)).collect();
+                let is_there = |id: &JointId| self.world.joint_id(id.index as usize) == Some(*id);
+                ids.iter().any(is_there).then(|| self.do_deed(role.deed(Edit::Untie(ids.into()), Meaning::Play)))
+            }
+            Meaning::Change(id, change, before) if change.is_property() => {
+                let id = self.resolve(*id);
+                let made = self.change_as(id, &Change::Like(before.clone()), &role);
+                made.map(|made| made.ok_or_else(|| "nothing differs".to_owned())).map_or_else(|e| Some(Err(e)), Some)
+            }
+            Meaning::Gravity => {
+                let gravity = self.gravity_after(index);
+                Some(self.do_deed(role.deed(Edit::Gravity(gravity), Meaning::Play)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Numbers of changes of gravity in a row, from the first.
+    fn gravity_row(&self, first: usize) -> Arc<[u64]> {
+        let is_gravity = |entry: &&Entry| matches!(entry.deed.meaning, Meaning::Gravity);
+        self.log[first..self.next].iter().take_while(is_gravity).map(|entry| entry.number).collect()
+    }
+
+    /// Makes the change again that was taken back last: where the world is, if it was taken back there; else says where the
+    /// world is to go. `None`: there is nothing to make again.
+    ///
+    /// # Errors
+    /// Why it cannot be made again, in words.
+    pub fn make_again(&mut self) -> Option<Result<Undoing, String>> {
+        let words = self.undone.last()?.words()?;
+        let entries = match self.undone.last()? {
+            Undone::Rewound { step, .. } => return Some(Ok(Undoing::Rewind(*step, words))),
+            Undone::Now(entries) => entries.clone(),
+        };
+        let made = self.make_again_now(&entries);
+        if made.is_err() {
+            self.undone.clear();
+        }
+        Some(made.map(|deed| Undoing::Now(deed, words)))
+    }
+
+    fn make_again_now(&mut self, entries: &[Entry]) -> Result<Deed, String> {
+        let role = Role { takes_back: None, again: true };
+        let Some(entry) = entries.last() else { return Err("there is nothing to make again".to_owned()) };
+        let Deed { edit, meaning, .. } = &entry.deed;
+        let was = Arc::new((entry.made.bodies.clone(), entry.made.joints.clone()));
+        match (meaning, edit) {
+            (Meaning::Change(id, change, _), _) => {
+                let id = self.resolve(*id);
+                self.change_as(id, change, &role)?.ok_or_else(|| "nothing differs".to_owned())
+            }
+            (Meaning::Remove(_), Edit::Remove(ids)) => {
+                let ids: Vec<BodyId> = ids.iter().map(|&id| self.resolve(id)).collect();
+                let taken = self.taken(&ids)?;
+                self.do_deed(role.deed(Edit::Remove(ids.into()), Meaning::Remove(taken)))
+            }
+            (_, Edit::Tie(ties)) => {
+                let ties: Vec<Tie> = ties
+                    .iter()
+                    .map(|(a, b, joint)| (a.map(|a| self.resolve(a)), self.resolve(*b), joint.clone()))
+                    .collect();
+                let edit = Edit::Tie(ties.into());
+                self.do_deed(Deed { was, ..role.deed(edit, meaning.clone()) })
+            }
+            _ => self.do_deed(Deed { was, ..role.deed(edit.clone(), meaning.clone()) }),
+        }
+    }
+
+    /// Makes a change, for a world beside this one as well.
+    fn do_deed(&mut self, deed: Deed) -> Result<Deed, String> {
+        let before = self.numbered;
+        self.edit(deed.clone())?;
+        if self.numbered == before { Err("nothing is left of it".to_owned()) } else { Ok(deed) }
+    }
+
+    /// Makes the change again that was undone last with its time: the world goes back, or on, to where it was made. Returns
+    /// that step, or `None` if there is nothing to make again.
     ///
     /// # Errors
     /// If the device is lost.
     pub fn redo(&mut self) -> Result<Option<u64>, WorldError> {
-        let Some(Undone { step, changes, furthest }) = self.undone.pop() else { return Ok(None) };
+        let Some(Undone::Rewound { step, changes, furthest }) = self.undone.pop() else { return Ok(None) };
         self.past.retain(|kept| kept.step <= step);
         if step < self.steps() {
             self.go_back(step)?;
         }
-        self.log.extend(changes);
+        Arc::make_mut(&mut self.log).extend(changes);
         self.furthest = furthest.max(step);
         self.target = (step > self.steps()).then_some(step);
         self.redoes = self.target.is_some();
@@ -88,16 +259,17 @@ impl Run {
         Ok(Some(step))
     }
 
-    /// The last change that can be undone, in words.
-    pub fn last_words(&self) -> Option<String> {
-        let (length, _) = self.last_deed()?;
-        self.log.get(length).map(|(_, edit)| edit.words())
+    /// The step to which making a change again would take the world.
+    pub fn undone_at(&self) -> Option<u64> {
+        match self.undone.last()? {
+            Undone::Rewound { step, .. } => Some(*step),
+            Undone::Now(_) => None,
+        }
     }
 
-    /// Step of the change that was undone last, and the change in words.
-    pub fn undone(&self) -> Option<(u64, String)> {
-        let undone = self.undone.last()?;
-        Some((undone.step, undone.changes.first()?.1.words()))
+    /// Forgets what was undone: something else came after it.
+    pub fn forget_undone(&mut self) {
+        self.undone.clear();
     }
 
     /// Changes the world by several calls: if one of them is refused, it is as it was.
@@ -127,39 +299,143 @@ impl Run {
         if self.world.body_id(id.index as usize) != Some(id) {
             return Ok(None);
         }
+        let slot = id.index as usize;
+        if let (Some(model), Some(joints)) = (self.description(id), self.joints_of(&HashSet::from([id.index]))) {
+            let found = Present::of(&mut self.world, &[(slot, model)], &joints);
+            return Ok(found.map_err(|error| error.to_string())?.pop());
+        }
+        // An emitter made it, or it is of a saved world: the whole scene tells.
         let saved = self.save().map_err(|error| error.to_string())?;
-        saved.present(id.index as usize).map_err(|error| error.to_string())
+        saved.present(slot).map_err(|error| error.to_string())
     }
 
-    /// Puts a body in the place of another: with the joints, between bodies by their slots, that held the old one. Returns the
-    /// change, for a world beside this one, and the id of the new body.
+    /// Bodies as they are, with the joints that hold them, to be brought back after they are taken out. `None`: there are too
+    /// many, or not all of them are known here.
     ///
     /// # Errors
-    /// Why not, in words; then nothing has changed.
-    pub fn replace(&mut self, old: BodyId, body: Body, joints: &[Joint]) -> Result<(Edit, BodyId), String> {
+    /// If the device is lost.
+    pub fn taken(&mut self, ids: &[BodyId]) -> Result<Option<Arc<Taken>>, String> {
+        if ids.len() > MAX_TAKEN {
+            return Ok(None);
+        }
+        let mut there = ids.to_vec();
+        there.retain(|&id| self.world.body_id(id.index as usize) == Some(id));
+        let models: Option<Vec<(usize, Body)>> =
+            there.iter().map(|&id| Some((id.index as usize, self.description(id)?))).collect();
+        let slots: HashSet<u32> = there.iter().map(|id| id.index).collect();
+        let (Some(models), Some(joints)) = (models, self.joints_of(&slots)) else { return Ok(None) };
+        let found = Present::of(&mut self.world, &models, &joints).map_err(|error| error.to_string())?;
+        let mut seen = HashSet::new();
+        let (mut bodies, mut joints) = (Vec::with_capacity(found.len()), Vec::new());
+        for Present { body, joints: own } in found {
+            bodies.push(body);
+            for (id, joint) in own.into_iter().filter(|(id, _)| seen.insert(*id)) {
+                let mut end = |slot: usize| self.world.body_id(slot);
+                let (a, b) = (joint.a.map(&mut end), end(joint.b));
+                if let (Some(b), true) = (b, a != Some(None)) {
+                    joints.push((id, (a.flatten(), b, joint)));
+                }
+            }
+        }
+        Ok(Some(Arc::new(Taken { ids: there, bodies, joints })))
+    }
+
+    /// Brings bodies back that were taken out, with their joints where the other body is still there.
+    fn bring(&mut self, taken: &Taken, role: &Role) -> Result<Deed, String> {
         let step = self.steps();
-        let (edits, new) = self.attempt(|world| {
-            let mut edits = vec![Edit::Remove([old].into()), Edit::Add([body].into())];
-            edits[0].apply(world)?;
-            let Made::Bodies(ids) = edits[1].apply(world)? else { return Err("the body did not come".to_owned()) };
-            let new = *ids.first().ok_or("the body did not come")?;
-            let mut end = |slot: usize| {
-                if slot == old.index as usize { Some(new) } else { world.body_id(slot) }
+        let others: Vec<[Option<BodyId>; 2]> =
+            taken.joints.iter().map(|(_, (a, b, _))| [a.map(|a| self.resolve(a)), Some(self.resolve(*b))]).collect();
+        let (edits, made, was) = self.attempt(|world| {
+            let mut edits = vec![Edit::Add(taken.bodies.clone().into())];
+            let mut made = edits[0].apply(world)?;
+            let new = made.bodies.clone();
+            let mut end = |of: BodyId, now: BodyId| match taken.ids.iter().position(|id| *id == of) {
+                Some(at) => new.get(at).copied(),
+                None => world.body_id(now.index as usize).filter(|id| *id == now),
             };
-            let mut ties = Vec::with_capacity(joints.len());
-            for joint in joints {
-                let a = joint.a.map(|slot| end(slot).ok_or("a body of a joint is gone")).transpose()?;
-                ties.push((a, end(joint.b).ok_or("a body of a joint is gone")?, joint.clone()));
+            let (mut ties, mut was) = (Vec::new(), Vec::new());
+            for ((id, (a, b, joint)), now) in taken.joints.iter().zip(&others) {
+                let first = a.map(|a| end(a, now[0].unwrap_or(a)));
+                let (Some(second), true) = (end(*b, now[1].unwrap_or(*b)), first != Some(None)) else { continue };
+                ties.push((first.flatten(), second, joint.clone()));
+                was.push(*id);
             }
             if !ties.is_empty() {
                 let tie = Edit::Tie(ties.into());
-                tie.apply(world)?;
+                made.joints = tie.apply(world)?.joints;
                 edits.push(tie);
             }
-            Ok((edits, new))
+            Ok((edits, made, was))
         })?;
-        let edit = Edit::Group(What::Body, edits.into());
-        self.note(step, edit.clone());
-        Ok((edit, new))
+        let deed = role.deed(Edit::Group(edits.into()), Meaning::Play);
+        let deed = Deed { was: Arc::new((taken.ids.clone(), was)), ..deed };
+        self.note(step, deed.clone(), made);
+        Ok(deed)
+    }
+
+    /// Changes a body. Returns the change, for a world beside this one; `None` if nothing differs.
+    ///
+    /// # Errors
+    /// Why not, in words; then nothing has changed.
+    pub fn change(&mut self, id: BodyId, change: &Change) -> Result<Option<Deed>, String> {
+        self.change_as(id, change, &Role::default())
+    }
+
+    fn change_as(&mut self, id: BodyId, change: &Change, role: &Role) -> Result<Option<Deed>, String> {
+        let Present { body, joints } = self.present(id)?.ok_or("the body is gone")?;
+        let meaning = Meaning::Change(id, change.clone(), Arc::new(body.clone()));
+        if let Some(command) = change.command() {
+            let edit = Edit::Command([(id, command)].into());
+            return self.do_deed(role.deed(edit, meaning)).map(Some);
+        }
+        let mut new = body.clone();
+        change.apply(&mut new);
+        if new == body {
+            return Ok(None);
+        }
+        new.check(0).map_err(|error| error.to_string())?;
+        self.replace(id, new, joints, role.deed(Edit::Group(Arc::default()), meaning)).map(Some)
+    }
+
+    /// Puts a body where it began, if it is elsewhere.
+    pub(super) fn place(&mut self, stand: Stand) -> Result<(), String> {
+        let Present { mut body, joints } = self.present(stand.body)?.ok_or("the body is gone")?;
+        if body.position == stand.position && body.angle == stand.angle {
+            return Ok(());
+        }
+        (body.position, body.angle) = (stand.position, stand.angle);
+        let deed = Deed::new(Edit::Group(Arc::default()), Meaning::Place(stand));
+        self.replace(stand.body, body, joints, deed).map(drop)
+    }
+
+    /// Gives a body another description, and the joints that held it, between bodies by their slots.
+    fn replace(
+        &mut self,
+        id: BodyId,
+        body: Body,
+        joints: Vec<(JointId, drystone::scene::Joint)>,
+        deed: Deed,
+    ) -> Result<Deed, String> {
+        let step = self.steps();
+        let was = joints.iter().map(|(id, _)| *id).collect();
+        let (edits, made) = self.attempt(|world| {
+            let mut edits = vec![Edit::Replace(id, Arc::new(body))];
+            edits[0].apply(world)?;
+            let mut ties = Vec::with_capacity(joints.len());
+            for (_, joint) in joints {
+                let a = joint.a.map(|slot| world.body_id(slot).ok_or("a body of a joint is gone")).transpose()?;
+                ties.push((a, world.body_id(joint.b).ok_or("a body of a joint is gone")?, joint));
+            }
+            let mut made = Made::default();
+            if !ties.is_empty() {
+                let tie = Edit::Tie(ties.into());
+                made = tie.apply(world)?;
+                edits.push(tie);
+            }
+            Ok((edits, made))
+        })?;
+        let deed = Deed { edit: Edit::Group(edits.into()), was: Arc::new((Vec::new(), was)), ..deed };
+        self.note(step, deed.clone(), made);
+        Ok(deed)
     }
 }

@@ -1,0 +1,149 @@
+//! Worlds that were left when another scene was opened: Z brings them back as they were, with all that was built, and Y leaves
+//! them again.
+
+use super::app::App;
+use super::pointer::Pointer;
+use super::seat::Seat;
+use super::sight::Fit;
+use super::source::Source;
+use drystone::gpu::Context;
+use drystone_draw::Camera;
+
+/// Worlds that are kept at most: each takes the memory of a world.
+const MAX_WORLDS: usize = 3;
+/// A world of more bodies is not kept.
+const MAX_BODIES: usize = 200_000;
+/// Bytes of states that a kept world may go back to.
+const MAX_STATES: u64 = 48 << 20;
+
+/// A world that was left.
+#[derive(Debug)]
+struct Left {
+    seat: Seat,
+    source: Source,
+    overridden: bool,
+    camera: Camera,
+    follows: bool,
+}
+
+/// Worlds that can be gone back to.
+#[derive(Debug, Default)]
+pub(crate) struct LeftWorlds {
+    /// The one before the world that is shown comes last.
+    before: Vec<Left>,
+    /// Those from which Z led away, the last one last.
+    after: Vec<Left>,
+}
+
+impl Left {
+    /// Returns true if a user changed something in it.
+    fn is_touched(&self) -> bool {
+        self.seat.facts().log.iter().any(super::run::Entry::is_deed)
+    }
+}
+
+impl LeftWorlds {
+    /// Forgets the worlds from which Z led away: something else came after that.
+    pub fn forget_after(&mut self) {
+        self.after.clear();
+    }
+
+    /// Goes on after a device was lost. A world that the new one cannot hold is given up.
+    pub fn revive(&mut self, context: &Context) {
+        for list in [&mut self.before, &mut self.after] {
+            list.retain_mut(|left| {
+                let _ = left.seat.take_back(None);
+                left.seat.revive(context).is_ok()
+            });
+        }
+    }
+}
+
+impl App {
+    /// Keeps a world for which another scene was opened; one without changes not if `only_touched`. Returns true if Z brings
+    /// changes of a user back with it.
+    pub(super) fn leave_world(&mut self, mut seat: Seat, only_touched: bool) -> bool {
+        self.left.after.clear();
+        if let Some(run) = seat.here_mut() {
+            run.forget_undone();
+            run.thin(MAX_STATES);
+        }
+        let source = self.source.clone();
+        let left = Left { seat, source, overridden: self.overridden, camera: self.camera, follows: self.sight.follows };
+        let touched = left.is_touched();
+        if left.seat.facts().bodies > MAX_BODIES || (only_touched && !touched) {
+            return false;
+        }
+        let before = &mut self.left.before;
+        before.push(left);
+        if before.len() > MAX_WORLDS {
+            // One in which nothing was done is missed the least; never the newest.
+            let at = before[..MAX_WORLDS].iter().position(|left| !left.is_touched()).unwrap_or(0);
+            before.remove(at);
+        }
+        touched
+    }
+
+    /// Brings back the world that was there before this one; false if there is none.
+    pub(super) fn bring_back_world(&mut self) -> bool {
+        let Some(left) = self.left.before.pop() else { return false };
+        let now = self.show_world(left);
+        self.left.after.push(now);
+        self.say(format!("back in {}, as it was left · Y leaves it again", self.source.title()));
+        true
+    }
+
+    /// Shows the world again from which Z led away; false if there is none.
+    pub(super) fn leave_again(&mut self) -> bool {
+        let Some(left) = self.left.after.pop() else { return false };
+        let now = self.show_world(left);
+        self.left.before.push(now);
+        self.say(format!("{} again · Z goes back once more", self.source.title()));
+        true
+    }
+
+    /// Puts a world in the place of the one that is shown, which is returned.
+    fn show_world(&mut self, mut left: Left) -> Left {
+        self.opening = None;
+        self.drop_twin();
+        if let Some(errand) = self.errand.take() {
+            errand.cancel();
+        }
+        // It may have been left in the middle of a step.
+        let _ = left.seat.take_back(None);
+        while left.seat.is_mid_step() {
+            let complete = left.seat.here_mut().is_none_or(|run| run.step_part(1.0).unwrap_or(true));
+            if complete {
+                break;
+            }
+        }
+        left.seat.learn();
+        let now = Left {
+            seat: std::mem::replace(&mut self.run, left.seat),
+            source: std::mem::replace(&mut self.source, left.source),
+            overridden: std::mem::replace(&mut self.overridden, left.overridden),
+            camera: self.camera,
+            follows: self.sight.follows,
+        };
+        self.opened += 1;
+        self.playing = false;
+        self.owed = 0;
+        self.undoing = false;
+        self.fault = None;
+        self.pace = self.pace.of_another_world();
+        self.pointer = Pointer::default();
+        self.build.of_another_world();
+        self.figures.clear();
+        self.watch_again(false, None);
+        self.queue.retain(|action| action.needs() != super::action::Needs::World);
+        if left.follows {
+            self.fit = Fit::Wanted;
+        } else {
+            let (origin, size) = (self.camera.origin, self.camera.size);
+            self.camera = Camera { origin, size, ..left.camera };
+            self.fit = Fit::Done;
+            self.sight.stay();
+        }
+        now
+    }
+}

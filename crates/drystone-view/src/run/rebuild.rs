@@ -1,0 +1,177 @@
+//! A restart keeps what was built: in a world that begins anew, what a user built, changed and removed in the one before is
+//! built, changed and removed again, before the first step.
+
+use std::collections::{HashMap, HashSet};
+
+use super::super::edit::{Deed, Edit, Meaning, Stand, Tie};
+use super::Run;
+use super::log::{Entry, taken_back};
+use drystone::population::BodyId;
+
+/// What came of building it again.
+#[derive(Debug, Default)]
+pub(crate) struct Rebuilt {
+    /// Bodies that were built, joints, bodies that were changed, and removed.
+    pub counts: [usize; 4],
+    /// Changes that could not be made again.
+    pub lost: usize,
+    /// Bodies of the world before, by hand and of the scene, and those that stand for them now.
+    ids: HashMap<BodyId, BodyId>,
+    /// Bodies of the world as it begins.
+    start: Vec<Option<BodyId>>,
+    /// Bodies that were brought back in the world before, and for which they stand.
+    same: HashMap<BodyId, BodyId>,
+    /// Bodies that were made by hand in the world before.
+    made: HashSet<BodyId>,
+}
+
+impl Rebuilt {
+    /// The body that stands for one of the world before.
+    pub fn id(&self, old: BodyId) -> Option<BodyId> {
+        let old = self.same.get(&old).copied().unwrap_or(old);
+        if self.made.contains(&old) {
+            return self.ids.get(&old).copied();
+        }
+        // A body of the scene; what an emitter made has yet to come.
+        self.start.get(old.index as usize).copied().flatten().filter(|id| *id == old)
+    }
+
+    /// In words; `None` if nothing was built.
+    pub fn words(&self) -> Option<String> {
+        let count = |n: usize, one: &str, more: &str, did: &str| match n {
+            0 => None,
+            1 => Some(format!("1 {one}{did}")),
+            n => Some(format!("{n} {more}{did}")),
+        };
+        let [built, joints, changed, removed] = self.counts;
+        let kept: Vec<String> = [count(built, "built body", "built bodies", ""), count(joints, "joint", "joints", "")]
+            .into_iter()
+            .chain([count(changed, "changed body", "changed bodies", "")])
+            .flatten()
+            .collect();
+        let gone = count(removed, "body stays", "bodies stay", " removed");
+        let kept = (!kept.is_empty()).then(|| format!("{} kept", kept.join(", ")));
+        let lost = count(self.lost, "change", "changes", " could not be made again");
+        let all: Vec<String> = [kept, gone, lost].into_iter().flatten().collect();
+        (!all.is_empty()).then(|| all.join(", "))
+    }
+}
+
+impl Run {
+    /// Builds in this world, which has yet to step, what was built in another one of the same scene.
+    pub fn rebuild(&mut self, log: &[Entry]) -> Rebuilt {
+        if !log.iter().any(Entry::is_built) {
+            return Rebuilt::default();
+        }
+        let taken = taken_back(log);
+        let slots = self.world.compiled().bodies.len();
+        let start = (0..slots).map(|slot| self.world.body_id(slot)).collect();
+        let mut rebuilt = Rebuilt { start, ..Rebuilt::default() };
+        for entry in log {
+            rebuilt.made.extend(entry.made.bodies.iter().copied());
+            for (was, now) in entry.deed.was.0.iter().zip(&entry.made.bodies) {
+                let first = rebuilt.same.get(was).copied().unwrap_or(*was);
+                rebuilt.same.insert(*now, first);
+            }
+        }
+        let is_kept = |entry: &&Entry| !taken.contains(&entry.number);
+        let used = used(log.iter().filter(is_kept), &rebuilt);
+        let last_gravity =
+            log.iter().rposition(|entry| matches!(entry.deed.meaning, Meaning::Gravity) && is_kept(&entry));
+        let mut changed = HashSet::new();
+        for (index, entry) in log.iter().enumerate().filter(|(_, entry)| is_kept(entry)) {
+            let done = match (&entry.deed.meaning, &entry.deed.edit) {
+                (Meaning::Build, Edit::Add(_)) => self.build_again(entry, |_| true, &mut rebuilt),
+                (Meaning::Play, Edit::Add(_)) => self.build_again(entry, |id| used.contains(&id), &mut rebuilt),
+                (Meaning::Change(id, change, _), _) => match rebuilt.id(*id) {
+                    Some(id) => {
+                        changed.insert(id);
+                        self.change(id, change).map(drop)
+                    }
+                    None => Ok(()),
+                },
+                (Meaning::Place(stand), _) => self.place_again(*stand, &rebuilt),
+                (Meaning::Remove(_), Edit::Remove(ids)) => self.remove_again(ids, &mut rebuilt),
+                (Meaning::Tie(stands), Edit::Tie(ties)) => self.tie_again(stands, ties, &mut rebuilt),
+                (Meaning::Gravity, edit) if Some(index) == last_gravity && edit.gravity() != Some(self.gravity()) => {
+                    self.edit(edit).map(drop)
+                }
+                _ => Ok(()),
+            };
+            rebuilt.lost += usize::from(done.is_err());
+        }
+        let built: HashSet<BodyId> = rebuilt.ids.values().copied().collect();
+        rebuilt.counts[2] = changed.iter().filter(|id| !built.contains(id)).count();
+        rebuilt
+    }
+
+    fn build_again(
+        &mut self,
+        entry: &Entry,
+        is_wanted: impl Fn(BodyId) -> bool,
+        rebuilt: &mut Rebuilt,
+    ) -> Result<(), String> {
+        let Edit::Add(bodies) = &entry.deed.edit else { return Ok(()) };
+        let first = |id: &BodyId| rebuilt.same.get(id).copied().unwrap_or(*id);
+        let wanted: Vec<_> =
+            entry.made.bodies.iter().map(first).zip(bodies.iter()).filter(|(id, _)| is_wanted(*id)).collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let bodies = wanted.iter().map(|(_, body)| (*body).clone()).collect();
+        let made = self.edit(Deed::new(Edit::Add(bodies), Meaning::Build))?;
+        rebuilt.counts[0] += made.bodies.len();
+        rebuilt.ids.extend(wanted.iter().map(|(id, _)| *id).zip(made.bodies));
+        Ok(())
+    }
+
+    fn place_again(&mut self, stand: Stand, rebuilt: &Rebuilt) -> Result<(), String> {
+        rebuilt.id(stand.body).map_or(Ok(()), |body| self.place(Stand { body, ..stand }))
+    }
+
+    fn remove_again(&mut self, ids: &[BodyId], rebuilt: &mut Rebuilt) -> Result<(), String> {
+        let mut there: Vec<BodyId> = ids.iter().filter_map(|&id| rebuilt.id(id)).collect();
+        there.retain(|&id| self.world.body_id(id.index as usize) == Some(id));
+        if there.is_empty() {
+            return Ok(());
+        }
+        let taken = self.taken(&there)?;
+        let by_hand: HashSet<BodyId> = rebuilt.ids.values().copied().collect();
+        let of_scene = there.iter().filter(|id| !by_hand.contains(id)).count();
+        rebuilt.counts[3] += of_scene;
+        rebuilt.counts[0] = rebuilt.counts[0].saturating_sub(there.len() - of_scene);
+        self.edit(Deed::new(Edit::Remove(there.into()), Meaning::Remove(taken))).map(drop)
+    }
+
+    fn tie_again(&mut self, stands: &[Stand], ties: &[Tie], rebuilt: &mut Rebuilt) -> Result<(), String> {
+        let end = |id: BodyId| rebuilt.id(id).ok_or("a body of a joint is gone");
+        let mut new = Vec::with_capacity(ties.len());
+        for (a, b, joint) in ties {
+            new.push((a.map(end).transpose()?, end(*b)?, joint.clone()));
+        }
+        for stand in stands {
+            self.place_again(*stand, rebuilt)?;
+        }
+        let made = self.edit(Deed::new(Edit::Tie(new.into()), Meaning::Tie([].into())))?;
+        rebuilt.counts[1] += made.joints.len();
+        Ok(())
+    }
+}
+
+/// Bodies to which something was built, or of which something was changed: they stay, however they came.
+fn used<'a>(log: impl Iterator<Item = &'a Entry>, rebuilt: &Rebuilt) -> HashSet<BodyId> {
+    let first = |id: BodyId| rebuilt.same.get(&id).copied().unwrap_or(id);
+    let mut used = HashSet::new();
+    for entry in log {
+        match (&entry.deed.meaning, &entry.deed.edit) {
+            (Meaning::Change(id, ..), _) => {
+                used.insert(first(*id));
+            }
+            (Meaning::Tie(_), Edit::Tie(ties)) => {
+                used.extend(ties.iter().flat_map(|(a, b, _)| a.iter().copied().chain([*b])).map(first));
+            }
+            _ => {}
+        }
+    }
+    used
+}
