@@ -167,7 +167,9 @@ mod tests {
                     assert!(key.length <= 44.1 && key.length > 0.0, "{key:?}");
                     let drawn = match key.name {
                         "velocity" => key.value * view.velocity_arrow,
-                        "contact force" | "joint force" | "weight" => key.value * (scale.impulse / scale.weight) * view.force_arrow,
+                        "contact force" | "joint force" | "weight" => {
+                            key.value * (scale.impulse / scale.weight) * view.force_arrow
+                        }
                         _ => impulse_length(&view, key.value),
                     };
                     assert!((key.length - drawn).abs() < 1e-2 * drawn, "{key:?}: {drawn}");
@@ -194,7 +196,18 @@ mod tests {
         let written: Vec<_> =
             [0.002, 0.01, 0.5, 1.0, 20.0, 500.0, 2000.0, 1e6, 2e-7].map(|value| text(value, "N")).into();
         assert_eq!(written, ["2 mN", "0.01 N", "0.5 N", "1 N", "20 N", "500 N", "2 kN", "1 MN", "200 nN"]);
-        let words = ["velocity", "contact force", "joint force", "weight", "impulse", "friction", "impulses on a root scale", "N·s", "m/s", "Mk"];
+        let words = [
+            "velocity",
+            "contact force",
+            "joint force",
+            "weight",
+            "impulse",
+            "friction",
+            "impulses on a root scale",
+            "N·s",
+            "m/s",
+            "Mk",
+        ];
         for letter in written.concat().chars().chain(words.concat().chars()).filter(|c| *c != ' ') {
             assert!(has(letter), "no glyph for {letter}");
         }

@@ -321,8 +321,7 @@ mod tests {
     use super::*;
     use wgpu::naga;
 
-    const ALL: [Text; 11] =
-        [BACKDROP, SHAPES, CULL, TINT, CELLS, BOXES, JOINTS, CONTACTS, VELOCITIES, FORCES, LEGEND];
+    const ALL: [Text; 11] = [BACKDROP, SHAPES, CULL, TINT, CELLS, BOXES, JOINTS, CONTACTS, VELOCITIES, FORCES, LEGEND];
 
     /// For any device that wgpu supports: no optional feature, at most eight storage buffers a stage, and none that a
     /// vertex shader writes.

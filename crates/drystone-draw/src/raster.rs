@@ -51,7 +51,12 @@ pub fn picture_of_world(
     view.put_layers(&Layers { joints: with_joints, ..Layers::default() }, Some(Scale::of(compiled)));
     let sprites = sprites(&view, poses, &compiled.shapes, &compiled.vertices);
     let of_joints = if with_joints { &compiled.joints.joints[..] } else { &[] };
-    Ok(paint(&view, &bar_text(camera, style), &sprites, &joints::marks(&view, of_joints, &snapshot.joint_states, poses)))
+    Ok(paint(
+        &view,
+        &bar_text(camera, style),
+        &sprites,
+        &joints::marks(&view, of_joints, &snapshot.joint_states, poses),
+    ))
 }
 
 fn view(camera: &Camera, style: &Style, shapes: &[Shape], poses: &[Pose]) -> Result<View, DrawError> {

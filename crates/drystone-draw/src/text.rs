@@ -54,10 +54,8 @@ pub(crate) fn cell(letter: char, unit: f32, to_right: bool) -> (Strip, u32) {
     let mut cell = Strip { width, coverage: vec![0; (width * own.height) as usize], ..(*own).clone() };
     let shift = if to_right { width.saturating_sub(own.width) } else { 0 };
     let copied = own.width.min(width);
-    for (from, to) in own
-        .coverage
-        .chunks_exact(own.width.max(1) as usize)
-        .zip(cell.coverage.chunks_exact_mut(width.max(1) as usize))
+    for (from, to) in
+        own.coverage.chunks_exact(own.width.max(1) as usize).zip(cell.coverage.chunks_exact_mut(width.max(1) as usize))
     {
         to[shift as usize..(shift + copied) as usize].copy_from_slice(&from[..copied as usize]);
     }
@@ -127,7 +125,9 @@ mod tests {
         for unit in [1.0, 2.0, 5.0_f32] {
             let strip = strip("H", unit);
             let rows: Vec<usize> = (0..strip.height as usize)
-                .filter(|row| strip.coverage[row * strip.width as usize..][..strip.width as usize].iter().any(|&c| c > 100))
+                .filter(|row| {
+                    strip.coverage[row * strip.width as usize..][..strip.width as usize].iter().any(|&c| c > 100)
+                })
                 .collect();
             let middle = (rows[0] + rows[rows.len() - 1] + 1) as f32 / 2.0 + strip.rise as f32;
             assert!((middle - 0.5 * HEIGHT * unit).abs() <= 1.0, "unit {unit}: {middle}");
@@ -143,10 +143,14 @@ mod tests {
 
     #[test]
     fn cells_are_all_as_large() {
-        let sizes: Vec<_> = "0123456789.nµm ".chars().map(|c| cell(c, 2.0, false)).map(|(c, d)| (c.width, c.height, d)).collect();
+        let sizes: Vec<_> =
+            "0123456789.nµm ".chars().map(|c| cell(c, 2.0, false)).map(|(c, d)| (c.width, c.height, d)).collect();
         assert!(sizes.windows(2).all(|pair| pair[0] == pair[1]), "{sizes:?}");
         let (left, right) = (cell('1', 2.0, false).0, cell('1', 2.0, true).0);
         assert_ne!(left.coverage, right.coverage);
-        assert_eq!(left.coverage.iter().map(|&c| u64::from(c)).sum::<u64>(), right.coverage.iter().map(|&c| u64::from(c)).sum());
+        assert_eq!(
+            left.coverage.iter().map(|&c| u64::from(c)).sum::<u64>(),
+            right.coverage.iter().map(|&c| u64::from(c)).sum()
+        );
     }
 }

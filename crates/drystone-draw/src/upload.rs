@@ -6,7 +6,8 @@ use super::held::Held;
 use super::{DrawError, DrawInputs, Scale};
 use drystone::CpuWorld;
 use drystone::types::{
-    Aabb, Body, BodyState, Contact, Counters, Joint, JointRow, JointState, Manifold, Params, Pose, Shape, SleepingContact,
+    Aabb, Body, BodyState, Contact, Counters, Joint, JointRow, JointState, Manifold, Params, Pose, Shape,
+    SleepingContact,
 };
 
 /// Bytes of the smallest buffer: a binding must hold one element at least. None is larger than [`SleepingContact`],

@@ -118,9 +118,9 @@ impl View {
         }
         let size = [camera.size[0] as f32, camera.size[1] as f32];
         let (grid_steps, grid_strength) = grid(camera, style.grid_strength);
-        let (bar, label) = scale_bar(camera).filter(|_| style.scale_bar).map_or(([0.0; 4], [0.0; 4]), |(bar, text)| {
-            (bar, label_place(bar, &text::strip(&text, bar[3])))
-        });
+        let (bar, label) = scale_bar(camera)
+            .filter(|_| style.scale_bar)
+            .map_or(([0.0; 4], [0.0; 4]), |(bar, text)| (bar, label_place(bar, &text::strip(&text, bar[3]))));
         let row = |[r, g, b]: Rgb| [r, g, b, 1.0];
         Ok(Self {
             center: camera.center.into(),

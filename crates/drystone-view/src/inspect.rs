@@ -372,7 +372,8 @@ mod tests {
     #[test]
     fn the_nearest_dynamic_body_within_reach_is_meant() {
         let mut cpu = CpuWorld::new(&scene()).unwrap();
-        let mut near = |x: f32, y: f32, reach: f32| pick(&mut cpu, Vec2::new(x, y), reach, false).unwrap().map(|(body, _)| body);
+        let mut near =
+            |x: f32, y: f32, reach: f32| pick(&mut cpu, Vec2::new(x, y), reach, false).unwrap().map(|(body, _)| body);
         assert_eq!(near(0.5, 1.0, 0.2), Some(2), "on the plank");
         assert_eq!(near(0.5, 1.15, 0.2), Some(2), "beside it");
         assert_eq!(near(0.5, 1.25, 0.2), None, "too far from it");
@@ -380,7 +381,8 @@ mod tests {
         assert_eq!(near(-4.0, 2.0, 0.2), Some(1), "the wall, with nothing dynamic near");
         assert_eq!(near(0.5, -0.05, 1.2), Some(2), "the plank goes before the floor that is under the point");
         assert_eq!(near(5.0, 1.0, 0.2), Some(5));
-        let mut under = |x: f32, y: f32, reach: f32| pick(&mut cpu, Vec2::new(x, y), reach, true).unwrap().map(|(body, _)| body);
+        let mut under =
+            |x: f32, y: f32, reach: f32| pick(&mut cpu, Vec2::new(x, y), reach, true).unwrap().map(|(body, _)| body);
         assert_eq!(under(0.5, -0.05, 1.2), Some(0), "the floor, as it is under the point");
         assert_eq!(under(0.5, 1.15, 0.2), Some(2));
         assert_eq!(under(-4.25, 2.0, 0.2), Some(1), "a wall beside the point, with nothing else near");

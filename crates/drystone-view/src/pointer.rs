@@ -177,7 +177,9 @@ impl Pointer {
 
     /// The body to be set off.
     pub fn highlighted(&self) -> Option<u32> {
-        self.over.filter(|_| self.pixel.is_some() && self.is_fresh || self.holds()).and_then(|over| u32::try_from(over.body).ok())
+        self.over
+            .filter(|_| self.pixel.is_some() && self.is_fresh || self.holds())
+            .and_then(|over| u32::try_from(over.body).ok())
     }
 
     /// What is to be told of the body under the pointer: nothing of one that is not there any more.
@@ -198,7 +200,9 @@ impl Pointer {
         let ahead = if steps >= self.about.step { f32::from(since) * dt } else { 0.0 };
         let pose = Pose { position: (Vec2::from(over.pose.position) + over.velocity * ahead).into(), ..over.pose };
         let outline = self.about.outline.as_ref();
-        let is_inside = outline.is_some_and(|(shape, vertices)| distance_to(shape, vertices, &pose, at) <= if rests { reach } else { 0.0 });
+        let is_inside = outline.is_some_and(|(shape, vertices)| {
+            distance_to(shape, vertices, &pose, at) <= if rests { reach } else { 0.0 }
+        });
         self.is_fresh = (rests && since == 0) || is_inside;
     }
 }

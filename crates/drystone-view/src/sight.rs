@@ -76,7 +76,11 @@ impl Covered {
         let Self { left, right } = self;
         let free = width as f32 - left - right;
         if free < width as f32 / 3.0 {
-            return if right > 0.0 { Self { right: 0.0, ..self }.rest([width, height]) } else { Free { shift: 0.0, size: [width, height] } };
+            return if right > 0.0 {
+                Self { right: 0.0, ..self }.rest([width, height])
+            } else {
+                Free { shift: 0.0, size: [width, height] }
+            };
         }
         Free { shift: 0.5 * (left - right), size: [(free.floor() as u32).max(1), height] }
     }

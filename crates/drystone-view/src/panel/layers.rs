@@ -25,7 +25,11 @@ impl App {
             let hint = "factor on the length of arrows; the picture shows how long a round value is";
             name(ui, "arrow length", 80.0, hint);
             let mut length = layers.arrow_scale;
-            if ui.add(slider(&mut length, 0.1..=10.0).logarithmic(true).custom_formatter(plain)).on_hover_text(hint).changed() {
+            if ui
+                .add(slider(&mut length, 0.1..=10.0).logarithmic(true).custom_formatter(plain))
+                .on_hover_text(hint)
+                .changed()
+            {
                 self.layers.arrow_scale = length;
             }
         });
@@ -57,12 +61,16 @@ impl App {
 
 fn meaning(name: &str) -> &'static str {
     match name {
-        "grid" => "cells of the grid in which the solver looks for neighbours (broad phase), darker the more shapes they hold",
+        "grid" => {
+            "cells of the grid in which the solver looks for neighbours (broad phase), darker the more shapes they hold"
+        }
         "shapes" => "the insides of shapes",
         "outlines" => "the edges of shapes, and what shows how they turn",
         "sleep" => "bodies asleep are dimmed",
         "aabbs" => "upright boxes around shapes (AABBs): only where two overlap can shapes touch",
-        "constraints" => "a line from body to body over each contact that is solved (constraint); those of one colour are solved at the same time",
+        "constraints" => {
+            "a line from body to body over each contact that is solved (constraint); those of one colour are solved at the same time"
+        }
         "joints" => "joints and their anchors",
         "contacts" => "points of contact (N)",
         "normals" => "directions in which contacts push",
@@ -70,7 +78,9 @@ fn meaning(name: &str) -> &'static str {
         "friction" => {
             "friction impulses of the last substep, as arrows onto the bodies that they push, on a root scale"
         }
-        "forces" => "forces on bodies as arrows: of contacts, of joints at their anchors, and the weight; the picture says which colour is which",
+        "forces" => {
+            "forces on bodies as arrows: of contacts, of joints at their anchors, and the weight; the picture says which colour is which"
+        }
         "velocities" => "velocities of bodies, as arrows",
         _ => "",
     }

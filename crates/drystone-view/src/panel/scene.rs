@@ -202,11 +202,8 @@ fn scene_entry(
     is_selected: bool,
 ) -> egui::Response {
     let chosen = ui.visuals().selection.stroke.color;
-    let (strong, weak) = if is_selected {
-        (chosen, chosen)
-    } else {
-        (ui.visuals().strong_text_color(), ui.visuals().weak_text_color())
-    };
+    let (strong, weak) =
+        if is_selected { (chosen, chosen) } else { (ui.visuals().strong_text_color(), ui.visuals().weak_text_color()) };
     let small = egui::TextStyle::Small.resolve(ui.style());
     let mut text = egui::text::LayoutJob::default();
     text.append(entry.name, 0.0, egui::TextFormat { color: strong, ..egui::TextFormat::default() });
