@@ -8,7 +8,7 @@ use super::{Layers, Rgb, Scale};
 /// Longest arrow of a key, in units.
 const LONGEST: f32 = 44.0;
 /// Where the arrows begin, in the same units.
-const ARROWS: f32 = 68.0;
+const ARROWS: f32 = 72.0;
 /// From row to row.
 const ROW: f32 = 12.0;
 /// Width of an impulse's arrow at most, in widths of a typical body (`shaders/draw/contacts.wgsl`).
@@ -121,11 +121,15 @@ fn arrow(sheet: &mut Sheet, key: &Key, y: f32) {
     let left = (sheet.left + ARROWS * unit).floor();
     let head = (4.0 * unit).min(key.length);
     sheet.fill([left, y - 0.5 * unit, key.length - head, unit], color, 1.0);
-    for column in 0..4_u8 {
-        let share = f32::from(column) / 4.0;
+    // A column a pixel.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few pixels")]
+    let columns = head.round().clamp(1.0, 64.0) as u8;
+    let wide = head / f32::from(columns);
+    for column in 0..columns {
+        let share = f32::from(column) / f32::from(columns);
         let high = 6.0 * unit * (1.0 - share);
         let at = left + key.length - head + share * head;
-        sheet.fill([at, y - 0.5 * high, 0.25 * head, high], color, 1.0);
+        sheet.fill([at, y - 0.5 * high, wide, high], color, 1.0);
     }
 }
 

@@ -23,7 +23,7 @@ const CHOICE: [char; 15] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '.
 const VALUE_LETTERS: usize = 5;
 
 /// Length of a scale, in units.
-const LENGTH: f32 = 170.0;
+const LENGTH: f32 = 176.0;
 /// Between two texts at least, in the same units.
 const GAP: f32 = 4.0;
 /// From the edges of the picture, and around the legend.

@@ -30,7 +30,7 @@ pub(crate) struct Strip {
     pub coverage: Vec<u8>,
 }
 
-/// The text in a unit of so many pixels; empty if there is no font or no letter.
+/// Draws a text in a unit of so many pixels; empty if there is no font or no letter.
 pub(crate) fn strip(text: &str, unit: f32) -> Arc<Strip> {
     static KEPT: OnceLock<Mutex<HashMap<(String, u32), Arc<Strip>>>> = OnceLock::new();
     let mut kept = KEPT.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
@@ -46,13 +46,18 @@ pub(crate) fn strip(text: &str, unit: f32) -> Arc<Strip> {
     strip
 }
 
-/// One letter at the left of a cell, or at its right; all cells of a unit are as large. Returns the width of a digit too, px.
+/// Letter at the left of a cell, or at its right; all cells of a unit are as large. Returns the width of a digit too, px.
 pub(crate) fn cell(letter: char, unit: f32, to_right: bool) -> (Strip, u32) {
     let own = strip(&letter.to_string(), unit);
     let digit = strip("0", unit).width;
     let width = strip("m", unit).width.max(digit);
     let mut cell = Strip { width, coverage: vec![0; (width * own.height) as usize], ..(*own).clone() };
-    let shift = if to_right { width.saturating_sub(own.width) } else { 0 };
+    let shift = match letter {
+        // In the middle of a digit's place.
+        '.' => digit.saturating_sub(own.width) / 2,
+        _ if to_right => width.saturating_sub(own.width),
+        _ => 0,
+    };
     let copied = own.width.min(width);
     for (from, to) in
         own.coverage.chunks_exact(own.width.max(1) as usize).zip(cell.coverage.chunks_exact_mut(width.max(1) as usize))
@@ -109,7 +114,7 @@ fn draw(text: &str, unit: f32) -> Strip {
     Strip { width, height, rise, coverage }
 }
 
-/// True if the font has the letter.
+/// Returns true if the font has the letter.
 #[cfg(test)]
 pub(crate) fn has(letter: char) -> bool {
     font().is_some_and(|font| font.glyph_id(letter).0 != 0)

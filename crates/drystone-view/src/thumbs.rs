@@ -54,7 +54,7 @@ struct Pictures {
 /// A thread that draws a scene.
 struct Job {
     name: &'static str,
-    /// With true if they were in the folder.
+    /// Pictures, and true if they were in the folder.
     done: Receiver<Option<([Image; 2], bool)>>,
     cancel: Cancel,
 }
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
     use drystone_scenes::catalogue;
 
-    /// What was drawn once is there the next time; a damaged file is drawn again; the folder does not grow for ever.
+    /// Pictures drawn once are there the next time; a damaged file is drawn again; the folder does not grow for ever.
     #[test]
     fn pictures_are_kept() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What the window shows is clear at every size: nothing lies over the scene, nothing is told of what is not there.
+//! Clear pictures in windows of every size: nothing lies over the scene, nothing is told of what is not there.
 
 use serde_json::Value;
 
@@ -89,7 +89,7 @@ fn the_card_of_a_small_window_is_a_line() {
     assert!(high[1] < 60, "folded again: {high:?}");
 }
 
-/// What is told of the body under the pointer goes at once when the pointer does, also where the answer to what is there now
+/// The plate about the body under the pointer goes at once when the pointer does, also where the answer to what is there now
 /// takes its time; over the same body it stays.
 #[test]
 fn nothing_is_told_of_a_body_that_the_pointer_has_left() {

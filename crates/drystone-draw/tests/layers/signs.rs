@@ -410,7 +410,7 @@ fn arrows_have_a_key() {
     keep(&with, "keys");
     let keys = super::changed(&with, &without);
     assert!(keys.len() > 1000, "{} pixels", keys.len());
-    assert!(keys.iter().all(|pixel| pixel.x > 450.0 && pixel.y > 255.0), "in the lower right corner");
+    assert!(keys.iter().all(|pixel| pixel.x > 440.0 && pixel.y > 255.0), "in the lower right corner");
     let color = bytes(Style::dark().velocity);
     let arrow = keys.iter().filter(|pixel| {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "inside the picture")]
