@@ -43,7 +43,10 @@ fn the_view_is_fitted_beside_what_lies_over_it() {
         );
         let report = |name: &str| stage.report(&format!("{name}.json"));
         let size = format!("{width} × {height}");
-        for name in ["plain", "panel", "again", "card", "beside", "gone"] {
+        // In the narrowest window the panel leaves next to nothing, and is not made room for.
+        for name in
+            ["plain", "panel", "again", "card", "beside", "gone"].iter().filter(|&&n| width > 360 || n != "panel")
+        {
             assert!(is_free(&report(name)), "{size}, {name}: {:?} {}", columns(&report(name)), report(name)["covered"]);
         }
         assert!(number(&report("plain"), "/covered/left") >= 40.0);
@@ -152,13 +155,17 @@ fn forces_of_joints_and_weights_are_shown() {
         let [without, with] = ["without.png", "with.png"].map(|name| stage.shot(name));
         // Of the style by day: joint forces, weights.
         for color in [[0xa8, 0x1d, 0x9c], [0x2a, 0x2a, 0x33]] {
-            // An arrow in the picture, and one in the legend at the lower right.
-            let count = |picture: &Picture, legend: bool| {
-                let is_there = |at: usize| (at % 640 > 440 && at / 640 > 250) == legend;
-                (0..picture.rgb.len()).filter(|&at| picture.rgb[at] == color && is_there(at)).count()
+            // An arrow at the body, smooth at its edges, and one in the legend at the lower right.
+            let count = |picture: &Picture, unlike: u8, is_there: fn(usize, usize) -> bool| {
+                let pixels = (0..picture.rgb.len()).filter(|at| is_there(at % 640, at / 640));
+                pixels.filter(|&at| (0..3).all(|c| picture.rgb[at][c].abs_diff(color[c]) <= unlike)).count()
             };
-            assert!(count(&with, false) > 12 && count(&with, true) > 12, "{backend}: {color:?}");
-            assert_eq!(count(&without, false) + count(&without, true), 0, "{backend}: {color:?}");
+            let [shown, before] =
+                [&with, &without].map(|picture| count(picture, 40, |x, y| (240..440).contains(&x) && y < 340));
+            assert!(shown > before + 12, "{backend}: {color:?}: {shown} pixels, {before} without");
+            let [shown, before] =
+                [&with, &without].map(|picture| count(picture, 0, |x, y| x > 440 && (250..366).contains(&y)));
+            assert!(shown > 20 && before == 0, "{backend}: {color:?}: {shown} pixels in the legend, {before} without");
         }
     }
 }
