@@ -149,7 +149,7 @@ fn forces_of_joints_and_weights_are_shown() {
         std::fs::write(stage.path("hanging.json"), hanging).unwrap();
         let path = stage.path("hanging.json").display().to_string();
         stage.play(
-            &[&path, "--backend", backend, "--paused", "--fresh"],
+            &[&path, "--backend", backend, "--paused", "--no-sleep", "--fresh"],
             "size 640 400\nstep 60\nframes 3\nshot @/without.png\nlayer forces on\nframes 3\nshot @/with.png\n",
         );
         let [without, with] = ["without.png", "with.png"].map(|name| stage.shot(name));
