@@ -170,6 +170,8 @@ pub struct WorldTables<'a> {
     pub islands: &'a [u32],
     /// One a joint.
     pub joint_states: Vec<JointState>,
+    /// Impulses of the last substep, one a row of a joint.
+    pub joint_impulses: Vec<[f32; 2]>,
 }
 
 /// A world as bodies and joints came and went, without where they are.

@@ -153,6 +153,7 @@ impl CpuWorld {
             sleeping: &self.sleeping,
             islands: &self.islands,
             joint_states: self.joint_states.to_vec(),
+            joint_impulses: self.joint_impulses(),
         }
     }
 

@@ -14,12 +14,16 @@ use drystone_draw::{
 use super::failure::{Code, Failure};
 use super::output::Destination;
 
-/// What [`Look::layers`] can name: shapes and outlines are always drawn, but for wires.
-const LAYERS: [&str; 12] = [
+/// What [`Look::layers`] can name: shapes and outlines are always drawn, but for wires. Three have a plain word and the one that
+/// solvers know: search_cells is grid, boxes is aabbs, contact_lines is constraints.
+const LAYERS: [&str; 15] = [
     "grid",
+    "search_cells",
     "wires",
     "sleep",
+    "boxes",
     "aabbs",
+    "contact_lines",
     "constraints",
     "joints",
     "contacts",

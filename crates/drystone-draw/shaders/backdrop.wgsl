@@ -1,6 +1,9 @@
 // The background with its grid, below everything, and the scale bar, above everything. Twin on the CPU:
 // src/backdrop.rs, function by function.
 
+// Coverage of texts, four bytes a word; the first is that of the scale bar.
+@group(0) @binding(1) var<storage, read> glyphs: array<u32>;
+
 struct Corner {
     @builtin(position) clip: vec4<f32>,
 }
@@ -28,7 +31,7 @@ fn backdrop_fragment(corner: Corner) -> @location(0) vec4<f32> {
 /// x, y, width and height of the scale bar's plate, in pixels.
 fn plate() -> vec4<f32> {
     let unit = view.bar.w;
-    let width = view.bar.z + unit * (6.0 * f32(view.label_length) + 11.0);
+    let width = view.bar.z + view.label.z + 11.0 * unit;
     return vec4<f32>(view.bar.x - 4.0 * unit, view.bar.y - 4.0 * unit, width, 14.0 * unit);
 }
 
@@ -45,20 +48,17 @@ fn bar_fragment(corner: Corner) -> @location(0) vec4<f32> {
     let p = corner.clip.xy - view.origin - view.bar.xy;
     var ink = 0.0;
     if p.x < view.bar.z + 1.0 {
-        // A line with a tick at both ends, six units high as the letters are.
+        // A line with a tick at both ends, six units high as capitals nearly are.
         let along = clamp(min(p.x + 0.5, view.bar.z) - max(p.x - 0.5, 0.0), 0.0, 1.0);
         let at_end = p.x < unit || p.x > view.bar.z - unit;
         let inside = p.y >= 0.0 && p.y < 6.0 * unit;
         let on_line = p.y >= 5.0 * unit && p.y < 6.0 * unit;
         ink = select(0.0, along, on_line || (at_end && inside));
     } else {
-        let cell = floor((p - vec2<f32>(view.bar.z + 4.0 * unit, 0.0)) / unit);
-        let letter = floor(cell.x / 6.0);
-        let column = cell.x - 6.0 * letter;
-        if letter >= 0.0 && letter < f32(view.label_length) && column < 5.0 && cell.y >= 0.0 && cell.y < 6.0 {
-            let index = u32(letter);
-            let bits = view.label[index / 4u][index % 4u];
-            ink = f32((bits >> (29u - u32(cell.y) * 5u - u32(column))) & 1u);
+        let cell = floor(corner.clip.xy - view.origin - view.label.xy);
+        if all(cell >= vec2<f32>(0.0)) && all(cell < view.label.zw) {
+            let at = u32(cell.y * view.label.z + cell.x);
+            ink = f32((glyphs[min(at / 4u, arrayLength(&glyphs) - 1u)] >> (8u * (at % 4u))) & 0xffu) / 255.0;
         }
     }
     return to_target(mix(view.background.rgb, view.ink.rgb, ink), max(0.75, ink));

@@ -1,6 +1,11 @@
-// The boxes around shapes, as the step began: a quad each, of which the edge is drawn.
+// The boxes around shapes where they are now, as shaders/bound.wgsl of the solver lays them when a step begins: a quad each, of
+// which the edge is drawn.
 
-@group(0) @binding(1) var<storage, read> aabbs: array<Aabb>;
+@group(0) @binding(1) var<uniform> params: Params;
+@group(0) @binding(2) var<storage, read> shapes: array<Shape>;
+@group(0) @binding(3) var<storage, read> poses: array<Pose>;
+@group(0) @binding(4) var<storage, read> vertices: array<vec2<f32>>;
+@group(0) @binding(5) var<storage, read> states: array<BodyState>;
 
 struct Edge {
     @builtin(position) clip: vec4<f32>,
@@ -10,21 +15,55 @@ struct Edge {
     @location(2) @interpolate(flat) opacity: f32,
 }
 
+/// From the camera, m; with low above high for what has none: nothing, a half plane, a quarantined body.
+fn box_of(index: u32) -> Aabb {
+    let none = Aabb(vec2<f32>(1.0), vec2<f32>(-1.0));
+    let shape = shapes[index];
+    let kind = shape.kind & GEOMETRY_MASK;
+    if kind == NO_SHAPE || kind == HALF_PLANE || shape.body >= min(arrayLength(&poses), arrayLength(&states)) {
+        return none;
+    }
+    if (states[shape.body].status & QUARANTINED) != 0u {
+        return none;
+    }
+    let pose = poses[shape.body];
+    let center = (pose.position - view.center) + rotate(pose.rotation, shape.offset);
+    let turn = mul_rotation(pose.rotation, shape.rotation);
+    let rim = shape.radius + params.aabb_margin;
+    if kind == POLYGON {
+        var low = vec2<f32>(1e30);
+        var high = vec2<f32>(-1e30);
+        let count = (shape.kind >> VERTEX_COUNT_SHIFT) & 0xfu;
+        for (var vertex = 0u; vertex < count; vertex += 1u) {
+            let point = rotate(turn, vertices[min(shape.first_vertex + vertex, arrayLength(&vertices) - 1u)]);
+            low = min(low, point);
+            high = max(high, point);
+        }
+        return Aabb(center + low - rim, center + high + rim);
+    }
+    var reach = vec2<f32>(rim);
+    if kind != CIRCLE {
+        let spread = abs(turn);
+        let half = shape.half;
+        reach += vec2<f32>(spread.x * half.x + spread.y * half.y, spread.y * half.x + spread.x * half.y);
+    }
+    return Aabb(center - reach, center + reach);
+}
+
 @vertex
 fn box_vertex(@builtin(vertex_index) vertex: u32) -> Edge {
     var edge: Edge;
     edge.clip = vec4<f32>(0.0, 0.0, 2.0, 1.0);
     let index = vertex / 6u;
-    if index >= min(view.shape_count, arrayLength(&aabbs)) {
+    if index >= min(view.shape_count, arrayLength(&shapes)) {
         return edge;
     }
-    let aabb = aabbs[index];
-    // Nothing, a half plane, or before the first step.
+    let aabb = box_of(index);
     if aabb.min.x >= aabb.max.x || !is_finite_row(vec4<f32>(aabb.min, aabb.max)) {
         return edge;
     }
-    let a = (aabb.min - view.center) * view.pixels_per_metre;
-    let b = (aabb.max - view.center) * view.pixels_per_metre;
+    let a = aabb.min * view.pixels_per_metre;
+    let b = aabb.max * view.pixels_per_metre;
     edge.low = 0.5 * view.size + vec2<f32>(a.x, -b.y);
     edge.high = 0.5 * view.size + vec2<f32>(b.x, -a.y);
     if !is_finite_row(vec4<f32>(edge.low, edge.high)) {

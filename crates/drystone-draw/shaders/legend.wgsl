@@ -1,10 +1,10 @@
-// Meaning of colours: plates, letters and ramps that src/legend.rs lays out. The largest value is written here,
+// Meaning of colours: plates, texts and ramps that src/legend.rs lays out. The largest value is written here,
 // since only the device knows it.
 
 struct Plate {
     // Left, top, width and height, px of the picture, y down.
     place: vec4<f32>,
-    // PLATE_FILL …; its colour packed, or the place in a palette; the bits of a letter.
+    // PLATE_FILL …; its colour packed, or the place in a palette; the first byte of a text in `glyphs`.
     kind: u32,
     color: u32,
     bits: u32,
@@ -12,7 +12,7 @@ struct Plate {
 }
 
 const PLATE_FILL: u32 = 0u;
-// Five by six pixels.
+// As many bytes of coverage as it has pixels.
 const PLATE_LETTER: u32 = 1u;
 const PLATE_SCALE: u32 = 2u;
 const PLATE_SLEEP: u32 = 3u;
@@ -29,6 +29,7 @@ const LETTER_BLANK: u32 = 14u;
 @group(0) @binding(1) var<storage, read> plates: array<Plate>;
 @group(0) @binding(2) var<storage, read_write> value_plates: array<Plate>;
 @group(0) @binding(3) var<storage, read_write> measures: array<u32>;
+@group(0) @binding(4) var<storage, read> glyphs: array<u32>;
 
 struct PlateCorner {
     @builtin(position) clip: vec4<f32>,
@@ -86,11 +87,14 @@ fn legend_fragment(corner: PlateCorner) -> @location(0) vec4<f32> {
     let share = (corner.clip.xy - view.origin - corner.place.xy) / corner.place.zw;
     switch corner.what.x {
         case PLATE_LETTER: {
-            let cell = vec2<u32>(clamp(share, vec2<f32>(0.0), vec2<f32>(0.999)) * vec2<f32>(5.0, 6.0));
-            if ((corner.what.z >> (29u - cell.y * 5u - cell.x)) & 1u) == 0u {
+            let size = vec2<u32>(corner.place.zw);
+            let cell = vec2<u32>(clamp(share, vec2<f32>(0.0), vec2<f32>(0.9999)) * corner.place.zw);
+            let at = corner.what.z + cell.y * size.x + cell.x;
+            let covered = (glyphs[min(at / 4u, arrayLength(&glyphs) - 1u)] >> (8u * (at % 4u))) & 0xffu;
+            if covered == 0u {
                 discard;
             }
-            return to_target(view.ink.rgb, 1.0);
+            return to_target(view.ink.rgb, f32(covered) / 255.0);
         }
         case PLATE_SCALE: {
             return to_target(scale_color(share.x), 1.0);

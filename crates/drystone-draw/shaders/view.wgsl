@@ -10,7 +10,7 @@ struct View {
     shape_count: u32,
     body_count: u32,
     linear_target: u32,
-    label_length: u32,
+    pad_1: u32,
     background: vec4<f32>,
     grid: vec4<f32>,
     grid_steps: vec4<f32>,
@@ -20,7 +20,7 @@ struct View {
     ink: vec4<f32>,
     tuning: vec4<f32>,
     bar: vec4<f32>,
-    label: array<vec4<u32>, 2>,
+    label: vec4<f32>,
     ramp: array<vec4<f32>, 8>,
     fill_opacity: f32,
     highlight: u32,
@@ -48,6 +48,8 @@ struct View {
     accent: vec4<f32>,
     velocity: vec4<f32>,
     force: vec4<f32>,
+    joint_force: vec4<f32>,
+    weight: vec4<f32>,
     scale_ramp: array<vec4<f32>, 8>,
 }
 

@@ -26,21 +26,20 @@ pub(crate) fn background(view: &View, strength: f32) -> Rgb {
 }
 
 /// x, y, width and height of the scale bar's plate, px.
-#[allow(clippy::cast_precision_loss, reason = "at most eight letters")]
 pub(crate) fn plate(view: &View) -> [f32; 4] {
     let [x, y, length, unit] = view.bar;
-    let width = length + unit * (6.0 * view.label_length as f32 + 11.0);
+    let width = length + view.label[2] + 11.0 * unit;
     [x - 4.0 * unit, y - 4.0 * unit, width, 14.0 * unit]
 }
 
-/// Colour and opacity of a pixel of the plate.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "small counts")]
-pub(crate) fn bar(view: &View, pixel: Vec2) -> (Rgb, f32) {
+/// Colour and opacity of a pixel of the plate, with the coverage of its text.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small counts")]
+pub(crate) fn bar(view: &View, text: &[u8], pixel: Vec2) -> (Rgb, f32) {
     let [x, y, length, unit] = view.bar;
     let p = pixel - Vec2::new(x, y);
     let mut ink = 0.0;
     if p.x < length + 1.0 {
-        // A line with a tick at both ends, six units high as the letters are.
+        // A line with a tick at both ends, six units high as capitals nearly are.
         let along = ((p.x + 0.5).min(length) - (p.x - 0.5).max(0.0)).clamp(0.0, 1.0);
         let at_end = p.x < unit || p.x > length - unit;
         let inside = p.y >= 0.0 && p.y < 6.0 * unit;
@@ -49,13 +48,10 @@ pub(crate) fn bar(view: &View, pixel: Vec2) -> (Rgb, f32) {
             ink = along;
         }
     } else {
-        let cell = ((p - Vec2::new(length + 4.0 * unit, 0.0)) / unit).floor();
-        let letter = (cell.x / 6.0).floor();
-        let column = cell.x - 6.0 * letter;
-        let on_letter = letter >= 0.0 && letter < view.label_length as f32 && column < 5.0;
-        if on_letter && cell.y >= 0.0 && cell.y < 6.0 {
-            let bits = view.label[letter as usize];
-            ink = ((bits >> (29 - cell.y as u32 * 5 - column as u32)) & 1) as f32;
+        let [left, top, width, height] = view.label;
+        let cell = (pixel - Vec2::new(left, top)).floor();
+        if cell.cmpge(Vec2::ZERO).all() && cell.x < width && cell.y < height {
+            ink = f32::from(text.get((cell.y * width + cell.x) as usize).copied().unwrap_or(0)) / 255.0;
         }
     }
     (mix(rgb(view.background), rgb(view.ink), ink), ink.max(0.75))

@@ -85,6 +85,13 @@ impl Frame {
                 frame.pen(&more.sleeping, Count::OnDevice(DRAW_SLEEPING), given)?;
                 frame.pen(&more.contacts, Count::OnDevice(DRAW_CONTACTS), given)?;
             }
+            if layers.forces {
+                frame.pen(&more.weights, Count::Vertices(inputs.body_count.saturating_mul(QUAD)), given)?;
+                if tables.joint_count > 0 {
+                    // One at either anchor.
+                    frame.pen(&more.pulls, Count::Vertices(tables.joint_count.saturating_mul(2 * QUAD)), given)?;
+                }
+            }
             if layers.velocities {
                 frame.pen(&more.velocities, Count::Vertices(inputs.body_count.saturating_mul(QUAD)), given)?;
             }
@@ -155,6 +162,7 @@ impl Frame {
             ("labels", _) => &self.buffers.labels,
             ("measures", _) => &self.buffers.measures,
             ("plates" | "value_plates", _) => &self.buffers.plates,
+            ("glyphs", _) => &self.buffers.glyphs,
             ("poses", _) => of_inputs(inputs.poses),
             ("shapes", _) => of_inputs(inputs.shapes),
             ("vertices", _) => of_inputs(inputs.vertices),
@@ -171,6 +179,9 @@ impl Frame {
             ("islands", Some(tables)) => tables.islands,
             ("joints", Some(tables)) => tables.joints,
             ("joint_states", Some(tables)) => tables.joint_states,
+            ("joint_rows", Some(tables)) => tables.joint_rows,
+            ("joint_impulses", Some(tables)) => tables.joint_impulses,
+            ("bodies", Some(tables)) => tables.bodies,
             _ => return None,
         })
     }
@@ -218,16 +229,19 @@ pub(super) struct Room {
     /// 0 where colours do not come from contacts.
     labels: u32,
     plates: u32,
+    /// Bytes.
+    glyphs: u32,
 }
 
 impl Room {
-    pub fn of(inputs: &DrawInputs<'_>, layers: &Layers, plates: usize) -> Self {
+    pub fn of(inputs: &DrawInputs<'_>, layers: &Layers, plates: usize, glyphs: usize) -> Self {
         let bodies = |needed: bool| if needed { inputs.body_count } else { 0 };
         Self {
             shapes: inputs.shape_count,
             tints: bodies(layers.coloring != Coloring::Body || layers.sleep),
             labels: bodies(matches!(layers.coloring, Coloring::GraphColor | Coloring::Island)),
             plates: u32::try_from(plates).unwrap_or(u32::MAX),
+            glyphs: u32::try_from(glyphs).unwrap_or(u32::MAX),
         }
     }
 
@@ -242,6 +256,7 @@ impl Room {
             && self.tints >= need.tints
             && self.labels >= need.labels
             && self.plates == need.plates
+            && self.glyphs >= need.glyphs
     }
 
     /// Half as much again, so that a body at a time does not mean new buffers each time.
@@ -252,6 +267,7 @@ impl Room {
             tints: grow(self.tints, need.tints),
             labels: grow(self.labels, need.labels),
             plates: need.plates,
+            glyphs: grow(self.glyphs, need.glyphs),
         }
     }
 }
@@ -262,6 +278,7 @@ pub(super) struct Buffers {
     pub room: Room,
     pub view: wgpu::Buffer,
     pub plates: wgpu::Buffer,
+    pub glyphs: wgpu::Buffer,
     visible: wgpu::Buffer,
     found: wgpu::Buffer,
     block_counts: wgpu::Buffer,
@@ -293,6 +310,7 @@ impl Buffers {
             room,
             view: create("draw view", size_of::<View>() as u64, Usages::UNIFORM)?,
             plates: create("draw legend", u64::from(room.plates) * size_of::<Plate>() as u64, Usages::STORAGE)?,
+            glyphs: storage("draw glyphs", u64::from(room.glyphs).div_ceil(4))?,
             visible: storage("draw visible", u64::from(room.shapes))?,
             found: storage("draw found", blocks * u64::from(CULL_LANES))?,
             block_counts: storage("draw block counts", 2 * blocks)?,

@@ -50,6 +50,22 @@ impl Image {
         Ok(bytes)
     }
 
+    /// Reads a PNG file's bytes; `None` if they are not those of a picture with 8 bits a channel, red, green, blue and perhaps
+    /// opacity, which is left out.
+    #[must_use]
+    pub fn from_png(bytes: &[u8]) -> Option<Self> {
+        let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().ok()?;
+        let mut pixels = vec![0; reader.output_buffer_size()?];
+        let info = reader.next_frame(&mut pixels).ok()?;
+        let has_color = matches!(info.color_type, png::ColorType::Rgb | png::ColorType::Rgba);
+        if info.bit_depth != png::BitDepth::Eight || !has_color {
+            return None;
+        }
+        let pixels = pixels.get(..info.buffer_size())?.chunks_exact(info.color_type.samples());
+        let rgba = pixels.flat_map(|p| [p[0], p[1], p[2], 255]).collect();
+        Some(Self { width: info.width, height: info.height, rgba })
+    }
+
     /// Writes a PNG file.
     ///
     /// # Errors

@@ -4,7 +4,8 @@ use super::{Coloring, DrawError, Layers};
 use drystone::GpuWorld;
 use drystone::scene::Compiled;
 use drystone::types::{
-    Aabb, BodyState, Contact, Counters, DYNAMIC, Joint, JointState, Manifold, Params, Pose, Shape, SleepingContact,
+    Aabb, Body, BodyState, Contact, Counters, DYNAMIC, Joint, JointRow, JointState, Manifold, Params, Pose, Shape,
+    SleepingContact,
 };
 
 /// Bodies that are looked at to find what is typical, at most.
@@ -79,6 +80,9 @@ impl<'a> DrawInputs<'a> {
                 islands: buffer("islands"),
                 joints: buffer("joints"),
                 joint_states: buffer("joint_states"),
+                joint_rows: buffer("joint_rows"),
+                joint_impulses: buffer("joint_impulses"),
+                bodies: buffer("bodies"),
                 joint_count,
                 scale,
             }),
@@ -149,6 +153,12 @@ pub struct Tables<'a> {
     pub joints: &'a wgpu::Buffer,
     /// `array<JointState>`, one a joint.
     pub joint_states: &'a wgpu::Buffer,
+    /// `array<JointRow>`, up to [`ROW_COUNT_MASK`](drystone::types::ROW_COUNT_MASK) a joint.
+    pub joint_rows: &'a wgpu::Buffer,
+    /// `array<vec2<f32>>`, impulses of the last substep, one a row.
+    pub joint_impulses: &'a wgpu::Buffer,
+    /// `array<Body>`.
+    pub bodies: &'a wgpu::Buffer,
     /// Places of joints.
     pub joint_count: u32,
     /// What is typical of the world.
@@ -169,6 +179,9 @@ impl Tables<'_> {
             ("islands", self.islands, 4),
             ("joints", self.joints, size_of::<Joint>()),
             ("joint_states", self.joint_states, size_of::<JointState>()),
+            ("joint_rows", self.joint_rows, size_of::<JointRow>()),
+            ("joint_impulses", self.joint_impulses, size_of::<[f32; 2]>()),
+            ("bodies", self.bodies, size_of::<Body>()),
         ] {
             check_buffer(name, buffer, least, limits)?;
         }

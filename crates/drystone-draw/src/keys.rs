@@ -1,13 +1,14 @@
 //! Keys to the lengths of arrows: for each kind of arrow that is drawn, one of a round value.
 
-use super::legend::{HEIGHT, Sheet};
+use super::legend::Sheet;
+use super::text::HEIGHT;
 use super::view::View;
 use super::{Layers, Rgb, Scale};
 
-/// Longest arrow of a key, in units of a letter's pixels.
+/// Longest arrow of a key, in units.
 const LONGEST: f32 = 44.0;
 /// Where the arrows begin, in the same units.
-const ARROWS: f32 = 56.0;
+const ARROWS: f32 = 72.0;
 /// From row to row.
 const ROW: f32 = 12.0;
 /// Width of an impulse's arrow at most, in widths of a typical body (`shaders/draw/contacts.wgsl`).
@@ -49,7 +50,14 @@ fn keys(view: &View, layers: &Layers, scale: Scale, most: f32) -> Vec<Key> {
     let newton = view.force_arrow * scale.impulse / scale.weight;
     let speed = view.velocity_arrow;
     add(layers.velocities, "velocity", "m/s", view.velocity, &|px| px / speed, &|value| value * speed);
-    add(layers.forces, "force", "N", view.force, &|px| px / newton, &|value| value * newton);
+    let forces = [
+        (true, "contact force", view.force),
+        (view.joint_count > 0, "joint force", view.joint_force),
+        (true, "weight", view.weight),
+    ];
+    for (there, name, color) in forces {
+        add(layers.forces && there, name, "N", color, &|px| px / newton, &|value| value * newton);
+    }
     // Arrows of impulses are never longer than that.
     let pressed = |px: f32| impulse_of(view, px.min(0.6 * LONGEST_ARROW * view.length));
     add(layers.impulses, "impulse", "N·s", view.impulse, &pressed, &|value| impulse_length(view, value));
@@ -113,24 +121,29 @@ fn arrow(sheet: &mut Sheet, key: &Key, y: f32) {
     let left = (sheet.left + ARROWS * unit).floor();
     let head = (4.0 * unit).min(key.length);
     sheet.fill([left, y - 0.5 * unit, key.length - head, unit], color, 1.0);
-    for column in 0..4_u8 {
-        let share = f32::from(column) / 4.0;
+    // A column a pixel.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few pixels")]
+    let columns = head.round().clamp(1.0, 64.0) as u8;
+    let wide = head / f32::from(columns);
+    for column in 0..columns {
+        let share = f32::from(column) / f32::from(columns);
         let high = 6.0 * unit * (1.0 - share);
         let at = left + key.length - head + share * head;
-        sheet.fill([at, y - 0.5 * high, 0.25 * head, high], color, 1.0);
+        sheet.fill([at, y - 0.5 * high, wide, high], color, 1.0);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::font::glyph;
+    use crate::text::has;
     use crate::{Camera, Style};
 
     fn view(layers: &Layers, metres_per_pixel: f32) -> (View, Scale) {
         let scale = Scale { length: 0.5, impulse: 0.02, weight: 4.8, speed: 2.2 };
         let mut view = View::new(&Camera { metres_per_pixel, ..Camera::default() }, &Style::light(), 0, 0).unwrap();
         view.put_layers(layers, Some(scale));
+        view.joint_count = 1;
         (view, scale)
     }
 
@@ -150,7 +163,7 @@ mod tests {
                 };
                 let (view, scale) = view(&layers, metres_per_pixel);
                 let keys = keys(&view, &layers, scale, 44.0);
-                assert_eq!(keys.len(), 4);
+                assert_eq!(keys.len(), 6);
                 for key in keys {
                     let decade = 10_f32.powf(key.value.log10().floor() + 1e-6);
                     let digit = key.value / decade;
@@ -158,11 +171,13 @@ mod tests {
                     assert!(key.length <= 44.1 && key.length > 0.0, "{key:?}");
                     let drawn = match key.name {
                         "velocity" => key.value * view.velocity_arrow,
-                        "force" => key.value * (scale.impulse / scale.weight) * view.force_arrow,
+                        "contact force" | "joint force" | "weight" => {
+                            key.value * (scale.impulse / scale.weight) * view.force_arrow
+                        }
                         _ => impulse_length(&view, key.value),
                     };
                     assert!((key.length - drawn).abs() < 1e-2 * drawn, "{key:?}: {drawn}");
-                    if matches!(key.name, "velocity" | "force") {
+                    if matches!(key.measure, "m/s" | "N") {
                         assert!(key.length > 44.0 / 3.0, "{key:?}");
                     }
                 }
@@ -170,6 +185,12 @@ mod tests {
         }
         let (view, scale) = view(&Layers::default(), 0.01);
         assert_eq!(keys(&view, &Layers::default(), scale, 44.0), []);
+        // Of a world without joints there is nothing to say of them.
+        let forces = Layers { forces: true, ..Layers::default() };
+        let (view, scale) = self::view(&forces, 0.01);
+        let names = |view: &View| keys(view, &forces, scale, 44.0).iter().map(|key| key.name).collect::<Vec<_>>();
+        assert_eq!(names(&view), ["contact force", "joint force", "weight"]);
+        assert_eq!(names(&View { joint_count: 0, ..view }), ["contact force", "weight"]);
         let none = Layers { forces: true, arrow_scale: 0.0, ..Layers::default() };
         assert_eq!(keys(&self::view(&none, 0.01).0, &none, scale, 44.0), []);
     }
@@ -179,9 +200,20 @@ mod tests {
         let written: Vec<_> =
             [0.002, 0.01, 0.5, 1.0, 20.0, 500.0, 2000.0, 1e6, 2e-7].map(|value| text(value, "N")).into();
         assert_eq!(written, ["2 mN", "0.01 N", "0.5 N", "1 N", "20 N", "500 N", "2 kN", "1 MN", "200 nN"]);
-        let words = ["velocity", "force", "impulse", "friction", "impulses on a root scale", "N·s", "m/s", "Mk"];
+        let words = [
+            "velocity",
+            "contact force",
+            "joint force",
+            "weight",
+            "impulse",
+            "friction",
+            "impulses on a root scale",
+            "N·s",
+            "m/s",
+            "Mk",
+        ];
         for letter in written.concat().chars().chain(words.concat().chars()).filter(|c| *c != ' ') {
-            assert_ne!(glyph(letter), 0, "no glyph for {letter}");
+            assert!(has(letter), "no glyph for {letter}");
         }
     }
 }

@@ -67,7 +67,7 @@ pub struct Layers {
     pub coloring: Coloring,
     /// Bodies that sleep are dimmed.
     pub sleep: bool,
-    /// Boxes around shapes, margins included, as the step began.
+    /// Boxes around shapes where they are, margins included.
     pub aabbs: bool,
     /// Cells of the broadphase grid that hold shapes, darker the more they hold; of all levels.
     pub grid: bool,
@@ -84,8 +84,8 @@ pub struct Layers {
     pub impulses: bool,
     /// Friction impulses of the last substep, as arrows onto the dynamic bodies that they push.
     pub friction: bool,
-    /// Forces of contacts in the last substep, normal force and friction together, as arrows onto the dynamic bodies that
-    /// they push. Joints and gravity have none.
+    /// Forces on dynamic bodies in the last substep, as arrows in three colours: of contacts, normal force and friction
+    /// together, at their points; of joints at their anchors; and the weight at the centre of mass.
     pub forces: bool,
     /// Velocities of centres of mass, as arrows.
     pub velocities: bool,
@@ -105,6 +105,9 @@ pub struct Layers {
     /// Factor on the length of arrows.
     pub arrow_scale: f32,
 }
+
+/// Switches whose word is jargon, and the plain word for each.
+const PLAIN: [(&str, &str); 3] = [("grid", "search cells"), ("aabbs", "boxes"), ("constraints", "contact lines")];
 
 impl Default for Layers {
     /// Shapes with outlines, and the legend if there is something to explain.
@@ -152,10 +155,17 @@ impl Layers {
         "velocities",
     ];
 
-    /// The switch that a word is for.
+    /// A switch's word for people who know neither collision detection nor solvers.
+    #[must_use]
+    pub fn plain(name: &str) -> &str {
+        PLAIN.iter().find(|(known, _)| *known == name).map_or(name, |(_, plain)| plain)
+    }
+
+    /// The switch that a word is for: one of [`Self::NAMES`], or its plain word ([`Self::plain`]) with `_` for blanks.
     #[must_use]
     pub fn switch(&mut self, name: &str) -> Option<&mut bool> {
-        Some(match name {
+        let known = PLAIN.iter().find(|(_, plain)| plain.replace(' ', "_") == name);
+        Some(match known.map_or(name, |(name, _)| name) {
             "grid" => &mut self.grid,
             "shapes" => &mut self.shapes,
             "outlines" => &mut self.outlines,
@@ -191,5 +201,30 @@ impl Layers {
 
     pub(crate) fn shows_contacts(&self) -> bool {
         [self.constraints, self.contacts, self.normals, self.impulses, self.friction, self.forces].contains(&true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn switches_have_plain_words_and_keep_the_old_ones() {
+        for name in Layers::NAMES {
+            let plain = Layers::plain(name).replace(' ', "_");
+            for word in [name, &plain] {
+                let mut layers = Layers::default();
+                let before = layers;
+                let switch = layers.switch(word).unwrap_or_else(|| panic!("{word}"));
+                *switch = !*switch;
+                assert_ne!(layers, before, "{word}");
+                let mut other = before;
+                let same = other.switch(name).expect("a name");
+                *same = !*same;
+                assert_eq!(layers, other, "{word} is {name}");
+            }
+        }
+        assert_eq!((Layers::plain("aabbs"), Layers::plain("joints")), ("boxes", "joints"));
+        assert!(Layers::default().switch("nonsense").is_none());
     }
 }

@@ -3,13 +3,13 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::font::glyph;
+use super::text::{self, HEIGHT, Strip};
 use super::view::{View, letter_unit};
 use super::{Coloring, Layers, Rgb, Scale, keys};
 
 /// [`Plate::kind`]: one colour.
 const PLATE_FILL: u32 = 0;
-/// [`Plate::kind`]
+/// [`Plate::kind`]: a text, by its coverage.
 const PLATE_LETTER: u32 = 1;
 /// [`Plate::kind`]: the scale from end to end.
 const PLATE_SCALE: u32 = 2;
@@ -22,18 +22,16 @@ const CHOICE: [char; 15] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '.
 /// Letters that the device writes, behind the first plate.
 const VALUE_LETTERS: usize = 5;
 
-/// Length of a scale, in units of a letter's pixels.
-const LENGTH: f32 = 160.0;
-/// Height of a scale and of a letter, in the same units.
-pub(super) const HEIGHT: f32 = 6.0;
-/// From letter to letter.
-const PITCH: f32 = 6.0;
+/// Length of a scale, in units.
+const LENGTH: f32 = 176.0;
+/// Between two texts at least, in the same units.
+const GAP: f32 = 4.0;
 /// From the edges of the picture, and around the legend.
 const MARGIN: f32 = 12.0;
 /// Smaller pictures have none, px.
 const LEAST: [f32; 2] = [240.0, 120.0];
 
-/// A rectangle with a colour, a ramp or a letter; the `Plate` of `legend.wgsl`.
+/// A rectangle with a colour, a ramp or a text; the `Plate` of `legend.wgsl`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 pub(crate) struct Plate {
@@ -41,17 +39,19 @@ pub(crate) struct Plate {
     pub place: [f32; 4],
     pub kind: u32,
     pub color: u32,
+    /// Index of the first byte of its coverage.
     pub bits: u32,
     pub pad: u32,
 }
 
-/// All plates, in the order in which they are drawn; empty if there is nothing to explain.
-pub(crate) fn plates(view: &View, layers: &Layers, scale: Option<Scale>) -> Vec<Plate> {
+/// Plates in the order in which they are drawn, none if there is nothing to explain; and the coverage of their texts, which
+/// lies behind `used` bytes of other texts.
+pub(crate) fn plates(view: &View, layers: &Layers, scale: Option<Scale>, used: usize) -> (Vec<Plate>, Vec<u8>) {
     let explained =
         matches!(layers.coloring, Coloring::Speed | Coloring::Difference | Coloring::Sleep | Coloring::GraphColor);
     let explained = explained || layers.constraints && layers.coloring == Coloring::Body;
     if !layers.legend || view.size[0] < LEAST[0] || view.size[1] < LEAST[1] {
-        return Vec::new();
+        return (Vec::new(), Vec::new());
     }
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size in whole pixels")]
     let wanted = letter_unit(view.size[1] as u32).max(view.unit.round());
@@ -60,13 +60,13 @@ pub(crate) fn plates(view: &View, layers: &Layers, scale: Option<Scale>) -> Vec<
     let (unit, length) = (wanted.min(most).max(1.0), LENGTH);
     let left = (view.size[0] - (length + MARGIN) * unit).floor();
     let ground = (view.size[1] - 18.0 * unit).floor();
-    let mut sheet = Sheet { unit, left, plates: Vec::new() };
+    let mut sheet = Sheet { unit, left, plates: Vec::new(), glyphs: Vec::new(), used };
     let ramp = ground - (3.0 + HEIGHT) * unit;
     let title = ramp - 9.0 * unit;
     let bottom = ground + 10.0 * unit;
     if !explained {
         keys::lay(&mut sheet, view, layers, scale, bottom);
-        return sheet.plates;
+        return (sheet.plates, sheet.glyphs);
     }
     // The device writes into the plates behind the first.
     sheet.back(view, title - 4.0 * unit, bottom);
@@ -74,10 +74,13 @@ pub(crate) fn plates(view: &View, layers: &Layers, scale: Option<Scale>) -> Vec<
     keys::lay(&mut sheet, view, layers, scale, title - 6.0 * unit);
     if has_value(layers) {
         for letter in CHOICE {
-            sheet.plates.push(Plate { place: [0.0; 4], kind: PLATE_LETTER, color: 0, bits: glyph(letter), pad: 0 });
+            // A prefix stands beside the unit.
+            let (cell, _) = text::cell(letter, unit, letter.is_alphabetic());
+            let bits = sheet.keep(&cell);
+            sheet.plates.push(Plate { place: [0.0; 4], kind: PLATE_LETTER, color: 0, bits, pad: 0 });
         }
     }
-    sheet.plates
+    (sheet.plates, sheet.glyphs)
 }
 
 /// Title, scale and labels of the colours, at these heights, px.
@@ -87,17 +90,19 @@ fn colors(sheet: &mut Sheet, view: &View, layers: &Layers, [title, ramp, ground]
     match layers.coloring {
         Coloring::Speed | Coloring::Difference => {
             let (what, measure) = if layers.coloring == Coloring::Speed { ("speed", "m/s") } else { ("distance", "m") };
-            let letters = |text: &str| text.chars().count() as f32;
-            // The number, a blank, the prefix and the unit, to the right.
-            let unit_at = length - PITCH * letters(measure) + 1.0;
-            let value_at = unit_at - PITCH * 6.0;
+            // The number, the prefix and the unit, to the right. The prefix stands right before the unit.
+            let (cell, digit) = text::cell(' ', unit, false);
+            let [cell_width, digit] = [cell.width, digit].map(|width| width as f32 / unit);
+            let unit_at = length - sheet.width(measure);
+            let prefix_at = unit_at - cell_width;
+            let value_at = prefix_at - digit * 4.0;
             for index in 0..VALUE_LETTERS {
-                // The prefix stands before the unit.
-                let at = value_at + PITCH * if index == 4 { 5.0 } else { index as f32 };
-                sheet.letter(at, title, 0);
+                let at = if index == 4 { prefix_at } else { value_at + digit * index as f32 };
+                sheet.cell(at, title, &cell);
             }
             sheet.text(unit_at, title, measure);
-            sheet.text(value_at - PITCH * 4.0, title, "max");
+            let most_at = value_at - GAP - sheet.width("max");
+            sheet.text(most_at, title, "max");
             sheet.text(0.0, title, what);
             sheet.plates.push(scale(PLATE_SCALE));
             if let Some([low, high]) = layers.scale_range() {
@@ -108,8 +113,9 @@ fn colors(sheet: &mut Sheet, view: &View, layers: &Layers, [title, ramp, ground]
             sheet.text(0.0, title, "sleep");
             sheet.plates.push(scale(PLATE_SLEEP));
             sheet.text(0.0, ground, "awake");
-            sheet.text(0.5 * length - 15.0, ground, "quiet");
-            sheet.text(length - 35.0, ground, "asleep");
+            let middle = 0.5 * (length - sheet.width("quiet"));
+            sheet.text(middle, ground, "quiet");
+            sheet.text_to_right(ground, "asleep");
         }
         _ => {
             sheet.text(0.0, title, "graph colours");
@@ -131,11 +137,14 @@ pub(crate) fn has_value(layers: &Layers) -> bool {
 
 /// Plates in the making.
 pub(super) struct Sheet {
-    /// Pixels of a letter's pixel.
+    /// Pixels of a unit.
     pub unit: f32,
     /// px.
     pub left: f32,
     plates: Vec<Plate>,
+    /// Coverage of texts, one behind the other, and bytes before them.
+    glyphs: Vec<u8>,
+    used: usize,
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "exponents of floats")]
@@ -152,24 +161,40 @@ impl Sheet {
         self.fill([self.left - 5.0 * unit, top, (LENGTH + 10.0) * unit, bottom - top], [r, g, b], 0.8);
     }
 
-    /// Text that ends at the right edge; `y` in pixels.
-    pub fn text_to_right(&mut self, y: f32, text: &str) {
-        self.text(LENGTH - PITCH * text.chars().count() as f32 + 1.0, y, text);
+    /// Width of a text in units.
+    pub fn width(&self, text: &str) -> f32 {
+        text::strip(text, self.unit).width as f32 / self.unit
     }
 
-    /// `x` in units from the left edge, `y` in pixels.
-    fn letter(&mut self, x: f32, y: f32, bits: u32) {
-        let place = [(self.left + x * self.unit).floor(), y, 5.0 * self.unit, 6.0 * self.unit];
-        self.plates.push(Plate { place, kind: PLATE_LETTER, color: 0, bits, pad: 0 });
+    /// Text that ends at the right edge; `y` in pixels.
+    pub fn text_to_right(&mut self, y: f32, text: &str) {
+        self.text(LENGTH - self.width(text), y, text);
+    }
+
+    /// Keeps the coverage of a text, and returns where it begins.
+    fn keep(&mut self, strip: &Strip) -> u32 {
+        let at = self.used + self.glyphs.len();
+        self.glyphs.extend(&strip.coverage);
+        u32::try_from(at).unwrap_or(u32::MAX)
+    }
+
+    /// Place of a text whose row begins here: `x` in units from the left edge, `y` in pixels.
+    fn place(&self, x: f32, y: f32, strip: &Strip) -> [f32; 4] {
+        let top = y.floor() + strip.rise as f32;
+        [(self.left + x * self.unit).floor(), top, strip.width as f32, strip.height as f32]
+    }
+
+    /// Room for a letter that the device chooses.
+    fn cell(&mut self, x: f32, y: f32, cell: &Strip) {
+        let place = self.place(x, y, cell);
+        self.plates.push(Plate { place, kind: PLATE_LETTER, color: 0, bits: 0, pad: 0 });
     }
 
     /// `x` in units from the left edge, `y` in pixels.
     pub fn text(&mut self, x: f32, y: f32, text: &str) {
-        for (index, letter) in text.chars().enumerate() {
-            if letter != ' ' {
-                self.letter(x + PITCH * index as f32, y, glyph(letter));
-            }
-        }
+        let strip = text::strip(text, self.unit);
+        let (place, bits) = (self.place(x, y, &strip), self.keep(&strip));
+        self.plates.push(Plate { place, kind: PLATE_LETTER, color: 0, bits, pad: 0 });
     }
 
     /// Powers of ten, with as many labels as there is room for.
@@ -186,11 +211,11 @@ impl Sheet {
             let place = [(self.left + x * self.unit - 0.5).floor(), ramp, 1.0, (HEIGHT + 2.0) * self.unit];
             self.plates.push(Plate { place, kind: PLATE_FILL, color: packed([r, g, b], 0.7), bits: 0, pad: 0 });
             let Some(label) = label(exponent, plain) else { continue };
-            let width = PITCH * label.chars().count() as f32 - 1.0;
+            let width = self.width(&label);
             let start = (x - 0.5 * width).min(length - width).max(0.0);
             if start >= free_from {
                 self.text(start, ground, &label);
-                free_from = start + width + PITCH;
+                free_from = start + width + GAP;
             }
         }
     }
@@ -231,7 +256,8 @@ mod tests {
         let mut view = View::new(&Camera { size, ..Camera::default() }, &Style::light(), 0, 0).unwrap();
         let scale = Scale { length: 0.5, impulse: 0.02, weight: 4.8, speed: 2.2 };
         view.put_layers(layers, Some(scale));
-        plates(&view, layers, Some(scale))
+        view.joint_count = 1;
+        plates(&view, layers, Some(scale), 0).0
     }
 
     /// All kinds of legends lie inside their picture, however small, and every letter of them can be read.
@@ -251,9 +277,8 @@ mod tests {
                         let [width, height] = size.map(|n| n as f32);
                         let fits = x >= 0.0 && y >= 0.0 && x + w <= width && y + h <= height;
                         assert!(fits, "{coloring:?} at {size:?}: {plate:?}");
-                        let of_value = has_value(&layers) && index <= VALUE_LETTERS;
-                        let blank = plate.place == [0.0; 4];
-                        assert!(plate.kind != PLATE_LETTER || plate.bits != 0 || of_value || blank, "{plate:?}");
+                        let of_value = has_value(&layers) && (1..=VALUE_LETTERS).contains(&index);
+                        assert!(!of_value || plate.kind == PLATE_LETTER, "the device writes letters: {plate:?}");
                     }
                 }
             }

@@ -63,7 +63,7 @@
 //! | `tint.wgsl` | colours of bodies by what they do |
 //! | `cells.wgsl`, `boxes.wgsl` | the grid, boxes around shapes |
 //! | `contacts.wgsl`, `marks.wgsl` | lines and arrows of contacts |
-//! | `velocities.wgsl`, `marks.wgsl` | arrows of bodies |
+//! | `velocities.wgsl`, `forces.wgsl`, `marks.wgsl` | arrows of bodies, forces of joints, weights |
 //! | `legend.wgsl` | what colours and lengths of arrows mean |
 //!
 //! # What it costs
@@ -79,7 +79,6 @@
 
 mod backdrop;
 mod camera;
-mod font;
 mod frame;
 mod framing;
 mod held;
@@ -99,6 +98,7 @@ mod render;
 mod sprite;
 mod still;
 mod style;
+mod text;
 mod upload;
 mod view;
 
@@ -113,6 +113,7 @@ pub use render::Renderer;
 pub use still::Still;
 pub use style::{Rgb, Style};
 pub use upload::Upload;
+pub use view::scale_bar_height;
 
 /// Why there is no picture.
 #[derive(Debug, thiserror::Error)]

@@ -18,11 +18,12 @@ pub(crate) const SHAPES: Text = ("draw shapes", &[TYPES, file!("view"), file!("p
 pub(crate) const CULL: Text = ("draw cull", &[TYPES, MATH, file!("view"), file!("cull")]);
 pub(crate) const TINT: Text = ("draw tint", &[TYPES, MATH, file!("view"), file!("palette"), file!("tint")]);
 pub(crate) const CELLS: Text = ("draw cells", &[TYPES, MATH, GRID, file!("view"), file!("cells")]);
-pub(crate) const BOXES: Text = ("draw boxes", &[TYPES, file!("view"), file!("boxes")]);
+pub(crate) const BOXES: Text = ("draw boxes", &[TYPES, MATH, file!("view"), file!("boxes")]);
 pub(crate) const JOINTS: Text =
     ("draw joints", &[TYPES, MATH, file!("view"), file!("palette"), file!("marks"), file!("joints")]);
 pub(crate) const CONTACTS: Text =
     ("draw contacts", &[TYPES, MATH, file!("view"), file!("palette"), file!("marks"), file!("contacts")]);
+pub(crate) const FORCES: Text = ("draw forces", &[TYPES, MATH, file!("view"), file!("marks"), file!("forces")]);
 pub(crate) const VELOCITIES: Text = ("draw velocities", &[TYPES, file!("view"), file!("marks"), file!("velocities")]);
 pub(crate) const LEGEND: Text = ("draw legend", &[TYPES, file!("view"), file!("palette"), file!("legend")]);
 
@@ -257,6 +258,8 @@ pub(crate) struct More {
     pub contacts: Pen,
     pub sleeping: Pen,
     pub velocities: Pen,
+    pub weights: Pen,
+    pub pulls: Pen,
     pub legend: Pen,
     pub legend_value: Kernel,
     pub cull_contacts: Kernel,
@@ -285,6 +288,7 @@ impl More {
             source.pen(device, target, name, fragment, wgpu::PrimitiveTopology::TriangleList, true)
         };
         let contacts = Source::new(device, CONTACTS)?;
+        let forces = Source::new(device, FORCES)?;
         let legend = Source::new(device, LEGEND)?;
         let tint = Source::new(device, TINT)?;
         Ok(Self {
@@ -294,6 +298,8 @@ impl More {
             contacts: pen(&contacts, "contact", "mark")?,
             sleeping: pen(&contacts, "sleeping", "mark")?,
             velocities: pen(&Source::new(device, VELOCITIES)?, "velocity", "mark")?,
+            weights: pen(&forces, "weight", "mark")?,
+            pulls: pen(&forces, "pull", "mark")?,
             legend: pen(&legend, "legend", "legend")?,
             legend_value: legend.kernel(device, "legend_value")?,
             cull_contacts: Source::new(device, CULL)?.kernel(device, "cull_contacts")?,
@@ -315,7 +321,7 @@ mod tests {
     use super::*;
     use wgpu::naga;
 
-    const ALL: [Text; 10] = [BACKDROP, SHAPES, CULL, TINT, CELLS, BOXES, JOINTS, CONTACTS, VELOCITIES, LEGEND];
+    const ALL: [Text; 11] = [BACKDROP, SHAPES, CULL, TINT, CELLS, BOXES, JOINTS, CONTACTS, VELOCITIES, FORCES, LEGEND];
 
     /// For any device that wgpu supports: no optional feature, at most eight storage buffers a stage, and none that a
     /// vertex shader writes.

@@ -5,7 +5,8 @@ use rayon::prelude::*;
 
 use super::marks::Mark;
 use super::sprite::Sprite;
-use super::view::View;
+use super::text::Strip;
+use super::view::{View, bar_text};
 use super::{Camera, DrawError, Image, Layers, Rgb, Scale, Style, backdrop, joints, palette};
 use drystone::scene::Compiled;
 use drystone::snapshot::Snapshot;
@@ -29,7 +30,7 @@ pub fn picture(
     style: &Style,
 ) -> Result<Image, DrawError> {
     let view = view(camera, style, shapes, poses)?;
-    Ok(paint(&view, &sprites(&view, poses, shapes, vertices), &[]))
+    Ok(paint(&view, &bar_text(camera, style), &sprites(&view, poses, shapes, vertices), &[]))
 }
 
 /// Draws a world as it was when a snapshot was taken, with lines and signs for its joints if they are wanted; looks as
@@ -50,7 +51,12 @@ pub fn picture_of_world(
     view.put_layers(&Layers { joints: with_joints, ..Layers::default() }, Some(Scale::of(compiled)));
     let sprites = sprites(&view, poses, &compiled.shapes, &compiled.vertices);
     let of_joints = if with_joints { &compiled.joints.joints[..] } else { &[] };
-    Ok(paint(&view, &sprites, &joints::marks(&view, of_joints, &snapshot.joint_states, poses)))
+    Ok(paint(
+        &view,
+        &bar_text(camera, style),
+        &sprites,
+        &joints::marks(&view, of_joints, &snapshot.joint_states, poses),
+    ))
 }
 
 fn view(camera: &Camera, style: &Style, shapes: &[Shape], poses: &[Pose]) -> Result<View, DrawError> {
@@ -76,7 +82,7 @@ fn sprites(view: &View, poses: &[Pose], shapes: &[Shape], vertices: &[[f32; 2]])
     sprites
 }
 
-fn paint(view: &View, sprites: &[Sprite], marks: &[Mark]) -> Image {
+fn paint(view: &View, text: &Strip, sprites: &[Sprite], marks: &[Mark]) -> Image {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes are whole")]
     let [width, height] = view.size.map(|side| side as u32);
     let columns: Vec<f32> = (0..width).map(|x| backdrop::grid_strength(view, 0, middle(x))).collect();
@@ -92,7 +98,7 @@ fn paint(view: &View, sprites: &[Sprite], marks: &[Mark]) -> Image {
             canvas.blend(mark.low, mark.high, |pixel| mark.shade(view, pixel));
         }
         if view.has_bar() {
-            canvas.bar(view);
+            canvas.bar(view, &text.coverage);
         }
         canvas.write(bytes);
     });
@@ -149,10 +155,10 @@ impl Canvas {
         clippy::cast_sign_loss,
         reason = "`as` clamps at 0, blend at the picture"
     )]
-    fn bar(&mut self, view: &View) {
+    fn bar(&mut self, view: &View, text: &[u8]) {
         let [x, y, width, height] = backdrop::plate(view);
         let high = [(x + width).floor() as u32, (y + height).floor() as u32];
-        self.blend([x.floor() as u32, y.floor() as u32], high, |pixel| Some(backdrop::bar(view, pixel)));
+        self.blend([x.floor() as u32, y.floor() as u32], high, |pixel| Some(backdrop::bar(view, text, pixel)));
     }
 
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 – 255 by construction, else clamped")]

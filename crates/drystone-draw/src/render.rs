@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use super::frame::{Buffers, Frame, Given, Room};
 use super::programs::{Base, More, Target};
-use super::view::View;
+use super::view::{View, bar_text};
 use super::{Camera, DrawError, DrawInputs, Layers, Style, legend};
 
 /// Pipelines for one kind of target.
@@ -95,15 +95,19 @@ impl Renderer {
         view.put_layers(layers, inputs.tables.map(|tables| tables.scale));
         inputs.check(layers, &limits)?;
         let base = of(&self.base)?;
-        let plates = legend::plates(&view, layers, inputs.tables.map(|tables| tables.scale));
+        view.joint_count = inputs.tables.map_or(0, |tables| tables.joint_count);
+        let mut glyphs = bar_text(camera, style).coverage.clone();
+        let (plates, texts) = legend::plates(&view, layers, inputs.tables.map(|tables| tables.scale), glyphs.len());
+        glyphs.extend(texts);
+        // Whole words.
+        glyphs.resize(glyphs.len().next_multiple_of(4), 0);
         let more = if layers.needs_tables() || !plates.is_empty() {
             Some(of(self.more.get_or_init(|| More::new(device, self.target)))?)
         } else {
             None
         };
-        let need = Room::of(inputs, layers, plates.len());
+        let need = Room::of(inputs, layers, plates.len(), glyphs.len());
         view.block_count = need.blocks();
-        view.joint_count = inputs.tables.map_or(0, |tables| tables.joint_count);
         let buffers = match old {
             Some(old) if old.room.holds(need) => old.clone(),
             Some(old) => Buffers::new(device, old.room.grown(need), &limits)?,
@@ -112,6 +116,9 @@ impl Renderer {
         queue.write_buffer(&buffers.view, 0, bytemuck::bytes_of(&view));
         if !plates.is_empty() {
             queue.write_buffer(&buffers.plates, 0, bytemuck::cast_slice(&plates));
+        }
+        if !glyphs.is_empty() {
+            queue.write_buffer(&buffers.glyphs, 0, &glyphs);
         }
         let given = Given { device, inputs, layers, nothing: &self.nothing, plates: &plates };
         Frame::new(&view, buffers, base, more, &given)

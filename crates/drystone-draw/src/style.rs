@@ -51,6 +51,10 @@ pub struct Style {
     pub velocity: Rgb,
     /// Forces of contacts.
     pub force: Rgb,
+    /// Forces of joints.
+    pub joint_force: Rgb,
+    /// Weights.
+    pub weight: Rgb,
     /// Colours of a scale, from the least value to the greatest.
     pub scale: [Rgb; 8],
     /// Whether to draw a scale bar, lower left. Pictures below 240 × 120 pixels have none.
@@ -114,6 +118,8 @@ impl Style {
             accent: hex(0xd6_2a_6c),
             velocity: hex(0x1f_5f_bf),
             force: hex(0xb8_1e_2c),
+            joint_force: hex(0xa8_1d_9c),
+            weight: hex(0x2a_2a_33),
             scale: SCALE,
             scale_bar: true,
         }
@@ -140,6 +146,8 @@ impl Style {
             accent: hex(0xff_d4_3b),
             velocity: hex(0x4d_c3_ff),
             force: hex(0xff_7a_59),
+            joint_force: hex(0xf5_8a_f0),
+            weight: hex(0xf0_f0_f4),
             ..Self::light()
         }
     }

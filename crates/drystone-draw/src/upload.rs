@@ -6,7 +6,8 @@ use super::held::Held;
 use super::{DrawError, DrawInputs, Scale};
 use drystone::CpuWorld;
 use drystone::types::{
-    Aabb, BodyState, Contact, Counters, Joint, JointState, Manifold, Params, Pose, Shape, SleepingContact,
+    Aabb, Body, BodyState, Contact, Counters, Joint, JointRow, JointState, Manifold, Params, Pose, Shape,
+    SleepingContact,
 };
 
 /// Bytes of the smallest buffer: a binding must hold one element at least. None is larger than [`SleepingContact`],
@@ -63,6 +64,9 @@ impl Upload {
             self.put::<u32>("islands", all.islands)?;
             self.put::<Joint>("joints", &compiled.joints.joints)?;
             self.put::<JointState>("joint_states", &all.joint_states)?;
+            self.put::<JointRow>("joint_rows", &compiled.joints.rows)?;
+            self.put::<[f32; 2]>("joint_impulses", &all.joint_impulses)?;
+            self.put::<Body>("bodies", &compiled.bodies)?;
             self.held.scale = Some(Scale::of(compiled));
         }
         Ok(())

@@ -2,7 +2,9 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::font::glyph;
+use std::sync::Arc;
+
+use super::text::{self, Strip};
 use super::{Camera, Coloring, DrawError, Layers, Rgb, Scale, Style};
 use drystone::types::NONE;
 
@@ -19,6 +21,8 @@ const POINT_PART: u32 = 5;
 /// [`View::contact_parts`]
 const FORCE_PART: u32 = 6;
 
+/// Letters of a scale bar's text at most: a longer one is of a zoom at which no length can be read.
+const MAX_LABEL: usize = 8;
 /// Grid lines closer than this are left out, px.
 const DENSEST_GRID: f64 = 6.0;
 
@@ -40,8 +44,7 @@ pub(crate) struct View {
     pub body_count: u32,
     /// 1 if the target encodes to sRGB by itself.
     pub linear_target: u32,
-    /// Letters of the scale bar.
-    pub label_length: u32,
+    pub pad_1: u32,
     pub background: [f32; 4],
     pub grid: [f32; 4],
     /// A crossing of two major lines (px); px between minor and between major lines.
@@ -55,8 +58,8 @@ pub(crate) struct View {
     pub tuning: [f32; 4],
     /// Left and top, length, and unit of the scale bar, px. Unit 0: none.
     pub bar: [f32; 4],
-    /// Letters of five by six bits, the first row highest.
-    pub label: [u32; 8],
+    /// Text of the scale bar: left, top, width and height, px.
+    pub label: [f32; 4],
     pub ramp: [[f32; 4]; 8],
     /// Of the insides of shapes; 0 for wires.
     pub fill_opacity: f32,
@@ -99,6 +102,8 @@ pub(crate) struct View {
     pub accent: [f32; 4],
     pub velocity: [f32; 4],
     pub force: [f32; 4],
+    pub joint_force: [f32; 4],
+    pub weight: [f32; 4],
     pub scale_ramp: [[f32; 4]; 8],
 }
 
@@ -113,7 +118,9 @@ impl View {
         }
         let size = [camera.size[0] as f32, camera.size[1] as f32];
         let (grid_steps, grid_strength) = grid(camera, style.grid_strength);
-        let (bar, label, label_length) = if style.scale_bar { scale_bar(camera) } else { ([0.0; 4], [0; 8], 0) };
+        let (bar, label) = scale_bar(camera)
+            .filter(|_| style.scale_bar)
+            .map_or(([0.0; 4], [0.0; 4]), |(bar, text)| (bar, label_place(bar, &text::strip(&text, bar[3]))));
         let row = |[r, g, b]: Rgb| [r, g, b, 1.0];
         Ok(Self {
             center: camera.center.into(),
@@ -124,7 +131,7 @@ impl View {
             shape_count,
             body_count,
             linear_target: 0,
-            label_length,
+            pad_1: 0,
             background: row(style.background),
             grid: row(style.grid),
             grid_steps,
@@ -162,6 +169,8 @@ impl View {
             accent: row(style.accent),
             velocity: row(style.velocity),
             force: row(style.force),
+            joint_force: row(style.joint_force),
+            weight: row(style.weight),
             scale_ramp: style.scale.map(row),
         })
     }
@@ -228,19 +237,25 @@ fn grid(camera: &Camera, strength: f32) -> ([f32; 4], [f32; 4]) {
     )
 }
 
-/// Pixels of a letter's pixel: two at 900 pixels of height.
+/// Pixels of a unit of the legend: two at 900 pixels of height.
 #[allow(clippy::cast_precision_loss, reason = "at most 8")]
 pub(crate) fn letter_unit(height: u32) -> f32 {
     ((height + 225) / 450).clamp(1, 8) as f32
 }
 
-/// The longest of 1, 2, 5 · 10ⁿ m that is at most a tenth of the picture wide (at least 60 pixels).
+/// Height of the strip at the bottom of a picture that its scale bar takes, px; 0 for pictures that have none.
+#[must_use]
+pub fn scale_bar_height([width, height]: [u32; 2]) -> f32 {
+    if width < 240 || height < 120 { 0.0 } else { 22.0 * letter_unit(height) }
+}
+
+/// The longest of 1, 2, 5 · 10ⁿ m that is at most a tenth of the picture wide (at least 60 pixels): left and top, length and
+/// unit, px; and its text.
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "pixels need no more than f32")]
-fn scale_bar(camera: &Camera) -> ([f32; 4], [u32; 8], u32) {
-    const NONE: ([f32; 4], [u32; 8], u32) = ([0.0; 4], [0; 8], 0);
+fn scale_bar(camera: &Camera) -> Option<([f32; 4], String)> {
     let [width, height] = camera.size;
     if width < 240 || height < 120 {
-        return NONE;
+        return None;
     }
     let metres_per_pixel = f64::from(camera.metres_per_pixel);
     let most = (0.1 * f64::from(width)).max(60.0) * metres_per_pixel;
@@ -248,17 +263,25 @@ fn scale_bar(camera: &Camera) -> ([f32; 4], [u32; 8], u32) {
     let decade = 10_f64.powi(exponent);
     let digit = [5_u32, 2, 1].into_iter().find(|&d| f64::from(d) * decade <= most).unwrap_or(1);
     let text = length_text(digit, exponent);
-    let mut label = [0; 8];
-    if text.len() > label.len() {
-        return NONE;
-    }
-    for (bits, letter) in label.iter_mut().zip(text.chars()) {
-        *bits = glyph(letter);
+    if text.len() > MAX_LABEL {
+        return None;
     }
     let unit = letter_unit(height);
     let length = (f64::from(digit) * decade / metres_per_pixel) as f32;
-    let bar = [(12.0 * unit).floor(), height as f32 - 18.0 * unit, length, unit];
-    (bar, label, text.len() as u32)
+    Some(([(12.0 * unit).floor(), height as f32 - 18.0 * unit, length, unit], text))
+}
+
+/// Text of the scale bar as a picture; empty if there is none.
+pub(crate) fn bar_text(camera: &Camera, style: &Style) -> Arc<Strip> {
+    let text = scale_bar(camera).filter(|_| style.scale_bar);
+    text.map_or_else(Arc::default, |(bar, text)| text::strip(&text, bar[3]))
+}
+
+/// Place of the text beside a bar.
+#[allow(clippy::cast_precision_loss, reason = "pixels")]
+fn label_place([x, y, length, unit]: [f32; 4], strip: &Strip) -> [f32; 4] {
+    let left = (x + length + 4.0 * unit).floor();
+    [left, y + strip.rise as f32, strip.width as f32, strip.height as f32]
 }
 
 /// `digit · 10^exponent` metres, as people write it: `20 m`, `5 cm`, `0.1 mm`, `2 km`.
@@ -301,7 +324,7 @@ mod tests {
             shape_count,
             body_count,
             linear_target,
-            label_length,
+            pad_1,
             background,
             grid,
             grid_steps,
@@ -339,6 +362,8 @@ mod tests {
             accent,
             velocity,
             force,
+            joint_force,
+            weight,
             scale_ramp
         );
         let theirs: Vec<_> = members.iter().map(|m| (m.name.as_deref().unwrap_or(""), m.offset as usize)).collect();
@@ -351,7 +376,7 @@ mod tests {
             [(2, 3), (5, 2), (1, 0), (2, -1), (5, -2), (1, -3), (1, -4), (2, 5)].map(|(d, e)| length_text(d, e));
         assert_eq!(written, ["2 km", "500 m", "1 m", "20 cm", "5 cm", "1 mm", "0.1 mm", "200 km"]);
         for letter in written.concat().chars().filter(|c| *c != ' ') {
-            assert_ne!(glyph(letter), 0, "no glyph for {letter}");
+            assert!(text::has(letter), "no glyph for {letter}");
         }
     }
 
@@ -359,7 +384,11 @@ mod tests {
     fn scale_bar_is_true_to_scale() {
         let camera = Camera { metres_per_pixel: 0.125, ..Camera::default() };
         let view = View::new(&camera, &Style::light(), 0, 0).unwrap();
-        assert_eq!(view.label[..view.label_length as usize], ['2', '0', ' ', 'm'].map(glyph));
+        assert_eq!(scale_bar(&camera).unwrap().1, "20 m");
+        let text = bar_text(&camera, &Style::light());
+        assert_eq!([text.width as f32, text.height as f32], [view.label[2], view.label[3]]);
+        assert!(view.label[0] >= view.bar[0] + view.bar[2] && text.coverage.iter().any(|&c| c > 200));
+        assert_eq!(bar_text(&camera, &Style { scale_bar: false, ..Style::light() }).width, 0);
         assert!((view.bar[2] - 160.0).abs() < 1e-3, "20 m at 8 px/m: {}", view.bar[2]);
     }
 

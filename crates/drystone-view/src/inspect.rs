@@ -14,7 +14,8 @@ use drystone::math::inv_rotate;
 use drystone::query::Query;
 use drystone::scene::{Compiled, MAX_POSITION};
 use drystone::types::{
-    ASLEEP, BOX, CIRCLE, DYNAMIC, GEOMETRY_MASK, HALF_PLANE, NONE, POINT_COUNT_MASK, POLYGON, Pose, VERTEX_COUNT_SHIFT,
+    ASLEEP, BOX, CIRCLE, DYNAMIC, GEOMETRY_MASK, HALF_PLANE, NONE, POINT_COUNT_MASK, POLYGON, Pose, Shape,
+    VERTEX_COUNT_SHIFT,
 };
 use drystone::world::WorldError;
 use drystone_draw::DrawInputs;
@@ -41,6 +42,8 @@ pub(crate) enum Wanted {
 pub(crate) struct Inspection {
     /// Slot.
     pub body: usize,
+    /// Index of its shape that was meant; `None` where the body was asked about by its slot.
+    pub shape: Option<usize>,
     /// Of the centre of mass.
     pub pose: Pose,
     /// m/s.
@@ -120,6 +123,7 @@ impl Pending {
                 }
                 Ok(Answer::Body(Inspection {
                     body: found.body as usize,
+                    shape: (found.shape != NONE).then_some(found.shape as usize),
                     pose: Pose { position: found.position, rotation: found.rotation },
                     velocity: found.velocity.into(),
                     spin: found.spin,
@@ -237,7 +241,12 @@ impl Inspector {
 }
 
 /// The body that a point means, as `rank` and `pick` of the shader find it.
-fn pick(world: &mut CpuWorld, point: Vec2, reach: f32, exact: bool) -> Result<Option<usize>, WorldError> {
+fn pick(
+    world: &mut CpuWorld,
+    point: Vec2,
+    reach: f32,
+    exact: bool,
+) -> Result<Option<(usize, Option<usize>)>, WorldError> {
     let far = Vec2::splat(MAX_POSITION);
     let around = Query::aabb((point - reach).clamp(-far, far), (point + reach).clamp(-far, far));
     let answers = world.query(&[around])?;
@@ -261,12 +270,17 @@ fn pick(world: &mut CpuWorld, point: Vec2, reach: f32, exact: bool) -> Result<Op
             best = Some((rank, found.body));
         }
     }
-    Ok(best.map(|(_, body)| body))
+    Ok(best.map(|((_, _, shape), body)| (body, Some(shape))))
 }
 
 /// Distance of a point from a shape, m; 0 or less inside.
 fn distance(compiled: &Compiled, pose: &Pose, shape: usize, point: Vec2) -> f32 {
     let Some(shape) = compiled.shapes.get(shape) else { return f32::INFINITY };
+    distance_to(shape, &compiled.vertices, pose, point)
+}
+
+/// Distance of a point from a shape whose polygon is among `all_vertices`, m; 0 or less inside.
+pub(crate) fn distance_to(shape: &Shape, all_vertices: &[[f32; 2]], pose: &Pose, point: Vec2) -> f32 {
     let own = inv_rotate(pose.rotation.into(), point - Vec2::from(pose.position)) - Vec2::from(shape.offset);
     let p = inv_rotate(shape.rotation.into(), own);
     match shape.kind & GEOMETRY_MASK {
@@ -275,7 +289,7 @@ fn distance(compiled: &Compiled, pose: &Pose, shape: usize, point: Vec2) -> f32 
         POLYGON => {
             let count = (shape.kind >> VERTEX_COUNT_SHIFT & 0xf) as usize;
             let first = shape.first_vertex as usize;
-            let Some(vertices) = compiled.vertices.get(first..first + count) else { return f32::INFINITY };
+            let Some(vertices) = all_vertices.get(first..first + count) else { return f32::INFINITY };
             polygon_distance(vertices, p) - shape.radius
         }
         HALF_PLANE => p.y,
@@ -302,11 +316,11 @@ fn polygon_distance(vertices: &[[f32; 2]], p: Vec2) -> f32 {
 /// If the point is too far out.
 pub(crate) fn ask_cpu(world: &mut CpuWorld, wanted: Wanted) -> Result<Pending, WorldError> {
     let body = match wanted {
-        Wanted::Body(body) => Some(body as usize),
+        Wanted::Body(body) => Some((body as usize, None)),
         Wanted::Near(point, reach) => pick(world, point, reach, false)?,
         Wanted::Under(point, reach) => pick(world, point, reach, true)?,
     };
-    let Some(body) = body else { return Ok(Pending::Done(None)) };
+    let Some((body, shape)) = body else { return Ok(Pending::Done(None)) };
     let (Some(&pose), Some(state)) = (world.poses().get(body), world.body_state(body)) else {
         return Ok(Pending::Done(None));
     };
@@ -321,6 +335,7 @@ pub(crate) fn ask_cpu(world: &mut CpuWorld, wanted: Wanted) -> Result<Pending, W
     }
     Ok(Pending::Done(Some(Inspection {
         body,
+        shape,
         pose,
         velocity: state.velocity.into(),
         spin: state.angular_velocity,
@@ -357,7 +372,8 @@ mod tests {
     #[test]
     fn the_nearest_dynamic_body_within_reach_is_meant() {
         let mut cpu = CpuWorld::new(&scene()).unwrap();
-        let mut near = |x: f32, y: f32, reach: f32| pick(&mut cpu, Vec2::new(x, y), reach, false).unwrap();
+        let mut near =
+            |x: f32, y: f32, reach: f32| pick(&mut cpu, Vec2::new(x, y), reach, false).unwrap().map(|(body, _)| body);
         assert_eq!(near(0.5, 1.0, 0.2), Some(2), "on the plank");
         assert_eq!(near(0.5, 1.15, 0.2), Some(2), "beside it");
         assert_eq!(near(0.5, 1.25, 0.2), None, "too far from it");
@@ -365,7 +381,8 @@ mod tests {
         assert_eq!(near(-4.0, 2.0, 0.2), Some(1), "the wall, with nothing dynamic near");
         assert_eq!(near(0.5, -0.05, 1.2), Some(2), "the plank goes before the floor that is under the point");
         assert_eq!(near(5.0, 1.0, 0.2), Some(5));
-        let mut under = |x: f32, y: f32, reach: f32| pick(&mut cpu, Vec2::new(x, y), reach, true).unwrap();
+        let mut under =
+            |x: f32, y: f32, reach: f32| pick(&mut cpu, Vec2::new(x, y), reach, true).unwrap().map(|(body, _)| body);
         assert_eq!(under(0.5, -0.05, 1.2), Some(0), "the floor, as it is under the point");
         assert_eq!(under(0.5, 1.15, 0.2), Some(2));
         assert_eq!(under(-4.25, 2.0, 0.2), Some(1), "a wall beside the point, with nothing else near");
@@ -388,7 +405,7 @@ mod tests {
                     match pending.poll().unwrap() {
                         Answer::OnItsWay => context.wait().unwrap(),
                         Answer::Nobody => break None,
-                        Answer::Body(found) => break Some(found.body),
+                        Answer::Body(found) => break Some((found.body, found.shape)),
                     }
                 };
                 assert_eq!(answer, pick(&mut cpu, point, reach, exact).unwrap(), "{point} within {reach}, {exact}");

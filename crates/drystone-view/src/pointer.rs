@@ -8,7 +8,7 @@ use super::action::Action;
 use super::app::App;
 use super::build::CLICK;
 use super::edit::{Deed, Edit, Made, Meaning};
-use super::inspect::{Answer, Inspection, Pending, Wanted, ask_cpu};
+use super::inspect::{Answer, Inspection, Pending, Wanted, ask_cpu, distance_to};
 use super::run::Run;
 use super::seat::Seat;
 use super::select::Choice;
@@ -21,7 +21,7 @@ use drystone::population::{BodyId, JointId};
 use drystone::query::Query;
 use drystone::scene::{Body, Geometry, Joint, JointKind, Shape};
 use drystone::state::body_energies;
-use drystone::types::{BodyState, DYNAMIC, KINEMATIC, Pose};
+use drystone::types::{BodyState, DYNAMIC, KINEMATIC, Pose, VERTEX_COUNT_SHIFT};
 use drystone::world::{World, WorldError};
 use drystone_draw::{DrawInputs, Scale};
 
@@ -38,6 +38,8 @@ const STALE: f32 = 16.0;
 const LONG_PRESS: u64 = 15;
 /// Frames between two looks at what is under a resting pointer.
 const LOOK_EVERY: u64 = 6;
+/// Frames between two looks where nothing is known of what is under it.
+const LOOK_SOON: u64 = 3;
 /// An explosion pushes with its full strength what is within this share of the height of the picture, and less and less
 /// what is up to as far again.
 const BLAST: f32 = 0.16;
@@ -95,13 +97,16 @@ pub(crate) struct Pointer {
     press: Option<Press>,
     /// What was let go of, and is yet to be parted from the hand.
     parted: Vec<JointId>,
-    look: Option<(Vec2, Pending)>,
+    /// Place, px, and step of a question on its way.
+    look: Option<(Vec2, u64, Pending)>,
     /// What is under it.
     pub over: Option<Inspection>,
     /// What else is told of that.
     pub about: About,
     /// Where it was looked for, px.
     over_at: Vec2,
+    /// What was found is still under the pointer: an answer of a while ago may not be.
+    pub is_fresh: bool,
     frame: u64,
     looked: u64,
     /// Poses on their way, to frame them all.
@@ -124,6 +129,10 @@ pub(crate) struct About {
     pub mass: f32,
     /// Kinetic and potential energy, J.
     pub energies: [f64; 2],
+    /// Shape that was meant, and the vertices of all.
+    outline: Option<(drystone::types::Shape, Vec<[f32; 2]>)>,
+    /// Steps done when it was asked about.
+    step: u64,
 }
 
 impl Pointer {
@@ -168,15 +177,33 @@ impl Pointer {
 
     /// The body to be set off.
     pub fn highlighted(&self) -> Option<u32> {
-        self.over.filter(|_| self.pixel.is_some() || self.holds()).and_then(|over| u32::try_from(over.body).ok())
+        self.over
+            .filter(|_| self.pixel.is_some() && self.is_fresh || self.holds())
+            .and_then(|over| u32::try_from(over.body).ok())
     }
 
-    /// What is to be told of the body under the pointer: not of one from which the pointer has moved on, where the answer
-    /// takes its time.
+    /// What is to be told of the body under the pointer: nothing of one that is not there any more.
     pub fn told(&self) -> Option<(&Inspection, Vec2)> {
         let pixel = self.pixel?;
-        let near = pixel.distance(self.over_at) < STALE || self.frame < self.looked + 3 * LOOK_EVERY;
-        self.over.as_ref().filter(|_| near && !self.holds()).map(|over| (over, pixel))
+        self.over.as_ref().filter(|_| self.is_fresh && !self.holds()).map(|over| (over, pixel))
+    }
+
+    /// Notes whether the body that was found is under the pointer now, at this place, m, after so many steps of `dt` s: the pointer
+    /// rests where it was asked, within reach of the body, or the place is inside the body, as far as it has moved meanwhile.
+    pub fn refresh(&mut self, at: Vec2, reach: f32, steps: u64, dt: f32) {
+        let (Some(over), Some(pixel)) = (&self.over, self.pixel) else {
+            self.is_fresh = false;
+            return;
+        };
+        let rests = pixel.distance(self.over_at) <= 1.0;
+        let since = u16::try_from(steps.abs_diff(self.about.step)).unwrap_or(u16::MAX);
+        let ahead = if steps >= self.about.step { f32::from(since) * dt } else { 0.0 };
+        let pose = Pose { position: (Vec2::from(over.pose.position) + over.velocity * ahead).into(), ..over.pose };
+        let outline = self.about.outline.as_ref();
+        let is_inside = outline.is_some_and(|(shape, vertices)| {
+            distance_to(shape, vertices, &pose, at) <= if rests { reach } else { 0.0 }
+        });
+        self.is_fresh = (rests && since == 0) || is_inside;
     }
 }
 
@@ -341,7 +368,8 @@ impl App {
             self.hold(found, at);
         }
         self.look_at_selection()?;
-        if let Some((pixel, pending)) = &mut self.pointer.look {
+        if let Some((pixel, asked_at, pending)) = &mut self.pointer.look {
+            let asked_at = *asked_at;
             let answer = pending.poll()?;
             if answer != Answer::OnItsWay {
                 self.pointer.over_at = *pixel;
@@ -350,11 +378,18 @@ impl App {
                 self.pointer.about = self
                     .pointer
                     .over
-                    .map(|over| About { energies: self.energies(&over), ..self.about(over.body) })
+                    .map(|over| About {
+                        energies: self.energies(&over),
+                        outline: self.outline(over.shape),
+                        step: asked_at,
+                        ..self.about(over.body)
+                    })
                     .unwrap_or_default();
             }
         }
-        if self.pointer.look.is_none() && self.pointer.frame >= self.pointer.looked + LOOK_EVERY {
+        // A pointer that has moved on is answered sooner.
+        let every = if self.pointer.is_fresh { LOOK_EVERY } else { LOOK_SOON };
+        if self.pointer.look.is_none() && self.pointer.frame >= self.pointer.looked + every {
             self.pointer.looked = self.pointer.frame;
             let held = self.pointer.over.filter(|_| self.pointer.holds());
             let wanted = match (held, self.pointer.pixel) {
@@ -365,7 +400,8 @@ impl App {
             match wanted {
                 Some(wanted) => {
                     let pending = self.ask(wanted)?;
-                    self.pointer.look = Some((self.pointer.pixel.unwrap_or_default(), pending));
+                    let asked_at = self.run.steps();
+                    self.pointer.look = Some((self.pointer.pixel.unwrap_or_default(), asked_at, pending));
                 }
                 None => self.pointer.over = None,
             }
@@ -379,6 +415,15 @@ impl App {
         let Some(of) = compiled.bodies.get(body) else { return About::default() };
         let name = compiled.ids.get(body).and_then(Clone::clone);
         About { name, kind: of.kind, mass: compiled.mass[body].mass, ..About::default() }
+    }
+
+    /// Copy of a shape with its vertices, which tells whether it is under the pointer also while its world is away.
+    fn outline(&self, shape: Option<usize>) -> Option<(drystone::types::Shape, Vec<[f32; 2]>)> {
+        let compiled = self.run.here()?.world().compiled();
+        let mut shape = *compiled.shapes.get(shape?)?;
+        let (first, count) = (shape.first_vertex as usize, (shape.kind >> VERTEX_COUNT_SHIFT & 0xf) as usize);
+        shape.first_vertex = 0;
+        Some((shape, compiled.vertices.get(first..first + count).unwrap_or_default().to_vec()))
     }
 
     /// Kinetic and potential energy of a body, J.

@@ -48,18 +48,56 @@ pub(crate) enum Fit {
     Wanted,
 }
 
+/// Sides of the picture over which tools, cards or the panel lie, px.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Covered {
+    pub left: f32,
+    pub right: f32,
+}
+
+/// Rectangle of the picture over which nothing lies: what is fitted is fitted into it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Free {
+    /// Its middle from the middle of the picture, px to the right.
+    shift: f32,
+    /// px.
+    size: [u32; 2],
+}
+
+impl Covered {
+    /// The rest of a picture. Where it is less than a third of the width, what lies over the picture is not made room for.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "pixels of a screen"
+    )]
+    fn rest(self, [width, height]: [u32; 2]) -> Free {
+        let Self { left, right } = self;
+        let free = width as f32 - left - right;
+        if free < width as f32 / 3.0 {
+            return if right > 0.0 {
+                Self { right: 0.0, ..self }.rest([width, height])
+            } else {
+                Free { shift: 0.0, size: [width, height] }
+            };
+        }
+        Free { shift: 0.5 * (left - right), size: [(free.floor() as u32).max(1), height] }
+    }
+}
+
 /// Bodies as the camera knows them, and its next move.
 #[derive(Debug, Default)]
 pub(crate) struct Sight {
     /// The world as the camera began to follow it.
     first: Option<Framing>,
-    /// Size of the part of the window that the framing is for, px.
-    part: [u32; 2],
+    /// Part of the picture that the framing is for.
+    part: Free,
     /// The user has not taken the camera.
     pub follows: bool,
     /// The camera as this left it: a camera elsewhere was moved by the user.
     left: Option<(Vec2, f32)>,
-    /// Where the camera goes, m and m/px.
+    /// What the middle of the free part is to show, m, and m/px.
     goal: Option<(Vec2, f32)>,
     /// The next look puts the camera where it belongs at once.
     jumps: bool,
@@ -98,17 +136,15 @@ impl App {
         let size = [size[0].max(1), size[1].max(1)];
         // The middle stays in the middle, as large as it was; where the camera follows, the next look fits it.
         self.camera.size = size;
-        let part = self.first_part().size;
+        let part = self.free();
         if self.fit == Fit::Wanted
             && let Some(run) = self.run.here()
         {
             let compiled = run.world().compiled();
-            let framing = Framing::new(compiled, &compiled.poses, part);
-            let Camera { center, metres_per_pixel, .. } = framing.camera();
-            self.camera = Camera { center, metres_per_pixel, ..self.camera };
-            let left = Some((center, metres_per_pixel));
+            let framing = Framing::new(compiled, &compiled.poses, part.size);
             // A world that goes on from a file may be far from where its scene began.
             let jumps = run.steps() > 0 && !framing.is_given();
+            let left = self.show(&framing.camera());
             self.sight = Sight { first: Some(framing), part, follows: true, left, jumps, ..Sight::default() };
             self.fit = Fit::Done;
         }
@@ -123,8 +159,28 @@ impl App {
         split(&self.camera, self.worlds())[0]
     }
 
+    /// The part of the first world's picture over which nothing lies.
+    fn free(&self) -> Free {
+        self.fold.covered.rest(self.first_part().size)
+    }
+
+    /// The camera of that part alone.
+    fn free_part(&self) -> Camera {
+        let (part, free) = (self.first_part(), self.free());
+        let center = part.center + Vec2::new(free.shift * part.metres_per_pixel, 0.0);
+        Camera { center, size: free.size, ..part }
+    }
+
+    /// Shows in the free part of the picture what a camera shows; returns the camera of the whole picture.
+    fn show(&mut self, wanted: &Camera) -> Option<(Vec2, f32)> {
+        let scale = wanted.metres_per_pixel;
+        let center = wanted.center - Vec2::new(self.free().shift * scale, 0.0);
+        self.camera = Camera { center, metres_per_pixel: scale, ..self.camera };
+        Some((center, scale))
+    }
+
     /// Once a frame: looks now and then where the bodies are, and moves the camera.
-    fn follow(&mut self, part: [u32; 2]) {
+    fn follow(&mut self, part: Free) {
         let now = (self.camera.center, self.camera.metres_per_pixel);
         if self.sight.left.is_some_and(|left| left != now) {
             (self.sight.follows, self.sight.goal) = (false, None);
@@ -138,8 +194,8 @@ impl App {
         self.sight.left = Some((self.camera.center, self.camera.metres_per_pixel));
     }
 
-    /// The window has another size: the whole picture is framed for it, unless the user has the camera.
-    fn fit_anew(&mut self, part: [u32; 2]) {
+    /// The window has another size, or something else lies over it: the whole picture is framed for it, unless the user has the camera.
+    fn fit_anew(&mut self, part: Free) {
         // A world that is away is asked again when it is back.
         let Some(run) = self.run.here() else { return };
         self.sight.part = part;
@@ -147,12 +203,12 @@ impl App {
             return;
         }
         let compiled = run.world().compiled();
-        let framing = Framing::new(compiled, &compiled.poses, part);
-        let Camera { center, metres_per_pixel, .. } = framing.camera();
+        let framing = Framing::new(compiled, &compiled.poses, part.size);
+        let camera = framing.camera();
         let begun = framing.is_given() || run.steps() == 0;
         self.sight.first = Some(framing);
         if begun {
-            self.camera = Camera { center, metres_per_pixel, ..self.camera };
+            self.show(&camera);
         } else {
             (self.sight.jumps, self.sight.looked) = (true, None);
         }
@@ -190,21 +246,21 @@ impl App {
 
     /// The bodies are at these poses.
     fn see(&mut self, poses: &[Pose]) {
-        let now = self.first_part();
+        let now = self.free_part();
+        let whole = self.first_part();
         let Some(run) = self.run.here() else { return };
         let compiled = run.world().compiled();
-        let blank = Framing::sees_any(&now, &compiled.shapes, poses) == Some(false);
+        let blank = Framing::sees_any(&whole, &compiled.shapes, poses) == Some(false);
         // A held body goes where the pointer is: the picture must not go after it.
         let follows = self.sight.follows && self.sight.rests == 0;
         let framing = self.sight.first.as_ref().filter(|framing| follows && !framing.is_given());
         let wanted = framing.map(|framing| framing.camera_later(compiled, poses));
         self.sight.blank = blank;
         let Some(wanted) = wanted else { return };
-        let goal = (wanted.center, wanted.metres_per_pixel);
         // Softly, unless there is nothing to be seen meanwhile.
         if std::mem::take(&mut self.sight.jumps) || blank {
             (self.sight.goal, self.sight.blank) = (None, false);
-            (self.camera.center, self.camera.metres_per_pixel) = goal;
+            self.show(&wanted);
             return;
         }
         let (center, metres_per_pixel) = self.sight.goal.unwrap_or((now.center, now.metres_per_pixel));
@@ -228,7 +284,7 @@ impl App {
         let Some((center, metres_per_pixel)) = self.sight.goal.filter(|_| self.sight.rests == 0) else { return };
         let seconds = if self.patient { 1.0 / 60.0 } else { (1e-3 * self.frame_ms).min(0.1) };
         let share = (1.0 - 0.5_f64.powf(seconds / HALF_WAY)) as f32;
-        let camera = &mut self.camera;
+        let mut camera = self.free_part();
         let before = (camera.center, camera.metres_per_pixel);
         camera.center += (center - camera.center) * share;
         camera.metres_per_pixel *= (metres_per_pixel / camera.metres_per_pixel).powf(share);
@@ -239,6 +295,7 @@ impl App {
             (camera.center, camera.metres_per_pixel) = (center, metres_per_pixel);
             self.sight.goal = None;
         }
+        self.show(&camera);
     }
 
     /// On a screen with so many pixels a point. On one of finer pixels all is as large as it was.
@@ -264,8 +321,9 @@ impl App {
         over.map_or(Vec2::ZERO, |camera| camera.to_world(pixel))
     }
 
-    /// Frames the world as it is: on the GPU as soon as its poses have arrived.
+    /// Frames the world as it is, beside a card if there is one: on the GPU as soon as its poses have arrived.
     pub fn frame_all(&mut self) {
+        self.fold.beside_card = true;
         match self.poses() {
             Some(Poses::Here(poses)) => self.look_at(&poses),
             Some(Poses::Coming(arrival)) => self.pointer.poses = Some(arrival),
@@ -294,15 +352,28 @@ impl App {
     /// Puts the camera where it sees bodies at these poses: where the scene says, if they are all there. From there it
     /// follows them.
     pub fn look_at(&mut self, poses: &[Pose]) {
-        let part = self.first_part().size;
+        let part = self.free();
         let Some(run) = self.run.here() else { return };
         let compiled = run.world().compiled();
-        let scene = Framing::new(compiled, poses, part);
-        let free = Framing::of_bodies(compiled, poses, part);
+        let scene = Framing::new(compiled, poses, part.size);
+        let free = Framing::of_bodies(compiled, poses, part.size);
         let framing = if scene.camera().seen().contains(free.bodies()) { scene } else { free };
-        let Camera { center, metres_per_pixel, .. } = framing.camera();
-        self.camera = Camera { center, metres_per_pixel, ..self.camera };
-        let left = Some((center, metres_per_pixel));
+        let left = self.show(&framing.camera());
         self.sight = Sight { first: Some(framing), part, follows: true, left, ..Sight::default() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_over_the_picture_is_made_room_for() {
+        let rest = |left, right| Covered { left, right }.rest([600, 300]);
+        assert_eq!(rest(0.0, 0.0), Free { shift: 0.0, size: [600, 300] });
+        assert_eq!(rest(100.0, 0.0), Free { shift: 50.0, size: [500, 300] });
+        assert_eq!(rest(50.0, 250.0), Free { shift: -100.0, size: [300, 300] });
+        assert_eq!(rest(50.0, 500.0), Free { shift: 25.0, size: [550, 300] }, "a panel that leaves nothing is not");
+        assert_eq!(rest(500.0, 0.0), Free { shift: 0.0, size: [600, 300] });
     }
 }

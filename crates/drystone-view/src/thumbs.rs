@@ -1,7 +1,9 @@
 //! Small pictures of the scenes of the catalogue, for the list of scenes. A thread of its own draws them on the CPU,
-//! one scene after the other, and only those that are in sight; no frame waits for it.
+//! one scene after the other, and only those that are in sight; no frame waits for it. They are kept in a folder from one
+//! time to the next.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
@@ -25,9 +27,19 @@ const STEPS: u32 = 75;
 /// Time for the steps of a scene. On a slow machine there are fewer.
 const TIME: Duration = Duration::from_secs(2);
 
+/// Bytes of all files in the folder at most, and of one that is read.
+const MAX_KEPT: u64 = 4 << 20;
+const MAX_FILE: u64 = 1 << 20;
+/// Counted up where pictures come out in another way for a reason that no fingerprint tells.
+const EDITION: u32 = 1;
+
 /// Pictures of scenes, by their names.
 #[derive(Default)]
 pub(crate) struct Thumbs {
+    /// Folder in which they are kept, if they are.
+    folder: Option<PathBuf>,
+    /// Number of those that were in it.
+    kept: usize,
     /// `None`: the scene cannot be drawn.
     known: HashMap<&'static str, Option<Pictures>>,
     job: Option<Job>,
@@ -42,7 +54,8 @@ struct Pictures {
 /// A thread that draws a scene.
 struct Job {
     name: &'static str,
-    done: Receiver<Option<[Image; 2]>>,
+    /// Pictures, and true if they were in the folder.
+    done: Receiver<Option<([Image; 2], bool)>>,
     cancel: Cancel,
 }
 
@@ -59,6 +72,21 @@ impl std::fmt::Debug for Thumbs {
 }
 
 impl Thumbs {
+    /// Folder for pictures in the user's cache, if the system has such a place.
+    pub fn user_folder() -> Option<PathBuf> {
+        Some(directories::ProjectDirs::from("", "", "drystone")?.cache_dir().join("scenes"))
+    }
+
+    /// Keeps pictures in a folder, and takes those that are in it.
+    pub fn keep_in(&mut self, folder: PathBuf) {
+        self.folder = Some(folder);
+    }
+
+    /// Number of scenes whose pictures were in the folder.
+    pub fn kept(&self) -> usize {
+        self.kept
+    }
+
     /// Number of scenes that have been drawn.
     pub fn count(&self) -> usize {
         self.known.len()
@@ -90,8 +118,9 @@ impl Thumbs {
                 Err(TryRecvError::Empty) => return,
                 // A scene that broke the thread has no picture.
                 drawn => {
-                    let images = drawn.ok().flatten();
-                    let pictures = images.map(|images| Pictures { images, textures: [None, None] });
+                    let drawn = drawn.ok().flatten();
+                    self.kept += usize::from(drawn.as_ref().is_some_and(|(_, was_kept)| *was_kept));
+                    let pictures = drawn.map(|(images, _)| Pictures { images, textures: [None, None] });
                     self.known.insert(job.name, pictures);
                     self.job = None;
                 }
@@ -101,8 +130,9 @@ impl Thumbs {
         let (to, done) = channel();
         let (cancel, wake) = (Cancel::default(), wake.clone());
         self.job = Some(Job { name: entry.name, done, cancel: cancel.clone() });
+        let folder = self.folder.clone();
         let work = move || {
-            let drawn = picture(entry, &cancel);
+            let drawn = kept_or_drawn(folder.as_deref(), entry, &cancel);
             // The window may be gone.
             let _ = to.send(drawn);
             drop(to);
@@ -111,6 +141,72 @@ impl Thumbs {
         // Without a thread the scene has no picture: the next look finds the other end closed.
         let _ = std::thread::Builder::new().name("thumbnail".to_owned()).spawn(work);
     }
+}
+
+/// Pictures of a scene from the folder, with true, or drawn, and put into it. A folder that cannot be used is none.
+fn kept_or_drawn(folder: Option<&Path>, entry: &Entry, cancel: &Cancel) -> Option<([Image; 2], bool)> {
+    let path = folder.map(|folder| folder.join(file_name(entry.name)));
+    if let Some(images) = path.as_deref().and_then(load) {
+        return Some((images, true));
+    }
+    let images = picture(entry, cancel)?;
+    if let (Some(folder), Some(path)) = (folder, path) {
+        // Without it the scene is drawn again next time.
+        let _ = store(folder, &path, &images);
+    }
+    Some((images, false))
+}
+
+/// Builds that draw other pictures have other names.
+fn file_name(scene: &str) -> String {
+    format!("{scene}-{EDITION}-{}-{}.png", drystone::FINGERPRINT, drystone_scenes::FINGERPRINT)
+}
+
+/// A file's pictures, the light one above the dark one; `None` if there is none, or it is damaged.
+fn load(path: &Path) -> Option<[Image; 2]> {
+    if std::fs::metadata(path).ok()?.len() > MAX_FILE {
+        return None;
+    }
+    let Image { width, height, mut rgba } = Image::from_png(&std::fs::read(path).ok()?)?;
+    let whole = [width, height] == [SIZE[0], 2 * SIZE[1]];
+    let dark = whole.then(|| rgba.split_off(rgba.len() / 2))?;
+    Some([rgba, dark].map(|rgba| Image { width: SIZE[0], height: SIZE[1], rgba }))
+}
+
+/// Writes a file, whole or not at all, and removes those that have no room beside it.
+fn store(folder: &Path, path: &Path, [light, dark]: &[Image; 2]) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let rgba = [&light.rgba[..], &dark.rgba[..]].concat();
+    let both = Image { width: SIZE[0], height: 2 * SIZE[1], rgba };
+    let bytes = both.to_png().map_err(std::io::Error::other)?;
+    // Another window may write the same file.
+    let fresh = path.with_extension(format!("{}.new", std::process::id()));
+    std::fs::write(&fresh, bytes)?;
+    std::fs::rename(&fresh, path)?;
+    make_room(folder, MAX_KEPT)
+}
+
+/// Removes files until all that are left have so many bytes: those of other builds first, then the oldest.
+fn make_room(folder: &Path, most: u64) -> std::io::Result<()> {
+    let own = file_name("");
+    let mut files = Vec::new();
+    for file in std::fs::read_dir(folder)?.flatten() {
+        let Ok(about) = file.metadata() else { continue };
+        let is_own = file.file_name().to_str().is_some_and(|name| name.ends_with(&own));
+        if about.is_file() {
+            files.push((is_own, about.modified().ok(), about.len(), file.path()));
+        }
+    }
+    files.sort();
+    let mut all: u64 = files.iter().map(|(_, _, bytes, _)| bytes).sum();
+    for (_, _, bytes, path) in files {
+        if all <= most {
+            break;
+        }
+        all -= bytes;
+        std::fs::remove_file(path)?;
+    }
+    Ok(())
 }
 
 /// Pictures of a scene shortly after its start, light and dark; `None`: it cannot be drawn, or is not wanted any more.
@@ -143,6 +239,37 @@ fn picture(entry: &Entry, cancel: &Cancel) -> Option<[Image; 2]> {
 mod tests {
     use super::*;
     use drystone_scenes::catalogue;
+
+    /// Pictures drawn once are there the next time; a damaged file is drawn again; the folder does not grow for ever.
+    #[test]
+    fn pictures_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().join("deeper");
+        let entry = catalogue::find("bouncing_ball").unwrap();
+        let get = || kept_or_drawn(Some(&folder), entry, &Cancel::default()).unwrap();
+        let (drawn, was_kept) = get();
+        assert!(!was_kept);
+        let again = get();
+        assert!(again.1 && again.0 == drawn, "the same pictures, from the file");
+        let path = folder.join(file_name(entry.name));
+        let whole = std::fs::read(&path).unwrap();
+        let other = Image { width: 3, height: 2, rgba: vec![255; 24] }.to_png().unwrap();
+        let long = vec![0; usize::try_from(MAX_FILE).unwrap() + 1];
+        for damaged in [&whole[..whole.len() / 2], b"no picture", b"", &other, &long] {
+            std::fs::write(&path, damaged).unwrap();
+            assert_eq!(get(), (drawn.clone(), false), "drawn again");
+            assert_eq!(std::fs::read(&path).unwrap(), whole, "and the file is whole again");
+        }
+        assert!(!kept_or_drawn(None, entry, &Cancel::default()).unwrap().1);
+
+        std::fs::write(folder.join("slope-0-old.png"), vec![1; 500]).unwrap();
+        std::fs::write(folder.join("arch-0-old.png"), vec![1; 500]).unwrap();
+        make_room(&folder, whole.len() as u64 + 600).unwrap();
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2, "one of another build had to go");
+        assert!(path.exists());
+        make_room(&folder, 10).unwrap();
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+    }
 
     /// Every scene has a picture in which there is more than the background, and is small enough to be stepped.
     #[test]

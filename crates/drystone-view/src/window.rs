@@ -26,6 +26,7 @@ use super::screen::{Screen, Target};
 use super::script::Script;
 use super::seat::Wake;
 use super::source::Source;
+use super::thumbs::Thumbs;
 use super::{Backend, Options, Scene, ViewError};
 use drystone::gpu::{AdapterChoice, DeviceError, is_software};
 use drystone::world::WorldError;
@@ -194,6 +195,9 @@ impl Handler {
         let mut app = App::new(context, screen.format(), source, on, threads, self.prefs.clone(), wake)?;
         app.playing = !self.options.paused;
         app.patient = scripted;
+        if let Some(folder) = Thumbs::user_folder().filter(|_| self.prefs_path.is_some()) {
+            app.thumbs.keep_in(folder);
+        }
         if let Some(seconds) = self.options.measure {
             poke(self.proxy.clone(), seconds);
         }

@@ -102,7 +102,11 @@ impl Stage {
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_drystone"));
         command.arg("view").args(arguments).env("DISPLAY", format!(":{}", self.display.number));
-        command.env_remove("WAYLAND_DISPLAY").env("XDG_CONFIG_HOME", self.path("config")).env("NODEVICE_SELECT", "1");
+        command
+            .env_remove("WAYLAND_DISPLAY")
+            .env("XDG_CONFIG_HOME", self.path("config"))
+            .env("XDG_CACHE_HOME", self.path("cache"))
+            .env("NODEVICE_SELECT", "1");
         command.current_dir(self.folder.path());
         command
     }

@@ -6,6 +6,7 @@
 #![cfg(all(feature = "view", target_os = "linux"))]
 
 mod building;
+mod clarity;
 mod files;
 mod graphs;
 mod hands;

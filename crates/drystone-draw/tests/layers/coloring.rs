@@ -209,7 +209,11 @@ fn legend_tells_the_largest_value() {
     let (a, b, again) = (drawn(12.3), drawn(12.8), drawn(12.3));
     assert!(a == again);
     let differs = changed(&a, &b);
-    assert!(!differs.is_empty() && differs.len() < 36, "one digit: {} pixels", differs.len());
+    let side = |of: fn(&Vec2) -> f32| {
+        let (low, high) = differs.iter().map(of).fold((f32::MAX, f32::MIN), |(low, high), v| (low.min(v), high.max(v)));
+        high - low
+    };
+    assert!(!differs.is_empty() && side(|p| p.x) < 8.0 && side(|p| p.y) < 10.0, "one digit: {differs:?}");
     let in_corner = |pixel: &&Vec2| pixel.x > 440.0 && pixel.y > 300.0;
     assert_eq!(differs.iter().filter(in_corner).count(), differs.len());
     assert!(changed(&a, &drawn(0.0123)).len() > 5, "12.3 m/s is not 12.3 mm/s");

@@ -110,9 +110,40 @@ fn boxes_are_around_shapes_and_their_margin() {
         assert!(shown.near(point, 1.5) > 0, "{point}");
     }
     assert_eq!(shown.near(Vec2::new(0.0, 0.6), 30.0), 0, "nothing inside");
-    let moved =
+    let start =
         Shown::new("aabbs-start", &cpu(&box_on_ground()), close_up(), &Layers { aabbs: true, ..Layers::default() });
-    assert_eq!(moved.changed, [], "none before the first step");
+    assert!(start.near(Vec2::new(reach, 0.5), 1.5) > 0, "before the first step as well");
+}
+
+/// A body that moves half a metre a step has its box where it is, not where it was when the step began; so has a polygon that
+/// is turned.
+#[test]
+fn boxes_are_where_bodies_are_now() {
+    let mut scene = Scene::new("fast").gravity(0.0, 0.0);
+    scene.add(Body::dynamic(0.0, 1.0).velocity(0.0, -30.0).shape(Shape::half_box(0.25, 0.25)));
+    let corners = [Vec2::new(-0.3, -0.1), Vec2::new(0.3, -0.1), Vec2::new(0.0, 0.2)];
+    let polygon = drystone::Geometry::Polygon { points: corners.to_vec(), radius: 0.0 };
+    scene.add(Body::dynamic(1.2, 0.5).angle(std::f32::consts::FRAC_PI_2).shape(Shape::new(polygon)));
+    let world = stepped(&scene, 1);
+    let moved = 1.0 - world.poses()[0].position[1];
+    assert!(moved > 0.4, "{moved} m");
+    let camera = Camera::new(Vec2::new(0.605, 0.505), 3.0, [480, 360]);
+    let shown = Shown::new("aabbs-fast", &world, camera, &Layers { aabbs: true, ..Layers::default() });
+    let margin = world.compiled().params.aabb_margin;
+    let reach = 0.25 + margin;
+    let at = 1.0 - moved;
+    for edge in [Vec2::new(reach, at), Vec2::new(-reach, at), Vec2::new(0.0, at - reach), Vec2::new(0.0, at + reach)] {
+        assert!(shown.near(edge, 1.5) > 0, "{edge}");
+    }
+    assert_eq!(shown.near(Vec2::new(0.0, 1.0 + reach), 3.0), 0, "none where it was");
+    let (first, vertices) = (Vec2::from(world.poses()[1].position), &world.compiled().vertices);
+    // Turned by a right angle: x is what y was, to the other side.
+    let shape = &world.compiled().shapes[1];
+    let ys = vertices.iter().map(|v| drystone::math::rotate(shape.rotation.into(), (*v).into()).y + shape.offset[1]);
+    let (low, high) = ys.fold((f32::MAX, f32::MIN), |(low, high), y| (low.min(y), high.max(y)));
+    for edge in [Vec2::new(first.x - high - margin, first.y), Vec2::new(first.x - low + margin, first.y)] {
+        assert!(shown.near(edge, 1.5) > 0, "{edge} of the polygon");
+    }
 }
 
 #[test]
@@ -302,8 +333,12 @@ fn bodies_keep_their_colours_as_others_come() {
 
 /// Length of the run of arrow-coloured pixels along a line, from a point in a direction, m.
 fn reach(shown: &Shown, color: [f32; 3], from: Vec2, way: Vec2) -> f32 {
+    reach_within(shown, color, 90, from, way)
+}
+
+fn reach_within(shown: &Shown, color: [f32; 3], unlike: u8, from: Vec2, way: Vec2) -> f32 {
     let step = 0.2 / shown.camera.to_pixel(Vec2::X).distance(shown.camera.to_pixel(Vec2::ZERO));
-    let is_arrow = |at: Vec2| apart(super::at(&shown.with, &shown.camera, at), bytes(color)) < 90;
+    let is_arrow = |at: Vec2| apart(super::at(&shown.with, &shown.camera, at), bytes(color)) < unlike;
     let mut far = 0.0;
     while is_arrow(from + way * (far + step)) {
         far += step;
@@ -375,7 +410,7 @@ fn arrows_have_a_key() {
     keep(&with, "keys");
     let keys = super::changed(&with, &without);
     assert!(keys.len() > 1000, "{} pixels", keys.len());
-    assert!(keys.iter().all(|pixel| pixel.x > 460.0 && pixel.y > 270.0), "in the lower right corner");
+    assert!(keys.iter().all(|pixel| pixel.x > 440.0 && pixel.y > 255.0), "in the lower right corner");
     let color = bytes(Style::dark().velocity);
     let arrow = keys.iter().filter(|pixel| {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "inside the picture")]
@@ -383,4 +418,70 @@ fn arrows_have_a_key() {
         apart([r, g, b], color) < 8
     });
     assert!(arrow.count() > 15, "the arrow of the key has the colour of the layer");
+}
+
+/// At rest on the ground the weight, a quarter of a width long for each weight of a typical body, is as long as the two normal
+/// forces together, and points the other way. Without gravity there is none.
+#[test]
+fn a_body_at_rest_shows_its_weight_and_what_carries_it() {
+    let world = stepped(&box_on_ground(), 90);
+    let width = Scale::of(world.compiled()).length;
+    let layers = Layers { forces: true, legend: false, arrow_scale: 1.6, ..Layers::default() };
+    let shown = Shown::new("weight", &world, close_up(), &layers);
+    let expected = 0.25 * 1.6 * width;
+    let weight = reach_within(&shown, bare().weight, 40, Vec2::new(0.0, 0.48), Vec2::NEG_Y) + 0.02;
+    assert!((weight - expected).abs() < 0.04, "{weight} m, not {expected}");
+    assert!(reach_within(&shown, bare().weight, 40, Vec2::new(0.0, 0.55), Vec2::Y) < 0.02, "none upwards");
+    let carried: f32 =
+        [-0.5, 0.5].map(|x| reach(&shown, bare().force, Vec2::new(x, 0.02), Vec2::Y) + 0.02).into_iter().sum();
+    assert!((carried - weight).abs() < 0.08, "{carried} m up, {weight} m down");
+
+    let mut floating = box_on_ground();
+    floating.gravity = Vec2::ZERO;
+    assert_eq!(Shown::new("weightless", &stepped(&floating, 90), close_up(), &layers).changed, []);
+    // A body that gravity pulls twice as much at has twice the weight.
+    let mut heavy = box_on_ground();
+    heavy.bodies[1].gravity_scale = 2.0;
+    let shown = Shown::new("weight-twice", &stepped(&heavy, 90), close_up(), &Layers { arrow_scale: 0.8, ..layers });
+    let twice = reach_within(&shown, bare().weight, 40, Vec2::new(0.0, 0.48), Vec2::NEG_Y) + 0.02;
+    assert!((twice - expected).abs() < 0.04, "{twice} m, not {expected}");
+}
+
+/// A body that hangs still shows the tension of what holds it, equal to its weight and opposite: of a rod at the body, of a hinge
+/// at the pin. What is switched off shows none.
+#[test]
+fn a_pendulum_at_rest_shows_the_tension_of_its_rod() {
+    let hanging = |kind: JointKind, anchor: Vec2| {
+        let mut scene = Scene::new("hanging");
+        let top = scene.add(Body::fixed(0.0, 2.0).shape(Shape::half_box(0.1, 0.1)));
+        let bob = scene.add(Body::dynamic(0.0, 0.0).shape(Shape::half_box(0.4, 0.4)));
+        let on_top = anchor - Vec2::new(0.0, 2.0);
+        let is_rod = matches!(kind, JointKind::Distance { .. });
+        scene.join(Joint::new(kind, top, bob).anchors(if is_rod { Vec2::ZERO } else { on_top }, anchor));
+        scene
+    };
+    let layers = Layers { forces: true, legend: false, arrow_scale: 3.0, ..Layers::default() };
+    let camera = Camera::new(Vec2::new(0.005, 0.605), 3.6, [360, 432]);
+    for (name, kind, anchor) in [
+        ("rod", JointKind::rod(), Vec2::ZERO),
+        ("hinge", JointKind::hinge(), Vec2::new(0.0, 0.7)),
+        ("weld", JointKind::weld(), Vec2::new(0.0, 0.7)),
+    ] {
+        let scene = hanging(kind, anchor);
+        let mut world = stepped(&scene, 120);
+        let shown = Shown::new(&format!("tension-{name}"), &world, camera, &layers);
+        let expected = 0.25 * 3.0 * Scale::of(world.compiled()).length;
+        let up = reach_within(&shown, bare().joint_force, 40, anchor + Vec2::new(0.0, 0.03), Vec2::Y) + 0.03;
+        let down = reach_within(&shown, bare().weight, 40, Vec2::new(0.0, -0.03), Vec2::NEG_Y) + 0.03;
+        assert!((up - expected).abs() < 0.05, "{name}: {up} m up, not {expected}");
+        assert!((up - down).abs() < 0.05, "{name}: {up} m up, {down} m down");
+        // And as the library tells it.
+        let [x, y] = world.joint_reactions()[0].force;
+        let weight = 9.81 * world.compiled().mass[1].mass;
+        assert!((y - weight).abs() < 0.02 * weight && x.abs() < 0.02 * weight, "{name}: {x} {y} N, not {weight}");
+        let joint = world.joint_id(0).expect("a joint");
+        world.remove_joints(&[joint]).expect("removes");
+        let falls = Shown::new(&format!("tension-{name}-gone"), &world, camera, &layers);
+        assert_eq!(reach_within(&falls, bare().joint_force, 40, anchor + Vec2::new(0.0, 0.03), Vec2::Y), 0.0, "{name}");
+    }
 }

@@ -10,6 +10,7 @@ use super::super::app::App;
 use super::super::build::{Draft, Tool};
 use super::super::drawing::split;
 use super::super::select::{Change, Choice};
+use super::super::sight::Covered;
 use super::{amount, count, plate};
 use drystone::scene::{Body, BodyType, MAX_POSITION, Shape};
 use drystone_draw::Camera;
@@ -24,6 +25,46 @@ const CARD: f32 = 196.0;
 const MAX_NAME: usize = 60;
 /// Width of names on the card, points.
 const NAME: f32 = 76.0;
+
+/// Height of a picture below which the tools begin at its top, and the card is folded, points.
+const LOW: f32 = 380.0;
+
+/// Layout of the tools: columns as even as they can be, which leave the scale bar free.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Strip {
+    /// From the top of the picture, points.
+    top: f32,
+    rows: usize,
+    columns: usize,
+}
+
+impl Strip {
+    /// Layout in a picture of this size, points, with so many pixels a point.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few buttons; pixels")]
+    fn new(size: egui::Vec2, scale: f32) -> Self {
+        let top = if size.y < LOW { CORNER[0] } else { CORNER[1] };
+        let pixels = [size.x, size.y].map(|side| (side * scale).max(0.0) as u32);
+        let room = size.y - top - 8.0 - drystone_draw::scale_bar_height(pixels) / scale.max(0.1);
+        let total = Tool::ALL.len() + DEEDS.len();
+        let most = (((room - FRAME) / (SIDE + 1.0)).max(0.0) as usize).clamp(2, total);
+        let columns = total.div_ceil(most);
+        Self { top, rows: total.div_ceil(columns), columns }
+    }
+
+    /// Width with its frame, points.
+    #[allow(clippy::cast_precision_loss, reason = "a few columns")]
+    fn width(self) -> f32 {
+        self.columns as f32 * (SIDE + 1.0) - 1.0 + FRAME
+    }
+}
+
+/// Margins and lines of the frame around the tools, both sides together, points.
+const FRAME: f32 = 6.0;
+
+/// True for a picture in which a card would cover what it is about.
+fn is_small(size: egui::Vec2) -> bool {
+    size.x < super::fold::NARROW - 200.0 || size.y < LOW
+}
 
 /// Button below the tools.
 struct Deed {
@@ -52,31 +93,77 @@ impl App {
     /// The tools, the card, and the ghost of what is drawn, over the picture.
     pub(super) fn build_over(&mut self, ui: &egui::Ui, rect: Rect, scale: f32) {
         self.ghost(ui, rect, scale);
-        let room = rect.height() - CORNER[1] - 8.0;
-        let total = Tool::ALL.len() + DEEDS.len();
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few buttons")]
-        let rows = ((room / SIDE) as usize).clamp(2, total);
-        let strip = egui::Area::new(egui::Id::unique("tools")).fixed_pos(rect.min + egui::Vec2::from(CORNER)).show(
-            ui.ctx(),
-            |ui| {
-                plain_frame(ui).show(ui, |ui| self.strip(ui, rows));
-            },
-        );
-        let at = Pos2::new(strip.response.rect.right() + 6.0, rect.top() + CORNER[1]);
-        let has_card = self.build.tool != Tool::Move || self.build.selection.is_some();
-        if has_card {
-            egui::Area::new(egui::Id::unique("card")).fixed_pos(at).show(ui.ctx(), |ui| {
-                egui::Frame::popup(ui.style()).inner_margin(8.0).show(ui, |ui| {
-                    ui.set_width(CARD);
-                    let most = (room - 20.0).max(40.0);
-                    egui::ScrollArea::vertical().max_height(most).min_scrolled_height(most).show(ui, |ui| {
-                        ui.set_width(CARD - 8.0);
-                        let has_drawn = self.build.selection.is_some() && self.build.draft == Draft::None;
-                        if self.build.tool == Tool::Move || has_drawn { self.body_card(ui) } else { self.tool_card(ui) }
-                    });
+        let strip = Strip::new(rect.size(), scale);
+        let corner = rect.min + vec2(CORNER[0], strip.top);
+        egui::Area::new(egui::Id::unique("tools")).fixed_pos(corner).show(ui.ctx(), |ui| {
+            plain_frame(ui).show(ui, |ui| self.strip(ui, strip.rows));
+        });
+        let at = corner + vec2(strip.width() + 6.0, 0.0);
+        if !self.has_card() {
+            return;
+        }
+        let room = rect.height() - strip.top - 8.0;
+        let is_small = is_small(rect.size());
+        egui::Area::new(egui::Id::unique("card")).fixed_pos(at).show(ui.ctx(), |ui| {
+            egui::Frame::popup(ui.style()).inner_margin(8.0).show(ui, |ui| {
+                if is_small && !self.card_head(ui) {
+                    return;
+                }
+                let width = CARD.min(rect.right() - at.x - 24.0).max(120.0);
+                ui.set_width(width);
+                let most = (room - if is_small { 46.0 } else { 20.0 }).max(40.0);
+                egui::ScrollArea::vertical().max_height(most).min_scrolled_height(most).show(ui, |ui| {
+                    ui.set_width(width - 8.0);
+                    if self.shows_body() { self.body_card(ui) } else { self.tool_card(ui) }
                 });
             });
-        }
+        });
+    }
+
+    /// Returns true if a tool or a body has its card.
+    fn has_card(&self) -> bool {
+        self.build.tool != Tool::Move || self.build.selection.is_some()
+    }
+
+    /// Returns true if the card is that of a body: one is selected and nothing is being drawn.
+    fn shows_body(&self) -> bool {
+        let has_drawn = self.build.selection.is_some() && self.build.draft == Draft::None;
+        self.build.tool == Tool::Move || has_drawn
+    }
+
+    /// Notes what lies over a picture of the world: the view is fitted beside it.
+    pub(super) fn cover(&mut self, rect: Rect, scale: f32) {
+        self.fold.card = self.has_card();
+        self.fold.card_is_open &= self.fold.card;
+        self.fold.beside_card &= self.fold.card;
+        let folded = is_small(rect.size()) && !self.fold.card_is_open;
+        let strip = CORNER[0] + Strip::new(rect.size(), scale).width() + 6.0;
+        // The card of a moment moves nothing; with it there, F fits beside it.
+        let card = if self.fold.beside_card && !folded { CARD + 24.0 } else { 0.0 };
+        let over = self.width_over(rect.width());
+        self.fold.covered = Covered { left: (strip + card) * scale, right: over * scale };
+    }
+
+    /// Title of a card in a small window, with the button that unfolds it; returns true where it is unfolded.
+    fn card_head(&mut self, ui: &mut egui::Ui) -> bool {
+        let open = self.fold.card_is_open;
+        let name = match &self.build.selection {
+            Some(selection) if self.shows_body() => title(&selection.now.body, selection.id.index),
+            _ => self.build.tool.name().to_owned(),
+        };
+        ui.horizontal(|ui| {
+            let (sign, hint) = if open { ("⏶", "fold this card") } else { ("⏷", "unfold this card") };
+            if ui.small_button(sign).on_hover_text(hint).clicked() {
+                self.fold.card_is_open = !open;
+            }
+            if !open {
+                ui.label(RichText::new(name).strong());
+                if !self.shows_body() {
+                    self.draft_buttons(ui);
+                }
+            }
+        });
+        open
     }
 
     fn strip(&mut self, ui: &mut egui::Ui, rows: usize) {
@@ -145,16 +232,20 @@ impl App {
         if stock != self.build.stock {
             self.ask_for(Action::Stock(stock));
         }
+        ui.horizontal(|ui| self.draft_buttons(ui));
+    }
+
+    /// Buttons that end what is being drawn.
+    fn draft_buttons(&mut self, ui: &mut egui::Ui) {
+        let tool = self.build.tool;
         if self.build.draft != Draft::None {
             let enter = matches!(self.build.draft, Draft::Corners(_));
-            ui.horizontal(|ui| {
-                if enter && ui.button("close").on_hover_text("close the polygon (Enter)").clicked() {
-                    self.ask_for(Action::Finish);
-                }
-                if ui.button("cancel").on_hover_text("Esc").clicked() {
-                    self.ask_for(Action::Tool(tool));
-                }
-            });
+            if enter && ui.button("close").on_hover_text("close the polygon (Enter)").clicked() {
+                self.ask_for(Action::Finish);
+            }
+            if ui.button("cancel").on_hover_text("Esc").clicked() {
+                self.ask_for(Action::Tool(tool));
+            }
         }
     }
 
@@ -506,5 +597,31 @@ fn icon(painter: &egui::Painter, rect: Rect, tool: Tool, color: Color32) {
             line(&[[-4.0, -5.0], [4.0, 5.0]]);
             line(&[[-4.0, 5.0], [4.0, -5.0]]);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In a picture of any size no column of the tools is more than one button longer than another, and the scale bar is free.
+    #[test]
+    fn tools_are_even_and_leave_the_scale_bar_free() {
+        let total = Tool::ALL.len() + DEEDS.len();
+        for (width, height) in [(640.0, 366.0), (360.0, 234.0), (360.0, 600.0), (946.0, 686.0), (2226.0, 1406.0)] {
+            for scale in [1.0, 2.0] {
+                let strip = Strip::new(vec2(width, height), scale);
+                assert!(strip.rows * strip.columns >= total && strip.rows * strip.columns < total + strip.columns);
+                #[allow(clippy::cast_precision_loss, reason = "a few rows")]
+                let bottom = strip.top + strip.rows as f32 * (SIDE + 1.0) + FRAME;
+                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "pixels")]
+                let bar = drystone_draw::scale_bar_height([width, height].map(|side| (side * scale) as u32)) / scale;
+                assert!(bar > 0.0 && bottom <= height - bar, "{width} × {height}: {bottom}");
+                assert!(strip.width() < 0.3 * width, "{width} × {height}: {}", strip.width());
+            }
+        }
+        assert_eq!(Strip::new(vec2(946.0, 686.0), 1.0).columns, 1);
+        assert_eq!(Strip::new(vec2(640.0, 366.0), 1.0).columns, 2);
+        assert!(is_small(vec2(360.0, 234.0)) && is_small(vec2(640.0, 366.0)) && !is_small(vec2(946.0, 686.0)));
     }
 }

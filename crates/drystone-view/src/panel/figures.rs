@@ -43,6 +43,19 @@ fn stage_entry(ui: &mut egui::Ui, width: f32, index: usize, time: f32) {
     painter.text(rect.right_center(), Align2::RIGHT_CENTER, amount(time), font, ink);
 }
 
+/// Number of contacts, those of bodies asleep among them, and for how many there is room.
+fn contacts(awake: u64, asleep: u64, capacity: Option<u64>) -> String {
+    let all = awake + asleep;
+    let of = capacity.map_or_else(String::new, |capacity| format!(" of {}", group(capacity)));
+    let which = match (awake, asleep) {
+        (_, 0) => String::new(),
+        (0, 1) => ", asleep".to_owned(),
+        (0, _) => ", all asleep".to_owned(),
+        _ => format!(", {} asleep", group(asleep)),
+    };
+    format!("contacts {}{of}{which}", group(all))
+}
+
 impl App {
     #[allow(clippy::cast_precision_loss, reason = "plots")]
     pub(super) fn times_section(&mut self, ui: &mut egui::Ui) {
@@ -120,38 +133,31 @@ impl App {
             return;
         };
         let capacity = self.facts().contact_capacity.map(u64::from);
-        let used = u64::from(counters.contacts) + u64::from(counters.sleeping_contacts);
-        let of = match capacity {
-            Some(capacity) => format!("{} of {}", group(used), group(capacity)),
-            None => format!("{}, no limit", group(used)),
-        };
+        let (awake, asleep) = (u64::from(counters.contacts), u64::from(counters.sleeping_contacts));
+        let text = contacts(awake, asleep, capacity);
         if let Some(capacity) = capacity {
-            let share = used as f32 / capacity.max(1) as f32;
-            ui.add(
-                egui::ProgressBar::new(share)
-                    .desired_height(14.0)
-                    .text(RichText::new(format!("contacts {of}")).small()),
-            );
+            let share = (awake + asleep) as f32 / capacity.max(1) as f32;
+            ui.add(egui::ProgressBar::new(share).desired_height(14.0).text(RichText::new(text).small()));
         } else {
-            ui.label(format!("contacts {of}"));
+            ui.label(text);
         }
         egui::Grid::new("counters").num_columns(4).spacing([10.0, 2.0]).show(ui, |ui| {
             let rows = [
                 ("pairs", u64::from(counters.pairs_found), "pairs of shapes whose boxes overlap"),
-                ("touching", counters.touching.into(), "contacts that touch and are solved"),
+                ("touching", counters.touching.into(), "contacts of bodies awake that touch and are solved; those asleep are counted beside them"),
                 (
-                    "recycled",
+                    "kept points",
                     counters.recycled.into(),
-                    "contacts whose points were kept from the step before, as the bodies hardly moved against each other",
+                    "contacts whose points were kept from the step before (recycled), as the bodies hardly moved against each other",
                 ),
                 ("asleep", counters.sleeping_contacts.into(), "contacts of bodies asleep, kept until they wake"),
                 (
-                    "rounds",
+                    "colour passes",
                     counters.rounds.into(),
-                    "passes that gave contacts their graph colours; contacts of one colour are solved at the same time",
+                    "passes (rounds) that gave contacts their colours; contacts of one colour are solved at the same time",
                 ),
                 ("new", counters.uncolored.into(), "contacts that had no colour when the step began"),
-                ("awake", counters.awake.into(), "dynamic bodies that do not sleep"),
+                ("bodies awake", counters.awake.into(), "dynamic bodies that do not sleep"),
                 ("stopped", counters.continuous.into(), "fast bodies that were held at what they would have gone through"),
                 (
                     "quarantined",
@@ -318,5 +324,18 @@ impl App {
             });
         }
         ui.label(RichText::new("into the folder the window was opened from").weak().small());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contacts_say_which_of_them_sleep() {
+        assert_eq!(contacts(3, 0, None), "contacts 3");
+        assert_eq!(contacts(0, 1, None), "contacts 1, asleep");
+        assert_eq!(contacts(0, 12, Some(1024)), "contacts 12 of 1,024, all asleep");
+        assert_eq!(contacts(2000, 5, None), "contacts 2,005, 5 asleep");
     }
 }

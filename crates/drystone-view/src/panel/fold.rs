@@ -3,16 +3,25 @@
 use egui::{Align2, Frame, Order, Sense};
 
 use super::super::app::App;
+use super::super::sight::Covered;
 use super::{ROOM, WIDTH};
 
 /// Width of a window below which the panel is folded, points.
-const NARROW: f32 = 700.0;
+pub(super) const NARROW: f32 = 700.0;
 /// Width of a window that is left free of an unfolded panel at least, points: a press there still reaches the world.
 const FREE: f32 = 20.0;
 
 /// State of the panel in a narrow window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fold {
+    /// What lies over the picture.
+    pub covered: Covered,
+    /// The card beside the tools is there.
+    pub card: bool,
+    /// The card of a small window is unfolded.
+    pub card_is_open: bool,
+    /// The view was fitted beside the card that is there.
+    pub beside_card: bool,
     /// The window is too narrow for the panel beside the world.
     is_narrow: bool,
     /// The user has unfolded the panel there. A window that has been wide starts folded again.
@@ -55,12 +64,17 @@ impl App {
         }
     }
 
+    /// Width of the panel over the world, points; 0 where it is not there.
+    pub(super) fn width_over(&self, world: f32) -> f32 {
+        if self.fold.is_narrow && self.fold.is_unfolded { WIDTH.min(world - FREE) } else { 0.0 }
+    }
+
     /// Shows the panel over the right of the world, if the user has unfolded it in a narrow window.
     pub(super) fn panel_over(&mut self, ctx: &egui::Context, world: egui::Rect) {
-        if !(self.fold.is_narrow && self.fold.is_unfolded) {
+        let width = self.width_over(world.width());
+        if width <= 0.0 {
             return;
         }
-        let width = WIDTH.min(world.width() - FREE);
         let area = egui::Area::new(egui::Id::unique("panel over the world"));
         // All of it is the panel's: a press between two lines does not reach the world.
         let area = area.order(Order::Middle).sense(Sense::click_and_drag());

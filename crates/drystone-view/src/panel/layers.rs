@@ -2,7 +2,7 @@
 
 use super::super::action::Action;
 use super::super::app::App;
-use super::{name, slider};
+use super::{name, plain, slider};
 use drystone_draw::{Coloring, Layers};
 
 impl App {
@@ -12,7 +12,7 @@ impl App {
             for (index, layer) in Layers::NAMES.into_iter().enumerate() {
                 if let Some(on) = layers.switch(layer) {
                     let mut now = *on;
-                    if ui.checkbox(&mut now, shown(layer)).on_hover_text(meaning(layer)).changed() {
+                    if ui.checkbox(&mut now, Layers::plain(layer)).on_hover_text(meaning(layer)).changed() {
                         self.ask_for(Action::Layer(layer.to_owned(), Some(now)));
                     }
                 }
@@ -25,7 +25,11 @@ impl App {
             let hint = "factor on the length of arrows; the picture shows how long a round value is";
             name(ui, "arrow length", 80.0, hint);
             let mut length = layers.arrow_scale;
-            if ui.add(slider(&mut length, 0.1..=10.0).logarithmic(true)).on_hover_text(hint).changed() {
+            if ui
+                .add(slider(&mut length, 0.1..=10.0).logarithmic(true).custom_formatter(plain))
+                .on_hover_text(hint)
+                .changed()
+            {
                 self.layers.arrow_scale = length;
             }
         });
@@ -55,19 +59,18 @@ impl App {
     }
 }
 
-/// Label of a layer's switch. The grid behind the world has none.
-fn shown(name: &'static str) -> &'static str {
-    if name == "grid" { "cells" } else { name }
-}
-
 fn meaning(name: &str) -> &'static str {
     match name {
-        "grid" => "cells of the broad phase that hold shapes, darker the more they hold",
+        "grid" => {
+            "cells of the grid in which the solver looks for neighbours (broad phase), darker the more shapes they hold"
+        }
         "shapes" => "the insides of shapes",
         "outlines" => "the edges of shapes, and what shows how they turn",
         "sleep" => "bodies asleep are dimmed",
-        "aabbs" => "boxes around shapes, by which pairs are found",
-        "constraints" => "a line over each contact that is solved, in its graph colour",
+        "aabbs" => "upright boxes around shapes (AABBs): only where two overlap can shapes touch",
+        "constraints" => {
+            "a line from body to body over each contact that is solved (constraint); those of one colour are solved at the same time"
+        }
         "joints" => "joints and their anchors",
         "contacts" => "points of contact (N)",
         "normals" => "directions in which contacts push",
@@ -75,7 +78,9 @@ fn meaning(name: &str) -> &'static str {
         "friction" => {
             "friction impulses of the last substep, as arrows onto the bodies that they push, on a root scale"
         }
-        "forces" => "forces of contacts, as arrows onto the bodies that they push: normal force and friction together",
+        "forces" => {
+            "forces on bodies as arrows: of contacts, of joints at their anchors, and the weight; the picture says which colour is which"
+        }
         "velocities" => "velocities of bodies, as arrows",
         _ => "",
     }

@@ -29,8 +29,8 @@ const ROOM: f32 = WIDTH - SCROLL_BAR - 17.0;
 /// Wheel points for a factor of e.
 const WHEEL: f32 = 400.0;
 
-/// Colours of the panel beside those of the world.
-pub(crate) fn apply_theme(ctx: &egui::Context, dark: bool) {
+/// Colours of the panel beside those of the world. Text stands out from what is behind it by 4.5 to 1 at least.
+fn visuals(dark: bool) -> egui::Visuals {
     let mut visuals = if dark { egui::Visuals::dark() } else { egui::Visuals::light() };
     let corner = CornerRadius::same(4);
     for widget in [
@@ -48,23 +48,36 @@ pub(crate) fn apply_theme(ctx: &egui::Context, dark: bool) {
     } else {
         (hex(0xfb, 0xfa, 0xf6), hex(0x3b, 0x7d, 0x84), hex(0xdd, 0xd9, 0xce))
     };
+    let (text, hovered, error) = if dark {
+        (Color32::from_gray(205), Color32::from_gray(50), hex(0xff, 0x7a, 0x70))
+    } else {
+        (Color32::from_gray(55), hex(0xea, 0xe8, 0xe2), hex(0xb4, 0x1c, 0x1c))
+    };
     visuals.panel_fill = panel;
     visuals.window_fill = panel;
     // Of the title of a window as well.
     visuals.widgets.open.weak_bg_fill = panel;
     visuals.window_stroke = Stroke::new(1.0, edge);
     visuals.widgets.noninteractive.bg_stroke = Stroke::new(1.0, edge);
-    visuals.selection.bg_fill = accent.gamma_multiply(if dark { 0.8 } else { 0.45 });
+    visuals.widgets.noninteractive.fg_stroke = Stroke::new(1.0, text);
+    visuals.widgets.hovered.weak_bg_fill = hovered;
+    visuals.selection.bg_fill = accent.gamma_multiply(if dark { 0.75 } else { 0.45 });
     visuals.selection.stroke = Stroke::new(1.0, if dark { Color32::WHITE } else { hex(0x16, 0x3c, 0x40) });
     visuals.hyperlink_color = accent;
+    visuals.error_fg_color = error;
     visuals.slider_trailing_fill = true;
     visuals.weak_text_alpha = 0.75;
+    visuals
+}
+
+/// Takes the colours and sizes of the panel.
+pub(crate) fn apply_theme(ctx: &egui::Context, dark: bool) {
     ctx.all_styles_mut(|style| {
         style.spacing.scroll.floating_allocated_width = SCROLL_BAR;
         style.text_styles.insert(egui::TextStyle::Small, egui::FontId::proportional(11.0));
     });
     ctx.set_theme(if dark { egui::Theme::Dark } else { egui::Theme::Light });
-    ctx.set_visuals(visuals);
+    ctx.set_visuals(visuals(dark));
 }
 
 impl App {
@@ -167,6 +180,7 @@ impl App {
         let rect = ui.available_rect_before_wrap();
         let scale = ui.ctx().pixels_per_point();
         self.on_screen(ui.ctx().native_pixels_per_point().unwrap_or(1.0));
+        self.cover(rect, scale);
         let origin = Vec2::new((rect.left() * scale).round(), (rect.top() * scale).round());
         let size = [(rect.width() * scale).round().max(1.0) as u32, (rect.height() * scale).round().max(1.0) as u32];
         self.place(origin, size);
@@ -175,6 +189,12 @@ impl App {
 
         let shown = response.hover_pos().or(response.interact_pointer_pos().filter(|_| response.dragged()));
         self.pointer.pixel = shown.map(pixel);
+        if let Some(pixel) = self.pointer.pixel {
+            let (at, steps) = (self.world_at(pixel), self.run.steps());
+            let dt = self.run.scene().settings.dt;
+            let reach = self.reach(false);
+            self.pointer.refresh(at, reach, steps, dt);
+        }
         let primary = egui::PointerButton::Primary;
         if let Some(pos) = response.interact_pointer_pos() {
             let pressed = ui.input(|input| input.pointer.button_pressed(primary) && !input.modifiers.shift);
@@ -448,6 +468,21 @@ pub(super) fn slider<N: egui::emath::Numeric>(value: &mut N, range: std::ops::Ra
     egui::Slider::new(value, range).clamping(egui::SliderClamping::Edits)
 }
 
+/// A number for people: four digits at most, and no zeros at its end.
+pub(super) fn plain(value: f64, _: std::ops::RangeInclusive<usize>) -> String {
+    let size = value.abs();
+    if size == 0.0 {
+        return "0".to_owned();
+    }
+    if !(1e-4..1e6).contains(&size) {
+        return format!("{value:.2e}");
+    }
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 7")]
+    let digits = (3.0 - size.log10().floor()).clamp(0.0, 7.0) as usize;
+    let text = format!("{value:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
 /// So many digits behind the point.
 pub(super) fn digits<const N: usize>(value: f64, _: std::ops::RangeInclusive<usize>) -> String {
     format!("{value:.N$}")
@@ -474,5 +509,50 @@ mod tests {
             ["0 joints", "1 body", "2,000 bodies"]
         );
         assert_eq!(written, ["0", "1.00", "12.3", "1234", "0.012", "1.0e-7", "1.0e9"]);
+        let written = [0.0, 1.0, 0.436_332_312, 12.5, 1200.0, 0.000_5, 123_456.0, -0.25, 1e-9].map(|n| plain(n, 0..=6));
+        assert_eq!(written, ["0", "1", "0.4363", "12.5", "1200", "0.0005", "123456", "-0.25", "1.00e-9"]);
+    }
+
+    /// Luminance of a colour, by the Web Content Accessibility Guidelines 2.2.
+    fn luminance(color: Color32) -> f64 {
+        let linear = |byte: u8| {
+            let c = f64::from(byte) / 255.0;
+            if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * linear(color.r()) + 0.7152 * linear(color.g()) + 0.0722 * linear(color.b())
+    }
+
+    fn contrast(text: Color32, on: Color32) -> f64 {
+        let [text, on] = [luminance(on.blend(text)), luminance(on)];
+        (text.max(on) + 0.05) / (text.min(on) + 0.05)
+    }
+
+    /// All text can be read on what is behind it, day and night, chosen and under the pointer.
+    #[test]
+    fn text_stands_out_from_what_is_behind_it() {
+        for dark in [false, true] {
+            let visuals = visuals(dark);
+            let panel = visuals.panel_fill;
+            let selected = panel.blend(visuals.selection.bg_fill);
+            let hovered = panel.blend(visuals.widgets.hovered.weak_bg_fill);
+            let button = panel.blend(visuals.widgets.inactive.weak_bg_fill);
+            for (what, text, on) in [
+                ("text", visuals.text_color(), panel),
+                ("weak text", visuals.weak_text_color(), panel),
+                ("strong text", visuals.strong_text_color(), panel),
+                ("mistake", visuals.error_fg_color, panel),
+                ("chosen", visuals.selection.stroke.color, selected),
+                ("hovered", visuals.widgets.hovered.text_color(), hovered),
+                ("weak text, hovered", visuals.weak_text_color(), hovered),
+                ("strong text, hovered", visuals.strong_text_color(), hovered),
+                ("button", visuals.widgets.inactive.text_color(), button),
+            ] {
+                let found = contrast(text, on);
+                assert!(found >= 4.5, "{what}, dark {dark}: {found:.2}");
+            }
+            // Weak text on what is chosen is what could not be read.
+            assert!(!dark || contrast(egui::Visuals::dark().weak_text_color(), selected) < 4.5);
+        }
+        assert!((contrast(Color32::BLACK, Color32::WHITE) - 21.0).abs() < 0.01);
     }
 }

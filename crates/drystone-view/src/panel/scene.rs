@@ -8,7 +8,7 @@ use super::super::app::App;
 use super::super::pointer::DROPS;
 use super::super::source::Source;
 use super::super::thumbs::POINTS;
-use super::{count, digits, group, name, slider};
+use super::{count, digits, group, name, plain, slider};
 use drystone_scenes::catalogue::{self, Entry, Parameter, Topic};
 
 /// Height of the list of scenes, points; in a lower window less, but never less than this.
@@ -96,9 +96,7 @@ impl App {
                         ui.spacing_mut().slider_width = 110.0;
                         name(ui, parameter.name, 96.0, parameter.meaning);
                         let mut handle = slider(&mut new, parameter.min..=parameter.max);
-                        if parameter.integer {
-                            handle = handle.integer();
-                        }
+                        handle = if parameter.integer { handle.integer() } else { handle.custom_formatter(plain) };
                         if is_logarithmic(parameter) {
                             handle = handle.logarithmic(true);
                         }
@@ -203,7 +201,9 @@ fn scene_entry(
     picture: Option<egui::TextureId>,
     is_selected: bool,
 ) -> egui::Response {
-    let (strong, weak) = (ui.visuals().strong_text_color(), ui.visuals().weak_text_color());
+    let chosen = ui.visuals().selection.stroke.color;
+    let (strong, weak) =
+        if is_selected { (chosen, chosen) } else { (ui.visuals().strong_text_color(), ui.visuals().weak_text_color()) };
     let small = egui::TextStyle::Small.resolve(ui.style());
     let mut text = egui::text::LayoutJob::default();
     text.append(entry.name, 0.0, egui::TextFormat { color: strong, ..egui::TextFormat::default() });

@@ -79,6 +79,10 @@ impl Shown {
             "follows": app.sight.follows, "blank": app.sight.blank, "meanwhile": app.meanwhile, "scale": self.egui.egui_ctx().pixels_per_point(),
         });
         let watched: Vec<_> = app.watch.tracks.iter().map(|track| (&track.name, track.moments.len())).collect();
+        report["told"] = app.pointer.told().map(|(over, _)| over.body).into();
+        report["thumbs_kept"] = app.thumbs.kept().into();
+        let [left, right] = [app.fold.covered.left, app.fold.covered.right];
+        report["covered"] = serde_json::json!({ "left": left, "right": right, "card": app.fold.card });
         report["tool"] = app.build.tool.name().into();
         report["selected"] = serde_json::json!(selected(app));
         report["watched"] = serde_json::json!(watched);

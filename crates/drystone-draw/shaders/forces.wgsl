@@ -1,0 +1,101 @@
+// Forces beside those of contacts: the weight of each dynamic body at its centre of mass, and what each joint does to its
+// bodies at their anchors. As long as forces of contacts are: contacts.wgsl.
+
+@group(0) @binding(1) var<uniform> params: Params;
+@group(0) @binding(2) var<storage, read> poses: array<Pose>;
+@group(0) @binding(3) var<storage, read> states: array<BodyState>;
+@group(0) @binding(4) var<storage, read> bodies: array<Body>;
+@group(0) @binding(5) var<storage, read> joints: array<Joint>;
+@group(0) @binding(6) var<storage, read> joint_states: array<JointState>;
+@group(0) @binding(7) var<storage, read> joint_rows: array<JointRow>;
+@group(0) @binding(8) var<storage, read> joint_impulses: array<vec2<f32>>;
+
+// Of what belongs to bodies asleep, as in contacts.wgsl.
+const ASLEEP_OPACITY: f32 = 0.45;
+
+/// An arrow from a point, px, for an impulse of a substep, N·s.
+fn force_mark(vertex: u32, at: vec2<f32>, impulse: vec2<f32>, asleep: bool, color: vec3<f32>) -> Mark {
+    let far = held_back(vec2<f32>(impulse.x, -impulse.y) * view.force_arrow);
+    // Where bodies are a few pixels wide, what is drawn on them fades.
+    let shown = clamp((view.length - 1.5) / 6.0, 0.0, 1.0) * select(1.0, ASLEEP_OPACITY, asleep);
+    let head = clamp(0.2 * view.length, 2.5 * view.unit, 6.0 * view.unit);
+    let form = select(MARK_NONE, MARK_ARROW, dot(far, far) > 1.0);
+    return make_mark(vertex, form, at, at + far, 0.9 * view.unit, head, vec4<f32>(color, shown));
+}
+
+@vertex
+fn weight_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
+    let index = vertex / 6u;
+    let count = min(arrayLength(&bodies), min(arrayLength(&poses), arrayLength(&states)));
+    if index >= min(view.body_count, count) || bodies[index].kind != DYNAMIC || bodies[index].inv_mass <= 0.0 {
+        return no_mark();
+    }
+    let status = states[index].status;
+    if (status & QUARANTINED) != 0u {
+        return no_mark();
+    }
+    let impulse = params.gravity * (bodies[index].gravity_scale / bodies[index].inv_mass * params.h);
+    let at = to_pixel(poses[index].position - view.center);
+    return force_mark(vertex, at, impulse, (status & ASLEEP) != 0u, view.weight.rgb);
+}
+
+/// Impulse of a joint on its body B in the last substep: `total` of src/stages/solve_joints.rs.
+fn joint_impulse(joint: Joint, axis: vec2<f32>, between: vec2<f32>) -> vec2<f32> {
+    var along = vec2<f32>(0.0, 1.0);
+    if dot(between, between) > 0.0 {
+        along = normalize(between);
+    }
+    var impulse = vec2<f32>(0.0);
+    let end = min(joint.first_row + (joint.flags & ROW_COUNT_MASK), min(arrayLength(&joint_rows), arrayLength(&joint_impulses)));
+    for (var row = joint.first_row; row < end; row += 1u) {
+        let kind = joint_rows[row].kind;
+        let geometry = kind & ROW_GEOMETRY;
+        let part = joint_impulses[row];
+        let size = part.x * select(1.0, -1.0, (kind & ROW_ROLE) == ROW_UPPER);
+        if geometry == ROW_POINT {
+            impulse += rotate(axis, part);
+        } else if geometry == ROW_AXIS {
+            impulse += axis * size;
+        } else if geometry == ROW_ACROSS {
+            impulse += vec2<f32>(-axis.y, axis.x) * size;
+        } else if geometry == ROW_ALONG {
+            impulse += along * size;
+        }
+    }
+    return impulse;
+}
+
+@vertex
+fn pull_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
+    let index = vertex / 12u;
+    if index >= min(view.joint_count, min(arrayLength(&joints), arrayLength(&joint_states))) {
+        return no_mark();
+    }
+    let joint = joints[index];
+    let count = min(arrayLength(&poses), arrayLength(&states));
+    let acts = (joint.flags & (JOINT_VACANT | JOINT_DISABLED)) == 0u && (joint_states[index].status & BROKEN) == 0u;
+    if !acts || joint.body_a >= count || joint.body_b >= count {
+        return no_mark();
+    }
+    let in_world = (joint.flags & WORLD_A) != 0u;
+    let pose_a = poses[joint.body_a];
+    let pose_b = poses[joint.body_b];
+    var turn_a = pose_a.rotation;
+    var anchor_a = joint.anchor_a - view.center;
+    if in_world {
+        turn_a = vec2<f32>(1.0, 0.0);
+    } else {
+        anchor_a = (pose_a.position - view.center) + rotate(turn_a, joint.anchor_a);
+    }
+    let anchor_b = (pose_b.position - view.center) + rotate(pose_b.rotation, joint.anchor_b);
+    let on_b = (vertex / 6u) % 2u == 1u;
+    // What cannot move has none.
+    if (joint.flags & select(JOINT_FIXED_A, JOINT_FIXED_B, on_b)) != 0u || (in_world && !on_b) {
+        return no_mark();
+    }
+    let impulse = joint_impulse(joint, rotate(turn_a, joint.axis), anchor_b - anchor_a);
+    let body = select(joint.body_a, joint.body_b, on_b);
+    let asleep = (states[body].status & ASLEEP) != 0u;
+    let at = to_pixel(select(anchor_a, anchor_b, on_b));
+    return force_mark(vertex, at, select(-impulse, impulse, on_b), asleep, view.joint_force.rgb);
+}
