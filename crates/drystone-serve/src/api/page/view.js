@@ -3,7 +3,7 @@
 const camera = { x: 0, y: 0, scale: 20, fitted: false, follows: true, given: false };
 /** Where the camera goes while it follows. */
 let goal = null;
-const GRAB_MOUSE = 8, GRAB_TOUCH = 16, SHARE = 0.85;
+const GRAB_MOUSE = 8, GRAB_TOUCH = 16;
 
 // Looks: the parts of a body, measured once.
 
@@ -35,11 +35,11 @@ function look(body) {
 const looks = (body, own = shapes.get(body.slot)) => own && own.generation === body.generation ? own : null;
 const isDynamic = body => !(body.flags & 6);
 
-/** Where a body is: low x, low y, high x, high y. Half planes are nowhere. */
-function bounds(body, own) {
+/** Where a body is, or one part of it: low x, low y, high x, high y. Half planes are nowhere. */
+function bounds(body, own, only = null) {
   const cos = Math.cos(body.angle), sin = Math.sin(body.angle), box = [Infinity, Infinity, -Infinity, -Infinity];
   for (const p of own.parts) {
-    if (p.kind === HALF_PLANE) continue;
+    if (p.kind === HALF_PLANE || (only && p !== only)) continue;
     const x = body.x + cos * p.x - sin * p.y, y = body.y + sin * p.x + cos * p.y;
     const c = cos * p.cos - sin * p.sin, s = sin * p.cos + cos * p.sin;
     let w = p.a, h = p.a, dx = 0, dy = 0;
@@ -57,72 +57,7 @@ function grow(box, x0, y0, x1, y1) {
   box[0] = Math.min(box[0], x0); box[1] = Math.min(box[1], y0); box[2] = Math.max(box[2], x1); box[3] = Math.max(box[3], y1);
 }
 
-// Framing: what moves, what carries it, and what turning bodies sweep.
-
-/** Bodies that have not left all others behind: one that was shot out of the world shall not take the view along. */
-function together(moving) {
-  if (moving.length < 4) return moving;
-  const sample = moving.filter((_, i) => i % Math.ceil(moving.length / 400) === 0);
-  const middle = numbers => numbers.sort((a, b) => a - b)[numbers.length >> 1];
-  const x = middle(sample.map(({ body }) => body.x)), y = middle(sample.map(({ body }) => body.y));
-  const far = sample.map(({ body }) => Math.hypot(body.x - x, body.y - y)).sort((a, b) => a - b)[Math.floor(0.8 * (sample.length - 1))];
-  return moving.filter(({ body, own }) => Math.hypot(body.x - x, body.y - y) <= 6 * far + 20 * own.reach);
-}
-
-/** The highest place below a box on which something may come to lie, if it is near enough. */
-function support(box, fixed, depth) {
-  let top = -Infinity;
-  const middle = (box[0] + box[2]) / 2, slack = 1e-3 * (box[3] - box[1]) + 1e-3;
-  const consider = y => { if (y <= box[1] + slack && y > top) top = y; };
-  for (const { body, own } of fixed) {
-    const at = own.parts.length ? bounds(body, own) : [0, 0, -1, 0];
-    if (at[0] < box[2] && at[2] > box[0]) consider(at[3]);
-    for (const p of own.parts) {
-      if (p.kind !== HALF_PLANE) continue;
-      const cos = Math.cos(body.angle), sin = Math.sin(body.angle), nx = cos * p.cos - sin * p.sin, ny = sin * p.cos + cos * p.sin;
-      if (ny > 0.1) consider(body.y + sin * p.x + cos * p.y - nx / ny * (middle - body.x - cos * p.x + sin * p.y));
-    }
-  }
-  return box[1] - top <= depth ? top : null;
-}
-
-/** Extent that is to be in view, and the size of its bodies; null if there is nothing. */
-function content() {
-  const moving = [], fixed = [];
-  for (const body of bodies.values()) {
-    const own = looks(body);
-    if (own) (isDynamic(body) ? moving : fixed).push({ body, own });
-  }
-  const box = [Infinity, Infinity, -Infinity, -Infinity], chosen = together(moving);
-  for (const { body, own } of chosen) grow(box, ...bounds(body, own));
-  if (!isFinite(box[0])) for (const { body, own } of fixed) grow(box, ...bounds(body, own));
-  if (!isFinite(box[0])) return null;
-  const core = [...box];
-  const sizes = (chosen.length ? chosen : fixed).filter((_, i) => i % 7 === 0).map(({ own }) => Math.min(own.reach, 1e4)).sort((a, b) => a - b);
-  const size = 2 * sizes[sizes.length >> 1], depth = Math.max(20 * size, 3 * Math.max(box[2] - box[0], box[3] - box[1]));
-  const near = (x, y, r) => x + r > box[0] - depth && x - r < box[2] + depth && y + r > box[1] - depth && y - r < box[3] + depth;
-  for (const { body, own } of fixed) {
-    if (body.spin && isFinite(own.reach) && near(body.x, body.y, own.reach)) grow(box, body.x - own.reach, body.y - own.reach, body.x + own.reach, body.y + own.reach);
-  }
-  for (const ends of joints.map(ends_of)) if (ends) for (const [x, y] of [ends.a, ends.b]) if (near(x, y, 0)) grow(box, x, y, x, y);
-  const below = support(box, fixed, depth);
-  if (below !== null) grow(box, box[0], below - 0.5 * size, box[2], below);
-  return { box, core, size };
-}
-
-/** The view of the scene, if all that moves is in it. */
-function is_given({ core: [x0, y0, x1, y1] }) {
-  if (!scene_view) return null;
-  const { min, max } = scene_view;
-  return x0 >= min[0] && y0 >= min[1] && x1 <= max[0] && y1 <= max[1] ? scene_view : null;
-}
-
-/** The camera that shows a box. */
-function framing({ box, size }) {
-  const { clientWidth: w, clientHeight: h } = $('canvas');
-  const scale = SHARE * Math.min(w / Math.max(box[2] - box[0], 1e-6), h / Math.max(box[3] - box[1], 1e-6), 0.25 * Math.min(w, h) / Math.max(size, 1e-6));
-  return { x: (box[0] + box[2]) / 2, y: (box[1] + box[3]) / 2, scale };
-}
+// The camera: where the world is in the picture.
 
 /** Shows what the scene wants to be shown, if all that moves is there: the view stays where it is then. Else shows everything, and follows it from now on. */
 function fit() {
