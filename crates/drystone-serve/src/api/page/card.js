@@ -2,6 +2,8 @@
 
 /** Id of the selected body and the world that it is in, or null. */
 let selected = null;
+/** True while another body takes the place of one. */
+let replacing = false;
 /** In worlds of more bodies none is changed: its description is a look into the whole scene. */
 const MAX_EDITED = 100000;
 const selected_body = () => selected && selected.world === world ? body_of(selected.id) : null;
@@ -34,6 +36,7 @@ async function description(own, id) {
 }
 const of_shapes = (body, name, usual) => { const shape = body.shapes?.[0]; return shape && shape[name] !== undefined ? shape[name] : usual; };
 async function fill_card() {
+  if (!selected) return;
   const { id, world: own } = selected;
   if (bodies.size > MAX_EDITED) { $('card-more').hidden = true; return; }
   const { body } = await description(own, id);
@@ -53,7 +56,7 @@ function show_motion(now = false) {
   const body = selected_body(), time = performance.now();
   if (!body) {
     // A body that was taken out takes the selection with it; one that has not come yet does not.
-    if (selected.seen) select(null);
+    if (selected.seen && !replacing) select(null);
     return;
   }
   selected.seen = true;
@@ -92,17 +95,17 @@ for (const [name, input] of Object.entries(fields)) {
     const { id } = selected, value = name === 'fixed_rotation' ? input.checked : name === 'type' ? input.value : Number(input.value);
     if (typeof value === 'number' && (input.value.trim() === '' || !input.checkValidity())) { say(`${input.dataset.name}: ${input.value || 'nothing'} is not possible; ${input.validationMessage || 'a number is needed'}`); return fill_card().catch(() => {}); }
     // What the service refuses is undone, and the card shows what is so.
-    const work = async own => {
+    const work = async (own, kept) => {
       const number = field => Number(fields[field].value) || 0;
       if (name === 'vx' || name === 'vy') await command(own, { velocity: { body: id, velocity: [number('vx'), number('vy')] } });
       else if (name === 'spin') await command(own, { angular_velocity: { body: id, angular_velocity: value } });
       else {
+        replacing = true;
         try { await replace_body(own, id, body => CHANGES[name](body, value)); } catch (error) {
-          const last = undos.at(-1);
-          if (last?.world === own) await post(own, '/restore', { name: last.name }).then(() => Promise.all([load(), loadJoints()]), () => {});
+          if (kept) await post(own, '/restore', { name: kept.name }).then(() => Promise.all([load(), loadJoints()]), () => {});
           fill_card().catch(() => {});
           throw error;
-        }
+        } finally { replacing = false; }
       }
       tell(`${input.dataset.name} changed`);
     };

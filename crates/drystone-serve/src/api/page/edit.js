@@ -24,15 +24,21 @@ let draft = null;
 let undos = [];
 const undo_slots = Array.from({ length: MAX_UNDO }, (_, i) => `undo-${hand.slice(5)}-${i}`);
 
-/** Keeps the state before a change. Without a checkpoint the change is made all the same, and cannot be undone. */
+/** Keeps the state before a change. Without a checkpoint the change is made all the same, and cannot be undone: null. */
 async function remember(own, words) {
   const name = undo_slots.find(slot => !undos.some(u => u.world === own && u.name === slot)) || undos.find(u => u.world === own).name;
   undos = undos.filter(u => u.world !== own || u.name !== name);
-  await post(own, '/checkpoint', { name }).then(() => undos.push({ world: own, name, words }), error => { if (error.away) throw error; });
+  const kept = { world: own, name, words, step: simulated.step };
+  await post(own, '/checkpoint', { name }).then(() => undos.push(kept), error => { if (error.away) throw error; });
   stay(own);
-  buttons();
+  return undos.includes(kept) ? kept : null;
 }
-const forget_undo = (id, name) => call('DELETE', on(id, '/checkpoints/' + name)).catch(() => {});
+function forget_undo(kept) {
+  undos = undos.filter(u => u !== kept);
+  call('DELETE', on(kept.world, '/checkpoints/' + kept.name)).catch(() => {});
+}
+/** Forgets changes that came after a step to which the world has gone back. */
+function forget_undos_after(step) { for (const kept of undos) if (kept.world === world && kept.step > step) forget_undo(kept); }
 /** A world that is left keeps no checkpoints of this page. */
 addEventListener('pagehide', () => {
   const headers = { 'Idempotency-Key': hand + Date.now() };
@@ -46,12 +52,8 @@ function change(words, work) {
     if (world !== own || !drawn) return;
     await keepStart();
     stay(own);
-    await remember(own, words);
-    try { await work(own); } catch (error) {
-      const last = undos.at(-1);
-      if (last?.words === words) { undos.pop(); await forget_undo(own, last.name); }
-      throw error;
-    }
+    const kept = await remember(own, words);
+    try { await work(own, kept); } catch (error) { if (kept) forget_undo(kept); throw error; } finally { buttons(); }
     await list();
   });
   return working = working.then(run);
@@ -64,8 +66,7 @@ const undo = guard(async () => {
   letGo();
   if (status.state === 'playing') await post(own, '/pause');
   await post(own, '/restore', { name: last.name });
-  undos = undos.filter(u => u !== last);
-  forget_undo(own, last.name);
+  forget_undo(last);
   stay(own);
   await Promise.all([load(), loadJoints(), list()]);
   stay(own);

@@ -45,13 +45,13 @@ function ground_of(body, p, core) {
 
 /** What is to be seen in a picture of so many px: the box of all that moves, that of the picture's content, and its least height; null if there is nothing. */
 function content(w = $('canvas').clientWidth, h = $('canvas').clientHeight) {
-  const moving = [], driven = [], fixed = [], planes = [], reaches = [];
+  const moving = [], driven = [], fixed = [], planes = [], sizes = [];
   for (const body of bodies.values()) {
     const own = looks(body);
     if (!own) continue;
     if (isDynamic(body)) {
       const box = bounds(body, own);
-      if (box[0] <= box[2] && isFinite(box[0] + box[1] + box[2] + box[3])) { moving.push(box); reaches.push(own.reach); }
+      if (box[0] <= box[2] && isFinite(box[0] + box[1] + box[2] + box[3])) { moving.push(box); sizes.push(Math.hypot(own.parts[0].a, own.parts[0].b) + own.parts[0].r); }
     } else if (body.flags & 4) {
       const box = body.spin && isFinite(own.reach) ? [body.x - own.reach, body.y - own.reach, body.x + own.reach, body.y + own.reach] : bounds(body, own);
       if (box[0] <= box[2]) driven.push(box);
@@ -71,7 +71,7 @@ function content(w = $('canvas').clientWidth, h = $('canvas').clientHeight) {
   // The pin in the wall that a body hangs on is shown as a small fixed shape is.
   for (const ends of joints.map(ends_of)) if (ends) for (const [x, y] of [ends.a, ends.b]) fixed.push([x, y, x, y]);
   for (const [body, p] of planes) { const box = ground_of(body, p, core); if (box) fixed.push(box); }
-  const typical = quantile(sample(reaches), 0.5), seen = seen_height(core, w, h), roomy = Math.max(seen, LEAST_HEIGHT * typical), side = Math.max(NEAR_SIDE * seen, REACH * typical);
+  const typical = quantile(sample(sizes), 0.5), seen = seen_height(core, w, h), roomy = Math.max(seen, LEAST_HEIGHT * typical), side = Math.max(NEAR_SIDE * seen, REACH * typical);
   const [gx, gy] = gravity(), axis = Math.abs(gx) > Math.abs(gy) ? 0 : 1, down = [gx, gy][axis], across = 1 - axis;
   const is_below = box => down * ((box[axis] + box[axis + 2]) - (core[axis] + core[axis + 2])) > 0 && box[across] <= core[across + 2] && core[across] <= box[across + 2];
   let near = core;

@@ -30,9 +30,20 @@ function part({ circle, polygon, half_plane: half, sensor = false }) {
 function look(body) {
   const [slot, generation] = body.id.split('.').map(Number), parts = body.shapes.map(part);
   const reach = Math.max(0, ...parts.map(p => p.kind === HALF_PLANE ? Infinity : Math.hypot(p.x, p.y) + Math.hypot(p.a, p.b) + p.r));
-  return [slot, { ...body, generation, parts, reach }];
+  // Arrows begin here: the middle of its shapes by their areas, which is that of mass where all are as dense.
+  const areas = parts.map(p => p.kind === HALF_PLANE ? 0 : (p.a + p.r) * (p.b + p.r || p.a) || 1e-9), sum = areas.reduce((a, b) => a + b, 0) || 1;
+  const middle = ['x', 'y'].map(axis => parts.reduce((at, p, i) => at + p[axis] * areas[i] / sum, 0));
+  return [slot, { ...body, generation, parts, reach, middle }];
 }
-const looks = (body, own = shapes.get(body.slot)) => own && own.generation === body.generation ? own : null;
+/** Looks of a body, or null while they are not known. Asked of every body in every frame, so the answer is kept with it. */
+function looks(body) {
+  if (body.shapes !== shapes) {
+    const own = shapes.get(body.slot);
+    body.shapes = shapes;
+    body.own = own && own.generation === body.generation ? own : null;
+  }
+  return body.own;
+}
 const isDynamic = body => !(body.flags & 6);
 
 /** Where a body is, or one part of it: low x, low y, high x, high y. Half planes are nowhere. */
@@ -188,6 +199,10 @@ const pointers = new Map();
 let hovered = null;
 /** The held body, or null. */
 let drag = null;
+/** A press that may become a drag or a click, or null. */
+let press = null;
+/** Milliseconds after which a press on a body holds it. */
+const HOLD = 250;
 const hand = 'page-' + crypto.getRandomValues(new Uint32Array(1))[0];
 
 function send(message) { if (socket && socket.readyState === 1) socket.send(JSON.stringify({ id: ++serial, ...message })); }
@@ -223,17 +238,28 @@ $('canvas').onpointerdown = event => {
   $('canvas').focus({ preventScroll: true });
   hovered = at;
   pointers.set(event.pointerId, at);
-  if (pointers.size > 1) return letGo();
-  if (tool && event.button === 0) { use(tool, world_at(...at)); return; }
-  const found = event.button === 0 && drawn ? pick(world_at(...at), slack_of(event)) : null;
-  if (found) grab(found, world_at(...at)).catch(error => say(error.message));
+  if (pointers.size > 1) { if (press) { clearTimeout(press.timer); press = null; } if (draft?.from) end_draft(); return letGo(); }
+  if (tool && event.button === 0) {
+    if (!drawn) return;
+    if (!begin_drawing(tool, world_at(...at), slack_of(event))) use(tool, world_at(...at));
+    return;
+  }
+  press = event.button === 0 && drawn ? { at, moved: false, found: pick(world_at(...at), slack_of(event)), over: pick(world_at(...at), slack_of(event), true) } : null;
+  // A press that stays takes hold of a body as one that moves does; a short one selects it.
+  if (press?.found) press.timer = setTimeout(take_hold, HOLD, press);
   cursor(event);
 };
 $('canvas').onpointermove = event => {
   const at = offset(event), before = pointers.get(event.pointerId);
   hovered = at;
+  go_on_drawing(world_at(...at));
   if (!before) return cursor(event);
   if (pointers.size === 1) {
+    if (press && !press.moved) {
+      if (Math.hypot(at[0] - press.at[0], at[1] - press.at[1]) < CLICK) return;
+      press.moved = true;
+      if (press.found) take_hold(press);
+    }
     if (drag) { drag.target = world_at(...at); drag.moved = true; }
     else if (!tool) pan(at[0] - before[0], at[1] - before[1]);
   } else {
@@ -245,7 +271,21 @@ $('canvas').onpointermove = event => {
   }
   pointers.set(event.pointerId, at);
 };
-$('canvas').onpointerup = $('canvas').onpointercancel = event => { pointers.delete(event.pointerId); letGo(); cursor(event); };
+$('canvas').onpointerup = event => {
+  const was = press, last = pointers.size === 1;
+  lift(event);
+  if (tool) { if (last) end_drawing(tool); } else if (last && was && !was.moved && !was.held) select(was.over ? was.over.id : null);
+};
+$('canvas').onpointercancel = event => { end_draft(); lift(event); };
+function lift(event) { pointers.delete(event.pointerId); if (press) clearTimeout(press.timer); press = null; letGo(); cursor(event); }
+/** Takes hold of the body that is pressed. */
+function take_hold(own) {
+  clearTimeout(own.timer);
+  if (own !== press || drag || pointers.size !== 1) return;
+  own.held = true;
+  grab(own.found, world_at(...[...pointers.values()][0])).catch(error => say(error.message));
+  painted.key = '';
+}
 $('canvas').onpointerleave = () => { if (!pointers.size) hovered = null; };
 $('canvas').oncontextmenu = event => event.preventDefault();
 $('canvas').onwheel = event => { event.preventDefault(); zoom(Math.exp(-event.deltaY * 0.001), ...offset(event)); };
