@@ -396,10 +396,11 @@ fn resident_bytes() -> Option<u64> {
 /// The page at `/`. Its style and scripts are files of their own, so that the policy forbids text in the page to be run.
 const PAGE: &str = include_str!("page/page.html");
 /// Files of the page below `/page/`, with their MIME types.
-const PAGE_FILES: [(&str, &str, &str); 9] = [
+const PAGE_FILES: [(&str, &str, &str); 10] = [
     ("/page/page.css", "text/css; charset=utf-8", include_str!("page/page.css")),
     ("/page/service.js", "text/javascript; charset=utf-8", include_str!("page/service.js")),
     ("/page/view.js", "text/javascript; charset=utf-8", include_str!("page/view.js")),
+    ("/page/framing.js", "text/javascript; charset=utf-8", include_str!("page/framing.js")),
     ("/page/draw.js", "text/javascript; charset=utf-8", include_str!("page/draw.js")),
     ("/page/gravity.js", "text/javascript; charset=utf-8", include_str!("page/gravity.js")),
     ("/page/edit.js", "text/javascript; charset=utf-8", include_str!("page/edit.js")),

@@ -50,9 +50,12 @@ pub async fn scene(
     let text = in_store(&state, &caller, move |store| {
         let (_, text) = store.read(&id, WORLD)?;
         // Parsing a large scene takes as long as reading it, and is done aside as well.
-        Ok(first_scene(text).and_then(|scene| past.scene(&scene)).map(|scene| file::write_json(&scene)))
+        Ok(first_scene(text).map_err(Problem::damaged).and_then(|first| {
+            let scene = past.scene(&first).map_err(Problem::conflict)?;
+            Ok(file::write_json(&scene))
+        }))
     });
-    let body = text.await?.map_err(Problem::damaged)?.into_bytes();
+    let body = text.await??.into_bytes();
     Ok(held(Answer { status: 200, content_type: "application/json", body, again: false }, &growing))
 }
 

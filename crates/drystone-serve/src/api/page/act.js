@@ -334,6 +334,9 @@ async function make(body, name) {
     panel();
   }
 }
+/** A ground, and room to build on it. */
+const EMPTY = { version: 1, name: 'new scene', view: { min: [-8, -1.5], max: [8, 7.5] }, bodies: [{ id: 'ground', type: 'static', position: [0, -0.5], shapes: [{ box: { half: [50, 0.5] } }] }] };
+$('empty').onclick = guard(async () => { $('run').checked = false; await make(JSON.stringify(EMPTY), 'an empty scene'); show_palette(true); });
 for (const spec of ['card_house', 'large_pyramid:base=20', 'tumbler:grid=12', 'bridge', 'springs', 'smash']) {
   const button = document.createElement('button');
   button.textContent = spec;

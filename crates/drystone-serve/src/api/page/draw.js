@@ -12,7 +12,7 @@ function rgba(css, alpha = 1) {
   return (r | g << 8 | b << 16 | Math.round(255 * alpha) << 24) >>> 0;
 }
 const faded = (color, alpha) => (color & 0xffffff | Math.round((color >>> 24) * alpha) << 24) >>> 0;
-const PALETTE = colors.map(color => rgba(color)), FIXED = rgba('#8a8f98'), EDGE = rgba('#000000', 0.4), HELD = rgba('#000000'), JOINT = rgba('#9b59d0'), AABB = rgba('#2fa5a5', 0.8), BAND = rgba('#ffd54a'), SELECTED = rgba('#e6007a');
+const PALETTE = colors.map(color => rgba(color)), FIXED = rgba('#8a8f98'), EDGE = rgba('#000000', 0.4), FADED_EDGE = rgba('#000000', 0.22), HELD = rgba('#000000'), JOINT = rgba('#9b59d0'), AABB = rgba('#2fa5a5', 0.8), BAND = rgba('#ffd54a'), SELECTED = rgba('#e6007a');
 /** By the id of a body: what comes and goes beside it does not change its colour. Eight neighbours have eight colours. */
 function color_of({ slot, generation }) {
   let h = Math.imul((slot >> 3) + 0x9e37 * (generation + 1), 0x7feb352d) >>> 0;
@@ -95,22 +95,23 @@ function collect_grid(w, h, ratio, s) {
 function collect_body(body, w, h, ratio, s) {
   const own = looks(body);
   if (!own) return;
-  const ox = (body.x - camera.x) * s + w / 2, oy = h / 2 - (body.y - camera.y) * s, reach = own.reach * s + 2;
+  const { parts } = own, ox = (body.x - camera.x) * s + w / 2, oy = h / 2 - (body.y - camera.y) * s, reach = own.reach * s + 2;
   if (ox + reach < 0 || ox - reach > w || oy + reach < 0 || oy - reach > h) return;
   const cos = Math.cos(body.angle), sin = Math.sin(body.angle), held = (drag && drag.body === body) || body === shown_body, alpha = body.flags & 1 ? 0.55 : 1, least = 0.7 * ratio;
-  const color = faded(body.flags & 6 ? FIXED : color_of(body), alpha), edge = body === shown_body ? SELECTED : held ? HELD : faded(EDGE, alpha);
-  for (const p of own.parts) {
+  const full = body.flags & 6 ? FIXED : body.color ??= color_of(body), color = alpha < 1 ? faded(full, alpha) : full, edge = body === shown_body ? SELECTED : held ? HELD : alpha < 1 ? FADED_EDGE : EDGE;
+  for (let n = 0; n < parts.length; n++) {
+    const p = parts[n];
     const x = ox + (cos * p.x - sin * p.y) * s, y = oy - (sin * p.x + cos * p.y) * s, c = cos * p.cos - sin * p.sin, i = sin * p.cos + cos * p.sin;
     const fill = p.sensor ? 0 : color, thin = Math.max(p.a + p.r, p.b + p.r) * s < 4 * ratio;
     // Outlines of what is a few pixels large would hide its colour.
     const width = held ? 2 * ratio : thin && !p.sensor ? 0 : ratio, r = p.r * s, rim = p.sensor ? color : edge;
-    if (p.kind === HALF_PLANE) {
+    if (p.kind === BOX) put(BOX, x, y, c, i, Math.max(p.a * s, least), Math.max(p.b * s, least), r, 0, fill, rim, Math.min(p.a, p.b) * s > ratio || p.sensor ? width : 0);
+    else if (p.kind === HALF_PLANE) {
       // A box as large as the picture, with its upper edge on the line, as near to the middle as the line comes.
       const d = (x - w / 2) * c - (y - h / 2) * i, far = 2 * (w + h);
       put(BOX, w / 2 + c * (d - far), h / 2 - i * (d - far), i, -c, far, far, 0, 0, fill, rim, width);
     } else if (p.kind === CIRCLE) put(CIRCLE, x, y, c, i, Math.max(p.a * s, least), 0, 0, 0, fill, rim, width);
     else if (p.kind === CAPSULE) put(CAPSULE, x, y, c, i, p.a * s, 0, Math.max(r, least), 0, fill, rim, r > 2 * ratio ? width : 0);
-    else if (p.kind === BOX) put(BOX, x, y, c, i, Math.max(p.a * s, least), Math.max(p.b * s, least), r, 0, fill, rim, Math.min(p.a, p.b) * s > ratio || p.sensor ? width : 0);
     else put(POLYGON, x, y, c, i, p.a * s, p.first, r, p.points.length, fill, rim, width);
   }
 }
@@ -397,8 +398,11 @@ function scale_bar() {
 }
 
 function footer(now) {
-  while (frames.length && now - frames[0] >= 1000) frames.shift();
   dial();
+  // Words that change make the browser lay the page out anew: ten times a second is enough to read.
+  if (now - (footer.since || -1e9) < 100) return;
+  footer.since = now;
+  while (frames.length && now - frames[0] >= 1000) frames.shift();
   const plays = status && status.state === 'playing', number = bodies.size.toLocaleString() + (bodies.size === 1 ? ' body' : ' bodies');
   const texts = {
     now: world ? `step ${simulated.step}, ${simulated.time.toFixed(2)} s, ${number}` : 'Create a world, or choose one.',

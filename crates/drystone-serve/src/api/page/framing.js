@@ -16,22 +16,35 @@ const NEAR_SIDE = 1.6, REACH = 24, FALL = 8;
 const CLIP = 0.06;
 /** Places that are looked at for a median or a share. */
 const MAX_SAMPLE = 1000;
+/** Beyond so many bodies their boxes are not measured one by one. */
+const MANY = 5000;
 
 const join_boxes = (a, b) => a ? [Math.min(a[0], b[0]), Math.min(a[1], b[1]), Math.max(a[2], b[2]), Math.max(a[3], b[3])] : b;
 const seen_height = (box, w, h) => Math.max(box[3] - box[1], (box[2] - box[0]) * h / w);
 /** The value below which a share of the numbers lies. */
 function quantile(numbers, share) { return numbers.length ? numbers.sort((a, b) => a - b)[Math.floor(share * (numbers.length - 1))] : 0; }
-const sample = list => { const every = Math.ceil(list.length / MAX_SAMPLE); return every < 2 ? [...list] : list.filter((_, i) => i % every === 0); };
 
+/** Boxes of what moves, four numbers each: one list for good, as there may be thousands of them in every look. */
+let moving = new Float64Array(4096), moved = 0;
+function add_moving(box) {
+  if (4 * moved + 4 > moving.length) { const larger = new Float64Array(2 * moving.length); larger.set(moving); moving = larger; }
+  moving.set(box, 4 * moved++);
+}
+/** The box around those of what moves that are wanted. */
+function around(wanted) {
+  const box = [Infinity, Infinity, -Infinity, -Infinity];
+  for (let i = 0; i < moved; i++) if (wanted(4 * i)) grow(box, moving[4 * i], moving[4 * i + 1], moving[4 * i + 2], moving[4 * i + 3]);
+  return box;
+}
 /** The box around what moves, without a few that are far from all others. */
-function moving_box(moving, w, h) {
-  const all = moving.reduce(join_boxes, null);
-  if (moving.length < SMALL_SCENE) return all;
-  const some = sample(moving), x = quantile(some.map(b => b[0] + b[2]), 0.5) / 2, y = quantile(some.map(b => b[1] + b[3]), 0.5) / 2;
-  const away = b => Math.hypot((b[0] + b[2]) / 2 - x, (b[1] + b[3]) / 2 - y), side = b => Math.max(b[2] - b[0], b[3] - b[1]);
-  const distances = moving.map(away), far = distances.slice().sort((a, b) => a - b)[moving.length - 1 - Math.floor(moving.length / OUTLIERS)];
-  const large = LARGE * quantile(some.map(side), 0.5);
-  const most = moving.filter((b, i) => distances[i] <= far || side(b) > large).reduce(join_boxes, null);
+function moving_box(w, h) {
+  const all = around(() => true);
+  if (moved < SMALL_SCENE) return all;
+  const every = Math.ceil(moved / MAX_SAMPLE), of_some = value => { const found = []; for (let i = 0; i < moved; i += every) found.push(value(4 * i)); return found; };
+  const x = quantile(of_some(i => moving[i] + moving[i + 2]), 0.5) / 2, y = quantile(of_some(i => moving[i + 1] + moving[i + 3]), 0.5) / 2;
+  const away = i => ((moving[i] + moving[i + 2]) / 2 - x) ** 2 + ((moving[i + 1] + moving[i + 3]) / 2 - y) ** 2, side = i => Math.max(moving[i + 2] - moving[i], moving[i + 3] - moving[i + 1]);
+  const far = quantile(of_some(away), 1 - 1 / OUTLIERS), large = LARGE * quantile(of_some(side), 0.5);
+  const most = around(i => away(i) <= far || side(i) > large);
   return seen_height(most, w, h) * WORTH_LEAVING_OUT < seen_height(all, w, h) ? most : all;
 }
 
@@ -45,13 +58,19 @@ function ground_of(body, p, core) {
 
 /** What is to be seen in a picture of so many px: the box of all that moves, that of the picture's content, and its least height; null if there is nothing. */
 function content(w = $('canvas').clientWidth, h = $('canvas').clientHeight) {
-  const moving = [], driven = [], fixed = [], planes = [], sizes = [];
+  const driven = [], fixed = [], planes = [], sizes = [], every = Math.ceil(bodies.size / MAX_SAMPLE), box = [0, 0, 0, 0];
+  let nth = 0;
+  moved = 0;
   for (const body of bodies.values()) {
     const own = looks(body);
     if (!own) continue;
     if (isDynamic(body)) {
-      const box = bounds(body, own);
-      if (box[0] <= box[2] && isFinite(box[0] + box[1] + box[2] + box[3])) { moving.push(box); sizes.push(Math.hypot(own.parts[0].a, own.parts[0].b) + own.parts[0].r); }
+      // Of many bodies the box is that which holds them however they turn: it is known without measuring.
+      const { x, y } = body, { reach } = own;
+      if (bodies.size > MANY && isFinite(reach)) { box[0] = x - reach; box[1] = y - reach; box[2] = x + reach; box[3] = y + reach; } else bounds(body, own, null, box);
+      if (!(box[0] <= box[2]) || !isFinite(box[0] + box[1] + box[2] + box[3])) continue;
+      add_moving(box);
+      if (nth++ % every === 0) sizes.push(Math.hypot(own.parts[0].a, own.parts[0].b) + own.parts[0].r);
     } else if (body.flags & 4) {
       const box = body.spin && isFinite(own.reach) ? [body.x - own.reach, body.y - own.reach, body.x + own.reach, body.y + own.reach] : bounds(body, own);
       if (box[0] <= box[2]) driven.push(box);
@@ -60,10 +79,11 @@ function content(w = $('canvas').clientWidth, h = $('canvas').clientHeight) {
       for (const p of own.parts) if (p.kind === HALF_PLANE) planes.push([body, p]); else fixed.push(bounds(body, own, p));
     }
   }
-  let core = moving.length ? moving_box(moving, w, h) : null;
+  let core = moved ? moving_box(w, h) : null;
   const bodies_box = core;
-  // A drum or a pusher belongs to the picture, a conveyor many times as long as the pile does not.
-  for (const box of driven) if (core && seen_height(box, w, h) > 4 * seen_height(core, w, h)) fixed.push(box); else core = join_boxes(core, box);
+  // A drum, a vessel or a pusher belongs to the picture, a conveyor many times as long as the pile does not.
+  const holds_all = box => box[0] <= core[0] && box[1] <= core[1] && box[2] >= core[2] && box[3] >= core[3];
+  for (const box of driven) if (core && seen_height(box, w, h) > 4 * seen_height(core, w, h) && !holds_all(box)) fixed.push(box); else core = join_boxes(core, box);
   if (!core) {
     const all = fixed.reduce(join_boxes, null);
     return all && { box: all, core: all, least: 0 };
@@ -71,7 +91,7 @@ function content(w = $('canvas').clientWidth, h = $('canvas').clientHeight) {
   // The pin in the wall that a body hangs on is shown as a small fixed shape is.
   for (const ends of joints.map(ends_of)) if (ends) for (const [x, y] of [ends.a, ends.b]) fixed.push([x, y, x, y]);
   for (const [body, p] of planes) { const box = ground_of(body, p, core); if (box) fixed.push(box); }
-  const typical = quantile(sample(sizes), 0.5), seen = seen_height(core, w, h), roomy = Math.max(seen, LEAST_HEIGHT * typical), side = Math.max(NEAR_SIDE * seen, REACH * typical);
+  const typical = quantile(sizes, 0.5), seen = seen_height(core, w, h), roomy = Math.max(seen, LEAST_HEIGHT * typical), side = Math.max(NEAR_SIDE * seen, REACH * typical);
   const [gx, gy] = gravity(), axis = Math.abs(gx) > Math.abs(gy) ? 0 : 1, down = [gx, gy][axis], across = 1 - axis;
   const is_below = box => down * ((box[axis] + box[axis + 2]) - (core[axis] + core[axis + 2])) > 0 && box[across] <= core[across + 2] && core[across] <= box[across + 2];
   let near = core;

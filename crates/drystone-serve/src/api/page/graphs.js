@@ -86,7 +86,7 @@ const figures = GRAPHS.map(graph => {
   caption.append(`${graph.title}, ${graph.unit}`);
   for (const [name, , color] of graph.lines) {
     const key = document.createElement('span');
-    key.textContent = name; key.style.setProperty('--line-color', color || 'currentColor');
+    key.textContent = name; key.style.setProperty('--line-color', color || 'var(--ink)');
     caption.append(' ', key);
   }
   canvas.setAttribute('role', 'img');

@@ -380,7 +380,7 @@ function take(view) {
     const slot = view.getUint32(p, true), generation = view.getUint32(p + 4, true);
     let body = bodies.get(slot);
     // A body is one object for as long as it lives, so that frames leave nothing to be cleared away.
-    if (!body || body.generation !== generation) bodies.set(slot, body = { slot, generation, x: 0, y: 0, angle: 0, vx: 0, vy: 0, spin: 0, fx: 0, fy: 0, flags: 0, since: -1, census, shapes: null, own: null });
+    if (!body || body.generation !== generation) bodies.set(slot, body = { slot, generation, x: 0, y: 0, angle: 0, vx: 0, vy: 0, spin: 0, fx: 0, fy: 0, flags: 0, since: -1, census, color: undefined, shapes: null, own: null });
     const vx = view.getFloat32(p + 20, true), vy = view.getFloat32(p + 24, true);
     // Net force: that which has changed the velocity since the last frame with velocities.
     const seconds = simulated.time - body.since, share = body.since >= 0 && seconds > 0 && seconds < 1 && !(body.flags & 6) ? (looks(body)?.mass ?? 0) / seconds : 0;

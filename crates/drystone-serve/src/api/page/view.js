@@ -47,8 +47,9 @@ function looks(body) {
 const isDynamic = body => !(body.flags & 6);
 
 /** Where a body is, or one part of it: low x, low y, high x, high y. Half planes are nowhere. */
-function bounds(body, own, only = null) {
-  const cos = Math.cos(body.angle), sin = Math.sin(body.angle), box = [Infinity, Infinity, -Infinity, -Infinity];
+function bounds(body, own, only = null, box = [0, 0, 0, 0]) {
+  const cos = Math.cos(body.angle), sin = Math.sin(body.angle);
+  box[0] = box[1] = Infinity; box[2] = box[3] = -Infinity;
   for (const p of own.parts) {
     if (p.kind === HALF_PLANE || (only && p !== only)) continue;
     const x = body.x + cos * p.x - sin * p.y, y = body.y + sin * p.x + cos * p.y;
@@ -65,7 +66,10 @@ function bounds(body, own, only = null) {
   return box;
 }
 function grow(box, x0, y0, x1, y1) {
-  box[0] = Math.min(box[0], x0); box[1] = Math.min(box[1], y0); box[2] = Math.max(box[2], x1); box[3] = Math.max(box[3], y1);
+  if (x0 < box[0]) box[0] = x0;
+  if (y0 < box[1]) box[1] = y0;
+  if (x1 > box[2]) box[2] = x1;
+  if (y1 > box[3]) box[3] = y1;
 }
 
 // The camera: where the world is in the picture.
@@ -83,7 +87,7 @@ function fit() {
 function follow_bodies(seconds) {
   if (!camera.follows || !camera.fitted || camera.given || pointers.size) return;
   const now = performance.now(), { clientWidth: w, clientHeight: h } = $('canvas'), key = [taken, w, h].join();
-  if (key !== follow_bodies.key && now - (follow_bodies.since || 0) > (bodies.size > 2000 ? 100 : 30)) {
+  if (key !== follow_bodies.key && now - (follow_bodies.since || 0) > (bodies.size > 10000 ? 200 : bodies.size > 2000 ? 100 : 30)) {
     follow_bodies.key = key; follow_bodies.since = now;
     const found = content();
     if (found) {
