@@ -103,6 +103,7 @@ function take_tool(name) {
   for (const button of document.querySelectorAll('[data-tool]')) button.setAttribute('aria-pressed', button.dataset.tool === tool);
   $('canvas').dataset.over = tool ? 'tool' : '';
   end_draft();
+  show_card();
   if (tool && (DRAWN.includes(tool) || JOINED.includes(tool))) show_palette(true);
   if (tool) tell(`${HINTS[tool]}; the button again puts the tool away`);
 }
@@ -212,7 +213,7 @@ $('measure').onclick = guard(async () => {
   $('metrics').textContent = `kinetic ${m.kinetic_energy.toPrecision(4)} J, total ${m.total_energy.toPrecision(4)} J, deepest overlap ${(1e3 * m.max_penetration).toFixed(2)} mm, fastest ${m.max_speed.toFixed(2)} m/s, hash ${hash}`;
 });
 // A button that is pressed with the pointer does not keep the keys: Space runs the world.
-for (const bar of [document.querySelector('main > header'), $('palette'), $('zoom'), $('gravity')]) bar.addEventListener('click', event => { if (event.detail && event.target.closest('button')) $('canvas').focus({ preventScroll: true }); });
+for (const bar of [document.querySelector('main > header'), $('palette'), $('zoom'), $('gravity')]) bar.addEventListener('click', event => { if (event.detail && event.target.closest('button:not(#lists)')) $('canvas').focus({ preventScroll: true }); });
 // The menu closes with a press elsewhere, or with one of its buttons.
 document.addEventListener('pointerdown', event => {
   if (!$('more').contains(event.target)) $('more').open = false;

@@ -11,11 +11,13 @@ const is_small = () => matchMedia('(max-width: 700px)').matches;
 /** Inputs of the card by the property that they set. */
 const fields = Object.fromEntries(['type', 'density', 'friction', 'restitution', 'vx', 'vy', 'spin', 'fixed_rotation'].map(name => [name, $('card-' + name)]));
 
+/** Shows the card, unless a tool is in hand: it would lie over the place to draw in. */
+function show_card() { $('card').hidden = !selected || Boolean(tool); }
 /** Selects a body by its id, or none. */
 function select(id) {
   if (selected && selected.world === world && selected.id === id) return;
   selected = id === null ? null : { id, world };
-  $('card').hidden = !selected;
+  show_card();
   graph_selection();
   want_stream();
   painted.key = '';
@@ -44,7 +46,11 @@ async function fill_card() {
   $('card-more').hidden = false;
   $('card-title').textContent = `Body ${id}` + (body.id ? ` (${body.id})` : '');
   const values = { type: body.type || 'dynamic', density: of_shapes(body, 'density', 1), friction: of_shapes(body, 'friction', 0.6), restitution: of_shapes(body, 'restitution', 0) };
-  for (const [name, value] of Object.entries(values)) if (document.activeElement !== fields[name]) fields[name].value = typeof value === 'number' ? Number(value.toPrecision(6)) : value;
+  for (const [name, value] of Object.entries(values)) {
+    const text = String(typeof value === 'number' ? Number(value.toPrecision(6)) : value), field = fields[name];
+    if (document.activeElement !== field || field.value === field.dataset.value) field.value = text;
+    field.dataset.value = text;
+  }
   fields.fixed_rotation.checked = Boolean(body.fixed_rotation);
   for (const name of ['vx', 'vy', 'spin']) fields[name].disabled = values.type === 'static';
   show_motion(true);
@@ -93,7 +99,7 @@ for (const [name, input] of Object.entries(fields)) {
   input.onchange = () => {
     if (!selected || selected.world !== world) return;
     const { id } = selected, value = name === 'fixed_rotation' ? input.checked : name === 'type' ? input.value : Number(input.value);
-    if (typeof value === 'number' && (input.value.trim() === '' || !input.checkValidity())) { say(`${input.dataset.name}: ${input.value || 'nothing'} is not possible; ${input.validationMessage || 'a number is needed'}`); return fill_card().catch(() => {}); }
+    if (typeof value === 'number' && (input.value.trim() === '' || !input.checkValidity())) { say(`${input.dataset.name}: ${input.value || 'nothing'} is not possible; ${input.validationMessage || 'a number is needed'}`); input.value = input.dataset.value ?? ''; return; }
     // What the service refuses is undone, and the card shows what is so.
     const work = async (own, kept) => {
       const number = field => Number(fields[field].value) || 0;
@@ -103,6 +109,7 @@ for (const [name, input] of Object.entries(fields)) {
         replacing = true;
         try { await replace_body(own, id, body => CHANGES[name](body, value)); } catch (error) {
           if (kept) await post(own, '/restore', { name: kept.name }).then(() => Promise.all([load(), loadJoints()]), () => {});
+          if (name !== 'fixed_rotation') input.value = input.dataset.value;
           fill_card().catch(() => {});
           throw error;
         } finally { replacing = false; }
@@ -112,7 +119,9 @@ for (const [name, input] of Object.entries(fields)) {
     change(`${input.dataset.name} of body ${id}`, work);
   };
 }
-$('card').onsubmit = event => { event.preventDefault(); document.activeElement.blur(); };
+$('card').onsubmit = event => event.preventDefault();
+// Enter is done with a number, and gives the keys back to the world.
+$('card').addEventListener('keydown', event => { if (event.key === 'Enter' && event.target.type === 'number') { event.preventDefault(); $('canvas').focus({ preventScroll: true }); } });
 $('card-close').onclick = () => { select(null); $('canvas').focus({ preventScroll: true }); };
 $('card-remove').onclick = () => remove_body(selected.id);
 $('card-graph').onclick = () => show_graphs(true);

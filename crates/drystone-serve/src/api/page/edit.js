@@ -104,7 +104,7 @@ function draw_body(name, drawing) {
     const { results } = await command(own, { spawn: { bodies: [body] } });
     stay(own);
     tell(`new ${name}: body ${results[0].bodies[0]}`);
-    if (!is_small()) select(results[0].bodies[0]);
+    select(results[0].bodies[0]);
   });
 }
 
