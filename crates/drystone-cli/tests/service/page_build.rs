@@ -391,6 +391,7 @@ fn on_a_phone_the_list_is_a_drawer() {
     }
     browser.touch("touchEnd", &[]);
     until_told(&mut browser, "new box: body 3.0");
+    browser.until("bodies.size === 4 && shapes.size === 4");
     tap(&mut browser, "[data-tool=box]");
     browser.until("tool === '' && bodies.size === 4");
     browser.touch("touchStart", &[[150.0, 445.0]]);
