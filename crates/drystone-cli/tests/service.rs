@@ -35,6 +35,8 @@ mod keys;
 mod limits;
 #[path = "service/page.rs"]
 mod page;
+#[path = "service/page_build.rs"]
+mod page_build;
 #[path = "service/page_time.rs"]
 mod page_time;
 #[path = "service/pools.rs"]

@@ -126,6 +126,13 @@ impl SavedWorld {
         Ok(Self { scene: scene.clone(), journal, state: world.save()? })
     }
 
+    /// Puts a world together of its scene, the changes by hand, and its state as [`World::save`] gives it. Whether they
+    /// fit together shows when it is used.
+    #[must_use]
+    pub fn from_parts(scene: Scene, journal: Journal, state: Vec<u8>) -> Self {
+        Self { scene, journal, state }
+    }
+
     /// Returns true if bytes begin as a saved world does.
     #[must_use]
     pub fn is_one(bytes: &[u8]) -> bool {

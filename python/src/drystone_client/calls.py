@@ -197,6 +197,11 @@ def joints(self: HasPath) -> Call[Sequence[models.JointLook]]:
     return _get(f"{self.path}/joints", lambda answer: list(answer["joints"]))
 
 
+def scene(self: HasPath) -> Call[models.Scene]:
+    """Returns the scene that the world has become: it starts where the world is now."""
+    return _get(f"{self.path}/scene", _same)
+
+
 def metrics(self: HasPath) -> Call[models.Metrics]:
     """Returns energies, penetration and so on, and a hash of the state."""
     return _get(f"{self.path}/metrics", _same)

@@ -549,6 +549,7 @@ fn fingers_do_all() {
     browser.touch("touchEnd", &[]);
     browser.until("!drag");
 
+    browser.click("#lists");
     browser.eval("$('scene').value = '{ \"version\": 1, \"bodies\": [ { \"kind\": 1 } ] }'");
     browser.click("#create .main");
     browser.until("$('mistake').textContent.includes('bodies[0].kind')");

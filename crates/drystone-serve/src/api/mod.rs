@@ -6,6 +6,7 @@ mod guard;
 mod guesses;
 mod rewind;
 mod room;
+mod scene;
 mod socket;
 mod worlds;
 
@@ -150,6 +151,7 @@ fn routes() -> OpenApiRouter<State> {
         .routes(routes!(worlds::state))
         .routes(routes!(worlds::bodies))
         .routes(routes!(worlds::joints))
+        .routes(routes!(scene::scene))
         .routes(routes!(worlds::metrics))
         .routes(routes!(worlds::events))
         .routes(routes!(worlds::query))
@@ -394,12 +396,16 @@ fn resident_bytes() -> Option<u64> {
 /// The page at `/`. Its style and scripts are files of their own, so that the policy forbids text in the page to be run.
 const PAGE: &str = include_str!("page/page.html");
 /// Files of the page below `/page/`, with their MIME types.
-const PAGE_FILES: [(&str, &str, &str); 6] = [
+const PAGE_FILES: [(&str, &str, &str); 10] = [
     ("/page/page.css", "text/css; charset=utf-8", include_str!("page/page.css")),
     ("/page/service.js", "text/javascript; charset=utf-8", include_str!("page/service.js")),
     ("/page/view.js", "text/javascript; charset=utf-8", include_str!("page/view.js")),
+    ("/page/framing.js", "text/javascript; charset=utf-8", include_str!("page/framing.js")),
     ("/page/draw.js", "text/javascript; charset=utf-8", include_str!("page/draw.js")),
     ("/page/gravity.js", "text/javascript; charset=utf-8", include_str!("page/gravity.js")),
+    ("/page/edit.js", "text/javascript; charset=utf-8", include_str!("page/edit.js")),
+    ("/page/card.js", "text/javascript; charset=utf-8", include_str!("page/card.js")),
+    ("/page/graphs.js", "text/javascript; charset=utf-8", include_str!("page/graphs.js")),
     ("/page/act.js", "text/javascript; charset=utf-8", include_str!("page/act.js")),
 ];
 

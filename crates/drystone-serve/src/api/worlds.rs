@@ -717,15 +717,15 @@ pub async fn pause(
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
 
-async fn read(state: &State, id: &str, what: Read) -> Answered {
+pub(super) async fn read(state: &State, id: &str, what: Read) -> Answered {
     state.scheduler.ask(id, |reply| Request::Read(what, reply)).await
 }
 
 /// Memory that is set aside while an answer grows.
-type Growing = Arc<Mutex<Option<room::Reserved>>>;
+pub(super) type Growing = Arc<Mutex<Option<room::Reserved>>>;
 
 /// Returns what sets memory of a token aside while an answer grows, but for the first `free` bytes, and where it is.
-fn charging(caller: Arc<Caller>, free: usize) -> (session::Charge, Growing) {
+pub(super) fn charging(caller: Arc<Caller>, free: usize) -> (session::Charge, Growing) {
     let held = Growing::default();
     let (own, mut all) = (held.clone(), 0_usize);
     let charge = move |bytes: usize| {
@@ -747,7 +747,7 @@ fn charging(caller: Arc<Caller>, free: usize) -> (session::Charge, Growing) {
 }
 
 /// Returns an answer with the memory that was set aside for it, until the client has it.
-fn held(answer: Answer, growing: &Growing) -> Response {
+pub(super) fn held(answer: Answer, growing: &Growing) -> Response {
     let permit = growing.lock().unwrap_or_else(PoisonError::into_inner).take();
     match permit {
         Some(permit) => Held(answer, permit).into_response(),
@@ -945,7 +945,7 @@ pub async fn checkpoints(
 }
 
 /// Asks the store, which may take a while, where nobody is kept waiting by that.
-async fn in_store<T: Send + 'static>(
+pub(super) async fn in_store<T: Send + 'static>(
     state: &State,
     caller: &Caller,
     what: impl FnOnce(&Store) -> io::Result<T> + Send + 'static,

@@ -21,7 +21,8 @@ use crate::store::Store;
 use crate::unix_seconds;
 use drystone::event::Event;
 use drystone::population::{Alteration, Journal};
-use drystone::{BodyId, Joint, JointCommand, JointId, JointKind, WorldError};
+use drystone::{BodyId, Joint, JointCommand, JointId, JointKind, Scene, WorldError};
+use drystone_scenes::SavedWorld;
 
 /// What is remembered of a world beside its snapshot.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -130,6 +131,24 @@ pub(crate) struct Live {
     most_events: usize,
 }
 
+/// Changes by hand and the state of a world.
+#[derive(Debug)]
+pub struct Past {
+    changes: Memory,
+    state: Vec<u8>,
+}
+
+impl Past {
+    /// Makes the scene that a world has become, of that which it began as.
+    ///
+    /// # Errors
+    /// The parts do not fit together, or a body has no place in the range of a scene any more.
+    pub fn scene(self, first: &Scene) -> Result<Scene, String> {
+        let journal = journal(&self.changes)?;
+        SavedWorld::from_parts(first.clone(), journal, self.state).to_scene().map_err(|error| error.to_string())
+    }
+}
+
 /// The newest events, and the number of the next: what a world keeps while it is not in memory.
 #[derive(Debug, Default)]
 pub struct Ring {
@@ -172,6 +191,16 @@ impl Live {
         self.journal_bytes = memory.journal.iter().map(Entry::bytes).sum();
         self.memory = memory;
         Ok(())
+    }
+
+    /// Returns what came of the scene, to make another one of it elsewhere.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    pub fn past(&mut self) -> Result<Past, WorldError> {
+        let state = self.world.save()?;
+        let Memory { journal, gravity, .. } = &self.memory;
+        Ok(Past { changes: Memory { journal: journal.clone(), gravity: *gravity, ..Memory::default() }, state })
     }
 
     /// Takes the events away, for a world that is put to disk.

@@ -32,6 +32,7 @@ use drystone::gpu::DeviceError;
 use drystone::types::VACANT;
 pub use handle::{Answer, Bodies, Facts, GiveUp, Handle, Poke, Reply, Request, Reserved, Shared, Status, Wake};
 use keys::Spill;
+pub use live::Past;
 use live::{Live, Ring};
 pub use open::{check_limits, check_work, facts as open_facts};
 use read::Asking;

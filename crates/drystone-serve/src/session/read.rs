@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::live::Live;
+use super::live::{Live, Past};
 use super::{Answer, Reply};
 use crate::answers::{self, Circle, Found, HalfPlane, Outline, Polygon, ShapeOf, wide};
 use crate::config::Limits;
@@ -33,6 +33,8 @@ pub enum Read {
     Bodies(Charge),
     /// Joints, where they are and what they hold.
     Joints(Charge),
+    /// Changes and state, for the scene that the world has become. The function takes them.
+    Past(HandOver, Charge),
     /// How good and how lively it is.
     Metrics,
     /// What happened since the event with this number, so many at most.
@@ -48,6 +50,9 @@ pub enum Read {
     Ping,
 }
 
+/// Takes what a world has become.
+pub type HandOver = Box<dyn FnMut(Past) + Send>;
+
 /// Sets memory aside for so many bytes more of an answer.
 pub type Charge = Box<dyn FnMut(usize) -> Result<(), Problem> + Send>;
 
@@ -57,6 +62,7 @@ impl fmt::Debug for Read {
             Self::State(..) => "State",
             Self::Bodies(_) => "Bodies",
             Self::Joints(_) => "Joints",
+            Self::Past(..) => "Past",
             Self::Metrics => "Metrics",
             Self::Events { .. } => "Events",
             Self::Query(_) => "Query",
@@ -107,6 +113,13 @@ pub fn answer(live: &mut Live, read: &mut Read) -> Result<Result<Answer, Problem
             Ok(()) => joints(live).map(|joints| Ok(Answer::json(&joints))),
             Err(problem) => Ok(Err(problem)),
         },
+        Read::Past(hand_over, charge) => match charge(past_bytes(live)) {
+            Ok(()) => {
+                hand_over(live.past()?);
+                Ok(Ok(Answer::json(&json!({}))))
+            }
+            Err(problem) => Ok(Err(problem)),
+        },
         Read::Metrics => metrics(live).map(Ok),
         &mut Read::Events { from, most } => Ok(Ok(events(live, from, most))),
         Read::Ping => Ok(Ok(Answer::json(&json!({})))),
@@ -145,6 +158,12 @@ fn joints_bytes(live: &Live) -> usize {
     let joints = &live.world.compiled().joints;
     let names: usize = joints.ids.iter().flatten().map(String::len).sum();
     768 * joints.joints.len() + NAME_FACTOR * names
+}
+
+/// Returns about how many bytes it takes to make a scene of a world: its state, the model, the text.
+fn past_bytes(live: &Live) -> usize {
+    let (bodies, entries) = (live.world.compiled().bodies.len(), live.has().bytes);
+    2 * (looks_bytes(live) + joints_bytes(live) + entries) + 1024 * bodies
 }
 
 fn state_as(live: &mut Live, format: Format) -> Result<Answer, WorldError> {

@@ -63,6 +63,7 @@ const back = count => guard(async () => {
       // The hand had hold of a body then.
       if (holds) { await command(own, { release: { pointer: hand } }); stay(own); }
     }
+    forget_undos_after(step);
     tell(`back at step ${step}`);
     await list();
   } finally { behind = 0; going = false; }
@@ -87,6 +88,7 @@ const restart = guard(async () => {
   stay(own);
   await Promise.all([load(), loadJoints(), list()]);
   stay(own);
+  forget_undos_after(0);
   fit();
   tell('started again');
 });
@@ -100,13 +102,15 @@ function take_tool(name) {
   tool = tool === name ? '' : name;
   for (const button of document.querySelectorAll('[data-tool]')) button.setAttribute('aria-pressed', button.dataset.tool === tool);
   $('canvas').dataset.over = tool ? 'tool' : '';
-  if (tool) tell(`press the place to ${tool === 'shoot' ? 'shoot at' : tool === 'drop' ? 'drop bodies at' : 'explode at'}; the button again puts the tool away`);
+  end_draft();
+  show_card();
+  if (tool && (DRAWN.includes(tool) || JOINED.includes(tool))) show_palette(true);
+  if (tool) tell(`${HINTS[tool]}; the button again puts the tool away`);
 }
 let working = Promise.resolve();
 /** Uses a tool, one after the other. */
 function use(name, place) {
-  const own = world, work = guard(async () => { if (world === own && drawn) { await keepStart(); stay(own); await { drop, shoot, explode }[name](own, place); await list(); } });
-  working = working.then(work);
+  change({ drop: 'bodies dropped', shoot: 'a shot', explode: 'an explosion' }[name], own => ({ drop, shoot, explode })[name](own, place));
 }
 
 /** Width of a usual body, m. */
@@ -155,17 +159,22 @@ async function explode(own, [x, y]) {
   for (let i = 0; i < pushes.length; i += 1000) await command(own, ...pushes.slice(i, i + 1000));
   tell(`pushed ${pushes.length} ${pushes.length === 1 ? 'body' : 'bodies'}`);
 }
-/** Removes the body under the pointer as it is when the key comes. */
-const removeBody = guard(async () => {
-  const found = hovered && drawn ? pick(here(), GRAB_MOUSE, true) : null;
-  if (!found) return tell('there is no body under the pointer');
-  const own = world, kind = ['dynamic', '', 'static', '', 'kinematic'][found.body.flags & 6];
+/** Removes a body: that under the pointer as it is when the key comes, or else the selected one. */
+const removeBody = () => {
+  const found = hovered && drawn ? pick(here(), GRAB_MOUSE, true) : null, id = found ? found.id : selected_body() && selected.id;
+  if (id) remove_body(id); else tell('there is no body under the pointer, and none is selected');
+};
+function remove_body(id) {
+  const body = body_of(id), own = body && looks(body);
+  if (!own) return;
+  const kind = ['dynamic', '', 'static', '', 'kinematic'][body.flags & 6];
   letGo();
-  await keepStart();
-  await command(own, { remove: { bodies: [found.id] } });
-  tell(`removed ${kind} body ${found.id}` + (found.name ? ` (${found.name})` : '') + '; R starts again');
-  await list();
-});
+  change('a body removed', async at => {
+    await command(at, { remove: { bodies: [id] } });
+    if (selected?.id === id) select(null);
+    tell(`removed ${kind} body ${id}` + (own.name ? ` (${own.name})` : '') + '; Z brings it back');
+  });
+}
 const removeWorld = guard(async () => {
   if (!status || !confirm(`Delete the world ${status.name || status.id} with all its checkpoints?`)) return;
   const own = deleting = world, old = socket;
@@ -174,6 +183,8 @@ const removeWorld = guard(async () => {
   socket = null;
   if (old) old.close();
   try { await call('DELETE', on(own, '')); } catch (error) { if (world === own) connect(); throw error; } finally { deleting = null; }
+  // Its checkpoints went with it.
+  undos = undos.filter(kept => kept.world !== own);
   if (world === own) close();
   if (!world) await choose();
 });
@@ -183,17 +194,31 @@ const removeWorld = guard(async () => {
 $('play').onclick = toggle; $('step').onclick = steps(1); $('back').onclick = back(1); $('restart').onclick = restart; $('remove').onclick = removeWorld;
 $('picture').onclick = guard(() => save_picture()); $('keep').onclick = keepState; $('keys').onclick = () => show_keys();
 for (const button of document.querySelectorAll('[data-tool]')) button.onclick = () => take_tool(button.dataset.tool);
-for (const box of document.querySelectorAll('[data-layer]')) box.onchange = () => { layers[box.dataset.layer] = box.checked; };
-const layer = name => () => { const box = document.querySelector(`[data-layer=${name}]`); box.checked = layers[name] = !layers[name]; };
+for (const box of document.querySelectorAll('[data-layer]')) box.onchange = () => { layers[box.dataset.layer] = box.checked; want_stream(); };
+const layer = name => () => { const box = document.querySelector(`[data-layer=${name}]`); box.checked = layers[name] = !layers[name]; want_stream(); };
+function show_palette(shown) { $('palette').hidden = !shown; $('build').setAttribute('aria-pressed', shown); }
+$('build').onclick = () => { show_palette($('palette').hidden); if ($('palette').hidden && (DRAWN.includes(tool) || JOINED.includes(tool))) take_tool(''); };
+$('undo').onclick = undo; $('save-scene').onclick = save_scene;
+/** On a narrow screen the list and the form come and go. */
+function show_lists(shown) {
+  document.body.classList.toggle('lists', shown);
+  $('lists').setAttribute('aria-expanded', shown);
+  if (shown) $('side-close').focus(); else if ($('side').contains(document.activeElement) && is_small()) $('lists').focus();
+}
+$('lists').onclick = () => show_lists(true);
+$('side-close').onclick = () => show_lists(false);
 $('measure').onclick = guard(async () => {
   const own = world, { metrics: m, hash } = await call('GET', on(own, '/metrics'));
   stay(own);
   $('metrics').textContent = `kinetic ${m.kinetic_energy.toPrecision(4)} J, total ${m.total_energy.toPrecision(4)} J, deepest overlap ${(1e3 * m.max_penetration).toFixed(2)} mm, fastest ${m.max_speed.toFixed(2)} m/s, hash ${hash}`;
 });
 // A button that is pressed with the pointer does not keep the keys: Space runs the world.
-for (const bar of [document.querySelector('header'), $('zoom'), $('gravity')]) bar.addEventListener('click', event => { if (event.detail && event.target.closest('button')) $('canvas').focus({ preventScroll: true }); });
+for (const bar of [document.querySelector('main > header'), $('palette'), $('zoom'), $('gravity')]) bar.addEventListener('click', event => { if (event.detail && event.target.closest('button:not(#lists)')) $('canvas').focus({ preventScroll: true }); });
 // The menu closes with a press elsewhere, or with one of its buttons.
-document.addEventListener('pointerdown', event => { if (!$('more').contains(event.target)) $('more').open = false; });
+document.addEventListener('pointerdown', event => {
+  if (!$('more').contains(event.target)) $('more').open = false;
+  if (!$('side').contains(event.target) && document.body.classList.contains('lists')) { event.preventDefault(); show_lists(false); }
+});
 document.querySelector('.menu').addEventListener('click', event => { if (event.target.tagName === 'BUTTON') $('more').open = false; });
 
 // Keys, as in the window; what the window has not is below.
@@ -215,14 +240,27 @@ const KEYS = [
   ['d', 'D', 'drop bodies at the pointer', () => use('drop', here())],
   ['s', 'S', 'shoot at the pointer', () => use('shoot', here())],
   ['x', 'X', 'explode at the pointer', () => use('explode', here())],
-  ['Delete', 'Delete', 'remove the body under the pointer', removeBody],
+  ['Delete', 'Delete', 'remove the body pointed at, or selected', removeBody],
+  ['w', 'W', 'graph the body under the pointer', () => { const found = hovered && drawn ? pick(here(), GRAB_MOUSE, true) : null; if (found) select(found.id); show_graphs(Boolean(found) || !graphs_shown); }],
+  ['v', 'V', 'arrows of velocity', layer('velocities')],
+  ['z', 'Z', 'undo the last change', () => undo()],
+  ['1', '1', 'select and pull bodies', () => take_tool('')],
+  ['2', '2', 'draw boxes', () => take_tool('box')],
+  ['3', '3', 'draw circles', () => take_tool('circle')],
+  ['4', '4', 'draw polygons', () => take_tool('polygon')],
+  ['Enter', 'Enter', 'close the polygon', () => finish_polygon()],
+  ['5', '5', 'hinge between two clicks', () => take_tool('hinge')],
+  ['6', '6', 'spring between two clicks', () => take_tool('spring')],
+  ['7', '7', 'rod between two clicks', () => take_tool('rod')],
+  ['8', '8', 'weld between two clicks', () => take_tool('weld')],
   ['[', '[', 'tilt gravity to the left', tilt(-TILT)],
   [']', ']', 'tilt gravity to the right', tilt(TILT)],
   ['\\', '\\', 'gravity as in the scene', scene_gravity],
   ['l', 'L', 'light or dark', dark],
   ['p', 'P', 'save a picture', guard(() => save_picture())],
   ['k', 'K', 'keep the state as a checkpoint', keepState],
-  ['Escape', 'Esc', 'cancel, put the tool away', () => take_tool('')],
+  ['j', 'J', 'save as a scene file (JSON)', save_scene],
+  ['Escape', 'Esc', 'cancel, put the tool away, deselect', () => { if (draft) end_draft(); else if (tool) take_tool(''); else select(null); }],
   ['?', '?', 'these keys', () => show_keys()],
   ['i', 'I', 'joints', layer('joints')],
   ['.', '.', 'zoom in', () => zoom(1.25)],
@@ -233,7 +271,7 @@ const KEYS = [
   ['Shift+ArrowDown', 'Shift ↓', 'move the view', () => pan(0, -40)],
   ['Shift+Delete', 'Shift Delete', 'delete the world, after a question', removeWorld],
 ];
-const POINTER = [['drag a body', 'pull it along'], ['drag elsewhere', 'move the view'], ['wheel, two fingers', 'zoom']];
+const POINTER = [['click a body', 'select it, to change it'], ['drag a body', 'pull it along'], ['drag elsewhere', 'move the view'], ['wheel, two fingers', 'zoom']];
 const ACTS = new Map(KEYS.map(([code, , , act]) => [code, act]));
 ACTS.set('+', ACTS.get('='));
 const rows = [...KEYS.map(key => key.slice(1, 3)).filter(([, meaning], i, all) => !i || meaning !== all[i - 1][1]), ...POINTER];
@@ -246,10 +284,12 @@ for (const [word, meaning] of rows) {
 function show_keys() { if ($('help').open) $('help').close(); else $('help').showModal(); }
 document.onkeydown = event => {
   const { target } = event, is_text = /^(TEXTAREA|SELECT)$/.test(target.tagName) || (target.tagName === 'INPUT' && target.type !== 'checkbox');
+  if (event.key === 'Escape' && document.body.classList.contains('lists')) return show_lists(false);
+  if (event.key.toLowerCase() === 'z' && (event.ctrlKey || event.metaKey) && !event.shiftKey && !is_text && status) { event.preventDefault(); undo(); return; }
   if (is_text || event.ctrlKey || event.metaKey || event.altKey) return;
   if ($('help').open) { if (event.key === '?') { event.preventDefault(); $('help').close(); } return; }
   // A button that has the focus is pressed with Space, as everywhere.
-  if (event.key === ' ' && /^(BUTTON|SUMMARY|INPUT)$/.test(target.tagName)) return;
+  if (/^( |Enter)$/.test(event.key) && /^(BUTTON|SUMMARY|INPUT)$/.test(target.tagName)) return;
   const name = event.key.length === 1 ? event.key.toLowerCase() : event.key, act = ACTS.get((event.shiftKey && event.key.length > 1 ? 'Shift+' : '') + name);
   if (name === 'Escape' && $('more').open) { $('more').open = false; return; }
   if (!act || (!status && name !== '?') || (status && status.state === 'failed' && !/Delete|\?/.test(event.key))) return;
@@ -295,6 +335,9 @@ async function make(body, name) {
     panel();
   }
 }
+/** A ground, and room to build on it. */
+const EMPTY = { version: 1, name: 'new scene', view: { min: [-8, -1.5], max: [8, 7.5] }, bodies: [{ id: 'ground', type: 'static', position: [0, -0.5], shapes: [{ box: { half: [50, 0.5] } }] }] };
+$('empty').onclick = guard(async () => { $('run').checked = false; await make(JSON.stringify(EMPTY), 'an empty scene'); show_palette(true); });
 for (const spec of ['card_house', 'large_pyramid:base=20', 'tumbler:grid=12', 'bridge', 'springs', 'smash']) {
   const button = document.createElement('button');
   button.textContent = spec;

@@ -2,7 +2,7 @@
 
 const colors = ['#4c78a8', '#f58518', '#54a24b', '#b279a2', '#e4b02f', '#72b7b2', '#e45756', '#9d755d'];
 const RING = 4, ZIGZAG = 5, DASHES = 6, COILS = 10, STRIDE = 12;
-const layers = { joints: true, boxes: false, grid: true };
+const layers = { joints: true, boxes: false, grid: true, velocities: false, forces: false };
 /** Key of the last painting. */
 let painted = { key: '', shapes: null };
 
@@ -12,7 +12,7 @@ function rgba(css, alpha = 1) {
   return (r | g << 8 | b << 16 | Math.round(255 * alpha) << 24) >>> 0;
 }
 const faded = (color, alpha) => (color & 0xffffff | Math.round((color >>> 24) * alpha) << 24) >>> 0;
-const PALETTE = colors.map(color => rgba(color)), FIXED = rgba('#8a8f98'), EDGE = rgba('#000000', 0.4), HELD = rgba('#000000'), JOINT = rgba('#9b59d0'), AABB = rgba('#2fa5a5', 0.8), BAND = rgba('#ffd54a');
+const PALETTE = colors.map(color => rgba(color)), FIXED = rgba('#8a8f98'), EDGE = rgba('#000000', 0.4), FADED_EDGE = rgba('#000000', 0.22), HELD = rgba('#000000'), JOINT = rgba('#9b59d0'), AABB = rgba('#2fa5a5', 0.8), BAND = rgba('#ffd54a'), SELECTED = rgba('#e6007a');
 /** By the id of a body: what comes and goes beside it does not change its colour. Eight neighbours have eight colours. */
 function color_of({ slot, generation }) {
   let h = Math.imul((slot >> 3) + 0x9e37 * (generation + 1), 0x7feb352d) >>> 0;
@@ -49,9 +49,12 @@ function number_corners() {
   }
 }
 
+/** The selected body, for as long as a picture is collected. */
+let shown_body = null;
 /** All that is to be seen, for a picture of so many px. */
 function collect(w, h, ratio) {
   count = 0;
+  shown_body = selected_body();
   number_corners();
   const s = camera.scale * ratio, at = ([x, y]) => [(x - camera.x) * s + w / 2, h / 2 - (y - camera.y) * s];
   if (layers.grid) collect_grid(w, h, ratio, s);
@@ -65,6 +68,8 @@ function collect(w, h, ratio) {
     }
   }
   if (layers.joints) collect_joints(at, w, h, ratio, s);
+  for (const arrow of ARROWS) collect_arrows(arrow, w, h, ratio, s);
+  collect_draft(at, ratio);
   if (drag) {
     const from = at(place_on(drag.body, drag.point)), to = at(drag.target);
     // Light on dark, so that it shows on bodies of all colours.
@@ -90,24 +95,66 @@ function collect_grid(w, h, ratio, s) {
 function collect_body(body, w, h, ratio, s) {
   const own = looks(body);
   if (!own) return;
-  const ox = (body.x - camera.x) * s + w / 2, oy = h / 2 - (body.y - camera.y) * s, reach = own.reach * s + 2;
+  const { parts } = own, ox = (body.x - camera.x) * s + w / 2, oy = h / 2 - (body.y - camera.y) * s, reach = own.reach * s + 2;
   if (ox + reach < 0 || ox - reach > w || oy + reach < 0 || oy - reach > h) return;
-  const cos = Math.cos(body.angle), sin = Math.sin(body.angle), held = drag && drag.body === body, alpha = body.flags & 1 ? 0.55 : 1, least = 0.7 * ratio;
-  const color = faded(body.flags & 6 ? FIXED : color_of(body), alpha), edge = held ? HELD : faded(EDGE, alpha);
-  for (const p of own.parts) {
+  const cos = Math.cos(body.angle), sin = Math.sin(body.angle), held = (drag && drag.body === body) || body === shown_body, alpha = body.flags & 1 ? 0.55 : 1, least = 0.7 * ratio;
+  const full = body.flags & 6 ? FIXED : body.color ??= color_of(body), color = alpha < 1 ? faded(full, alpha) : full, edge = body === shown_body ? SELECTED : held ? HELD : alpha < 1 ? FADED_EDGE : EDGE;
+  for (let n = 0; n < parts.length; n++) {
+    const p = parts[n];
     const x = ox + (cos * p.x - sin * p.y) * s, y = oy - (sin * p.x + cos * p.y) * s, c = cos * p.cos - sin * p.sin, i = sin * p.cos + cos * p.sin;
     const fill = p.sensor ? 0 : color, thin = Math.max(p.a + p.r, p.b + p.r) * s < 4 * ratio;
     // Outlines of what is a few pixels large would hide its colour.
-    const width = thin && !p.sensor ? 0 : (held ? 2 : 1) * ratio, r = p.r * s, rim = p.sensor ? color : edge;
-    if (p.kind === HALF_PLANE) {
+    const width = held ? 2 * ratio : thin && !p.sensor ? 0 : ratio, r = p.r * s, rim = p.sensor ? color : edge;
+    if (p.kind === BOX) put(BOX, x, y, c, i, Math.max(p.a * s, least), Math.max(p.b * s, least), r, 0, fill, rim, Math.min(p.a, p.b) * s > ratio || p.sensor ? width : 0);
+    else if (p.kind === HALF_PLANE) {
       // A box as large as the picture, with its upper edge on the line, as near to the middle as the line comes.
       const d = (x - w / 2) * c - (y - h / 2) * i, far = 2 * (w + h);
       put(BOX, w / 2 + c * (d - far), h / 2 - i * (d - far), i, -c, far, far, 0, 0, fill, rim, width);
     } else if (p.kind === CIRCLE) put(CIRCLE, x, y, c, i, Math.max(p.a * s, least), 0, 0, 0, fill, rim, width);
     else if (p.kind === CAPSULE) put(CAPSULE, x, y, c, i, p.a * s, 0, Math.max(r, least), 0, fill, rim, r > 2 * ratio ? width : 0);
-    else if (p.kind === BOX) put(BOX, x, y, c, i, Math.max(p.a * s, least), Math.max(p.b * s, least), r, 0, fill, rim, Math.min(p.a, p.b) * s > ratio || p.sensor ? width : 0);
     else put(POLYGON, x, y, c, i, p.a * s, p.first, r, p.points.length, fill, rim, width);
   }
+}
+
+/** Arrows: the layer, what they show of a body, its unit and their colour; pixels of one unit, and the sum that this was chosen for. */
+const ARROWS = [
+  { layer: 'velocities', x: 'vx', y: 'vy', unit: 'm/s', color: '#1f9e89', scale: 0 },
+  { layer: 'forces', x: 'fx', y: 'fy', unit: 'N', color: '#d4610c', scale: 0 },
+];
+/** Pixels of a long arrow, and between which the scale is left as it is. Below the last, m/s or N, all counts as still. */
+const LONG = 60, TOO_SHORT = 20, TOO_LONG = 140, STILL = 0.01;
+function collect_arrows(arrow, w, h, ratio, s) {
+  if (!layers[arrow.layer]) { arrow.scale = 0; return; }
+  const sizes = [], every = Math.ceil(bodies.size / 500);
+  let i = 0;
+  for (const body of bodies.values()) if (i++ % every === 0 && isDynamic(body)) { const size = Math.hypot(body[arrow.x], body[arrow.y]); if (size > STILL) sizes.push(size); }
+  const long = quantile(sizes, 0.95);
+  if (!(long * arrow.scale > TOO_SHORT && long * arrow.scale < TOO_LONG) && long > 0) arrow.scale = LONG / long;
+  if (!arrow.scale) return;
+  const color = rgba(arrow.color), pen = 0.9 * ratio, k = arrow.scale * ratio;
+  for (const body of bodies.values()) {
+    if (!isDynamic(body) && !(body.flags & 4)) continue;
+    const own = looks(body), dx = body[arrow.x] * k, dy = -body[arrow.y] * k, length = Math.hypot(dx, dy);
+    if (!own || length < 3 * ratio || length < STILL * k) continue;
+    const cos = Math.cos(body.angle), sin = Math.sin(body.angle), [mx, my] = own.middle, x = (body.x + cos * mx - sin * my - camera.x) * s + w / 2, y = h / 2 - (body.y + sin * mx + cos * my - camera.y) * s;
+    if (Math.max(x, x + dx) < 0 || Math.min(x, x + dx) > w || Math.max(y, y + dy) < 0 || Math.min(y, y + dy) > h) continue;
+    const ux = dx / length, uy = dy / length, head = Math.min(6 * ratio, 0.4 * length), to = [x + dx, y + dy];
+    line([x, y], to, pen, color);
+    line([to[0] - head * (ux + 0.6 * uy), to[1] - head * (uy - 0.6 * ux)], to, pen, color);
+    line([to[0] - head * (ux - 0.6 * uy), to[1] - head * (uy + 0.6 * ux)], to, pen, color);
+  }
+}
+/** Says how long an arrow of a round size is. */
+function arrow_scales() {
+  const shown = ARROWS.filter(arrow => layers[arrow.layer] && arrow.scale), key = shown.map(arrow => [arrow.layer, arrow.scale]).join();
+  if (key === arrow_scales.key) return;
+  arrow_scales.key = key;
+  $('arrow-scales').replaceChildren(...shown.map(arrow => {
+    const least = 30 / arrow.scale, power = 10 ** Math.floor(Math.log10(least)), size = power * [1, 2, 5, 10].find(n => n * power >= least), row = document.createElement('span'), bar = document.createElement('i');
+    bar.style.width = size * arrow.scale + 'px'; bar.style.background = arrow.color;
+    row.append(bar, `${arrow.layer === 'forces' ? 'net force' : 'velocity'} ${Number(size.toPrecision(3))} ${arrow.unit}`);
+    return row;
+  }));
 }
 
 /** Joints, a sign for each kind: thin lines from the bodies to the anchors, what is between these, and what is at them. */
@@ -335,9 +382,12 @@ function draw(now = performance.now()) {
     painted = { key, shapes };
     paint(w, h, ratio);
     scale_bar();
+    arrow_scales();
     keep_thumbnail(now);
   }
   footer(now);
+  show_motion();
+  paint_graphs(now);
 }
 
 function scale_bar() {
@@ -348,8 +398,11 @@ function scale_bar() {
 }
 
 function footer(now) {
-  while (frames.length && now - frames[0] >= 1000) frames.shift();
   dial();
+  // Words that change make the browser lay the page out anew: ten times a second is enough to read.
+  if (now - (footer.since || -1e9) < 100) return;
+  footer.since = now;
+  while (frames.length && now - frames[0] >= 1000) frames.shift();
   const plays = status && status.state === 'playing', number = bodies.size.toLocaleString() + (bodies.size === 1 ? ' body' : ' bodies');
   const texts = {
     now: world ? `step ${simulated.step}, ${simulated.time.toFixed(2)} s, ${number}` : 'Create a world, or choose one.',
@@ -382,12 +435,6 @@ function save_picture() {
   c.strokeStyle = c.fillStyle = getComputedStyle($('scale').firstChild).color; c.lineWidth = ratio; c.font = `${11 * ratio}px system-ui, sans-serif`; c.textAlign = 'center';
   c.beginPath(); c.moveTo(x, y - 7 * ratio); c.lineTo(x, y); c.lineTo(x + length, y); c.lineTo(x + length, y - 7 * ratio); c.stroke();
   c.fillText($('scale').textContent, x + length / 2, y - 9 * ratio);
-  const name = `${(status.name || status.id).replace(/[^\w-]+/g, '_')}-step-${simulated.step}.png`;
-  to.toBlob(blob => {
-    const link = document.createElement('a');
-    link.href = URL.createObjectURL(blob); link.download = name;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-    tell(`saved ${name}`);
-  });
+  const name = `${file_name()}.png`;
+  to.toBlob(blob => save_file(name, 'image/png', blob));
 }

@@ -74,7 +74,7 @@ function lost() {
 }
 
 /** Asks the service, and for a token if it wants one. */
-async function call(method, path, body, tell) {
+async function call(method, path, body, tell, as = 'json') {
   const key = crypto.getRandomValues(new Uint32Array(4)).join('-');
   for (;;) {
     const headers = {}, used = token;
@@ -90,7 +90,7 @@ async function call(method, path, body, tell) {
     if (answer.status === 204) return null;
     if (!answer.ok) throw await problem(answer);
     // A connection that is lost in the middle of an answer is lost as any other.
-    return read(answer, tell).catch(error => { throw error instanceof TypeError ? lost() : error; });
+    return (as === 'text' ? answer.text() : read(answer, tell)).catch(error => { throw error instanceof TypeError ? lost() : error; });
   }
 }
 
@@ -231,8 +231,9 @@ function show(worlds) {
 /** Lets those buttons be pressed that can do something. */
 function buttons() {
   const works = Boolean(status) && status.state !== 'failed' && !away, playing = Boolean(status) && status.state === 'playing';
-  for (const button of [...['play', 'step', 'back', 'gravity', 'restart', 'fit', 'measure', 'picture', 'keep'].map($), ...document.querySelectorAll('[data-tool]')]) button.disabled = !works;
+  for (const button of [...['play', 'step', 'back', 'gravity', 'restart', 'fit', 'measure', 'picture', 'keep', 'save-scene', 'build', 'graph'].map($), ...document.querySelectorAll('[data-tool]')]) button.disabled = !works;
   $('remove').disabled = !status || away;
+  $('undo').disabled = !works || !undos.some(u => u.world === world);
   $('play').textContent = playing ? 'Pause' : 'Play';
   $('title').textContent = status ? status.name || status.id : '';
   document.title = status ? `${status.name || status.id} – Drystone` : 'Drystone';
@@ -241,6 +242,9 @@ function buttons() {
 /** Shows no world. */
 function close() {
   letGo();
+  select(null);
+  end_draft();
+  undos.forEach(forget_undo);
   const old = socket;
   world = socket = status = null;
   again = false;
@@ -259,8 +263,7 @@ async function open(id) {
   const own = busy = { text: 'Opening', since: performance.now() };
   history.replaceState(null, '', '#' + id);
   panel();
-  // On a small screen the list is below the view.
-  document.querySelector('main').scrollIntoView({ block: 'nearest' });
+  show_lists(false);
   try {
     for (await list(); is_on() && status?.state === 'starting'; await list()) {
       own.text = `Opening ${status.name || id}` + (status.step ? `, at step ${status.step}` : '');
@@ -326,13 +329,26 @@ setInterval(() => {
   if (drawn && !away && status && status.state !== 'paused' && joints.length <= MAX_WATCHED_JOINTS && joints.some(joint => joint.breakable)) loadJoints().catch(() => {});
 }, 1000);
 
+/** The stream as it was asked for last. */
+let wanted = { rate: 60, format: 'delta' };
+/** As often as a browser can draw so many; with velocities where they are shown. */
+function wanted_stream() {
+  const full = Boolean(layers.velocities || layers.forces || graphs_shown || selected);
+  return { rate: shapes.size > 200000 ? 5 : shapes.size > 20000 || (full && shapes.size > 5000) ? 20 : 60, format: full ? 'full' : 'delta' };
+}
+function want_stream() {
+  const now = wanted_stream();
+  if (now.rate === wanted.rate && now.format === wanted.format) return;
+  wanted = now;
+  send({ stream: now });
+}
+
 function connect() {
   const protocols = ['drystone.v1'];
   // Not every token is a name of a protocol.
   if (token) protocols.push('bearer-hex.' + [...new TextEncoder().encode(token)].map(byte => byte.toString(16).padStart(2, '0')).join(''));
-  // As often as a browser can draw so many.
-  const rate = shapes.size > 200000 ? 5 : shapes.size > 20000 ? 20 : 60;
-  const old = socket, own = socket = new WebSocket((location.protocol === 'https:' ? 'wss://' : 'ws://') + location.host + on(world, `/stream?rate=${rate}&format=delta`), protocols);
+  const { rate, format } = wanted = wanted_stream();
+  const old = socket, own = socket = new WebSocket((location.protocol === 'https:' ? 'wss://' : 'ws://') + location.host + on(world, `/stream?rate=${rate}&format=${format}`), protocols);
   if (old) old.close();
   own.binaryType = 'arraybuffer';
   own.onmessage = ({ data }) => {
@@ -346,38 +362,54 @@ function connect() {
   own.onclose = () => { if (own === socket) setTimeout(() => { if (own === socket && world) connect(); }, 1000); };
 }
 
+/** Number of the last frame with all bodies: a body that is not in it is gone. */
+let census = 0;
+/** Adds a frame of the stream to what is known of the bodies. */
 function take(view) {
   if (view.getUint32(0, true) !== 0x46595244) return;
-  if (view.getUint16(6, true) & 1) bodies = new Map();
+  const has_all = view.getUint16(6, true) & 1;
   dropped = view.getUint32(12, true);
   const before = simulated.step;
   simulated = { step: Number(view.getBigUint64(16, true)), time: view.getFloat64(24, true) };
-  const [full, deltas, gone] = [32, 36, 40].map(p => view.getUint32(p, true));
-  const q = view.getFloat32(44, true), qa = view.getFloat32(48, true);
+  const full = view.getUint32(32, true), deltas = view.getUint32(36, true), gone = view.getUint32(40, true);
   // A world that has gone back may have other bodies by the same ids.
   let p = HEADER, unknown = simulated.step < before;
+  census++;
+  // Rows lie on multiples of four bytes; every browser runs on machines that are little-endian, as frames are.
   for (let i = 0; i < full; i++, p += FULL) {
     const slot = view.getUint32(p, true), generation = view.getUint32(p + 4, true);
-    bodies.set(slot, { slot, generation, x: view.getFloat32(p + 8, true), y: view.getFloat32(p + 12, true), angle: view.getFloat32(p + 16, true), spin: view.getFloat32(p + 28, true), flags: view.getUint32(p + 32, true) });
-    const known = shapes.get(slot);
-    unknown ||= !known || known.generation !== generation;
+    let body = bodies.get(slot);
+    // A body is one object for as long as it lives, so that frames leave nothing to be cleared away.
+    if (!body || body.generation !== generation) bodies.set(slot, body = { slot, generation, x: 0, y: 0, angle: 0, vx: 0, vy: 0, spin: 0, fx: 0, fy: 0, flags: 0, since: -1, census, color: undefined, shapes: null, own: null });
+    const vx = view.getFloat32(p + 20, true), vy = view.getFloat32(p + 24, true);
+    // Net force: that which has changed the velocity since the last frame with velocities.
+    const seconds = simulated.time - body.since, share = body.since >= 0 && seconds > 0 && seconds < 1 && !(body.flags & 6) ? (looks(body)?.mass ?? 0) / seconds : 0;
+    if (seconds !== 0) { body.fx = (vx - body.vx) * share; body.fy = (vy - body.vy) * share; }
+    body.x = view.getFloat32(p + 8, true); body.y = view.getFloat32(p + 12, true); body.angle = view.getFloat32(p + 16, true);
+    body.vx = vx; body.vy = vy; body.spin = view.getFloat32(p + 28, true); body.flags = view.getUint32(p + 32, true);
+    body.since = simulated.time; body.census = census;
+    unknown ||= !looks(body);
   }
-  for (let i = 0; i < deltas; i++, p += DELTA) {
-    const body = bodies.get(view.getUint32(p, true));
+  if (has_all && bodies.size > full) for (const body of bodies.values()) if (body.census !== census) bodies.delete(body.slot);
+  const numbers = new Int16Array(view.buffer, view.byteOffset + p, deltas * DELTA / 2), words = new Uint32Array(view.buffer, view.byteOffset + p, deltas * DELTA / 4);
+  const q = view.getFloat32(44, true), qa = view.getFloat32(48, true);
+  for (let i = 0, word = 0, number = 2; i < deltas; i++, word += 3, number += 6) {
+    const body = bodies.get(words[word]);
     if (!body) continue;
-    body.x += view.getInt16(p + 4, true) * q;
-    body.y += view.getInt16(p + 6, true) * q;
-    body.angle += view.getInt16(p + 8, true) * qa;
-    body.flags = view.getInt16(p + 10, true);
+    body.x += numbers[number] * q;
+    body.y += numbers[number + 1] * q;
+    body.angle += numbers[number + 2] * qa;
+    body.flags = numbers[number + 3];
   }
+  p += deltas * DELTA;
   for (let i = 0; i < gone; i++, p += 4) bodies.delete(view.getUint32(p, true));
   if (drag) drag.body = bodies.get(drag.body.slot) || drag.body;
   taken++;
   const now = performance.now();
   while (frames.length && now - frames[0] >= 1000) frames.shift();
   frames.push(now);
+  if (wanted.format === 'full' && full) sample_body();
   if (unknown) load().catch(error => say(error.message));
   if (!camera.fitted) fit();
   if (!drawn) { drawn = true; panel(); }
 }
-

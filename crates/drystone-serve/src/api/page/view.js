@@ -3,7 +3,7 @@
 const camera = { x: 0, y: 0, scale: 20, fitted: false, follows: true, given: false };
 /** Where the camera goes while it follows. */
 let goal = null;
-const GRAB_MOUSE = 8, GRAB_TOUCH = 16, SHARE = 0.85;
+const GRAB_MOUSE = 8, GRAB_TOUCH = 16;
 
 // Looks: the parts of a body, measured once.
 
@@ -30,16 +30,28 @@ function part({ circle, polygon, half_plane: half, sensor = false }) {
 function look(body) {
   const [slot, generation] = body.id.split('.').map(Number), parts = body.shapes.map(part);
   const reach = Math.max(0, ...parts.map(p => p.kind === HALF_PLANE ? Infinity : Math.hypot(p.x, p.y) + Math.hypot(p.a, p.b) + p.r));
-  return [slot, { ...body, generation, parts, reach }];
+  // Arrows begin here: the middle of its shapes by their areas, which is that of mass where all are as dense.
+  const areas = parts.map(p => p.kind === HALF_PLANE ? 0 : (p.a + p.r) * (p.b + p.r || p.a) || 1e-9), sum = areas.reduce((a, b) => a + b, 0) || 1;
+  const middle = ['x', 'y'].map(axis => parts.reduce((at, p, i) => at + p[axis] * areas[i] / sum, 0));
+  return [slot, { ...body, generation, parts, reach, middle }];
 }
-const looks = (body, own = shapes.get(body.slot)) => own && own.generation === body.generation ? own : null;
+/** Looks of a body, or null while they are not known. Asked of every body in every frame, so the answer is kept with it. */
+function looks(body) {
+  if (body.shapes !== shapes) {
+    const own = shapes.get(body.slot);
+    body.shapes = shapes;
+    body.own = own && own.generation === body.generation ? own : null;
+  }
+  return body.own;
+}
 const isDynamic = body => !(body.flags & 6);
 
-/** Where a body is: low x, low y, high x, high y. Half planes are nowhere. */
-function bounds(body, own) {
-  const cos = Math.cos(body.angle), sin = Math.sin(body.angle), box = [Infinity, Infinity, -Infinity, -Infinity];
+/** Where a body is, or one part of it: low x, low y, high x, high y. Half planes are nowhere. */
+function bounds(body, own, only = null, box = [0, 0, 0, 0]) {
+  const cos = Math.cos(body.angle), sin = Math.sin(body.angle);
+  box[0] = box[1] = Infinity; box[2] = box[3] = -Infinity;
   for (const p of own.parts) {
-    if (p.kind === HALF_PLANE) continue;
+    if (p.kind === HALF_PLANE || (only && p !== only)) continue;
     const x = body.x + cos * p.x - sin * p.y, y = body.y + sin * p.x + cos * p.y;
     const c = cos * p.cos - sin * p.sin, s = sin * p.cos + cos * p.sin;
     let w = p.a, h = p.a, dx = 0, dy = 0;
@@ -54,75 +66,13 @@ function bounds(body, own) {
   return box;
 }
 function grow(box, x0, y0, x1, y1) {
-  box[0] = Math.min(box[0], x0); box[1] = Math.min(box[1], y0); box[2] = Math.max(box[2], x1); box[3] = Math.max(box[3], y1);
+  if (x0 < box[0]) box[0] = x0;
+  if (y0 < box[1]) box[1] = y0;
+  if (x1 > box[2]) box[2] = x1;
+  if (y1 > box[3]) box[3] = y1;
 }
 
-// Framing: what moves, what carries it, and what turning bodies sweep.
-
-/** Bodies that have not left all others behind: one that was shot out of the world shall not take the view along. */
-function together(moving) {
-  if (moving.length < 4) return moving;
-  const sample = moving.filter((_, i) => i % Math.ceil(moving.length / 400) === 0);
-  const middle = numbers => numbers.sort((a, b) => a - b)[numbers.length >> 1];
-  const x = middle(sample.map(({ body }) => body.x)), y = middle(sample.map(({ body }) => body.y));
-  const far = sample.map(({ body }) => Math.hypot(body.x - x, body.y - y)).sort((a, b) => a - b)[Math.floor(0.8 * (sample.length - 1))];
-  return moving.filter(({ body, own }) => Math.hypot(body.x - x, body.y - y) <= 6 * far + 20 * own.reach);
-}
-
-/** The highest place below a box on which something may come to lie, if it is near enough. */
-function support(box, fixed, depth) {
-  let top = -Infinity;
-  const middle = (box[0] + box[2]) / 2, slack = 1e-3 * (box[3] - box[1]) + 1e-3;
-  const consider = y => { if (y <= box[1] + slack && y > top) top = y; };
-  for (const { body, own } of fixed) {
-    const at = own.parts.length ? bounds(body, own) : [0, 0, -1, 0];
-    if (at[0] < box[2] && at[2] > box[0]) consider(at[3]);
-    for (const p of own.parts) {
-      if (p.kind !== HALF_PLANE) continue;
-      const cos = Math.cos(body.angle), sin = Math.sin(body.angle), nx = cos * p.cos - sin * p.sin, ny = sin * p.cos + cos * p.sin;
-      if (ny > 0.1) consider(body.y + sin * p.x + cos * p.y - nx / ny * (middle - body.x - cos * p.x + sin * p.y));
-    }
-  }
-  return box[1] - top <= depth ? top : null;
-}
-
-/** Extent that is to be in view, and the size of its bodies; null if there is nothing. */
-function content() {
-  const moving = [], fixed = [];
-  for (const body of bodies.values()) {
-    const own = looks(body);
-    if (own) (isDynamic(body) ? moving : fixed).push({ body, own });
-  }
-  const box = [Infinity, Infinity, -Infinity, -Infinity], chosen = together(moving);
-  for (const { body, own } of chosen) grow(box, ...bounds(body, own));
-  if (!isFinite(box[0])) for (const { body, own } of fixed) grow(box, ...bounds(body, own));
-  if (!isFinite(box[0])) return null;
-  const core = [...box];
-  const sizes = (chosen.length ? chosen : fixed).filter((_, i) => i % 7 === 0).map(({ own }) => Math.min(own.reach, 1e4)).sort((a, b) => a - b);
-  const size = 2 * sizes[sizes.length >> 1], depth = Math.max(20 * size, 3 * Math.max(box[2] - box[0], box[3] - box[1]));
-  const near = (x, y, r) => x + r > box[0] - depth && x - r < box[2] + depth && y + r > box[1] - depth && y - r < box[3] + depth;
-  for (const { body, own } of fixed) {
-    if (body.spin && isFinite(own.reach) && near(body.x, body.y, own.reach)) grow(box, body.x - own.reach, body.y - own.reach, body.x + own.reach, body.y + own.reach);
-  }
-  for (const ends of joints.map(ends_of)) if (ends) for (const [x, y] of [ends.a, ends.b]) if (near(x, y, 0)) grow(box, x, y, x, y);
-  const below = support(box, fixed, depth);
-  if (below !== null) grow(box, box[0], below - 0.5 * size, box[2], below);
-  return { box, core, size };
-}
-
-/** The view of the scene, if all that moves is in it. */
-function is_given({ core: [x0, y0, x1, y1] }) {
-  if (!scene_view) return null;
-  const { min, max } = scene_view;
-  return x0 >= min[0] && y0 >= min[1] && x1 <= max[0] && y1 <= max[1] ? scene_view : null;
-}
-
-/** The camera that shows a box. */
-function framing({ box, size }) {
-  const { clientWidth: w, clientHeight: h } = $('canvas');
-  const scale = SHARE * Math.min(w / Math.max(box[2] - box[0], 1e-6), h / Math.max(box[3] - box[1], 1e-6), 0.25 * Math.min(w, h) / Math.max(size, 1e-6));
-  return { x: (box[0] + box[2]) / 2, y: (box[1] + box[3]) / 2, scale };
-}
+// The camera: where the world is in the picture.
 
 /** Shows what the scene wants to be shown, if all that moves is there: the view stays where it is then. Else shows everything, and follows it from now on. */
 function fit() {
@@ -137,7 +87,7 @@ function fit() {
 function follow_bodies(seconds) {
   if (!camera.follows || !camera.fitted || camera.given || pointers.size) return;
   const now = performance.now(), { clientWidth: w, clientHeight: h } = $('canvas'), key = [taken, w, h].join();
-  if (key !== follow_bodies.key && now - (follow_bodies.since || 0) > (bodies.size > 2000 ? 100 : 30)) {
+  if (key !== follow_bodies.key && now - (follow_bodies.since || 0) > (bodies.size > 10000 ? 200 : bodies.size > 2000 ? 100 : 30)) {
     follow_bodies.key = key; follow_bodies.since = now;
     const found = content();
     if (found) {
@@ -253,6 +203,10 @@ const pointers = new Map();
 let hovered = null;
 /** The held body, or null. */
 let drag = null;
+/** A press that may become a drag or a click, or null. */
+let press = null;
+/** Milliseconds after which a press on a body holds it. */
+const HOLD = 250;
 const hand = 'page-' + crypto.getRandomValues(new Uint32Array(1))[0];
 
 function send(message) { if (socket && socket.readyState === 1) socket.send(JSON.stringify({ id: ++serial, ...message })); }
@@ -288,17 +242,28 @@ $('canvas').onpointerdown = event => {
   $('canvas').focus({ preventScroll: true });
   hovered = at;
   pointers.set(event.pointerId, at);
-  if (pointers.size > 1) return letGo();
-  if (tool && event.button === 0) { use(tool, world_at(...at)); return; }
-  const found = event.button === 0 && drawn ? pick(world_at(...at), slack_of(event)) : null;
-  if (found) grab(found, world_at(...at)).catch(error => say(error.message));
+  if (pointers.size > 1) { if (press) { clearTimeout(press.timer); press = null; } if (draft?.from) end_draft(); return letGo(); }
+  if (tool && event.button === 0) {
+    if (!drawn) return;
+    if (!begin_drawing(tool, world_at(...at), slack_of(event))) use(tool, world_at(...at));
+    return;
+  }
+  press = event.button === 0 && drawn ? { at, moved: false, found: pick(world_at(...at), slack_of(event)), over: pick(world_at(...at), slack_of(event), true) } : null;
+  // A press that stays takes hold of a body as one that moves does; a short one selects it.
+  if (press?.found) press.timer = setTimeout(take_hold, HOLD, press);
   cursor(event);
 };
 $('canvas').onpointermove = event => {
   const at = offset(event), before = pointers.get(event.pointerId);
   hovered = at;
+  go_on_drawing(world_at(...at));
   if (!before) return cursor(event);
   if (pointers.size === 1) {
+    if (press && !press.moved) {
+      if (Math.hypot(at[0] - press.at[0], at[1] - press.at[1]) < CLICK) return;
+      press.moved = true;
+      if (press.found) take_hold(press);
+    }
     if (drag) { drag.target = world_at(...at); drag.moved = true; }
     else if (!tool) pan(at[0] - before[0], at[1] - before[1]);
   } else {
@@ -310,7 +275,21 @@ $('canvas').onpointermove = event => {
   }
   pointers.set(event.pointerId, at);
 };
-$('canvas').onpointerup = $('canvas').onpointercancel = event => { pointers.delete(event.pointerId); letGo(); cursor(event); };
+$('canvas').onpointerup = event => {
+  const was = press, last = pointers.size === 1;
+  lift(event);
+  if (tool) { if (last) end_drawing(tool); } else if (last && was && !was.moved && !was.held) select(was.over ? was.over.id : null);
+};
+$('canvas').onpointercancel = event => { end_draft(); lift(event); };
+function lift(event) { pointers.delete(event.pointerId); if (press) clearTimeout(press.timer); press = null; letGo(); cursor(event); }
+/** Takes hold of the body that is pressed. */
+function take_hold(own) {
+  clearTimeout(own.timer);
+  if (own !== press || drag || pointers.size !== 1) return;
+  own.held = true;
+  grab(own.found, world_at(...[...pointers.values()][0])).catch(error => say(error.message));
+  painted.key = '';
+}
 $('canvas').onpointerleave = () => { if (!pointers.size) hovered = null; };
 $('canvas').oncontextmenu = event => event.preventDefault();
 $('canvas').onwheel = event => { event.preventDefault(); zoom(Math.exp(-event.deltaY * 0.001), ...offset(event)); };

@@ -1,0 +1,405 @@
+//! The page in Chromium: bodies drawn, joined, selected and changed, graphs, arrows, and narrow screens.
+
+use serde_json::{Value, json};
+
+use crate::browser::Browser;
+use crate::client::Service;
+use crate::page::{numbers, pixel, stand, two_boxes};
+
+/// Bodies of a world as a scene has them.
+fn scene(service: &Service, world: &str) -> Value {
+    service.ask(&format!("{world}/scene"))
+}
+
+fn click(browser: &mut Browser, at: [f64; 2]) {
+    browser.mouse("mouseMoved", at);
+    browser.mouse("mousePressed", at);
+    browser.mouse("mouseReleased", at);
+}
+
+fn drag(browser: &mut Browser, from: [f64; 2], to: [f64; 2]) {
+    browser.mouse("mousePressed", from);
+    for step in 1..=4 {
+        let share = f64::from(step) / 4.0;
+        browser.mouse("mouseMoved", [from[0] + (to[0] - from[0]) * share, from[1] + (to[1] - from[1]) * share]);
+    }
+    browser.mouse("mouseReleased", to);
+}
+
+fn until_told(browser: &mut Browser, text: &str) {
+    browser.until(&format!("$('told').textContent.startsWith({text:?})"));
+}
+
+/// Keeps the text of files that the page gives out.
+fn keep_files(browser: &mut Browser) {
+    browser.eval(
+        "(() => { window.files = []; const real = URL.createObjectURL; \
+         URL.createObjectURL = blob => { blob.text().then(text => window.files.push(text)); return real(blob); }; })()",
+    );
+}
+
+#[test]
+fn a_scene_is_had_as_the_world_stands() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let world = service.make(&two_boxes());
+    let ball = json!({ "id": "ball", "position": [-4, 5], "velocity": [1, 0], "shapes": [ { "circle": { "radius": 0.5 }, "density": 3 } ] });
+    let commands = json!([ { "spawn": { "bodies": [ball] } }, { "remove": { "bodies": ["low"] } },
+        { "join": { "b": "high", "joint": { "type": "distance", "anchor_a": [3, 6], "anchor_b": [0, 0], "length": 4 } } },
+        { "gravity": { "gravity": [0, -5] } } ]);
+    service.tell(&format!("{world}/commands"), &json!({ "commands": commands }));
+    service.tell(&format!("{world}/step"), &json!({ "steps": 10 }));
+    let now = scene(&service, &world);
+    assert_eq!(now["gravity"], json!([0, -5]));
+    let names: Vec<&Value> = now["bodies"].as_array().unwrap().iter().map(|body| &body["id"]).collect();
+    assert_eq!(names, ["ground", "high", "ball"]);
+    assert_eq!((now["joints"].as_array().unwrap().len(), &now["joints"][0]["type"]), (1, &json!("distance")));
+    assert_eq!(now["bodies"][2]["shapes"][0]["density"], 3);
+    // A world that is made of it stands where this one does; the first scene does not.
+    let again = service.make(&now);
+    let (one, other) = (service.ask(&format!("{world}/state")), service.ask(&format!("{again}/state")));
+    for (body, copy) in one["bodies"].as_array().unwrap().iter().zip(other["bodies"].as_array().unwrap()) {
+        for key in ["position", "velocity"] {
+            let (a, b) = (numbers(&body[key]), numbers(&copy[key]));
+            assert!((a[0] - b[0]).hypot(a[1] - b[1]) < 1e-6, "{body} {copy}");
+        }
+    }
+    let fall = numbers(&one["bodies"][2]["position"]);
+    assert!(fall[0] > -3.9 && fall[1] < 4.95, "{fall:?}");
+    assert_eq!(service.get("/v1/worlds/nothing/scene").unwrap().status, 404);
+}
+
+#[test]
+fn bodies_are_drawn_and_tied_and_all_is_undone() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let mut start = two_boxes();
+    start["view"] = json!({ "min": [-8, -2], "max": [8, 7] });
+    let (mut browser, world) = stand(&service, &start, 1280, 720);
+    let first = service.hash(&world);
+
+    browser.click("#build");
+    browser.click("[data-tool=box]");
+    browser.until("tool === 'box' && !$('palette').hidden");
+    let (from, to) = (pixel(&mut browser, [-3.0, 4.0]), pixel(&mut browser, [-1.0, 3.0]));
+    drag(&mut browser, from, to);
+    until_told(&mut browser, "new box: body 3.0");
+    let made = &scene(&service, &world)["bodies"][3];
+    let (place, half) = (numbers(&made["position"]), numbers(&made["shapes"][0]["box"]["half"]));
+    let near = |a: [f64; 2], b: [f64; 2]| (a[0] - b[0]).abs() < 0.05 && (a[1] - b[1]).abs() < 0.05;
+    assert!(near(place, [-2.0, 3.5]) && near(half, [1.0, 0.5]), "{made}");
+    // A drag of a few pixels makes nothing.
+    drag(&mut browser, from, [from[0] + 2.0, from[1] + 1.0]);
+    until_told(&mut browser, "drag from one corner");
+
+    browser.key("3");
+    let (middle, rim) = (pixel(&mut browser, [1.0, 4.0]), pixel(&mut browser, [1.5, 4.0]));
+    drag(&mut browser, middle, rim);
+    until_told(&mut browser, "new circle: body 4.0");
+    let made = &scene(&service, &world)["bodies"][4];
+    assert!((made["shapes"][0]["circle"]["radius"].as_f64().unwrap() - 0.5).abs() < 0.05, "{made}");
+
+    // Clockwise is as good as counter-clockwise; a corner that turns inwards is refused.
+    browser.key("4");
+    for at in [[3.0, 4.0], [4.0, 5.0], [5.0, 4.0], [4.0, 4.2]] {
+        let at = pixel(&mut browser, at);
+        click(&mut browser, at);
+    }
+    browser.picture("draft");
+    browser.key("Enter");
+    browser.until("$('say').textContent.includes('convex')");
+    assert_eq!(service.ask(&world)["bodies"], 5);
+    for at in [[3.0, 4.0], [4.0, 5.0], [5.0, 4.0]] {
+        let at = pixel(&mut browser, at);
+        click(&mut browser, at);
+    }
+    let again = pixel(&mut browser, [3.05, 4.0]);
+    click(&mut browser, again);
+    until_told(&mut browser, "new polygon: body 5.0");
+    assert_eq!(scene(&service, &world)["bodies"][5]["shapes"][0]["polygon"]["points"].as_array().unwrap().len(), 3);
+    assert_eq!(browser.eval("$('say').textContent"), "");
+
+    browser.key("Escape");
+    browser.key("Escape");
+    browser.until("tool === '' && !selected");
+    let third = service.hash(&world);
+    for (key, from, to, told) in [
+        ("6", [-2.0, 3.5], [1.0, 4.0], "spring between body 3.0 and body 4.0"),
+        ("5", [3.9, 4.3], [3.9, 2.6], "hinge between body 5.0 and the world"),
+        ("7", [1.2, 4.0], [3.0, 2.0], "rod between body 4.0 and body 2.0"),
+        ("8", [0.0, 0.5], [0.0, -0.3], "weld between body 1.0 and body 0.0"),
+    ] {
+        browser.key(key);
+        for at in [from, to] {
+            let at = pixel(&mut browser, at);
+            click(&mut browser, at);
+        }
+        until_told(&mut browser, told);
+    }
+    let kinds = |service: &Service| -> Vec<Value> {
+        let joints = service.ask(&format!("{world}/joints"));
+        joints["joints"].as_array().unwrap().iter().map(|joint| joint["type"].clone()).collect()
+    };
+    assert_eq!(kinds(&service), ["spring", "revolute", "distance", "weld"]);
+    let pin = service.ask(&format!("{world}/joints"))["joints"][1].clone();
+    assert!(pin["a"].is_null() && near(numbers(&pin["anchor_a"]), [3.9, 4.3]), "{pin}");
+    browser.picture("built");
+    // A world that runs keeps them.
+    service.tell(&format!("{world}/step"), &json!({ "steps": 20 }));
+    assert_ne!(service.hash(&world), third);
+
+    // Back to before the spring, to the bits of then.
+    for (left, told) in
+        [(3, "undone: new weld"), (2, "undone: new rod"), (1, "undone: new hinge"), (0, "undone: new spring")]
+    {
+        browser.key_with("z", if left % 2 == 0 { 2 } else { 0 });
+        until_told(&mut browser, told);
+        assert_eq!(kinds(&service).len(), left);
+    }
+    assert_eq!(service.hash(&world), third);
+    assert_ne!(third, first);
+    browser.click("#undo");
+    until_told(&mut browser, "undone: new polygon");
+    browser.click("#undo");
+    until_told(&mut browser, "undone: new circle");
+    browser.until("bodies.size === 4 && $('undo').disabled");
+    browser.key("z");
+    until_told(&mut browser, "there is nothing to undo");
+    // What was kept for that is not kept on.
+    let kept = || service.ask(&format!("{world}/checkpoints"))["checkpoints"].as_array().unwrap().len();
+    for _ in 0..600 {
+        if kept() == 1 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert_eq!(kept(), 1, "{}", service.ask(&format!("{world}/checkpoints")));
+    assert_eq!(browser.errors, Vec::<String>::new());
+}
+
+#[test]
+fn a_body_is_selected_and_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let mut start = two_boxes();
+    start["joints"] =
+        json!([ { "type": "distance", "a": "low", "b": "high", "anchor_a": [0, 0], "anchor_b": [0, 0] } ]);
+    let (mut browser, world) = stand(&service, &start, 1280, 720);
+    let first = service.hash(&world);
+    let high = pixel(&mut browser, [3.0, 2.0]);
+    click(&mut browser, high);
+    browser.until("selected && selected.id === '2.0' && !$('card').hidden && fields.density.value === '1'");
+    assert_eq!(service.hash(&world), first, "a click pulls nothing");
+    browser.picture("card");
+    let set = |browser: &mut Browser, field: &str, value: &str| {
+        browser.eval(&format!("$('card-{field}').focus(), $('card-{field}').select()"));
+        browser.text(value);
+        browser.key("Enter");
+    };
+    // Beyond its range nothing changes.
+    set(&mut browser, "restitution", "7");
+    browser
+        .until("$('say').textContent.startsWith('restitution: 7 is not possible') && fields.restitution.value === '0'");
+    assert_eq!(service.hash(&world), first);
+    set(&mut browser, "density", "4");
+    until_told(&mut browser, "density changed");
+    set(&mut browser, "restitution", "0.5");
+    until_told(&mut browser, "restitution changed");
+    set(&mut browser, "friction", "0.25");
+    until_told(&mut browser, "friction changed");
+    set(&mut browser, "vy", "3");
+    until_told(&mut browser, "velocity changed");
+    browser.click("#card-fixed_rotation");
+    until_told(&mut browser, "lock of rotation changed");
+    let now = scene(&service, &world);
+    let body = now["bodies"].as_array().unwrap().iter().find(|body| body["id"] == "high").unwrap();
+    let shape = &body["shapes"][0];
+    let close = |value: &Value, wanted: f64| (value.as_f64().unwrap() - wanted).abs() < 1e-6;
+    assert!(
+        close(&shape["density"], 4.0) && close(&shape["restitution"], 0.5) && close(&shape["friction"], 0.25),
+        "{body}"
+    );
+    assert_eq!((&body["fixed_rotation"], numbers(&body["velocity"])), (&json!(true), [0.0, 3.0]));
+    let low = now["bodies"].as_array().unwrap().iter().find(|body| body["id"] == "low").unwrap();
+    assert!(low["shapes"][0].get("density").is_none_or(|density| density == 1), "{low}");
+    // It is still tied, and still selected; mass and arrow keys are those of the new one.
+    let joints = service.ask(&format!("{world}/joints"));
+    let selected = browser.eval("selected.id");
+    assert_eq!((joints["joints"].as_array().unwrap().len(), &joints["joints"][0]["b"]), (1, &selected), "{joints}");
+    assert!(browser.eval("$('card-now').textContent").as_str().unwrap().starts_with("4 kg"));
+    // Static by the list, as a key chooses it.
+    browser.eval("$('card-type').focus()");
+    browser.key("s");
+    until_told(&mut browser, "type changed");
+    browser.until("fields.type.value === 'static' && fields.vx.disabled");
+    service.tell(&format!("{world}/step"), &json!({ "steps": 10 }));
+    let place = service.ask(&format!("{world}/state"));
+    let place = place["bodies"].as_array().unwrap().iter().find(|body| body["name"] == "high").unwrap();
+    assert_eq!(numbers(&place["position"]), [3.0, 2.0]);
+    // Empty space deselects.
+    let empty = pixel(&mut browser, [-2.0, 2.0]);
+    click(&mut browser, empty);
+    browser.until("!selected && $('card').hidden");
+    assert_eq!(browser.errors, Vec::<String>::new());
+}
+
+/// A ball in free fall, shown by graphs, arrows and tables.
+#[test]
+fn graphs_and_arrows_show_what_happens() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let scene = json!({ "version": 1, "name": "fall", "gravity": [0, -10], "view": { "min": [-30, -20], "max": [30, 20] }, "bodies": [
+        { "id": "ball", "position": [0, 15], "velocity": [3, 0], "shapes": [ { "circle": { "radius": 1 }, "density": 2 } ] } ] });
+    let (mut browser, world) = stand(&service, &scene, 1280, 720);
+    keep_files(&mut browser);
+    let at = pixel(&mut browser, [0.0, 15.0]);
+    browser.mouse("mouseMoved", at);
+    browser.key("w");
+    browser.until("graphs_shown && selected.id === '0.0' && !$('graphs').hidden && wanted.format === 'full'");
+    browser.key("v");
+    for _ in 0..30 {
+        let steps = browser.eval("simulated.step").as_u64().unwrap();
+        browser.key("ArrowRight");
+        browser.until(&format!("simulated.step === {} && samples.body.at(-1)[11] === simulated.step", steps + 1));
+    }
+    // Half a second: v = (3, −5) m/s, a = (0, −10) m/s², F = m a with m = 2π kg.
+    let last = browser.eval("samples.body.at(-1)");
+    let value = |index: usize| last[index].as_f64().unwrap();
+    assert!((value(4) - 3.0).abs() < 1e-3 && (value(5) + 5.0).abs() < 1e-3, "{last}");
+    assert!((value(8) + 10.0).abs() < 0.05 && (value(10) + 20.0 * std::f64::consts::PI).abs() < 0.5, "{last}");
+    assert!((value(2) - (15.0 - 1.25)).abs() < 0.1 && (value(0) - 0.5).abs() < 1e-3, "{last}");
+    browser.until("samples.energies.length > 1 && samples.energies.at(-1)[5] === simulated.step");
+    let energies = browser.eval("samples.energies.at(-1)");
+    let metrics = service.ask(&format!("{world}/metrics"))["metrics"].clone();
+    assert_eq!((&energies[1], &energies[4]), (&metrics["kinetic_energy"], &metrics["total_energy"]));
+    browser.until("figures[2].canvas.getAttribute('aria-label').includes('speed 5.8')");
+    browser.picture("graphs");
+
+    // The arrow is as long as its scale says.
+    let ratio = browser.eval(
+        "(() => { collect($('canvas').width, $('canvas').height, 1); const n = [...Array(count).keys()].find(n => words[n * STRIDE + 8] === rgba(ARROWS[0].color)); \
+         const px = 2 * instances[n * STRIDE + 4], bar = $('arrow-scales').querySelector('i').getBoundingClientRect().width, size = parseFloat($('arrow-scales').textContent.match(/velocity ([\\d.]+)/)[1]); \
+         return px / bar * size; })()",
+    );
+    let speed = 34.0_f64.sqrt();
+    assert!((ratio.as_f64().unwrap() / speed - 1.0).abs() < 0.02, "{ratio} m/s, and not {speed}");
+    browser.key("v");
+    browser.until("!layers.velocities && $('arrow-scales').textContent === ''");
+
+    // Tables have a head with units and a row for each sample.
+    browser.click("#csv-body");
+    browser.click("#csv-energies");
+    browser.until("window.files.length === 2");
+    let files = browser.eval("window.files.sort((a, b) => b.length - a.length)");
+    let body: Vec<&str> = files[0].as_str().unwrap().lines().collect();
+    assert!(body[0].starts_with("time_s,x_m,y_m,angle_rad,vx_m_per_s,vy_m_per_s"), "{}", body[0]);
+    assert!(body.len() >= 31 && body.last().unwrap().split(',').count() == body[0].split(',').count());
+    assert!(files[1].as_str().unwrap().starts_with("time_s,kinetic_J,potential_J,elastic_J,total_J,step\n"));
+    // Going back takes the samples of what never was along.
+    browser.key("ArrowLeft");
+    browser.until("simulated.step === 29 && !going");
+    browser.key("ArrowRight");
+    browser.until("simulated.step === 30 && samples.body.at(-1)[11] === 30");
+    assert_eq!(browser.eval("samples.body.every((row, i, all) => !i || row[0] > all[i - 1][0])"), true);
+
+    // The scene as a file is one.
+    browser.key("j");
+    browser.until("window.files.length === 3");
+    let text = browser.eval("window.files.find(text => text.startsWith('{'))");
+    let saved: Value = serde_json::from_str(text.as_str().unwrap()).unwrap();
+    assert!((numbers(&saved["bodies"][0]["velocity"])[1] + 5.0).abs() < 1e-3, "{saved}");
+    service.make(&saved);
+    assert_eq!(browser.errors, Vec::<String>::new());
+}
+
+/// The arch fills the picture: of its ground, which is twenty times as long, only the near side is shown.
+#[test]
+fn what_stands_on_a_long_ground_is_large() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let share = "(() => { const all = [...bodies.values()].filter(isDynamic).map(body => bounds(body, looks(body))).reduce(join_boxes); \
+         return Math.max((all[3] - all[1]) * camera.scale / $('canvas').clientHeight, (all[2] - all[0]) * camera.scale / $('canvas').clientWidth); })()";
+    for (width, height, name) in [(1280, 720, "wide"), (390, 844, "phone")] {
+        let (mut browser, world) = stand(&service, &json!({ "scene": "arch" }), width, height);
+        let found = browser.eval(share).as_f64().unwrap();
+        browser.picture(&format!("arch-{name}"));
+        assert!((0.6..=0.9).contains(&found), "{name}: {found} of the picture");
+        // The control: as large as it is where all of the ground is in the picture.
+        let whole = browser.eval("$('canvas').clientWidth / 200 / camera.scale").as_f64().unwrap();
+        assert!(found * whole < 0.5, "{name}: {found} {whole}");
+        service.send("DELETE", &world, &[], b"").unwrap();
+    }
+}
+
+#[test]
+fn on_a_phone_the_list_is_a_drawer() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let old = service.make(&json!({ "scene": "slope" }));
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    let (mut browser, world) = stand(&service, &two_boxes(), 390, 844);
+    browser.call("Emulation.setTouchEmulationEnabled", &json!({ "enabled": true, "maxTouchPoints": 2 }));
+    let tap = |browser: &mut Browser, selector: &str| {
+        let at = numbers(&browser.eval(&format!(
+            "(() => {{ const r = document.querySelector({selector:?}).getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }})()"
+        )));
+        browser.touch("touchStart", &[at]);
+        browser.touch("touchEnd", &[]);
+    };
+    // All of the picture and its controls without scrolling.
+    let is_whole = "document.documentElement.scrollHeight <= innerHeight && document.documentElement.scrollWidth <= innerWidth && \
+         $('facts').getBoundingClientRect().bottom <= innerHeight + 1 && $('canvas').clientHeight > 400";
+    assert_eq!(browser.eval(is_whole), true);
+    let is_open =
+        "getComputedStyle($('side')).visibility === 'visible' && $('side').getBoundingClientRect().left === 0";
+    assert_eq!(browser.eval(is_open), false);
+    tap(&mut browser, "#lists");
+    browser.until(is_open);
+    for scheme in ["light", "dark"] {
+        browser.scheme(scheme);
+        browser.picture(&format!("drawer-{scheme}"));
+    }
+    assert_eq!(
+        browser.eval("[document.activeElement.id, $('lists').getAttribute('aria-expanded')]"),
+        json!(["side-close", "true"])
+    );
+    tap(&mut browser, "#worlds li:last-child button");
+    let id = old.rsplit('/').next().unwrap();
+    browser.until(&format!("world === '{id}' && drawn && !({is_open})"));
+    // A keyboard closes it, and a press beside it.
+    tap(&mut browser, "#lists");
+    browser.until(is_open);
+    browser.key("Escape");
+    browser.until(&format!("!({is_open}) && document.activeElement.id === 'lists'"));
+    tap(&mut browser, "#lists");
+    browser.until(is_open);
+    browser.touch("touchStart", &[[380.0, 500.0]]);
+    browser.touch("touchEnd", &[]);
+    browser.until(&format!("!({is_open})"));
+
+    // Fingers build as well.
+    let own = world.rsplit('/').next().unwrap();
+    browser.eval(&format!("open('{own}')"));
+    browser.until(&format!("world === '{own}' && drawn && camera.fitted && $('panel').hidden && status"));
+    tap(&mut browser, "#build");
+    tap(&mut browser, "[data-tool=box]");
+    browser.until("tool === 'box'");
+    let from = [120.0, 420.0];
+    browser.touch("touchStart", &[from]);
+    for share in [0.3, 0.7, 1.0] {
+        browser.touch("touchMove", &[[from[0] + 60.0 * share, from[1] + 50.0 * share]]);
+    }
+    browser.touch("touchEnd", &[]);
+    until_told(&mut browser, "new box: body 3.0");
+    browser.until("bodies.size === 4 && shapes.size === 4");
+    tap(&mut browser, "[data-tool=box]");
+    browser.until("tool === '' && bodies.size === 4");
+    browser.touch("touchStart", &[[150.0, 445.0]]);
+    browser.touch("touchEnd", &[]);
+    browser.until("selected && selected.id === '3.0' && !$('card').hidden && !$('card-more').hidden && fields.density.value === '1'");
+    let fits = "(() => { const r = $('card').getBoundingClientRect(); return r.left >= 0 && r.right <= innerWidth && r.bottom <= innerHeight && r.height < 0.5 * innerHeight; })()";
+    assert_eq!(browser.eval(fits), true);
+    browser.picture("phone-card");
+    assert_eq!(browser.eval(is_whole), true);
+    assert_eq!(browser.errors, Vec::<String>::new());
+}

@@ -1,0 +1,203 @@
+// Building: bodies drawn with the pointer, joints between two clicks, and undo.
+
+/** Pixels that a drag has at least, and within which a click on the first corner closes a polygon. */
+const CLICK = 4, CLOSE = 14;
+const MAX_CORNERS = 8;
+/** A new spring: swings a second, and its damping ratio. */
+const SPRING_HERTZ = 2, SPRING_DAMPING = 0.1;
+/** Changes that can be undone: each is a checkpoint of the world, of which a service keeps 16. */
+const MAX_UNDO = 6;
+const HINTS = {
+  drop: 'press the place to drop bodies at', shoot: 'press the place to shoot at', explode: 'press the place to explode at',
+  box: 'drag from one corner to the other', circle: 'drag from the centre to the rim', polygon: 'press 3 to 8 corners, then the first one again',
+  hinge: 'press a body where the pin shall be, then the other body, or empty space for the world',
+  spring: 'press a body, then the other one, or empty space for the world', rod: 'press a body, then the other one, or empty space for the world',
+  weld: 'press a body, then the one that it shall be fixed to, or empty space for the world',
+};
+const DRAWN = ['box', 'circle', 'polygon'], JOINED = ['hinge', 'spring', 'rod', 'weld'];
+/** Drawing that is not finished: { from, to } of a drag, { corners }, or { end } of a joint; where the pointer is, m. */
+let draft = null;
+
+// Undo: the world goes back to where the change was made.
+
+/** Changes, the last one at the end: world, checkpoint, words. */
+let undos = [];
+const undo_slots = Array.from({ length: MAX_UNDO }, (_, i) => `undo-${hand.slice(5)}-${i}`);
+
+/** Keeps the state before a change. Without a checkpoint the change is made all the same, and cannot be undone: null. */
+async function remember(own, words) {
+  const name = undo_slots.find(slot => !undos.some(u => u.world === own && u.name === slot)) || undos.find(u => u.world === own).name;
+  undos = undos.filter(u => u.world !== own || u.name !== name);
+  const kept = { world: own, name, words, step: simulated.step };
+  await post(own, '/checkpoint', { name }).then(() => undos.push(kept), error => { if (error.away) throw error; });
+  stay(own);
+  return undos.includes(kept) ? kept : null;
+}
+function forget_undo(kept) {
+  undos = undos.filter(u => u !== kept);
+  call('DELETE', on(kept.world, '/checkpoints/' + kept.name)).catch(() => {});
+}
+/** Forgets changes that came after a step to which the world has gone back. */
+function forget_undos_after(step) { for (const kept of undos) if (kept.world === world && kept.step > step) forget_undo(kept); }
+/** A world that is left keeps no checkpoints of this page. */
+addEventListener('pagehide', () => {
+  const headers = { 'Idempotency-Key': hand + Date.now() };
+  if (token) headers.Authorization = 'Bearer ' + token;
+  for (const { world: id, name } of undos) fetch(on(id, '/checkpoints/' + name), { method: 'DELETE', headers: { ...headers, 'Idempotency-Key': headers['Idempotency-Key'] + name }, keepalive: true }).catch(() => {});
+});
+
+/** Makes changes one after the other; each can be undone. */
+function change(words, work) {
+  const own = world, run = guard(async () => {
+    if (world !== own || !drawn) return;
+    await keepStart();
+    stay(own);
+    const kept = await remember(own, words);
+    try { await work(own, kept); } catch (error) { if (kept) forget_undo(kept); throw error; } finally { buttons(); }
+    await list();
+  });
+  return working = working.then(run);
+}
+const undo = guard(async () => {
+  await working;
+  const own = world, last = undos.findLast(u => u.world === own);
+  if (draft) return end_draft();
+  if (!last) return tell('there is nothing to undo');
+  letGo();
+  if (status.state === 'playing') await post(own, '/pause');
+  await post(own, '/restore', { name: last.name });
+  forget_undo(last);
+  stay(own);
+  await Promise.all([load(), loadJoints(), list()]);
+  stay(own);
+  tell(`undone: ${last.words}`);
+});
+
+// Bodies.
+
+const area_of = points => points.reduce((sum, [x, y], i) => { const [u, v] = points[(i + 1) % points.length]; return sum + (x * v - u * y) / 2; }, 0);
+/** True if a polygon that goes counter-clockwise turns left at every corner, and once round. */
+function is_convex(points) {
+  let round = 0;
+  for (let i = 0; i < points.length; i++) {
+    const [a, b, c] = [0, 1, 2].map(k => points[(i + k) % points.length]), ux = b[0] - a[0], uy = b[1] - a[1], vx = c[0] - b[0], vy = c[1] - b[1], cross = ux * vy - uy * vx;
+    if (cross <= 0) return false;
+    round += Math.atan2(cross, ux * vx + uy * vy);
+  }
+  return round < 3 * Math.PI;
+}
+/** The body of a drawing, as a scene has it. */
+function body_of_drawing(name, { from, to, corners }) {
+  const number = value => Number(value.toFixed(6)), place = ([x, y]) => [number(x), number(y)];
+  if (name === 'box') return { position: place([(from[0] + to[0]) / 2, (from[1] + to[1]) / 2]), shapes: [{ box: { half: place([Math.abs(to[0] - from[0]) / 2, Math.abs(to[1] - from[1]) / 2]) } }] };
+  if (name === 'circle') return { position: place(from), shapes: [{ circle: { radius: number(Math.hypot(to[0] - from[0], to[1] - from[1])) } }] };
+  const points = area_of(corners) < 0 ? [...corners].reverse() : corners;
+  if (!is_convex(points)) throw new Error('A corner turns inwards: a shape is convex. Weld two together for other outlines.');
+  const x = points.reduce((sum, p) => sum + p[0], 0) / points.length, y = points.reduce((sum, p) => sum + p[1], 0) / points.length;
+  return { position: place([x, y]), shapes: [{ polygon: { points: points.map(p => place([p[0] - x, p[1] - y])) } }] };
+}
+function draw_body(name, drawing) {
+  end_draft();
+  let body;
+  try { say(); body = body_of_drawing(name, drawing); } catch (error) { return say(error.message); }
+  return change(`new ${name}`, async own => {
+    const { results } = await command(own, { spawn: { bodies: [body] } });
+    stay(own);
+    tell(`new ${name}: body ${results[0].bodies[0]}`);
+    select(results[0].bodies[0]);
+  });
+}
+
+// Joints.
+
+/** One end of a joint: the body at a place and the place in its frame, or the world. */
+function end_at(place, slack) {
+  const found = pick(place, slack, true);
+  if (!found) return { id: null, anchor: place, place };
+  return { id: found.id, anchor: found.point, place: place_on(found.body, found.point), body: found.body, mass: isDynamic(found.body) ? found.mass : 0 };
+}
+const local = (body, [x, y]) => { const cos = Math.cos(body.angle), sin = Math.sin(body.angle), dx = x - body.x, dy = y - body.y; return [cos * dx + sin * dy, cos * dy - sin * dx]; };
+/** The joint of a tool between two ends, as a command. */
+function joint_of(name, first, second) {
+  if (first.id === null && second.id === null) throw new Error('A joint holds at least one body: press a body first.');
+  if (first.id === second.id) throw new Error('Both ends are on the same body: press another one, or empty space for the world.');
+  // The pin of a hinge, and the place of a weld, is where the first press was.
+  const anchor = end => JOINED.indexOf(name) % 3 || !end.body ? (JOINED.indexOf(name) % 3 ? end.anchor : first.place) : local(end.body, first.place);
+  const [a, b] = second.id === null ? [second, first] : [first, second], joint = { anchor_a: anchor(a), anchor_b: anchor(b) };
+  if (name === 'hinge') joint.type = 'revolute';
+  if (name === 'weld') joint.type = 'weld';
+  if (name === 'rod' || name === 'spring') {
+    const length = Math.hypot(first.place[0] - second.place[0], first.place[1] - second.place[1]);
+    joint.collide = true;
+    if (name === 'rod') Object.assign(joint, { type: 'distance', length });
+    else {
+      const masses = [a.mass, b.mass].filter(mass => mass > 0), mass = masses.length ? 1 / masses.reduce((sum, m) => sum + 1 / m, 0) : 1, rate = 2 * Math.PI * SPRING_HERTZ;
+      Object.assign(joint, { type: 'spring', rest_length: length, stiffness: mass * rate * rate, damping: 2 * SPRING_DAMPING * mass * rate });
+    }
+  }
+  return { join: { ...(a.id === null ? {} : { a: a.id }), b: b.id, joint } };
+}
+function draw_joint(name, first, second) {
+  end_draft();
+  let wanted;
+  try { say(); wanted = joint_of(name, first, second); } catch (error) { return say(error.message); }
+  const between = end => end.id === null ? 'the world' : `body ${end.id}`;
+  return change(`new ${name}`, async own => {
+    await command(own, wanted);
+    tell(`${name} between ${between(first)} and ${between(second)}`);
+  });
+}
+
+// The pointer, with one of these tools in hand.
+
+function end_draft() { draft = null; painted.key = ''; }
+/** A press with a tool that draws; true if there is such a tool. */
+function begin_drawing(name, place, slack) {
+  if (JOINED.includes(name)) {
+    const end = end_at(place, slack);
+    if (draft?.end) draw_joint(name, draft.end, end);
+    else { draft = { end, at: place }; tell(`${name}: ${end.id === null ? 'the world' : `body ${end.id}`}; now the other end`); }
+  } else if (name === 'polygon') {
+    const corners = draft?.corners || [], near = corners.length && Math.hypot(place[0] - corners[0][0], place[1] - corners[0][1]) * camera.scale < CLOSE;
+    if (near) finish_polygon();
+    else {
+      draft = { corners: [...corners, place], at: place };
+      if (draft.corners.length === MAX_CORNERS) finish_polygon();
+    }
+  } else if (DRAWN.includes(name)) draft = { from: place, to: place, at: place };
+  else return false;
+  painted.key = '';
+  return true;
+}
+function go_on_drawing(place) {
+  if (!draft) return;
+  draft.at = place;
+  if (draft.from && pointers.size) draft.to = place;
+  painted.key = '';
+}
+function end_drawing(name) {
+  if (!draft?.from) return;
+  const { from, to } = draft, px = Math.hypot(to[0] - from[0], to[1] - from[1]) * camera.scale;
+  if (px < CLICK || (name === 'box' && Math.min(Math.abs(to[0] - from[0]), Math.abs(to[1] - from[1])) * camera.scale < 1)) { end_draft(); return tell(HINTS[name]); }
+  draw_body(name, draft);
+}
+function finish_polygon() {
+  if (!draft?.corners) return;
+  if (draft.corners.length < 3) return tell('a polygon has 3 to 8 corners');
+  draw_body('polygon', draft);
+}
+/** Draws what is not finished. */
+function collect_draft(at, ratio) {
+  if (!draft) return;
+  const pen = ratio, mark = place => put(CIRCLE, ...at(place), 1, 0, 4 * ratio, 0, 0, 0, SELECTED, HELD, 0);
+  if (draft.end) { line(at(draft.end.place), at(draft.at), pen, SELECTED, DASHES, 0, 8 * ratio); mark(draft.end.place); }
+  else if (draft.corners) {
+    const all = [...draft.corners, draft.at];
+    all.forEach((place, i) => { if (i) line(at(all[i - 1]), at(place), pen, SELECTED); });
+    draft.corners.forEach(mark);
+  } else {
+    const [a, b] = [at(draft.from), at(draft.to)], x = (a[0] + b[0]) / 2, y = (a[1] + b[1]) / 2;
+    if (tool === 'box') put(BOX, x, y, 1, 0, Math.abs(b[0] - a[0]) / 2, Math.abs(b[1] - a[1]) / 2, 0, 0, faded(SELECTED, 0.3), SELECTED, 1.5 * ratio);
+    else put(CIRCLE, ...a, 1, 0, Math.hypot(b[0] - a[0], b[1] - a[1]), 0, 0, 0, faded(SELECTED, 0.3), SELECTED, 1.5 * ratio);
+  }
+}

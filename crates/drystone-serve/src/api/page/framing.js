@@ -1,0 +1,122 @@
+// Framing: what a picture shows, as the window has it (crates/drystone-draw/src/framing.rs). A box is [low x, low y, high x, high y], m.
+
+/** Free space on each side, as a share of the picture. */
+const MARGIN = 0.06;
+/** In worlds of more moving bodies one in so many may be left out, if that brings the others this many times closer. */
+const SMALL_SCENE = 200, OUTLIERS = 200, WORTH_LEAVING_OUT = 1.25;
+/** A body this many times as large as a typical one is never left out. */
+const LARGE = 4;
+/** A picture is at least so many typical bodies (centre to corner) high. */
+const LEAST_HEIGHT = 7;
+/** A fixed shape of at most this share of all that moves is shown whole, if the picture grows at most so many times by that. */
+const SMALL_FIXED = 0.5, WHOLE = 1.4;
+/** Of others the near side is shown, if the picture grows at most so many times, or to so many typical bodies, or for what lies below so many times. */
+const NEAR_SIDE = 1.6, REACH = 24, FALL = 8;
+/** Fixed shapes are cut off so far past everything else, as a share of its size. */
+const CLIP = 0.06;
+/** Places that are looked at for a median or a share. */
+const MAX_SAMPLE = 1000;
+/** Beyond so many bodies their boxes are not measured one by one. */
+const MANY = 5000;
+
+const join_boxes = (a, b) => a ? [Math.min(a[0], b[0]), Math.min(a[1], b[1]), Math.max(a[2], b[2]), Math.max(a[3], b[3])] : b;
+const seen_height = (box, w, h) => Math.max(box[3] - box[1], (box[2] - box[0]) * h / w);
+/** The value below which a share of the numbers lies. */
+function quantile(numbers, share) { return numbers.length ? numbers.sort((a, b) => a - b)[Math.floor(share * (numbers.length - 1))] : 0; }
+
+/** Boxes of what moves, four numbers each: one list for good, as there may be thousands of them in every look. */
+let moving = new Float64Array(4096), moved = 0;
+function add_moving(box) {
+  if (4 * moved + 4 > moving.length) { const larger = new Float64Array(2 * moving.length); larger.set(moving); moving = larger; }
+  moving.set(box, 4 * moved++);
+}
+/** The box around those of what moves that are wanted. */
+function around(wanted) {
+  const box = [Infinity, Infinity, -Infinity, -Infinity];
+  for (let i = 0; i < moved; i++) if (wanted(4 * i)) grow(box, moving[4 * i], moving[4 * i + 1], moving[4 * i + 2], moving[4 * i + 3]);
+  return box;
+}
+/** The box around what moves, without a few that are far from all others. */
+function moving_box(w, h) {
+  const all = around(() => true);
+  if (moved < SMALL_SCENE) return all;
+  const every = Math.ceil(moved / MAX_SAMPLE), of_some = value => { const found = []; for (let i = 0; i < moved; i += every) found.push(value(4 * i)); return found; };
+  const x = quantile(of_some(i => moving[i] + moving[i + 2]), 0.5) / 2, y = quantile(of_some(i => moving[i + 1] + moving[i + 3]), 0.5) / 2;
+  const away = i => ((moving[i] + moving[i + 2]) / 2 - x) ** 2 + ((moving[i + 1] + moving[i + 3]) / 2 - y) ** 2, side = i => Math.max(moving[i + 2] - moving[i], moving[i + 3] - moving[i + 1]);
+  const far = quantile(of_some(away), 1 - 1 / OUTLIERS), large = LARGE * quantile(of_some(side), 0.5);
+  const most = around(i => away(i) <= far || side(i) > large);
+  return seen_height(most, w, h) * WORTH_LEAVING_OUT < seen_height(all, w, h) ? most : all;
+}
+
+/** The upper side of a half plane over what moves, as a box without height; null if it is no ground. */
+function ground_of(body, p, core) {
+  const cos = Math.cos(body.angle), sin = Math.sin(body.angle), nx = cos * p.cos - sin * p.sin, ny = sin * p.cos + cos * p.sin;
+  if (ny < 0.1) return null;
+  const x = body.x + cos * p.x - sin * p.y, y = body.y + sin * p.x + cos * p.y, top = y - nx / ny * ((core[0] + core[2]) / 2 - x);
+  return [core[0], top, core[2], top];
+}
+
+/** What is to be seen in a picture of so many px: the box of all that moves, that of the picture's content, and its least height; null if there is nothing. */
+function content(w = $('canvas').clientWidth, h = $('canvas').clientHeight) {
+  const driven = [], fixed = [], planes = [], sizes = [], every = Math.ceil(bodies.size / MAX_SAMPLE), box = [0, 0, 0, 0];
+  let nth = 0;
+  moved = 0;
+  for (const body of bodies.values()) {
+    const own = looks(body);
+    if (!own) continue;
+    if (isDynamic(body)) {
+      // Of many bodies the box is that which holds them however they turn: it is known without measuring.
+      const { x, y } = body, { reach } = own;
+      if (bodies.size > MANY && isFinite(reach)) { box[0] = x - reach; box[1] = y - reach; box[2] = x + reach; box[3] = y + reach; } else bounds(body, own, null, box);
+      if (!(box[0] <= box[2]) || !isFinite(box[0] + box[1] + box[2] + box[3])) continue;
+      add_moving(box);
+      if (nth++ % every === 0) sizes.push(Math.hypot(own.parts[0].a, own.parts[0].b) + own.parts[0].r);
+    } else if (body.flags & 4) {
+      const box = body.spin && isFinite(own.reach) ? [body.x - own.reach, body.y - own.reach, body.x + own.reach, body.y + own.reach] : bounds(body, own);
+      if (box[0] <= box[2]) driven.push(box);
+    } else {
+      // Shape by shape: a room is one body with four walls.
+      for (const p of own.parts) if (p.kind === HALF_PLANE) planes.push([body, p]); else fixed.push(bounds(body, own, p));
+    }
+  }
+  let core = moved ? moving_box(w, h) : null;
+  const bodies_box = core;
+  // A drum, a vessel or a pusher belongs to the picture, a conveyor many times as long as the pile does not.
+  const holds_all = box => box[0] <= core[0] && box[1] <= core[1] && box[2] >= core[2] && box[3] >= core[3];
+  for (const box of driven) if (core && seen_height(box, w, h) > 4 * seen_height(core, w, h) && !holds_all(box)) fixed.push(box); else core = join_boxes(core, box);
+  if (!core) {
+    const all = fixed.reduce(join_boxes, null);
+    return all && { box: all, core: all, least: 0 };
+  }
+  // The pin in the wall that a body hangs on is shown as a small fixed shape is.
+  for (const ends of joints.map(ends_of)) if (ends) for (const [x, y] of [ends.a, ends.b]) fixed.push([x, y, x, y]);
+  for (const [body, p] of planes) { const box = ground_of(body, p, core); if (box) fixed.push(box); }
+  const typical = quantile(sizes, 0.5), seen = seen_height(core, w, h), roomy = Math.max(seen, LEAST_HEIGHT * typical), side = Math.max(NEAR_SIDE * seen, REACH * typical);
+  const [gx, gy] = gravity(), axis = Math.abs(gx) > Math.abs(gy) ? 0 : 1, down = [gx, gy][axis], across = 1 - axis;
+  const is_below = box => down * ((box[axis] + box[axis + 2]) - (core[axis] + core[axis + 2])) > 0 && box[across] <= core[across + 2] && core[across] <= box[across + 2];
+  let near = core;
+  for (const box of fixed) {
+    const clamp = (value, i) => Math.min(box[i + 2], Math.max(box[i], value));
+    const nearest = [clamp(core[0], 0), clamp(core[1], 1), clamp(core[2], 0), clamp(core[3], 1)], with_nearest = seen_height(join_boxes(core, nearest), w, h);
+    if (seen_height(box, w, h) <= SMALL_FIXED * roomy && seen_height(join_boxes(core, box), w, h) <= WHOLE * roomy) near = join_boxes(near, box);
+    else if (with_nearest <= side || (with_nearest <= FALL * seen && is_below(box))) near = join_boxes(near, nearest);
+  }
+  const least = LEAST_HEIGHT * typical, rim = CLIP * Math.max(near[2] - near[0], near[3] - near[1], least);
+  const cut = [near[0] - rim, near[1] - rim, near[2] + rim, near[3] + rim];
+  const shown = fixed.map(b => [Math.max(b[0], cut[0]), Math.max(b[1], cut[1]), Math.min(b[2], cut[2]), Math.min(b[3], cut[3])]).filter(b => b[0] <= b[2] && b[1] <= b[3]);
+  return { box: shown.reduce(join_boxes, near), core: bodies_box || core, least };
+}
+
+/** The view of the scene, if all that moves is in it. */
+function is_given({ core: [x0, y0, x1, y1] }) {
+  if (!scene_view) return null;
+  const { min, max } = scene_view;
+  return x0 >= min[0] && y0 >= min[1] && x1 <= max[0] && y1 <= max[1] ? scene_view : null;
+}
+
+/** The camera that shows a box. */
+function framing({ box, least }) {
+  const { clientWidth: w, clientHeight: h } = $('canvas');
+  const scale = (1 - 2 * MARGIN) * Math.min(w / Math.max(box[2] - box[0], 1e-6), h / Math.max(box[3] - box[1], 1e-6));
+  return { x: (box[0] + box[2]) / 2, y: (box[1] + box[3]) / 2, scale: least > 0 ? Math.min(scale, h / least) : scale };
+}
