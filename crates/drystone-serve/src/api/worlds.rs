@@ -377,6 +377,11 @@ fn read_scene(text: &str, shared: &Shared, owner: &str) -> Result<(Scene, Option
     if let Ok(spec) = serde_json::from_str::<String>(scene.get()) {
         let of_catalogue = |error: CatalogueError| match error {
             CatalogueError::TooManyBodies { .. } => Problem::limit(error.to_string()).at("scene"),
+            CatalogueError::UnknownScene { .. } => {
+                let error = error.to_string();
+                let mark = if error.ends_with('?') { "" } else { ";" };
+                Problem::invalid(format!("{error}{mark} GET /v1/scenes lists all of them")).at("scene")
+            }
             error => Problem::invalid(error.to_string()).at("scene"),
         };
         let bodies = catalogue::check(&spec).map_err(of_catalogue)?;
