@@ -34,7 +34,7 @@ fn one() -> u64 {
 /// All that was asked of the world before its next step is there again. It is computed again from the checkpoint before,
 /// so that the past reaches back to the older of the last two checkpoints, and not beyond the last `restore`; 422 names the
 /// first step that is kept. There is a checkpoint every `checkpoint_seconds` of computing, when a world is put to disk, and
-/// when the service stops. The world has to be paused (409). A world in a bucket does not go back by steps (409).
+/// when the service stops. The world has to be paused (409).
 #[utoipa::path(post, path = "/v1/worlds/{id}/rewind", tag = "keep", request_body = Option<Rewind>,
     params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
     responses((status = 200, body = answers::Restored)))]

@@ -374,6 +374,25 @@ impl Handle {
         inbox.remove(place)
     }
 
+    /// Refuses requests for steps that wait in the inbox and whose deadline has passed. Returns the next deadline.
+    pub(super) fn refuse_overdue(&self, now: Instant, problem: &Problem) -> Option<Instant> {
+        let (mut refused, mut soonest) = (Vec::new(), None);
+        lock(&self.inbox).retain_mut(|request| {
+            let Request::Write { deadline: Some(deadline), reply, .. } = request else { return true };
+            if *deadline > now {
+                soonest = Some(soonest.map_or(*deadline, |soonest: Instant| soonest.min(*deadline)));
+                return true;
+            }
+            // A sender can only be taken out of a place that is left behind.
+            refused.push(std::mem::replace(reply, oneshot::channel().0));
+            false
+        });
+        for reply in refused {
+            let _ = reply.send(Err(problem.clone()));
+        }
+        soonest
+    }
+
     /// Bodies of an idle world that could be put to disk, and when it was last asked.
     #[must_use]
     pub fn idle_since(&self) -> Option<(u64, usize)> {

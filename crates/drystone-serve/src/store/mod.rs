@@ -473,6 +473,26 @@ impl Store {
         begun.map(|_| ())
     }
 
+    /// Puts a log into the store, also where logs begin with their first records: then it begins without any. Waits for it.
+    ///
+    /// # Errors
+    /// The place's, or beyond the quota.
+    pub fn begin_now(&self, id: &str, end: &LogEnd) -> io::Result<()> {
+        if end.is_begun() || !self.is_remote() {
+            return self.begin(id, end);
+        }
+        checked(id)?;
+        let bytes = end.beginning()?.bytes;
+        let length = bytes.len() as u64;
+        self.room.reserve(length)?;
+        let begun = self.place.append(id, end.number(), 0, &bytes);
+        match &begun {
+            Ok(()) => end.set_begun(),
+            Err(_) => self.room.release(length),
+        }
+        begun
+    }
+
     /// Puts rows at the end of a log, which is begun first if it has to be: as a whole or not at all. They are durable
     /// after [`Self::sync`].
     ///
