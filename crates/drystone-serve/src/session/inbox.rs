@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use super::handle::NoRoom;
+use super::bodies::NoRoom;
 use super::keys::{self, differs};
 use super::live::Live;
 use super::read::Asking;
