@@ -224,7 +224,7 @@ mod mistakes {
             ("scenes nonsense", "there is no scene \"nonsense\""),
             ("scenes --find nonsense", "no scene mentions \"nonsense\""),
             ("scenes slope --find box", "cannot be used with"),
-            ("run pendelum", "did you mean pendulum, rod_chain or "),
+            ("run pendelum", "did you mean pendulum, "),
             ("run swing", "did you mean "),
             ("scenes slope:x=1", "has no parameter \"x\""),
             ("scenes slope:x=1 --write a.json", "has no parameter \"x\""),

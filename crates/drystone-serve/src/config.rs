@@ -228,8 +228,9 @@ impl Config {
             None => toml::Table::new(),
             Some(path) => {
                 let name = path.display();
-                let text = std::fs::read_to_string(path)
-                    .map_err(|error| ServeError::Config(format!("{name}: cannot read the configuration: {error}")))?;
+                let text = std::fs::read_to_string(path).map_err(|error| {
+                    ServeError::Config(format!("cannot read the configuration {name}: {}", error.kind()))
+                })?;
                 // Once as it is, so that errors have their line.
                 let checked: Result<Self, _> = toml::from_str(&text);
                 checked.map_err(|error| ServeError::Config(format!("{name}: {}", explain(&error, &text))))?;

@@ -35,12 +35,12 @@ pub struct Facts {
     pub bodies: usize,
 }
 
-/// How a world is doing.
+/// Status of a world.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
 pub struct Status {
-    /// Its id.
+    /// Id of the world.
     pub id: String,
-    /// Its name.
+    /// Name of the world.
     pub name: String,
     /// `starting`, `paused`, `stepping`, `playing` or `failed`.
     pub state: &'static str,
@@ -54,11 +54,11 @@ pub struct Status {
     pub gravity: [f64; 2],
     /// Bodies in it.
     pub bodies: usize,
-    /// Joints likewise.
+    /// Joints in it.
     pub joints: usize,
     /// Steps that were asked for and are not done.
     pub steps_to_go: u64,
-    /// While it plays, times real time; nothing if as fast as it goes.
+    /// Multiple of real time while it plays; left out if as fast as it goes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speed: Option<f64>,
     /// Seconds for which nobody had watched the world when it paused by itself (`play` with `unwatched`), until it steps
@@ -80,7 +80,7 @@ pub struct Status {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub owner: Option<String>,
-    /// What is wrong with it.
+    /// Problem that it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
