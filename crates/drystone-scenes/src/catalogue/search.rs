@@ -54,8 +54,13 @@ fn keywords(name: &str) -> &'static [&'static str] {
 /// How well a text fits a scene.
 fn likeness(entry: &Entry, wanted: &str) -> f64 {
     let of_name = strsim::jaro_winkler(wanted, entry.name);
-    if wanted.chars().count() >= MIN_PART && entry.name.contains(wanted) {
-        return 3.0 + of_name;
+    if wanted.chars().count() >= MIN_PART {
+        if entry.name.contains(wanted) {
+            return 4.0 + of_name;
+        }
+        if entry.mentions(&wanted.replace(['_', '-'], " ")) {
+            return 3.0 + of_name;
+        }
     }
     let summary = entry.summary.to_lowercase();
     let words = summary.split(|c: char| !c.is_alphanumeric()).chain(entry.name.split('_'));
@@ -79,6 +84,9 @@ fn normal(text: &str) -> String {
 /// Scenes that a text is near to, the nearest first.
 pub(super) fn nearest(text: &str) -> Vec<&'static Entry> {
     let wanted = normal(text);
+    if !wanted.contains(char::is_alphanumeric) {
+        return Vec::new();
+    }
     let mut near: Vec<(f64, &Entry)> = ENTRIES.iter().map(|entry| (likeness(entry, &wanted), entry)).collect();
     near.retain(|&(likeness, _)| likeness > 0.0);
     near.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -150,6 +158,7 @@ mod tests {
         }
         assert!(names(&nearest("pendelum")).contains(&"rod_chain"));
         assert!(nearest("zzzzzz").is_empty(), "{:?}", names(&nearest("zzzzzz")));
+        assert!(nearest("").is_empty() && nearest("___").is_empty());
         // Any length takes no time.
         assert!(nearest(&"x".repeat(1_000_000)).is_empty());
     }
