@@ -133,11 +133,20 @@ struct Leave {
 }
 
 impl Leave {
-    /// Permission of a turn on the worker for short turns, if `only_short`, or on another. `suits` and `may_step` say what
-    /// that worker thinks of the world. A turn that comes before those of other worlds, as it is urgent, is short on every
-    /// worker: what takes long waits for a turn in the usual order.
-    const fn new(only_short: bool, is_urgent: bool, suits: bool, may_step: bool) -> Self {
-        Self { may_take_long: !is_urgent && (!only_short || suits), may_step: !is_urgent && (!only_short || may_step) }
+    /// All that a turn can do.
+    const ALL: Self = Self { may_take_long: true, may_step: true };
+    /// Only what is short.
+    const SHORT: Self = Self { may_take_long: false, may_step: false };
+
+    /// Permission of a turn on the worker for short turns, if `only_short`, or on another; `by_record` is what the first
+    /// allows a world. A turn that comes before those of other worlds, as it is urgent, is short on every worker: what takes
+    /// long waits for a turn in the usual order.
+    const fn new(only_short: bool, is_urgent: bool, by_record: Self) -> Self {
+        match (is_urgent, only_short) {
+            (true, _) => Self::SHORT,
+            (false, true) => by_record,
+            (false, false) => Self::ALL,
+        }
     }
 }
 
@@ -574,9 +583,11 @@ impl Scheduler {
                 for (id, expected) in chosen {
                     let Some(entry) = state.worlds.get(&id) else { continue };
                     let Some(session) = entry.session.as_deref() else { continue };
-                    let suits = Self::suits(entry, session, is_held_up);
-                    let may_step = Self::may_step(entry, is_held_up);
-                    let leave = Leave::new(only_short, session.is_urgent(now), suits, may_step);
+                    let by_record = Leave {
+                        may_take_long: Self::suits(entry, session, is_held_up),
+                        may_step: Self::may_step(entry, is_held_up),
+                    };
+                    let leave = Leave::new(only_short, session.is_urgent(now), by_record);
                     members.extend(take(&mut state, (id, expected), leave));
                 }
                 return Some(members);
@@ -695,17 +706,14 @@ mod tests {
 
     #[test]
     fn urgent_turns_are_short_on_every_worker() {
-        for only_short in [true, false] {
-            for suits in [true, false] {
-                let leave = Leave::new(only_short, true, suits, suits);
-                assert_eq!(leave, Leave { may_take_long: false, may_step: false }, "{only_short} {suits}");
+        let answers = Leave { may_step: false, ..Leave::ALL };
+        for by_record in [Leave::ALL, Leave::SHORT, answers] {
+            for only_short in [true, false] {
+                assert_eq!(Leave::new(only_short, true, by_record), Leave::SHORT, "{only_short} {by_record:?}");
             }
+            // Any other turn may take long on most workers, and on the one for short turns for worlds that suit it.
+            assert_eq!(Leave::new(false, false, by_record), Leave::ALL);
+            assert_eq!(Leave::new(true, false, by_record), by_record);
         }
-        // Any other turn is long on most workers, and on the one for short turns for worlds that suit it.
-        let long = Leave { may_take_long: true, may_step: true };
-        assert_eq!(Leave::new(false, false, false, false), long);
-        assert_eq!(Leave::new(true, false, true, true), long);
-        assert_eq!(Leave::new(true, false, true, false), Leave { may_step: false, ..long });
-        assert!(!Leave::new(true, false, false, false).may_take_long);
     }
 }
