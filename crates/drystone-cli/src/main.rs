@@ -38,7 +38,7 @@ Three commands to try:
   drystone view tumbler                  watch a turning drum with 2,025 boxes, and grab them
   drystone scenes                        list the built-in scenes
 
-`drystone --help` lists all commands, `drystone run --help` all options.
+`drystone help` lists all commands, `drystone help run` the options of one.
 ";
 
 /// Exit codes, below the help.
@@ -48,7 +48,7 @@ Exit codes: 0 done; 1 a check failed or the simulation could not go on; 2 bad us
 
 /// Simulates rigid bodies in 2D, on the GPU or the CPU
 #[derive(Debug, Parser)]
-#[command(name = "drystone", version, after_help = EXIT_CODES, disable_help_subcommand = true, max_term_width = 100)]
+#[command(name = "drystone", version, after_help = EXIT_CODES, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -73,7 +73,7 @@ enum Command {
     Serve(Later),
 }
 
-/// Of a command that this build has not: anything.
+/// Arguments of a command that is not in this build: anything.
 #[cfg(not(all(feature = "view", feature = "serve")))]
 #[derive(Debug, clap::Args)]
 struct Later {

@@ -17,6 +17,9 @@ use super::source;
 pub struct Options {
     /// One scene; with --write also with parameters, such as large_pyramid:base=50
     name: Option<String>,
+    /// List only scenes whose names, summaries or keywords have all of these words, such as pendulum
+    #[arg(long, value_name = "WORDS", conflicts_with_all = ["name", "write"])]
+    find: Option<String>,
     /// Write it as a scene file (.json or .ron)
     #[arg(long, value_name = "FILE", requires = "name")]
     write: Option<PathBuf>,
@@ -25,9 +28,17 @@ pub struct Options {
 /// Runs the command.
 ///
 /// # Errors
-/// No such scene; the file cannot be written.
+/// No such scene; no scene that mentions what is to be found; the file cannot be written.
 pub fn run(options: &Options) -> Result<(), Failure> {
-    let Some(spec) = &options.name else { return console::print(&table()) };
+    if let Some(words) = &options.find {
+        let found = catalogue::search(words);
+        if found.is_empty() {
+            return Err(Failure::usage(format_args!("no scene mentions {words:?}"))
+                .hint("`drystone scenes` lists all of them; a shorter word finds more"));
+        }
+        return console::print(&table(&found));
+    }
+    let Some(spec) = &options.name else { return console::print(&table(&catalogue::search(""))) };
     let base = spec.split(':').next().unwrap_or(spec).trim();
     let entry = catalogue::find(base).map_err(|error| source::unknown(&error))?;
     let Some(path) = &options.write else {
@@ -44,10 +55,10 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     console::print(&format!("wrote {}: {}\n", files.join(", "), count(scene.most_bodies() as u64, "body")))
 }
 
-fn table() -> String {
-    let width = catalogue::entries().iter().map(|entry| entry.name.len()).max().unwrap_or(0);
+fn table(entries: &[&Entry]) -> String {
+    let width = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
     let mut text = format!("{:<width$}  {:>6}  {}\n", "scene", "bodies", "what it shows, and its parameters");
-    for entry in catalogue::entries() {
+    for entry in entries {
         let _ = writeln!(text, "{:<width$}  {:>6}  {}", entry.name, bodies(entry), entry.summary);
         let parameters: Vec<String> =
             entry.parameters.iter().map(|p| format!("{}={}", p.name, number(p.default))).collect();
@@ -56,7 +67,7 @@ fn table() -> String {
         }
     }
     let waiting: Vec<&str> = catalogue::waiting().iter().map(|&(name, _)| name).collect();
-    if !waiting.is_empty() {
+    if !waiting.is_empty() && entries.len() == catalogue::entries().len() {
         let _ = writeln!(text, "\nnot supported yet: {}", waiting.join(", "));
     }
     text += "\n`drystone scenes NAME` explains one; `drystone run NAME:parameter=value` simulates it.\n";

@@ -35,28 +35,30 @@ pub struct Options {
     /// Threads of each world on the CPU; worlds run side by side, so one is enough for many
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: u32,
-    /// Print the settings as they are with all of the above, as TOML, and end
+    /// Print the settings that result from all of the above, as TOML, and exit
     #[arg(long)]
     print_config: bool,
 }
 
+/// Text below the options. A paragraph is one line, which is wrapped to the width of the terminal.
 const MORE: &str = "\
-Settings come from the file of --config, then from the environment, then from the command line, each over the one
-before. Every key of the file has a variable: DRYSTONE_STORE, DRYSTONE_LIMITS_BODIES, DRYSTONE_LOG_FORMAT (text or json),
+Settings come from the file of --config, then from the environment, then from the command line, each over the one before. \
+Every key of the file has a variable: DRYSTONE_STORE, DRYSTONE_LIMITS_BODIES, DRYSTONE_LOG_FORMAT (text or json), \
 DRYSTONE_LOG_LEVEL. `drystone serve --print-config` shows all keys with their defaults.
 
 A token: DRYSTONE_TOKEN, or in the file
   [[tokens]]
   name = \"lab\"
   token = \"at least sixteen characters\"
-Clients send it as `Authorization: Bearer TOKEN`. A world belongs to the token that made it: others do not see it, but
-for one with `admin = true`. SIGHUP reads the tokens of --config again. For TLS put a reverse proxy in front; deploy/ has one.
+Clients send it as `Authorization: Bearer TOKEN`. A world belongs to the token that made it: other tokens do not see it, \
+except one with `admin = true`. SIGHUP reads the tokens of --config again. For TLS put a reverse proxy in front; deploy/ has \
+one.
 
-A bucket of an object store that speaks S3, in a build with the feature s3: what is not in the section [s3] of the file
-comes from the usual variables: AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL.
+A bucket of an object store that speaks S3, in a build with the feature s3: settings that are not in the section [s3] of the \
+file come from the usual variables: AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL.
 
-SIGTERM and Ctrl-C write all worlds out and end the service; a restart goes on with them. A service that is killed
-loses nothing that it has acknowledged.";
+SIGTERM and Ctrl-C write all worlds out and end the service; a restart goes on with them. A service that is killed loses \
+nothing that it has acknowledged.";
 
 /// Runs the command.
 ///

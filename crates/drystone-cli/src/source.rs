@@ -17,7 +17,7 @@ pub struct Source {
     pub scene: Scene,
     /// `None` for standard input and the catalogue.
     pub path: Option<PathBuf>,
-    /// How many steps show what it is for, if somebody thought about it.
+    /// Steps that show what it is for. None for files.
     pub steps: Option<u64>,
 }
 
@@ -50,7 +50,8 @@ pub fn load(name: &str) -> Result<Source, Failure> {
 
 /// A scene that is not in the catalogue.
 pub fn unknown(error: &CatalogueError) -> Failure {
-    Failure::usage(error).hint("`drystone scenes` lists the built-in scenes; scene files end in .json or .ron")
+    let find = "`drystone scenes` lists the built-in scenes, `drystone scenes --find WORD` those about something";
+    Failure::usage(error).hint(format!("{find}; scene files end in .json or .ron"))
 }
 
 fn looks_like_file(path: &Path) -> bool {

@@ -17,7 +17,7 @@ pub struct Options {
     /// A scene file (.json, .ron), a saved world (.snap), or a built-in scene with parameters, such as large_pyramid:base=20
     #[arg(default_value = "large_pyramid:base=40")]
     scene: String,
-    /// Where it is stepped; it can be changed while it runs
+    /// Backend to run on; the window can change it later
     #[arg(long, value_enum, default_value_t)]
     backend: super::backend::Backend,
     /// Threads of the CPU backend [default: all cores]

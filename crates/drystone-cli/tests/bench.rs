@@ -196,7 +196,9 @@ mod runs {
         let printed = line.split(" |").nth(1).and_then(|part| part.split_whitespace().nth(1)).expect("a column");
         let printed: f64 = printed.parse().expect("a number, and no share of a limit");
         assert!((printed * memory / median - 1.0).abs() < 0.01, "{line}: {median} ms, {memory} ms");
-        assert!(ran.stdout.contains("x memory: median over that, below 1 where data stay in caches"), "{}", ran.stdout);
+        let legend = "x memory: median over that, below 1 where data stay in caches";
+        assert_eq!(ran.stdout.matches(legend).count(), 1, "once for two tables: {}", ran.stdout);
+        assert_eq!(ran.stdout.matches("x memory").count(), 2 * (1 + backends.split(',').count()) + 1, "{}", ran.stdout);
         assert_eq!((&of("cpu1")["threads"], &of("cpuN")["threads"]), (&1.into(), &2.into()));
         if gpu {
             let row = of("gpu");

@@ -109,6 +109,44 @@ mod help {
     }
 
     #[test]
+    fn by_word_as_by_option() {
+        assert_eq!(shown("help"), shown("--help"));
+        assert_eq!(shown("help run"), shown("run --help"));
+        assert_ne!(shown("help run"), shown("help bench"));
+        let ran = run("help fly");
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
+        assert!(ran.stderr.contains("unrecognized subcommand 'fly'"), "{}", ran.stderr);
+    }
+
+    /// Texts are wrapped to the terminal, and nowhere else: no line is half as long as the one before without a reason.
+    #[cfg(feature = "serve")]
+    #[test]
+    fn paragraphs_fill_their_lines() {
+        let ragged = |text: &str| {
+            let (mut lines, mut ragged) = (text.lines().peekable(), Vec::new());
+            while let Some(line) = lines.next() {
+                let Some(next) = lines.peek().filter(|next| !next.is_empty() && !next.starts_with(' ')) else {
+                    continue;
+                };
+                let word = next.split(' ').next().unwrap_or("");
+                if !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':') && line.len() + word.len() < 98 {
+                    ragged.push(line.to_owned());
+                }
+            }
+            ragged
+        };
+        let text = shown("serve --help");
+        let (_, below) = text.split_once("Print help").expect("options");
+        // The form of a token stands by itself.
+        let ragged_here: Vec<String> = ragged(below).into_iter().filter(|line| !line.starts_with("A token")).collect();
+        assert_eq!(ragged_here, [""; 0], "{below}");
+        assert_eq!(
+            ragged("Settings come from the file,\nover the one\nbefore, and so on."),
+            ["Settings come from the file,", "over the one"]
+        );
+    }
+
+    #[test]
     fn version() {
         assert_eq!(shown("--version"), format!("drystone {}\n", env!("CARGO_PKG_VERSION")));
     }
@@ -187,6 +225,10 @@ mod mistakes {
             ("run folder.json", "is a folder"),
             ("run image.json", "UTF-8"),
             ("scenes nonsense", "there is no scene \"nonsense\""),
+            ("scenes --find nonsense", "no scene mentions \"nonsense\""),
+            ("scenes slope --find box", "cannot be used with"),
+            ("run pendelum", "did you mean pendulum, "),
+            ("run swing", "did you mean "),
             ("scenes slope:x=1", "has no parameter \"x\""),
             ("scenes slope:x=1 --write a.json", "has no parameter \"x\""),
         ] {
@@ -309,6 +351,25 @@ mod scenes {
         for (name, _) in catalogue::waiting() {
             assert!(ran.stdout.contains(name), "{name}");
         }
+    }
+
+    #[test]
+    fn finds_some() {
+        let ran = run("scenes --find pendulum");
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+        let names: Vec<&str> = ran.stdout.lines().filter_map(|line| line.split(' ').next()).collect();
+        assert!(names[1] == "pendulum" && names.contains(&"rod_chain"), "{}", ran.stdout);
+        assert!(!names.contains(&"tumbler") && run("scenes").stdout.contains("\ntumbler "), "{}", ran.stdout);
+    }
+
+    /// What there is instead is said once, by the hint.
+    #[test]
+    fn an_unknown_one_is_told_with_one_remedy() {
+        let ran = run("run zzzz");
+        assert_eq!(ran.code, 2);
+        assert_eq!(ran.stderr.lines().next(), Some("error: there is no scene \"zzzz\""));
+        assert_eq!(ran.stderr.lines().count(), 2, "{}", ran.stderr);
+        assert!(ran.stderr.contains("`drystone scenes` lists the built-in scenes"), "{}", ran.stderr);
     }
 
     #[test]

@@ -126,6 +126,8 @@ scenes! {
     thruster: "thruster";
     particles_in_a_turning_box: "particles_in_a_turning_box";
     circle_masses: "circle_masses";
+    pendulum: "pendulum";
+    double_pendulum: "pendulum:bobs=2,angle=2";
     rod_chain: "rod_chain";
     rope_winch_piston: "rope_winch_piston";
     naphy_bridge: "naphy_bridge";

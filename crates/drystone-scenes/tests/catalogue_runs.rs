@@ -4,6 +4,7 @@ use drystone::state::{body_states, joint_reactions, metrics};
 use drystone::types::NONE;
 use drystone::{BodyType, CpuWorld, Joint, JointKind, Scene};
 use drystone_scenes::catalogue;
+use glam::Vec2;
 
 /// How long, s.
 const SECONDS: f32 = 20.0;
@@ -164,6 +165,9 @@ runs! {
     thruster: "thruster", 1.0, OPEN, 0.0;
     particles_in_a_turning_box: "particles_in_a_turning_box", 15.0, [-1.45, -1.45, 1.45, 1.45], 0.0;
     circle_masses: "circle_masses", 4.0, OPEN, 0.0;
+    pendulum: "pendulum", 1.6, [-0.5, -1.01, 0.5, -0.87], 0.001;
+    // All its energy in one bob, 41.7 J, would be 9.13 m/s.
+    double_pendulum: "pendulum:bobs=2,angle=2", 9.14, [-2.01, -2.01, 2.01, 2.01], 0.01;
     rod_chain: "rod_chain", 20.0, OPEN, 0.05;
     rope_winch_piston: "rope_winch_piston", 10.0, above(0.0), 0.05;
     naphy_bridge: "naphy_bridge", 10.0, OPEN, 0.0;
@@ -197,4 +201,65 @@ fn what_goes_wrong_is_found() {
     let mut falling = catalogue::build("vertical_stack").expect("a scene");
     falling.bodies.remove(0);
     found(&falling, Bounds { region: above(0.0), ..bounds }, "is at");
+}
+
+/// Seconds of a swing, forth and back, of the first bob: the mean over 20 s, between passages through the lowest place.
+fn period(scene: &Scene) -> f64 {
+    let mut world = CpuWorld::new(scene).expect("a world");
+    let dt = f64::from(scene.settings.dt);
+    let mut passages = Vec::new();
+    let mut last = f64::from(body_states(world.compiled(), &world.snapshot())[1].position[0]);
+    for step in 1..=(f64::from(SECONDS) / dt) as u32 {
+        world.step().expect("a step");
+        let x = f64::from(body_states(world.compiled(), &world.snapshot())[1].position[0]);
+        if last > 0.0 && x <= 0.0 {
+            passages.push((f64::from(step) - x / (x - last)) * dt);
+        }
+        last = x;
+    }
+    let [first, .., end] = passages[..] else { panic!("{passages:?}") };
+    (end - first) / (passages.len() - 1) as f64
+}
+
+/// Period of a simple pendulum: 2π√(L/g), and the series in the largest angle.
+fn simple_pendulum(length: f64, gravity: f64, angle: f64) -> f64 {
+    let square = angle * angle;
+    let series = 1.0 + square / 16.0 + 11.0 * square * square / 3072.0 + 173.0 * square.powi(3) / 737_280.0;
+    std::f64::consts::TAU * (length / gravity).sqrt() * series
+}
+
+#[test]
+fn a_pendulum_swings_with_the_period_of_the_textbook() {
+    for (length, gravity, angle) in
+        [(1.0, 9.81, 0.05), (1.0, 9.81, 0.5), (2.0, 9.81, 1.0), (0.5, 1.62, 0.5), (4.0, 25.0, -0.3)]
+    {
+        let spec = format!("pendulum:length={length},gravity={gravity},angle={angle}");
+        let found = period(&catalogue::build(&spec).expect("a scene"));
+        let expected = simple_pendulum(length, gravity, angle);
+        let off = (found / expected - 1.0).abs();
+        println!("{spec}: {found} s, expected {expected} s, off by {off:.1e}");
+        assert!(off < 5e-4, "{spec}: {found} s, expected {expected} s");
+        // The period of small swings is told from that of large ones, and another length or gravity as well.
+        let small = simple_pendulum(length, gravity, 0.0);
+        assert!(angle.abs() < 0.2 || (found / small - 1.0).abs() > 5e-4, "{spec}: as for small swings");
+        let other = simple_pendulum(1.01 * length, gravity, angle);
+        assert!((found / other - 1.0).abs() > 5e-4, "{spec}: a longer one swings alike");
+    }
+}
+
+/// A double pendulum that starts at a large angle is chaotic: a change of 10⁻⁵ of its angle grows to another motion.
+#[test]
+fn a_double_pendulum_is_chaotic_and_a_single_one_is_not() {
+    let end = |spec: &str| {
+        let scene = catalogue::build(spec).expect("a scene");
+        let mut world = CpuWorld::new(&scene).expect("a world");
+        (0..1_200).for_each(|_| world.step().expect("a step"));
+        Vec2::from(body_states(world.compiled(), &world.snapshot()).last().expect("a bob").position)
+    };
+    let apart = |bobs: u32| {
+        end(&format!("pendulum:bobs={bobs},angle=2")).distance(end(&format!("pendulum:bobs={bobs},angle=2.00001")))
+    };
+    let (single, double) = (apart(1), apart(2));
+    assert!(single < 0.01, "{single} m");
+    assert!(double > 0.1, "{double} m");
 }

@@ -1,47 +1,47 @@
-//! What is told of a world, as it is written and as the description of the API has it.
+//! Answers about a world, as they are written and as the description of the API has them.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Where everything is.
+/// State of a world: its bodies and their velocities.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct State {
     /// Steps done.
     pub step: u64,
     /// Simulated seconds.
     pub time: f64,
-    /// Of poses and velocities, 16 hexadecimal digits: equal runs have equal ones.
+    /// Hash of poses and velocities, 16 hexadecimal digits: equal runs have equal ones.
     pub hash: String,
-    /// In the order of their slots.
+    /// Bodies, in the order of their slots.
     pub bodies: Vec<BodyState>,
 }
 
-/// Where a body is.
+/// Position and velocity of a body.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct BodyState {
-    /// `slot.generation`.
+    /// Id of the body: `slot.generation`.
     pub id: String,
-    /// As the scene calls it.
+    /// Name in the scene.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub name: Option<String>,
-    /// Of its origin, m.
+    /// Position of its origin, m.
     pub position: [f64; 2],
-    /// rad, in (−π, π].
+    /// Angle, rad, in (−π, π].
     pub angle: f64,
-    /// Of its centre of mass, m/s.
+    /// Velocity of its centre of mass, m/s.
     pub velocity: [f64; 2],
-    /// rad/s.
+    /// Angular velocity, rad/s.
     pub angular_velocity: f64,
-    /// Left out if it is awake.
+    /// True if it sleeps. Left out if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub asleep: bool,
 }
 
-/// What everything is and looks like.
+/// Bodies of a world with their shapes.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Bodies {
     /// Steps done.
@@ -50,11 +50,11 @@ pub struct Bodies {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub view: Option<View>,
-    /// In the order of their slots.
+    /// Bodies, in the order of their slots.
     pub bodies: Vec<Look>,
 }
 
-/// A box of the world.
+/// Rectangle of the world.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct View {
     /// Lower left corner, m.
@@ -63,25 +63,25 @@ pub struct View {
     pub max: [f64; 2],
 }
 
-/// What a body is and looks like.
+/// Type, mass and shapes of a body.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Look {
-    /// `slot.generation`.
+    /// Id of the body: `slot.generation`.
     pub id: String,
-    /// As the scene calls it.
+    /// Name in the scene.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub name: Option<String>,
     /// `static`, `kinematic` or `dynamic`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// kg; 0 if it is not dynamic.
+    /// Mass, kg; 0 if it is not dynamic.
     pub mass: f64,
-    /// In the frame of the body.
+    /// Shapes, in the frame of the body.
     pub shapes: Vec<Outline>,
 }
 
-/// A shape for drawing. One of the first three is there.
+/// Shape for drawing. One of the first three is there.
 #[derive(Debug, Default, Serialize, ToSchema)]
 pub struct Outline {
     /// A circle.
@@ -92,11 +92,11 @@ pub struct Outline {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub polygon: Option<Polygon>,
-    /// All that is below a line.
+    /// Everything below a line.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub half_plane: Option<HalfPlane>,
-    /// It notices others and pushes none. Left out if not.
+    /// True for a sensor, which notices other shapes and pushes none. Left out if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub sensor: bool,
@@ -105,27 +105,27 @@ pub struct Outline {
 /// A circle.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Circle {
-    /// m.
+    /// Centre, m.
     pub center: [f64; 2],
-    /// m.
+    /// Radius, m.
     pub radius: f64,
 }
 
 /// Points with a radius about them.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Polygon {
-    /// m, counter-clockwise.
+    /// Corners, m, counter-clockwise.
     pub points: Vec<[f64; 2]>,
-    /// m.
+    /// Radius, m.
     pub radius: f64,
 }
 
-/// All that is below a line.
+/// Everything below a line.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct HalfPlane {
-    /// Out of it.
+    /// Direction out of it.
     pub normal: [f64; 2],
-    /// On the line, m.
+    /// Point on the line, m.
     pub point: [f64; 2],
 }
 
@@ -134,14 +134,14 @@ pub struct HalfPlane {
 pub struct Joints {
     /// Steps done.
     pub step: u64,
-    /// In the order of their indices.
+    /// Joints, in the order of their indices.
     pub joints: Vec<JointLook>,
 }
 
 /// Kind and place of a joint.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct JointLook {
-    /// `index.generation`.
+    /// Id of the joint: `index.generation`.
     pub id: String,
     /// Name in the scene.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -184,14 +184,14 @@ pub struct JointLook {
     pub disabled: bool,
 }
 
-/// How good and how lively a world is.
+/// Quality and energy of a world.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Metrics {
     /// Steps done.
     pub step: u64,
     /// Simulated seconds.
     pub time: f64,
-    /// As in a state.
+    /// Hash, as in a state.
     pub hash: String,
     /// Pairs of shapes that touch or are about to.
     pub contacts: usize,
@@ -206,10 +206,10 @@ pub struct Metrics {
     pub stages_ms: BTreeMap<&'static str, f64>,
 }
 
-/// What happened.
+/// Events of a world.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Events {
-    /// The oldest first.
+    /// Events, the oldest first.
     pub events: Vec<Event>,
     /// `from` of the next request.
     pub next: u64,
@@ -217,31 +217,31 @@ pub struct Events {
     pub missed: u64,
 }
 
-/// Something that happened.
+/// Contact that began or ended, sensor, or joint that broke.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Event {
-    /// Counted from the start of the service or the world.
+    /// Number of the event, counted from the start of the service or the world.
     pub number: u64,
-    /// In which step.
+    /// Step in which it happened.
     pub step: u64,
     /// `begin`, `end`, `sensor_begin`, `sensor_end` or `joint_broke`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// Ids, `null` for one that is gone.
+    /// Ids of the bodies, `null` for one that is gone.
     pub bodies: [Option<String>; 2],
-    /// Of a contact that began: where, m.
+    /// Place of a contact that began, m.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub point: Option<[f64; 2]>,
-    /// Likewise: from the first body to the second.
+    /// Direction of a contact that began, from the first body to the second.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub normal: Option<[f64; 2]>,
-    /// Likewise: m/s.
+    /// Speed at which the bodies of a contact that began approached each other, m/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub approach_speed: Option<f64>,
-    /// Of a joint that broke.
+    /// Id of a joint that broke.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub joint: Option<String>,
@@ -252,7 +252,7 @@ pub struct Event {
 pub struct Answers {
     /// Steps done.
     pub step: u64,
-    /// One a query.
+    /// Answers, one for each query.
     pub answers: Vec<Found>,
 }
 
@@ -260,52 +260,52 @@ pub struct Answers {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Found {
-    /// To a ray: the first hit, or `null`.
+    /// Answer to a ray: the first hit, or `null`.
     Hit(Option<Hit>),
-    /// To the others.
+    /// Answer to other queries: all shapes that were found.
     Found(Vec<ShapeOf>),
 }
 
-/// Where a ray ends.
+/// End of a ray.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Hit {
-    /// Its id.
+    /// Id of the body.
     pub body: Option<String>,
     /// Index of the shape in the world.
     pub shape: usize,
-    /// m.
+    /// Place, m.
     pub point: [f64; 2],
-    /// Out of the shape.
+    /// Direction out of the shape.
     pub normal: [f64; 2],
-    /// Of the ray's length.
+    /// Part of the ray's length, 0 to 1.
     pub fraction: f64,
 }
 
 /// A shape of a body.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ShapeOf {
-    /// Its id.
+    /// Id of the body.
     pub body: Option<String>,
     /// Index of the shape in the world.
     pub shape: usize,
 }
 
-/// How a world plays.
+/// Answer to play and pause.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Played {
     /// Steps done before it.
     pub step: u64,
-    /// Whether it steps by itself from now on.
+    /// True if it steps by itself from now on.
     pub playing: bool,
-    /// Times real time; `null` if as fast as it goes.
+    /// Multiple of real time; `null` if as fast as it goes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speed: Option<f64>,
 }
 
-/// A checkpoint that was made.
+/// Checkpoint that was made.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Saved {
-    /// Its name.
+    /// Name of the checkpoint.
     pub checkpoint: String,
     /// Steps done.
     pub step: u64,
@@ -314,55 +314,55 @@ pub struct Saved {
 /// Names of checkpoints.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Checkpoints {
-    /// In their order.
+    /// Names, in their order.
     pub checkpoints: Vec<String>,
 }
 
-/// A world that was put back.
+/// Answer to restore and rewind.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Restored {
-    /// Steps done, as of then.
+    /// Steps done at the state that the world was put back to.
     pub step: u64,
 }
 
 /// Built-in scenes.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Scenes {
-    /// All of them.
+    /// Scenes, in the order in which they are listed to users.
     pub scenes: Vec<SceneEntry>,
 }
 
 /// A built-in scene.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SceneEntry {
-    /// By which it is called.
+    /// Name, the first word of a spec.
     pub name: &'static str,
-    /// What one sees.
+    /// Description in a sentence.
     pub summary: &'static str,
-    /// Where its numbers are from.
+    /// Origin of its numbers.
     pub source: &'static str,
-    /// How many steps show what it is for.
+    /// Number of steps that show what it is for.
     pub steps: u32,
-    /// With the defaults of its parameters.
+    /// Number of bodies with the defaults of its parameters.
     pub bodies: Option<u64>,
-    /// What can be changed.
+    /// Parameters.
     pub parameters: Vec<SceneParameter>,
 }
 
-/// What can be changed of a built-in scene.
+/// Parameter of a built-in scene.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SceneParameter {
-    /// Left of the `=`.
+    /// Name, left of the `=`.
     pub name: &'static str,
-    /// If it is not given.
+    /// Value if it is not given.
     pub default: f64,
-    /// Least.
+    /// Smallest value.
     pub min: f64,
-    /// Most.
+    /// Largest value.
     pub max: f64,
-    /// Whether it is a whole number.
+    /// True if it is a whole number.
     pub integer: bool,
-    /// What it is, with its unit.
+    /// Meaning, with its unit.
     pub meaning: &'static str,
 }
 

@@ -1,5 +1,9 @@
 //! What the service is told: a TOML file, then the environment, then the command line, each over the one before.
 
+mod limits;
+#[cfg(test)]
+mod tests;
+
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
@@ -7,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ServeError;
 use super::store::BUCKET;
+pub use limits::Limits;
 
 /// Shorter tokens are refused, as they can be guessed.
 const MIN_TOKEN: usize = 16;
@@ -157,82 +162,6 @@ impl Token {
     }
 }
 
-/// What is refused beyond. Bodies, joints and steps: 422; bytes: 413; the others: 429.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Limits {
-    /// Of a request.
-    pub bytes: usize,
-    /// Worlds at a time.
-    pub worlds: usize,
-    /// Of a world, those that come while it runs included.
-    pub bodies: usize,
-    /// Of a world.
-    pub joints: usize,
-    /// Contacts of a world. A step that finds more is refused.
-    pub contacts: usize,
-    /// Work of a step of a world: bodies (or shapes, if these are more) and joints × substeps × iterations. A million is
-    /// about a seventh of a second.
-    pub step_work: u64,
-    /// Bodies of all worlds, in memory or not. With several tokens an owner may have half of them, at least `bodies`.
-    pub total_bodies: usize,
-    /// Bodies of the worlds in memory. Idle ones are put to disk to make room. With several tokens an owner may have half
-    /// of them, at least `bodies`.
-    pub resident_bodies: usize,
-    /// Seconds of a turn, in which a world does one step or several: beyond, the service is not ready.
-    pub turn_seconds: f64,
-    /// Of a request.
-    pub steps: u64,
-    /// Commands of a request.
-    pub commands: usize,
-    /// Queries of a request.
-    pub queries: usize,
-    /// Shapes that the queries of a request find together.
-    pub found: usize,
-    /// Seconds of computing for the queries of a request.
-    pub query_seconds: f64,
-    /// Shapes of a world.
-    pub shapes: usize,
-    /// Requests for steps that wait for a world. Together they may ask for four times `steps`.
-    pub goals: usize,
-    /// Bodies and joints that are added or removed by hand in the life of a world, as its checkpoints remember each.
-    pub alterations: usize,
-    /// Checkpoints with a name, of a world.
-    pub checkpoints: usize,
-    /// Requests that wait for a world.
-    pub inbox: usize,
-    /// Streams at a time.
-    pub sockets: usize,
-    /// Connections at a time, streams included. One more is told 503. With several tokens one may have half of them.
-    pub connections: u32,
-    /// Connections at a time that have not shown a token yet, up to half of `connections`. One more takes the place of
-    /// the oldest; of the address that has the most, if that has more than an eighth.
-    pub strangers: u32,
-    /// Seconds within which a connection shows a token, or ends.
-    pub stranger_seconds: f64,
-    /// Seconds for which a connection may say nothing, not end the head of a request, or take nothing of an answer.
-    pub idle_seconds: f64,
-    /// Seconds that the body of a request may take to come.
-    pub body_seconds: f64,
-    /// Bodies of requests and answers that are on their way, together. Each token has a part of it
-    /// ([`Token::memory_bytes`]), and besides 4 MiB for those up to 64 KiB, which large ones leave alone.
-    pub memory_bytes: usize,
-    /// Bytes a second that a client takes of an answer, at least, after the first `idle_seconds`.
-    pub min_speed: u64,
-    /// Requests a second, of a token; messages of streams count.
-    pub rate: f64,
-    /// Seconds for which a request for steps may wait.
-    pub step_seconds: f64,
-    /// Events that a world keeps.
-    pub events: usize,
-    /// Bytes of what is added and removed by hand in the life of a world, as its checkpoints remember it.
-    pub journal_bytes: usize,
-    /// Answers that are kept for requests with an `Idempotency-Key`, of a world.
-    pub keys: usize,
-    /// In the store; 0: as many as the disk holds.
-    pub store_bytes: u64,
-}
-
 /// What is said about it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
@@ -282,46 +211,6 @@ impl Default for S3 {
     }
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            bytes: 64 << 20,
-            worlds: 256,
-            bodies: 1_000_000,
-            joints: 1_000_000,
-            contacts: 4_000_000,
-            step_work: 50_000_000,
-            total_bodies: 4_000_000,
-            resident_bodies: 2_000_000,
-            turn_seconds: 10.0,
-            steps: 1_000_000,
-            commands: 10_000,
-            queries: 10_000,
-            found: 1_000_000,
-            query_seconds: 10.0,
-            shapes: 4_000_000,
-            goals: 32,
-            alterations: 100_000,
-            checkpoints: 16,
-            inbox: 64,
-            sockets: 256,
-            connections: 1024,
-            strangers: 512,
-            stranger_seconds: 5.0,
-            idle_seconds: 30.0,
-            body_seconds: 120.0,
-            memory_bytes: 1 << 30,
-            min_speed: 32 << 10,
-            rate: 1000.0,
-            step_seconds: 600.0,
-            events: 10_000,
-            journal_bytes: 64 << 20,
-            keys: 1_000_000,
-            store_bytes: 0,
-        }
-    }
-}
-
 impl Default for Log {
     fn default() -> Self {
         Self { format: "text".to_owned(), level: "info".to_owned(), access: true }
@@ -339,8 +228,9 @@ impl Config {
             None => toml::Table::new(),
             Some(path) => {
                 let name = path.display();
-                let text =
-                    std::fs::read_to_string(path).map_err(|error| ServeError::Config(format!("{name}: {error}")))?;
+                let text = std::fs::read_to_string(path).map_err(|error| {
+                    ServeError::Config(format!("cannot read the configuration {name}: {}", error.kind()))
+                })?;
                 // Once as it is, so that errors have their line.
                 let checked: Result<Self, _> = toml::from_str(&text);
                 checked.map_err(|error| ServeError::Config(format!("{name}: {}", explain(&error, &text))))?;
@@ -644,155 +534,4 @@ fn find(defaults: &toml::Table, name: &str) -> Option<(Option<String>, String)> 
 fn value(text: &str) -> toml::Value {
     let as_toml: Option<toml::Table> = toml::from_str(&format!("v = {text}")).ok();
     as_toml.and_then(|mut table| table.remove("v")).unwrap_or_else(|| toml::Value::String(text.to_owned()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn load(text: &str, environment: &[(&str, &str)]) -> Result<Config, String> {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("serve.toml");
-        std::fs::write(&path, text).unwrap();
-        let environment: Vec<_> = environment.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        Config::load(Some(&path), &environment).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn one_token_of_several_has_half() {
-        let token = Token::new("lab", "0123456789abcdef");
-        let mut config = Config { tokens: vec![token.clone()], ..Config::default() };
-        assert_eq!((config.worlds_of(&token), config.sockets_of(&token)), (256, 256));
-        config.tokens.push(Token::new("other", "0123456789abcdeg"));
-        assert_eq!((config.worlds_of(&token), config.sockets_of(&token)), (128, 128));
-        let more = Token { worlds: Some(200), sockets: Some(1000), ..token };
-        assert_eq!((config.worlds_of(&more), config.sockets_of(&more)), (200, 256));
-    }
-
-    #[test]
-    fn environment_over_file_over_defaults() {
-        let text = "store = 'memory'\n[limits]\nbodies = 5\nworlds = 6\n";
-        let config =
-            load(text, &[("DRYSTONE_LIMITS_BODIES", "7"), ("DRYSTONE_STORE", "/srv/x"), ("HOME", "/")]).unwrap();
-        assert_eq!((config.limits.bodies, config.limits.worlds), (7, 6));
-        assert_eq!((config.store.as_str(), config.limits.rate), ("/srv/x", Limits::default().rate));
-        let config = load("", &[("DRYSTONE_TOKEN", "0123456789abcdef")]).unwrap();
-        assert_eq!(config.tokens, [Token::new("environment", "0123456789abcdef")]);
-        let file = "[[tokens]]\nname = 'lab'\ntoken = 'token of the laboratory'\n";
-        let config = load(file, &[("DRYSTONE_TOKEN", "0123456789abcdef")]).unwrap();
-        assert_eq!(config.tokens.iter().map(|token| token.name.as_str()).collect::<Vec<_>>(), ["lab", "environment"]);
-        config.check().unwrap();
-    }
-
-    #[test]
-    fn the_example_has_every_key_with_its_default() {
-        let text = include_str!("../../../deploy/drystone.toml");
-        assert_eq!(load(text, &[]).unwrap(), Config::default());
-        let written: toml::Table = toml::from_str(text).unwrap();
-        let all = toml::Table::try_from(Config::default()).unwrap();
-        for (key, value) in all.iter().filter(|(key, _)| *key != "tokens") {
-            let there = written.get(key).unwrap_or_else(|| panic!("{key} is missing"));
-            for inner in value.as_table().into_iter().flatten() {
-                assert!(there.get(inner.0).is_some(), "{key}.{} is missing", inner.0);
-            }
-        }
-    }
-
-    #[test]
-    fn secrets_are_not_shown() {
-        let text = "[s3]\naccess_key_id = 'me'\nendpoint = 'https://s3.example.org'\n";
-        let variables = [("DRYSTONE_S3_SECRET_ACCESS_KEY", "quite secret"), ("DRYSTONE_TOKEN", "quite secret token")];
-        let config = load(text, &variables).unwrap();
-        assert_eq!(config.s3.secret_access_key.0, "quite secret");
-        config.check().unwrap();
-        for shown in [config.to_toml(), format!("{:?}", config.s3), format!("{config:?}")] {
-            assert!(shown.contains("s3.example.org") && !shown.contains("quite"), "{shown}");
-        }
-        assert!(!format!("{:?}", config.tokens[0]).contains("quite"));
-    }
-
-    #[test]
-    fn a_bucket_has_a_name_and_keys_come_in_pairs() {
-        let with = |place: &str| Config { store: place.to_owned(), ..Config::default() };
-        assert_eq!(with("s3://worlds/here").check().is_ok(), cfg!(feature = "s3"));
-        for wrong in ["s3://", "s3:///here", ""] {
-            assert!(with(wrong).check().is_err(), "{wrong}");
-        }
-        let s3 = S3 { access_key_id: "me".to_owned(), ..S3::default() };
-        assert!(Config { s3, ..Config::default() }.check().unwrap_err().to_string().contains("secret_access_key"));
-        let s3 = S3 { session_token: Secret("of whom?".to_owned()), ..S3::default() };
-        assert!(Config { s3, ..Config::default() }.check().unwrap_err().to_string().contains("session_token"));
-        let s3 = S3 { endpoint: "minio:9000".to_owned(), ..S3::default() };
-        assert!(Config { s3, ..Config::default() }.check().unwrap_err().to_string().contains("endpoint"));
-    }
-
-    #[test]
-    fn mistakes_are_named() {
-        let error = load("listen = 'here'\n", &[]).unwrap_err();
-        assert!(error.contains("serve.toml") && error.contains("line 1"), "{error}");
-        assert!(load("limit = 1\n", &[]).unwrap_err().contains("unknown field `limit`"));
-        let error = load("", &[("DRYSTONE_LIMITS_BODIES", "many")]).unwrap_err();
-        assert!(error.contains("DRYSTONE_LIMITS_BODIES"), "{error}");
-    }
-
-    /// A mistake beside a secret, or in it, does not print it.
-    #[test]
-    fn mistakes_do_not_tell_secrets() {
-        for (text, says) in [
-            ("[[tokens]]\nname = 'a'\ntoken = 'hunter2hunter2hunter2'\nrate = 'fast'\n", "line 4"),
-            ("[[tokens]]\nname = 'a'\ntoken = ['hunter2hunter2hunter2']\n", "line 3, column 9 (token)"),
-            ("[[tokens]]\nname = 'a'\ntoken = hunter2hunter2hunter2\n", "line 3"),
-            ("[[tokens]]\nname = 'a'\ntoken = 'hunter2hunter2hunter2\n", "line 3"),
-            ("[[tokens]]\nname = 'a'\ntoken 'hunter2hunter2hunter2'\n", "line 3"),
-            ("tokens = 'hunter2hunter2hunter2'\n", "line 1, column 10 (tokens): invalid type: string, expected a seq"),
-            ("tokens = \"hunter2\\\"hunter2hunter2\"\n", "line 1"),
-            ("[[tokens]]\nname = 'a'\ntoken = 'hunter2hunter2hunter2'\nrat = 1\n", "unknown field `rat`"),
-            ("[s3]\nsecret_access_key = hunter2\n", "line 2"),
-            ("[limits]\nbytes = 'hunter2'\n", "line 2, column 9 (bytes): invalid type: string, expected usize"),
-        ] {
-            let error = load(text, &[]).unwrap_err();
-            assert!(error.contains(says) && !error.contains("hunter"), "{text}: {error}");
-        }
-        let error = load("", &[("DRYSTONE_LIMITS_BODIES", "hunter2")]).unwrap_err();
-        assert!(!error.contains("hunter"), "{error}");
-    }
-
-    #[test]
-    fn tokens_that_do_not_fit_together() {
-        let refused = |config: &Config| config.check().unwrap_err().to_string();
-        let hosts = vec!["worlds.example.org".to_owned()];
-        let mut config = Config { hosts, ..Config::default() };
-        assert!(refused(&config).contains("worlds.example.org") && refused(&config).contains("token"));
-        let (one, two) = (Token::new("one", "0123456789abcdef"), Token::new("two", "0123456789abcdef"));
-        config.tokens = vec![one.clone()];
-        config.check().unwrap();
-        config.tokens.push(two);
-        assert_eq!(refused(&config), "the tokens \"one\" and \"two\" are the same");
-        config.tokens[1] = Token::new("anybody", "fedcba9876543210");
-        assert!(refused(&config).contains("anybody"));
-        config.tokens[1] = Token { memory_bytes: Some(1), ..Token::new("two", "fedcba9876543210") };
-        assert!(refused(&config).contains("memory_bytes"));
-        config.tokens[1] = Token { owner: Some("one".to_owned()), ..Token::new("two", "fedcba9876543210") };
-        config.check().unwrap();
-        assert_eq!(config.memory_of(&config.tokens[1]), 256 << 20, "a quarter");
-        // Read again: they may be others, but not none.
-        let one = Config { tokens: vec![one], ..Config::default() };
-        assert_eq!(config.with_tokens_of(&one).unwrap().tokens.len(), 1);
-        assert_eq!(config.with_tokens_of(&one).unwrap().hosts, config.hosts);
-        assert!(config.with_tokens_of(&Config::default()).is_err());
-        assert_eq!(one.memory_of(&one.tokens[0]), 1 << 30, "alone");
-    }
-
-    #[test]
-    fn elsewhere_a_token_is_demanded() {
-        let mut config = Config { listen: "0.0.0.0:80".parse().unwrap(), ..Config::default() };
-        assert!(config.check().unwrap_err().to_string().contains("token"));
-        config.tokens = vec![Token::new("a", "short")];
-        assert!(config.check().is_err());
-        config.tokens[0].token = Secret("long enough to be a token".to_owned());
-        assert!(config.check().is_ok());
-        config.tokens.push(Token::new("a", "another one of the same name"));
-        assert!(config.check().unwrap_err().to_string().contains("two tokens"));
-        assert!(Config::default().check().is_ok());
-    }
 }

@@ -19,16 +19,16 @@ pub struct Problem {
     /// `urn:drystone:` and a word that says what kind of problem it is. Programs look at this.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The same for all problems of this kind.
+    /// Title of all problems of this kind.
     pub title: &'static str,
     /// HTTP status.
     pub status: u16,
-    /// What is wrong this time.
+    /// Description of this problem.
     pub detail: String,
     /// JSON path of what is wrong in the body, such as `bodies[3].shapes[0].box.half[1]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// What should be there.
+    /// Value that should be there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
     /// Line of the body, from 1.

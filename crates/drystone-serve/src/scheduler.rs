@@ -4,7 +4,8 @@
 //! With several workers one is kept for worlds whose turns were short whenever they were measured of late; a new world is
 //! opened by the others. While all of these are held up by long turns, it takes small worlds without a record, too. Of any
 //! other world it takes turns that only answer or end something (`Session::has_short_turn`): such a turn begins no step and
-//! opens nothing. A world that is to be deleted, whose step was given up, or whose deadline has passed has the next turn.
+//! opens nothing. A world that is to be deleted, whose step was given up, or whose deadline has passed has the next turn, on
+//! any worker, and that turn is as short: what the world has to do beside that waits for a turn in the usual order.
 //! With one worker, as on a GPU, a long step delays all others; it can be given up as any other (watch.rs).
 
 use std::collections::HashMap;
@@ -122,18 +123,39 @@ struct Entry {
     starting: bool,
 }
 
-/// Lets a world have its turn, which only answers or ends something unless it may take long, and begins no step unless it
-/// may step.
-fn take(
-    state: &mut State,
-    (id, expected): (String, Expected),
-    (may_take_long, may_step): (bool, bool),
-) -> Option<Member> {
+/// Permission of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Leave {
+    /// False for a turn that only answers or ends something.
+    may_take_long: bool,
+    /// False for a turn that begins no step.
+    may_step: bool,
+}
+
+impl Leave {
+    /// All that a turn can do.
+    const ALL: Self = Self { may_take_long: true, may_step: true };
+    /// Only what is short.
+    const SHORT: Self = Self { may_take_long: false, may_step: false };
+
+    /// Permission of a turn on the worker for short turns, if `only_short`, or on another; `by_record` is what the first
+    /// allows a world. A turn that comes before those of other worlds, as it is urgent, is short on every worker: what takes
+    /// long waits for a turn in the usual order.
+    const fn new(only_short: bool, is_urgent: bool, by_record: Self) -> Self {
+        match (is_urgent, only_short) {
+            (true, _) => Self::SHORT,
+            (false, true) => by_record,
+            (false, false) => Self::ALL,
+        }
+    }
+}
+
+/// Lets a world have its turn.
+fn take(state: &mut State, (id, expected): (String, Expected), leave: Leave) -> Option<Member> {
     let entry = state.worlds.get_mut(&id)?;
     entry.poked = false;
     let mut session = entry.session.take()?;
-    session.may_take_long = may_take_long;
-    session.may_step = may_step;
+    (session.may_take_long, session.may_step) = (leave.may_take_long, leave.may_step);
     state.suspects += usize::from(entry.is_suspect);
     Some(Member::new(id, session, expected))
 }
@@ -560,10 +582,13 @@ impl Scheduler {
                 let mut members = Vec::with_capacity(chosen.len());
                 for (id, expected) in chosen {
                     let Some(entry) = state.worlds.get(&id) else { continue };
-                    let suits = |session: &Session| Self::suits(entry, session, is_held_up);
-                    let may_take_long = !only_short || entry.session.as_deref().is_some_and(suits);
-                    let may_step = !only_short || Self::may_step(entry, is_held_up);
-                    members.extend(take(&mut state, (id, expected), (may_take_long, may_step)));
+                    let Some(session) = entry.session.as_deref() else { continue };
+                    let by_record = Leave {
+                        may_take_long: Self::suits(entry, session, is_held_up),
+                        may_step: Self::may_step(entry, is_held_up),
+                    };
+                    let leave = Leave::new(only_short, session.is_urgent(now), by_record);
+                    members.extend(take(&mut state, (id, expected), leave));
                 }
                 return Some(members);
             }
@@ -672,5 +697,23 @@ impl Scheduler {
         self.writers.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.shared.store.leave();
         whole
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Leave;
+
+    #[test]
+    fn urgent_turns_are_short_on_every_worker() {
+        let answers = Leave { may_step: false, ..Leave::ALL };
+        for by_record in [Leave::ALL, Leave::SHORT, answers] {
+            for only_short in [true, false] {
+                assert_eq!(Leave::new(only_short, true, by_record), Leave::SHORT, "{only_short} {by_record:?}");
+            }
+            // Any other turn may take long on most workers, and on the one for short turns for worlds that suit it.
+            assert_eq!(Leave::new(false, false, by_record), Leave::ALL);
+            assert_eq!(Leave::new(true, false, by_record), by_record);
+        }
     }
 }

@@ -86,11 +86,108 @@ impl Script {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let read = read(line).ok_or_else(|| format!("script line {number}: cannot read {line:?}"))?;
+            let read = read(line).ok_or_else(|| format!("script line {number}: {}", fault(line)))?;
             lines.extend(read);
         }
         Ok(Self { lines })
     }
+}
+
+/// First words of lines, in the order of [`read`].
+const WORDS: [&str; 77] = [
+    "open",
+    "restart",
+    "pause",
+    "toggle",
+    "step",
+    "back",
+    "seek",
+    "speed",
+    "backend",
+    "parameter",
+    "setting",
+    "twin",
+    "frame_all",
+    "gravity",
+    "drop",
+    "drop_count",
+    "drop_kind",
+    "shoot",
+    "explode",
+    "remove",
+    "watch",
+    "graphs",
+    "energies",
+    "panel",
+    "keys",
+    "dark",
+    "layer",
+    "coloring",
+    "measure",
+    "picture",
+    "state",
+    "save_scene",
+    "redo",
+    "clear",
+    "new",
+    "tool",
+    "stock",
+    "draw",
+    "pick",
+    "select",
+    "change",
+    "undo",
+    "record",
+    "csv",
+    "trace",
+    "quit",
+    "frames",
+    "run",
+    "settle",
+    "thumbs",
+    "opened",
+    "left_off",
+    "move",
+    "down",
+    "up",
+    "click",
+    "drag",
+    "touch",
+    "wheel",
+    "key",
+    "text",
+    "drop_file",
+    "size",
+    "place",
+    "scale",
+    "rewrite",
+    "live",
+    "hear",
+    "await",
+    "minimize",
+    "lose_surface",
+    "lose_device",
+    "close",
+    "folder",
+    "shot",
+    "report",
+    "prefs",
+];
+
+/// Reason why a line cannot be read: a word that there is not, with the nearest and all others, or what follows the word.
+fn fault(line: &str) -> String {
+    let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+    if WORDS.contains(&word) {
+        return match rest.trim() {
+            "" => format!("`{word}` needs more than the word"),
+            rest => format!("cannot read {rest:?} after `{word}`"),
+        };
+    }
+    let wanted: String = word.chars().take(32).flat_map(char::to_lowercase).collect();
+    let likeness = |other: &str| strsim::jaro_winkler(&wanted, other);
+    let nearest = WORDS.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    let meant = nearest.filter(|word| likeness(word) > 0.8).map(|word| format!("; did you mean `{word}`?"));
+    format!("{word:?} is no word of a script{}\nwords: {}", meant.unwrap_or_default(), WORDS.join(", "))
 }
 
 fn read(line: &str) -> Option<Vec<Line>> {
@@ -361,7 +458,25 @@ mod tests {
         let error = Script::parse("open arch\nfly 3").unwrap_err();
         assert!(error.contains("line 2") && error.contains("fly"), "{error}");
         assert!(Script::parse("key NoSuchKey").is_err() && Script::parse("touch 3 4").is_err());
+        // A word that there is not is named with the nearest and all others, one that there is with what follows it.
+        let error = Script::parse("restrat").unwrap_err();
+        assert!(error.contains("did you mean `restart`?") && error.contains("words: open, restart, "), "{error}");
+        assert!(!Script::parse("fly 3").unwrap_err().contains("did you mean"));
+        assert_eq!(Script::parse("touch 3 4").unwrap_err(), "script line 1: cannot read \"3 4\" after `touch`");
+        assert_eq!(Script::parse("click").unwrap_err(), "script line 1: `click` needs more than the word");
         let touch = Script::parse("touch down 3 4").unwrap();
         assert_eq!(touch.lines[0], Line::Touch(egui::TouchPhase::Start, [3.0, 4.0]));
+    }
+    /// The list of words is that of the lines that are read.
+    #[test]
+    fn all_words_are_listed() {
+        let source = include_str!("script.rs");
+        let arms = source.split("fn read(line").nth(1).and_then(|rest| rest.split("\nfn ").next()).unwrap();
+        let words: Vec<&str> = arms
+            .lines()
+            .filter_map(|line| line.strip_prefix("        \"")?.split_once("\" =>").map(|(word, _)| word))
+            .collect();
+        assert!(words.len() > 50 && words.contains(&"open"), "{words:?}");
+        assert_eq!(words, WORDS);
     }
 }

@@ -53,17 +53,17 @@ pub struct Options {
     #[arg(long, value_name = "N,M", value_delimiter = ',', conflicts_with = "from",
           value_parser = clap::value_parser!(u64).range(1..=catalogue::MAX_BODIES))]
     sizes: Vec<u64>,
-    /// Who takes part [default: all there are]
+    /// Backends to run [default: all there are]
     #[arg(long, value_name = "A,B", value_delimiter = ',', value_enum, conflicts_with = "from")]
     backends: Vec<Backend>,
-    /// Instead, how many worlds a second: so many copies of each scene at once, on our own backends
+    /// Measure worlds a second instead: N copies of each scene at once, on Drystone's own backends
     #[arg(long, value_name = "N,M", value_delimiter = ',', conflicts_with_all = ["from", "csv", "plot", "compare"],
           value_parser = clap::value_parser!(u32).range(1..=65_535))]
     worlds: Vec<u32>,
     /// Timed steps, after a first that is not
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     steps: u32,
-    /// How often everybody has a turn; what repeats differ by is the noise
+    /// Runs of each backend, in turns; the spread between them is the noise
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: u32,
     /// Threads of cpuN and box2dN [default: all cores, at most 32]
@@ -94,7 +94,7 @@ pub struct Options {
     /// benches/peers]
     #[arg(long, value_name = "PATH", conflicts_with = "from")]
     peers: Option<PathBuf>,
-    /// Give the peers program up when it says nothing new for so many seconds
+    /// Give up the peers program after so many seconds without news from it
     #[arg(long, value_name = "S", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     peers_timeout: u32,
 }
@@ -142,6 +142,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     if results.rows.is_empty() {
         return Err(Failure::usage("none of the backends can do any of this"));
     }
+    console::print(table::legend(&results.rows))?;
     finish(outputs, &results)?;
     let differ: Vec<&Row> = results.rows.iter().filter(|row| !row.repeats_exactly).collect();
     for row in &differ {
@@ -203,6 +204,7 @@ fn show(options: &Options) -> Result<(), Failure> {
             console::print(&crossover::text(&results.rows, family))?;
         }
     }
+    console::print(table::legend(&results.rows))?;
     for rows in results.worlds.chunk_by(|a, b| a.scene == b.scene) {
         let label = |row: &worlds::WorldsRow| row::label(&row.backend, results.machine.adapter.as_ref(), row.threads);
         console::print(&worlds::table(rows, label))?;

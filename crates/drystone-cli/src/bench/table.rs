@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::super::report::{count, group, significant};
 use super::row::{Results, Row};
 
-/// Meaning of the two columns about memory, below the rows.
+/// Meaning of the two columns about memory, below all tables.
 const MEMORY: &str = "memory: ms to move a step's data at copy speed, with the cost of its dispatches; x memory: \
                       median over that, below 1 where data stay in caches\n";
 
@@ -65,9 +65,6 @@ pub fn table(rows: &[Row], with_stages: bool) -> String {
             group(quality.touching.into())
         );
     }
-    if rows.iter().any(|row| row.limit.is_some()) {
-        text += MEMORY;
-    }
     for row in rows.iter().filter(|row| row.device_bytes.is_some() || row.overflowed_steps > 0) {
         let bytes = row.device_bytes.unwrap_or(0) as f64;
         let _ = write!(text, "{}: {} MB", row.label(), significant(bytes * 1e-6));
@@ -82,6 +79,11 @@ pub fn table(rows: &[Row], with_stages: bool) -> String {
     }
     text.push('\n');
     text
+}
+
+/// Returns the meaning of columns that need it, for below the last table: empty if no row has anything in them.
+pub fn legend(rows: &[Row]) -> &'static str {
+    if rows.iter().any(|row| row.limit.is_some()) { MEMORY } else { "" }
 }
 
 fn stages(text: &mut String, row: &Row) {

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::client::{Answer, Service, command};
 use crate::connections::{figure, until};
-use crate::crash::{count, rounds, scene};
+use crate::crash::{OUTSIDE, count, rounds, scene};
+use crate::rewind::{WALK, goes_back_and_forth, is_killed_on_its_way, walks};
 use crate::s3::{Fault, KEY, S3, SECRET};
 
 fn start(s3: &S3, place: &str, more: &[(&str, &str)]) -> Service {
@@ -489,4 +490,151 @@ fn a_bucket_that_cannot_be_used_is_refused() {
     s3.rule(|_, _| Fault::Cut);
     let said = refusal(&s3, SECRET);
     assert!(said.contains("s3://worlds/x"), "{said}");
+}
+
+/// After a kill the mark of the service that is gone is still there.
+const AFTER_KILLS: (&str, &str) = ("S3_TAKE_OVER", "true");
+
+#[test]
+fn a_world_in_a_bucket_goes_back() {
+    let s3 = S3::start();
+    goes_back_and_forth(&|| start(&s3, "s3://worlds/back", &[AFTER_KILLS]));
+    let settings = [&WALK[..], &[AFTER_KILLS]].concat();
+    let [went, refused, redone] = walks(50, &|| start(&s3, "s3://worlds/walk", &settings));
+    assert!(went > 4 && redone > 2, "{went} went back, {refused} could not, {redone} were done again");
+    // What is not needed any more is removed, however long the walk was.
+    let checkpoints = s3.keys().iter().filter(|key| key.starts_with("walk/") && key.contains("/checkpoint-")).count();
+    assert!(checkpoints <= 4, "{checkpoints} checkpoints");
+}
+
+#[test]
+fn killed_while_a_world_in_a_bucket_goes_back() {
+    let s3 = S3::start();
+    is_killed_on_its_way(&[3, 30, 120, 400], &|| start(&s3, "s3://worlds/killed", &[OUTSIDE, AFTER_KILLS]));
+}
+
+/// A checkpoint of a world that goes back does not count before its log is there: a service that is killed in between leaves
+/// the world where it was.
+#[test]
+fn a_world_has_gone_back_with_its_log() {
+    let s3 = &S3::start();
+    let place = "s3://worlds/between";
+    let mut service = start(s3, place, &[]);
+    let world = &service.make(&scene());
+    let mut hashes = vec![service.hash(world)];
+    for _ in 0..12 {
+        service.tell(&format!("{world}/step"), &json!({}));
+        hashes.push(service.hash(world));
+    }
+    let count = |what: &str| s3.keys().iter().filter(|key| key.contains(what)).count();
+    // The world is taken anew by a part of its log; the next part is what begins the new log.
+    let (before, mut written) = (count("/log/"), 0);
+    s3.rule(move |method, key| {
+        let is_log = method == "PUT" && key.contains("/log/");
+        written += u32::from(is_log && written < 2);
+        if is_log && written > 1 { Fault::Cut } else { Fault::No }
+    });
+    std::thread::scope(|scope| {
+        let (address, path) = (service.address.clone(), format!("{world}/rewind"));
+        let asked = scope.spawn(move || {
+            let body = json!({ "steps": 5 }).to_string();
+            let mut stream = std::net::TcpStream::connect(&address).unwrap();
+            let head = format!(
+                "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+                body.len()
+            );
+            std::io::Write::write_all(&mut stream, (head + &body).as_bytes()).unwrap();
+            let mut answer = Vec::new();
+            let _ = std::io::Read::read_to_end(&mut stream, &mut answer);
+            String::from_utf8_lossy(&answer).into_owned()
+        });
+        until("written without its log", || count("/checkpoint-") == 1);
+        service.kill();
+        let answer = asked.join().unwrap();
+        assert!(!answer.starts_with("HTTP/1.1 200"), "acknowledged, and not done: {answer}");
+    });
+    assert_eq!(count("/log/"), before + 1, "the new log was held back");
+    s3.heal();
+    service = start(s3, place, &[AFTER_KILLS]);
+    let now = |service: &Service| (service.ask(world)["step"].as_u64().unwrap(), service.hash(world));
+    assert_eq!(now(&service), (12, hashes[12].clone()));
+    // The control: with its log it has gone back, and stays there.
+    assert_eq!(service.tell(&format!("{world}/rewind"), &json!({ "steps": 5 })), json!({ "step": 7 }));
+    service.kill();
+    service = start(s3, place, &[AFTER_KILLS]);
+    assert_eq!(now(&service), (7, hashes[7].clone()));
+}
+
+/// A request for steps hears of its deadline while the world is being deleted, though the store does not finish a checkpoint.
+#[test]
+fn deadlines_do_not_wait_for_a_checkpoint_of_a_world_that_is_deleted() {
+    let s3 = S3::start();
+    let service = &start(&s3, "s3://worlds/deleted", &[("CHECKPOINT_SECONDS", "0.01")]);
+    let world = &service.make(&scene());
+    s3.rule(|_, key| if key.contains("/checkpoint-") { Fault::Held } else { Fault::No });
+    std::thread::scope(|scope| {
+        let body = json!({ "steps": 1_000_000, "timeout": 3.0 });
+        let steps = scope.spawn(move || service.post(&format!("{world}/step"), &body).unwrap());
+        until("stepping", || service.ask(world)["step"].as_u64() > Some(100));
+        let deleted = scope.spawn(|| service.send("DELETE", world, &[], b"").unwrap().status);
+        let answer = steps.join().unwrap();
+        assert_eq!(answer.status, 409, "{answer:?}");
+        assert!(answer.json()["detail"].as_str().unwrap().contains("being deleted"), "{answer:?}");
+        // The control: the store still holds the checkpoint, so the world is there.
+        assert!(!deleted.is_finished());
+        s3.heal();
+        assert_eq!(deleted.join().unwrap(), 204);
+    });
+    assert_eq!(service.get(world).unwrap().status, 404);
+}
+
+/// A world whose request for steps is over, which the store does not take down, answers what else it is asked, also while
+/// other worlds keep all workers busy but the one for short turns, which does not answer what takes long.
+#[test]
+fn reads_are_answered_while_the_store_refuses_the_end_of_steps() {
+    let s3 = S3::start();
+    let service = &start(&s3, "s3://worlds/refused", &[("WORKERS", "2"), ("CHECKPOINT_SECONDS", "1000")]);
+    let busy = service.make(&json!({ "scene": "large_pyramid:base=20" }));
+    // So large that to tell its state takes long, on whatever machine, and with steps that do not.
+    let wide = |count: u32| {
+        let shapes = json!([ { "circle": { "radius": 0.1 } } ]);
+        let bodies: Vec<Value> = (0..count)
+            .map(|at| json!({ "type": "static", "position": [at, 0], "shapes": shapes }))
+            .chain([json!({ "position": [0, 5], "shapes": shapes })])
+            .collect();
+        service.make(&json!({ "scene": { "version": 1, "bodies": bodies } }))
+    };
+    let world = &[500, 1000, 2000, 4000, 8000]
+        .map(|count| (count, wide(count)))
+        .into_iter()
+        .find(|(count, world)| {
+            service.tell(&format!("{world}/step"), &json!({ "steps": 3 }));
+            let begun = std::time::Instant::now();
+            service.ask(&format!("{world}/state"));
+            begun.elapsed() > Duration::from_millis(60) || *count == 8000
+        })
+        .unwrap()
+        .1;
+    service.tell(&format!("{busy}/play"), &json!({}));
+    let body = json!({ "steps": 1_000_000, "timeout": 3.0 });
+    std::thread::scope(|scope| {
+        let steps = scope.spawn(move || service.post(&format!("{world}/step"), &body).unwrap());
+        until("stepping", || service.ask(world)["step"].as_u64() > Some(3));
+        s3.rule(|method, key| if method == "PUT" && key.contains("/log/") { Fault::Status(403) } else { Fault::No });
+        // The deadline has passed once the world does not step any more.
+        let mut last = 0;
+        until("over", || {
+            std::thread::sleep(Duration::from_millis(1000));
+            let now = service.ask(world)["step"].as_u64().unwrap();
+            std::mem::replace(&mut last, now) == now
+        });
+        for _ in 0..8 {
+            let answer = service.get(&format!("{world}/state")).unwrap();
+            // A step that was given up leaves no state to be told until the log takes its end.
+            assert!(answer.status == 503 || answer.json()["step"] == last, "{answer:?}");
+        }
+        assert!(!steps.is_finished() || steps.join().is_ok_and(|answer| answer.status == 503));
+        s3.heal();
+        until("open", || service.get(&format!("{world}/state")).unwrap().status == 200);
+    });
 }

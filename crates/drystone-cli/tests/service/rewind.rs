@@ -23,7 +23,12 @@ fn steps_of(service: &Service, world: &str) -> u64 {
 #[test]
 fn a_world_goes_back_and_comes_forth_the_same() {
     let folder = tempfile::tempdir().unwrap();
-    let mut service = Service::start(folder.path(), &[]);
+    goes_back_and_forth(&|| Service::start(folder.path(), &[]));
+}
+
+/// By a few steps, by one, past steps that were gone back through before, and after a kill.
+pub fn goes_back_and_forth(start: &dyn Fn() -> Service) {
+    let mut service = start();
     let world = service.make(&scene());
     let mut hashes = vec![service.hash(&world)];
     let ball = json!({ "position": [0.2, 5], "shapes": [ { "circle": { "radius": 0.3 } } ] });
@@ -48,7 +53,7 @@ fn a_world_goes_back_and_comes_forth_the_same() {
     assert_eq!((answer.status, answer.json(), service.hash(&world)), (200, json!({ "step": 50 }), hashes[50].clone()));
     assert_eq!(service.ask(&world)["bodies"], bodies, "what was asked after step 50 and before 51 is there");
     service.kill();
-    service = Service::start(folder.path(), &[]);
+    service = start();
     assert_eq!((steps_of(&service, &world), service.hash(&world)), (50, hashes[50].clone()));
     let again = service.post_once(&format!("{world}/rewind"), &json!({ "steps": 5 }), "five").unwrap();
     assert_eq!((again.header("idempotency-replayed"), again.json()), (Some("true"), json!({ "step": 50 })));
@@ -137,14 +142,21 @@ fn what_cannot_go_back_says_why() {
 #[test]
 fn any_way_back_comes_to_the_same() {
     let folder = tempfile::tempdir().unwrap();
-    // Checkpoints are made at stops alone, so that the walk is the same each time.
-    let settings = [("CHECKPOINT_SECONDS", "1000"), OUTSIDE];
-    let mut service = Service::start(folder.path(), &settings);
+    let [went, refused, redone] = walks(120, &|| Service::start(folder.path(), &WALK));
+    assert!(went > 10 && refused > 2 && redone > 5, "{went} went back, {refused} could not, {redone} were done again");
+}
+
+/// Settings of a walk: checkpoints are made at stops alone, so that it is the same each time.
+pub const WALK: [(&str, &str); 2] = [("CHECKPOINT_SECONDS", "1000"), OUTSIDE];
+
+/// Walks for some rounds. Returns how often the world went back, could not, and was stepped on and taken back again.
+pub fn walks(rounds: u32, start: &dyn Fn() -> Service) -> [u32; 3] {
+    let mut service = start();
     let world = service.make(&scene());
     let mut dice = Dice(7);
     let mut past = vec![service.hash(&world)];
     let (mut went, mut refused, mut redone) = (0, 0, 0);
-    for round in 0..120 {
+    for round in 0..rounds {
         let now = past.len() as u64 - 1;
         match dice.below(12) {
             0..5 => {
@@ -164,7 +176,7 @@ fn any_way_back_comes_to_the_same() {
                 } else {
                     service.kill();
                 }
-                service = Service::start(folder.path(), &settings);
+                service = start();
             }
             _ if now > 0 => {
                 let steps = 1 + dice.below(now.min(30));
@@ -211,14 +223,19 @@ fn any_way_back_comes_to_the_same() {
             past[now] = service.hash(&world);
         }
     }
-    assert!(went > 10 && refused > 2 && redone > 5, "{went} went back, {refused} could not, {redone} were done again");
+    [went, refused, redone]
 }
 
 /// Killed in the midst, a world is where it was or where it was to go.
 #[test]
 fn killed_while_it_goes_back() {
     let folder = tempfile::tempdir().unwrap();
-    let mut service = Service::start(folder.path(), &[OUTSIDE]);
+    is_killed_on_its_way(&[0, 3, 10, 30, 60, 120, 400], &|| Service::start(folder.path(), &[OUTSIDE]));
+}
+
+/// Goes back by 20 steps and is killed after so many milliseconds, again and again.
+pub fn is_killed_on_its_way(waits: &[u64], start: &dyn Fn() -> Service) {
+    let mut service = start();
     let world = service.make(&scene());
     let mut hashes = vec![service.hash(&world)];
     for _ in 0..400 {
@@ -226,7 +243,7 @@ fn killed_while_it_goes_back() {
         hashes.push(service.hash(&world));
     }
     let mut seen = [0, 0];
-    for wait in [0, 3, 10, 30, 60, 120, 400] {
+    for &wait in waits {
         let from = steps_of(&service, &world);
         let pid = service.pid();
         let killer = std::thread::spawn(move || {
@@ -236,7 +253,7 @@ fn killed_while_it_goes_back() {
         let answer = service.post(&format!("{world}/rewind"), &json!({ "steps": 20 }));
         killer.join().unwrap();
         service.kill();
-        service = Service::start(folder.path(), &[OUTSIDE]);
+        service = start();
         let now = steps_of(&service, &world);
         assert!(now == from || now == from - 20, "{now}, from {from}");
         assert!(answer.is_err() || now == from - 20, "acknowledged and not done: {answer:?}");

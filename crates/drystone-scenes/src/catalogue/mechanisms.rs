@@ -55,6 +55,47 @@ fn particles_in_a_turning_box(values: &Values) -> Scene {
     scene
 }
 
+pub(super) const PENDULUM: Entry = Entry {
+    name: "pendulum",
+    topic: Topic::Joints,
+    summary: "a bob swings on a rod; with more bobs it is a double pendulum, or a longer one",
+    source: "Ours, as in any textbook: bobs of 1 kg on rods without mass, which do not turn and do not meet. One bob on a \
+             rod of length L swings with the period 2π·√(L/g)·(1 + θ²/16 + 11·θ⁴/3072 + …), θ being the largest angle. \
+             bobs=2,angle=2 is a double pendulum that swings chaotically.",
+    parameters: &[
+        Parameter::whole("bobs", 1, 1, 100, "one below the other; 2 make a double pendulum"),
+        Parameter::real("length", 1.0, 0.05, 100.0, "of a rod, m"),
+        Parameter::real("angle", 0.5, -3.1, 3.1, "from straight down at the start, rad; 0.5 is 29°"),
+        GRAVITY,
+    ],
+    steps: 900,
+    count: |values| 1 + values.count("bobs"),
+    construct: pendulum,
+};
+
+fn pendulum(values: &Values) -> Scene {
+    let (length, bobs) = (values.real("length"), values.count("bobs"));
+    let mut scene = tutorial_scene(values);
+    // Rods pass each other, and bobs pass bobs: what is dropped in by hand meets them.
+    let alone = Filter { category: 2, mask: !2, group: 0 };
+    let pivot = Shape::circle(0.03 * length).filter(alone);
+    scene.add(Body::fixed(0.0, 0.0).id("pivot").shape(pivot));
+    let along = rotate(rotation(values.real("angle")), Vec2::new(0.0, -length));
+    for bob in 1..=bobs {
+        let at = real(bob) * along;
+        let mut body =
+            Body::dynamic(at.x, at.y).id(format!("bob {bob}")).shape(Shape::circle(0.1 * length).filter(alone));
+        body.mass = Some(1.0);
+        let index = scene.add(body);
+        let rod = JointKind::Distance { length: Some(length), limits: None, motor: None };
+        scene.join(Joint::new(rod, index - 1, index));
+    }
+    // The circle that they may swing through.
+    let reach = (real(bobs) + 0.2) * length;
+    show(&mut scene, [-reach, -reach], [reach, reach]);
+    scene
+}
+
 pub(super) const ROD_CHAIN: Entry = Entry {
     name: "rod_chain",
     topic: Topic::Joints,

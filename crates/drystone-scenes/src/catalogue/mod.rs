@@ -19,11 +19,13 @@
 mod box2d;
 mod mechanisms;
 mod ragdoll;
+mod search;
 pub mod seeds;
 mod sizes;
 mod solver2d;
 mod spec;
 
+pub use search::search;
 pub use spec::CatalogueError;
 
 use glam::Vec2;
@@ -34,7 +36,7 @@ use drystone::scene::{Body, MAX_POSITION, RestitutionMix, Scene, Shape, ViewBox}
 pub const MAX_BODIES: u64 = 20_000_000;
 
 /// Every scene that can be built, in the order in which they are listed to the user.
-static ENTRIES: [Entry; 40] = [
+static ENTRIES: [Entry; 41] = [
     box2d::LARGE_PYRAMID,
     box2d::MANY_PYRAMIDS,
     box2d::JOINT_GRID,
@@ -66,6 +68,7 @@ static ENTRIES: [Entry; 40] = [
     seeds::THRUSTER,
     mechanisms::PARTICLES_IN_A_TURNING_BOX,
     seeds::CIRCLE_MASSES,
+    mechanisms::PENDULUM,
     mechanisms::ROD_CHAIN,
     mechanisms::ROPE_WINCH_PISTON,
     mechanisms::NAPHY_BRIDGE,

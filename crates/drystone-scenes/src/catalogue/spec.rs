@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{ENTRIES, Entry, MAX_BODIES, Parameter, Values};
+use super::{Entry, MAX_BODIES, Parameter, Values, search};
 
 /// Why a scene was not built.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -103,24 +103,14 @@ pub enum CatalogueError {
 
 impl CatalogueError {
     pub(super) fn unknown_scene(name: &str) -> Self {
-        // Long names are no near misses, and comparing them takes time with the square of their length.
-        let wanted: String = name.chars().take(64).map(|c| c.to_ascii_lowercase()).collect();
-        let mut near: Vec<(f64, &'static str)> = ENTRIES
-            .iter()
-            .map(|entry| {
-                let contained = wanted.len() > 2 && entry.name.contains(&wanted);
-                (strsim::jaro_winkler(&wanted, entry.name) + f64::from(u8::from(contained)), entry.name)
-            })
-            .filter(|&(likeness, _)| likeness > 0.75)
-            .collect();
-        near.sort_by(|a, b| b.0.total_cmp(&a.0));
-        Self::UnknownScene { name: name.to_owned(), nearest: near.into_iter().take(3).map(|(_, name)| name).collect() }
+        let nearest = search::nearest(name).into_iter().take(3).map(|entry| entry.name).collect();
+        Self::UnknownScene { name: name.to_owned(), nearest }
     }
 }
 
 fn suggestion(nearest: &[&str]) -> String {
     match nearest {
-        [] => "; the catalogue lists those there are".to_owned(),
+        [] => String::new(),
         [one] => format!("; did you mean {one}?"),
         [first @ .., last] => format!("; did you mean {} or {last}?", first.join(", ")),
     }
@@ -130,7 +120,7 @@ fn known(parameters: &[Parameter]) -> String {
     if parameters.is_empty() {
         return "; it has none".to_owned();
     }
-    let mut text = "; there are".to_owned();
+    let mut text = "; it has".to_owned();
     for (index, parameter) in parameters.iter().enumerate() {
         let comma = if index == 0 { "" } else { "," };
         // Writing to a string cannot fail.

@@ -445,7 +445,7 @@ impl Noted {
             (1..=MAX_REQUEST_ID).contains(&id.len()) && id.bytes().all(is_plain)
         };
         Self {
-            id: word(REQUEST_ID).filter(is_id).map_or_else(super::worlds::new_id, str::to_owned),
+            id: word(REQUEST_ID).filter(is_id).map_or_else(super::create::new_id, str::to_owned),
             trace: word("traceparent").and_then(trace_of),
             method: method.to_owned(),
             route: route.to_owned(),

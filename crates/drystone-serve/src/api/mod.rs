@@ -1,12 +1,18 @@
 //! HTTP: what may come in, and what it means to the worlds.
 
+mod ask;
+mod asked;
 mod content;
+mod create;
 mod description;
 mod guard;
 mod guesses;
+mod keep;
 mod rewind;
 mod room;
+mod run;
 mod scene;
+mod scenes;
 mod socket;
 mod worlds;
 
@@ -61,7 +67,7 @@ pub struct State {
     guard: Arc<Guard>,
     sockets: Arc<Semaphore>,
     creating: Arc<Semaphore>,
-    creations: Arc<worlds::Creations>,
+    creations: Arc<create::Creations>,
     figures: Arc<Mutex<Figures>>,
 }
 
@@ -142,25 +148,25 @@ impl utoipa::Modify for Secured {
 
 fn routes() -> OpenApiRouter<State> {
     OpenApiRouter::with_openapi(Doc::openapi())
-        .routes(routes!(worlds::list, worlds::create))
+        .routes(routes!(worlds::list, create::create))
         .routes(routes!(worlds::show, worlds::delete))
-        .routes(routes!(worlds::step))
-        .routes(routes!(worlds::commands))
-        .routes(routes!(worlds::play))
-        .routes(routes!(worlds::pause))
-        .routes(routes!(worlds::state))
-        .routes(routes!(worlds::bodies))
-        .routes(routes!(worlds::joints))
+        .routes(routes!(run::step))
+        .routes(routes!(run::commands))
+        .routes(routes!(run::play))
+        .routes(routes!(run::pause))
+        .routes(routes!(ask::state))
+        .routes(routes!(ask::bodies))
+        .routes(routes!(ask::joints))
         .routes(routes!(scene::scene))
-        .routes(routes!(worlds::metrics))
-        .routes(routes!(worlds::events))
-        .routes(routes!(worlds::query))
-        .routes(routes!(worlds::checkpoints))
-        .routes(routes!(worlds::checkpoint))
-        .routes(routes!(worlds::forget))
-        .routes(routes!(worlds::restore))
+        .routes(routes!(ask::metrics))
+        .routes(routes!(ask::events))
+        .routes(routes!(ask::query))
+        .routes(routes!(keep::checkpoints))
+        .routes(routes!(keep::checkpoint))
+        .routes(routes!(keep::forget))
+        .routes(routes!(keep::restore))
         .routes(routes!(rewind::rewind))
-        .routes(routes!(worlds::scenes))
+        .routes(routes!(scenes::scenes))
         .routes(routes!(socket::stream))
         .routes(routes!(live))
         .routes(routes!(ready))

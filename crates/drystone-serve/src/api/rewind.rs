@@ -1,14 +1,13 @@
 //! Steps back.
 
 use axum::extract::State as FromState;
-use axum::http::{HeaderMap, Uri};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::content::Content;
+use super::State;
+use super::asked::{Answered, Keyed, read_or_empty};
 use super::guard::OwnWorld;
-use super::worlds::{Answered, check_steps, read_body, read_or_empty};
-use super::{State, key};
+use super::run::check_steps;
 use crate::answers;
 use crate::session::Request;
 
@@ -34,20 +33,12 @@ fn one() -> u64 {
 /// All that was asked of the world before its next step is there again. It is computed again from the checkpoint before,
 /// so that the past reaches back to the older of the last two checkpoints, and not beyond the last `restore`; 422 names the
 /// first step that is kept. There is a checkpoint every `checkpoint_seconds` of computing, when a world is put to disk, and
-/// when the service stops. The world has to be paused (409). A world in a bucket does not go back by steps (409).
+/// when the service stops. The world has to be paused (409).
 #[utoipa::path(post, path = "/v1/worlds/{id}/rewind", tag = "keep", request_body = Option<Rewind>,
     params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
     responses((status = 200, body = answers::Restored)))]
-pub async fn rewind(
-    FromState(state): FromState<State>,
-    OwnWorld(id): OwnWorld,
-    uri: Uri,
-    headers: HeaderMap,
-    content: Content,
-) -> Answered {
-    let read = move |body: &[u8]| Ok((key(&headers, uri.path(), body)?, read_or_empty::<Rewind>(body)?));
-    let ((key, Rewind { steps, timeout }), content) = read_body(content, read).await?;
-    drop(content);
+pub async fn rewind(FromState(state): FromState<State>, OwnWorld(id): OwnWorld, asked: Keyed) -> Answered {
+    let (key, Rewind { steps, timeout }) = asked.read(read_or_empty).await?;
     let deadline = check_steps(steps, timeout, &state)?;
     state.scheduler.ask(&id, |reply| Request::Rewind(steps, (key, deadline), reply)).await
 }

@@ -10,7 +10,8 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::State;
 use super::guard::{Caller, OwnWorld};
-use super::worlds::{charging, held, in_store, read};
+use super::ask::{charging, held, read};
+use super::asked::in_store;
 use crate::problem::Problem;
 use crate::session::{Answer, Past, Read};
 use crate::store::WORLD;

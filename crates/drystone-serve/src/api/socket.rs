@@ -26,7 +26,7 @@ use utoipa::IntoParams;
 use super::content::{command_bytes, read_aside, reading_bytes};
 use super::guard::{Caller, OwnWorld};
 use super::room::{Reserved, charge};
-use super::worlds::{Nothing, Play, Step};
+use super::run::{Nothing, Play, Step};
 use super::{State, make_key, parameters};
 use crate::listen::Line;
 use crate::op::{Op, read_commands, read_json};

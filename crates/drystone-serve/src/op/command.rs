@@ -20,104 +20,104 @@ fn scene_joints() -> RefOr<Schema> {
     ArrayBuilder::new().items(Ref::from_schema_name("SceneJoint")).into()
 }
 
-/// Something asked of a world. One key says what.
+/// Command to a world: an object whose only key names it.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum CommandRecord {
-    /// A sudden push of a dynamic body.
+    /// Pushes a dynamic body, at once.
     Impulse {
-        /// Which.
+        /// Id, index or name of the body.
         body: BodyRef,
-        /// N·s.
+        /// Impulse, N·s.
         impulse: [f32; 2],
-        /// Where it acts, a point of the body, m; its centre of mass if there is none.
+        /// Point of the body at which it acts, m; its centre of mass if there is none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         point: Option<[f32; 2]>,
     },
-    /// A sudden turn of a dynamic body.
+    /// Turns a dynamic body, at once.
     AngularImpulse {
-        /// Which.
+        /// Id, index or name of the body.
         body: BodyRef,
-        /// N·m·s.
+        /// Angular impulse, N·m·s.
         impulse: f32,
     },
-    /// The constant force of a dynamic body from now on.
+    /// Sets the constant force on a dynamic body from now on.
     Force {
-        /// Which.
+        /// Id, index or name of the body.
         body: BodyRef,
-        /// N.
+        /// Force, N.
         force: [f32; 2],
-        /// Where it acts, a point of the body that moves along, m; its centre of mass if there is none.
+        /// Point of the body at which it acts, moving along with it, m; its centre of mass if there is none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         point: Option<[f32; 2]>,
     },
-    /// The constant torque of a dynamic body from now on.
+    /// Sets the constant torque on a dynamic body from now on.
     Torque {
-        /// Which.
+        /// Id, index or name of the body.
         body: BodyRef,
-        /// N·m.
+        /// Torque, N·m.
         torque: f32,
     },
-    /// Of a dynamic or kinematic body.
+    /// Sets the velocity of a dynamic or kinematic body.
     Velocity {
-        /// Which.
+        /// Id, index or name of the body.
         body: BodyRef,
-        /// m/s.
+        /// Velocity of its centre of mass, m/s.
         velocity: [f32; 2],
     },
-    /// Likewise.
+    /// Sets the angular velocity of a dynamic or kinematic body.
     AngularVelocity {
-        /// Which.
+        /// Id, index or name of the body.
         body: BodyRef,
-        /// rad/s.
+        /// Angular velocity, rad/s.
         angular_velocity: f32,
     },
     /// Puts a body elsewhere, at once.
     Teleport {
-        /// Which.
+        /// Id, index or name of the body.
         body: BodyRef,
-        /// Of its origin, m.
+        /// Position of its origin, m.
         position: [f32; 2],
-        /// rad.
+        /// Angle, rad.
         #[serde(default)]
         angle: f32,
     },
-    /// Where a kinematic body shall be after one step.
+    /// Moves a kinematic body in the next step, so that it arrives with its end.
     Target {
-        /// Which.
+        /// Id, index or name of the body.
         body: BodyRef,
-        /// Of its origin, m.
+        /// Position of its origin, m.
         position: [f32; 2],
-        /// rad.
+        /// Angle, rad.
         #[serde(default)]
         angle: f32,
     },
     /// Wakes a body and its island.
     Wake {
-        /// Which.
+        /// Id, index or name of the body.
         body: BodyRef,
     },
-    /// Wakes all.
+    /// Wakes all bodies.
     WakeAll {},
     /// Sets gravity from the next step on, and wakes all. It stays until it is set again.
     Gravity {
-        /// m/s², each from −1e15 to 1e15; that of the scene if there is none.
+        /// Gravity, m/s², each from −1e15 to 1e15; that of the scene if there is none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         gravity: Option<[f32; 2]>,
     },
     /// Adds bodies, written as in a scene file, and joints among them.
     Spawn {
-        /// As in a scene.
+        /// Bodies, written as in a scene.
         #[schema(schema_with = scene_bodies)]
         bodies: Parts,
-        /// As in a scene; `a` and `b` are among these bodies, by index or id.
+        /// Joints, written as in a scene; `a` and `b` are among these bodies, by index or id.
         #[serde(default, skip_serializing_if = "Parts::is_empty")]
         #[schema(schema_with = scene_joints)]
         joints: Parts,
     },
     /// Removes bodies, and their joints with them.
     Remove {
-        /// Which.
+        /// Ids, indices or names of the bodies.
         #[schema(value_type = Vec<BodyRef>)]
         bodies: Refs<BodyRef>,
     },
@@ -126,16 +126,16 @@ pub enum CommandRecord {
         /// The first body; the world if there is none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         a: Option<BodyRef>,
-        /// The other.
+        /// The other body.
         b: BodyRef,
-        /// As in a scene, without `a` and `b`.
+        /// Joint, written as in a scene without `a` and `b`.
         #[serde(deserialize_with = "compacted")]
         #[schema(value_type = Object)]
         joint: Box<RawValue>,
     },
     /// Removes joints.
     Unjoin {
-        /// Which.
+        /// Ids, indices or names of the joints.
         #[schema(value_type = Vec<JointRef>)]
         joints: Refs<JointRef>,
     },
@@ -144,75 +144,75 @@ pub enum CommandRecord {
         /// Name of the pointer, chosen by the client.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         pointer: String,
-        /// Needed to grab, ignored later.
+        /// Body to grab; ignored when the pointer moves on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         body: Option<BodyRef>,
-        /// Where the body is held, in its frame, m.
+        /// Point of the body that is held, in its frame, m.
         #[serde(default)]
         point: [f32; 2],
-        /// Where to, in the world, m.
+        /// Place in the world to which that point is pulled, m.
         target: [f32; 2],
-        /// N.
+        /// Largest force, N.
         #[serde(default = "default_pull")]
         max_force: f32,
-        /// How stiff, Hz.
+        /// Stiffness of the pull, Hz.
         #[serde(default = "default_hertz")]
         hertz: f32,
-        /// 1 is critical.
+        /// Damping ratio of the pull; 1 is critical.
         #[serde(default = "default_damping")]
         damping_ratio: f32,
     },
     /// Lets go of what a pointer holds.
     Release {
-        /// Its name.
+        /// Name of the pointer.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         pointer: String,
     },
-    /// The motor of a joint that has one.
+    /// Sets the motor of a joint that has one.
     Motor {
-        /// Which.
+        /// Id, index or name of the joint.
         joint: JointRef,
-        /// m/s, or rad/s where it turns.
+        /// Speed, m/s, or rad/s where it turns.
         speed: f32,
         /// Largest force, N, or torque, N·m.
         max: f32,
     },
-    /// The limits of a joint that has some.
+    /// Sets the limits of a joint that has some.
     Limits {
-        /// Which.
+        /// Id, index or name of the joint.
         joint: JointRef,
-        /// m or rad.
+        /// Lower and upper limit, m or rad.
         limits: [f32; 2],
     },
-    /// The length of a rod or a spring.
+    /// Sets the length of a rod or a spring.
     Length {
-        /// Which.
+        /// Id, index or name of the joint.
         joint: JointRef,
-        /// m.
+        /// Length, m.
         length: f32,
     },
-    /// The offset of a motor joint.
+    /// Sets the offset of a motor joint.
     Offset {
-        /// Which.
+        /// Id, index or name of the joint.
         joint: JointRef,
-        /// Of B's anchor against A's, in A's frame, m.
+        /// Offset of B's anchor against A's, in A's frame, m.
         linear: [f32; 2],
-        /// rad.
+        /// Angle of B against A, rad.
         #[serde(default)]
         angular: f32,
     },
-    /// The rest position of the spring of a hinge, a slider or a wheel.
+    /// Sets the rest position of the spring of a hinge, a slider or a wheel.
     SpringTarget {
-        /// Which.
+        /// Id, index or name of the joint.
         joint: JointRef,
-        /// rad or m.
+        /// Rest position, rad or m.
         target: f32,
     },
     /// Switches a joint on or off.
     Enable {
-        /// Which.
+        /// Id, index or name of the joint.
         joint: JointRef,
-        /// On.
+        /// True to switch it on.
         enabled: bool,
     },
 }

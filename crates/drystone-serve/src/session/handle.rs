@@ -1,137 +1,21 @@
 //! What others know of a world, and how they ask it.
 
 use std::collections::{HashMap, VecDeque};
-use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use tokio::sync::{oneshot, watch};
 use utoipa::ToSchema;
 
 use super::keys::differs;
-use super::{Read, lock};
-use crate::config::Config;
-use crate::device::Device;
+use super::lock;
+use super::request::{Reply, Request};
 use crate::op::{Key, Op};
 use crate::problem::Problem;
-use crate::store::{Store, Tombstone};
 use crate::stream::Frame;
-use crate::writer::Writer;
 use drystone::CancelToken;
-
-/// What a client gets.
-#[derive(Clone, Debug)]
-pub struct Answer {
-    /// HTTP status.
-    pub status: u16,
-    /// MIME type.
-    pub content_type: &'static str,
-    /// The body.
-    pub body: Vec<u8>,
-    /// Whether it was given before.
-    pub again: bool,
-}
-
-impl Answer {
-    /// JSON.
-    pub fn json(value: &impl Serialize) -> Self {
-        let body = serde_json::to_vec(value).unwrap_or_default();
-        Self { status: 200, content_type: "application/json", body, again: false }
-    }
-}
-
-impl Answer {
-    /// JSON with a status; `null` is an answer without a body.
-    #[must_use]
-    pub fn told(status: u16, value: &Value) -> Self {
-        if value.is_null() {
-            return Self { status, content_type: "", body: Vec::new(), again: false };
-        }
-        Self { status, ..Self::json(value) }
-    }
-
-    /// No answer: nothing is known of the key.
-    pub(super) fn unknown() -> Self {
-        Self { status: 0, content_type: "", body: Vec::new(), again: false }
-    }
-
-    /// True if nothing is known of the key that was asked about.
-    #[must_use]
-    pub fn is_unknown(&self) -> bool {
-        self.status == 0
-    }
-}
-
-/// To whom it goes.
-pub type Reply = oneshot::Sender<Result<Answer, Problem>>;
-
-/// What the API asks of a session.
-pub enum Request {
-    /// A change of state.
-    Write {
-        /// What.
-        op: Op,
-        /// With which it can be asked again.
-        key: Option<Key>,
-        /// Until when steps may take.
-        deadline: Option<Instant>,
-        /// To whom.
-        reply: Reply,
-    },
-    /// Nothing changes.
-    Read(Read, Reply),
-    /// Keep the state under a name; else under one made of the step.
-    Save(Option<String>, Reply),
-    /// Go back to it.
-    Restore(String, Option<Key>, Reply),
-    /// Go back so many steps, until then at most.
-    Rewind(u64, (Option<Key>, Instant), Reply),
-    /// Forget the world; what is left tells who asked with a key.
-    Delete(Option<Tombstone>, Reply),
-    /// The answer to the request with this key, if it was given; else [`Answer::is_unknown`].
-    Recall(Key, Reply),
-}
-
-impl Request {
-    /// True for a request that is answered, or goes to the log, at once whatever the world is like.
-    pub(super) fn is_short(&self) -> bool {
-        match self {
-            Self::Write { op, .. } => !matches!(op, Op::Commands(_)),
-            Self::Delete(..) | Self::Recall(..) => true,
-            Self::Read(what, _) => matches!(what, Read::Ping),
-            Self::Save(..) | Self::Restore(..) | Self::Rewind(..) => false,
-        }
-    }
-
-    pub(super) fn refuse(self, problem: Problem) {
-        let (Self::Write { reply, .. }
-        | Self::Read(_, reply)
-        | Self::Save(_, reply)
-        | Self::Restore(_, _, reply)
-        | Self::Rewind(_, _, reply)
-        | Self::Delete(_, reply)
-        | Self::Recall(_, reply)) = self;
-        // Nobody may listen any more.
-        let _ = reply.send(Err(problem));
-    }
-}
-
-impl fmt::Debug for Request {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Write { .. } => "Write",
-            Self::Read(..) => "Read",
-            Self::Save(..) => "Save",
-            Self::Restore(..) => "Restore",
-            Self::Rewind(..) => "Rewind",
-            Self::Delete(..) => "Delete",
-            Self::Recall(..) => "Recall",
-        })
-    }
-}
 
 /// What never changes of a world.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -151,12 +35,12 @@ pub struct Facts {
     pub bodies: usize,
 }
 
-/// How a world is doing.
+/// Status of a world.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
 pub struct Status {
-    /// Its id.
+    /// Id of the world.
     pub id: String,
-    /// Its name.
+    /// Name of the world.
     pub name: String,
     /// `starting`, `paused`, `stepping`, `playing` or `failed`.
     pub state: &'static str,
@@ -170,11 +54,11 @@ pub struct Status {
     pub gravity: [f64; 2],
     /// Bodies in it.
     pub bodies: usize,
-    /// Joints likewise.
+    /// Joints in it.
     pub joints: usize,
     /// Steps that were asked for and are not done.
     pub steps_to_go: u64,
-    /// While it plays, times real time; nothing if as fast as it goes.
+    /// Multiple of real time while it plays; left out if as fast as it goes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speed: Option<f64>,
     /// Seconds for which nobody had watched the world when it paused by itself (`play` with `unwatched`), until it steps
@@ -196,7 +80,7 @@ pub struct Status {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub owner: Option<String>,
-    /// What is wrong with it.
+    /// Problem that it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -374,6 +258,25 @@ impl Handle {
         inbox.remove(place)
     }
 
+    /// Refuses requests for steps that wait in the inbox and whose deadline has passed. Returns the next deadline.
+    pub(super) fn refuse_overdue(&self, now: Instant, problem: &Problem) -> Option<Instant> {
+        let (mut refused, mut soonest) = (Vec::new(), None);
+        lock(&self.inbox).retain_mut(|request| {
+            let Request::Write { deadline: Some(deadline), reply, .. } = request else { return true };
+            if *deadline > now {
+                soonest = Some(soonest.map_or(*deadline, |soonest: Instant| soonest.min(*deadline)));
+                return true;
+            }
+            // A sender can only be taken out of a place that is left behind.
+            refused.push(std::mem::replace(reply, oneshot::channel().0));
+            false
+        });
+        for reply in refused {
+            let _ = reply.send(Err(problem.clone()));
+        }
+        soonest
+    }
+
     /// Bodies of an idle world that could be put to disk, and when it was last asked.
     #[must_use]
     pub fn idle_since(&self) -> Option<(u64, usize)> {
@@ -509,199 +412,10 @@ fn now_ms() -> u64 {
     u64::try_from(since).unwrap_or(u64::MAX)
 }
 
-/// Bodies of all worlds together and of each owner, against limits.
-#[derive(Debug, Default)]
-pub struct Bodies(Mutex<BodyCounts>);
-
-#[derive(Debug, Default)]
-struct BodyCounts {
-    all: usize,
-    owners: HashMap<String, usize>,
-}
-
-impl BodyCounts {
-    fn of(&self, owner: &str) -> usize {
-        self.owners.get(owner).copied().unwrap_or_default()
-    }
-
-    fn change(&mut self, owner: &str, before: usize, now: usize) {
-        self.all = self.all.saturating_sub(before).saturating_add(now);
-        let own = self.of(owner).saturating_sub(before).saturating_add(now);
-        if own == 0 {
-            self.owners.remove(owner);
-        } else {
-            self.owners.insert(owner.to_owned(), own);
-        }
-    }
-}
-
-/// Bodies that do not fit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoRoom {
-    /// Bodies that are there: of the owner, or of all.
-    pub there: usize,
-    /// Bodies that may be there.
-    pub most: usize,
-    /// The owner has too many, not all together.
-    pub is_own: bool,
-}
-
-impl Bodies {
-    /// Adds bodies of an owner, unless there would be more than `most`, or more than `own_most` of this owner. The first world
-    /// is let in whatever its size.
-    ///
-    /// # Errors
-    /// There would be more.
-    pub fn reserve(&self, owner: &str, bodies: usize, most: usize, own_most: usize) -> Result<(), NoRoom> {
-        let mut counts = lock(&self.0);
-        let (all, own) = (counts.all, counts.of(owner));
-        if own > 0 && own.saturating_add(bodies) > own_most {
-            return Err(NoRoom { there: own, most: own_most, is_own: true });
-        }
-        if all > 0 && all.saturating_add(bodies) > most {
-            return Err(NoRoom { there: all, most, is_own: false });
-        }
-        counts.change(owner, 0, bodies);
-        Ok(())
-    }
-
-    /// Checks that bodies of an owner fit, in worlds that are there already.
-    ///
-    /// # Errors
-    /// There would be too many.
-    pub fn check(&self, owner: &str, bodies: usize, most: usize, own_most: usize) -> Result<(), NoRoom> {
-        let counts = lock(&self.0);
-        let (all, own) = (counts.all, counts.of(owner));
-        if own.saturating_add(bodies) > own_most {
-            return Err(NoRoom { there: own, most: own_most, is_own: true });
-        }
-        if all.saturating_add(bodies) > most {
-            return Err(NoRoom { there: all, most, is_own: false });
-        }
-        Ok(())
-    }
-
-    /// Counts a world of an owner that had `before` bodies and has `now`.
-    pub fn change(&self, owner: &str, before: usize, now: usize) {
-        if before != now {
-            lock(&self.0).change(owner, before, now);
-        }
-    }
-}
-
-/// Bodies of a world that is being made, counted until the world is there or this is dropped.
-#[derive(Debug)]
-#[must_use]
-pub struct Reserved {
-    total: Arc<Bodies>,
-    owner: String,
-    bodies: usize,
-}
-
-impl Drop for Reserved {
-    fn drop(&mut self) {
-        self.total.change(&self.owner, self.bodies, 0);
-    }
-}
-
 fn check_claims(claims: &HashMap<String, u64>, key: &Key) -> Result<(), Problem> {
     match claims.get(&key.name) {
         None => Ok(()),
         Some(hash) if *hash == key.hash => Err(Problem::busy()),
         Some(_) => Err(differs()),
-    }
-}
-
-/// What all sessions share.
-#[derive(Debug)]
-pub struct Shared {
-    /// Limits and times.
-    pub config: Arc<Config>,
-    /// What worlds run on.
-    pub device: Device,
-    /// Where they are kept.
-    pub store: Arc<Store>,
-    /// Who writes.
-    pub writer: Writer,
-    /// Ids of worlds that should have a turn.
-    pub pokes: std::sync::mpsc::Sender<Poke>,
-    /// Bodies of all worlds, in memory or not.
-    pub total: Arc<Bodies>,
-    /// Bodies of the worlds in memory.
-    pub resident: Bodies,
-    /// Worlds that a store behind a network is asked for at this time.
-    pub taking: AtomicUsize,
-    /// There are several tokens: no owner may have all bodies.
-    pub several_tokens: AtomicBool,
-}
-
-impl Shared {
-    /// Part of a limit of bodies that one owner may have: all of it, or half of it if there are several tokens.
-    #[must_use]
-    pub fn share(&self, most: usize) -> usize {
-        if self.several_tokens.load(Ordering::SeqCst) { (most / 2).max(self.config.limits.bodies) } else { most }
-    }
-
-    /// Counts bodies of a world that is to be made, until the result is dropped.
-    ///
-    /// # Errors
-    /// There would be too many: 429.
-    pub fn reserve(&self, owner: &str, bodies: usize) -> Result<Reserved, Problem> {
-        let most = self.config.limits.total_bodies;
-        self.total.reserve(owner, bodies, most, self.share(most)).map_err(|NoRoom { there, most, is_own }| {
-            let (of, part) = if is_own { ("this token", "half of ") } else { ("this service", "") };
-            let detail = format!(
-                "the worlds of {of} have {there} bodies, and the scene has {bodies}; at most {most} \
-                 ({part}limits.total_bodies): delete a world"
-            );
-            Problem::too_many(detail, 60)
-        })?;
-        Ok(Reserved { total: self.total.clone(), owner: owner.to_owned(), bodies })
-    }
-}
-
-/// A word to the scheduler.
-#[derive(Debug)]
-pub enum Poke {
-    /// This world should have a turn.
-    Turn(String),
-    /// A world needs room for so many bodies: idle ones are to be put to disk; those of this owner, if one is named.
-    Press(usize, Option<String>),
-    /// Another service has taken a world over, and says so.
-    Taken(String),
-    /// No more of them.
-    End,
-}
-
-/// When a session wants its next turn.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Wake {
-    /// As soon as may be.
-    Now,
-    /// Then.
-    At(Instant),
-    /// When somebody asks.
-    Idle,
-    /// Never: the world is gone.
-    Gone,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bodies_are_counted_by_owner() {
-        let bodies = Bodies::default();
-        bodies.reserve("a", 1000, 100, 50).unwrap();
-        bodies.change("a", 1000, 40);
-        assert_eq!(bodies.reserve("a", 11, 100, 50), Err(NoRoom { there: 40, most: 50, is_own: true }));
-        assert_eq!(bodies.reserve("b", 61, 100, 100), Err(NoRoom { there: 40, most: 100, is_own: false }));
-        bodies.reserve("b", 50, 100, 50).unwrap();
-        assert!(bodies.check("a", 10, 100, 50).is_ok() && bodies.check("a", 11, 100, 51).is_err());
-        bodies.change("a", 40, 0);
-        bodies.change("b", 50, 0);
-        let counts = lock(&bodies.0);
-        assert!(counts.all == 0 && counts.owners.is_empty());
     }
 }

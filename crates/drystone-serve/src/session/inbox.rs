@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use super::handle::NoRoom;
+use super::bodies::NoRoom;
 use super::keys::{self, differs};
 use super::live::Live;
 use super::read::Asking;
@@ -162,18 +162,33 @@ impl Session {
         if !self.handle.has_delete() {
             return None;
         }
-        if self.writing.is_some() {
-            // Poked when that is done.
-            return Some(Turn::Over(Wake::Idle));
-        }
         let Some(Request::Delete(tombstone, reply)) = self.handle.take_delete() else { return None };
         let key = tombstone.as_ref().map(|tombstone| &tombstone.key);
         // Its answer goes to the tombstone, so that the number of keys of the world does not count.
         if let Some(reply) = self.recall(live, key, &Batch::new(), reply) {
+            // Behind a checkpoint that is being written: jobs of a world are done in order.
             self.delete(tombstone, reply);
-            return Some(Turn::Over(Wake::Idle));
+            return Some(Turn::Over(self.refuse_overdue()));
         }
         Some(Turn::Over(Wake::Now))
+    }
+
+    /// Answers requests for steps whose time is over while the world is being deleted: nothing is logged any more, and the
+    /// store may take long. Returns when the next of them is due.
+    pub(super) fn refuse_overdue(&mut self) -> Wake {
+        let now = Instant::now();
+        let problem = Problem::conflict("the world is being deleted, and the deadline has passed");
+        let mut soonest = self.handle.refuse_overdue(now, &problem);
+        for waiting in self.waiting.values_mut().filter(|waiting| waiting.reply.is_some()) {
+            match waiting.deadline {
+                Some(deadline) if deadline > now => {
+                    soonest = Some(soonest.map_or(deadline, |soonest| soonest.min(deadline)));
+                }
+                Some(_) => self.outbox.extend(waiting.reply.take().map(|reply| (reply, Err(problem.clone())))),
+                None => {}
+            }
+        }
+        soonest.map_or(Wake::Idle, Wake::At)
     }
 
     /// Goes on with queries. What is not done by `end` is for the next turn.

@@ -1,5 +1,6 @@
 //! A world from the first request to the last: its inbox, its turns, its log, its checkpoints.
 
+mod bodies;
 mod give_up;
 mod handle;
 mod inbox;
@@ -9,8 +10,10 @@ mod live;
 mod open;
 mod read;
 mod reopen;
+mod request;
 mod rest;
 mod rewind;
+mod shared;
 mod steps;
 mod turn;
 
@@ -27,17 +30,20 @@ use super::op::{Key, Op, Record};
 use super::problem::Problem;
 use super::store::{LogEnd, checkpoint_name};
 use super::stream::Frame;
+pub use bodies::{Bodies, Reserved};
 use drystone::WorldError;
 use drystone::gpu::DeviceError;
 use drystone::types::VACANT;
-pub use handle::{Answer, Bodies, Facts, GiveUp, Handle, Poke, Reply, Request, Reserved, Shared, Status, Wake};
+pub use handle::{Facts, GiveUp, Handle, Status};
 use keys::Spill;
 pub use live::Past;
 use live::{Live, Ring};
 pub use open::{check_limits, check_work, facts as open_facts};
 use read::Asking;
 pub use read::{Charge, Format, QueryRecord, Questions, Read};
+pub use request::{Answer, Reply, Request};
 use rewind::Rewinding;
+pub use shared::{Poke, Shared, Wake};
 use turn::Turn;
 
 /// Until a device or a store is tried again.

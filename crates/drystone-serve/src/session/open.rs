@@ -99,8 +99,7 @@ pub(crate) fn open(shared: &Shared, id: &str, apart: bool, until: Option<u64>) -
             match load(shared, id, number, until, &mut live) {
                 Ok(found) => head = found,
                 Err(LoadError::Later(step, head)) => {
-                    // Without its log a world was not restored to it.
-                    if head.as_ref().is_some_and(|head| head.restored && !listing.logs.contains(&number)) {
+                    if head.as_ref().is_some_and(|head| is_log_due(store, head) && !listing.logs.contains(&number)) {
                         continue;
                     }
                     earliest = Some(earliest.map_or(step, |earliest: u64| earliest.min(step)));
@@ -228,6 +227,12 @@ fn load(
     Ok(head)
 }
 
+/// True for a checkpoint that counts from when its log is there: one that a world was restored to or went back to. In a
+/// store behind a network a restored one counts at once, as logs begin with their first records there.
+fn is_log_due(store: &Store, head: &LogHead) -> bool {
+    head.restored && (head.rewound || !store.is_remote())
+}
+
 /// Why the logs since a checkpoint cannot be gone through.
 enum TrailError {
     /// The checkpoint does not count: its log, with which the world would have been restored, was never begun.
@@ -282,7 +287,7 @@ impl Trail<'_> {
                 // A log that said so is in front of it, or its checkpoint was made after it.
                 match (from, head) {
                     (Some(from), _) => return Err(self.missing(number, &format!("which {} names", log_name(from)))),
-                    (None, Some(head)) if !remote && head.restored => return Err(TrailError::Uncommitted),
+                    (None, Some(head)) if is_log_due(self.store, head) => return Err(TrailError::Uncommitted),
                     (None, Some(_)) if !remote && base == 0 => {
                         return Err(self.missing(number, "which the world began with, and there is no checkpoint"));
                     }

@@ -486,63 +486,63 @@ impl Asking {
     }
 }
 
-/// A question about places, as clients write it. One key says which.
+/// Query about places, as clients write it: an object whose only key names it.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum QueryRecord {
-    /// What is in the way?
+    /// Finds the first shape on the way from one point to another.
     Ray {
-        /// m.
+        /// Start, m.
         from: [f32; 2],
-        /// m.
+        /// End, m.
         to: [f32; 2],
-        /// What it hits.
+        /// Filter of the shapes that it hits.
         #[serde(default)]
         filter: FilterRecord,
     },
-    /// Which shapes contain a point?
+    /// Finds the shapes that contain a point.
     Point {
-        /// m.
+        /// Point, m.
         at: [f32; 2],
-        /// What it finds.
+        /// Filter of the shapes that it finds.
         #[serde(default)]
         filter: FilterRecord,
     },
-    /// Which shapes have a box that meets this one?
+    /// Finds the shapes whose boxes meet this one.
     Aabb {
-        /// Low corner, m.
+        /// Lower left corner, m.
         min: [f32; 2],
-        /// High corner, m.
+        /// Upper right corner, m.
         max: [f32; 2],
-        /// What it finds.
+        /// Filter of the shapes that it finds.
         #[serde(default)]
         filter: FilterRecord,
     },
-    /// Which shapes overlap this one?
+    /// Finds the shapes that overlap this one.
     Overlap {
-        /// As in a scene, such as `{"circle": {"radius": 1}}`.
+        /// Shape, written as in a scene, such as `{"circle": {"radius": 1}}`.
         #[schema(value_type = Object)]
         shape: Box<RawValue>,
-        /// m.
+        /// Position of its origin, m.
         position: [f32; 2],
-        /// rad.
+        /// Angle, rad.
         #[serde(default)]
         angle: f32,
-        /// What it finds.
+        /// Filter of the shapes that it finds.
         #[serde(default)]
         filter: FilterRecord,
     },
 }
 
-/// As in a scene.
+/// Filter, as in a scene.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FilterRecord {
-    /// Bits of what it is.
+    /// Categories of the query, as bits.
     category: u32,
-    /// Bits of what it finds.
+    /// Categories of the shapes that it finds, as bits.
     mask: u32,
-    /// Equal and positive: always; equal and negative: never.
+    /// Group: shapes of an equal positive one are always found, those of an equal negative one never.
     group: i32,
 }
 
@@ -554,7 +554,7 @@ impl Default for FilterRecord {
 }
 
 impl QueryRecord {
-    /// As the library takes it.
+    /// Returns the query of the library.
     ///
     /// # Errors
     /// What is wrong with its shape.

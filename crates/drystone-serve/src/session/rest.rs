@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::handle::NoRoom;
+use super::bodies::NoRoom;
 use super::live::{Live, Ring};
 use super::turn::Turn;
 use super::{Broken, Phase, Poke, Session, Wake};

@@ -33,6 +33,8 @@ pub(super) struct Rewinding {
 
 /// Logs of the past. If there are more the past is let go, as going back goes through all of them.
 const MAX_LOGS: usize = 256;
+/// Logs of the past in a store behind a network, where each takes some requests.
+const MAX_REMOTE_LOGS: usize = 32;
 
 impl Session {
     /// Step to which the world is going back, if it is.
@@ -57,9 +59,6 @@ impl Session {
     ) -> Result<(), Broken> {
         let now = live.world.steps();
         let problem = match now.checked_sub(steps) {
-            _ if self.shared.store.is_remote() => {
-                Problem::conflict("worlds in a bucket do not go back by steps: restore a checkpoint by its name")
-            }
             _ if live.memory.play.is_some() || !live.memory.goals.is_empty() => {
                 Problem::conflict("the world steps; pause it before it goes back")
             }
@@ -130,11 +129,12 @@ impl Session {
         let own = id.clone();
         let work = move |store: &Store| {
             store.write(&own, &checkpoint_name(number), &first, &snapshot)?;
-            // With the log the world has gone back, as where it is restored.
-            store.begin(&own, &LogEnd::new(head)?)?;
+            // With the log the world has gone back: without it the checkpoint does not count.
+            store.begin_now(&own, &LogEnd::new(head)?)?;
             let names: Vec<String> = needless.into_iter().filter(|&old| old != number).map(checkpoint_name).collect();
             store.prune(&own, &names);
-            if store.list(&own).is_ok_and(|listing| listing.logs.len() > MAX_LOGS) {
+            let most = if store.is_remote() { MAX_REMOTE_LOGS } else { MAX_LOGS };
+            if store.list(&own).is_ok_and(|listing| listing.logs.len() > most) {
                 prune(store, &own, number);
             }
             Ok(())

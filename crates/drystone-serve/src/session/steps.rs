@@ -149,9 +149,10 @@ impl Session {
         })
     }
 
-    /// True if a request for steps is to be ended.
+    /// True if a request for steps is to be ended, and the log may take that. While it takes nothing, a turn for this would
+    /// only keep the world from those who may answer what else is asked.
     pub(super) fn is_overdue(&self, live: &Live, now: Instant) -> bool {
-        self.overdue(live, now).is_some()
+        now >= self.next_try && self.overdue(live, now).is_some()
     }
 
     /// Ends a request for steps if it is too late for it, or its client has gone. Returns false if there is none.
@@ -236,8 +237,12 @@ impl Session {
         None
     }
 
-    /// Takes a frame if a stream wants one. Returns when it wants the next, if something has changed by then.
+    /// Takes a frame if a stream wants one, and the turn may take long. Returns when it wants the next, if something has changed by then.
     pub(super) fn frame(&mut self, live: &mut Live) -> Result<Option<Instant>, Broken> {
+        // As long as the world is large: the next turn has it.
+        if !self.may_take_long {
+            return Ok(None);
+        }
         let Some(interval) = self.handle.interval() else { return Ok(None) };
         let fresh = self.handle.fresh.load(Ordering::SeqCst);
         let joined = self.handle.joined.swap(false, Ordering::SeqCst);

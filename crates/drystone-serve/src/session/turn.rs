@@ -224,7 +224,7 @@ impl Session {
     }
 
     /// True if the next turn only answers or ends something, whatever the world is like: no step is needed for it, and the
-    /// world is not opened.
+    /// world is not opened. False while there is nothing that such a turn could do.
     #[must_use]
     pub fn has_short_turn(&self, now: Instant) -> bool {
         let live = match &self.phase {
@@ -316,9 +316,10 @@ impl Session {
         if let Some(hold) = self.hold.take()
             && let Some(hold) = self.held(live, hold, draining)?
         {
+            let wake = if matches!(hold, Hold::Delete(..)) { self.refuse_overdue() } else { Wake::Idle };
             self.hold = Some(hold);
             self.frame(live)?;
-            return Ok(Turn::Over(Wake::Idle));
+            return Ok(Turn::Over(wake));
         }
         if !self.outbox.is_empty() {
             // Nobody waits for a step to hear of what is done.
@@ -361,13 +362,18 @@ impl Session {
     /// What comes after steps.
     fn show(&mut self, live: &mut Live, wake: Wake) -> Result<Turn, Broken> {
         let framed = self.frame(live)?;
+        let has_requests = !self.blocked && self.handle.has_requests();
         if !self.own.is_empty() {
-            // Before a checkpoint, which would not know of it.
-            let wake = if Instant::now() < self.next_try { Wake::At(self.next_try) } else { Wake::Now };
-            return Ok(Turn::Over(wake));
+            // Before a checkpoint, which would not know of it. Who only asks does not wait for the log.
+            let waits = Instant::now() < self.next_try && !has_requests;
+            return Ok(Turn::Over(if waits { Wake::At(self.next_try) } else { Wake::Now }));
+        }
+        if !self.may_take_long {
+            // A checkpoint takes as long as the world is large: the next turn has it.
+            return Ok(Turn::Over(Wake::Now));
         }
         self.checkpoint_if_due(live, self.draining)?;
-        if !self.blocked && self.handle.has_requests() {
+        if has_requests {
             return Ok(Turn::Over(Wake::Now));
         }
         Ok(Turn::Over(match (wake, framed) {

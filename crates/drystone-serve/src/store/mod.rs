@@ -38,29 +38,27 @@ mod claim;
 #[cfg(feature = "s3")]
 mod client;
 mod folder;
+mod framing;
 #[cfg(feature = "s3")]
 mod ledger;
 mod log;
 mod memory;
+mod notes;
+mod place;
+#[cfg(test)]
+mod tests;
 
-use std::collections::HashMap;
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use serde::{Deserialize, Serialize};
-
 use super::config::S3;
-use super::op::Key;
+use framing::{frame, unframe};
 pub use log::{Beginning, Closing, Log, LogEnd, LogHead, Tail, closing};
+pub use notes::Tombstone;
+use place::Place;
+pub use place::Trouble;
 
-/// Version of files, not of logs. In version 1 worlds began without a log, and checkpoints and logs had no heads.
-const VERSION: u32 = 2;
-/// Oldest version that is read.
-const MIN_VERSION: u32 = 1;
-const MAGIC: [u8; 8] = *b"DRYWORLD";
-const HEAD: usize = 16;
 /// Returns the id of this build: the version, and hashes of the sources of the solver and of the scenes. Builds of the same
 /// id come to the same bits.
 fn build_id() -> String {
@@ -71,13 +69,6 @@ fn build_id() -> String {
 pub const MEMORY: &str = "memory";
 /// Before the name of a bucket.
 pub const BUCKET: &str = "s3://";
-
-/// Most notes about deleted worlds.
-const MAX_NOTES: usize = 10_000;
-/// Notes after which old ones are looked for.
-const SWEEP: u64 = 256;
-/// Age at which a note goes, s: a day, and another one for clocks that jump.
-const NOTE_SECONDS: u64 = 2 * 24 * 3600;
 
 /// Told that another service has taken the store over, and which.
 pub type Taken = Box<dyn Fn(String) + Send + Sync>;
@@ -97,135 +88,11 @@ pub struct Store {
     buried: AtomicU64,
 }
 
-/// Record of a world that was deleted by a request with a key.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tombstone {
-    /// Key of the request.
-    pub key: Key,
-    /// Name of the token that asked.
-    pub caller: String,
-    /// Seconds since 1970.
-    pub at: u64,
-}
-
 #[derive(Debug)]
 struct Room {
     /// 0: no limit.
     quota: u64,
     used: AtomicU64,
-}
-
-/// What differs between a folder, a bucket and memory. Ids and names have been looked at before.
-trait Place: fmt::Debug + Send + Sync {
-    /// Ids of the worlds, in any order.
-    fn worlds(&self) -> io::Result<Vec<String>>;
-
-    /// Names of the files of a world, logs included, in any order.
-    fn names(&self, id: &str) -> io::Result<Vec<String>>;
-
-    /// Makes a world with its file [`WORLD`], and where it is not remote its first log, as a whole or not at all.
-    fn create(&self, id: &str, bytes: Vec<u8>, log: Vec<u8>) -> io::Result<()>;
-
-    /// Writes a file, as a whole or not at all. Bytes of the one that it replaces.
-    fn write(&self, id: &str, name: &str, bytes: Vec<u8>) -> io::Result<u64>;
-
-    /// A whole file, or a log.
-    fn read(&self, id: &str, name: &str) -> io::Result<Vec<u8>>;
-
-    /// Makes a log, durable with its name, and closes the one before. Does nothing, and returns false, if the log was begun
-    /// before.
-    fn begin(&self, id: &str, beginning: &Beginning) -> io::Result<bool>;
-
-    /// Puts bytes at the end of a log, `at`, as a whole or not at all.
-    fn append(&self, id: &str, log: u64, at: u64, bytes: &[u8]) -> io::Result<()>;
-
-    /// Waits until what was appended is durable.
-    fn sync(&self, _id: &str, _log: u64) -> io::Result<()> {
-        Ok(())
-    }
-
-    /// Makes the names of a world's files durable as they are.
-    fn sync_names(&self, _id: &str) -> io::Result<()> {
-        Ok(())
-    }
-
-    /// Makes durable what can be read of a world that is about to be opened; `newest` is its newest log.
-    fn settle(&self, _id: &str, _newest: Option<u64>) -> io::Result<()> {
-        Ok(())
-    }
-
-    /// Closes a log whose successor was begun just before the service ended.
-    fn seal(&self, _id: &str, _closing: &Closing) -> io::Result<()> {
-        Ok(())
-    }
-
-    /// No more of a log is written.
-    fn close_log(&self, _id: &str, _log: u64) {}
-
-    /// Removes a file or a log, if it is there. Bytes of it.
-    fn remove(&self, id: &str, name: &str) -> io::Result<u64>;
-
-    /// Removes a world, as a whole or not at all. Bytes of it.
-    fn delete(&self, id: &str) -> io::Result<u64>;
-
-    /// Writes a note about a world that is being deleted, as a whole or not at all.
-    fn write_note(&self, id: &str, bytes: Vec<u8>) -> io::Result<()>;
-
-    /// The note about a world that was deleted.
-    fn note(&self, id: &str) -> io::Result<Vec<u8>>;
-
-    /// Ids of worlds about which there is a note.
-    fn notes(&self) -> io::Result<Vec<String>>;
-
-    /// Removes a note, if it is there.
-    fn remove_note(&self, id: &str) -> io::Result<()>;
-
-    /// Behind a network: what takes long is done by others.
-    fn is_remote(&self) -> bool {
-        false
-    }
-
-    /// Calls this once another service has taken the place over.
-    fn when_taken(&self, _tell: Taken) {}
-
-    /// Leaves the place: another service may come at once.
-    fn leave(&self) {}
-
-    /// Makes a world ours, and reads what opening it takes.
-    fn take(&self, _id: &str, done: Done) {
-        done(Ok(()));
-    }
-
-    /// Appends and syncs, by another thread. A log begins with its first append.
-    fn append_later(&self, id: &str, log: u64, bytes: Vec<u8>, done: Done);
-}
-
-/// Failure of a store that is not here, or of a disk. Wrapped in an [`io::Error`].
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum Trouble {
-    /// The store cannot be reached. Nothing was to be written.
-    #[error("{0}")]
-    Away(String),
-    /// It is not known whether it was written. The world's [`Store::take`] and [`Store::settle`] find out.
-    #[error("{0}; whether it was written is not known yet")]
-    InDoubt(String),
-    /// Another service has made the world its own.
-    #[error("{0}")]
-    Taken(String),
-}
-
-impl From<Trouble> for io::Error {
-    fn from(trouble: Trouble) -> Self {
-        Self::other(trouble)
-    }
-}
-
-impl Trouble {
-    /// The trouble inside of an error.
-    #[must_use]
-    pub fn of(error: &io::Error) -> Option<&Self> {
-        error.get_ref()?.downcast_ref()
-    }
 }
 
 /// Numbers of the checkpoints and logs of a world, each ascending, and names of checkpoints that have one.
@@ -473,6 +340,26 @@ impl Store {
         begun.map(|_| ())
     }
 
+    /// Puts a log into the store, also where logs begin with their first records: then it begins without any. Waits for it.
+    ///
+    /// # Errors
+    /// The place's, or beyond the quota.
+    pub fn begin_now(&self, id: &str, end: &LogEnd) -> io::Result<()> {
+        if end.is_begun() || !self.is_remote() {
+            return self.begin(id, end);
+        }
+        checked(id)?;
+        let bytes = end.beginning()?.bytes;
+        let length = bytes.len() as u64;
+        self.room.reserve(length)?;
+        let begun = self.place.append(id, end.number(), 0, &bytes);
+        match &begun {
+            Ok(()) => end.set_begun(),
+            Err(_) => self.room.release(length),
+        }
+        begun
+    }
+
     /// Puts rows at the end of a log, which is begun first if it has to be: as a whole or not at all. They are durable
     /// after [`Self::sync`].
     ///
@@ -592,51 +479,6 @@ impl Store {
         self.place.sync_names(id)
     }
 
-    /// Writes down with which key a world is deleted. Notes that are older than two days go, and the oldest of more than
-    /// 10,000.
-    ///
-    /// # Errors
-    /// The place's.
-    pub fn bury(&self, id: &str, tombstone: &Tombstone) -> io::Result<()> {
-        checked(id)?;
-        let bytes = frame(&serde_json::to_vec(tombstone)?, &[])?;
-        self.place.write_note(id, bytes)?;
-        if self.buried.fetch_add(1, Ordering::Relaxed).is_multiple_of(SWEEP) {
-            // Notes that cannot be removed stay.
-            let _ = self.sweep(tombstone.at);
-        }
-        Ok(())
-    }
-
-    fn sweep(&self, now: u64) -> io::Result<()> {
-        let mut there = Vec::new();
-        for id in self.place.notes()?.into_iter().filter(|id| is_id(id)) {
-            let note = self.tombstone(&id).ok().flatten();
-            let (at, caller) = note.map_or((0, String::new()), |note| (note.at.min(now), note.caller));
-            there.push(Note { at, caller, id });
-        }
-        for id in excess(there, now, MAX_NOTES) {
-            self.place.remove_note(&id)?;
-        }
-        Ok(())
-    }
-
-    /// With which key a world was deleted, if it was not long ago.
-    ///
-    /// # Errors
-    /// The place's; `InvalidData` if the note is damaged.
-    pub fn tombstone(&self, id: &str) -> io::Result<Option<Tombstone>> {
-        checked(id)?;
-        let bytes = match self.place.note(id) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let damaged = |problem: String| io::Error::new(io::ErrorKind::InvalidData, format!("deleted/{id}: {problem}"));
-        let (_, note, _) = unframe(bytes).map_err(damaged)?;
-        serde_json::from_slice(&note).map(Some).map_err(|error| damaged(error.to_string()))
-    }
-
     /// Removes a world and all that is kept of it: as a whole or not at all.
     ///
     /// # Errors
@@ -646,42 +488,6 @@ impl Store {
         self.room.release(self.place.delete(id)?);
         Ok(())
     }
-}
-
-/// Note of a deleted world.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Note {
-    at: u64,
-    caller: String,
-    id: String,
-}
-
-/// Returns the ids of notes that are to go: old ones, and beyond `most` the oldest of the callers that have the most.
-fn excess(mut there: Vec<Note>, now: u64, most: usize) -> Vec<String> {
-    there.sort_unstable();
-    let (old, kept): (Vec<Note>, Vec<Note>) = there.into_iter().partition(|note| note.at + NOTE_SECONDS <= now);
-    let mut gone: Vec<String> = old.into_iter().map(|note| note.id).collect();
-    let mut too_many = kept.len().saturating_sub(most);
-    let mut counts: HashMap<String, usize> = HashMap::new();
-    for note in &kept {
-        *counts.entry(note.caller.clone()).or_default() += 1;
-    }
-    // All callers keep as many as this, or what they have.
-    let mut level = counts.values().copied().max().unwrap_or_default();
-    while counts.values().map(|count| count.saturating_sub(level)).sum::<usize>() < too_many {
-        level -= 1;
-    }
-    for note in kept {
-        if let Some(count) = counts.get_mut(&note.caller)
-            && *count > level
-            && too_many > 0
-        {
-            *count -= 1;
-            too_many -= 1;
-            gone.push(note.id);
-        }
-    }
-    gone
 }
 
 /// Only such names ever become part of a path.
@@ -707,281 +513,4 @@ fn open_bucket(_: &str, _: &S3) -> io::Result<(Box<dyn Place>, u64)> {
 
 fn damaged(id: &str, name: &str, problem: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("{name} of world {id}: {problem}"))
-}
-
-fn frame(first: &[u8], second: &[u8]) -> io::Result<Vec<u8>> {
-    let length = u32::try_from(first.len()).map_err(|_| io::Error::other("the file would be too large"))?;
-    let mut bytes = Vec::with_capacity(HEAD + first.len() + second.len() + 4);
-    bytes.extend(MAGIC);
-    bytes.extend(VERSION.to_le_bytes());
-    bytes.extend(length.to_le_bytes());
-    bytes.extend(first);
-    bytes.extend(second);
-    let checksum = crc32fast::hash(&bytes);
-    bytes.extend(checksum.to_le_bytes());
-    Ok(bytes)
-}
-
-/// Version and parts of a file.
-fn unframe(bytes: Vec<u8>) -> Result<(u32, Vec<u8>, Vec<u8>), String> {
-    if bytes.len() < HEAD + 4 || bytes[..8] != MAGIC {
-        return Err(format!("{} bytes that are no file of a world", bytes.len()));
-    }
-    let word = |from: usize| u32::from_le_bytes([bytes[from], bytes[from + 1], bytes[from + 2], bytes[from + 3]]);
-    let version = word(8);
-    if !(MIN_VERSION..=VERSION).contains(&version) {
-        return Err(format!("version {version}; this build reads {MIN_VERSION} to {VERSION}"));
-    }
-    let end = bytes.len() - 4;
-    let (found, expected) = (crc32fast::hash(&bytes[..end]), word(end));
-    if found != expected {
-        return Err(format!("the checksum is {found:08x}, expected {expected:08x}"));
-    }
-    let middle = HEAD + word(12) as usize;
-    if middle > end {
-        return Err("its first part is longer than all of it".to_owned());
-    }
-    let mut first = bytes;
-    first.truncate(end);
-    let second = first.split_off(middle);
-    first.drain(..HEAD);
-    Ok((version, first, second))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    fn open(place: &str) -> io::Result<Store> {
-        Store::open(place, &S3::default(), 0)
-    }
-
-    #[test]
-    fn notes_of_the_one_with_the_most_go_first() {
-        let note = |at, caller: &str, id: &str| Note { at, caller: caller.to_owned(), id: id.to_owned() };
-        let now = 10 * NOTE_SECONDS;
-        let mut there = vec![note(now - 9, "few", "a"), note(1, "few", "old")];
-        there.extend((0..6).map(|number| note(now - 6 + number, "many", &format!("m{number}"))));
-        assert_eq!(excess(there.clone(), now, 10), ["old"]);
-        assert_eq!(excess(there.clone(), now, 4), ["old", "m0", "m1", "m2"]);
-        assert_eq!(excess(there, now, 1), ["old", "a", "m0", "m1", "m2", "m3", "m4"]);
-    }
-
-    fn stores() -> (tempfile::TempDir, [Store; 2]) {
-        let folder = tempfile::tempdir().unwrap();
-        let stores = [open(&folder.path().display().to_string()), open(MEMORY)];
-        (folder, stores.map(Result::unwrap))
-    }
-
-    /// First log of a world that was just made.
-    fn first_log(store: &Store, id: &str) -> LogEnd {
-        LogEnd::of(&store.log(id, 0).unwrap().unwrap()).unwrap()
-    }
-
-    fn append(store: &Store, id: &str, end: &LogEnd, records: &[&[u8]]) -> LogEnd {
-        let (rows, grown) = end.grow(&records.iter().map(|record| record.to_vec()).collect::<Vec<_>>()).unwrap();
-        store.append(id, end, &rows).unwrap();
-        store.sync(id, end.number()).unwrap();
-        grown
-    }
-
-    fn next(store: &Store, end: &LogEnd) -> LogEnd {
-        let head = LogHead { log: end.number() + 1, before: end.last(), ..end.head().clone() };
-        let end = LogEnd::new(head).unwrap();
-        store.begin(&end.head().world, &end).unwrap();
-        end
-    }
-
-    fn records(store: &Store, id: &str, log: u64) -> io::Result<Vec<Vec<u8>>> {
-        store.log(id, log).map(|log| log.map(|log| log.records).unwrap_or_default())
-    }
-
-    #[test]
-    fn what_is_written_reads_back() {
-        let (_folder, stores) = stores();
-        for store in stores {
-            store.create("w1", b"facts", b"scene").unwrap();
-            assert_eq!(store.read("w1", WORLD).unwrap(), (b"facts".to_vec(), b"scene".to_vec()));
-            store.write("w1", &checkpoint_name(1), b"one", b"two").unwrap();
-            store.write("w1", "keys-1", b"one", b"two").unwrap();
-            let mut end = first_log(&store, "w1");
-            end = append(&store, "w1", &end, &[b"a", b"bc"]);
-            end = append(&store, "w1", &end, &[b"d"]);
-            let log = store.log("w1", 0).unwrap().unwrap();
-            assert_eq!(log.records, [b"a".to_vec(), b"bc".to_vec(), b"d".to_vec()]);
-            assert_eq!((Some(log.tail), log.next), (end.last(), None));
-            let second = next(&store, &end);
-            store.begin("w1", &second).unwrap();
-            let (first, log) = (store.log("w1", 0).unwrap().unwrap(), store.log("w1", 1).unwrap().unwrap());
-            assert_eq!((first.next, first.tail, log.tail), (Some(1), end.last().unwrap(), second.last().unwrap()));
-            assert_eq!(log.head.unwrap().before, end.last());
-            let listing = store.list("w1").unwrap();
-            assert_eq!((listing.checkpoints, listing.logs), (vec![1], vec![0, 1]));
-            assert_eq!((listing.keys, listing.others), (vec![1], vec![WORLD.to_owned()]));
-            assert_eq!(store.worlds().unwrap(), ["w1"]);
-            store.delete("w1").unwrap();
-            assert!(store.worlds().unwrap().is_empty());
-            assert_eq!(store.used(), 0);
-        }
-    }
-
-    #[test]
-    fn damage_is_noticed() {
-        let (folder, [store, _]) = stores();
-        store.create("w1", b"facts", b"scene").unwrap();
-        let place = folder.path().join("worlds/w1/world");
-        let whole = fs::read(&place).unwrap();
-        for at in 0..whole.len() {
-            let mut bytes = whole.clone();
-            bytes[at] ^= 1;
-            fs::write(&place, &bytes).unwrap();
-            assert_eq!(store.read("w1", WORLD).unwrap_err().kind(), io::ErrorKind::InvalidData, "byte {at}");
-            fs::write(&place, &whole[..at]).unwrap();
-            assert!(store.read("w1", WORLD).is_err(), "{at} bytes");
-        }
-        fs::write(&place, &whole).unwrap();
-        assert!(store.read("w1", WORLD).is_ok());
-    }
-
-    #[test]
-    fn a_log_ends_where_it_is_torn() {
-        let (folder, [store, _]) = stores();
-        store.create("w1", b"", b"").unwrap();
-        let end = first_log(&store, "w1");
-        let head = usize::try_from(end.bytes()).unwrap();
-        append(&store, "w1", &end, &[b"first", b"second"]);
-        let place = folder.path().join("worlds/w1/log-00000000");
-        let whole = fs::read(&place).unwrap();
-        drop(store);
-        for length in 0..whole.len() {
-            fs::write(&place, &whole[..length]).unwrap();
-            let store = open(&folder.path().display().to_string()).unwrap();
-            if length < head {
-                // Less than a head is never there: the log was made with it.
-                let log = store.log("w1", 0);
-                assert!(log.is_err() || log.unwrap().unwrap().head.is_none(), "{length} bytes");
-                continue;
-            }
-            let log = store.log("w1", 0).unwrap().unwrap();
-            assert_eq!(log.records.len(), usize::from(length >= head + 12 + 5), "{length} bytes");
-            // The next one takes the place of the torn one.
-            append(&store, "w1", &LogEnd::of(&log).unwrap(), &[b"third"]);
-            assert_eq!(records(&store, "w1", 0).unwrap().last().unwrap(), b"third");
-        }
-    }
-
-    #[test]
-    fn a_log_that_is_damaged_says_so() {
-        let (folder, [store, _]) = stores();
-        store.create("w1", b"", b"").unwrap();
-        let mut end = first_log(&store, "w1");
-        let head = usize::try_from(end.bytes()).unwrap();
-        for text in [&b"first"[..], b"second", b"third"] {
-            end = append(&store, "w1", &end, &[text, b"and more"]);
-        }
-        let place = folder.path().join("worlds/w1/log-00000000");
-        let whole = fs::read(&place).unwrap();
-        let last = whole.len() - (24 + 5 + 8);
-        for at in 0..whole.len() {
-            let mut bytes = whole.clone();
-            bytes[at] ^= 1;
-            fs::write(&place, &bytes).unwrap();
-            match records(&store, "w1", 0) {
-                // Of the last append nobody was told, perhaps.
-                Ok(records) => assert!(at >= last && (4..6).contains(&records.len()), "byte {at}: {records:?}"),
-                Err(error) => {
-                    assert!(at < last && error.kind() == io::ErrorKind::InvalidData, "byte {at}: {error}");
-                }
-            }
-        }
-        // Rows of their own: one taken out, two in another order, one of another log.
-        let (first, second) = (&whole[head..head + 12 + 5], &whole[head + 12 + 5..head + 24 + 13]);
-        let rest = &whole[head + 24 + 13..];
-        for rows in [[second, rest].concat(), [first, rest].concat(), [second, first, rest].concat()] {
-            fs::write(&place, [&whole[..head], &rows].concat()).unwrap();
-            assert_eq!(records(&store, "w1", 0).unwrap_err().kind(), io::ErrorKind::InvalidData);
-        }
-        fs::write(folder.path().join("worlds/w1/log-00000001"), &whole).unwrap();
-        assert_eq!(records(&store, "w1", 1).unwrap_err().kind(), io::ErrorKind::InvalidData);
-        // Room that was made and not written.
-        fs::write(&place, [&whole[..], &[0; 4096]].concat()).unwrap();
-        assert_eq!(records(&store, "w1", 0).unwrap().len(), 6);
-    }
-
-    /// Time in proportion to the bytes: in a torn record of such text every other byte looks like the beginning of a row.
-    #[test]
-    fn a_torn_record_is_read_quickly() {
-        let (folder, [store, _]) = stores();
-        store.create("w1", b"", b"").unwrap();
-        let end = first_log(&store, "w1");
-        let text = "\u{100}".repeat(20 << 20);
-        let (rows, _) = end.grow(&[text.into_bytes()]).unwrap();
-        let place = folder.path().join("worlds/w1/log-00000000");
-        let mut bytes = fs::read(&place).unwrap();
-        let head = bytes.len();
-        bytes.extend(&rows[..rows.len() - 1]);
-        fs::write(&place, &bytes).unwrap();
-        let start = std::time::Instant::now();
-        assert!(records(&store, "w1", 0).unwrap().is_empty());
-        // The same in version 1, where that is not told from damage.
-        fs::write(&place, &bytes[head + 4..]).unwrap();
-        let _ = records(&store, "w1", 0);
-        assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
-    }
-
-    /// As stores of version 1 have them.
-    #[test]
-    fn logs_of_version_1_are_read() {
-        let (folder, [store, _]) = stores();
-        store.create("w1", b"", b"").unwrap();
-        let mut bytes = Vec::new();
-        for (text, first) in [(&b"first"[..], true), (b"second", false), (b"third", true)] {
-            let mark = u32::from(first) << 31;
-            bytes.extend((u32::try_from(text.len()).unwrap() | mark).to_le_bytes());
-            bytes.extend(crc32fast::hash(text).to_le_bytes());
-            bytes.extend(text);
-        }
-        let place = folder.path().join("worlds/w1/log-00000000");
-        fs::write(&place, &bytes).unwrap();
-        let log = store.log("w1", 0).unwrap().unwrap();
-        assert!(log.head.is_none() && LogEnd::of(&log).is_none());
-        assert_eq!(log.records, [b"first".to_vec(), b"second".to_vec(), b"third".to_vec()]);
-        fs::write(&place, &bytes[..bytes.len() - 1]).unwrap();
-        assert_eq!(records(&store, "w1", 0).unwrap().len(), 2);
-        bytes[9] ^= 1;
-        fs::write(&place, &bytes).unwrap();
-        assert!(store.log("w1", 0).is_err());
-    }
-
-    #[test]
-    fn a_full_store_says_so_and_keeps_what_it_has() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&folder.path().display().to_string(), &S3::default(), 400).unwrap();
-        store.create("w1", b"facts", b"scene").unwrap();
-        let used = store.used();
-        let end = first_log(&store, "w1");
-        for error in [
-            store.append("w1", &end, &end.grow(&[vec![0; 400]]).unwrap().0).unwrap_err(),
-            store.write("w1", "saved-a", &[0; 400], b"").unwrap_err(),
-            store.create("w2", &[0; 400], b"").unwrap_err(),
-        ] {
-            assert_eq!(error.kind(), io::ErrorKind::StorageFull);
-        }
-        assert_eq!((store.used(), store.worlds().unwrap().len()), (used, 1));
-        append(&store, "w1", &end, &[&[1; 20]]);
-    }
-
-    #[test]
-    fn one_service_a_folder_and_no_other_names() {
-        let (folder, [store, _]) = stores();
-        let place = folder.path().display().to_string();
-        assert!(open(&place).is_err());
-        for id in ["", "..", "a/b", "A", "a.b", ".new"] {
-            assert!(!is_id(id) && store.create(id, b"", b"").is_err() && store.list(id).is_err(), "{id}");
-        }
-        drop(store);
-        assert!(open(&place).is_ok());
-    }
 }

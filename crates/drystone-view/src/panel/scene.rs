@@ -50,10 +50,7 @@ impl App {
                     ui.separator();
                 }
                 for topic in Topic::ALL {
-                    let fits = |entry: &&Entry| {
-                        entry.topic == topic
-                            && (entry.name.contains(&wanted) || entry.summary.to_lowercase().contains(&wanted))
-                    };
+                    let fits = |entry: &&Entry| entry.topic == topic && entry.mentions(&wanted);
                     let mut entries = catalogue::entries().iter().filter(fits).peekable();
                     if entries.peek().is_some() {
                         ui.add_space(4.0);
@@ -73,7 +70,7 @@ impl App {
             });
             self.thumbs.draw(&in_sight, &self.wake);
             if entered && !wanted.is_empty() {
-                let first = catalogue::entries().iter().find(|entry| entry.name.contains(&wanted));
+                let first = catalogue::search(&wanted).into_iter().next();
                 chosen = Some(first.map_or_else(|| self.search.trim().to_owned(), |entry| entry.name.to_owned()));
             }
             if let Some(spec) = chosen {

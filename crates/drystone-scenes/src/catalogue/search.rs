@@ -1,0 +1,175 @@
+//! Finds scenes by a word: in their names, in what a user would look for them by, in their summaries. A misspelt word finds
+//! what it is nearest to.
+
+use super::{ENTRIES, Entry};
+
+/// Likeness from which two words count as one misspelt. Jaro and Winkler's: 0 to 1.
+const MIN_LIKENESS: f64 = 0.9;
+/// Likeness from which a name counts as one misspelt. Names are longer than words, and less like each other.
+const MIN_NAME_LIKENESS: f64 = 0.75;
+/// Shortest part of a word that finds it, in letters.
+const MIN_PART: usize = 3;
+/// Longest text that is looked for, in letters: comparing takes time with the square of the length.
+const MAX_WANTED: usize = 64;
+
+/// Words that are in neither the name nor the summary of a scene.
+fn keywords(name: &str) -> &'static [&'static str] {
+    match name {
+        "large_pyramid" | "many_pyramids" => &["stack", "pile", "tower"],
+        "joint_grid" => &["cloth", "net", "hinge", "fabric"],
+        "smash" => &["impact", "collision", "destruction", "projectile"],
+        "tumbler" => &["drum", "mixer", "rotating", "granular"],
+        "washer" => &["drum", "washing", "machine", "rotating"],
+        "spinner" => &["mixer", "rotor", "chain"],
+        "compounds" => &["compound", "concave", "several", "shapes"],
+        "junkyard" => &["pusher", "bulldozer", "heap"],
+        "rain" => &["ragdoll", "emitter", "people"],
+        "vertical_stack" | "circle_stack" | "far_stack" => &["tower", "pile", "stacking"],
+        "card_house" => &["cards", "house", "friction"],
+        "arch" => &["bridge", "masonry", "vault", "keystone", "voussoir"],
+        "domino" => &["dominoes", "chain", "reaction"],
+        "high_mass_ratio_1" | "high_mass_ratio_2" | "high_mass_ratio_3" => &["heavy", "light", "weight", "stack"],
+        "friction_ramp" | "slope" | "static_and_kinetic" => &["inclined", "incline", "plane", "slide", "coefficient"],
+        "overlap_recovery" | "far_pyramid" => &["pyramid", "penetration", "precision"],
+        "confined" => &["gas", "pressure", "packing", "container"],
+        "rush" => &["crowd", "attraction", "gravity", "swarm"],
+        "bridge" | "naphy_bridge" => &["suspension", "hinge", "rope", "planks"],
+        "ball_and_chain" => &["pendulum", "wrecking", "hinge", "rope", "swing"],
+        "ragdoll" => &["human", "doll", "skeleton", "person"],
+        "small_si" => &["tutorial", "chute", "sequential", "impulse"],
+        "thruster" => &["rocket", "force", "torque", "drone"],
+        "particles_in_a_turning_box" => &["gas", "balls", "restitution", "bounce"],
+        "circle_masses" => &["collision", "momentum", "elastic", "billiards", "mass"],
+        "pendulum" => &["double", "chaos", "chaotic", "period", "swing", "oscillation", "oscillator", "harmonic"],
+        "rod_chain" => &["pendulum", "double", "chaos", "swing", "rope"],
+        "rope_winch_piston" => &["crane", "pulley", "pendulum", "distance", "lift"],
+        "springs" => &["oscillator", "oscillation", "harmonic", "hooke", "mass", "bounce"],
+        "motors" => &["motor", "car", "vehicle", "wheel", "elevator", "suspension"],
+        "conveyor" => &["belt", "conveyor", "factory", "friction"],
+        "bouncing_ball" => &["restitution", "fall", "drop", "gravity", "bounce", "free"],
+        _ => &[],
+    }
+}
+
+/// How well a text fits a scene.
+fn likeness(entry: &Entry, wanted: &str) -> f64 {
+    let of_name = strsim::jaro_winkler(wanted, entry.name);
+    if wanted.chars().count() >= MIN_PART {
+        if entry.name.contains(wanted) {
+            return 4.0 + of_name;
+        }
+        if entry.mentions(&wanted.replace(['_', '-'], " ")) {
+            return 3.0 + of_name;
+        }
+    }
+    let summary = entry.summary.to_lowercase();
+    let words = summary.split(|c: char| !c.is_alphanumeric()).chain(entry.name.split('_'));
+    let words = words.chain(keywords(entry.name).iter().copied()).filter(|word| word.chars().count() >= MIN_PART);
+    let of_words = words
+        .map(|word| if word.starts_with(wanted) { 1.0 } else { strsim::jaro_winkler(wanted, word) })
+        .fold(0.0, f64::max);
+    match (of_name >= MIN_NAME_LIKENESS, of_words >= MIN_LIKENESS) {
+        (true, _) if of_name >= MIN_LIKENESS => 2.0 + of_name,
+        (_, true) => 1.0 + of_words,
+        (true, false) => of_name,
+        (false, false) => 0.0,
+    }
+}
+
+/// The text as it is compared.
+fn normal(text: &str) -> String {
+    text.trim().chars().take(MAX_WANTED).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// Scenes that a text is near to, the nearest first.
+pub(super) fn nearest(text: &str) -> Vec<&'static Entry> {
+    let wanted = normal(text);
+    if !wanted.contains(char::is_alphanumeric) {
+        return Vec::new();
+    }
+    let mut near: Vec<(f64, &Entry)> = ENTRIES.iter().map(|entry| (likeness(entry, &wanted), entry)).collect();
+    near.retain(|&(likeness, _)| likeness > 0.0);
+    near.sort_by(|a, b| b.0.total_cmp(&a.0));
+    near.into_iter().map(|(_, entry)| entry).collect()
+}
+
+impl Entry {
+    /// True if all words of a text are in the name, the summary or the words that this scene is looked for by, in part at
+    /// least and in any case of letters: what a search field shows. An empty text is in every scene.
+    #[must_use]
+    pub fn mentions(&self, text: &str) -> bool {
+        let summary = self.summary.to_lowercase();
+        text.to_lowercase().split_whitespace().all(|word| {
+            let has = |text: &str| text.contains(word);
+            has(self.name)
+                || has(&self.name.replace('_', " "))
+                || has(&summary)
+                || keywords(self.name).iter().any(|k| has(k))
+        })
+    }
+}
+
+/// Scenes that mention a text ([`Entry::mentions`]), those whose names do first; each group in the order of the list.
+///
+/// ```
+/// let found = drystone_scenes::catalogue::search("pendulum");
+/// let names: Vec<&str> = found.iter().map(|entry| entry.name).collect();
+/// assert_eq!(names[0], "pendulum");
+/// assert!(names.contains(&"rod_chain"));
+/// ```
+#[must_use]
+pub fn search(text: &str) -> Vec<&'static Entry> {
+    let mut found: Vec<&Entry> = ENTRIES.iter().filter(|entry| entry.mentions(text)).collect();
+    let wanted = text.trim().to_lowercase();
+    found.sort_by_key(|entry| !entry.name.contains(&wanted));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(found: &[&Entry]) -> Vec<&'static str> {
+        found.iter().map(|entry| entry.name).collect()
+    }
+
+    #[test]
+    fn a_word_finds_the_scenes_that_are_about_it() {
+        let found = names(&search("pendulum"));
+        assert_eq!(found[0], "pendulum");
+        assert!(found.contains(&"rod_chain") && found.contains(&"ball_and_chain"), "{found:?}");
+        assert!(!found.contains(&"tumbler"), "{found:?}");
+        assert_eq!(names(&search(" Double  PENDULUM ")), ["pendulum", "rod_chain"]);
+        assert_eq!(search("").len(), ENTRIES.len());
+        assert!(search("no such word").is_empty());
+    }
+
+    #[test]
+    fn a_misspelt_word_finds_what_it_is_near_to() {
+        for (wrong, right) in [
+            ("pendelum", "pendulum"),
+            ("double_pendulum", "pendulum"),
+            ("large_piramid", "large_pyramid"),
+            ("wrecking", "ball_and_chain"),
+            ("wreking", "ball_and_chain"),
+            ("LARGE_PYRAMID", "large_pyramid"),
+        ] {
+            assert_eq!(names(&nearest(wrong)).first(), Some(&right), "{wrong}");
+        }
+        assert!(names(&nearest("pendelum")).contains(&"rod_chain"));
+        assert!(nearest("zzzzzz").is_empty(), "{:?}", names(&nearest("zzzzzz")));
+        assert!(nearest("").is_empty() && nearest("___").is_empty());
+        // Any length takes no time.
+        assert!(nearest(&"x".repeat(1_000_000)).is_empty());
+    }
+
+    #[test]
+    fn keywords_belong_to_scenes_and_are_lowercase() {
+        for entry in &ENTRIES {
+            let words = keywords(entry.name);
+            assert!(!words.is_empty(), "{} has none", entry.name);
+            assert!(words.iter().all(|word| *word == normal(word)), "{}", entry.name);
+        }
+        assert!(keywords("no_such_scene").is_empty());
+    }
+}

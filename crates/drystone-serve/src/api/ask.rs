@@ -1,0 +1,193 @@
+//! Questions about a world, which change nothing.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::extract::{Extension, State as FromState};
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+
+use super::asked::{Answered, AnsweredHeld, Parameters, read_body};
+use super::content::{Content, Held};
+use super::guard::{Caller, OwnWorld};
+use super::{State, parameters, room};
+use crate::answers;
+use crate::op::read_list;
+use crate::problem::Problem;
+use crate::session::{self, Answer, Format, QueryRecord, Read, Request};
+
+pub(super) async fn read(state: &State, id: &str, what: Read) -> Answered {
+    state.scheduler.ask(id, |reply| Request::Read(what, reply)).await
+}
+
+/// Memory that is set aside while an answer grows.
+pub(super) type Growing = Arc<Mutex<Option<room::Reserved>>>;
+
+/// Returns what sets memory of a token aside while an answer grows, but for the first `free` bytes, and where it is.
+pub(super) fn charging(caller: Arc<Caller>, free: usize) -> (session::Charge, Growing) {
+    let held = Growing::default();
+    let (own, mut all) = (held.clone(), 0_usize);
+    let charge = move |bytes: usize| {
+        let mut held = own.lock().unwrap_or_else(PoisonError::into_inner);
+        all = all.saturating_add(bytes);
+        let most = caller.room.pot_bytes();
+        if all > most {
+            let detail = format!("the answer takes about {all} bytes; at most {most} (limits.memory_bytes)");
+            return Err(Problem::limit(detail));
+        }
+        match &mut *held {
+            Some(permit) => permit.merge(caller.room.take(bytes)?),
+            None if all > free => *held = Some(caller.room.take(all)?),
+            None => {}
+        }
+        Ok(())
+    };
+    (Box::new(charge), held)
+}
+
+/// Returns an answer with the memory that was set aside for it, until the client has it.
+pub(super) fn held(answer: Answer, growing: &Growing) -> Response {
+    let permit = growing.lock().unwrap_or_else(PoisonError::into_inner).take();
+    match permit {
+        Some(permit) => Held(answer, permit).into_response(),
+        None => answer.into_response(),
+    }
+}
+
+/// Asks for an answer that may be large. The world sets memory aside for it before it is made.
+async fn read_large(
+    state: &State,
+    caller: Arc<Caller>,
+    id: &str,
+    what: impl FnOnce(session::Charge) -> Read,
+) -> Result<Response, Problem> {
+    let (charge, growing) = charging(caller, 0);
+    let answer = read(state, id, what(charge)).await?;
+    Ok(held(answer, &growing))
+}
+
+/// Format of a state.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct Written {
+    /// `json`, `binary` (a full frame, as in a stream) or `npz`. Else by the header `Accept`.
+    #[param(value_type = Option<String>)]
+    format: Option<Format>,
+}
+
+/// Position and velocity of every body.
+#[utoipa::path(get, path = "/v1/worlds/{id}/state", tag = "ask", params(("id" = String, Path), Written),
+    responses((status = 200, content(
+        (answers::State = "application/json"), (Vec<u8> = "application/octet-stream"), (Vec<u8> = "application/x-npz")))))]
+pub async fn state(
+    FromState(state): FromState<State>,
+    Extension(caller): Extension<Arc<Caller>>,
+    OwnWorld(id): OwnWorld,
+    headers: HeaderMap,
+    query: Parameters<Written>,
+) -> Result<Response, Problem> {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let by_accept = if accept.contains("application/x-npz") {
+        Format::Npz
+    } else if accept.contains("application/octet-stream") {
+        Format::Binary
+    } else {
+        Format::Json
+    };
+    let format = parameters(query)?.format.unwrap_or(by_accept);
+    read_large(&state, caller, &id, |charge| Read::State(format, charge)).await
+}
+
+/// Type, mass and shapes of every body.
+#[utoipa::path(get, path = "/v1/worlds/{id}/bodies", tag = "ask", params(("id" = String, Path)),
+    responses((status = 200, body = answers::Bodies)))]
+pub async fn bodies(
+    FromState(state): FromState<State>,
+    Extension(caller): Extension<Arc<Caller>>,
+    OwnWorld(id): OwnWorld,
+) -> Result<Response, Problem> {
+    read_large(&state, caller, &id, Read::Bodies).await
+}
+
+/// Kind, bodies and anchors of every joint.
+///
+/// Anchors are in the frames of the bodies, so that a client that follows the stream knows where they are without asking
+/// again. Broken joints are in the list until they are removed. Commands to a joint show after the next step.
+#[utoipa::path(get, path = "/v1/worlds/{id}/joints", tag = "ask", params(("id" = String, Path)),
+    responses((status = 200, body = answers::Joints)))]
+pub async fn joints(
+    FromState(state): FromState<State>,
+    Extension(caller): Extension<Arc<Caller>>,
+    OwnWorld(id): OwnWorld,
+) -> Result<Response, Problem> {
+    read_large(&state, caller, &id, Read::Joints).await
+}
+
+/// Energy, momentum, penetration and the like, and the time of each stage.
+#[utoipa::path(get, path = "/v1/worlds/{id}/metrics", tag = "ask", params(("id" = String, Path)),
+    responses((status = 200, body = answers::Metrics)))]
+pub async fn metrics(FromState(state): FromState<State>, OwnWorld(id): OwnWorld) -> Answered {
+    read(&state, &id, Read::Metrics).await
+}
+
+/// Part of the events.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct Since {
+    /// Number of the first: `next` of the answer before. [default: 0]
+    from: Option<u64>,
+    /// Most events. [default: 1000]
+    limit: Option<usize>,
+}
+
+/// Events: contacts that began and ended, sensors, joints that broke. Of scenes with `settings.events`.
+///
+/// A world keeps the newest; `missed` says how many are gone. They are not kept over a restart.
+#[utoipa::path(get, path = "/v1/worlds/{id}/events", tag = "ask", params(("id" = String, Path), Since),
+    responses((status = 200, body = answers::Events)))]
+pub async fn events(
+    FromState(state): FromState<State>,
+    Extension(caller): Extension<Arc<Caller>>,
+    OwnWorld(id): OwnWorld,
+    query: Parameters<Since>,
+) -> AnsweredHeld {
+    let since = parameters(query)?;
+    let most = since.limit.unwrap_or(1000).clamp(1, 100_000);
+    let room = caller.room.take(most.min(state.config.limits.events) * 256)?;
+    Ok(Held(read(&state, &id, Read::Events { from: since.from.unwrap_or(0), most }).await?, room))
+}
+
+/// Questions, answered in one go.
+#[derive(Debug, ToSchema)]
+#[allow(dead_code, reason = "for the description; it is read by hand")]
+pub struct Questions {
+    /// Queries, at least one.
+    queries: Vec<QueryRecord>,
+}
+
+/// Rays, points, boxes and shapes against the world as it is now.
+///
+/// All queries of a request see the same state; the world stands still until they are answered. Together they may find
+/// `limits.found` shapes and take `limits.query_seconds` of computing.
+#[utoipa::path(post, path = "/v1/worlds/{id}/query", tag = "ask", request_body = Questions,
+    params(("id" = String, Path)),
+    responses((status = 200, body = answers::Answers)))]
+pub async fn query(
+    FromState(state): FromState<State>,
+    Extension(caller): Extension<Arc<Caller>>,
+    OwnWorld(id): OwnWorld,
+    content: Content,
+) -> Result<Response, Problem> {
+    let most = state.config.limits.queries;
+    let questions = move |body: &[u8]| -> Result<Vec<_>, Problem> {
+        let records: Vec<QueryRecord> = read_list(body, &["queries"], most)?;
+        records.iter().enumerate().map(|(index, query)| query.query(index)).collect()
+    };
+    let (queries, content) = read_body(content, questions).await?;
+    // Memory for the answer is set aside as it grows, once it is not small.
+    let (charge, growing) = charging(caller, room::MAX_SMALL);
+    let answer = read(&state, &id, Read::Query(session::Questions { queries, charge })).await?;
+    drop(content);
+    Ok(held(answer, &growing))
+}

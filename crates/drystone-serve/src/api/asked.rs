@@ -1,0 +1,109 @@
+//! Parts that many requests have: an idempotency key, and a body that is read where it holds nobody up.
+
+use std::io;
+use std::time::Instant;
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{FromRequest, Query, Request};
+use axum::http::{HeaderMap, Uri};
+use serde::de::DeserializeOwned;
+
+use super::content::{Content, Held, read_aside, reading_bytes};
+use super::guard::Caller;
+use super::{State, key};
+use crate::op::{Key, Op, read_json};
+use crate::problem::Problem;
+use crate::session::{self, Answer};
+use crate::store::Store;
+
+/// Parameters of a request, or why they cannot be read.
+pub(super) type Parameters<T> = Result<Query<T>, QueryRejection>;
+/// Answer of a handler.
+pub(super) type Answered = Result<Answer, Problem>;
+/// Answer of a handler that may be large.
+pub(super) type AnsweredHeld = Result<Held, Problem>;
+
+/// Longest name of a world, and of a checkpoint.
+pub(super) const LONGEST_NAME: usize = 64;
+
+/// Request with a body, and perhaps a key with which it can be asked again.
+#[derive(Debug)]
+pub(super) struct Keyed {
+    uri: Uri,
+    headers: HeaderMap,
+    content: Content,
+}
+
+impl FromRequest<State> for Keyed {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &State) -> Result<Self, Problem> {
+        let (uri, headers) = (request.uri().clone(), request.headers().clone());
+        Ok(Self { uri, headers, content: Content::from_request(request, state).await? })
+    }
+}
+
+impl Keyed {
+    /// Returns the key, and the body as it was read. Its memory does not count any more.
+    ///
+    /// # Errors
+    /// The key or the body is wrong, or there is no memory to read it.
+    pub async fn read<T: Send + 'static>(
+        self,
+        read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<(Option<Key>, T), Problem> {
+        self.read_and_keep(read).await.map(|(key, value, _)| (key, value))
+    }
+
+    /// Returns the key, the body as it was read, and the content, whose memory counts until it is dropped.
+    ///
+    /// # Errors
+    /// The key or the body is wrong, or there is no memory to read it.
+    pub async fn read_and_keep<T: Send + 'static>(
+        self,
+        read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<(Option<Key>, T, Content), Problem> {
+        let Self { uri, headers, content } = self;
+        let both = move |body: &[u8]| Ok((key(&headers, uri.path(), body)?, read(body)?));
+        let ((key, value), content) = read_body(content, both).await?;
+        Ok((key, value, content))
+    }
+}
+
+/// Reads a body: a large one where nobody is kept waiting by that, with memory set aside for it. That counts until the
+/// content is dropped, which is given back for as long as what was read takes as much.
+pub(super) async fn read_body<T: Send + 'static>(
+    mut content: Content,
+    read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
+) -> Result<(T, Content), Problem> {
+    content.charge(reading_bytes(content.len()))?;
+    let (caller, length) = (content.caller().clone(), content.len());
+    read_aside(&caller, length, move || Ok((read(&content)?, content))).await?
+}
+
+pub(super) async fn write(state: &State, id: &str, op: Op, key: Option<Key>, deadline: Option<Instant>) -> Answered {
+    state.scheduler.ask(id, |reply| session::Request::Write { op, key, deadline, reply }).await
+}
+
+/// A body that may be left out.
+pub(super) fn read_or_empty<T: DeserializeOwned>(content: &[u8]) -> Result<T, Problem> {
+    read_json(if content.is_empty() { b"{}" } else { content })
+}
+
+/// Asks the store, which may take a while, where nobody is kept waiting by that.
+pub(super) async fn in_store<T: Send + 'static>(
+    state: &State,
+    caller: &Caller,
+    what: impl FnOnce(&Store) -> io::Result<T> + Send + 'static,
+) -> Result<T, Problem> {
+    let own = caller.lookups.clone().acquire_owned().await;
+    let own = own.map_err(|_| Problem::unavailable("the service is stopping"))?;
+    let shared = state.scheduler.shared().clone();
+    let done = tokio::task::spawn_blocking(move || {
+        let found = what(&shared.store);
+        drop(own);
+        found
+    })
+    .await;
+    done.map_err(|_| Problem::internal("a bug; it is in the log"))?.map_err(|error| Problem::of_store(&error))
+}

@@ -1,0 +1,140 @@
+//! Checkpoints with names.
+
+use axum::extract::{Extension, State as FromState};
+use axum::http::{HeaderMap, Uri};
+use serde::Deserialize;
+use serde_json::Value;
+use std::sync::Arc;
+use utoipa::ToSchema;
+
+use super::asked::{Answered, Keyed, LONGEST_NAME, in_store, read_or_empty, write};
+use super::guard::{Caller, OwnWorld};
+use super::{Path, State, key};
+use crate::answers;
+use crate::op::{Key, Op, read_json};
+use crate::problem::Problem;
+use crate::session::{Answer, Request};
+use crate::store::saved_name;
+
+/// Does once for a key what is not in the log of a world; the answer is, before anybody has it. Goes on if the client goes.
+async fn once(
+    state: &State,
+    id: &str,
+    key: Option<Key>,
+    work: impl Future<Output = Answered> + Send + 'static,
+) -> Answered {
+    let Some(key) = key else { return work.await };
+    let missing = || Problem::not_found(format!("there is no world {id}"));
+    let claim = state.scheduler.world(id).ok_or_else(missing)?.claim(&key)?;
+    let (state, id) = (state.clone(), id.to_owned());
+    let done = tokio::spawn(async move {
+        let known = state.scheduler.ask(&id, |reply| Request::Recall(key.clone(), reply)).await?;
+        if !known.is_unknown() {
+            return Ok(known);
+        }
+        let answer = work.await?;
+        let told = serde_json::from_slice(&answer.body).unwrap_or_default();
+        let op = Op::Told { status: answer.status, answer: told };
+        let kept = write(&state, &id, op, Some(key), None).await;
+        drop(claim);
+        kept.map_err(|problem| {
+            let detail = format!("it was done, and its answer could not be kept: {}", problem.detail);
+            Problem::away(detail)
+        })
+    });
+    done.await.map_err(|_| Problem::internal("a bug; it is in the log"))?
+}
+
+/// Name of a checkpoint to be made.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Checkpoint {
+    /// Name: small letters, digits and hyphens, at most 64. [default: by the step]
+    name: Option<String>,
+}
+
+fn check_name(name: &str) -> Result<(), Problem> {
+    if crate::store::is_id(name) {
+        return Ok(());
+    }
+    let problem = Problem::invalid(format!("{name:?} is no name of a checkpoint")).at("name");
+    Err(problem.expected(format!("small letters, digits and hyphens, at most {LONGEST_NAME}")))
+}
+
+/// Keeps the state of a world under a name.
+#[utoipa::path(post, path = "/v1/worlds/{id}/checkpoint", tag = "keep", request_body = Option<Checkpoint>,
+    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
+    responses((status = 200, body = answers::Saved)))]
+pub async fn checkpoint(FromState(state): FromState<State>, OwnWorld(id): OwnWorld, asked: Keyed) -> Answered {
+    let (key, Checkpoint { name }) = asked.read(read_or_empty).await?;
+    if let Some(name) = &name {
+        check_name(name)?;
+    }
+    let (own, world) = (state.clone(), id.clone());
+    let save = async move { own.scheduler.ask(&world, |reply| Request::Save(name, reply)).await };
+    once(&state, &id, key, save).await
+}
+
+/// Checkpoints with names.
+#[utoipa::path(get, path = "/v1/worlds/{id}/checkpoints", tag = "keep", params(("id" = String, Path)),
+    responses((status = 200, body = answers::Checkpoints)))]
+pub async fn checkpoints(
+    FromState(state): FromState<State>,
+    Extension(caller): Extension<Arc<Caller>>,
+    OwnWorld(id): OwnWorld,
+) -> Answered {
+    let missing = || Problem::not_found(format!("there is no world {id}"));
+    state.scheduler.world(&id).ok_or_else(missing)?;
+    let listing = in_store(&state, &caller, move |store| store.list(&id)).await?;
+    Ok(Answer::json(&answers::Checkpoints { checkpoints: listing.saved }))
+}
+
+/// Forgets a checkpoint.
+#[utoipa::path(delete, path = "/v1/worlds/{id}/checkpoints/{name}", tag = "keep",
+    params(("id" = String, Path), ("name" = String, Path),
+        ("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
+    responses((status = 204)))]
+pub async fn forget(
+    FromState(state): FromState<State>,
+    Extension(caller): Extension<Arc<Caller>>,
+    OwnWorld(id): OwnWorld,
+    Path((_, name)): Path<(String, String)>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Answered {
+    let key = key(&headers, uri.path(), &[])?;
+    let missing = Problem::not_found(format!("there is no checkpoint {name:?} of a world {id}"));
+    if state.scheduler.world(&id).is_none() {
+        return Err(missing);
+    }
+    let (own, world) = (state.clone(), id.clone());
+    let forget = async move {
+        let forgotten = in_store(&own, &caller, move |store| {
+            let found = store.list(&world)?.saved.contains(&name);
+            if found {
+                store.remove(&world, &saved_name(&name))?;
+            }
+            Ok(found)
+        });
+        if forgotten.await? { Ok(Answer::told(204, &Value::Null)) } else { Err(missing) }
+    };
+    once(&state, &id, key, forget).await
+}
+
+/// Name of a checkpoint.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Restore {
+    /// Name of the checkpoint.
+    name: String,
+}
+
+/// Puts a world back to a checkpoint with a name. It stands still then.
+#[utoipa::path(post, path = "/v1/worlds/{id}/restore", tag = "keep", request_body = Restore,
+    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
+    responses((status = 200, body = answers::Restored)))]
+pub async fn restore(FromState(state): FromState<State>, OwnWorld(id): OwnWorld, asked: Keyed) -> Answered {
+    let (key, Restore { name }) = asked.read(|body: &[u8]| read_json::<Restore>(body)).await?;
+    check_name(&name)?;
+    state.scheduler.ask(&id, |reply| Request::Restore(name, key, reply)).await
+}

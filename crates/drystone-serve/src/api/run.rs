@@ -1,0 +1,209 @@
+//! Worlds that step: by a number of steps, by themselves, and by commands.
+
+use std::time::{Duration, Instant};
+
+use axum::extract::State as FromState;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
+
+use super::State;
+use super::asked::{Answered, Keyed, read_or_empty, write};
+use super::content::command_bytes;
+use super::guard::OwnWorld;
+use crate::answers;
+use crate::config::Config;
+use crate::op::{CommandRecord, Op, read_commands};
+use crate::problem::Problem;
+
+/// Number of steps and time for them.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// Number of steps.
+    #[serde(default = "one")]
+    #[schema(minimum = 1)]
+    pub steps: u64,
+    /// Seconds it may take; then it stops where it is, and says so.
+    #[schema(exclusive_minimum = 0)]
+    pub timeout: Option<f64>,
+}
+
+fn one() -> u64 {
+    1
+}
+
+/// Steps done.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Stepped {
+    /// Steps done since the world began.
+    step: u64,
+    /// Simulated seconds since the world began.
+    time: f64,
+    /// Steps of this request.
+    steps: u64,
+    /// Reason why it ended early.
+    stopped: Option<String>,
+}
+
+impl Step {
+    /// Returns the change, and until when it may take.
+    pub fn op(&self, state: &State) -> Result<(Op, Instant), Problem> {
+        Ok((Op::Step { steps: self.steps }, check_steps(self.steps, self.timeout, state)?))
+    }
+}
+
+/// Checks a number of steps and the seconds that they may take. Returns until when that is.
+pub(super) fn check_steps(steps: u64, timeout: Option<f64>, state: &State) -> Result<Instant, Problem> {
+    let limits = &state.config.limits;
+    if !(1..=limits.steps).contains(&steps) {
+        let detail = format!("steps is {steps}; expected 1 to {}", limits.steps);
+        return Err(Problem::limit(detail).at("steps"));
+    }
+    let most = limits.step_seconds;
+    let seconds = timeout.unwrap_or(most);
+    if !(seconds > 0.0 && seconds <= most) {
+        let detail = format!("timeout is {seconds}; expected a number above 0, up to {most}");
+        return Err(Problem::invalid(detail).at("timeout"));
+    }
+    Ok(Instant::now() + Duration::from_secs_f64(seconds))
+}
+
+/// Steps a world, and answers when that is done.
+///
+/// A client that goes away without an `Idempotency-Key` stops the steps; with one they are done.
+#[utoipa::path(post, path = "/v1/worlds/{id}/step", tag = "run", request_body = Option<Step>,
+    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
+    responses((status = 200, body = Stepped)))]
+pub async fn step(FromState(state): FromState<State>, OwnWorld(id): OwnWorld, asked: Keyed) -> Answered {
+    let (key, step) = asked.read(read_or_empty::<Step>).await?;
+    let (op, deadline) = step.op(&state)?;
+    write(&state, &id, op, key, Some(deadline)).await
+}
+
+/// Commands, done one after the other.
+#[derive(Debug, ToSchema)]
+#[allow(dead_code, reason = "for the description; it is read by hand")]
+pub struct Batch {
+    /// Commands, at least one.
+    commands: Vec<CommandRecord>,
+}
+
+/// Results of commands.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Done {
+    /// Steps done before them.
+    step: u64,
+    /// Results, one for each command: `{}`, or ids of what it made.
+    results: Vec<Value>,
+}
+
+/// Commands bodies and joints; it happens before the next step.
+///
+/// Answered when it is durable. Of a batch the commands before one that is refused are done; `applied` says how many.
+#[utoipa::path(post, path = "/v1/worlds/{id}/commands", tag = "run", request_body = Batch,
+    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
+    responses((status = 200, body = Done)))]
+pub async fn commands(FromState(state): FromState<State>, OwnWorld(id): OwnWorld, asked: Keyed) -> Answered {
+    let config = state.config.clone();
+    let (key, commands, mut content) = asked.read_and_keep(move |body| read_commands(body, &config.limits)).await?;
+    content.charge(command_bytes(commands.len()))?;
+    // Its memory counts as long as the commands wait, also if the client goes.
+    let done = tokio::spawn(async move {
+        let answer = write(&state, &id, Op::Commands(commands), key, None).await;
+        drop(content);
+        answer
+    });
+    done.await.map_err(|_| Problem::internal("a bug; it is in the log"))?
+}
+
+/// Speed at which a world plays.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Play {
+    /// Multiple of real time, 0.001 to 1000; or `"max"`, as fast as it goes. [default: 1]
+    #[serde(default)]
+    #[schema(schema_with = speed_schema)]
+    pub speed: Speed,
+    /// Seconds without a stream or a request about the world, after which it pauses, up to 1e9; 0: it plays on.
+    /// [default: pause_unwatched_seconds]
+    #[schema(minimum = 0)]
+    pub unwatched: Option<f64>,
+}
+
+/// A number or a word.
+fn speed_schema() -> RefOr<Schema> {
+    let times = ObjectBuilder::new().schema_type(Type::Number).minimum(Some(0.001)).maximum(Some(1000.0));
+    let word = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["max"]));
+    OneOfBuilder::new().item(times).item(word).into()
+}
+
+/// Multiple of real time.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Speed {
+    /// Multiple.
+    Times(f64),
+    /// No limit: as fast as it goes.
+    Word(Most),
+}
+
+/// `"max"`.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Most {
+    /// No limit: as fast as it goes.
+    Max,
+}
+
+impl Default for Speed {
+    fn default() -> Self {
+        Self::Times(1.0)
+    }
+}
+
+impl Play {
+    /// Returns the change.
+    pub fn op(&self, config: &Config) -> Result<Op, Problem> {
+        let speed = match self.speed {
+            Speed::Word(Most::Max) => None,
+            Speed::Times(speed) if (0.001..=1000.0).contains(&speed) => Some(speed),
+            Speed::Times(speed) => {
+                let problem = Problem::invalid(format!("speed is {speed}")).at("speed");
+                return Err(problem.expected("a number from 0.001 to 1000, or \"max\""));
+            }
+        };
+        let seconds = self.unwatched.unwrap_or(config.pause_unwatched_seconds);
+        if !(0.0..=1e9).contains(&seconds) {
+            let problem = Problem::invalid(format!("unwatched is {seconds}")).at("unwatched");
+            return Err(problem.expected("a number from 0 to 1e9"));
+        }
+        Ok(Op::Play { speed, unwatched: (seconds > 0.0).then_some(seconds) })
+    }
+}
+
+/// Lets a world step by itself.
+#[utoipa::path(post, path = "/v1/worlds/{id}/play", tag = "run", request_body = Option<Play>,
+    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
+    responses((status = 200, body = answers::Played)))]
+pub async fn play(FromState(state): FromState<State>, OwnWorld(id): OwnWorld, asked: Keyed) -> Answered {
+    let config = state.config.clone();
+    let (key, op) = asked.read(move |body| read_or_empty::<Play>(body)?.op(&config)).await?;
+    write(&state, &id, op, key, None).await
+}
+
+/// Stops a world, also in the middle of steps that were asked for.
+#[utoipa::path(post, path = "/v1/worlds/{id}/pause", tag = "run",
+    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
+    responses((status = 200, body = answers::Played)))]
+pub async fn pause(FromState(state): FromState<State>, OwnWorld(id): OwnWorld, asked: Keyed) -> Answered {
+    let (key, Nothing {}) = asked.read(read_or_empty).await?;
+    write(&state, &id, Op::Pause, key, None).await
+}
+
+/// Body without anything in it.
+#[derive(Debug, Deserialize, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Nothing {}

@@ -1,0 +1,128 @@
+//! Bodies of all worlds, counted by owner, against limits.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use super::lock;
+
+/// Bodies of all worlds together and of each owner, against limits.
+#[derive(Debug, Default)]
+pub struct Bodies(Mutex<BodyCounts>);
+
+#[derive(Debug, Default)]
+struct BodyCounts {
+    all: usize,
+    owners: HashMap<String, usize>,
+}
+
+impl BodyCounts {
+    fn of(&self, owner: &str) -> usize {
+        self.owners.get(owner).copied().unwrap_or_default()
+    }
+
+    fn change(&mut self, owner: &str, before: usize, now: usize) {
+        self.all = self.all.saturating_sub(before).saturating_add(now);
+        let own = self.of(owner).saturating_sub(before).saturating_add(now);
+        if own == 0 {
+            self.owners.remove(owner);
+        } else {
+            self.owners.insert(owner.to_owned(), own);
+        }
+    }
+}
+
+/// Bodies that do not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoRoom {
+    /// Bodies that are there: of the owner, or of all.
+    pub there: usize,
+    /// Bodies that may be there.
+    pub most: usize,
+    /// The owner has too many, not all together.
+    pub is_own: bool,
+}
+
+impl Bodies {
+    /// Adds bodies of an owner, unless there would be more than `most`, or more than `own_most` of this owner. The first world
+    /// is let in whatever its size.
+    ///
+    /// # Errors
+    /// There would be more.
+    pub fn reserve(&self, owner: &str, bodies: usize, most: usize, own_most: usize) -> Result<(), NoRoom> {
+        let mut counts = lock(&self.0);
+        let (all, own) = (counts.all, counts.of(owner));
+        if own > 0 && own.saturating_add(bodies) > own_most {
+            return Err(NoRoom { there: own, most: own_most, is_own: true });
+        }
+        if all > 0 && all.saturating_add(bodies) > most {
+            return Err(NoRoom { there: all, most, is_own: false });
+        }
+        counts.change(owner, 0, bodies);
+        Ok(())
+    }
+
+    /// Checks that bodies of an owner fit, in worlds that are there already.
+    ///
+    /// # Errors
+    /// There would be too many.
+    pub fn check(&self, owner: &str, bodies: usize, most: usize, own_most: usize) -> Result<(), NoRoom> {
+        let counts = lock(&self.0);
+        let (all, own) = (counts.all, counts.of(owner));
+        if own.saturating_add(bodies) > own_most {
+            return Err(NoRoom { there: own, most: own_most, is_own: true });
+        }
+        if all.saturating_add(bodies) > most {
+            return Err(NoRoom { there: all, most, is_own: false });
+        }
+        Ok(())
+    }
+
+    /// Counts a world of an owner that had `before` bodies and has `now`.
+    pub fn change(&self, owner: &str, before: usize, now: usize) {
+        if before != now {
+            lock(&self.0).change(owner, before, now);
+        }
+    }
+}
+
+/// Bodies of a world that is being made, counted until the world is there or this is dropped.
+#[derive(Debug)]
+#[must_use]
+pub struct Reserved {
+    total: Arc<Bodies>,
+    owner: String,
+    bodies: usize,
+}
+
+impl Reserved {
+    /// Takes bodies of an owner that were counted until they are added, or not.
+    pub(super) fn new(total: Arc<Bodies>, owner: &str, bodies: usize) -> Self {
+        Self { total, owner: owner.to_owned(), bodies }
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        self.total.change(&self.owner, self.bodies, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_are_counted_by_owner() {
+        let bodies = Bodies::default();
+        bodies.reserve("a", 1000, 100, 50).unwrap();
+        bodies.change("a", 1000, 40);
+        assert_eq!(bodies.reserve("a", 11, 100, 50), Err(NoRoom { there: 40, most: 50, is_own: true }));
+        assert_eq!(bodies.reserve("b", 61, 100, 100), Err(NoRoom { there: 40, most: 100, is_own: false }));
+        bodies.reserve("b", 50, 100, 50).unwrap();
+        assert!(bodies.check("a", 10, 100, 50).is_ok() && bodies.check("a", 11, 100, 51).is_err());
+        bodies.change("a", 40, 0);
+        bodies.change("b", 50, 0);
+        let counts = lock(&bodies.0);
+        assert!(counts.all == 0 && counts.owners.is_empty());
+    }
+}
