@@ -1,5 +1,9 @@
 // Convex polygons of 1 to 8 vertices with a radius, in collide: src/stages/collide/hull.rs, function by function.
 
+//#import types
+//#import math
+//#import outline
+
 const EDGE_PREFERENCE: f32 = 1e-6;
 const LEAST_ANGLE: f32 = 0.5;
 const ROUNDING: f32 = 1e-6;

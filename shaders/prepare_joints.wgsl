@@ -1,5 +1,8 @@
 // prepare_joints: src/stages/prepare_joints.rs.
 
+//#import types
+//#import math
+
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> bodies: array<Body>;
 @group(0) @binding(2) var<storage, read> poses: array<Pose>;

@@ -1,5 +1,9 @@
 // project_joints: src/stages/project_joints.rs. Over joint_sweep.wgsl.
 
+//#import types
+//#import math
+//#import joint_sweep
+
 const MAX_ANGULAR_CORRECTION: f32 = 0.13962634;
 
 fn project_joint(joint: u32) {

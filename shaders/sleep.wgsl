@@ -1,6 +1,10 @@
 // sleep: src/stages/sleep.rs. sleep_timer, sleep_unite, sleep_unite_joints, sleep_block, sleep_block_joints, sleep_settle;
 // then, if the list changes, sleep_count, scan, sleep_gather, sleep_copy.
 
+//#import types
+//#import math
+//#import union_find
+
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> bodies: array<Body>;
 @group(0) @binding(2) var<storage, read_write> counters: Counters;
@@ -69,37 +73,17 @@ fn sleep_timer(
     states[index].status = status;
 }
 
-// The root above a body. Every other one on the way is put under the one above its own: others may do the same, and all
-// that is ever stored is a body further up.
-fn root_of(body: u32) -> u32 {
-    var at = body;
-    loop {
-        let above = atomicLoad(&islands[at]);
-        if above == at {
-            return at;
-        }
-        let further = atomicLoad(&islands[above]);
-        if further != above {
-            atomicMin(&islands[at], further);
-        }
-        at = further;
-    }
-    return at;
+// The islands as union_find.wgsl wants them.
+fn parent_of(body: u32) -> u32 {
+    return atomicLoad(&islands[body]);
 }
 
-// Makes one island of two: the larger root goes under the smaller, if it still is one.
-fn unite(body_a: u32, body_b: u32) {
-    var a = root_of(body_a);
-    var b = root_of(body_b);
-    while a != b {
-        let low = min(a, b);
-        let high = max(a, b);
-        if atomicCompareExchangeWeak(&islands[high], high, low).exchanged {
-            return;
-        }
-        a = root_of(high);
-        b = root_of(low);
-    }
+fn lower_parent(body: u32, parent: u32) {
+    atomicMin(&islands[body], parent);
+}
+
+fn adopt(root: u32, parent: u32) -> bool {
+    return atomicCompareExchangeWeak(&islands[root], root, parent).exchanged;
 }
 
 fn are_ready(a: u32, b: u32) -> bool {

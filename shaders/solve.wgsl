@@ -1,5 +1,9 @@
 // solve and relax: src/stages/solve.rs. Over sweep.wgsl; `how`, the flags of the sweep, tells them apart.
 
+//#import types
+//#import math
+//#import sweep
+
 const GAP: f32 = 1e-3;
 const STICK_SPEED: f32 = 0.01;
 

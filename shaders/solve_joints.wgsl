@@ -1,6 +1,10 @@
 // solve_joints and relax_joints: src/stages/solve_joints.rs. Over joint_sweep.wgsl; `how`, the flags of the sweep, tells
 // them apart.
 
+//#import types
+//#import math
+//#import joint_sweep
+
 const MAX_SWING: f32 = 2.0;
 
 // Velocities of the two bodies while a joint is visited.

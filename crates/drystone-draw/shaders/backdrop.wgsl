@@ -1,6 +1,8 @@
 // The background with its grid, below everything, and the scale bar, above everything. Twin on the CPU:
 // src/backdrop.rs, function by function.
 
+//#import draw/view
+
 struct Corner {
     @builtin(position) clip: vec4<f32>,
 }

@@ -1,5 +1,8 @@
 // The boxes around shapes, as the step began: a quad each, of which the edge is drawn.
 
+//#import types
+//#import draw/view
+
 @group(0) @binding(1) var<storage, read> aabbs: array<Aabb>;
 
 struct Edge {
