@@ -2,6 +2,7 @@
 
 //#import types
 //#import math
+//#import constants
 //#import outline
 //#import hull
 
@@ -14,9 +15,6 @@
 @group(0) @binding(6) var<storage, read_write> manifolds: array<Manifold>;
 @group(0) @binding(7) var<storage, read_write> counters: Counters;
 @group(0) @binding(8) var<storage, read> vertices: array<vec2<f32>>;
-
-const RECYCLE_COS: f32 = 0.98;
-const FACE_PREFERENCE: f32 = 0.1;
 
 // Where two shapes touch, about the centre of shape A.
 struct Touch {

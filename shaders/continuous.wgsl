@@ -2,6 +2,7 @@
 
 //#import types
 //#import math
+//#import constants
 //#import grid
 //#import cells
 //#import joined
@@ -18,16 +19,6 @@
 @group(0) @binding(8) var<storage, read_write> counters: Counters;
 @group(0) @binding(9) var<storage, read> partners: array<u32>;
 @group(1) @binding(0) var<uniform> sweep: Sweep;
-
-const MAX_ADVANCES: u32 = 32u;
-const CORE: f32 = 0.5;
-const STOUT: f32 = 1.5;
-const STOP_SHARE: f32 = 0.25;
-const STOP_THICKNESS: f32 = 0.1;
-const STOP_EXTENT: f32 = 1e-3;
-const STOP_TOLERANCE: f32 = 0.01;
-const TOUCH: f32 = 2.0;
-const FAR: f32 = 1e30;
 
 // Phases of stop_time.
 const START: u32 = 0u;

@@ -2,6 +2,7 @@
 
 //#import types
 //#import math
+//#import constants
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> bodies: array<Body>;
@@ -14,7 +15,6 @@
 @group(0) @binding(8) var<storage, read_write> joint_frames: array<JointFrame>;
 
 const TAU: f32 = 6.2831853072;
-const MIN_LENGTH: f32 = 1e-4;
 
 @compute @workgroup_size(LANES)
 fn prepare_joints(

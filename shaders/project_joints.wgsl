@@ -2,9 +2,8 @@
 
 //#import types
 //#import math
+//#import constants
 //#import joint_sweep
-
-const MAX_ANGULAR_CORRECTION: f32 = 0.13962634;
 
 fn project_joint(joint: u32) {
     let a = joint_frames[joint].body_a;

@@ -3,6 +3,7 @@
 
 //#import types
 //#import math
+//#import constants
 //#import grid
 //#import cells
 //#import outline
@@ -28,10 +29,6 @@ struct QueryParams {
     // Items that fit.
     capacity: u32,
 }
-
-const FAR: f32 = 1e30;
-const SLICE_CELLS: u32 = 4u;
-const RAY_SLACK: f32 = 2e-6;
 
 struct RayHit {
     fraction: f32,

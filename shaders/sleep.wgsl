@@ -3,6 +3,7 @@
 
 //#import types
 //#import math
+//#import constants
 //#import union_find
 
 @group(0) @binding(0) var<uniform> params: Params;
@@ -22,9 +23,6 @@
 @group(0) @binding(13) var<storage, read_write> merged_starts: array<u32>;
 @group(0) @binding(14) var<storage, read> manifolds: array<Manifold>;
 @group(0) @binding(15) var<storage, read_write> manifolds_previous: array<Manifold>;
-
-const MOVED_SHARE: f32 = 0.5;
-const MOST_QUIET: u32 = 0xffffu;
 
 // One thread a body.
 @compute @workgroup_size(LANES)
@@ -66,7 +64,7 @@ fn sleep_timer(
     if speed < params.sleep_speed && MOVED_SHARE * moved < params.sleep_speed * params.dt {
         quiet = (state.status >> QUIET_SHIFT) + 1u;
     }
-    var status = (state.status & ~QUIET_MASK) | (min(quiet, MOST_QUIET) << QUIET_SHIFT);
+    var status = (state.status & ~QUIET_MASK) | (min(quiet, MAX_QUIET) << QUIET_SHIFT);
     if quiet >= params.sleep_steps && bodies[index].can_sleep != 0u && counters.overflow_bits == 0u {
         status |= READY;
     }

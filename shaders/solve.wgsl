@@ -2,10 +2,8 @@
 
 //#import types
 //#import math
+//#import constants
 //#import sweep
-
-const GAP: f32 = 1e-3;
-const STICK_SPEED: f32 = 0.01;
 
 // Each field is read once, at the top, and each result written once, at the end: the sweeps are bound by memory, and on
 // a software adapter every word counts. A point that a contact does not have is all zero and takes no impulse.

@@ -3,9 +3,8 @@
 
 //#import types
 //#import math
+//#import constants
 //#import joint_sweep
-
-const MAX_SWING: f32 = 2.0;
 
 // Velocities of the two bodies while a joint is visited.
 struct Motion {

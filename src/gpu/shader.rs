@@ -57,7 +57,7 @@ macro_rules! shader_sources {
 
 /// Files that have no entry point: tables, arithmetic, and helpers that several kernels share.
 pub const SHARED: &[Source] = shader_sources!("":
-    "types", "math", "grid", "cells", "joined", "outline", "hull", "sweep", "joint_sweep", "prefix_sum",
+    "types", "math", "constants", "grid", "cells", "joined", "outline", "hull", "sweep", "joint_sweep", "prefix_sum",
     "union_find",
 );
 
