@@ -5,6 +5,20 @@
 // A barrier ends each colour and each pass over the bodies. Everything is visited with a stride: counts that are larger
 // than was thought cost time and nothing else.
 
+//#import types
+//#import math
+//#import sweep
+//#functions joint_sweep
+//#functions warm_start
+//#functions warm_start_joints
+//#functions integrate_velocities
+//#functions solve_joints
+//#functions solve
+//#functions integrate_positions
+//#functions project_joints
+//#functions project
+//#functions restitution
+
 @group(0) @binding(7) var<storage, read> bodies: array<Body>;
 @group(0) @binding(8) var<storage, read> poses: array<Pose>;
 @group(0) @binding(9) var<storage, read> joint_frames: array<JointFrame>;
@@ -18,7 +32,7 @@ const WIDE_LANES: u32 = 256u;
 
 // What a line of the list does: OP_SOLVE, …, and with which flags of a sweep. It ends with OP_END.
 struct Program {
-    lines: array<vec4<u32>, MOST_OPS>,
+    lines: array<vec4<u32>, MAX_OPS>,
 }
 
 // The line that is being run.

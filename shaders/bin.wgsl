@@ -1,5 +1,9 @@
 // bin: src/stages/bin.rs.
 
+//#import types
+//#import math
+//#import grid
+
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> shapes: array<Shape>;
 @group(0) @binding(2) var<storage, read> aabbs: array<Aabb>;

@@ -1,5 +1,10 @@
 // bound: src/stages/bound.rs.
 
+//#import types
+//#import math
+//#import grid
+//#import joined
+
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> shapes: array<Shape>;
 @group(0) @binding(2) var<storage, read> poses: array<Pose>;

@@ -2,6 +2,9 @@
 // have in the one that is about to be written to the one that is recalled from. One thread a contact, and one a shape and
 // the end. No stage: a world alone has nothing to carry.
 
+//#import types
+//#import math
+
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read_write> counters: Counters;
 @group(0) @binding(2) var<storage, read> pair_starts: array<u32>;

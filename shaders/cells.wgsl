@@ -1,4 +1,24 @@
-// What is in the cells of the grid, after bin: for pair, continuous and query, which read cell_ends.
+// The walk through the grid after bin, for pair, continuous, query and the picture of the cells. The importer binds `params`
+// and `cell_ends`. Twins on the CPU: `cells_between` and `runs_of_row` of src/stages/bin.rs.
+//
+// A level is a torus of cells that lie row by row in the table. What a box can meet is, in each row, one run of slots of
+// `cell_shapes`, or two where the row goes over the edge.
+
+//#import types
+//#import grid
+
+// Slots of `cell_shapes` from `slot` to before `end`. If it `wraps`, the row goes on in another run.
+struct Run {
+    slot: u32,
+    end: u32,
+    wraps: bool,
+}
+
+// Columns and rows of a level, both ends included.
+struct CellRange {
+    low: vec2<i32>,
+    high: vec2<i32>,
+}
 
 // Where the shapes of a cell start in the table of shapes by cell.
 fn slots_before(cell: u32) -> u32 {
@@ -6,4 +26,36 @@ fn slots_before(cell: u32) -> u32 {
         return 0u;
     }
     return cell_ends[cell - 1u];
+}
+
+fn run_of_cells(first: u32, last: u32) -> Run {
+    return Run(slots_before(first), cell_ends[last], false);
+}
+
+fn run_of_level(level: u32) -> Run {
+    let first = params.levels[level].first_cell;
+    return run_of_cells(first, first + (1u << (params.levels[level].log2_width + params.levels[level].log2_height)) - 1u);
+}
+
+// Cells of a level with shapes that can meet a box: those within half a cell of it, each once, however large it is.
+fn cells_around(level: u32, low: vec2<f32>, high: vec2<f32>) -> CellRange {
+    let half = params.levels[level].half_cell;
+    let first = cell_of(params.levels[level], low - half);
+    let torus = vec2<i32>(1i << params.levels[level].log2_width, 1i << params.levels[level].log2_height);
+    return CellRange(first, min(cell_of(params.levels[level], high + half), first + torus - 1i));
+}
+
+// The first run of a row.
+fn run_of_row(level: u32, range: CellRange, row: i32) -> Run {
+    let first = cell_index(params.levels[level], range.low.x, row);
+    let last = cell_index(params.levels[level], range.high.x, row);
+    let wraps = first > last;
+    return Run(slots_before(first), cell_ends[select(last, cell_index(params.levels[level], -1, row), wraps)], wraps);
+}
+
+// The second run of a row that wraps.
+fn rest_of_row(level: u32, range: CellRange, row: i32) -> Run {
+    return run_of_cells(
+        cell_index(params.levels[level], 0, row), cell_index(params.levels[level], range.high.x, row),
+    );
 }

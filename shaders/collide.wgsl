@@ -1,5 +1,11 @@
 // collide: src/stages/collide.rs.
 
+//#import types
+//#import math
+//#import constants
+//#import outline
+//#import hull
+
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> shapes: array<Shape>;
 @group(0) @binding(2) var<storage, read> poses: array<Pose>;
@@ -9,9 +15,6 @@
 @group(0) @binding(6) var<storage, read_write> manifolds: array<Manifold>;
 @group(0) @binding(7) var<storage, read_write> counters: Counters;
 @group(0) @binding(8) var<storage, read> vertices: array<vec2<f32>>;
-
-const RECYCLE_COS: f32 = 0.98;
-const FACE_PREFERENCE: f32 = 0.1;
 
 // Where two shapes touch, about the centre of shape A.
 struct Touch {

@@ -1,6 +1,9 @@
 // color: src/stages/color.rs. color_inherit, then color_claim and color_commit a few times or not at all, then
 // color_finish; then color_count, scan, color_place.
 
+//#import types
+//#import math
+
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read_write> contacts: array<Contact>;
 @group(0) @binding(2) var<storage, read_write> color_masks: array<atomic<u32>>;

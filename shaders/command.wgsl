@@ -1,6 +1,9 @@
 // command: src/stages/command.rs. One thread a command; those of a body lie side by side, and the first does them all;
 // then come those of joints, likewise, which command_joints does.
 
+//#import types
+//#import math
+
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> commands: array<Command>;
 @group(0) @binding(2) var<storage, read_write> bodies: array<Body>;
@@ -109,7 +112,7 @@ fn same_target(a: u32, b: u32) -> bool {
         && is_for_joint(a) == is_for_joint(b);
 }
 
-// Goes on for this world. One alone is the only one there is (src/gpu/many.rs).
+// Goes on for this world. One alone is the only one there is (src/gpu/shader/batch.rs).
 fn enter(world: u32) {
 }
 

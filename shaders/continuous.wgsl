@@ -1,5 +1,13 @@
 // continuous: src/stages/continuous.rs.
 
+//#import types
+//#import math
+//#import constants
+//#import grid
+//#import cells
+//#import joined
+//#import outline
+
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> shapes: array<Shape>;
 @group(0) @binding(2) var<storage, read> vertices: array<vec2<f32>>;
@@ -11,16 +19,6 @@
 @group(0) @binding(8) var<storage, read_write> counters: Counters;
 @group(0) @binding(9) var<storage, read> partners: array<u32>;
 @group(1) @binding(0) var<uniform> sweep: Sweep;
-
-const MAX_ADVANCES: u32 = 32u;
-const CORE: f32 = 0.5;
-const STOUT: f32 = 1.5;
-const STOP_SHARE: f32 = 0.25;
-const STOP_THICKNESS: f32 = 0.1;
-const STOP_EXTENT: f32 = 1e-3;
-const STOP_TOLERANCE: f32 = 0.01;
-const TOUCH: f32 = 2.0;
-const FAR: f32 = 1e30;
 
 // Phases of stop_time.
 const START: u32 = 0u;
@@ -415,43 +413,31 @@ fn sweep_shape(size: Size, base: vec2<f32>, motion: Motion, own: u32, bullets: b
     // After the levels come the half planes, as if they were one more row.
     for (var level = 0u; level <= params.level_count; level += 1u) {
         let is_grid = level < params.level_count;
-        var low = vec2<i32>(0);
-        var high = vec2<i32>(0);
+        var range = CellRange(vec2<i32>(0), vec2<i32>(0));
         if is_grid {
-            let torus = vec2<i32>(1i << params.levels[level].log2_width, 1i << params.levels[level].log2_height);
-            low = cell_of(params.levels[level], low_end - params.levels[level].half_cell);
-            high = min(cell_of(params.levels[level], high_end + params.levels[level].half_cell), low + torus - 1i);
+            range = cells_around(level, low_end, high_end);
         }
-        for (var row = low.y; row <= high.y; row += 1) {
-            var slot = 0u;
-            var end = plane_count();
-            // A row that wraps around the torus is two runs of cells.
-            var wraps = false;
+        for (var row = range.low.y; row <= range.high.y; row += 1) {
+            var run = Run(0u, plane_count(), false);
             if is_grid {
-                let first = cell_index(params.levels[level], low.x, row);
-                let last = cell_index(params.levels[level], high.x, row);
-                wraps = first > last;
-                slot = slots_before(first);
-                end = cell_ends[select(last, cell_index(params.levels[level], -1, row), wraps)];
+                run = run_of_row(level, range, row);
             }
             loop {
-                if slot >= end {
-                    if !wraps {
+                if run.slot >= run.end {
+                    if !run.wraps {
                         break;
                     }
-                    wraps = false;
-                    slot = slots_before(cell_index(params.levels[level], 0, row));
-                    end = cell_ends[cell_index(params.levels[level], high.x, row)];
+                    run = rest_of_row(level, range, row);
                     continue;
                 }
                 var other = 0u;
                 if is_grid {
-                    other = cell_shapes[slot];
+                    other = cell_shapes[run.slot];
                 } else {
-                    other = plane_at(slot);
+                    other = plane_at(run.slot);
                 }
                 stop = meet(size, base, motion, own, other, bullets, stop);
-                slot += 1u;
+                run.slot += 1u;
             }
         }
     }

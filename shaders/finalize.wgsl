@@ -1,5 +1,8 @@
 // finalize: src/stages/finalize.rs.
 
+//#import types
+//#import math
+
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> bodies: array<Body>;
 @group(0) @binding(2) var<storage, read> states: array<BodyState>;

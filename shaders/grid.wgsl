@@ -1,4 +1,6 @@
-// Cells of the grid (src/stages/bin.rs); levels as bits (src/stages/bound.rs).
+// Boxes and the cells of the grid (src/stages/bin.rs); levels as bits (src/stages/bound.rs).
+
+//#import types
 
 fn cell_of(level: Level, at: vec2<f32>) -> vec2<i32> {
     return vec2<i32>(floor(clamp(at * level.inv_cell, vec2<f32>(-1e9), vec2<f32>(1e9))));
@@ -24,6 +26,10 @@ fn level_of(own: u32, aabb: Aabb) -> u32 {
 
 fn middle(aabb: Aabb) -> vec2<f32> {
     return (aabb.min + aabb.max) * 0.5;
+}
+
+fn overlaps(a: Aabb, b: Aabb) -> bool {
+    return a.min.x <= b.max.x && b.min.x <= a.max.x && a.min.y <= b.max.y && b.min.y <= a.max.y;
 }
 
 fn level_bits(kind: u32, own: u32) -> u32 {

@@ -1,6 +1,9 @@
 // guard: src/stages/guard.rs. One thread a body; the first also resets the counters of the step, the others the
 // colouring tables.
 
+//#import types
+//#import math
+
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read_write> poses: array<Pose>;
 @group(0) @binding(2) var<storage, read_write> states: array<BodyState>;

@@ -1,9 +1,9 @@
 // Convex polygons of 1 to 8 vertices with a radius, in collide: src/stages/collide/hull.rs, function by function.
 
-const EDGE_PREFERENCE: f32 = 1e-6;
-const LEAST_ANGLE: f32 = 0.5;
-const ROUNDING: f32 = 1e-6;
-const FAR: f32 = 1e30;
+//#import types
+//#import math
+//#import constants
+//#import outline
 
 struct Edge {
     tangent: vec2<f32>,
@@ -209,7 +209,7 @@ fn hull_hull(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>)
         if count == 2u && other_count == 2u {
             let apart = rotate(rel, hull_edge(other, vertex).tangent) - hull_edge(hull, corner).tangent;
             let between_ends = length(apart);
-            if between_ends > LEAST_ANGLE {
+            if between_ends > MIN_CORNER_ANGLE {
                 towards = apart / between_ends;
             }
         }

@@ -1,5 +1,8 @@
 // integrate_positions: src/stages/integrate_positions.rs.
 
+//#import types
+//#import math
+
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> bodies: array<Body>;
 @group(0) @binding(2) var<storage, read_write> states: array<BodyState>;

@@ -1,13 +1,14 @@
 // integrate_velocities: src/stages/integrate_velocities.rs.
 
+//#import types
+//#import math
+//#import constants
+
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> bodies: array<Body>;
 @group(0) @binding(2) var<storage, read> poses: array<Pose>;
 @group(0) @binding(3) var<storage, read_write> states: array<BodyState>;
 @group(0) @binding(4) var<storage, read_write> accumulators: array<Accumulator>;
-
-// Bound on the sums, m/s and rad/s: what once was infinite would stay so.
-const LARGEST_SUM: f32 = 1e30;
 
 fn integrate_velocity(index: u32) {
     if bodies[index].kind != DYNAMIC || (states[index].status & (QUARANTINED | ASLEEP)) != 0u {
@@ -19,9 +20,9 @@ fn integrate_velocity(index: u32) {
     var kept_velocity = vec2<f32>(0.0);
     var kept_spin = 0.0;
     if warm {
-        let bound = vec2<f32>(LARGEST_SUM);
+        let bound = vec2<f32>(MAX_SUM);
         kept_velocity = min(max(accumulators[index].velocity + before, -bound), bound);
-        kept_spin = min(max(accumulators[index].angular_velocity + spin_before, -LARGEST_SUM), LARGEST_SUM);
+        kept_spin = min(max(accumulators[index].angular_velocity + spin_before, -MAX_SUM), MAX_SUM);
     }
     let inv_mass = bodies[index].inv_mass;
     let force = bodies[index].force;

@@ -1,5 +1,7 @@
 // The table of partners (pair.wgsl), and behind it which bodies joints keep apart (Ties), in pair and continuous.
 
+//#import types
+
 const PARTNER_WORDS: u32 = 8u;
 // The first word of a shape's partners is their count and, where bodies sleep, whether it is asleep, and whether a shape
 // that is awake met it. All who mark a shape in one dispatch store the same value.

@@ -2,6 +2,9 @@
 // `each_joint`; and how a joint stands. As sweep.wgsl, but the host knows how many joints a colour has. joint_starts is
 // Joints::starts: where the list of each colour begins, where it ends, then the lists.
 
+//#import types
+//#import math
+
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> joint_frames: array<JointFrame>;
 @group(0) @binding(2) var<storage, read> joint_rows: array<JointRow>;

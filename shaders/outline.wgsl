@@ -1,6 +1,8 @@
 // A shape as a convex polygon of 1 to 8 vertices, in collide, continuous and query: `Hull` of src/stages/collide/hull.rs.
 // Vertices are fetched where they are needed: an array of them per thread would spill.
 
+//#import types
+
 fn hull_count(shape: u32) -> u32 {
     let kind = shapes[shape].kind;
     switch kind & GEOMETRY_MASK {

@@ -1,5 +1,11 @@
 // pair: src/stages/pair.rs. pair_count; where bodies sleep pair_count_asleep; scan; pair_emit.
 
+//#import types
+//#import math
+//#import grid
+//#import cells
+//#import joined
+
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> shapes: array<Shape>;
 @group(0) @binding(2) var<storage, read> aabbs: array<Aabb>;
@@ -89,10 +95,6 @@ fn reaches(aabb: Aabb, plane: Aabb) -> bool {
     return plane.min.x == f32(HALF_PLANE_ROW) && plane.max.x * lowest.x + plane.max.y * lowest.y <= plane.min.y;
 }
 
-fn overlaps(a: Aabb, b: Aabb) -> bool {
-    return a.min.x <= b.max.x && b.min.x <= a.max.x && a.min.y <= b.max.y && b.min.y <= a.max.y;
-}
-
 // How many shapes pair with `index`. With `emit`, puts them down where their contacts will be, from `start` on; without,
 // remembers the first as partners. Everything it meets goes through one loop, so that what is done with it is compiled once.
 fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
@@ -115,56 +117,42 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
     for (var next_level = own; next_level <= params.level_count; next_level += 1u) {
         let is_grid = next_level > own;
         let level = select(own, next_level - 1u, is_grid);
-        let grid = params.levels[level];
         let own_level = is_grid && level <= last_own;
         let needed = select(AWAKE_HALF_PLANE, 1u << level, is_grid);
         if asleep && ((awake_levels & needed) == 0u || (own_level && !is_marked)) {
             continue;
         }
         // Where to look: the half planes, or all of a level.
-        var slot = 0u;
-        var end = plane_count();
+        var run = Run(0u, plane_count(), false);
         var at_once = !is_grid;
         if is_grid && !own_level {
             // The ground often is alone on its level: it is looked at wherever it lies.
-            slot = slots_before(grid.first_cell);
-            end = cell_ends[grid.first_cell + (1u << (grid.log2_width + grid.log2_height)) - 1u];
-            at_once = end - slot < 2u;
+            run = run_of_level(level);
+            at_once = run.end - run.slot < 2u;
         }
-        var low = vec2<i32>(0);
-        var high = vec2<i32>(0);
+        var range = CellRange(vec2<i32>(0), vec2<i32>(0));
         if !at_once {
-            let size = vec2<i32>(1i << grid.log2_width, 1i << grid.log2_height);
-            low = cell_of(grid, aabb.min - grid.half_cell);
-            high = min(cell_of(grid, aabb.max + grid.half_cell), low + size - 1i);
+            range = cells_around(level, aabb.min, aabb.max);
         }
-        for (var row = low.y; row <= high.y; row += 1) {
-            // A row that wraps around the torus is two runs of cells.
-            var wraps = false;
+        for (var row = range.low.y; row <= range.high.y; row += 1) {
             if !at_once {
-                let first = cell_index(grid, low.x, row);
-                let last = cell_index(grid, high.x, row);
-                wraps = first > last;
-                slot = slots_before(first);
-                end = cell_ends[select(last, cell_index(grid, -1, row), wraps)];
+                run = run_of_row(level, range, row);
             }
             loop {
-                if slot >= end {
-                    if !wraps {
+                if run.slot >= run.end {
+                    if !run.wraps {
                         break;
                     }
-                    wraps = false;
-                    slot = slots_before(cell_index(grid, 0, row));
-                    end = cell_ends[cell_index(grid, high.x, row)];
+                    run = rest_of_row(level, range, row);
                     continue;
                 }
                 var other = 0u;
                 if is_grid {
-                    other = cell_shapes[slot];
+                    other = cell_shapes[run.slot];
                 } else {
-                    other = plane_at(slot);
+                    other = plane_at(run.slot);
                 }
-                slot += 1u;
+                run.slot += 1u;
                 if own_level && other <= index {
                     // Of two on one level the lower index is the producer: one that is asleep has to be told.
                     if (params.switches & SLEEP) != 0u && other < index && !asleep && !emit && is_asleep(other) {

@@ -1,5 +1,9 @@
 // prepare_joints: src/stages/prepare_joints.rs.
 
+//#import types
+//#import math
+//#import constants
+
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> bodies: array<Body>;
 @group(0) @binding(2) var<storage, read> poses: array<Pose>;
@@ -11,7 +15,6 @@
 @group(0) @binding(8) var<storage, read_write> joint_frames: array<JointFrame>;
 
 const TAU: f32 = 6.2831853072;
-const MIN_LENGTH: f32 = 1e-4;
 
 @compute @workgroup_size(LANES)
 fn prepare_joints(

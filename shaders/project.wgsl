@@ -1,5 +1,9 @@
 // project: src/stages/project.rs. Over sweep.wgsl.
 
+//#import types
+//#import math
+//#import sweep
+
 fn project_contact(slot: u32) {
     let a = constraints[slot].body_a;
     let b = constraints[slot].body_b;

@@ -1,6 +1,9 @@
 // project_joints: src/stages/project_joints.rs. Over joint_sweep.wgsl.
 
-const MAX_ANGULAR_CORRECTION: f32 = 0.13962634;
+//#import types
+//#import math
+//#import constants
+//#import joint_sweep
 
 fn project_joint(joint: u32) {
     let a = joint_frames[joint].body_a;

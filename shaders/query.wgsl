@@ -1,6 +1,13 @@
 // Queries between two steps: src/query.rs, with src/query/narrow.rs and src/query/walk.rs function by function. Runs after
 // bound and bin, which lay the grid for the present poses.
 
+//#import types
+//#import math
+//#import constants
+//#import grid
+//#import cells
+//#import outline
+
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> shapes: array<Shape>;
 @group(0) @binding(2) var<storage, read> vertices: array<vec2<f32>>;
@@ -22,10 +29,6 @@ struct QueryParams {
     // Items that fit.
     capacity: u32,
 }
-
-const FAR: f32 = 1e30;
-const SLICE_CELLS: u32 = 4u;
-const RAY_SLACK: f32 = 2e-6;
 
 struct RayHit {
     fraction: f32,
@@ -238,10 +241,6 @@ fn bounds_of(shape: u32, pose: Pose) -> Aabb {
     return Aabb(center - reach, center + reach);
 }
 
-fn overlap(a: Aabb, b: Aabb) -> bool {
-    return a.min.x <= b.max.x && b.min.x <= a.max.x && a.min.y <= b.max.y && b.min.y <= a.max.y;
-}
-
 // A region against a shape, in the frame of the shape: its centre is at `at`, `turn` turns the shape into the world.
 struct Meeting {
     region: u32,
@@ -273,7 +272,7 @@ fn region_shape(region: u32, shape: u32, pose: Pose) -> bool {
             let lowest = select(own.max, own.min, bounds.max > vec2<f32>(0.0));
             return bounds.max.x * lowest.x + bounds.max.y * lowest.y <= bounds.min.y;
         }
-        return overlap(own, bounds);
+        return overlaps(own, bounds);
     }
     let turn = turn_of(shape, pose);
     let at = inv_rotate(turn, regions[region].center - center_of(shape, pose));
@@ -367,11 +366,9 @@ fn meet(ray: Ray, shape: u32, so_far: RayHit) -> RayHit {
     return hit;
 }
 
-fn meet_cells(ray: Ray, slack: f32, first: u32, last: u32, so_far: RayHit) -> RayHit {
-    var slot = slots_before(first);
-    let end = cell_ends[last];
+fn meet_run(ray: Ray, slack: f32, run: Run, so_far: RayHit) -> RayHit {
     var nearest = so_far;
-    for (; slot < end; slot += 1u) {
+    for (var slot = run.slot; slot < run.end; slot += 1u) {
         let shape = cell_shapes[slot];
         if is_near(ray.origin, ray.delta * nearest.fraction, slack, aabbs[shape]) {
             nearest = meet(ray, shape, nearest);
@@ -397,8 +394,7 @@ fn ray_level(ray: Ray, level: u32, so_far: RayHit) -> RayHit {
     let log2_size = vec2<u32>(grid.log2_width, grid.log2_height);
     let cells = 1u << (log2_size.x + log2_size.y);
     if slices >= cells / SLICE_CELLS {
-        let start = grid.first_cell;
-        return meet_cells(ray, slack, start, start + cells - 1u, nearest);
+        return meet_run(ray, slack, run_of_level(level), nearest);
     }
 
     let start = select(ray.origin.x, ray.origin.y, upright);
@@ -426,25 +422,23 @@ fn ray_level(ray: Ray, level: u32, so_far: RayHit) -> RayHit {
         let left = cell_of(grid, min(here, there) - reach);
         let right = min(cell_of(grid, max(here, there) + reach), left + (vec2<i32>(1i) << log2_size) - 1i);
         if upright {
-            let first_cell = cell_index(grid, left.x, slice);
-            let last_cell = cell_index(grid, right.x, slice);
-            if first_cell <= last_cell {
-                nearest = meet_cells(ray, slack, first_cell, last_cell, nearest);
-            } else {
-                nearest = meet_cells(ray, slack, first_cell, cell_index(grid, -1, slice), nearest);
-                nearest = meet_cells(ray, slack, cell_index(grid, 0, slice), last_cell, nearest);
+            let range = CellRange(left, right);
+            let run = run_of_row(level, range, slice);
+            nearest = meet_run(ray, slack, run, nearest);
+            if run.wraps {
+                nearest = meet_run(ray, slack, rest_of_row(level, range, slice), nearest);
             }
         } else {
             for (var line = left.y; line <= right.y; line += 1i) {
                 let cell = cell_index(grid, slice, line);
-                nearest = meet_cells(ray, slack, cell, cell, nearest);
+                nearest = meet_run(ray, slack, run_of_cells(cell, cell), nearest);
             }
         }
     }
     return nearest;
 }
 
-// Goes on for this world. One alone is the only one there is (src/gpu/many.rs).
+// Goes on for this world. One alone is the only one there is (src/gpu/shader/batch.rs).
 fn enter(world: u32) {
 }
 
@@ -483,15 +477,12 @@ fn lies_in(region: u32, shape: u32) -> bool {
     return is_placed(pose) && region_shape(region, shape, pose);
 }
 
-// Counts the shapes of cells first ..= last that the region reaches; with `emit` writes them from item `start` on, if
-// there is room.
-fn visit(region: u32, bounds: Aabb, first: u32, last: u32, emit: bool, start: u32) -> u32 {
-    var slot = slots_before(first);
-    let end = cell_ends[last];
+// Counts the shapes of a run that the region reaches; with `emit` writes them from item `start` on, if there is room.
+fn visit(region: u32, bounds: Aabb, run: Run, emit: bool, start: u32) -> u32 {
     var count = 0u;
-    for (; slot < end; slot += 1u) {
+    for (var slot = run.slot; slot < run.end; slot += 1u) {
         let shape = cell_shapes[slot];
-        if overlap(bounds, aabbs[shape]) && lies_in(region, shape) {
+        if overlaps(bounds, aabbs[shape]) && lies_in(region, shape) {
             keep(shape, emit, start + count);
             count += 1u;
         }
@@ -516,18 +507,12 @@ fn search(region: u32, emit: bool, start: u32) -> u32 {
     }
     let bounds = Aabb(regions[region].min, regions[region].max);
     for (var level = 0u; level < params.level_count; level += 1u) {
-        let grid = params.levels[level];
-        let low = cell_of(grid, bounds.min - grid.half_cell);
-        let size = vec2<i32>(1i << grid.log2_width, 1i << grid.log2_height);
-        let high = min(cell_of(grid, bounds.max + grid.half_cell), low + size - 1i);
-        for (var row = low.y; row <= high.y; row += 1i) {
-            let first = cell_index(grid, low.x, row);
-            let last = cell_index(grid, high.x, row);
-            if first <= last {
-                count += visit(region, bounds, first, last, emit, start + count);
-            } else {
-                count += visit(region, bounds, first, cell_index(grid, -1, row), emit, start + count);
-                count += visit(region, bounds, cell_index(grid, 0, row), last, emit, start + count);
+        let range = cells_around(level, bounds.min, bounds.max);
+        for (var row = range.low.y; row <= range.high.y; row += 1i) {
+            let run = run_of_row(level, range, row);
+            count += visit(region, bounds, run, emit, start + count);
+            if run.wraps {
+                count += visit(region, bounds, rest_of_row(level, range, row), emit, start + count);
             }
         }
     }

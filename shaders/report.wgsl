@@ -1,5 +1,8 @@
 // report: src/stages/report.rs. report_count, scan, report_end, report_begin, report_joints.
 
+//#import types
+//#import math
+
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> pair_starts_previous: array<u32>;
 @group(0) @binding(2) var<storage, read> contacts_previous: array<Contact>;

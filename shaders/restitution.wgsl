@@ -1,5 +1,9 @@
 // restitution: src/stages/restitution.rs. Over sweep.wgsl.
 
+//#import types
+//#import math
+//#import sweep
+
 fn bounce_contact(slot: u32) {
     // Of many worlds there may be some in which nothing bounces.
     if (params.switches & BOUNCES) == 0u {

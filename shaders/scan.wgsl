@@ -5,12 +5,9 @@
 // A block is SCAN_BLOCK values: scan_reduce sums each into block_sums, scan_blocks scans those, scan_apply scans the
 // values inside each block and adds the block's start.
 
-// Sums saturate at SCAN_MAX: 100,000 shapes at one point have more pairs than a u32 counts, and a count that wrapped would
-// pass for a small one. Values are far below it.
+//#import prefix_sum
 
-const SCAN_LANES: u32 = 256u;
 const SCAN_BLOCK: u32 = 1024u;
-const SCAN_MAX: u32 = 0x7fffffffu;
 
 struct ScanParams {
     length: u32,
@@ -19,28 +16,6 @@ struct ScanParams {
 @group(0) @binding(0) var<storage, read_write> values: array<u32>;
 @group(0) @binding(1) var<storage, read_write> block_sums: array<u32>;
 @group(0) @binding(2) var<uniform> scan_params: ScanParams;
-
-var<workgroup> sums: array<u32, 256>;
-
-fn scan_add(a: u32, b: u32) -> u32 {
-    return min(a + b, SCAN_MAX);
-}
-
-// Exclusive prefix sum over the lanes of a workgroup; `sums[255]` is left as the total.
-fn scan_lanes(lane: u32, value: u32) -> u32 {
-    sums[lane] = value;
-    workgroupBarrier();
-    for (var offset = 1u; offset < SCAN_LANES; offset = offset << 1u) {
-        var left = 0u;
-        if lane >= offset {
-            left = sums[lane - offset];
-        }
-        workgroupBarrier();
-        sums[lane] = scan_add(sums[lane], left);
-        workgroupBarrier();
-    }
-    return select(sums[max(lane, 1u) - 1u], 0u, lane == 0u);
-}
 
 @compute @workgroup_size(256)
 fn scan_reduce(

@@ -1,6 +1,11 @@
 // sleep: src/stages/sleep.rs. sleep_timer, sleep_unite, sleep_unite_joints, sleep_block, sleep_block_joints, sleep_settle;
 // then, if the list changes, sleep_count, scan, sleep_gather, sleep_copy.
 
+//#import types
+//#import math
+//#import constants
+//#import union_find
+
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> bodies: array<Body>;
 @group(0) @binding(2) var<storage, read_write> counters: Counters;
@@ -18,9 +23,6 @@
 @group(0) @binding(13) var<storage, read_write> merged_starts: array<u32>;
 @group(0) @binding(14) var<storage, read> manifolds: array<Manifold>;
 @group(0) @binding(15) var<storage, read_write> manifolds_previous: array<Manifold>;
-
-const MOVED_SHARE: f32 = 0.5;
-const MOST_QUIET: u32 = 0xffffu;
 
 // One thread a body.
 @compute @workgroup_size(LANES)
@@ -62,44 +64,24 @@ fn sleep_timer(
     if speed < params.sleep_speed && MOVED_SHARE * moved < params.sleep_speed * params.dt {
         quiet = (state.status >> QUIET_SHIFT) + 1u;
     }
-    var status = (state.status & ~QUIET_MASK) | (min(quiet, MOST_QUIET) << QUIET_SHIFT);
+    var status = (state.status & ~QUIET_MASK) | (min(quiet, MAX_QUIET) << QUIET_SHIFT);
     if quiet >= params.sleep_steps && bodies[index].can_sleep != 0u && counters.overflow_bits == 0u {
         status |= READY;
     }
     states[index].status = status;
 }
 
-// The root above a body. Every other one on the way is put under the one above its own: others may do the same, and all
-// that is ever stored is a body further up.
-fn root_of(body: u32) -> u32 {
-    var at = body;
-    loop {
-        let above = atomicLoad(&islands[at]);
-        if above == at {
-            return at;
-        }
-        let further = atomicLoad(&islands[above]);
-        if further != above {
-            atomicMin(&islands[at], further);
-        }
-        at = further;
-    }
-    return at;
+// The islands as union_find.wgsl wants them.
+fn parent_of(body: u32) -> u32 {
+    return atomicLoad(&islands[body]);
 }
 
-// Makes one island of two: the larger root goes under the smaller, if it still is one.
-fn unite(body_a: u32, body_b: u32) {
-    var a = root_of(body_a);
-    var b = root_of(body_b);
-    while a != b {
-        let low = min(a, b);
-        let high = max(a, b);
-        if atomicCompareExchangeWeak(&islands[high], high, low).exchanged {
-            return;
-        }
-        a = root_of(high);
-        b = root_of(low);
-    }
+fn lower_parent(body: u32, parent: u32) {
+    atomicMin(&islands[body], parent);
+}
+
+fn adopt(root: u32, parent: u32) -> bool {
+    return atomicCompareExchangeWeak(&islands[root], root, parent).exchanged;
 }
 
 fn are_ready(a: u32, b: u32) -> bool {

@@ -1,7 +1,9 @@
 // solve and relax: src/stages/solve.rs. Over sweep.wgsl; `how`, the flags of the sweep, tells them apart.
 
-const GAP: f32 = 1e-3;
-const STICK_SPEED: f32 = 0.01;
+//#import types
+//#import math
+//#import constants
+//#import sweep
 
 // Each field is read once, at the top, and each result written once, at the end: the sweeps are bound by memory, and on
 // a software adapter every word counts. A point that a contact does not have is all zero and takes no impulse.

@@ -1,7 +1,10 @@
 // solve_joints and relax_joints: src/stages/solve_joints.rs. Over joint_sweep.wgsl; `how`, the flags of the sweep, tells
 // them apart.
 
-const MAX_SWING: f32 = 2.0;
+//#import types
+//#import math
+//#import constants
+//#import joint_sweep
 
 // Velocities of the two bodies while a joint is visited.
 struct Motion {

@@ -1,5 +1,8 @@
 // store_impulses: src/stages/store_impulses.rs.
 
+//#import types
+//#import math
+
 @group(0) @binding(0) var<storage, read> constraints: array<Constraint>;
 @group(0) @binding(1) var<storage, read_write> manifolds: array<Manifold>;
 @group(0) @binding(2) var<storage, read_write> counters: Counters;

@@ -3,6 +3,9 @@
 // workgroup (`tail`). Both visit a colour's constraints in any order, since they share no dynamic body, and the colours
 // in theirs, so that it does not matter which of the two runs.
 
+//#import types
+//#import math
+
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read_write> constraints: array<Constraint>;
 @group(0) @binding(2) var<storage, read_write> states: array<BodyState>;

@@ -1,6 +1,11 @@
 // wake: src/stages/wake.rs. wake_find, wake_joints, wake_bodies; then, if a body woke, wake_shapes, wake_count, scan,
 // wake_gather, wake_copy.
 
+//#import types
+//#import math
+//#import grid
+//#import joined
+
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read_write> contacts: array<Contact>;
 @group(0) @binding(2) var<storage, read_write> counters: Counters;

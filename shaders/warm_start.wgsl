@@ -1,5 +1,9 @@
 // warm_start: src/stages/warm_start.rs. Over sweep.wgsl.
 
+//#import types
+//#import math
+//#import sweep
+
 fn warm_start_contact(slot: u32) {
     let normal = constraints[slot].normal;
     let tangent = right_perp(normal);

@@ -1,5 +1,9 @@
 // warm_start_joints: src/stages/warm_start_joints.rs. Over joint_sweep.wgsl.
 
+//#import types
+//#import math
+//#import joint_sweep
+
 fn warm_start_joint(joint: u32) {
     accumulate(joint, stance_now(joint), 1.0);
 }

@@ -118,6 +118,7 @@
 //! |---|---|
 //! | [`scene`] | what a user builds: bodies, shapes, joints, settings |
 //! | [`step`], [`stages`], [`types`], [`math`] | the pipeline, and the structs it shares with WGSL |
+//! | [`constants`] | the numbers of the physics: units, usual values, what goes wrong with others |
 //! | [`cpu`], [`gpu`], [`world`] | the backends, and either of them |
 //! | [`command`](mod@command) | what may be asked of bodies and joints between two steps |
 //! | [`explosion`] | a push away from a place, with falloff |
@@ -143,6 +144,7 @@
 pub mod blocks;
 mod cancel;
 pub mod command;
+pub mod constants;
 pub mod cpu;
 mod crew;
 pub mod event;

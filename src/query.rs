@@ -39,17 +39,13 @@ use glam::Vec2;
 pub(crate) use flat::Flat;
 use walk::Tables;
 
+pub use crate::constants::{MAX_QUERIES, MIN_RAY};
 use crate::scene::{Filter, Geometry};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::threads::{HEAVY, Threads};
 use crate::types::{Hit, NONE};
 use crate::world::WorldError;
-
-/// Most queries in a batch.
-pub const MAX_QUERIES: usize = 1 << 22;
-/// Rays shorter than this are points, m.
-pub const MIN_RAY: f32 = 1e-10;
 
 /// One question. Coordinates are at most 1e5 m from the origin on each axis, as in a scene.
 #[derive(Clone, Debug, PartialEq)]

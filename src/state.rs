@@ -3,6 +3,7 @@
 use glam::Vec2;
 use serde::Serialize;
 
+pub use crate::constants::REST_SPEED;
 use crate::math::{cross_scalar, right_perp, rotate};
 use crate::scene::{Compiled, Joints, MassProperties};
 use crate::snapshot::{JointGoal, Snapshot};
@@ -203,9 +204,6 @@ pub struct Metrics {
     /// Kinetic, potential and elastic energy together, J.
     pub total_energy: f64,
 }
-
-/// Below this speed a world is at rest, m/s. Box2D's threshold of sleep.
-pub const REST_SPEED: f64 = 0.05;
 
 /// Of the dynamic bodies, m/s; [`Metrics::max_speed`] alone.
 #[must_use]

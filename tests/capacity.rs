@@ -7,6 +7,7 @@ use crate::support::{
     Trace, assert_colored, build, compile, context, cpu, gpu, gpu_with, is_finite, new_context, pile, trace_cpu,
     trace_gpu,
 };
+use drystone::gpu::shader::Composer;
 use drystone::gpu::{DeviceError, adapters};
 use drystone::types::{BodyState, Constraint, Contact, OVERFLOW_CONTACTS, Pose, QUARANTINED};
 use drystone::{
@@ -993,7 +994,8 @@ fn sums_on_device(text: &str, values: &[u32], in_blocks: bool) -> Vec<u32> {
 #[test]
 fn sums_on_the_device_saturate() {
     const MOST: u32 = 0x7fff_ffff;
-    let text = include_str!("../shaders/scan.wgsl");
+    let composed = Composer::SOLVER.compose("scan").expect("the solver's scan");
+    let text = composed.text();
     for (value, count) in [(3, 900), (7, 9000), (1_000_000, 900), (1_000_000, 3000), (1_000_000, 9000)] {
         let mut values = vec![value; count];
         values.push(0);

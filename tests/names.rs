@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use drystone::gpu::kernel::SHADERS;
+use drystone::gpu::shader::{Composed, Composer, SHADERS, SHARED};
 use drystone::scene::Settings;
 use drystone::step::{Stage, plan};
 use wgpu::naga;
 
-/// Shader text that several stages build on.
-const SHARED_SHADERS: [&str; 10] =
-    ["types", "math", "grid", "cells", "joined", "outline", "hull", "scan", "sweep", "joint_sweep"];
+/// No stage, but kernels that several of them run.
+const SCAN: &str = "scan";
 /// Not a stage, but a shader with kernels and a module of the same name: `src/query.rs`.
 const QUERY: &str = "query";
 /// Not a stage either, but all sweeps of a step in one kernel, from the functions of their shaders.
@@ -68,9 +67,10 @@ fn a_stage_is_two_files() {
     assert_eq!(rust, words(), "src/stages");
 
     let mut shaders = stems("shaders", "wgsl");
-    for shared in SHARED_SHADERS {
-        assert!(shaders.remove(shared), "shaders/{shared}.wgsl is gone: take it off the list");
+    for shared in SHARED {
+        assert!(shaders.remove(shared.name), "shaders/{}.wgsl is gone: take it off the list", shared.name);
     }
+    assert!(shaders.remove(SCAN), "shaders/{SCAN}.wgsl is gone");
     assert!(shaders.remove(QUERY), "shaders/{QUERY}.wgsl is gone");
     assert!(shaders.remove(ALONE), "shaders/{ALONE}.wgsl is gone");
     assert!(shaders.remove(CARRY), "shaders/{CARRY}.wgsl is gone");
@@ -110,7 +110,7 @@ fn a_stage_is_one_function_with_its_story() {
 fn entry_points_bear_the_name_of_their_file() {
     let compiled: BTreeSet<String> = SHADERS.iter().map(|shader| shader.name.to_owned()).collect();
     let mut expected = words();
-    expected.extend(["scan".to_owned(), QUERY.to_owned(), ALONE.to_owned(), CARRY.to_owned()]);
+    expected.extend([SCAN.to_owned(), QUERY.to_owned(), ALONE.to_owned(), CARRY.to_owned()]);
     assert_eq!(compiled, expected);
     for shader in SHADERS {
         let uses = uses(shader.name);
@@ -126,15 +126,11 @@ fn entry_points_bear_the_name_of_their_file() {
 type Uses = (BTreeSet<String>, BTreeSet<String>);
 
 fn uses(shader: &str) -> BTreeMap<String, Uses> {
-    let shader = SHADERS.iter().find(|found| found.name == shader).unwrap();
-    uses_in(&shader.text())
+    uses_in(&Composer::SOLVER.compose(shader).unwrap())
 }
 
-fn uses_in(text: &str) -> BTreeMap<String, Uses> {
-    let module = naga::front::wgsl::parse_str(text).unwrap();
-    let info = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), naga::valid::Capabilities::all())
-        .validate(&module)
-        .unwrap();
+fn uses_in(composed: &Composed) -> BTreeMap<String, Uses> {
+    let (module, info) = composed.module().unwrap();
     let mut points = BTreeMap::new();
     for (index, point) in module.entry_points.iter().enumerate() {
         let (mut reads, mut writes) = (BTreeSet::new(), BTreeSet::new());
@@ -251,13 +247,15 @@ fn the_map_in_the_crate_docs_is_the_pipeline() {
 /// Negative control: a kernel that reads one more buffer, or writes one, is seen to.
 #[test]
 fn one_more_access_is_noticed() {
-    let bound = SHADERS.iter().find(|shader| shader.name == "bound").unwrap().text();
+    let composed = Composer::SOLVER.compose("bound").unwrap();
+    let bound = composed.text();
     let more = |statement: &str| {
         let at = bound.rfind('}').unwrap();
         let declared = "@group(0) @binding(99) var<storage, read_write> more: array<u32>;\n";
-        uses_in(&format!("{declared}{}{statement}{}", &bound[..at], &bound[at..])).remove("bound").unwrap()
+        let text = format!("{declared}{}{statement}{}", &bound[..at], &bound[at..]);
+        uses_in(&Composed::from_text("bound", &text)).remove("bound").unwrap()
     };
-    let before = uses_in(&bound).remove("bound").unwrap();
+    let before = uses_in(&composed).remove("bound").unwrap();
     let read = more("aabbs[0].min.x = f32(more[0]);");
     assert_eq!(read.0.difference(&before.0).collect::<Vec<_>>(), ["more"]);
     assert_eq!(read.1, before.1);

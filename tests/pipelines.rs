@@ -3,7 +3,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use drystone::gpu::kernel::{Patch, SHADERS, reflect};
+use drystone::gpu::kernel::reflect;
+use drystone::gpu::shader::{Composed, Composer, Patch, SHADERS};
 use drystone::{Context, GpuWorld, Mode, Scene, Worlds};
 use drystone_scenes::catalogue;
 use wgpu::naga;
@@ -16,16 +17,11 @@ fn limits() -> wgpu::Limits {
 #[test]
 fn shaders_need_no_optional_feature() {
     for shader in SHADERS {
-        let text = shader.text();
-        let module =
-            naga::front::wgsl::parse_str(&text).unwrap_or_else(|error| panic!("{}", error.emit_to_string(&text)));
-        let plain = naga::valid::Capabilities::empty();
-        if let Err(error) = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), plain).validate(&module) {
-            panic!("shader {}: {}", shader.name, error.emit_to_string(&text));
-        }
+        let composed = Composer::SOLVER.compose(shader.name).unwrap();
+        composed.module_with(naga::valid::Capabilities::empty()).unwrap_or_else(|error| panic!("{error}"));
         // Floats of other precision, subgroups and the like differ between devices: results would too.
         assert!(
-            !text.lines().any(|line| line.trim_start().starts_with("enable ")),
+            !composed.text().lines().any(|line| line.trim_start().starts_with("enable ")),
             "{} enables something",
             shader.name
         );
@@ -33,8 +29,8 @@ fn shaders_need_no_optional_feature() {
 }
 
 /// What an entry point asks for.
-fn storage_buffers(text: &str) -> Vec<(String, usize, u32)> {
-    reflect("test", text)
+fn storage_buffers(composed: &Composed) -> Vec<(String, usize, u32)> {
+    reflect(composed)
         .unwrap()
         .into_iter()
         .map(|(name, found)| {
@@ -50,14 +46,15 @@ fn kernels_stay_within_the_default_limits() {
     let limits = limits();
     let mut kernels = 0;
     for shader in SHADERS {
-        for (name, buffers, lanes) in storage_buffers(&shader.text()) {
+        let composed = Composer::SOLVER.compose(shader.name).unwrap();
+        for (name, buffers, lanes) in storage_buffers(&composed) {
             kernels += 1;
             // Only run where the device allows it.
             let most = if name.starts_with("alone_joints") { 12 } else { limits.max_storage_buffers_per_shader_stage };
             assert!(buffers <= most as usize, "{name} has {buffers} storage buffers");
             assert!(lanes <= limits.max_compute_invocations_per_workgroup, "{name} has {lanes} lanes");
         }
-        let module = naga::front::wgsl::parse_str(&shader.text()).unwrap();
+        let (module, _) = composed.module().unwrap();
         let shared: u32 = module
             .global_variables
             .iter()
@@ -76,7 +73,7 @@ fn nine_storage_buffers_are_counted() {
         (0..9).map(|n| format!("@group(0) @binding({n}) var<storage, read_write> b{n}: array<u32>;\n")).collect();
     let used: String = (0..9).map(|n| format!("b{n}[0] = 1u;\n")).collect();
     let text = format!("{declared}@compute @workgroup_size(512) fn greedy() {{\n{used}}}");
-    assert_eq!(storage_buffers(&text), [("greedy".to_owned(), 9, 512)]);
+    assert_eq!(storage_buffers(&Composed::from_text("test", &text)), [("greedy".to_owned(), 9, 512)]);
 }
 
 /// A device that only validates, and what it complains of.
@@ -166,7 +163,8 @@ fn bad_kernels_are_refused() {
     let scene = catalogue::build("bouncing_ball").unwrap();
     let broken = Patch { shader: "bound", from: "fn bound(", to: "fn bound((" };
     let error = GpuWorld::patched(&context, &scene, &[broken]).unwrap_err().to_string();
-    assert!(error.starts_with("shader bound: "), "{error}");
+    assert!(error.starts_with("shader bound: bound.wgsl:"), "{error}");
+    assert!(error.contains("fn bound(("), "{error}");
     assert_eq!(*complaints.lock().unwrap(), [] as [String; 0]);
 
     let wide = Patch { shader: "bound", from: "@workgroup_size(LANES)", to: "@workgroup_size(257)" };

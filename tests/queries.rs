@@ -459,7 +459,7 @@ fn a_wrong_shader_is_noticed() {
         ("(near(meeting, false, radius * radius) || near(meeting, true, radius * radius))", "true"),
         ("(mask & shapes[shape].category) != 0u && ", ""),
         ("return Aabb(center + low - radius, center + high + radius);", "return Aabb(center + low, center + high);"),
-        ("visit(region, bounds, cell_index(grid, 0, row), last, emit", "visit(region, bounds, last, last, emit"),
+        ("visit(region, bounds, rest_of_row(level, range, row), emit", "visit(region, bounds, Run(), emit"),
     ] {
         let patch = Patch { shader: "query", from, to };
         let mut gpu = GpuWorld::patched(&context(), &scene, &[patch]).unwrap();

@@ -394,7 +394,7 @@ fn a_wrong_shader_is_found() {
 fn a_wrong_line_between_apart_and_touching_is_found() {
     let context = context();
     let scene = lively(Mode::Soft);
-    let patch = Patch { shader: "solve", from: "const GAP: f32 = 1e-3;", to: "const GAP: f32 = 0.1;" };
+    let patch = Patch { shader: "constants", from: "const GAP: f32 = 1e-3;", to: "const GAP: f32 = 0.1;" };
     let gpu = GpuWorld::patched(&context, &scene, &[patch]).expect("a patched shader");
     let report = compare(gpu, &scene, Options { steps: 100, ..Options::default() }, |_| {}).expect("a run");
     assert!(matches!(report.first_failure(), Some("solve" | "relax")), "{:?}", report.first_difference);

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use super::context::Context;
 use super::kernel::{Kernel, Kernels};
-use super::many::LAYERS;
 use super::memory::{Features, Group, Sizes, TABLES, buffer_bytes};
 use super::record::{ALONE, Run, Work, program};
 use super::room::Room;
+use super::shader::LAYERS;
 use super::{MAX_WORKGROUPS, SCAN_BLOCK};
 use crate::scene::{Compiled, Joints};
 use crate::snapshot::first_islands;

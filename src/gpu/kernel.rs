@@ -6,29 +6,18 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use wgpu::naga;
 
-use super::many::{LAYERS, many};
+pub use super::shader::Patch;
+use super::shader::{Composed, Composer, LAYERS, SHADERS, ShaderError, Source};
 
-/// A shader that could not be used.
+/// A kernel that could not be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KernelError {
-    /// The WGSL does not parse or validate.
-    #[error("shader {shader}: {reason}")]
-    Shader {
-        /// Its file.
-        shader: &'static str,
-        /// What naga says, with the place.
-        reason: String,
-    },
-    /// A patch that is not found exactly once.
-    #[error("patch for shader {shader}: found {count} times, expected once: {from}")]
-    Patch {
-        /// Its file.
-        shader: String,
-        /// How often it was found.
-        count: usize,
-        /// What was looked for.
-        from: String,
-    },
+    /// Its shader could not be composed, or is not valid.
+    #[error(transparent)]
+    Shader(#[from] ShaderError),
+    /// The compiler panicked.
+    #[error("the shader compiler panicked: report it with the adapter and driver of `drystone info`")]
+    Panicked,
     /// A kernel that no shader has.
     #[error("no shader has the entry point {name}")]
     Missing {
@@ -46,136 +35,6 @@ pub enum KernelError {
         limit: u32,
     },
 }
-
-/// A change of a shader's text, for tests that break a stage on purpose.
-#[derive(Clone, Copy, Debug)]
-pub struct Patch {
-    /// File stem of the shader, such as `solve`.
-    pub shader: &'static str,
-    /// Text that occurs exactly once.
-    pub from: &'static str,
-    /// Text in its place.
-    pub to: &'static str,
-}
-
-/// WGSL: the structs and constants of the solver's tables. Shaders of your own that read those tables begin with it.
-pub const TYPES: &str = include_str!("../../shaders/types.wgsl");
-/// WGSL: rotations and boxes; follows [`TYPES`].
-pub const MATH: &str = include_str!("../../shaders/math.wgsl");
-/// WGSL: cells of the broad phase; follows [`TYPES`] and [`MATH`].
-pub const GRID: &str = include_str!("../../shaders/grid.wgsl");
-const CELLS: &str = include_str!("../../shaders/cells.wgsl");
-const JOINED: &str = include_str!("../../shaders/joined.wgsl");
-const OUTLINE: &str = include_str!("../../shaders/outline.wgsl");
-const HULL: &str = include_str!("../../shaders/hull.wgsl");
-const SWEEP: &str = include_str!("../../shaders/sweep.wgsl");
-const JOINT_SWEEP: &str = include_str!("../../shaders/joint_sweep.wgsl");
-
-macro_rules! stage {
-    ($name:literal) => {
-        ($name, include_str!(concat!("../../shaders/", $name, ".wgsl")))
-    };
-}
-
-macro_rules! shader {
-    ($name:literal $(, $shared:expr)*) => {
-        Shader {
-            name: $name,
-            shared: &[TYPES, MATH $(, $shared)*],
-            stages: &[],
-            source: include_str!(concat!("../../shaders/", $name, ".wgsl")),
-        }
-    };
-}
-
-/// A shader file and what it builds on.
-#[derive(Clone, Copy, Debug)]
-pub struct Shader {
-    /// File stem: the stage's name, `scan`, `carry`, `query` or `alone`.
-    pub name: &'static str,
-    /// Sources before it.
-    pub shared: &'static [&'static str],
-    /// Shaders whose functions it calls, by name: what stands before their entry points, without their bindings, which it
-    /// declares itself.
-    pub stages: &'static [(&'static str, &'static str)],
-    /// Its own source.
-    pub source: &'static str,
-}
-
-impl Shader {
-    /// The whole module.
-    #[must_use]
-    pub fn text(&self) -> String {
-        self.text_with(&[])
-    }
-
-    /// The same where stages are patched whose functions it calls.
-    fn text_with(&self, patches: &[Patch]) -> String {
-        let mut text = self.shared.concat();
-        for &(name, stage) in self.stages {
-            let of_stage = patches.iter().filter(|patch| patch.shader == name);
-            let patched = of_stage.fold(stage.to_owned(), |text, patch| text.replacen(patch.from, patch.to, 1));
-            text.push_str(&functions_of(&patched));
-        }
-        text.push_str(self.source);
-        text
-    }
-}
-
-/// What stands before the first entry point, without bindings.
-fn functions_of(text: &str) -> String {
-    let before = text.lines().take_while(|line| !line.starts_with("@compute"));
-    before.filter(|line| !line.starts_with("@group(")).flat_map(|line| [line, "\n"]).collect()
-}
-
-/// All shaders of the pipeline.
-pub const SHADERS: &[Shader] = &[
-    shader!("command"),
-    shader!("guard"),
-    shader!("bound", GRID, JOINED),
-    shader!("bin", GRID),
-    shader!("scan"),
-    shader!("pair", GRID, CELLS, JOINED),
-    shader!("recall"),
-    shader!("carry"),
-    shader!("collide", OUTLINE, HULL),
-    shader!("wake", GRID, JOINED),
-    shader!("report"),
-    shader!("color"),
-    shader!("prepare"),
-    shader!("prepare_joints"),
-    shader!("warm_start", SWEEP),
-    shader!("warm_start_joints", JOINT_SWEEP),
-    shader!("integrate_velocities"),
-    shader!("solve_joints", JOINT_SWEEP),
-    shader!("solve", SWEEP),
-    shader!("integrate_positions"),
-    shader!("project_joints", JOINT_SWEEP),
-    shader!("project", SWEEP),
-    shader!("restitution", SWEEP),
-    shader!("store_impulses"),
-    shader!("continuous", GRID, CELLS, JOINED, OUTLINE),
-    shader!("finalize"),
-    shader!("sleep"),
-    shader!("query", GRID, CELLS, OUTLINE),
-    Shader {
-        name: "alone",
-        shared: &[TYPES, MATH, SWEEP],
-        stages: &[
-            ("joint_sweep", JOINT_SWEEP),
-            stage!("warm_start"),
-            stage!("warm_start_joints"),
-            stage!("integrate_velocities"),
-            stage!("solve_joints"),
-            stage!("solve"),
-            stage!("integrate_positions"),
-            stage!("project_joints"),
-            stage!("project"),
-            stage!("restitution"),
-        ],
-        source: include_str!("../../shaders/alone.wgsl"),
-    },
-];
 
 /// A binding of group 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -226,13 +85,9 @@ impl Reflection {
 /// Entry points of a module with their reflection.
 ///
 /// # Errors
-/// If the text does not parse or validate.
-pub fn reflect(shader: &'static str, text: &str) -> Result<Vec<(String, Reflection)>, KernelError> {
-    let fail = |reason: String| KernelError::Shader { shader, reason };
-    let module = naga::front::wgsl::parse_str(text).map_err(|error| fail(error.emit_to_string(text)))?;
-    let info = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), naga::valid::Capabilities::all())
-        .validate(&module)
-        .map_err(|error| fail(error.emit_to_string(text)))?;
+/// If the WGSL does not parse or validate.
+pub fn reflect(composed: &Composed) -> Result<Vec<(String, Reflection)>, ShaderError> {
+    let (module, info) = composed.module()?;
     let mut points = Vec::new();
     for (index, point) in module.entry_points.iter().enumerate() {
         let mut reflection = Reflection {
@@ -330,8 +185,11 @@ impl Kernels {
             modules: SHADERS.iter().map(|_| OnceLock::new()).collect(),
             compiled: Mutex::default(),
         };
-        for (index, shader) in SHADERS.iter().enumerate() {
-            if patches.iter().any(|patch| patch.shader == shader.name) {
+        let composer = Composer::SOLVER.with_patches(patches);
+        composer.check_patches()?;
+        for (index, shader) in SHADERS.iter().enumerate().filter(|_| !patches.is_empty()) {
+            let composed = composer.compose(shader.name)?;
+            if patches.iter().any(|patch| composed.has(patch.shader)) {
                 kernels.module(index)?;
             }
         }
@@ -361,11 +219,7 @@ impl Kernels {
         std::thread::scope(|scope| {
             let tasks: Vec<_> =
                 missing.into_iter().map(|name| scope.spawn(move || self.get(name).map(|_| ()))).collect();
-            tasks.into_iter().try_for_each(|task| {
-                task.join().unwrap_or_else(|_| {
-                    Err(KernelError::Shader { shader: "?", reason: "the compiler panicked".to_owned() })
-                })
-            })
+            tasks.into_iter().try_for_each(|task| task.join().unwrap_or(Err(KernelError::Panicked)))
         })
     }
 
@@ -381,7 +235,7 @@ impl Kernels {
     }
 
     fn module(&self, index: usize) -> Result<&Module, KernelError> {
-        let read = || read(&self.device, &SHADERS[index], &self.patches, self.many);
+        let read = || read(&self.device, SHADERS[index].name, &self.patches, self.many);
         self.modules[index].get_or_init(read).as_ref().map_err(Clone::clone)
     }
 
@@ -444,31 +298,22 @@ impl Kernels {
 
 /// The shader that an entry point is in, by its name: `collide_sharp` is in `collide`.
 fn shader_of(name: &str) -> Option<usize> {
-    let is_of = |shader: &&(usize, &Shader)| {
+    let is_of = |shader: &&(usize, &Source)| {
         name.strip_prefix(shader.1.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
     };
     let all: Vec<_> = SHADERS.iter().enumerate().collect();
     all.iter().filter(is_of).max_by_key(|(_, shader)| shader.name.len()).map(|&(index, _)| index)
 }
 
-fn read(device: &wgpu::Device, shader: &Shader, patches: &[Patch], for_many: bool) -> Result<Module, KernelError> {
-    let mut text = shader.text_with(patches);
-    for patch in patches.iter().filter(|patch| patch.shader == shader.name) {
-        let count = text.matches(patch.from).count();
-        if count != 1 {
-            return Err(KernelError::Patch { shader: shader.name.to_owned(), count, from: patch.from.to_owned() });
-        }
-        text = text.replacen(patch.from, patch.to, 1);
-    }
-    let mut strided = Vec::new();
+fn read(device: &wgpu::Device, shader: &str, patches: &[Patch], for_many: bool) -> Result<Module, KernelError> {
+    let mut composed = Composer::SOLVER.with_patches(patches).compose(shader)?;
     if for_many {
-        strided = super::many::tables(&text).into_iter().map(str::to_owned).collect();
-        text = many(&text);
+        composed = composed.batched();
     }
-    let points = reflect(shader.name, &text)?.into_iter().collect();
+    let points = reflect(&composed)?.into_iter().collect();
     let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
-        label: Some(shader.name),
-        source: wgpu::ShaderSource::Wgsl(text.into()),
+        label: Some(shader),
+        source: wgpu::ShaderSource::Wgsl(composed.text().into()),
     });
-    Ok(Module { compiled: module, points, strided: strided.into() })
+    Ok(Module { compiled: module, points, strided: composed.strided().into() })
 }

@@ -5,12 +5,10 @@ use std::fmt::Arguments;
 use glam::Vec2;
 
 use super::{MAX_QUERIES, MIN_RAY, Query, QueryError};
+use crate::constants::REGION_SLACK;
 use crate::math::{rotate, rotation};
 use crate::scene::{Filter, Geometry, Outline, SceneError, check_angle, check_geometry, check_position};
 use crate::types::{Ray, Region};
-
-/// The box of a region is searched with this share of its largest coordinate around it: more than rounding.
-const REGION_SLACK: f32 = 1e-6;
 
 /// A batch, rays and regions apart, each with its place among the queries.
 #[derive(Clone, Debug, Default)]

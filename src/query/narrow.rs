@@ -11,14 +11,12 @@
 
 use glam::Vec2;
 
+use crate::constants::FAR;
 use crate::math::{cross, inv_rotate, is_finite, mul_rotation, right_perp, rotate};
 use crate::stages::bound::bound_shape;
 use crate::stages::collide::hull::Hull;
 use crate::stages::pair::{overlap, reaches};
 use crate::types::{Aabb, GEOMETRY_MASK, HALF_PLANE, MAX_VERTICES, Pose, Ray, Region, Shape};
-
-/// Further than anything.
-const FAR: f32 = 1e30;
 
 /// Whether nothing of a pose is NaN or infinite. `guard` takes such bodies out only when the next step begins.
 pub fn is_placed(pose: &Pose) -> bool {

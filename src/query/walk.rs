@@ -10,17 +10,13 @@
 use glam::Vec2;
 
 use super::narrow::{is_near, is_placed, ray_shape, region_shape, sees};
+use crate::constants::{RAY_SLACK, SLICE_CELLS};
 use crate::lanes::dispatch;
 use crate::stages::bin::{cell_index, cell_of, cells, cells_between, runs_of_row};
 use crate::stages::pair::overlap;
 use crate::types::{
     Aabb, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, Hit, Level, NONE, Params, Pose, Ray, Region, Shape,
 };
-
-/// Cells that a slice costs, about.
-const SLICE_CELLS: u32 = 4;
-/// More than all rounding on the way of a ray, as a share of its largest coordinate.
-const RAY_SLACK: f32 = 2e-6;
 
 /// What queries read: the world, and the grid for its present poses.
 #[derive(Clone, Copy)]

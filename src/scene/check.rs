@@ -13,40 +13,11 @@ use glam::Vec2;
 use super::compile::{mass_properties, never_turns};
 use super::emitter::most;
 use super::{Body, BodyType, Emitter, Geometry, Joint, Path, Scene, Settings, ViewBox};
+pub use crate::constants::{
+    MAX_ANGLE, MAX_BODIES, MAX_DT, MAX_EMITTERS, MAX_HERTZ, MAX_ITERATIONS, MAX_JOINTS, MAX_LENGTH, MAX_NAME,
+    MAX_POSITION, MAX_SHAPES, MAX_SUBSTEPS, MAX_VALUE, MIN_DT, MIN_LENGTH, UNIT_TOLERANCE,
+};
 use crate::types::{self, MAX_FIELDS};
-
-/// Shortest length (radius, half width), m. Contacts are resolved to a few millimetres; less is noise.
-pub const MIN_LENGTH: f32 = 1e-4;
-/// Longest length, m.
-pub const MAX_LENGTH: f32 = 1e5;
-/// Largest coordinate of a position or an offset, m. At this distance an f32 still resolves 8 mm.
-pub const MAX_POSITION: f32 = 1e5;
-/// Largest angle, rad. At this size an f32 still resolves 0.008 rad.
-pub const MAX_ANGLE: f32 = 1e5;
-/// Largest velocity, force and everything else that only has to be finite; its square still fits an f32.
-pub const MAX_VALUE: f32 = 1e15;
-/// Shortest step, s. A 64th of it and its inverse still fit an f32 with room to square.
-pub const MIN_DT: f32 = 1e-9;
-/// Longest step, s.
-pub const MAX_DT: f32 = 1e3;
-/// Most substeps a step.
-pub const MAX_SUBSTEPS: u32 = 64;
-/// Most sweeps a substep.
-pub const MAX_ITERATIONS: u32 = 64;
-/// Most bodies in a scene.
-pub const MAX_BODIES: usize = 4_000_000;
-/// Most shapes in a scene, over all bodies.
-pub const MAX_SHAPES: usize = 8_000_000;
-/// Most joints in a scene.
-pub const MAX_JOINTS: usize = 4_000_000;
-/// Most emitters in a scene.
-pub const MAX_EMITTERS: usize = 10_000;
-/// Highest frequency, Hz, and damping ratio of a spring or a joint; far above what a step can follow.
-pub const MAX_HERTZ: f32 = 1e6;
-/// How far the length of a normal or an axis may be from 1.
-pub const UNIT_TOLERANCE: f32 = 1e-5;
-/// Longest name of a scene or id of a body or a joint, in bytes.
-pub const MAX_NAME: usize = 256;
 
 /// What is wrong with a scene, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -7,6 +7,10 @@ use glam::Vec2;
 use super::emitter::Script;
 use super::joint_table::Joints;
 use super::{BodyType, Geometry, Mode, RestitutionMix, Scene, SceneError, Settings, ViewBox};
+use crate::constants::{
+    CONTACT_DAMPING_RATIO, CONTACT_HERTZ, FEW_LONG, LONG, MAX_CORRECTION, MAX_QUIET, MAX_SPEED, MAX_TURN, PUSH_SPEED,
+    RECYCLE_DISTANCE, SLEEP_SPEED, SLEEP_TIME, SPECULATIVE_DISTANCE,
+};
 use crate::math::{self, rotation};
 use crate::stages::{
     bin::{level_of, middle},
@@ -15,34 +19,8 @@ use crate::stages::{
 use crate::state::Fnv;
 use crate::types::{self, Aabb, BodyState, Level, Params, Pose};
 
-/// Shapes closer than this are in contact, m; four slops, as in Box2D.
-const SPECULATIVE_DISTANCE: f32 = 0.02;
-/// Touching pairs keep their manifold up to this motion, m; ten slops, as in Box2D. Less, and aligned stacks fall.
-const RECYCLE_DISTANCE: f32 = 0.05;
-/// Contact stiffness, Hz; never above an eighth of the substep rate. Box2D.
-const CONTACT_HERTZ: f32 = 30.0;
-/// Contact damping; far above critical, so that nothing rings. Box2D.
-const CONTACT_DAMPING_RATIO: f32 = 10.0;
-/// Fastest push-out, m/s. Box2D.
-const PUSH_SPEED: f32 = 3.0;
-/// Bodies above this are slowed down, m/s. Box2D.
-const MAX_SPEED: f32 = 400.0;
-/// Bodies turn at most this much in a step, rad. Box2D.
-const MAX_TURN: f32 = 0.25 * std::f32::consts::PI;
-/// Largest position correction in one sweep, m. Box2D 2.4.
-const MAX_CORRECTION: f32 = 0.2;
-/// Slower bodies are quiet, m/s. Box2D.
-const SLEEP_SPEED: f32 = 0.05;
-/// How long a body must be quiet before it may fall asleep, s. Box2D.
-const SLEEP_TIME: f32 = 0.5;
-/// The most steps that a body's status has room to count.
-const MOST_QUIET: f32 = 65_535.0;
 /// Sizes of square grid cells; each is four times as wide as the one below.
 const CELL_SIZES: usize = types::MAX_LEVELS / 3;
-/// Long shapes of one size that need no cells of their own form: testing them all costs less than looking into more cells.
-const FEW_LONG: usize = 8;
-/// A long shape is this many times as long as it is thick.
-const LONG: f32 = 4.0;
 
 /// Mass, inertia and centre of one body.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -655,7 +633,7 @@ pub(super) fn soft(hertz: f32, damping_ratio: f32, h: f32) -> [f32; 3] {
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 65,535")]
 fn sleep_steps(dt: f32) -> u32 {
     // Half a second is 30 steps of a sixtieth, however the division is rounded.
-    (SLEEP_TIME / dt - 1e-3).ceil().clamp(1.0, MOST_QUIET) as u32
+    (SLEEP_TIME / dt - 1e-3).ceil().clamp(1.0, MAX_QUIET as f32) as u32
 }
 
 fn params(scene: &Scene) -> Params {

@@ -4,20 +4,12 @@ use glam::Vec2;
 
 use super::compile::{soft, u32_from};
 use super::{Joint, JointKind, Mode, Motor, Settings, Spring};
+use crate::constants::{MOUSE_DAMPING_RATIO, MOUSE_HERTZ, RIGID_DAMPING_RATIO, RIGID_HERTZ};
 use crate::types::{
     self, JOINT_APART, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_FRESH, JOINT_TYPE_SHIFT, JointRow,
     JointState, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_EQUALITY, ROW_LOWER, ROW_MEASURE,
     ROW_MOTOR, ROW_POINT, ROW_SPRING, ROW_UPPER, WORLD_A,
 };
-
-/// Stiffness of a joint that is meant to be rigid, Hz; never above a quarter of the substep rate. Box2D.
-const RIGID_HERTZ: f32 = 60.0;
-/// Its damping. Box2D.
-const RIGID_DAMPING_RATIO: f32 = 2.0;
-/// A mouse joint that is not told otherwise, Hz. Box2D's samples.
-const MOUSE_HERTZ: f32 = 5.0;
-/// Likewise.
-const MOUSE_DAMPING_RATIO: f32 = 0.7;
 
 /// What a joint is tied to.
 pub(super) struct Ends {

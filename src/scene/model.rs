@@ -6,6 +6,10 @@
 use glam::Vec2;
 
 use super::{Emitter, Joint};
+use crate::constants::{
+    DEFAULT_BAUMGARTE, DEFAULT_DT, DEFAULT_FRICTION, DEFAULT_GRAVITY, DEFAULT_ITERATIONS,
+    DEFAULT_RESTITUTION_THRESHOLD, DEFAULT_SLOP, DEFAULT_SUBSTEPS,
+};
 use crate::math::rotation;
 
 /// A world as it starts: settings, bodies and joints.
@@ -43,7 +47,7 @@ impl Default for Scene {
     fn default() -> Self {
         Self {
             name: String::new(),
-            gravity: Vec2::new(0.0, -9.81),
+            gravity: Vec2::new(0.0, -DEFAULT_GRAVITY),
             settings: Settings::default(),
             bodies: Vec::new(),
             joints: Vec::new(),
@@ -205,18 +209,18 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            dt: 1.0 / 60.0,
+            dt: DEFAULT_DT,
             substeps: None,
             iterations: None,
             mode: Mode::Soft,
             relax: true,
             warm_start: true,
             accumulate: true,
-            baumgarte: 0.2,
-            slop: 0.005,
+            baumgarte: DEFAULT_BAUMGARTE,
+            slop: DEFAULT_SLOP,
             correct_position: true,
             recycle: true,
-            restitution_threshold: 1.0,
+            restitution_threshold: DEFAULT_RESTITUTION_THRESHOLD,
             restitution_mix: RestitutionMix::Min,
             strict: false,
             events: false,
@@ -229,13 +233,13 @@ impl Settings {
     /// Substeps a step, with the default filled in.
     #[must_use]
     pub fn substep_count(&self) -> u32 {
-        self.substeps.unwrap_or(if self.mode == Mode::Soft { 4 } else { 1 })
+        self.substeps.unwrap_or(if self.mode == Mode::Soft { DEFAULT_SUBSTEPS } else { 1 })
     }
 
     /// Sweeps a substep, with the default filled in.
     #[must_use]
     pub fn iteration_count(&self) -> u32 {
-        self.iterations.unwrap_or(if self.mode == Mode::Soft { 1 } else { 10 })
+        self.iterations.unwrap_or(if self.mode == Mode::Soft { 1 } else { DEFAULT_ITERATIONS })
     }
 }
 
@@ -616,7 +620,13 @@ pub struct Material {
 
 impl Default for Material {
     fn default() -> Self {
-        Self { friction: 0.6, kinetic_friction: None, restitution: 0.0, tangent_speed: 0.0, rolling_resistance: 0.0 }
+        Self {
+            friction: DEFAULT_FRICTION,
+            kinetic_friction: None,
+            restitution: 0.0,
+            tangent_speed: 0.0,
+            rolling_resistance: 0.0,
+        }
     }
 }
 

@@ -22,17 +22,14 @@ use glam::Vec2;
 
 use hull::{Hull, hull_circle, hull_half_plane, hulls};
 
+pub use crate::constants::FACE_PREFERENCE;
+use crate::constants::RECYCLE_COS;
 use crate::math::{inv_mul_rotation, inv_rotate, mul_rotation, rotate};
 use crate::threads::{HEAVY, Threads};
 use crate::types::{
     BOX, CACHED, CIRCLE, COLOR_COUNT, Contact, ContactPoint, FIXED_A, FIXED_B, GEOMETRY_MASK, HALF_PLANE, Manifold,
     NONE, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK, Params, Pose, RECYCLE, RECYCLED, SENSOR, Shape, TOUCHED,
 };
-
-/// A pair whose bodies turned by more than about 11.5° gets a new manifold (Box2D).
-const RECYCLE_COS: f32 = 0.98;
-/// Another face must be better by this share of the slop to become the reference.
-pub const FACE_PREFERENCE: f32 = 0.1;
 
 /// Contacts that kept their manifold are marked [`RECYCLED`], and counted.
 pub fn collide(

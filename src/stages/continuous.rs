@@ -45,6 +45,7 @@ use glam::Vec2;
 use super::bin::{cells, cells_between, place_in_window, runs_of_row};
 use super::bound::level_bits;
 use super::pair::{kept_apart, may_meet};
+use crate::constants::{CORE, STOP_EXTENT, STOP_SHARE, STOP_THICKNESS, STOP_TOLERANCE, STOUT, TOUCH};
 use crate::lanes::dispatch;
 use crate::math::{inv_mul_rotation, inv_rotate, is_finite, mul_rotation, rotate};
 use crate::scene::Ties;
@@ -57,26 +58,6 @@ pub use impact::{Motion, Party, time_of_impact};
 use impact::{from_segment, gap, overlap, place};
 pub use walls::Walls;
 use walls::{MOST_WALLS, Travel, Wall};
-
-/// Radius of the core, as a share of the body's half thickness. More, and bodies in contact lock up; less, and they
-/// sink deeper before they are stopped.
-const CORE: f32 = 0.5;
-/// Shapes that reach further than this many half thicknesses from their middle stop also where only an end would pass. A
-/// square is stout; a capsule twice as long as wide is not: with an end between two segments of a wall, each would push it
-/// against the other instead of back.
-const STOUT: f32 = 1.5;
-/// Distance at which a body stops, as a share of the speculative distance: near enough for a contact in the next step.
-const STOP_SHARE: f32 = 0.25;
-/// The same as a share of the half thickness, for small bodies.
-const STOP_THICKNESS: f32 = 0.1;
-/// The same as a share of the extent, for bodies without thickness.
-const STOP_EXTENT: f32 = 1e-3;
-/// An impact is found to this share of the distance at which a body stops.
-const STOP_TOLERANCE: f32 = 0.01;
-/// A shape touches a wall that is nearer than where it would stop, by this many tolerances: one is how far off it may have
-/// stopped, the rest is for roundings since then. With one alone they would decide whether what has just been stopped is
-/// stopped again, before it has moved, or goes on.
-const TOUCH: f32 = 2.0;
 
 /// What of a body's size matters here.
 struct Size {

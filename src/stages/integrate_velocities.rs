@@ -11,6 +11,7 @@
 
 use glam::Vec2;
 
+use crate::constants::MAX_SUM;
 use crate::lanes::{
     Select, Simd, SimdBase, SimdCombine, SimdMask, SimdSplit, dispatch, f32x4, f32x8, mask32x4, mask32x8,
 };
@@ -20,8 +21,6 @@ use crate::types::{ASLEEP, Accumulator, Body, BodyState, DYNAMIC, Field, Params,
 
 /// Share of the largest speed that both components may have of a velocity that is below it.
 const SURELY_SLOW: f32 = 0.7;
-/// Bound on the sums, m/s and rad/s: what once was infinite would stay so.
-const LARGEST_SUM: f32 = 1e30;
 
 /// Advances the velocities by one substep.
 pub fn integrate_velocities(
@@ -108,7 +107,7 @@ fn advance_two<S: Simd>(
     let warm = params.switches & WARM_START != 0;
     let (sum, next_sum) = (accumulators.row(index), accumulators.row(index + 1));
     let kept = if warm {
-        let largest = f32x8::splat(simd, LARGEST_SUM);
+        let largest = f32x8::splat(simd, MAX_SUM);
         (sum.lanes(simd, 0).combine(next_sum.lanes(simd, 0)) + motion).max(-largest).min(largest)
     } else {
         zero
@@ -154,7 +153,7 @@ fn advance<S: Simd>(
     let zero = f32x4::splat(simd, 0.0);
     let mut motion = numbers.select(row, zero);
     let warm = params.switches & WARM_START != 0;
-    let largest = f32x4::splat(simd, LARGEST_SUM);
+    let largest = f32x4::splat(simd, MAX_SUM);
     let kept = if warm { (sum().lanes(simd, 0) + motion).max(-largest).min(largest) } else { zero };
     let push = if is_plain(params, body) {
         let [x, y] = params.gravity;

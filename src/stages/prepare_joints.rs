@@ -10,6 +10,7 @@ use std::f32::consts::TAU;
 use glam::Vec2;
 
 use super::solve_joints::{Stance, rows_of, total};
+use crate::constants::MIN_LENGTH;
 use crate::lanes::dispatch;
 use crate::math::{angle_of, inv_mul_rotation, rotate};
 use crate::threads::{HEAVY, Rows, Threads};
@@ -17,9 +18,6 @@ use crate::types::{
     ASLEEP, BROKEN, Body, BodyState, JOINT_DISABLED, JOINT_FRESH, Joint, JointFrame, JointRow, JointState, Params,
     Pose, QUARANTINED, ROW_COUNT_MASK, ROW_MEASURE, WORLD_A,
 };
-
-/// Shortest length that is measured, m: of a rod between anchors that coincide.
-const MIN_LENGTH: f32 = 1e-4;
 
 /// Fills `joint_frames`.
 pub fn prepare_joints(

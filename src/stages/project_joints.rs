@@ -8,15 +8,13 @@ use glam::Vec2;
 use super::solve_joints::{
     Stance, for_joints, inverse_mass, inverse_point_mass, rows_of, shortened, side, solve_symmetric, states_of,
 };
+use crate::constants::MAX_ANGULAR_CORRECTION;
 use crate::math::{cross, integrate_rotation};
 use crate::threads::{Rows, Threads};
 use crate::types::{
     BodyState, JOINT_FIXED_A, JOINT_FIXED_B, JointFrame, JointRow, Params, ROW_ANGLE, ROW_EQUALITY, ROW_GEOMETRY,
     ROW_LOWER, ROW_POINT, ROW_ROLE, ROW_UPPER,
 };
-
-/// Largest correction of an angle in one sweep: 8°. Box2D 2.4.
-const MAX_ANGULAR_CORRECTION: f32 = 2.0 / 45.0 * std::f32::consts::PI;
 
 /// One sweep.
 pub fn project_joints(

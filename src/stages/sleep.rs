@@ -20,16 +20,12 @@ use glam::Vec2;
 use super::guard::is_moving;
 use super::report::{find, produced};
 use super::wake::holds;
+use crate::constants::{MAX_QUIET, MOVED_SHARE};
 use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{
     ASLEEP, Body, BodyState, Contact, Counters, DYNAMIC, ISLAND_BLOCKED, Joint, JointState, KINEMATIC, Manifold,
     POINT_COUNT_MASK, Params, QUARANTINED, QUIET_MASK, QUIET_SHIFT, READY, STATIC, SleepingContact, VACANT,
 };
-
-/// Share of the speed by which a body was moved, also by being pushed out, that counts as motion. Box2D.
-const MOVED_SHARE: f32 = 0.5;
-/// Steps of quiet that a status has room for.
-const MOST_QUIET: u32 = 0xffff;
 
 /// The lists of contacts put by that come next. They are kept, so that a step need not ask for memory.
 #[derive(Debug, Default)]
@@ -137,7 +133,7 @@ fn sleep_timer(
                 continue;
             }
             let quiet = if is_quiet(params, body, &state) { (state.status >> QUIET_SHIFT) + 1 } else { 0 };
-            state.status = (state.status & !QUIET_MASK) | quiet.min(MOST_QUIET) << QUIET_SHIFT;
+            state.status = (state.status & !QUIET_MASK) | quiet.min(MAX_QUIET) << QUIET_SHIFT;
             if quiet >= params.sleep_steps && body.can_sleep != 0 && !overflowed {
                 state.status |= READY;
                 ready += 1;

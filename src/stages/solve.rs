@@ -10,6 +10,8 @@
 //! [`USE_FRICTION`] says so: in the soft step only when relaxing, when the normal impulses carry no bias.
 
 use crate::blocks::{Batch, Block, Bounce, Visit};
+pub use crate::constants::GAP;
+use crate::constants::STICK_SPEED;
 use crate::lanes::{
     Lanes, Select, Simd, SimdBase, SimdMask, Vec2x8, cross, cross_scalar, dispatch, f32x8, inverse, right_perp, turned,
     u32x8,
@@ -18,13 +20,6 @@ use crate::threads::{Rows, Table};
 use crate::types::{
     ACCUMULATE, BOUNCES, BodyState, FIXED_A, FIXED_B, FRESH, MEASURED, Params, Surface, USE_BIAS, USE_FRICTION,
 };
-
-/// Share of the slop from which on a gap counts as one. The formulae for gap and touch differ by a few per cent of the
-/// impulse; bodies placed exactly side by side would be handed to either by rounding if the line were at zero.
-pub const GAP: f32 = 1e-3;
-/// A contact that slides slower than this after friction did what it can at rest still counts as at rest, m/s. Without
-/// it, a load that lets go for one substep, as it may while impulses settle, would never hold again.
-const STICK_SPEED: f32 = 0.01;
 
 /// The sweeps of the soft step: with bias, first as positions are measured and then as they were, and without.
 const FIRST: u32 = USE_BIAS;

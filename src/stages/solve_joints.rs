@@ -30,6 +30,7 @@ pub mod lanes;
 
 use glam::{Mat2, Vec2};
 
+use crate::constants::MAX_SWING;
 use crate::math::{angle_of, clamped, cross, cross_scalar, inv_mul_rotation, inv_rotate, rotate, turned};
 use crate::threads::{HEAVY, Rows, Threads};
 use crate::types::{
@@ -38,9 +39,6 @@ use crate::types::{
     ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, USE_BIAS, WARM_START, WITHDRAW,
     WORLD_A,
 };
-
-/// The largest `k h² K`. At 4 a chain of light and heavy bodies gains energy.
-const MAX_SWING: f32 = 2.0;
 
 /// Visits the joints colour by colour. Those of one colour may be visited at the same time; the overflow is visited one
 /// by one, in order.

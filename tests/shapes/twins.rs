@@ -110,7 +110,7 @@ fn corners_that_nearly_touch() {
         ("towards = apart / between_ends;", "towards = rotate(vec2<f32>(1.0, 1e-4), apart / between_ends);"),
     ];
     for (from, to) in patches {
-        let patch = Patch { shader: "collide", from, to };
+        let patch = Patch { shader: "hull", from, to };
         let gpu = GpuWorld::patched(&context, &corners(5), &[patch]).expect("a patched shader");
         let report = compare(gpu, &corners(5), Options { steps: 1, ..Options::default() }, |_| {}).expect("a run");
         assert_eq!(report.first_failure(), Some("collide"), "{to}: {:?}", report.first_difference);
@@ -131,8 +131,7 @@ fn a_wrong_shader_is_found() {
         ("collide", "hull", "distance = sqrt(least);\n        if", "distance = 1.01 * sqrt(least);\n        if"),
         ("collide", "hull", "let apart = height + dot(up, point);", "let apart = height + 1.001 * dot(up, point);"),
     ];
-    for (stage, file, from, to) in faults {
-        let shader = if file == "hull" { "collide" } else { file };
+    for (stage, shader, from, to) in faults {
         let gpu = GpuWorld::patched(&context, &scene, &[Patch { shader, from, to }]).expect("a patched shader");
         let report = compare(gpu, &scene, Options { steps: 1, ..Options::default() }, |_| {}).expect("a run");
         assert_eq!(report.first_failure(), Some(stage), "{to}: {:?}", report.first_difference);

@@ -1,6 +1,8 @@
 // The background with its grid, below everything, and the scale bar, above everything. Twin on the CPU:
 // src/backdrop.rs, function by function.
 
+//#import draw/view
+
 // Coverage of texts, four bytes a word; the first is that of the scale bar.
 @group(0) @binding(1) var<storage, read> glyphs: array<u32>;
 

@@ -1,6 +1,10 @@
 // The boxes around shapes where they are now, as shaders/bound.wgsl of the solver lays them when a step begins: a quad each, of
 // which the edge is drawn.
 
+//#import types
+//#import math
+//#import draw/view
+
 @group(0) @binding(1) var<uniform> params: Params;
 @group(0) @binding(2) var<storage, read> shapes: array<Shape>;
 @group(0) @binding(3) var<storage, read> poses: array<Pose>;

@@ -2,6 +2,12 @@
 // grid, so a pixel counts the shapes that lie in the cell that it shows, not those of others with the same place in
 // the table.
 
+//#import types
+//#import math
+//#import grid
+//#import cells
+//#import draw/view
+
 @group(0) @binding(1) var<uniform> params: Params;
 @group(0) @binding(2) var<storage, read> cell_ends: array<u32>;
 @group(0) @binding(3) var<storage, read> cell_shapes: array<u32>;
@@ -29,10 +35,7 @@ fn shapes_in(level: u32, at: vec2<i32>) -> u32 {
     if index >= arrayLength(&cell_ends) {
         return 0u;
     }
-    var start = 0u;
-    if index > 0u {
-        start = cell_ends[index - 1u];
-    }
+    let start = slots_before(index);
     let end = min(min(cell_ends[index], start + MOST_SEEN), arrayLength(&cell_shapes));
     var count = 0u;
     for (var slot = start; slot < end; slot += 1u) {

@@ -1,6 +1,12 @@
 // Contacts, each with two points, straight from the solver's tables: an instance for each part that is drawn, so that
 // all lines lie below all points.
 
+//#import types
+//#import math
+//#import draw/view
+//#import draw/palette
+//#import draw/marks
+
 @group(0) @binding(1) var<storage, read> poses: array<Pose>;
 @group(0) @binding(2) var<storage, read> states: array<BodyState>;
 @group(0) @binding(3) var<storage, read> contacts: array<Contact>;

@@ -2,6 +2,11 @@
 // lies over what never depends on the order of threads. Also how much is drawn of tables whose counts only the device
 // knows. src/programs.rs says what runs when.
 
+//#import types
+//#import math
+//#import prefix_sum
+//#import draw/view
+
 @group(0) @binding(1) var<storage, read> poses: array<Pose>;
 @group(0) @binding(2) var<storage, read> shapes: array<Shape>;
 @group(0) @binding(4) var<storage, read_write> visible: array<u32>;
@@ -15,29 +20,10 @@
 @group(0) @binding(10) var<storage, read> contacts: array<Contact>;
 @group(0) @binding(11) var<storage, read> sleeping: array<SleepingContact>;
 
-const CULL_LANES: u32 = 256u;
 // Shapes of a lane, which lie side by side.
 const CULL_RUN: u32 = 4u;
 // Further than any outline, line and rounding of a quad reach past its shape, px.
 const CULL_RIM: f32 = 8.0;
-
-var<workgroup> sums: array<u32, 256>;
-
-/// Exclusive prefix sum over the lanes of a workgroup; `sums[255]` is left as the total.
-fn sum_before(lane: u32, value: u32) -> u32 {
-    sums[lane] = value;
-    workgroupBarrier();
-    for (var offset = 1u; offset < CULL_LANES; offset = offset << 1u) {
-        var left = 0u;
-        if lane >= offset {
-            left = sums[lane - offset];
-        }
-        workgroupBarrier();
-        sums[lane] += left;
-        workgroupBarrier();
-    }
-    return sums[lane] - value;
-}
 
 /// 1 if a fixed shape is in the picture, 2 if one that is not fixed, else 0. Never 0 for one that shape_vertex draws.
 fn class_of(index: u32) -> u32 {
@@ -72,7 +58,7 @@ fn cull_count(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let block = workgroup.y * workgroups.x + workgroup.x;
-    let slot = block * CULL_LANES + lane;
+    let slot = block * SCAN_LANES + lane;
     var bits = 0u;
     // Fixed ones in the low half.
     var count = 0u;
@@ -81,12 +67,12 @@ fn cull_count(
         bits |= kind << (2u * turn);
         count += (kind & 1u) | ((kind >> 1u) << 16u);
     }
-    _ = sum_before(lane, count);
+    _ = scan_lanes(lane, count);
     if block < view.block_count {
         found[slot] = bits;
         if lane == 0u {
-            block_counts[block] = sums[CULL_LANES - 1u] & 0xffffu;
-            block_counts[view.block_count + block] = sums[CULL_LANES - 1u] >> 16u;
+            block_counts[block] = sums[SCAN_LANES - 1u] & 0xffffu;
+            block_counts[view.block_count + block] = sums[SCAN_LANES - 1u] >> 16u;
         }
     }
 }
@@ -95,21 +81,21 @@ fn cull_count(
 @compute @workgroup_size(256)
 fn cull_scan(@builtin(local_invocation_index) lane: u32) {
     let length = 2u * view.block_count;
-    let run = (length + CULL_LANES - 1u) / CULL_LANES;
+    let run = (length + SCAN_LANES - 1u) / SCAN_LANES;
     let first = min(lane * run, length);
     let end = min(first + run, length);
     var sum = 0u;
     for (var i = first; i < end; i += 1u) {
         sum += block_counts[i];
     }
-    var start = sum_before(lane, sum);
+    var start = scan_lanes(lane, sum);
     for (var i = first; i < end; i += 1u) {
         let count = block_counts[i];
         block_counts[i] = start;
         start += count;
     }
     if lane == 0u {
-        draws[0] = 6u * sums[CULL_LANES - 1u];
+        draws[0] = 6u * sums[SCAN_LANES - 1u];
         draws[1] = 1u;
         draws[2] = 0u;
         draws[3] = 0u;
@@ -123,14 +109,14 @@ fn cull_emit(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let block = workgroup.y * workgroups.x + workgroup.x;
-    let slot = block * CULL_LANES + lane;
+    let slot = block * SCAN_LANES + lane;
     var bits = 0u;
     if block < view.block_count {
         bits = found[slot];
     }
     let fixed_bits = countOneBits(bits & 0x55u);
     let moving_bits = countOneBits(bits & 0xaau);
-    let before = sum_before(lane, fixed_bits | (moving_bits << 16u));
+    let before = scan_lanes(lane, fixed_bits | (moving_bits << 16u));
     if block >= view.block_count {
         return;
     }

@@ -1,6 +1,11 @@
 // Forces beside those of contacts: the weight of each dynamic body at its centre of mass, and what each joint does to its
 // bodies at their anchors. As long as forces of contacts are: contacts.wgsl.
 
+//#import types
+//#import math
+//#import draw/view
+//#import draw/marks
+
 @group(0) @binding(1) var<uniform> params: Params;
 @group(0) @binding(2) var<storage, read> poses: array<Pose>;
 @group(0) @binding(3) var<storage, read> states: array<BodyState>;

@@ -1,6 +1,12 @@
 // Joints, each of six marks: a thin line from each body to its anchor, what is between the anchors, a sign at each of
 // them, and one for the world. Twin on the CPU: src/joints.rs.
 
+//#import types
+//#import math
+//#import draw/view
+//#import draw/palette
+//#import draw/marks
+
 @group(0) @binding(1) var<storage, read> poses: array<Pose>;
 @group(0) @binding(2) var<storage, read> joints: array<Joint>;
 @group(0) @binding(3) var<storage, read> joint_states: array<JointState>;

@@ -1,6 +1,10 @@
 // Meaning of colours: plates, texts and ramps that src/legend.rs lays out. The largest value is written here,
 // since only the device knows it.
 
+//#import types
+//#import draw/view
+//#import draw/palette
+
 struct Plate {
     // Left, top, width and height, px of the picture, y down.
     place: vec4<f32>,

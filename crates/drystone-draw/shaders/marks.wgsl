@@ -1,6 +1,8 @@
 // Lines, arrows and signs: a quad along a line, and the exact outline in the fragment shader. All have a rim in the
 // colour of the background, so that they are seen on any body. Those of joints have a twin: src/marks.rs.
 
+//#import draw/view
+
 struct Mark {
     @builtin(position) clip: vec4<f32>,
     // From where to where, pixels, y down.

@@ -1,5 +1,7 @@
 // The colour of a shape, from the index of its body. Twin on the CPU: src/palette.rs.
 
+//#import draw/view
+
 /// Mixes the bits of a body index (Wellons' lowbias32), so that neighbours get unlike values.
 fn hash_body(body: u32) -> u32 {
     var h = body;

@@ -3,6 +3,10 @@
 // few pixels that they can touch, each with the share that they cover, so that nothing flickers as they shrink. Twin
 // on the CPU: src/sprite.rs, function by function.
 
+//#import types
+//#import draw/view
+//#import draw/palette
+
 @group(0) @binding(1) var<storage, read> poses: array<Pose>;
 @group(0) @binding(2) var<storage, read> shapes: array<Shape>;
 @group(0) @binding(3) var<storage, read> vertices: array<vec2<f32>>;

@@ -1,6 +1,11 @@
 // The colours of bodies, one thread a body, packed to four bytes each. Those by contacts first look at every contact,
-// and those by islands find what hangs together, as the solver does when it looks for who may sleep
-// (shaders/sleep.wgsl): the root of an island is its lowest index, whoever unites first.
+// and those by islands find what hangs together, as sleep does, by union_find.wgsl.
+
+//#import types
+//#import math
+//#import union_find
+//#import draw/view
+//#import draw/palette
 
 @group(0) @binding(1) var<storage, read> poses: array<Pose>;
 @group(0) @binding(2) var<storage, read> states: array<BodyState>;
@@ -183,30 +188,17 @@ fn tint_alone(
     atomicStore(&labels[view.body_count + body], 0u);
 }
 
-fn root_of(body: u32) -> u32 {
-    var at = body;
-    loop {
-        let above = atomicLoad(&labels[at]);
-        if above >= at {
-            return at;
-        }
-        at = above;
-    }
-    return at;
+// The islands as union_find.wgsl wants them.
+fn parent_of(body: u32) -> u32 {
+    return atomicLoad(&labels[body]);
 }
 
-fn unite(body_a: u32, body_b: u32) {
-    var a = root_of(body_a);
-    var b = root_of(body_b);
-    while a != b {
-        let low = min(a, b);
-        let high = max(a, b);
-        if atomicCompareExchangeWeak(&labels[high], high, low).exchanged {
-            return;
-        }
-        a = root_of(high);
-        b = root_of(low);
-    }
+fn lower_parent(body: u32, parent: u32) {
+    atomicMin(&labels[body], parent);
+}
+
+fn adopt(root: u32, parent: u32) -> bool {
+    return atomicCompareExchangeWeak(&labels[root], root, parent).exchanged;
 }
 
 // One thread a contact that fits. Those of bodies asleep are in islands already.

@@ -1,5 +1,9 @@
 // Velocities of bodies: an arrow from each centre of mass, straight from the solver's tables.
 
+//#import types
+//#import draw/view
+//#import draw/marks
+
 @group(0) @binding(1) var<storage, read> poses: array<Pose>;
 @group(0) @binding(2) var<storage, read> states: array<BodyState>;
 

@@ -289,8 +289,7 @@ mod tests {
 
     #[test]
     fn plate_matches_shader() {
-        let text = crate::programs::LEGEND.1.concat();
-        let module = wgpu::naga::front::wgsl::parse_str(&text).unwrap();
+        let (module, _) = crate::programs::COMPOSER.compose("draw/legend").unwrap().module().unwrap();
         let (_, plate) = module.types.iter().find(|(_, t)| t.name.as_deref() == Some("Plate")).unwrap();
         let wgpu::naga::TypeInner::Struct { members, span } = &plate.inner else { panic!("Plate is a struct") };
         assert_eq!(*span as usize, size_of::<Plate>());

@@ -2,30 +2,17 @@
 //! variable.
 
 use super::DrawError;
-use drystone::gpu::kernel::{Binding, BindingKind, GRID, MATH, TYPES, reflect};
+use drystone::gpu::kernel::{Binding, BindingKind, reflect};
+use drystone::gpu::shader::{Composer, SHARED, Source};
 
-/// A shader: its name, and the sources that it is made of, in their order.
-pub(crate) type Text = (&'static str, &'static [&'static str]);
+/// Shaders of this crate; what they import from `shaders/` of the solver has no prefix.
+const SOURCES: &[Source] = drystone::shader_sources!("draw/":
+    "view", "palette", "marks", "backdrop", "shapes", "cull", "tint", "cells", "boxes", "joints", "contacts", "velocities",
+    "forces", "legend",
+);
 
-macro_rules! file {
-    ($name:literal) => {
-        include_str!(concat!("../shaders/", $name, ".wgsl"))
-    };
-}
-
-pub(crate) const BACKDROP: Text = ("draw backdrop", &[file!("view"), file!("backdrop")]);
-pub(crate) const SHAPES: Text = ("draw shapes", &[TYPES, file!("view"), file!("palette"), file!("shapes")]);
-pub(crate) const CULL: Text = ("draw cull", &[TYPES, MATH, file!("view"), file!("cull")]);
-pub(crate) const TINT: Text = ("draw tint", &[TYPES, MATH, file!("view"), file!("palette"), file!("tint")]);
-pub(crate) const CELLS: Text = ("draw cells", &[TYPES, MATH, GRID, file!("view"), file!("cells")]);
-pub(crate) const BOXES: Text = ("draw boxes", &[TYPES, MATH, file!("view"), file!("boxes")]);
-pub(crate) const JOINTS: Text =
-    ("draw joints", &[TYPES, MATH, file!("view"), file!("palette"), file!("marks"), file!("joints")]);
-pub(crate) const CONTACTS: Text =
-    ("draw contacts", &[TYPES, MATH, file!("view"), file!("palette"), file!("marks"), file!("contacts")]);
-pub(crate) const FORCES: Text = ("draw forces", &[TYPES, MATH, file!("view"), file!("marks"), file!("forces")]);
-pub(crate) const VELOCITIES: Text = ("draw velocities", &[TYPES, file!("view"), file!("marks"), file!("velocities")]);
-pub(crate) const LEGEND: Text = ("draw legend", &[TYPES, file!("view"), file!("palette"), file!("legend")]);
+/// Composer of the shaders of pictures.
+pub(crate) const COMPOSER: Composer<'static> = Composer::new(&[SHARED, SOURCES]);
 
 /// Workgroups that fit in one dimension of a dispatch.
 const MOST_GROUPS: u32 = 65_535;
@@ -98,19 +85,21 @@ impl Bound<wgpu::RenderPipeline> {
     }
 }
 
-/// A parsed shader.
-pub(crate) struct Source {
+/// Parsed shader.
+pub(crate) struct ParsedShader {
     module: wgpu::ShaderModule,
     points: Vec<(String, drystone::gpu::kernel::Reflection)>,
 }
 
-impl Source {
-    pub fn new(device: &wgpu::Device, (name, parts): Text) -> Result<Self, DrawError> {
-        let text = parts.concat();
-        let points = reflect(name, &text).map_err(|error| DrawError::Device(error.to_string()))?;
+impl ParsedShader {
+    /// Shader of `shaders/NAME.wgsl`.
+    pub fn new(device: &wgpu::Device, name: &str) -> Result<Self, DrawError> {
+        let composed =
+            COMPOSER.compose(&format!("draw/{name}")).map_err(|error| DrawError::Device(error.to_string()))?;
+        let points = reflect(&composed).map_err(|error| DrawError::Device(error.to_string()))?;
         let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
-            label: Some(name),
-            source: wgpu::ShaderSource::Wgsl(text.into()),
+            label: Some(composed.name()),
+            source: wgpu::ShaderSource::Wgsl(composed.text().into()),
         });
         Ok(Self { module, points })
     }
@@ -235,9 +224,9 @@ pub(crate) struct Base {
 impl Base {
     pub fn new(device: &wgpu::Device, target: Target) -> Result<Self, DrawError> {
         use wgpu::PrimitiveTopology::{TriangleList, TriangleStrip};
-        let backdrop = Source::new(device, BACKDROP)?;
-        let cull = Source::new(device, CULL)?;
-        let shapes = Source::new(device, SHAPES)?;
+        let backdrop = ParsedShader::new(device, "backdrop")?;
+        let cull = ParsedShader::new(device, "cull")?;
+        let shapes = ParsedShader::new(device, "shapes")?;
         Ok(Self {
             backdrop: backdrop.pen(device, target, "backdrop", "backdrop", TriangleStrip, false)?,
             shapes: shapes.pen(device, target, "shape", "shape", TriangleList, true)?,
@@ -284,25 +273,25 @@ const TINTS: [&str; 12] = [
 
 impl More {
     pub fn new(device: &wgpu::Device, target: Target) -> Result<Self, DrawError> {
-        let pen = |source: &Source, name, fragment| {
-            source.pen(device, target, name, fragment, wgpu::PrimitiveTopology::TriangleList, true)
+        let pen = |shader: &ParsedShader, name, fragment| {
+            shader.pen(device, target, name, fragment, wgpu::PrimitiveTopology::TriangleList, true)
         };
-        let contacts = Source::new(device, CONTACTS)?;
-        let forces = Source::new(device, FORCES)?;
-        let legend = Source::new(device, LEGEND)?;
-        let tint = Source::new(device, TINT)?;
+        let contacts = ParsedShader::new(device, "contacts")?;
+        let forces = ParsedShader::new(device, "forces")?;
+        let legend = ParsedShader::new(device, "legend")?;
+        let tint = ParsedShader::new(device, "tint")?;
         Ok(Self {
-            cells: pen(&Source::new(device, CELLS)?, "cell", "cell")?,
-            boxes: pen(&Source::new(device, BOXES)?, "box", "box")?,
-            joints: pen(&Source::new(device, JOINTS)?, "joint", "mark")?,
+            cells: pen(&ParsedShader::new(device, "cells")?, "cell", "cell")?,
+            boxes: pen(&ParsedShader::new(device, "boxes")?, "box", "box")?,
+            joints: pen(&ParsedShader::new(device, "joints")?, "joint", "mark")?,
             contacts: pen(&contacts, "contact", "mark")?,
             sleeping: pen(&contacts, "sleeping", "mark")?,
-            velocities: pen(&Source::new(device, VELOCITIES)?, "velocity", "mark")?,
+            velocities: pen(&ParsedShader::new(device, "velocities")?, "velocity", "mark")?,
             weights: pen(&forces, "weight", "mark")?,
             pulls: pen(&forces, "pull", "mark")?,
             legend: pen(&legend, "legend", "legend")?,
             legend_value: legend.kernel(device, "legend_value")?,
-            cull_contacts: Source::new(device, CULL)?.kernel(device, "cull_contacts")?,
+            cull_contacts: ParsedShader::new(device, "cull")?.kernel(device, "cull_contacts")?,
             tints: TINTS
                 .into_iter()
                 .map(|name| Ok((name, tint.kernel(device, name)?)))
@@ -321,23 +310,16 @@ mod tests {
     use super::*;
     use wgpu::naga;
 
-    const ALL: [Text; 11] = [BACKDROP, SHAPES, CULL, TINT, CELLS, BOXES, JOINTS, CONTACTS, VELOCITIES, FORCES, LEGEND];
-
     /// For any device that wgpu supports: no optional feature, at most eight storage buffers a stage, and none that a
     /// vertex shader writes.
     #[test]
     fn shaders_need_no_more_than_every_device_has() {
         let most = wgpu::Limits::default().max_storage_buffers_per_shader_stage as usize;
         let mut points = 0;
-        for (name, parts) in ALL {
-            let text = &parts.concat();
-            let module =
-                naga::front::wgsl::parse_str(text).unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string(text)));
-            let plain = naga::valid::Capabilities::empty();
-            naga::valid::Validator::new(naga::valid::ValidationFlags::all(), plain)
-                .validate(&module)
-                .unwrap_or_else(|e| panic!("{name}: {}", e.emit_to_string(text)));
-            for (point, reflection) in reflect(name, text).unwrap() {
+        for source in SOURCES {
+            let composed = COMPOSER.compose(source.name).unwrap_or_else(|error| panic!("{error}"));
+            composed.module_with(naga::valid::Capabilities::empty()).unwrap_or_else(|error| panic!("{error}"));
+            for (point, reflection) in reflect(&composed).unwrap() {
                 points += 1;
                 let storage = reflection.bindings.iter().filter(|b| b.kind != BindingKind::Uniform);
                 assert!(storage.clone().count() <= most, "{point} has {} storage buffers", storage.count());

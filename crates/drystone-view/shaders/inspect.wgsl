@@ -1,5 +1,8 @@
 // Body under the pointer: src/inspect.rs. `rank` finds how well a shape suits best, `pick` the topmost that suits
-// as well, `describe` tells of its body, `count` of its contacts. `types.wgsl` comes first.
+// as well, `describe` tells of its body, `count` of its contacts.
+
+//#import types
+//#import math
 
 struct Request {
     // m.
@@ -46,10 +49,6 @@ struct Found {
 const CLASS_SHIFT: u32 = 28u;
 const RANK_STEPS: f32 = 1048576.0;
 
-fn turned_back(q: vec2<f32>, v: vec2<f32>) -> vec2<f32> {
-    return vec2<f32>(q.x * v.x + q.y * v.y, q.x * v.y - q.y * v.x);
-}
-
 /// Distance to the edge of the core; negative inside. p in the shape's frame.
 fn polygon_distance(shape: u32, p: vec2<f32>) -> f32 {
     let count = (shapes[shape].kind >> VERTEX_COUNT_SHIFT) & 0xfu;
@@ -74,7 +73,7 @@ fn distance_to(index: u32) -> f32 {
         return 1e30;
     }
     let pose = poses[shape.body];
-    let p = turned_back(shape.rotation, turned_back(pose.rotation, request.point - pose.position) - shape.offset);
+    let p = inv_rotate(shape.rotation, inv_rotate(pose.rotation, request.point - pose.position) - shape.offset);
     switch shape.kind & GEOMETRY_MASK {
         case CIRCLE: {
             return length(p) - shape.radius;

@@ -147,7 +147,7 @@ impl App {
         let nothing = nothing.ok_or_else(|| WorldError::Kernel("there is no world".to_owned()))?;
         let mut app = Self {
             drawing: Drawing::new(&context, format),
-            inspector: Inspector::new(context.device()),
+            inspector: Inspector::new(context.device())?,
             context,
             threads,
             source: source.clone(),
@@ -373,7 +373,7 @@ impl App {
         self.context = context;
         self.thumbs.forget_textures();
         self.drawing = Drawing::new(&self.context, format);
-        self.inspector = Inspector::new(self.context.device());
+        self.inspector = Inspector::new(self.context.device())?;
         self.pointer = Pointer::default();
         self.build.of_another_world();
         self.watch.lose_device();

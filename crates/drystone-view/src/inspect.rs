@@ -8,7 +8,7 @@ use bytemuck::{Pod, Zeroable};
 use glam::Vec2;
 
 use drystone::CpuWorld;
-use drystone::gpu::kernel::TYPES;
+use drystone::gpu::shader::{Composer, SHARED, Source};
 use drystone::gpu::{Arrival, Context};
 use drystone::math::inv_rotate;
 use drystone::query::Query;
@@ -20,7 +20,7 @@ use drystone::types::{
 use drystone::world::WorldError;
 use drystone_draw::DrawInputs;
 
-const SOURCE: [&str; 2] = [TYPES, include_str!("../shaders/inspect.wgsl")];
+const SOURCES: &[Source] = drystone::shader_sources!("view/": "inspect");
 /// Threads of a workgroup, and workgroups at most; the kernels go on in strides.
 const LANES: u32 = 64;
 const MOST_GROUPS: u32 = 4096;
@@ -145,7 +145,14 @@ pub(crate) struct Inspector {
 }
 
 impl Inspector {
-    pub fn new(device: &wgpu::Device) -> Self {
+    /// Compiles them.
+    ///
+    /// # Errors
+    /// If the shader does not compose.
+    pub fn new(device: &wgpu::Device) -> Result<Self, WorldError> {
+        let composed = Composer::new(&[SHARED, SOURCES])
+            .compose("view/inspect")
+            .map_err(|error| WorldError::Kernel(error.to_string()))?;
         let buffer = |binding, ty, bytes: usize| wgpu::BindGroupLayoutEntry {
             binding,
             visibility: wgpu::ShaderStages::COMPUTE,
@@ -169,7 +176,7 @@ impl Inspector {
         });
         let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
             label: Some("inspect"),
-            source: wgpu::ShaderSource::Wgsl(SOURCE.concat().into()),
+            source: wgpu::ShaderSource::Wgsl(composed.text().into()),
         });
         let kernels = ["rank", "pick", "describe", "count"].map(|name| {
             device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
@@ -181,7 +188,7 @@ impl Inspector {
                 cache: None,
             })
         });
-        Self { layout, kernels }
+        Ok(Self { layout, kernels })
     }
 
     /// Asks about a world on the device, after all that was submitted so far.
@@ -393,7 +400,7 @@ mod tests {
         let context = Context::new(AdapterChoice::Any).expect("an adapter; a software one will do");
         let mut cpu = CpuWorld::new(&scene()).unwrap();
         let gpu = GpuWorld::new(&context, &scene()).unwrap();
-        let inspector = Inspector::new(context.device());
+        let inspector = Inspector::new(context.device()).unwrap();
         let mut found = std::collections::BTreeSet::new();
         for index in 0..200_u8 {
             let point = Vec2::new(f32::from(index % 20) * 0.5 - 4.3, f32::from(index / 20) * 0.25 - 0.2);

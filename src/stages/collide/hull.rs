@@ -15,15 +15,9 @@
 use glam::Vec2;
 
 use super::{FACE_PREFERENCE, Local};
+use crate::constants::{EDGE_PREFERENCE, MIN_CORNER_ANGLE, ROUNDING};
 use crate::math::{inv_mul_rotation, inv_rotate, right_perp, rotate};
 use crate::types::{BOX, GEOMETRY_MASK, MAX_VERTICES, POLYGON, Shape, VERTEX_COUNT_SHIFT};
-
-/// Another edge must look at the reference face more squarely by this much (cosine) to become the incident one.
-const EDGE_PREFERENCE: f32 = 1e-6;
-/// Segments that meet at their ends are halved at angles above this, rad.
-const LEAST_ANGLE: f32 = 0.5;
-/// Separations of cores are rounded by less than this share of their size.
-const ROUNDING: f32 = 1e-6;
 
 /// The core of a shape: the vertices of a convex polygon about its centre, counter-clockwise. One is a disc, two a
 /// capsule or a segment.
@@ -257,7 +251,7 @@ pub(super) fn hulls(
             let apart = rotate(rel, other.edge(vertex).0) - hull.edge(corner).0;
             let length = apart.length();
             // Side by side they were nearest elsewhere, unless one is as short as the gap.
-            if length > LEAST_ANGLE {
+            if length > MIN_CORNER_ANGLE {
                 towards = apart / length;
             }
         }

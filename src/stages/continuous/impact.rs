@@ -2,16 +2,10 @@
 
 use glam::Vec2;
 
+use crate::constants::{FAR, MAX_ADVANCES};
 use crate::math::{cross_scalar, inv_mul_rotation, inv_rotate, mul_rotation, right_perp, rotate};
 use crate::stages::collide::hull::Hull;
 use crate::types::{BodyState, GEOMETRY_MASK, HALF_PLANE, Pose, Shape};
-
-/// Squared lengths are below this, m².
-const FAR: f32 = 1e30;
-
-/// Advances after which a body stops where it is known to be safe. Without spin one or two do; each makes the rest
-/// smaller by the share of spin in the motion.
-const MAX_ADVANCES: u32 = 32;
 
 /// How a body moves in this step, about the place where the swept body starts.
 #[derive(Clone, Copy, Debug)]

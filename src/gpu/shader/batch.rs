@@ -1,49 +1,56 @@
-//! From the shader of one world to that of many.
+//! From the module of one world to that of many.
 //!
 //! Many worlds lie one behind the other in every table, each with as much room as the largest needs, and a dispatch has
 //! one layer of workgroups for each that takes part: a list says which world a layer is (`layers[workgroup_id.z]`). A kernel
 //! for many worlds is the one for one world, with the place of its world added to the index of every table: the text is
-//! made from the other here and written nowhere, so the two cannot differ. What a world computes then cannot depend on its
+//! made from the other here and written nowhere, so the two cannot differ. No line moves to another, so that errors find
+//! their file. What a world computes then cannot depend on its
 //! neighbours, as no kernel can reach them.
+
+use super::{Composed, Place};
 
 /// The one uniform that every world has a row of its own of.
 const PARAMS: &str = "var<uniform> params: Params;";
 /// Counts of one world.
 const COUNTERS: &str = "var<storage, read_write> counters: Counters;";
 /// Shared by all worlds: each command, ray or region says whose it is.
-const SHARED: [&str; 5] = ["commands", "rays", "ray_hits", "regions", "region_items"];
+const SHARED_TABLES: [&str; 5] = ["commands", "rays", "ray_hits", "regions", "region_items"];
 /// Where a kernel says that it goes on for another world than its layer's.
 const ENTER: &str = "fn enter(world: u32) {";
-/// The world of each layer.
-pub(super) const LAYERS: &str = "layers";
+/// Table of the world of each layer.
+pub(in crate::gpu) const LAYERS: &str = "layers";
 
-/// The shader of many worlds.
-#[must_use]
-pub fn many(text: &str) -> String {
-    let text = without_comments(text);
-    let tables = tables(&text);
-    let mut made = String::with_capacity(2 * text.len());
-    if !tables.is_empty() {
-        let fields: String = tables.iter().map(|name| format!("    {name}: u32,\n")).collect();
-        made.push_str(&format!(
-            "struct Strides {{\n{fields}}}\n@group(2) @binding(0) var<uniform> strides: Strides;\n"
-        ));
+impl Composed {
+    /// Turns the module for one world into that for many.
+    #[must_use]
+    pub fn batched(self) -> Self {
+        let text = without_comments(&self.text);
+        let tables = tables(&text);
+        let mut prologue = String::new();
+        if !tables.is_empty() {
+            let fields: String = tables.iter().map(|name| format!("    {name}: u32,\n")).collect();
+            prologue.push_str(&format!(
+                "struct Strides {{\n{fields}}}\n@group(2) @binding(0) var<uniform> strides: Strides;\n"
+            ));
+        }
+        prologue.push_str(&format!("@group(3) @binding(0) var<storage, read> {LAYERS}: array<u32>;\n"));
+        prologue.push_str("var<private> world_index: u32;\n");
+        let body = indexed(&text, &tables)
+            .replace(PARAMS, "var<storage, read> params: array<Params>;")
+            .replace(COUNTERS, "var<storage, read_write> counters: array<Counters>;")
+            .replace(ENTER, &format!("{ENTER} world_index = world;"));
+        let made = (1..=prologue.lines().count()).map(|line| Place { file: "", line });
+        let places = made.chain(self.places.iter().copied()).collect();
+        let strided = tables.iter().map(|&name| name.to_owned()).collect();
+        Self { text: prologue + &with_layers(&body), places, strided, ..self }
     }
-    made.push_str(&format!("@group(3) @binding(0) var<storage, read> {LAYERS}: array<u32>;\n"));
-    made.push_str("var<private> world_index: u32;\n");
-    made.push_str(&indexed(&text, &tables));
-    let made = made
-        .replace(PARAMS, "var<storage, read> params: array<Params>;")
-        .replace(COUNTERS, "var<storage, read_write> counters: array<Counters>;")
-        .replace(ENTER, &format!("{ENTER}\n    world_index = world;"));
-    with_layers(&made)
 }
 
-/// Tables of which every world has its own part.
-pub(super) fn tables(text: &str) -> Vec<&str> {
+/// Tables of which every world has a part of its own.
+fn tables(text: &str) -> Vec<&str> {
     let declared = text.lines().filter_map(|line| line.strip_prefix("@group(0)")?.split_once("var<storage"));
     let named = declared.filter_map(|(_, rest)| rest.split_once('>')?.1.split_once(": array<"));
-    named.map(|(name, _)| name.trim()).filter(|name| !SHARED.contains(name)).collect()
+    named.map(|(name, _)| name.trim()).filter(|name| !SHARED_TABLES.contains(name)).collect()
 }
 
 fn without_comments(text: &str) -> String {
@@ -105,9 +112,10 @@ fn with_layers(text: &str) -> String {
             made.push_str(part);
             continue;
         };
-        let head = head.trim_end().trim_end_matches(',');
+        let (head, blank) = head.split_at(head.trim_end().len());
+        let head = head.trim_end_matches(',');
         let missing = if head.contains(LAYER) { String::new() } else { format!(", {LAYER}") };
-        made.push_str(&format!("{head}{missing}) {{\n    world_index = {LAYERS}[workgroup.z];{body}"));
+        made.push_str(&format!("{head}{missing}{blank}) {{ world_index = {LAYERS}[workgroup.z];{body}"));
     }
     made
 }
@@ -115,8 +123,13 @@ fn with_layers(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gpu::kernel::SHADERS;
+    use crate::gpu::kernel::reflect;
+    use crate::gpu::shader::{Composer, SHADERS};
     use wgpu::naga::{self, AddressSpace, Expression};
+
+    fn one(name: &str) -> Composed {
+        Composer::SOLVER.compose(name).expect("a shader of the solver")
+    }
 
     /// Indices of tables in a module: those with the place of the world, and those without.
     fn indices(text: &str) -> [usize; 2] {
@@ -141,7 +154,7 @@ mod tests {
                 };
                 let Expression::GlobalVariable(global) = function.expressions[base] else { continue };
                 let global = &module.global_variables[global];
-                let shared = global.name.as_deref().is_some_and(|name| name == LAYERS || SHARED.contains(&name));
+                let shared = global.name.as_deref().is_some_and(|name| name == LAYERS || SHARED_TABLES.contains(&name));
                 if !matches!(global.space, AddressSpace::Storage { .. }) || shared {
                     continue;
                 }
@@ -164,7 +177,7 @@ mod tests {
     fn every_index_has_its_world() {
         let mut placed = 0;
         for shader in SHADERS {
-            let [with, without] = indices(&many(&shader.text()));
+            let [with, without] = indices(one(shader.name).batched().text());
             assert_eq!(without, 0, "{} reaches into other worlds", shader.name);
             placed += with;
         }
@@ -174,16 +187,17 @@ mod tests {
     /// Negative control.
     #[test]
     fn an_index_without_is_found() {
-        let shader = SHADERS.iter().find(|shader| shader.name == "solve").unwrap();
-        assert!(indices(&shader.text())[1] > 20);
-        let broken = many(&shader.text()).replacen("states[world_index * strides.states + (a)]", "states[a]", 1);
+        assert!(indices(one("solve").text())[1] > 20);
+        let broken =
+            one("solve").batched().text().replacen("states[world_index * strides.states + (a)]", "states[a]", 1);
         assert_eq!(indices(&broken)[1], 1);
     }
 
     #[test]
     fn every_entry_point_begins_with_its_world() {
         for shader in SHADERS {
-            let text = many(&shader.text());
+            let batched = one(shader.name).batched();
+            let text = batched.text();
             let points = text.matches("@compute").count();
             assert_eq!(text.matches("world_index = layers[workgroup.z];").count(), points, "{}", shader.name);
         }
@@ -193,15 +207,14 @@ mod tests {
     /// [`crate::Worlds::on_gpu`] asks of a device.
     #[test]
     fn kernels_for_many_use_two_tables_more() {
-        let most = |text: &dyn Fn(&crate::gpu::kernel::Shader) -> String| {
-            let kernels =
-                SHADERS.iter().flat_map(|shader| crate::gpu::kernel::reflect(shader.name, &text(shader)).unwrap());
+        let most = |module: &dyn Fn(&str) -> Composed| {
+            let kernels = SHADERS.iter().flat_map(|shader| reflect(&module(shader.name)).unwrap());
             // Those with joints in one workgroup are only run where they fit.
             let (large, others): (Vec<_>, Vec<_>) = kernels.partition(|(name, _)| name.starts_with("alone_joints"));
             [others, large].map(|of| of.iter().map(|(_, kernel)| kernel.storage_buffers()).max())
         };
-        assert_eq!(most(&crate::gpu::kernel::Shader::text), [Some(8), Some(12)]);
-        assert_eq!(most(&|shader| many(&shader.text())), [Some(10), Some(14)]);
+        assert_eq!(most(&one), [Some(8), Some(12)]);
+        assert_eq!(most(&|name| one(name).batched()), [Some(10), Some(14)]);
     }
 
     #[test]

@@ -1,0 +1,34 @@
+// Numbers of the physics that shaders need: src/constants.rs, which says their units, where they come from and what goes wrong
+// with others. tests/layout.rs compares the two.
+
+const MIN_LENGTH: f32 = 1e-4;
+
+const RECYCLE_COS: f32 = 0.98;
+const FACE_PREFERENCE: f32 = 0.1;
+const EDGE_PREFERENCE: f32 = 1e-6;
+const MIN_CORNER_ANGLE: f32 = 0.5;
+const ROUNDING: f32 = 1e-6;
+
+const GAP: f32 = 1e-3;
+const STICK_SPEED: f32 = 0.01;
+
+const MAX_SWING: f32 = 2.0;
+const MAX_ANGULAR_CORRECTION: f32 = 0.13962634;
+
+const MAX_SUM: f32 = 1e30;
+const FAR: f32 = 1e30;
+
+const CORE: f32 = 0.5;
+const STOUT: f32 = 1.5;
+const STOP_SHARE: f32 = 0.25;
+const STOP_THICKNESS: f32 = 0.1;
+const STOP_EXTENT: f32 = 1e-3;
+const STOP_TOLERANCE: f32 = 0.01;
+const TOUCH: f32 = 2.0;
+const MAX_ADVANCES: u32 = 32u;
+
+const MOVED_SHARE: f32 = 0.5;
+const MAX_QUIET: u32 = 0xffffu;
+
+const RAY_SLACK: f32 = 2e-6;
+const SLICE_CELLS: u32 = 4u;
