@@ -5,20 +5,26 @@
 //! needs stays in the cache, and threads need not wait for each other at every colour. One large island several threads
 //! sweep together (`crew.rs`), to the same bits, too.
 
+pub mod blocks;
+mod islands;
+pub mod joint_blocks;
+pub mod lanes;
 mod population;
+mod run;
 mod sharing;
 mod shortcuts;
-mod stages;
+pub mod stages;
 mod state;
+mod team;
 
 use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
-use crate::blocks::Blocks;
+use crate::cpu::blocks::Blocks;
 use crate::cancel::{CancelToken, StepLimits};
-use crate::crew::CrewScratch;
-use crate::groups::Groups;
-use crate::joint_blocks::JointBlocks;
+use crate::cpu::team::CrewScratch;
+use crate::cpu::islands::Groups;
+use crate::cpu::joint_blocks::JointBlocks;
 use crate::population::Population;
 use crate::scene::{Compiled, Scene};
 use crate::snapshot::{first_islands, is_at_rest};

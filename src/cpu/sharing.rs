@@ -4,16 +4,16 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use super::{CpuWorld, Scratch};
-use crate::crew::Crew;
-use crate::groups;
+use crate::cpu::team::Crew;
+use super::islands;
 use crate::scene::Compiled;
-use crate::stages::color::{color, color_sort};
-use crate::stages::integrate_positions::integrate_positions_in;
-use crate::stages::integrate_velocities::integrate_velocities_in;
-use crate::stages::project::project;
-use crate::stages::restitution::restitution;
-use crate::stages::solve::solve;
-use crate::stages::warm_start::warm_start;
+use crate::cpu::stages::color::{color, color_sort};
+use crate::cpu::stages::integrate_positions::integrate_positions_in;
+use crate::cpu::stages::integrate_velocities::integrate_velocities_in;
+use crate::cpu::stages::project::project;
+use crate::cpu::stages::restitution::restitution;
+use crate::cpu::stages::solve::solve;
+use crate::cpu::stages::warm_start::warm_start;
 use crate::step::Stage;
 use crate::threads::Threads;
 
@@ -29,7 +29,7 @@ impl CpuWorld {
     /// Colours the contacts, runs the solver that comes `next` in the plan group by group if that is worth it, and returns
     /// where the plan goes on.
     pub(super) fn run_groups(&mut self, next: usize) -> Option<usize> {
-        let solver = groups::solver(&self.plan, next)?;
+        let solver = islands::solver(&self.plan, next)?;
         let sweepers = self.sweepers();
         let Self { threads, compiled, poses, states, accumulators, contacts, manifolds, counters, .. } = self;
         let Self { coloring, slots, groups, stage_ms, .. } = self;
@@ -45,14 +45,14 @@ impl CpuWorld {
         if !found {
             return Some(next);
         }
-        let given = groups::Given { compiled, poses, states, accumulators };
+        let given = islands::Given { compiled, poses, states, accumulators };
         groups.run(threads, &self.plan[solver.clone()], given, contacts, manifolds, counters, stage_ms);
         Some(solver.end)
     }
 
     /// Runs the sweeps that come `next` in the plan with all threads together, and returns where the plan goes on.
     pub(super) fn run_crew(&mut self, next: usize) -> Option<usize> {
-        let solver = groups::solver(&self.plan, next.checked_sub(1)?)?;
+        let solver = islands::solver(&self.plan, next.checked_sub(1)?)?;
         let small = (self.counters.touching as usize) < self.crew_from;
         if self.threads.count() == 1 || self.compiled.joints.count() > 0 || small {
             return None;

@@ -2,8 +2,8 @@
 
 use super::CpuWorld;
 use crate::scene::{Compiled, Joints};
-use crate::stages::bin;
-use crate::stages::pair::near::Moving;
+use crate::cpu::stages::bin;
+use crate::cpu::stages::pair::near::Moving;
 use crate::step::{Op, Stage};
 use crate::types::{BULLETS, SLEEP};
 

@@ -10,7 +10,7 @@
 use glam::Vec2;
 
 use super::narrow::{is_near, is_placed, ray_shape, region_shape, sees};
-use crate::lanes::dispatch;
+use crate::cpu::lanes::dispatch;
 use crate::stages::bin::{cell_index, cell_of, cells, cells_between, runs_of_row};
 use crate::stages::pair::overlap;
 use crate::types::{

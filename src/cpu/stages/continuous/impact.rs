@@ -3,7 +3,7 @@
 use glam::Vec2;
 
 use crate::math::{cross_scalar, inv_mul_rotation, inv_rotate, mul_rotation, right_perp, rotate};
-use crate::stages::collide::hull::Hull;
+use crate::cpu::stages::collide::hull::Hull;
 use crate::types::{BodyState, GEOMETRY_MASK, HALF_PLANE, Pose, Shape};
 
 /// Squared lengths are below this, m².

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use glam::Vec2;
 
-use crate::blocks::{Block, Blocks, Bounce, Lane, LanePoint, width};
-use crate::lanes::dispatch;
+use crate::cpu::blocks::{Block, Blocks, Bounce, Lane, LanePoint, width};
+use crate::cpu::lanes::dispatch;
 use crate::math::cross_scalar;
 use crate::threads::{Cut, Rows, Threads, emptied};
 use crate::types::{

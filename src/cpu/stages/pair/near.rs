@@ -22,11 +22,11 @@ use glam::{Vec2, Vec4};
 
 use super::{Box, Part, TooMany, World, fresh, gather, half_planes_of, kept_apart, lay_boxes, lend, order, reaches_of};
 use crate::cancel::{ContactBudget, Tally};
-use crate::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, mask32x4};
+use crate::cpu::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, mask32x4};
 use crate::scene::Ties;
-use crate::stages::bin::{middle, shapes_of_levels};
-use crate::stages::bound::EMPTY;
-use crate::stages::recall::{Past, carried_on};
+use crate::cpu::stages::bin::{middle, shapes_of_levels};
+use crate::cpu::stages::bound::EMPTY;
+use crate::cpu::stages::recall::{Past, carried_on};
 use crate::threads::{HEAVY, LIGHT, Rows, Threads};
 use crate::types::{Aabb, BodyState, Contact, FIXED_SHAPE, Level, MAX_LEVELS, NONE, Params, Pose, Shape};
 
@@ -268,7 +268,7 @@ impl Near {
     }
 
     /// Fills `pair_starts` and `contacts` from the list. Given the contacts of the step before, which a list that was made in
-    /// this step has none of, it does what [`recall`](crate::stages::recall) does as well: whoever met again is copied from
+    /// this step has none of, it does what [`recall`](crate::cpu::stages::recall) does as well: whoever met again is copied from
     /// there.
     ///
     /// # Errors

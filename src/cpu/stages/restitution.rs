@@ -5,8 +5,8 @@
 
 use glam::Vec2;
 
-use crate::blocks::{Block, Bounce, Visit};
-use crate::lanes::WIDTH;
+use crate::cpu::blocks::{Block, Bounce, Visit};
+use crate::cpu::lanes::WIDTH;
 use crate::math::{cross, cross_scalar};
 use crate::threads::Rows;
 use crate::types::{BodyState, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params};

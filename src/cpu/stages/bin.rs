@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use glam::Vec2;
 
-use crate::lanes::{
+use crate::cpu::lanes::{
     Select, Simd, SimdBase, SimdCvtFloat, SimdCvtTruncate, SimdMask, WIDTH, columns, dispatch, f32x4, f32x8, i32x4,
     i32x8,
 };

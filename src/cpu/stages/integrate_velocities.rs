@@ -11,7 +11,7 @@
 
 use glam::Vec2;
 
-use crate::lanes::{
+use crate::cpu::lanes::{
     Select, Simd, SimdBase, SimdCombine, SimdMask, SimdSplit, dispatch, f32x4, f32x8, mask32x4, mask32x8,
 };
 use crate::math::{cross, mul_rotation, rotate};

@@ -8,7 +8,7 @@
 use bytemuck::{Pod, Zeroable};
 use glam::Vec2;
 
-use crate::lanes::{self, Lanes, Select, Simd, SimdBase, VecLanes, WIDTH, f32x8, u32x8};
+use crate::cpu::lanes::{self, Lanes, Select, Simd, SimdBase, VecLanes, WIDTH, f32x8, u32x8};
 use crate::math::{effective_mass, right_perp};
 use crate::threads::{Cut, Threads};
 use crate::types::{COLOR_COUNT, Constraint, Counters, FIXED_A, FIXED_B, OVERFLOW_COLOR, POINT_COUNT_MASK, Rebound};

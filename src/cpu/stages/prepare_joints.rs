@@ -10,7 +10,7 @@ use std::f32::consts::TAU;
 use glam::Vec2;
 
 use super::solve_joints::{Stance, rows_of, total};
-use crate::lanes::dispatch;
+use crate::cpu::lanes::dispatch;
 use crate::math::{angle_of, inv_mul_rotation, rotate};
 use crate::threads::{HEAVY, Rows, Threads};
 use crate::types::{

@@ -14,17 +14,17 @@ use std::time::Instant;
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::blocks::Blocks;
-use crate::lanes::WIDTH;
+use crate::cpu::blocks::Blocks;
+use crate::cpu::lanes::WIDTH;
 use crate::scene::Compiled;
-use crate::stages::integrate_positions::integrate_positions_of;
-use crate::stages::integrate_velocities::integrate_velocities_of;
-use crate::stages::prepare::{Source, prepare_of};
-use crate::stages::project::project;
-use crate::stages::restitution::restitution;
-use crate::stages::solve::solve;
-use crate::stages::store_impulses::{put, store_impulses_of};
-use crate::stages::warm_start::warm_start;
+use crate::cpu::stages::integrate_positions::integrate_positions_of;
+use crate::cpu::stages::integrate_velocities::integrate_velocities_of;
+use crate::cpu::stages::prepare::{Source, prepare_of};
+use crate::cpu::stages::project::project;
+use crate::cpu::stages::restitution::restitution;
+use crate::cpu::stages::solve::solve;
+use crate::cpu::stages::store_impulses::{put, store_impulses_of};
+use crate::cpu::stages::warm_start::warm_start;
 use crate::step::{Op, Stage};
 use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{

@@ -6,7 +6,7 @@
 use std::sync::atomic::AtomicU32;
 
 use super::prepare::{BLOCK, PrepareScratch, cut};
-use crate::blocks::Blocks;
+use crate::cpu::blocks::Blocks;
 use crate::threads::{Cut, Rows, Threads};
 use crate::types::{COLOR_COUNT, Contact, Counters, Manifold, Surface};
 

@@ -3,8 +3,8 @@
 //! what kind a row is of is asked once.
 
 use super::{MAX_SWING, visit};
-use crate::joint_blocks::{JointBlock, JointBlocks, RowBlock, Run, of_color};
-use crate::lanes::{
+use crate::cpu::joint_blocks::{JointBlock, JointBlocks, RowBlock, Run, of_color};
+use crate::cpu::lanes::{
     Select, Simd, SimdBase, SimdCombine, SimdMask, SimdSplit, Vec2x8, VecLanes, WIDTH, angle_of, clamped, cross,
     cross_scalar, dispatch, f32x8, inv_rotate, inverse, rotate, turned, u32x8,
 };
@@ -197,7 +197,7 @@ fn store<S: Simd>(new: Vec2x8<S>, row: impl Halves) {
     row.set_lanes(3, y_1);
 }
 
-/// As [`warm_start_joints`](crate::stages::warm_start_joints::warm_start_joints).
+/// As [`warm_start_joints`](crate::cpu::stages::warm_start_joints::warm_start_joints).
 pub fn warm_start_joints(
     threads: &Threads,
     joint_starts: &[u32],

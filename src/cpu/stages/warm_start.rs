@@ -4,8 +4,8 @@
 //! [`integrate_velocities`](super::integrate_velocities), which also says why later substeps need no such sweep.
 
 use super::solve::SurfaceLanes;
-use crate::blocks::{Batch, Block, Visit};
-use crate::lanes::{Simd, SimdBase, cross, dispatch, f32x8, right_perp};
+use crate::cpu::blocks::{Batch, Block, Visit};
+use crate::cpu::lanes::{Simd, SimdBase, cross, dispatch, f32x8, right_perp};
 use crate::threads::{Halves, Rows, Table};
 use crate::types::{Accumulator, FIXED_A, FIXED_B, Surface};
 

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use glam::Vec2;
 
-use crate::lanes::{self, Select, Simd, SimdBase, SimdMask, Vec2x8, WIDTH, columns, dispatch, f32x4, f32x8, mask32x8};
+use crate::cpu::lanes::{self, Select, Simd, SimdBase, SimdMask, Vec2x8, WIDTH, columns, dispatch, f32x4, f32x8, mask32x8};
 use crate::math::{mul_rotation, rotate};
-use crate::stages::bin::{cell_of_shape, cells_of_eight};
+use crate::cpu::stages::bin::{cell_of_shape, cells_of_eight};
 use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{
     ASLEEP, AWAKE_HALF_PLANE, Aabb, BOX, BodyState, CIRCLE, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, NO_SHAPE, NONE,

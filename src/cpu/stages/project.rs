@@ -5,8 +5,8 @@
 
 use glam::Vec2;
 
-use crate::blocks::{Lane, Visit};
-use crate::lanes::WIDTH;
+use crate::cpu::blocks::{Lane, Visit};
+use crate::cpu::lanes::WIDTH;
 use crate::math::{cross, integrate_rotation, rotate, turned};
 use crate::threads::Rows;
 use crate::types::{BodyState, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params};

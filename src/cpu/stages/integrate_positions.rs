@@ -4,7 +4,7 @@
 
 use glam::Vec2;
 
-use crate::lanes::{Simd, SimdBase, Vec2x8, WIDTH, dispatch, f32x8, integrate_rotation};
+use crate::cpu::lanes::{Simd, SimdBase, Vec2x8, WIDTH, dispatch, f32x8, integrate_rotation};
 use crate::math;
 use crate::threads::{Eight, Halves, LIGHT, Rows, Table, Threads};
 use crate::types::{ASLEEP, Body, BodyState, Params, STATIC};

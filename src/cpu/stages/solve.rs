@@ -9,8 +9,8 @@
 //! A gap `s > 0` closes at most at the speed `s/h` in every mode (speculative contact). Friction is solved where
 //! [`USE_FRICTION`] says so: in the soft step only when relaxing, when the normal impulses carry no bias.
 
-use crate::blocks::{Batch, Block, Bounce, Visit};
-use crate::lanes::{
+use crate::cpu::blocks::{Batch, Block, Bounce, Visit};
+use crate::cpu::lanes::{
     Lanes, Select, Simd, SimdBase, SimdMask, Vec2x8, cross, cross_scalar, dispatch, f32x8, inverse, right_perp, turned,
     u32x8,
 };

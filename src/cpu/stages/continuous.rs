@@ -45,7 +45,7 @@ use glam::Vec2;
 use super::bin::{cells, cells_between, place_in_window, runs_of_row};
 use super::bound::level_bits;
 use super::pair::{kept_apart, may_meet};
-use crate::lanes::dispatch;
+use crate::cpu::lanes::dispatch;
 use crate::math::{inv_mul_rotation, inv_rotate, is_finite, mul_rotation, rotate};
 use crate::scene::Ties;
 use crate::threads::{HEAVY, Rows, Threads};

@@ -29,7 +29,7 @@ use glam::Vec2;
 
 use super::bin::{cells_between, place_in_window, range_of_cells, runs_of_row, shapes_of_levels};
 use crate::cancel::{ContactBudget, Tally};
-use crate::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, f32x8};
+use crate::cpu::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, f32x8};
 use crate::scene::Ties;
 use crate::threads::{HEAVY, LIGHT, Rows, Threads};
 use crate::types::{
