@@ -1,0 +1,2 @@
+//! The stages of a step.
+pub use crate::cpu::stages::*;
