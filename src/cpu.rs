@@ -20,21 +20,21 @@ mod team;
 use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
-use crate::cpu::blocks::Blocks;
 use crate::cancel::{CancelToken, StepLimits};
-use crate::cpu::team::CrewScratch;
+use crate::cpu::blocks::Blocks;
 use crate::cpu::islands::Groups;
 use crate::cpu::joint_blocks::JointBlocks;
+use crate::cpu::stages::color::ColorScratch;
+use crate::cpu::stages::continuous::{ContinuousScratch, Walls};
+use crate::cpu::stages::pair;
+use crate::cpu::stages::pair::near::Near;
+use crate::cpu::stages::prepare::PrepareScratch;
+use crate::cpu::stages::sleep::{SleepScratch, put_by};
+use crate::cpu::stages::wake::WakeScratch;
+use crate::cpu::team::CrewScratch;
 use crate::population::Population;
 use crate::scene::{Compiled, Scene};
 use crate::snapshot::{first_islands, is_at_rest};
-use crate::stages::color::ColorScratch;
-use crate::stages::continuous::{ContinuousScratch, Walls};
-use crate::stages::pair;
-use crate::stages::pair::near::Near;
-use crate::stages::prepare::PrepareScratch;
-use crate::stages::sleep::{SleepScratch, put_by};
-use crate::stages::wake::WakeScratch;
 use crate::step::{Op, Stage, plan};
 use crate::threads::{Rows, Threads};
 use crate::types::{
@@ -122,7 +122,6 @@ pub struct CpuWorld {
     scratch: Scratch,
     joint_frames: Vec<JointFrame>,
     joint_blocks: JointBlocks,
-    one_by_one: bool,
     joint_states: Rows<JointState, 2>,
     joint_impulses: Rows<[f32; 2], 1>,
     counters: Counters,
@@ -255,7 +254,6 @@ impl CpuWorld {
             scratch: Scratch::default(),
             joint_frames: vec![JointFrame::default(); compiled.joints.joints.len()],
             joint_blocks: JointBlocks::default(),
-            one_by_one: false,
             joint_states: Rows::new(&compiled.joints.states),
             joint_impulses: Rows::new(&vec![[0.0; 2]; compiled.joints.rows.len()]),
             counters: Counters::default(),
@@ -339,14 +337,6 @@ impl CpuWorld {
     #[must_use]
     pub fn without_rest(mut self) -> Self {
         self.never_rests = true;
-        self
-    }
-
-    /// The same world that visits its joints one by one, as [`crate::stages`] defines it, not eight at a time. For tests.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn with_joints_one_by_one(mut self) -> Self {
-        self.one_by_one = true;
         self
     }
 
@@ -528,11 +518,6 @@ impl CpuWorld {
         if let Some(population) = &mut self.population {
             population.stepped();
         }
-    }
-
-    /// Sweeps fast bodies from this far away: see `ContinuousScratch::nudge`.
-    pub fn nudge_sweeps(&mut self, roundings: glam::Vec2) {
-        self.scratch.continuous.nudge = roundings;
     }
 
     /// Yesterday's contacts become those to recall from.

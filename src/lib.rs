@@ -149,6 +149,7 @@ pub mod gpu;
 pub mod math;
 pub mod population;
 pub mod query;
+pub mod reference;
 pub mod scene;
 pub mod snapshot;
 pub mod stages;

@@ -13,7 +13,7 @@ use crate::cpu::lanes::{
     Lanes, Simd, SimdBase, SimdFloat, Vec2x8, VecLanes, WIDTH, angle_of, columns, dispatch, f32x4, f32x8, inv_rotate,
     rotate, u32x8,
 };
-use crate::cpu::stages::solve_joints::rows_of;
+use crate::stages::solve_joints::rows_of;
 use crate::threads::{Alone, Cut, Rows, Threads};
 use crate::types::{
     Body, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW, Joint, JointFrame, JointRow, JointState, NONE,
@@ -145,7 +145,7 @@ impl JointBlock {
         self.angle.put(angle);
     }
 
-    /// Looks how its joints stand: as [`frame_of`](crate::cpu::stages::prepare_joints::frame_of) does of each.
+    /// Looks how its joints stand: as [`frame_of`](crate::stages::prepare_joints::frame_of) does of each.
     #[inline(always)]
     fn stand<S: Simd>(
         &mut self,
@@ -343,7 +343,7 @@ impl JointBlocks {
     }
 
     /// Looks how the joints stand, if all are here as they were in the step before and do the same: what
-    /// [`lay`](Self::lay) would take over from the frames that [`prepare_joints`](crate::cpu::stages::prepare_joints::prepare_joints)
+    /// [`lay`](Self::lay) would take over from the frames that [`prepare_joints`](crate::stages::prepare_joints::prepare_joints)
     /// makes, without making them. None of them may sleep, and no body be in quarantine.
     pub fn stand(
         &mut self,

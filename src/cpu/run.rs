@@ -2,7 +2,6 @@
 
 use super::CpuWorld;
 use crate::command::by_body;
-use crate::scene::{Compiled, Joints};
 use crate::cpu::stages::bound::{bound, bound_and_find};
 use crate::cpu::stages::collide::collide;
 use crate::cpu::stages::color::{color, color_sort};
@@ -24,7 +23,9 @@ use crate::cpu::stages::solve::{solve, solve_batch};
 use crate::cpu::stages::store_impulses::store_impulses;
 use crate::cpu::stages::wake::wake;
 use crate::cpu::stages::warm_start::{warm_start, warm_start_batch};
-use crate::cpu::stages::{bin, pair, prepare_joints, solve_joints, warm_start_joints};
+use crate::cpu::stages::{bin, pair, prepare_joints, solve_joints};
+use crate::scene::{Compiled, Joints};
+use crate::stages::prepare_joints::measure;
 use crate::step::{Op, Stage};
 use crate::types::{self, Manifold, SLEEP};
 use crate::world::WorldError;
@@ -44,7 +45,7 @@ impl CpuWorld {
         let Self { pair_starts, pair_starts_previous, contacts, contacts_previous, .. } = self;
         let Self { manifolds, manifolds_previous, shortcuts, has_cells, recalls, .. } = self;
         let Self { coloring, slots, constraints, surfaces, scratch, counters, .. } = self;
-        let Self { joint_frames, joint_blocks, joint_states, joint_impulses, one_by_one, .. } = self;
+        let Self { joint_frames, joint_blocks, joint_states, joint_impulses, .. } = self;
         let Self { islands, island_flags, sleeping_starts, sleeping, near, has_list, walls, has_walls, .. } = self;
         let Compiled { params, bodies, shapes, vertices, movers, joints, .. } = &mut self.compiled;
         let Joints { joints, rows, starts, ties, may_part, fresh, .. } = joints;
@@ -101,7 +102,7 @@ impl CpuWorld {
             }
             Stage::Pair => {
                 if *may_part {
-                    pair::tie(joints, joint_states, &mut ties.links);
+                    crate::stages::pair::tie(joints, |place| joint_states.get(place), &mut ties.links);
                 }
                 // Contacts that were put by may come back all at once.
                 let free = limit.saturating_sub(sleeping.len());
@@ -186,7 +187,9 @@ impl CpuWorld {
                 );
             }
             Stage::PrepareJoints => {
-                prepare_joints::measure(fresh, bodies, poses, joints, rows);
+                for joint in fresh.drain(..) {
+                    measure(bodies, poses, &mut joints[joint as usize], rows);
+                }
                 prepare_joints::prepare_joints(
                     threads,
                     params,
@@ -209,16 +212,7 @@ impl CpuWorld {
                 }
             }
             Stage::WarmStart => warm_start(&mut constraints.by(sweepers, counters), &*accumulators, surfaces),
-            Stage::WarmStartJoints if *one_by_one => warm_start_joints::warm_start_joints(
-                sweepers,
-                starts,
-                joint_frames,
-                rows,
-                joint_impulses,
-                states,
-                accumulators,
-            ),
-            Stage::WarmStartJoints => solve_joints::lanes::warm_start_joints(
+            Stage::WarmStartJoints => solve_joints::warm_start_joints(
                 sweepers,
                 starts,
                 joint_frames,
@@ -231,18 +225,7 @@ impl CpuWorld {
             Stage::IntegrateVelocities => {
                 integrate_velocities(sweepers, params, bodies, poses, states, accumulators);
             }
-            Stage::SolveJoints | Stage::RelaxJoints if *one_by_one => solve_joints::solve_joints(
-                sweepers,
-                params,
-                op.flags,
-                starts,
-                joint_frames,
-                rows,
-                joint_impulses,
-                states,
-                accumulators,
-            ),
-            Stage::SolveJoints | Stage::RelaxJoints => solve_joints::lanes::solve_joints(
+            Stage::SolveJoints | Stage::RelaxJoints => solve_joints::solve_joints(
                 sweepers,
                 params,
                 op.flags,
@@ -269,10 +252,8 @@ impl CpuWorld {
 
             Stage::Restitution => restitution(params, states, &mut constraints.by(sweepers, counters)),
             Stage::StoreImpulses => {
-                if !*one_by_one {
-                    joint_blocks.store(joint_impulses);
-                    joint_blocks.let_go();
-                }
+                joint_blocks.store(joint_impulses);
+                joint_blocks.let_go();
                 let scratch = &mut scratch.prepare;
                 store_impulses(threads, slots, counters, constraints, surfaces, contacts, manifolds, scratch);
             }

@@ -3,10 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use super::{CpuWorld, Scratch};
-use crate::cpu::team::Crew;
 use super::islands;
-use crate::scene::Compiled;
+use super::{CpuWorld, Scratch};
 use crate::cpu::stages::color::{color, color_sort};
 use crate::cpu::stages::integrate_positions::integrate_positions_in;
 use crate::cpu::stages::integrate_velocities::integrate_velocities_in;
@@ -14,6 +12,8 @@ use crate::cpu::stages::project::project;
 use crate::cpu::stages::restitution::restitution;
 use crate::cpu::stages::solve::solve;
 use crate::cpu::stages::warm_start::warm_start;
+use crate::cpu::team::Crew;
+use crate::scene::Compiled;
 use crate::step::Stage;
 use crate::threads::Threads;
 

@@ -1,9 +1,9 @@
 //! The shorter ways around stages, to the same bits: what is known from steps before, and what is forgotten of it.
 
 use super::CpuWorld;
-use crate::scene::{Compiled, Joints};
 use crate::cpu::stages::bin;
 use crate::cpu::stages::pair::near::Moving;
+use crate::scene::{Compiled, Joints};
 use crate::step::{Op, Stage};
 use crate::types::{BULLETS, SLEEP};
 
@@ -52,7 +52,6 @@ impl CpuWorld {
         let steady = fresh.is_empty() && counters.quarantined == 0 && params.switches & SLEEP == 0;
         let stand = op.stage == Stage::PrepareJoints
             && steady
-            && !self.one_by_one
             && self.plan.iter().all(|op| op.stage != Stage::ProjectJoints)
             && joint_blocks.stand(threads, starts, joints, bodies, poses, joint_states);
         shortcuts.joints += u64::from(stand);

@@ -1,26 +1,20 @@
-//! **bound**: the AABB of every shape, with a margin, in the world.
-//!
-//! Reads poses, states (quarantine, sleep), shapes and vertices; writes aabbs, and in the counters the levels with a shape
-//! that is awake. One thread a shape. A half plane has no box: its
-//! row says where its surface is, in a form that overlaps nothing ([`Aabb`]).
+//! The fast `bound`: eight shapes at a time, shared among threads, to the bits of [`crate::stages::bound`].
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use glam::Vec2;
-
-use crate::cpu::lanes::{self, Select, Simd, SimdBase, SimdMask, Vec2x8, WIDTH, columns, dispatch, f32x4, f32x8, mask32x8};
-use crate::math::{mul_rotation, rotate};
-use crate::cpu::stages::bin::{cell_of_shape, cells_of_eight};
+use crate::cpu::lanes::{
+    self, Select, Simd, SimdBase, SimdMask, Vec2x8, WIDTH, columns, dispatch, f32x4, f32x8, mask32x8,
+};
+use crate::cpu::stages::bin::cells_of_eight;
+use crate::stages::bin::cell_of_shape;
+use crate::stages::bound::{EMPTY, bound_shape, level_bits};
 use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{
-    ASLEEP, AWAKE_HALF_PLANE, Aabb, BOX, BodyState, CIRCLE, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, NO_SHAPE, NONE,
-    POLYGON, Params, Pose, QUARANTINED, SLEEP, Shape, VERTEX_COUNT_SHIFT,
+    ASLEEP, Aabb, BOX, BodyState, CIRCLE, GEOMETRY_MASK, NO_SHAPE, NONE, POLYGON, Params, Pose, QUARANTINED, SLEEP,
+    Shape, VERTEX_COUNT_SHIFT,
 };
 
-/// An AABB that overlaps nothing.
-pub const EMPTY: Aabb = Aabb { min: [1e30, 1e30], max: [-1e30, -1e30] };
-
-/// Fills `aabbs` where nobody sleeps or is quarantined, which is not looked at, and `own` with the cell of each shape, as
+/// Fills `aabbs` where no body sleeps or is quarantined, which is not looked at, and `own` with the cell of each shape, as
 /// [`bin_find`](super::bin::bin_find) would.
 pub fn bound_and_find(
     threads: &Threads,
@@ -54,7 +48,7 @@ pub fn bound_and_find(
     });
 }
 
-/// As [`bound_shape`], the sides of eight at a time. None if one of them is a half plane or no shape.
+/// Returns the sides of the AABBs of eight shapes. None if one of them is a half plane or no shape.
 #[inline(always)]
 fn bound_eight<S: Simd>(
     simd: S,
@@ -168,49 +162,4 @@ pub fn bound(
         *aabb = bound_shape(shape, vertices, &poses[body], params.aabb_margin);
     });
     awake_levels.into_inner()
-}
-
-/// The levels on which a shape may lie in a step, as bits: its own and the bands of it. A half plane has a bit of its own.
-#[inline]
-#[must_use]
-pub fn level_bits(params: &Params, shape: &Shape) -> u32 {
-    if shape.kind & GEOMETRY_MASK == HALF_PLANE {
-        return AWAKE_HALF_PLANE;
-    }
-    let bands = params.levels[shape.level as usize].bands;
-    ((2 << bands) - 1) << shape.level
-}
-
-/// The AABB of one shape on a body at `pose`, grown by `margin` on each side; the row of a half plane.
-#[inline]
-#[must_use]
-pub fn bound_shape(shape: &Shape, vertices: &[[f32; 2]], pose: &Pose, margin: f32) -> Aabb {
-    let rotation = Vec2::from(pose.rotation);
-    let center = Vec2::from(pose.position) + rotate(rotation, shape.offset.into());
-    let reach = match shape.kind & GEOMETRY_MASK {
-        CIRCLE => Vec2::splat(shape.radius),
-        POLYGON => {
-            let turn = mul_rotation(rotation, shape.rotation.into());
-            let count = (shape.kind >> VERTEX_COUNT_SHIFT) & 0xf;
-            let (mut low, mut high) = (Vec2::splat(1e30), Vec2::splat(-1e30));
-            for &vertex in &vertices[shape.first_vertex as usize..(shape.first_vertex + count) as usize] {
-                let point = rotate(turn, vertex.into());
-                low = low.min(point);
-                high = high.max(point);
-            }
-            let rim = shape.radius + margin;
-            return Aabb { min: (center + low - rim).into(), max: (center + high + rim).into() };
-        }
-        HALF_PLANE => {
-            let turn = mul_rotation(rotation, shape.rotation.into());
-            let normal = Vec2::new(-turn.y, turn.x);
-            return Aabb { min: [HALF_PLANE_ROW as f32, normal.dot(center) + margin], max: normal.into() };
-        }
-        _ => {
-            let turn = mul_rotation(rotation, shape.rotation.into()).abs();
-            let half = Vec2::from(shape.half);
-            Vec2::new(turn.x * half.x + turn.y * half.y, turn.y * half.x + turn.x * half.y) + shape.radius
-        }
-    } + margin;
-    Aabb { min: (center - reach).into(), max: (center + reach).into() }
 }

@@ -1,37 +1,17 @@
-//! **color**: gives every touching contact a colour, such that no two contacts of one colour share a dynamic body, and
-//! sorts the contacts by colour. A colour can then be solved in parallel.
+//! The fast `color`: contacts shared among threads piece by piece, to the colours and the order of [`crate::stages::color`].
 //!
-//! Where bodies sleep, a contact with one that sleeps on beside one that is awake, which an overflow may leave for a step,
-//! has no colour either: it must not pass one on that others of the sleeping body have.
-//!
-//! Reads and writes contacts (colour); reads states (sleep); writes slots (the contact of each constraint, in colour order, within a colour
-//! by index) and the colour starts. One thread a contact.
-//!
-//! Taking a contact away never breaks a colouring, so contacts that live on keep their colour. The others try in
-//! rounds: each proposes the lowest colour that is free at both bodies (with a static or kinematic body: the highest),
-//! claims it at both by a unique hashed key, and has it if no one claimed it with a larger one. The hash matters: ties
-//! broken by index need hundreds of rounds on a pyramid. What is left after [`MAX_COLOR_ROUNDS`] rounds or finds no
-//! free colour is solved in order ([`OVERFLOW_COLOR`]) and tries again in the next step.
-//!
-//! The outcome of a round does not depend on the order in which contacts are visited. So the device may run rounds
-//! over all contacts (`color_claim`, `color_commit`) or inside one workgroup (`color_finish`) as it suits.
-//!
-//! Here threads share the contacts piece by piece. Most have a colour, and which colours a body has is only asked where a
+//! Most contacts have a colour, and which colours a body has is only asked where a
 //! contact has none: so the pieces list those first, and then, if there are any, look for the colours at their bodies. The
 //! rounds are for one thread, as few contacts take part.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::stages::color::{claim_key, moving, proposal, slot};
 use crate::threads::{Cut, LIGHT, Rows, Threads};
 use crate::types::{
-    ASLEEP, BodyState, CLAIM_SLOTS, COLOR_COUNT, Contact, Counters, DYNAMIC_COLORS, FIRST_FIXED_COLOR, FIXED_A,
-    FIXED_B, FORCE_OVERFLOW, MAX_COLOR_ROUNDS, NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Params, SLEEP,
+    ASLEEP, BodyState, CLAIM_SLOTS, COLOR_COUNT, Contact, Counters, FIXED_A, FIXED_B, FORCE_OVERFLOW, MAX_COLOR_ROUNDS,
+    NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Params, SLEEP,
 };
-
-/// Colours for contacts of two dynamic bodies.
-const DYNAMIC_MASK: u32 = (1 << DYNAMIC_COLORS) - 1;
-/// Colours for contacts with a fixed body.
-const FIXED_MASK: u32 = !((1 << FIRST_FIXED_COLOR) - 1);
 
 /// [`NONE`] in a byte.
 const COLORLESS: u8 = u8::MAX;
@@ -39,7 +19,7 @@ const COLORLESS: u8 = u8::MAX;
 /// In a mask: the colours of this body are asked for. The overflow is a colour that a body does not have.
 const ASKED: u32 = 1 << OVERFLOW_COLOR;
 
-/// What [`color`] needs to remember only while it runs, and for [`color_sort`].
+/// Memory of [`color`] while it runs, and for [`color_sort`].
 #[derive(Debug, Default)]
 pub struct ColorScratch {
     /// Colours taken, as bits, a body; of bodies that are [`ASKED`] for, else 0.
@@ -56,7 +36,7 @@ pub struct ColorScratch {
     proposals: Vec<u32>,
 }
 
-/// What is known of some contacts that lie side by side.
+/// Knowledge of some contacts that lie side by side.
 #[derive(Debug, Default)]
 struct Part {
     first: usize,
@@ -175,14 +155,6 @@ fn color_ask(threads: &Threads, params: &Params, contacts: &[Contact], scratch: 
     });
 }
 
-/// The dynamic bodies of a contact.
-#[inline]
-fn moving(contact: &Contact) -> impl Iterator<Item = usize> {
-    let ends = [(FIXED_A, contact.body_a), (FIXED_B, contact.body_b)];
-    let flags = contact.flags;
-    ends.into_iter().filter(move |&(fixed, _)| flags & fixed == 0).map(|(_, body)| body as usize)
-}
-
 /// Marks the colour of a contact as taken at its dynamic bodies.
 fn take(masks: &mut [AtomicU32], contact: &Contact) {
     for body in moving(contact) {
@@ -190,39 +162,9 @@ fn take(masks: &mut [AtomicU32], contact: &Contact) {
     }
 }
 
-/// The colour that a contact tries next, or [`OVERFLOW_COLOR`] if there is none.
+/// Returns the colour that a contact tries next, or [`OVERFLOW_COLOR`] if there is none.
 fn propose(masks: &[AtomicU32], contact: &Contact) -> u32 {
-    let free = !moving(contact).fold(0, |taken, body| taken | masks[body].load(Ordering::Relaxed));
-    let dynamic = free & DYNAMIC_MASK;
-    if contact.flags & (FIXED_A | FIXED_B) == 0 {
-        return if dynamic == 0 { OVERFLOW_COLOR } else { dynamic.trailing_zeros() };
-    }
-    let last = free & FIXED_MASK;
-    match (last, dynamic) {
-        (0, 0) => OVERFLOW_COLOR,
-        (0, _) => dynamic.ilog2(),
-        _ => last.ilog2(),
-    }
-}
-
-/// A unique key: rounds count up, and within a round the contacts are shuffled by a bijection of 27 bits.
-#[must_use]
-pub fn claim_key(round: u32, contact: u32) -> u32 {
-    const BITS: u32 = (1 << 27) - 1;
-    let mut x = contact & BITS;
-    x = x.wrapping_mul(0x02c1_b3c7) & BITS;
-    x ^= x >> 13;
-    x = x.wrapping_mul(0x0297_a2d5) & BITS;
-    x ^= x >> 12;
-    x = x.wrapping_mul(0x0456_7c5b) & BITS;
-    x ^= x >> 14;
-    (round << 27) | x
-}
-
-/// Where a body holds its claim on a colour.
-#[inline]
-fn slot(body: usize, color: u32) -> usize {
-    body * CLAIM_SLOTS as usize + (color % CLAIM_SLOTS) as usize
+    proposal(contact, moving(contact).fold(0, |taken, body| taken | masks[body].load(Ordering::Relaxed)))
 }
 
 fn color_rounds(contacts: &mut [Contact], scratch: &mut ColorScratch, counters: &mut Counters) {

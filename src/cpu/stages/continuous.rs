@@ -1,127 +1,33 @@
-//! **continuous**: puts fast bodies back to where they would have jumped over something.
-//!
-//! Reads movers, states, poses, shapes, vertices, the grid of the step's start and, behind the partners, which bodies joints
-//! keep apart; writes movers, and the deltas of states. Runs before `finalize`, while poses are those of the start. One thread a
-//! shape, the first of a body for all of them. On the device `continuous_sweep`
-//! (where each body stops) and `continuous_move` (the deltas end there); before them, where there are kinematic bodies,
-//! `continuous_reach` (how far they move: one workgroup); after them, where there are bullets, both again (where those
-//! stop at other dynamic bodies). Velocities stay: the next step finds the body just before the wall, makes a contact of
-//! it, and that stops it or lets it bounce.
-//!
-//! A dynamic body is *fast* if in this step some point of it moved more than half its thickness
-//! ([`Mover::min_extent`]); what is slower cannot get past the middle of anything in one step, and contacts push it
-//! back. A fast body is swept against static and kinematic shapes; a bullet also against dynamic ones. Between start
-//! and end both bodies move and turn evenly. A slow body may still be jumped over by a fast wall, as in Box2D; a bullet
-//! is not: it is fast also where its own motion and the largest of any kinematic body's are together. That all bodies were
-//! would have each look around wherever a drum turns.
-//!
-//! **Time of impact** by conservative advancement: from the distance between two shapes and a bound on how fast it can
-//! shrink until the step ends follows a time before which they cannot touch; from there again. The bound is taken in the
-//! frame of the other body, so that a long wall that turns costs no more than what it does at the body's place, and a
-//! half plane is a shape like any other. After `MAX_ADVANCES` the body stops at the time reached, which is before the
-//! impact: it loses part of a step and never its side of the wall.
-//!
-//! Sensors stop nothing and are not stopped.
-//!
-//! **The core** is a disc of half the body's thickness about the shape's middle. A stout shape stops only if its core
-//! would hit: else it ends no deeper in the wall than a slow body could, and a box that slides along a floor of tiles is
-//! not stopped at each of them. A shape that touches the wall already has contacts, and only its core is swept, so that
-//! what rests or slides is not frozen. The core halves its distance to the wall at most, if it began closer than its
-//! radius: its middle never passes. Box2D's `b2SolveContinuous`, from which both ideas come, has a core of a quarter
-//! for the second only.
-//!
-//! **Walls that move.** A body that stops at a moving shape is carried along by it for the rest of the step, or the wall
-//! would pass over the body, or leave it behind without a contact. That it is carried past another wall, squeezed between
-//! the two, is left to contacts. Bullets come last, when it is known how far the others get; two bullets stop at the same
-//! time, where they met.
+//! The fast `continuous`: bodies shared among threads; where few shapes can stop any, bodies look at each of those and not
+//! into the grid. It computes what [`crate::stages::continuous`] says, to the same bits.
 
-mod impact;
 mod walls;
 
 use std::sync::OnceLock;
 
 use glam::Vec2;
 
-use super::bin::{cells, cells_between, place_in_window, runs_of_row};
-use super::bound::level_bits;
-use super::pair::{kept_apart, may_meet};
+use super::bin::cells_between;
 use crate::cpu::lanes::dispatch;
-use crate::math::{inv_mul_rotation, inv_rotate, is_finite, mul_rotation, rotate};
+use crate::math::{inv_rotate, mul_rotation, rotate};
 use crate::scene::Ties;
+use crate::stages::bin::{cells, runs_of_row};
+use crate::stages::bound::level_bits;
+use crate::stages::continuous::{
+    CORE, Motion, STOP_SHARE, STOP_TOLERANCE, Size, Stop, TOUCH, continuous_reach, from_segment, is_fast, may_stop,
+    passage, stopped_at, time_of_stop,
+};
 use crate::threads::{HEAVY, Rows, Threads};
 use crate::types::{
-    BOX, BULLET_SHAPE, BULLETS, BodyState, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, KINEMATIC_SHAPE, MOVING_WALLS,
-    Mover, NONE, POLYGON, Params, Pose, QUARANTINED, SENSOR_SHAPE, Shape, VERTEX_COUNT_SHIFT,
+    BOX, BULLET_SHAPE, BULLETS, BodyState, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, MOVING_WALLS, Mover, NONE, POLYGON,
+    Params, Pose, QUARANTINED, SENSOR_SHAPE, Shape, VERTEX_COUNT_SHIFT,
 };
-pub use impact::{Motion, Party, time_of_impact};
-use impact::{from_segment, gap, overlap, place};
+
+use super::bin::place_in_window;
 pub use walls::Walls;
 use walls::{MOST_WALLS, Travel, Wall};
 
-/// Radius of the core, as a share of the body's half thickness. More, and bodies in contact lock up; less, and they
-/// sink deeper before they are stopped.
-const CORE: f32 = 0.5;
-/// Shapes that reach further than this many half thicknesses from their middle stop also where only an end would pass. A
-/// square is stout; a capsule twice as long as wide is not: with an end between two segments of a wall, each would push it
-/// against the other instead of back.
-const STOUT: f32 = 1.5;
-/// Distance at which a body stops, as a share of the speculative distance: near enough for a contact in the next step.
-const STOP_SHARE: f32 = 0.25;
-/// The same as a share of the half thickness, for small bodies.
-const STOP_THICKNESS: f32 = 0.1;
-/// The same as a share of the extent, for bodies without thickness.
-const STOP_EXTENT: f32 = 1e-3;
-/// An impact is found to this share of the distance at which a body stops.
-const STOP_TOLERANCE: f32 = 0.01;
-/// A shape touches a wall that is nearer than where it would stop, by this many tolerances: one is how far off it may have
-/// stopped, the rest is for roundings since then. With one alone they would decide whether what has just been stopped is
-/// stopped again, before it has moved, or goes on.
-const TOUCH: f32 = 2.0;
-
-/// What of a body's size matters here.
-struct Size {
-    half: f32,
-    target: f32,
-    tolerance: f32,
-}
-
-fn size_of_body(params: &Params, mover: &Mover) -> Size {
-    let least = mover.extent * STOP_EXTENT;
-    let target = (params.speculative_distance * STOP_SHARE).min((mover.min_extent * STOP_THICKNESS).max(least));
-    Size { half: mover.min_extent.max(least), target, tolerance: target * STOP_TOLERANCE }
-}
-
-/// When the shape `a` of a fast body must stop at `b`, or `limit` if not before. `together`: both are bullets.
-fn stop_time(size: &Size, a: &Party, b: &Party, together: bool, limit: f32) -> f32 {
-    let placed = place(a, b, 0.0);
-    let touches = overlap(a, b, &placed) || gap(a, b, &placed).0 <= size.target + TOUCH * size.tolerance;
-    if touches && together {
-        return limit;
-    }
-    if touches || (!together && a.hull.bound <= size.half * STOUT) {
-        let mut core = a.middle();
-        let placed = place(&core, b, 0.0);
-        let (height, _) = gap(&core, b, &placed);
-        if height <= 0.0 || overlap(&core, b, &placed) {
-            // It is inside. Contacts have to get it out.
-            return limit;
-        }
-        core.hull.radius = (size.half * CORE).min(0.5 * height);
-        let time = time_of_impact(&core, b, 0.0, size.tolerance.min(0.1 * height), limit);
-        if touches || time >= limit {
-            return time;
-        }
-    }
-    time_of_impact(a, b, size.target, size.tolerance, limit)
-}
-
-/// The first stop of a body, and what it stops at.
-struct Stop {
-    time: f32,
-    shape: u32,
-}
-
-/// All that a sweep reads.
+/// Tables that a sweep reads.
 struct World<'a> {
     params: &'a Params,
     shapes: &'a [Shape],
@@ -132,12 +38,10 @@ struct World<'a> {
     cell_ends: &'a [u32],
     cell_shapes: &'a [u32],
     movers: &'a [Mover],
-    /// All that may stop a body, if that is known. Then the grid is not asked.
+    /// All shapes that may stop a body, if they are known. Then the grid is not needed.
     walls: Option<&'a [Wall]>,
     reach: f32,
     bullets: bool,
-    /// See [`ContinuousScratch::nudge`].
-    nudge: Vec2,
     /// Tells if the step is given up: then no further body is examined.
     threads: &'a Threads,
     /// See [`World::levels`]; found by the first body that is fast.
@@ -148,10 +52,7 @@ impl World<'_> {
     /// Looks whether the shape `own` of a body has to stop at `other` before `stop`.
     fn meet(&self, size: &Size, base: Vec2, motion: &Motion, own: u32, other: u32, stop: &mut Stop) {
         let (a, b) = (&self.shapes[own as usize], &self.shapes[other as usize]);
-        if a.body == b.body || self.bullets == (b.kind & FIXED_SHAPE != 0) {
-            return;
-        }
-        if (a.kind | b.kind) & SENSOR_SHAPE != 0 || !may_meet(a, b) || kept_apart(self.ties, a, b) {
+        if !may_stop(self.ties, self.bullets, a, b) {
             return;
         }
         let state = self.states.get(b.body as usize);
@@ -159,38 +60,15 @@ impl World<'_> {
             return;
         }
         let other_motion = Motion::new(base, &self.poses[b.body as usize], &state);
-        // First what is said of large flat shapes: all of a scene are within the discs about its walls.
+        // First the large flat shapes: all bodies of a scene are within the discs about its walls.
         if far_apart(self.params, self.vertices, size, a, motion, b, &other_motion) || self.threads.is_cancelled() {
             return;
         }
-        if b.kind & GEOMETRY_MASK != HALF_PLANE && !circles_meet(size, a, motion, b, &other_motion) {
-            return;
-        }
-        let first = Party::new(a, self.vertices, self.nudged(motion, a, b, &other_motion));
-        let second = Party::new(b, self.vertices, other_motion);
-        let together = a.kind & b.kind & BULLET_SHAPE != 0;
-        // Bullets have to agree, so both ask the same question.
-        let time = if together {
-            let target = (self.params.speculative_distance * STOP_SHARE).min(a.bound.min(b.bound) * STOP_THICKNESS);
-            let size = Size { target, tolerance: target * STOP_TOLERANCE, ..*size };
-            let (first, second) = if other < own { (second, first) } else { (first, second) };
-            stop_time(&size, &first, &second, together, stop.time)
-        } else {
-            stop_time(size, &first, &second, together, stop.time)
-        };
+        let (first, second) = ((own, a, motion), (other, b, &other_motion));
+        let time = time_of_stop(self.params, self.vertices, size, first, second, Vec2::ZERO, stop.time);
         if time < stop.time {
             *stop = Stop { time, shape: other };
         }
-    }
-
-    /// A motion as it is, unless the sweep is nudged.
-    fn nudged(&self, motion: &Motion, a: &Shape, b: &Shape, other: &Motion) -> Motion {
-        if self.nudge == Vec2::ZERO {
-            return *motion;
-        }
-        let lengths = (motion.start - other.start).length() + motion.moved.length() + other.moved.length();
-        let lengths = lengths + Vec2::from(a.offset).length() + Vec2::from(b.offset).length() + a.bound + b.bound;
-        Motion { start: motion.start + self.nudge * (lengths * f32::EPSILON), ..*motion }
     }
 
     /// The levels on which something may stop a body, as bits: often none of those where the small bodies are.
@@ -221,22 +99,10 @@ impl World<'_> {
         }
     }
 
-    /// The box in which a shape may meet something.
-    fn passage(&self, size: &Size, base: Vec2, motion: &Motion, shape: &Shape) -> (Vec2, Vec2) {
-        let offset = Vec2::from(shape.offset);
-        let start = base + rotate(motion.rotation, offset);
-        let end = base + motion.moved + rotate(mul_rotation(motion.turned, motion.rotation), offset);
-        // Between the two it may swing out of their box. What it meets may have moved as well.
-        let mut rim = shape.bound + offset.length() * motion.chord() + size.target + self.reach;
-        if self.bullets {
-            rim += self.params.max_speed * self.params.dt;
-        }
-        (start.min(end) - rim, start.max(end) + rim)
-    }
-
     /// Looks at what lies in the grid where a shape passes.
     fn meet_cells(&self, size: &Size, base: Vec2, motion: &Motion, own: u32, stop: &mut Stop) {
-        let (low, high) = self.passage(size, base, motion, &self.shapes[own as usize]);
+        let shape = &self.shapes[own as usize];
+        let (low, high) = passage(self.params, size, base, motion, shape, self.reach, self.bullets);
         for (index, level) in self.params.levels[..self.params.level_count as usize].iter().enumerate() {
             if self.levels() >> index & 1 == 0 {
                 continue;
@@ -263,7 +129,8 @@ impl World<'_> {
         own: u32,
         stop: &mut Stop,
     ) {
-        let (low, high) = self.passage(size, base, motion, &self.shapes[own as usize]);
+        let shape = &self.shapes[own as usize];
+        let (low, high) = passage(self.params, size, base, motion, shape, self.reach, self.bullets);
         let (mut near, mut count) = ([[0; 4]; MOST_WALLS], 0);
         for wall in walls {
             let mut window = [0; 4];
@@ -287,7 +154,7 @@ impl World<'_> {
         }
     }
 
-    /// Where a body stops: its deltas there.
+    /// Returns the deltas of a body where it stops.
     fn sweep_body(&self, first: u32, mover: &Mover) -> Option<(Vec2, Vec2)> {
         if mover.min_extent == f32::MAX {
             return None;
@@ -297,17 +164,11 @@ impl World<'_> {
         let pose = &self.poses[index];
         let base = Vec2::from(pose.position);
         let motion = Motion::new(base, pose, &state);
-        let mut moved = motion.moved.length() + motion.chord() * mover.extent;
-        if self.shapes[first as usize].kind & BULLET_SHAPE != 0 {
-            moved += self.reach;
-        }
-        if moved.partial_cmp(&(0.5 * mover.min_extent)) != Some(std::cmp::Ordering::Greater) {
+        let is_fast = is_fast(mover, &motion, self.shapes[first as usize].kind, self.reach);
+        if !is_fast || state.status & QUARANTINED != 0 {
             return None;
         }
-        if !is_finite(moved) || state.status & QUARANTINED != 0 {
-            return None;
-        }
-        let size = size_of_body(self.params, mover);
+        let size = Size::new(self.params, mover);
         let mut stop = Stop { time: 1.0, shape: 0 };
         let mut own = first;
         while own != NONE {
@@ -317,36 +178,14 @@ impl World<'_> {
         if stop.time >= 1.0 {
             return None;
         }
-        let (position, turn) = (motion.moved * stop.time, motion.turn(stop.time));
         let wall = &self.shapes[stop.shape as usize];
-        if wall.kind & BULLET_SHAPE != 0 {
-            return Some((position, turn));
-        }
-        // Carried along from there on.
         let body = wall.body as usize;
         let other = Motion::new(base, &self.poses[body], &self.states.get(body));
-        let rest = inv_mul_rotation(other.turn(stop.time), other.turned);
-        let arm = position - other.start - other.moved * stop.time;
-        Some((other.start + other.moved + rotate(rest, arm), mul_rotation(rest, turn)))
+        Some(stopped_at(&motion, stop.time, wall, &other))
     }
 }
 
-/// Whether the discs about two shapes come near each other.
-fn circles_meet(size: &Size, a: &Shape, motion_a: &Motion, b: &Shape, motion_b: &Motion) -> bool {
-    let (offset_a, offset_b) = (Vec2::from(a.offset), Vec2::from(b.offset));
-    let start = rotate(motion_a.rotation, offset_a) - motion_b.start - rotate(motion_b.rotation, offset_b);
-    let end = motion_a.moved + rotate(mul_rotation(motion_a.turned, motion_a.rotation), offset_a)
-        - motion_b.start
-        - motion_b.moved
-        - rotate(mul_rotation(motion_b.turned, motion_b.rotation), offset_b);
-    let swing = offset_a.length() * motion_a.chord() + offset_b.length() * motion_b.chord();
-    let reach = a.bound + b.bound + swing + size.target;
-    let nearest = from_segment(Vec2::ZERO, start, end);
-    // A little more than needed, so that rounding never matters.
-    nearest.dot(nearest) <= reach * reach * 1.001
-}
-
-/// Distance from a point in the frame of a large flat shape to it, m: of a box, a half plane, a segment or a capsule.
+/// Returns the distance from a point in the frame of a large flat shape to it, m: of a box, a half plane, a segment or a capsule.
 fn distance_to(shape: &Shape, vertices: &[[f32; 2]], at: impl FnOnce() -> Vec2) -> Option<f32> {
     match shape.kind & GEOMETRY_MASK {
         BOX => Some((at().abs() - Vec2::from(shape.half)).max(Vec2::ZERO).length() - shape.radius),
@@ -359,8 +198,8 @@ fn distance_to(shape: &Shape, vertices: &[[f32; 2]], at: impl FnOnce() -> Vec2) 
     }
 }
 
-/// Whether a large flat shape is so far away that the first advance would reach the end of the step: most bodies in a drum
-/// are near none of its walls, but within the discs about all of them. The device does without.
+/// Returns true if a large flat shape is so far away that the first advance would reach the end of the step: most bodies in a drum
+/// are near none of its walls, but within the discs about all of them. The reference and the device do without.
 fn far_apart(
     params: &Params,
     vertices: &[[f32; 2]],
@@ -393,14 +232,11 @@ fn far_apart(
     gap > 1.01 * fastest + 1e-3 * (between.length() + a.bound)
 }
 
-/// What is kept from step to step.
+/// Memory that is kept, so that a step need not ask for any.
 #[derive(Debug, Default)]
 pub struct ContinuousScratch {
     /// Bodies that stop, and where.
     stops: Vec<Vec<(usize, (Vec2, Vec2))>>,
-    /// Each shape is swept from this far away, in roundings of the lengths that its distance to another is made of: to
-    /// learn what rounding decides. Zero in a world that steps.
-    pub(crate) nudge: Vec2,
 }
 
 /// Sweeps the fast bodies and puts those that must stop back. `grid` is `cell_ends` and `cell_shapes`; of `walls` only bullets
@@ -419,7 +255,11 @@ pub fn continuous(
     movers: &[Mover],
     scratch: &mut ContinuousScratch,
 ) -> u32 {
-    let reach = if params.switches & MOVING_WALLS == 0 { 0.0 } else { continuous_reach(shapes, states, movers) };
+    let reach = if params.switches & MOVING_WALLS == 0 {
+        0.0
+    } else {
+        continuous_reach(shapes, |body| states.get(body as usize), movers)
+    };
     let world = World {
         params,
         shapes,
@@ -433,7 +273,6 @@ pub fn continuous(
         walls: walls.map(|walls| &walls.now[..]),
         reach,
         bullets: false,
-        nudge: scratch.nudge,
         threads,
         levels: OnceLock::new(),
     };
@@ -467,20 +306,6 @@ fn continuous_sweep(threads: &Threads, world: &World, scratch: &mut ContinuousSc
         stopped += 1;
     }
     stopped
-}
-
-/// How far any point of a kinematic body moves in this step, half planes aside, m.
-fn continuous_reach(shapes: &[Shape], states: &Rows<BodyState, 4>, movers: &[Mover]) -> f32 {
-    let mut reach = 0.0_f32;
-    for (shape, mover) in shapes.iter().zip(movers).filter(|(shape, _)| shape.kind & KINEMATIC_SHAPE != 0) {
-        let state = states.get(shape.body as usize);
-        let chord = (Vec2::from(state.delta_rotation) - Vec2::new(1.0, 0.0)).length();
-        let moved = Vec2::from(state.delta_position).length() + chord * mover.extent;
-        if is_finite(moved) && moved > reach {
-            reach = moved;
-        }
-    }
-    reach
 }
 
 #[cfg(test)]

@@ -1,23 +1,10 @@
-//! **finalize**: adds the deltas to the poses.
-//!
-//! Reads bodies and states; writes poses. One thread a body. The rotation is normalised, or it would drift; who sleeps
-//! does not move by a bit.
+//! The fast `finalize`: bodies shared among threads, each as [`crate::stages::finalize`] says.
 
-use glam::Vec2;
-
-use crate::math::mul_rotation;
+use crate::stages::finalize::finalize_body;
 use crate::threads::{LIGHT, Rows, Threads};
-use crate::types::{ASLEEP, Body, BodyState, Pose, QUARANTINED, STATIC};
+use crate::types::{Body, BodyState, Pose};
 
 /// Moves the poses.
 pub fn finalize(threads: &Threads, bodies: &[Body], states: &Rows<BodyState, 4>, poses: &mut [Pose]) {
-    threads.for_each(LIGHT, poses, |index, pose| {
-        let state = states.get(index);
-        if state.status & (QUARANTINED | ASLEEP) != 0 || bodies[index].kind == STATIC {
-            return;
-        }
-        pose.position = (Vec2::from(pose.position) + Vec2::from(state.delta_position)).into();
-        let turn = mul_rotation(state.delta_rotation.into(), pose.rotation.into());
-        pose.rotation = (turn / turn.length()).into();
-    });
+    threads.for_each(LIGHT, poses, |index, pose| finalize_body(&bodies[index], &states.get(index), pose));
 }

@@ -1,6 +1,5 @@
-//! **integrate_positions**: moves every body by its velocity over one substep, into the deltas.
-//!
-//! Reads bodies; reads and writes states. One thread a body. Semi-implicit Euler: the new velocity moves the body.
+//! The fast `integrate_positions`: eight bodies at a time, shared among threads, to the bits of
+//! [`crate::stages::integrate_positions`].
 
 use glam::Vec2;
 
@@ -18,7 +17,7 @@ pub fn integrate_positions(threads: &Threads, params: &Params, bodies: &[Body], 
     threads.for_ranges(LIGHT, bodies.len(), |first, end| integrate_positions_in(first, end, params, bodies, states));
 }
 
-/// The same of the bodies `first .. end`.
+/// Advances the deltas of the bodies `first .. end`.
 pub fn integrate_positions_in(
     first: usize,
     end: usize,
@@ -40,14 +39,14 @@ pub fn integrate_positions_in(
     });
 }
 
-/// The same of some of the bodies.
+/// Advances the deltas of some of the bodies.
 pub fn integrate_positions_of(listed: &[u32], params: &Params, bodies: &[Body], states: impl Table<Item = BodyState>) {
     dispatch!(_ => for index in listed.iter().map(|&body| body as usize) {
         advance(params, &bodies[index], index, states);
     });
 }
 
-/// As [`advance`], eight bodies at a time.
+/// Advances the deltas of eight bodies.
 #[inline(always)]
 fn advance_eight<S: Simd>(simd: S, params: &Params, bodies: &[Body; WIDTH], states: Eight<impl Halves>) {
     let [x, y, spin, status] = states.columns(simd, 0);

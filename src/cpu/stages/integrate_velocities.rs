@@ -1,27 +1,17 @@
-//! **integrate_velocities**: gravity, forces and damping over one substep, then the warm-start impulses.
-//!
-//! Reads bodies, poses (for forces at a point); reads and writes states and accumulators. One thread a body.
-//! `v = v/(1 + h·c) + h (f/m + s·g)`, and what fields do: the damping is implicit and stable for any coefficient.
-//!
-//! What the impulses of a body's contacts add up to need not be summed anew: since it was last applied, it has changed
-//! by as much as the sweeps changed the velocity. So an accumulator holds the sum less the velocity that a substep began
-//! with, and adding the velocity of its end gives the sum that the next substep begins with. [`guard`](super::guard)
-//! starts it with the velocity alone, [`warm_start`](super::warm_start) adds the impulses kept from the step before, and joints, whose
-//! directions turn, see to their share ([`solve_joints`](super::solve_joints)).
+//! The fast `integrate_velocities`: two bodies at a time, shared among threads, to the bits of
+//! [`crate::stages::integrate_velocities`].
 
 use glam::Vec2;
 
 use crate::cpu::lanes::{
     Select, Simd, SimdBase, SimdCombine, SimdMask, SimdSplit, dispatch, f32x4, f32x8, mask32x4, mask32x8,
 };
-use crate::math::{cross, mul_rotation, rotate};
+use crate::stages::integrate_velocities::{LARGEST_SUM, pushed};
 use crate::threads::{Halves, LIGHT, Rows, Table, Threads};
-use crate::types::{ASLEEP, Accumulator, Body, BodyState, DYNAMIC, Field, Params, Pose, QUARANTINED, WARM_START};
+use crate::types::{ASLEEP, Accumulator, Body, BodyState, DYNAMIC, Params, Pose, QUARANTINED, WARM_START};
 
 /// Share of the largest speed that both components may have of a velocity that is below it.
 const SURELY_SLOW: f32 = 0.7;
-/// Bound on the sums, m/s and rad/s: what once was infinite would stay so.
-const LARGEST_SUM: f32 = 1e30;
 
 /// Advances the velocities by one substep.
 pub fn integrate_velocities(
@@ -42,7 +32,7 @@ pub fn integrate_velocities(
     });
 }
 
-/// The same of the bodies `first .. end`.
+/// Advances the velocities of the bodies `first .. end`.
 pub fn integrate_velocities_in(
     first: usize,
     end: usize,
@@ -67,7 +57,7 @@ pub fn integrate_velocities_in(
     });
 }
 
-/// The same of some of the bodies.
+/// Advances the velocities of some of the bodies.
 pub fn integrate_velocities_of(
     listed: &[u32],
     params: &Params,
@@ -81,7 +71,7 @@ pub fn integrate_velocities_of(
     });
 }
 
-/// As [`advance`], two bodies side by side that feel nothing but gravity. Returns false, and does nothing, if they feel more,
+/// Advances the velocities of two bodies side by side that feel nothing but gravity. Returns false, and does nothing, if they feel more,
 /// or may be too fast.
 #[inline(always)]
 fn advance_two<S: Simd>(
@@ -163,8 +153,8 @@ fn advance<S: Simd>(
     } else {
         let linear = 1.0 / (1.0 + params.h * body.linear_damping);
         motion *= f32x4::load_array(simd, [linear, linear, 1.0 / (1.0 + params.h * body.angular_damping), 1.0]);
-        let [x, y, spin] = pushed(params, body, pose, || states.get(index));
-        f32x4::load_array(simd, [x, y, spin, 0.0])
+        let (push, spin) = pushed(params, body, pose, &states.get(index));
+        f32x4::load_array(simd, [push.x, push.y, spin, 0.0])
     };
     motion = motion + push + kept;
     // First by component, so that an infinite force ends up finite.
@@ -185,37 +175,10 @@ fn advance<S: Simd>(
     }
 }
 
-/// Whether gravity is all that a body feels, as most do.
+/// Returns true if gravity is all that a body feels, as most do. A force of −0 may make a zero of the other sign.
 #[inline(always)]
 fn is_plain(params: &Params, body: &Body) -> bool {
     let Body { linear_damping, angular_damping, force: [x, y], torque, .. } = *body;
     let any = [linear_damping, angular_damping, x, y, torque].iter().fold(0, |any, value| any | value.to_bits());
-    params.field_count == 0 && any << 1 == 0
-}
-
-/// Velocity and spin that a body gains in a substep, m/s and rad/s.
-fn pushed(params: &Params, body: &Body, pose: &Pose, state: impl Fn() -> BodyState) -> [f32; 3] {
-    let force = Vec2::from(body.force);
-    let mut torque = body.torque;
-    if force != Vec2::ZERO {
-        let turn = mul_rotation(state().delta_rotation.into(), pose.rotation.into());
-        torque += cross(rotate(turn, body.force_point.into()), force);
-    }
-    let mut acceleration = Vec2::from(params.gravity) * body.gravity_scale + force * body.inv_mass;
-    for field in &params.fields[..params.field_count as usize] {
-        acceleration += pull(field, body, Vec2::from(pose.position) + Vec2::from(state().delta_position));
-    }
-    let push = acceleration * params.h;
-    [push.x, push.y, params.h * body.inv_inertia * torque]
-}
-
-/// The acceleration towards the point of a field, m/s².
-fn pull(field: &Field, body: &Body, position: Vec2) -> Vec2 {
-    let way = Vec2::from(field.position) - position;
-    let distance = way.length();
-    if distance > field.core {
-        way * ((field.acceleration + field.force * body.inv_mass) / distance)
-    } else {
-        Vec2::ZERO
-    }
+    params.field_count == 0 && any == 0
 }

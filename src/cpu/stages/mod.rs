@@ -1,5 +1,5 @@
-//! The stages of a step, one file each, beside the shader of the same name. The functions here are the CPU reference:
-//! [`crate::cpu::CpuWorld`] runs them, and every test of a shader compares with them.
+//! The fast stages: eight rows at a time and shared among threads, each to the bits of the one of the same name in
+//! [`crate::stages`], which says what it does.
 
 pub mod bin;
 pub mod bound;
@@ -25,4 +25,3 @@ pub mod solve_joints;
 pub mod store_impulses;
 pub mod wake;
 pub mod warm_start;
-pub mod warm_start_joints;

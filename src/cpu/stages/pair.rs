@@ -1,22 +1,8 @@
-//! **pair**: the pairs of shapes whose AABBs overlap and that may touch, grouped by producer.
+//! The fast `pair`: shapes shared among threads, each compared with eight boxes at a time, to the pairs and the order of
+//! [`crate::stages::pair`]; and, where boxes moved little, a list of neighbors instead of the grid ([`near`]).
 //!
-//! Reads aabbs, shapes and the grid and what joints say; writes pair_starts (shape `i` produced contacts
-//! `pair_starts[i] .. pair_starts[i + 1]`) and contacts: shapes, bodies, flags. One thread a shape; on
-//! the device `pair_count`, scan, `pair_emit`.
-//!
-//! The producer is the shape on the finer level, or on one level the one of lower index (bands count as the level they
-//! belong to): a rule that never changes for a pair, so that [`recall`](super::recall) finds last step's contact in the list of the same shape. The price is
-//! that each shape looks at all of the up to nine cells around it instead of half of them.
-//!
-//! A level on which few shapes lie, as ground and walls often do, needs no cells: whoever looks there looks at all of them.
-//! (On the device only one on which a single shape lies.)
-//!
-//! Half planes are in no cell. Every dynamic shape looks at each of them, before the grid: scenes have a handful.
-//!
-//! Where bodies sleep (reads states and, in the counters, the levels with a shape that is awake), two that are both
-//! [`ASLEEP`] make no pair, and a shape that is asleep looks for partners only where there may be one that is awake: on
-//! the coarser levels that have any, and on its own if such a shape of higher index met it and marked it. So that this is
-//! known the others look first; on the device `pair_count`, then `pair_count_asleep`. The producer of a pair stays the same.
+//! A level on which few shapes lie, as ground and walls often do, needs no cells: a shape that looks there looks at all of
+//! them.
 
 pub mod near;
 
@@ -27,20 +13,18 @@ use std::ops::Range;
 use bytemuck::{Pod, Zeroable};
 use glam::Vec2;
 
-use super::bin::{cells_between, place_in_window, range_of_cells, runs_of_row, shapes_of_levels};
+use super::bin::{cells_between, place_in_window, shapes_of_levels};
 use crate::cancel::{ContactBudget, Tally};
 use crate::cpu::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, f32x8};
 use crate::scene::Ties;
+use crate::stages::bin::{range_of_cells, runs_of_row};
+use crate::stages::pair::{emit_contact, kept_apart, may_meet, reaches};
 use crate::threads::{HEAVY, LIGHT, Rows, Threads};
-use crate::types::{
-    ASLEEP, AWAKE_HALF_PLANE, Aabb, BROKEN, BodyState, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, HALF_PLANE_ROW,
-    JOINED_SHAPE, JOINT_APART, JOINT_DISABLED, Joint, JointState, MAX_LEVELS, NONE, Params, SENSOR, SENSOR_SHAPE,
-    SLEEP, Shape,
-};
+use crate::types::{ASLEEP, AWAKE_HALF_PLANE, Aabb, BodyState, Contact, FIXED_SHAPE, MAX_LEVELS, Params, SLEEP, Shape};
 
 /// A shape's row in [`World::sleepers`]: its body is asleep.
 const SLEEPS: u8 = 1;
-/// Likewise: a shape that is awake met it.
+/// A shape's row in [`World::sleepers`]: a shape that is awake met it.
 const MARKED: u8 = 2;
 
 /// All that a search reads.
@@ -217,54 +201,6 @@ fn exchange(part: &mut Part, pair_starts: &mut Vec<u32>, contacts: &mut Vec<Cont
     std::mem::swap(&mut part.found, contacts);
 }
 
-/// A contact as it begins.
-#[inline]
-fn fresh(index: usize, shape_b: u32, producer: &Shape, partner: &Shape) -> Contact {
-    let mut flags = if producer.kind & FIXED_SHAPE != 0 { FIXED_A } else { 0 }
-        | if partner.kind & FIXED_SHAPE != 0 { FIXED_B } else { 0 };
-    if (producer.kind | partner.kind) & SENSOR_SHAPE != 0 {
-        flags |= SENSOR;
-    }
-    #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
-    let shape_a = index as u32;
-    let (body_a, body_b) = (producer.body, partner.body);
-    Contact { shape_a, shape_b, body_a, body_b, flags, color: NONE, features: 0, rolling_impulse: 0.0 }
-}
-
-/// Whether two filters let shapes meet (Box2D's rule).
-#[inline]
-#[must_use]
-pub fn may_meet(a: &Shape, b: &Shape) -> bool {
-    if a.group == b.group && a.group != 0 {
-        return a.group > 0;
-    }
-    a.mask & b.category != 0 && b.mask & a.category != 0
-}
-
-/// Lets the bodies of a joint touch that broke or is switched off, and keeps them apart else. One thread a joint, before
-/// all others (`pair_tie`), in worlds where that can change.
-pub fn tie(joints: &[Joint], joint_states: &Rows<JointState, 2>, links: &mut [[u32; 2]]) {
-    for (place, joint) in joints.iter().enumerate().filter(|(_, joint)| joint.flags & JOINT_APART != 0) {
-        let holds = joint.flags & JOINT_DISABLED == 0 && joint_states.get(place).status & BROKEN == 0;
-        links[2 * place][0] = if holds { joint.body_b } else { NONE };
-        links[2 * place + 1][0] = if holds { joint.body_a } else { NONE };
-    }
-}
-
-/// Whether a joint keeps two shapes from touching.
-#[inline]
-#[must_use]
-pub fn kept_apart(ties: &Ties, a: &Shape, b: &Shape) -> bool {
-    a.kind & b.kind & JOINED_SHAPE != 0 && ties.keep_apart(a.body, b.body)
-}
-
-/// Whether two AABBs overlap.
-#[inline]
-#[must_use]
-pub fn overlap(a: &Aabb, b: &Aabb) -> bool {
-    (0..2).all(|axis| a.min[axis] <= b.max[axis] && b.min[axis] <= a.max[axis])
-}
-
 /// An AABB as those that look for partners compare it: the low corner, and the high one with the signs changed.
 #[repr(C, align(16))]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -325,20 +261,6 @@ impl<S: Simd> Window<S> {
         let two = below & below >> 1;
         two & two >> 2 & 0x1111_1111
     }
-}
-
-/// Whether an AABB reaches the surface of a half plane, both with their margins. Axis-aligned planes round the same
-/// everywhere; a tilted one may be a tie between a device that fuses products and one that does not.
-#[inline]
-#[must_use]
-pub fn reaches(aabb: &Aabb, plane: &Aabb) -> bool {
-    let normal = plane.max;
-    let lowest = [
-        if normal[0] > 0.0 { aabb.min[0] } else { aabb.max[0] },
-        if normal[1] > 0.0 { aabb.min[1] } else { aabb.max[1] },
-    ];
-    // The row of a quarantined one says something else.
-    plane.min[0] == HALF_PLANE_ROW as f32 && normal[0] * lowest[0] + normal[1] * lowest[1] <= plane.min[1]
 }
 
 /// What a search over a range of shapes found.
@@ -420,7 +342,7 @@ fn half_planes_of(
             && may_meet(shape, partner)
             && !kept_apart(ties, shape, partner)
         {
-            found.push(fresh(index, plane, shape, partner));
+            found.push(emit_contact(shapes, index, plane as usize));
         }
     }
 }
@@ -584,7 +506,7 @@ impl World<'_> {
                         if is_mark {
                             marked.push(other);
                         } else {
-                            found.push(fresh(index, other, shape, partner));
+                            found.push(emit_contact(shapes, index, other_index));
                         }
                     }
                 });

@@ -1,20 +1,14 @@
-//! **prepare**: the constraint of every touching contact, in colour order: lever arms, effective masses, the separation,
-//! the approach speed before gravity.
-//!
-//! Reads slots, contacts, manifolds, bodies, shapes (materials), states; writes constraints, and surfaces if there are any. One thread a constraint. Masses are
-//! copied into the constraint so that a sweep touches nothing but constraints and states.
+//! The fast `prepare`: constraints laid out in blocks of eight a colour, contact by contact, shared among threads; to the
+//! bits of [`crate::stages::prepare`].
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use glam::Vec2;
-
-use crate::cpu::blocks::{Block, Blocks, Bounce, Lane, LanePoint, width};
+use crate::cpu::blocks::{Block, Blocks, Bounce, width};
 use crate::cpu::lanes::dispatch;
-use crate::math::cross_scalar;
+use crate::stages::prepare::{ContactConstraint, prepare_contact, prepare_surface};
 use crate::threads::{Cut, Rows, Threads, emptied};
 use crate::types::{
-    ASLEEP, BOUNCES, Body, BodyState, COLOR_COUNT, Contact, Counters, Manifold, POINT_COUNT_MASK, Params,
-    RESTITUTION_MAX, SLEEP, SURFACES, Shape, Surface, WARM_START,
+    BOUNCES, Body, BodyState, COLOR_COUNT, Contact, Counters, Manifold, Params, SLEEP, SURFACES, Shape, Surface,
 };
 
 /// Contacts that one task takes at least.
@@ -207,76 +201,25 @@ pub(crate) struct Source<'a> {
 impl Source<'_> {
     /// The constraint of a contact, without effective masses: [`Block::find_masses`].
     #[inline(always)]
-    pub fn constraint(&self, index: u32) -> Lane {
-        let Self { params, bodies, shapes, states, contacts, manifolds } = *self;
-        let bounces = params.switches & BOUNCES != 0;
-        let (contact, manifold) = (&contacts[index as usize], &manifolds[index as usize]);
-        let (body_a, body_b) = (&bodies[contact.body_a as usize], &bodies[contact.body_b as usize]);
-        let (shape_a, shape_b) = (&shapes[contact.shape_a as usize], &shapes[contact.shape_b as usize]);
-        // Who sleeps stands like a wall; nobody sleeps on in a contact, unless a buffer was too small.
-        let resting = Body::default();
-        let sleeps = |body: u32| params.switches & SLEEP != 0 && states.get(body as usize).status & ASLEEP != 0;
-        let body_a = if sleeps(contact.body_a) { &resting } else { body_a };
-        let body_b = if sleeps(contact.body_b) { &resting } else { body_b };
-        let normal = Vec2::from(manifold.normal);
-        let mut fresh = Lane {
-            body_a: contact.body_a,
-            body_b: contact.body_b,
-            normal: manifold.normal,
-            inv_mass_a: body_a.inv_mass,
-            inv_inertia_a: body_a.inv_inertia,
-            inv_mass_b: body_b.inv_mass,
-            inv_inertia_b: body_b.inv_inertia,
-            friction: (shape_a.friction * shape_b.friction).sqrt(),
-            flags: contact.flags,
-            ..Lane::default()
-        };
-        // Where nothing bounces, nobody asks how fast things met.
-        if bounces {
-            fresh.rebound.restitution = if params.switches & RESTITUTION_MAX != 0 {
-                shape_a.restitution.max(shape_b.restitution)
-            } else {
-                shape_a.restitution.min(shape_b.restitution)
-            };
-        }
-        for end in 0..(contact.flags & POINT_COUNT_MASK) as usize {
-            let point = &manifold.points[end];
-            fresh.points[end] = LanePoint {
-                r_a: point.anchor_a,
-                r_b: point.anchor_b,
-                separation: point.separation,
-                ..LanePoint::default()
-            };
-            if bounces {
-                let (r_a, r_b) = (Vec2::from(point.anchor_a), Vec2::from(point.anchor_b));
-                fresh.rebound.relative_velocities[end] = self.approach(contact, normal, r_a, r_b);
-            }
-            if params.switches & WARM_START != 0 {
-                fresh.impulses[2 * end] = point.normal_impulse;
-                fresh.impulses[2 * end + 1] = point.tangent_impulse;
-            }
-        }
-        fresh
+    pub fn constraint(&self, index: u32) -> ContactConstraint {
+        let (contact, manifold) = (&self.contacts[index as usize], &self.manifolds[index as usize]);
+        let bodies = [contact.body_a, contact.body_b].map(|body| &self.bodies[body as usize]);
+        let looks_at_states = self.params.switches & (BOUNCES | SLEEP) != 0;
+        let states = [contact.body_a, contact.body_b].map(|body| {
+            // Nothing else is fetched where it is not needed.
+            if looks_at_states { self.states.get(body as usize) } else { BodyState::default() }
+        });
+        prepare_contact(self.params, bodies, self.shapes_of(contact), states, contact, manifold)
     }
 
-    /// How fast B leaves A at a point, m/s.
-    fn approach(&self, contact: &Contact, normal: Vec2, r_a: Vec2, r_b: Vec2) -> f32 {
-        let (a, b) = (self.states.get(contact.body_a as usize), self.states.get(contact.body_b as usize));
-        let velocity_a = Vec2::from(a.velocity) + cross_scalar(a.angular_velocity, r_a);
-        let velocity_b = Vec2::from(b.velocity) + cross_scalar(b.angular_velocity, r_b);
-        (velocity_b - velocity_a).dot(normal)
+    fn shapes_of(&self, contact: &Contact) -> [&Shape; 2] {
+        [contact.shape_a, contact.shape_b].map(|shape| &self.shapes[shape as usize])
     }
 
-    /// What the materials of a contact need beside friction and restitution.
+    /// The needs of the materials of a contact beside friction and restitution.
     pub fn surface(&self, index: u32) -> Surface {
         let contact = &self.contacts[index as usize];
-        let (a, b) = (&self.shapes[contact.shape_a as usize], &self.shapes[contact.shape_b as usize]);
-        Surface {
-            kinetic_friction: (a.kinetic_friction * b.kinetic_friction).sqrt(),
-            tangent_speed: a.tangent_speed + b.tangent_speed,
-            rolling_resistance: a.rolling_resistance.max(b.rolling_resistance) * a.radius.max(b.radius),
-            rolling_impulse: if self.params.switches & WARM_START == 0 { 0.0 } else { contact.rolling_impulse },
-        }
+        prepare_surface(self.params, self.shapes_of(contact), contact)
     }
 }
 

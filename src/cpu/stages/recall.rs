@@ -1,19 +1,9 @@
-//! **recall**: finds the contact that every pair had in the step before.
-//!
-//! Reads contacts_previous and pair_starts_previous; writes contacts: until [`collide`](super::collide) has run,
-//! `color` is the index of the contact in the step before, or stays [`NONE`], and the colour it
-//! had stands in `flags` with the rest of them ([`PAST_COLOR_SHIFT`]). One thread a contact. The list of the same
-//! producer holds about four entries, so a search beats any table. The old contact has been fetched for that; so all
-//! of it that matters is taken over here, and `collide` has no need of it. Its manifold is not copied: what is kept
-//! would be read twice. On the CPU [`pair`](super::pair::near) may have done it in passing.
+//! The fast `recall`: contacts shared among threads, each looked up first where the one before was found; to the bits of
+//! [`crate::stages::recall`]. [`near`](super::pair::near) does it in passing.
 
+use crate::stages::recall::carried_on;
 use crate::threads::{LIGHT, Threads};
-use crate::types::{Contact, NONE, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK, RECYCLED, TOUCHED};
-
-/// What stands in place of a colour that is none: the largest that fits above [`PAST_COLOR_SHIFT`].
-const NO_PAST_COLOR: u32 = 0xff;
-/// The flags that are below it and stay.
-const KEPT_FLAGS: u32 = ((1 << PAST_COLOR_SHIFT) - 1) & !(RECYCLED | TOUCHED);
+use crate::types::{Contact, NONE};
 
 /// Looks up `contacts` in the past.
 pub fn recall(threads: &Threads, past: Past, contacts: &mut [Contact]) {
@@ -69,14 +59,4 @@ impl<'a> Past<'a> {
             *contact = Contact { flags, color, features, rolling_impulse, ..*contact };
         }
     }
-}
-
-/// What becomes of a contact of the step before, `index` of its table, if the pair is there again.
-#[inline(always)]
-#[must_use]
-pub fn carried_on(old: &Contact, index: u32) -> Contact {
-    let touched = old.flags & (POINT_COUNT_MASK | OVERLAPS) != 0;
-    let past_color = old.color.min(NO_PAST_COLOR) << PAST_COLOR_SHIFT;
-    let flags = old.flags & KEPT_FLAGS | if touched { TOUCHED } else { 0 } | past_color;
-    Contact { flags, color: index, ..*old }
 }

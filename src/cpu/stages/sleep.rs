@@ -1,35 +1,17 @@
-//! **sleep**: lets bodies that have been quiet for half a second fall asleep, by whole islands, and puts their contacts by.
-//!
-//! Reads bodies, contacts, manifolds, joints; reads and writes states, islands, the contacts put by (`sleeping`, by producer from
-//! `sleeping_starts` on) and counters. One thread a body, contact, joint, shape; on the device `sleep_timer`,
-//! `sleep_unite`, `sleep_unite_joints`, `sleep_block`, `sleep_block_joints`, `sleep_settle`, then, if the list changes,
-//! `sleep_count`, scan, `sleep_gather`, `sleep_copy`.
-//!
-//! An island is what hangs together by contacts that touch and joints that hold, over dynamic bodies that are ready to
-//! sleep. Its root is the lowest index among them: of two roots the larger always goes under the smaller, so it does not
-//! matter who unites first. If anything awake that is not ready touches it (a body that moves, a platform, one that never
-//! sleeps) it stays awake. Sensors neither join nor block. How quiet a body is, is Box2D's rule.
-//!
-//! Contacts between two that are both asleep, static bodies and kinematic ones at rest included, are not found again from
-//! step to step. They lie in `sleeping`, with their impulses, until [`wake`](super::wake) puts them back.
+//! The `sleep` of the CPU engine: bodies shared among threads, and no memory asked for once its lists have their size; to
+//! the bits of [`crate::stages::sleep`].
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use glam::Vec2;
-
-use super::guard::is_moving;
-use super::report::{find, produced};
-use super::wake::holds;
+use super::report::find;
+use crate::stages::report::produced;
+use crate::stages::sleep::{root, unite};
+use crate::stages::wake::holds;
 use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{
-    ASLEEP, Body, BodyState, Contact, Counters, DYNAMIC, ISLAND_BLOCKED, Joint, JointState, KINEMATIC, Manifold,
-    POINT_COUNT_MASK, Params, QUARANTINED, QUIET_MASK, QUIET_SHIFT, READY, STATIC, SleepingContact, VACANT,
+    ASLEEP, Body, BodyState, Contact, Counters, ISLAND_BLOCKED, Joint, JointState, Manifold, POINT_COUNT_MASK, Params,
+    QUARANTINED, READY, SleepingContact,
 };
-
-/// Share of the speed by which a body was moved, also by being pushed out, that counts as motion. Box2D.
-const MOVED_SHARE: f32 = 0.5;
-/// Steps of quiet that a status has room for.
-const MOST_QUIET: u32 = 0xffff;
 
 /// The lists of contacts put by that come next. They are kept, so that a step need not ask for memory.
 #[derive(Debug, Default)]
@@ -108,7 +90,7 @@ pub fn sleep(
     }
 }
 
-/// Counts how long each body has been quiet, and marks those that are ready. How many these are; those awake are counted.
+/// Counts how long each body has been quiet, and marks those that are ready. Returns how many; those awake are counted.
 fn sleep_timer(
     threads: &Threads,
     params: &Params,
@@ -121,29 +103,15 @@ fn sleep_timer(
     threads.for_ranges(LIGHT, bodies.len(), |first, end| {
         let (mut ready, mut awake, mut slept) = (0_u32, 0_u32, 0_u32);
         for (index, body) in bodies[..end].iter().enumerate().skip(first) {
-            let mut state = states.get(index);
-            if state.status & (ASLEEP | QUARANTINED) != 0 || body.kind == VACANT {
-                continue;
+            let before = states.get(index);
+            let mut state = before;
+            let timed = crate::stages::sleep::sleep_timer(params, overflowed, body, &mut state);
+            if state.status != before.status {
+                states.set(index, state);
             }
-            if body.kind != DYNAMIC {
-                let rests = body.kind == STATIC || !is_moving(&state);
-                if rests && !overflowed {
-                    state.status |= ASLEEP;
-                    states.set(index, state);
-                    slept = 1;
-                } else if body.kind == KINEMATIC {
-                    awake += 1;
-                }
-                continue;
-            }
-            let quiet = if is_quiet(params, body, &state) { (state.status >> QUIET_SHIFT) + 1 } else { 0 };
-            state.status = (state.status & !QUIET_MASK) | quiet.min(MOST_QUIET) << QUIET_SHIFT;
-            if quiet >= params.sleep_steps && body.can_sleep != 0 && !overflowed {
-                state.status |= READY;
-                ready += 1;
-            }
-            states.set(index, state);
-            awake += 1;
+            ready += u32::from(state.status & READY != 0);
+            awake += u32::from(timed.is_awake);
+            slept |= u32::from(timed.falls_asleep);
         }
         all_ready.fetch_add(ready, Ordering::Relaxed);
         all_awake.fetch_add(awake, Ordering::Relaxed);
@@ -152,32 +120,6 @@ fn sleep_timer(
     counters.awake = all_awake.into_inner();
     counters.slept = any_slept.into_inner();
     all_ready.into_inner()
-}
-
-/// Whether a body has neither speed nor was moved in this step.
-#[inline]
-fn is_quiet(params: &Params, body: &Body, state: &BodyState) -> bool {
-    let speed = Vec2::from(state.velocity).length() + state.angular_velocity.abs() * body.extent;
-    let moved = Vec2::from(state.delta_position).length() + state.delta_rotation[1].abs() * body.extent;
-    // Written so that what is not a number is not quiet.
-    speed < params.sleep_speed && MOVED_SHARE * moved < params.sleep_speed * params.dt
-}
-
-/// The root above a body.
-fn root(islands: &mut [u32], body: u32) -> u32 {
-    let mut at = body;
-    while islands[at as usize] != at {
-        let above = islands[islands[at as usize] as usize];
-        islands[at as usize] = above;
-        at = above;
-    }
-    at
-}
-
-/// Makes one island of two.
-fn unite(islands: &mut [u32], a: u32, b: u32) {
-    let (a, b) = (root(islands, a), root(islands, b));
-    islands[a.max(b) as usize] = a.min(b);
 }
 
 /// Brings the list to the pairs that are both asleep now: those that still are, and those of this step.

@@ -1,30 +1,15 @@
-//! **solve** and **relax**: one sweep of sequential impulses over all contacts, colour by colour.
-//!
-//! Reads and writes constraints (impulses) and states (velocities). By
-//! colour, one thread a constraint on the device, a block of eight on the CPU. `relax` is the same sweep
-//! without bias.
-//!
-//! One formula serves every mode: `λ = −m (mass_scale·v + bias) − impulse_scale·Λ`, with `Λ` clamped, not `λ`. The soft
-//! step takes its three coefficients from a spring-damper; Baumgarte's method is mass scale 1, impulse scale 0.
-//! A gap `s > 0` closes at most at the speed `s/h` in every mode (speculative contact). Friction is solved where
-//! [`USE_FRICTION`] says so: in the soft step only when relaxing, when the normal impulses carry no bias.
+//! The fast `solve` and `relax`: eight constraints at a time, shared among threads, to the bits of [`crate::stages::solve`].
 
 use crate::cpu::blocks::{Batch, Block, Bounce, Visit};
 use crate::cpu::lanes::{
     Lanes, Select, Simd, SimdBase, SimdMask, Vec2x8, cross, cross_scalar, dispatch, f32x8, inverse, right_perp, turned,
     u32x8,
 };
+use crate::stages::solve::{GAP, STICK_SPEED};
 use crate::threads::{Rows, Table};
 use crate::types::{
     ACCUMULATE, BOUNCES, BodyState, FIXED_A, FIXED_B, FRESH, MEASURED, Params, Surface, USE_BIAS, USE_FRICTION,
 };
-
-/// Share of the slop from which on a gap counts as one. The formulae for gap and touch differ by a few per cent of the
-/// impulse; bodies placed exactly side by side would be handed to either by rounding if the line were at zero.
-pub const GAP: f32 = 1e-3;
-/// A contact that slides slower than this after friction did what it can at rest still counts as at rest, m/s. Without
-/// it, a load that lets go for one substep, as it may while impulses settle, would never hold again.
-const STICK_SPEED: f32 = 0.01;
 
 /// The sweeps of the soft step: with bias, first as positions are measured and then as they were, and without.
 const FIRST: u32 = USE_BIAS;
@@ -33,7 +18,7 @@ const RELAX: u32 = USE_FRICTION;
 /// Any sweep.
 const ANY: u32 = u32::MAX;
 
-/// One sweep.
+/// Makes one sweep.
 pub fn solve(
     params: &Params,
     flags: u32,
@@ -44,7 +29,7 @@ pub fn solve(
     constraints.visit_batches(|batch| solve_batch(params, flags, states, batch, surfaces));
 }
 
-/// Of one sweep what concerns some blocks of one colour.
+/// Makes one sweep over some blocks of one colour.
 pub fn solve_batch(
     params: &Params,
     flags: u32,

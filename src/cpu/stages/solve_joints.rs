@@ -1,63 +1,29 @@
-//! **solve_joints** and **relax_joints**: one sweep of sequential impulses over all joints, colour by colour, row by row.
-//!
-//! Reads joint_frames, joint_rows, joint_starts; reads and writes joint_impulses, states (velocities) and accumulators:
-//! what a joint has pushed is taken out before the bodies move, and put back afterwards in its new direction, as a tension
-//! along an old one would do work. By joint colour, one thread a joint on the device; the CPU visits eight at a time
-//! ([`lanes`]), to the bits of what is defined here. `relax_joints` is the same sweep without bias and springs. It comes
-//! before the contacts' sweep, which has the last word.
-//!
-//! A row has a position `x` and a goal; every visit finds its direction anew from how far the bodies have moved, so that
-//! a rod pulls along itself also at the end of a step in which it turned. All rows that push do so at one place, the
-//! anchor of B, on both bodies: then no row makes a torque out of nothing, however far the anchors are apart. The
-//! direction turns with A, to whose frame the position belongs.
-//!
-//! The impulse of a point is kept in A's frame, too, and turns with A from substep to substep. Kept in the world's, with
-//! A pushed where B is, it would be a force that follows: A's torque depends on where B is, B's push not on how A
-//! stands, so that going round in a circle makes energy. A taut chain with a heavy ball (tension on links of a few
-//! kilograms, anchors a quarter of a link apart) whipped itself to hundreds of m/s. Box2D keeps it in the world's frame
-//! and pushes each body at its own anchor, which is as stable but makes torques out of nothing.
-//!
-//! Springs are integrated by a θ-scheme: the force is `−k (x − goal + θ h ẋ') − c ẋ'` with the velocity `ẋ'` after the
-//! visit. `θ = max(0, ½ − 1/(8 k h² K))`, `K` the inverse of the effective mass: a spring slower than half a radian a
-//! substep has `θ = 0`, which is symplectic and loses no energy at all; a stiffer one is damped by as much as it needs.
-//! None is stiffer than `2 / (h² K)`: one sweep a substep does not bring stiffer springs on a light body to agree, their
-//! forces come late, and a late force does work. Solved for the impulse `Λ + λ` of the substep this is
-//! `λ = −(h k (x − goal) + a ẋ + Λ)/(1 + a K)` with `a = h (c + θ h k)`. A spring at a point that is stated by its
-//! frequency is as stiff as where its anchors meet: `K` grows with the square of how far they are apart, and one that
-//! gave the more the further it is drawn would let go.
+//! The fast `solve_joints`, `relax_joints` and `warm_start_joints`: eight joints of a colour at a time, shared among
+//! threads, to the bits of [`crate::stages::solve_joints`], which says what they
+//! mean. Each function here is the one of the same name there, on lanes; the joints of a block have the same rows, so
+//! the kind of a row is asked once.
 
-pub mod lanes;
-
-use glam::{Mat2, Vec2};
-
-use crate::math::{angle_of, clamped, cross, cross_scalar, inv_mul_rotation, inv_rotate, rotate, turned};
-use crate::threads::{HEAVY, Rows, Threads};
+use crate::cpu::joint_blocks::{JointBlock, JointBlocks, RowBlock, Run, of_color};
+use crate::cpu::lanes::{
+    Select, Simd, SimdBase, SimdCombine, SimdMask, SimdSplit, Vec2x8, VecLanes, WIDTH, angle_of, clamped, cross,
+    cross_scalar, dispatch, f32x8, inv_rotate, inverse, rotate, turned, u32x8,
+};
+use crate::stages::solve_joints::{self as one, Ends, MAX_SWING, rows_of, solve_joint};
+use crate::threads::{Eight, HEAVY, Halves, Rows, Table, Threads};
 use crate::types::{
     ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW,
     JointFrame, JointRow, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_COUNT_MASK,
-    ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, USE_BIAS, WARM_START, WITHDRAW,
-    WORLD_A,
+    ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, USE_BIAS, WARM_START,
+    WITHDRAW, WORLD_A,
 };
 
-/// The largest `k h² K`. At 4 a chain of light and heavy bodies gains energy.
-const MAX_SWING: f32 = 2.0;
+/// The sweeps of the soft step, with bias and without.
+const BIASED: u32 = USE_BIAS | WITHDRAW;
+const RELAX: u32 = DEPOSIT;
+/// Any sweep.
+const ANY: u32 = u32::MAX;
 
-/// Visits the joints colour by colour. Those of one colour may be visited at the same time; the overflow is visited one
-/// by one, in order.
-pub fn for_joints(threads: &Threads, joint_starts: &[u32], each: impl Fn(usize) + Sync) {
-    for color in 0..JOINT_COLORS as usize {
-        let (start, end) = (joint_starts[color], joint_starts[JOINT_COLORS as usize + color]);
-        let places = &joint_starts[start as usize..end as usize];
-        let visit = |places: &[u32]| places.iter().for_each(|&place| each(place as usize));
-        if color == JOINT_OVERFLOW as usize {
-            visit(places);
-        } else {
-            threads.for_ranges(HEAVY, places.len(), |first, last| visit(&places[first..last]));
-        }
-    }
-}
-
-/// One sweep.
+/// Makes one sweep. The blocks are those of the frames and rows.
 pub fn solve_joints(
     threads: &Threads,
     params: &Params,
@@ -65,378 +31,602 @@ pub fn solve_joints(
     joint_starts: &[u32],
     joint_frames: &[JointFrame],
     joint_rows: &[JointRow],
+    joint_blocks: &mut JointBlocks,
     joint_impulses: &Rows<[f32; 2], 1>,
-    states: &Rows<BodyState, 4>,
-    accumulators: &Rows<Accumulator, 2>,
+    states: &mut Rows<BodyState, 4>,
+    accumulators: &mut Rows<Accumulator, 2>,
 ) {
-    for_joints(threads, joint_starts, |index| {
-        visit(params, flags, &joint_frames[index], joint_rows, joint_impulses, states, accumulators);
+    if threads.count() == 1 {
+        let (run, impulses) = joint_blocks.alone();
+        solve_run(params, flags, run, impulses, states.alone(), accumulators.alone());
+    } else {
+        let (states, accumulators) = (&*states, &*accumulators);
+        joint_blocks.for_each_run(threads, |run, impulses| {
+            solve_run(params, flags, run, impulses, states, accumulators);
+        });
+    }
+    for &place in of_color(joint_starts, JOINT_OVERFLOW as usize) {
+        let frame = &joint_frames[place as usize];
+        visit_one(frame, joint_rows, joint_impulses, states, accumulators, |rows, impulses, ends| {
+            solve_joint(params, flags, frame, rows, impulses, ends);
+        });
+    }
+}
+
+/// Makes one sweep over some blocks.
+fn solve_run(
+    params: &Params,
+    flags: u32,
+    run: Run,
+    impulses: impl Table<Item = VecLanes>,
+    states: impl Table<Item = BodyState>,
+    accumulators: impl Table<Item = Accumulator>,
+) {
+    const USUAL: u32 = ACCUMULATE | WARM_START;
+    let plain = params.switches & USUAL == USUAL;
+    // As for contacts: where it is known what is done, nothing is asked.
+    dispatch!(simd => match flags {
+        BIASED if plain => visit_run::<BIASED, _>(simd, params, flags, run, impulses, states, accumulators),
+        RELAX if plain => visit_run::<RELAX, _>(simd, params, flags, run, impulses, states, accumulators),
+        _ => visit_run::<ANY, _>(simd, params, flags, run, impulses, states, accumulators),
     });
 }
 
-/// Visits a joint.
-fn visit(
+/// Visits blocks one by one, with the flags `KNOWN`, if these are not [`ANY`], of impulses that are kept, accumulated and
+/// clamped.
+#[inline(always)]
+fn visit_run<const KNOWN: u32, S: Simd>(
+    simd: S,
     params: &Params,
     flags: u32,
-    frame: &JointFrame,
+    run: Run,
+    impulses: impl Table<Item = VecLanes>,
+    states: impl Table<Item = BodyState>,
+    accumulators: impl Table<Item = Accumulator>,
+) {
+    for (block, rows, first) in run.blocks() {
+        match rows {
+            [rule] if KNOWN != ANY && rule.kind & ROW_GEOMETRY == ROW_POINT && rule.kind & ROW_ROLE == ROW_EQUALITY => {
+                visit_hinges(simd, KNOWN, block, rule, impulses.row(first), states, accumulators);
+            }
+            _ => visit_block(simd, params, flags, block, rows, |row| impulses.row(first + row), states, accumulators),
+        }
+    }
+}
+
+/// Visits a block of joints that hold a point and do nothing else: the same as [`visit_block`], in a third of the
+/// instructions.
+#[inline(always)]
+fn visit_hinges<S: Simd>(
+    simd: S,
+    flags: u32,
+    block: &JointBlock,
+    rule: &RowBlock,
+    impulses: impl Halves,
+    states: impl Table<Item = BodyState>,
+    accumulators: impl Table<Item = Accumulator>,
+) {
+    let zero = f32x8::splat(simd, 0.0);
+    // As in `total`: the sign of a zero is a bit, too.
+    let sum = |impulse: Vec2x8<S>| Vec2x8::zero(simd) + impulse;
+    let bodies = Bodies::new(block, states);
+    let stance = Stance::new(simd, block, bodies);
+    let old = rotate(stance.axis, load(simd, impulses));
+    if flags & DEPOSIT != 0 {
+        add_up(simd, block, &stance, sum(old), zero, 1.0, accumulators);
+    }
+    let (mut motion, status) = bodies.motion(simd, block);
+    let k = inverse_point_mass(simd, block, stance.arm_a, stance.arm_b);
+    let velocity = motion.velocity(&stance);
+    let wanted = if flags & USE_BIAS != 0 {
+        let [bias_rate, mass_scale, impulse_scale] = rule.softness.each_ref().map(|value| value.on(simd));
+        -solve_symmetric(&k, velocity + stance.between * bias_rate) * mass_scale - old * impulse_scale
+    } else {
+        -solve_symmetric(&k, velocity)
+    };
+    let new = shortened(old + wanted, rule.max_impulse.on(simd));
+    motion.apply(simd, block, &stance, new - old, zero);
+    let kept = inv_rotate(stance.axis, new);
+    store(kept, impulses);
+    bodies.store(block, &motion, status);
+    if flags & WITHDRAW != 0 {
+        add_up(simd, block, &stance, sum(rotate(stance.axis, kept)), zero, -1.0, accumulators);
+    }
+}
+
+/// Visits a block.
+#[inline(always)]
+fn visit_block<S: Simd, R: Halves>(
+    simd: S,
+    params: &Params,
+    flags: u32,
+    block: &JointBlock,
+    rows: &[RowBlock],
+    impulses: impl Fn(usize) -> R,
+    states: impl Table<Item = BodyState>,
+    accumulators: impl Table<Item = Accumulator>,
+) {
+    let bodies = Bodies::new(block, states);
+    let stance = Stance::new(simd, block, bodies);
+    let warm = params.switches & WARM_START != 0;
+    if warm && flags & DEPOSIT != 0 {
+        accumulate(simd, block, rows, &impulses, &stance, 1.0, accumulators);
+    }
+    let (mut motion, status) = bodies.motion(simd, block);
+    let zero = f32x8::splat(simd, 0.0);
+    for (index, rule) in rows.iter().enumerate() {
+        let geometry = rule.kind & ROW_GEOMETRY;
+        if rule.kind & ROW_ROLE == ROW_SPRING && flags & USE_BIAS == 0 {
+            continue;
+        }
+        let old = if flags & FRESH == 0 { load(simd, impulses(index)) } else { Vec2x8::zero(simd) };
+        let new = if geometry == ROW_POINT {
+            let old = rotate(stance.axis, old);
+            let new = solve_point(simd, params, flags, block, rule, &stance, &motion, old);
+            motion.apply(simd, block, &stance, new - old, zero);
+            inv_rotate(stance.axis, new)
+        } else {
+            let direction = stance.direction(geometry);
+            let new = solve_row(simd, params, flags, block, rule, &stance, direction, &motion, old.x);
+            let size = (new - old.x) * side(rule);
+            if geometry == ROW_ANGLE {
+                motion.apply(simd, block, &stance, Vec2x8::zero(simd), size);
+            } else {
+                motion.apply(simd, block, &stance, direction * size, zero);
+            }
+            Vec2x8::new(new, zero)
+        };
+        store(new, impulses(index));
+    }
+    bodies.store(block, &motion, status);
+    if warm && flags & WITHDRAW != 0 {
+        accumulate(simd, block, rows, &impulses, &stance, -1.0, accumulators);
+    }
+}
+
+/// The impulses of a row.
+#[inline(always)]
+fn load<S: Simd>(simd: S, row: impl Halves) -> Vec2x8<S> {
+    let eight = |half: usize| row.lanes(simd, half).combine(row.lanes(simd, half + 1));
+    Vec2x8::new(eight(0), eight(2))
+}
+
+/// Writes the impulses of a row.
+#[inline(always)]
+fn store<S: Simd>(new: Vec2x8<S>, row: impl Halves) {
+    let ((x_0, x_1), (y_0, y_1)) = (new.x.split(), new.y.split());
+    row.set_lanes(0, x_0);
+    row.set_lanes(1, x_1);
+    row.set_lanes(2, y_0);
+    row.set_lanes(3, y_1);
+}
+
+/// Fills `accumulators`, as [`crate::stages::warm_start_joints`] says.
+pub fn warm_start_joints(
+    threads: &Threads,
+    joint_starts: &[u32],
+    joint_frames: &[JointFrame],
     joint_rows: &[JointRow],
+    joint_blocks: &JointBlocks,
     joint_impulses: &Rows<[f32; 2], 1>,
     states: &Rows<BodyState, 4>,
     accumulators: &Rows<Accumulator, 2>,
 ) {
-    let (state_a, state_b) = states_of(frame, states);
-    let stance = Stance::new(frame, &state_a, &state_b);
-    let warm = params.switches & WARM_START != 0;
-    if warm && flags & DEPOSIT != 0 {
-        accumulate(frame, joint_rows, joint_impulses, &stance, 1.0, accumulators);
+    joint_blocks.for_each_run(threads, |run, table| {
+        dispatch!(simd => for (block, rows, first) in run.blocks() {
+            let stance = Stance::new(simd, block, Bodies::new(block, states));
+            let impulses = |row| table.row(first + row);
+            accumulate(simd, block, rows, &impulses, &stance, 1.0, accumulators);
+        });
+    });
+    for &place in of_color(joint_starts, JOINT_OVERFLOW as usize) {
+        let frame = &joint_frames[place as usize];
+        visit_one(frame, joint_rows, joint_impulses, states, accumulators, |rows, impulses, ends| {
+            let stance = one::Stance::new(frame, &ends.states[0], &ends.states[1]);
+            one::accumulate(frame, rows, impulses, &stance, 1.0, &mut ends.sums);
+        });
     }
-    let mut motion = Motion {
-        v_a: state_a.velocity.into(),
-        w_a: state_a.angular_velocity,
-        v_b: state_b.velocity.into(),
-        w_b: state_b.angular_velocity,
-    };
-    for row in rows_of(frame) {
-        let rule = &joint_rows[row];
-        if rule.kind & ROW_ROLE == ROW_SPRING && flags & USE_BIAS == 0 {
-            continue;
-        }
-        let old = if flags & FRESH == 0 { Vec2::from(joint_impulses.get(row)) } else { Vec2::ZERO };
-        let new = if rule.kind & ROW_GEOMETRY == ROW_POINT {
-            let old = rotate(stance.axis, old);
-            let new = solve_point(params, flags, frame, rule, &stance, &motion, old);
-            motion.apply(frame, &stance, new - old, 0.0);
-            inv_rotate(stance.axis, new)
-        } else {
-            let new = solve_row(params, flags, frame, rule, &stance, &motion, old.x);
-            let size = side(rule) * (new - old.x);
-            if rule.kind & ROW_GEOMETRY == ROW_ANGLE {
-                motion.apply(frame, &stance, Vec2::ZERO, size);
-            } else {
-                motion.apply(frame, &stance, stance.direction(rule.kind & ROW_GEOMETRY) * size, 0.0);
+}
+
+/// Rows of states, eight of bodies A and eight of bodies B.
+#[derive(Clone, Copy)]
+struct Bodies<R> {
+    a: Eight<R>,
+    b: Eight<R>,
+}
+
+impl<R: Halves> Bodies<R> {
+    /// The world has no row: its lanes look at whatever comes first, and [`Self::half`] puts in what rests.
+    #[inline(always)]
+    fn new(block: &JointBlock, states: impl Table<Row = R>) -> Self {
+        Self { a: states.eight(block.body_a), b: states.eight(block.body_b) }
+    }
+
+    /// Half a row of the states of both bodies of each joint; the world is one that rests.
+    #[inline(always)]
+    fn half<S: Simd>(self, simd: S, block: &JointBlock, half: usize) -> [[f32x8<S>; 4]; 2] {
+        let mut a = self.a.columns(simd, half);
+        let of_body = (u32x8::load_array(simd, block.flags) & WORLD_A).simd_eq(0);
+        if !of_body.all_true() {
+            let rest = [0.0, 0.0, if half == 0 { 0.0 } else { 1.0 }, 0.0];
+            for (column, value) in a.iter_mut().zip(rest) {
+                *column = of_body.select(*column, f32x8::splat(simd, value));
             }
-            Vec2::new(new, 0.0)
-        };
-        joint_impulses.set(row, new.into());
+        }
+        [a, self.b.columns(simd, half)]
     }
-    if frame.flags & JOINT_FIXED_A == 0 {
-        let state = BodyState { velocity: motion.v_a.into(), angular_velocity: motion.w_a, ..state_a };
-        states.set(frame.body_a as usize, state);
+
+    /// How fast the bodies are, and the columns of their status.
+    #[inline(always)]
+    fn motion<S: Simd>(self, simd: S, block: &JointBlock) -> (Motion<S>, [f32x8<S>; 2]) {
+        let [[v_a_x, v_a_y, w_a, status_a], [v_b_x, v_b_y, w_b, status_b]] = self.half(simd, block, 0);
+        let (v_a, v_b) = (Vec2x8::new(v_a_x, v_a_y), Vec2x8::new(v_b_x, v_b_y));
+        (Motion { v_a, w_a, v_b, w_b }, [status_a, status_b])
     }
-    if frame.flags & JOINT_FIXED_B == 0 {
-        let state = BodyState { velocity: motion.v_b.into(), angular_velocity: motion.w_b, ..state_b };
-        states.set(frame.body_b as usize, state);
-    }
-    if warm && flags & WITHDRAW != 0 {
-        accumulate(frame, joint_rows, joint_impulses, &stance, -1.0, accumulators);
+
+    /// Writes the velocities of bodies that are moved, and nothing else of their states.
+    #[inline(always)]
+    fn store<S: Simd>(self, block: &JointBlock, motion: &Motion<S>, [status_a, status_b]: [f32x8<S>; 2]) {
+        let moves = Moves::of(motion.w_a.simd, block);
+        self.a.set_columns(0, [motion.v_a.x, motion.v_a.y, motion.w_a, status_a], |lane| moves.a(lane));
+        self.b.set_columns(0, [motion.v_b.x, motion.v_b.y, motion.w_b, status_b], |lane| moves.b(lane));
     }
 }
 
-/// The rows of a joint; none of one that is switched off, broken or quarantined.
-#[must_use]
-pub fn rows_of(frame: &JointFrame) -> std::ops::Range<usize> {
-    let first = frame.first_row as usize;
-    first..first + (frame.flags & ROW_COUNT_MASK) as usize
+/// Which bodies of a block are moved by it.
+struct Moves {
+    all: bool,
+    flags: [u32; WIDTH],
 }
 
-/// Both bodies; the world is one that rests.
-#[must_use]
-pub fn states_of(frame: &JointFrame, states: &Rows<BodyState, 4>) -> (BodyState, BodyState) {
-    let state_a = if frame.flags & WORLD_A != 0 { BodyState::default() } else { states.get(frame.body_a as usize) };
-    (state_a, states.get(frame.body_b as usize))
+impl Moves {
+    #[inline(always)]
+    fn of<S: Simd>(simd: S, block: &JointBlock) -> Self {
+        let fixed = u32x8::load_array(simd, block.flags) & (JOINT_FIXED_A | JOINT_FIXED_B);
+        Self { all: fixed.simd_eq(0).all_true(), flags: block.flags }
+    }
+
+    #[inline(always)]
+    fn a(&self, lane: usize) -> bool {
+        self.all || self.flags[lane] & JOINT_FIXED_A == 0
+    }
+
+    #[inline(always)]
+    fn b(&self, lane: usize) -> bool {
+        self.all || self.flags[lane] & JOINT_FIXED_B == 0
+    }
 }
 
-/// How a joint stands now.
-#[derive(Clone, Copy, Debug)]
-pub struct Stance {
-    /// Where it pulls, from A's centre of mass: the anchor of B.
-    pub arm_a: Vec2,
-    /// Likewise from B's.
-    pub arm_b: Vec2,
-    /// From the anchor of A to that of B.
-    pub between: Vec2,
-    /// A's axis. Of a joint that holds a point it is A's x, and as a rotation takes its impulse from A's frame.
-    pub axis: Vec2,
-    /// Angle of B against A when the step began, rad.
-    pub angle: f32,
-    /// How far B has turned against A since.
-    pub turn: Vec2,
+struct Stance<S: Simd> {
+    arm_a: Vec2x8<S>,
+    arm_b: Vec2x8<S>,
+    between: Vec2x8<S>,
+    axis: Vec2x8<S>,
+    angle: f32x8<S>,
+    turn_a: Vec2x8<S>,
+    turn_b: Vec2x8<S>,
 }
 
-impl Stance {
-    /// From how far the bodies have moved since the step began.
-    #[inline]
-    #[must_use]
-    pub fn new(frame: &JointFrame, a: &BodyState, b: &BodyState) -> Self {
-        let (turn_a, turn_b) = (Vec2::from(a.delta_rotation), Vec2::from(b.delta_rotation));
-        let (r_a, r_b) = (Vec2::from(frame.r_a), Vec2::from(frame.r_b));
-        let moved = Vec2::from(b.delta_position) - Vec2::from(a.delta_position);
-        let between = Vec2::from(frame.between) + (moved + (turned(turn_b, r_b) - turned(turn_a, r_a)));
+impl<S: Simd> Stance<S> {
+    #[inline(always)]
+    fn new(simd: S, block: &JointBlock, bodies: Bodies<impl Halves>) -> Self {
+        let [[p_a_x, p_a_y, q_a_x, q_a_y], [p_b_x, p_b_y, q_b_x, q_b_y]] = bodies.half(simd, block, 1);
+        let (turn_a, turn_b) = (Vec2x8::new(q_a_x, q_a_y), Vec2x8::new(q_b_x, q_b_y));
+        let moved = Vec2x8::new(p_b_x, p_b_y) - Vec2x8::new(p_a_x, p_a_y);
+        let (r_a, r_b) = (block.r_a.on(simd), block.r_b.on(simd));
+        let between = block.between.on(simd) + (moved + (turned(turn_b, r_b) - turned(turn_a, r_a)));
         Self {
             arm_a: rotate(turn_a, r_a) + between,
             arm_b: rotate(turn_b, r_b),
             between,
-            axis: rotate(turn_a, frame.axis.into()),
-            angle: frame.angle,
-            turn: inv_mul_rotation(turn_a, turn_b),
+            axis: rotate(turn_a, block.axis.on(simd)),
+            angle: block.angle.on(simd),
+            turn_a,
+            turn_b,
         }
     }
 
-    /// Along which a row that is neither of an angle nor of a point pushes B. Where the anchors meet there is no line
-    /// between them; it counts as upright, so that what shall be kept apart can be driven apart.
-    #[inline]
-    #[must_use]
-    pub fn direction(&self, geometry: u32) -> Vec2 {
+    #[inline(always)]
+    fn direction(&self, geometry: u32) -> Vec2x8<S> {
+        let simd = self.angle.simd;
         match geometry {
             ROW_AXIS => self.axis,
-            ROW_ACROSS => Vec2::new(-self.axis.y, self.axis.x),
-            _ => {
+            ROW_ACROSS => Vec2x8::new(-self.axis.y, self.axis.x),
+            ROW_ALONG => {
                 let length = self.between.length();
-                if length > 0.0 { self.between / length } else { Vec2::new(0.0, 1.0) }
+                let up = Vec2x8::new(f32x8::splat(simd, 0.0), f32x8::splat(simd, 1.0));
+                (self.between / length).where_else(length.simd_gt(0.0), up)
             }
+            _ => Vec2x8::zero(simd),
         }
     }
 
-    /// m or rad.
-    #[inline]
-    #[must_use]
-    pub fn position(&self, geometry: u32) -> f32 {
+    #[inline(always)]
+    fn position(&self, geometry: u32, direction: Vec2x8<S>) -> f32x8<S> {
         match geometry {
-            ROW_ANGLE => self.angle + angle_of(self.turn),
+            ROW_ANGLE => self.angle + angle_of(inv_rotate(self.turn_a, self.turn_b)),
             ROW_ALONG => self.between.length(),
-            _ => self.between.dot(self.direction(geometry)),
+            _ => self.between.dot(direction),
         }
     }
 }
 
-/// Velocities of the two bodies while a joint is visited.
-#[derive(Clone, Copy, Debug)]
-struct Motion {
-    v_a: Vec2,
-    w_a: f32,
-    v_b: Vec2,
-    w_b: f32,
+struct Motion<S: Simd> {
+    v_a: Vec2x8<S>,
+    w_a: f32x8<S>,
+    v_b: Vec2x8<S>,
+    w_b: f32x8<S>,
 }
 
-impl Motion {
-    /// Of B against A where the joint pulls.
-    #[inline]
-    fn velocity(&self, stance: &Stance) -> Vec2 {
+impl<S: Simd> Motion<S> {
+    #[inline(always)]
+    fn velocity(&self, stance: &Stance<S>) -> Vec2x8<S> {
         (self.v_b + cross_scalar(self.w_b, stance.arm_b)) - (self.v_a + cross_scalar(self.w_a, stance.arm_a))
     }
 
-    /// Pushes and turns B, and A against it.
-    #[inline]
-    fn apply(&mut self, frame: &JointFrame, stance: &Stance, impulse: Vec2, spin: f32) {
-        self.v_a -= impulse * frame.inv_mass_a;
-        self.w_a -= frame.inv_inertia_a * (cross(stance.arm_a, impulse) + spin);
-        self.v_b += impulse * frame.inv_mass_b;
-        self.w_b += frame.inv_inertia_b * (cross(stance.arm_b, impulse) + spin);
+    #[inline(always)]
+    fn apply(&mut self, simd: S, block: &JointBlock, stance: &Stance<S>, impulse: Vec2x8<S>, spin: f32x8<S>) {
+        self.v_a -= impulse * block.inv_mass_a.on(simd);
+        self.w_a -= block.inv_inertia_a.on(simd) * (cross(stance.arm_a, impulse) + spin);
+        self.v_b += impulse * block.inv_mass_b.on(simd);
+        self.w_b += block.inv_inertia_b.on(simd) * (cross(stance.arm_b, impulse) + spin);
     }
 }
 
-/// Whether the impulse of a row acts along its direction or against it: that of an upper limit is counted positive.
-#[inline]
-#[must_use]
-pub fn side(rule: &JointRow) -> f32 {
+#[inline(always)]
+fn side(rule: &RowBlock) -> f32 {
     if rule.kind & ROW_ROLE == ROW_UPPER { -1.0 } else { 1.0 }
 }
 
-/// Inverse of the effective mass of a row that is not of a point.
-#[inline]
-#[must_use]
-pub fn inverse_mass(frame: &JointFrame, stance: &Stance, geometry: u32) -> f32 {
+#[inline(always)]
+fn inverse_mass<S: Simd>(
+    simd: S,
+    block: &JointBlock,
+    stance: &Stance<S>,
+    geometry: u32,
+    direction: Vec2x8<S>,
+) -> f32x8<S> {
+    let (i_a, i_b) = (block.inv_inertia_a.on(simd), block.inv_inertia_b.on(simd));
     if geometry == ROW_ANGLE {
-        return frame.inv_inertia_a + frame.inv_inertia_b;
+        return i_a + i_b;
     }
-    let direction = stance.direction(geometry);
     let (arm_a, arm_b) = (cross(stance.arm_a, direction), cross(stance.arm_b, direction));
-    frame.inv_mass_a + frame.inv_mass_b + frame.inv_inertia_a * arm_a * arm_a + frame.inv_inertia_b * arm_b * arm_b
+    block.inv_mass_a.on(simd) + block.inv_mass_b.on(simd) + i_a * arm_a * arm_a + i_b * arm_b * arm_b
 }
 
-/// The same of a point that is pushed at these places.
-#[inline]
-#[must_use]
-pub fn inverse_point_mass(frame: &JointFrame, r_a: Vec2, r_b: Vec2) -> Mat2 {
-    let both = frame.inv_mass_a + frame.inv_mass_b;
-    let xx = both + frame.inv_inertia_a * r_a.y * r_a.y + frame.inv_inertia_b * r_b.y * r_b.y;
-    let xy = -frame.inv_inertia_a * r_a.x * r_a.y - frame.inv_inertia_b * r_b.x * r_b.y;
-    let yy = both + frame.inv_inertia_a * r_a.x * r_a.x + frame.inv_inertia_b * r_b.x * r_b.x;
-    Mat2::from_cols(Vec2::new(xx, xy), Vec2::new(xy, yy))
+/// Eight symmetric matrices.
+struct Symmetric<S: Simd> {
+    xx: f32x8<S>,
+    xy: f32x8<S>,
+    yy: f32x8<S>,
 }
 
-/// Solves `k x = b` for a symmetric `k`; 0 if that says nothing.
-#[inline]
-#[must_use]
-pub fn solve_symmetric(k: Mat2, b: Vec2) -> Vec2 {
-    let (xx, xy, yy) = (k.x_axis.x, k.x_axis.y, k.y_axis.y);
-    let determinant = xx * yy - xy * xy;
-    if determinant > 0.0 { Vec2::new(yy * b.x - xy * b.y, xx * b.y - xy * b.x) / determinant } else { Vec2::ZERO }
-}
-
-/// Stiffness and `a` (see above) of a spring on a mass of `1 / k`, if it is stated for one of `1 / stated`.
-#[inline]
-fn spring(params: &Params, rule: &JointRow, k: f32, stated: f32) -> (f32, f32) {
-    let mut scale = 1.0;
-    if rule.kind & ROW_BY_MASS != 0 {
-        scale = if stated > 0.0 { 1.0 / stated } else { 0.0 };
+#[inline(always)]
+fn inverse_point_mass<S: Simd>(simd: S, block: &JointBlock, r_a: Vec2x8<S>, r_b: Vec2x8<S>) -> Symmetric<S> {
+    let (i_a, i_b) = (block.inv_inertia_a.on(simd), block.inv_inertia_b.on(simd));
+    let both = block.inv_mass_a.on(simd) + block.inv_mass_b.on(simd);
+    Symmetric {
+        xx: both + i_a * r_a.y * r_a.y + i_b * r_b.y * r_b.y,
+        xy: -i_a * r_a.x * r_a.y - i_b * r_b.x * r_b.y,
+        yy: both + i_a * r_a.x * r_a.x + i_b * r_b.x * r_b.x,
     }
-    let (mut stiffness, damping) = (rule.softness[0] * scale, rule.softness[1] * scale);
-    let mut swing = stiffness * params.h * params.h * k;
-    if swing > MAX_SWING {
-        stiffness *= MAX_SWING / swing;
-        swing = MAX_SWING;
-    }
-    let theta = if swing > 0.25 { 0.5 - 0.125 / swing } else { 0.0 };
-    (stiffness, params.h * (damping + theta * params.h * stiffness))
 }
 
-/// Stiffness that the spring of a row has on its bodies as they stand, N/m or N·m/rad.
-#[must_use]
-pub fn stiffness(params: &Params, frame: &JointFrame, rule: &JointRow, stance: &Stance) -> f32 {
-    let geometry = rule.kind & ROW_GEOMETRY;
-    if geometry == ROW_POINT {
-        let mean = |k: Mat2| 0.5 * (k.x_axis.x + k.y_axis.y);
-        let k = inverse_point_mass(frame, stance.arm_a, stance.arm_b);
-        let met = inverse_point_mass(frame, stance.arm_a - stance.between, stance.arm_b);
-        return spring(params, rule, mean(k), mean(met)).0;
-    }
-    let k = inverse_mass(frame, stance, geometry);
-    spring(params, rule, k, k).0
+#[inline(always)]
+fn solve_symmetric<S: Simd>(k: &Symmetric<S>, b: Vec2x8<S>) -> Vec2x8<S> {
+    let determinant = k.xx * k.yy - k.xy * k.xy;
+    let solved = Vec2x8::new(k.yy * b.x - k.xy * b.y, k.xx * b.y - k.xy * b.x) / determinant;
+    solved.where_else(determinant.simd_gt(0.0), Vec2x8::zero(determinant.simd))
 }
 
-/// The impulse of a row after this visit.
-#[inline]
-fn solve_row(
+#[inline(always)]
+fn spring<S: Simd>(simd: S, params: &Params, rule: &RowBlock, k: f32x8<S>, stated: f32x8<S>) -> (f32x8<S>, f32x8<S>) {
+    let (zero, one, h) = (f32x8::splat(simd, 0.0), f32x8::splat(simd, 1.0), f32x8::splat(simd, params.h));
+    let scale = if rule.kind & ROW_BY_MASS == 0 { one } else { inverse(simd, stated) };
+    let (mut stiffness, damping) = (rule.softness[0].on(simd) * scale, rule.softness[1].on(simd) * scale);
+    let mut swing = stiffness * h * h * k;
+    let most = f32x8::splat(simd, MAX_SWING);
+    let stiff = swing.simd_gt(most);
+    stiffness = stiff.select(stiffness * (most / swing), stiffness);
+    swing = stiff.select(most, swing);
+    let theta = f32x8::splat(simd, 0.5) - f32x8::splat(simd, 0.125) / swing;
+    let theta = swing.simd_gt(0.25).select(theta, zero);
+    (stiffness, h * (damping + theta * h * stiffness))
+}
+
+#[inline(always)]
+fn solve_row<S: Simd>(
+    simd: S,
     params: &Params,
     flags: u32,
-    frame: &JointFrame,
-    rule: &JointRow,
-    stance: &Stance,
-    motion: &Motion,
-    old: f32,
-) -> f32 {
+    block: &JointBlock,
+    rule: &RowBlock,
+    stance: &Stance<S>,
+    direction: Vec2x8<S>,
+    motion: &Motion<S>,
+    old: f32x8<S>,
+) -> f32x8<S> {
+    let (zero, one, h) = (f32x8::splat(simd, 0.0), f32x8::splat(simd, 1.0), f32x8::splat(simd, params.h));
     let geometry = rule.kind & ROW_GEOMETRY;
     let role = rule.kind & ROW_ROLE;
-    let k = inverse_mass(frame, stance, geometry);
-    let mass = if k > 0.0 { 1.0 / k } else { 0.0 };
-    let sign = side(rule);
+    let k = inverse_mass(simd, block, stance, geometry, direction);
+    let mass = inverse(simd, k);
+    let (sign, goal) = (side(rule), rule.goal.on(simd));
     let velocity = if geometry == ROW_ANGLE {
-        sign * (motion.w_b - motion.w_a)
+        (motion.w_b - motion.w_a) * sign
     } else {
-        sign * motion.velocity(stance).dot(stance.direction(geometry))
+        motion.velocity(stance).dot(direction) * sign
     };
-    let error = sign * (stance.position(geometry) - rule.goal);
     let limit = role == ROW_LOWER || role == ROW_UPPER;
     let wanted = if role == ROW_MOTOR {
-        -mass * (velocity - rule.goal)
-    } else if role == ROW_SPRING {
-        let (stiffness, a) = spring(params, rule, k, k);
-        -(params.h * stiffness * error + a * velocity + old) / (1.0 + a * k)
-    } else if limit && error > 0.0 {
-        -mass * (velocity + error / params.h)
-    } else if flags & USE_BIAS != 0 {
-        let [bias_rate, mass_scale, impulse_scale] = rule.softness;
-        -mass * mass_scale * (velocity + bias_rate * error) - impulse_scale * old
+        -mass * (velocity - goal)
     } else {
-        -mass * velocity
+        let error = (stance.position(geometry, direction) - goal) * sign;
+        if role == ROW_SPRING {
+            let (stiffness, a) = spring(simd, params, rule, k, k);
+            -(h * stiffness * error + a * velocity + old) / (one + a * k)
+        } else {
+            let touching = if flags & USE_BIAS != 0 {
+                let [bias_rate, mass_scale, impulse_scale] = rule.softness.each_ref().map(|value| value.on(simd));
+                -mass * mass_scale * (velocity + bias_rate * error) - impulse_scale * old
+            } else {
+                -mass * velocity
+            };
+            if limit { error.simd_gt(0.0).select(-mass * (velocity + error / h), touching) } else { touching }
+        }
     };
-    let low = if limit { 0.0 } else { -rule.max_impulse };
-    if params.switches & ACCUMULATE != 0 {
-        clamped(old + wanted, low, rule.max_impulse)
-    } else {
-        old + clamped(wanted, low, rule.max_impulse)
-    }
+    let most = rule.max_impulse.on(simd);
+    let low = if limit { zero } else { -most };
+    if params.switches & ACCUMULATE != 0 { clamped(old + wanted, low, most) } else { old + clamped(wanted, low, most) }
 }
 
-/// The same of a point.
-#[inline]
-fn solve_point(
+#[inline(always)]
+fn solve_point<S: Simd>(
+    simd: S,
     params: &Params,
     flags: u32,
-    frame: &JointFrame,
-    rule: &JointRow,
-    stance: &Stance,
-    motion: &Motion,
-    old: Vec2,
-) -> Vec2 {
-    let k = inverse_point_mass(frame, stance.arm_a, stance.arm_b);
+    block: &JointBlock,
+    rule: &RowBlock,
+    stance: &Stance<S>,
+    motion: &Motion<S>,
+    old: Vec2x8<S>,
+) -> Vec2x8<S> {
+    let k = inverse_point_mass(simd, block, stance.arm_a, stance.arm_b);
     let velocity = motion.velocity(stance);
     let wanted = if rule.kind & ROW_ROLE == ROW_SPRING {
-        let met = inverse_point_mass(frame, stance.arm_a - stance.between, stance.arm_b);
-        let (stiffness, a) = spring(params, rule, 0.5 * (k.x_axis.x + k.y_axis.y), 0.5 * (met.x_axis.x + met.y_axis.y));
-        let damped = Mat2::from_cols(
-            Vec2::new(1.0 + a * k.x_axis.x, a * k.x_axis.y),
-            Vec2::new(a * k.y_axis.x, 1.0 + a * k.y_axis.y),
-        );
-        -solve_symmetric(damped, stance.between * (params.h * stiffness) + velocity * a + old)
+        let met = inverse_point_mass(simd, block, stance.arm_a - stance.between, stance.arm_b);
+        let (half, one) = (f32x8::splat(simd, 0.5), f32x8::splat(simd, 1.0));
+        let (stiffness, a) = spring(simd, params, rule, half * (k.xx + k.yy), half * (met.xx + met.yy));
+        let damped = Symmetric { xx: one + a * k.xx, xy: a * k.xy, yy: one + a * k.yy };
+        -solve_symmetric(&damped, stance.between * (f32x8::splat(simd, params.h) * stiffness) + velocity * a + old)
     } else if flags & USE_BIAS != 0 {
-        let [bias_rate, mass_scale, impulse_scale] = rule.softness;
-        -solve_symmetric(k, velocity + stance.between * bias_rate) * mass_scale - old * impulse_scale
+        let [bias_rate, mass_scale, impulse_scale] = rule.softness.each_ref().map(|value| value.on(simd));
+        -solve_symmetric(&k, velocity + stance.between * bias_rate) * mass_scale - old * impulse_scale
     } else {
-        -solve_symmetric(k, velocity)
+        -solve_symmetric(&k, velocity)
     };
-    if params.switches & ACCUMULATE != 0 {
-        shortened(old + wanted, rule.max_impulse)
-    } else {
-        old + shortened(wanted, rule.max_impulse)
-    }
+    let most = rule.max_impulse.on(simd);
+    if params.switches & ACCUMULATE != 0 { shortened(old + wanted, most) } else { old + shortened(wanted, most) }
 }
 
-/// A vector no longer than `most`.
-#[inline]
-#[must_use]
-pub fn shortened(v: Vec2, most: f32) -> Vec2 {
+#[inline(always)]
+fn shortened<S: Simd>(v: Vec2x8<S>, most: f32x8<S>) -> Vec2x8<S> {
     let length = v.length();
-    if length > most { v * (most / length) } else { v }
+    let long = length.simd_gt(most);
+    // Hardly any is: without the branch all would wait for a root and a division.
+    if long.any_true() { (v * (most / length)).where_else(long, v) } else { v }
 }
 
-/// All that the rows of a joint do: a push on B where the joint pulls, and a turn; N·s, N·m·s.
-#[inline]
-#[must_use]
-pub fn total(
-    frame: &JointFrame,
-    joint_rows: &[JointRow],
-    impulse_of: impl Fn(usize) -> [f32; 2],
-    stance: &Stance,
-) -> (Vec2, f32) {
-    let (mut impulse, mut spin) = (Vec2::ZERO, 0.0);
-    for row in rows_of(frame) {
-        let rule = &joint_rows[row];
-        let part = Vec2::from(impulse_of(row));
+#[inline(always)]
+fn total<S: Simd, R: Halves>(
+    simd: S,
+    rows: &[RowBlock],
+    impulses: &impl Fn(usize) -> R,
+    stance: &Stance<S>,
+) -> (Vec2x8<S>, f32x8<S>) {
+    let (mut impulse, mut spin) = (Vec2x8::zero(simd), f32x8::splat(simd, 0.0));
+    for (index, rule) in rows.iter().enumerate() {
+        let part = load(simd, impulses(index));
         match rule.kind & ROW_GEOMETRY {
             ROW_POINT => impulse += rotate(stance.axis, part),
-            ROW_ANGLE => spin += side(rule) * part.x,
-            geometry => impulse += stance.direction(geometry) * (side(rule) * part.x),
+            ROW_ANGLE => spin += part.x * side(rule),
+            geometry => impulse += stance.direction(geometry) * (part.x * side(rule)),
         }
     }
     (impulse, spin)
 }
 
-/// Adds what the impulses of a joint do to the velocities of its bodies, times `share`.
-#[inline]
-pub fn accumulate(
+#[inline(always)]
+fn accumulate<S: Simd, R: Halves>(
+    simd: S,
+    block: &JointBlock,
+    rows: &[RowBlock],
+    impulses: &impl Fn(usize) -> R,
+    stance: &Stance<S>,
+    share: f32,
+    accumulators: impl Table<Item = Accumulator>,
+) {
+    let (impulse, spin) = total(simd, rows, impulses, stance);
+    add_up(simd, block, stance, impulse, spin, share, accumulators);
+}
+
+/// Adds a share of what impulses do to the velocities of the bodies.
+#[inline(always)]
+fn add_up<S: Simd>(
+    simd: S,
+    block: &JointBlock,
+    stance: &Stance<S>,
+    impulse: Vec2x8<S>,
+    spin: f32x8<S>,
+    share: f32,
+    accumulators: impl Table<Item = Accumulator>,
+) {
+    let zero = f32x8::splat(simd, 0.0);
+    let (impulse, spin) = (impulse * f32x8::splat(simd, share), spin * share);
+    let (push_a, push_b) = (impulse * block.inv_mass_a.on(simd), impulse * block.inv_mass_b.on(simd));
+    let turn_a = block.inv_inertia_a.on(simd) * (cross(stance.arm_a, impulse) + spin);
+    let turn_b = block.inv_inertia_b.on(simd) * (cross(stance.arm_b, impulse) + spin);
+    let moves = Moves::of(simd, block);
+    accumulators.eight(block.body_a).update(
+        [push_a.x, push_a.y, turn_a, zero],
+        |lane| moves.a(lane),
+        |sum, lanes| sum.set_lanes(0, sum.lanes(simd, 0) - lanes),
+    );
+    accumulators.eight(block.body_b).update(
+        [push_b.x, push_b.y, turn_b, zero],
+        |lane| moves.b(lane),
+        |sum, lanes| sum.set_lanes(0, sum.lanes(simd, 0) + lanes),
+    );
+}
+
+/// Visits one joint of the overflow.
+fn visit_one(
     frame: &JointFrame,
     joint_rows: &[JointRow],
     joint_impulses: &Rows<[f32; 2], 1>,
-    stance: &Stance,
-    share: f32,
+    states: &Rows<BodyState, 4>,
     accumulators: &Rows<Accumulator, 2>,
+    visit: impl FnOnce(&[JointRow], &mut [[f32; 2]], &mut Ends),
 ) {
-    let (impulse, spin) = total(frame, joint_rows, |row| joint_impulses.get(row), stance);
-    let (impulse, spin) = (impulse * share, spin * share);
-    let add = |body: u32, velocity: Vec2, angular_velocity: f32| {
-        let mut sum = accumulators.get(body as usize);
-        sum.velocity = (Vec2::from(sum.velocity) + velocity).into();
-        sum.angular_velocity += angular_velocity;
-        accumulators.set(body as usize, sum);
-    };
-    if frame.flags & JOINT_FIXED_A == 0 {
-        let turn = frame.inv_inertia_a * (cross(stance.arm_a, impulse) + spin);
-        add(frame.body_a, -(impulse * frame.inv_mass_a), -turn);
+    let rows = rows_of(frame);
+    let mut impulses = [[0.0; 2]; ROW_COUNT_MASK as usize];
+    for (impulse, row) in impulses.iter_mut().zip(rows.clone()) {
+        *impulse = joint_impulses.get(row);
     }
-    if frame.flags & JOINT_FIXED_B == 0 {
-        let turn = frame.inv_inertia_b * (cross(stance.arm_b, impulse) + spin);
-        add(frame.body_b, impulse * frame.inv_mass_b, turn);
+    let [state_a, state_b] = states_of(frame, states);
+    let sum_of = |body: u32, fixed: u32| {
+        if frame.flags & fixed == 0 { accumulators.get(body as usize) } else { Accumulator::default() }
+    };
+    let sums = [sum_of(frame.body_a, JOINT_FIXED_A), sum_of(frame.body_b, JOINT_FIXED_B)];
+    let mut ends = Ends { states: [state_a, state_b], sums };
+    visit(&joint_rows[rows.clone()], &mut impulses[..rows.len()], &mut ends);
+    for (impulse, row) in impulses.into_iter().zip(rows) {
+        joint_impulses.set(row, impulse);
+    }
+    for (end, body, fixed) in [(0, frame.body_a, JOINT_FIXED_A), (1, frame.body_b, JOINT_FIXED_B)] {
+        if frame.flags & fixed == 0 {
+            states.set(body as usize, ends.states[end]);
+            accumulators.set(body as usize, ends.sums[end]);
+        }
+    }
+}
+
+/// Returns the states of both bodies; the world is one that rests.
+pub(super) fn states_of(frame: &JointFrame, states: &Rows<BodyState, 4>) -> [BodyState; 2] {
+    let state_a = if frame.flags & WORLD_A != 0 { BodyState::default() } else { states.get(frame.body_a as usize) };
+    [state_a, states.get(frame.body_b as usize)]
+}
+
+/// Visits the joints colour by colour. Those of one colour may be visited at the same time; the overflow is visited one
+/// by one, in order.
+pub(super) fn for_joints(threads: &Threads, joint_starts: &[u32], each: impl Fn(usize) + Sync) {
+    for color in 0..JOINT_COLORS as usize {
+        let places = of_color(joint_starts, color);
+        let visit = |places: &[u32]| places.iter().for_each(|&place| each(place as usize));
+        if color == JOINT_OVERFLOW as usize {
+            visit(places);
+        } else {
+            threads.for_ranges(HEAVY, places.len(), |first, last| visit(&places[first..last]));
+        }
     }
 }

@@ -1,12 +1,11 @@
-//! **store_impulses**: hands the impulses back to the manifolds, from where the next step recalls them.
-//!
-//! Reads constraints and surfaces, and the colours of contacts; writes manifolds and, against rolling, contacts. One thread
-//! a constraint; here one a contact, which [`prepare`](super::prepare) explains.
+//! The fast `store_impulses`: contact by contact instead of constraint by constraint, shared among threads, each as
+//! [`crate::stages::store_impulses`] says. [`prepare`](super::prepare) explains the order.
 
 use std::sync::atomic::AtomicU32;
 
 use super::prepare::{BLOCK, PrepareScratch, cut};
 use crate::cpu::blocks::Blocks;
+use crate::stages::store_impulses::store_impulses_of;
 use crate::threads::{Cut, Rows, Threads};
 use crate::types::{COLOR_COUNT, Contact, Counters, Manifold, Surface};
 
@@ -41,14 +40,14 @@ pub fn store_impulses(
             let Some(block) = constraints.get(block) else { continue };
             let rolling = (!surfaces.is_empty()).then(|| surfaces.get(*slot).rolling_impulse);
             *slot += 1;
-            put(contact, manifold, block.impulses(lane), rolling);
+            store_impulses_of(contact, manifold, block.impulses(lane), rolling);
         }
     });
 }
 
-/// The same of constraints that lie in the order of `slots`: calls `keep(contact, impulses, impulse against rolling)`, the
+/// Hands out the impulses of constraints that lie in the order of `slots`: calls `keep(contact, impulses, impulse against rolling)`, the
 /// last where anything resists it.
-pub(crate) fn store_impulses_of(
+pub(crate) fn store_impulses_listed(
     slots: &[u32],
     counters: &Counters,
     constraints: &Blocks,
@@ -63,16 +62,5 @@ pub(crate) fn store_impulses_of(
             let rolling = (!surfaces.is_empty()).then(|| surfaces.get(start + rank).rolling_impulse);
             keep(contact as usize, block.impulses(lane), rolling);
         }
-    }
-}
-
-/// Hands impulses to a contact and its manifold.
-#[inline(always)]
-pub(crate) fn put(contact: &mut Contact, manifold: &mut Manifold, impulses: [f32; 4], rolling: Option<f32>) {
-    if let Some(rolling) = rolling {
-        contact.rolling_impulse = rolling;
-    }
-    for (point, impulses) in manifold.points.iter_mut().zip(impulses.chunks_exact(2)) {
-        [point.normal_impulse, point.tangent_impulse] = [impulses[0], impulses[1]];
     }
 }

@@ -1,22 +1,15 @@
-//! **wake**: wakes the islands that something awake touches, and puts their contacts back.
-//!
-//! Reads contacts as `collide` left them, joints, bodies; reads and writes states, islands' flags, and
-//! contacts_previous and manifolds_previous with pair_starts_previous, to which what [`sleep`](super::sleep) put by of
-//! pairs that are no longer both asleep is added. So whoever woke finds manifold and impulses as if it had never slept, and events know what touched. One thread
-//! a contact, joint, body, shape; on the device `wake_find`, `wake_joints`, `wake_bodies`, `wake_shapes`, `wake_count`,
-//! scan, `wake_gather`, `wake_copy`, of which all but the first three do something only if a body woke.
-//!
-//! A body wakes if something awake touches any body of its island (not a sensor, and not by a gap of its box alone), or
-//! pulls at it through a joint; if it was asked something; if a kinematic body was set moving it is awake itself. After
-//! this, `pair`, `recall` and `collide` run again, so that the impact of this very step is solved with all of them.
+//! The `wake` of the CPU engine: it asks for no memory once its lists have their size; to the bits of
+//! [`crate::stages::wake`].
 
-use super::bound::level_bits;
-use super::report::{find, produced};
+use super::report::find;
+use crate::stages::bound::level_bits;
+use crate::stages::report::produced;
+use crate::stages::wake::holds;
 use crate::threads::Rows;
 use crate::types::{
-    ASLEEP, BROKEN, Body, BodyState, Contact, Counters, DYNAMIC, FIXED_A, FIXED_B, GEOMETRY_MASK, ISLAND_WAKE,
-    JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, Joint, JointState, Manifold, NO_SHAPE, POINT_COUNT_MASK, Params,
-    QUARANTINED, QUIET_MASK, Shape, SleepingContact, WOKEN, WORLD_A,
+    ASLEEP, Body, BodyState, Contact, Counters, DYNAMIC, FIXED_A, FIXED_B, GEOMETRY_MASK, ISLAND_WAKE, JOINT_FIXED_A,
+    JOINT_FIXED_B, Joint, JointState, Manifold, NO_SHAPE, POINT_COUNT_MASK, Params, QUARANTINED, QUIET_MASK, Shape,
+    SleepingContact, WOKEN,
 };
 
 /// Where the contacts of each producer begin, those of all, and their manifolds.
@@ -108,11 +101,6 @@ fn wake_joints(
             wake_by(joint.body_b, joint.body_a, states, islands, island_flags);
         }
     }
-}
-
-/// Whether a joint ties two bodies together.
-pub(super) fn holds(joint: &Joint, state: &JointState) -> bool {
-    joint.flags & (WORLD_A | JOINT_DISABLED) == 0 && state.status & BROKEN == 0
 }
 
 /// Flags the island of `sleeper`, which is dynamic, if it sleeps and `other` is awake.

@@ -1,7 +1,4 @@
-//! **warm_start**: adds up, for every body, what the impulses kept from the step before do to its velocity.
-//!
-//! Reads constraints and surfaces; writes accumulators. By colour, one thread a constraint, a block of eight on the CPU. The sum is applied in
-//! [`integrate_velocities`](super::integrate_velocities), which also says why later substeps need no such sweep.
+//! The fast `warm_start`: eight constraints at a time, shared among threads, to the bits of [`crate::stages::warm_start`].
 
 use super::solve::SurfaceLanes;
 use crate::cpu::blocks::{Batch, Block, Visit};
@@ -18,7 +15,7 @@ pub fn warm_start(
     constraints.visit_batches(|batch| warm_start_batch(batch, accumulators, surfaces));
 }
 
-/// What some blocks of one colour add to `accumulators`.
+/// Adds to `accumulators` for some blocks of one colour.
 pub fn warm_start_batch(batch: Batch, accumulators: impl Table<Item = Accumulator>, surfaces: &Rows<Surface, 2>) {
     dispatch!(simd => for (slot, block, _) in batch.blocks() {
         accumulate(simd, block, SurfaceLanes::load(slot, block, surfaces).as_ref(), accumulators);

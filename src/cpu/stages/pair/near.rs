@@ -20,13 +20,17 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use glam::{Vec2, Vec4};
 
-use super::{Box, Part, TooMany, World, fresh, gather, half_planes_of, kept_apart, lay_boxes, lend, order, reaches_of};
+use super::{
+    Box, Part, TooMany, World, emit_contact, gather, half_planes_of, kept_apart, lay_boxes, lend, order, reaches_of,
+};
 use crate::cancel::{ContactBudget, Tally};
 use crate::cpu::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, mask32x4};
+use crate::cpu::stages::bin::shapes_of_levels;
+use crate::cpu::stages::recall::Past;
 use crate::scene::Ties;
-use crate::cpu::stages::bin::{middle, shapes_of_levels};
-use crate::cpu::stages::bound::EMPTY;
-use crate::cpu::stages::recall::{Past, carried_on};
+use crate::stages::bin::middle;
+use crate::stages::bound::EMPTY;
+use crate::stages::recall::carried_on;
 use crate::threads::{HEAVY, LIGHT, Rows, Threads};
 use crate::types::{Aabb, BodyState, Contact, FIXED_SHAPE, Level, MAX_LEVELS, NONE, Params, Pose, Shape};
 
@@ -268,7 +272,7 @@ impl Near {
     }
 
     /// Fills `pair_starts` and `contacts` from the list. Given the contacts of the step before, which a list that was made in
-    /// this step has none of, it does what [`recall`](crate::cpu::stages::recall) does as well: whoever met again is copied from
+    /// this step has none of, it does what [`recall`](crate::stages::recall) does as well: whoever met again is copied from
     /// there.
     ///
     /// # Errors
@@ -419,7 +423,7 @@ impl Listed<'_> {
                 #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
                 let contact = match olds.get(next) {
                     Some(old) => carried_on(old, start + next as u32),
-                    None => fresh(index, partner, &shapes[index], &shapes[other]),
+                    None => emit_contact(shapes, index, other),
                 };
                 found.push(contact);
                 next += 1;

@@ -1,0 +1,509 @@
+//! **collide**: the manifold of every pair: normal, points, separations. Points that persist keep their impulses.
+//!
+//! Reads shapes, vertices, poses, swings and manifolds_previous; reads and writes contacts; writes manifolds. Contact by
+//! contact. One that [`recall`](super::recall) found begins with the manifold, impulses and colour of the step before.
+//!
+//! Boxes meet by separating axes and clipping: the face with the largest separation is the reference, the face of the
+//! other box that looks at it most is cut to its width. Ties go to box A and to x, by a margin, so that aligned boxes
+//! do not flip from step to step or between CPU and GPU. Boxes that are apart and nearest at two corners make one
+//! point, with the normal from corner to corner, as in Box2D. Polygons, capsules, segments, half planes and whatever is
+//! rounded: `collide/hull.rs`.
+//!
+//! **Recycling.** While a pair hardly moves its manifold is kept and only the separations are measured anew, from
+//! the anchors of the step that made it. Aligned stacks stand on this: points that wander between features lose their
+//! impulses. The idea is Box2D's (Erin Catto, `b2CollideTask`), which asks to be cited. How far B moved is measured in A's
+//! frame; the surface of a half plane may be any distance from its body's centre, so there it is how far A moved in B's.
+
+pub(crate) mod hull;
+
+use glam::Vec2;
+
+use hull::{Hull, hull_circle, hull_half_plane, hulls};
+
+use crate::math::{inv_mul_rotation, inv_rotate, mul_rotation, rotate};
+use crate::types::{
+    BOX, CACHED, CIRCLE, COLOR_COUNT, Contact, ContactPoint, FIXED_A, FIXED_B, GEOMETRY_MASK, HALF_PLANE, Manifold,
+    NONE, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK, Params, Pose, RECYCLE, RECYCLED, SENSOR, Shape, TOUCHED,
+};
+
+/// A pair whose bodies turned by more than about 11.5° gets a new manifold (Box2D).
+const RECYCLE_COS: f32 = 0.98;
+/// Another face must be better by this share of the slop to become the reference.
+pub const FACE_PREFERENCE: f32 = 0.1;
+
+/// Fills `manifolds`. Contacts that kept their manifold are marked [`RECYCLED`]; returns how many.
+pub fn collide(
+    params: &Params,
+    shapes: &[Shape],
+    vertices: &[[f32; 2]],
+    poses: &[Pose],
+    swings: &[f32],
+    manifolds_previous: &[Manifold],
+    contacts: &mut [Contact],
+    manifolds: &mut [Manifold],
+) -> u32 {
+    let mut recycled = 0;
+    for (contact, manifold) in contacts.iter_mut().zip(manifolds) {
+        let kept = collide_contact(params, shapes, vertices, poses, swings, manifolds_previous, contact, manifold);
+        recycled += u32::from(kept);
+    }
+    recycled
+}
+
+/// Makes the manifold of one contact. Returns true if it was kept.
+#[inline]
+pub fn collide_contact(
+    params: &Params,
+    shapes: &[Shape],
+    vertices: &[[f32; 2]],
+    poses: &[Pose],
+    swings: &[f32],
+    manifolds_previous: &[Manifold],
+    contact: &mut Contact,
+    to: &mut Manifold,
+) -> bool {
+    let (a, b) = (contact.body_a as usize, contact.body_b as usize);
+    let (pose_a, pose_b) = (&poses[a], &poses[b]);
+    let old = manifolds_previous.get(contact.color as usize);
+    contact.color = NONE;
+    if old.is_some() {
+        let color = contact.flags >> PAST_COLOR_SHIFT;
+        contact.color = if color < COLOR_COUNT { color } else { NONE };
+    }
+    contact.flags &= (1 << PAST_COLOR_SHIFT) - 1;
+    let on_plane = contact.shape_b < params.half_plane_count;
+    let swings = [swings[a], swings[b]];
+    if params.switches & RECYCLE != 0
+        && contact.flags & (CACHED | SENSOR) == CACHED
+        && swings.iter().all(|&swing| swing >= 0.0)
+        && let Some(old) = old
+        && recycle(params, swings, pose_a, pose_b, on_plane, old, contact, to)
+    {
+        return true;
+    }
+    let (shape_a, shape_b) = (&shapes[contact.shape_a as usize], &shapes[contact.shape_b as usize]);
+    let (distance, slop) = (params.speculative_distance, params.linear_slop);
+    let mut touch = manifold(shape_a, shape_b, vertices, pose_a, pose_b, distance, slop);
+    let sensed = contact.flags & SENSOR != 0;
+    let overlaps = sensed && touch.points[..touch.count as usize].iter().any(|point| point.separation <= 0.0);
+    if sensed {
+        touch = Touch::default();
+    }
+    renew(contact, to, old, &touch, pose_a, pose_b, on_plane);
+    if overlaps {
+        contact.flags |= OVERLAPS;
+    }
+    false
+}
+
+/// Motion of a pair since its manifold was made.
+#[derive(Debug)]
+pub struct Drift {
+    turn_a: Vec2,
+    turn_b: Vec2,
+    /// From A to B, m.
+    pub between: Vec2,
+    /// B in A's frame, or A in the frame of a half plane, m.
+    pub moved: Vec2,
+    /// What turning moves their farthest points, m.
+    pub turned: f32,
+    /// A manifold is kept while the two together are less, m.
+    pub limit: f32,
+}
+
+impl Drift {
+    /// `swings` are not below 0.
+    #[inline]
+    #[must_use]
+    pub fn new(
+        params: &Params,
+        swings: [f32; 2],
+        pose_a: &Pose,
+        pose_b: &Pose,
+        on_plane: bool,
+        flags: u32,
+        manifold: &Manifold,
+    ) -> Self {
+        let (q_a, q_b) = (Vec2::from(pose_a.rotation), Vec2::from(pose_b.rotation));
+        let (cached_a, cached_b) = (Vec2::from(manifold.cached_rotation_a), Vec2::from(manifold.cached_rotation_b));
+        let turn_a = inv_mul_rotation(cached_a, q_a);
+        let turn_b = inv_mul_rotation(cached_b, q_b);
+        let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
+        let moved = inv_rotate(if on_plane { q_b } else { q_a }, between) - Vec2::from(manifold.cached_position);
+        let extent_b = if on_plane { 0.0 } else { swings[1] };
+        // By the sine of how far B turned against A.
+        let turned = swings[0].max(extent_b) * inv_mul_rotation(turn_a, turn_b).y.abs();
+        let touches = flags & POINT_COUNT_MASK > 0;
+        let limit = if touches { params.recycle_distance } else { params.recycle_distance_apart };
+        Self { turn_a, turn_b, between, moved, turned, limit }
+    }
+}
+
+/// Takes over the old manifold, measures its separations again and returns true, unless the pair moved too far.
+#[inline]
+fn recycle(
+    params: &Params,
+    swings: [f32; 2],
+    pose_a: &Pose,
+    pose_b: &Pose,
+    on_plane: bool,
+    old: &Manifold,
+    contact: &mut Contact,
+    manifold: &mut Manifold,
+) -> bool {
+    let Drift { turn_a, turn_b, between, moved, turned, limit } =
+        Drift::new(params, swings, pose_a, pose_b, on_plane, contact.flags, old);
+    if turn_a.x <= RECYCLE_COS || turn_b.x <= RECYCLE_COS || moved.length() + turned >= limit {
+        return false;
+    }
+    *manifold = *old;
+    let count = contact.flags & POINT_COUNT_MASK;
+    let normal = Vec2::from(old.normal);
+    for point in &mut manifold.points[..count as usize] {
+        let (anchor_a, anchor_b) = (Vec2::from(point.anchor_a), Vec2::from(point.anchor_b));
+        let (r_a, r_b) = (rotate(turn_a, anchor_a), rotate(turn_b, anchor_b));
+        // The long way first, there and back: what is left is short, and keeps its digits 100 m from a ground's centre.
+        let long_a = anchor_a.length_squared() > anchor_b.length_squared();
+        let apart = if long_a { between - r_a + r_b } else { between + r_b - r_a };
+        point.separation = point.base_separation + apart.dot(normal);
+    }
+    contact.flags |= RECYCLED;
+    true
+}
+
+/// Puts a new manifold in place; points with the same feature keep their impulses.
+#[inline]
+fn renew(
+    contact: &mut Contact,
+    manifold: &mut Manifold,
+    old: Option<&Manifold>,
+    touch: &Touch,
+    pose_a: &Pose,
+    pose_b: &Pose,
+    on_plane: bool,
+) {
+    let old_features = contact.features;
+    let old_count = (contact.flags & POINT_COUNT_MASK) as usize;
+    let old_points = old.map_or(&[][..], |old| &old.points[..old_count]);
+    contact.features = 0;
+    let mut points = [ContactPoint::default(); 2];
+    for (index, (point, fresh)) in touch.points[..touch.count as usize].iter().zip(&mut points).enumerate() {
+        contact.features |= point.feature << (16 * index);
+        *fresh = ContactPoint {
+            anchor_a: point.anchor_a.into(),
+            anchor_b: point.anchor_b.into(),
+            base_separation: point.separation,
+            separation: point.separation,
+            ..ContactPoint::default()
+        };
+        for (other, old) in old_points.iter().enumerate() {
+            if old_features >> (16 * other) & 0xffff == point.feature {
+                fresh.normal_impulse = old.normal_impulse;
+                fresh.tangent_impulse = old.tangent_impulse;
+            }
+        }
+    }
+    contact.flags = contact.flags & (FIXED_A | FIXED_B | SENSOR | TOUCHED) | CACHED | touch.count;
+    if touch.count == 0 || old_count == 0 {
+        contact.rolling_impulse = 0.0;
+    }
+    if touch.count == 0 {
+        contact.color = NONE;
+    }
+    let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
+    let frame = if on_plane { pose_b.rotation } else { pose_a.rotation };
+    *manifold = Manifold {
+        normal: touch.normal.into(),
+        cached_rotation_a: pose_a.rotation,
+        cached_rotation_b: pose_b.rotation,
+        cached_position: inv_rotate(frame.into(), between).into(),
+        points,
+    };
+}
+
+/// Where two shapes touch: what a [`Manifold`] is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Touch {
+    /// From A to B, world axes.
+    pub normal: Vec2,
+    /// 0 … 2.
+    pub count: u32,
+    /// The first `count` are valid.
+    pub points: [TouchPoint; 2],
+}
+
+/// One point of a [`Touch`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TouchPoint {
+    /// From A's centre of mass, world axes, m.
+    pub anchor_a: Vec2,
+    /// From B's centre of mass, likewise.
+    pub anchor_b: Vec2,
+    /// Negative is penetration, m.
+    pub separation: f32,
+    /// Which vertex of A met which of B.
+    pub feature: u32,
+}
+
+/// A manifold about the centre of shape A.
+#[derive(Clone, Copy, Default)]
+struct Local {
+    normal: Vec2,
+    count: u32,
+    points: [Vec2; 2],
+    separations: [f32; 2],
+    features: [u32; 2],
+}
+
+/// The manifold of two shapes at two poses; empty if they are further apart than `speculative_distance`. A half plane can
+/// only be B.
+#[inline]
+#[must_use]
+pub fn manifold(
+    a: &Shape,
+    b: &Shape,
+    vertices: &[[f32; 2]],
+    pose_a: &Pose,
+    pose_b: &Pose,
+    speculative_distance: f32,
+    linear_slop: f32,
+) -> Touch {
+    let (q_a, q_b) = (Vec2::from(pose_a.rotation), Vec2::from(pose_b.rotation));
+    // Everything is relative to A's centre: nothing is lost far from the origin.
+    let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
+    let center_a = rotate(q_a, a.offset.into());
+    let center_b = rotate(q_b, b.offset.into());
+    // Nor far from a body's centre: a tile of a wide ground first takes its place near the other shape.
+    let tile_a = Vec2::from(a.offset).length_squared() > Vec2::from(b.offset).length_squared();
+    let d = if tile_a { between - center_a + center_b } else { between + center_b - center_a };
+    let turn_a = mul_rotation(q_a, a.rotation.into());
+    let turn_b = mul_rotation(q_b, b.rotation.into());
+    let local = match (a.kind & GEOMETRY_MASK, b.kind & GEOMETRY_MASK) {
+        (CIRCLE, CIRCLE) => circles(a.radius, b.radius, d, speculative_distance),
+        (BOX, CIRCLE) if a.radius == 0.0 => {
+            box_circle(a.half.into(), turn_a, b.radius, d, speculative_distance, linear_slop)
+        }
+        (CIRCLE, BOX) if b.radius == 0.0 => {
+            flip(box_circle(b.half.into(), turn_b, a.radius, -d, speculative_distance, linear_slop), d)
+        }
+        (BOX, BOX) if a.radius == 0.0 && b.radius == 0.0 => {
+            boxes(a.half.into(), b.half.into(), turn_a, turn_b, d, speculative_distance, linear_slop)
+        }
+        (_, HALF_PLANE) => {
+            let normal = Vec2::new(-turn_b.y, turn_b.x);
+            hull_half_plane(&Hull::new(a, vertices), turn_a, normal, d, speculative_distance)
+        }
+        (_, CIRCLE) => hull_circle(&Hull::new(a, vertices), turn_a, b.radius, d, speculative_distance, linear_slop),
+        (CIRCLE, _) => {
+            flip(hull_circle(&Hull::new(b, vertices), turn_b, a.radius, -d, speculative_distance, linear_slop), d)
+        }
+        _ => {
+            let (a, b) = (Hull::new(a, vertices), Hull::new(b, vertices));
+            hulls(&a, &b, turn_a, turn_b, d, speculative_distance, linear_slop)
+        }
+    };
+    let mut touch = Touch { normal: local.normal, count: local.count, ..Touch::default() };
+    for index in 0..local.count as usize {
+        let anchor_a = center_a + local.points[index];
+        touch.points[index] = TouchPoint {
+            anchor_a,
+            anchor_b: anchor_a - between,
+            separation: local.separations[index],
+            feature: local.features[index],
+        };
+    }
+    touch
+}
+
+/// A manifold of one point with A and B exchanged; `d` is from the new A to the new B.
+fn flip(local: Local, d: Vec2) -> Local {
+    Local { normal: -local.normal, points: [local.points[0] + d, Vec2::ZERO], ..local }
+}
+
+/// Two circles, `d` from the first to the second.
+fn circles(radius_a: f32, radius_b: f32, d: Vec2, speculative_distance: f32) -> Local {
+    let distance = d.length();
+    let separation = distance - radius_a - radius_b;
+    if separation > speculative_distance {
+        return Local::default();
+    }
+    // Concentric circles have no direction of their own; up is as good as any and the same everywhere.
+    let normal = if distance > 1e-12 { d / distance } else { Vec2::new(0.0, 1.0) };
+    Local {
+        normal,
+        count: 1,
+        points: [normal * (radius_a + 0.5 * separation), Vec2::ZERO],
+        separations: [separation, 0.0],
+        features: [0; 2],
+    }
+}
+
+/// A box turned by `turn`, and a circle at `d` from its centre.
+fn box_circle(half: Vec2, turn: Vec2, radius: f32, d: Vec2, speculative_distance: f32, linear_slop: f32) -> Local {
+    let center = inv_rotate(turn, d);
+    let nearest = center.clamp(-half, half);
+    let gap = center - nearest;
+    let distance = gap.length();
+    let (normal, surface, separation) = if distance > FACE_PREFERENCE * linear_slop.min(0.1 * radius) {
+        (gap / distance, nearest, distance - radius)
+    } else {
+        // The centre is inside, or too near to a corner to tell its direction: out through the nearest face.
+        let depth = half - center.abs();
+        if depth.x < depth.y {
+            let side = if center.x < 0.0 { -1.0 } else { 1.0 };
+            (Vec2::new(side, 0.0), Vec2::new(side * half.x, center.y), -depth.x - radius)
+        } else {
+            let side = if center.y < 0.0 { -1.0 } else { 1.0 };
+            (Vec2::new(0.0, side), Vec2::new(center.x, side * half.y), -depth.y - radius)
+        }
+    };
+    if separation > speculative_distance {
+        return Local::default();
+    }
+    Local {
+        normal: rotate(turn, normal),
+        count: 1,
+        points: [rotate(turn, surface + normal * (0.5 * separation)), Vec2::ZERO],
+        separations: [separation, 0.0],
+        features: [0; 2],
+    }
+}
+
+/// Index of a box's vertex, counter-clockwise from the lower left.
+fn vertex(right: bool, upper: bool) -> u32 {
+    if upper { if right { 2 } else { 3 } } else { u32::from(right) }
+}
+
+/// Two boxes, `d` from the centre of A to the centre of B.
+fn boxes(
+    half_a: Vec2,
+    half_b: Vec2,
+    turn_a: Vec2,
+    turn_b: Vec2,
+    d: Vec2,
+    speculative_distance: f32,
+    linear_slop: f32,
+) -> Local {
+    let between = inv_mul_rotation(turn_a, turn_b);
+    let turn = between.abs();
+    let d_a = inv_rotate(turn_a, d);
+    let d_b = inv_rotate(turn_b, d);
+    // Separation along the axes of A, then of B.
+    let reach_b = Vec2::new(turn.x * half_b.x + turn.y * half_b.y, turn.y * half_b.x + turn.x * half_b.y);
+    let reach_a = Vec2::new(turn.x * half_a.x + turn.y * half_a.y, turn.y * half_a.x + turn.x * half_a.y);
+    let along_a = d_a.abs() - (half_a + reach_b);
+    let along_b = d_b.abs() - (half_b + reach_a);
+
+    let thinnest = half_a.x.min(half_a.y).min(half_b.x.min(half_b.y));
+    let preference = FACE_PREFERENCE * linear_slop.min(0.1 * thinnest);
+    let (mut best, mut axis, mut on_b) = (along_a.x, 0, false);
+    if along_a.y > best + preference {
+        (best, axis) = (along_a.y, 1);
+    }
+    if along_b.x > best + preference {
+        (best, axis, on_b) = (along_b.x, 0, true);
+    }
+    if along_b.y > best + preference {
+        (best, axis, on_b) = (along_b.y, 1, true);
+    }
+    if best > speculative_distance {
+        return Local::default();
+    }
+
+    // From here on in the frame of the reference box, with the other one at `at`, turned by `rel`.
+    let (half, other, turn_ref, at, rel) = if on_b {
+        (half_b, half_a, turn_b, -d_b, Vec2::new(between.x, -between.y))
+    } else {
+        (half_a, half_b, turn_a, d_a, between)
+    };
+    let tangent_axis = 1 - axis;
+    let side = if at[axis] < 0.0 { -1.0 } else { 1.0 };
+    let mut normal = Vec2::ZERO;
+    normal[axis] = side;
+
+    // The incident face: the one whose normal points most against ours.
+    let facing = inv_rotate(rel, normal);
+    let face = usize::from(facing.y.abs() > facing.x.abs());
+    let face_side = if facing[face] > 0.0 { -1.0 } else { 1.0 };
+    let mut ends = [Vec2::ZERO; 2];
+    let mut vertices = [0; 2];
+    for (end, sign) in [-1.0_f32, 1.0].into_iter().enumerate() {
+        let mut corner = Vec2::ZERO;
+        corner[face] = face_side * other[face];
+        corner[1 - face] = sign * other[1 - face];
+        vertices[end] = vertex(corner.x > 0.0, corner.y > 0.0);
+        ends[end] = at + rotate(rel, corner);
+    }
+    if ends[0][tangent_axis] > ends[1][tangent_axis] {
+        ends.swap(0, 1);
+        vertices.swap(0, 1);
+    }
+
+    // Cut it to the width of the reference face.
+    let width = half[tangent_axis];
+    let (low, high) = (ends[0], ends[1]);
+    let span = high[tangent_axis] - low[tangent_axis];
+    let cut = |end: Vec2, limit: f32| {
+        if span <= 0.0 {
+            return end;
+        }
+        let share = (limit - low[tangent_axis]) / span;
+        let mut point = Vec2::ZERO;
+        point[tangent_axis] = limit;
+        point[axis] = low[axis] + (high[axis] - low[axis]) * share;
+        point
+    };
+    let clipped = [
+        if low[tangent_axis] < -width { cut(low, -width) } else { low },
+        if high[tangent_axis] > width { cut(high, width) } else { high },
+    ];
+    let reaches = high[tangent_axis] >= -width && low[tangent_axis] <= width;
+
+    let corner = |upper: bool| {
+        let mut corner = Vec2::ZERO;
+        corner[axis] = side;
+        corner[tangent_axis] = if upper { 1.0 } else { -1.0 };
+        vertex(corner.x > 0.0, corner.y > 0.0)
+    };
+    let feature = |corner: u32, other: u32| if on_b { 4 * other + corner } else { 4 * corner + other };
+    let mut local = Local { normal: rotate(turn_ref, if on_b { -normal } else { normal }), ..Local::default() };
+    let mut nearest = f32::INFINITY;
+    for end in 0..2 {
+        let separation = side * clipped[end][axis] - half[axis];
+        if !reaches || separation > speculative_distance {
+            continue;
+        }
+        nearest = nearest.min(separation);
+        // Halfway between the two surfaces.
+        let middle = rotate(turn_ref, clipped[end] - normal * (0.5 * separation));
+        let index = local.count as usize;
+        local.points[index] = if on_b { middle + d } else { middle };
+        local.separations[index] = separation;
+        local.features[index] = feature(corner(end == 1), vertices[end]);
+        local.count += 1;
+    }
+
+    // Boxes that are apart may be nearest at two corners, beside the reference face: where clipping finds nothing, or
+    // only points that are further off. Two cards that lean on each other meet so.
+    if best > preference {
+        for end in 0..2 {
+            let along = ends[end][tangent_axis];
+            let mut at_corner = Vec2::ZERO;
+            at_corner[axis] = side * half[axis];
+            at_corner[tangent_axis] = along.clamp(-width, width);
+            let gap = ends[end] - at_corner;
+            let distance = gap.length();
+            if along.abs() <= width || distance > speculative_distance || distance + preference >= nearest {
+                continue;
+            }
+            nearest = distance;
+            let out = rotate(turn_ref, gap / distance);
+            let middle = rotate(turn_ref, at_corner + gap * 0.5);
+            local = Local { normal: if on_b { -out } else { out }, count: 1, ..Local::default() };
+            local.points[0] = if on_b { middle + d } else { middle };
+            local.separations[0] = distance;
+            local.features[0] = feature(corner(along > 0.0), vertices[end]);
+        }
+    }
+    local
+}

@@ -1,0 +1,98 @@
+//! **integrate_velocities**: gravity, forces and damping over one substep, then the warm-start impulses.
+//!
+//! Reads bodies, poses (for forces at a point); reads and writes states and accumulators. Body by body.
+//! `v = v/(1 + h·c) + h (f/m + s·g)`, and what fields do: the damping is implicit and stable for any coefficient.
+//!
+//! The sum of the impulses of a body's contacts need not be formed anew: since it was last applied, it has changed
+//! by as much as the sweeps changed the velocity. So an accumulator holds the sum less the velocity that a substep began
+//! with, and adding the velocity of its end gives the sum that the next substep begins with. [`guard`](super::guard)
+//! starts it with the velocity alone, [`warm_start`](super::warm_start) adds the impulses kept from the step before, and joints, whose
+//! directions turn, see to their share ([`solve_joints`](super::solve_joints)).
+
+use glam::Vec2;
+
+use crate::math::{cross, larger, mul_rotation, rotate, smaller};
+use crate::types::{ASLEEP, Accumulator, Body, BodyState, DYNAMIC, Field, Params, Pose, QUARANTINED, WARM_START};
+
+/// Bound on the sums, m/s and rad/s: an infinite one would stay infinite.
+pub const LARGEST_SUM: f32 = 1e30;
+
+/// Advances the velocities by one substep.
+pub fn integrate_velocities(
+    params: &Params,
+    bodies: &[Body],
+    poses: &[Pose],
+    states: &mut [BodyState],
+    accumulators: &mut [Accumulator],
+) {
+    for (index, body) in bodies.iter().enumerate() {
+        integrate_velocity(params, body, &poses[index], &mut states[index], &mut accumulators[index]);
+    }
+}
+
+/// Advances the velocity of one body.
+fn integrate_velocity(params: &Params, body: &Body, pose: &Pose, state: &mut BodyState, sum: &mut Accumulator) {
+    if body.kind != DYNAMIC || state.status & (QUARANTINED | ASLEEP) != 0 {
+        return;
+    }
+    let (before, spin_before) = (state.velocity, state.angular_velocity);
+    let warm = params.switches & WARM_START != 0;
+    let (mut kept_velocity, mut kept_spin) = (Vec2::ZERO, 0.0);
+    if warm {
+        kept_velocity.x = bounded(sum.velocity[0] + before[0], LARGEST_SUM);
+        kept_velocity.y = bounded(sum.velocity[1] + before[1], LARGEST_SUM);
+        kept_spin = bounded(sum.angular_velocity + spin_before, LARGEST_SUM);
+    }
+    let (push, spin) = pushed(params, body, pose, state);
+    let mut velocity = Vec2::from(before) * (1.0 / (1.0 + params.h * body.linear_damping));
+    let mut angular_velocity = spin_before * (1.0 / (1.0 + params.h * body.angular_damping));
+    velocity = velocity + push + kept_velocity;
+    angular_velocity = angular_velocity + spin + kept_spin;
+    // First by component, so that an infinite force ends up finite.
+    velocity = Vec2::new(bounded(velocity.x, params.max_speed), bounded(velocity.y, params.max_speed));
+    let speed = velocity.length();
+    if speed > params.max_speed {
+        velocity *= params.max_speed / speed;
+    }
+    angular_velocity = bounded(angular_velocity, params.max_spin);
+    state.velocity = velocity.into();
+    state.angular_velocity = angular_velocity;
+    if warm {
+        sum.velocity = (kept_velocity - velocity).into();
+        sum.angular_velocity = kept_spin - angular_velocity;
+    }
+}
+
+/// Returns what a body gains in a substep: velocity, m/s, and spin, rad/s.
+#[inline]
+#[must_use]
+pub fn pushed(params: &Params, body: &Body, pose: &Pose, state: &BodyState) -> (Vec2, f32) {
+    let force = Vec2::from(body.force);
+    let mut torque = body.torque;
+    // Most bodies have none, and their rotation does not matter.
+    if force != Vec2::ZERO {
+        let turn = mul_rotation(state.delta_rotation.into(), pose.rotation.into());
+        torque += cross(rotate(turn, body.force_point.into()), force);
+    }
+    let mut acceleration = Vec2::from(params.gravity) * body.gravity_scale + force * body.inv_mass;
+    for field in &params.fields[..params.field_count as usize] {
+        acceleration += pull(field, body, Vec2::from(pose.position) + Vec2::from(state.delta_position));
+    }
+    (acceleration * params.h, params.h * body.inv_inertia * torque)
+}
+
+/// Returns the acceleration towards the point of a field, m/s².
+fn pull(field: &Field, body: &Body, position: Vec2) -> Vec2 {
+    let way = Vec2::from(field.position) - position;
+    let distance = way.length();
+    if distance > field.core {
+        way * ((field.acceleration + field.force * body.inv_mass) / distance)
+    } else {
+        Vec2::ZERO
+    }
+}
+
+/// Returns `value` between `-most` and `most`; `-most` if it is not a number.
+fn bounded(value: f32, most: f32) -> f32 {
+    smaller(larger(value, -most), most)
+}

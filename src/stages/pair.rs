@@ -1,0 +1,199 @@
+//! **pair**: the pairs of shapes whose AABBs overlap and that may touch, grouped by producer.
+//!
+//! Reads aabbs, shapes and the grid and what joints say; writes pair_starts (shape `i` produced contacts
+//! `pair_starts[i] .. pair_starts[i + 1]`) and contacts: shapes, bodies, flags. Shape by shape; on
+//! the device `pair_count`, scan, `pair_emit`.
+//!
+//! The producer is the shape on the finer level, or on one level the one of lower index (bands count as the level they
+//! belong to): a rule that never changes for a pair, so that [`recall`](super::recall) finds last step's contact in the list of the same shape. The price is
+//! that each shape looks at all of the up to nine cells around it instead of half of them.
+//!
+//! Half planes are in no cell. Every dynamic shape looks at each of them, before the grid: scenes have a handful.
+//!
+//! Where bodies sleep (reads states and, in the counters, the levels with a shape that is awake), two that are both
+//! [`ASLEEP`] make no pair, and a shape that is asleep looks for partners only where there may be one that is awake: on
+//! the coarser levels that have any, and on its own if such a shape of higher index met it and marked it. So that this is
+//! known the others look first; on the device `pair_count`, then `pair_count_asleep`. The producer of a pair stays the same.
+
+use glam::Vec2;
+
+use super::bin::{cells, cells_between, runs_of_row};
+use crate::scene::Ties;
+use crate::types::{
+    ASLEEP, AWAKE_HALF_PLANE, Aabb, BROKEN, BodyState, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, HALF_PLANE_ROW,
+    JOINED_SHAPE, JOINT_APART, JOINT_DISABLED, Joint, JointState, NONE, Params, SENSOR, SENSOR_SHAPE, SLEEP, Shape,
+};
+
+/// Fills `pair_starts` and `contacts`.
+pub fn pair(
+    params: &Params,
+    shapes: &[Shape],
+    aabbs: &[Aabb],
+    cell_ends: &[u32],
+    cell_shapes: &[u32],
+    ties: &Ties,
+    states: &[BodyState],
+    awake_levels: u32,
+    pair_starts: &mut Vec<u32>,
+    contacts: &mut Vec<Contact>,
+) {
+    let sleeps = params.switches & SLEEP != 0;
+    let asleep = shapes.iter().map(|shape| sleeps && states[shape.body as usize].status & ASLEEP != 0).collect();
+    let search = Search { params, shapes, aabbs, cell_ends, cell_shapes, ties, asleep, awake_levels };
+    // pair_count, for the marks that it leaves.
+    let mut marked = vec![false; shapes.len()];
+    if sleeps {
+        let awake = (0..shapes.len()).filter(|&index| !search.asleep[index]);
+        awake.for_each(|index| search.pairs_of(index, false, |_| {}, |other| marked[other] = true));
+    }
+    // pair_emit
+    pair_starts.clear();
+    contacts.clear();
+    for index in 0..shapes.len() {
+        pair_starts.push(length(contacts));
+        search.pairs_of(index, marked[index], |other| contacts.push(emit_contact(shapes, index, other)), |_| {});
+    }
+    pair_starts.push(length(contacts));
+}
+
+/// Tables that a search reads.
+struct Search<'a> {
+    params: &'a Params,
+    shapes: &'a [Shape],
+    aabbs: &'a [Aabb],
+    cell_ends: &'a [u32],
+    cell_shapes: &'a [u32],
+    ties: &'a Ties,
+    /// One a shape: true if its body is asleep.
+    asleep: Vec<bool>,
+    awake_levels: u32,
+}
+
+impl Search<'_> {
+    /// Calls `found` for each shape that pairs with `index`, which is its producer, and `mark` for each shape asleep that
+    /// meets it and is the producer itself. `is_marked`: a shape that is awake has met this one, which is asleep.
+    fn pairs_of(&self, index: usize, is_marked: bool, mut found: impl FnMut(usize), mut mark: impl FnMut(usize)) {
+        let Self { params, shapes, aabbs, cell_ends, cell_shapes, ref asleep, awake_levels, .. } = *self;
+        let aabb = &aabbs[index];
+        if !aabb.has_room() {
+            return;
+        }
+        let shape = &shapes[index];
+        if !asleep[index] || awake_levels & AWAKE_HALF_PLANE != 0 {
+            for plane in params.planes().map(|plane| plane as usize) {
+                let both_asleep = asleep[index] && asleep[plane];
+                if reaches(aabb, &aabbs[plane]) && self.may_pair(shape, &shapes[plane]) && !both_asleep {
+                    found(plane);
+                }
+            }
+        }
+        let last_own = shape.level + params.levels[shape.level as usize].bands;
+        for level_index in shape.level..params.level_count {
+            let own_level = level_index <= last_own;
+            if asleep[index] && (awake_levels >> level_index & 1 == 0 || (own_level && !is_marked)) {
+                continue;
+            }
+            let level = &params.levels[level_index as usize];
+            let half = Vec2::from(level.half_cell);
+            let (low, high) = (Vec2::from(aabb.min) - half, Vec2::from(aabb.max) + half);
+            let [left, bottom, right, top] = cells_between(level, low, high);
+            let mut meet = |other: usize| {
+                if !overlap(aabb, &aabbs[other]) || !self.may_pair(shape, &shapes[other]) {
+                    return;
+                }
+                if own_level && other <= index {
+                    // Of two on one level the lower index is the producer: one that is asleep has to be told.
+                    if asleep[other] && !asleep[index] {
+                        mark(other);
+                    }
+                } else if !(asleep[index] && asleep[other]) {
+                    found(other);
+                }
+            };
+            for row in bottom..=top {
+                runs_of_row(level, left, right, row, |first, last| {
+                    cells(cell_ends, cell_shapes, first, last).iter().for_each(|&other| meet(other as usize));
+                });
+            }
+        }
+    }
+
+    /// Returns true if two shapes whose boxes overlap may touch.
+    fn may_pair(&self, a: &Shape, b: &Shape) -> bool {
+        a.body != b.body && a.kind & b.kind & FIXED_SHAPE == 0 && may_meet(a, b) && !kept_apart(self.ties, a, b)
+    }
+}
+
+/// Returns a contact as it begins.
+#[inline]
+#[must_use]
+pub fn emit_contact(shapes: &[Shape], index: usize, other: usize) -> Contact {
+    let (producer, partner) = (&shapes[index], &shapes[other]);
+    let mut flags = 0;
+    if producer.kind & FIXED_SHAPE != 0 {
+        flags |= FIXED_A;
+    }
+    if partner.kind & FIXED_SHAPE != 0 {
+        flags |= FIXED_B;
+    }
+    if (producer.kind | partner.kind) & SENSOR_SHAPE != 0 {
+        flags |= SENSOR;
+    }
+    #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
+    let [shape_a, shape_b] = [index, other].map(|shape| shape as u32);
+    let (body_a, body_b) = (producer.body, partner.body);
+    Contact { shape_a, shape_b, body_a, body_b, flags, color: NONE, features: 0, rolling_impulse: 0.0 }
+}
+
+/// Returns true if two filters let shapes meet (Box2D's rule).
+#[inline]
+#[must_use]
+pub fn may_meet(a: &Shape, b: &Shape) -> bool {
+    if a.group == b.group && a.group != 0 {
+        return a.group > 0;
+    }
+    a.mask & b.category != 0 && b.mask & a.category != 0
+}
+
+/// Lets the bodies of a joint touch that broke or is switched off, and keeps them apart else. Joint by joint, before
+/// all others (`pair_tie`), in worlds where that can change.
+pub fn tie(joints: &[Joint], joint_state: impl Fn(usize) -> JointState, links: &mut [[u32; 2]]) {
+    for (place, joint) in joints.iter().enumerate().filter(|(_, joint)| joint.flags & JOINT_APART != 0) {
+        let holds = joint.flags & JOINT_DISABLED == 0 && joint_state(place).status & BROKEN == 0;
+        links[2 * place][0] = if holds { joint.body_b } else { NONE };
+        links[2 * place + 1][0] = if holds { joint.body_a } else { NONE };
+    }
+}
+
+/// Returns true if a joint keeps two shapes from touching.
+#[inline]
+#[must_use]
+pub fn kept_apart(ties: &Ties, a: &Shape, b: &Shape) -> bool {
+    a.kind & b.kind & JOINED_SHAPE != 0 && ties.keep_apart(a.body, b.body)
+}
+
+/// Returns true if two AABBs overlap.
+#[inline]
+#[must_use]
+pub fn overlap(a: &Aabb, b: &Aabb) -> bool {
+    (0..2).all(|axis| a.min[axis] <= b.max[axis] && b.min[axis] <= a.max[axis])
+}
+
+/// Returns true if an AABB reaches the surface of a half plane, both with their margins. Axis-aligned planes round the same
+/// everywhere; a tilted one may be a tie between a device that fuses products and one that does not.
+#[inline]
+#[must_use]
+pub fn reaches(aabb: &Aabb, plane: &Aabb) -> bool {
+    let normal = plane.max;
+    let lowest = [
+        if normal[0] > 0.0 { aabb.min[0] } else { aabb.max[0] },
+        if normal[1] > 0.0 { aabb.min[1] } else { aabb.max[1] },
+    ];
+    // The row of a quarantined one says something else.
+    plane.min[0] == HALF_PLANE_ROW as f32 && normal[0] * lowest[0] + normal[1] * lowest[1] <= plane.min[1]
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+fn length(contacts: &[Contact]) -> u32 {
+    contacts.len() as u32
+}

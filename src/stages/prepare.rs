@@ -1,0 +1,229 @@
+//! **prepare**: the constraint of every touching contact, in colour order: lever arms, effective masses, the separation,
+//! the approach speed before gravity.
+//!
+//! Reads slots, contacts, manifolds, bodies, shapes (materials), states; writes constraints with their rebounds, and surfaces if there are any.
+//! Constraint by constraint. Masses are copied into the constraint so that a sweep touches nothing but constraints and states.
+//!
+//! The device leaves out of a constraint what it can find again ([`Constraint`]): the arm of the second point on B, which
+//! it finds to a rounding, and the effective masses.
+
+use glam::Vec2;
+
+use crate::math::{cross_scalar, effective_mass, right_perp};
+use crate::types::{
+    ASLEEP, BOUNCES, Body, BodyState, Constraint, Contact, Manifold, POINT_COUNT_MASK, Params, RESTITUTION_MAX,
+    Rebound, SLEEP, SURFACES, Shape, Surface, WARM_START,
+};
+
+/// Fills `constraints` and `surfaces`.
+pub fn prepare(
+    params: &Params,
+    bodies: &[Body],
+    shapes: &[Shape],
+    states: &[BodyState],
+    contacts: &[Contact],
+    manifolds: &[Manifold],
+    slots: &[u32],
+    constraints: &mut Vec<ContactConstraint>,
+    surfaces: &mut Vec<Surface>,
+) {
+    constraints.clear();
+    surfaces.clear();
+    for &slot in slots {
+        let contact = &contacts[slot as usize];
+        let (a, b) = (contact.body_a as usize, contact.body_b as usize);
+        let shapes = [&shapes[contact.shape_a as usize], &shapes[contact.shape_b as usize]];
+        let mut constraint = prepare_contact(
+            params,
+            [&bodies[a], &bodies[b]],
+            shapes,
+            [states[a], states[b]],
+            contact,
+            &manifolds[slot as usize],
+        );
+        constraint.find_masses();
+        constraints.push(constraint);
+        if params.switches & SURFACES != 0 {
+            surfaces.push(prepare_surface(params, shapes, contact));
+        }
+    }
+}
+
+/// Returns the constraint of a contact, without effective masses ([`ContactConstraint::find_masses`]). States are looked at
+/// only where something bounces or sleeps.
+#[inline(always)]
+#[must_use]
+pub fn prepare_contact(
+    params: &Params,
+    [mut body_a, mut body_b]: [&Body; 2],
+    [shape_a, shape_b]: [&Shape; 2],
+    [state_a, state_b]: [BodyState; 2],
+    contact: &Contact,
+    manifold: &Manifold,
+) -> ContactConstraint {
+    let bounces = params.switches & BOUNCES != 0;
+    // A sleeping body stands like a wall; none sleeps on in a contact, unless a buffer was too small.
+    let resting = Body::default();
+    if params.switches & SLEEP != 0 && state_a.status & ASLEEP != 0 {
+        body_a = &resting;
+    }
+    if params.switches & SLEEP != 0 && state_b.status & ASLEEP != 0 {
+        body_b = &resting;
+    }
+    let mut constraint = ContactConstraint {
+        body_a: contact.body_a,
+        body_b: contact.body_b,
+        normal: manifold.normal,
+        inv_mass_a: body_a.inv_mass,
+        inv_inertia_a: body_a.inv_inertia,
+        inv_mass_b: body_b.inv_mass,
+        inv_inertia_b: body_b.inv_inertia,
+        friction: (shape_a.friction * shape_b.friction).sqrt(),
+        flags: contact.flags,
+        ..ContactConstraint::default()
+    };
+    // Where nothing bounces, approach speeds are not needed.
+    if bounces {
+        constraint.rebound.restitution = if params.switches & RESTITUTION_MAX != 0 {
+            shape_a.restitution.max(shape_b.restitution)
+        } else {
+            shape_a.restitution.min(shape_b.restitution)
+        };
+    }
+    for end in 0..(contact.flags & POINT_COUNT_MASK) as usize {
+        let point = &manifold.points[end];
+        let (r_a, r_b) = (point.anchor_a, point.anchor_b);
+        constraint.points[end] =
+            ConstraintPoint { r_a, r_b, separation: point.separation, ..ConstraintPoint::default() };
+        if bounces {
+            let velocity_a = Vec2::from(state_a.velocity) + cross_scalar(state_a.angular_velocity, r_a.into());
+            let velocity_b = Vec2::from(state_b.velocity) + cross_scalar(state_b.angular_velocity, r_b.into());
+            constraint.rebound.relative_velocities[end] = (velocity_b - velocity_a).dot(manifold.normal.into());
+        }
+        if params.switches & WARM_START != 0 {
+            constraint.impulses[2 * end] = point.normal_impulse;
+            constraint.impulses[2 * end + 1] = point.tangent_impulse;
+        }
+    }
+    constraint
+}
+
+/// Returns what the materials of a contact need beside friction and restitution.
+#[must_use]
+pub fn prepare_surface(params: &Params, [a, b]: [&Shape; 2], contact: &Contact) -> Surface {
+    Surface {
+        kinetic_friction: (a.kinetic_friction * b.kinetic_friction).sqrt(),
+        tangent_speed: a.tangent_speed + b.tangent_speed,
+        rolling_resistance: a.rolling_resistance.max(b.rolling_resistance) * a.radius.max(b.radius),
+        rolling_impulse: if params.switches & WARM_START == 0 { 0.0 } else { contact.rolling_impulse },
+    }
+}
+
+/// Constraint of one contact, with everything that a sweep needs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ContactConstraint {
+    /// See [`Constraint::body_a`].
+    pub body_a: u32,
+    /// See [`Constraint::body_b`].
+    pub body_b: u32,
+    /// See [`Constraint::flags`].
+    pub flags: u32,
+    /// See [`Constraint::normal`].
+    pub normal: [f32; 2],
+    /// See [`Constraint::inv_mass_a`].
+    pub inv_mass_a: f32,
+    /// See [`Constraint::inv_inertia_a`].
+    pub inv_inertia_a: f32,
+    /// See [`Constraint::inv_mass_b`].
+    pub inv_mass_b: f32,
+    /// See [`Constraint::inv_inertia_b`].
+    pub inv_inertia_b: f32,
+    /// See [`Constraint::friction`].
+    pub friction: f32,
+    /// `flags & POINT_COUNT_MASK` of them are valid, the others zero.
+    pub points: [ConstraintPoint; 2],
+    /// See [`Constraint::impulses`].
+    pub impulses: [f32; 4],
+    /// See [`Constraint::measured`].
+    pub measured: [f32; 2],
+    /// Zero unless something bounces.
+    pub rebound: Rebound,
+}
+
+/// One point of a [`ContactConstraint`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ConstraintPoint {
+    /// Lever arm on A, m.
+    pub r_a: [f32; 2],
+    /// Lever arm on B, m.
+    pub r_b: [f32; 2],
+    /// See [`Constraint::separations`].
+    pub separation: f32,
+    /// Effective mass along the normal, kg.
+    pub normal_mass: f32,
+    /// Effective mass along the tangent, kg.
+    pub tangent_mass: f32,
+}
+
+impl ContactConstraint {
+    /// Finds the effective masses of the points that there are; the others take no impulse.
+    pub fn find_masses(&mut self) {
+        let normal = Vec2::from(self.normal);
+        let inv = [self.inv_mass_a, self.inv_inertia_a, self.inv_mass_b, self.inv_inertia_b];
+        for point in &mut self.points[..(self.flags & POINT_COUNT_MASK) as usize] {
+            let (r_a, r_b) = (Vec2::from(point.r_a), Vec2::from(point.r_b));
+            point.normal_mass = effective_mass(inv, r_a, r_b, normal);
+            point.tangent_mass = effective_mass(inv, r_a, r_b, right_perp(normal));
+        }
+    }
+
+    /// Returns what the device has of it.
+    #[must_use]
+    pub fn constraint(&self) -> Constraint {
+        let [p_0, p_1] = &self.points;
+        Constraint {
+            body_a: self.body_a,
+            body_b: self.body_b,
+            normal: self.normal,
+            inv_mass_a: self.inv_mass_a,
+            inv_inertia_a: self.inv_inertia_a,
+            inv_mass_b: self.inv_mass_b,
+            inv_inertia_b: self.inv_inertia_b,
+            flags: self.flags,
+            friction: self.friction,
+            separations: [p_0.separation, p_1.separation],
+            r_a: [p_0.r_a, p_1.r_a],
+            r_b: p_0.r_b,
+            measured: self.measured,
+            impulses: self.impulses,
+        }
+    }
+
+    /// Returns the constraint that the device has like this.
+    #[must_use]
+    pub fn from_device(c: &Constraint, rebound: Rebound) -> Self {
+        let between = Vec2::from(c.r_b) - Vec2::from(c.r_a[0]);
+        let arms_b = [c.r_b, (Vec2::from(c.r_a[1]) + between).into()];
+        let mut points = [ConstraintPoint::default(); 2];
+        for (end, point) in points[..(c.flags & POINT_COUNT_MASK) as usize].iter_mut().enumerate() {
+            (point.r_a, point.r_b, point.separation) = (c.r_a[end], arms_b[end], c.separations[end]);
+        }
+        let mut constraint = Self {
+            body_a: c.body_a,
+            body_b: c.body_b,
+            flags: c.flags,
+            normal: c.normal,
+            inv_mass_a: c.inv_mass_a,
+            inv_inertia_a: c.inv_inertia_a,
+            inv_mass_b: c.inv_mass_b,
+            inv_inertia_b: c.inv_inertia_b,
+            friction: c.friction,
+            points,
+            impulses: c.impulses,
+            measured: c.measured,
+            rebound,
+        };
+        constraint.find_masses();
+        constraint
+    }
+}

@@ -1,0 +1,60 @@
+//! **project**: moves penetrating bodies apart by position alone (projection mode; naphy's `post_solve`, Box2D 2's NGS).
+//!
+//! Reads constraints; reads and writes states (deltas). Constraint by constraint, in the order of colours. Velocities are
+//! untouched, so no energy is added.
+
+use glam::Vec2;
+
+use super::prepare::ContactConstraint;
+use crate::math::{cross, integrate_rotation, rotate, turned};
+use crate::types::{BodyState, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params};
+
+/// Makes one sweep.
+pub fn project(params: &Params, constraints: &[ContactConstraint], states: &mut [BodyState]) {
+    for constraint in constraints {
+        let (a, b) = (constraint.body_a as usize, constraint.body_b as usize);
+        let [state_a, state_b] = project_contact(params, constraint, states[a], states[b]);
+        if constraint.flags & FIXED_A == 0 {
+            states[a] = state_a;
+        }
+        if constraint.flags & FIXED_B == 0 {
+            states[b] = state_b;
+        }
+    }
+}
+
+/// Moves the bodies of one contact apart, and returns their states afterwards.
+#[inline]
+#[must_use]
+pub fn project_contact(
+    params: &Params,
+    constraint: &ContactConstraint,
+    state_a: BodyState,
+    state_b: BodyState,
+) -> [BodyState; 2] {
+    let (mut p_a, mut q_a) = (Vec2::from(state_a.delta_position), Vec2::from(state_a.delta_rotation));
+    let (mut p_b, mut q_b) = (Vec2::from(state_b.delta_position), Vec2::from(state_b.delta_rotation));
+    let normal = Vec2::from(constraint.normal);
+    for point in &constraint.points[..(constraint.flags & POINT_COUNT_MASK) as usize] {
+        let (r_a, r_b) = (rotate(q_a, point.r_a.into()), rotate(q_b, point.r_b.into()));
+        let moved = (p_b - p_a) + (turned(q_b, point.r_b.into()) - turned(q_a, point.r_a.into()));
+        let separation = point.separation + moved.dot(normal);
+        let depth = (params.projection_rate * (separation + params.linear_slop)).min(0.0);
+        let correction = depth.max(-params.max_correction);
+        let (arm_a, arm_b) = (cross(r_a, normal), cross(r_b, normal));
+        let k = constraint.inv_mass_a
+            + constraint.inv_mass_b
+            + constraint.inv_inertia_a * arm_a * arm_a
+            + constraint.inv_inertia_b * arm_b * arm_b;
+        let size = if k > 0.0 { -correction / k } else { 0.0 };
+        let impulse = normal * size;
+        p_a -= impulse * constraint.inv_mass_a;
+        q_a = integrate_rotation(q_a, -(constraint.inv_inertia_a * cross(r_a, impulse)));
+        p_b += impulse * constraint.inv_mass_b;
+        q_b = integrate_rotation(q_b, constraint.inv_inertia_b * cross(r_b, impulse));
+    }
+    [
+        BodyState { delta_position: p_a.into(), delta_rotation: q_a.into(), ..state_a },
+        BodyState { delta_position: p_b.into(), delta_rotation: q_b.into(), ..state_b },
+    ]
+}

@@ -1,0 +1,117 @@
+//! **report**: pairs that began to touch in this step, and pairs that ceased to; joints that broke in the step before.
+//!
+//! Reads contacts and contacts_previous with their pair_starts, manifolds, poses, states; writes event_starts and
+//! events. Shape by shape, for the pairs that it produces, and joint by joint; on the device `report_count`, scan,
+//! `report_end`, `report_begin`, `report_joints`. So events come in an order
+//! that is always the same: by producer, first those that ceased, then those that began, each as the contacts lie. Runs only if the
+//! scene asks for events. A pair that falls asleep does not cease; [`wake`](super::wake) puts it back before it is asked.
+//!
+//! [`recall`](super::recall) has found out already whether a pair touched before ([`TOUCHED`]).
+//!
+//! To touch is to have contact points, also across a gap below the speculative distance; with a sensor it is to overlap.
+
+use glam::Vec2;
+
+use crate::math::cross_scalar;
+use crate::types::{
+    ASLEEP, BREAK_TOLD, BROKEN, BodyState, Contact, EVENT_BEGIN, EVENT_END, EVENT_JOINT_BROKE, EVENT_SENSOR_BEGIN,
+    EVENT_SENSOR_END, Event, Joint, JointState, Manifold, OVERLAPS, POINT_COUNT_MASK, Pose, SENSOR, TOUCHED, WORLD_A,
+};
+
+/// Fills `events`.
+pub fn report(
+    poses: &[Pose],
+    states: &[BodyState],
+    pair_starts_previous: &[u32],
+    contacts_previous: &[Contact],
+    pair_starts: &[u32],
+    contacts: &[Contact],
+    manifolds: &[Manifold],
+    joints: &[Joint],
+    joint_states: &mut [JointState],
+    events: &mut Vec<Event>,
+) {
+    let status = |body: u32| states[body as usize].status;
+    events.clear();
+    for producer in 0..pair_starts.len().saturating_sub(1) {
+        let before = produced(pair_starts_previous, contacts_previous, producer);
+        let now = produced(pair_starts, contacts, producer);
+        for old in before.iter().filter(|old| touches(old)) {
+            let goes_on = now.iter().any(|contact| contact.shape_b == old.shape_b && touches(contact));
+            // It was put by because both sleep: then it touches as it did.
+            let sleeps_on = status(old.body_a) & status(old.body_b) & ASLEEP != 0;
+            if !goes_on && !sleeps_on {
+                events.push(end_of(old));
+            }
+        }
+        for (contact, manifold) in now.iter().zip(produced(pair_starts, manifolds, producer)) {
+            if touches(contact) && contact.flags & TOUCHED == 0 {
+                let (a, b) = (contact.body_a as usize, contact.body_b as usize);
+                events.push(begin_of(&poses[a], [states[a], states[b]], contact, manifold));
+            }
+        }
+    }
+    for (joint, state) in joints.iter().zip(joint_states) {
+        events.extend(break_of(joint, state));
+    }
+}
+
+/// Returns the event that a joint broke, once.
+#[allow(clippy::cast_precision_loss, reason = "bodies are fewer than an f32 counts")]
+pub fn break_of(joint: &Joint, state: &mut JointState) -> Option<Event> {
+    if state.status & (BROKEN | BREAK_TOLD) != BROKEN {
+        return None;
+    }
+    state.status |= BREAK_TOLD;
+    let (kind, shape_a, shape_b) = (EVENT_JOINT_BROKE, joint.id, joint.generation);
+    let a = if joint.flags & WORLD_A == 0 { joint.body_a as f32 } else { -1.0 };
+    Some(Event { kind, shape_a, shape_b, point: [a, joint.body_b as f32], ..Event::default() })
+}
+
+/// Returns the contacts of a producer, or another table with one row a contact; none if the producer was not there yet.
+pub fn produced<'a, T>(starts: &[u32], contacts: &'a [T], producer: usize) -> &'a [T] {
+    match starts.get(producer..producer + 2) {
+        Some(&[start, end]) => &contacts[start as usize..end as usize],
+        _ => &[],
+    }
+}
+
+/// Returns true if a pair has contact points, or overlaps a sensor.
+#[must_use]
+pub fn touches(contact: &Contact) -> bool {
+    contact.flags & (POINT_COUNT_MASK | OVERLAPS) != 0
+}
+
+/// Returns the event that a pair ceased to touch.
+#[must_use]
+pub fn end_of(contact: &Contact) -> Event {
+    let kind = if contact.flags & SENSOR == 0 { EVENT_END } else { EVENT_SENSOR_END };
+    Event { kind, shape_a: contact.shape_a, shape_b: contact.shape_b, ..Event::default() }
+}
+
+/// Returns the event that a pair begins to touch, at the point that approaches fastest.
+#[must_use]
+pub fn begin_of(pose_a: &Pose, [state_a, state_b]: [BodyState; 2], contact: &Contact, manifold: &Manifold) -> Event {
+    let mut event = Event {
+        kind: EVENT_BEGIN,
+        shape_a: contact.shape_a,
+        shape_b: contact.shape_b,
+        normal: manifold.normal,
+        ..Event::default()
+    };
+    if contact.flags & SENSOR != 0 {
+        return Event { kind: EVENT_SENSOR_BEGIN, normal: [0.0; 2], ..event };
+    }
+    let normal = Vec2::from(manifold.normal);
+    for (index, point) in manifold.points[..(contact.flags & POINT_COUNT_MASK) as usize].iter().enumerate() {
+        let (r_a, r_b) = (Vec2::from(point.anchor_a), Vec2::from(point.anchor_b));
+        let velocity_a = Vec2::from(state_a.velocity) + cross_scalar(state_a.angular_velocity, r_a);
+        let velocity_b = Vec2::from(state_b.velocity) + cross_scalar(state_b.angular_velocity, r_b);
+        let approach = -(velocity_b - velocity_a).dot(normal);
+        if index == 0 || approach > event.approach_speed {
+            event.approach_speed = approach;
+            event.point = (Vec2::from(pose_a.position) + r_a).into();
+        }
+    }
+    event
+}

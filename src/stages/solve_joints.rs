@@ -1,0 +1,437 @@
+//! **solve_joints** and **relax_joints**: one sweep of sequential impulses over all joints, colour by colour, row by row.
+//!
+//! Reads joint_frames, joint_rows, joint_starts; reads and writes joint_impulses, states (velocities) and accumulators:
+//! the push of a joint is taken out before the bodies move, and put back afterwards in its new direction, as a tension
+//! along an old one would do work. Joint by joint, in the order of joint colours; on the device those of one colour at the
+//! same time. `relax_joints` is the same sweep without bias and springs. It comes
+//! before the contacts' sweep, which has the last word.
+//!
+//! A row has a position `x` and a goal; every visit finds its direction anew from how far the bodies have moved, so that
+//! a rod pulls along itself also at the end of a step in which it turned. All rows that push do so at one place, the
+//! anchor of B, on both bodies: then no row makes a torque out of nothing, however far the anchors are apart. The
+//! direction turns with A, to whose frame the position belongs.
+//!
+//! The impulse of a point is kept in A's frame, too, and turns with A from substep to substep. Kept in the world's, with
+//! A pushed where B is, it would be a force that follows: A's torque depends on where B is, B's push not on how A
+//! stands, so that going round in a circle makes energy. A taut chain with a heavy ball (tension on links of a few
+//! kilograms, anchors a quarter of a link apart) whipped itself to hundreds of m/s. Box2D keeps it in the world's frame
+//! and pushes each body at its own anchor, which is as stable but makes torques out of nothing.
+//!
+//! Springs are integrated by a θ-scheme: the force is `−k (x − goal + θ h ẋ') − c ẋ'` with the velocity `ẋ'` after the
+//! visit. `θ = max(0, ½ − 1/(8 k h² K))`, `K` the inverse of the effective mass: a spring slower than half a radian a
+//! substep has `θ = 0`, which is symplectic and loses no energy at all; a stiffer one is damped by as much as it needs.
+//! None is stiffer than `2 / (h² K)`: one sweep a substep does not bring stiffer springs on a light body to agree, their
+//! forces come late, and a late force does work. Solved for the impulse `Λ + λ` of the substep this is
+//! `λ = −(h k (x − goal) + a ẋ + Λ)/(1 + a K)` with `a = h (c + θ h k)`. A spring at a point that is stated by its
+//! frequency is as stiff as where its anchors meet: `K` grows with the square of how far they are apart, and one that
+//! gave the more the further it is drawn would let go.
+
+use glam::{Mat2, Vec2};
+
+use crate::math::{angle_of, clamped, cross, cross_scalar, inv_mul_rotation, inv_rotate, rotate, turned};
+use crate::types::{
+    ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JointFrame,
+    JointRow, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_COUNT_MASK, ROW_GEOMETRY, ROW_LOWER,
+    ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, USE_BIAS, WARM_START, WITHDRAW, WORLD_A,
+};
+
+/// The largest `k h² K`. At 4 a chain of light and heavy bodies gains energy.
+pub const MAX_SWING: f32 = 2.0;
+
+/// Makes one sweep.
+pub fn solve_joints(
+    params: &Params,
+    flags: u32,
+    joint_starts: &[u32],
+    joint_frames: &[JointFrame],
+    joint_rows: &[JointRow],
+    joint_impulses: &mut [[f32; 2]],
+    states: &mut [BodyState],
+    accumulators: &mut [Accumulator],
+) {
+    for joint in in_order(joint_starts) {
+        let frame = &joint_frames[joint];
+        let mut ends = Ends::of(frame, states, accumulators);
+        let rows = rows_of(frame);
+        solve_joint(params, flags, frame, &joint_rows[rows.clone()], &mut joint_impulses[rows], &mut ends);
+        ends.put(frame, states, accumulators);
+    }
+}
+
+/// Returns the places of the joints, colour by colour.
+pub fn in_order(joint_starts: &[u32]) -> impl Iterator<Item = usize> {
+    (0..JOINT_COLORS as usize).flat_map(|color| {
+        let (start, end) = (joint_starts[color], joint_starts[JOINT_COLORS as usize + color]);
+        joint_starts[start as usize..end as usize].iter().map(|&joint| joint as usize)
+    })
+}
+
+/// Both bodies of a joint while it is visited; the world is one that rests.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends {
+    /// States of A and B.
+    pub states: [BodyState; 2],
+    /// Accumulators of A and B.
+    pub sums: [Accumulator; 2],
+}
+
+impl Ends {
+    /// Reads the rows of the bodies of a joint.
+    #[must_use]
+    pub fn of(frame: &JointFrame, states: &[BodyState], accumulators: &[Accumulator]) -> Self {
+        let b = frame.body_b as usize;
+        let mut ends = Self { states: [states[b]; 2], sums: [accumulators[b]; 2] };
+        (ends.states[0], ends.sums[0]) = if frame.flags & WORLD_A != 0 {
+            (BodyState::default(), Accumulator::default())
+        } else {
+            (states[frame.body_a as usize], accumulators[frame.body_a as usize])
+        };
+        ends
+    }
+
+    /// Writes the rows of the bodies that the joint moves.
+    pub fn put(&self, frame: &JointFrame, states: &mut [BodyState], accumulators: &mut [Accumulator]) {
+        for (end, body, fixed) in [(0, frame.body_a, JOINT_FIXED_A), (1, frame.body_b, JOINT_FIXED_B)] {
+            if frame.flags & fixed == 0 {
+                states[body as usize] = self.states[end];
+                accumulators[body as usize] = self.sums[end];
+            }
+        }
+    }
+}
+
+/// Visits one joint, given its rows and their impulses.
+pub fn solve_joint(
+    params: &Params,
+    how: u32,
+    frame: &JointFrame,
+    rows: &[JointRow],
+    impulses: &mut [[f32; 2]],
+    ends: &mut Ends,
+) {
+    let stance = Stance::new(frame, &ends.states[0], &ends.states[1]);
+    let warm = params.switches & WARM_START != 0;
+    if warm && how & DEPOSIT != 0 {
+        accumulate(frame, rows, impulses, &stance, 1.0, &mut ends.sums);
+    }
+    let [state_a, state_b] = &mut ends.states;
+    let mut motion = Motion {
+        v_a: state_a.velocity.into(),
+        w_a: state_a.angular_velocity,
+        v_b: state_b.velocity.into(),
+        w_b: state_b.angular_velocity,
+    };
+    for (rule, impulse) in rows.iter().zip(&mut *impulses) {
+        let geometry = rule.kind & ROW_GEOMETRY;
+        if rule.kind & ROW_ROLE == ROW_SPRING && how & USE_BIAS == 0 {
+            continue;
+        }
+        let old = if how & FRESH == 0 { Vec2::from(*impulse) } else { Vec2::ZERO };
+        let new = if geometry == ROW_POINT {
+            let old = rotate(stance.axis, old);
+            let new = solve_point(params, how, frame, rule, &stance, &motion, old);
+            motion.apply(frame, &stance, new - old, 0.0);
+            inv_rotate(stance.axis, new)
+        } else {
+            let new = solve_row(params, how, frame, rule, &stance, &motion, old.x);
+            let size = side(rule) * (new - old.x);
+            if geometry == ROW_ANGLE {
+                motion.apply(frame, &stance, Vec2::ZERO, size);
+            } else {
+                motion.apply(frame, &stance, stance.direction(geometry) * size, 0.0);
+            }
+            Vec2::new(new, 0.0)
+        };
+        *impulse = new.into();
+    }
+    (state_a.velocity, state_a.angular_velocity) = (motion.v_a.into(), motion.w_a);
+    (state_b.velocity, state_b.angular_velocity) = (motion.v_b.into(), motion.w_b);
+    if warm && how & WITHDRAW != 0 {
+        accumulate(frame, rows, impulses, &stance, -1.0, &mut ends.sums);
+    }
+}
+
+/// Returns the rows of a joint; none of one that is switched off, broken or quarantined.
+#[must_use]
+pub fn rows_of(frame: &JointFrame) -> std::ops::Range<usize> {
+    let first = frame.first_row as usize;
+    first..first + (frame.flags & ROW_COUNT_MASK) as usize
+}
+
+/// Posture of a joint now.
+#[derive(Clone, Copy, Debug)]
+pub struct Stance {
+    /// Place where it pulls, from A's centre of mass: the anchor of B.
+    pub arm_a: Vec2,
+    /// The same place from B's centre of mass.
+    pub arm_b: Vec2,
+    /// Vector from the anchor of A to that of B.
+    pub between: Vec2,
+    /// A's axis. Of a joint that holds a point it is A's x, and as a rotation takes its impulse from A's frame.
+    pub axis: Vec2,
+    /// Angle of B against A when the step began, rad.
+    pub angle: f32,
+    /// Rotation of B against A since then.
+    pub turn: Vec2,
+}
+
+impl Stance {
+    /// Finds it from how far the bodies have moved since the step began.
+    #[inline]
+    #[must_use]
+    pub fn new(frame: &JointFrame, a: &BodyState, b: &BodyState) -> Self {
+        let (turn_a, turn_b) = (Vec2::from(a.delta_rotation), Vec2::from(b.delta_rotation));
+        let (r_a, r_b) = (Vec2::from(frame.r_a), Vec2::from(frame.r_b));
+        let moved = Vec2::from(b.delta_position) - Vec2::from(a.delta_position);
+        let between = Vec2::from(frame.between) + (moved + (turned(turn_b, r_b) - turned(turn_a, r_a)));
+        Self {
+            arm_a: rotate(turn_a, r_a) + between,
+            arm_b: rotate(turn_b, r_b),
+            between,
+            axis: rotate(turn_a, frame.axis.into()),
+            angle: frame.angle,
+            turn: inv_mul_rotation(turn_a, turn_b),
+        }
+    }
+
+    /// Returns the direction in which a row that is neither of an angle nor of a point pushes B. Where the anchors meet there is no line
+    /// between them; it counts as upright, so that what shall be kept apart can be driven apart.
+    #[inline]
+    #[must_use]
+    pub fn direction(&self, geometry: u32) -> Vec2 {
+        match geometry {
+            ROW_AXIS => self.axis,
+            ROW_ACROSS => Vec2::new(-self.axis.y, self.axis.x),
+            _ => {
+                let length = self.between.length();
+                if length > 0.0 { self.between / length } else { Vec2::new(0.0, 1.0) }
+            }
+        }
+    }
+
+    /// Returns the position of a row, m or rad.
+    #[inline]
+    #[must_use]
+    pub fn position(&self, geometry: u32) -> f32 {
+        match geometry {
+            ROW_ANGLE => self.angle + angle_of(self.turn),
+            ROW_ALONG => self.between.length(),
+            _ => self.between.dot(self.direction(geometry)),
+        }
+    }
+}
+
+/// Velocities of the two bodies while a joint is visited.
+#[derive(Clone, Copy, Debug)]
+struct Motion {
+    v_a: Vec2,
+    w_a: f32,
+    v_b: Vec2,
+    w_b: f32,
+}
+
+impl Motion {
+    /// Returns the velocity of B against A where the joint pulls.
+    #[inline]
+    fn velocity(&self, stance: &Stance) -> Vec2 {
+        (self.v_b + cross_scalar(self.w_b, stance.arm_b)) - (self.v_a + cross_scalar(self.w_a, stance.arm_a))
+    }
+
+    /// Pushes and turns B, and A against it.
+    #[inline]
+    fn apply(&mut self, frame: &JointFrame, stance: &Stance, impulse: Vec2, spin: f32) {
+        self.v_a -= impulse * frame.inv_mass_a;
+        self.w_a -= frame.inv_inertia_a * (cross(stance.arm_a, impulse) + spin);
+        self.v_b += impulse * frame.inv_mass_b;
+        self.w_b += frame.inv_inertia_b * (cross(stance.arm_b, impulse) + spin);
+    }
+}
+
+/// Returns 1 if the impulse of a row acts along its direction, −1 if against it: that of an upper limit is counted positive.
+#[inline]
+#[must_use]
+pub fn side(rule: &JointRow) -> f32 {
+    if rule.kind & ROW_ROLE == ROW_UPPER { -1.0 } else { 1.0 }
+}
+
+/// Returns the inverse of the effective mass of a row that is not of a point.
+#[inline]
+#[must_use]
+pub fn inverse_mass(frame: &JointFrame, stance: &Stance, geometry: u32) -> f32 {
+    if geometry == ROW_ANGLE {
+        return frame.inv_inertia_a + frame.inv_inertia_b;
+    }
+    let direction = stance.direction(geometry);
+    let (arm_a, arm_b) = (cross(stance.arm_a, direction), cross(stance.arm_b, direction));
+    frame.inv_mass_a + frame.inv_mass_b + frame.inv_inertia_a * arm_a * arm_a + frame.inv_inertia_b * arm_b * arm_b
+}
+
+/// Returns the inverse of the effective mass of a point that is pushed at these places.
+#[inline]
+#[must_use]
+pub fn inverse_point_mass(frame: &JointFrame, r_a: Vec2, r_b: Vec2) -> Mat2 {
+    let both = frame.inv_mass_a + frame.inv_mass_b;
+    let xx = both + frame.inv_inertia_a * r_a.y * r_a.y + frame.inv_inertia_b * r_b.y * r_b.y;
+    let xy = -frame.inv_inertia_a * r_a.x * r_a.y - frame.inv_inertia_b * r_b.x * r_b.y;
+    let yy = both + frame.inv_inertia_a * r_a.x * r_a.x + frame.inv_inertia_b * r_b.x * r_b.x;
+    Mat2::from_cols(Vec2::new(xx, xy), Vec2::new(xy, yy))
+}
+
+/// Solves `k x = b` for a symmetric `k`; 0 if that says nothing.
+#[inline]
+#[must_use]
+pub fn solve_symmetric(k: Mat2, b: Vec2) -> Vec2 {
+    let (xx, xy, yy) = (k.x_axis.x, k.x_axis.y, k.y_axis.y);
+    let determinant = xx * yy - xy * xy;
+    if determinant > 0.0 { Vec2::new(yy * b.x - xy * b.y, xx * b.y - xy * b.x) / determinant } else { Vec2::ZERO }
+}
+
+/// Returns stiffness and `a` (see above) of a spring on a mass of `1 / k`, if it is stated for one of `1 / stated`.
+#[inline]
+fn spring(params: &Params, rule: &JointRow, k: f32, stated: f32) -> (f32, f32) {
+    let mut scale = 1.0;
+    if rule.kind & ROW_BY_MASS != 0 {
+        scale = if stated > 0.0 { 1.0 / stated } else { 0.0 };
+    }
+    let (mut stiffness, damping) = (rule.softness[0] * scale, rule.softness[1] * scale);
+    let mut swing = stiffness * params.h * params.h * k;
+    if swing > MAX_SWING {
+        stiffness *= MAX_SWING / swing;
+        swing = MAX_SWING;
+    }
+    let theta = if swing > 0.25 { 0.5 - 0.125 / swing } else { 0.0 };
+    (stiffness, params.h * (damping + theta * params.h * stiffness))
+}
+
+/// Returns the stiffness that the spring of a row has on its bodies as they stand, N/m or N·m/rad.
+#[must_use]
+pub fn stiffness(params: &Params, frame: &JointFrame, rule: &JointRow, stance: &Stance) -> f32 {
+    let geometry = rule.kind & ROW_GEOMETRY;
+    if geometry == ROW_POINT {
+        let mean = |k: Mat2| 0.5 * (k.x_axis.x + k.y_axis.y);
+        let k = inverse_point_mass(frame, stance.arm_a, stance.arm_b);
+        let met = inverse_point_mass(frame, stance.arm_a - stance.between, stance.arm_b);
+        return spring(params, rule, mean(k), mean(met)).0;
+    }
+    let k = inverse_mass(frame, stance, geometry);
+    spring(params, rule, k, k).0
+}
+
+/// Returns the impulse of a row after this visit.
+#[inline]
+fn solve_row(
+    params: &Params,
+    flags: u32,
+    frame: &JointFrame,
+    rule: &JointRow,
+    stance: &Stance,
+    motion: &Motion,
+    old: f32,
+) -> f32 {
+    let geometry = rule.kind & ROW_GEOMETRY;
+    let role = rule.kind & ROW_ROLE;
+    let k = inverse_mass(frame, stance, geometry);
+    let mass = if k > 0.0 { 1.0 / k } else { 0.0 };
+    let sign = side(rule);
+    let velocity = if geometry == ROW_ANGLE {
+        sign * (motion.w_b - motion.w_a)
+    } else {
+        sign * motion.velocity(stance).dot(stance.direction(geometry))
+    };
+    let error = sign * (stance.position(geometry) - rule.goal);
+    let limit = role == ROW_LOWER || role == ROW_UPPER;
+    let wanted = if role == ROW_MOTOR {
+        -mass * (velocity - rule.goal)
+    } else if role == ROW_SPRING {
+        let (stiffness, a) = spring(params, rule, k, k);
+        -(params.h * stiffness * error + a * velocity + old) / (1.0 + a * k)
+    } else if limit && error > 0.0 {
+        -mass * (velocity + error / params.h)
+    } else if flags & USE_BIAS != 0 {
+        let [bias_rate, mass_scale, impulse_scale] = rule.softness;
+        -mass * mass_scale * (velocity + bias_rate * error) - impulse_scale * old
+    } else {
+        -mass * velocity
+    };
+    let low = if limit { 0.0 } else { -rule.max_impulse };
+    if params.switches & ACCUMULATE != 0 {
+        clamped(old + wanted, low, rule.max_impulse)
+    } else {
+        old + clamped(wanted, low, rule.max_impulse)
+    }
+}
+
+/// Returns the impulse of a point after this visit.
+#[inline]
+fn solve_point(
+    params: &Params,
+    flags: u32,
+    frame: &JointFrame,
+    rule: &JointRow,
+    stance: &Stance,
+    motion: &Motion,
+    old: Vec2,
+) -> Vec2 {
+    let k = inverse_point_mass(frame, stance.arm_a, stance.arm_b);
+    let velocity = motion.velocity(stance);
+    let wanted = if rule.kind & ROW_ROLE == ROW_SPRING {
+        let met = inverse_point_mass(frame, stance.arm_a - stance.between, stance.arm_b);
+        let (stiffness, a) = spring(params, rule, 0.5 * (k.x_axis.x + k.y_axis.y), 0.5 * (met.x_axis.x + met.y_axis.y));
+        let damped = Mat2::from_cols(
+            Vec2::new(1.0 + a * k.x_axis.x, a * k.x_axis.y),
+            Vec2::new(a * k.y_axis.x, 1.0 + a * k.y_axis.y),
+        );
+        -solve_symmetric(damped, stance.between * (params.h * stiffness) + velocity * a + old)
+    } else if flags & USE_BIAS != 0 {
+        let [bias_rate, mass_scale, impulse_scale] = rule.softness;
+        -solve_symmetric(k, velocity + stance.between * bias_rate) * mass_scale - old * impulse_scale
+    } else {
+        -solve_symmetric(k, velocity)
+    };
+    if params.switches & ACCUMULATE != 0 {
+        shortened(old + wanted, rule.max_impulse)
+    } else {
+        old + shortened(wanted, rule.max_impulse)
+    }
+}
+
+/// Returns a vector no longer than `most`.
+#[inline]
+#[must_use]
+pub fn shortened(v: Vec2, most: f32) -> Vec2 {
+    let length = v.length();
+    if length > most { v * (most / length) } else { v }
+}
+
+/// Returns all that the rows of a joint do: a push on B where the joint pulls, and a turn; N·s, N·m·s.
+#[inline]
+#[must_use]
+pub fn total(rows: &[JointRow], impulses: &[[f32; 2]], stance: &Stance) -> (Vec2, f32) {
+    let (mut impulse, mut spin) = (Vec2::ZERO, 0.0);
+    for (rule, &part) in rows.iter().zip(impulses) {
+        let part = Vec2::from(part);
+        match rule.kind & ROW_GEOMETRY {
+            ROW_POINT => impulse += rotate(stance.axis, part),
+            ROW_ANGLE => spin += side(rule) * part.x,
+            geometry => impulse += stance.direction(geometry) * (side(rule) * part.x),
+        }
+    }
+    (impulse, spin)
+}
+
+/// Adds what the impulses of a joint do to the velocities of its bodies, times `share`.
+pub fn accumulate(
+    frame: &JointFrame,
+    rows: &[JointRow],
+    impulses: &[[f32; 2]],
+    stance: &Stance,
+    share: f32,
+    [sum_a, sum_b]: &mut [Accumulator; 2],
+) {
+    let (impulse, spin) = total(rows, impulses, stance);
+    let (impulse, spin) = (impulse * share, spin * share);
+    sum_a.velocity = (Vec2::from(sum_a.velocity) - impulse * frame.inv_mass_a).into();
+    sum_a.angular_velocity -= frame.inv_inertia_a * (cross(stance.arm_a, impulse) + spin);
+    sum_b.velocity = (Vec2::from(sum_b.velocity) + impulse * frame.inv_mass_b).into();
+    sum_b.angular_velocity += frame.inv_inertia_b * (cross(stance.arm_b, impulse) + spin);
+}

@@ -1,0 +1,36 @@
+//! **store_impulses**: hands the impulses back to the manifolds, where the next step finds them.
+//!
+//! Reads constraints, slots and surfaces; writes manifolds and, against rolling, contacts. Constraint by constraint.
+
+use super::prepare::ContactConstraint;
+use crate::types::{Contact, Manifold, Surface};
+
+/// Writes the impulses of `manifolds`.
+pub fn store_impulses(
+    slots: &[u32],
+    constraints: &[ContactConstraint],
+    surfaces: &[Surface],
+    contacts: &mut [Contact],
+    manifolds: &mut [Manifold],
+) {
+    for (slot, (&contact, constraint)) in slots.iter().zip(constraints).enumerate() {
+        let (contact, manifold) = (&mut contacts[contact as usize], &mut manifolds[contact as usize]);
+        let rolling = surfaces.get(slot).map(|surface| surface.rolling_impulse);
+        store_impulses_of(contact, manifold, constraint.impulses, rolling);
+    }
+}
+
+/// Hands impulses to a contact and its manifold, the one against rolling only where surfaces resist it.
+#[inline]
+pub fn store_impulses_of(
+    contact: &mut Contact,
+    manifold: &mut Manifold,
+    [normal_0, tangent_0, normal_1, tangent_1]: [f32; 4],
+    rolling: Option<f32>,
+) {
+    [manifold.points[0].normal_impulse, manifold.points[0].tangent_impulse] = [normal_0, tangent_0];
+    [manifold.points[1].normal_impulse, manifold.points[1].tangent_impulse] = [normal_1, tangent_1];
+    if let Some(rolling) = rolling {
+        contact.rolling_impulse = rolling;
+    }
+}

@@ -1,0 +1,43 @@
+//! **warm_start**: adds up, for every body, what the impulses kept from the step before do to its velocity.
+//!
+//! Reads constraints and surfaces; writes accumulators. Constraint by constraint, in the order of colours. The sum is applied in
+//! [`integrate_velocities`](super::integrate_velocities), which also says why later substeps need no such sweep.
+
+use glam::Vec2;
+
+use super::prepare::ContactConstraint;
+use crate::math::{cross, right_perp};
+use crate::types::{Accumulator, FIXED_A, FIXED_B, Surface};
+
+/// Fills `accumulators`.
+pub fn warm_start(constraints: &[ContactConstraint], surfaces: &[Surface], accumulators: &mut [Accumulator]) {
+    for (slot, constraint) in constraints.iter().enumerate() {
+        warm_start_contact(constraint, surfaces.get(slot), accumulators);
+    }
+}
+
+/// Adds what the impulses of one contact do.
+fn warm_start_contact(c: &ContactConstraint, surface: Option<&Surface>, accumulators: &mut [Accumulator]) {
+    let normal = Vec2::from(c.normal);
+    let tangent = right_perp(normal);
+    let [p_0, p_1] = &c.points;
+    let impulse_0 = normal * c.impulses[0] + tangent * c.impulses[1];
+    let impulse_1 = normal * c.impulses[2] + tangent * c.impulses[3];
+    let impulse = impulse_0 + impulse_1;
+    let mut spin_a = cross(p_0.r_a.into(), impulse_0) + cross(p_1.r_a.into(), impulse_1);
+    let mut spin_b = cross(p_0.r_b.into(), impulse_0) + cross(p_1.r_b.into(), impulse_1);
+    if let Some(surface) = surface {
+        spin_a += surface.rolling_impulse;
+        spin_b += surface.rolling_impulse;
+    }
+    if c.flags & FIXED_A == 0 {
+        let sum = &mut accumulators[c.body_a as usize];
+        sum.velocity = (Vec2::from(sum.velocity) - impulse * c.inv_mass_a).into();
+        sum.angular_velocity -= c.inv_inertia_a * spin_a;
+    }
+    if c.flags & FIXED_B == 0 {
+        let sum = &mut accumulators[c.body_b as usize];
+        sum.velocity = (Vec2::from(sum.velocity) + impulse * c.inv_mass_b).into();
+        sum.angular_velocity += c.inv_inertia_b * spin_b;
+    }
+}
