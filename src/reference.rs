@@ -71,17 +71,13 @@ impl Reference {
         }
     }
 
-    /// Takes over the scene and the plan of an engine in which bodies may have come and gone, and its step. Tables are those of
-    /// [`Self::load`].
-    pub fn follow(&mut self, compiled: &Compiled, plan: &[Op], steps: u64) {
+    /// Takes over from an engine in which bodies may have come and gone: its scene and plan, its step, and the commands for
+    /// it. Tables are those of [`Self::load`].
+    pub fn follow(&mut self, compiled: &Compiled, plan: &[Op], steps: u64, commands: &[Command]) {
         self.compiled.clone_from(compiled);
         self.plan = plan.to_vec();
         self.steps = steps;
-    }
-
-    /// Sets the step at which the world is, for bodies on paths.
-    pub fn set_steps(&mut self, steps: u64) {
-        self.steps = steps;
+        self.commands = commands.to_vec();
     }
 
     /// Gives commands for the next step.

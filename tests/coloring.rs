@@ -5,8 +5,9 @@ mod support;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU32;
 
+use drystone::cpu::stages::color::{ColorScratch, color, color_sort};
 use drystone::scene::Compiled;
-use drystone::stages::color::{ColorScratch, claim_key, color, color_sort};
+use drystone::stages::color::claim_key;
 use drystone::threads::{Rows, Threads};
 use drystone::types::{
     Contact, Counters, DYNAMIC_COLORS, FIRST_FIXED_COLOR, FIXED_A, FIXED_B, MAX_COLOR_ROUNDS, NONE, OVERFLOW_COLOR,
