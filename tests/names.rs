@@ -107,16 +107,16 @@ fn a_stage_is_one_function_with_its_story() {
 }
 
 /// Words that a plain scalar function has no use for.
-const NOT_PLAIN: [&str; 9] = [
-    "crate::threads", "crate::cpu", "rayon", "std::sync", "Atomic", "Simd", "dispatch!", "<const ", "unsafe",
-];
+const NOT_PLAIN: [&str; 9] =
+    ["crate::threads", "crate::cpu", "rayon", "std::sync", "Atomic", "Simd", "dispatch!", "<const ", "unsafe"];
 /// Shader text that one stage alone builds on, and so counts as its own.
 const OWN_SHADERS: [(&str, &str); 3] = [("collide", "hull"), ("solve_joints", "joint_sweep"), ("bin", "grid")];
 
 /// Returns what keeps a stage of the reference from being read beside its kernel.
 fn hindrance(rust: &str, shader: &str) -> Option<String> {
     let code = rust.lines().filter(|line| !line.trim_start().starts_with("//"));
-    let found = code.flat_map(|line| NOT_PLAIN.iter().find(|word| line.contains(*word)).map(|word| (word, line))).next();
+    let found =
+        code.flat_map(|line| NOT_PLAIN.iter().find(|word| line.contains(*word)).map(|word| (word, line))).next();
     if let Some((word, line)) = found {
         return Some(format!("{word:?} in {line:?}"));
     }
@@ -160,7 +160,10 @@ fn the_engine_has_stages_of_the_same_names() {
     assert!(unknown.is_empty(), "{unknown:?}");
     for word in fast {
         let text = fs::read_to_string(root(&format!("src/cpu/stages/{word}.rs"))).unwrap();
-        assert!(text.contains(&format!("crate::stages::{word}")), "src/cpu/stages/{word}.rs does not name its reference");
+        assert!(
+            text.contains(&format!("crate::stages::{word}")),
+            "src/cpu/stages/{word}.rs does not name its reference"
+        );
     }
 }
 

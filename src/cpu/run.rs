@@ -1,8 +1,9 @@
 //! One stage of a step on the CPU: which tables each of them is given.
 
 use super::CpuWorld;
+use super::neighbors::Search;
 use crate::command::by_body;
-use crate::cpu::stages::bound::{bound, bound_and_find};
+use crate::cpu::stages::bound::bound;
 use crate::cpu::stages::collide::collide;
 use crate::cpu::stages::color::{color, color_sort};
 use crate::cpu::stages::command::command;
@@ -27,7 +28,7 @@ use crate::cpu::stages::{bin, pair, prepare_joints, solve_joints};
 use crate::scene::{Compiled, Joints};
 use crate::stages::prepare_joints::measure;
 use crate::step::{Op, Stage};
-use crate::types::{self, Manifold, SLEEP};
+use crate::types::{self, SLEEP};
 use crate::world::WorldError;
 
 impl CpuWorld {
@@ -37,16 +38,18 @@ impl CpuWorld {
     /// [`WorldError::TooManyContacts`]: then the tables of this step's contacts are empty. [`WorldError::Cancelled`].
     pub fn run(&mut self, op: Op) -> Result<(), WorldError> {
         let limit = self.contact_limit();
-        if op.stage == Stage::Command {
-            self.compiled.lead_on(&mut self.commands, self.steps);
+        match op.stage {
+            Stage::Command => self.compiled.lead_on(&mut self.commands, self.steps),
+            Stage::Continuous => self.renew_grid(),
+            _ => {}
         }
         let sweepers = &self.sweepers();
         let Self { threads, poses, states, accumulators, swings, aabbs, own_cells, cell_ends, cell_shapes, .. } = self;
         let Self { pair_starts, pair_starts_previous, contacts, contacts_previous, .. } = self;
-        let Self { manifolds, manifolds_previous, shortcuts, has_cells, recalls, .. } = self;
+        let Self { manifolds, manifolds_previous, .. } = self;
         let Self { coloring, slots, constraints, surfaces, scratch, counters, .. } = self;
         let Self { joint_frames, joint_blocks, joint_states, joint_impulses, .. } = self;
-        let Self { islands, island_flags, sleeping_starts, sleeping, near, has_list, walls, has_walls, .. } = self;
+        let Self { islands, island_flags, sleeping_starts, sleeping, .. } = self;
         let Compiled { params, bodies, shapes, vertices, movers, joints, .. } = &mut self.compiled;
         let Joints { joints, rows, starts, ties, may_part, fresh, .. } = joints;
         if params.switches & SLEEP != 0
@@ -80,25 +83,16 @@ impl CpuWorld {
             Stage::Guard => guard(threads, params, bodies, poses, states, accumulators, swings, counters),
 
             Stage::Bound => {
-                if shortcuts.is_some() && counters.quarantined == 0 && params.switches & SLEEP == 0 {
-                    bound_and_find(threads, params, shapes, vertices, poses, aabbs, own_cells);
-                    *has_cells = true;
-                } else {
-                    counters.awake_levels |= bound(threads, params, shapes, vertices, poses, states, aabbs);
-                }
+                counters.awake_levels |= bound(threads, params, shapes, vertices, poses, states, aabbs);
             }
             Stage::Bin => {
-                if !std::mem::take(has_cells) {
-                    bin::bin_find(threads, params, shapes, aabbs, own_cells);
-                }
+                bin::bin_find(threads, params, shapes, aabbs, own_cells);
                 // After a search that was cut short some cells are those of an older grid, which may have had more.
                 if threads.is_cancelled() {
                     return Err(WorldError::Cancelled);
                 }
-                self.grid_is_old = *has_list;
-                if !*has_list {
-                    bin::bin_place(params, own_cells, cell_ends, cell_shapes);
-                }
+                bin::bin_place(params, own_cells, cell_ends, cell_shapes);
+                self.search = Search::Grid;
             }
             Stage::Pair => {
                 if *may_part {
@@ -106,32 +100,26 @@ impl CpuWorld {
                 }
                 // Contacts that were put by may come back all at once.
                 let free = limit.saturating_sub(sleeping.len());
-                let found = if std::mem::take(has_list) {
-                    let past = recalls.then_some(past);
-                    near.pair(threads, params, shapes, aabbs, own_cells, ties, past, pair_starts, contacts, free)
-                } else {
-                    pair::pair(
-                        threads,
-                        params,
-                        shapes,
-                        aabbs,
-                        (own_cells, cell_ends, cell_shapes),
-                        ties,
-                        states,
-                        counters.awake_levels,
-                        pair_starts,
-                        contacts,
-                        free,
-                        &mut scratch.pair,
-                    )
-                };
-                if let Err(TooMany { found }) = found {
-                    return Err(WorldError::TooManyContacts { found: found + sleeping.len(), limit });
-                }
-                manifolds.resize(contacts.len(), Manifold::default());
+                let grid = (&own_cells[..], &cell_ends[..], &cell_shapes[..]);
+                let (levels, scratch) = (counters.awake_levels, &mut scratch.pair);
+                pair::pair(
+                    threads,
+                    params,
+                    shapes,
+                    aabbs,
+                    grid,
+                    ties,
+                    states,
+                    levels,
+                    pair_starts,
+                    contacts,
+                    free,
+                    scratch,
+                )
+                .map_err(|TooMany { found }| WorldError::TooManyContacts { found: found + sleeping.len(), limit })?;
+                self.keep_count();
             }
 
-            Stage::Recall if std::mem::take(recalls) => {}
             Stage::Recall => recall(threads, past, contacts),
             Stage::Collide => {
                 counters.recycled =
@@ -259,10 +247,9 @@ impl CpuWorld {
             }
             Stage::Continuous => {
                 let grid = (&cell_ends[..], &cell_shapes[..]);
-                let walls = std::mem::take(has_walls).then_some(&*walls);
                 let scratch = &mut scratch.continuous;
                 counters.continuous =
-                    continuous(threads, params, shapes, vertices, ties, poses, states, grid, walls, movers, scratch);
+                    continuous(threads, params, shapes, vertices, ties, poses, states, grid, None, movers, scratch);
             }
             Stage::Finalize => finalize(threads, bodies, states, poses),
             Stage::Sleep => sleep(
@@ -282,11 +269,6 @@ impl CpuWorld {
                 counters,
                 &mut scratch.sleep,
             ),
-        }
-        #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-        if op.stage == Stage::Pair {
-            counters.pairs_found = contacts.len() as u32;
-            counters.contacts = contacts.len() as u32;
         }
         Ok(())
     }
