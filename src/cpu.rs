@@ -1,34 +1,43 @@
-//! The CPU backend: the reference that the GPU is checked against, and the backend where there is no GPU.
+//! The CPU engine, for where there is no GPU. It equals the reference ([`crate::reference`]) to the last bit.
 //!
-//! Stages run one after the other as the plan says, each over the whole world. Where islands are many, the solver runs
-//! group by group of them instead, all its stages with one group and then with the next, to the same bits: what a group
-//! needs stays in the cache, and threads need not wait for each other at every colour. One large island several threads
-//! sweep together (`crew.rs`), to the same bits, too.
+//! Stages run one after the other as the plan says, each over the whole world, eight rows at a time and shared among threads
+//! ([`stages`]). How the solver goes through them is chosen once a step ([`schedule`]): where islands are many, batch by batch
+//! of them, all stages with one batch and then with the next, so that its rows stay in the cache and threads need not wait for
+//! each other at every colour; one large island by all threads together. The search for contacts has a second plan, that of
+//! the neighbor list (`neighbors.rs`).
 
+pub mod blocks;
+mod islands;
+pub mod joint_blocks;
+pub mod lanes;
+mod neighbors;
 mod population;
-mod sharing;
-mod shortcuts;
-mod stages;
+mod run;
+pub mod schedule;
+pub mod stages;
 mod state;
+mod team;
 
 use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
-use crate::blocks::Blocks;
 use crate::cancel::{CancelToken, StepLimits};
-use crate::crew::CrewScratch;
-use crate::groups::Groups;
-use crate::joint_blocks::JointBlocks;
+use crate::cpu::blocks::Blocks;
+use crate::cpu::islands::Groups;
+use crate::cpu::joint_blocks::JointBlocks;
+use crate::cpu::neighbors::Search;
+use crate::cpu::schedule::Schedule;
+use crate::cpu::stages::color::ColorScratch;
+use crate::cpu::stages::continuous::{ContinuousScratch, Walls};
+use crate::cpu::stages::pair;
+use crate::cpu::stages::pair::near::Near;
+use crate::cpu::stages::prepare::PrepareScratch;
+use crate::cpu::stages::sleep::{SleepScratch, put_by};
+use crate::cpu::stages::wake::WakeScratch;
+use crate::cpu::team::CrewScratch;
 use crate::population::Population;
 use crate::scene::{Compiled, Scene};
 use crate::snapshot::{first_islands, is_at_rest};
-use crate::stages::color::ColorScratch;
-use crate::stages::continuous::{ContinuousScratch, Walls};
-use crate::stages::pair;
-use crate::stages::pair::near::Near;
-use crate::stages::prepare::PrepareScratch;
-use crate::stages::sleep::{SleepScratch, put_by};
-use crate::stages::wake::WakeScratch;
 use crate::step::{Op, Stage, plan};
 use crate::threads::{Rows, Threads};
 use crate::types::{
@@ -77,20 +86,13 @@ pub struct CpuWorld {
     aabbs: Vec<Aabb>,
     /// The cell of each shape.
     own_cells: Vec<u32>,
-    /// They are those of this step's AABBs.
-    has_cells: bool,
     cell_ends: Vec<u32>,
     cell_shapes: Vec<u32>,
-    /// The two before are of an earlier step, as none has asked for them since.
-    grid_is_old: bool,
+    /// Plan of the search for contacts in the last step.
+    search: Search,
     near: Near,
-    has_list: bool,
-    /// Who looks into the list looks up the contacts of the step before as well.
-    recalls: bool,
-    /// None if they are not to be taken.
-    shortcuts: Option<Shortcuts>,
+    shortcuts: Shortcuts,
     walls: Walls,
-    has_walls: bool,
     pair_starts_previous: Vec<u32>,
     contacts_previous: Vec<Contact>,
     manifolds_previous: Vec<Manifold>,
@@ -106,6 +108,8 @@ pub struct CpuWorld {
     slots: Vec<AtomicU32>,
     constraints: Blocks,
     groups: Groups,
+    /// Chosen in each step.
+    schedule: Schedule,
     /// Bodies, contacts and joints from which on threads share a step, touching contacts from which on they sweep together,
     /// and steps in which they did; bodies, contacts and joints from which on they share a sweep at all.
     share_from: usize,
@@ -116,7 +120,6 @@ pub struct CpuWorld {
     scratch: Scratch,
     joint_frames: Vec<JointFrame>,
     joint_blocks: JointBlocks,
-    one_by_one: bool,
     joint_states: Rows<JointState, 2>,
     joint_impulses: Rows<[f32; 2], 1>,
     counters: Counters,
@@ -219,16 +222,12 @@ impl CpuWorld {
             swings: vec![0.0; bodies],
             aabbs: vec![Aabb::default(); compiled.shapes.len()],
             own_cells: Vec::new(),
-            has_cells: false,
             cell_ends: Vec::new(),
             cell_shapes: Vec::new(),
-            grid_is_old: false,
+            search: Search::Grid,
             near: Near::default(),
-            has_list: false,
-            recalls: false,
-            shortcuts: Some(Shortcuts::default()),
+            shortcuts: Shortcuts::default(),
             walls: Walls::default(),
-            has_walls: false,
             pair_starts_previous: Vec::new(),
             contacts_previous: Vec::new(),
             manifolds_previous: Vec::new(),
@@ -243,6 +242,7 @@ impl CpuWorld {
             slots: Vec::new(),
             constraints: Blocks::default(),
             groups: Groups::default(),
+            schedule: Schedule::default(),
             share_from: SHARE_FROM,
             crew_from: CREW_FROM,
             sweep_from: SWEEP_FROM,
@@ -251,7 +251,6 @@ impl CpuWorld {
             scratch: Scratch::default(),
             joint_frames: vec![JointFrame::default(); compiled.joints.joints.len()],
             joint_blocks: JointBlocks::default(),
-            one_by_one: false,
             joint_states: Rows::new(&compiled.joints.states),
             joint_impulses: Rows::new(&vec![[0.0; 2]; compiled.joints.rows.len()]),
             counters: Counters::default(),
@@ -338,23 +337,6 @@ impl CpuWorld {
         self
     }
 
-    /// The same world that visits its joints one by one, as [`crate::stages`] defines it, not eight at a time. For tests.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn with_joints_one_by_one(mut self) -> Self {
-        self.one_by_one = true;
-        self
-    }
-
-    /// The same world that takes none of the ways around a stage: no list of near shapes, no few walls, no joints that are
-    /// looked at where they lie. For tests.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn without_shortcuts(mut self) -> Self {
-        self.shortcuts = None;
-        self
-    }
-
     /// The same world with a list of near shapes that is never made anew, which is wrong. For tests.
     #[doc(hidden)]
     #[must_use]
@@ -367,7 +349,7 @@ impl CpuWorld {
     #[doc(hidden)]
     #[must_use]
     pub fn shortcuts(&self) -> Shortcuts {
-        self.shortcuts.unwrap_or_default()
+        self.shortcuts
     }
 
     /// Sets the token by which another thread may end a step early.
@@ -497,25 +479,40 @@ impl CpuWorld {
         let mut next = 0;
         while let Some(&op) = self.plan.get(next) {
             self.limits.check()?;
-            next += 1;
-            if op.stage == Stage::Color
-                && let Some(end) = self.run_groups(next)
-            {
-                next = end;
-                continue;
-            }
-            let start = Instant::now();
-            self.look_for_list(op);
-            if !self.run_joints(op) {
-                self.run(op)?;
-            }
-            self.stage_ms[op.stage as usize].1 += 1e3 * start.elapsed().as_secs_f64();
-            if op.stage == Stage::Prepare {
-                next = self.run_crew(next).unwrap_or(next);
-            }
+            next = match op.stage {
+                Stage::Bound if self.can_search_by_list(next) => self.search(next)?,
+                Stage::Color => self.color_and_solve(next)?,
+                _ => {
+                    self.run_timed(op)?;
+                    next + 1
+                }
+            };
         }
         // The last stage may have been cut short.
         if self.has_given_up() { Err(WorldError::Cancelled) } else { Ok(()) }
+    }
+
+    /// Runs one stage, on a shorter way if there is one.
+    ///
+    /// # Errors
+    /// As of [`Self::run`].
+    fn run_timed(&mut self, op: Op) -> Result<(), WorldError> {
+        let start = Instant::now();
+        let is_done = match op.stage {
+            Stage::PrepareJoints => self.prepare_joint_blocks(),
+            Stage::Continuous => self.sweep_against_walls(),
+            _ => false,
+        };
+        if !is_done {
+            self.run(op)?;
+        }
+        self.spend(op.stage, start);
+        Ok(())
+    }
+
+    /// Adds the time since `start` to that of a stage.
+    fn spend(&mut self, stage: Stage, start: Instant) {
+        self.stage_ms[stage as usize].1 += 1e3 * start.elapsed().as_secs_f64();
     }
 
     /// Ends a step, of which the stages were run one by one.
@@ -526,13 +523,8 @@ impl CpuWorld {
         }
     }
 
-    /// Sweeps fast bodies from this far away: see `ContinuousScratch::nudge`.
-    pub fn nudge_sweeps(&mut self, roundings: glam::Vec2) {
-        self.scratch.continuous.nudge = roundings;
-    }
-
-    /// Yesterday's contacts become those to recall from.
-    pub(crate) fn begin_step(&mut self) {
+    /// Begins a step: swaps the current and previous contact buffers.
+    pub fn begin_step(&mut self) {
         std::mem::swap(&mut self.contacts, &mut self.contacts_previous);
         std::mem::swap(&mut self.manifolds, &mut self.manifolds_previous);
         std::mem::swap(&mut self.pair_starts, &mut self.pair_starts_previous);

@@ -141,21 +141,17 @@
 //!   ([`types::Counters::quarantined`]).
 //! - **Nothing panics on input.** Scenes are checked before anything is made from them, and errors name the place.
 
-pub mod blocks;
 mod cancel;
 pub mod command;
 pub mod constants;
 pub mod cpu;
-mod crew;
 pub mod event;
 pub mod explosion;
 pub mod gpu;
-mod groups;
-pub mod joint_blocks;
-pub mod lanes;
 pub mod math;
 pub mod population;
 pub mod query;
+pub mod reference;
 pub mod scene;
 pub mod snapshot;
 pub mod stages;
@@ -173,7 +169,7 @@ pub const FINGERPRINT: &str = env!("DRYSTONE_FINGERPRINT");
 
 pub use cancel::CancelToken;
 pub use command::{Command, CommandError, JointCommand};
-pub use cpu::CpuWorld;
+pub use cpu::{CpuWorld, lanes};
 pub use event::{Event, EventKind};
 pub use explosion::Explosion;
 pub use gpu::{AdapterChoice, Context, GpuWorld};

@@ -154,6 +154,20 @@ pub fn clamped(value: f32, low: f32, high: f32) -> f32 {
     if value > high { high } else { value }
 }
 
+/// Returns `a` if it is larger, else `b`: of two zeros, and where one is not a number, `b`. `max` leaves both to the CPU.
+#[inline]
+#[must_use]
+pub fn larger(a: f32, b: f32) -> f32 {
+    if a > b { a } else { b }
+}
+
+/// Returns `a` if it is smaller, else `b`: of two zeros, and where one is not a number, `b`. `min` leaves both to the CPU.
+#[inline]
+#[must_use]
+pub fn smaller(a: f32, b: f32) -> f32 {
+    if a < b { a } else { b }
+}
+
 /// Whether neither a NaN nor an infinity is in `v` (by its bits: shading languages may assume there is none).
 #[inline]
 #[must_use]

@@ -142,7 +142,8 @@ pub fn joint_reactions(compiled: &Compiled, snapshot: &Snapshot) -> Vec<JointRea
             let JointGoal { anchor_a, reference_angle, .. } = *goal;
             let joint = Joint { anchor_a, reference_angle, ..*joint };
             let (frame, stance) = stand(compiled, snapshot, &joint, state);
-            let (impulse, spin) = total(&frame, rows, |row| snapshot.joint_impulses[row], &stance);
+            let own = rows_of(&frame);
+            let (impulse, spin) = total(&rows[own.clone()], &snapshot.joint_impulses[own], &stance);
             let reaction = JointReaction {
                 id: ids[joint.id as usize].clone(),
                 force: (impulse / compiled.params.h).into(),

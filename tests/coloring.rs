@@ -6,8 +6,9 @@ use std::sync::atomic::AtomicU32;
 use crate::support::{
     assert_colored, build, chaotic, colors_used, compile, context, cpu, gpu, is_finite, is_touching, pile, trace_cpu,
 };
+use drystone::cpu::stages::color::{ColorScratch, color, color_sort};
 use drystone::scene::Compiled;
-use drystone::stages::color::{ColorScratch, claim_key, color, color_sort};
+use drystone::stages::color::claim_key;
 use drystone::threads::{Rows, Threads};
 use drystone::types::{
     Contact, Counters, DYNAMIC_COLORS, FIRST_FIXED_COLOR, FIXED_A, FIXED_B, MAX_COLOR_ROUNDS, NONE, OVERFLOW_COLOR,

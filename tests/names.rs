@@ -106,6 +106,67 @@ fn a_stage_is_one_function_with_its_story() {
     }
 }
 
+/// Words that a plain scalar function has no use for.
+const NOT_PLAIN: [&str; 9] =
+    ["crate::threads", "crate::cpu", "rayon", "std::sync", "Atomic", "Simd", "dispatch!", "<const ", "unsafe"];
+/// Shader text that one stage alone builds on, and so counts as its own.
+const OWN_SHADERS: [(&str, &str); 3] = [("collide", "hull"), ("solve_joints", "joint_sweep"), ("bin", "grid")];
+
+/// Returns what keeps a stage of the reference from being read beside its kernel.
+fn hindrance(rust: &str, shader: &str) -> Option<String> {
+    let code = rust.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let found =
+        code.flat_map(|line| NOT_PLAIN.iter().find(|word| line.contains(*word)).map(|word| (word, line))).next();
+    if let Some((word, line)) = found {
+        return Some(format!("{word:?} in {line:?}"));
+    }
+    let (rust, shader) = (rust.lines().count(), shader.lines().count());
+    (rust > 2 * shader).then(|| format!("{rust} lines beside {shader}"))
+}
+
+/// A stage with the files in its folder, and its shader with what that alone builds on.
+fn both_sides(word: &str) -> (String, String) {
+    let mut rust = fs::read_to_string(root(&format!("src/stages/{word}.rs"))).unwrap();
+    if root(&format!("src/stages/{word}")).is_dir() {
+        for part in stems(&format!("src/stages/{word}"), "rs") {
+            rust += &fs::read_to_string(root(&format!("src/stages/{word}/{part}.rs"))).unwrap();
+        }
+    }
+    let own = OWN_SHADERS.iter().filter(|(stage, _)| *stage == word).map(|(_, own)| *own);
+    let read = |name: &str| fs::read_to_string(root(&format!("shaders/{name}.wgsl"))).unwrap();
+    (rust, std::iter::once(word).chain(own).map(read).collect())
+}
+
+#[test]
+fn the_reference_is_plain_and_about_as_long_as_its_shader() {
+    for word in words() {
+        let (rust, shader) = both_sides(&word);
+        assert_eq!(hindrance(&rust, &shader), None, "src/stages/{word}.rs");
+        // Negative controls: each word is noticed, and so is a file that is too long.
+        for found in NOT_PLAIN {
+            assert!(hindrance(&format!("{rust}\nlet more = {found};"), &shader).is_some(), "{found} in {word}");
+        }
+        let longer = rust.clone() + &"// Once more.\n".repeat(2 * shader.lines().count());
+        assert!(hindrance(&longer, &shader).is_some(), "{word}");
+    }
+}
+
+/// The engine's stages bear the names of the reference's.
+#[test]
+fn the_engine_has_stages_of_the_same_names() {
+    let mut fast = stems("src/cpu/stages", "rs");
+    assert!(fast.remove("mod"));
+    let unknown: Vec<_> = fast.difference(&words()).cloned().collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+    for word in fast {
+        let text = fs::read_to_string(root(&format!("src/cpu/stages/{word}.rs"))).unwrap();
+        assert!(
+            text.contains(&format!("crate::stages::{word}")),
+            "src/cpu/stages/{word}.rs does not name its reference"
+        );
+    }
+}
+
 #[test]
 fn entry_points_bear_the_name_of_their_file() {
     let compiled: BTreeSet<String> = SHADERS.iter().map(|shader| shader.name.to_owned()).collect();

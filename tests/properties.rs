@@ -2,13 +2,13 @@
 
 use std::cell::Cell;
 
-use crate::support::{context, cpu, full_hash, gpu, is_finite};
+use crate::support::{assert_equal_to_reference, context, cpu, full_hash, gpu, is_finite};
 use drystone::math::{inv_rotate, rotation};
 use drystone::scene::MAX_VALUE;
 use drystone::state::{self, metrics};
 use drystone::{
-    Body, BodyId, BodyType, Command, CpuWorld, Filter, Joint, JointKind, Mode, Motor, Scene, Shape, Snapshot, Spring,
-    World,
+    Body, BodyId, BodyType, Command, CpuWorld, Filter, Joint, JointKind, Mode, Motor, Scene, Settings, Shape, Snapshot,
+    Spring, World,
 };
 use drystone_validate::{Options, validate};
 use glam::{DVec2, Vec2};
@@ -246,6 +246,33 @@ proptest! {
         prop_assert_eq!(full_hash(&threads.snapshot()), full_hash(&snapshot));
         prop_assert_eq!(full_hash(&continued.snapshot()), full_hash(&snapshot));
         prop_assert_eq!(continued.steps(), world.steps());
+    }
+
+    /// The engine is where the reference is after every step, on one thread and on three, by islands, as a team, and
+    /// alone, in every mode.
+    #[test]
+    fn the_engine_is_where_the_reference_is(
+        pieces in pieces(1..16),
+        ties in ties(0..8),
+        walls in 0_u8..3,
+        switches in prop::array::uniform6(any::<bool>()),
+        mode in 0_usize..3,
+    ) {
+        let [sleep, events, warm_start, relax, accumulate, fast] = switches;
+        let mut scene = in_a_room(&pieces, &ties, walls);
+        let mode = [Mode::Soft, Mode::Baumgarte, Mode::Projection][mode];
+        scene.settings = Settings { mode, sleep, events, warm_start, relax, accumulate, ..scene.settings };
+        for (index, body) in scene.bodies.iter_mut().enumerate().filter(|_| fast) {
+            body.velocity *= 30.0;
+            body.bullet = index % 2 == 0;
+        }
+        scene.add(Body::fixed(0.0, 4.0).shape(Shape::circle(1.0).sensor()));
+        let mut worlds = [
+            cpu(&scene),
+            cpu(&scene).with_threads(2).expect("threads").with_sharing_from(0).with_groups_of(0),
+            cpu(&scene).with_threads(3).expect("threads").with_sharing_from(0).with_groups_of(2),
+        ];
+        assert_equal_to_reference("random", &mut worlds, 40, |_, _| ());
     }
 
     /// Joints take from one body what they give to the other, of momentum and of angular momentum. The bodies pass

@@ -6,7 +6,6 @@ use drystone::scene::Compiled;
 use drystone::stages::bin::{bin, level_of};
 use drystone::stages::bound::bound_shape;
 use drystone::stages::pair::may_meet;
-use drystone::threads::Threads;
 use drystone::types::{Aabb, FIXED_SHAPE};
 use drystone::{Body, GpuWorld, Scene, Shape, Snapshot};
 
@@ -173,8 +172,8 @@ fn a_thousand_shelves_do_not_share_a_cell() {
     let aabbs: Vec<Aabb> =
         compiled.shapes.iter().map(|shape| bound_shape(shape, &[], &bodies[shape.body as usize], margin)).collect();
     let fullest = |compiled: &Compiled| {
-        let (mut own, mut ends, mut sorted) = (Vec::new(), Vec::new(), Vec::new());
-        bin(&Threads::default(), &compiled.params, &compiled.shapes, &aabbs, &mut own, &mut ends, &mut sorted);
+        let (mut ends, mut sorted) = (Vec::new(), Vec::new());
+        bin(&compiled.params, &compiled.shapes, &aabbs, &mut ends, &mut sorted);
         ends.windows(2).map(|pair| pair[1] - pair[0]).max().expect("cells")
     };
     assert!(fullest(&compiled) <= 8, "{} shapes in one cell", fullest(&compiled));

@@ -1,11 +1,15 @@
-//! What the CPU knows from steps before, and the shorter ways that it takes around stages, leave no trace: the same bits as
-//! each stage in full in every step.
+//! The CPU engine equals the reference bit for bit: eight rows at a time, on several threads, with what it knows from steps
+//! before, and on the shorter ways that it takes around stages.
 
 use std::cell::Cell;
 
-use crate::support::{Random, build, cpu, full_hash, pile};
+use crate::support::{Random, assert_equal_to_reference, build, cpu, difference, full_hash, pile, take_over};
+use drystone::reference::Reference;
+use drystone::step::Stage;
 use drystone::types::{BROKEN, JointFrame, JointState};
-use drystone::{Body, Command, CpuWorld, Joint, JointCommand, JointKind, Scene, Settings, Shape, Snapshot};
+use drystone::{
+    Body, Command, CpuWorld, Joint, JointCommand, JointKind, Mode, Motor, Scene, Settings, Shape, Snapshot, Spring,
+};
 use drystone_scenes::catalogue;
 use glam::Vec2;
 
@@ -19,23 +23,11 @@ fn bits(world: &CpuWorld) -> (u64, Vec<u8>) {
     (full_hash(&snapshot), joints.concat())
 }
 
-/// Runs a scene with shortcuts on one thread and on three, and without, and compares them after every step. `act` may do
+/// Runs a scene on one thread and on three beside the reference, and compares them after every step. `act` may do
 /// something before a step. Returns the first.
 fn assert_no_trace(scene: &Scene, steps: u64, act: impl Fn(u64, &mut CpuWorld)) -> CpuWorld {
-    let mut plain = cpu(scene).without_shortcuts();
     let mut worlds = [cpu(scene), cpu(scene).with_threads(3).expect("threads").with_sharing_from(0)];
-    for step in 0..steps {
-        act(step, &mut plain);
-        plain.step().unwrap();
-        let expected = bits(&plain);
-        for world in &mut worlds {
-            act(step, world);
-            world.step().unwrap();
-            assert!(bits(world) == expected, "{}, step {step}, {} threads", scene.name, world.threads());
-        }
-    }
-    let none = plain.shortcuts();
-    assert_eq!((none.listed, none.walls, none.joints), (0, 0, 0));
+    assert_equal_to_reference(&scene.name, &mut worlds, steps, act);
     let [world, _] = worlds;
     world
 }
@@ -191,27 +183,155 @@ fn few_walls_that_move_are_met_as_in_the_grid() {
 #[test]
 fn a_list_that_is_not_made_anew_is_noticed() {
     let scene = pile(4, 80);
-    let (mut blind, mut plain) = (cpu(&scene).with_blind_list(), cpu(&scene).without_shortcuts());
-    (0..120).for_each(|_| {
+    let (mut blind, mut reference) = (cpu(&scene).with_blind_list(), Reference::new(&scene).expect("a scene"));
+    let differs = (0..120).any(|_| {
+        take_over(&mut reference, &mut blind);
+        reference.step();
         blind.step().unwrap();
-        plain.step().unwrap();
+        difference(&reference.tables(), &blind.tables()).is_some()
     });
     assert_eq!(blind.shortcuts().lists, 1);
-    assert!(bits(&blind) != bits(&plain));
+    assert!(differs);
 }
 
-/// Frames are where they belong when somebody asks.
+/// Frames are where they belong when they are asked for.
 #[test]
 fn frames_of_joints_are_handed_over() {
     let scene = build("joint_grid:size=6");
     let settings = Settings { substeps: Some(2), ..scene.settings };
     let scene = Scene { settings, ..scene };
-    let (mut world, mut plain) = (cpu(&scene), cpu(&scene).without_shortcuts());
+    let (mut world, mut reference) = (cpu(&scene), Reference::new(&scene).expect("a scene"));
     (0..20).for_each(|_| {
         world.step().unwrap();
-        plain.step().unwrap();
+        reference.step();
     });
     assert!(world.shortcuts().joints > 10);
-    let (frames, expected) = (world.joint_frames(), plain.joint_frames());
+    let (frames, expected) = (world.joint_frames(), reference.tables().joint_frames);
     assert!(bytemuck::cast_slice::<JointFrame, u8>(&frames) == bytemuck::cast_slice::<JointFrame, u8>(&expected));
+}
+
+/// The reference goes its own way, and is where the engine is.
+#[test]
+fn the_reference_alone_comes_to_the_same_place() {
+    for spec in ["card_house", "smash:columns=12,rows=8", "ragdoll", "bouncing_ball", "conveyor", "junkyard:columns=6"]
+    {
+        let scene = build(spec);
+        let (mut world, mut reference) = (cpu(&scene), Reference::new(&scene).expect("a scene"));
+        for step in 0..60 {
+            world.step().unwrap();
+            reference.step();
+            assert_eq!(difference(&reference.tables(), &world.tables()), None, "{spec}, step {step}");
+        }
+        // Negative control: one step more is another place.
+        reference.step();
+        assert!(difference(&reference.tables(), &world.tables()).is_some(), "{spec}");
+    }
+}
+
+/// Something of everything: shapes of all sizes and kinds, joints, fast bodies and bullets, moving walls, sensors, sleep.
+fn everything(mode: Mode) -> Scene {
+    let mut scene = jumble(3);
+    let settings = Settings { mode, sleep: mode == Mode::Soft, events: true, ..scene.settings };
+    scene = Scene { settings, ..scene };
+    scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.1, 1.0], -0.5)));
+    scene.add(Body::fixed(2.0, 2.0).shape(Shape::circle(1.5).sensor()));
+    let paddle = Body::kinematic(0.0, 5.0).angular_velocity(9.0);
+    scene.add(paddle.shape(Shape::half_box(2.5, 0.05).restitution(0.6)));
+    let mut random = Random(17);
+    for index in 0..30 {
+        let mut body = Body::dynamic(random.between(-6.0, 6.0), random.between(8.0, 20.0));
+        body.bullet = index % 3 == 0;
+        let body = body.velocity(random.between(-90.0, 90.0), random.between(-90.0, 0.0)).angular_velocity(9.0);
+        let shape = match index % 4 {
+            0 => Shape::circle(0.1).rolling_resistance(0.2),
+            1 => Shape::half_box(0.2, 0.05).tangent_speed(1.0),
+            2 => Shape::polygon([[-0.2, -0.1], [0.2, -0.1], [0.0, 0.2]]).friction(0.9).kinetic_friction(0.4),
+            _ => Shape::rounded_box(0.1, 0.1, 0.05).restitution(0.7),
+        };
+        scene.add(body.shape(shape));
+    }
+    let last = scene.bodies.len() - 1;
+    let spring = Some(Spring { hertz: 3.0, damping_ratio: 0.2, target: 0.5 });
+    let motor = Some(Motor { speed: 2.0, max: 20.0 });
+    let limits = Some([-0.2, 0.3]);
+    let kinds = [
+        JointKind::rod(),
+        JointKind::rope(1.2),
+        JointKind::spring(80.0, 0.5),
+        JointKind::Revolute { reference_angle: None, limits, motor, spring },
+        JointKind::Prismatic { axis: [0.6, 0.8].into(), reference_angle: None, limits, motor, spring },
+        JointKind::Wheel { axis: [0.0, 1.0].into(), limits, motor, spring },
+        JointKind::weld(),
+    ];
+    for (index, kind) in kinds.into_iter().enumerate() {
+        let joint = Joint::new(kind, last - 2 * index, last - 2 * index - 1).anchors([0.1, 0.0], [-0.1, 0.05]);
+        scene.join(if index == 0 { joint.break_force(30.0) } else { joint });
+    }
+    scene
+}
+
+#[test]
+fn everything_is_as_the_reference_says() {
+    for mode in [Mode::Soft, Mode::Baumgarte, Mode::Projection] {
+        for (warm_start, accumulate, relax) in [(true, true, true), (false, true, true), (true, false, false)] {
+            let scene = everything(mode);
+            let settings = Settings { warm_start, accumulate, relax, ..scene.settings };
+            let scene = Scene { name: format!("{mode:?} {warm_start} {accumulate} {relax}"), settings, ..scene };
+            assert_no_trace(&scene, 40, nothing);
+        }
+    }
+    // Each stage of the engine by itself, on the tables that the stages before left.
+    for mode in [Mode::Soft, Mode::Projection] {
+        let scene = everything(mode);
+        let (mut world, mut reference) = (cpu(&scene), Reference::new(&scene).expect("a scene"));
+        for step in 0..20 {
+            take_over(&mut reference, &mut world);
+            reference.begin_step();
+            world.begin_step();
+            for op in world.plan().to_vec() {
+                reference.run(op);
+                world.run(op).unwrap();
+                let (expected, found) = (reference.tables(), world.tables());
+                assert_eq!(difference(&expected, &found), None, "{mode:?}, step {step}, {}", op.stage.name());
+                assert_eq!(expected.events, found.events, "{mode:?}, step {step}, {}", op.stage.name());
+            }
+            reference.end_step();
+            world.end_step();
+        }
+    }
+}
+
+/// Every contact in the overflow, which is solved in order.
+#[test]
+fn the_overflow_is_solved_as_the_reference_says() {
+    let mut worlds = [cpu(&pile(5, 80)).with_forced_overflow()];
+    assert_equal_to_reference("overflow", &mut worlds, 60, nothing);
+}
+
+/// Negative control: a reference that leaves out a stage, whichever it is, differs from the engine.
+#[test]
+fn a_reference_without_a_stage_is_noticed() {
+    for stage in Stage::ALL {
+        let mode = if matches!(stage, Stage::Project | Stage::ProjectJoints) { Mode::Projection } else { Mode::Soft };
+        let mut scene = everything(mode);
+        // A flat floor, on which something falls asleep.
+        scene.add(Body::dynamic(30.0, 0.5).shape(Shape::half_box(0.5, 0.5)));
+        scene.add(Body::fixed(30.0, -0.5).shape(Shape::half_box(3.0, 0.5)));
+        scene.add(Body::dynamic(34.0, 0.2).velocity(-1.5, 0.0).shape(Shape::circle(0.5)));
+        scene.gravity = Vec2::new(0.0, -10.0);
+        let mut world = cpu(&scene);
+        let mut reference = Reference::new(&scene).expect("a scene").without(stage);
+        let differs = (0..150).any(|step| {
+            if stage == Stage::Command && step == 3 {
+                world.command(1, Command::Velocity([3.0, 4.0].into())).expect("a body");
+            }
+            world.step().unwrap();
+            reference.step();
+            let (expected, found) = (reference.tables(), world.tables());
+            // Events are drained by the engine; those of the reference without the stage are none.
+            let events = stage == Stage::Report && !world.take_events().is_empty() && expected.events.is_empty();
+            events || difference(&expected, &found).is_some()
+        });
+        assert!(differs, "{} is not missed", stage.name());
+    }
 }

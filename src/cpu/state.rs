@@ -297,7 +297,6 @@ impl CpuWorld {
         self.aabbs.clone_from(&tables.aabbs);
         self.cell_ends.clone_from(&tables.cell_ends);
         self.cell_shapes.clone_from(&tables.cell_shapes);
-        self.grid_is_old = false;
         self.pair_starts_previous.clone_from(&tables.pair_starts_previous);
         self.contacts_previous.clone_from(&tables.contacts_previous);
         self.manifolds_previous.clone_from(&tables.manifolds_previous);

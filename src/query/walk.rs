@@ -11,8 +11,9 @@ use glam::Vec2;
 
 use super::narrow::{is_near, is_placed, ray_shape, region_shape, sees};
 use crate::constants::{RAY_SLACK, SLICE_CELLS};
-use crate::lanes::dispatch;
-use crate::stages::bin::{cell_index, cell_of, cells, cells_between, runs_of_row};
+use crate::cpu::lanes::dispatch;
+use crate::cpu::stages::bin::cells_between;
+use crate::stages::bin::{cell_index, cell_of, cells, runs_of_row};
 use crate::stages::pair::overlap;
 use crate::types::{
     Aabb, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, Hit, Level, NONE, Params, Pose, Ray, Region, Shape,

@@ -1,6 +1,6 @@
 //! **collide**: the manifold of every pair: normal, points, separations. Points that persist keep their impulses.
 //!
-//! Reads shapes, vertices, poses, swings and manifolds_previous; reads and writes contacts; writes manifolds. One thread a
+//! Reads shapes, vertices, poses, swings and manifolds_previous; reads and writes contacts; writes manifolds. Contact by
 //! contact. One that [`recall`](super::recall) found begins with the manifold, impulses and colour of the step before.
 //!
 //! Boxes meet by separating axes and clipping: the face with the largest separation is the reference, the face of the
@@ -16,83 +16,81 @@
 
 pub(crate) mod hull;
 
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use glam::Vec2;
 
 use hull::{Hull, hull_circle, hull_half_plane, hulls};
 
-pub use crate::constants::FACE_PREFERENCE;
 use crate::constants::RECYCLE_COS;
+pub use crate::constants::FACE_PREFERENCE;
 use crate::math::{inv_mul_rotation, inv_rotate, mul_rotation, rotate};
-use crate::threads::{HEAVY, Threads};
 use crate::types::{
     BOX, CACHED, CIRCLE, COLOR_COUNT, Contact, ContactPoint, FIXED_A, FIXED_B, GEOMETRY_MASK, HALF_PLANE, Manifold,
     NONE, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK, Params, Pose, RECYCLE, RECYCLED, SENSOR, Shape, TOUCHED,
 };
 
-/// Contacts that kept their manifold are marked [`RECYCLED`], and counted.
+/// Fills `manifolds`. Contacts that kept their manifold are marked [`RECYCLED`]; returns how many.
 pub fn collide(
-    threads: &Threads,
     params: &Params,
     shapes: &[Shape],
     vertices: &[[f32; 2]],
     poses: &[Pose],
     swings: &[f32],
-    previous: &[Manifold],
+    manifolds_previous: &[Manifold],
     contacts: &mut [Contact],
     manifolds: &mut [Manifold],
 ) -> u32 {
-    let recycled = AtomicU32::new(0);
-    let renew_or_keep = |contact: &mut Contact, to: &mut Manifold| {
-        let (a, b) = (contact.body_a as usize, contact.body_b as usize);
-        let (pose_a, pose_b) = (&poses[a], &poses[b]);
-        let old = previous.get(contact.color as usize);
-        contact.color = NONE;
-        if old.is_some() {
-            let color = contact.flags >> PAST_COLOR_SHIFT;
-            contact.color = if color < COLOR_COUNT { color } else { NONE };
-        }
-        contact.flags &= (1 << PAST_COLOR_SHIFT) - 1;
-        let on_plane = contact.shape_b < params.half_plane_count;
-        let swings = [swings[a], swings[b]];
-        if params.switches & RECYCLE != 0
-            && contact.flags & (CACHED | SENSOR) == CACHED
-            && swings.iter().all(|&swing| swing >= 0.0)
-            && let Some(old) = old
-            && recycle(params, swings, pose_a, pose_b, on_plane, old, contact, to)
-        {
-            return true;
-        }
-        let mut touch = manifold(
-            &shapes[contact.shape_a as usize],
-            &shapes[contact.shape_b as usize],
-            vertices,
-            pose_a,
-            pose_b,
-            params.speculative_distance,
-            params.linear_slop,
-        );
-        let sensed = contact.flags & SENSOR != 0;
-        let overlaps = sensed && touch.points[..touch.count as usize].iter().any(|point| point.separation <= 0.0);
-        if sensed {
-            touch = Touch::default();
-        }
-        renew(contact, to, old, &touch, pose_a, pose_b, on_plane);
-        if overlaps {
-            contact.flags |= OVERLAPS;
-        }
-        false
-    };
-    threads.for_chunk_pairs(HEAVY, contacts, manifolds, |_, contacts, manifolds| {
-        // Counted here: a pass over all contacts of its own would cost as much as the caches they fall out of.
-        let mut kept = 0;
-        for (contact, manifold) in contacts.iter_mut().zip(manifolds) {
-            kept += u32::from(renew_or_keep(contact, manifold));
-        }
-        recycled.fetch_add(kept, Ordering::Relaxed);
-    });
-    recycled.into_inner()
+    let mut recycled = 0;
+    for (contact, manifold) in contacts.iter_mut().zip(manifolds) {
+        let kept = collide_contact(params, shapes, vertices, poses, swings, manifolds_previous, contact, manifold);
+        recycled += u32::from(kept);
+    }
+    recycled
+}
+
+/// Makes the manifold of one contact. Returns true if it was kept.
+#[inline]
+pub fn collide_contact(
+    params: &Params,
+    shapes: &[Shape],
+    vertices: &[[f32; 2]],
+    poses: &[Pose],
+    swings: &[f32],
+    manifolds_previous: &[Manifold],
+    contact: &mut Contact,
+    to: &mut Manifold,
+) -> bool {
+    let (a, b) = (contact.body_a as usize, contact.body_b as usize);
+    let (pose_a, pose_b) = (&poses[a], &poses[b]);
+    let old = manifolds_previous.get(contact.color as usize);
+    contact.color = NONE;
+    if old.is_some() {
+        let color = contact.flags >> PAST_COLOR_SHIFT;
+        contact.color = if color < COLOR_COUNT { color } else { NONE };
+    }
+    contact.flags &= (1 << PAST_COLOR_SHIFT) - 1;
+    let on_plane = contact.shape_b < params.half_plane_count;
+    let swings = [swings[a], swings[b]];
+    if params.switches & RECYCLE != 0
+        && contact.flags & (CACHED | SENSOR) == CACHED
+        && swings.iter().all(|&swing| swing >= 0.0)
+        && let Some(old) = old
+        && recycle(params, swings, pose_a, pose_b, on_plane, old, contact, to)
+    {
+        return true;
+    }
+    let (shape_a, shape_b) = (&shapes[contact.shape_a as usize], &shapes[contact.shape_b as usize]);
+    let (distance, slop) = (params.speculative_distance, params.linear_slop);
+    let mut touch = manifold(shape_a, shape_b, vertices, pose_a, pose_b, distance, slop);
+    let sensed = contact.flags & SENSOR != 0;
+    let overlaps = sensed && touch.points[..touch.count as usize].iter().any(|point| point.separation <= 0.0);
+    if sensed {
+        touch = Touch::default();
+    }
+    renew(contact, to, old, &touch, pose_a, pose_b, on_plane);
+    if overlaps {
+        contact.flags |= OVERLAPS;
+    }
+    false
 }
 
 /// Motion of a pair since its manifold was made.

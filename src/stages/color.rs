@@ -5,7 +5,7 @@
 //! has no colour either: it must not pass one on that others of the sleeping body have.
 //!
 //! Reads and writes contacts (colour); reads states (sleep); writes slots (the contact of each constraint, in colour order, within a colour
-//! by index) and the colour starts. One thread a contact.
+//! by index) and the colour starts. Contact by contact.
 //!
 //! Taking a contact away never breaks a colouring, so contacts that live on keep their colour. The others try in
 //! rounds: each proposes the lowest colour that is free at both bodies (with a static or kinematic body: the highest),
@@ -15,14 +15,7 @@
 //!
 //! The outcome of a round does not depend on the order in which contacts are visited. So the device may run rounds
 //! over all contacts (`color_claim`, `color_commit`) or inside one workgroup (`color_finish`) as it suits.
-//!
-//! Here threads share the contacts piece by piece. Most have a colour, and which colours a body has is only asked where a
-//! contact has none: so the pieces list those first, and then, if there are any, look for the colours at their bodies. The
-//! rounds are for one thread, as few contacts take part.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-
-use crate::threads::{Cut, LIGHT, Rows, Threads};
 use crate::types::{
     ASLEEP, BodyState, CLAIM_SLOTS, COLOR_COUNT, Contact, Counters, DYNAMIC_COLORS, FIRST_FIXED_COLOR, FIXED_A,
     FIXED_B, FORCE_OVERFLOW, MAX_COLOR_ROUNDS, NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Params, SLEEP,
@@ -33,171 +26,97 @@ const DYNAMIC_MASK: u32 = (1 << DYNAMIC_COLORS) - 1;
 /// Colours for contacts with a fixed body.
 const FIXED_MASK: u32 = !((1 << FIRST_FIXED_COLOR) - 1);
 
-/// [`NONE`] in a byte.
-const COLORLESS: u8 = u8::MAX;
-
-/// In a mask: the colours of this body are asked for. The overflow is a colour that a body does not have.
-const ASKED: u32 = 1 << OVERFLOW_COLOR;
-
-/// What [`color`] needs to remember only while it runs, and for [`color_sort`].
-#[derive(Debug, Default)]
-pub struct ColorScratch {
-    /// Colours taken, as bits, a body; of bodies that are [`ASKED`] for, else 0.
-    masks: Vec<AtomicU32>,
-    /// Largest claim on each slot, [`CLAIM_SLOTS`] a body.
-    claims: Vec<u32>,
-    /// Colour of each contact, [`COLORLESS`] if it does not touch: contacts are read once, not for every pass.
-    colors: Vec<u8>,
-    /// Pieces of the contacts, and how many there are of them now.
-    parts: Vec<Part>,
-    used: usize,
-    /// Contacts without a colour yet.
-    uncolored: Vec<u32>,
-    proposals: Vec<u32>,
-}
-
-/// What is known of some contacts that lie side by side.
-#[derive(Debug, Default)]
-struct Part {
-    first: usize,
-    end: usize,
-    /// How many have each colour; once they are sorted, the slot behind the last of them.
-    counts: [u32; COLOR_COUNT as usize],
-    /// Those that had no colour when the step began.
-    fresh: Vec<u32>,
-}
-
-/// Colours the contacts, and fills the colour starts of `counters`. What is left of the stage is [`color_sort`], which
-/// worlds that are solved group by group do without.
+/// Colours the contacts, and fills `slots` and the colour starts of `counters`.
 pub fn color(
-    threads: &Threads,
     params: &Params,
-    states: &Rows<BodyState, 4>,
+    states: &[BodyState],
     contacts: &mut [Contact],
-    scratch: &mut ColorScratch,
+    slots: &mut Vec<u32>,
     counters: &mut Counters,
 ) {
-    color_inherit(threads, params, states, contacts, scratch);
+    // Colours taken at each body, as bits.
+    let mut masks = vec![0; states.len()];
+    let mut uncolored = color_inherit(params, states, contacts, &mut masks);
     #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-    let uncolored = scratch.uncolored.len() as u32;
-    counters.uncolored = uncolored;
-    counters.rounds = 0;
-    if uncolored > 0 {
-        color_ask(threads, params, contacts, scratch);
-        color_rounds(contacts, scratch, counters);
-    }
-    let ColorScratch { colors, parts, used, .. } = scratch;
-    counters.color_starts = [0; COLOR_COUNT as usize + 1];
-    for Part { counts, fresh, .. } in &mut parts[..*used] {
-        for &index in &*fresh {
-            let color = byte(contacts[index as usize].color);
-            colors[index as usize] = color;
-            counts[color as usize] += 1;
+    let count = uncolored.len() as u32;
+    (counters.uncolored, counters.rounds) = (count, 0);
+    for round in 1..=MAX_COLOR_ROUNDS {
+        if uncolored.is_empty() {
+            break;
         }
-        for (start, &count) in counters.color_starts[1..].iter_mut().zip(&*counts) {
-            *start += count;
-        }
+        counters.rounds = round;
+        color_round(round, &uncolored, contacts, &mut masks);
+        uncolored.retain(|&index| contacts[index as usize].color == NONE);
     }
-    for color in 0..COLOR_COUNT as usize {
-        counters.color_starts[color + 1] += counters.color_starts[color];
+    for index in uncolored {
+        contacts[index as usize].color = OVERFLOW_COLOR;
     }
-    counters.touching = counters.color_starts[COLOR_COUNT as usize];
+    color_place(contacts, slots, counters);
 }
 
-#[inline]
-fn byte(color: u32) -> u8 {
-    u8::try_from(color).unwrap_or(COLORLESS)
-}
-
-/// Keeps the colours of contacts that live on, and lists those without.
-fn color_inherit(
-    threads: &Threads,
-    params: &Params,
-    states: &Rows<BodyState, 4>,
-    contacts: &mut [Contact],
-    scratch: &mut ColorScratch,
-) {
-    let sleeps = |body: u32| states.get(body as usize).status & ASLEEP != 0;
-    let ColorScratch { colors, parts, used, uncolored, .. } = scratch;
-    colors.resize(contacts.len(), COLORLESS);
-    let parts = threads.for_chunk_parts(LIGHT, contacts, colors, parts, |first, contacts, colors, part| {
-        (part.first, part.end) = (first, first + contacts.len());
-        let Part { counts, fresh, .. } = part;
-        counts.fill(0);
-        fresh.clear();
-        for (offset, (contact, to)) in contacts.iter_mut().zip(colors).enumerate() {
-            if contact.flags & POINT_COUNT_MASK == 0 {
-                *to = COLORLESS;
-                continue;
-            }
-            let half_asleep = params.switches & SLEEP != 0
-                && ((contact.flags & FIXED_A == 0 && sleeps(contact.body_a))
-                    || (contact.flags & FIXED_B == 0 && sleeps(contact.body_b)));
-            if params.switches & FORCE_OVERFLOW != 0 || half_asleep {
-                contact.color = OVERFLOW_COLOR;
-            } else if contact.color >= COLOR_COUNT || contact.color == OVERFLOW_COLOR {
-                contact.color = NONE;
-                *to = COLORLESS;
-                #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-                fresh.push((first + offset) as u32);
-                continue;
-            }
-            *to = byte(contact.color);
-            counts[*to as usize] += 1;
+/// Keeps the colours of contacts that live on, and lists those that touch and have none.
+fn color_inherit(params: &Params, states: &[BodyState], contacts: &mut [Contact], masks: &mut [u32]) -> Vec<u32> {
+    let mut uncolored = Vec::new();
+    for (index, contact) in (0..).zip(contacts).filter(|(_, contact)| contact.flags & POINT_COUNT_MASK != 0) {
+        let sleeps = |body: usize| states[body].status & ASLEEP != 0;
+        let half_asleep = params.switches & SLEEP != 0 && moving(contact).any(sleeps);
+        if params.switches & FORCE_OVERFLOW != 0 || half_asleep {
+            contact.color = OVERFLOW_COLOR;
+        } else if contact.color < COLOR_COUNT && contact.color != OVERFLOW_COLOR {
+            moving(contact).for_each(|body| masks[body] |= 1 << contact.color);
+        } else {
+            contact.color = NONE;
+            uncolored.push(index);
         }
-    });
-    *used = parts.len();
-    uncolored.clear();
-    for Part { fresh, .. } in &*parts {
-        uncolored.extend_from_slice(fresh);
     }
+    uncolored
 }
 
-/// Finds the colours taken at the bodies of contacts that have none.
-fn color_ask(threads: &Threads, params: &Params, contacts: &[Contact], scratch: &mut ColorScratch) {
-    let ColorScratch { masks, colors, uncolored, .. } = scratch;
-    masks.clear();
-    masks.resize_with(params.body_count as usize, || AtomicU32::new(0));
-    for &index in &*uncolored {
+/// Runs one round: all propose and claim, then those whose claims hold have their colour.
+fn color_round(round: u32, uncolored: &[u32], contacts: &mut [Contact], masks: &mut [u32]) {
+    let mut claims = vec![0; masks.len() * CLAIM_SLOTS as usize];
+    let proposals: Vec<u32> = uncolored.iter().map(|&index| propose(masks, &contacts[index as usize])).collect();
+    for (&index, &proposal) in uncolored.iter().zip(&proposals) {
+        if proposal == OVERFLOW_COLOR {
+            contacts[index as usize].color = OVERFLOW_COLOR;
+            continue;
+        }
         for body in moving(&contacts[index as usize]) {
-            *masks[body].get_mut() = ASKED;
+            let claim = &mut claims[slot(body, proposal)];
+            *claim = claim_key(round, index).max(*claim);
         }
     }
-    let masks = &*masks;
-    threads.for_ranges(LIGHT, contacts.len(), |first, end| {
-        for (contact, &color) in contacts[first..end].iter().zip(&colors[first..end]) {
-            if u32::from(color) < COLOR_COUNT && u32::from(color) != OVERFLOW_COLOR {
-                for body in moving(contact).filter(|&body| masks[body].load(Ordering::Relaxed) & ASKED != 0) {
-                    masks[body].fetch_or(1 << color, Ordering::Relaxed);
-                }
-            }
+    for (&index, &proposal) in uncolored.iter().zip(&proposals) {
+        let contact = &mut contacts[index as usize];
+        let holds = |body: usize| claims[slot(body, proposal)] == claim_key(round, index);
+        if proposal != OVERFLOW_COLOR && moving(contact).all(holds) {
+            contact.color = proposal;
+            moving(contact).for_each(|body| masks[body] |= 1 << proposal);
         }
-    });
+    }
 }
 
-/// The dynamic bodies of a contact.
+/// Returns the dynamic bodies of a contact.
 #[inline]
-fn moving(contact: &Contact) -> impl Iterator<Item = usize> {
+pub fn moving(contact: &Contact) -> impl Iterator<Item = usize> + use<> {
     let ends = [(FIXED_A, contact.body_a), (FIXED_B, contact.body_b)];
     let flags = contact.flags;
     ends.into_iter().filter(move |&(fixed, _)| flags & fixed == 0).map(|(_, body)| body as usize)
 }
 
-/// Marks the colour of a contact as taken at its dynamic bodies.
-fn take(masks: &mut [AtomicU32], contact: &Contact) {
-    for body in moving(contact) {
-        *masks[body].get_mut() |= 1 << contact.color;
-    }
+/// Returns the colour that a contact tries next, or [`OVERFLOW_COLOR`] if there is none.
+fn propose(masks: &[u32], contact: &Contact) -> u32 {
+    proposal(contact, moving(contact).fold(0, |taken, body| taken | masks[body]))
 }
 
-/// The colour that a contact tries next, or [`OVERFLOW_COLOR`] if there is none.
-fn propose(masks: &[AtomicU32], contact: &Contact) -> u32 {
-    let free = !moving(contact).fold(0, |taken, body| taken | masks[body].load(Ordering::Relaxed));
-    let dynamic = free & DYNAMIC_MASK;
+/// Returns the colour that a contact tries next where these are taken, or [`OVERFLOW_COLOR`] if there is none.
+#[inline]
+#[must_use]
+pub fn proposal(contact: &Contact, taken: u32) -> u32 {
+    let (dynamic, last) = (!taken & DYNAMIC_MASK, !taken & FIXED_MASK);
     if contact.flags & (FIXED_A | FIXED_B) == 0 {
         return if dynamic == 0 { OVERFLOW_COLOR } else { dynamic.trailing_zeros() };
     }
-    let last = free & FIXED_MASK;
     match (last, dynamic) {
         (0, 0) => OVERFLOW_COLOR,
         (0, _) => dynamic.ilog2(),
@@ -205,7 +124,7 @@ fn propose(masks: &[AtomicU32], contact: &Contact) -> u32 {
     }
 }
 
-/// A unique key: rounds count up, and within a round the contacts are shuffled by a bijection of 27 bits.
+/// Returns a unique key: rounds count up, and within a round the contacts are shuffled by a bijection of 27 bits.
 #[must_use]
 pub fn claim_key(round: u32, contact: u32) -> u32 {
     const BITS: u32 = (1 << 27) - 1;
@@ -219,72 +138,26 @@ pub fn claim_key(round: u32, contact: u32) -> u32 {
     (round << 27) | x
 }
 
-/// Where a body holds its claim on a colour.
+/// Returns where a body holds its claim on a colour.
 #[inline]
-fn slot(body: usize, color: u32) -> usize {
+#[must_use]
+pub fn slot(body: usize, color: u32) -> usize {
     body * CLAIM_SLOTS as usize + (color % CLAIM_SLOTS) as usize
 }
 
-fn color_rounds(contacts: &mut [Contact], scratch: &mut ColorScratch, counters: &mut Counters) {
-    let ColorScratch { masks, claims, uncolored, proposals, .. } = scratch;
-    claims.clear();
-    claims.resize(masks.len() * CLAIM_SLOTS as usize, 0);
-    for round in 1..=MAX_COLOR_ROUNDS {
-        if uncolored.is_empty() {
-            break;
-        }
-        counters.rounds = round;
-        proposals.clear();
-        for &index in uncolored.iter() {
-            let contact = &mut contacts[index as usize];
-            let proposal = propose(masks, contact);
-            proposals.push(proposal);
-            if proposal == OVERFLOW_COLOR {
-                contact.color = OVERFLOW_COLOR;
-                continue;
-            }
-            let key = claim_key(round, index);
-            for body in moving(contact) {
-                let claim = &mut claims[slot(body, proposal)];
-                *claim = key.max(*claim);
-            }
-        }
-        for (&index, &proposal) in uncolored.iter().zip(proposals.iter()) {
-            let contact = &mut contacts[index as usize];
-            if proposal == OVERFLOW_COLOR {
-                continue;
-            }
-            let key = claim_key(round, index);
-            if moving(contact).all(|body| claims[slot(body, proposal)] == key) {
-                contact.color = proposal;
-                take(masks, contact);
-            }
-        }
-        uncolored.retain(|&index| contacts[index as usize].color == NONE);
+/// Sorts the contacts that touch by colour, within a colour by index.
+fn color_place(contacts: &[Contact], slots: &mut Vec<u32>, counters: &mut Counters) {
+    slots.clear();
+    for color in 0..COLOR_COUNT {
+        counters.color_starts[color as usize] = length(slots);
+        let of_color = |contact: &Contact| contact.flags & POINT_COUNT_MASK != 0 && contact.color == color;
+        slots.extend((0..).zip(contacts).filter(|(_, contact)| of_color(contact)).map(|(index, _)| index));
     }
-    for &index in uncolored.iter() {
-        contacts[index as usize].color = OVERFLOW_COLOR;
-    }
+    counters.color_starts[COLOR_COUNT as usize] = length(slots);
+    counters.touching = length(slots);
 }
 
-/// Fills `slots` with the contacts that touch, by colour.
-pub fn color_sort(threads: &Threads, scratch: &mut ColorScratch, slots: &mut Vec<AtomicU32>, counters: &Counters) {
-    let ColorScratch { colors, parts, used, .. } = scratch;
-    let mut starts = counters.color_starts;
-    slots.resize_with(starts[COLOR_COUNT as usize] as usize, AtomicU32::default);
-    for Part { counts, .. } in &mut parts[..*used] {
-        for (count, start) in counts.iter_mut().zip(&mut starts) {
-            (*count, *start) = (*start, *start + *count);
-        }
-    }
-    let (slots, colors) = (&*slots, &*colors);
-    threads.for_each(Cut { unit: 1, least: 1 }, &mut parts[..*used], |_, Part { first, end, counts: next, .. }| {
-        let colors = colors[*first..*end].iter().zip(*first..).filter(|&(&color, _)| color != COLORLESS);
-        #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-        for (&color, contact) in colors {
-            let slot = &mut next[color as usize];
-            slots[*slot as usize].store(contact as u32, Ordering::Relaxed);
-            *slot += 1;
-        }
-    });
+#[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+fn length(slots: &[u32]) -> u32 {
+    slots.len() as u32
 }

@@ -1,17 +1,16 @@
-//! **command**: what was asked of bodies and joints since the last step: impulses, forces, velocities, places, goals.
+//! **command**: commands to bodies and joints since the last step: impulses, forces, velocities, places, goals.
 //!
 //! Reads commands and islands; reads and writes bodies (constant forces), poses and states, joints, joint_rows and
-//! joint_states; writes island_flags and counters (all wake). One thread a command; the first of a body or a joint does
-//! all of it, in their order. Without commands it does not run.
+//! joint_states; writes island_flags and counters (all wake). Command by command; on the device the first of a body or a joint does
+//! all of them, in their order. Without commands it does not run.
 //!
-//! Whatever is asked of a body that sleeps wakes it here, and its island in [`wake`](super::wake).
+//! Any command to a body that sleeps wakes it here, and its island in [`wake`](super::wake).
 //!
 //! A target becomes the velocity that leads there: `n` substeps turn by `n·atan(ω·h)`, so `ω = tan(θ/n)/h`.
 
 use glam::Vec2;
 
 use crate::math::{angle_of, cross, inv_mul_rotation, rotate, tangent_of};
-use crate::threads::Rows;
 use crate::types::{
     ASLEEP, Body, BodyState, COMMAND_ANGULAR_IMPULSE, COMMAND_ANGULAR_VELOCITY, COMMAND_FORCE, COMMAND_IMPULSE,
     COMMAND_JOINT_ANCHOR, COMMAND_JOINT_ENABLE, COMMAND_JOINT_GOAL, COMMAND_JOINT_MOTOR, COMMAND_JOINT_REFERENCE,
@@ -20,74 +19,80 @@ use crate::types::{
     SLEEP, VACANT, WOKEN,
 };
 
-/// Does them all.
+/// Obeys all commands.
 pub fn command(
     params: &Params,
     commands: &[Command],
     bodies: &mut [Body],
     poses: &mut [Pose],
-    states: &Rows<BodyState, 4>,
+    states: &mut [BodyState],
     islands: &[u32],
     island_flags: &mut [u32],
     counters: &mut Counters,
     joints: &mut [Joint],
     joint_rows: &mut [JointRow],
-    joint_states: &Rows<JointState, 2>,
+    joint_states: &mut [JointState],
 ) {
     for command in commands {
+        let place = command.body as usize;
         if command.is_for_joint() {
-            set_joint(command, joints, joint_rows, joint_states);
-            continue;
-        }
-        let index = command.body as usize;
-        let (body, pose, mut state) = (&mut bodies[index], &mut poses[index], states.get(index));
-        if params.switches & SLEEP != 0 {
-            if command.kind == COMMAND_WAKE_ALL {
+            set_joint(command, &mut joints[place], joint_rows, &mut joint_states[place]);
+        } else if command.kind == COMMAND_WAKE_ALL {
+            if params.switches & SLEEP != 0 {
                 counters.wake_all = 1;
-                continue;
             }
-            let sleeps = body.kind == DYNAMIC && state.status & ASLEEP != 0;
-            if sleeps || (body.kind == VACANT && command.kind == COMMAND_WAKE) {
-                state.status = (state.status & !(ASLEEP | QUIET_MASK)) | WOKEN;
-                if let Some(flags) = island_flags.get_mut(islands[index] as usize) {
-                    *flags |= ISLAND_WAKE;
-                }
-            }
+        } else if obey(params, command, &mut bodies[place], &mut poses[place], &mut states[place])
+            && let Some(flags) = island_flags.get_mut(islands[place] as usize)
+        {
+            *flags |= ISLAND_WAKE;
         }
-        let (value, other) = (Vec2::from(command.value), Vec2::from(command.other));
-        match command.kind {
-            COMMAND_IMPULSE => {
-                let arm = rotate(pose.rotation.into(), other);
-                state.velocity = (Vec2::from(state.velocity) + value * body.inv_mass).into();
-                state.angular_velocity += body.inv_inertia * cross(arm, value);
-            }
-            COMMAND_ANGULAR_IMPULSE => state.angular_velocity += body.inv_inertia * value.x,
-            COMMAND_FORCE => {
-                body.force = command.value;
-                body.force_point = command.other;
-            }
-            COMMAND_TORQUE => body.torque = value.x,
-            COMMAND_VELOCITY => state.velocity = command.value,
-            COMMAND_ANGULAR_VELOCITY => state.angular_velocity = value.x,
-            COMMAND_TELEPORT => {
-                pose.position = command.value;
-                pose.rotation = command.other;
-            }
-            COMMAND_TARGET => {
-                let turn = inv_mul_rotation(pose.rotation.into(), other);
-                let angle = angle_of(turn);
-                state.velocity = ((value - Vec2::from(pose.position)) / params.dt).into();
-                state.angular_velocity = tangent_of(angle * params.h / params.dt) / params.h;
-            }
-            _ => {}
-        }
-        states.set(index, state);
     }
 }
 
-fn set_joint(command: &Command, joints: &mut [Joint], joint_rows: &mut [JointRow], joint_states: &Rows<JointState, 2>) {
-    let place = command.body as usize;
-    let (joint, [value, most]) = (&mut joints[place], command.value);
+/// Obeys a command to a body. Returns true if that wakes it.
+pub fn obey(params: &Params, command: &Command, body: &mut Body, pose: &mut Pose, state: &mut BodyState) -> bool {
+    let mut wakes = false;
+    if params.switches & SLEEP != 0 {
+        let sleeps = body.kind == DYNAMIC && state.status & ASLEEP != 0;
+        let left = body.kind == VACANT && command.kind == COMMAND_WAKE;
+        wakes = sleeps || left;
+        if wakes {
+            state.status = (state.status & !(ASLEEP | QUIET_MASK)) | WOKEN;
+        }
+    }
+    let (value, other) = (Vec2::from(command.value), Vec2::from(command.other));
+    match command.kind {
+        COMMAND_IMPULSE => {
+            let arm = rotate(pose.rotation.into(), other);
+            state.velocity = (Vec2::from(state.velocity) + value * body.inv_mass).into();
+            state.angular_velocity += body.inv_inertia * cross(arm, value);
+        }
+        COMMAND_ANGULAR_IMPULSE => state.angular_velocity += body.inv_inertia * value.x,
+        COMMAND_FORCE => {
+            body.force = command.value;
+            body.force_point = command.other;
+        }
+        COMMAND_TORQUE => body.torque = value.x,
+        COMMAND_VELOCITY => state.velocity = command.value,
+        COMMAND_ANGULAR_VELOCITY => state.angular_velocity = value.x,
+        COMMAND_TELEPORT => {
+            pose.position = command.value;
+            pose.rotation = command.other;
+        }
+        COMMAND_TARGET => {
+            let turn = inv_mul_rotation(pose.rotation.into(), other);
+            let angle = angle_of(turn);
+            state.velocity = ((value - Vec2::from(pose.position)) / params.dt).into();
+            state.angular_velocity = tangent_of(angle * params.h / params.dt) / params.h;
+        }
+        _ => {}
+    }
+    wakes
+}
+
+/// Obeys a command to a joint.
+pub fn set_joint(command: &Command, joint: &mut Joint, joint_rows: &mut [JointRow], state: &mut JointState) {
+    let [value, most] = command.value;
     match command.kind {
         COMMAND_JOINT_GOAL => {
             let row = &mut joint_rows[command.row as usize];
@@ -102,9 +107,7 @@ fn set_joint(command: &Command, joints: &mut [Joint], joint_rows: &mut [JointRow
         COMMAND_JOINT_ANCHOR => joint.anchor_a = command.value,
         COMMAND_JOINT_REFERENCE => {
             // Its angle is counted from there, with all the turns that it made.
-            let mut state = joint_states.get(place);
             state.angle -= value - joint.reference_angle;
-            joint_states.set(place, state);
             joint.reference_angle = value;
         }
         COMMAND_JOINT_ENABLE => {

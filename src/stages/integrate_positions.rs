@@ -1,73 +1,26 @@
 //! **integrate_positions**: moves every body by its velocity over one substep, into the deltas.
 //!
-//! Reads bodies; reads and writes states. One thread a body. Semi-implicit Euler: the new velocity moves the body.
+//! Reads bodies; reads and writes states. Body by body. Semi-implicit Euler: the new velocity moves the body.
 
 use glam::Vec2;
 
-use crate::lanes::{Simd, SimdBase, Vec2x8, WIDTH, dispatch, f32x8, integrate_rotation};
-use crate::math;
-use crate::threads::{Eight, Halves, LIGHT, Rows, Table, Threads};
+use crate::math::integrate_rotation;
 use crate::types::{ASLEEP, Body, BodyState, Params, STATIC};
 
 /// Advances the deltas by one substep.
-pub fn integrate_positions(threads: &Threads, params: &Params, bodies: &[Body], states: &mut Rows<BodyState, 4>) {
-    if threads.count() == 1 {
-        return integrate_positions_in(0, bodies.len(), params, bodies, states.alone());
+pub fn integrate_positions(params: &Params, bodies: &[Body], states: &mut [BodyState]) {
+    for (body, state) in bodies.iter().zip(states) {
+        integrate_position(params, body, state);
     }
-    let states = &*states;
-    threads.for_ranges(LIGHT, bodies.len(), |first, end| integrate_positions_in(first, end, params, bodies, states));
 }
 
-/// The same of the bodies `first .. end`.
-pub fn integrate_positions_in(
-    first: usize,
-    end: usize,
-    params: &Params,
-    bodies: &[Body],
-    states: impl Table<Item = BodyState>,
-) {
-    #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
-    let start = first as u32;
-    dispatch!(simd => {
-        let (eights, rest) = bodies[first..end].as_chunks();
-        for (eight, index) in eights.iter().zip((start..).step_by(WIDTH)) {
-            let indices = [0, 1, 2, 3, 4, 5, 6, 7].map(|lane| index + lane);
-            advance_eight(simd, params, eight, states.eight(indices));
-        }
-        for (body, index) in rest.iter().zip(end - rest.len()..) {
-            advance(params, body, index, states);
-        }
-    });
-}
-
-/// The same of some of the bodies.
-pub fn integrate_positions_of(listed: &[u32], params: &Params, bodies: &[Body], states: impl Table<Item = BodyState>) {
-    dispatch!(_ => for index in listed.iter().map(|&body| body as usize) {
-        advance(params, &bodies[index], index, states);
-    });
-}
-
-/// As [`advance`], eight bodies at a time.
-#[inline(always)]
-fn advance_eight<S: Simd>(simd: S, params: &Params, bodies: &[Body; WIDTH], states: Eight<impl Halves>) {
-    let [x, y, spin, status] = states.columns(simd, 0);
-    let [delta_x, delta_y, cos, sin] = states.columns(simd, 1);
-    let moved = Vec2x8::new(delta_x, delta_y) + Vec2x8::new(x, y) * f32x8::splat(simd, params.h);
-    let turned = integrate_rotation(Vec2x8::new(cos, sin), spin * params.h);
-    let status = status.to_array();
-    let moves = |lane: usize| status[lane].to_bits() & ASLEEP == 0 && bodies[lane].kind != STATIC;
-    states.set_columns(1, [moved.x, moved.y, turned.x, turned.y], moves);
-}
-
-#[inline(always)]
-fn advance(params: &Params, body: &Body, index: usize, states: impl Table<Item = BodyState>) {
-    let mut state = states.get(index);
-    if state.status & ASLEEP != 0 || body.kind == STATIC {
+/// Advances the deltas of one body.
+fn integrate_position(params: &Params, body: &Body, state: &mut BodyState) {
+    if body.kind == STATIC || state.status & ASLEEP != 0 {
         return;
     }
-    let moved = Vec2::from(state.delta_position) + Vec2::from(state.velocity) * params.h;
-    state.delta_position = moved.into();
-    state.delta_rotation =
-        math::integrate_rotation(state.delta_rotation.into(), params.h * state.angular_velocity).into();
-    states.set(index, state);
+    let moved = Vec2::from(state.velocity) * params.h;
+    state.delta_position = (Vec2::from(state.delta_position) + moved).into();
+    let turned = params.h * state.angular_velocity;
+    state.delta_rotation = integrate_rotation(state.delta_rotation.into(), turned).into();
 }

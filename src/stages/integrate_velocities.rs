@@ -1,9 +1,9 @@
 //! **integrate_velocities**: gravity, forces and damping over one substep, then the warm-start impulses.
 //!
-//! Reads bodies, poses (for forces at a point); reads and writes states and accumulators. One thread a body.
+//! Reads bodies, poses (for forces at a point); reads and writes states and accumulators. Body by body.
 //! `v = v/(1 + h·c) + h (f/m + s·g)`, and what fields do: the damping is implicit and stable for any coefficient.
 //!
-//! What the impulses of a body's contacts add up to need not be summed anew: since it was last applied, it has changed
+//! The sum of the impulses of a body's contacts need not be formed anew: since it was last applied, it has changed
 //! by as much as the sweeps changed the velocity. So an accumulator holds the sum less the velocity that a substep began
 //! with, and adding the velocity of its end gives the sum that the next substep begins with. [`guard`](super::guard)
 //! starts it with the velocity alone, [`warm_start`](super::warm_start) adds the impulses kept from the step before, and joints, whose
@@ -11,204 +11,75 @@
 
 use glam::Vec2;
 
-use crate::constants::MAX_SUM;
-use crate::lanes::{
-    Select, Simd, SimdBase, SimdCombine, SimdMask, SimdSplit, dispatch, f32x4, f32x8, mask32x4, mask32x8,
-};
-use crate::math::{cross, mul_rotation, rotate};
-use crate::threads::{Halves, LIGHT, Rows, Table, Threads};
+pub use crate::constants::MAX_SUM;
+use crate::math::{cross, larger, mul_rotation, rotate, smaller};
 use crate::types::{ASLEEP, Accumulator, Body, BodyState, DYNAMIC, Field, Params, Pose, QUARANTINED, WARM_START};
-
-/// Share of the largest speed that both components may have of a velocity that is below it.
-const SURELY_SLOW: f32 = 0.7;
 
 /// Advances the velocities by one substep.
 pub fn integrate_velocities(
-    threads: &Threads,
     params: &Params,
     bodies: &[Body],
     poses: &[Pose],
-    states: &mut Rows<BodyState, 4>,
-    accumulators: &mut Rows<Accumulator, 2>,
+    states: &mut [BodyState],
+    accumulators: &mut [Accumulator],
 ) {
-    if threads.count() == 1 {
-        let (states, accumulators) = (states.alone(), accumulators.alone());
-        return integrate_velocities_in(0, bodies.len(), params, bodies, poses, states, accumulators);
+    for (index, body) in bodies.iter().enumerate() {
+        integrate_velocity(params, body, &poses[index], &mut states[index], &mut accumulators[index]);
     }
-    let (states, accumulators) = (&*states, &*accumulators);
-    threads.for_ranges(LIGHT, bodies.len(), |first, end| {
-        integrate_velocities_in(first, end, params, bodies, poses, states, accumulators);
-    });
 }
 
-/// The same of the bodies `first .. end`.
-pub fn integrate_velocities_in(
-    first: usize,
-    end: usize,
-    params: &Params,
-    bodies: &[Body],
-    poses: &[Pose],
-    states: impl Table<Item = BodyState>,
-    accumulators: impl Table<Item = Accumulator>,
-) {
-    let ((pairs, last), poses) = (bodies[first..end].as_chunks(), &poses[..end]);
-    dispatch!(simd => {
-        for (pair, index) in pairs.iter().zip((first..).step_by(2)) {
-            if !advance_two(simd, params, pair, index, states, accumulators) {
-                for (body, index) in pair.iter().zip(index..) {
-                    advance(simd, params, body, &poses[index], index, states, accumulators);
-                }
-            }
-        }
-        for (body, index) in last.iter().zip(end - last.len()..) {
-            advance(simd, params, body, &poses[index], index, states, accumulators);
-        }
-    });
-}
-
-/// The same of some of the bodies.
-pub fn integrate_velocities_of(
-    listed: &[u32],
-    params: &Params,
-    bodies: &[Body],
-    poses: &[Pose],
-    states: impl Table<Item = BodyState>,
-    accumulators: impl Table<Item = Accumulator>,
-) {
-    dispatch!(simd => for index in listed.iter().map(|&body| body as usize) {
-        advance(simd, params, &bodies[index], &poses[index], index, states, accumulators);
-    });
-}
-
-/// As [`advance`], two bodies side by side that feel nothing but gravity. Returns false, and does nothing, if they feel more,
-/// or may be too fast.
-#[inline(always)]
-fn advance_two<S: Simd>(
-    simd: S,
-    params: &Params,
-    bodies: &[Body; 2],
-    index: usize,
-    states: impl Table<Item = BodyState>,
-    accumulators: impl Table<Item = Accumulator>,
-) -> bool {
-    let both = |a: [f32; 4], b: [f32; 4]| f32x4::load_array(simd, a).combine(f32x4::load_array(simd, b));
-    let (state, next_state) = (states.row(index), states.row(index + 1));
-    let (first, second) = (state.lanes(simd, 0), next_state.lanes(simd, 0));
-    let status = first.to_array()[3].to_bits() | second.to_array()[3].to_bits();
-    let plain = |body: &Body| body.kind == DYNAMIC && is_plain(params, body);
-    if status & (QUARANTINED | ASLEEP) != 0 || !bodies.iter().all(plain) {
-        return false;
-    }
-    let row = first.combine(second);
-    // The fourth of each is no number.
-    let numbers = mask32x8::from_bitmask(simd, 0b0111_0111);
-    let zero = f32x8::splat(simd, 0.0);
-    let mut motion = numbers.select(row, zero);
-    let warm = params.switches & WARM_START != 0;
-    let (sum, next_sum) = (accumulators.row(index), accumulators.row(index + 1));
-    let kept = if warm {
-        let largest = f32x8::splat(simd, MAX_SUM);
-        (sum.lanes(simd, 0).combine(next_sum.lanes(simd, 0)) + motion).max(-largest).min(largest)
-    } else {
-        zero
-    };
-    let ([x, y], [scale, next_scale]) = (params.gravity, bodies.each_ref().map(|body| body.gravity_scale));
-    let scales = f32x4::splat(simd, scale).combine(f32x4::splat(simd, next_scale));
-    motion = motion + (both([x, y, 0.0, 0.0], [x, y, 0.0, 0.0]) * scales + 0.0) * params.h + kept;
-    let most = [params.max_speed, params.max_speed, params.max_spin, 0.0];
-    let most = both(most, most);
-    motion = motion.max(-most).min(most);
-    if motion.abs().simd_gt(most * SURELY_SLOW).any_true() {
-        return false;
-    }
-    let (first, second) = numbers.select(motion, row).split();
-    state.set_lanes(0, first);
-    next_state.set_lanes(0, second);
-    if warm {
-        let (first, second) = (kept - motion).split();
-        sum.set_lanes(0, first);
-        next_sum.set_lanes(0, second);
-    }
-    true
-}
-
-#[inline(always)]
-fn advance<S: Simd>(
-    simd: S,
-    params: &Params,
-    body: &Body,
-    pose: &Pose,
-    index: usize,
-    states: impl Table<Item = BodyState>,
-    accumulators: impl Table<Item = Accumulator>,
-) {
-    // Velocity, spin and status: of a body that sleeps nothing else is fetched.
-    let (state, sum) = (states.row(index), || accumulators.row(index));
-    let row = state.lanes(simd, 0);
-    if row.to_array()[3].to_bits() & (QUARANTINED | ASLEEP) != 0 || body.kind != DYNAMIC {
+/// Advances the velocity of one body.
+fn integrate_velocity(params: &Params, body: &Body, pose: &Pose, state: &mut BodyState, sum: &mut Accumulator) {
+    if body.kind != DYNAMIC || state.status & (QUARANTINED | ASLEEP) != 0 {
         return;
     }
-    // The fourth is no number.
-    let numbers = mask32x4::from_bitmask(simd, 0b111);
-    let zero = f32x4::splat(simd, 0.0);
-    let mut motion = numbers.select(row, zero);
+    let (before, spin_before) = (state.velocity, state.angular_velocity);
     let warm = params.switches & WARM_START != 0;
-    let largest = f32x4::splat(simd, MAX_SUM);
-    let kept = if warm { (sum().lanes(simd, 0) + motion).max(-largest).min(largest) } else { zero };
-    let push = if is_plain(params, body) {
-        let [x, y] = params.gravity;
-        // Plus nothing, as no force would be: of two zeros it makes one.
-        (f32x4::load_array(simd, [x, y, 0.0, 0.0]) * body.gravity_scale + 0.0) * params.h
-    } else {
-        let linear = 1.0 / (1.0 + params.h * body.linear_damping);
-        motion *= f32x4::load_array(simd, [linear, linear, 1.0 / (1.0 + params.h * body.angular_damping), 1.0]);
-        let [x, y, spin] = pushed(params, body, pose, || states.get(index));
-        f32x4::load_array(simd, [x, y, spin, 0.0])
-    };
-    motion = motion + push + kept;
-    // First by component, so that an infinite force ends up finite.
-    let most = f32x4::load_array(simd, [params.max_speed, params.max_speed, params.max_spin, 0.0]);
-    motion = motion.max(-most).min(most);
-    // The root is for those that may be too fast: not if neither component is above 0.7 of the largest speed.
-    if motion.abs().simd_gt(most * SURELY_SLOW).any_true() {
-        let [x, y, ..] = motion.to_array();
-        let speed = Vec2::new(x, y).length();
-        if speed > params.max_speed {
-            let share = params.max_speed / speed;
-            motion *= f32x4::load_array(simd, [share, share, 1.0, 1.0]);
-        }
-    }
-    state.set_lanes(0, numbers.select(motion, row));
+    let (mut kept_velocity, mut kept_spin) = (Vec2::ZERO, 0.0);
     if warm {
-        sum().set_lanes(0, kept - motion);
+        kept_velocity.x = bounded(sum.velocity[0] + before[0], MAX_SUM);
+        kept_velocity.y = bounded(sum.velocity[1] + before[1], MAX_SUM);
+        kept_spin = bounded(sum.angular_velocity + spin_before, MAX_SUM);
+    }
+    let (push, spin) = pushed(params, body, pose, state);
+    let mut velocity = Vec2::from(before) * (1.0 / (1.0 + params.h * body.linear_damping));
+    let mut angular_velocity = spin_before * (1.0 / (1.0 + params.h * body.angular_damping));
+    velocity = velocity + push + kept_velocity;
+    angular_velocity = angular_velocity + spin + kept_spin;
+    // First by component, so that an infinite force ends up finite.
+    velocity = Vec2::new(bounded(velocity.x, params.max_speed), bounded(velocity.y, params.max_speed));
+    let speed = velocity.length();
+    if speed > params.max_speed {
+        velocity *= params.max_speed / speed;
+    }
+    angular_velocity = bounded(angular_velocity, params.max_spin);
+    state.velocity = velocity.into();
+    state.angular_velocity = angular_velocity;
+    if warm {
+        sum.velocity = (kept_velocity - velocity).into();
+        sum.angular_velocity = kept_spin - angular_velocity;
     }
 }
 
-/// Whether gravity is all that a body feels, as most do.
-#[inline(always)]
-fn is_plain(params: &Params, body: &Body) -> bool {
-    let Body { linear_damping, angular_damping, force: [x, y], torque, .. } = *body;
-    let any = [linear_damping, angular_damping, x, y, torque].iter().fold(0, |any, value| any | value.to_bits());
-    params.field_count == 0 && any << 1 == 0
-}
-
-/// Velocity and spin that a body gains in a substep, m/s and rad/s.
-fn pushed(params: &Params, body: &Body, pose: &Pose, state: impl Fn() -> BodyState) -> [f32; 3] {
+/// Returns what a body gains in a substep: velocity, m/s, and spin, rad/s.
+#[inline]
+#[must_use]
+pub fn pushed(params: &Params, body: &Body, pose: &Pose, state: &BodyState) -> (Vec2, f32) {
     let force = Vec2::from(body.force);
     let mut torque = body.torque;
+    // Most bodies have none, and their rotation does not matter.
     if force != Vec2::ZERO {
-        let turn = mul_rotation(state().delta_rotation.into(), pose.rotation.into());
+        let turn = mul_rotation(state.delta_rotation.into(), pose.rotation.into());
         torque += cross(rotate(turn, body.force_point.into()), force);
     }
     let mut acceleration = Vec2::from(params.gravity) * body.gravity_scale + force * body.inv_mass;
     for field in &params.fields[..params.field_count as usize] {
-        acceleration += pull(field, body, Vec2::from(pose.position) + Vec2::from(state().delta_position));
+        acceleration += pull(field, body, Vec2::from(pose.position) + Vec2::from(state.delta_position));
     }
-    let push = acceleration * params.h;
-    [push.x, push.y, params.h * body.inv_inertia * torque]
+    (acceleration * params.h, params.h * body.inv_inertia * torque)
 }
 
-/// The acceleration towards the point of a field, m/s².
+/// Returns the acceleration towards the point of a field, m/s².
 fn pull(field: &Field, body: &Body, position: Vec2) -> Vec2 {
     let way = Vec2::from(field.position) - position;
     let distance = way.length();
@@ -217,4 +88,9 @@ fn pull(field: &Field, body: &Body, position: Vec2) -> Vec2 {
     } else {
         Vec2::ZERO
     }
+}
+
+/// Returns `value` between `-most` and `most`; `-most` if it is not a number.
+fn bounded(value: f32, most: f32) -> f32 {
+    smaller(larger(value, -most), most)
 }

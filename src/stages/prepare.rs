@@ -1,319 +1,229 @@
 //! **prepare**: the constraint of every touching contact, in colour order: lever arms, effective masses, the separation,
 //! the approach speed before gravity.
 //!
-//! Reads slots, contacts, manifolds, bodies, shapes (materials), states; writes constraints, and surfaces if there are any. One thread a constraint. Masses are
-//! copied into the constraint so that a sweep touches nothing but constraints and states.
-
-use std::sync::atomic::{AtomicU32, Ordering};
+//! Reads slots, contacts, manifolds, bodies, shapes (materials), states; writes constraints with their rebounds, and surfaces if there are any.
+//! Constraint by constraint. Masses are copied into the constraint so that a sweep touches nothing but constraints and states.
+//!
+//! The device leaves out of a constraint what it can find again ([`Constraint`]): the arm of the second point on B, which
+//! it finds to a rounding, and the effective masses.
 
 use glam::Vec2;
 
-use crate::blocks::{Block, Blocks, Bounce, Lane, LanePoint, width};
-use crate::lanes::dispatch;
-use crate::math::cross_scalar;
-use crate::threads::{Cut, Rows, Threads, emptied};
+use crate::math::{cross_scalar, effective_mass, right_perp};
 use crate::types::{
-    ASLEEP, BOUNCES, Body, BodyState, COLOR_COUNT, Contact, Counters, Manifold, POINT_COUNT_MASK, Params,
-    RESTITUTION_MAX, SLEEP, SURFACES, Shape, Surface, WARM_START,
+    ASLEEP, BOUNCES, Body, BodyState, Constraint, Contact, Manifold, POINT_COUNT_MASK, Params, RESTITUTION_MAX,
+    Rebound, SLEEP, SURFACES, Shape, Surface, WARM_START,
 };
 
-/// Contacts that one task takes at least.
-pub(super) const BLOCK: usize = 1024;
-
-/// What [`prepare`] and `store_impulses` need on several threads, only while they run. It is kept, so that a step need not
-/// ask for memory.
-#[derive(Debug, Default)]
-pub struct PrepareScratch {
-    parts: Vec<Part<'static>>,
-    /// As [`cut`] makes them.
-    pub(super) cuts: Vec<[usize; COLOR_COUNT as usize]>,
-}
-
-/// Fills `constraints`.
+/// Fills `constraints` and `surfaces`.
 pub fn prepare(
-    threads: &Threads,
     params: &Params,
     bodies: &[Body],
     shapes: &[Shape],
-    states: &Rows<BodyState, 4>,
+    states: &[BodyState],
     contacts: &[Contact],
     manifolds: &[Manifold],
-    slots: &[AtomicU32],
-    counters: &Counters,
-    constraints: &mut Blocks,
-    surfaces: &mut Rows<Surface, 2>,
-    scratch: &mut PrepareScratch,
+    slots: &[u32],
+    constraints: &mut Vec<ContactConstraint>,
+    surfaces: &mut Vec<Surface>,
 ) {
+    constraints.clear();
+    surfaces.clear();
+    for &slot in slots {
+        let contact = &contacts[slot as usize];
+        let (a, b) = (contact.body_a as usize, contact.body_b as usize);
+        let shapes = [&shapes[contact.shape_a as usize], &shapes[contact.shape_b as usize]];
+        let mut constraint = prepare_contact(
+            params,
+            [&bodies[a], &bodies[b]],
+            shapes,
+            [states[a], states[b]],
+            contact,
+            &manifolds[slot as usize],
+        );
+        constraint.find_masses();
+        constraints.push(constraint);
+        if params.switches & SURFACES != 0 {
+            surfaces.push(prepare_surface(params, shapes, contact));
+        }
+    }
+}
+
+/// Returns the constraint of a contact, without effective masses ([`ContactConstraint::find_masses`]). States are looked at
+/// only where something bounces or sleeps.
+#[inline(always)]
+#[must_use]
+pub fn prepare_contact(
+    params: &Params,
+    [mut body_a, mut body_b]: [&Body; 2],
+    [shape_a, shape_b]: [&Shape; 2],
+    [state_a, state_b]: [BodyState; 2],
+    contact: &Contact,
+    manifold: &Manifold,
+) -> ContactConstraint {
     let bounces = params.switches & BOUNCES != 0;
-    constraints.lay(counters, bounces);
-    surfaces.resize(if params.switches & SURFACES == 0 { 0 } else { slots.len() });
-    let surfaces = &*surfaces;
-    let source = Source { params, bodies, shapes, states, contacts, manifolds };
-    if threads.count() == 1 {
-        prepare_alone(&source, counters, constraints, surfaces);
-        return;
+    // A sleeping body stands like a wall; none sleeps on in a contact, unless a buffer was too small.
+    let resting = Body::default();
+    if params.switches & SLEEP != 0 && state_a.status & ASLEEP != 0 {
+        body_a = &resting;
     }
-
-    let PrepareScratch { parts: kept, cuts } = scratch;
-    cut(slots, counters, contacts.len(), cuts);
-    // By part of the contacts, the blocks of each colour that it fills: those whose first constraint is made of one of
-    // its contacts.
-    let first_block = |part: usize, color: usize| {
-        let rank = cuts[part][color] - counters.color_starts[color] as usize;
-        if part + 1 == cuts.len() { rank.div_ceil(width(color)) } else { rank / width(color) }
+    if params.switches & SLEEP != 0 && state_b.status & ASLEEP != 0 {
+        body_b = &resting;
+    }
+    let mut constraint = ContactConstraint {
+        body_a: contact.body_a,
+        body_b: contact.body_b,
+        normal: manifold.normal,
+        inv_mass_a: body_a.inv_mass,
+        inv_inertia_a: body_a.inv_inertia,
+        inv_mass_b: body_b.inv_mass,
+        inv_inertia_b: body_b.inv_inertia,
+        friction: (shape_a.friction * shape_b.friction).sqrt(),
+        flags: contact.flags,
+        ..ContactConstraint::default()
     };
-    let mut parts: Vec<Part> = emptied(std::mem::take(kept));
-    parts.resize_with(cuts.len() - 1, Part::default);
-    let (_, mut blocks, mut bounce_blocks) = constraints.parts();
-    for color in 0..COLOR_COUNT as usize {
-        for (index, part) in parts.iter_mut().enumerate() {
-            let first = first_block(index, color);
-            let count = first_block(index + 1, color) - first;
-            let stream = &mut part.0[color];
-            stream.first_slot = counters.color_starts[color] as usize + first * width(color);
-            (stream.blocks, blocks) = blocks.split_at_mut(count);
-            let count = count.min(bounce_blocks.len());
-            (stream.bounces, bounce_blocks) = bounce_blocks.split_at_mut(count);
-        }
-    }
-    threads.for_chunks(Cut { unit: 1, least: 1 }, &mut parts, |first_part, parts| {
-        for (index, Part(streams)) in parts.iter_mut().enumerate() {
-            let index = first_part + index;
-            let put = |stream: &mut Stream, color: usize, slot: usize, contact: u32| {
-                let rank = slot - stream.first_slot;
-                let (block, lane) = (rank / width(color), rank % width(color));
-                let Some(to) = stream.blocks.get_mut(block) else { return };
-                let constraint = source.constraint(contact);
-                to.set(lane, &constraint);
-                if let Some(bounce) = stream.bounces.get_mut(block) {
-                    bounce.set(lane, &constraint.rebound);
-                }
-                if !surfaces.is_empty() {
-                    surfaces.set(slot, source.surface(contact));
-                }
-            };
-            let mut slots_next = cuts[index];
-            for (color, stream) in streams.iter_mut().enumerate() {
-                // The first block may begin with contacts of the part before.
-                let first = stream.first_slot;
-                for (offset, slot) in slots.get(first..slots_next[color]).unwrap_or_default().iter().enumerate() {
-                    put(stream, color, first + offset, slot.load(Ordering::Relaxed));
-                }
-            }
-            let start = index * BLOCK;
-            for (offset, contact) in contacts[start..].iter().take(BLOCK).enumerate() {
-                let color = contact.color as usize;
-                if let Some(stream) = streams.get_mut(color) {
-                    let slot = slots_next[color];
-                    slots_next[color] += 1;
-                    #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-                    put(stream, color, slot, (start + offset) as u32);
-                }
-            }
-            for stream in streams {
-                find_masses(stream.blocks);
-            }
-        }
-    });
-    *kept = emptied(parts);
-}
-
-/// The same on one thread, which walks through all contacts and needs no lists to know where to begin.
-fn prepare_alone(source: &Source, counters: &Counters, constraints: &mut Blocks, surfaces: &Rows<Surface, 2>) {
-    const COLORS: usize = COLOR_COUNT as usize;
-    let mut next = counters.color_starts;
-    // Blocks of each colour whose masses are worked out.
-    let mut ready = [0; COLORS];
-    for (part, contacts) in source.contacts.chunks(BLOCK).enumerate() {
-        #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-        for (index, contact) in ((part * BLOCK) as u32..).zip(contacts) {
-            let color = contact.color as usize;
-            if color >= COLORS || next[color] == counters.color_starts[color + 1] {
-                continue;
-            }
-            let slot = next[color];
-            next[color] += 1;
-            constraints.set(color, (slot - counters.color_starts[color]) as usize, &source.constraint(index));
-            if !surfaces.is_empty() {
-                surfaces.set(slot as usize, source.surface(index));
-            }
-        }
-        // Of the blocks that are full, while they are near; in the end of all.
-        let is_last = (part + 1) * BLOCK >= source.contacts.len();
-        let (starts, blocks, _) = constraints.parts();
-        for (color, ready) in ready.iter_mut().enumerate() {
-            let full = (next[color] - counters.color_starts[color]) as usize / width(color);
-            let blocks = &mut blocks[starts[color]..starts[color + 1]];
-            let end = if is_last { blocks.len() } else { full };
-            find_masses(&mut blocks[*ready..end]);
-            *ready = end;
-        }
-    }
-}
-
-/// The same of some of the contacts, which are listed in ascending order. Fills `slots` and the colour starts, too.
-pub(crate) fn prepare_of(
-    listed: &[u32],
-    source: &Source,
-    slots: &mut Vec<u32>,
-    counters: &mut Counters,
-    constraints: &mut Blocks,
-    surfaces: &mut Rows<Surface, 2>,
-) {
-    let color_of = |contact: u32| source.contacts[contact as usize].color as usize;
-    let mut starts = [0; COLOR_COUNT as usize + 1];
-    for &contact in listed {
-        starts[color_of(contact) + 1] += 1;
-    }
-    for color in 0..COLOR_COUNT as usize {
-        starts[color + 1] += starts[color];
-    }
-    counters.color_starts = starts;
-    constraints.lay(counters, source.params.switches & BOUNCES != 0);
-    surfaces.resize(if source.params.switches & SURFACES == 0 { 0 } else { listed.len() });
-    slots.resize(listed.len(), 0);
-    let mut next = starts;
-    for &contact in listed {
-        let color = color_of(contact);
-        let slot = next[color] as usize;
-        next[color] += 1;
-        slots[slot] = contact;
-        constraints.set(color, slot - starts[color] as usize, &source.constraint(contact));
-        if !surfaces.is_empty() {
-            surfaces.set(slot, source.surface(contact));
-        }
-    }
-    find_masses(constraints.parts().1);
-}
-
-/// Works out the effective masses of blocks that are full.
-fn find_masses(blocks: &mut [Block]) {
-    dispatch!(simd => for block in blocks {
-        block.find_masses(simd);
-    });
-}
-
-/// What constraints are made from.
-#[derive(Clone, Copy)]
-pub(crate) struct Source<'a> {
-    pub params: &'a Params,
-    pub bodies: &'a [Body],
-    pub shapes: &'a [Shape],
-    pub states: &'a Rows<BodyState, 4>,
-    pub contacts: &'a [Contact],
-    pub manifolds: &'a [Manifold],
-}
-
-impl Source<'_> {
-    /// The constraint of a contact, without effective masses: [`Block::find_masses`].
-    #[inline(always)]
-    pub fn constraint(&self, index: u32) -> Lane {
-        let Self { params, bodies, shapes, states, contacts, manifolds } = *self;
-        let bounces = params.switches & BOUNCES != 0;
-        let (contact, manifold) = (&contacts[index as usize], &manifolds[index as usize]);
-        let (body_a, body_b) = (&bodies[contact.body_a as usize], &bodies[contact.body_b as usize]);
-        let (shape_a, shape_b) = (&shapes[contact.shape_a as usize], &shapes[contact.shape_b as usize]);
-        // Who sleeps stands like a wall; nobody sleeps on in a contact, unless a buffer was too small.
-        let resting = Body::default();
-        let sleeps = |body: u32| params.switches & SLEEP != 0 && states.get(body as usize).status & ASLEEP != 0;
-        let body_a = if sleeps(contact.body_a) { &resting } else { body_a };
-        let body_b = if sleeps(contact.body_b) { &resting } else { body_b };
-        let normal = Vec2::from(manifold.normal);
-        let mut fresh = Lane {
-            body_a: contact.body_a,
-            body_b: contact.body_b,
-            normal: manifold.normal,
-            inv_mass_a: body_a.inv_mass,
-            inv_inertia_a: body_a.inv_inertia,
-            inv_mass_b: body_b.inv_mass,
-            inv_inertia_b: body_b.inv_inertia,
-            friction: (shape_a.friction * shape_b.friction).sqrt(),
-            flags: contact.flags,
-            ..Lane::default()
+    // Where nothing bounces, approach speeds are not needed.
+    if bounces {
+        constraint.rebound.restitution = if params.switches & RESTITUTION_MAX != 0 {
+            shape_a.restitution.max(shape_b.restitution)
+        } else {
+            shape_a.restitution.min(shape_b.restitution)
         };
-        // Where nothing bounces, nobody asks how fast things met.
+    }
+    for end in 0..(contact.flags & POINT_COUNT_MASK) as usize {
+        let point = &manifold.points[end];
+        let (r_a, r_b) = (point.anchor_a, point.anchor_b);
+        constraint.points[end] =
+            ConstraintPoint { r_a, r_b, separation: point.separation, ..ConstraintPoint::default() };
         if bounces {
-            fresh.rebound.restitution = if params.switches & RESTITUTION_MAX != 0 {
-                shape_a.restitution.max(shape_b.restitution)
-            } else {
-                shape_a.restitution.min(shape_b.restitution)
-            };
+            let velocity_a = Vec2::from(state_a.velocity) + cross_scalar(state_a.angular_velocity, r_a.into());
+            let velocity_b = Vec2::from(state_b.velocity) + cross_scalar(state_b.angular_velocity, r_b.into());
+            constraint.rebound.relative_velocities[end] = (velocity_b - velocity_a).dot(manifold.normal.into());
         }
-        for end in 0..(contact.flags & POINT_COUNT_MASK) as usize {
-            let point = &manifold.points[end];
-            fresh.points[end] = LanePoint {
-                r_a: point.anchor_a,
-                r_b: point.anchor_b,
-                separation: point.separation,
-                ..LanePoint::default()
-            };
-            if bounces {
-                let (r_a, r_b) = (Vec2::from(point.anchor_a), Vec2::from(point.anchor_b));
-                fresh.rebound.relative_velocities[end] = self.approach(contact, normal, r_a, r_b);
-            }
-            if params.switches & WARM_START != 0 {
-                fresh.impulses[2 * end] = point.normal_impulse;
-                fresh.impulses[2 * end + 1] = point.tangent_impulse;
-            }
+        if params.switches & WARM_START != 0 {
+            constraint.impulses[2 * end] = point.normal_impulse;
+            constraint.impulses[2 * end + 1] = point.tangent_impulse;
         }
-        fresh
     }
+    constraint
+}
 
-    /// How fast B leaves A at a point, m/s.
-    fn approach(&self, contact: &Contact, normal: Vec2, r_a: Vec2, r_b: Vec2) -> f32 {
-        let (a, b) = (self.states.get(contact.body_a as usize), self.states.get(contact.body_b as usize));
-        let velocity_a = Vec2::from(a.velocity) + cross_scalar(a.angular_velocity, r_a);
-        let velocity_b = Vec2::from(b.velocity) + cross_scalar(b.angular_velocity, r_b);
-        (velocity_b - velocity_a).dot(normal)
-    }
-
-    /// What the materials of a contact need beside friction and restitution.
-    pub fn surface(&self, index: u32) -> Surface {
-        let contact = &self.contacts[index as usize];
-        let (a, b) = (&self.shapes[contact.shape_a as usize], &self.shapes[contact.shape_b as usize]);
-        Surface {
-            kinetic_friction: (a.kinetic_friction * b.kinetic_friction).sqrt(),
-            tangent_speed: a.tangent_speed + b.tangent_speed,
-            rolling_resistance: a.rolling_resistance.max(b.rolling_resistance) * a.radius.max(b.radius),
-            rolling_impulse: if self.params.switches & WARM_START == 0 { 0.0 } else { contact.rolling_impulse },
-        }
+/// Returns what the materials of a contact need beside friction and restitution.
+#[must_use]
+pub fn prepare_surface(params: &Params, [a, b]: [&Shape; 2], contact: &Contact) -> Surface {
+    Surface {
+        kinetic_friction: (a.kinetic_friction * b.kinetic_friction).sqrt(),
+        tangent_speed: a.tangent_speed + b.tangent_speed,
+        rolling_resistance: a.rolling_resistance.max(b.rolling_resistance) * a.radius.max(b.radius),
+        rolling_impulse: if params.switches & WARM_START == 0 { 0.0 } else { contact.rolling_impulse },
     }
 }
 
-/// What one part of the contacts fills.
-#[derive(Debug, Default)]
-struct Part<'a>([Stream<'a>; COLOR_COUNT as usize]);
-
-/// Its blocks of one colour, and the slot of their first constraint.
-#[derive(Debug, Default)]
-struct Stream<'a> {
-    first_slot: usize,
-    blocks: &'a mut [Block],
-    bounces: &'a mut [Bounce],
+/// Constraint of one contact, with everything that a sweep needs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ContactConstraint {
+    /// See [`Constraint::body_a`].
+    pub body_a: u32,
+    /// See [`Constraint::body_b`].
+    pub body_b: u32,
+    /// See [`Constraint::flags`].
+    pub flags: u32,
+    /// See [`Constraint::normal`].
+    pub normal: [f32; 2],
+    /// See [`Constraint::inv_mass_a`].
+    pub inv_mass_a: f32,
+    /// See [`Constraint::inv_inertia_a`].
+    pub inv_inertia_a: f32,
+    /// See [`Constraint::inv_mass_b`].
+    pub inv_mass_b: f32,
+    /// See [`Constraint::inv_inertia_b`].
+    pub inv_inertia_b: f32,
+    /// See [`Constraint::friction`].
+    pub friction: f32,
+    /// `flags & POINT_COUNT_MASK` of them are valid, the others zero.
+    pub points: [ConstraintPoint; 2],
+    /// See [`Constraint::impulses`].
+    pub impulses: [f32; 4],
+    /// See [`Constraint::measured`].
+    pub measured: [f32; 2],
+    /// Zero unless something bounces.
+    pub rebound: Rebound,
 }
 
-/// Cuts the contacts into blocks of [`BLOCK`], and says where the constraints of each begin, colour by colour; one row
-/// a block, and one more for the end.
-///
-/// Within a colour the constraints go up with the contacts. So who walks through the contacts one after the other walks
-/// through as many rows of constraints as there are colours, each in order too, and the processor fetches all of them
-/// ahead. In colour order it would jump through the contacts, and wait for each: with 300,000 of them, out of the
-/// caches, three times as long a contact as with 3,000.
-pub(super) fn cut(
-    slots: &[AtomicU32],
-    counters: &Counters,
-    contacts: usize,
-    cuts: &mut Vec<[usize; COLOR_COUNT as usize]>,
-) {
-    let contact_of = |slot: &AtomicU32| slot.load(Ordering::Relaxed) as usize;
-    cuts.clear();
-    cuts.resize(contacts.div_ceil(BLOCK) + 1, [0; COLOR_COUNT as usize]);
-    for color in 0..COLOR_COUNT as usize {
-        let [mut slot, end] = [0, 1].map(|next| (counters.color_starts[color + next] as usize).min(slots.len()));
-        for (block, cut) in cuts.iter_mut().enumerate() {
-            let most = end.min(slot + BLOCK).max(slot);
-            slot += slots[slot..most].partition_point(|slot| contact_of(slot) < block * BLOCK);
-            cut[color] = slot;
+/// One point of a [`ContactConstraint`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ConstraintPoint {
+    /// Lever arm on A, m.
+    pub r_a: [f32; 2],
+    /// Lever arm on B, m.
+    pub r_b: [f32; 2],
+    /// See [`Constraint::separations`].
+    pub separation: f32,
+    /// Effective mass along the normal, kg.
+    pub normal_mass: f32,
+    /// Effective mass along the tangent, kg.
+    pub tangent_mass: f32,
+}
+
+impl ContactConstraint {
+    /// Finds the effective masses of the points that there are; the others take no impulse.
+    pub fn find_masses(&mut self) {
+        let normal = Vec2::from(self.normal);
+        let inv = [self.inv_mass_a, self.inv_inertia_a, self.inv_mass_b, self.inv_inertia_b];
+        for point in &mut self.points[..(self.flags & POINT_COUNT_MASK) as usize] {
+            let (r_a, r_b) = (Vec2::from(point.r_a), Vec2::from(point.r_b));
+            point.normal_mass = effective_mass(inv, r_a, r_b, normal);
+            point.tangent_mass = effective_mass(inv, r_a, r_b, right_perp(normal));
         }
+    }
+
+    /// Returns what the device has of it.
+    #[must_use]
+    pub fn constraint(&self) -> Constraint {
+        let [p_0, p_1] = &self.points;
+        Constraint {
+            body_a: self.body_a,
+            body_b: self.body_b,
+            normal: self.normal,
+            inv_mass_a: self.inv_mass_a,
+            inv_inertia_a: self.inv_inertia_a,
+            inv_mass_b: self.inv_mass_b,
+            inv_inertia_b: self.inv_inertia_b,
+            flags: self.flags,
+            friction: self.friction,
+            separations: [p_0.separation, p_1.separation],
+            r_a: [p_0.r_a, p_1.r_a],
+            r_b: p_0.r_b,
+            measured: self.measured,
+            impulses: self.impulses,
+        }
+    }
+
+    /// Returns the constraint that the device has like this.
+    #[must_use]
+    pub fn from_device(c: &Constraint, rebound: Rebound) -> Self {
+        let between = Vec2::from(c.r_b) - Vec2::from(c.r_a[0]);
+        let arms_b = [c.r_b, (Vec2::from(c.r_a[1]) + between).into()];
+        let mut points = [ConstraintPoint::default(); 2];
+        for (end, point) in points[..(c.flags & POINT_COUNT_MASK) as usize].iter_mut().enumerate() {
+            (point.r_a, point.r_b, point.separation) = (c.r_a[end], arms_b[end], c.separations[end]);
+        }
+        let mut constraint = Self {
+            body_a: c.body_a,
+            body_b: c.body_b,
+            flags: c.flags,
+            normal: c.normal,
+            inv_mass_a: c.inv_mass_a,
+            inv_inertia_a: c.inv_inertia_a,
+            inv_mass_b: c.inv_mass_b,
+            inv_inertia_b: c.inv_inertia_b,
+            friction: c.friction,
+            points,
+            impulses: c.impulses,
+            measured: c.measured,
+            rebound,
+        };
+        constraint.find_masses();
+        constraint
     }
 }

@@ -2,7 +2,7 @@
 //! pulled too hard in the step before.
 //!
 //! Reads bodies, poses, states; reads and writes joint_states and joint_impulses, and of joints that came in a running
-//! world joints and joint_rows; writes joint_frames. A joint between bodies asleep has no rows and keeps its state. One thread a joint. Distances are taken between the bodies before the anchors are added: far from the
+//! world joints and joint_rows; writes joint_frames. A joint between bodies asleep has no rows and keeps its state. Joint by joint. Distances are taken between the bodies before the anchors are added: far from the
 //! origin the places of the anchors themselves have no digits to spare.
 
 use std::f32::consts::TAU;
@@ -11,9 +11,7 @@ use glam::Vec2;
 
 use super::solve_joints::{Stance, rows_of, total};
 use crate::constants::MIN_LENGTH;
-use crate::lanes::dispatch;
 use crate::math::{angle_of, inv_mul_rotation, rotate};
-use crate::threads::{HEAVY, Rows, Threads};
 use crate::types::{
     ASLEEP, BROKEN, Body, BodyState, JOINT_DISABLED, JOINT_FRESH, Joint, JointFrame, JointRow, JointState, Params,
     Pose, QUARANTINED, ROW_COUNT_MASK, ROW_MEASURE, WORLD_A,
@@ -21,82 +19,91 @@ use crate::types::{
 
 /// Fills `joint_frames`.
 pub fn prepare_joints(
-    threads: &Threads,
     params: &Params,
     bodies: &[Body],
     poses: &[Pose],
-    states: &Rows<BodyState, 4>,
-    joints: &[Joint],
-    joint_rows: &[JointRow],
-    joint_states: &Rows<JointState, 2>,
-    joint_impulses: &Rows<[f32; 2], 1>,
-    joint_frames: &mut [JointFrame],
-) {
-    threads.for_chunks(HEAVY, joint_frames, |first, frames| {
-        dispatch!(_ => for (offset, place) in frames.iter_mut().enumerate() {
-            let index = first + offset;
-            let joint = &joints[index];
-            let mut state = joint_states.get(index);
-            let mut frame = frame_of(joint, bodies, poses, state.angle);
-            let sleeps = |body: u32| states.get(body as usize).status & ASLEEP != 0;
-            if sleeps(joint.body_b) && (joint.flags & WORLD_A != 0 || sleeps(joint.body_a)) {
-                // It keeps its impulses, and nothing breaks in its sleep.
-                frame.flags &= !ROW_COUNT_MASK;
-                *place = frame;
-                continue;
-            }
-            state.angle = frame.angle;
-
-            // Most never do.
-            if joint.break_force < f32::MAX || joint.break_torque < f32::MAX {
-                let rest = BodyState::default();
-                let (impulse, spin) =
-                    total(&frame, joint_rows, |row| joint_impulses.get(row), &Stance::new(&frame, &rest, &rest));
-                if impulse.length() > joint.break_force * params.h || spin.abs() > joint.break_torque * params.h {
-                    state.status |= BROKEN;
-                }
-            }
-            let lost = |body: u32| states.get(body as usize).status & QUARANTINED != 0;
-            let gone = lost(joint.body_b) || (joint.flags & WORLD_A == 0 && lost(joint.body_a));
-            if gone || joint.flags & JOINT_DISABLED != 0 || state.status & BROKEN != 0 {
-                rows_of(&frame).for_each(|row| joint_impulses.set(row, [0.0; 2]));
-                frame.flags &= !ROW_COUNT_MASK;
-            }
-            joint_states.set(index, state);
-            *place = frame;
-        });
-    });
-}
-
-/// Takes the reference angles and lengths of joints that came while the world runs, and were not given any, from how
-/// the bodies stand now. On the device `prepare_joints` does so itself.
-pub fn measure(
-    fresh: &mut Vec<u32>,
-    bodies: &[Body],
-    poses: &[Pose],
+    states: &[BodyState],
     joints: &mut [Joint],
     joint_rows: &mut [JointRow],
+    joint_states: &mut [JointState],
+    joint_impulses: &mut [[f32; 2]],
+    joint_frames: &mut [JointFrame],
 ) {
-    for place in fresh.drain(..) {
-        let joint = &mut joints[place as usize];
-        if joint.flags & JOINT_FRESH == 0 {
-            continue;
+    let status = |body: u32| states[body as usize].status;
+    for (index, frame) in joint_frames.iter_mut().enumerate() {
+        let (joint, state) = (&mut joints[index], &mut joint_states[index]);
+        measure(bodies, poses, joint, joint_rows);
+        let rows = first_rows(joint);
+        let (rules, impulses) = (&joint_rows[rows.clone()], &mut joint_impulses[rows]);
+        *frame = prepare_joint(params, bodies, poses, status, joint, rules, impulses, state);
+    }
+}
+
+/// Returns the rows of a joint, also of one that is switched off.
+pub fn first_rows(joint: &Joint) -> std::ops::Range<usize> {
+    let first = joint.first_row as usize;
+    first..first + (joint.flags & ROW_COUNT_MASK) as usize
+}
+
+/// Returns one joint as it stands, given its rows and their impulses, which are gone if it holds no more.
+#[inline(always)]
+pub fn prepare_joint(
+    params: &Params,
+    bodies: &[Body],
+    poses: &[Pose],
+    status: impl Fn(u32) -> u32,
+    joint: &Joint,
+    rows: &[JointRow],
+    impulses: &mut [[f32; 2]],
+    state: &mut JointState,
+) -> JointFrame {
+    let mut frame = frame_of(joint, bodies, poses, state.angle);
+    let is_world = joint.flags & WORLD_A != 0;
+    let sleeps = |body: u32| status(body) & ASLEEP != 0;
+    if sleeps(joint.body_b) && (is_world || sleeps(joint.body_a)) {
+        // It keeps its impulses, and nothing breaks in its sleep.
+        frame.flags &= !ROW_COUNT_MASK;
+        return frame;
+    }
+    state.angle = frame.angle;
+
+    // Most never do.
+    if joint.break_force < f32::MAX || joint.break_torque < f32::MAX {
+        let rest = BodyState::default();
+        let (impulse, spin) = total(rows, impulses, &Stance::new(&frame, &rest, &rest));
+        if impulse.length() > joint.break_force * params.h || spin.abs() > joint.break_torque * params.h {
+            state.status |= BROKEN;
         }
-        joint.flags &= !JOINT_FRESH;
-        joint.reference_angle = 0.0;
-        let frame = frame_of(joint, bodies, poses, 0.0);
-        joint.reference_angle = frame.angle;
-        for row in rows_of(&frame) {
-            let rule = &mut joint_rows[row];
-            if rule.kind & ROW_MEASURE != 0 {
-                rule.kind &= !ROW_MEASURE;
-                rule.goal = Vec2::from(frame.between).length().max(MIN_LENGTH);
-            }
+    }
+    let lost = |body: u32| status(body) & QUARANTINED != 0;
+    let gone = lost(joint.body_b) || (!is_world && lost(joint.body_a));
+    if gone || joint.flags & JOINT_DISABLED != 0 || state.status & BROKEN != 0 {
+        impulses.fill([0.0; 2]);
+        frame.flags &= !ROW_COUNT_MASK;
+    }
+    frame
+}
+
+/// Takes the reference angle and length of a joint that came while the world runs, and was not given any, from how
+/// the bodies stand now.
+pub fn measure(bodies: &[Body], poses: &[Pose], joint: &mut Joint, joint_rows: &mut [JointRow]) {
+    if joint.flags & JOINT_FRESH == 0 {
+        return;
+    }
+    joint.flags &= !JOINT_FRESH;
+    joint.reference_angle = 0.0;
+    let frame = frame_of(joint, bodies, poses, 0.0);
+    joint.reference_angle = frame.angle;
+    for row in rows_of(&frame) {
+        let rule = &mut joint_rows[row];
+        if rule.kind & ROW_MEASURE != 0 {
+            rule.kind &= !ROW_MEASURE;
+            rule.goal = Vec2::from(frame.between).length().max(MIN_LENGTH);
         }
     }
 }
 
-/// A joint between bodies that stand like this. `last` is its angle a step ago: of the full turns the one nearest to it
+/// Returns a joint between bodies that stand like this. `last` is its angle a step ago: of the full turns the one nearest to it
 /// is meant.
 #[inline(always)]
 #[must_use]

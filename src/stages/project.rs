@@ -1,33 +1,41 @@
 //! **project**: moves penetrating bodies apart by position alone (projection mode; naphy's `post_solve`, Box2D 2's NGS).
 //!
-//! Reads constraints; reads and writes states (deltas). By colour, one thread a constraint. Velocities are untouched,
-//! so no energy is added.
+//! Reads constraints; reads and writes states (deltas). Constraint by constraint, in the order of colours. Velocities are
+//! untouched, so no energy is added.
 
 use glam::Vec2;
 
-use crate::blocks::{Lane, Visit};
-use crate::lanes::WIDTH;
+use super::prepare::ContactConstraint;
 use crate::math::{cross, integrate_rotation, rotate, turned};
-use crate::threads::Rows;
 use crate::types::{BodyState, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params};
 
-/// One sweep.
-pub fn project(params: &Params, states: &Rows<BodyState, 4>, constraints: &mut impl Visit) {
-    constraints.visit(|_, block, _| {
-        for lane in 0..WIDTH {
-            visit(params, states, &block.get(lane));
+/// Makes one sweep.
+pub fn project(params: &Params, constraints: &[ContactConstraint], states: &mut [BodyState]) {
+    for constraint in constraints {
+        let (a, b) = (constraint.body_a as usize, constraint.body_b as usize);
+        let [state_a, state_b] = project_contact(params, constraint, states[a], states[b]);
+        if constraint.flags & FIXED_A == 0 {
+            states[a] = state_a;
         }
-    });
+        if constraint.flags & FIXED_B == 0 {
+            states[b] = state_b;
+        }
+    }
 }
 
-fn visit(params: &Params, states: &Rows<BodyState, 4>, constraint: &Lane) {
-    let mut state_a = states.get(constraint.body_a as usize);
-    let mut state_b = states.get(constraint.body_b as usize);
+/// Moves the bodies of one contact apart, and returns their states afterwards.
+#[inline]
+#[must_use]
+pub fn project_contact(
+    params: &Params,
+    constraint: &ContactConstraint,
+    state_a: BodyState,
+    state_b: BodyState,
+) -> [BodyState; 2] {
     let (mut p_a, mut q_a) = (Vec2::from(state_a.delta_position), Vec2::from(state_a.delta_rotation));
     let (mut p_b, mut q_b) = (Vec2::from(state_b.delta_position), Vec2::from(state_b.delta_rotation));
     let normal = Vec2::from(constraint.normal);
-    for end in 0..(constraint.flags & POINT_COUNT_MASK) as usize {
-        let point = &constraint.points[end];
+    for point in &constraint.points[..(constraint.flags & POINT_COUNT_MASK) as usize] {
         let (r_a, r_b) = (rotate(q_a, point.r_a.into()), rotate(q_b, point.r_b.into()));
         let moved = (p_b - p_a) + (turned(q_b, point.r_b.into()) - turned(q_a, point.r_a.into()));
         let separation = point.separation + moved.dot(normal);
@@ -45,14 +53,8 @@ fn visit(params: &Params, states: &Rows<BodyState, 4>, constraint: &Lane) {
         p_b += impulse * constraint.inv_mass_b;
         q_b = integrate_rotation(q_b, constraint.inv_inertia_b * cross(r_b, impulse));
     }
-    if constraint.flags & FIXED_A == 0 {
-        state_a.delta_position = p_a.into();
-        state_a.delta_rotation = q_a.into();
-        states.set(constraint.body_a as usize, state_a);
-    }
-    if constraint.flags & FIXED_B == 0 {
-        state_b.delta_position = p_b.into();
-        state_b.delta_rotation = q_b.into();
-        states.set(constraint.body_b as usize, state_b);
-    }
+    [
+        BodyState { delta_position: p_a.into(), delta_rotation: q_a.into(), ..state_a },
+        BodyState { delta_position: p_b.into(), delta_rotation: q_b.into(), ..state_b },
+    ]
 }

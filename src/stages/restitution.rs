@@ -1,48 +1,58 @@
 //! **restitution**: bounces, once a step, after all sweeps.
 //!
-//! Reads and writes constraints and states (velocities). By colour, one thread a constraint. A point bounces if it was
+//! Reads and writes constraints, rebounds and states (velocities). Constraint by constraint, in the order of colours. A point bounces if it was
 //! approached faster than the threshold when the step began, before gravity, and took an impulse since.
 
 use glam::Vec2;
 
-use crate::blocks::{Block, Bounce, Visit};
-use crate::lanes::WIDTH;
+use super::prepare::ContactConstraint;
 use crate::math::{cross, cross_scalar};
-use crate::threads::Rows;
-use crate::types::{BodyState, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params};
+use crate::types::{BOUNCES, BodyState, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params};
 
-/// One sweep.
-pub fn restitution(params: &Params, states: &Rows<BodyState, 4>, constraints: &mut impl Visit) {
-    constraints.visit(|_, block, bounce| {
-        let Some(bounce) = bounce else { return };
-        for lane in 0..WIDTH {
-            if bounce.restitution.0[lane] != 0.0 {
-                visit(params, states, lane, block, bounce);
-            }
+/// Makes one sweep.
+pub fn restitution(params: &Params, constraints: &mut [ContactConstraint], states: &mut [BodyState]) {
+    if params.switches & BOUNCES == 0 {
+        return;
+    }
+    for constraint in constraints {
+        let (a, b, flags) = (constraint.body_a as usize, constraint.body_b as usize, constraint.flags);
+        let [state_a, state_b] = bounce_contact(params, constraint, states[a], states[b]);
+        if flags & FIXED_A == 0 {
+            states[a] = state_a;
         }
-    });
+        if flags & FIXED_B == 0 {
+            states[b] = state_b;
+        }
+    }
 }
 
-fn visit(params: &Params, states: &Rows<BodyState, 4>, lane: usize, block: &mut Block, bounce: &mut Bounce) {
-    let constraint = block.get(lane);
-    let mut rebound = bounce.get(lane);
-    let state_a = states.get(constraint.body_a as usize);
-    let state_b = states.get(constraint.body_b as usize);
+/// Lets one contact bounce, and returns the states of its bodies afterwards.
+#[inline]
+#[must_use]
+pub fn bounce_contact(
+    params: &Params,
+    constraint: &mut ContactConstraint,
+    state_a: BodyState,
+    state_b: BodyState,
+) -> [BodyState; 2] {
+    let ContactConstraint { points, impulses, rebound, .. } = constraint;
+    if rebound.restitution == 0.0 {
+        return [state_a, state_b];
+    }
     let (mut v_a, mut w_a) = (Vec2::from(state_a.velocity), state_a.angular_velocity);
     let (mut v_b, mut w_b) = (Vec2::from(state_b.velocity), state_b.angular_velocity);
     let normal = Vec2::from(constraint.normal);
     for end in 0..(constraint.flags & POINT_COUNT_MASK) as usize {
-        let point = &constraint.points[end];
         let speed = rebound.relative_velocities[end];
         if speed > -params.restitution_threshold || rebound.max_impulses[end] == 0.0 {
             continue;
         }
-        let (r_a, r_b) = (Vec2::from(point.r_a), Vec2::from(point.r_b));
+        let (r_a, r_b) = (Vec2::from(points[end].r_a), Vec2::from(points[end].r_b));
         let velocity = ((v_b + cross_scalar(w_b, r_b)) - (v_a + cross_scalar(w_a, r_a))).dot(normal);
-        let old = constraint.impulses[2 * end];
-        let wanted = -point.normal_mass * (velocity + rebound.restitution * speed);
+        let old = impulses[2 * end];
+        let wanted = -points[end].normal_mass * (velocity + rebound.restitution * speed);
         let new = (old + wanted).max(0.0);
-        block.set_normal_impulse(lane, end, new);
+        impulses[2 * end] = new;
         rebound.max_impulses[end] = rebound.max_impulses[end].max(new);
         let impulse = normal * (new - old);
         v_a -= impulse * constraint.inv_mass_a;
@@ -50,13 +60,8 @@ fn visit(params: &Params, states: &Rows<BodyState, 4>, lane: usize, block: &mut 
         v_b += impulse * constraint.inv_mass_b;
         w_b += constraint.inv_inertia_b * cross(r_b, impulse);
     }
-    bounce.set(lane, &rebound);
-    if constraint.flags & FIXED_A == 0 {
-        let state = BodyState { velocity: v_a.into(), angular_velocity: w_a, ..state_a };
-        states.set(constraint.body_a as usize, state);
-    }
-    if constraint.flags & FIXED_B == 0 {
-        let state = BodyState { velocity: v_b.into(), angular_velocity: w_b, ..state_b };
-        states.set(constraint.body_b as usize, state);
-    }
+    [
+        BodyState { velocity: v_a.into(), angular_velocity: w_a, ..state_a },
+        BodyState { velocity: v_b.into(), angular_velocity: w_b, ..state_b },
+    ]
 }

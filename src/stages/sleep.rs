@@ -1,156 +1,99 @@
 //! **sleep**: lets bodies that have been quiet for half a second fall asleep, by whole islands, and puts their contacts by.
 //!
 //! Reads bodies, contacts, manifolds, joints; reads and writes states, islands, the contacts put by (`sleeping`, by producer from
-//! `sleeping_starts` on) and counters. One thread a body, contact, joint, shape; on the device `sleep_timer`,
+//! `sleeping_starts` on) and counters. On the device `sleep_timer`,
 //! `sleep_unite`, `sleep_unite_joints`, `sleep_block`, `sleep_block_joints`, `sleep_settle`, then, if the list changes,
 //! `sleep_count`, scan, `sleep_gather`, `sleep_copy`.
 //!
 //! An island is what hangs together by contacts that touch and joints that hold, over dynamic bodies that are ready to
 //! sleep. Its root is the lowest index among them: of two roots the larger always goes under the smaller, so it does not
-//! matter who unites first. If anything awake that is not ready touches it (a body that moves, a platform, one that never
+//! matter which unites first. If anything awake that is not ready touches it (a body that moves, a platform, one that never
 //! sleeps) it stays awake. Sensors neither join nor block. How quiet a body is, is Box2D's rule.
 //!
 //! Contacts between two that are both asleep, static bodies and kinematic ones at rest included, are not found again from
 //! step to step. They lie in `sleeping`, with their impulses, until [`wake`](super::wake) puts them back.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use glam::Vec2;
 
 use super::guard::is_moving;
-use super::report::{find, produced};
+use super::report::produced;
 use super::wake::holds;
-use crate::constants::{MAX_QUIET, MOVED_SHARE};
-use crate::threads::{LIGHT, Rows, Threads};
+use crate::constants::MOVED_SHARE;
+pub use crate::constants::MAX_QUIET;
 use crate::types::{
     ASLEEP, Body, BodyState, Contact, Counters, DYNAMIC, ISLAND_BLOCKED, Joint, JointState, KINEMATIC, Manifold,
     POINT_COUNT_MASK, Params, QUARANTINED, QUIET_MASK, QUIET_SHIFT, READY, STATIC, SleepingContact, VACANT,
 };
 
-/// The lists of contacts put by that come next. They are kept, so that a step need not ask for memory.
-#[derive(Debug, Default)]
-pub struct SleepScratch {
-    starts: Vec<u32>,
-    list: Vec<SleepingContact>,
-}
-
 /// Puts bodies to sleep.
 pub fn sleep(
-    threads: &Threads,
     params: &Params,
     bodies: &[Body],
     joints: &[Joint],
-    joint_states: &Rows<JointState, 2>,
+    joint_states: &[JointState],
     pair_starts: &[u32],
     contacts: &[Contact],
     manifolds: &[Manifold],
-    states: &Rows<BodyState, 4>,
+    states: &mut [BodyState],
     islands: &mut [u32],
     island_flags: &mut [u32],
     sleeping_starts: &mut Vec<u32>,
     sleeping: &mut Vec<SleepingContact>,
     counters: &mut Counters,
-    scratch: &mut SleepScratch,
 ) {
-    let ready = sleep_timer(threads, params, bodies, states, counters);
+    // sleep_timer
+    let overflowed = counters.overflow_bits != 0;
+    (counters.awake, counters.slept, counters.wake_all) = (0, 0, 0);
+    let mut any_ready = false;
+    for (body, state) in bodies.iter().zip(&mut *states) {
+        let timed = sleep_timer(params, overflowed, body, state);
+        counters.awake += u32::from(timed.is_awake);
+        counters.slept |= u32::from(timed.falls_asleep);
+        any_ready |= state.status & READY != 0;
+    }
     island_flags.fill(0);
-    counters.wake_all = 0;
-    if ready > 0 {
-        for (index, island) in (0_u32..).zip(&mut *islands) {
-            if states.get(index as usize).status & ASLEEP == 0 {
-                *island = index;
-            }
-        }
-        let status = |body: u32| states.get(body as usize).status;
-        let touching =
-            || contacts.iter().filter(|contact| contact.flags & POINT_COUNT_MASK != 0).map(|c| (c.body_a, c.body_b));
-        let held = || {
-            let tied = joints.iter().enumerate().filter(|&(index, joint)| holds(joint, &joint_states.get(index)));
-            tied.map(|(_, joint)| (joint.body_a, joint.body_b))
-        };
-        for (a, b) in touching().chain(held()).filter(|&(a, b)| status(a) & status(b) & READY != 0) {
-            unite(islands, a, b);
-        }
-        for (a, b) in touching().chain(held()) {
-            for (sleepy, other) in [(a, b), (b, a)] {
-                if status(sleepy) & READY != 0 && status(other) & (READY | ASLEEP | QUARANTINED) == 0 {
-                    island_flags[root(islands, sleepy) as usize] |= ISLAND_BLOCKED;
-                }
-            }
-        }
-        for index in 0..states.len() {
-            #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
-            let body = index as u32;
-            let mut state = states.get(index);
-            if state.status & READY == 0 {
-                continue;
-            }
-            state.status &= !READY;
-            let root = root(islands, body);
-            if island_flags[root as usize] & ISLAND_BLOCKED == 0 {
-                islands[index] = root;
-                state = BodyState { status: state.status | ASLEEP, ..BodyState::default() };
-                counters.slept = 1;
-                counters.awake -= 1;
-            }
-            states.set(index, state);
-        }
+    if any_ready {
+        unite_all(joints, joint_states, contacts, states, islands, island_flags);
+        sleep_settle(states, islands, island_flags, counters);
     }
     if counters.slept != 0 || counters.woken != 0 {
-        put_by(states, pair_starts, contacts, manifolds, (sleeping_starts, sleeping), scratch);
-        #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-        let count = sleeping.len() as u32;
-        counters.sleeping_contacts = count;
+        sleep_gather(states, pair_starts, contacts, manifolds, sleeping_starts, sleeping);
+        counters.sleeping_contacts = length(sleeping);
     }
 }
 
-/// Counts how long each body has been quiet, and marks those that are ready. How many these are; those awake are counted.
-fn sleep_timer(
-    threads: &Threads,
-    params: &Params,
-    bodies: &[Body],
-    states: &Rows<BodyState, 4>,
-    counters: &mut Counters,
-) -> u32 {
-    let overflowed = counters.overflow_bits != 0;
-    let [all_ready, all_awake, any_slept] = [0, 0, 0].map(AtomicU32::new);
-    threads.for_ranges(LIGHT, bodies.len(), |first, end| {
-        let (mut ready, mut awake, mut slept) = (0_u32, 0_u32, 0_u32);
-        for (index, body) in bodies[..end].iter().enumerate().skip(first) {
-            let mut state = states.get(index);
-            if state.status & (ASLEEP | QUARANTINED) != 0 || body.kind == VACANT {
-                continue;
-            }
-            if body.kind != DYNAMIC {
-                let rests = body.kind == STATIC || !is_moving(&state);
-                if rests && !overflowed {
-                    state.status |= ASLEEP;
-                    states.set(index, state);
-                    slept = 1;
-                } else if body.kind == KINEMATIC {
-                    awake += 1;
-                }
-                continue;
-            }
-            let quiet = if is_quiet(params, body, &state) { (state.status >> QUIET_SHIFT) + 1 } else { 0 };
-            state.status = (state.status & !QUIET_MASK) | quiet.min(MAX_QUIET) << QUIET_SHIFT;
-            if quiet >= params.sleep_steps && body.can_sleep != 0 && !overflowed {
-                state.status |= READY;
-                ready += 1;
-            }
-            states.set(index, state);
-            awake += 1;
-        }
-        all_ready.fetch_add(ready, Ordering::Relaxed);
-        all_awake.fetch_add(awake, Ordering::Relaxed);
-        any_slept.fetch_or(slept, Ordering::Relaxed);
-    });
-    counters.awake = all_awake.into_inner();
-    counters.slept = any_slept.into_inner();
-    all_ready.into_inner()
+/// Outcome of [`sleep_timer`] for one body.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Timed {
+    /// It counts as awake.
+    pub is_awake: bool,
+    /// It is not dynamic and falls asleep at once.
+    pub falls_asleep: bool,
 }
 
-/// Whether a body has neither speed nor was moved in this step.
+/// Counts how long a body has been quiet, and marks it if it is ready to sleep.
+#[inline]
+pub fn sleep_timer(params: &Params, overflowed: bool, body: &Body, state: &mut BodyState) -> Timed {
+    if state.status & (ASLEEP | QUARANTINED) != 0 || body.kind == VACANT {
+        return Timed::default();
+    }
+    if body.kind != DYNAMIC {
+        let rests = body.kind == STATIC || !is_moving(state);
+        let falls_asleep = rests && !overflowed;
+        if falls_asleep {
+            state.status |= ASLEEP;
+        }
+        return Timed { is_awake: !falls_asleep && body.kind == KINEMATIC, falls_asleep };
+    }
+    let quiet = if is_quiet(params, body, state) { (state.status >> QUIET_SHIFT) + 1 } else { 0 };
+    state.status = (state.status & !QUIET_MASK) | quiet.min(MAX_QUIET) << QUIET_SHIFT;
+    if quiet >= params.sleep_steps && body.can_sleep != 0 && !overflowed {
+        state.status |= READY;
+    }
+    Timed { is_awake: true, falls_asleep: false }
+}
+
+/// Returns true if a body has neither speed nor was moved in this step.
 #[inline]
 fn is_quiet(params: &Params, body: &Body, state: &BodyState) -> bool {
     let speed = Vec2::from(state.velocity).length() + state.angular_velocity.abs() * body.extent;
@@ -159,8 +102,62 @@ fn is_quiet(params: &Params, body: &Body, state: &BodyState) -> bool {
     speed < params.sleep_speed && MOVED_SHARE * moved < params.sleep_speed * params.dt
 }
 
-/// The root above a body.
-fn root(islands: &mut [u32], body: u32) -> u32 {
+/// Makes islands of the bodies that are ready, and blocks those that something touches which is not (`sleep_unite`,
+/// `sleep_block`).
+fn unite_all(
+    joints: &[Joint],
+    joint_states: &[JointState],
+    contacts: &[Contact],
+    states: &[BodyState],
+    islands: &mut [u32],
+    island_flags: &mut [u32],
+) {
+    for (index, island) in (0..).zip(&mut *islands) {
+        if states[index as usize].status & ASLEEP == 0 {
+            *island = index;
+        }
+    }
+    let touching = contacts.iter().filter(|contact| contact.flags & POINT_COUNT_MASK != 0);
+    let held = joints.iter().zip(joint_states).filter(|(joint, state)| holds(joint, state));
+    let pairs: Vec<(u32, u32)> = touching
+        .map(|contact| (contact.body_a, contact.body_b))
+        .chain(held.map(|(joint, _)| (joint.body_a, joint.body_b)))
+        .collect();
+    let status = |body: u32| states[body as usize].status;
+    for &(a, b) in &pairs {
+        if status(a) & status(b) & READY != 0 {
+            unite(islands, a, b);
+        }
+    }
+    for &(a, b) in &pairs {
+        for (sleepy, other) in [(a, b), (b, a)] {
+            if status(sleepy) & READY != 0 && status(other) & (READY | ASLEEP | QUARANTINED) == 0 {
+                island_flags[root(islands, sleepy) as usize] |= ISLAND_BLOCKED;
+            }
+        }
+    }
+}
+
+/// Lets the bodies of islands that nothing blocks fall asleep.
+fn sleep_settle(states: &mut [BodyState], islands: &mut [u32], island_flags: &[u32], counters: &mut Counters) {
+    for body in 0..states.len() {
+        if states[body].status & READY == 0 {
+            continue;
+        }
+        states[body].status &= !READY;
+        #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
+        let root = root(islands, body as u32);
+        if island_flags[root as usize] & ISLAND_BLOCKED == 0 {
+            islands[body] = root;
+            states[body] = BodyState { status: states[body].status | ASLEEP, ..BodyState::default() };
+            counters.slept = 1;
+            counters.awake -= 1;
+        }
+    }
+}
+
+/// Returns the root above a body.
+pub fn root(islands: &mut [u32], body: u32) -> u32 {
     let mut at = body;
     while islands[at as usize] != at {
         let above = islands[islands[at as usize] as usize];
@@ -171,38 +168,41 @@ fn root(islands: &mut [u32], body: u32) -> u32 {
 }
 
 /// Makes one island of two.
-fn unite(islands: &mut [u32], a: u32, b: u32) {
+pub fn unite(islands: &mut [u32], a: u32, b: u32) {
     let (a, b) = (root(islands, a), root(islands, b));
     islands[a.max(b) as usize] = a.min(b);
 }
 
 /// Brings the list to the pairs that are both asleep now: those that still are, and those of this step.
-pub(crate) fn put_by(
-    states: &Rows<BodyState, 4>,
+fn sleep_gather(
+    states: &[BodyState],
     pair_starts: &[u32],
     contacts: &[Contact],
     manifolds: &[Manifold],
-    (sleeping_starts, sleeping): (&mut Vec<u32>, &mut Vec<SleepingContact>),
-    SleepScratch { starts, list }: &mut SleepScratch,
+    sleeping_starts: &mut Vec<u32>,
+    sleeping: &mut Vec<SleepingContact>,
 ) {
-    let status = |body: u32| states.get(body as usize).status;
-    let sleeps = |contact: &Contact| status(contact.body_a) & status(contact.body_b) & ASLEEP != 0;
-    starts.clear();
-    list.clear();
+    let asleep = |body: u32| states[body as usize].status & ASLEEP != 0;
+    let (old_starts, old) = (std::mem::take(sleeping_starts), std::mem::take(sleeping));
     for producer in 0..pair_starts.len().saturating_sub(1) {
-        #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-        starts.push(list.len() as u32);
+        sleeping_starts.push(length(sleeping));
         let now = produced(pair_starts, contacts, producer);
-        let mut next = 0;
-        let mut stays = |contact: &Contact| find(now, contact.shape_b, &mut next).is_none();
-        let before = produced(sleeping_starts, sleeping, producer).iter();
-        list.extend(before.filter(|put_by| sleeps(&put_by.contact) && stays(&put_by.contact)));
-        let made = now.iter().zip(produced(pair_starts, manifolds, producer));
-        let falls_asleep = made.filter(|(contact, _)| sleeps(contact));
-        list.extend(falls_asleep.map(|(&contact, &manifold)| SleepingContact { contact, manifold }));
+        for put_by in produced(&old_starts, &old, producer) {
+            let is_new = now.iter().any(|contact| contact.shape_b == put_by.contact.shape_b);
+            if asleep(put_by.contact.body_a) && asleep(put_by.contact.body_b) && !is_new {
+                sleeping.push(*put_by);
+            }
+        }
+        for (&contact, &manifold) in now.iter().zip(produced(pair_starts, manifolds, producer)) {
+            if asleep(contact.body_a) && asleep(contact.body_b) {
+                sleeping.push(SleepingContact { contact, manifold });
+            }
+        }
     }
-    #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-    starts.push(list.len() as u32);
-    std::mem::swap(sleeping_starts, starts);
-    std::mem::swap(sleeping, list);
+    sleeping_starts.push(length(sleeping));
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+fn length(sleeping: &[SleepingContact]) -> u32 {
+    sleeping.len() as u32
 }

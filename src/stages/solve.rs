@@ -1,272 +1,187 @@
 //! **solve** and **relax**: one sweep of sequential impulses over all contacts, colour by colour.
 //!
-//! Reads and writes constraints (impulses) and states (velocities). By
-//! colour, one thread a constraint on the device, a block of eight on the CPU. `relax` is the same sweep
+//! Reads and writes constraints (impulses), rebounds, surfaces and states (velocities). Constraint by constraint, in the
+//! order of colours; on the device those of one colour at the same time, as they share no body that moves. `relax` is the same sweep
 //! without bias.
 //!
 //! One formula serves every mode: `λ = −m (mass_scale·v + bias) − impulse_scale·Λ`, with `Λ` clamped, not `λ`. The soft
 //! step takes its three coefficients from a spring-damper; Baumgarte's method is mass scale 1, impulse scale 0.
 //! A gap `s > 0` closes at most at the speed `s/h` in every mode (speculative contact). Friction is solved where
 //! [`USE_FRICTION`] says so: in the soft step only when relaxing, when the normal impulses carry no bias.
+//!
+//! A point that a contact does not have is all zero. It is visited as any other and takes no impulse.
 
-use crate::blocks::{Batch, Block, Bounce, Visit};
-pub use crate::constants::GAP;
-use crate::constants::STICK_SPEED;
-use crate::lanes::{
-    Lanes, Select, Simd, SimdBase, SimdMask, Vec2x8, cross, cross_scalar, dispatch, f32x8, inverse, right_perp, turned,
-    u32x8,
-};
-use crate::threads::{Rows, Table};
+use glam::Vec2;
+
+use super::prepare::{ConstraintPoint, ContactConstraint};
+pub use crate::constants::{GAP, STICK_SPEED};
+use crate::math::{cross, cross_scalar, larger, right_perp, smaller, turned};
 use crate::types::{
     ACCUMULATE, BOUNCES, BodyState, FIXED_A, FIXED_B, FRESH, MEASURED, Params, Surface, USE_BIAS, USE_FRICTION,
 };
 
-/// The sweeps of the soft step: with bias, first as positions are measured and then as they were, and without.
-const FIRST: u32 = USE_BIAS;
-const BIASED: u32 = USE_BIAS | MEASURED;
-const RELAX: u32 = USE_FRICTION;
-/// Any sweep.
-const ANY: u32 = u32::MAX;
-
-/// One sweep.
+/// Makes one sweep.
 pub fn solve(
     params: &Params,
     flags: u32,
-    states: impl Table<Item = BodyState> + Sync,
-    constraints: &mut impl Visit,
-    surfaces: &Rows<Surface, 2>,
+    constraints: &mut [ContactConstraint],
+    surfaces: &mut [Surface],
+    states: &mut [BodyState],
 ) {
-    constraints.visit_batches(|batch| solve_batch(params, flags, states, batch, surfaces));
+    for (slot, constraint) in constraints.iter_mut().enumerate() {
+        solve_contact(params, flags, constraint, surfaces.get_mut(slot), states);
+    }
 }
 
-/// Of one sweep what concerns some blocks of one colour.
-pub fn solve_batch(
+/// Visits one contact: normal impulses, then friction.
+fn solve_contact(
     params: &Params,
-    flags: u32,
-    states: impl Table<Item = BodyState>,
-    batch: Batch,
-    surfaces: &Rows<Surface, 2>,
+    how: u32,
+    c: &mut ContactConstraint,
+    mut surface: Option<&mut Surface>,
+    states: &mut [BodyState],
 ) {
-    // The sweeps that nearly every step is made of have code of their own, in which nothing is asked that is known.
-    let plain = surfaces.is_empty() && params.switches & (ACCUMULATE | BOUNCES) == ACCUMULATE;
-    dispatch!(simd => match flags {
-        FIRST if plain => visit_batch::<FIRST, _>(simd, params, flags, states, batch, surfaces),
-        BIASED if plain => visit_batch::<BIASED, _>(simd, params, flags, states, batch, surfaces),
-        RELAX if plain => visit_batch::<RELAX, _>(simd, params, flags, states, batch, surfaces),
-        _ => visit_batch::<ANY, _>(simd, params, flags, states, batch, surfaces),
-    });
-}
-
-/// Visits blocks one by one, with the flags `KNOWN`, if these are not [`ANY`], of impulses that are accumulated and clamped,
-/// where no surface has more than friction and nothing bounces.
-#[inline(always)]
-fn visit_batch<const KNOWN: u32, S: Simd>(
-    simd: S,
-    params: &Params,
-    flags: u32,
-    states: impl Table<Item = BodyState>,
-    batch: Batch,
-    surfaces: &Rows<Surface, 2>,
-) {
-    if KNOWN != ANY {
-        for block in batch.blocks {
-            visit(simd, params, KNOWN, true, states, block, None, None);
-        }
-        return;
-    }
-    let accumulate = params.switches & ACCUMULATE != 0;
-    for (slot, block, bounce) in batch.blocks() {
-        let mut surface = SurfaceLanes::load(slot, block, surfaces);
-        visit(simd, params, flags, accumulate, states, block, bounce, surface.as_mut());
-        if let Some(surface) = &surface {
-            surface.store_rolling(slot, block, surfaces);
+    let (state_a, state_b) = (states[c.body_a as usize], states[c.body_b as usize]);
+    let normal = Vec2::from(c.normal);
+    let mut motion = Motion::new(c, &state_a, &state_b);
+    if how & MEASURED == 0 {
+        let moved = Vec2::from(state_b.delta_position) - Vec2::from(state_a.delta_position);
+        let (turn_a, turn_b) = (state_a.delta_rotation.into(), state_b.delta_rotation.into());
+        for (point, measured) in c.points.iter().zip(&mut c.measured) {
+            let swung = turned(turn_b, point.r_b.into()) - turned(turn_a, point.r_a.into());
+            *measured = point.separation + (moved + swung).dot(normal);
         }
     }
-}
-
-/// [`Surface`], a lane each.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SurfaceLanes {
-    kinetic_friction: Lanes,
-    tangent_speed: Lanes,
-    rolling_resistance: Lanes,
-    pub(super) rolling_impulse: Lanes,
-}
-
-/// Lanes of a block that are in use.
-fn in_use(block: &Block) -> impl Iterator<Item = usize> {
-    let flags = block.flags.into_iter().enumerate();
-    flags.filter(|(_, flags)| flags & (FIXED_A | FIXED_B) != FIXED_A | FIXED_B).map(|(lane, _)| lane)
-}
-
-impl SurfaceLanes {
-    /// The surfaces of a block of which `slot` is the first constraint, if there are any.
-    #[must_use]
-    pub fn load(slot: usize, block: &Block, surfaces: &Rows<Surface, 2>) -> Option<Self> {
-        if surfaces.is_empty() {
-            return None;
-        }
-        let mut lanes = Self::default();
-        for lane in in_use(block) {
-            let surface = surfaces.get(slot + lane);
-            lanes.kinetic_friction.0[lane] = surface.kinetic_friction;
-            lanes.tangent_speed.0[lane] = surface.tangent_speed;
-            lanes.rolling_resistance.0[lane] = surface.rolling_resistance;
-            lanes.rolling_impulse.0[lane] = surface.rolling_impulse;
-        }
-        Some(lanes)
-    }
-
-    /// Writes the impulses against rolling back.
-    fn store_rolling(&self, slot: usize, block: &Block, surfaces: &Rows<Surface, 2>) {
-        for lane in in_use(block) {
-            let rolling_impulse = self.rolling_impulse.0[lane];
-            surfaces.set(slot + lane, Surface { rolling_impulse, ..surfaces.get(slot + lane) });
-        }
-    }
-}
-
-/// Visits a block: normal impulses, then friction, on the velocities of the bodies.
-#[inline(always)]
-fn visit<S: Simd>(
-    simd: S,
-    params: &Params,
-    flags: u32,
-    accumulate: bool,
-    states: impl Table<Item = BodyState>,
-    block: &mut Block,
-    bounce: Option<&mut Bounce>,
-    mut surface: Option<&mut SurfaceLanes>,
-) {
-    let splat = |value: f32| f32x8::splat(simd, value);
-    let (states_a, states_b) = (states.eight(block.body_a), states.eight(block.body_b));
-    let [v_a_x, v_a_y, mut w_a, status_a] = states_a.columns(simd, 0);
-    let [v_b_x, v_b_y, mut w_b, status_b] = states_b.columns(simd, 0);
-    let (mut v_a, mut v_b) = (Vec2x8::new(v_a_x, v_a_y), Vec2x8::new(v_b_x, v_b_y));
-    let normal = block.normal.on(simd);
-    let (m_a, i_a) = (block.inv_mass_a.on(simd), block.inv_inertia_a.on(simd));
-    let (m_b, i_b) = (block.inv_mass_b.on(simd), block.inv_inertia_b.on(simd));
-    if flags & MEASURED == 0 {
-        let [p_a_x, p_a_y, q_a_x, q_a_y] = states_a.columns(simd, 1);
-        let [p_b_x, p_b_y, q_b_x, q_b_y] = states_b.columns(simd, 1);
-        let moved = Vec2x8::new(p_b_x, p_b_y) - Vec2x8::new(p_a_x, p_a_y);
-        let (turn_a, turn_b) = (Vec2x8::new(q_a_x, q_a_y), Vec2x8::new(q_b_x, q_b_y));
-        for point in &mut block.points {
-            let turned = turned(turn_b, point.r_b.on(simd)) - turned(turn_a, point.r_a.on(simd));
-            point.measured.put(point.separation.on(simd) + (moved + turned).dot(normal));
-        }
-    }
-    let tangent = right_perp(normal);
-    let (zero, one) = (splat(0.0), splat(1.0));
-
-    let (h, gap) = (splat(params.h), splat(GAP * params.linear_slop));
-    let use_bias = flags & USE_BIAS != 0;
-    let moving = (u32x8::load_array(simd, block.flags) & (FIXED_A | FIXED_B)).simd_eq(0);
-    let all_move = moving.all_true();
-    let [bias_rate, soft_mass_scale, soft_impulse_scale, slop] = if use_bias && all_move {
-        params.contact_softness.map(splat)
-    } else if use_bias {
-        let (contact, fixed) = (params.contact_softness, params.fixed_softness);
-        let of = |value: usize| moving.select(splat(contact[value]), splat(fixed[value]));
-        [of(0), of(1), of(2), of(3)]
-    } else {
-        [zero, one, zero, zero]
-    };
-    let push_speed = splat(-params.push_speed);
-    if flags & FRESH != 0 {
-        for point in &mut block.points {
-            point.normal_impulse.put(zero);
-            point.tangent_impulse.put(zero);
-        }
-        if let Some(surface) = surface.as_deref_mut() {
-            surface.rolling_impulse.put(zero);
+    let softness = if c.flags & (FIXED_A | FIXED_B) == 0 { params.contact_softness } else { params.fixed_softness };
+    if how & FRESH != 0 {
+        c.impulses = [0.0; 4];
+        if let Some(surface) = &mut surface {
+            surface.rolling_impulse = 0.0;
         }
     }
 
-    for point in &mut block.points {
-        let (r_a, r_b, separation) = (point.r_a.on(simd), point.r_b.on(simd), point.measured.on(simd));
-        let apart = separation.simd_gt(gap);
-        let (bias, mass_scale, impulse_scale) = if use_bias {
-            let depth = (separation + slop).min(zero);
-            let push = (soft_mass_scale * bias_rate * depth).max(push_speed);
-            (
-                apart.select(separation / h, push),
-                apart.select(one, soft_mass_scale),
-                apart.select(zero, soft_impulse_scale),
-            )
-        } else {
-            (apart.select(separation / h, zero), one, zero)
-        };
-        let velocity = ((v_b + cross_scalar(w_b, r_b)) - (v_a + cross_scalar(w_a, r_a))).dot(normal);
-        let old = point.normal_impulse.on(simd);
-        let wanted = -(point.normal_mass.on(simd) * (mass_scale * velocity + bias)) - impulse_scale * old;
-        let new = if accumulate { (old + wanted).max(zero) } else { old + wanted.max(zero) };
-        point.normal_impulse.put(new);
-        let impulse = normal * (new - old);
-        v_a -= impulse * m_a;
-        w_a -= i_a * cross(r_a, impulse);
-        v_b += impulse * m_b;
-        w_b += i_b * cross(r_b, impulse);
+    for (end, point) in c.points.iter().enumerate() {
+        let velocity = motion.velocity(point).dot(normal);
+        let old = c.impulses[2 * end];
+        let new = normal_impulse(params, how, softness, c.measured[end], velocity, point.normal_mass, old);
+        c.impulses[2 * end] = new;
+        motion.push(point, normal * (new - old));
     }
-    if let Some(bounce) = bounce {
-        for (most, point) in bounce.max_impulses.iter_mut().zip(&block.points) {
-            most.put(most.on(simd).max(point.normal_impulse.on(simd)));
+    if params.switches & BOUNCES != 0 {
+        for (end, most) in c.rebound.max_impulses.iter_mut().enumerate() {
+            *most = larger(*most, c.impulses[2 * end]);
         }
     }
 
-    if flags & USE_FRICTION != 0 {
-        if let Some(surface) = surface.as_deref_mut() {
-            let mass = inverse(simd, i_a + i_b);
-            let load = block.points[0].normal_impulse.on(simd) + block.points[1].normal_impulse.on(simd);
-            let most = surface.rolling_resistance.on(simd) * load;
-            let old = surface.rolling_impulse.on(simd);
-            let new = (old - mass * (w_b - w_a)).min(most).max(-most);
-            surface.rolling_impulse.put(new);
-            w_a -= i_a * (new - old);
-            w_b += i_b * (new - old);
+    if how & USE_FRICTION != 0 {
+        let tangent = right_perp(normal);
+        if let Some(surface) = &mut surface {
+            let k = c.inv_inertia_a + c.inv_inertia_b;
+            let mass = if k > 0.0 { 1.0 / k } else { 0.0 };
+            let most = surface.rolling_resistance * (c.impulses[0] + c.impulses[2]);
+            let old = surface.rolling_impulse;
+            let new = clamp(old - mass * (motion.w_b - motion.w_a), most);
+            surface.rolling_impulse = new;
+            motion.w_a -= c.inv_inertia_a * (new - old);
+            motion.w_b += c.inv_inertia_b * (new - old);
         }
-        // All at first. A point that the contact does not have agrees with the other.
-        let mut slides = zero.simd_eq(zero);
-        for point in &mut block.points {
-            let (r_a, r_b) = (point.r_a.on(simd), point.r_b.on(simd));
-            let mut velocity = ((v_b + cross_scalar(w_b, r_b)) - (v_a + cross_scalar(w_a, r_a))).dot(tangent);
-            let most = block.friction.on(simd) * point.normal_impulse.on(simd);
-            let (old, mass) = (point.tangent_impulse.on(simd), point.tangent_mass.on(simd));
+        // A contact slides when none of its points holds any more, and then has what sliding gives. One point alone
+        // says nothing: the first that is visited is asked to hold everything.
+        let mut slides = true;
+        for (end, point) in c.points.iter().enumerate() {
+            let mut velocity = motion.velocity(point).dot(tangent);
             if let Some(surface) = &surface {
-                velocity -= surface.tangent_speed.on(simd);
+                velocity -= surface.tangent_speed;
             }
-            let wanted = old - mass * velocity;
-            if surface.is_some() {
-                slides &= wanted.abs().simd_ge(most + mass * STICK_SPEED);
-            }
-            let new = wanted.min(most).max(-most);
-            point.tangent_impulse.put(new);
-            let impulse = tangent * (new - old);
-            v_a -= impulse * m_a;
-            w_a -= i_a * cross(r_a, impulse);
-            v_b += impulse * m_b;
-            w_b += i_b * cross(r_b, impulse);
+            let most = c.friction * c.impulses[2 * end];
+            let old = c.impulses[2 * end + 1];
+            let wanted = old - point.tangent_mass * velocity;
+            slides &= wanted.abs() >= most + point.tangent_mass * STICK_SPEED;
+            let new = clamp(wanted, most);
+            c.impulses[2 * end + 1] = new;
+            motion.push(point, tangent * (new - old));
         }
-        if let Some(surface) = &surface {
-            // A contact slides when none of its points holds any more, and then has what sliding gives. One point alone
-            // says nothing: the first that is visited is asked to hold everything.
-            for point in &mut block.points {
-                let (r_a, r_b) = (point.r_a.on(simd), point.r_b.on(simd));
-                let most = surface.kinetic_friction.on(simd) * point.normal_impulse.on(simd);
-                let old = point.tangent_impulse.on(simd);
-                let new = slides.select(old.min(most).max(-most), old);
-                point.tangent_impulse.put(new);
-                let impulse = tangent * (new - old);
-                v_a -= impulse * m_a;
-                w_a -= i_a * cross(r_a, impulse);
-                v_b += impulse * m_b;
-                w_b += i_b * cross(r_b, impulse);
+        if let Some(surface) = surface {
+            for (end, point) in c.points.iter().enumerate() {
+                let most = surface.kinetic_friction * c.impulses[2 * end];
+                let old = c.impulses[2 * end + 1];
+                let new = if slides { clamp(old, most) } else { old };
+                c.impulses[2 * end + 1] = new;
+                motion.push(point, tangent * (new - old));
             }
         }
     }
 
-    // Velocities, and nothing else of a body's state.
-    let flags = block.flags;
-    states_a.set_columns(0, [v_a.x, v_a.y, w_a, status_a], |lane| all_move || flags[lane] & FIXED_A == 0);
-    states_b.set_columns(0, [v_b.x, v_b.y, w_b, status_b], |lane| all_move || flags[lane] & FIXED_B == 0);
+    if c.flags & FIXED_A == 0 {
+        let state = &mut states[c.body_a as usize];
+        (state.velocity, state.angular_velocity) = (motion.v_a.into(), motion.w_a);
+    }
+    if c.flags & FIXED_B == 0 {
+        let state = &mut states[c.body_b as usize];
+        (state.velocity, state.angular_velocity) = (motion.v_b.into(), motion.w_b);
+    }
+}
+
+/// Returns the accumulated normal impulse of a point after this visit.
+fn normal_impulse(
+    params: &Params,
+    how: u32,
+    softness: [f32; 4],
+    separation: f32,
+    velocity: f32,
+    mass: f32,
+    old: f32,
+) -> f32 {
+    let (mut bias, mut mass_scale, mut impulse_scale) = (0.0, 1.0, 0.0);
+    if separation > GAP * params.linear_slop {
+        bias = separation / params.h;
+    } else if how & USE_BIAS != 0 {
+        let [bias_rate, soft_mass_scale, soft_impulse_scale, slop] = softness;
+        let depth = smaller(separation + slop, 0.0);
+        bias = larger(soft_mass_scale * bias_rate * depth, -params.push_speed);
+        (mass_scale, impulse_scale) = (soft_mass_scale, soft_impulse_scale);
+    }
+    let wanted = -(mass * (mass_scale * velocity + bias)) - impulse_scale * old;
+    if params.switches & ACCUMULATE != 0 { larger(old + wanted, 0.0) } else { old + larger(wanted, 0.0) }
+}
+
+/// Returns `value` between `-most` and `most`.
+fn clamp(value: f32, most: f32) -> f32 {
+    larger(smaller(value, most), -most)
+}
+
+/// Velocities of the two bodies while a contact is visited, and how a push changes them.
+struct Motion {
+    v_a: Vec2,
+    w_a: f32,
+    v_b: Vec2,
+    w_b: f32,
+    /// 1/mass and 1/inertia of A, then of B.
+    inv: [f32; 4],
+}
+
+impl Motion {
+    fn new(c: &ContactConstraint, state_a: &BodyState, state_b: &BodyState) -> Self {
+        Self {
+            v_a: state_a.velocity.into(),
+            w_a: state_a.angular_velocity,
+            v_b: state_b.velocity.into(),
+            w_b: state_b.angular_velocity,
+            inv: [c.inv_mass_a, c.inv_inertia_a, c.inv_mass_b, c.inv_inertia_b],
+        }
+    }
+
+    /// Returns how fast B leaves A at a point, m/s.
+    fn velocity(&self, point: &ConstraintPoint) -> Vec2 {
+        (self.v_b + cross_scalar(self.w_b, point.r_b.into())) - (self.v_a + cross_scalar(self.w_a, point.r_a.into()))
+    }
+
+    /// Pushes B at a point, and A against it.
+    fn push(&mut self, point: &ConstraintPoint, impulse: Vec2) {
+        let [m_a, i_a, m_b, i_b] = self.inv;
+        self.v_a -= impulse * m_a;
+        self.w_a -= i_a * cross(point.r_a.into(), impulse);
+        self.v_b += impulse * m_b;
+        self.w_b += i_b * cross(point.r_b.into(), impulse);
+    }
 }

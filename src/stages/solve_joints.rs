@@ -1,9 +1,9 @@
 //! **solve_joints** and **relax_joints**: one sweep of sequential impulses over all joints, colour by colour, row by row.
 //!
 //! Reads joint_frames, joint_rows, joint_starts; reads and writes joint_impulses, states (velocities) and accumulators:
-//! what a joint has pushed is taken out before the bodies move, and put back afterwards in its new direction, as a tension
-//! along an old one would do work. By joint colour, one thread a joint on the device; the CPU visits eight at a time
-//! ([`lanes`]), to the bits of what is defined here. `relax_joints` is the same sweep without bias and springs. It comes
+//! the push of a joint is taken out before the bodies move, and put back afterwards in its new direction, as a tension
+//! along an old one would do work. Joint by joint, in the order of joint colours; on the device those of one colour at the
+//! same time. `relax_joints` is the same sweep without bias and springs. It comes
 //! before the contacts' sweep, which has the last word.
 //!
 //! A row has a position `x` and a goal; every visit finds its direction anew from how far the bodies have moved, so that
@@ -26,143 +26,155 @@
 //! frequency is as stiff as where its anchors meet: `K` grows with the square of how far they are apart, and one that
 //! gave the more the further it is drawn would let go.
 
-pub mod lanes;
-
 use glam::{Mat2, Vec2};
 
-use crate::constants::MAX_SWING;
+pub use crate::constants::MAX_SWING;
 use crate::math::{angle_of, clamped, cross, cross_scalar, inv_mul_rotation, inv_rotate, rotate, turned};
-use crate::threads::{HEAVY, Rows, Threads};
 use crate::types::{
-    ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW,
-    JointFrame, JointRow, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_COUNT_MASK,
-    ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, USE_BIAS, WARM_START, WITHDRAW,
-    WORLD_A,
+    ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JointFrame,
+    JointRow, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_COUNT_MASK, ROW_GEOMETRY, ROW_LOWER,
+    ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, USE_BIAS, WARM_START, WITHDRAW, WORLD_A,
 };
 
-/// Visits the joints colour by colour. Those of one colour may be visited at the same time; the overflow is visited one
-/// by one, in order.
-pub fn for_joints(threads: &Threads, joint_starts: &[u32], each: impl Fn(usize) + Sync) {
-    for color in 0..JOINT_COLORS as usize {
-        let (start, end) = (joint_starts[color], joint_starts[JOINT_COLORS as usize + color]);
-        let places = &joint_starts[start as usize..end as usize];
-        let visit = |places: &[u32]| places.iter().for_each(|&place| each(place as usize));
-        if color == JOINT_OVERFLOW as usize {
-            visit(places);
-        } else {
-            threads.for_ranges(HEAVY, places.len(), |first, last| visit(&places[first..last]));
-        }
-    }
-}
-
-/// One sweep.
+/// Makes one sweep.
 pub fn solve_joints(
-    threads: &Threads,
     params: &Params,
     flags: u32,
     joint_starts: &[u32],
     joint_frames: &[JointFrame],
     joint_rows: &[JointRow],
-    joint_impulses: &Rows<[f32; 2], 1>,
-    states: &Rows<BodyState, 4>,
-    accumulators: &Rows<Accumulator, 2>,
+    joint_impulses: &mut [[f32; 2]],
+    states: &mut [BodyState],
+    accumulators: &mut [Accumulator],
 ) {
-    for_joints(threads, joint_starts, |index| {
-        visit(params, flags, &joint_frames[index], joint_rows, joint_impulses, states, accumulators);
-    });
+    for joint in in_order(joint_starts) {
+        let frame = &joint_frames[joint];
+        let mut ends = Ends::of(frame, states, accumulators);
+        let rows = rows_of(frame);
+        solve_joint(params, flags, frame, &joint_rows[rows.clone()], &mut joint_impulses[rows], &mut ends);
+        ends.put(frame, states, accumulators);
+    }
 }
 
-/// Visits a joint.
-fn visit(
-    params: &Params,
-    flags: u32,
-    frame: &JointFrame,
-    joint_rows: &[JointRow],
-    joint_impulses: &Rows<[f32; 2], 1>,
-    states: &Rows<BodyState, 4>,
-    accumulators: &Rows<Accumulator, 2>,
-) {
-    let (state_a, state_b) = states_of(frame, states);
-    let stance = Stance::new(frame, &state_a, &state_b);
-    let warm = params.switches & WARM_START != 0;
-    if warm && flags & DEPOSIT != 0 {
-        accumulate(frame, joint_rows, joint_impulses, &stance, 1.0, accumulators);
+/// Returns the places of the joints, colour by colour.
+pub fn in_order(joint_starts: &[u32]) -> impl Iterator<Item = usize> {
+    (0..JOINT_COLORS as usize).flat_map(|color| {
+        let (start, end) = (joint_starts[color], joint_starts[JOINT_COLORS as usize + color]);
+        joint_starts[start as usize..end as usize].iter().map(|&joint| joint as usize)
+    })
+}
+
+/// Both bodies of a joint while it is visited; the world is one that rests.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends {
+    /// States of A and B.
+    pub states: [BodyState; 2],
+    /// Accumulators of A and B.
+    pub sums: [Accumulator; 2],
+}
+
+impl Ends {
+    /// Reads the rows of the bodies of a joint.
+    #[must_use]
+    pub fn of(frame: &JointFrame, states: &[BodyState], accumulators: &[Accumulator]) -> Self {
+        let b = frame.body_b as usize;
+        let mut ends = Self { states: [states[b]; 2], sums: [accumulators[b]; 2] };
+        (ends.states[0], ends.sums[0]) = if frame.flags & WORLD_A != 0 {
+            (BodyState::default(), Accumulator::default())
+        } else {
+            (states[frame.body_a as usize], accumulators[frame.body_a as usize])
+        };
+        ends
     }
+
+    /// Writes the rows of the bodies that the joint moves.
+    pub fn put(&self, frame: &JointFrame, states: &mut [BodyState], accumulators: &mut [Accumulator]) {
+        for (end, body, fixed) in [(0, frame.body_a, JOINT_FIXED_A), (1, frame.body_b, JOINT_FIXED_B)] {
+            if frame.flags & fixed == 0 {
+                states[body as usize] = self.states[end];
+                accumulators[body as usize] = self.sums[end];
+            }
+        }
+    }
+}
+
+/// Visits one joint, given its rows and their impulses.
+pub fn solve_joint(
+    params: &Params,
+    how: u32,
+    frame: &JointFrame,
+    rows: &[JointRow],
+    impulses: &mut [[f32; 2]],
+    ends: &mut Ends,
+) {
+    let stance = Stance::new(frame, &ends.states[0], &ends.states[1]);
+    let warm = params.switches & WARM_START != 0;
+    if warm && how & DEPOSIT != 0 {
+        accumulate(frame, rows, impulses, &stance, 1.0, &mut ends.sums);
+    }
+    let [state_a, state_b] = &mut ends.states;
     let mut motion = Motion {
         v_a: state_a.velocity.into(),
         w_a: state_a.angular_velocity,
         v_b: state_b.velocity.into(),
         w_b: state_b.angular_velocity,
     };
-    for row in rows_of(frame) {
-        let rule = &joint_rows[row];
-        if rule.kind & ROW_ROLE == ROW_SPRING && flags & USE_BIAS == 0 {
+    for (rule, impulse) in rows.iter().zip(&mut *impulses) {
+        let geometry = rule.kind & ROW_GEOMETRY;
+        if rule.kind & ROW_ROLE == ROW_SPRING && how & USE_BIAS == 0 {
             continue;
         }
-        let old = if flags & FRESH == 0 { Vec2::from(joint_impulses.get(row)) } else { Vec2::ZERO };
-        let new = if rule.kind & ROW_GEOMETRY == ROW_POINT {
+        let old = if how & FRESH == 0 { Vec2::from(*impulse) } else { Vec2::ZERO };
+        let new = if geometry == ROW_POINT {
             let old = rotate(stance.axis, old);
-            let new = solve_point(params, flags, frame, rule, &stance, &motion, old);
+            let new = solve_point(params, how, frame, rule, &stance, &motion, old);
             motion.apply(frame, &stance, new - old, 0.0);
             inv_rotate(stance.axis, new)
         } else {
-            let new = solve_row(params, flags, frame, rule, &stance, &motion, old.x);
+            let new = solve_row(params, how, frame, rule, &stance, &motion, old.x);
             let size = side(rule) * (new - old.x);
-            if rule.kind & ROW_GEOMETRY == ROW_ANGLE {
+            if geometry == ROW_ANGLE {
                 motion.apply(frame, &stance, Vec2::ZERO, size);
             } else {
-                motion.apply(frame, &stance, stance.direction(rule.kind & ROW_GEOMETRY) * size, 0.0);
+                motion.apply(frame, &stance, stance.direction(geometry) * size, 0.0);
             }
             Vec2::new(new, 0.0)
         };
-        joint_impulses.set(row, new.into());
+        *impulse = new.into();
     }
-    if frame.flags & JOINT_FIXED_A == 0 {
-        let state = BodyState { velocity: motion.v_a.into(), angular_velocity: motion.w_a, ..state_a };
-        states.set(frame.body_a as usize, state);
-    }
-    if frame.flags & JOINT_FIXED_B == 0 {
-        let state = BodyState { velocity: motion.v_b.into(), angular_velocity: motion.w_b, ..state_b };
-        states.set(frame.body_b as usize, state);
-    }
-    if warm && flags & WITHDRAW != 0 {
-        accumulate(frame, joint_rows, joint_impulses, &stance, -1.0, accumulators);
+    (state_a.velocity, state_a.angular_velocity) = (motion.v_a.into(), motion.w_a);
+    (state_b.velocity, state_b.angular_velocity) = (motion.v_b.into(), motion.w_b);
+    if warm && how & WITHDRAW != 0 {
+        accumulate(frame, rows, impulses, &stance, -1.0, &mut ends.sums);
     }
 }
 
-/// The rows of a joint; none of one that is switched off, broken or quarantined.
+/// Returns the rows of a joint; none of one that is switched off, broken or quarantined.
 #[must_use]
 pub fn rows_of(frame: &JointFrame) -> std::ops::Range<usize> {
     let first = frame.first_row as usize;
     first..first + (frame.flags & ROW_COUNT_MASK) as usize
 }
 
-/// Both bodies; the world is one that rests.
-#[must_use]
-pub fn states_of(frame: &JointFrame, states: &Rows<BodyState, 4>) -> (BodyState, BodyState) {
-    let state_a = if frame.flags & WORLD_A != 0 { BodyState::default() } else { states.get(frame.body_a as usize) };
-    (state_a, states.get(frame.body_b as usize))
-}
-
-/// How a joint stands now.
+/// Posture of a joint now.
 #[derive(Clone, Copy, Debug)]
 pub struct Stance {
-    /// Where it pulls, from A's centre of mass: the anchor of B.
+    /// Place where it pulls, from A's centre of mass: the anchor of B.
     pub arm_a: Vec2,
-    /// Likewise from B's.
+    /// The same place from B's centre of mass.
     pub arm_b: Vec2,
-    /// From the anchor of A to that of B.
+    /// Vector from the anchor of A to that of B.
     pub between: Vec2,
     /// A's axis. Of a joint that holds a point it is A's x, and as a rotation takes its impulse from A's frame.
     pub axis: Vec2,
     /// Angle of B against A when the step began, rad.
     pub angle: f32,
-    /// How far B has turned against A since.
+    /// Rotation of B against A since then.
     pub turn: Vec2,
 }
 
 impl Stance {
-    /// From how far the bodies have moved since the step began.
+    /// Finds it from how far the bodies have moved since the step began.
     #[inline]
     #[must_use]
     pub fn new(frame: &JointFrame, a: &BodyState, b: &BodyState) -> Self {
@@ -180,7 +192,7 @@ impl Stance {
         }
     }
 
-    /// Along which a row that is neither of an angle nor of a point pushes B. Where the anchors meet there is no line
+    /// Returns the direction in which a row that is neither of an angle nor of a point pushes B. Where the anchors meet there is no line
     /// between them; it counts as upright, so that what shall be kept apart can be driven apart.
     #[inline]
     #[must_use]
@@ -195,7 +207,7 @@ impl Stance {
         }
     }
 
-    /// m or rad.
+    /// Returns the position of a row, m or rad.
     #[inline]
     #[must_use]
     pub fn position(&self, geometry: u32) -> f32 {
@@ -217,7 +229,7 @@ struct Motion {
 }
 
 impl Motion {
-    /// Of B against A where the joint pulls.
+    /// Returns the velocity of B against A where the joint pulls.
     #[inline]
     fn velocity(&self, stance: &Stance) -> Vec2 {
         (self.v_b + cross_scalar(self.w_b, stance.arm_b)) - (self.v_a + cross_scalar(self.w_a, stance.arm_a))
@@ -233,14 +245,14 @@ impl Motion {
     }
 }
 
-/// Whether the impulse of a row acts along its direction or against it: that of an upper limit is counted positive.
+/// Returns 1 if the impulse of a row acts along its direction, −1 if against it: that of an upper limit is counted positive.
 #[inline]
 #[must_use]
 pub fn side(rule: &JointRow) -> f32 {
     if rule.kind & ROW_ROLE == ROW_UPPER { -1.0 } else { 1.0 }
 }
 
-/// Inverse of the effective mass of a row that is not of a point.
+/// Returns the inverse of the effective mass of a row that is not of a point.
 #[inline]
 #[must_use]
 pub fn inverse_mass(frame: &JointFrame, stance: &Stance, geometry: u32) -> f32 {
@@ -252,7 +264,7 @@ pub fn inverse_mass(frame: &JointFrame, stance: &Stance, geometry: u32) -> f32 {
     frame.inv_mass_a + frame.inv_mass_b + frame.inv_inertia_a * arm_a * arm_a + frame.inv_inertia_b * arm_b * arm_b
 }
 
-/// The same of a point that is pushed at these places.
+/// Returns the inverse of the effective mass of a point that is pushed at these places.
 #[inline]
 #[must_use]
 pub fn inverse_point_mass(frame: &JointFrame, r_a: Vec2, r_b: Vec2) -> Mat2 {
@@ -272,7 +284,7 @@ pub fn solve_symmetric(k: Mat2, b: Vec2) -> Vec2 {
     if determinant > 0.0 { Vec2::new(yy * b.x - xy * b.y, xx * b.y - xy * b.x) / determinant } else { Vec2::ZERO }
 }
 
-/// Stiffness and `a` (see above) of a spring on a mass of `1 / k`, if it is stated for one of `1 / stated`.
+/// Returns stiffness and `a` (see above) of a spring on a mass of `1 / k`, if it is stated for one of `1 / stated`.
 #[inline]
 fn spring(params: &Params, rule: &JointRow, k: f32, stated: f32) -> (f32, f32) {
     let mut scale = 1.0;
@@ -289,7 +301,7 @@ fn spring(params: &Params, rule: &JointRow, k: f32, stated: f32) -> (f32, f32) {
     (stiffness, params.h * (damping + theta * params.h * stiffness))
 }
 
-/// Stiffness that the spring of a row has on its bodies as they stand, N/m or N·m/rad.
+/// Returns the stiffness that the spring of a row has on its bodies as they stand, N/m or N·m/rad.
 #[must_use]
 pub fn stiffness(params: &Params, frame: &JointFrame, rule: &JointRow, stance: &Stance) -> f32 {
     let geometry = rule.kind & ROW_GEOMETRY;
@@ -303,7 +315,7 @@ pub fn stiffness(params: &Params, frame: &JointFrame, rule: &JointRow, stance: &
     spring(params, rule, k, k).0
 }
 
-/// The impulse of a row after this visit.
+/// Returns the impulse of a row after this visit.
 #[inline]
 fn solve_row(
     params: &Params,
@@ -347,7 +359,7 @@ fn solve_row(
     }
 }
 
-/// The same of a point.
+/// Returns the impulse of a point after this visit.
 #[inline]
 fn solve_point(
     params: &Params,
@@ -381,7 +393,7 @@ fn solve_point(
     }
 }
 
-/// A vector no longer than `most`.
+/// Returns a vector no longer than `most`.
 #[inline]
 #[must_use]
 pub fn shortened(v: Vec2, most: f32) -> Vec2 {
@@ -389,19 +401,13 @@ pub fn shortened(v: Vec2, most: f32) -> Vec2 {
     if length > most { v * (most / length) } else { v }
 }
 
-/// All that the rows of a joint do: a push on B where the joint pulls, and a turn; N·s, N·m·s.
+/// Returns all that the rows of a joint do: a push on B where the joint pulls, and a turn; N·s, N·m·s.
 #[inline]
 #[must_use]
-pub fn total(
-    frame: &JointFrame,
-    joint_rows: &[JointRow],
-    impulse_of: impl Fn(usize) -> [f32; 2],
-    stance: &Stance,
-) -> (Vec2, f32) {
+pub fn total(rows: &[JointRow], impulses: &[[f32; 2]], stance: &Stance) -> (Vec2, f32) {
     let (mut impulse, mut spin) = (Vec2::ZERO, 0.0);
-    for row in rows_of(frame) {
-        let rule = &joint_rows[row];
-        let part = Vec2::from(impulse_of(row));
+    for (rule, &part) in rows.iter().zip(impulses) {
+        let part = Vec2::from(part);
         match rule.kind & ROW_GEOMETRY {
             ROW_POINT => impulse += rotate(stance.axis, part),
             ROW_ANGLE => spin += side(rule) * part.x,
@@ -412,29 +418,18 @@ pub fn total(
 }
 
 /// Adds what the impulses of a joint do to the velocities of its bodies, times `share`.
-#[inline]
 pub fn accumulate(
     frame: &JointFrame,
-    joint_rows: &[JointRow],
-    joint_impulses: &Rows<[f32; 2], 1>,
+    rows: &[JointRow],
+    impulses: &[[f32; 2]],
     stance: &Stance,
     share: f32,
-    accumulators: &Rows<Accumulator, 2>,
+    [sum_a, sum_b]: &mut [Accumulator; 2],
 ) {
-    let (impulse, spin) = total(frame, joint_rows, |row| joint_impulses.get(row), stance);
+    let (impulse, spin) = total(rows, impulses, stance);
     let (impulse, spin) = (impulse * share, spin * share);
-    let add = |body: u32, velocity: Vec2, angular_velocity: f32| {
-        let mut sum = accumulators.get(body as usize);
-        sum.velocity = (Vec2::from(sum.velocity) + velocity).into();
-        sum.angular_velocity += angular_velocity;
-        accumulators.set(body as usize, sum);
-    };
-    if frame.flags & JOINT_FIXED_A == 0 {
-        let turn = frame.inv_inertia_a * (cross(stance.arm_a, impulse) + spin);
-        add(frame.body_a, -(impulse * frame.inv_mass_a), -turn);
-    }
-    if frame.flags & JOINT_FIXED_B == 0 {
-        let turn = frame.inv_inertia_b * (cross(stance.arm_b, impulse) + spin);
-        add(frame.body_b, impulse * frame.inv_mass_b, turn);
-    }
+    sum_a.velocity = (Vec2::from(sum_a.velocity) - impulse * frame.inv_mass_a).into();
+    sum_a.angular_velocity -= frame.inv_inertia_a * (cross(stance.arm_a, impulse) + spin);
+    sum_b.velocity = (Vec2::from(sum_b.velocity) + impulse * frame.inv_mass_b).into();
+    sum_b.angular_velocity += frame.inv_inertia_b * (cross(stance.arm_b, impulse) + spin);
 }

@@ -1,78 +1,36 @@
-//! **store_impulses**: hands the impulses back to the manifolds, from where the next step recalls them.
+//! **store_impulses**: hands the impulses back to the manifolds, where the next step finds them.
 //!
-//! Reads constraints and surfaces, and the colours of contacts; writes manifolds and, against rolling, contacts. One thread
-//! a constraint; here one a contact, which [`prepare`](super::prepare) explains.
+//! Reads constraints, slots and surfaces; writes manifolds and, against rolling, contacts. Constraint by constraint.
 
-use std::sync::atomic::AtomicU32;
-
-use super::prepare::{BLOCK, PrepareScratch, cut};
-use crate::blocks::Blocks;
-use crate::threads::{Cut, Rows, Threads};
-use crate::types::{COLOR_COUNT, Contact, Counters, Manifold, Surface};
+use super::prepare::ContactConstraint;
+use crate::types::{Contact, Manifold, Surface};
 
 /// Writes the impulses of `manifolds`.
 pub fn store_impulses(
-    threads: &Threads,
-    slots: &[AtomicU32],
-    counters: &Counters,
-    constraints: &Blocks,
-    surfaces: &Rows<Surface, 2>,
+    slots: &[u32],
+    constraints: &[ContactConstraint],
+    surfaces: &[Surface],
     contacts: &mut [Contact],
     manifolds: &mut [Manifold],
-    PrepareScratch { cuts, .. }: &mut PrepareScratch,
 ) {
-    // One thread walks through all contacts from the start, without a halt.
-    cuts.clear();
-    let one = Threads::default();
-    let threads = if threads.count() > 1 {
-        cut(slots, counters, contacts.len(), cuts);
-        threads
-    } else {
-        &one
-    };
-    let first_slots = std::array::from_fn(|color| counters.color_starts[color] as usize);
-    threads.for_chunk_pairs(Cut { unit: BLOCK, least: BLOCK }, contacts, manifolds, |first, contacts, manifolds| {
-        let mut next: [usize; COLOR_COUNT as usize] = cuts.get(first / BLOCK).copied().unwrap_or(first_slots);
-        for (contact, manifold) in contacts.iter_mut().zip(manifolds) {
-            let Some(slot) = next.get_mut(contact.color as usize) else { continue };
-            let color = contact.color as usize;
-            let rank = *slot - counters.color_starts[color] as usize;
-            let (block, lane) = constraints.place(color, rank);
-            let Some(block) = constraints.get(block) else { continue };
-            let rolling = (!surfaces.is_empty()).then(|| surfaces.get(*slot).rolling_impulse);
-            *slot += 1;
-            put(contact, manifold, block.impulses(lane), rolling);
-        }
-    });
-}
-
-/// The same of constraints that lie in the order of `slots`: calls `keep(contact, impulses, impulse against rolling)`, the
-/// last where anything resists it.
-pub(crate) fn store_impulses_of(
-    slots: &[u32],
-    counters: &Counters,
-    constraints: &Blocks,
-    surfaces: &Rows<Surface, 2>,
-    mut keep: impl FnMut(usize, [f32; 4], Option<f32>),
-) {
-    for color in 0..COLOR_COUNT as usize {
-        let [start, end] = [0, 1].map(|next| counters.color_starts[color + next] as usize);
-        for (rank, &contact) in slots[start..end].iter().enumerate() {
-            let (block, lane) = constraints.place(color, rank);
-            let Some(block) = constraints.get(block) else { continue };
-            let rolling = (!surfaces.is_empty()).then(|| surfaces.get(start + rank).rolling_impulse);
-            keep(contact as usize, block.impulses(lane), rolling);
-        }
+    for (slot, (&contact, constraint)) in slots.iter().zip(constraints).enumerate() {
+        let (contact, manifold) = (&mut contacts[contact as usize], &mut manifolds[contact as usize]);
+        let rolling = surfaces.get(slot).map(|surface| surface.rolling_impulse);
+        store_impulses_of(contact, manifold, constraint.impulses, rolling);
     }
 }
 
-/// Hands impulses to a contact and its manifold.
-#[inline(always)]
-pub(crate) fn put(contact: &mut Contact, manifold: &mut Manifold, impulses: [f32; 4], rolling: Option<f32>) {
+/// Hands impulses to a contact and its manifold, the one against rolling only where surfaces resist it.
+#[inline]
+pub fn store_impulses_of(
+    contact: &mut Contact,
+    manifold: &mut Manifold,
+    [normal_0, tangent_0, normal_1, tangent_1]: [f32; 4],
+    rolling: Option<f32>,
+) {
+    [manifold.points[0].normal_impulse, manifold.points[0].tangent_impulse] = [normal_0, tangent_0];
+    [manifold.points[1].normal_impulse, manifold.points[1].tangent_impulse] = [normal_1, tangent_1];
     if let Some(rolling) = rolling {
         contact.rolling_impulse = rolling;
-    }
-    for (point, impulses) in manifold.points.iter_mut().zip(impulses.chunks_exact(2)) {
-        [point.normal_impulse, point.tangent_impulse] = [impulses[0], impulses[1]];
     }
 }

@@ -2,8 +2,7 @@
 //!
 //! Reads contacts as `collide` left them, joints, bodies; reads and writes states, islands' flags, and
 //! contacts_previous and manifolds_previous with pair_starts_previous, to which what [`sleep`](super::sleep) put by of
-//! pairs that are no longer both asleep is added. So whoever woke finds manifold and impulses as if it had never slept, and events know what touched. One thread
-//! a contact, joint, body, shape; on the device `wake_find`, `wake_joints`, `wake_bodies`, `wake_shapes`, `wake_count`,
+//! pairs that are no longer both asleep is added. So a body that wakes finds manifold and impulses as if it had never slept, and events know what touched. On the device `wake_find`, `wake_joints`, `wake_bodies`, `wake_shapes`, `wake_count`,
 //! scan, `wake_gather`, `wake_copy`, of which all but the first three do something only if a body woke.
 //!
 //! A body wakes if something awake touches any body of its island (not a sensor, and not by a gap of its box alone), or
@@ -11,24 +10,12 @@
 //! this, `pair`, `recall` and `collide` run again, so that the impact of this very step is solved with all of them.
 
 use super::bound::level_bits;
-use super::report::{find, produced};
-use crate::threads::Rows;
+use super::report::produced;
 use crate::types::{
     ASLEEP, BROKEN, Body, BodyState, Contact, Counters, DYNAMIC, FIXED_A, FIXED_B, GEOMETRY_MASK, ISLAND_WAKE,
     JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, Joint, JointState, Manifold, NO_SHAPE, POINT_COUNT_MASK, Params,
     QUARANTINED, QUIET_MASK, Shape, SleepingContact, WOKEN, WORLD_A,
 };
-
-/// Where the contacts of each producer begin, those of all, and their manifolds.
-pub type Lists<'a> = (&'a mut Vec<u32>, &'a mut Vec<Contact>, &'a mut Vec<Manifold>);
-
-/// The same lists as they come next. They are kept, so that a step need not ask for memory.
-#[derive(Debug, Default)]
-pub struct WakeScratch {
-    starts: Vec<u32>,
-    contacts: Vec<Contact>,
-    manifolds: Vec<Manifold>,
-}
 
 /// Wakes bodies, and sets [`Counters::again`] if there were any.
 pub fn wake(
@@ -36,26 +23,27 @@ pub fn wake(
     bodies: &[Body],
     shapes: &[Shape],
     joints: &[Joint],
-    joint_states: &Rows<JointState, 2>,
+    joint_states: &[JointState],
     contacts: &[Contact],
-    states: &Rows<BodyState, 4>,
+    states: &mut [BodyState],
     islands: &[u32],
     island_flags: &mut [u32],
-    sleeping: (&[u32], &[SleepingContact]),
-    previous: Lists,
+    sleeping_starts: &[u32],
+    sleeping: &[SleepingContact],
+    pair_starts_previous: &mut Vec<u32>,
+    contacts_previous: &mut Vec<Contact>,
+    manifolds_previous: &mut Vec<Manifold>,
     counters: &mut Counters,
-    scratch: &mut WakeScratch,
 ) {
     wake_find(contacts, states, islands, island_flags);
     wake_joints(joints, joint_states, states, islands, island_flags);
     counters.again = 0;
     for (index, body) in bodies.iter().enumerate() {
-        let mut state = states.get(index);
+        let state = &mut states[index];
         let sleeps = body.kind == DYNAMIC && state.status & ASLEEP != 0;
-        let called = || island_flags.get(islands[index] as usize).is_some_and(|flags| flags & ISLAND_WAKE != 0);
-        if state.status & WOKEN != 0 || (sleeps && (counters.wake_all != 0 || called())) {
+        let called = island_flags.get(islands[index] as usize).is_some_and(|flags| flags & ISLAND_WAKE != 0);
+        if state.status & WOKEN != 0 || (sleeps && (counters.wake_all != 0 || called)) {
             state.status &= !(ASLEEP | WOKEN | QUIET_MASK);
-            states.set(index, state);
             counters.woken += 1;
             counters.again = 1;
         }
@@ -64,20 +52,25 @@ pub fn wake(
         return;
     }
     counters.recycled = 0;
-    let asleep = |body: u32| states.get(body as usize).status & ASLEEP != 0;
-    for shape in shapes {
-        let there = shape.kind & GEOMETRY_MASK != NO_SHAPE && states.get(shape.body as usize).status & QUARANTINED == 0;
-        if there && !asleep(shape.body) {
+    for shape in shapes.iter().filter(|shape| shape.kind & GEOMETRY_MASK != NO_SHAPE) {
+        if states[shape.body as usize].status & (QUARANTINED | ASLEEP) == 0 {
             counters.awake_levels |= level_bits(params, shape);
         }
     }
-    let returns = |contact: &Contact| !(asleep(contact.body_a) && asleep(contact.body_b));
-    let returned = put_back(shapes.len(), sleeping, previous, scratch, returns);
-    counters.sleeping_contacts = counters.sleeping_contacts.wrapping_sub(returned);
+    wake_gather(
+        shapes.len(),
+        states,
+        sleeping_starts,
+        sleeping,
+        pair_starts_previous,
+        contacts_previous,
+        manifolds_previous,
+        counters,
+    );
 }
 
 /// Flags the islands that a contact wakes.
-fn wake_find(contacts: &[Contact], states: &Rows<BodyState, 4>, islands: &[u32], island_flags: &mut [u32]) {
+fn wake_find(contacts: &[Contact], states: &[BodyState], islands: &[u32], island_flags: &mut [u32]) {
     for contact in contacts.iter().filter(|contact| contact.flags & POINT_COUNT_MASK != 0) {
         let (a, b) = (contact.body_a, contact.body_b);
         if contact.flags & FIXED_B == 0 {
@@ -92,15 +85,12 @@ fn wake_find(contacts: &[Contact], states: &Rows<BodyState, 4>, islands: &[u32],
 /// Flags the islands that a joint wakes.
 fn wake_joints(
     joints: &[Joint],
-    joint_states: &Rows<JointState, 2>,
-    states: &Rows<BodyState, 4>,
+    joint_states: &[JointState],
+    states: &[BodyState],
     islands: &[u32],
     island_flags: &mut [u32],
 ) {
-    for (index, joint) in joints.iter().enumerate() {
-        if !holds(joint, &joint_states.get(index)) {
-            continue;
-        }
+    for (joint, _) in joints.iter().zip(joint_states).filter(|(joint, state)| holds(joint, state)) {
         if joint.flags & JOINT_FIXED_B == 0 {
             wake_by(joint.body_a, joint.body_b, states, islands, island_flags);
         }
@@ -110,55 +100,57 @@ fn wake_joints(
     }
 }
 
-/// Whether a joint ties two bodies together.
-pub(super) fn holds(joint: &Joint, state: &JointState) -> bool {
+/// Returns true if a joint ties two bodies together.
+#[must_use]
+pub fn holds(joint: &Joint, state: &JointState) -> bool {
     joint.flags & (WORLD_A | JOINT_DISABLED) == 0 && state.status & BROKEN == 0
 }
 
 /// Flags the island of `sleeper`, which is dynamic, if it sleeps and `other` is awake.
-fn wake_by(other: u32, sleeper: u32, states: &Rows<BodyState, 4>, islands: &[u32], island_flags: &mut [u32]) {
-    let awake = states.get(other as usize).status & (ASLEEP | QUARANTINED) == 0;
-    if awake
-        && states.get(sleeper as usize).status & ASLEEP != 0
+fn wake_by(other: u32, sleeper: u32, states: &[BodyState], islands: &[u32], island_flags: &mut [u32]) {
+    let is_awake = states[other as usize].status & (ASLEEP | QUARANTINED) == 0;
+    if is_awake
+        && states[sleeper as usize].status & ASLEEP != 0
         && let Some(flags) = island_flags.get_mut(islands[sleeper as usize] as usize)
     {
         *flags |= ISLAND_WAKE;
     }
 }
 
-/// Adds to each producer's list what was put by and `returns`, unless it is there already. How many it were.
-fn put_back(
+/// Adds to each producer's list the contacts put by that return, unless they are there already.
+fn wake_gather(
     shapes: usize,
-    (sleeping_starts, sleeping): (&[u32], &[SleepingContact]),
-    (starts, previous, manifolds): Lists,
-    scratch: &mut WakeScratch,
-    returns: impl Fn(&Contact) -> bool,
-) -> u32 {
-    let WakeScratch { starts: merged_starts, contacts: merged, manifolds: merged_manifolds } = scratch;
-    merged_starts.clear();
-    merged.clear();
-    merged_manifolds.clear();
-    let mut returned = 0;
+    states: &[BodyState],
+    sleeping_starts: &[u32],
+    sleeping: &[SleepingContact],
+    pair_starts_previous: &mut Vec<u32>,
+    contacts_previous: &mut Vec<Contact>,
+    manifolds_previous: &mut Vec<Manifold>,
+    counters: &mut Counters,
+) {
+    let asleep = |body: u32| states[body as usize].status & ASLEEP != 0;
+    let starts = std::mem::take(pair_starts_previous);
+    let (contacts, manifolds) = (std::mem::take(contacts_previous), std::mem::take(manifolds_previous));
     for producer in 0..shapes {
-        #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-        merged_starts.push(merged.len() as u32);
-        let before = produced(starts, previous, producer);
-        merged.extend_from_slice(before);
-        merged_manifolds.extend_from_slice(produced(starts, manifolds, producer));
-        let returning = produced(sleeping_starts, sleeping, producer).iter().filter(|put_by| returns(&put_by.contact));
-        let mut next = 0;
-        for SleepingContact { contact, manifold } in returning {
-            returned += 1;
-            if find(before, contact.shape_b, &mut next).is_none() {
-                merged.push(*contact);
-                merged_manifolds.push(*manifold);
+        pair_starts_previous.push(length(contacts_previous));
+        let before = produced(&starts, &contacts, producer);
+        contacts_previous.extend_from_slice(before);
+        manifolds_previous.extend_from_slice(produced(&starts, &manifolds, producer));
+        for SleepingContact { contact, manifold } in produced(sleeping_starts, sleeping, producer) {
+            if asleep(contact.body_a) && asleep(contact.body_b) {
+                continue;
+            }
+            counters.sleeping_contacts = counters.sleeping_contacts.wrapping_sub(1);
+            if before.iter().all(|other| other.shape_b != contact.shape_b) {
+                contacts_previous.push(*contact);
+                manifolds_previous.push(*manifold);
             }
         }
     }
-    #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-    merged_starts.push(merged.len() as u32);
-    std::mem::swap(starts, merged_starts);
-    std::mem::swap(previous, merged);
-    std::mem::swap(manifolds, merged_manifolds);
-    returned
+    pair_starts_previous.push(length(contacts_previous));
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+fn length(contacts: &[Contact]) -> u32 {
+    contacts.len() as u32
 }

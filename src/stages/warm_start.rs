@@ -1,65 +1,43 @@
 //! **warm_start**: adds up, for every body, what the impulses kept from the step before do to its velocity.
 //!
-//! Reads constraints and surfaces; writes accumulators. By colour, one thread a constraint, a block of eight on the CPU. The sum is applied in
+//! Reads constraints and surfaces; writes accumulators. Constraint by constraint, in the order of colours. The sum is applied in
 //! [`integrate_velocities`](super::integrate_velocities), which also says why later substeps need no such sweep.
 
-use super::solve::SurfaceLanes;
-use crate::blocks::{Batch, Block, Visit};
-use crate::lanes::{Simd, SimdBase, cross, dispatch, f32x8, right_perp};
-use crate::threads::{Halves, Rows, Table};
+use glam::Vec2;
+
+use super::prepare::ContactConstraint;
+use crate::math::{cross, right_perp};
 use crate::types::{Accumulator, FIXED_A, FIXED_B, Surface};
 
 /// Fills `accumulators`.
-pub fn warm_start(
-    constraints: &mut impl Visit,
-    accumulators: impl Table<Item = Accumulator> + Sync,
-    surfaces: &Rows<Surface, 2>,
-) {
-    constraints.visit_batches(|batch| warm_start_batch(batch, accumulators, surfaces));
-}
-
-/// What some blocks of one colour add to `accumulators`.
-pub fn warm_start_batch(batch: Batch, accumulators: impl Table<Item = Accumulator>, surfaces: &Rows<Surface, 2>) {
-    dispatch!(simd => for (slot, block, _) in batch.blocks() {
-        accumulate(simd, block, SurfaceLanes::load(slot, block, surfaces).as_ref(), accumulators);
-    });
-}
-
-/// Adds what the impulses of a block do to the velocities of the bodies.
-#[inline(always)]
-fn accumulate<S: Simd>(
-    simd: S,
-    block: &Block,
-    surface: Option<&SurfaceLanes>,
-    accumulators: impl Table<Item = Accumulator>,
-) {
-    let normal = block.normal.on(simd);
-    let tangent = right_perp(normal);
-    let impulses = block
-        .points
-        .each_ref()
-        .map(|point| normal * point.normal_impulse.on(simd) + tangent * point.tangent_impulse.on(simd));
-    let [p_0, p_1] = &block.points;
-    let impulse = impulses[0] + impulses[1];
-    let mut spin_a = cross(p_0.r_a.on(simd), impulses[0]) + cross(p_1.r_a.on(simd), impulses[1]);
-    let mut spin_b = cross(p_0.r_b.on(simd), impulses[0]) + cross(p_1.r_b.on(simd), impulses[1]);
-    if let Some(surface) = surface {
-        spin_a += surface.rolling_impulse.on(simd);
-        spin_b += surface.rolling_impulse.on(simd);
+pub fn warm_start(constraints: &[ContactConstraint], surfaces: &[Surface], accumulators: &mut [Accumulator]) {
+    for (slot, constraint) in constraints.iter().enumerate() {
+        warm_start_contact(constraint, surfaces.get(slot), accumulators);
     }
-    let (push_a, push_b) = (impulse * block.inv_mass_a.on(simd), impulse * block.inv_mass_b.on(simd));
-    let zero = f32x8::splat(simd, 0.0);
-    let columns_a = [push_a.x, push_a.y, block.inv_inertia_a.on(simd) * spin_a, zero];
-    let columns_b = [push_b.x, push_b.y, block.inv_inertia_b.on(simd) * spin_b, zero];
-    let flags = block.flags;
-    accumulators.eight(block.body_a).update(
-        columns_a,
-        |lane| flags[lane] & FIXED_A == 0,
-        |sum, lanes| sum.set_lanes(0, sum.lanes(simd, 0) - lanes),
-    );
-    accumulators.eight(block.body_b).update(
-        columns_b,
-        |lane| flags[lane] & FIXED_B == 0,
-        |sum, lanes| sum.set_lanes(0, sum.lanes(simd, 0) + lanes),
-    );
+}
+
+/// Adds what the impulses of one contact do.
+fn warm_start_contact(c: &ContactConstraint, surface: Option<&Surface>, accumulators: &mut [Accumulator]) {
+    let normal = Vec2::from(c.normal);
+    let tangent = right_perp(normal);
+    let [p_0, p_1] = &c.points;
+    let impulse_0 = normal * c.impulses[0] + tangent * c.impulses[1];
+    let impulse_1 = normal * c.impulses[2] + tangent * c.impulses[3];
+    let impulse = impulse_0 + impulse_1;
+    let mut spin_a = cross(p_0.r_a.into(), impulse_0) + cross(p_1.r_a.into(), impulse_1);
+    let mut spin_b = cross(p_0.r_b.into(), impulse_0) + cross(p_1.r_b.into(), impulse_1);
+    if let Some(surface) = surface {
+        spin_a += surface.rolling_impulse;
+        spin_b += surface.rolling_impulse;
+    }
+    if c.flags & FIXED_A == 0 {
+        let sum = &mut accumulators[c.body_a as usize];
+        sum.velocity = (Vec2::from(sum.velocity) - impulse * c.inv_mass_a).into();
+        sum.angular_velocity -= c.inv_inertia_a * spin_a;
+    }
+    if c.flags & FIXED_B == 0 {
+        let sum = &mut accumulators[c.body_b as usize];
+        sum.velocity = (Vec2::from(sum.velocity) + impulse * c.inv_mass_b).into();
+        sum.angular_velocity += c.inv_inertia_b * spin_b;
+    }
 }

@@ -7,7 +7,7 @@ use bytemuck::Pod;
 use fearless_simd::f64x2;
 use zerocopy::IntoBytes;
 
-use crate::lanes::{Bytes, Simd, SimdBase, SimdFrom, SimdSplit, WIDTH, columns, f32x4, f32x8, transpose};
+use crate::cpu::lanes::{Bytes, Simd, SimdBase, SimdFrom, SimdSplit, WIDTH, columns, f32x4, f32x8, transpose};
 
 /// Rows that several threads read and write, each row by one thread at a time (a colour touches a body once).
 ///
@@ -283,7 +283,7 @@ impl<R: Halves> Eight<R> {
 #[cfg(test)]
 mod tests {
     use super::{Halves, Rows, Table};
-    use crate::lanes::{SimdBase, dispatch};
+    use crate::cpu::lanes::{SimdBase, dispatch};
 
     /// Whoever has rows alone reads and writes the same bytes.
     #[test]

@@ -6,7 +6,9 @@
 
 use std::sync::OnceLock;
 
+use drystone::reference::Reference;
 use drystone::scene::Compiled;
+use drystone::tables::Tables;
 use drystone::types::{BodyState, Contact, FIXED_A, FIXED_B, Manifold, NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Pose};
 use drystone::{
     AdapterChoice, Body, Command, Context, CpuWorld, Emitter, GpuWorld, Joint, JointKind, Scene, Shape, Snapshot,
@@ -251,4 +253,49 @@ pub fn shower_on(scene: &mut Scene) {
     scene.emit(pairs);
     let bouncy = Shape::half_box(0.3, 0.2).restitution(0.5).rolling_resistance(0.1);
     scene.emit(Emitter::new([Body::dynamic(3.0, 0.4).angle(0.3).shape(bouncy)]).start(10).lifetime(20));
+}
+
+/// Lets the reference go on from where an engine stands before its next step, with the commands for it.
+pub fn take_over(reference: &mut Reference, world: &mut CpuWorld) {
+    world.emit();
+    reference.follow(world.compiled(), world.plan(), world.steps(), &world.snapshot().commands);
+    reference.load(&world.tables());
+}
+
+/// Returns the first table that a step leaves for the next one and of which a bit differs.
+pub fn difference(expected: &Tables, found: &Tables) -> Option<String> {
+    macro_rules! compare {
+        ($($table:ident)*) => { $(
+            let (ours, theirs) = (&expected.$table[..], &found.$table[..]);
+            if bytemuck::cast_slice::<_, u8>(ours) != bytemuck::cast_slice::<_, u8>(theirs) {
+                let row = ours.iter().zip(theirs).position(|(a, b)| bytemuck::bytes_of(a) != bytemuck::bytes_of(b));
+                let row = row.unwrap_or(ours.len().min(theirs.len()));
+                let name = stringify!($table);
+                return Some(format!("{name}[{row}] is {:?}, not {:?}", theirs.get(row), ours.get(row)));
+            }
+        )* };
+    }
+    compare!(pair_starts contacts manifolds states poses islands sleeping_starts sleeping joint_states joint_impulses);
+    let (ours, theirs) = (&expected.counters, &found.counters);
+    (ours != theirs).then(|| format!("counters are {theirs:?}, not {ours:?}"))
+}
+
+/// Steps engines and the reference beside them, which agree after every step. `act` may do something before a step.
+pub fn assert_equal_to_reference(
+    what: &str,
+    worlds: &mut [CpuWorld],
+    steps: u64,
+    mut act: impl FnMut(u64, &mut CpuWorld),
+) {
+    let mut reference = Reference::from_compiled(worlds[0].compiled().clone());
+    for step in 0..steps {
+        worlds.iter_mut().for_each(|world| act(step, world));
+        take_over(&mut reference, &mut worlds[0]);
+        reference.step();
+        for (index, world) in worlds.iter_mut().enumerate() {
+            world.step().unwrap();
+            let difference = difference(&reference.tables(), &world.tables());
+            assert_eq!(difference, None, "{what}, step {step}, world {index} on {} threads", world.threads());
+        }
+    }
 }

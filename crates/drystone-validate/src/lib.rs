@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use drystone::cpu::CpuWorld;
 use drystone::gpu::{Context, GpuWorld};
+use drystone::reference::Reference;
 use drystone::scene::{Compiled, Scene};
 use drystone::snapshot::Snapshot;
 use drystone::state::metrics;
@@ -155,7 +156,9 @@ pub fn compare(
 ) -> Result<Report, WorldError> {
     let compiled = Compiled::new(scene)?;
     let mut reference = CpuWorld::from_compiled(compiled.clone());
-    let mut twin = CpuWorld::from_compiled(compiled.clone());
+    // Bodies come and go in one world, and another is compared stage by stage.
+    let mut host = CpuWorld::from_compiled(compiled.clone());
+    let mut twin = Reference::from_compiled(compiled.clone());
     let mut report = Report {
         scene: scene.name.clone(),
         steps: options.steps,
@@ -172,7 +175,7 @@ pub fn compare(
         if sampled {
             report.stepwise.push(step);
             let before = gpu.snapshot()?;
-            step_by_stages(&mut gpu, &mut twin, &mut report, step, options)?;
+            step_by_stages(&mut gpu, (&mut host, &mut twin), &mut report, step, options)?;
             if report.first_difference.is_some() {
                 return Ok(report);
             }
@@ -185,7 +188,7 @@ pub fn compare(
             }
         } else {
             gpu.step()?;
-            twin.skip_step();
+            host.skip_step();
         }
         reference.step()?;
         // Every step, not now and then: an impact overlaps for a step or two, and whether a sparse sample meets it is
@@ -208,32 +211,32 @@ pub fn compare(
     Ok(report)
 }
 
-/// One step of the GPU, each stage beside the CPU's on the same input.
+/// Makes one step of the GPU, each stage beside the reference's on the same input.
 fn step_by_stages(
     gpu: &mut GpuWorld,
-    twin: &mut CpuWorld,
+    (host, twin): (&mut CpuWorld, &mut Reference),
     report: &mut Report,
     step: u64,
     options: Options,
 ) -> Result<(), WorldError> {
     gpu.emit(None)?;
     gpu.begin_step();
-    twin.emit();
+    host.emit();
+    twin.follow(host.compiled(), host.plan(), gpu.steps(), &host.snapshot().commands);
     let mut before = gpu.tables()?;
     for op in gpu.plan().to_vec() {
         gpu.run_alone(op)?;
         let after = gpu.tables()?;
         twin.load(&before);
-        twin.set_steps(gpu.steps());
         if options.cpu_fault != Some(op.stage) {
-            twin.run(op)?;
+            twin.run(op);
         }
         let mut expected = twin.tables();
         let ties = settle_gap_ties(op, twin.compiled().params.linear_slop, &mut before, &expected, &after)
             + settle_recycle_ties(op, twin.compiled(), &mut before, &expected, &after);
         if ties > 0 && options.cpu_fault != Some(op.stage) {
             twin.load(&before);
-            twin.run(op)?;
+            twin.run(op);
             expected = twin.tables();
         }
         let faulty = options.cpu_fault == Some(op.stage);
@@ -259,7 +262,7 @@ fn step_by_stages(
         before = after;
     }
     gpu.end_step();
-    twin.end_step();
+    host.skip_step();
     Ok(())
 }
 

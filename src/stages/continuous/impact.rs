@@ -21,7 +21,7 @@ pub struct Motion {
 }
 
 impl Motion {
-    pub(super) fn new(base: Vec2, pose: &Pose, state: &BodyState) -> Self {
+    pub(crate) fn new(base: Vec2, pose: &Pose, state: &BodyState) -> Self {
         Self {
             start: Vec2::from(pose.position) - base,
             rotation: pose.rotation.into(),
@@ -31,18 +31,18 @@ impl Motion {
     }
 
     /// Rotation against the start after a share of the step.
-    pub(super) fn turn(&self, time: f32) -> Vec2 {
+    pub(crate) fn turn(&self, time: f32) -> Vec2 {
         let turn = Vec2::new(1.0 - time, 0.0) + self.turned * time;
         turn / turn.length()
     }
 
     /// Most and least turns per step of that, rad: even steps along the chord are not quite even turns.
-    pub(super) fn rates(&self) -> (f32, f32) {
+    pub(crate) fn rates(&self) -> (f32, f32) {
         (2.0 * self.turned.y / (1.0 + self.turned.x).max(1e-6), self.turned.y)
     }
 
     /// How far a point 1 m from the centre of mass moves by turning, m.
-    pub(super) fn chord(&self) -> f32 {
+    pub(crate) fn chord(&self) -> f32 {
         (self.turned - Vec2::new(1.0, 0.0)).length()
     }
 }
@@ -50,11 +50,11 @@ impl Motion {
 /// A shape that moves, as a convex polygon with a radius about its vertices; or a half plane.
 #[derive(Clone, Copy, Debug)]
 pub struct Party {
-    pub(super) hull: Hull,
+    pub(crate) hull: Hull,
     is_plane: bool,
     offset: Vec2,
     rotation: Vec2,
-    pub(super) motion: Motion,
+    pub(crate) motion: Motion,
 }
 
 impl Party {
@@ -71,7 +71,7 @@ impl Party {
     }
 
     /// The point in its middle.
-    pub(super) fn middle(&self) -> Self {
+    pub(crate) fn middle(&self) -> Self {
         let mut sum = Vec2::ZERO;
         for &point in &self.hull.points[..self.hull.count] {
             sum += point;
@@ -82,20 +82,20 @@ impl Party {
     }
 
     /// Distance of the farthest vertex from the centre of mass, m.
-    pub(super) fn arm(&self) -> f32 {
+    pub(crate) fn arm(&self) -> f32 {
         let reach = |&point: &Vec2| (self.offset + rotate(self.rotation, point)).length();
         self.hull.points[..self.hull.count].iter().map(reach).fold(0.0, f32::max)
     }
 }
 
 /// Where A is in the frame of B's shape after a share of the step, and how that frame is turned in the world.
-pub(super) struct Placed {
+pub(crate) struct Placed {
     at: Vec2,
     rel: Vec2,
     frame: Vec2,
 }
 
-pub(super) fn place(a: &Party, b: &Party, time: f32) -> Placed {
+pub(crate) fn place(a: &Party, b: &Party, time: f32) -> Placed {
     let turn_a = mul_rotation(a.motion.turn(time), a.motion.rotation);
     let turn_b = mul_rotation(b.motion.turn(time), b.motion.rotation);
     let center_a = a.motion.start + a.motion.moved * time + rotate(turn_a, a.offset);
@@ -109,7 +109,7 @@ pub(super) fn place(a: &Party, b: &Party, time: f32) -> Placed {
 }
 
 /// From the nearest point of a segment to a point.
-pub(super) fn from_segment(point: Vec2, start: Vec2, end: Vec2) -> Vec2 {
+pub(crate) fn from_segment(point: Vec2, start: Vec2, end: Vec2) -> Vec2 {
     let (edge, to) = (end - start, point - start);
     let squared = edge.dot(edge);
     let share = if squared > 0.0 { (to.dot(edge) / squared).clamp(0.0, 1.0) } else { 0.0 };
@@ -130,7 +130,7 @@ fn no_face_parts(hull: &Hull, other: &Hull, at: Vec2, rel: Vec2) -> bool {
 }
 
 /// Whether the cores of two shapes overlap.
-pub(super) fn overlap(a: &Party, b: &Party, placed: &Placed) -> bool {
+pub(crate) fn overlap(a: &Party, b: &Party, placed: &Placed) -> bool {
     // A disc and a segment never do, however they lie.
     if b.is_plane || a.hull.count + b.hull.count <= 3 {
         return false;
@@ -144,7 +144,7 @@ pub(super) fn overlap(a: &Party, b: &Party, placed: &Placed) -> bool {
 
 /// Distance between two shapes that do not overlap, and the direction from A to B, in B's frame. A half plane counts what
 /// is below it as negative.
-pub(super) fn gap(a: &Party, b: &Party, placed: &Placed) -> (f32, Vec2) {
+pub(crate) fn gap(a: &Party, b: &Party, placed: &Placed) -> (f32, Vec2) {
     let point = |index: usize| placed.at + rotate(placed.rel, a.hull.points[index]);
     let radius = a.hull.radius + b.hull.radius;
     if b.is_plane {

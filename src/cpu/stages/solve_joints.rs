@@ -1,18 +1,20 @@
-//! Eight joints of a colour at a time, to the same bits as [`solve_joints`](super::solve_joints), which says what they
+//! The fast `solve_joints`, `relax_joints` and `warm_start_joints`: eight joints of a colour at a time, shared among
+//! threads, to the bits of [`crate::stages::solve_joints`], which says what they
 //! mean. Each function here is the one of the same name there, on lanes; the joints of a block have the same rows, so
-//! what kind a row is of is asked once.
+//! the kind of a row is asked once.
 
-use super::{MAX_SWING, visit};
-use crate::joint_blocks::{JointBlock, JointBlocks, RowBlock, Run, of_color};
-use crate::lanes::{
+use crate::cpu::joint_blocks::{JointBlock, JointBlocks, RowBlock, Run, of_color};
+use crate::cpu::lanes::{
     Select, Simd, SimdBase, SimdCombine, SimdMask, SimdSplit, Vec2x8, VecLanes, WIDTH, angle_of, clamped, cross,
     cross_scalar, dispatch, f32x8, inv_rotate, inverse, rotate, turned, u32x8,
 };
-use crate::threads::{Eight, Halves, Rows, Table, Threads};
+use crate::stages::solve_joints::{self as one, Ends, MAX_SWING, rows_of, solve_joint};
+use crate::threads::{Eight, HEAVY, Halves, Rows, Table, Threads};
 use crate::types::{
-    ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW, JointFrame,
-    JointRow, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER,
-    ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, USE_BIAS, WARM_START, WITHDRAW, WORLD_A,
+    ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW,
+    JointFrame, JointRow, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_COUNT_MASK,
+    ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, USE_BIAS, WARM_START,
+    WITHDRAW, WORLD_A,
 };
 
 /// The sweeps of the soft step, with bias and without.
@@ -21,7 +23,7 @@ const RELAX: u32 = DEPOSIT;
 /// Any sweep.
 const ANY: u32 = u32::MAX;
 
-/// One sweep. The blocks are those of the frames and rows.
+/// Makes one sweep. The blocks are those of the frames and rows.
 pub fn solve_joints(
     threads: &Threads,
     params: &Params,
@@ -45,11 +47,13 @@ pub fn solve_joints(
     }
     for &place in of_color(joint_starts, JOINT_OVERFLOW as usize) {
         let frame = &joint_frames[place as usize];
-        visit(params, flags, frame, joint_rows, joint_impulses, states, accumulators);
+        visit_one(frame, joint_rows, joint_impulses, states, accumulators, |rows, impulses, ends| {
+            solve_joint(params, flags, frame, rows, impulses, ends);
+        });
     }
 }
 
-/// Of one sweep what concerns some blocks.
+/// Makes one sweep over some blocks.
 fn solve_run(
     params: &Params,
     flags: u32,
@@ -197,7 +201,7 @@ fn store<S: Simd>(new: Vec2x8<S>, row: impl Halves) {
     row.set_lanes(3, y_1);
 }
 
-/// As [`warm_start_joints`](crate::stages::warm_start_joints::warm_start_joints).
+/// Fills `accumulators`, as [`crate::stages::warm_start_joints`] says.
 pub fn warm_start_joints(
     threads: &Threads,
     joint_starts: &[u32],
@@ -217,9 +221,10 @@ pub fn warm_start_joints(
     });
     for &place in of_color(joint_starts, JOINT_OVERFLOW as usize) {
         let frame = &joint_frames[place as usize];
-        let (state_a, state_b) = super::states_of(frame, states);
-        let stance = super::Stance::new(frame, &state_a, &state_b);
-        super::accumulate(frame, joint_rows, joint_impulses, &stance, 1.0, accumulators);
+        visit_one(frame, joint_rows, joint_impulses, states, accumulators, |rows, impulses, ends| {
+            let stance = one::Stance::new(frame, &ends.states[0], &ends.states[1]);
+            one::accumulate(frame, rows, impulses, &stance, 1.0, &mut ends.sums);
+        });
     }
 }
 
@@ -572,4 +577,56 @@ fn add_up<S: Simd>(
         |lane| moves.b(lane),
         |sum, lanes| sum.set_lanes(0, sum.lanes(simd, 0) + lanes),
     );
+}
+
+/// Visits one joint of the overflow.
+fn visit_one(
+    frame: &JointFrame,
+    joint_rows: &[JointRow],
+    joint_impulses: &Rows<[f32; 2], 1>,
+    states: &Rows<BodyState, 4>,
+    accumulators: &Rows<Accumulator, 2>,
+    visit: impl FnOnce(&[JointRow], &mut [[f32; 2]], &mut Ends),
+) {
+    let rows = rows_of(frame);
+    let mut impulses = [[0.0; 2]; ROW_COUNT_MASK as usize];
+    for (impulse, row) in impulses.iter_mut().zip(rows.clone()) {
+        *impulse = joint_impulses.get(row);
+    }
+    let [state_a, state_b] = states_of(frame, states);
+    let sum_of = |body: u32, fixed: u32| {
+        if frame.flags & fixed == 0 { accumulators.get(body as usize) } else { Accumulator::default() }
+    };
+    let sums = [sum_of(frame.body_a, JOINT_FIXED_A), sum_of(frame.body_b, JOINT_FIXED_B)];
+    let mut ends = Ends { states: [state_a, state_b], sums };
+    visit(&joint_rows[rows.clone()], &mut impulses[..rows.len()], &mut ends);
+    for (impulse, row) in impulses.into_iter().zip(rows) {
+        joint_impulses.set(row, impulse);
+    }
+    for (end, body, fixed) in [(0, frame.body_a, JOINT_FIXED_A), (1, frame.body_b, JOINT_FIXED_B)] {
+        if frame.flags & fixed == 0 {
+            states.set(body as usize, ends.states[end]);
+            accumulators.set(body as usize, ends.sums[end]);
+        }
+    }
+}
+
+/// Returns the states of both bodies; the world is one that rests.
+pub(super) fn states_of(frame: &JointFrame, states: &Rows<BodyState, 4>) -> [BodyState; 2] {
+    let state_a = if frame.flags & WORLD_A != 0 { BodyState::default() } else { states.get(frame.body_a as usize) };
+    [state_a, states.get(frame.body_b as usize)]
+}
+
+/// Visits the joints colour by colour. Those of one colour may be visited at the same time; the overflow is visited one
+/// by one, in order.
+pub(super) fn for_joints(threads: &Threads, joint_starts: &[u32], each: impl Fn(usize) + Sync) {
+    for color in 0..JOINT_COLORS as usize {
+        let places = of_color(joint_starts, color);
+        let visit = |places: &[u32]| places.iter().for_each(|&place| each(place as usize));
+        if color == JOINT_OVERFLOW as usize {
+            visit(places);
+        } else {
+            threads.for_ranges(HEAVY, places.len(), |first, last| visit(&places[first..last]));
+        }
+    }
 }

@@ -11,7 +11,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::blocks::{Batch, Blocks, Visit};
+use crate::cpu::blocks::{Batch, Blocks, Visit};
 use crate::threads::{Pause, Threads, emptied};
 use crate::types::{COLOR_COUNT, Counters, OVERFLOW_COLOR};
 
@@ -201,7 +201,7 @@ mod tests {
     use std::time::Duration;
 
     use super::{Crew, CrewScratch};
-    use crate::blocks::{Blocks, Visit as _};
+    use crate::cpu::blocks::{Blocks, Visit as _};
     use crate::threads::Threads;
     use crate::types::{COLOR_COUNT, Counters, OVERFLOW_COLOR};
 

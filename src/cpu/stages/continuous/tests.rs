@@ -1,6 +1,7 @@
 //! What is skipped because it is far away would not have stopped anything.
 
 use super::*;
+use crate::stages::continuous::{Party, gap, place, stop_time};
 
 /// Numbers between -1 and 1.
 struct Random(u32);
@@ -52,7 +53,7 @@ fn skipped(told: f32) -> (u32, u32) {
         };
         let (motion_a, motion_b) = (random.motion(6.0, 1.5, 0.8), random.motion(1.0, 0.3, 0.2));
         let (extent, min_extent) = (Vec2::from(a.offset).length() + a.bound, half.min_element());
-        let size = size_of_body(&params, &Mover { extent, min_extent, ..Mover::default() });
+        let size = Size::new(&params, &Mover { extent, min_extent, ..Mover::default() });
         let seen = Shape { bound: told * a.bound, ..a };
         if far_apart(&params, &vertices, &size, &seen, &motion_a, &b, &motion_b) {
             far += 1;
@@ -81,7 +82,7 @@ fn stopped_cards() -> (u32, u32, u32) {
     let card = boxed(Vec2::new(0.001, 0.2), Vec2::ZERO, 0.0);
     let floor = boxed(Vec2::new(40.0, 2.0), Vec2::ZERO, 0.0);
     let mover = Mover { extent: card.bound, min_extent: 0.001, ..Mover::default() };
-    let size = size_of_body(&params, &mover);
+    let size = Size::new(&params, &mover);
     let mut random = Random(11);
     let (mut stopped, mut off, mut again) = (0, 0, 0);
     for _ in 0..2_000 {

@@ -1,32 +1,34 @@
 //! One stage of a step on the CPU: which tables each of them is given.
 
 use super::CpuWorld;
+use super::neighbors::Search;
 use crate::command::by_body;
+use crate::cpu::stages::bound::bound;
+use crate::cpu::stages::collide::collide;
+use crate::cpu::stages::color::{color, color_sort};
+use crate::cpu::stages::command::command;
+use crate::cpu::stages::continuous::continuous;
+use crate::cpu::stages::finalize::finalize;
+use crate::cpu::stages::guard::guard;
+use crate::cpu::stages::integrate_positions::integrate_positions;
+use crate::cpu::stages::integrate_velocities::integrate_velocities;
+use crate::cpu::stages::pair::TooMany;
+use crate::cpu::stages::prepare::prepare;
+use crate::cpu::stages::project::project;
+use crate::cpu::stages::project_joints::project_joints;
+use crate::cpu::stages::recall::{Past, recall};
+use crate::cpu::stages::report::report;
+use crate::cpu::stages::restitution::restitution;
+use crate::cpu::stages::sleep::sleep;
+use crate::cpu::stages::solve::{solve, solve_batch};
+use crate::cpu::stages::store_impulses::store_impulses;
+use crate::cpu::stages::wake::wake;
+use crate::cpu::stages::warm_start::{warm_start, warm_start_batch};
+use crate::cpu::stages::{bin, pair, prepare_joints, solve_joints};
 use crate::scene::{Compiled, Joints};
-use crate::stages::bound::{bound, bound_and_find};
-use crate::stages::collide::collide;
-use crate::stages::color::{color, color_sort};
-use crate::stages::command::command;
-use crate::stages::continuous::continuous;
-use crate::stages::finalize::finalize;
-use crate::stages::guard::guard;
-use crate::stages::integrate_positions::integrate_positions;
-use crate::stages::integrate_velocities::integrate_velocities;
-use crate::stages::pair::TooMany;
-use crate::stages::prepare::prepare;
-use crate::stages::project::project;
-use crate::stages::project_joints::project_joints;
-use crate::stages::recall::{Past, recall};
-use crate::stages::report::report;
-use crate::stages::restitution::restitution;
-use crate::stages::sleep::sleep;
-use crate::stages::solve::{solve, solve_batch};
-use crate::stages::store_impulses::store_impulses;
-use crate::stages::wake::wake;
-use crate::stages::warm_start::{warm_start, warm_start_batch};
-use crate::stages::{bin, pair, prepare_joints, solve_joints, warm_start_joints};
+use crate::stages::prepare_joints::measure;
 use crate::step::{Op, Stage};
-use crate::types::{self, Manifold, SLEEP};
+use crate::types::{self, SLEEP};
 use crate::world::WorldError;
 
 impl CpuWorld {
@@ -36,16 +38,18 @@ impl CpuWorld {
     /// [`WorldError::TooManyContacts`]: then the tables of this step's contacts are empty. [`WorldError::Cancelled`].
     pub fn run(&mut self, op: Op) -> Result<(), WorldError> {
         let limit = self.contact_limit();
-        if op.stage == Stage::Command {
-            self.compiled.lead_on(&mut self.commands, self.steps);
+        match op.stage {
+            Stage::Command => self.compiled.lead_on(&mut self.commands, self.steps),
+            Stage::Continuous => self.renew_grid(),
+            _ => {}
         }
         let sweepers = &self.sweepers();
         let Self { threads, poses, states, accumulators, swings, aabbs, own_cells, cell_ends, cell_shapes, .. } = self;
         let Self { pair_starts, pair_starts_previous, contacts, contacts_previous, .. } = self;
-        let Self { manifolds, manifolds_previous, shortcuts, has_cells, recalls, .. } = self;
+        let Self { manifolds, manifolds_previous, .. } = self;
         let Self { coloring, slots, constraints, surfaces, scratch, counters, .. } = self;
-        let Self { joint_frames, joint_blocks, joint_states, joint_impulses, one_by_one, .. } = self;
-        let Self { islands, island_flags, sleeping_starts, sleeping, near, has_list, walls, has_walls, .. } = self;
+        let Self { joint_frames, joint_blocks, joint_states, joint_impulses, .. } = self;
+        let Self { islands, island_flags, sleeping_starts, sleeping, .. } = self;
         let Compiled { params, bodies, shapes, vertices, movers, joints, .. } = &mut self.compiled;
         let Joints { joints, rows, starts, ties, may_part, fresh, .. } = joints;
         if params.switches & SLEEP != 0
@@ -79,58 +83,43 @@ impl CpuWorld {
             Stage::Guard => guard(threads, params, bodies, poses, states, accumulators, swings, counters),
 
             Stage::Bound => {
-                if shortcuts.is_some() && counters.quarantined == 0 && params.switches & SLEEP == 0 {
-                    bound_and_find(threads, params, shapes, vertices, poses, aabbs, own_cells);
-                    *has_cells = true;
-                } else {
-                    counters.awake_levels |= bound(threads, params, shapes, vertices, poses, states, aabbs);
-                }
+                counters.awake_levels |= bound(threads, params, shapes, vertices, poses, states, aabbs);
             }
             Stage::Bin => {
-                if !std::mem::take(has_cells) {
-                    bin::bin_find(threads, params, shapes, aabbs, own_cells);
-                }
+                bin::bin_find(threads, params, shapes, aabbs, own_cells);
                 // After a search that was cut short some cells are those of an older grid, which may have had more.
                 if threads.is_cancelled() {
                     return Err(WorldError::Cancelled);
                 }
-                self.grid_is_old = *has_list;
-                if !*has_list {
-                    bin::bin_place(params, own_cells, cell_ends, cell_shapes);
-                }
+                bin::bin_place(params, own_cells, cell_ends, cell_shapes);
+                self.search = Search::Grid;
             }
             Stage::Pair => {
                 if *may_part {
-                    pair::tie(joints, joint_states, &mut ties.links);
+                    crate::stages::pair::tie(joints, |place| joint_states.get(place), &mut ties.links);
                 }
                 // Contacts that were put by may come back all at once.
                 let free = limit.saturating_sub(sleeping.len());
-                let found = if std::mem::take(has_list) {
-                    let past = recalls.then_some(past);
-                    near.pair(threads, params, shapes, aabbs, own_cells, ties, past, pair_starts, contacts, free)
-                } else {
-                    pair::pair(
-                        threads,
-                        params,
-                        shapes,
-                        aabbs,
-                        (own_cells, cell_ends, cell_shapes),
-                        ties,
-                        states,
-                        counters.awake_levels,
-                        pair_starts,
-                        contacts,
-                        free,
-                        &mut scratch.pair,
-                    )
-                };
-                if let Err(TooMany { found }) = found {
-                    return Err(WorldError::TooManyContacts { found: found + sleeping.len(), limit });
-                }
-                manifolds.resize(contacts.len(), Manifold::default());
+                let grid = (&own_cells[..], &cell_ends[..], &cell_shapes[..]);
+                let (levels, scratch) = (counters.awake_levels, &mut scratch.pair);
+                pair::pair(
+                    threads,
+                    params,
+                    shapes,
+                    aabbs,
+                    grid,
+                    ties,
+                    states,
+                    levels,
+                    pair_starts,
+                    contacts,
+                    free,
+                    scratch,
+                )
+                .map_err(|TooMany { found }| WorldError::TooManyContacts { found: found + sleeping.len(), limit })?;
+                self.keep_count();
             }
 
-            Stage::Recall if std::mem::take(recalls) => {}
             Stage::Recall => recall(threads, past, contacts),
             Stage::Collide => {
                 counters.recycled =
@@ -186,7 +175,9 @@ impl CpuWorld {
                 );
             }
             Stage::PrepareJoints => {
-                prepare_joints::measure(fresh, bodies, poses, joints, rows);
+                for joint in fresh.drain(..) {
+                    measure(bodies, poses, &mut joints[joint as usize], rows);
+                }
                 prepare_joints::prepare_joints(
                     threads,
                     params,
@@ -209,16 +200,7 @@ impl CpuWorld {
                 }
             }
             Stage::WarmStart => warm_start(&mut constraints.by(sweepers, counters), &*accumulators, surfaces),
-            Stage::WarmStartJoints if *one_by_one => warm_start_joints::warm_start_joints(
-                sweepers,
-                starts,
-                joint_frames,
-                rows,
-                joint_impulses,
-                states,
-                accumulators,
-            ),
-            Stage::WarmStartJoints => solve_joints::lanes::warm_start_joints(
+            Stage::WarmStartJoints => solve_joints::warm_start_joints(
                 sweepers,
                 starts,
                 joint_frames,
@@ -231,18 +213,7 @@ impl CpuWorld {
             Stage::IntegrateVelocities => {
                 integrate_velocities(sweepers, params, bodies, poses, states, accumulators);
             }
-            Stage::SolveJoints | Stage::RelaxJoints if *one_by_one => solve_joints::solve_joints(
-                sweepers,
-                params,
-                op.flags,
-                starts,
-                joint_frames,
-                rows,
-                joint_impulses,
-                states,
-                accumulators,
-            ),
-            Stage::SolveJoints | Stage::RelaxJoints => solve_joints::lanes::solve_joints(
+            Stage::SolveJoints | Stage::RelaxJoints => solve_joints::solve_joints(
                 sweepers,
                 params,
                 op.flags,
@@ -269,19 +240,16 @@ impl CpuWorld {
 
             Stage::Restitution => restitution(params, states, &mut constraints.by(sweepers, counters)),
             Stage::StoreImpulses => {
-                if !*one_by_one {
-                    joint_blocks.store(joint_impulses);
-                    joint_blocks.let_go();
-                }
+                joint_blocks.store(joint_impulses);
+                joint_blocks.let_go();
                 let scratch = &mut scratch.prepare;
                 store_impulses(threads, slots, counters, constraints, surfaces, contacts, manifolds, scratch);
             }
             Stage::Continuous => {
                 let grid = (&cell_ends[..], &cell_shapes[..]);
-                let walls = std::mem::take(has_walls).then_some(&*walls);
                 let scratch = &mut scratch.continuous;
                 counters.continuous =
-                    continuous(threads, params, shapes, vertices, ties, poses, states, grid, walls, movers, scratch);
+                    continuous(threads, params, shapes, vertices, ties, poses, states, grid, None, movers, scratch);
             }
             Stage::Finalize => finalize(threads, bodies, states, poses),
             Stage::Sleep => sleep(
@@ -301,11 +269,6 @@ impl CpuWorld {
                 counters,
                 &mut scratch.sleep,
             ),
-        }
-        #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-        if op.stage == Stage::Pair {
-            counters.pairs_found = contacts.len() as u32;
-            counters.contacts = contacts.len() as u32;
         }
         Ok(())
     }

@@ -5,13 +5,11 @@
 //! block of their own; a block that is not full has lanes that move nothing. The overflow, which is solved in order, has
 //! one constraint a block.
 
-use bytemuck::{Pod, Zeroable};
-use glam::Vec2;
-
-use crate::lanes::{self, Lanes, Select, Simd, SimdBase, VecLanes, WIDTH, f32x8, u32x8};
-use crate::math::{effective_mass, right_perp};
+use crate::cpu::lanes::{self, Lanes, Select, Simd, SimdBase, VecLanes, WIDTH, f32x8, u32x8};
+use crate::stages::prepare::{ConstraintPoint, ContactConstraint};
 use crate::threads::{Cut, Threads};
 use crate::types::{COLOR_COUNT, Constraint, Counters, FIXED_A, FIXED_B, OVERFLOW_COLOR, POINT_COUNT_MASK, Rebound};
+use bytemuck::{Pod, Zeroable};
 
 /// How a colour is shared. A block takes about 60 ns.
 const CUT: Cut = Cut { unit: 8, least: 128 };
@@ -46,15 +44,15 @@ pub struct Block {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct Point {
-    /// As [`LanePoint::r_a`].
+    /// As [`ConstraintPoint::r_a`].
     pub r_a: VecLanes,
-    /// As [`LanePoint::r_b`].
+    /// As [`ConstraintPoint::r_b`].
     pub r_b: VecLanes,
-    /// As [`LanePoint::separation`].
+    /// As [`ConstraintPoint::separation`].
     pub separation: Lanes,
-    /// As [`LanePoint::normal_mass`].
+    /// As [`ConstraintPoint::normal_mass`].
     pub normal_mass: Lanes,
-    /// As [`LanePoint::tangent_mass`].
+    /// As [`ConstraintPoint::tangent_mass`].
     pub tangent_mass: Lanes,
     /// As in [`Constraint::impulses`].
     pub normal_impulse: Lanes,
@@ -76,114 +74,6 @@ pub struct Bounce {
     pub max_impulses: [Lanes; 2],
 }
 
-/// One constraint: a lane of a [`Block`] and of a [`Bounce`].
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Lane {
-    /// As [`Constraint::body_a`].
-    pub body_a: u32,
-    /// As [`Constraint::body_b`].
-    pub body_b: u32,
-    /// As [`Constraint::flags`].
-    pub flags: u32,
-    /// As [`Constraint::normal`].
-    pub normal: [f32; 2],
-    /// As [`Constraint::inv_mass_a`].
-    pub inv_mass_a: f32,
-    /// As [`Constraint::inv_inertia_a`].
-    pub inv_inertia_a: f32,
-    /// As [`Constraint::inv_mass_b`].
-    pub inv_mass_b: f32,
-    /// As [`Constraint::inv_inertia_b`].
-    pub inv_inertia_b: f32,
-    /// As [`Constraint::friction`].
-    pub friction: f32,
-    /// `flags & POINT_COUNT_MASK` of them are valid, the others zero.
-    pub points: [LanePoint; 2],
-    /// As [`Constraint::impulses`].
-    pub impulses: [f32; 4],
-    /// As [`Constraint::measured`].
-    pub measured: [f32; 2],
-    /// Zero unless something bounces.
-    pub rebound: Rebound,
-}
-
-/// One point of a [`Lane`].
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LanePoint {
-    /// Lever arm on A, m.
-    pub r_a: [f32; 2],
-    /// Lever arm on B, m.
-    pub r_b: [f32; 2],
-    /// As [`Constraint::separations`].
-    pub separation: f32,
-    /// Effective mass along the normal, kg.
-    pub normal_mass: f32,
-    /// Effective mass along the tangent, kg.
-    pub tangent_mass: f32,
-}
-
-impl Lane {
-    /// What the device has of it.
-    #[must_use]
-    pub fn constraint(&self) -> Constraint {
-        let [p_0, p_1] = &self.points;
-        Constraint {
-            body_a: self.body_a,
-            body_b: self.body_b,
-            normal: self.normal,
-            inv_mass_a: self.inv_mass_a,
-            inv_inertia_a: self.inv_inertia_a,
-            inv_mass_b: self.inv_mass_b,
-            inv_inertia_b: self.inv_inertia_b,
-            flags: self.flags,
-            friction: self.friction,
-            separations: [p_0.separation, p_1.separation],
-            r_a: [p_0.r_a, p_1.r_a],
-            r_b: p_0.r_b,
-            measured: self.measured,
-            impulses: self.impulses,
-        }
-    }
-
-    /// From what the device has of it.
-    #[must_use]
-    pub fn of(constraint: &Constraint, rebound: Rebound) -> Self {
-        let c = constraint;
-        let normal = Vec2::from(c.normal);
-        let arms_a = c.r_a.map(Vec2::from);
-        let arms_b = [Vec2::from(c.r_b), arms_a[1] + (Vec2::from(c.r_b) - arms_a[0])];
-        let point = |end: usize| {
-            if end >= (c.flags & POINT_COUNT_MASK) as usize {
-                return LanePoint::default();
-            }
-            let (r_a, r_b) = (arms_a[end], arms_b[end]);
-            let inv = [c.inv_mass_a, c.inv_inertia_a, c.inv_mass_b, c.inv_inertia_b];
-            LanePoint {
-                r_a: r_a.into(),
-                r_b: r_b.into(),
-                separation: c.separations[end],
-                normal_mass: effective_mass(inv, r_a, r_b, normal),
-                tangent_mass: effective_mass(inv, r_a, r_b, right_perp(normal)),
-            }
-        };
-        Self {
-            body_a: c.body_a,
-            body_b: c.body_b,
-            flags: c.flags,
-            normal: c.normal,
-            inv_mass_a: c.inv_mass_a,
-            inv_inertia_a: c.inv_inertia_a,
-            inv_mass_b: c.inv_mass_b,
-            inv_inertia_b: c.inv_inertia_b,
-            friction: c.friction,
-            points: [point(0), point(1)],
-            impulses: c.impulses,
-            measured: c.measured,
-            rebound,
-        }
-    }
-}
-
 /// A [`Block`] is this many rows of eight, of which the first three are integers.
 const ROWS: usize = 10 + 2 * POINT_ROWS;
 /// So many of them a [`Point`].
@@ -198,7 +88,7 @@ impl Block {
 
     /// Writes one lane.
     #[inline(always)]
-    pub fn set(&mut self, lane: usize, c: &Lane) {
+    pub fn set(&mut self, lane: usize, c: &ContactConstraint) {
         self.body_a[lane] = c.body_a;
         self.body_b[lane] = c.body_b;
         self.flags[lane] = c.flags;
@@ -220,7 +110,7 @@ impl Block {
         }
     }
 
-    /// Works out the effective masses of all points: one division for eight lanes, as [`Lane::of`] has them one by one.
+    /// Works out the effective masses of all points: one division for eight lanes, as [`ContactConstraint::find_masses`] has them one by one.
     #[inline(always)]
     pub fn find_masses<S: Simd>(&mut self, simd: S) {
         let normal = self.normal.on(simd);
@@ -239,13 +129,13 @@ impl Block {
 
     /// Reads one lane. What a [`Bounce`] holds is 0.
     #[must_use]
-    pub fn get(&self, lane: usize) -> Lane {
+    pub fn get(&self, lane: usize) -> ContactConstraint {
         let rows: &[[f32; WIDTH]; ROWS] = bytemuck::cast_ref(self);
         let at = |row: usize| rows[row][lane];
         let point = |end: usize| {
             let first = 10 + POINT_ROWS * end;
             let at = |row: usize| at(first + row);
-            LanePoint {
+            ConstraintPoint {
                 r_a: [at(0), at(1)],
                 r_b: [at(2), at(3)],
                 separation: at(4),
@@ -253,7 +143,7 @@ impl Block {
                 tangent_mass: at(6),
             }
         };
-        Lane {
+        ContactConstraint {
             body_a: self.body_a[lane],
             body_b: self.body_b[lane],
             flags: self.flags[lane],
@@ -366,7 +256,7 @@ impl Blocks {
 
     /// Writes a colour's constraint number `rank`.
     #[inline(always)]
-    pub fn set(&mut self, color: usize, rank: usize, constraint: &Lane) {
+    pub fn set(&mut self, color: usize, rank: usize, constraint: &ContactConstraint) {
         let (block, lane) = self.place(color, rank);
         self.all[block].set(lane, constraint);
         if let Some(bounce) = self.bounces.get_mut(block) {
@@ -399,7 +289,7 @@ impl Blocks {
             for rank in 0..counters.color_size(color) as usize {
                 let Some(constraint) = constraints.get(first + rank) else { return };
                 let rebound = rebounds.get(first + rank).copied().unwrap_or_default();
-                self.set(color as usize, rank, &Lane::of(constraint, rebound));
+                self.set(color as usize, rank, &ContactConstraint::from_device(constraint, rebound));
             }
         }
     }

@@ -14,17 +14,18 @@ use std::time::Instant;
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::blocks::Blocks;
-use crate::lanes::WIDTH;
+use crate::cpu::blocks::Blocks;
+use crate::cpu::lanes::WIDTH;
+use crate::cpu::stages::integrate_positions::integrate_positions_of;
+use crate::cpu::stages::integrate_velocities::integrate_velocities_of;
+use crate::cpu::stages::prepare::{Source, prepare_of};
+use crate::cpu::stages::project::project;
+use crate::cpu::stages::restitution::restitution;
+use crate::cpu::stages::solve::solve;
+use crate::cpu::stages::store_impulses::store_impulses_listed;
+use crate::cpu::stages::warm_start::warm_start;
 use crate::scene::Compiled;
-use crate::stages::integrate_positions::integrate_positions_of;
-use crate::stages::integrate_velocities::integrate_velocities_of;
-use crate::stages::prepare::{Source, prepare_of};
-use crate::stages::project::project;
-use crate::stages::restitution::restitution;
-use crate::stages::solve::solve;
-use crate::stages::store_impulses::{put, store_impulses_of};
-use crate::stages::warm_start::warm_start;
+use crate::stages::store_impulses::store_impulses_of;
 use crate::step::{Op, Stage};
 use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{
@@ -428,7 +429,7 @@ impl Groups {
                 let start = Instant::now();
                 if stores {
                     scratch.store(|contact, impulses, rolling| {
-                        put(&mut contacts[contact], &mut manifolds[contact], impulses, rolling);
+                        store_impulses_of(&mut contacts[contact], &mut manifolds[contact], impulses, rolling);
                     });
                 }
                 spend(&spent, Stage::StoreImpulses, start);
@@ -453,7 +454,7 @@ impl Groups {
                 threads.for_each_pair(LIGHT, contacts, manifolds, |index, contact, manifold| {
                     if contact.flags & POINT_COUNT_MASK != 0 {
                         let Returned { impulses, rolling, rolls } = returned.get(index);
-                        put(contact, manifold, impulses, (rolls != 0).then_some(rolling));
+                        store_impulses_of(contact, manifold, impulses, (rolls != 0).then_some(rolling));
                     }
                 });
             }
@@ -546,7 +547,7 @@ impl Scratch {
     }
 
     fn store(&self, keep: impl FnMut(usize, [f32; 4], Option<f32>)) {
-        store_impulses_of(&self.slots, &self.counters, &self.constraints, &self.surfaces, keep);
+        store_impulses_listed(&self.slots, &self.counters, &self.constraints, &self.surfaces, keep);
     }
 }
 

@@ -3,8 +3,8 @@
 
 use glam::Vec2;
 
-use super::{CORE, Motion, STOP_SHARE, STOP_TOLERANCE, Size, TOUCH};
 use crate::math::{inv_rotate, mul_rotation, rotate};
+use crate::stages::continuous::{CORE, Motion, STOP_SHARE, STOP_TOLERANCE, Size, TOUCH};
 use crate::threads::Rows;
 use crate::types::{
     BOX, BodyState, FIXED_SHAPE, GEOMETRY_MASK, NONE, POLYGON, Params, Pose, Shape, VERTEX_COUNT_SHIFT,

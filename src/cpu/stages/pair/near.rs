@@ -20,13 +20,17 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use glam::{Vec2, Vec4};
 
-use super::{Box, Part, TooMany, World, fresh, gather, half_planes_of, kept_apart, lay_boxes, lend, order, reaches_of};
+use super::{
+    Box, Part, TooMany, World, emit_contact, gather, half_planes_of, kept_apart, lay_boxes, lend, order, reaches_of,
+};
 use crate::cancel::{ContactBudget, Tally};
-use crate::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, mask32x4};
+use crate::cpu::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, mask32x4};
+use crate::cpu::stages::bin::shapes_of_levels;
+use crate::cpu::stages::recall::Past;
 use crate::scene::Ties;
-use crate::stages::bin::{middle, shapes_of_levels};
+use crate::stages::bin::middle;
 use crate::stages::bound::EMPTY;
-use crate::stages::recall::{Past, carried_on};
+use crate::stages::recall::carried_on;
 use crate::threads::{HEAVY, LIGHT, Rows, Threads};
 use crate::types::{Aabb, BodyState, Contact, FIXED_SHAPE, Level, MAX_LEVELS, NONE, Params, Pose, Shape};
 
@@ -419,7 +423,7 @@ impl Listed<'_> {
                 #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
                 let contact = match olds.get(next) {
                     Some(old) => carried_on(old, start + next as u32),
-                    None => fresh(index, partner, &shapes[index], &shapes[other]),
+                    None => emit_contact(shapes, index, other),
                 };
                 found.push(contact);
                 next += 1;

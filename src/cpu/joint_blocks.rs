@@ -9,7 +9,7 @@ use std::f32::consts::TAU;
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::lanes::{
+use crate::cpu::lanes::{
     Lanes, Simd, SimdBase, SimdFloat, Vec2x8, VecLanes, WIDTH, angle_of, columns, dispatch, f32x4, f32x8, inv_rotate,
     rotate, u32x8,
 };

@@ -1,0 +1,165 @@
+//! The fast `bound`: eight shapes at a time, shared among threads, to the bits of [`crate::stages::bound`].
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::cpu::lanes::{
+    self, Select, Simd, SimdBase, SimdMask, Vec2x8, WIDTH, columns, dispatch, f32x4, f32x8, mask32x8,
+};
+use crate::cpu::stages::bin::cells_of_eight;
+use crate::stages::bin::cell_of_shape;
+use crate::stages::bound::{EMPTY, bound_shape, level_bits};
+use crate::threads::{LIGHT, Rows, Threads};
+use crate::types::{
+    ASLEEP, Aabb, BOX, BodyState, CIRCLE, GEOMETRY_MASK, NO_SHAPE, NONE, POLYGON, Params, Pose, QUARANTINED, SLEEP,
+    Shape, VERTEX_COUNT_SHIFT,
+};
+
+/// Fills `aabbs` where no body sleeps or is quarantined, which is not looked at, and `own` with the cell of each shape, as
+/// [`bin_find`](super::bin::bin_find) would.
+pub fn bound_and_find(
+    threads: &Threads,
+    params: &Params,
+    shapes: &[Shape],
+    vertices: &[[f32; 2]],
+    poses: &[Pose],
+    aabbs: &mut [Aabb],
+    own: &mut Vec<u32>,
+) {
+    let one = |shape: &Shape, aabb: &mut Aabb, cell: &mut u32| {
+        *aabb = match shape.kind & GEOMETRY_MASK {
+            NO_SHAPE => EMPTY,
+            _ => bound_shape(shape, vertices, &poses[shape.body as usize], params.aabb_margin),
+        };
+        *cell = cell_of_shape(params, shape, aabb);
+    };
+    own.resize(aabbs.len(), NONE);
+    threads.for_chunk_pairs(LIGHT, aabbs, own, |first, aabbs, own| {
+        let (shapes, rest) = shapes[first..first + aabbs.len()].as_chunks();
+        let ((aabbs, last_aabbs), (own, last_own)) = (aabbs.as_chunks_mut(), own.as_chunks_mut());
+        dispatch!(simd => for ((shapes, aabbs), own) in shapes.iter().zip(aabbs).zip(own) {
+            if let Some(sides) = bound_eight(simd, shapes, vertices, poses, params.aabb_margin) {
+                *aabbs = lanes::rows(sides).map(|row| bytemuck::cast(row.to_array()));
+                *own = cells_of_eight(params, shapes, aabbs, sides);
+            } else {
+                shapes.iter().zip(aabbs).zip(own).for_each(|((shape, aabb), cell)| one(shape, aabb, cell));
+            }
+        });
+        rest.iter().zip(last_aabbs).zip(last_own).for_each(|((shape, aabb), cell)| one(shape, aabb, cell));
+    });
+}
+
+/// Returns the sides of the AABBs of eight shapes. None if one of them is a half plane or no shape.
+#[inline(always)]
+fn bound_eight<S: Simd>(
+    simd: S,
+    shapes: &[Shape; WIDTH],
+    vertices: &[[f32; 2]],
+    poses: &[Pose],
+    margin: f32,
+) -> Option<[f32x8<S>; 4]> {
+    let (mut circles, mut polygons) = (0, 0);
+    for (lane, shape) in shapes.iter().enumerate() {
+        match shape.kind & GEOMETRY_MASK {
+            BOX => (),
+            CIRCLE => circles |= 1 << lane,
+            POLYGON => polygons |= 1 << lane,
+            _ => return None,
+        }
+    }
+    let quarter = |quarter: usize| {
+        let row = |lane: usize| {
+            let quarters: &[[f32; 4]; size_of::<Shape>() / 16] = bytemuck::cast_ref(&shapes[lane]);
+            f32x4::load_array_ref(simd, &quarters[quarter])
+        };
+        columns([row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)])
+    };
+    let pose = |lane: usize| f32x4::load_array_ref(simd, bytemuck::cast_ref(&poses[shapes[lane].body as usize]));
+    let [x, y, cos, sin] = columns([pose(0), pose(1), pose(2), pose(3), pose(4), pose(5), pose(6), pose(7)]);
+    let [half_x, half_y, radius, _] = quarter(0);
+    let [offset_x, offset_y, own_cos, own_sin] = quarter(1);
+    let rotation = Vec2x8::new(cos, sin);
+    let center = Vec2x8::new(x, y) + lanes::rotate(rotation, Vec2x8::new(offset_x, offset_y));
+    // To turn a rotation is to turn its cosine and sine.
+    let turn = lanes::rotate(rotation, Vec2x8::new(own_cos, own_sin));
+    let (along, across) = (turn.x.abs(), turn.y.abs());
+    let circles = mask32x8::from_bitmask(simd, circles);
+    let half = Vec2x8::new(along * half_x + across * half_y, across * half_x + along * half_y);
+    let reach = Vec2x8::new(circles.select(radius, half.x + radius), circles.select(radius, half.y + radius));
+    let reach = Vec2x8::new(reach.x + margin, reach.y + margin);
+    let (mut min, mut max) = (center - reach, center + reach);
+    if polygons != 0 {
+        let (low, high) = bound_vertices(simd, shapes, vertices, turn)?;
+        let rim = radius + margin;
+        let polygons = mask32x8::from_bitmask(simd, polygons);
+        let (low, high) = (center + low, center + high);
+        min = Vec2x8::new(low.x - rim, low.y - rim).where_else(polygons, min);
+        max = Vec2x8::new(high.x + rim, high.y + rim).where_else(polygons, max);
+    }
+    Some([min.x, min.y, max.x, max.y])
+}
+
+/// Low and high corners of the vertices of eight shapes, turned. Of those that have none it says nothing. None if a polygon
+/// has less than two.
+#[inline(always)]
+fn bound_vertices<S: Simd>(
+    simd: S,
+    shapes: &[Shape; WIDTH],
+    vertices: &[[f32; 2]],
+    turn: Vec2x8<S>,
+) -> Option<(Vec2x8<S>, Vec2x8<S>)> {
+    let (mut firsts, mut lasts, mut most) = ([0; WIDTH], [0; WIDTH], 0);
+    for (lane, shape) in shapes.iter().enumerate().filter(|(_, shape)| shape.kind & GEOMETRY_MASK == POLYGON) {
+        let count = (shape.kind >> VERTEX_COUNT_SHIFT & 0xf) as usize;
+        firsts[lane] = shape.first_vertex as usize;
+        lasts[lane] = firsts[lane] + count.checked_sub(2)?;
+        most = most.max(count);
+    }
+    let splat = |value| Vec2x8::new(f32x8::splat(simd, value), f32x8::splat(simd, value));
+    let (mut low, mut high) = (splat(1e30), splat(-1e30));
+    for first in (0..most).step_by(2) {
+        // Two vertices of each; those behind its last two are those two again.
+        let two = |lane: usize| {
+            let place = (firsts[lane] + first).min(lasts[lane]);
+            let [a, b] = *vertices[place..].first_chunk()?;
+            Some(f32x4::load_array(simd, [a[0], a[1], b[0], b[1]]))
+        };
+        let rows = [two(0)?, two(1)?, two(2)?, two(3)?, two(4)?, two(5)?, two(6)?, two(7)?];
+        let [x, y, next_x, next_y] = columns(rows);
+        for vertex in [Vec2x8::new(x, y), Vec2x8::new(next_x, next_y)] {
+            let point = lanes::rotate(turn, vertex);
+            low = Vec2x8::new(low.x.min(point.x), low.y.min(point.y));
+            high = Vec2x8::new(high.x.max(point.x), high.y.max(point.y));
+        }
+    }
+    Some((low, high))
+}
+
+/// Fills `aabbs`, and returns the levels with a shape that is not asleep ([`level_bits`]); 0 where nothing sleeps.
+pub fn bound(
+    threads: &Threads,
+    params: &Params,
+    shapes: &[Shape],
+    vertices: &[[f32; 2]],
+    poses: &[Pose],
+    states: &Rows<BodyState, 4>,
+    aabbs: &mut [Aabb],
+) -> u32 {
+    let awake_levels = AtomicU32::new(0);
+    threads.for_each(LIGHT, aabbs, |index, aabb| {
+        let shape = &shapes[index];
+        let body = shape.body as usize;
+        let status = states.get(body).status;
+        if shape.kind & GEOMETRY_MASK == NO_SHAPE || status & QUARANTINED != 0 {
+            *aabb = EMPTY;
+            return;
+        }
+        if params.switches & SLEEP != 0 && status & ASLEEP == 0 {
+            let bits = level_bits(params, shape);
+            if awake_levels.load(Ordering::Relaxed) & bits != bits {
+                awake_levels.fetch_or(bits, Ordering::Relaxed);
+            }
+        }
+        *aabb = bound_shape(shape, vertices, &poses[body], params.aabb_margin);
+    });
+    awake_levels.into_inner()
+}

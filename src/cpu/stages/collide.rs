@@ -1,0 +1,32 @@
+//! The fast `collide`: contacts shared among threads, each as [`crate::stages::collide`] says.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::stages::collide::collide_contact;
+use crate::threads::{HEAVY, Threads};
+use crate::types::{Contact, Manifold, Params, Pose, Shape};
+
+/// Makes manifolds, and returns how many were kept.
+pub fn collide(
+    threads: &Threads,
+    params: &Params,
+    shapes: &[Shape],
+    vertices: &[[f32; 2]],
+    poses: &[Pose],
+    swings: &[f32],
+    previous: &[Manifold],
+    contacts: &mut [Contact],
+    manifolds: &mut [Manifold],
+) -> u32 {
+    let recycled = AtomicU32::new(0);
+    threads.for_chunk_pairs(HEAVY, contacts, manifolds, |_, contacts, manifolds| {
+        // Counted here: a pass over all contacts of its own would cost as much as the caches they fall out of.
+        let mut kept = 0;
+        for (contact, manifold) in contacts.iter_mut().zip(manifolds) {
+            let is_kept = collide_contact(params, shapes, vertices, poses, swings, previous, contact, manifold);
+            kept += u32::from(is_kept);
+        }
+        recycled.fetch_add(kept, Ordering::Relaxed);
+    });
+    recycled.into_inner()
+}

@@ -1,0 +1,232 @@
+//! The fast `color`: contacts shared among threads piece by piece, to the colours and the order of [`crate::stages::color`].
+//!
+//! Most contacts have a colour, and which colours a body has is only asked where a
+//! contact has none: so the pieces list those first, and then, if there are any, look for the colours at their bodies. The
+//! rounds are for one thread, as few contacts take part.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::stages::color::{claim_key, moving, proposal, slot};
+use crate::threads::{Cut, LIGHT, Rows, Threads};
+use crate::types::{
+    ASLEEP, BodyState, CLAIM_SLOTS, COLOR_COUNT, Contact, Counters, FIXED_A, FIXED_B, FORCE_OVERFLOW, MAX_COLOR_ROUNDS,
+    NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Params, SLEEP,
+};
+
+/// [`NONE`] in a byte.
+const COLORLESS: u8 = u8::MAX;
+
+/// In a mask: the colours of this body are asked for. The overflow is a colour that a body does not have.
+const ASKED: u32 = 1 << OVERFLOW_COLOR;
+
+/// Memory of [`color`] while it runs, and for [`color_sort`].
+#[derive(Debug, Default)]
+pub struct ColorScratch {
+    /// Colours taken, as bits, a body; of bodies that are [`ASKED`] for, else 0.
+    masks: Vec<AtomicU32>,
+    /// Largest claim on each slot, [`CLAIM_SLOTS`] a body.
+    claims: Vec<u32>,
+    /// Colour of each contact, [`COLORLESS`] if it does not touch: contacts are read once, not for every pass.
+    colors: Vec<u8>,
+    /// Pieces of the contacts, and how many there are of them now.
+    parts: Vec<Part>,
+    used: usize,
+    /// Contacts without a colour yet.
+    uncolored: Vec<u32>,
+    proposals: Vec<u32>,
+}
+
+/// Knowledge of some contacts that lie side by side.
+#[derive(Debug, Default)]
+struct Part {
+    first: usize,
+    end: usize,
+    /// How many have each colour; once they are sorted, the slot behind the last of them.
+    counts: [u32; COLOR_COUNT as usize],
+    /// Those that had no colour when the step began.
+    fresh: Vec<u32>,
+}
+
+/// Colours the contacts, and fills the colour starts of `counters`. What is left of the stage is [`color_sort`], which
+/// worlds that are solved group by group do without.
+pub fn color(
+    threads: &Threads,
+    params: &Params,
+    states: &Rows<BodyState, 4>,
+    contacts: &mut [Contact],
+    scratch: &mut ColorScratch,
+    counters: &mut Counters,
+) {
+    color_inherit(threads, params, states, contacts, scratch);
+    #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+    let uncolored = scratch.uncolored.len() as u32;
+    counters.uncolored = uncolored;
+    counters.rounds = 0;
+    if uncolored > 0 {
+        color_ask(threads, params, contacts, scratch);
+        color_rounds(contacts, scratch, counters);
+    }
+    let ColorScratch { colors, parts, used, .. } = scratch;
+    counters.color_starts = [0; COLOR_COUNT as usize + 1];
+    for Part { counts, fresh, .. } in &mut parts[..*used] {
+        for &index in &*fresh {
+            let color = byte(contacts[index as usize].color);
+            colors[index as usize] = color;
+            counts[color as usize] += 1;
+        }
+        for (start, &count) in counters.color_starts[1..].iter_mut().zip(&*counts) {
+            *start += count;
+        }
+    }
+    for color in 0..COLOR_COUNT as usize {
+        counters.color_starts[color + 1] += counters.color_starts[color];
+    }
+    counters.touching = counters.color_starts[COLOR_COUNT as usize];
+}
+
+#[inline]
+fn byte(color: u32) -> u8 {
+    u8::try_from(color).unwrap_or(COLORLESS)
+}
+
+/// Keeps the colours of contacts that live on, and lists those without.
+fn color_inherit(
+    threads: &Threads,
+    params: &Params,
+    states: &Rows<BodyState, 4>,
+    contacts: &mut [Contact],
+    scratch: &mut ColorScratch,
+) {
+    let sleeps = |body: u32| states.get(body as usize).status & ASLEEP != 0;
+    let ColorScratch { colors, parts, used, uncolored, .. } = scratch;
+    colors.resize(contacts.len(), COLORLESS);
+    let parts = threads.for_chunk_parts(LIGHT, contacts, colors, parts, |first, contacts, colors, part| {
+        (part.first, part.end) = (first, first + contacts.len());
+        let Part { counts, fresh, .. } = part;
+        counts.fill(0);
+        fresh.clear();
+        for (offset, (contact, to)) in contacts.iter_mut().zip(colors).enumerate() {
+            if contact.flags & POINT_COUNT_MASK == 0 {
+                *to = COLORLESS;
+                continue;
+            }
+            let half_asleep = params.switches & SLEEP != 0
+                && ((contact.flags & FIXED_A == 0 && sleeps(contact.body_a))
+                    || (contact.flags & FIXED_B == 0 && sleeps(contact.body_b)));
+            if params.switches & FORCE_OVERFLOW != 0 || half_asleep {
+                contact.color = OVERFLOW_COLOR;
+            } else if contact.color >= COLOR_COUNT || contact.color == OVERFLOW_COLOR {
+                contact.color = NONE;
+                *to = COLORLESS;
+                #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+                fresh.push((first + offset) as u32);
+                continue;
+            }
+            *to = byte(contact.color);
+            counts[*to as usize] += 1;
+        }
+    });
+    *used = parts.len();
+    uncolored.clear();
+    for Part { fresh, .. } in &*parts {
+        uncolored.extend_from_slice(fresh);
+    }
+}
+
+/// Finds the colours taken at the bodies of contacts that have none.
+fn color_ask(threads: &Threads, params: &Params, contacts: &[Contact], scratch: &mut ColorScratch) {
+    let ColorScratch { masks, colors, uncolored, .. } = scratch;
+    masks.clear();
+    masks.resize_with(params.body_count as usize, || AtomicU32::new(0));
+    for &index in &*uncolored {
+        for body in moving(&contacts[index as usize]) {
+            *masks[body].get_mut() = ASKED;
+        }
+    }
+    let masks = &*masks;
+    threads.for_ranges(LIGHT, contacts.len(), |first, end| {
+        for (contact, &color) in contacts[first..end].iter().zip(&colors[first..end]) {
+            if u32::from(color) < COLOR_COUNT && u32::from(color) != OVERFLOW_COLOR {
+                for body in moving(contact).filter(|&body| masks[body].load(Ordering::Relaxed) & ASKED != 0) {
+                    masks[body].fetch_or(1 << color, Ordering::Relaxed);
+                }
+            }
+        }
+    });
+}
+
+/// Marks the colour of a contact as taken at its dynamic bodies.
+fn take(masks: &mut [AtomicU32], contact: &Contact) {
+    for body in moving(contact) {
+        *masks[body].get_mut() |= 1 << contact.color;
+    }
+}
+
+/// Returns the colour that a contact tries next, or [`OVERFLOW_COLOR`] if there is none.
+fn propose(masks: &[AtomicU32], contact: &Contact) -> u32 {
+    proposal(contact, moving(contact).fold(0, |taken, body| taken | masks[body].load(Ordering::Relaxed)))
+}
+
+fn color_rounds(contacts: &mut [Contact], scratch: &mut ColorScratch, counters: &mut Counters) {
+    let ColorScratch { masks, claims, uncolored, proposals, .. } = scratch;
+    claims.clear();
+    claims.resize(masks.len() * CLAIM_SLOTS as usize, 0);
+    for round in 1..=MAX_COLOR_ROUNDS {
+        if uncolored.is_empty() {
+            break;
+        }
+        counters.rounds = round;
+        proposals.clear();
+        for &index in uncolored.iter() {
+            let contact = &mut contacts[index as usize];
+            let proposal = propose(masks, contact);
+            proposals.push(proposal);
+            if proposal == OVERFLOW_COLOR {
+                contact.color = OVERFLOW_COLOR;
+                continue;
+            }
+            let key = claim_key(round, index);
+            for body in moving(contact) {
+                let claim = &mut claims[slot(body, proposal)];
+                *claim = key.max(*claim);
+            }
+        }
+        for (&index, &proposal) in uncolored.iter().zip(proposals.iter()) {
+            let contact = &mut contacts[index as usize];
+            if proposal == OVERFLOW_COLOR {
+                continue;
+            }
+            let key = claim_key(round, index);
+            if moving(contact).all(|body| claims[slot(body, proposal)] == key) {
+                contact.color = proposal;
+                take(masks, contact);
+            }
+        }
+        uncolored.retain(|&index| contacts[index as usize].color == NONE);
+    }
+    for &index in uncolored.iter() {
+        contacts[index as usize].color = OVERFLOW_COLOR;
+    }
+}
+
+/// Fills `slots` with the contacts that touch, by colour.
+pub fn color_sort(threads: &Threads, scratch: &mut ColorScratch, slots: &mut Vec<AtomicU32>, counters: &Counters) {
+    let ColorScratch { colors, parts, used, .. } = scratch;
+    let mut starts = counters.color_starts;
+    slots.resize_with(starts[COLOR_COUNT as usize] as usize, AtomicU32::default);
+    for Part { counts, .. } in &mut parts[..*used] {
+        for (count, start) in counts.iter_mut().zip(&mut starts) {
+            (*count, *start) = (*start, *start + *count);
+        }
+    }
+    let (slots, colors) = (&*slots, &*colors);
+    threads.for_each(Cut { unit: 1, least: 1 }, &mut parts[..*used], |_, Part { first, end, counts: next, .. }| {
+        let colors = colors[*first..*end].iter().zip(*first..).filter(|&(&color, _)| color != COLORLESS);
+        #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+        for (&color, contact) in colors {
+            let slot = &mut next[color as usize];
+            slots[*slot as usize].store(contact as u32, Ordering::Relaxed);
+            *slot += 1;
+        }
+    });
+}

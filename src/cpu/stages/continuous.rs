@@ -1,0 +1,312 @@
+//! The fast `continuous`: bodies shared among threads; where few shapes can stop any, bodies look at each of those and not
+//! into the grid. It computes what [`crate::stages::continuous`] says, to the same bits.
+
+mod walls;
+
+use std::sync::OnceLock;
+
+use glam::Vec2;
+
+use super::bin::cells_between;
+use crate::cpu::lanes::dispatch;
+use crate::math::{inv_rotate, mul_rotation, rotate};
+use crate::scene::Ties;
+use crate::stages::bin::{cells, runs_of_row};
+use crate::stages::bound::level_bits;
+use crate::stages::continuous::{
+    CORE, Motion, STOP_SHARE, STOP_TOLERANCE, Size, Stop, TOUCH, continuous_reach, from_segment, is_fast, may_stop,
+    passage, stopped_at, time_of_stop,
+};
+use crate::threads::{HEAVY, Rows, Threads};
+use crate::types::{
+    BOX, BULLET_SHAPE, BULLETS, BodyState, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, MOVING_WALLS, Mover, NONE, POLYGON,
+    Params, Pose, QUARANTINED, SENSOR_SHAPE, Shape, VERTEX_COUNT_SHIFT,
+};
+
+use super::bin::place_in_window;
+pub use walls::Walls;
+use walls::{MOST_WALLS, Travel, Wall};
+
+/// Tables that a sweep reads.
+struct World<'a> {
+    params: &'a Params,
+    shapes: &'a [Shape],
+    vertices: &'a [[f32; 2]],
+    ties: &'a Ties,
+    poses: &'a [Pose],
+    states: &'a Rows<BodyState, 4>,
+    cell_ends: &'a [u32],
+    cell_shapes: &'a [u32],
+    movers: &'a [Mover],
+    /// All shapes that may stop a body, if they are known. Then the grid is not needed.
+    walls: Option<&'a [Wall]>,
+    reach: f32,
+    bullets: bool,
+    /// Tells if the step is given up: then no further body is examined.
+    threads: &'a Threads,
+    /// See [`World::levels`]; found by the first body that is fast.
+    levels: OnceLock<u32>,
+}
+
+impl World<'_> {
+    /// Looks whether the shape `own` of a body has to stop at `other` before `stop`.
+    fn meet(&self, size: &Size, base: Vec2, motion: &Motion, own: u32, other: u32, stop: &mut Stop) {
+        let (a, b) = (&self.shapes[own as usize], &self.shapes[other as usize]);
+        if !may_stop(self.ties, self.bullets, a, b) {
+            return;
+        }
+        let state = self.states.get(b.body as usize);
+        if state.status & QUARANTINED != 0 {
+            return;
+        }
+        let other_motion = Motion::new(base, &self.poses[b.body as usize], &state);
+        // First the large flat shapes: all bodies of a scene are within the discs about its walls.
+        if far_apart(self.params, self.vertices, size, a, motion, b, &other_motion) || self.threads.is_cancelled() {
+            return;
+        }
+        let (first, second) = ((own, a, motion), (other, b, &other_motion));
+        let time = time_of_stop(self.params, self.vertices, size, first, second, Vec2::ZERO, stop.time);
+        if time < stop.time {
+            *stop = Stop { time, shape: other };
+        }
+    }
+
+    /// The levels on which something may stop a body, as bits: often none of those where the small bodies are.
+    fn levels(&self) -> u32 {
+        *self.levels.get_or_init(|| {
+            let stops = |shape: &&Shape| self.bullets != (shape.kind & FIXED_SHAPE != 0);
+            self.shapes.iter().filter(stops).fold(0, |levels, shape| levels | level_bits(self.params, shape))
+        })
+    }
+
+    /// The first stop of a shape among all others.
+    fn sweep_shape(&self, size: &Size, base: Vec2, motion: &Motion, own: u32, stop: &mut Stop) {
+        let shape = &self.shapes[own as usize];
+        if shape.kind & SENSOR_SHAPE != 0 || (self.bullets && shape.kind & BULLET_SHAPE == 0) {
+            return;
+        }
+        if let Some(walls) = self.walls {
+            let travel = Travel::new(self.params, size, base, motion, shape);
+            let mut near = walls.iter().filter(|wall| !wall.is_beyond(&travel)).peekable();
+            if near.peek().is_some() {
+                self.meet_walls(near, size, base, motion, own, stop);
+            }
+        } else {
+            self.meet_cells(size, base, motion, own, stop);
+        }
+        for plane in self.params.planes() {
+            self.meet(size, base, motion, own, plane, stop);
+        }
+    }
+
+    /// Looks at what lies in the grid where a shape passes.
+    fn meet_cells(&self, size: &Size, base: Vec2, motion: &Motion, own: u32, stop: &mut Stop) {
+        let shape = &self.shapes[own as usize];
+        let (low, high) = passage(self.params, size, base, motion, shape, self.reach, self.bullets);
+        for (index, level) in self.params.levels[..self.params.level_count as usize].iter().enumerate() {
+            if self.levels() >> index & 1 == 0 {
+                continue;
+            }
+            let reach = Vec2::from(level.half_cell);
+            let [left, bottom, right, top] = dispatch!(simd => cells_between(simd, level, low - reach, high + reach));
+            for row in bottom..=top {
+                runs_of_row(level, left, right, row, |first, last| {
+                    for &other in cells(self.cell_ends, self.cell_shapes, first, last) {
+                        self.meet(size, base, motion, own, other, stop);
+                    }
+                });
+            }
+        }
+    }
+
+    /// Looks at those of the walls that lie there, in the order in which the grid has them.
+    fn meet_walls<'a>(
+        &self,
+        walls: impl Iterator<Item = &'a Wall>,
+        size: &Size,
+        base: Vec2,
+        motion: &Motion,
+        own: u32,
+        stop: &mut Stop,
+    ) {
+        let shape = &self.shapes[own as usize];
+        let (low, high) = passage(self.params, size, base, motion, shape, self.reach, self.bullets);
+        let (mut near, mut count) = ([[0; 4]; MOST_WALLS], 0);
+        for wall in walls {
+            let mut window = [0; 4];
+            let [level, row, column] = place_in_window(self.params, wall.cell, |index| {
+                let level = &self.params.levels[index];
+                let reach = Vec2::from(level.half_cell);
+                window = dispatch!(simd => cells_between(simd, level, low - reach, high + reach));
+                [window[0], window[1]]
+            });
+            let [left, bottom, right, top] = window;
+            if i64::from(column) <= i64::from(right) - i64::from(left)
+                && i64::from(row) <= i64::from(top) - i64::from(bottom)
+            {
+                near[count] = [level, row, column, wall.shape];
+                count += 1;
+            }
+        }
+        near[..count].sort_unstable();
+        for [.., other] in &near[..count] {
+            self.meet(size, base, motion, own, *other, stop);
+        }
+    }
+
+    /// Returns the deltas of a body where it stops.
+    fn sweep_body(&self, first: u32, mover: &Mover) -> Option<(Vec2, Vec2)> {
+        if mover.min_extent == f32::MAX {
+            return None;
+        }
+        let index = self.shapes[first as usize].body as usize;
+        let state = self.states.get(index);
+        let pose = &self.poses[index];
+        let base = Vec2::from(pose.position);
+        let motion = Motion::new(base, pose, &state);
+        let is_fast = is_fast(mover, &motion, self.shapes[first as usize].kind, self.reach);
+        if !is_fast || state.status & QUARANTINED != 0 {
+            return None;
+        }
+        let size = Size::new(self.params, mover);
+        let mut stop = Stop { time: 1.0, shape: 0 };
+        let mut own = first;
+        while own != NONE {
+            self.sweep_shape(&size, base, &motion, own, &mut stop);
+            own = self.movers[own as usize].next;
+        }
+        if stop.time >= 1.0 {
+            return None;
+        }
+        let wall = &self.shapes[stop.shape as usize];
+        let body = wall.body as usize;
+        let other = Motion::new(base, &self.poses[body], &self.states.get(body));
+        Some(stopped_at(&motion, stop.time, wall, &other))
+    }
+}
+
+/// Returns the distance from a point in the frame of a large flat shape to it, m: of a box, a half plane, a segment or a capsule.
+fn distance_to(shape: &Shape, vertices: &[[f32; 2]], at: impl FnOnce() -> Vec2) -> Option<f32> {
+    match shape.kind & GEOMETRY_MASK {
+        BOX => Some((at().abs() - Vec2::from(shape.half)).max(Vec2::ZERO).length() - shape.radius),
+        HALF_PLANE => Some(at().y),
+        POLYGON if shape.kind >> VERTEX_COUNT_SHIFT & 0xf == 2 => {
+            let &[start, end] = vertices[shape.first_vertex as usize..].first_chunk()?;
+            Some(from_segment(at(), start.into(), end.into()).length() - shape.radius)
+        }
+        _ => None,
+    }
+}
+
+/// Returns true if a large flat shape is so far away that the first advance would reach the end of the step: most bodies in a drum
+/// are near none of its walls, but within the discs about all of them. The reference and the device do without.
+fn far_apart(
+    params: &Params,
+    vertices: &[[f32; 2]],
+    size: &Size,
+    a: &Shape,
+    motion_a: &Motion,
+    b: &Shape,
+    motion_b: &Motion,
+) -> bool {
+    let offset = Vec2::from(a.offset);
+    let between = motion_a.start - motion_b.start;
+    let at = || {
+        let center = between + rotate(motion_a.rotation, offset) - rotate(motion_b.rotation, b.offset.into());
+        inv_rotate(mul_rotation(motion_b.rotation, b.rotation.into()), center)
+    };
+    let Some(away) = distance_to(b, vertices, at) else { return false };
+    // No larger gap is asked of any core, and none of its points is further out.
+    let least = params.speculative_distance * STOP_SHARE * (1.0 + TOUCH * STOP_TOLERANCE);
+    let gap = away - a.bound - size.half * CORE - least;
+    // At most the fastest approach in [`time_of_impact`].
+    let velocity = (motion_a.moved - motion_b.moved).length();
+    let ((rate_a, _), (rate_b, _)) = (motion_a.rates(), motion_b.rates());
+    let (rate_a, rate_b) = (rate_a.abs(), rate_b.abs());
+    let apart = between.length() + velocity;
+    let fastest = velocity
+        + 2.0 * rate_b * (apart + velocity)
+        + rate_b * rate_b * apart
+        + (rate_a + rate_b) * (offset.length() + a.bound);
+    // A little more than needed, so that rounding never matters.
+    gap > 1.01 * fastest + 1e-3 * (between.length() + a.bound)
+}
+
+/// Memory that is kept, so that a step need not ask for any.
+#[derive(Debug, Default)]
+pub struct ContinuousScratch {
+    /// Bodies that stop, and where.
+    stops: Vec<Vec<(usize, (Vec2, Vec2))>>,
+}
+
+/// Sweeps the fast bodies and puts those that must stop back. `grid` is `cell_ends` and `cell_shapes`; of `walls` only bullets
+/// need it. Returns how many stopped.
+#[must_use]
+pub fn continuous(
+    threads: &Threads,
+    params: &Params,
+    shapes: &[Shape],
+    vertices: &[[f32; 2]],
+    ties: &Ties,
+    poses: &[Pose],
+    states: &Rows<BodyState, 4>,
+    (cell_ends, cell_shapes): (&[u32], &[u32]),
+    walls: Option<&Walls>,
+    movers: &[Mover],
+    scratch: &mut ContinuousScratch,
+) -> u32 {
+    let reach = if params.switches & MOVING_WALLS == 0 {
+        0.0
+    } else {
+        continuous_reach(shapes, |body| states.get(body as usize), movers)
+    };
+    let world = World {
+        params,
+        shapes,
+        vertices,
+        ties,
+        poses,
+        states,
+        cell_ends,
+        cell_shapes,
+        movers,
+        walls: walls.map(|walls| &walls.now[..]),
+        reach,
+        bullets: false,
+        threads,
+        levels: OnceLock::new(),
+    };
+    let mut stopped = continuous_sweep(threads, &world, scratch);
+    if params.switches & BULLETS != 0 {
+        let world = World { bullets: true, walls: None, reach: 0.0, levels: OnceLock::new(), ..world };
+        stopped += continuous_sweep(threads, &world, scratch);
+    }
+    stopped
+}
+
+/// Finds where each body stops, and then puts it there.
+fn continuous_sweep(threads: &Threads, world: &World, scratch: &mut ContinuousScratch) -> u32 {
+    let parts = threads.for_parts(HEAVY, world.shapes.len(), &mut scratch.stops, |first, end, stops| {
+        stops.clear();
+        for (shape, mover) in world.movers[..end].iter().enumerate().skip(first) {
+            if shape.is_multiple_of(64) && threads.is_cancelled() {
+                return;
+            }
+            #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
+            if let Some(stop) = world.sweep_body(shape as u32, mover) {
+                stops.push((world.shapes[shape].body as usize, stop));
+            }
+        }
+    });
+    let mut stopped = 0;
+    for &(body, (position, rotation)) in parts.iter().flatten() {
+        let state = world.states.get(body);
+        let (delta_position, delta_rotation) = (position.into(), rotation.into());
+        world.states.set(body, BodyState { delta_position, delta_rotation, ..state });
+        stopped += 1;
+    }
+    stopped
+}
+
+#[cfg(test)]
+mod tests;

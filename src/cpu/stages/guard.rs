@@ -1,0 +1,40 @@
+//! The fast `guard`: bodies shared among threads, each as [`crate::stages::guard`] says.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::stages::guard::{guard_body, reset_counters};
+use crate::threads::{LIGHT, Rows, Threads};
+use crate::types::{Accumulator, Body, BodyState, Counters, Params, Pose, SLEEP};
+
+/// Counts the bodies that were quarantined in this step.
+pub fn guard(
+    threads: &Threads,
+    params: &Params,
+    bodies: &[Body],
+    poses: &mut [Pose],
+    states: &Rows<BodyState, 4>,
+    accumulators: &Rows<Accumulator, 2>,
+    swings: &mut [f32],
+    counters: &mut Counters,
+) {
+    reset_counters(params, counters);
+    let quarantined = AtomicU32::new(0);
+    let wake_all = AtomicU32::new(0);
+    threads.for_each_pair(LIGHT, poses, swings, |index, pose, swing| {
+        let mut state = states.get(index);
+        let guarded = guard_body(params, &bodies[index], pose, &mut state);
+        states.set(index, state);
+        accumulators.set(index, guarded.sum);
+        *swing = guarded.swing;
+        if guarded.is_new {
+            quarantined.fetch_add(1, Ordering::Relaxed);
+        }
+        if guarded.wakes_all {
+            wake_all.store(1, Ordering::Relaxed);
+        }
+    });
+    counters.quarantined = counters.quarantined.wrapping_add(quarantined.into_inner());
+    if params.switches & SLEEP != 0 {
+        counters.wake_all |= wake_all.into_inner();
+    }
+}

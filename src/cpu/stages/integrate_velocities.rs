@@ -1,0 +1,184 @@
+//! The fast `integrate_velocities`: two bodies at a time, shared among threads, to the bits of
+//! [`crate::stages::integrate_velocities`].
+
+use glam::Vec2;
+
+use crate::cpu::lanes::{
+    Select, Simd, SimdBase, SimdCombine, SimdMask, SimdSplit, dispatch, f32x4, f32x8, mask32x4, mask32x8,
+};
+use crate::stages::integrate_velocities::{MAX_SUM, pushed};
+use crate::threads::{Halves, LIGHT, Rows, Table, Threads};
+use crate::types::{ASLEEP, Accumulator, Body, BodyState, DYNAMIC, Params, Pose, QUARANTINED, WARM_START};
+
+/// Share of the largest speed that both components may have of a velocity that is below it.
+const SURELY_SLOW: f32 = 0.7;
+
+/// Advances the velocities by one substep.
+pub fn integrate_velocities(
+    threads: &Threads,
+    params: &Params,
+    bodies: &[Body],
+    poses: &[Pose],
+    states: &mut Rows<BodyState, 4>,
+    accumulators: &mut Rows<Accumulator, 2>,
+) {
+    if threads.count() == 1 {
+        let (states, accumulators) = (states.alone(), accumulators.alone());
+        return integrate_velocities_in(0, bodies.len(), params, bodies, poses, states, accumulators);
+    }
+    let (states, accumulators) = (&*states, &*accumulators);
+    threads.for_ranges(LIGHT, bodies.len(), |first, end| {
+        integrate_velocities_in(first, end, params, bodies, poses, states, accumulators);
+    });
+}
+
+/// Advances the velocities of the bodies `first .. end`.
+pub fn integrate_velocities_in(
+    first: usize,
+    end: usize,
+    params: &Params,
+    bodies: &[Body],
+    poses: &[Pose],
+    states: impl Table<Item = BodyState>,
+    accumulators: impl Table<Item = Accumulator>,
+) {
+    let ((pairs, last), poses) = (bodies[first..end].as_chunks(), &poses[..end]);
+    dispatch!(simd => {
+        for (pair, index) in pairs.iter().zip((first..).step_by(2)) {
+            if !advance_two(simd, params, pair, index, states, accumulators) {
+                for (body, index) in pair.iter().zip(index..) {
+                    advance(simd, params, body, &poses[index], index, states, accumulators);
+                }
+            }
+        }
+        for (body, index) in last.iter().zip(end - last.len()..) {
+            advance(simd, params, body, &poses[index], index, states, accumulators);
+        }
+    });
+}
+
+/// Advances the velocities of some of the bodies.
+pub fn integrate_velocities_of(
+    listed: &[u32],
+    params: &Params,
+    bodies: &[Body],
+    poses: &[Pose],
+    states: impl Table<Item = BodyState>,
+    accumulators: impl Table<Item = Accumulator>,
+) {
+    dispatch!(simd => for index in listed.iter().map(|&body| body as usize) {
+        advance(simd, params, &bodies[index], &poses[index], index, states, accumulators);
+    });
+}
+
+/// Advances the velocities of two bodies side by side that feel nothing but gravity. Returns false, and does nothing, if they feel more,
+/// or may be too fast.
+#[inline(always)]
+fn advance_two<S: Simd>(
+    simd: S,
+    params: &Params,
+    bodies: &[Body; 2],
+    index: usize,
+    states: impl Table<Item = BodyState>,
+    accumulators: impl Table<Item = Accumulator>,
+) -> bool {
+    let both = |a: [f32; 4], b: [f32; 4]| f32x4::load_array(simd, a).combine(f32x4::load_array(simd, b));
+    let (state, next_state) = (states.row(index), states.row(index + 1));
+    let (first, second) = (state.lanes(simd, 0), next_state.lanes(simd, 0));
+    let status = first.to_array()[3].to_bits() | second.to_array()[3].to_bits();
+    let plain = |body: &Body| body.kind == DYNAMIC && is_plain(params, body);
+    if status & (QUARANTINED | ASLEEP) != 0 || !bodies.iter().all(plain) {
+        return false;
+    }
+    let row = first.combine(second);
+    // The fourth of each is no number.
+    let numbers = mask32x8::from_bitmask(simd, 0b0111_0111);
+    let zero = f32x8::splat(simd, 0.0);
+    let mut motion = numbers.select(row, zero);
+    let warm = params.switches & WARM_START != 0;
+    let (sum, next_sum) = (accumulators.row(index), accumulators.row(index + 1));
+    let kept = if warm {
+        let largest = f32x8::splat(simd, MAX_SUM);
+        (sum.lanes(simd, 0).combine(next_sum.lanes(simd, 0)) + motion).max(-largest).min(largest)
+    } else {
+        zero
+    };
+    let ([x, y], [scale, next_scale]) = (params.gravity, bodies.each_ref().map(|body| body.gravity_scale));
+    let scales = f32x4::splat(simd, scale).combine(f32x4::splat(simd, next_scale));
+    motion = motion + (both([x, y, 0.0, 0.0], [x, y, 0.0, 0.0]) * scales + 0.0) * params.h + kept;
+    let most = [params.max_speed, params.max_speed, params.max_spin, 0.0];
+    let most = both(most, most);
+    motion = motion.max(-most).min(most);
+    if motion.abs().simd_gt(most * SURELY_SLOW).any_true() {
+        return false;
+    }
+    let (first, second) = numbers.select(motion, row).split();
+    state.set_lanes(0, first);
+    next_state.set_lanes(0, second);
+    if warm {
+        let (first, second) = (kept - motion).split();
+        sum.set_lanes(0, first);
+        next_sum.set_lanes(0, second);
+    }
+    true
+}
+
+#[inline(always)]
+fn advance<S: Simd>(
+    simd: S,
+    params: &Params,
+    body: &Body,
+    pose: &Pose,
+    index: usize,
+    states: impl Table<Item = BodyState>,
+    accumulators: impl Table<Item = Accumulator>,
+) {
+    // Velocity, spin and status: of a body that sleeps nothing else is fetched.
+    let (state, sum) = (states.row(index), || accumulators.row(index));
+    let row = state.lanes(simd, 0);
+    if row.to_array()[3].to_bits() & (QUARANTINED | ASLEEP) != 0 || body.kind != DYNAMIC {
+        return;
+    }
+    // The fourth is no number.
+    let numbers = mask32x4::from_bitmask(simd, 0b111);
+    let zero = f32x4::splat(simd, 0.0);
+    let mut motion = numbers.select(row, zero);
+    let warm = params.switches & WARM_START != 0;
+    let largest = f32x4::splat(simd, MAX_SUM);
+    let kept = if warm { (sum().lanes(simd, 0) + motion).max(-largest).min(largest) } else { zero };
+    let push = if is_plain(params, body) {
+        let [x, y] = params.gravity;
+        // Plus nothing, as no force would be: of two zeros it makes one.
+        (f32x4::load_array(simd, [x, y, 0.0, 0.0]) * body.gravity_scale + 0.0) * params.h
+    } else {
+        let linear = 1.0 / (1.0 + params.h * body.linear_damping);
+        motion *= f32x4::load_array(simd, [linear, linear, 1.0 / (1.0 + params.h * body.angular_damping), 1.0]);
+        let (push, spin) = pushed(params, body, pose, &states.get(index));
+        f32x4::load_array(simd, [push.x, push.y, spin, 0.0])
+    };
+    motion = motion + push + kept;
+    // First by component, so that an infinite force ends up finite.
+    let most = f32x4::load_array(simd, [params.max_speed, params.max_speed, params.max_spin, 0.0]);
+    motion = motion.max(-most).min(most);
+    // The root is for those that may be too fast: not if neither component is above 0.7 of the largest speed.
+    if motion.abs().simd_gt(most * SURELY_SLOW).any_true() {
+        let [x, y, ..] = motion.to_array();
+        let speed = Vec2::new(x, y).length();
+        if speed > params.max_speed {
+            let share = params.max_speed / speed;
+            motion *= f32x4::load_array(simd, [share, share, 1.0, 1.0]);
+        }
+    }
+    state.set_lanes(0, numbers.select(motion, row));
+    if warm {
+        sum().set_lanes(0, kept - motion);
+    }
+}
+
+/// Returns true if gravity is all that a body feels, as most do. A force of −0 may make a zero of the other sign.
+#[inline(always)]
+fn is_plain(params: &Params, body: &Body) -> bool {
+    let Body { linear_damping, angular_damping, force: [x, y], torque, .. } = *body;
+    let any = [linear_damping, angular_damping, x, y, torque].iter().fold(0, |any, value| any | value.to_bits());
+    params.field_count == 0 && any == 0
+}

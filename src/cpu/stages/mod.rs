@@ -1,0 +1,27 @@
+//! The fast stages: eight rows at a time and shared among threads, each to the bits of the one of the same name in
+//! [`crate::stages`], which says what it does.
+
+pub mod bin;
+pub mod bound;
+pub mod collide;
+pub mod color;
+pub mod command;
+pub mod continuous;
+pub mod finalize;
+pub mod guard;
+pub mod integrate_positions;
+pub mod integrate_velocities;
+pub mod pair;
+pub mod prepare;
+pub mod prepare_joints;
+pub mod project;
+pub mod project_joints;
+pub mod recall;
+pub mod report;
+pub mod restitution;
+pub mod sleep;
+pub mod solve;
+pub mod solve_joints;
+pub mod store_impulses;
+pub mod wake;
+pub mod warm_start;

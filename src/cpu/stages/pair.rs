@@ -1,0 +1,609 @@
+//! The fast `pair`: shapes shared among threads, each compared with eight boxes at a time, to the pairs and the order of
+//! [`crate::stages::pair`]; and, where boxes moved little, a list of neighbors instead of the grid ([`near`]).
+//!
+//! A level on which few shapes lie, as ground and walls often do, needs no cells: a shape that looks there looks at all of
+//! them.
+
+pub mod near;
+
+pub use crate::cancel::TooMany;
+
+use std::ops::Range;
+
+use bytemuck::{Pod, Zeroable};
+use glam::Vec2;
+
+use super::bin::{cells_between, place_in_window, shapes_of_levels};
+use crate::cancel::{ContactBudget, Tally};
+use crate::cpu::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, f32x8};
+use crate::scene::Ties;
+use crate::stages::bin::{range_of_cells, runs_of_row};
+use crate::stages::pair::{emit_contact, kept_apart, may_meet, reaches};
+use crate::threads::{HEAVY, LIGHT, Rows, Threads};
+use crate::types::{ASLEEP, AWAKE_HALF_PLANE, Aabb, BodyState, Contact, FIXED_SHAPE, MAX_LEVELS, Params, SLEEP, Shape};
+
+/// A shape's row in [`World::sleepers`]: its body is asleep.
+const SLEEPS: u8 = 1;
+/// A shape's row in [`World::sleepers`]: a shape that is awake met it.
+const MARKED: u8 = 2;
+
+/// All that a search reads.
+struct World<'a> {
+    params: &'a Params,
+    shapes: &'a [Shape],
+    aabbs: &'a [Aabb],
+    cell_ends: &'a [u32],
+    cell_shapes: &'a [u32],
+    own_cells: &'a [u32],
+    /// Of each of those, and some more.
+    boxes: &'a [Box],
+    ties: &'a Ties,
+    shapes_of_levels: [Range<u32>; MAX_LEVELS],
+    /// How far shapes of each level may reach ([`reaches_of`]).
+    reaches: [[Vec2; 2]; MAX_LEVELS],
+    /// Whether it looks at half planes, and whether it asks joints whom they keep apart.
+    half_planes: bool,
+    joints: bool,
+    /// One a shape; empty where nothing sleeps.
+    sleepers: Vec<u8>,
+    awake_levels: u32,
+}
+
+/// What [`pair`] needs only while it runs. It is kept, so that a step need not ask for memory.
+#[derive(Debug, Default)]
+pub struct PairScratch {
+    boxes: Vec<Box>,
+    sleepers: Vec<u8>,
+    parts: Vec<Part>,
+    /// Of shapes asleep.
+    late: Vec<Part>,
+}
+
+/// Fills `pair_starts` and `contacts`.
+///
+/// # Errors
+/// If there are more than `limit`; then the two are empty. They are counted while they are looked for, and what was found
+/// until then is all that there is memory for. If the step is given up meanwhile, what they hold is of no use.
+pub fn pair(
+    threads: &Threads,
+    params: &Params,
+    shapes: &[Shape],
+    aabbs: &[Aabb],
+    (own_cells, cell_ends, cell_shapes): (&[u32], &[u32], &[u32]),
+    ties: &Ties,
+    states: &Rows<BodyState, 4>,
+    awake_levels: u32,
+    pair_starts: &mut Vec<u32>,
+    contacts: &mut Vec<Contact>,
+    limit: usize,
+    scratch: &mut PairScratch,
+) -> Result<(), TooMany> {
+    let PairScratch { boxes, sleepers: kept, parts, late } = scratch;
+    lay_boxes(threads, aabbs, cell_shapes, boxes);
+    let mut sleepers = std::mem::take(kept);
+    sleepers.clear();
+    if params.switches & SLEEP != 0 {
+        sleepers.extend(
+            shapes.iter().map(|shape| if states.get(shape.body as usize).status & ASLEEP == 0 { 0 } else { SLEEPS }),
+        );
+    }
+    let shapes_of_levels = shapes_of_levels(params, cell_ends);
+    let mut world = World {
+        params,
+        shapes,
+        aabbs,
+        cell_ends,
+        cell_shapes,
+        own_cells,
+        boxes,
+        ties,
+        shapes_of_levels,
+        reaches: reaches_of(params),
+        half_planes: true,
+        joints: true,
+        sleepers,
+        awake_levels,
+    };
+    lend(parts, pair_starts, contacts);
+    let budget = ContactBudget::new(threads.latch(), limit);
+    let parts = threads.for_parts(HEAVY, shapes.len(), parts, |first, end, part| {
+        dispatch!(simd => if world.sleepers.is_empty() {
+            world.search::<false, _>(simd, first, end, |_| true, &budget, part);
+        } else {
+            world.search::<true, _>(simd, first, end, |sleeper| sleeper == 0, &budget, part);
+        });
+    });
+    let mut outcome = budget.outcome();
+    if !world.sleepers.is_empty() && outcome.is_ok() {
+        for part in &*parts {
+            for &shape in &part.marked {
+                world.sleepers[shape as usize] |= MARKED;
+            }
+        }
+        // On the finest levels alone the marks say it all.
+        let coarser = awake_levels >> params.levels[0].bands > 1;
+        if coarser || parts.iter().any(|part| !part.marked.is_empty()) {
+            // Marked shapes are found now; they were counted only so that there are not too many marks.
+            let found: usize = parts.iter().map(|part| part.found.len()).sum();
+            let budget = ContactBudget::new(threads.latch(), limit.saturating_sub(found));
+            let late = threads.for_parts(HEAVY, shapes.len(), late, |first, end, part| {
+                dispatch!(simd => world.search::<true, _>(simd, first, end, |sleeper| sleeper != 0, &budget, part));
+            });
+            outcome = budget.outcome().map_err(|more| TooMany { found: found + more.found });
+            if outcome.is_ok() && budget.goes_on() {
+                for (part, asleep) in parts.iter_mut().zip(late) {
+                    part.add(asleep);
+                }
+            } else {
+                late.iter_mut().for_each(Part::let_go);
+            }
+        }
+    }
+    let outcome = gather(parts, outcome, pair_starts, contacts);
+    *kept = world.sleepers;
+    outcome
+}
+
+/// What the first part finds is where it stays.
+fn lend(parts: &mut Vec<Part>, pair_starts: &mut Vec<u32>, contacts: &mut Vec<Contact>) {
+    if parts.is_empty() {
+        parts.push(Part::default());
+    }
+    exchange(&mut parts[0], pair_starts, contacts);
+}
+
+/// Puts together what the parts found, of which the first has the memory of `contacts`. If it is too much nothing is left
+/// of it, nor of the memory that it took.
+fn gather(
+    parts: &mut [Part],
+    outcome: Result<(), TooMany>,
+    pair_starts: &mut Vec<u32>,
+    contacts: &mut Vec<Contact>,
+) -> Result<(), TooMany> {
+    if outcome.is_err() {
+        parts.iter_mut().for_each(Part::let_go);
+        (*pair_starts, *contacts) = (Vec::new(), Vec::new());
+        return outcome;
+    }
+    if let [first, others @ ..] = parts {
+        exchange(first, pair_starts, contacts);
+        for part in others {
+            contacts.extend_from_slice(&part.found);
+            pair_starts.extend_from_slice(&part.counts);
+        }
+    }
+    // From how many each has to where they start.
+    let mut end = 0;
+    for start in &mut *pair_starts {
+        let count = *start;
+        *start = end;
+        end += count;
+    }
+    pair_starts.push(end);
+    outcome
+}
+
+/// How far shapes of each level may reach from their middle, to the left and down and to the right and up: half a cell, m.
+fn reaches_of(params: &Params) -> [[Vec2; 2]; MAX_LEVELS] {
+    params.levels.map(|level| [level.half_cell.into(); 2])
+}
+
+/// The AABBs of shapes in the order of their cells, so that those of a row lie side by side.
+fn lay_boxes(threads: &Threads, aabbs: &[Aabb], cell_shapes: &[u32], boxes: &mut Vec<Box>) {
+    boxes.resize(cell_shapes.len() + 7, Box::NOWHERE);
+    let (there, behind) = boxes.split_at_mut(cell_shapes.len());
+    threads.for_each(LIGHT, there, |place, to| *to = Box::new(&aabbs[cell_shapes[place] as usize]));
+    behind.fill(Box::NOWHERE);
+}
+
+fn exchange(part: &mut Part, pair_starts: &mut Vec<u32>, contacts: &mut Vec<Contact>) {
+    std::mem::swap(&mut part.counts, pair_starts);
+    std::mem::swap(&mut part.found, contacts);
+}
+
+/// An AABB as those that look for partners compare it: the low corner, and the high one with the signs changed.
+#[repr(C, align(16))]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct Box([f32; 4]);
+
+impl Box {
+    /// Meets nobody.
+    const NOWHERE: Self = Self([f32::INFINITY; 4]);
+
+    fn new(aabb: &Aabb) -> Self {
+        let ([left, bottom], [right, top]) = (aabb.min, aabb.max);
+        Self([left, bottom, -right, -top])
+    }
+
+    /// Nothing of a box that this one meets is above.
+    #[inline(always)]
+    fn window<S: Simd>(self, simd: S) -> f32x4<S> {
+        let [left, bottom, minus_right, minus_top] = self.0;
+        -f32x4::load_array(simd, [minus_right, minus_top, left, bottom])
+    }
+}
+
+/// An AABB that many others are compared with, twice over: its high corner, and its low one with the signs changed. Nothing of
+/// a [`Box`] that it meets is above.
+#[derive(Clone, Copy)]
+struct Window<S: Simd>(f32x8<S>);
+
+impl<S: Simd> Window<S> {
+    #[inline(always)]
+    fn new(simd: S, aabb: &Aabb) -> Self {
+        Self(f32x8::block_splat(Box::new(aabb).window(simd)))
+    }
+
+    /// Calls `visit(place)` for each box in a range that it meets. There are seven more behind the last.
+    #[inline(always)]
+    fn for_each_met(self, boxes: &[Box], range: Range<u32>, mut visit: impl FnMut(u32)) {
+        for first in range.clone().step_by(8) {
+            let Some(eight) = boxes[first as usize..].first_chunk() else { return };
+            let mut met = self.meets(eight);
+            if range.end - first < 8 {
+                met &= (1 << (4 * (range.end - first))) - 1;
+            }
+            while met != 0 {
+                visit(first + met.trailing_zeros() / 4);
+                met &= met - 1;
+            }
+        }
+    }
+
+    /// Which of eight boxes it meets: bit `4 i` says it of box `i`.
+    #[inline(always)]
+    fn meets(self, boxes: &[Box; 8]) -> u32 {
+        let boxes: &[[f32; 8]; 4] = bytemuck::cast_ref(boxes);
+        #[allow(clippy::cast_possible_truncation, reason = "eight bits")]
+        let below = |two: usize| f32x8::load_array_ref(self.0.simd, &boxes[two]).simd_le(self.0).to_bitmask() as u32;
+        let below = below(0) | below(1) << 8 | below(2) << 16 | below(3) << 24;
+        // All four numbers of a box.
+        let two = below & below >> 1;
+        two & two >> 2 & 0x1111_1111
+    }
+}
+
+/// What a search over a range of shapes found.
+#[derive(Debug, Default)]
+struct Part {
+    /// Pairs of each shape of the range; none for those that were left out.
+    counts: Vec<u32>,
+    /// In order of the producers.
+    found: Vec<Contact>,
+    /// Shapes asleep that a shape awake met, which they are the producers of.
+    marked: Vec<u32>,
+    /// Of the shapes that are looked at, and a list that is being made.
+    rows: Vec<Row>,
+    merged: Vec<Contact>,
+    /// The order of a shape's contacts.
+    keys: Vec<u64>,
+}
+
+impl Part {
+    /// Forgets what was found, with its memory.
+    fn let_go(&mut self) {
+        (self.counts, self.found, self.marked, self.merged) = Default::default();
+    }
+
+    /// Adds what was found of the shapes that were left out before, each in its place.
+    fn add(&mut self, other: &Self) {
+        if other.found.is_empty() {
+            return;
+        }
+        self.merged.clear();
+        self.merged.reserve(self.found.len() + other.found.len());
+        let (mut own, mut others) = (&self.found[..], &other.found[..]);
+        for (count, &more) in self.counts.iter_mut().zip(&other.counts) {
+            for (list, count) in [(&mut own, *count), (&mut others, more)] {
+                let (head, rest) = list.split_at(count as usize);
+                self.merged.extend_from_slice(head);
+                *list = rest;
+            }
+            *count += more;
+        }
+        std::mem::swap(&mut self.found, &mut self.merged);
+    }
+}
+
+/// Shapes whose cells are looked up at once: in a large world the rows around a shape lie far apart, and the processor
+/// waits for several at a time if nothing is done with them in between.
+const BATCH: usize = 16;
+
+/// Shapes on a level up to which all are looked at, wherever they lie: as many as are compared at once.
+const FEW: usize = 8;
+
+/// Shapes of a row after which a search looks whether it is to end.
+const STRETCH: u32 = 1024;
+
+/// Cells that lie side by side: where their shapes are in the table.
+#[derive(Debug)]
+struct Row {
+    shapes: Range<u32>,
+    /// On a level of the shape that looks.
+    own_level: bool,
+    /// All cells of a level, not in the order in which the shape would go through them.
+    whole: bool,
+}
+
+/// The pairs of a shape with half planes.
+fn half_planes_of(
+    params: &Params,
+    shapes: &[Shape],
+    aabbs: &[Aabb],
+    ties: &Ties,
+    index: usize,
+    wanted: impl Fn(u32) -> bool,
+    found: &mut Vec<Contact>,
+) {
+    for plane in params.planes().filter(|&plane| wanted(plane)) {
+        let (shape, partner) = (&shapes[index], &shapes[plane as usize]);
+        if shape.kind & FIXED_SHAPE == 0
+            && reaches(&aabbs[index], &aabbs[plane as usize])
+            && may_meet(shape, partner)
+            && !kept_apart(ties, shape, partner)
+        {
+            found.push(emit_contact(shapes, index, plane as usize));
+        }
+    }
+}
+
+impl World<'_> {
+    /// The pairs of the shapes in a range whose row in `sleepers` is `wanted`.
+    #[inline(always)]
+    fn search<const SLEEPY: bool, S: Simd>(
+        &self,
+        simd: S,
+        first: usize,
+        end: usize,
+        wanted: impl Fn(u8) -> bool,
+        budget: &ContactBudget,
+        part: &mut Part,
+    ) {
+        let mut tally = Tally::new(budget);
+        part.counts.clear();
+        part.found.clear();
+        part.marked.clear();
+        part.counts.reserve(end - first + 1);
+        if !SLEEPY {
+            part.found.reserve(4 * (end - first));
+        }
+        let mut batch = std::mem::take(&mut part.rows);
+        for first in (first..end).step_by(BATCH) {
+            let indices = first..end.min(first + BATCH);
+            let mut ends = [0; BATCH];
+            batch.clear();
+            for (end, index) in ends.iter_mut().zip(indices.clone()) {
+                if !SLEEPY || wanted(self.sleepers[index]) {
+                    self.rows_of::<SLEEPY, _>(simd, index, &mut batch);
+                }
+                *end = batch.len();
+            }
+            let mut start = 0;
+            for (&end, index) in ends.iter().zip(indices) {
+                let before = part.found.len();
+                if (!SLEEPY || wanted(self.sleepers[index]))
+                    && !self.pairs_of::<SLEEPY, _>(simd, index, &batch[start..end], &mut tally, part)
+                {
+                    part.rows = batch;
+                    return;
+                }
+                start = end;
+                #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+                part.counts.push((part.found.len() - before) as u32);
+            }
+        }
+        part.rows = batch;
+        tally.tell(part.found.len() + part.marked.len());
+    }
+
+    fn half_planes_of<const SLEEPY: bool>(&self, index: usize, asleep: bool, found: &mut Vec<Contact>) {
+        if asleep && self.awake_levels & AWAKE_HALF_PLANE == 0 {
+            return;
+        }
+        let wanted = |plane| !(SLEEPY && asleep && self.sleepers[plane as usize] != 0);
+        half_planes_of(self.params, self.shapes, self.aabbs, self.ties, index, wanted, found);
+    }
+
+    /// The rows of cells where a shape looks for partners.
+    #[inline(always)]
+    fn rows_of<const SLEEPY: bool, S: Simd>(&self, simd: S, index: usize, rows: &mut Vec<Row>) {
+        let Self { params, shapes, aabbs, cell_ends, .. } = *self;
+        let shape = &shapes[index];
+        let last_own = shape.level + params.levels[shape.level as usize].bands;
+        let (asleep, is_marked) = self.sleep_of::<SLEEPY>(index);
+        let aabb = aabbs[index];
+        if !aabb.has_room() {
+            return;
+        }
+        for level_index in shape.level..params.level_count {
+            let level = &params.levels[level_index as usize];
+            let own_level = level_index <= last_own;
+            if asleep && (self.awake_levels >> level_index & 1 == 0 || (own_level && !is_marked)) {
+                continue;
+            }
+            // Ground and walls often are all on their level.
+            let there = &self.shapes_of_levels[level_index as usize];
+            if there.len() <= FEW {
+                rows.extend((!there.is_empty()).then(|| Row { shapes: there.clone(), own_level, whole: true }));
+                continue;
+            }
+            let mut row_of = |first, last| {
+                let shapes = range_of_cells(cell_ends, first, last);
+                if !shapes.is_empty() {
+                    rows.push(Row { shapes, own_level, whole: false });
+                }
+            };
+            let [left, bottom, right, top] = window_of(simd, params, &self.reaches, level_index as usize, &aabb);
+            for row in bottom..=top {
+                runs_of_row(level, left, right, row, &mut row_of);
+            }
+        }
+    }
+
+    fn kept_apart(&self, shape: &Shape, partner: &Shape) -> bool {
+        self.joints && kept_apart(self.ties, shape, partner)
+    }
+
+    /// Whether a shape sleeps, and whether one that is awake met it.
+    fn sleep_of<const SLEEPY: bool>(&self, index: usize) -> (bool, bool) {
+        let asleep = SLEEPY && self.sleepers[index] != 0;
+        (asleep, asleep && self.sleepers[index] & MARKED != 0)
+    }
+
+    /// Finds the pairs of a shape. Returns false if the search is to end.
+    #[inline(always)]
+    fn pairs_of<const SLEEPY: bool, S: Simd>(
+        &self,
+        simd: S,
+        index: usize,
+        rows: &[Row],
+        tally: &mut Tally,
+        part: &mut Part,
+    ) -> bool {
+        let Self { params, shapes, aabbs, cell_shapes, boxes, .. } = *self;
+        let shape = &shapes[index];
+        let last_own = shape.level + params.levels[shape.level as usize].bands;
+        let (asleep, is_marked) = self.sleep_of::<SLEEPY>(index);
+        if asleep && !is_marked && self.awake_levels >> last_own <= 1 {
+            // Nobody is awake who would not have marked it, no half plane either.
+            return true;
+        }
+        let aabb = aabbs[index];
+        if !aabb.has_room() {
+            return true;
+        }
+        let window = Window::new(simd, &aabb);
+        let Part { found, marked, keys, .. } = part;
+        if self.half_planes {
+            self.half_planes_of::<SLEEPY>(index, asleep, found);
+        }
+        for Row { shapes: there, own_level, whole } in rows {
+            let before = found.len();
+            // Many may lie in one row, and all of them meet.
+            let mut first = there.start;
+            loop {
+                let end = if there.end - first > STRETCH { first + STRETCH } else { there.end };
+                window.for_each_met(boxes, first..end, |place| {
+                    let other = cell_shapes[place as usize];
+                    let other_index = other as usize;
+                    let mut is_mark = false;
+                    if SLEEPY {
+                        let other_sleeps = self.sleepers[other_index] != 0;
+                        if asleep && other_sleeps {
+                            return;
+                        }
+                        is_mark = *own_level && other_index < index && other_sleeps;
+                    }
+                    if *own_level && other_index <= index && !is_mark {
+                        return;
+                    }
+                    let partner = &shapes[other_index];
+                    if shape.body != partner.body
+                        && shape.kind & partner.kind & FIXED_SHAPE == 0
+                        && may_meet(shape, partner)
+                        && !self.kept_apart(shape, partner)
+                    {
+                        if is_mark {
+                            marked.push(other);
+                        } else {
+                            found.push(emit_contact(shapes, index, other_index));
+                        }
+                    }
+                });
+                if end == there.end {
+                    break;
+                }
+                if !tally.goes_on(found.len() + marked.len()) {
+                    return false;
+                }
+                first = end;
+            }
+            if *whole && found.len() - before > 1 {
+                order(simd, params, &self.reaches, self.own_cells, &aabb, &mut found[before..], keys);
+            }
+        }
+        tally.goes_on(found.len() + marked.len())
+    }
+}
+
+/// Brings contacts of a shape into the order in which it finds them in the grid: by level, then by row and column from the
+/// corner of its window, and in a cell by index.
+#[inline(always)]
+fn order<S: Simd>(
+    simd: S,
+    params: &Params,
+    reaches: &[[Vec2; 2]; MAX_LEVELS],
+    own_cells: &[u32],
+    aabb: &Aabb,
+    contacts: &mut [Contact],
+    keys: &mut Vec<u64>,
+) {
+    let (mut known, mut corner) = (usize::MAX, [0; 2]);
+    keys.clear();
+    for contact in &*contacts {
+        let [level, row, column] = place_in_window(params, own_cells[contact.shape_b as usize], |index| {
+            if index != known {
+                let [left, bottom, ..] = window_of(simd, params, reaches, index, aabb);
+                (known, corner) = (index, [left, bottom]);
+            }
+            corner
+        });
+        // Rows and columns are below 4,096.
+        keys.push(u64::from(level << 24 | row << 12 | column) << 32 | u64::from(contact.shape_b));
+    }
+    // Mostly in order, and hardly ever many.
+    if keys.len() > FEW_KEYS {
+        if !keys.is_sorted() {
+            sort_both(keys, contacts);
+        }
+        return;
+    }
+    for end in 1..keys.len() {
+        let mut place = end;
+        while place > 0 && keys[place - 1] > keys[place] {
+            keys.swap(place - 1, place);
+            contacts.swap(place - 1, place);
+            place -= 1;
+        }
+    }
+}
+
+/// Contacts up to which exchanging neighbours sorts them quickly, though it may take as many steps as there are pairs of them.
+const FEW_KEYS: usize = 64;
+
+/// Sorts keys, of which no two are the same, and contacts by them: by a heap, which asks for no memory.
+fn sort_both(keys: &mut [u64], contacts: &mut [Contact]) {
+    fn sink(keys: &mut [u64], contacts: &mut [Contact], mut place: usize) {
+        while 2 * place + 1 < keys.len() {
+            let left = 2 * place + 1;
+            let larger = if keys.get(left + 1).is_some_and(|&right| right > keys[left]) { left + 1 } else { left };
+            if keys[place] >= keys[larger] {
+                return;
+            }
+            keys.swap(place, larger);
+            contacts.swap(place, larger);
+            place = larger;
+        }
+    }
+    (0..keys.len() / 2).rev().for_each(|place| sink(keys, contacts, place));
+    for end in (1..keys.len()).rev() {
+        keys.swap(0, end);
+        contacts.swap(0, end);
+        sink(&mut keys[..end], &mut contacts[..end], 0);
+    }
+}
+
+/// Columns and rows of a level in which shapes may lie that reach an AABB: left, bottom, right, top.
+#[inline(always)]
+fn window_of<S: Simd>(
+    simd: S,
+    params: &Params,
+    reaches: &[[Vec2; 2]; MAX_LEVELS],
+    level: usize,
+    aabb: &Aabb,
+) -> [i32; 4] {
+    let [left_or_down, right_or_up] = reaches[level];
+    // Those that lie to the left reach to the right.
+    let (low, high) = (Vec2::from(aabb.min) - right_or_up, Vec2::from(aabb.max) + left_or_down);
+    cells_between(simd, &params.levels[level], low, high)
+}

@@ -1,0 +1,29 @@
+//! The fast `project_joints`: joints of one colour shared among threads, each as [`crate::stages::project_joints`] says.
+
+use super::solve_joints::{for_joints, states_of};
+use crate::stages::project_joints::project_joint;
+use crate::stages::solve_joints::rows_of;
+use crate::threads::{Rows, Threads};
+use crate::types::{BodyState, JOINT_FIXED_A, JOINT_FIXED_B, JointFrame, JointRow, Params};
+
+/// Makes one sweep.
+pub fn project_joints(
+    threads: &Threads,
+    params: &Params,
+    joint_starts: &[u32],
+    joint_frames: &[JointFrame],
+    joint_rows: &[JointRow],
+    states: &Rows<BodyState, 4>,
+) {
+    for_joints(threads, joint_starts, |index| {
+        let frame = &joint_frames[index];
+        let mut ends = states_of(frame, states);
+        project_joint(params, frame, &joint_rows[rows_of(frame)], &mut ends);
+        if frame.flags & JOINT_FIXED_A == 0 {
+            states.set(frame.body_a as usize, ends[0]);
+        }
+        if frame.flags & JOINT_FIXED_B == 0 {
+            states.set(frame.body_b as usize, ends[1]);
+        }
+    });
+}

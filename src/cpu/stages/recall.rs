@@ -1,0 +1,62 @@
+//! The fast `recall`: contacts shared among threads, each looked up first where the one before was found; to the bits of
+//! [`crate::stages::recall`]. [`near`](super::pair::near) does it in passing.
+
+use crate::stages::recall::carried_on;
+use crate::threads::{LIGHT, Threads};
+use crate::types::{Contact, NONE};
+
+/// Looks up `contacts` in the past.
+pub fn recall(threads: &Threads, past: Past, contacts: &mut [Contact]) {
+    threads.for_chunks(LIGHT, contacts, |_, contacts| {
+        let (mut producer, mut next) = (NONE, 0);
+        for contact in contacts {
+            if contact.shape_a != producer {
+                (producer, next) = (contact.shape_a, 0);
+            }
+            past.recall_from(contact, &mut next);
+        }
+    });
+}
+
+/// The contacts of the step before.
+#[derive(Clone, Copy, Debug)]
+pub struct Past<'a> {
+    /// Shape `i` produced `contacts[starts[i] .. starts[i + 1]]`.
+    pub starts: &'a [u32],
+    /// Grouped by producer.
+    pub contacts: &'a [Contact],
+}
+
+impl<'a> Past<'a> {
+    /// The contacts that a shape produced, and the index of the first.
+    #[inline(always)]
+    #[must_use]
+    pub fn of(self, producer: usize) -> (u32, &'a [Contact]) {
+        match self.starts.get(producer..producer + 2) {
+            Some(&[start, end]) => (start, &self.contacts[start as usize..end as usize]),
+            _ => (0, &[]),
+        }
+    }
+
+    /// Looks up one contact.
+    #[inline(always)]
+    pub fn recall(self, contact: &mut Contact) {
+        self.recall_from(contact, &mut 0);
+    }
+
+    /// Looks up one contact, first at the place behind the one before: they mostly come in the same order again, and a list
+    /// may be long.
+    #[inline(always)]
+    fn recall_from(self, contact: &mut Contact, next: &mut usize) {
+        let (start, list) = self.of(contact.shape_a as usize);
+        let is_same = |old: &Contact| old.shape_b == contact.shape_b;
+        let here = list.get(*next).is_some_and(is_same).then_some(*next);
+        if let Some(index) = here.or_else(|| list.iter().position(is_same)) {
+            *next = index + 1;
+            #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+            let old = carried_on(&list[index], start + index as u32);
+            let Contact { flags, color, features, rolling_impulse, .. } = old;
+            *contact = Contact { flags, color, features, rolling_impulse, ..*contact };
+        }
+    }
+}

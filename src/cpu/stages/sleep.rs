@@ -1,0 +1,154 @@
+//! The `sleep` of the CPU engine: bodies shared among threads, and no memory asked for once its lists have their size; to
+//! the bits of [`crate::stages::sleep`].
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::report::find;
+use crate::stages::report::produced;
+use crate::stages::sleep::{root, unite};
+use crate::stages::wake::holds;
+use crate::threads::{LIGHT, Rows, Threads};
+use crate::types::{
+    ASLEEP, Body, BodyState, Contact, Counters, ISLAND_BLOCKED, Joint, JointState, Manifold, POINT_COUNT_MASK, Params,
+    QUARANTINED, READY, SleepingContact,
+};
+
+/// The lists of contacts put by that come next. They are kept, so that a step need not ask for memory.
+#[derive(Debug, Default)]
+pub struct SleepScratch {
+    starts: Vec<u32>,
+    list: Vec<SleepingContact>,
+}
+
+/// Puts bodies to sleep.
+pub fn sleep(
+    threads: &Threads,
+    params: &Params,
+    bodies: &[Body],
+    joints: &[Joint],
+    joint_states: &Rows<JointState, 2>,
+    pair_starts: &[u32],
+    contacts: &[Contact],
+    manifolds: &[Manifold],
+    states: &Rows<BodyState, 4>,
+    islands: &mut [u32],
+    island_flags: &mut [u32],
+    sleeping_starts: &mut Vec<u32>,
+    sleeping: &mut Vec<SleepingContact>,
+    counters: &mut Counters,
+    scratch: &mut SleepScratch,
+) {
+    let ready = sleep_timer(threads, params, bodies, states, counters);
+    island_flags.fill(0);
+    counters.wake_all = 0;
+    if ready > 0 {
+        for (index, island) in (0_u32..).zip(&mut *islands) {
+            if states.get(index as usize).status & ASLEEP == 0 {
+                *island = index;
+            }
+        }
+        let status = |body: u32| states.get(body as usize).status;
+        let touching =
+            || contacts.iter().filter(|contact| contact.flags & POINT_COUNT_MASK != 0).map(|c| (c.body_a, c.body_b));
+        let held = || {
+            let tied = joints.iter().enumerate().filter(|&(index, joint)| holds(joint, &joint_states.get(index)));
+            tied.map(|(_, joint)| (joint.body_a, joint.body_b))
+        };
+        for (a, b) in touching().chain(held()).filter(|&(a, b)| status(a) & status(b) & READY != 0) {
+            unite(islands, a, b);
+        }
+        for (a, b) in touching().chain(held()) {
+            for (sleepy, other) in [(a, b), (b, a)] {
+                if status(sleepy) & READY != 0 && status(other) & (READY | ASLEEP | QUARANTINED) == 0 {
+                    island_flags[root(islands, sleepy) as usize] |= ISLAND_BLOCKED;
+                }
+            }
+        }
+        for index in 0..states.len() {
+            #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
+            let body = index as u32;
+            let mut state = states.get(index);
+            if state.status & READY == 0 {
+                continue;
+            }
+            state.status &= !READY;
+            let root = root(islands, body);
+            if island_flags[root as usize] & ISLAND_BLOCKED == 0 {
+                islands[index] = root;
+                state = BodyState { status: state.status | ASLEEP, ..BodyState::default() };
+                counters.slept = 1;
+                counters.awake -= 1;
+            }
+            states.set(index, state);
+        }
+    }
+    if counters.slept != 0 || counters.woken != 0 {
+        put_by(states, pair_starts, contacts, manifolds, (sleeping_starts, sleeping), scratch);
+        #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+        let count = sleeping.len() as u32;
+        counters.sleeping_contacts = count;
+    }
+}
+
+/// Counts how long each body has been quiet, and marks those that are ready. Returns how many; those awake are counted.
+fn sleep_timer(
+    threads: &Threads,
+    params: &Params,
+    bodies: &[Body],
+    states: &Rows<BodyState, 4>,
+    counters: &mut Counters,
+) -> u32 {
+    let overflowed = counters.overflow_bits != 0;
+    let [all_ready, all_awake, any_slept] = [0, 0, 0].map(AtomicU32::new);
+    threads.for_ranges(LIGHT, bodies.len(), |first, end| {
+        let (mut ready, mut awake, mut slept) = (0_u32, 0_u32, 0_u32);
+        for (index, body) in bodies[..end].iter().enumerate().skip(first) {
+            let before = states.get(index);
+            let mut state = before;
+            let timed = crate::stages::sleep::sleep_timer(params, overflowed, body, &mut state);
+            if state.status != before.status {
+                states.set(index, state);
+            }
+            ready += u32::from(state.status & READY != 0);
+            awake += u32::from(timed.is_awake);
+            slept |= u32::from(timed.falls_asleep);
+        }
+        all_ready.fetch_add(ready, Ordering::Relaxed);
+        all_awake.fetch_add(awake, Ordering::Relaxed);
+        any_slept.fetch_or(slept, Ordering::Relaxed);
+    });
+    counters.awake = all_awake.into_inner();
+    counters.slept = any_slept.into_inner();
+    all_ready.into_inner()
+}
+
+/// Brings the list to the pairs that are both asleep now: those that still are, and those of this step.
+pub(crate) fn put_by(
+    states: &Rows<BodyState, 4>,
+    pair_starts: &[u32],
+    contacts: &[Contact],
+    manifolds: &[Manifold],
+    (sleeping_starts, sleeping): (&mut Vec<u32>, &mut Vec<SleepingContact>),
+    SleepScratch { starts, list }: &mut SleepScratch,
+) {
+    let status = |body: u32| states.get(body as usize).status;
+    let sleeps = |contact: &Contact| status(contact.body_a) & status(contact.body_b) & ASLEEP != 0;
+    starts.clear();
+    list.clear();
+    for producer in 0..pair_starts.len().saturating_sub(1) {
+        #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+        starts.push(list.len() as u32);
+        let now = produced(pair_starts, contacts, producer);
+        let mut next = 0;
+        let mut stays = |contact: &Contact| find(now, contact.shape_b, &mut next).is_none();
+        let before = produced(sleeping_starts, sleeping, producer).iter();
+        list.extend(before.filter(|put_by| sleeps(&put_by.contact) && stays(&put_by.contact)));
+        let made = now.iter().zip(produced(pair_starts, manifolds, producer));
+        let falls_asleep = made.filter(|(contact, _)| sleeps(contact));
+        list.extend(falls_asleep.map(|(&contact, &manifold)| SleepingContact { contact, manifold }));
+    }
+    #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+    starts.push(list.len() as u32);
+    std::mem::swap(sleeping_starts, starts);
+    std::mem::swap(sleeping, list);
+}

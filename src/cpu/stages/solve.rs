@@ -1,0 +1,262 @@
+//! The fast `solve` and `relax`: eight constraints at a time, shared among threads, to the bits of [`crate::stages::solve`].
+
+use crate::cpu::blocks::{Batch, Block, Bounce, Visit};
+use crate::cpu::lanes::{
+    Lanes, Select, Simd, SimdBase, SimdMask, Vec2x8, cross, cross_scalar, dispatch, f32x8, inverse, right_perp, turned,
+    u32x8,
+};
+use crate::stages::solve::{GAP, STICK_SPEED};
+use crate::threads::{Rows, Table};
+use crate::types::{
+    ACCUMULATE, BOUNCES, BodyState, FIXED_A, FIXED_B, FRESH, MEASURED, Params, Surface, USE_BIAS, USE_FRICTION,
+};
+
+/// The sweeps of the soft step: with bias, first as positions are measured and then as they were, and without.
+const FIRST: u32 = USE_BIAS;
+const BIASED: u32 = USE_BIAS | MEASURED;
+const RELAX: u32 = USE_FRICTION;
+/// Any sweep.
+const ANY: u32 = u32::MAX;
+
+/// Makes one sweep.
+pub fn solve(
+    params: &Params,
+    flags: u32,
+    states: impl Table<Item = BodyState> + Sync,
+    constraints: &mut impl Visit,
+    surfaces: &Rows<Surface, 2>,
+) {
+    constraints.visit_batches(|batch| solve_batch(params, flags, states, batch, surfaces));
+}
+
+/// Makes one sweep over some blocks of one colour.
+pub fn solve_batch(
+    params: &Params,
+    flags: u32,
+    states: impl Table<Item = BodyState>,
+    batch: Batch,
+    surfaces: &Rows<Surface, 2>,
+) {
+    // The sweeps that nearly every step is made of have code of their own, in which nothing is asked that is known.
+    let plain = surfaces.is_empty() && params.switches & (ACCUMULATE | BOUNCES) == ACCUMULATE;
+    dispatch!(simd => match flags {
+        FIRST if plain => visit_batch::<FIRST, _>(simd, params, flags, states, batch, surfaces),
+        BIASED if plain => visit_batch::<BIASED, _>(simd, params, flags, states, batch, surfaces),
+        RELAX if plain => visit_batch::<RELAX, _>(simd, params, flags, states, batch, surfaces),
+        _ => visit_batch::<ANY, _>(simd, params, flags, states, batch, surfaces),
+    });
+}
+
+/// Visits blocks one by one, with the flags `KNOWN`, if these are not [`ANY`], of impulses that are accumulated and clamped,
+/// where no surface has more than friction and nothing bounces.
+#[inline(always)]
+fn visit_batch<const KNOWN: u32, S: Simd>(
+    simd: S,
+    params: &Params,
+    flags: u32,
+    states: impl Table<Item = BodyState>,
+    batch: Batch,
+    surfaces: &Rows<Surface, 2>,
+) {
+    if KNOWN != ANY {
+        for block in batch.blocks {
+            visit(simd, params, KNOWN, true, states, block, None, None);
+        }
+        return;
+    }
+    let accumulate = params.switches & ACCUMULATE != 0;
+    for (slot, block, bounce) in batch.blocks() {
+        let mut surface = SurfaceLanes::load(slot, block, surfaces);
+        visit(simd, params, flags, accumulate, states, block, bounce, surface.as_mut());
+        if let Some(surface) = &surface {
+            surface.store_rolling(slot, block, surfaces);
+        }
+    }
+}
+
+/// [`Surface`], a lane each.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SurfaceLanes {
+    kinetic_friction: Lanes,
+    tangent_speed: Lanes,
+    rolling_resistance: Lanes,
+    pub(super) rolling_impulse: Lanes,
+}
+
+/// Lanes of a block that are in use.
+fn in_use(block: &Block) -> impl Iterator<Item = usize> {
+    let flags = block.flags.into_iter().enumerate();
+    flags.filter(|(_, flags)| flags & (FIXED_A | FIXED_B) != FIXED_A | FIXED_B).map(|(lane, _)| lane)
+}
+
+impl SurfaceLanes {
+    /// The surfaces of a block of which `slot` is the first constraint, if there are any.
+    #[must_use]
+    pub fn load(slot: usize, block: &Block, surfaces: &Rows<Surface, 2>) -> Option<Self> {
+        if surfaces.is_empty() {
+            return None;
+        }
+        let mut lanes = Self::default();
+        for lane in in_use(block) {
+            let surface = surfaces.get(slot + lane);
+            lanes.kinetic_friction.0[lane] = surface.kinetic_friction;
+            lanes.tangent_speed.0[lane] = surface.tangent_speed;
+            lanes.rolling_resistance.0[lane] = surface.rolling_resistance;
+            lanes.rolling_impulse.0[lane] = surface.rolling_impulse;
+        }
+        Some(lanes)
+    }
+
+    /// Writes the impulses against rolling back.
+    fn store_rolling(&self, slot: usize, block: &Block, surfaces: &Rows<Surface, 2>) {
+        for lane in in_use(block) {
+            let rolling_impulse = self.rolling_impulse.0[lane];
+            surfaces.set(slot + lane, Surface { rolling_impulse, ..surfaces.get(slot + lane) });
+        }
+    }
+}
+
+/// Visits a block: normal impulses, then friction, on the velocities of the bodies.
+#[inline(always)]
+fn visit<S: Simd>(
+    simd: S,
+    params: &Params,
+    flags: u32,
+    accumulate: bool,
+    states: impl Table<Item = BodyState>,
+    block: &mut Block,
+    bounce: Option<&mut Bounce>,
+    mut surface: Option<&mut SurfaceLanes>,
+) {
+    let splat = |value: f32| f32x8::splat(simd, value);
+    let (states_a, states_b) = (states.eight(block.body_a), states.eight(block.body_b));
+    let [v_a_x, v_a_y, mut w_a, status_a] = states_a.columns(simd, 0);
+    let [v_b_x, v_b_y, mut w_b, status_b] = states_b.columns(simd, 0);
+    let (mut v_a, mut v_b) = (Vec2x8::new(v_a_x, v_a_y), Vec2x8::new(v_b_x, v_b_y));
+    let normal = block.normal.on(simd);
+    let (m_a, i_a) = (block.inv_mass_a.on(simd), block.inv_inertia_a.on(simd));
+    let (m_b, i_b) = (block.inv_mass_b.on(simd), block.inv_inertia_b.on(simd));
+    if flags & MEASURED == 0 {
+        let [p_a_x, p_a_y, q_a_x, q_a_y] = states_a.columns(simd, 1);
+        let [p_b_x, p_b_y, q_b_x, q_b_y] = states_b.columns(simd, 1);
+        let moved = Vec2x8::new(p_b_x, p_b_y) - Vec2x8::new(p_a_x, p_a_y);
+        let (turn_a, turn_b) = (Vec2x8::new(q_a_x, q_a_y), Vec2x8::new(q_b_x, q_b_y));
+        for point in &mut block.points {
+            let turned = turned(turn_b, point.r_b.on(simd)) - turned(turn_a, point.r_a.on(simd));
+            point.measured.put(point.separation.on(simd) + (moved + turned).dot(normal));
+        }
+    }
+    let tangent = right_perp(normal);
+    let (zero, one) = (splat(0.0), splat(1.0));
+
+    let (h, gap) = (splat(params.h), splat(GAP * params.linear_slop));
+    let use_bias = flags & USE_BIAS != 0;
+    let moving = (u32x8::load_array(simd, block.flags) & (FIXED_A | FIXED_B)).simd_eq(0);
+    let all_move = moving.all_true();
+    let [bias_rate, soft_mass_scale, soft_impulse_scale, slop] = if use_bias && all_move {
+        params.contact_softness.map(splat)
+    } else if use_bias {
+        let (contact, fixed) = (params.contact_softness, params.fixed_softness);
+        let of = |value: usize| moving.select(splat(contact[value]), splat(fixed[value]));
+        [of(0), of(1), of(2), of(3)]
+    } else {
+        [zero, one, zero, zero]
+    };
+    let push_speed = splat(-params.push_speed);
+    if flags & FRESH != 0 {
+        for point in &mut block.points {
+            point.normal_impulse.put(zero);
+            point.tangent_impulse.put(zero);
+        }
+        if let Some(surface) = surface.as_deref_mut() {
+            surface.rolling_impulse.put(zero);
+        }
+    }
+
+    for point in &mut block.points {
+        let (r_a, r_b, separation) = (point.r_a.on(simd), point.r_b.on(simd), point.measured.on(simd));
+        let apart = separation.simd_gt(gap);
+        let (bias, mass_scale, impulse_scale) = if use_bias {
+            let depth = (separation + slop).min(zero);
+            let push = (soft_mass_scale * bias_rate * depth).max(push_speed);
+            (
+                apart.select(separation / h, push),
+                apart.select(one, soft_mass_scale),
+                apart.select(zero, soft_impulse_scale),
+            )
+        } else {
+            (apart.select(separation / h, zero), one, zero)
+        };
+        let velocity = ((v_b + cross_scalar(w_b, r_b)) - (v_a + cross_scalar(w_a, r_a))).dot(normal);
+        let old = point.normal_impulse.on(simd);
+        let wanted = -(point.normal_mass.on(simd) * (mass_scale * velocity + bias)) - impulse_scale * old;
+        let new = if accumulate { (old + wanted).max(zero) } else { old + wanted.max(zero) };
+        point.normal_impulse.put(new);
+        let impulse = normal * (new - old);
+        v_a -= impulse * m_a;
+        w_a -= i_a * cross(r_a, impulse);
+        v_b += impulse * m_b;
+        w_b += i_b * cross(r_b, impulse);
+    }
+    if let Some(bounce) = bounce {
+        for (most, point) in bounce.max_impulses.iter_mut().zip(&block.points) {
+            most.put(most.on(simd).max(point.normal_impulse.on(simd)));
+        }
+    }
+
+    if flags & USE_FRICTION != 0 {
+        if let Some(surface) = surface.as_deref_mut() {
+            let mass = inverse(simd, i_a + i_b);
+            let load = block.points[0].normal_impulse.on(simd) + block.points[1].normal_impulse.on(simd);
+            let most = surface.rolling_resistance.on(simd) * load;
+            let old = surface.rolling_impulse.on(simd);
+            let new = (old - mass * (w_b - w_a)).min(most).max(-most);
+            surface.rolling_impulse.put(new);
+            w_a -= i_a * (new - old);
+            w_b += i_b * (new - old);
+        }
+        // All at first. A point that the contact does not have agrees with the other.
+        let mut slides = zero.simd_eq(zero);
+        for point in &mut block.points {
+            let (r_a, r_b) = (point.r_a.on(simd), point.r_b.on(simd));
+            let mut velocity = ((v_b + cross_scalar(w_b, r_b)) - (v_a + cross_scalar(w_a, r_a))).dot(tangent);
+            let most = block.friction.on(simd) * point.normal_impulse.on(simd);
+            let (old, mass) = (point.tangent_impulse.on(simd), point.tangent_mass.on(simd));
+            if let Some(surface) = &surface {
+                velocity -= surface.tangent_speed.on(simd);
+            }
+            let wanted = old - mass * velocity;
+            if surface.is_some() {
+                slides &= wanted.abs().simd_ge(most + mass * STICK_SPEED);
+            }
+            let new = wanted.min(most).max(-most);
+            point.tangent_impulse.put(new);
+            let impulse = tangent * (new - old);
+            v_a -= impulse * m_a;
+            w_a -= i_a * cross(r_a, impulse);
+            v_b += impulse * m_b;
+            w_b += i_b * cross(r_b, impulse);
+        }
+        if let Some(surface) = &surface {
+            // A contact slides when none of its points holds any more, and then has what sliding gives. One point alone
+            // says nothing: the first that is visited is asked to hold everything.
+            for point in &mut block.points {
+                let (r_a, r_b) = (point.r_a.on(simd), point.r_b.on(simd));
+                let most = surface.kinetic_friction.on(simd) * point.normal_impulse.on(simd);
+                let old = point.tangent_impulse.on(simd);
+                let new = slides.select(old.min(most).max(-most), old);
+                point.tangent_impulse.put(new);
+                let impulse = tangent * (new - old);
+                v_a -= impulse * m_a;
+                w_a -= i_a * cross(r_a, impulse);
+                v_b += impulse * m_b;
+                w_b += i_b * cross(r_b, impulse);
+            }
+        }
+    }
+
+    // Velocities, and nothing else of a body's state.
+    let flags = block.flags;
+    states_a.set_columns(0, [v_a.x, v_a.y, w_a, status_a], |lane| all_move || flags[lane] & FIXED_A == 0);
+    states_b.set_columns(0, [v_b.x, v_b.y, w_b, status_b], |lane| all_move || flags[lane] & FIXED_B == 0);
+}

@@ -1,0 +1,66 @@
+//! The fast `store_impulses`: contact by contact instead of constraint by constraint, shared among threads, each as
+//! [`crate::stages::store_impulses`] says. [`prepare`](super::prepare) explains the order.
+
+use std::sync::atomic::AtomicU32;
+
+use super::prepare::{BLOCK, PrepareScratch, cut};
+use crate::cpu::blocks::Blocks;
+use crate::stages::store_impulses::store_impulses_of;
+use crate::threads::{Cut, Rows, Threads};
+use crate::types::{COLOR_COUNT, Contact, Counters, Manifold, Surface};
+
+/// Writes the impulses of `manifolds`.
+pub fn store_impulses(
+    threads: &Threads,
+    slots: &[AtomicU32],
+    counters: &Counters,
+    constraints: &Blocks,
+    surfaces: &Rows<Surface, 2>,
+    contacts: &mut [Contact],
+    manifolds: &mut [Manifold],
+    PrepareScratch { cuts, .. }: &mut PrepareScratch,
+) {
+    // One thread walks through all contacts from the start, without a halt.
+    cuts.clear();
+    let one = Threads::default();
+    let threads = if threads.count() > 1 {
+        cut(slots, counters, contacts.len(), cuts);
+        threads
+    } else {
+        &one
+    };
+    let first_slots = std::array::from_fn(|color| counters.color_starts[color] as usize);
+    threads.for_chunk_pairs(Cut { unit: BLOCK, least: BLOCK }, contacts, manifolds, |first, contacts, manifolds| {
+        let mut next: [usize; COLOR_COUNT as usize] = cuts.get(first / BLOCK).copied().unwrap_or(first_slots);
+        for (contact, manifold) in contacts.iter_mut().zip(manifolds) {
+            let Some(slot) = next.get_mut(contact.color as usize) else { continue };
+            let color = contact.color as usize;
+            let rank = *slot - counters.color_starts[color] as usize;
+            let (block, lane) = constraints.place(color, rank);
+            let Some(block) = constraints.get(block) else { continue };
+            let rolling = (!surfaces.is_empty()).then(|| surfaces.get(*slot).rolling_impulse);
+            *slot += 1;
+            store_impulses_of(contact, manifold, block.impulses(lane), rolling);
+        }
+    });
+}
+
+/// Hands out the impulses of constraints that lie in the order of `slots`: calls `keep(contact, impulses, impulse against rolling)`, the
+/// last where anything resists it.
+pub(crate) fn store_impulses_listed(
+    slots: &[u32],
+    counters: &Counters,
+    constraints: &Blocks,
+    surfaces: &Rows<Surface, 2>,
+    mut keep: impl FnMut(usize, [f32; 4], Option<f32>),
+) {
+    for color in 0..COLOR_COUNT as usize {
+        let [start, end] = [0, 1].map(|next| counters.color_starts[color + next] as usize);
+        for (rank, &contact) in slots[start..end].iter().enumerate() {
+            let (block, lane) = constraints.place(color, rank);
+            let Some(block) = constraints.get(block) else { continue };
+            let rolling = (!surfaces.is_empty()).then(|| surfaces.get(start + rank).rolling_impulse);
+            keep(contact as usize, block.impulses(lane), rolling);
+        }
+    }
+}

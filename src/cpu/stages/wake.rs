@@ -1,0 +1,152 @@
+//! The `wake` of the CPU engine: it asks for no memory once its lists have their size; to the bits of
+//! [`crate::stages::wake`].
+
+use super::report::find;
+use crate::stages::bound::level_bits;
+use crate::stages::report::produced;
+use crate::stages::wake::holds;
+use crate::threads::Rows;
+use crate::types::{
+    ASLEEP, Body, BodyState, Contact, Counters, DYNAMIC, FIXED_A, FIXED_B, GEOMETRY_MASK, ISLAND_WAKE, JOINT_FIXED_A,
+    JOINT_FIXED_B, Joint, JointState, Manifold, NO_SHAPE, POINT_COUNT_MASK, Params, QUARANTINED, QUIET_MASK, Shape,
+    SleepingContact, WOKEN,
+};
+
+/// Where the contacts of each producer begin, those of all, and their manifolds.
+pub type Lists<'a> = (&'a mut Vec<u32>, &'a mut Vec<Contact>, &'a mut Vec<Manifold>);
+
+/// The same lists as they come next. They are kept, so that a step need not ask for memory.
+#[derive(Debug, Default)]
+pub struct WakeScratch {
+    starts: Vec<u32>,
+    contacts: Vec<Contact>,
+    manifolds: Vec<Manifold>,
+}
+
+/// Wakes bodies, and sets [`Counters::again`] if there were any.
+pub fn wake(
+    params: &Params,
+    bodies: &[Body],
+    shapes: &[Shape],
+    joints: &[Joint],
+    joint_states: &Rows<JointState, 2>,
+    contacts: &[Contact],
+    states: &Rows<BodyState, 4>,
+    islands: &[u32],
+    island_flags: &mut [u32],
+    sleeping: (&[u32], &[SleepingContact]),
+    previous: Lists,
+    counters: &mut Counters,
+    scratch: &mut WakeScratch,
+) {
+    wake_find(contacts, states, islands, island_flags);
+    wake_joints(joints, joint_states, states, islands, island_flags);
+    counters.again = 0;
+    for (index, body) in bodies.iter().enumerate() {
+        let mut state = states.get(index);
+        let sleeps = body.kind == DYNAMIC && state.status & ASLEEP != 0;
+        let called = || island_flags.get(islands[index] as usize).is_some_and(|flags| flags & ISLAND_WAKE != 0);
+        if state.status & WOKEN != 0 || (sleeps && (counters.wake_all != 0 || called())) {
+            state.status &= !(ASLEEP | WOKEN | QUIET_MASK);
+            states.set(index, state);
+            counters.woken += 1;
+            counters.again = 1;
+        }
+    }
+    if counters.again == 0 {
+        return;
+    }
+    counters.recycled = 0;
+    let asleep = |body: u32| states.get(body as usize).status & ASLEEP != 0;
+    for shape in shapes {
+        let there = shape.kind & GEOMETRY_MASK != NO_SHAPE && states.get(shape.body as usize).status & QUARANTINED == 0;
+        if there && !asleep(shape.body) {
+            counters.awake_levels |= level_bits(params, shape);
+        }
+    }
+    let returns = |contact: &Contact| !(asleep(contact.body_a) && asleep(contact.body_b));
+    let returned = put_back(shapes.len(), sleeping, previous, scratch, returns);
+    counters.sleeping_contacts = counters.sleeping_contacts.wrapping_sub(returned);
+}
+
+/// Flags the islands that a contact wakes.
+fn wake_find(contacts: &[Contact], states: &Rows<BodyState, 4>, islands: &[u32], island_flags: &mut [u32]) {
+    for contact in contacts.iter().filter(|contact| contact.flags & POINT_COUNT_MASK != 0) {
+        let (a, b) = (contact.body_a, contact.body_b);
+        if contact.flags & FIXED_B == 0 {
+            wake_by(a, b, states, islands, island_flags);
+        }
+        if contact.flags & FIXED_A == 0 {
+            wake_by(b, a, states, islands, island_flags);
+        }
+    }
+}
+
+/// Flags the islands that a joint wakes.
+fn wake_joints(
+    joints: &[Joint],
+    joint_states: &Rows<JointState, 2>,
+    states: &Rows<BodyState, 4>,
+    islands: &[u32],
+    island_flags: &mut [u32],
+) {
+    for (index, joint) in joints.iter().enumerate() {
+        if !holds(joint, &joint_states.get(index)) {
+            continue;
+        }
+        if joint.flags & JOINT_FIXED_B == 0 {
+            wake_by(joint.body_a, joint.body_b, states, islands, island_flags);
+        }
+        if joint.flags & JOINT_FIXED_A == 0 {
+            wake_by(joint.body_b, joint.body_a, states, islands, island_flags);
+        }
+    }
+}
+
+/// Flags the island of `sleeper`, which is dynamic, if it sleeps and `other` is awake.
+fn wake_by(other: u32, sleeper: u32, states: &Rows<BodyState, 4>, islands: &[u32], island_flags: &mut [u32]) {
+    let awake = states.get(other as usize).status & (ASLEEP | QUARANTINED) == 0;
+    if awake
+        && states.get(sleeper as usize).status & ASLEEP != 0
+        && let Some(flags) = island_flags.get_mut(islands[sleeper as usize] as usize)
+    {
+        *flags |= ISLAND_WAKE;
+    }
+}
+
+/// Adds to each producer's list what was put by and `returns`, unless it is there already. How many it were.
+fn put_back(
+    shapes: usize,
+    (sleeping_starts, sleeping): (&[u32], &[SleepingContact]),
+    (starts, previous, manifolds): Lists,
+    scratch: &mut WakeScratch,
+    returns: impl Fn(&Contact) -> bool,
+) -> u32 {
+    let WakeScratch { starts: merged_starts, contacts: merged, manifolds: merged_manifolds } = scratch;
+    merged_starts.clear();
+    merged.clear();
+    merged_manifolds.clear();
+    let mut returned = 0;
+    for producer in 0..shapes {
+        #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+        merged_starts.push(merged.len() as u32);
+        let before = produced(starts, previous, producer);
+        merged.extend_from_slice(before);
+        merged_manifolds.extend_from_slice(produced(starts, manifolds, producer));
+        let returning = produced(sleeping_starts, sleeping, producer).iter().filter(|put_by| returns(&put_by.contact));
+        let mut next = 0;
+        for SleepingContact { contact, manifold } in returning {
+            returned += 1;
+            if find(before, contact.shape_b, &mut next).is_none() {
+                merged.push(*contact);
+                merged_manifolds.push(*manifold);
+            }
+        }
+    }
+    #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+    merged_starts.push(merged.len() as u32);
+    std::mem::swap(starts, merged_starts);
+    std::mem::swap(previous, merged);
+    std::mem::swap(manifolds, merged_manifolds);
+    returned
+}

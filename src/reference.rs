@@ -1,0 +1,342 @@
+//! The reference: one world, stepped by the plain functions of [`crate::stages`] as [`step::plan`](crate::step::plan) says.
+//!
+//! It is slow and says what a step is. The CPU engine ([`CpuWorld`](crate::CpuWorld)) equals it to the last bit; a device is
+//! compared with it stage by stage. It knows no ids, no emitters and no queries: bodies come and go between two steps, in
+//! the engine that it is compared with ([`Reference::follow`]).
+
+use glam::Vec2;
+
+use crate::command::by_body;
+use crate::scene::{Compiled, Joints, Scene};
+use crate::snapshot::first_islands;
+use crate::stages::prepare::ContactConstraint;
+use crate::stages::{
+    bin, bound, collide, color, command, continuous, finalize, guard, integrate_positions, integrate_velocities, pair,
+    prepare, prepare_joints, project, project_joints, recall, report, restitution, sleep, solve, solve_joints,
+    store_impulses, wake, warm_start, warm_start_joints,
+};
+use crate::step::{Op, Stage, plan};
+use crate::tables::Tables;
+use crate::types::{Accumulator, BOUNCES, Command, FORCE_OVERFLOW, JointFrame, Manifold, Rebound, SLEEP};
+use crate::world::WorldError;
+
+/// A world of plain tables.
+#[derive(Clone, Debug)]
+pub struct Reference {
+    compiled: Compiled,
+    plan: Vec<Op>,
+    commands: Vec<Command>,
+    steps: u64,
+    /// Without constraints, rebounds and the tables of joints that stay, which are made from the fields beside it.
+    tables: Tables,
+    constraints: Vec<ContactConstraint>,
+    nudge: Vec2,
+}
+
+impl Reference {
+    /// Makes a world as the scene describes it.
+    ///
+    /// # Errors
+    /// If the scene is not valid.
+    pub fn new(scene: &Scene) -> Result<Self, WorldError> {
+        Ok(Self::from_compiled(Compiled::new(scene)?))
+    }
+
+    /// Makes a world from arrays that are already laid out.
+    #[must_use]
+    pub fn from_compiled(compiled: Compiled) -> Self {
+        let (bodies, shapes) = (compiled.bodies.len(), compiled.shapes.len());
+        let islands = first_islands(&compiled);
+        let tables = Tables {
+            poses: compiled.poses.clone(),
+            states: compiled.states.clone(),
+            accumulators: vec![Accumulator::default(); bodies],
+            swings: vec![0.0; bodies],
+            aabbs: vec![bound::EMPTY; shapes],
+            island_flags: vec![0; islands.len()],
+            islands,
+            joint_frames: vec![JointFrame::default(); compiled.joints.joints.len()],
+            joint_states: compiled.joints.states.clone(),
+            joint_impulses: vec![[0.0; 2]; compiled.joints.rows.len()],
+            ..Tables::default()
+        };
+        Self {
+            plan: plan(&compiled.settings, compiled.bounces, compiled.joints.count() > 0),
+            commands: Vec::new(),
+            steps: 0,
+            tables,
+            constraints: Vec::new(),
+            nudge: Vec2::ZERO,
+            compiled,
+        }
+    }
+
+    /// Takes over from an engine in which bodies may have come and gone: its scene and plan, its step, and the commands for
+    /// it. Tables are those of [`Self::load`].
+    pub fn follow(&mut self, compiled: &Compiled, plan: &[Op], steps: u64, commands: &[Command]) {
+        self.compiled.clone_from(compiled);
+        self.plan = plan.to_vec();
+        self.steps = steps;
+        self.commands = commands.to_vec();
+    }
+
+    /// Gives commands for the next step.
+    pub fn command(&mut self, commands: &[Command]) {
+        self.commands.extend_from_slice(commands);
+    }
+
+    /// Leaves a stage out of every step. For tests.
+    #[must_use]
+    pub fn without(mut self, stage: Stage) -> Self {
+        self.plan.retain(|op| op.stage != stage);
+        self
+    }
+
+    /// Puts every contact into the overflow, which is solved in order. For tests.
+    #[must_use]
+    pub fn with_forced_overflow(mut self) -> Self {
+        self.compiled.params.switches |= FORCE_OVERFLOW;
+        self
+    }
+
+    /// Sweeps fast bodies from this far away: see [`continuous::continuous`].
+    pub fn nudge_sweeps(&mut self, roundings: Vec2) {
+        self.nudge = roundings;
+    }
+
+    /// Returns the scene as it is laid out.
+    #[must_use]
+    pub fn compiled(&self) -> &Compiled {
+        &self.compiled
+    }
+
+    /// Returns the number of steps done.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Advances the world by one step.
+    pub fn step(&mut self) {
+        self.begin_step();
+        for op in self.plan.clone() {
+            self.run(op);
+        }
+        self.end_step();
+    }
+
+    /// Begins a step: its contacts become those of the step before.
+    pub fn begin_step(&mut self) {
+        let Tables { contacts, contacts_previous, manifolds, manifolds_previous, .. } = &mut self.tables;
+        std::mem::swap(contacts, contacts_previous);
+        std::mem::swap(manifolds, manifolds_previous);
+        std::mem::swap(&mut self.tables.pair_starts, &mut self.tables.pair_starts_previous);
+    }
+
+    /// Ends a step.
+    pub fn end_step(&mut self) {
+        self.steps = self.steps.saturating_add(1);
+    }
+
+    /// Runs one stage.
+    #[allow(clippy::too_many_lines, reason = "one line a stage and its tables")]
+    pub fn run(&mut self, op: Op) {
+        if op.stage == Stage::Command {
+            self.compiled.lead_on(&mut self.commands, self.steps);
+        }
+        let Self { compiled, commands, tables, constraints, nudge, .. } = self;
+        let Compiled { params, bodies, shapes, vertices, movers, joints, .. } = compiled;
+        let Joints { joints, rows: joint_rows, starts: joint_starts, ties, may_part, fresh, .. } = joints;
+        let Tables { poses, states, accumulators, swings, aabbs, cell_ends, cell_shapes, .. } = tables;
+        let Tables { pair_starts_previous, contacts_previous, manifolds_previous, .. } = tables;
+        let Tables { pair_starts, contacts, manifolds, slots, surfaces, events, counters, .. } = tables;
+        let Tables { islands, island_flags, sleeping_starts, sleeping, .. } = tables;
+        let Tables { joint_frames, joint_states, joint_impulses, .. } = tables;
+        // Contacts are found once more only if a body woke.
+        let is_found = params.switches & SLEEP != 0 && counters.again == 0;
+        if is_found && matches!(op.stage, Stage::Pair | Stage::Recall | Stage::Collide) {
+            return;
+        }
+        match op.stage {
+            Stage::Command => {
+                by_body(commands);
+                command::command(
+                    params,
+                    commands,
+                    bodies,
+                    poses,
+                    states,
+                    islands,
+                    island_flags,
+                    counters,
+                    joints,
+                    joint_rows,
+                    joint_states,
+                );
+                commands.clear();
+            }
+            Stage::Guard => guard::guard(params, bodies, poses, states, accumulators, swings, counters),
+            Stage::Bound => {
+                counters.awake_levels |= bound::bound(params, shapes, vertices, poses, states, aabbs);
+            }
+            Stage::Bin => bin::bin(params, shapes, aabbs, cell_ends, cell_shapes),
+            Stage::Pair => {
+                if *may_part {
+                    pair::tie(joints, |joint| joint_states[joint], &mut ties.links);
+                }
+                let levels = counters.awake_levels;
+                pair::pair(params, shapes, aabbs, cell_ends, cell_shapes, ties, states, levels, pair_starts, contacts);
+                manifolds.resize(contacts.len(), Manifold::default());
+                #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+                let count = contacts.len() as u32;
+                (counters.pairs_found, counters.contacts) = (count, count);
+            }
+            Stage::Recall => recall::recall(pair_starts_previous, contacts_previous, contacts),
+            Stage::Collide => {
+                counters.recycled =
+                    collide::collide(params, shapes, vertices, poses, swings, manifolds_previous, contacts, manifolds);
+            }
+            Stage::Wake => wake::wake(
+                params,
+                bodies,
+                shapes,
+                joints,
+                joint_states,
+                contacts,
+                states,
+                islands,
+                island_flags,
+                sleeping_starts,
+                sleeping,
+                pair_starts_previous,
+                contacts_previous,
+                manifolds_previous,
+                counters,
+            ),
+            Stage::Report => report::report(
+                poses,
+                states,
+                pair_starts_previous,
+                contacts_previous,
+                pair_starts,
+                contacts,
+                manifolds,
+                joints,
+                joint_states,
+                events,
+            ),
+            Stage::Color => color::color(params, states, contacts, slots, counters),
+            Stage::Prepare => {
+                prepare::prepare(params, bodies, shapes, states, contacts, manifolds, slots, constraints, surfaces)
+            }
+            Stage::PrepareJoints => {
+                fresh.clear();
+                prepare_joints::prepare_joints(
+                    params,
+                    bodies,
+                    poses,
+                    states,
+                    joints,
+                    joint_rows,
+                    joint_states,
+                    joint_impulses,
+                    joint_frames,
+                );
+            }
+
+            Stage::WarmStart => warm_start::warm_start(constraints, surfaces, accumulators),
+            Stage::WarmStartJoints => warm_start_joints::warm_start_joints(
+                joint_starts,
+                joint_frames,
+                joint_rows,
+                joint_impulses,
+                states,
+                accumulators,
+            ),
+            Stage::IntegrateVelocities => {
+                integrate_velocities::integrate_velocities(params, bodies, poses, states, accumulators);
+            }
+            Stage::SolveJoints | Stage::RelaxJoints => solve_joints::solve_joints(
+                params,
+                op.flags,
+                joint_starts,
+                joint_frames,
+                joint_rows,
+                joint_impulses,
+                states,
+                accumulators,
+            ),
+            Stage::Solve | Stage::Relax => solve::solve(params, op.flags, constraints, surfaces, states),
+            Stage::IntegratePositions => integrate_positions::integrate_positions(params, bodies, states),
+            Stage::ProjectJoints => {
+                project_joints::project_joints(params, joint_starts, joint_frames, joint_rows, states);
+            }
+            Stage::Project => project::project(params, constraints, states),
+
+            Stage::Restitution => restitution::restitution(params, constraints, states),
+            Stage::StoreImpulses => {
+                store_impulses::store_impulses(slots, constraints, surfaces, contacts, manifolds);
+            }
+            Stage::Continuous => {
+                counters.continuous = continuous::continuous(
+                    params,
+                    shapes,
+                    vertices,
+                    ties,
+                    poses,
+                    states,
+                    cell_ends,
+                    cell_shapes,
+                    movers,
+                    *nudge,
+                );
+            }
+            Stage::Finalize => finalize::finalize(bodies, states, poses),
+            Stage::Sleep => sleep::sleep(
+                params,
+                bodies,
+                joints,
+                joint_states,
+                pair_starts,
+                contacts,
+                manifolds,
+                states,
+                islands,
+                island_flags,
+                sleeping_starts,
+                sleeping,
+                counters,
+            ),
+        }
+    }
+
+    /// Returns every table as it stands.
+    #[must_use]
+    pub fn tables(&self) -> Tables {
+        let mut tables = self.tables.clone();
+        tables.constraints = self.constraints.iter().map(ContactConstraint::constraint).collect();
+        if self.compiled.params.switches & BOUNCES != 0 {
+            tables.rebounds = self.constraints.iter().map(|constraint| constraint.rebound).collect();
+        }
+        tables.joints.clone_from(&self.compiled.joints.joints);
+        tables.joint_rows.clone_from(&self.compiled.joints.rows);
+        tables
+    }
+
+    /// Takes over every table. A constraint that comes from a device has its second arm on B to a rounding.
+    pub fn load(&mut self, tables: &Tables) {
+        let rebounds = tables.rebounds.iter().copied().chain(std::iter::repeat(Rebound::default()));
+        let constraints = tables.constraints.iter().zip(rebounds);
+        self.constraints = constraints.map(|(row, rebound)| ContactConstraint::from_device(row, rebound)).collect();
+        self.compiled.joints.joints.clone_from(&tables.joints);
+        self.compiled.joints.rows.clone_from(&tables.joint_rows);
+        self.compiled.joints.refresh();
+        self.tables = Tables {
+            constraints: Vec::new(),
+            rebounds: Vec::new(),
+            joints: Vec::new(),
+            joint_rows: Vec::new(),
+            ..tables.clone()
+        };
+    }
+}
