@@ -62,7 +62,7 @@ pub(crate) struct Stand {
 /// Meaning of a change: what taking it back and a restart make of it.
 #[derive(Clone, Debug)]
 pub(crate) enum Meaning {
-    /// Of the moment: bodies are dropped, shot, pushed, pulled. A restart leaves it out.
+    /// Something of the moment: bodies are dropped, shot, pushed, pulled. A restart leaves it out.
     Play,
     /// Bodies are built.
     Build,

@@ -42,7 +42,7 @@ pub(crate) struct Opening {
     why: Why,
     /// Those that it is to have, whatever the scene says.
     settings: Option<Settings>,
-    /// What was built in the world before, to be built again.
+    /// Changes of the world before, of which the built ones are made again.
     built: Option<Arc<Vec<Entry>>>,
     /// `None`: there are threads enough.
     job: Option<Job>,
@@ -69,7 +69,7 @@ struct Opened {
     run: Run,
     /// Whether sleep was switched on by the window.
     overridden: bool,
-    /// What was built again.
+    /// Bodies and joints that were built again.
     rebuilt: Option<Rebuilt>,
     /// On the device; goes after what is on it.
     _busy: Option<AtWork>,

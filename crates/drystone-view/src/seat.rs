@@ -58,7 +58,7 @@ pub(crate) struct Facts {
     pub overflows: usize,
     /// Bytes of all states kept, and how many steps apart they are.
     pub kept: (u64, u64),
-    /// What was done to it.
+    /// Changes that were made to it.
     pub log: Arc<Vec<Entry>>,
 }
 

@@ -479,7 +479,7 @@ fn undo_keeps_the_time_where_it_can() {
         yard.play(
             "draw box -1 0 1 1\nselect\nstep 20\nundo\nreport @/gone.json\nkey Y\nframes 2\nreport @/redone.json\ndraw box 3 3 4 4\n\
              pick hinge 3.2 3.5\npick hinge 3.8 3.5\nstep 7\nreport @/hung.json\nremove 3.5 3.5\nsettle\nreport @/removed.json\nstep 13\nundo\n\
-             report @/brought.json\nstep 30\nreport @/hangs.json\nundo\nreport @/untied.json\nstep 30\nreport @/fell.json\n",
+             report @/brought.json\nstep 30\nreport @/hangs.json\nundo\nreport @/untied.json\nstep 40\nreport @/fell.json\n",
         );
         let report = |name: &str| yard.report(name);
         let state = |name: &str| {
@@ -492,10 +492,10 @@ fn undo_keeps_the_time_where_it_can() {
         let lowest = |name: &str| {
             let places = report(name)["positions"].as_array().unwrap().clone();
             let heights = places.iter().map(|at| [at[0].as_f64().unwrap(), at[1].as_f64().unwrap()]);
-            heights.filter(|at| at[0] > 3.0).map(|at| at[1]).fold(f64::INFINITY, f64::min)
+            heights.filter(|at| at[0] > 1.2).map(|at| at[1]).fold(f64::INFINITY, f64::min)
         };
         near(lowest("brought"), lowest("hung"), 1e-4);
-        assert!(lowest("hangs") > 3.0, "{backend}: it still hangs");
+        assert!(lowest("hangs") > 3.0 && lowest("hangs").is_finite(), "{backend}: it still hangs");
         assert_eq!(state("untied"), (70.0, 3.0, 0.0), "{backend}");
         assert!(lowest("fell") < 2.5, "{backend}: the joint is gone");
         yard.play(

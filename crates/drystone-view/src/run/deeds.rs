@@ -45,12 +45,12 @@ impl Undone {
     }
 }
 
-/// How the last change is undone, or made again, with its words.
+/// Way in which the last change is undone, or made again, with its words.
 #[derive(Debug)]
 pub(crate) enum Undoing {
-    /// By the world going to a step.
+    /// The world goes to a step.
     Rewind(u64, String),
-    /// By this change, which has been made already.
+    /// This change, which has been made already, does it.
     Now(Deed, String),
 }
 

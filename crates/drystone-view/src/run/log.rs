@@ -1,4 +1,4 @@
-//! What was done to a world, in its order: each change at its step, with what it made and what it means.
+//! Log of a world: what was done to it, in its order, each change at its step, with what it made and what it means.
 
 use std::collections::{HashMap, HashSet};
 

@@ -8,10 +8,10 @@ use super::Run;
 use super::log::{Entry, taken_back};
 use drystone::population::BodyId;
 
-/// What came of building it again.
+/// Result of building it again.
 #[derive(Debug, Default)]
 pub(crate) struct Rebuilt {
-    /// Bodies that were built, joints, bodies that were changed, and removed.
+    /// Numbers of bodies that were built, of joints, of bodies that were changed, and removed.
     pub counts: [usize; 4],
     /// Changes that could not be made again.
     pub lost: usize,
