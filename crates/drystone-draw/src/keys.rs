@@ -91,13 +91,17 @@ fn text(value: f32, measure: &str) -> String {
 /// Lays the keys out upwards from a height, px.
 pub(super) fn lay(sheet: &mut Sheet, view: &View, layers: &Layers, scale: Option<Scale>, bottom: f32) {
     let unit = sheet.unit;
-    let keys = scale.map_or_else(Vec::new, |scale| keys(view, layers, scale, LONGEST * unit));
+    let mut keys = scale.map_or_else(Vec::new, |scale| keys(view, layers, scale, LONGEST * unit));
+    // The smallest pictures have no room for all that can be switched on.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few rows")]
+    let room = ((bottom - 5.0 * unit) / (ROW * unit)).max(0.0) as usize;
+    keys.truncate(room);
     if keys.is_empty() {
         return;
     }
-    let is_root = |key: &Key| key.measure == "N·s";
+    let explains_root = keys.len() < room && keys.iter().any(|key| key.measure == "N·s");
     #[allow(clippy::cast_precision_loss, reason = "a few rows")]
-    let rows = (keys.len() + usize::from(keys.iter().any(is_root))) as f32;
+    let rows = (keys.len() + usize::from(explains_root)) as f32;
     let top = (bottom - rows * ROW * unit).floor();
     sheet.back(view, top - 4.0 * unit, bottom);
     let mut y = top;
@@ -108,7 +112,7 @@ pub(super) fn lay(sheet: &mut Sheet, view: &View, layers: &Layers, scale: Option
         sheet.text_to_right(y, &value);
         y += ROW * unit;
     }
-    if keys.iter().any(is_root) {
+    if explains_root {
         sheet.text(0.0, y, "impulses on a root scale");
     }
 }

@@ -17,6 +17,9 @@ const STRENGTH: f32 = 0.7;
 /// Texts that are kept; more come only where a user zooms for long.
 const MAX_KEPT: usize = 512;
 
+/// Texts that were drawn, by their letters and the bits of their unit.
+type Kept = HashMap<(String, u32), Arc<Strip>>;
+
 /// A text as a picture: how much of each pixel is covered, rows from the top.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Strip {
@@ -32,7 +35,7 @@ pub(crate) struct Strip {
 
 /// Draws a text in a unit of so many pixels; empty if there is no font or no letter.
 pub(crate) fn strip(text: &str, unit: f32) -> Arc<Strip> {
-    static KEPT: OnceLock<Mutex<HashMap<(String, u32), Arc<Strip>>>> = OnceLock::new();
+    static KEPT: OnceLock<Mutex<Kept>> = OnceLock::new();
     let mut kept = KEPT.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
     let key = (text.to_owned(), unit.to_bits());
     if let Some(strip) = kept.get(&key) {
