@@ -550,6 +550,7 @@ fn fingers_do_all() {
     browser.until("!drag");
 
     browser.click("#lists");
+    browser.until("$('side').getBoundingClientRect().left === 0");
     browser.eval("$('scene').value = '{ \"version\": 1, \"bodies\": [ { \"kind\": 1 } ] }'");
     browser.click("#create .main");
     browser.until("$('mistake').textContent.includes('bodies[0].kind')");

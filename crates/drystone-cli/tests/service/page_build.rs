@@ -50,11 +50,11 @@ fn a_scene_is_had_as_the_world_stands() {
     service.tell(&format!("{world}/commands"), &json!({ "commands": commands }));
     service.tell(&format!("{world}/step"), &json!({ "steps": 10 }));
     let now = scene(&service, &world);
-    assert_eq!(now["gravity"], json!([0, -5]));
+    assert_eq!(numbers(&now["gravity"]), [0.0, -5.0]);
     let names: Vec<&Value> = now["bodies"].as_array().unwrap().iter().map(|body| &body["id"]).collect();
     assert_eq!(names, ["ground", "high", "ball"]);
     assert_eq!((now["joints"].as_array().unwrap().len(), &now["joints"][0]["type"]), (1, &json!("distance")));
-    assert_eq!(now["bodies"][2]["shapes"][0]["density"], 3);
+    assert_eq!(now["bodies"][2]["shapes"][0]["density"], 3.0);
     // A world that is made of it stands where this one does; the first scene does not.
     let again = service.make(&now);
     let (one, other) = (service.ask(&format!("{world}/state")), service.ask(&format!("{again}/state")));
@@ -352,7 +352,9 @@ fn on_a_phone_the_list_is_a_drawer() {
     assert_eq!(browser.eval(is_whole), true);
     let is_open =
         "getComputedStyle($('side')).visibility === 'visible' && $('side').getBoundingClientRect().left === 0";
-    assert_eq!(browser.eval(is_open), false);
+    // While it slides away it still lies over the button.
+    let is_closed = "getComputedStyle($('side')).visibility === 'hidden'";
+    assert_eq!(browser.eval(is_closed), true);
     tap(&mut browser, "#lists");
     browser.until(is_open);
     for scheme in ["light", "dark"] {
@@ -365,17 +367,17 @@ fn on_a_phone_the_list_is_a_drawer() {
     );
     tap(&mut browser, "#worlds li:last-child button");
     let id = old.rsplit('/').next().unwrap();
-    browser.until(&format!("world === '{id}' && drawn && !({is_open})"));
+    browser.until(&format!("world === '{id}' && drawn && {is_closed}"));
     // A keyboard closes it, and a press beside it.
     tap(&mut browser, "#lists");
     browser.until(is_open);
     browser.key("Escape");
-    browser.until(&format!("!({is_open}) && document.activeElement.id === 'lists'"));
+    browser.until(&format!("{is_closed} && document.activeElement.id === 'lists'"));
     tap(&mut browser, "#lists");
     browser.until(is_open);
     browser.touch("touchStart", &[[380.0, 500.0]]);
     browser.touch("touchEnd", &[]);
-    browser.until(&format!("!({is_open})"));
+    browser.until(is_closed);
 
     // Fingers build as well.
     let own = world.rsplit('/').next().unwrap();
@@ -392,6 +394,8 @@ fn on_a_phone_the_list_is_a_drawer() {
     browser.touch("touchEnd", &[]);
     until_told(&mut browser, "new box: body 3.0");
     browser.until("bodies.size === 4 && shapes.size === 4");
+    // Chromium takes a tap right after a swipe for the end of that, and makes no click of it.
+    std::thread::sleep(std::time::Duration::from_millis(600));
     tap(&mut browser, "[data-tool=box]");
     browser.until("tool === '' && bodies.size === 4");
     browser.touch("touchStart", &[[150.0, 445.0]]);

@@ -122,7 +122,7 @@ function joint_of(name, first, second) {
   if (first.id === null && second.id === null) throw new Error('A joint holds at least one body: press a body first.');
   if (first.id === second.id) throw new Error('Both ends are on the same body: press another one, or empty space for the world.');
   // The pin of a hinge, and the place of a weld, is where the first press was.
-  const anchor = end => JOINED.indexOf(name) % 3 || !end.body ? (JOINED.indexOf(name) % 3 ? end.anchor : first.place) : local(end.body, first.place);
+  const is_pinned = name === 'hinge' || name === 'weld', anchor = end => !is_pinned ? end.anchor : end.body ? local(end.body, first.place) : first.place;
   const [a, b] = second.id === null ? [second, first] : [first, second], joint = { anchor_a: anchor(a), anchor_b: anchor(b) };
   if (name === 'hinge') joint.type = 'revolute';
   if (name === 'weld') joint.type = 'weld';

@@ -116,7 +116,7 @@ function paint_graph({ of, title, unit, lines, canvas }, ink, soft, ratio) {
   // A line that hardly changes is not blown up.
   const least = Math.max(1e-3 * Math.max(Math.abs(low), Math.abs(high)), 1e-6);
   if (high - low < least) { low -= least; high += least; }
-  const [left, right, top, bottom] = [46, 8, 6, 18], from = rows[0][0], to = rows.at(-1)[0], down = ticks(low, high, 3), along = ticks(from, to, 4);
+  const [left, right, top, bottom] = [46, 8, 6, 18], from = rows[0][0], to = rows.at(-1)[0], down = ticks(low, high, 4), along = ticks(from, to, 4);
   const x = time => left + (time - from) / (to - from) * (width - left - right), y = value => height - bottom - (value - low) / (high - low) * (height - top - bottom);
   c.strokeStyle = soft;
   c.beginPath();
