@@ -7,63 +7,63 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, final
 
 
 class Aabb(TypedDict):
-    """Which shapes have a box that meets this one?"""
+    """Finds the shapes whose boxes meet this one."""
 
     filter: NotRequired[FilterRecord]
-    """What it finds."""
+    """Filter of the shapes that it finds."""
     max: Sequence[float]
-    """High corner, m."""
+    """Upper right corner, m."""
     min: Sequence[float]
-    """Low corner, m."""
+    """Lower left corner, m."""
 
 
 @final
 class AabbQuery(TypedDict):
-    """Which shapes have a box that meets this one?"""
+    """Finds the shapes whose boxes meet this one."""
 
     aabb: Aabb
-    """Which shapes have a box that meets this one?"""
+    """Finds the shapes whose boxes meet this one."""
 
 
 class AngularImpulse(TypedDict):
-    """A sudden turn of a dynamic body."""
+    """Turns a dynamic body, at once."""
 
     body: BodyRef
-    """Which."""
+    """Id, index or name of the body."""
     impulse: float
-    """N·m·s."""
+    """Angular impulse, N·m·s."""
 
 
 @final
 class AngularImpulseCommand(TypedDict):
-    """A sudden turn of a dynamic body."""
+    """Turns a dynamic body, at once."""
 
     angular_impulse: AngularImpulse
-    """A sudden turn of a dynamic body."""
+    """Turns a dynamic body, at once."""
 
 
 class AngularVelocity(TypedDict):
-    """Likewise."""
+    """Sets the angular velocity of a dynamic or kinematic body."""
 
     angular_velocity: float
-    """rad/s."""
+    """Angular velocity, rad/s."""
     body: BodyRef
-    """Which."""
+    """Id, index or name of the body."""
 
 
 @final
 class AngularVelocityCommand(TypedDict):
-    """Likewise."""
+    """Sets the angular velocity of a dynamic or kinematic body."""
 
     angular_velocity: AngularVelocity
-    """Likewise."""
+    """Sets the angular velocity of a dynamic or kinematic body."""
 
 
 class Answers(TypedDict):
     """Answers to queries, in their order."""
 
     answers: Sequence[Found]
-    """One a query."""
+    """Answers, one for each query."""
     step: int
     """Steps done."""
 
@@ -72,14 +72,14 @@ class Batch(TypedDict):
     """Commands, done one after the other."""
 
     commands: Sequence[CommandRecord]
-    """At least one."""
+    """Commands, at least one."""
 
 
 class Bodies(TypedDict):
-    """What everything is and looks like."""
+    """Bodies of a world with their shapes."""
 
     bodies: Sequence[Look]
-    """In the order of their slots."""
+    """Bodies, in the order of their slots."""
     step: int
     """Steps done."""
     view: NotRequired[View]
@@ -90,56 +90,56 @@ BodyRef: TypeAlias = "str | int"
 
 
 class BodyState(TypedDict):
-    """Where a body is."""
+    """Position and velocity of a body."""
 
     angle: float
-    """rad, in (−π, π]."""
+    """Angle, rad, in (−π, π]."""
     angular_velocity: float
-    """rad/s."""
+    """Angular velocity, rad/s."""
     asleep: NotRequired[bool]
-    """Left out if it is awake."""
+    """True if it sleeps. Left out if not."""
     id: str
-    """`slot.generation`."""
+    """Id of the body: `slot.generation`."""
     name: NotRequired[str]
-    """As the scene calls it."""
+    """Name in the scene."""
     position: Sequence[float]
-    """Of its origin, m."""
+    """Position of its origin, m."""
     velocity: Sequence[float]
-    """Of its centre of mass, m/s."""
+    """Velocity of its centre of mass, m/s."""
 
 
 class Checkpoint(TypedDict):
-    """Which checkpoint."""
+    """Name of a checkpoint to be made."""
 
     name: NotRequired[str | None]
-    """Small letters, digits and hyphens, at most 64. [default: by the step]"""
+    """Name: small letters, digits and hyphens, at most 64. [default: by the step]"""
 
 
 class Checkpoints(TypedDict):
     """Names of checkpoints."""
 
     checkpoints: Sequence[str]
-    """In their order."""
+    """Names, in their order."""
 
 
 class Circle(TypedDict):
     """A circle."""
 
     center: Sequence[float]
-    """m."""
+    """Centre, m."""
     radius: float
-    """m."""
+    """Radius, m."""
 
 
 CommandRecord: TypeAlias = "ImpulseCommand | AngularImpulseCommand | ForceCommand | TorqueCommand | VelocityCommand | AngularVelocityCommand | TeleportCommand | TargetCommand | WakeCommand | WakeAllCommand | GravityCommand | SpawnCommand | RemoveCommand | JoinCommand | UnjoinCommand | MouseCommand | ReleaseCommand | MotorCommand | LimitsCommand | LengthCommand | OffsetCommand | SpringTargetCommand | EnableCommand"
-"""Something asked of a world. One key says what."""
+"""Command to a world: an object whose only key names it."""
 
 
 class Done(TypedDict):
-    """What became of commands."""
+    """Results of commands."""
 
     results: Sequence[Any]
-    """One a command: `{}`, or ids of what it made."""
+    """Results, one for each command: `{}`, or ids of what it made."""
     step: int
     """Steps done before them."""
 
@@ -148,9 +148,9 @@ class Enable(TypedDict):
     """Switches a joint on or off."""
 
     enabled: bool
-    """On."""
+    """True to switch it on."""
     joint: JointRef
-    """Which."""
+    """Id, index or name of the joint."""
 
 
 @final
@@ -162,31 +162,31 @@ class EnableCommand(TypedDict):
 
 
 class Event(TypedDict):
-    """Something that happened."""
+    """Contact that began or ended, sensor, or joint that broke."""
 
     approach_speed: NotRequired[float]
-    """Likewise: m/s."""
+    """Speed at which the bodies of a contact that began approached each other, m/s."""
     bodies: Sequence[str | None]
-    """Ids, `null` for one that is gone."""
+    """Ids of the bodies, `null` for one that is gone."""
     joint: NotRequired[str]
-    """Of a joint that broke."""
+    """Id of a joint that broke."""
     normal: NotRequired[Sequence[float]]
-    """Likewise: from the first body to the second."""
+    """Direction of a contact that began, from the first body to the second."""
     number: int
-    """Counted from the start of the service or the world."""
+    """Number of the event, counted from the start of the service or the world."""
     point: NotRequired[Sequence[float]]
-    """Of a contact that began: where, m."""
+    """Place of a contact that began, m."""
     step: int
-    """In which step."""
+    """Step in which it happened."""
     type: str
     """`begin`, `end`, `sensor_begin`, `sensor_end` or `joint_broke`."""
 
 
 class Events(TypedDict):
-    """What happened."""
+    """Events of a world."""
 
     events: Sequence[Event]
-    """The oldest first."""
+    """Events, the oldest first."""
     missed: int
     """Events between `from` and the first that is still kept."""
     next: int
@@ -194,33 +194,33 @@ class Events(TypedDict):
 
 
 class FilterRecord(TypedDict):
-    """As in a scene."""
+    """Filter, as in a scene."""
 
     category: NotRequired[int]
-    """Bits of what it is."""
+    """Categories of the query, as bits."""
     group: NotRequired[int]
-    """Equal and positive: always; equal and negative: never."""
+    """Group: shapes of an equal positive one are always found, those of an equal negative one never."""
     mask: NotRequired[int]
-    """Bits of what it finds."""
+    """Categories of the shapes that it finds, as bits."""
 
 
 class Force(TypedDict):
-    """The constant force of a dynamic body from now on."""
+    """Sets the constant force on a dynamic body from now on."""
 
     body: BodyRef
-    """Which."""
+    """Id, index or name of the body."""
     force: Sequence[float]
-    """N."""
+    """Force, N."""
     point: NotRequired[Sequence[float] | None]
-    """Where it acts, a point of the body that moves along, m; its centre of mass if there is none."""
+    """Point of the body at which it acts, moving along with it, m; its centre of mass if there is none."""
 
 
 @final
 class ForceCommand(TypedDict):
-    """The constant force of a dynamic body from now on."""
+    """Sets the constant force on a dynamic body from now on."""
 
     force: Force
-    """The constant force of a dynamic body from now on."""
+    """Sets the constant force on a dynamic body from now on."""
 
 
 Found: TypeAlias = "HitFound | FoundFound"
@@ -229,17 +229,17 @@ Found: TypeAlias = "HitFound | FoundFound"
 
 @final
 class FoundFound(TypedDict):
-    """To the others."""
+    """Answer to other queries: all shapes that were found."""
 
     found: Sequence[ShapeOf]
-    """To the others."""
+    """Answer to other queries: all shapes that were found."""
 
 
 class Gravity(TypedDict):
     """Sets gravity from the next step on, and wakes all. It stays until it is set again."""
 
     gravity: NotRequired[Sequence[float] | None]
-    """m/s², each from −1e15 to 1e15; that of the scene if there is none."""
+    """Gravity, m/s², each from −1e15 to 1e15; that of the scene if there is none."""
 
 
 @final
@@ -251,53 +251,53 @@ class GravityCommand(TypedDict):
 
 
 class HalfPlane(TypedDict):
-    """All that is below a line."""
+    """Everything below a line."""
 
     normal: Sequence[float]
-    """Out of it."""
+    """Direction out of it."""
     point: Sequence[float]
-    """On the line, m."""
+    """Point on the line, m."""
 
 
 class Hit(TypedDict):
-    """Where a ray ends."""
+    """End of a ray."""
 
     body: NotRequired[str | None]
-    """Its id."""
+    """Id of the body."""
     fraction: float
-    """Of the ray's length."""
+    """Part of the ray's length, 0 to 1."""
     normal: Sequence[float]
-    """Out of the shape."""
+    """Direction out of the shape."""
     point: Sequence[float]
-    """m."""
+    """Place, m."""
     shape: int
     """Index of the shape in the world."""
 
 
 @final
 class HitFound(TypedDict):
-    """To a ray: the first hit, or `null`."""
+    """Answer to a ray: the first hit, or `null`."""
 
     hit: Hit | None
 
 
 class Impulse(TypedDict):
-    """A sudden push of a dynamic body."""
+    """Pushes a dynamic body, at once."""
 
     body: BodyRef
-    """Which."""
+    """Id, index or name of the body."""
     impulse: Sequence[float]
-    """N·s."""
+    """Impulse, N·s."""
     point: NotRequired[Sequence[float] | None]
-    """Where it acts, a point of the body, m; its centre of mass if there is none."""
+    """Point of the body at which it acts, m; its centre of mass if there is none."""
 
 
 @final
 class ImpulseCommand(TypedDict):
-    """A sudden push of a dynamic body."""
+    """Pushes a dynamic body, at once."""
 
     impulse: Impulse
-    """A sudden push of a dynamic body."""
+    """Pushes a dynamic body, at once."""
 
 
 class Join(TypedDict):
@@ -305,9 +305,9 @@ class Join(TypedDict):
 
     a: NotRequired[BodyRef | None]
     b: BodyRef
-    """The other."""
+    """The other body."""
     joint: Mapping[str, Any]
-    """As in a scene, without `a` and `b`."""
+    """Joint, written as in a scene without `a` and `b`."""
 
 
 @final
@@ -338,7 +338,7 @@ class JointLook(TypedDict):
     disabled: NotRequired[bool]
     """True if it is switched off. Left out if not."""
     id: str
-    """`index.generation`."""
+    """Id of the joint: `index.generation`."""
     length: NotRequired[float]
     """Distance of the anchors that a `distance` joint or a `spring` holds, m."""
     limits: NotRequired[Sequence[float]]
@@ -356,67 +356,67 @@ class Joints(TypedDict):
     """Joints of a world."""
 
     joints: Sequence[JointLook]
-    """In the order of their indices."""
+    """Joints, in the order of their indices."""
     step: int
     """Steps done."""
 
 
 class Length(TypedDict):
-    """The length of a rod or a spring."""
+    """Sets the length of a rod or a spring."""
 
     joint: JointRef
-    """Which."""
+    """Id, index or name of the joint."""
     length: float
-    """m."""
+    """Length, m."""
 
 
 @final
 class LengthCommand(TypedDict):
-    """The length of a rod or a spring."""
+    """Sets the length of a rod or a spring."""
 
     length: Length
-    """The length of a rod or a spring."""
+    """Sets the length of a rod or a spring."""
 
 
 class Limits(TypedDict):
-    """The limits of a joint that has some."""
+    """Sets the limits of a joint that has some."""
 
     joint: JointRef
-    """Which."""
+    """Id, index or name of the joint."""
     limits: Sequence[float]
-    """m or rad."""
+    """Lower and upper limit, m or rad."""
 
 
 @final
 class LimitsCommand(TypedDict):
-    """The limits of a joint that has some."""
+    """Sets the limits of a joint that has some."""
 
     limits: Limits
-    """The limits of a joint that has some."""
+    """Sets the limits of a joint that has some."""
 
 
 class Look(TypedDict):
-    """What a body is and looks like."""
+    """Type, mass and shapes of a body."""
 
     id: str
-    """`slot.generation`."""
+    """Id of the body: `slot.generation`."""
     mass: float
-    """kg; 0 if it is not dynamic."""
+    """Mass, kg; 0 if it is not dynamic."""
     name: NotRequired[str]
-    """As the scene calls it."""
+    """Name in the scene."""
     shapes: Sequence[Outline]
-    """In the frame of the body."""
+    """Shapes, in the frame of the body."""
     type: str
     """`static`, `kinematic` or `dynamic`."""
 
 
 class Metrics(TypedDict):
-    """How good and how lively a world is."""
+    """Quality and energy of a world."""
 
     contacts: int
     """Pairs of shapes that touch or are about to."""
     hash: str
-    """As in a state."""
+    """Hash, as in a state."""
     metrics: Mapping[str, Any]
     """Penetration, energy, momentum and so on, as in the reports of `drystone run --json`."""
     overflowed_steps: int
@@ -432,22 +432,22 @@ class Metrics(TypedDict):
 
 
 class Motor(TypedDict):
-    """The motor of a joint that has one."""
+    """Sets the motor of a joint that has one."""
 
     joint: JointRef
-    """Which."""
+    """Id, index or name of the joint."""
     max: float
     """Largest force, N, or torque, N·m."""
     speed: float
-    """m/s, or rad/s where it turns."""
+    """Speed, m/s, or rad/s where it turns."""
 
 
 @final
 class MotorCommand(TypedDict):
-    """The motor of a joint that has one."""
+    """Sets the motor of a joint that has one."""
 
     motor: Motor
-    """The motor of a joint that has one."""
+    """Sets the motor of a joint that has one."""
 
 
 class Mouse(TypedDict):
@@ -455,17 +455,17 @@ class Mouse(TypedDict):
 
     body: NotRequired[BodyRef | None]
     damping_ratio: NotRequired[float]
-    """1 is critical."""
+    """Damping ratio of the pull; 1 is critical."""
     hertz: NotRequired[float]
-    """How stiff, Hz."""
+    """Stiffness of the pull, Hz."""
     max_force: NotRequired[float]
-    """N."""
+    """Largest force, N."""
     point: NotRequired[Sequence[float]]
-    """Where the body is held, in its frame, m."""
+    """Point of the body that is held, in its frame, m."""
     pointer: NotRequired[str]
     """Name of the pointer, chosen by the client."""
     target: Sequence[float]
-    """Where to, in the world, m."""
+    """Place in the world to which that point is pulled, m."""
 
 
 @final
@@ -477,68 +477,68 @@ class MouseCommand(TypedDict):
 
 
 class NewWorld(TypedDict):
-    """What a world is made from: this, or a scene as it is in a scene file."""
+    """Scene of a new world and its name. A scene as it is in a scene file does as well."""
 
     name: NotRequired[str | None]
-    """For people. The scene's, if there is none."""
+    """Name for people. That of the scene, if there is none."""
     scene: str | Scene
 
 
 class Offset(TypedDict):
-    """The offset of a motor joint."""
+    """Sets the offset of a motor joint."""
 
     angular: NotRequired[float]
-    """rad."""
+    """Angle of B against A, rad."""
     joint: JointRef
-    """Which."""
+    """Id, index or name of the joint."""
     linear: Sequence[float]
-    """Of B's anchor against A's, in A's frame, m."""
+    """Offset of B's anchor against A's, in A's frame, m."""
 
 
 @final
 class OffsetCommand(TypedDict):
-    """The offset of a motor joint."""
+    """Sets the offset of a motor joint."""
 
     offset: Offset
-    """The offset of a motor joint."""
+    """Sets the offset of a motor joint."""
 
 
 class Outline(TypedDict):
-    """A shape for drawing. One of the first three is there."""
+    """Shape for drawing. One of the first three is there."""
 
     circle: NotRequired[Circle]
     """A circle."""
     half_plane: NotRequired[HalfPlane]
-    """All that is below a line."""
+    """Everything below a line."""
     polygon: NotRequired[Polygon]
     """Points with a radius about them: also boxes, capsules, segments."""
     sensor: NotRequired[bool]
-    """It notices others and pushes none. Left out if not."""
+    """True for a sensor, which notices other shapes and pushes none. Left out if not."""
 
 
 class Overlap(TypedDict):
-    """Which shapes overlap this one?"""
+    """Finds the shapes that overlap this one."""
 
     angle: NotRequired[float]
-    """rad."""
+    """Angle, rad."""
     filter: NotRequired[FilterRecord]
-    """What it finds."""
+    """Filter of the shapes that it finds."""
     position: Sequence[float]
-    """m."""
+    """Position of its origin, m."""
     shape: Mapping[str, Any]
-    """As in a scene, such as `{"circle": {"radius": 1}}`."""
+    """Shape, written as in a scene, such as `{"circle": {"radius": 1}}`."""
 
 
 @final
 class OverlapQuery(TypedDict):
-    """Which shapes overlap this one?"""
+    """Finds the shapes that overlap this one."""
 
     overlap: Overlap
-    """Which shapes overlap this one?"""
+    """Finds the shapes that overlap this one."""
 
 
 class Play(TypedDict):
-    """How fast to play."""
+    """Speed at which a world plays."""
 
     speed: NotRequired[float | Literal["max"]]
     unwatched: NotRequired[float | None]
@@ -547,40 +547,40 @@ class Play(TypedDict):
 
 
 class Played(TypedDict):
-    """How a world plays."""
+    """Answer to play and pause."""
 
     playing: bool
-    """Whether it steps by itself from now on."""
+    """True if it steps by itself from now on."""
     speed: NotRequired[float | None]
-    """Times real time; `null` if as fast as it goes."""
+    """Multiple of real time; `null` if as fast as it goes."""
     step: int
     """Steps done before it."""
 
 
 class Point(TypedDict):
-    """Which shapes contain a point?"""
+    """Finds the shapes that contain a point."""
 
     at: Sequence[float]
-    """m."""
+    """Point, m."""
     filter: NotRequired[FilterRecord]
-    """What it finds."""
+    """Filter of the shapes that it finds."""
 
 
 @final
 class PointQuery(TypedDict):
-    """Which shapes contain a point?"""
+    """Finds the shapes that contain a point."""
 
     point: Point
-    """Which shapes contain a point?"""
+    """Finds the shapes that contain a point."""
 
 
 class Polygon(TypedDict):
     """Points with a radius about them."""
 
     points: Sequence[Sequence[float]]
-    """m, counter-clockwise."""
+    """Corners, m, counter-clockwise."""
     radius: float
-    """m."""
+    """Radius, m."""
 
 
 class Problem(TypedDict):
@@ -591,9 +591,9 @@ class Problem(TypedDict):
     column: NotRequired[int | None]
     """Column there, in characters, from 1."""
     detail: str
-    """What is wrong this time."""
+    """Description of this problem."""
     expected: NotRequired[str | None]
-    """What should be there."""
+    """Value that should be there."""
     line: NotRequired[int | None]
     """Line of the body, from 1."""
     path: NotRequired[str | None]
@@ -603,20 +603,20 @@ class Problem(TypedDict):
     status: int
     """HTTP status."""
     title: str
-    """The same for all problems of this kind."""
+    """Title of all problems of this kind."""
     type: str
     """`urn:drystone:` and a word that says what kind of problem it is. Programs look at this."""
 
 
 QueryRecord: TypeAlias = "RayQuery | PointQuery | AabbQuery | OverlapQuery"
-"""A question about places, as clients write it. One key says which."""
+"""Query about places, as clients write it: an object whose only key names it."""
 
 
 class Questions(TypedDict):
     """Questions, answered in one go."""
 
     queries: Sequence[QueryRecord]
-    """At least one."""
+    """Queries, at least one."""
 
 
 Ray = TypedDict(
@@ -627,22 +627,22 @@ Ray = TypedDict(
         "to": "Sequence[float]",
     },
 )
-"""What is in the way?"""
+"""Finds the first shape on the way from one point to another."""
 
 
 @final
 class RayQuery(TypedDict):
-    """What is in the way?"""
+    """Finds the first shape on the way from one point to another."""
 
     ray: Ray
-    """What is in the way?"""
+    """Finds the first shape on the way from one point to another."""
 
 
 class Release(TypedDict):
     """Lets go of what a pointer holds."""
 
     pointer: NotRequired[str]
-    """Its name."""
+    """Name of the pointer."""
 
 
 @final
@@ -657,7 +657,7 @@ class Remove(TypedDict):
     """Removes bodies, and their joints with them."""
 
     bodies: Sequence[BodyRef]
-    """Which."""
+    """Ids, indices or names of the bodies."""
 
 
 @final
@@ -669,17 +669,17 @@ class RemoveCommand(TypedDict):
 
 
 class Restore(TypedDict):
-    """To which checkpoint."""
+    """Name of a checkpoint."""
 
     name: str
-    """Its name."""
+    """Name of the checkpoint."""
 
 
 class Restored(TypedDict):
-    """A world that was put back."""
+    """Answer to restore and rewind."""
 
     step: int
-    """Steps done, as of then."""
+    """Steps done at the state that the world was put back to."""
 
 
 class Rewind(TypedDict):
@@ -692,10 +692,10 @@ class Rewind(TypedDict):
 
 
 class Saved(TypedDict):
-    """A checkpoint that was made."""
+    """Checkpoint that was made."""
 
     checkpoint: str
-    """Its name."""
+    """Name of the checkpoint."""
     step: int
     """Steps done."""
 
@@ -805,17 +805,17 @@ class SceneEntry(TypedDict):
     """A built-in scene."""
 
     bodies: NotRequired[int | None]
-    """With the defaults of its parameters."""
+    """Number of bodies with the defaults of its parameters."""
     name: str
-    """By which it is called."""
+    """Name, the first word of a spec."""
     parameters: Sequence[SceneParameter]
-    """What can be changed."""
+    """Parameters."""
     source: str
-    """Where its numbers are from."""
+    """Origin of its numbers."""
     steps: int
-    """How many steps show what it is for."""
+    """Number of steps that show what it is for."""
     summary: str
-    """What one sees."""
+    """Description in a sentence."""
 
 
 class SceneField(TypedDict):
@@ -922,20 +922,20 @@ class SceneMotor(TypedDict):
 
 
 class SceneParameter(TypedDict):
-    """What can be changed of a built-in scene."""
+    """Parameter of a built-in scene."""
 
     default: float
-    """If it is not given."""
+    """Value if it is not given."""
     integer: bool
-    """Whether it is a whole number."""
+    """True if it is a whole number."""
     max: float
-    """Most."""
+    """Largest value."""
     meaning: str
-    """What it is, with its unit."""
+    """Meaning, with its unit."""
     min: float
-    """Least."""
+    """Smallest value."""
     name: str
-    """Left of the `=`."""
+    """Name, left of the `=`."""
 
 
 class ScenePath(TypedDict):
@@ -1093,14 +1093,14 @@ class Scenes(TypedDict):
     """Built-in scenes."""
 
     scenes: Sequence[SceneEntry]
-    """All of them."""
+    """Scenes, in the order in which they are listed to users."""
 
 
 class ShapeOf(TypedDict):
     """A shape of a body."""
 
     body: NotRequired[str | None]
-    """Its id."""
+    """Id of the body."""
     shape: int
     """Index of the shape in the world."""
 
@@ -1121,29 +1121,29 @@ class SpawnCommand(TypedDict):
 
 
 class SpringTarget(TypedDict):
-    """The rest position of the spring of a hinge, a slider or a wheel."""
+    """Sets the rest position of the spring of a hinge, a slider or a wheel."""
 
     joint: JointRef
-    """Which."""
+    """Id, index or name of the joint."""
     target: float
-    """rad or m."""
+    """Rest position, rad or m."""
 
 
 @final
 class SpringTargetCommand(TypedDict):
-    """The rest position of the spring of a hinge, a slider or a wheel."""
+    """Sets the rest position of the spring of a hinge, a slider or a wheel."""
 
     spring_target: SpringTarget
-    """The rest position of the spring of a hinge, a slider or a wheel."""
+    """Sets the rest position of the spring of a hinge, a slider or a wheel."""
 
 
 class State(TypedDict):
-    """Where everything is."""
+    """State of a world: its bodies and their velocities."""
 
     bodies: Sequence[BodyState]
-    """In the order of their slots."""
+    """Bodies, in the order of their slots."""
     hash: str
-    """Of poses and velocities, 16 hexadecimal digits: equal runs have equal ones."""
+    """Hash of poses and velocities, 16 hexadecimal digits: equal runs have equal ones."""
     step: int
     """Steps done."""
     time: float
@@ -1151,7 +1151,7 @@ class State(TypedDict):
 
 
 class Status(TypedDict):
-    """How a world is doing."""
+    """Status of a world."""
 
     alterations: int
     """Bodies and joints added and removed by hand so far."""
@@ -1166,22 +1166,22 @@ class Status(TypedDict):
     gravity: Sequence[float]
     """Gravity, m/s²."""
     id: str
-    """Its id."""
+    """Id of the world."""
     in_memory: bool
     """False while the world is on disk only: one that is idle is put there, and comes back with the next
     request."""
     joints: int
-    """Joints likewise."""
+    """Joints in it."""
     ms_per_step: float
     """Milliseconds that a step took lately."""
     name: str
-    """Its name."""
+    """Name of the world."""
     owner: NotRequired[str]
     """Owner of the token that made it. Told to tokens with `admin`."""
     problem: NotRequired[str | None]
-    """What is wrong with it."""
+    """Problem that it has."""
     speed: NotRequired[float | None]
-    """While it plays, times real time; nothing if as fast as it goes."""
+    """Multiple of real time while it plays; left out if as fast as it goes."""
     state: str
     """`starting`, `paused`, `stepping`, `playing` or `failed`."""
     step: int
@@ -1196,10 +1196,10 @@ class Status(TypedDict):
 
 
 class Step(TypedDict):
-    """How far to step."""
+    """Number of steps and time for them."""
 
     steps: NotRequired[int]
-    """How many."""
+    """Number of steps."""
     timeout: NotRequired[float | None]
     """Seconds it may take; then it stops where it is, and says so."""
 
@@ -1212,39 +1212,39 @@ class Stepped(TypedDict):
     steps: int
     """Steps of this request."""
     stopped: NotRequired[str | None]
-    """Why it ended early."""
+    """Reason why it ended early."""
     time: float
-    """Simulated seconds likewise."""
+    """Simulated seconds since the world began."""
 
 
 class Target(TypedDict):
-    """Where a kinematic body shall be after one step."""
+    """Moves a kinematic body in the next step, so that it arrives with its end."""
 
     angle: NotRequired[float]
-    """rad."""
+    """Angle, rad."""
     body: BodyRef
-    """Which."""
+    """Id, index or name of the body."""
     position: Sequence[float]
-    """Of its origin, m."""
+    """Position of its origin, m."""
 
 
 @final
 class TargetCommand(TypedDict):
-    """Where a kinematic body shall be after one step."""
+    """Moves a kinematic body in the next step, so that it arrives with its end."""
 
     target: Target
-    """Where a kinematic body shall be after one step."""
+    """Moves a kinematic body in the next step, so that it arrives with its end."""
 
 
 class Teleport(TypedDict):
     """Puts a body elsewhere, at once."""
 
     angle: NotRequired[float]
-    """rad."""
+    """Angle, rad."""
     body: BodyRef
-    """Which."""
+    """Id, index or name of the body."""
     position: Sequence[float]
-    """Of its origin, m."""
+    """Position of its origin, m."""
 
 
 @final
@@ -1256,27 +1256,27 @@ class TeleportCommand(TypedDict):
 
 
 class Torque(TypedDict):
-    """The constant torque of a dynamic body from now on."""
+    """Sets the constant torque on a dynamic body from now on."""
 
     body: BodyRef
-    """Which."""
+    """Id, index or name of the body."""
     torque: float
-    """N·m."""
+    """Torque, N·m."""
 
 
 @final
 class TorqueCommand(TypedDict):
-    """The constant torque of a dynamic body from now on."""
+    """Sets the constant torque on a dynamic body from now on."""
 
     torque: Torque
-    """The constant torque of a dynamic body from now on."""
+    """Sets the constant torque on a dynamic body from now on."""
 
 
 class Unjoin(TypedDict):
     """Removes joints."""
 
     joints: Sequence[JointRef]
-    """Which."""
+    """Ids, indices or names of the joints."""
 
 
 @final
@@ -1288,24 +1288,24 @@ class UnjoinCommand(TypedDict):
 
 
 class Velocity(TypedDict):
-    """Of a dynamic or kinematic body."""
+    """Sets the velocity of a dynamic or kinematic body."""
 
     body: BodyRef
-    """Which."""
+    """Id, index or name of the body."""
     velocity: Sequence[float]
-    """m/s."""
+    """Velocity of its centre of mass, m/s."""
 
 
 @final
 class VelocityCommand(TypedDict):
-    """Of a dynamic or kinematic body."""
+    """Sets the velocity of a dynamic or kinematic body."""
 
     velocity: Velocity
-    """Of a dynamic or kinematic body."""
+    """Sets the velocity of a dynamic or kinematic body."""
 
 
 class View(TypedDict):
-    """A box of the world."""
+    """Rectangle of the world."""
 
     max: Sequence[float]
     """Upper right corner, m."""
@@ -1317,15 +1317,15 @@ class Wake(TypedDict):
     """Wakes a body and its island."""
 
     body: BodyRef
-    """Which."""
+    """Id, index or name of the body."""
 
 
 @final
 class WakeAllCommand(TypedDict):
-    """Wakes all."""
+    """Wakes all bodies."""
 
     wake_all: Mapping[str, Any]
-    """Wakes all."""
+    """Wakes all bodies."""
 
 
 @final
@@ -1340,9 +1340,9 @@ WorldBody: TypeAlias = "NewWorld | Scene"
 
 
 class Worlds(TypedDict):
-    """Worlds."""
+    """Part of the list of worlds."""
 
     next: NotRequired[str | None]
-    """For `after`, if there are more."""
+    """Value for `after`, if there are more."""
     worlds: Sequence[Status]
-    """The oldest first."""
+    """Worlds, the oldest first."""
