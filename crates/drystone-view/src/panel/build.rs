@@ -550,6 +550,15 @@ fn name_field(ui: &mut egui::Ui, body: &Body, slot: u32) -> Option<Change> {
     (name != known && !cancelled).then(|| Change::Name((!name.is_empty()).then(|| name.to_owned())))
 }
 
+/// Name of a body where there is little room.
+fn title(body: &Body, slot: u32) -> String {
+    match &body.id {
+        Some(name) if name.chars().count() > 14 => format!("{}…", name.chars().take(13).collect::<String>()),
+        Some(name) => name.clone(),
+        None => format!("body {slot}"),
+    }
+}
+
 fn plain_frame(ui: &egui::Ui) -> egui::Frame {
     egui::Frame::popup(ui.style()).inner_margin(2.0).shadow(egui::Shadow::NONE)
 }
