@@ -32,7 +32,7 @@ const WIDE_LANES: u32 = 256u;
 
 // What a line of the list does: OP_SOLVE, …, and with which flags of a sweep. It ends with OP_END.
 struct Program {
-    lines: array<vec4<u32>, MOST_OPS>,
+    lines: array<vec4<u32>, MAX_OPS>,
 }
 
 // The line that is being run.

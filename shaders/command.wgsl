@@ -112,7 +112,7 @@ fn same_target(a: u32, b: u32) -> bool {
         && is_for_joint(a) == is_for_joint(b);
 }
 
-// Goes on for this world. One alone is the only one there is (src/gpu/many.rs).
+// Goes on for this world. One alone is the only one there is (src/gpu/shader/batch.rs).
 fn enter(world: u32) {
 }
 

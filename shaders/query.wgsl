@@ -438,7 +438,7 @@ fn ray_level(ray: Ray, level: u32, so_far: RayHit) -> RayHit {
     return nearest;
 }
 
-// Goes on for this world. One alone is the only one there is (src/gpu/many.rs).
+// Goes on for this world. One alone is the only one there is (src/gpu/shader/batch.rs).
 fn enter(world: u32) {
 }
 

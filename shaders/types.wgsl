@@ -1,4 +1,4 @@
-// The structs that Rust and WGSL share (src/types.rs, where each field is explained). tests/layout.rs compares the two.
+// The structs that Rust and WGSL share (src/types/, where each field is explained). tests/layout.rs compares the two.
 
 const NONE: u32 = 0xffffffffu;
 const LANES: u32 = 64u;
@@ -132,7 +132,7 @@ const DEPOSIT: u32 = 64u;
 
 const OVERFLOW_CONTACTS: u32 = 1u;
 
-const MOST_OPS: u32 = 512u;
+const MAX_OPS: u32 = 512u;
 const OP_END: u32 = 0u;
 const OP_WARM_START: u32 = 1u;
 const OP_WARM_START_JOINTS: u32 = 2u;

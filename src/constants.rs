@@ -120,7 +120,7 @@ pub const MOUSE_DAMPING_RATIO: f32 = 0.7;
 /// Largest `k h² K` of a spring, without unit. At 4 a chain of light and heavy bodies gains energy.
 pub const MAX_SWING: f32 = 2.0;
 /// Largest correction of an angle in one sweep, rad: 8°. Box2D 2.4.
-pub const MAX_ANGULAR_CORRECTION: f32 = 2.0 / 45.0 * std::f32::consts::PI;
+pub const MAX_ANGULAR_CORRECTION: f32 = 8.0_f32.to_radians();
 
 // ── Motion ──
 

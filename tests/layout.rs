@@ -1,9 +1,10 @@
 //! The structs and constants that Rust and WGSL share are the same on both sides: names, order, offsets, types, values.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
 
-use drystone::types;
+use drystone::gpu::shader::{Composer, SHADERS, SHARED};
+use drystone::{constants, types};
 use wgpu::naga;
 
 /// One member: name, offset, and what it is made of.
@@ -149,13 +150,20 @@ constants! {
     ROW_MEASURE
     JOINT_COLORS JOINT_OVERFLOW ROW_COUNT_MASK WORLD_A JOINT_FIXED_A JOINT_FIXED_B JOINT_DISABLED BROKEN
     ROW_ALONG ROW_AXIS ROW_ACROSS ROW_ANGLE ROW_POINT ROW_GEOMETRY
-    MOST_OPS OP_END OP_WARM_START OP_WARM_START_JOINTS OP_INTEGRATE_VELOCITIES OP_SOLVE_JOINTS
+    MAX_OPS OP_END OP_WARM_START OP_WARM_START_JOINTS OP_INTEGRATE_VELOCITIES OP_SOLVE_JOINTS
     OP_SOLVE OP_INTEGRATE_POSITIONS OP_PROJECT_JOINTS OP_PROJECT OP_RESTITUTION
     ROW_EQUALITY ROW_LOWER ROW_UPPER ROW_MOTOR ROW_SPRING ROW_ROLE ROW_BY_MASS
 }
 
-const RUST: &str = include_str!("../src/types.rs");
 const WGSL: &str = include_str!("../shaders/types.wgsl");
+const NUMBERS: &str = include_str!("../shaders/constants.wgsl");
+
+/// Text of `src/types.rs` and of the files in `src/types/`.
+fn rust() -> String {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let files = std::fs::read_dir(root.join("types")).unwrap().map(|entry| entry.unwrap().path());
+    files.chain([root.join("types.rs")]).map(|path| std::fs::read_to_string(path).unwrap()).collect()
+}
 
 fn parse(text: &str) -> naga::Module {
     naga::front::wgsl::parse_str(text).unwrap_or_else(|error| panic!("{}", error.emit_to_string(text)))
@@ -246,11 +254,12 @@ fn rust_and_wgsl_agree() {
     difference(WGSL).unwrap();
 }
 
-/// Everything that `types.rs` declares is on the lists above, so that nothing is compared with nothing.
+/// Everything that `src/types/` declares is on the lists above, so that nothing is compared with nothing.
 #[test]
 fn the_lists_are_complete() {
+    let rust = rust();
     let declared = |keyword: &str| {
-        let mut names: Vec<&str> = RUST
+        let mut names: Vec<&str> = rust
             .lines()
             .filter_map(|line| line.strip_prefix(keyword))
             .map(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap())
@@ -304,51 +313,190 @@ fn a_changed_wgsl_is_noticed() {
     }
 }
 
-/// Constants of one stage, stated in its shader and again in Rust.
+macro_rules! numbers {
+    ($($name:ident)+) => {
+        /// Numbers of the physics that shaders need, as Rust has them.
+        fn rust_numbers() -> BTreeMap<String, f64> {
+            BTreeMap::from([$((stringify!($name).to_owned(), f64::from(constants::$name))),+])
+        }
+    };
+}
+
+numbers! {
+    MIN_LENGTH RECYCLE_COS FACE_PREFERENCE EDGE_PREFERENCE MIN_CORNER_ANGLE ROUNDING GAP STICK_SPEED MAX_SWING
+    MAX_ANGULAR_CORRECTION MAX_SUM FAR CORE STOUT STOP_SHARE STOP_THICKNESS STOP_EXTENT STOP_TOLERANCE TOUCH MAX_ADVANCES
+    MOVED_SHARE MAX_QUIET RAY_SLACK SLICE_CELLS
+}
+
+/// Constants of a module that are numbers.
+fn wgsl_numbers(module: &naga::Module) -> BTreeMap<String, f64> {
+    let mut found = BTreeMap::new();
+    for (_, constant) in module.constants.iter() {
+        let (Some(name), naga::Expression::Literal(literal)) =
+            (&constant.name, &module.global_expressions[constant.init])
+        else {
+            continue;
+        };
+        let value = match *literal {
+            naga::Literal::F32(value) => f64::from(value),
+            naga::Literal::U32(value) => f64::from(value),
+            naga::Literal::I32(value) => f64::from(value),
+            _ => continue,
+        };
+        found.insert(name.clone(), value);
+    }
+    found
+}
+
+/// Names of which the two sides have different values, or one side none.
+fn different_numbers(wgsl: &str) -> Vec<String> {
+    let (ours, theirs) = (rust_numbers(), wgsl_numbers(&parse(wgsl)));
+    let names: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
+    names.into_iter().filter(|&name| ours.get(name) != theirs.get(name)).cloned().collect()
+}
+
+/// Equal to the last bit, not only as they are written.
 #[test]
-fn constants_that_are_stated_twice_agree() {
-    let collect = |folder: &str, extension: &str, keyword: &[&str]| {
-        let mut found: Vec<(String, String, String)> = Vec::new();
-        let mut folders = vec![std::path::PathBuf::from(folder)];
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(folder).unwrap() {
-                let path = entry.unwrap().path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else if path.extension().is_some_and(|found| found == extension) {
-                    for line in std::fs::read_to_string(&path).unwrap().lines() {
-                        let Some(rest) = keyword.iter().find_map(|keyword| line.strip_prefix(keyword)) else {
-                            continue;
-                        };
-                        let Some((name, value)) = rest.split_once('=') else { continue };
-                        let name = name.split(':').next().unwrap().trim();
-                        let mut value = value.split(';').next().unwrap().trim().replace('_', "");
-                        if value.ends_with('u') {
-                            value.pop();
-                        }
-                        found.push((name.to_owned(), value, path.display().to_string()));
-                    }
+fn numbers_of_the_physics_agree() {
+    assert_eq!(different_numbers(NUMBERS), [] as [&str; 0]);
+}
+
+/// Negative control.
+#[test]
+fn a_changed_number_is_noticed() {
+    for (from, to, name) in [
+        ("0.13962634", "0.13962635", "MAX_ANGULAR_CORRECTION"),
+        ("GAP: f32 = 1e-3", "GAP: f32 = 1.001e-3", "GAP"),
+        ("MAX_ADVANCES: u32 = 32u", "MAX_ADVANCES: u32 = 33u", "MAX_ADVANCES"),
+        ("const TOUCH: f32 = 2.0;\n", "", "TOUCH"),
+        ("const TOUCH", "const MORE: f32 = 1.0;\nconst TOUCH", "MORE"),
+    ] {
+        assert_eq!(NUMBERS.matches(from).count(), 1, "{from:?} is not in constants.wgsl exactly once");
+        assert_eq!(different_numbers(&NUMBERS.replacen(from, to, 1)), [name], "{from:?} → {to:?}");
+    }
+}
+
+/// A number of `src/constants.rs` is declared nowhere else, in Rust or WGSL.
+#[test]
+fn numbers_of_the_physics_have_one_home() {
+    let home = declared("src", "rs").into_iter().filter(|constant| constant.place.ends_with("src/constants.rs"));
+    let names: Vec<String> = home.map(|constant| constant.name).collect();
+    assert!(names.len() > 50 && rust_numbers().keys().all(|name| names.contains(name)), "{names:?}");
+    let elsewhere = |place: &str| !place.ends_with("src/constants.rs") && !place.ends_with("shaders/constants.wgsl");
+    let mut all = declared("src", "rs");
+    all.extend(declared("shaders", "wgsl"));
+    // Of another type a name is another thing.
+    let scalars = ["f32", "f64", "u32", "usize"];
+    let twice = all.iter().filter(|constant| elsewhere(&constant.place) && scalars.contains(&constant.kind.as_str()));
+    let twice: Vec<_> = twice.filter(|constant| names.contains(&constant.name)).collect();
+    assert!(twice.is_empty(), "use crate::constants, or //#import constants: {twice:?}");
+    let parsed = wgsl_numbers(&Composer::SOLVER.compose("types").unwrap().module().unwrap().0);
+    assert!(parsed.keys().all(|name| !names.contains(name)));
+}
+
+/// A constant as a line of a file declares it.
+#[derive(Debug)]
+struct Declared {
+    name: String,
+    kind: String,
+    value: String,
+    place: String,
+}
+
+/// Constants of one line, at the start of it, in the files of a folder.
+fn declared(folder: &str, extension: &str) -> Vec<Declared> {
+    let mut found = Vec::new();
+    let mut folders = vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|found| found == extension) {
+                for line in std::fs::read_to_string(&path).unwrap().lines() {
+                    let starts = ["pub const ", "pub(crate) const ", "pub(super) const ", "const "];
+                    let Some(rest) = starts.iter().find_map(|start| line.strip_prefix(start)) else { continue };
+                    let Some(((name, kind), value)) =
+                        rest.split_once('=').and_then(|(head, value)| Some((head.split_once(':')?, value)))
+                    else {
+                        continue;
+                    };
+                    let value = value.split(';').next().unwrap().trim().replace('_', "");
+                    found.push(Declared {
+                        name: name.trim().to_owned(),
+                        kind: kind.trim().to_owned(),
+                        value: value.trim_end_matches('u').to_owned(),
+                        place: path.display().to_string(),
+                    });
                 }
             }
         }
-        found
-    };
-    let root = env!("CARGO_MANIFEST_DIR");
-    let all = |folder: &str, extension, starts: &[&str]| -> Vec<_> {
-        let crates = [root.to_owned(), format!("{root}/crates/drystone-draw"), format!("{root}/crates/drystone-view")];
-        crates.iter().flat_map(|of| collect(&format!("{of}/{folder}"), extension, starts)).collect()
-    };
-    let rust = all("src", "rs", &["pub const ", "pub(crate) const ", "const "]);
-    let wgsl = all("shaders", "wgsl", &["const "]);
-    let mut compared = 0;
-    for (name, value, place) in wgsl.iter().filter(|(.., place)| !place.ends_with("types.wgsl")) {
-        for (_, other, other_place) in rust.iter().filter(|(other, ..)| other == name) {
-            // A value that is computed, such as `1 << 3`, has no one spelling.
-            if other.parse::<f64>().is_ok() && value.parse::<f64>().is_ok() {
-                assert_eq!(value.parse::<f64>(), other.parse::<f64>(), "{name}: {place} and {other_place}");
-                compared += 1;
+    }
+    found
+}
+
+/// Value of a literal: decimal, hexadecimal or with an exponent. Others have no one spelling.
+fn literal(value: &str) -> Option<f64> {
+    match value.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).ok().map(f64::from),
+        None if value == "u32::MAX" => Some(f64::from(u32::MAX)),
+        None => value.parse().ok(),
+    }
+}
+
+/// Whatever constant a shader and Rust both name, of the physics or of one stage, has the same value, in every module of the
+/// solver and in the shaders of pictures.
+#[test]
+fn constants_that_are_stated_twice_agree() {
+    let mut rust = BTreeMap::<String, Vec<(f64, String)>>::new();
+    for folder in ["src", "crates/drystone-draw/src", "crates/drystone-view/src"] {
+        for constant in declared(folder, "rs") {
+            if let Some(value) = literal(&constant.value) {
+                rust.entry(constant.name).or_default().push((value, constant.place));
             }
         }
     }
-    assert!(compared >= 2, "only {compared} constants were compared");
+    let mut wgsl: Vec<(String, f64, String)> = Vec::new();
+    for source in SHARED.iter().chain(SHADERS) {
+        // Shared files may need tables of their importers; those that do declare no constants that the importers lack.
+        if let Ok((module, _)) = Composer::SOLVER.compose(source.name).unwrap().module() {
+            let named = wgsl_numbers(&module).into_iter();
+            wgsl.extend(named.map(|(name, value)| (name, value, source.name.to_owned())));
+        }
+    }
+    for folder in ["crates/drystone-draw/shaders", "crates/drystone-view/shaders"] {
+        for constant in declared(folder, "wgsl") {
+            if let Some(value) = literal(&constant.value) {
+                wgsl.push((constant.name, value, constant.place));
+            }
+        }
+    }
+    let (compared, different) = compare_twice_stated(&wgsl, &rust);
+    assert!(different.is_empty(), "{different:?}");
+    for name in ["GAP", "SCAN_BLOCK", "PARTNER_WORDS", "LINE"] {
+        assert!(compared.contains(name), "{name} was not compared");
+    }
+    // Negative control.
+    wgsl.push(("SCAN_BLOCK".to_owned(), 1023.0, "nowhere".to_owned()));
+    assert_eq!(compare_twice_stated(&wgsl, &rust).1.len(), 1);
+}
+
+/// Names that both sides have, and what differs.
+fn compare_twice_stated(
+    wgsl: &[(String, f64, String)],
+    rust: &BTreeMap<String, Vec<(f64, String)>>,
+) -> (BTreeSet<String>, Vec<String>) {
+    let (mut compared, mut different) = (BTreeSet::new(), Vec::new());
+    // Those of the tables have a test of their own, and short names that may mean something else elsewhere.
+    let of_tables = rust_constants();
+    for (name, value, place) in wgsl.iter().filter(|(name, ..)| !of_tables.contains_key(name)) {
+        for (other, other_place) in rust.get(name).into_iter().flatten() {
+            compared.insert(name.clone());
+            #[allow(clippy::cast_possible_truncation, reason = "shaders compute in f32")]
+            if *value as f32 != *other as f32 {
+                different.push(format!("{name} is {value} in {place}, {other} in {other_place}"));
+            }
+        }
+    }
+    (compared, different)
 }

@@ -9,7 +9,7 @@ use super::engine::{Engine, Key};
 use crate::scene::{Compiled, Joints};
 use crate::step::{Op, Stage};
 use crate::types::{
-    BOUNCES, BULLETS, COLOR_BLOCK, COLOR_COUNT, Counters, JOINT_COLORS, JOINT_OVERFLOW, MOST_OPS, MOVING_WALLS,
+    BOUNCES, BULLETS, COLOR_BLOCK, COLOR_COUNT, Counters, JOINT_COLORS, JOINT_OVERFLOW, MAX_OPS, MOVING_WALLS,
     ONLY_BULLETS, OP_END, OP_INTEGRATE_POSITIONS, OP_INTEGRATE_VELOCITIES, OP_PROJECT, OP_PROJECT_JOINTS,
     OP_RESTITUTION, OP_SOLVE, OP_SOLVE_JOINTS, OP_WARM_START, OP_WARM_START_JOINTS, OVERFLOW_COLOR, Params, SLEEP,
     Sweep,
@@ -142,11 +142,11 @@ pub(super) fn program(plan: &[Op]) -> (Range<usize>, Vec<[u32; 4]>) {
     let first = plan.iter().position(|op| line(op).is_some()).unwrap_or(0);
     let mut lines: Vec<[u32; 4]> = plan[first..].iter().map_while(line).collect();
     // And one for the end.
-    if lines.len() >= MOST_OPS as usize {
+    if lines.len() >= MAX_OPS as usize {
         lines.clear();
     }
     let sweeps = first..first + lines.len();
-    lines.resize(MOST_OPS as usize, [OP_END, 0, 0, 0]);
+    lines.resize(MAX_OPS as usize, [OP_END, 0, 0, 0]);
     (sweeps, lines)
 }
 

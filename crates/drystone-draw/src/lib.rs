@@ -55,6 +55,8 @@
 //! | `shapes.wgsl` | `sprite.rs` | outlines |
 //! | `marks.wgsl`, `joints.wgsl` | `marks.rs`, `joints.rs` | lines and signs of joints |
 //!
+//! Each names the files that it builds on, those of the solver among them ([`drystone::gpu::shader`]).
+//!
 //! On the GPU alone, straight from tables:
 //!
 //! | shader (`shaders/`) | what |

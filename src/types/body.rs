@@ -1,0 +1,152 @@
+//! Bodies: what stays, what moves, and their status.
+
+use bytemuck::{Pod, Zeroable};
+
+use super::NONE;
+
+/// [`Body::kind`].
+pub const STATIC: u32 = 0;
+/// [`Body::kind`].
+pub const KINEMATIC: u32 = 1;
+/// [`Body::kind`].
+pub const DYNAMIC: u32 = 2;
+/// [`Body::kind`]: a slot that no body has.
+pub const VACANT: u32 = 3;
+/// [`BodyState::status`]: the body held a NaN or an infinity and was taken out of the simulation.
+pub const QUARANTINED: u32 = 1;
+/// [`BodyState::status`]: the body does not move and needs no contact with others that do not: a dynamic body that
+/// sleeps, or a static body or a kinematic one at rest. Only with [`SLEEP`](super::SLEEP).
+pub const ASLEEP: u32 = 2;
+/// [`BodyState::status`]: woken since the last `wake`, by a command or by its own velocity.
+pub const WOKEN: u32 = 4;
+/// [`BodyState::status`]: quiet for long enough to fall asleep. Only while `sleep` runs.
+pub const READY: u32 = 8;
+/// [`BodyState::status`]: above this many bits, the steps for which the body has been quiet, at most 65,535.
+pub const QUIET_SHIFT: u32 = 16;
+/// [`BodyState::status`]: the bits of that count.
+pub const QUIET_MASK: u32 = 0xffff_0000;
+/// A flag of an island, at its root: it wakes.
+pub const ISLAND_WAKE: u32 = 1;
+/// A flag of an island, at its root: something that touches it is awake, so it cannot fall asleep.
+pub const ISLAND_BLOCKED: u32 = 2;
+
+/// What does not change while a body moves.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Body {
+    /// 1/kg; 0 for static and kinematic bodies.
+    pub inv_mass: f32,
+    /// 1/(kg·m²) about the centre of mass; 0 also for fixed rotation.
+    pub inv_inertia: f32,
+    /// 1/s.
+    pub linear_damping: f32,
+    /// 1/s.
+    pub angular_damping: f32,
+    /// Constant force in world axes, N.
+    pub force: [f32; 2],
+    /// Where it acts, a point fixed on the body, relative to its centre of mass, m.
+    pub force_point: [f32; 2],
+    /// Constant torque, N·m.
+    pub torque: f32,
+    /// Factor on gravity.
+    pub gravity_scale: f32,
+    /// Distance from the centre of mass to the farthest point of its shapes, m. Sensors and half planes do not count.
+    pub extent: f32,
+    /// Distance from the centre of mass to the nearest surface, or the thinnest shape's half width, m; likewise.
+    pub min_extent: f32,
+    /// [`STATIC`], [`KINEMATIC`], [`DYNAMIC`].
+    pub kind: u32,
+    /// 1 if the body may fall asleep, else 0.
+    pub can_sleep: u32,
+    /// Unused.
+    pub pad: [u32; 2],
+}
+
+/// What `continuous` needs beside a [`Shape`](super::Shape), one a shape. All of it is in the row of a body's first shape.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+pub struct Mover {
+    /// As [`Body::extent`], m; 0 where this is not the first shape of its body.
+    pub extent: f32,
+    /// As [`Body::min_extent`], m; `f32::MAX` where the body is not dynamic, or this not its first shape.
+    pub min_extent: f32,
+    /// Index of the next shape of the body, or [`NONE`](super::NONE).
+    pub next: u32,
+    /// In row 0, how far kinematic bodies move in this step, m, as the bits of a float.
+    pub reach: u32,
+    /// Where the body stops, as [`BodyState::delta_position`], m.
+    pub stop_position: [f32; 2],
+    /// Likewise, as [`BodyState::delta_rotation`]; zero if the body does not stop.
+    pub stop_rotation: [f32; 2],
+}
+
+impl Default for Mover {
+    fn default() -> Self {
+        Self {
+            extent: 0.0,
+            min_extent: f32::MAX,
+            next: NONE,
+            reach: 0,
+            stop_position: [0.0; 2],
+            stop_rotation: [0.0; 2],
+        }
+    }
+}
+
+/// Where a body is.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+pub struct Pose {
+    /// Centre of mass, m.
+    pub position: [f32; 2],
+    /// Cosine and sine of the angle.
+    pub rotation: [f32; 2],
+}
+
+impl Default for Pose {
+    fn default() -> Self {
+        Self { position: [0.0; 2], rotation: [1.0, 0.0] }
+    }
+}
+
+/// How a body moves, and how far it has moved since the step began.
+///
+/// The deltas are kept apart from the [`Pose`] so that small motions far from the origin are not rounded away.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+pub struct BodyState {
+    /// Of the centre of mass, m/s.
+    pub velocity: [f32; 2],
+    /// rad/s.
+    pub angular_velocity: f32,
+    /// [`QUARANTINED`], [`ASLEEP`], …, [`QUIET_SHIFT`].
+    pub status: u32,
+    /// m.
+    pub delta_position: [f32; 2],
+    /// Cosine and sine.
+    pub delta_rotation: [f32; 2],
+}
+
+impl Default for BodyState {
+    fn default() -> Self {
+        Self {
+            velocity: [0.0; 2],
+            angular_velocity: 0.0,
+            status: 0,
+            delta_position: [0.0; 2],
+            delta_rotation: [1.0, 0.0],
+        }
+    }
+}
+
+/// What the impulses of a body's contacts do to its velocity; added at the start of the next substep.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Accumulator {
+    /// m/s.
+    pub velocity: [f32; 2],
+    /// rad/s.
+    pub angular_velocity: f32,
+    /// Unused.
+    pub pad: u32,
+}

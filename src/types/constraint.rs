@@ -1,0 +1,71 @@
+//! Constraints: contacts as the sweeps see them, in the order of their colours.
+
+use bytemuck::{Pod, Zeroable};
+
+/// What only some materials need of a constraint, in its order: sliding friction, belts, resistance to rolling. Worlds
+/// without such materials ([`SURFACES`](super::SURFACES)) have none.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Surface {
+    /// Mixed.
+    pub kinetic_friction: f32,
+    /// Sum of both, m/s: friction drives the speed of B against A along the tangent towards it.
+    pub tangent_speed: f32,
+    /// Mixed, times the larger radius, m.
+    pub rolling_resistance: f32,
+    /// Accumulated, of the substep, N·m·s.
+    pub rolling_impulse: f32,
+}
+
+/// A contact as a sweep on the device sees it, in colour order: what sweeps read and nothing else, as they are bound by
+/// memory. Effective masses are worked out on the way, and the second arm on B is `r_a[1] + (r_b − r_a[0])`, as both
+/// points have the same vector from A to B between their arms. The contact is that of the slot.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Constraint {
+    /// Index.
+    pub body_a: u32,
+    /// Index.
+    pub body_b: u32,
+    /// From A to B.
+    pub normal: [f32; 2],
+    /// 1/kg.
+    pub inv_mass_a: f32,
+    /// 1/(kg·m²).
+    pub inv_inertia_a: f32,
+    /// 1/kg.
+    pub inv_mass_b: f32,
+    /// 1/(kg·m²).
+    pub inv_inertia_b: f32,
+    /// As [`Contact::flags`](super::Contact::flags). Of a point that there is not, all is zero.
+    pub flags: u32,
+    /// Mixed.
+    pub friction: f32,
+    /// Separation of points 0 and 1 when the step began, m. Later it is
+    /// `separation + (Δp_b + (Δq_b − 1) r_b − Δp_a − (Δq_a − 1) r_a)·n`.
+    pub separations: [f32; 2],
+    /// Lever arms on A of points 0 and 1, m.
+    pub r_a: [[f32; 2]; 2],
+    /// Lever arm on B of point 0, m.
+    pub r_b: [f32; 2],
+    /// Separation of points 0 and 1 as last measured by a sweep, m ([`MEASURED`](super::MEASURED)).
+    pub measured: [f32; 2],
+    /// Normal and tangent impulse of point 0, then of point 1, N·s.
+    pub impulses: [f32; 4],
+}
+
+/// What a [`Constraint`] needs beside it in worlds in which something bounces ([`BOUNCES`](super::BOUNCES)).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Rebound {
+    /// Mixed.
+    pub restitution: f32,
+    /// Zero.
+    pub pad_0: u32,
+    /// Approach speed of points 0 and 1 when the step began, before gravity, m/s. Negative is approaching.
+    pub relative_velocities: [f32; 2],
+    /// Largest normal impulse of points 0 and 1 over the step, N·s.
+    pub max_impulses: [f32; 2],
+    /// Zero.
+    pub pad_1: [u32; 2],
+}

@@ -1,0 +1,66 @@
+//! Counters: what the device counts.
+
+use bytemuck::{Pod, Zeroable};
+
+/// [`Counters::overflow_bits`]: more pairs than contact capacity.
+pub const OVERFLOW_CONTACTS: u32 = 1;
+
+/// What the device counts. The host learns it a few steps later, without waiting.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+pub struct Counters {
+    /// Pairs found, also those that did not fit.
+    pub pairs_found: u32,
+    /// Pairs kept: contacts, touching or not.
+    pub contacts: u32,
+    /// Contacts with at least one point.
+    pub touching: u32,
+    /// Contacts that kept their manifold.
+    pub recycled: u32,
+    /// [`OVERFLOW_CONTACTS`].
+    pub overflow_bits: u32,
+    /// Bodies taken out so far.
+    pub quarantined: u32,
+    /// Touching contacts that had no colour when the step began.
+    pub uncolored: u32,
+    /// Colouring rounds that were needed.
+    pub rounds: u32,
+    /// Constraints of colour `c` are `color_starts[c] .. color_starts[c + 1]`.
+    pub color_starts: [u32; 33],
+    /// Fast bodies stopped before what they would have jumped over.
+    pub continuous: u32,
+    /// Bodies awake when the step ended: dynamic ones, and kinematic ones that move. This and all below only with
+    /// [`SLEEP`](super::SLEEP).
+    pub awake: u32,
+    /// As `awake`, of the step before.
+    pub was_awake: u32,
+    /// Contacts put by, between bodies that are both [`ASLEEP`](super::ASLEEP).
+    pub sleeping_contacts: u32,
+    /// Bodies woken in this step.
+    pub woken: u32,
+    /// 1 if a body fell asleep in this step, or a kinematic one came to rest.
+    pub slept: u32,
+    /// 1 from the command that wakes every body until `sleep` has run.
+    pub wake_all: u32,
+    /// 1 while `pair`, `recall` and `collide` have something to do: first, and once more when bodies woke.
+    pub again: u32,
+    /// Grid levels with a shape that is not [`ASLEEP`](super::ASLEEP), as bits;
+    /// [`AWAKE_HALF_PLANE`](super::AWAKE_HALF_PLANE).
+    pub awake_levels: u32,
+    /// Unused.
+    pub pad: [u32; 2],
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self::zeroed()
+    }
+}
+
+impl Counters {
+    /// Constraints of one colour. 0 if the starts fall, as they may in a snapshot that is not ours.
+    #[must_use]
+    pub fn color_size(&self, color: u32) -> u32 {
+        self.color_starts[color as usize + 1].saturating_sub(self.color_starts[color as usize])
+    }
+}

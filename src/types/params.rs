@@ -1,0 +1,138 @@
+//! Constants of a world: what the uniform `params` holds, and its switches.
+
+use bytemuck::{Pod, Zeroable};
+
+use super::grid::{Level, MAX_LEVELS};
+
+/// Half planes that can be added to a running world.
+pub const MAX_LATE_PLANES: usize = 16;
+/// Fields that a scene can have.
+pub const MAX_FIELDS: usize = 4;
+/// [`Params::switches`]: clamp the accumulated impulse (right) instead of each increment (wrong, for teaching).
+pub const ACCUMULATE: u32 = 1;
+/// [`Params::switches`]: keep manifolds while the pair moves little.
+pub const RECYCLE: u32 = 2;
+/// [`Params::switches`]: give every contact [`OVERFLOW_COLOR`](super::OVERFLOW_COLOR) (tests).
+pub const FORCE_OVERFLOW: u32 = 4;
+/// [`Params::switches`]: mix restitution by the larger value, not the smaller.
+pub const RESTITUTION_MAX: u32 = 8;
+/// [`Params::switches`]: some shapes bounce, so the largest impulses of a step are kept.
+pub const BOUNCES: u32 = 32;
+/// [`Params::switches`]: carry impulses over from the step before.
+pub const WARM_START: u32 = 16;
+/// [`Params::switches`]: some shapes hold better at rest than while sliding.
+pub const KINETIC_FRICTION: u32 = 64;
+/// [`Params::switches`]: some surfaces run along themselves.
+pub const CONVEYORS: u32 = 128;
+/// [`Params::switches`]: some shapes resist rolling.
+pub const ROLLING: u32 = 256;
+/// [`Params::switches`]: there are kinematic bodies.
+pub const MOVING_WALLS: u32 = 512;
+/// [`Params::switches`]: there are bullets.
+pub const BULLETS: u32 = 1024;
+/// [`Params::switches`]: bodies at rest fall asleep.
+pub const SLEEP: u32 = 2048;
+/// [`Params::switches`]: constraints have a [`Surface`](super::Surface).
+pub const SURFACES: u32 = KINETIC_FRICTION | CONVEYORS | ROLLING;
+
+/// What is constant for a whole step. Uniform.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Params {
+    /// m/s².
+    pub gravity: [f32; 2],
+    /// Length of the step, s.
+    pub dt: f32,
+    /// Length of a substep, s.
+    pub h: f32,
+    /// Bodies in the world.
+    pub body_count: u32,
+    /// Shapes in the world.
+    pub shape_count: u32,
+    /// Contacts that fit. The CPU's is `u32::MAX`.
+    pub contact_capacity: u32,
+    /// Grid cells of all levels.
+    pub cell_count: u32,
+    /// Between two dynamic bodies: bias rate 1/s, mass scale, impulse scale, slop m.
+    pub contact_softness: [f32; 4],
+    /// With a static or kinematic body, likewise.
+    pub fixed_softness: [f32; 4],
+    /// Fastest push-out, m/s. Larger values let deep overlaps explode.
+    pub push_speed: f32,
+    /// Shapes closer than this are in contact, m.
+    pub speculative_distance: f32,
+    /// Impacts slower than this do not bounce, m/s.
+    pub restitution_threshold: f32,
+    /// A touching pair keeps its manifold while it moves less than this, m.
+    pub recycle_distance: f32,
+    /// A pair that does not touch keeps being apart while it moves less than this, m.
+    pub recycle_distance_apart: f32,
+    /// Added to every AABB on each side, m.
+    pub aabb_margin: f32,
+    /// Faster bodies are slowed to this, m/s.
+    pub max_speed: f32,
+    /// Faster spins are slowed to this, rad/s.
+    pub max_spin: f32,
+    /// Share of the penetration that one position sweep removes (projection mode).
+    pub projection_rate: f32,
+    /// Largest position correction of one sweep, m (projection mode).
+    pub max_correction: f32,
+    /// Penetration that position correction leaves alone, m.
+    pub linear_slop: f32,
+    /// [`ACCUMULATE`], [`RECYCLE`], …
+    pub switches: u32,
+    /// Levels in use.
+    pub level_count: u32,
+    /// Blocks of [`COLOR_BLOCK`](super::COLOR_BLOCK) contacts in the colour histogram.
+    pub color_blocks: u32,
+    /// Half planes of the scene, which are the first shapes.
+    pub half_plane_count: u32,
+    /// Places of joints in the world.
+    pub joint_count: u32,
+    /// Slower bodies are quiet, m/s.
+    pub sleep_speed: f32,
+    /// Bodies that have been quiet for this many steps may fall asleep.
+    pub sleep_steps: u32,
+    /// Unused.
+    pub pad: [u32; 2],
+    /// Where in the device's `partners` the ties of bodies begin ([`crate::scene::Ties`]): two words a body.
+    pub tie_heads: u32,
+    /// Where in it the links of the ties begin: four words a place of a joint.
+    pub tie_links: u32,
+    /// Fields in use.
+    pub field_count: u32,
+    /// Half planes that came while the world runs.
+    pub late_plane_count: u32,
+    /// Where those are among the shapes, four a row.
+    pub late_planes: [[u32; 4]; MAX_LATE_PLANES / 4],
+    /// What draws bodies to places.
+    pub fields: [Field; MAX_FIELDS],
+    /// The grid.
+    pub levels: [Level; MAX_LEVELS],
+}
+
+/// Draws dynamic bodies to a point.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Field {
+    /// m.
+    pub position: [f32; 2],
+    /// N.
+    pub force: f32,
+    /// m/s².
+    pub acceleration: f32,
+    /// Not felt up to this distance, m.
+    pub core: f32,
+    /// Unused.
+    pub pad_0: u32,
+    /// Unused.
+    pub pad_1: [u32; 2],
+}
+
+impl Params {
+    /// All half planes, by their places among the shapes: every shape looks at each of them.
+    pub fn planes(&self) -> impl Iterator<Item = u32> + '_ {
+        let late = self.late_planes.as_flattened().iter().take(self.late_plane_count as usize);
+        (0..self.half_plane_count).chain(late.copied())
+    }
+}

@@ -1,0 +1,75 @@
+//! Shapes, and the bits of their kind.
+
+use bytemuck::{Pod, Zeroable};
+
+/// [`Shape::kind`], low byte.
+pub const CIRCLE: u32 = 0;
+/// [`Shape::kind`], low byte. With or without a radius.
+pub const BOX: u32 = 1;
+/// [`Shape::kind`], low byte: [`VERTEX_COUNT_SHIFT`] vertices from [`Shape::first_vertex`] on, counter-clockwise, and a
+/// radius. Two vertices are a segment or a capsule.
+pub const POLYGON: u32 = 2;
+/// [`Shape::kind`], low byte: everything below the line through the shape's centre along its x axis. These come first
+/// among the shapes.
+pub const HALF_PLANE: u32 = 3;
+/// [`Shape::kind`], low byte: a place that no shape has.
+pub const NO_SHAPE: u32 = 4;
+/// [`Shape::kind`]: the low byte is the geometry.
+pub const GEOMETRY_MASK: u32 = 0xff;
+/// [`Shape::kind`]: the body is static or kinematic.
+pub const FIXED_SHAPE: u32 = 0x100;
+/// [`Shape::kind`]: the body is kinematic. Set beside [`FIXED_SHAPE`]; only pictures tell the two apart.
+pub const KINEMATIC_SHAPE: u32 = 0x200;
+/// [`Shape::kind`]: the body is, or was, jointed to one that it does not touch ([`crate::scene::Ties`]).
+pub const JOINED_SHAPE: u32 = 0x400;
+/// [`Shape::kind`]: the shape notices what overlaps it and touches nothing.
+pub const SENSOR_SHAPE: u32 = 0x800;
+/// [`Shape::kind`]: the body is dynamic and a bullet: it does not jump over other dynamic bodies either.
+pub const BULLET_SHAPE: u32 = 0x1_0000;
+/// [`Shape::kind`]: the body is dynamic and nothing turns it. Only pictures ask.
+pub const UPRIGHT_SHAPE: u32 = 0x10_0000;
+/// [`Shape::kind`]: where the number of vertices begins, four bits.
+pub const VERTEX_COUNT_SHIFT: u32 = 12;
+/// Vertices that a polygon can have.
+pub const MAX_VERTICES: u32 = 8;
+
+/// A collider.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct Shape {
+    /// Half width and half height of a box, m.
+    pub half: [f32; 2],
+    /// Of a circle, or of the rounding, m.
+    pub radius: f32,
+    /// [`CIRCLE`], [`BOX`], [`POLYGON`] or [`HALF_PLANE`], the number of vertices, and [`FIXED_SHAPE`],
+    /// [`KINEMATIC_SHAPE`], [`BULLET_SHAPE`], [`JOINED_SHAPE`], [`UPRIGHT_SHAPE`].
+    pub kind: u32,
+    /// Centre, relative to the body's centre of mass, in its frame, m.
+    pub offset: [f32; 2],
+    /// Cosine and sine of the angle on the body.
+    pub rotation: [f32; 2],
+    /// Coulomb's coefficient, at rest; two are mixed by √(ab).
+    pub friction: f32,
+    /// Share of the approach speed that is given back.
+    pub restitution: f32,
+    /// Index of the body.
+    pub body: u32,
+    /// Grid level of its size. Where it lies in a step may also be one of that level's bands.
+    pub level: u32,
+    /// What this shape is, as bits.
+    pub category: u32,
+    /// What it meets, as bits.
+    pub mask: u32,
+    /// Equal and positive: always meet; equal and negative: never; else by category and mask.
+    pub group: i32,
+    /// Distance from the shape's centre to its farthest point, m. 0 for a half plane.
+    pub bound: f32,
+    /// Coulomb's coefficient while sliding, mixed likewise.
+    pub kinetic_friction: f32,
+    /// Speed of the surface along itself, clockwise around the shape, m/s. Those of two shapes add up.
+    pub tangent_speed: f32,
+    /// Largest torque against rolling, as a share of normal force times radius; the larger of two counts.
+    pub rolling_resistance: f32,
+    /// Of a polygon, in the vertex table.
+    pub first_vertex: u32,
+}

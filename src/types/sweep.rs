@@ -1,0 +1,75 @@
+//! Sweeps over the constraints: their colours, their flags, and the list of those that one workgroup runs alone.
+
+use bytemuck::{Pod, Zeroable};
+
+/// Threads in a workgroup of the kernels that need no barrier.
+pub const LANES: u32 = 64;
+/// Contacts that one workgroup ranks when constraints are put into colour order (`shaders/color.wgsl`).
+pub const COLOR_BLOCK: u32 = 256;
+/// Colours 0 … 22, for contacts between two dynamic bodies, given out from the lowest. Box2D has 20.
+pub const DYNAMIC_COLORS: u32 = 23;
+/// Contacts that found no colour; solved one after the other, in order of their index, after the dynamic colours.
+pub const OVERFLOW_COLOR: u32 = 23;
+/// Colours 24 … 31, for contacts with a static or kinematic body, given out from the highest. They come last in a
+/// sweep, which gives them the last word: fewer bodies are pushed through walls.
+pub const FIRST_FIXED_COLOR: u32 = 24;
+/// All of them, in the order in which a sweep solves them.
+pub const COLOR_COUNT: u32 = 32;
+/// Claims a body can hold at a time while colouring; colour `c` uses slot `c % CLAIM_SLOTS`.
+pub const CLAIM_SLOTS: u32 = 8;
+/// Rounds after which a contact without a colour goes to [`OVERFLOW_COLOR`]. The 5,050-box pyramid needs 9 when all
+/// its contacts are new.
+pub const MAX_COLOR_ROUNDS: u32 = 31;
+/// [`Sweep::flags`]: push penetrating bodies apart.
+pub const USE_BIAS: u32 = 1;
+/// [`Sweep::flags`]: solve friction.
+pub const USE_FRICTION: u32 = 2;
+/// [`Sweep::flags`], of joints: the last visit before bodies move; afterwards a joint takes its impulses out of the
+/// accumulators.
+pub const WITHDRAW: u32 = 4;
+/// [`Sweep::flags`]: forget the impulses of the substep before (warm starting is off).
+pub const FRESH: u32 = 8;
+/// [`Sweep::flags`]: nothing has moved since the sweep before, so that its separations still hold.
+pub const MEASURED: u32 = 16;
+/// [`Sweep::flags`]: `continuous` stops bullets at dynamic bodies, not every body at all others.
+pub const ONLY_BULLETS: u32 = 32;
+/// [`Sweep::flags`], of joints: the first visit after bodies moved; before it a joint puts its impulses back, in their
+/// new directions.
+pub const DEPOSIT: u32 = 64;
+/// Lines of a list of what one workgroup does alone, at most (`shaders/alone.wgsl`). 8 KiB; usual
+/// plans have less than a hundred.
+pub const MAX_OPS: u32 = 512;
+/// In a list of what one workgroup does alone: its end (`shaders/alone.wgsl`).
+pub const OP_END: u32 = 0;
+/// In such a list: [`crate::step::Stage::WarmStart`].
+pub const OP_WARM_START: u32 = 1;
+/// In such a list: [`crate::step::Stage::WarmStartJoints`].
+pub const OP_WARM_START_JOINTS: u32 = 2;
+/// In such a list: [`crate::step::Stage::IntegrateVelocities`].
+pub const OP_INTEGRATE_VELOCITIES: u32 = 3;
+/// In such a list: [`crate::step::Stage::SolveJoints`], and relax.
+pub const OP_SOLVE_JOINTS: u32 = 4;
+/// In such a list: [`crate::step::Stage::Solve`], and relax.
+pub const OP_SOLVE: u32 = 5;
+/// In such a list: [`crate::step::Stage::IntegratePositions`].
+pub const OP_INTEGRATE_POSITIONS: u32 = 6;
+/// In such a list: [`crate::step::Stage::ProjectJoints`].
+pub const OP_PROJECT_JOINTS: u32 = 7;
+/// In such a list: [`crate::step::Stage::Project`].
+pub const OP_PROJECT: u32 = 8;
+/// In such a list: [`crate::step::Stage::Restitution`].
+pub const OP_RESTITUTION: u32 = 9;
+
+/// Which colours one dispatch of a sweep solves, and how. Uniform, one for each dispatch.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Pod, Zeroable)]
+pub struct Sweep {
+    /// First colour.
+    pub first_color: u32,
+    /// One past the last colour.
+    pub end_color: u32,
+    /// [`USE_BIAS`], [`USE_FRICTION`], [`WITHDRAW`], [`DEPOSIT`].
+    pub flags: u32,
+    /// Colouring round (`color_claim`, `color_commit`).
+    pub round: u32,
+}
