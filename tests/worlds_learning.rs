@@ -2,7 +2,7 @@
 
 mod support;
 
-use drystone::{Body, Command, Geometry, JointCommand, Query, Scene, Shape, World, WorldError, Worlds};
+use drystone::{Body, Command, Geometry, JointCommand, Query, Scene, Shape, World, WorldBatch, WorldError};
 use glam::Vec2;
 use support::{BACKENDS, alone, build, together};
 
@@ -125,12 +125,12 @@ fn motor() -> Scene {
 fn worlds_begin_again_and_the_others_go_on() {
     for backend in BACKENDS {
         for scene in [build("large_pyramid:base=5"), motor(), build("ragdoll")] {
-            let scenes = Worlds::vary(&scene, 4, |world, scene| {
+            let scenes = WorldBatch::vary(&scene, 4, |world, scene| {
                 scene.bodies.iter_mut().for_each(|body| body.gravity_scale *= 1.0 - 0.1 * world as f32);
             });
             let last = scene.bodies.len() - 1;
             // What is asked changes forces and goals, and some is still to be done when the world begins again.
-            let ask = |worlds: &mut Worlds, world: usize| {
+            let ask = |worlds: &mut WorldBatch, world: usize| {
                 worlds.command(world, last, Command::Force { force: Vec2::new(30.0, 5.0), point: None }).unwrap();
                 if let Some(joint) = worlds.joint_id(world, 0) {
                     worlds.command_joint(world, joint, JointCommand::Enable(false)).unwrap();

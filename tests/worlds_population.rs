@@ -3,7 +3,10 @@
 
 mod support;
 
-use drystone::{Body, BodyId, Command, Joint, JointId, JointKind, Scene, Shape, World, WorldError, Worlds, state};
+use drystone::snapshot::Lineage;
+use drystone::{
+    Body, BodyId, Command, Joint, JointId, JointKind, Scene, Shape, Snapshot, World, WorldBatch, WorldError, state,
+};
 use glam::Vec2;
 use support::{BACKENDS, Random, alone, build, shower_on, together};
 
@@ -37,7 +40,7 @@ fn body(kind: usize, x: f32, y: f32) -> Body {
 
 /// One of many beside the same world alone, to both of which the same is done.
 struct Pair<'a> {
-    many: &'a mut Worlds,
+    many: &'a mut WorldBatch,
     world: usize,
     single: &'a mut World,
 }
@@ -167,7 +170,7 @@ fn one_outgrows_its_tables() {
         scenes.push(Scene { settings: floor().settings, ..build("ragdoll") });
         let mut worlds = together(backend, &scenes);
         let mut singles: Vec<World> = scenes.iter().map(|scene| alone(backend, scene)).collect();
-        let step = |worlds: &mut Worlds, singles: &mut [World], which: &[usize]| {
+        let step = |worlds: &mut WorldBatch, singles: &mut [World], which: &[usize]| {
             worlds.step_some(which).unwrap();
             step_alone(singles, which);
         };
@@ -219,7 +222,7 @@ fn a_world_begins_again_or_goes_on_from_before() {
             let late = worlds.snapshot(1).unwrap();
             (0..4).for_each(|_| worlds.step_some(&[1]).unwrap());
 
-            let compare = |worlds: &mut Worlds, steps: usize, what: &str| {
+            let compare = |worlds: &mut WorldBatch, steps: usize, what: &str| {
                 let mut single = alone(backend, &scene);
                 (0..steps).for_each(|_| single.step().unwrap());
                 assert!(worlds.snapshot(1).unwrap() == single.snapshot().unwrap(), "{backend}: {what}");
@@ -236,9 +239,13 @@ fn a_world_begins_again_or_goes_on_from_before() {
             compare(&mut worlds, 0, "at its start");
             (0..25).for_each(|_| worlds.step_some(&[1]).unwrap());
             compare(&mut worlds, 25, "begun again");
-            // A snapshot of others than are there, or ever were.
-            assert!(worlds.restore(1, &late).is_err());
-            compare(&mut worlds, 25, "after a refusal");
+            // Forward again to those who came then; a world that knows of none of them refuses what does not tell of them.
+            worlds.restore(1, &late).unwrap();
+            assert!(worlds.snapshot(1).unwrap() == late);
+            worlds.reset(&[1]).unwrap();
+            let untold = Snapshot { lineage: Lineage::default(), ..late };
+            assert!(worlds.restore(1, &untold).is_err());
+            compare(&mut worlds, 0, "after a refusal");
         }
     }
 }

@@ -3,7 +3,7 @@
 
 mod support;
 
-use drystone::{Body, Command, Joint, JointKind, Scene, Shape, World, WorldError, Worlds, state};
+use drystone::{Body, Command, Joint, JointKind, Scene, Shape, World, WorldBatch, WorldError, state};
 use glam::Vec2;
 use support::{BACKENDS, Random, alone, build, pile, together};
 
@@ -170,7 +170,7 @@ fn an_empty_place_does_nothing_and_is_asked_nothing() {
 #[test]
 fn what_asks_for_other_stages_is_refused() {
     let base = strict(build("large_pyramid:base=3"));
-    let mut worlds: Worlds = together("gpu", &vec![base.clone(); 2]);
+    let mut worlds: WorldBatch = together("gpu", &vec![base.clone(); 2]);
     (0..5).for_each(|_| worlds.step().unwrap());
     let before = worlds.hashes().unwrap();
     let mut others = vec![base.clone(); 5];

@@ -3,13 +3,13 @@
 
 mod support;
 
-use drystone::{Body, BodyType, Command, Scene, Shape, World, WorldError, Worlds, state};
+use drystone::{Body, BodyType, Command, Scene, Shape, World, WorldBatch, WorldError, state};
 use glam::Vec2;
 use support::{BACKENDS, Random, alone, build, gather, pile, row, together};
 
 /// Each body of each world a little elsewhere.
 fn nudged(scene: &Scene, count: usize) -> Vec<Scene> {
-    Worlds::vary(scene, count, |world, scene| {
+    WorldBatch::vary(scene, count, |world, scene| {
         for (index, body) in scene.bodies.iter_mut().enumerate().filter(|(_, body)| body.kind == BodyType::Dynamic) {
             body.position.x += 0.003 * world as f32 * ((index % 3) as f32 - 1.0);
         }
@@ -201,7 +201,7 @@ fn worlds_at_rest_cost_nothing() {
 }
 
 /// Worlds in and out of step with each other, of which one outgrows its room at its third step; whether strict or not.
-fn crowd(strict: bool) -> (Worlds, Vec<World>) {
+fn crowd(strict: bool) -> (WorldBatch, Vec<World>) {
     let mut scene = row();
     scene.settings.strict = strict;
     scene.settings.events = true;

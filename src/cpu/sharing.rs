@@ -20,7 +20,7 @@ use crate::threads::Threads;
 impl CpuWorld {
     /// Who sweeps. Of little, one thread that has the rows to itself is through before others have taken a share.
     pub(super) fn sweepers(&self) -> Threads {
-        let Compiled { bodies, joints, .. } = &self.compiled;
+        let Compiled { bodies, joints, .. } = &self.host.compiled;
         let size = bodies.len() + self.counters.touching as usize + joints.count();
         // A pass over so little is short.
         if size < self.sweep_from { Threads::default() } else { self.threads.clone() }
@@ -31,8 +31,9 @@ impl CpuWorld {
     pub(super) fn run_groups(&mut self, next: usize) -> Option<usize> {
         let solver = groups::solver(&self.plan, next)?;
         let sweepers = self.sweepers();
-        let Self { threads, compiled, poses, states, accumulators, contacts, manifolds, counters, .. } = self;
+        let Self { threads, poses, states, accumulators, contacts, manifolds, counters, .. } = self;
         let Self { coloring, slots, groups, stage_ms, .. } = self;
+        let compiled = &self.host.compiled;
         let start = Instant::now();
         color(&sweepers, &compiled.params, states, contacts, coloring, counters);
         // Groups are swept by all threads or not at all.
@@ -54,14 +55,14 @@ impl CpuWorld {
     pub(super) fn run_crew(&mut self, next: usize) -> Option<usize> {
         let solver = groups::solver(&self.plan, next.checked_sub(1)?)?;
         let small = (self.counters.touching as usize) < self.crew_from;
-        if self.threads.count() == 1 || self.compiled.joints.count() > 0 || small {
+        if self.threads.count() == 1 || self.host.compiled.joints.count() > 0 || small {
             return None;
         }
         self.crew_steps += 1;
         let ops = &self.plan[next..solver.end - 1];
-        let Self { threads, compiled, poses, states, accumulators, constraints, surfaces, counters, .. } = self;
+        let Self { threads, poses, states, accumulators, constraints, surfaces, counters, .. } = self;
         let Self { scratch: Scratch { crew: scratch, .. }, stage_ms, .. } = self;
-        let Compiled { params, bodies, .. } = &*compiled;
+        let Compiled { params, bodies, .. } = &self.host.compiled;
         let crew = Crew::new(threads, constraints, counters, bodies.len(), ops.len(), scratch);
         let spent = Mutex::new(stage_ms);
         crew.run(|hand| {

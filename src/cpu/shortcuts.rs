@@ -14,7 +14,7 @@ impl CpuWorld {
         let limit = self.contact_limit();
         let Self { threads, aabbs, own_cells, cell_ends, cell_shapes, near, has_list, walls, has_walls, .. } = self;
         let Self { poses, states, contacts, recalls, .. } = self;
-        let Compiled { params, shapes, vertices, joints, .. } = &self.compiled;
+        let Compiled { params, shapes, vertices, joints, .. } = &self.host.compiled;
         let Joints { ties, may_part, .. } = joints;
         // Where bodies sleep there is a shorter way yet.
         let Some(shortcuts) = self.shortcuts.as_mut().filter(|_| params.switches & SLEEP == 0) else { return };
@@ -46,7 +46,7 @@ impl CpuWorld {
     /// Looks how joints stand eight at a time, where none can break or sleep.
     pub(super) fn run_joints(&mut self, op: Op) -> bool {
         let Self { threads, poses, joint_blocks, joint_states, counters, .. } = self;
-        let Compiled { params, bodies, joints, .. } = &self.compiled;
+        let Compiled { params, bodies, joints, .. } = &self.host.compiled;
         let Joints { joints, starts, fresh, .. } = joints;
         let Some(shortcuts) = &mut self.shortcuts else { return false };
         let steady = fresh.is_empty() && counters.quarantined == 0 && params.switches & SLEEP == 0;
@@ -62,7 +62,7 @@ impl CpuWorld {
     /// Makes the grid of this step, if there is only an older one.
     pub(super) fn renew_grid(&mut self) {
         if std::mem::take(&mut self.grid_is_old) {
-            bin::bin_place(&self.compiled.params, &self.own_cells, &mut self.cell_ends, &mut self.cell_shapes);
+            bin::bin_place(&self.host.compiled.params, &self.own_cells, &mut self.cell_ends, &mut self.cell_shapes);
         }
     }
 

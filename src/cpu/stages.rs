@@ -37,7 +37,7 @@ impl CpuWorld {
     pub fn run(&mut self, op: Op) -> Result<(), WorldError> {
         let limit = self.contact_limit();
         if op.stage == Stage::Command {
-            self.compiled.lead_on(&mut self.commands, self.steps);
+            self.host.compiled.lead_on(&mut self.host.commands, self.host.steps);
         }
         let sweepers = &self.sweepers();
         let Self { threads, poses, states, accumulators, swings, aabbs, own_cells, cell_ends, cell_shapes, .. } = self;
@@ -46,7 +46,7 @@ impl CpuWorld {
         let Self { coloring, slots, constraints, surfaces, scratch, counters, .. } = self;
         let Self { joint_frames, joint_blocks, joint_states, joint_impulses, one_by_one, .. } = self;
         let Self { islands, island_flags, sleeping_starts, sleeping, near, has_list, walls, has_walls, .. } = self;
-        let Compiled { params, bodies, shapes, vertices, movers, joints, .. } = &mut self.compiled;
+        let Compiled { params, bodies, shapes, vertices, movers, joints, .. } = &mut self.host.compiled;
         let Joints { joints, rows, starts, ties, may_part, fresh, .. } = joints;
         if params.switches & SLEEP != 0
             && counters.again == 0
@@ -57,13 +57,13 @@ impl CpuWorld {
         let past = Past { starts: pair_starts_previous, contacts: contacts_previous };
         match op.stage {
             Stage::Command => {
-                by_body(&mut self.commands);
-                if self.commands.iter().any(types::Command::is_for_joint) {
+                by_body(&mut self.host.commands);
+                if self.host.commands.iter().any(types::Command::is_for_joint) {
                     joint_blocks.forget();
                 }
                 command(
                     params,
-                    &self.commands,
+                    &self.host.commands,
                     bodies,
                     poses,
                     states,
@@ -74,7 +74,7 @@ impl CpuWorld {
                     rows,
                     joint_states,
                 );
-                self.commands.clear();
+                self.host.commands.clear();
             }
             Stage::Guard => guard(threads, params, bodies, poses, states, accumulators, swings, counters),
 

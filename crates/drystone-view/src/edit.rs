@@ -99,18 +99,6 @@ impl Edit {
         })
     }
 
-    /// Gravity that it sets.
-    pub fn gravity(&self) -> Option<Vec2> {
-        match self {
-            Self::Gravity(gravity) => Some(*gravity),
-            Self::Saved(change) => match **change {
-                Alteration::Gravity(gravity) => Some(gravity),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
     /// Makes the change.
     ///
     /// # Errors

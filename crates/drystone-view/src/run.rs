@@ -57,7 +57,6 @@ struct Checkpoint {
     step: u64,
     /// Entries of the log that it knows of.
     done: usize,
-    population: u64,
     bytes: u64,
     state: State,
 }
@@ -344,7 +343,6 @@ impl Run {
         self.past.push(Checkpoint {
             step: snapshot.step,
             done: self.next,
-            population: snapshot.population,
             bytes: bytes_of(&snapshot),
             state: State::Host(Box::new(snapshot)),
         });
@@ -360,9 +358,8 @@ impl Run {
             World::Gpu(world) => {
                 let copy = world.device_copy()?;
                 self.past.push(Checkpoint {
-                    step: copy.step,
+                    step: copy.step(),
                     done: self.next,
-                    population: copy.population,
                     bytes: copy.bytes(),
                     state: State::Device(Box::new(copy)),
                 });
@@ -406,23 +403,11 @@ impl Run {
             self.next = 0;
             return Ok(());
         };
-        let read = |compiled: &Compiled, population: Option<&Population>| match &kept.state {
-            State::Host(snapshot) => Ok((**snapshot).clone()),
-            State::Device(copy) => copy.read(compiled, population),
-        };
-        let same = kept.population == Population::history(self.population());
-        let done = kept.done;
-        if same && self.gravity_after(done) == self.gravity() {
-            let snapshot = read(self.world.compiled(), self.population())?;
-            self.world.restore(&snapshot)?;
-        } else {
-            let books = self.books(&self.scene, kept.step, done)?;
-            let snapshot = read(&books.compiled, books.population.as_ref())?;
-            let mut world = self.open(books)?;
-            world.restore(&snapshot)?;
-            self.world = world;
+        match &kept.state {
+            State::Host(snapshot) => self.world.restore(snapshot)?,
+            State::Device(copy) => self.world.restore(&copy.read()?)?,
         }
-        self.next = done;
+        self.next = kept.done;
         Ok(())
     }
 
@@ -431,12 +416,6 @@ impl Run {
             World::Cpu(world) => world.population(),
             World::Gpu(world) => world.population(),
         }
-    }
-
-    /// Gravity after so many entries of the log.
-    fn gravity_after(&self, done: usize) -> Vec2 {
-        let mut told = self.log[..done].iter().rev();
-        told.find_map(|(_, edit)| edit.gravity()).unwrap_or(self.scene.gravity)
     }
 
     /// Bodies and joints as they had come and gone after so many steps and entries of the log.

@@ -4,7 +4,6 @@ use super::super::edit::{Edit, Made, What};
 use super::Run;
 use drystone::population::BodyId;
 use drystone::scene::{Body, Joint};
-use drystone::snapshot::Snapshot;
 use drystone::world::{World, WorldError};
 use drystone_scenes::saved::Present;
 
@@ -106,17 +105,9 @@ impl Run {
         let before = self.world.snapshot().map_err(text)?;
         let changed = change(&mut self.world);
         if changed.is_err() {
-            self.roll_back(&before).map_err(text)?;
+            self.world.restore(&before).map_err(text)?;
         }
         changed
-    }
-
-    fn roll_back(&mut self, before: &Snapshot) -> Result<(), WorldError> {
-        let books = self.books(&self.scene, self.steps(), self.next)?;
-        let mut world = self.open(books)?;
-        world.restore(before)?;
-        self.world = world;
-        Ok(())
     }
 
     /// Description of a body as it is, and the joints that hold it; `None` if it is gone.
