@@ -46,7 +46,8 @@ pub struct Snapshot {
     pub forces: Vec<Force>,
     /// Given since the last step.
     pub commands: Vec<Command>,
-    /// A hash of the bodies that were added and removed before: to continue, a world must have seen the same.
+    /// Hash of all additions and removals before. A world that has seen others goes back to these, if the snapshot has its
+    /// [`Lineage`] or they are those of the scene's emitters.
     pub population: u64,
     /// Slots that bodies left since the last step.
     pub vacated: Vec<u32>,

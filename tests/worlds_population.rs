@@ -322,3 +322,39 @@ fn what_is_refused_changes_nothing() {
         assert!(worlds.bodies().unwrap().states(0)[1].velocity[1].abs() < 1.0);
     }
 }
+
+/// Of one world, in flight and asleep; a snapshot has it with it, and a world that begins again has that of its scene.
+#[test]
+fn gravity_is_that_of_each_world() {
+    for backend in BACKENDS {
+        let scenes = vec![sleepy(floor()); 2];
+        let mut worlds = together(backend, &scenes);
+        let mut singles: Vec<World> = scenes.iter().map(|scene| alone(backend, scene)).collect();
+        let start = worlds.snapshot(1).unwrap();
+        for gravity in [Vec2::new(3.0, -10.0), Vec2::new(-2.0, 4.0)] {
+            (0..40).for_each(|_| worlds.step().unwrap());
+            (0..40).for_each(|_| step_alone(&mut singles, &[0, 1]));
+            worlds.set_gravity(1, gravity).unwrap();
+            singles[1].set_gravity(gravity).unwrap();
+        }
+        let kept = worlds.snapshot(1).unwrap();
+        (0..9).for_each(|_| worlds.step().unwrap());
+        (0..9).for_each(|_| step_alone(&mut singles, &[0, 1]));
+        for (world, single) in singles.iter_mut().enumerate() {
+            Pair { many: &mut worlds, world, single }.assert_same(backend);
+        }
+        let hashes = worlds.hashes().unwrap();
+        // Negative control.
+        assert_ne!(hashes[0], hashes[1], "{backend}");
+        assert!(worlds.set_gravity(1, Vec2::new(f32::NAN, 0.0)).is_err() && worlds.set_gravity(2, Vec2::ZERO).is_err());
+        worlds.reset(&[1]).unwrap();
+        assert!(worlds.snapshot(1).unwrap() == start);
+        (0..9).for_each(|_| worlds.step_some(&[1]).unwrap());
+        let mut fresh = alone(backend, &scenes[1]);
+        (0..9).for_each(|_| fresh.step().unwrap());
+        assert_eq!(worlds.hashes().unwrap()[1], state::hash(&fresh.snapshot().unwrap()), "{backend}");
+        worlds.restore(1, &kept).unwrap();
+        (0..9).for_each(|_| worlds.step_some(&[1]).unwrap());
+        assert_eq!(worlds.hashes().unwrap()[1], hashes[1], "{backend}");
+    }
+}

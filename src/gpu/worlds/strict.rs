@@ -64,7 +64,9 @@ impl Places {
     pub(super) fn step_strictly(&mut self, seats: &mut [Seat]) -> Result<(), WorldError> {
         self.emit(seats)?;
         let mut attempt = Attempt::new(false);
-        seats.iter().for_each(|seat| attempt.push(seat.member, None));
+        for seat in &*seats {
+            attempt.push(seat.member, None);
+        }
         let Some(commands) = self.record_fitting(seats, &mut attempt)? else { return Ok(()) };
         self.engine.context.queue().submit([commands]);
         self.wait(seats)?;
@@ -75,10 +77,7 @@ impl Places {
         let done: Vec<bool> = attempt.outcomes.iter().map(|outcome| matches!(outcome, Some(Outcome::Done))).collect();
         let failed =
             attempt.outcomes.iter_mut().find_map(|outcome| outcome.take_if(|of| matches!(of, Outcome::Failed(_))));
-        let error = match (ran, failed) {
-            (Err(error), _) | (Ok(()), Some(Outcome::Failed(error))) => error,
-            _ => return Ok(()),
-        };
+        let ((Err(error), _) | (Ok(()), Some(Outcome::Failed(error)))) = (ran, failed) else { return Ok(()) };
         self.go_back(seats, &attempt, &done);
         for ((seat, start), _) in seats.iter_mut().zip(&attempt.starts).zip(&done).filter(|(_, done)| **done) {
             seat.member.known = start.known;
