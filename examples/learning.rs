@@ -1,9 +1,9 @@
 //! Learning to throw a ball over a wall into a box: 64 worlds try at once, the best are varied, all begin again.
 //!
 //! The method is as plain as can be (cross-entropy: keep the best eighth, draw around their mean). What it shows is
-//! [`Worlds`]: commands, bodies and queries of all worlds, and a reset, each with one call.
+//! [`WorldBatch`]: commands, bodies and queries of all worlds, and a reset, each with one call.
 
-use drystone::{Body, Command, Query, Scene, Shape, Worlds};
+use drystone::{Body, Command, Query, Scene, Shape, WorldBatch};
 use glam::Vec2;
 
 const WORLDS: usize = 64;
@@ -15,8 +15,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     scene.add(Body::fixed(5.0, 1.5).shape(Shape::half_box(0.2, 1.5)));
     let ball = scene.add(Body::dynamic(0.0, 0.5).shape(Shape::circle(0.25)));
     let target = Vec2::new(9.0, 0.25);
-    // On a GPU: `Worlds::on_gpu(&Context::new(AdapterChoice::Any)?, &scenes)`.
-    let mut worlds = Worlds::on_cpu(&vec![scene; WORLDS], 2)?;
+    // On a GPU: `WorldBatch::on_gpu(&Context::new(AdapterChoice::Any)?, &scenes)`.
+    let mut worlds = WorldBatch::on_cpu(&vec![scene; WORLDS], 2)?;
     let in_box: Vec<_> =
         (0..WORLDS).map(|world| (world, Query::aabb(target - Vec2::splat(0.75), target + Vec2::splat(0.75)))).collect();
 

@@ -21,7 +21,7 @@ mod team;
 use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
-use crate::cancel::{CancelToken, StepLimits};
+use crate::cancel::CancelToken;
 use crate::cpu::blocks::Blocks;
 use crate::cpu::islands::Groups;
 use crate::cpu::joint_blocks::JointBlocks;
@@ -35,7 +35,8 @@ use crate::cpu::stages::prepare::PrepareScratch;
 use crate::cpu::stages::sleep::{SleepScratch, put_by};
 use crate::cpu::stages::wake::WakeScratch;
 use crate::cpu::team::CrewScratch;
-use crate::population::Population;
+pub use crate::host::Books;
+use crate::host::{Host, WorldEngine};
 use crate::scene::{Compiled, Scene};
 use crate::snapshot::{first_islands, is_at_rest};
 use crate::step::{Op, Stage, plan};
@@ -45,7 +46,6 @@ use crate::types::{
     SleepingContact, Surface,
 };
 use crate::world::WorldError;
-use crate::{event, types};
 
 /// Bodies, contacts and joints of the smallest world whose steps several threads share: what one thread is at for some
 /// hundred microseconds. To wake the others takes tens.
@@ -61,19 +61,12 @@ const SWEEP_FROM: usize = 8192;
 /// The result is the same to the last bit for any number of threads and on every CPU.
 #[derive(Debug)]
 pub struct CpuWorld {
-    compiled: Compiled,
+    host: Host,
     plan: Vec<Op>,
     threads: Threads,
-    limits: StepLimits,
-    steps: u64,
     /// Without those before a snapshot that it continues.
     measured_steps: u64,
     stage_ms: Vec<(Stage, f64)>,
-    commands: Vec<types::Command>,
-    population: Option<Population>,
-    /// The world as it began, if its scene makes bodies as it runs.
-    origin: Option<Box<Compiled>>,
-    events: Vec<event::Event>,
     step_events: Vec<Event>,
     /// A step with nobody awake has run, and nothing was asked since: further ones change nothing.
     rests: bool,
@@ -177,17 +170,6 @@ pub struct WorldTables<'a> {
     pub joint_impulses: Vec<[f32; 2]>,
 }
 
-/// A world as bodies and joints came and went, without where they are.
-#[derive(Clone, Debug)]
-pub struct Books {
-    /// The scene as it is laid out now.
-    pub compiled: Compiled,
-    /// Ids of bodies and joints; none before the first comes or goes.
-    pub population: Option<Population>,
-    /// The scene as it was laid out at the start, where it has changed since.
-    pub origin: Option<Box<Compiled>>,
-}
-
 impl CpuWorld {
     /// A world as the scene describes it, on one thread.
     ///
@@ -200,19 +182,17 @@ impl CpuWorld {
     /// A world from arrays that are already laid out.
     #[must_use]
     pub fn from_compiled(compiled: Compiled) -> Self {
+        Self::from_host(Host::new(compiled))
+    }
+
+    fn from_host(host: Host) -> Self {
+        let compiled = &host.compiled;
         let bodies = compiled.bodies.len();
-        let limits = StepLimits::default();
         Self {
             plan: plan(&compiled.settings, compiled.bounces, compiled.joints.count() > 0),
-            threads: Threads::default().watching(limits.latch()),
-            limits,
-            steps: 0,
+            threads: Threads::default().watching(host.limits.latch()),
             measured_steps: 0,
             stage_ms: Stage::ALL.map(|stage| (stage, 0.0)).into(),
-            commands: Vec::new(),
-            population: Population::of_script(&compiled),
-            origin: (!compiled.script.is_empty()).then(|| Box::new(compiled.clone())),
-            events: Vec::new(),
             step_events: Vec::new(),
             rests: false,
             never_rests: false,
@@ -234,8 +214,8 @@ impl CpuWorld {
             pair_starts: Vec::new(),
             contacts: Vec::new(),
             manifolds: Vec::new(),
-            islands: first_islands(&compiled),
-            island_flags: vec![0; first_islands(&compiled).len()],
+            islands: first_islands(compiled),
+            island_flags: vec![0; first_islands(compiled).len()],
             sleeping_starts: Vec::new(),
             sleeping: Vec::new(),
             coloring: ColorScratch::default(),
@@ -254,7 +234,7 @@ impl CpuWorld {
             joint_states: Rows::new(&compiled.joints.states),
             joint_impulses: Rows::new(&vec![[0.0; 2]; compiled.joints.rows.len()]),
             counters: Counters::default(),
-            compiled,
+            host,
         }
     }
 
@@ -270,14 +250,14 @@ impl CpuWorld {
     #[doc(hidden)]
     #[must_use]
     pub fn with_threads_of(mut self, threads: &Threads) -> Self {
-        self.threads = threads.watching(self.limits.latch());
+        self.threads = threads.watching(self.host.limits.latch());
         self
     }
 
     /// Puts every contact into the overflow path, which is solved in order. For tests.
     #[must_use]
     pub fn with_forced_overflow(mut self) -> Self {
-        self.compiled.params.switches |= FORCE_OVERFLOW;
+        self.host.compiled.params.switches |= FORCE_OVERFLOW;
         self
     }
 
@@ -354,32 +334,20 @@ impl CpuWorld {
 
     /// Sets the token by which another thread may end a step early.
     pub fn set_cancel_token(&mut self, token: CancelToken) {
-        self.limits.set_token(token);
-        self.threads = self.threads.watching(self.limits.latch());
-    }
-
-    /// Sets how many contacts a step may have, those of sleeping bodies included. Without it the limit is 1,048,576, or 32 a
-    /// shape if that is more.
-    pub fn set_contact_limit(&mut self, limit: usize) {
-        self.limits.set_contacts(limit);
-    }
-
-    /// Contacts that a step may have.
-    #[must_use]
-    pub fn contact_limit(&self) -> usize {
-        self.limits.contacts(self.compiled.shapes.len())
+        self.host.limits.set_token(token);
+        self.threads = self.threads.watching(self.host.limits.latch());
     }
 
     /// The same world with the token and the limit of contacts of another.
     pub(crate) fn with_limits_of(mut self, other: &Self) -> Self {
-        self.limits.clone_from(&other.limits);
-        self.threads = self.threads.watching(self.limits.latch());
+        self.host.limits.clone_from(&other.host.limits);
+        self.threads = self.threads.watching(self.host.limits.latch());
         self
     }
 
     /// Returns whether a step was given up, and no snapshot was loaded since: then the tables are those of half a step.
     pub(crate) fn has_given_up(&self) -> bool {
-        self.limits.has_given_up()
+        self.host.limits.has_given_up()
     }
 
     /// Advances the world by one step.
@@ -393,16 +361,16 @@ impl CpuWorld {
     /// [`WorldError::TooManyContacts`] if there are more contacts than the world may have: then it is as before the step, but
     /// for commands, which are done.
     pub fn step(&mut self) -> Result<(), WorldError> {
-        self.limits.check()?;
-        self.emit();
-        let asked = !self.commands.is_empty() || !self.compiled.paths.is_empty();
+        self.host.limits.check()?;
+        self.emit_due(None)?;
+        let asked = !self.host.commands.is_empty() || !self.host.compiled.paths.is_empty();
         if self.rests && !asked && !self.never_rests {
-            self.steps = self.steps.saturating_add(1);
+            self.host.steps = self.host.steps.saturating_add(1);
             self.measured_steps = self.measured_steps.saturating_add(1);
             return Ok(());
         }
         // A small step is over before others are awake.
-        let size = self.states.len() + self.contacts.len() + self.compiled.joints.count();
+        let size = self.states.len() + self.contacts.len() + self.host.compiled.joints.count();
         let (before, threads) = (self.counters, self.threads.clone());
         self.begin_step();
         let ran = if threads.count() == 1 {
@@ -423,11 +391,9 @@ impl CpuWorld {
             }
             return Err(error);
         }
-        let step = self.steps;
-        let made = self.step_events.drain(..).map(|event| event::Event::new(&self.compiled, step, &event));
-        self.events.extend(made);
+        self.host.hear(self.host.steps, self.step_events.drain(..));
         self.measured_steps = self.measured_steps.saturating_add(1);
-        self.rests = !asked && self.compiled.settings.sleep && is_at_rest(&self.counters);
+        self.rests = !asked && self.host.compiled.settings.sleep && is_at_rest(&self.counters);
         self.make_room();
         self.end_step();
         Ok(())
@@ -478,7 +444,7 @@ impl CpuWorld {
     fn run_plan(&mut self) -> Result<(), WorldError> {
         let mut next = 0;
         while let Some(&op) = self.plan.get(next) {
-            self.limits.check()?;
+            self.host.limits.check()?;
             next = match op.stage {
                 Stage::Bound if self.can_search_by_list(next) => self.search(next)?,
                 Stage::Color => self.color_and_solve(next)?,
@@ -517,10 +483,7 @@ impl CpuWorld {
 
     /// Ends a step, of which the stages were run one by one.
     pub fn end_step(&mut self) {
-        self.steps = self.steps.saturating_add(1);
-        if let Some(population) = &mut self.population {
-            population.stepped();
-        }
+        self.host.end_step();
     }
 
     /// Begins a step: swaps the current and previous contact buffers.

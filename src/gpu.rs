@@ -30,7 +30,6 @@ pub use context::{AdapterChoice, Context, ContextError, DeviceError, adapters, i
 use engine::{Engine, at_parity};
 use kernel::{KernelError, Kernels, Patch};
 use memory::Features;
-use population::Peopled;
 use profile::Profiler;
 pub use profile::StageTimes;
 pub use query::PendingQuery;
@@ -43,11 +42,11 @@ pub use strict::StepStart;
 pub use books::DeviceCopy;
 pub use readback::Arrival;
 
-use crate::cancel::{CancelToken, StepLimits};
-use crate::command::{Command, CommandError, JointCommand, by_body, rouse, wake_all};
+use crate::cancel::CancelToken;
+use crate::command::by_body;
 use crate::cpu::CpuWorld;
 use crate::event;
-use crate::population::{JointId, Population, ends};
+use crate::host::{Host, WorldEngine, world_verbs};
 use crate::scene::{Compiled, Scene};
 use crate::snapshot::{Snapshot, is_at_rest};
 use crate::state::{JointReaction, joint_reactions};
@@ -73,26 +72,14 @@ const RING: usize = 3;
 #[derive(Debug)]
 pub struct GpuWorld {
     engine: Engine,
-    compiled: Compiled,
-    limits: StepLimits,
+    host: Host,
     plan: Vec<Op>,
-    steps: u64,
-    commands: Vec<types::Command>,
-    population: Option<Population>,
-    /// The world as it began, if its scene makes bodies as it runs.
-    origin: Option<Box<Compiled>>,
 
     ring: StepRing,
-    /// Those that have arrived and nobody has taken.
-    events: Vec<event::Event>,
     /// Room that a step is known to have lacked.
     event_need: u32,
     /// The newest counters known, and the step they belong to.
     known: Option<(u64, Counters)>,
-    /// Steps known to have overflowed.
-    overflowed: Vec<u64>,
-    /// The first step that knows of all that was asked so far.
-    asked: u64,
     never_rests: bool,
     stage_ms: Vec<(Stage, f64)>,
     profiled: u64,
@@ -129,8 +116,7 @@ impl GpuWorld {
         compiled: Compiled,
         contact_capacity: Option<u32>,
     ) -> Result<Self, WorldError> {
-        let kernels = context.kernels(false)?;
-        Self::with_kernels(context, compiled, contact_capacity, kernels)
+        Self::from_host(context, Host::new(compiled), contact_capacity, context.kernels(false)?)
     }
 
     /// A world whose shaders are changed, for tests that break a stage on purpose.
@@ -140,35 +126,28 @@ impl GpuWorld {
     #[doc(hidden)]
     pub fn patched(context: &Context, scene: &Scene, patches: &[Patch]) -> Result<Self, WorldError> {
         let kernels = Arc::new(Kernels::new(context.device(), patches, false)?);
-        Self::with_kernels(context, Compiled::new(scene)?, None, kernels)
+        Self::from_host(context, Host::new(Compiled::new(scene)?), None, kernels)
     }
 
-    fn with_kernels(
+    fn from_host(
         context: &Context,
-        compiled: Compiled,
+        host: Host,
         contact_capacity: Option<u32>,
         kernels: Arc<Kernels>,
     ) -> Result<Self, WorldError> {
         context.check()?;
-        let features = Features::of(&compiled);
-        let mut engine = Engine::new(context, kernels, 1, features, Room::first(&compiled));
-        engine.contact_capacity = contact_capacity.unwrap_or_else(|| estimate_contacts(&compiled, 256, 1024)).max(1);
+        let compiled = &host.compiled;
+        let features = Features::of(compiled);
+        let mut engine = Engine::new(context, kernels, 1, features, Room::first(compiled));
+        engine.contact_capacity = contact_capacity.unwrap_or_else(|| estimate_contacts(compiled, 256, 1024)).max(1);
         engine.event_capacity = if features.events { FIRST_EVENTS } else { 0 };
         engine.joint_runs = joint_runs([&compiled.joints]);
         let mut world = Self {
             engine,
             plan: plan(&compiled.settings, compiled.bounces, compiled.joints.count() > 0),
-            limits: StepLimits::default(),
-            steps: 0,
-            commands: Vec::new(),
-            population: Population::of_script(&compiled),
-            origin: (!compiled.script.is_empty()).then(|| Box::new(compiled.clone())),
             ring: StepRing::new(context.device(), RING),
-            events: Vec::new(),
             event_need: 0,
             known: None,
-            overflowed: Vec::new(),
-            asked: 0,
             never_rests: false,
             stage_ms: Stage::ALL.map(|stage| (stage, 0.0)).into(),
             profiled: 0,
@@ -179,47 +158,23 @@ impl GpuWorld {
             times: parts::Times::default(),
             part: None,
             query_load: ask::Load::default(),
-            compiled,
+            host,
         };
         world.engine.create_tables(|_| true)?;
-        world.engine.place(&mut world.compiled.params);
-        world.engine.fill(&[&world.compiled]);
+        world.engine.place(&mut world.host.compiled.params);
+        world.engine.fill(&[&world.host.compiled]);
         world.bind();
         world.engine.follow(&world.plan);
-        world.engine.compile(&world.plan, &Extent::of(&world.compiled))?;
+        world.engine.compile(&world.plan, &Extent::of(&world.host.compiled))?;
         world.engine.context.check()?;
         Ok(world)
     }
 
+    world_verbs!();
+
     fn bind(&mut self) {
-        let params = self.compiled.params;
+        let params = self.host.compiled.params;
         self.engine.bind(&[params], &params);
-    }
-
-    /// Asks something of a body; it happens at the start of the next step that is recorded. Nothing waits.
-    ///
-    /// # Errors
-    /// If there is no such body, it does not move in this way, or a value is not finite.
-    pub fn command(&mut self, body: usize, command: Command) -> Result<(), CommandError> {
-        let flat = command.push(&self.compiled, body, &mut self.commands)?;
-        self.asked = self.steps;
-        // The device's bodies learn it with the step; this copy is for snapshots.
-        flat.mirror(&mut self.compiled.bodies[body]);
-        Ok(())
-    }
-
-    /// Wakes every body at the start of the next step, where bodies sleep.
-    pub fn wake_all(&mut self) {
-        wake_all(&self.compiled, &mut self.commands);
-        self.asked = self.steps;
-    }
-
-    /// Sets gravity from the next step on, m/s², and wakes all bodies, unless it is the same.
-    pub(crate) fn set_gravity(&mut self, gravity: [f32; 2]) {
-        if self.compiled.change_gravity(gravity) {
-            self.bind();
-            self.wake_all();
-        }
     }
 
     /// The same world that runs every step, also where all sleep and none changes anything. For tests.
@@ -242,47 +197,19 @@ impl GpuWorld {
     /// Sets the token by which another thread may end a step early: before it is recorded, or while the world waits for the
     /// device. What was submitted runs to its end there, after the call has returned: in strict mode two batches at most.
     pub fn set_cancel_token(&mut self, token: CancelToken) {
-        self.limits.set_token(token);
-    }
-
-    /// Sets how many contacts a step may have, those of sleeping bodies included. Without it the limit is 1,048,576, or 32 a
-    /// shape if that is more. Tables never grow beyond it.
-    pub fn set_contact_limit(&mut self, limit: usize) {
-        self.limits.set_contacts(limit);
-    }
-
-    /// Contacts that a step may have.
-    #[must_use]
-    pub fn contact_limit(&self) -> usize {
-        self.limits.contacts(self.compiled.shapes.len())
+        self.host.limits.set_token(token);
     }
 
     /// Whether a step is known to change nothing: a step that had heard of all that was asked has arrived, and it began
     /// and ended with nobody awake. The count of steps goes on, and nothing is recorded.
     fn rests(&mut self) -> bool {
-        let emits = self.population.as_ref().is_some_and(|population| population.is_due(self.steps));
-        let asked = !self.commands.is_empty() || !self.compiled.paths.is_empty() || emits;
-        let sleeps = self.compiled.settings.sleep && !self.never_rests && !asked;
-        let known = self.known.is_some_and(|(step, counters)| step >= self.asked && is_at_rest(&counters));
+        let sleeps = !self.never_rests && self.host.is_idle();
+        let known = self.known.is_some_and(|(step, counters)| step >= self.host.asked && is_at_rest(&counters));
         if sleeps && known {
             self.engine.dispatches = 0;
-            self.steps = self.steps.saturating_add(1);
+            self.host.steps = self.host.steps.saturating_add(1);
         }
         sleeps && known
-    }
-
-    /// Asks something of a joint; it happens at the start of the next step that is recorded. Nothing waits.
-    ///
-    /// # Errors
-    /// If there is no such joint, it has nothing of the kind, or a value is out of range.
-    pub fn command_joint(&mut self, joint: JointId, command: JointCommand) -> Result<(), CommandError> {
-        let records = command.flatten(&self.compiled, joint)?;
-        self.compiled.joints.may_part |= matches!(command, JointCommand::Enable(_));
-        self.commands.extend(records);
-        let ends = self.compiled.joints.place(joint.index).map(|place| ends(&self.compiled.joints.joints[place]));
-        rouse(&self.compiled, ends.into_iter().flatten(), &mut self.commands);
-        self.asked = self.steps;
-        Ok(())
     }
 
     /// What happened since this was last asked, oldest first, if the scene wants events: of the steps that have arrived.
@@ -291,7 +218,7 @@ impl GpuWorld {
     /// If the device is lost.
     pub fn take_events(&mut self) -> Result<Vec<event::Event>, WorldError> {
         self.poll()?;
-        Ok(std::mem::take(&mut self.events))
+        Ok(std::mem::take(&mut self.host.events))
     }
 
     /// Advances the world by one step: records it, submits it and returns without waiting for it, unless several steps
@@ -305,8 +232,8 @@ impl GpuWorld {
     /// step after that until the world continues from a snapshot ([`Self::restore`]). A long step in strict mode is given to
     /// the device in batches, and those that follow are left out then; [`Self::steps`] does not count it.
     pub fn step(&mut self) -> Result<(), WorldError> {
-        self.limits.check()?;
-        if self.compiled.settings.strict {
+        self.host.limits.check()?;
+        if self.host.compiled.settings.strict {
             return self.step_strictly();
         }
         self.wait_for_room()?;
@@ -335,13 +262,12 @@ impl GpuWorld {
             let (counters, events, event_count) = readback::unpack(bytes);
             let lost_events = event_count as usize > events.len();
             if counters.overflow_bits & OVERFLOW_CONTACTS != 0 || lost_events {
-                self.overflowed.push(step);
+                self.host.overflowed.push(step);
             }
             if lost_events {
                 self.event_need = self.event_need.max(event_count);
             }
-            let told = events.iter().map(|event| event::Event::new(&self.compiled, step, event));
-            self.events.extend(told);
+            self.host.hear(step, events);
             if self.known.is_none_or(|(known, _)| known <= step) {
                 self.known = Some((step, counters));
             }
@@ -376,7 +302,7 @@ impl GpuWorld {
 
     /// Waits for the device up to a submission, or for all it was given, unless the step is given up.
     fn wait_for(&self, submission: Option<&wgpu::SubmissionIndex>) -> Result<(), WorldError> {
-        let latch = self.limits.latch();
+        let latch = self.host.limits.latch();
         let done = self.engine.context.wait_for_unless(submission, || latch.is_cancelled())?;
         if done { Ok(()) } else { Err(WorldError::Cancelled) }
     }
@@ -387,7 +313,7 @@ impl GpuWorld {
     /// # Errors
     /// If the device is lost, a buffer outgrows it, or the world was cancelled; then nothing was recorded.
     pub fn record(&mut self, encoder: &mut wgpu::CommandEncoder) -> Result<(), WorldError> {
-        self.limits.check()?;
+        self.host.limits.check()?;
         self.poll()?;
         if self.rests() {
             return Ok(());
@@ -445,11 +371,11 @@ impl GpuWorld {
     /// Sends the counters of the step in `encoder` on their way.
     fn end_recording(&mut self, encoder: &mut wgpu::CommandEncoder, measured: Option<usize>) {
         if let Some(slot) = measured {
-            self.profiler.end(slot, encoder, self.steps.saturating_add(1));
+            self.profiler.end(slot, encoder, self.host.steps.saturating_add(1));
         }
         let mut parts = vec![(&self.engine.buffers["counters"], 0, size_of::<Counters>() as u64)];
-        if self.compiled.settings.events {
-            let total = u64::from(self.compiled.params.shape_count + self.compiled.params.joint_count) * 4;
+        if self.host.compiled.settings.events {
+            let total = u64::from(self.host.compiled.params.shape_count + self.host.compiled.params.joint_count) * 4;
             parts.push((&self.engine.buffers["event_starts"], total, 4));
             let bytes = u64::from(self.engine.event_capacity) * size_of::<Event>() as u64;
             parts.push((&self.engine.buffers["events"], 0, bytes));
@@ -458,7 +384,7 @@ impl GpuWorld {
             parts.push(clock.resolve(encoder));
         }
         self.engine.context.note_sent(0, parts.iter().map(|(.., bytes)| bytes).sum());
-        self.ring.record(self.engine.context.device(), encoder, &parts, self.steps);
+        self.ring.record(self.engine.context.device(), encoder, &parts, self.host.steps);
         self.end_step();
     }
 
@@ -474,7 +400,7 @@ impl GpuWorld {
             return self.send_commands(pass);
         }
         let known = self.known.map(|(_, counters)| Load::of(&counters));
-        let (line, extent) = ((index, op), Extent::of(&self.compiled));
+        let (line, extent) = ((index, op), Extent::of(&self.host.compiled));
         if apart {
             return self.engine.run_apart(pass, line, &extent, known.as_ref());
         }
@@ -487,14 +413,14 @@ impl GpuWorld {
             return self.send_commands(pass);
         }
         let known = self.known.map(|(_, counters)| Load::of(&counters));
-        self.engine.run(pass, op, &Extent::of(&self.compiled), known.as_ref())
+        self.engine.run(pass, op, &Extent::of(&self.host.compiled), known.as_ref())
     }
 
     /// What was asked since the last step. A new buffer each time: steps recorded but not submitted yet keep theirs.
     fn send_commands(&mut self, pass: &mut wgpu::ComputePass) -> Result<(), WorldError> {
-        self.compiled.lead_on(&mut self.commands, self.steps);
-        by_body(&mut self.commands);
-        let commands = std::mem::take(&mut self.commands);
+        self.host.compiled.lead_on(&mut self.host.commands, self.host.steps);
+        by_body(&mut self.host.commands);
+        let commands = std::mem::take(&mut self.host.commands);
         self.engine.send_commands(pass, &commands)
     }
 
@@ -515,7 +441,7 @@ impl GpuWorld {
 
     /// Says where the tables of contacts are, which are new.
     fn bind_contacts(&mut self) {
-        self.engine.place(&mut self.compiled.params);
+        self.engine.place(&mut self.host.compiled.params);
         self.bind();
     }
 
@@ -558,7 +484,7 @@ impl GpuWorld {
     /// Puts every contact into the overflow path, which is solved in order. For tests.
     #[must_use]
     pub fn with_forced_overflow(mut self) -> Self {
-        self.compiled.params.switches |= FORCE_OVERFLOW;
+        self.host.compiled.params.switches |= FORCE_OVERFLOW;
         self.bind();
         self
     }
@@ -577,22 +503,10 @@ impl GpuWorld {
         &self.plan
     }
 
-    /// What the world was made from.
-    #[must_use]
-    pub fn compiled(&self) -> &Compiled {
-        &self.compiled
-    }
-
     /// The device it lives on.
     #[must_use]
     pub fn context(&self) -> &Context {
         &self.engine.context
-    }
-
-    /// Steps recorded.
-    #[must_use]
-    pub fn steps(&self) -> u64 {
-        self.steps
     }
 
     /// Dispatches of the last step.
@@ -605,12 +519,6 @@ impl GpuWorld {
     #[must_use]
     pub fn contact_capacity(&self) -> u32 {
         self.engine.contact_capacity
-    }
-
-    /// Steps that are known to have outgrown a buffer and dropped contacts.
-    #[must_use]
-    pub fn overflowed_steps(&self) -> &[u64] {
-        &self.overflowed
     }
 
     /// Bytes of all buffers on the device.
@@ -650,18 +558,12 @@ impl GpuWorld {
     /// # Errors
     /// If the device is lost, or a step was given up.
     pub fn snapshot(&mut self) -> Result<Snapshot, WorldError> {
-        if self.limits.has_given_up() {
-            return Err(WorldError::Cancelled);
-        }
-        let tables = self.tables()?;
-        self.poll()?;
-        let (population, steps) = (self.population.as_ref(), self.steps);
-        Ok(state::snapshot(&self.compiled, population, steps, &self.commands, tables))
+        WorldEngine::snapshot(self)
     }
 
     /// Where the bodies are. Waits for the device.
     pub(crate) fn read_poses(&mut self) -> Result<Vec<types::Pose>, WorldError> {
-        let bytes = self.compiled.poses.len() as u64 * size_of::<types::Pose>() as u64;
+        let bytes = self.host.compiled.poses.len() as u64 * size_of::<types::Pose>() as u64;
         let parts = readback::download(&self.engine.context, &[(&self.engine.buffers["poses"], 0, bytes)])?;
         self.poll()?;
         Ok(cast(&parts[0]))
@@ -673,43 +575,7 @@ impl GpuWorld {
     /// If the device is lost.
     pub fn joint_reactions(&mut self) -> Result<Vec<JointReaction>, WorldError> {
         let snapshot = self.snapshot()?;
-        Ok(joint_reactions(&self.compiled, &snapshot))
-    }
-
-    /// Continues from a snapshot, to the same bits.
-    ///
-    /// # Errors
-    /// If the snapshot is of another world or the device is lost; then nothing has changed.
-    pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), WorldError> {
-        self.engine.context.wait()?;
-        if let Some((compiled, population)) = self.rewound(snapshot)? {
-            self.become_another(compiled, population)?;
-        }
-        if let Some(population) = &mut self.population {
-            population.restore(&self.compiled, &snapshot.vacated);
-        }
-        let mut encoder = self.engine.encoder();
-        if self.engine.grow_contacts(&mut encoder, snapshot.contacts.len() as u64 + snapshot.sleeping.len() as u64)? {
-            self.bind_contacts();
-        }
-        self.submit(encoder)?;
-        if self.limits.has_given_up() {
-            self.events.retain(|event| event.step < snapshot.step);
-        }
-        self.limits.revive();
-        self.steps = snapshot.step;
-        // The next step shall have room for what the last one had; what came later did not happen.
-        self.known = snapshot.step.checked_sub(1).map(|step| (step, snapshot.counters));
-        self.overflowed.retain(|&step| step < snapshot.step);
-        self.asked = snapshot.step;
-        for (body, force) in self.compiled.bodies.iter_mut().zip(&snapshot.forces) {
-            force.put(body);
-        }
-        self.commands.clone_from(&snapshot.commands);
-        snapshot.put_goals(&mut self.compiled.joints);
-        let writes = state::restored(&self.compiled, self.engine.parity, snapshot);
-        self.engine.tell(&writes, 0, None);
-        Ok(())
+        Ok(joint_reactions(&self.host.compiled, &snapshot))
     }
 
     /// Runs one stage by itself, for comparing stage by stage.
@@ -727,10 +593,7 @@ impl GpuWorld {
 
     /// Ends a step of stages run by themselves.
     pub fn end_step(&mut self) {
-        self.steps = self.steps.saturating_add(1);
-        if let Some(population) = &mut self.population {
-            population.stepped();
-        }
+        self.host.end_step();
     }
 
     /// Every table as it stands. Waits for the device.
@@ -738,7 +601,7 @@ impl GpuWorld {
     /// # Errors
     /// If the device is lost.
     pub fn tables(&self) -> Result<Tables, WorldError> {
-        self.engine.tables(&self.compiled, 0, self.engine.parity)
+        self.engine.tables(&self.host.compiled, 0, self.engine.parity)
     }
 }
 

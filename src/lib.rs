@@ -19,7 +19,7 @@
 //!
 //! The same scene on the GPU: `GpuWorld::new(&Context::new(AdapterChoice::Any)?, &scene)?`. On your own device, in your
 //! own encoder, for your own renderer: `examples/gpu.rs`. Either backend, chosen at run time: [`World`]. Thousands of
-//! worlds in the same dispatches, as learning needs them: [`Worlds`], `examples/learning.rs`. What goes wrong without it, in figures: accumulated clamping
+//! worlds in the same dispatches, as learning needs them: [`WorldBatch`], `examples/learning.rs`. What goes wrong without it, in figures: accumulated clamping
 //! `examples/clamping.rs`, the bias against drift `examples/drift.rs`.
 //!
 //! Units are SI, y is up, angles are in radians, counter-clockwise.
@@ -119,7 +119,7 @@
 //! | [`scene`] | what a user builds: bodies, shapes, joints, settings |
 //! | [`step`], [`stages`], [`types`], [`math`] | the pipeline, and the structs it shares with WGSL |
 //! | [`constants`] | the numbers of the physics: units, usual values, what goes wrong with others |
-//! | [`cpu`], [`gpu`], [`world`] | the backends, and either of them |
+//! | [`cpu`], [`gpu`], [`world`] | the engines, and a world on either; what does not depend on the engine is in `src/host.rs` |
 //! | [`command`](mod@command) | what may be asked of bodies and joints between two steps |
 //! | [`explosion`] | a push away from a place, with falloff |
 //! | [`event`] | what happened in a step: contacts that began and ceased, sensors |
@@ -148,6 +148,7 @@ pub mod cpu;
 pub mod event;
 pub mod explosion;
 pub mod gpu;
+mod host;
 pub mod math;
 pub mod population;
 pub mod query;
@@ -181,6 +182,8 @@ pub use scene::{
 };
 pub use snapshot::{Snapshot, SnapshotFileError};
 pub use world::{World, WorldError};
+pub use worlds::WorldBatch;
+#[allow(deprecated, reason = "the name of old stays for a while")]
 pub use worlds::Worlds;
 
 #[cfg(doctest)]

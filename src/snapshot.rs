@@ -2,10 +2,13 @@
 
 mod file;
 
+use std::sync::Arc;
+
 use bytemuck::{Pod, Zeroable};
 
 pub use file::SnapshotFileError;
 
+use crate::host::Kept;
 use crate::math::is_finite;
 use crate::population::Population;
 use crate::scene::{Compiled, Joints};
@@ -43,7 +46,8 @@ pub struct Snapshot {
     pub forces: Vec<Force>,
     /// Given since the last step.
     pub commands: Vec<Command>,
-    /// A hash of the bodies that were added and removed before: to continue, a world must have seen the same.
+    /// Hash of all additions and removals before. A world that has seen others goes back to these, if the snapshot has its
+    /// [`Lineage`] or they are those of the scene's emitters.
     pub population: u64,
     /// Slots that bodies left since the last step.
     pub vacated: Vec<u32>,
@@ -55,6 +59,79 @@ pub struct Snapshot {
     pub row_goals: Vec<RowGoal>,
     /// Of the last substep, one a row, as in [`crate::scene::Joints::rows`]; N·s, of an angle N·m·s. Only that of a point
     /// has a second coordinate.
+    pub joint_impulses: Vec<[f32; 2]>,
+    /// World that it was taken of. Bytes have none of it.
+    pub lineage: Lineage,
+}
+
+/// The world of which a snapshot was taken: its scene, gravity then, and its bodies and joints then where some had come or
+/// gone by hand. By it a world goes back over additions and removals, and refuses the snapshot of another scene. The default
+/// fits every world that has as many bodies, shapes and joints.
+///
+/// All of them are equal: what a snapshot says of the state is compared by its other fields.
+#[derive(Clone, Debug, Default)]
+pub struct Lineage {
+    fingerprint: Option<u64>,
+    gravity: Option<[f32; 2]>,
+    kept: Option<Arc<Kept>>,
+}
+
+impl PartialEq for Lineage {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Lineage {
+    pub(crate) fn new(fingerprint: u64, gravity: [f32; 2], kept: Option<Arc<Kept>>) -> Self {
+        Self { fingerprint: Some(fingerprint), gravity: Some(gravity), kept }
+    }
+
+    pub(crate) fn fingerprint(&self) -> Option<u64> {
+        self.fingerprint
+    }
+
+    pub(crate) fn gravity(&self) -> Option<[f32; 2]> {
+        self.gravity
+    }
+
+    pub(crate) fn kept(&self) -> Option<&Arc<Kept>> {
+        self.kept.as_ref()
+    }
+}
+
+/// Host's part of a snapshot: when it was taken, and what the tables do not say.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Moment {
+    /// Steps done.
+    pub step: u64,
+    /// True if bodies sleep.
+    pub sleeps: bool,
+    /// Commands for the next step.
+    pub commands: Vec<Command>,
+    /// [`Population::history`].
+    pub population: u64,
+    /// Slots that bodies left since the last step.
+    pub vacated: Vec<u32>,
+    pub lineage: Lineage,
+}
+
+/// Engine's part of a snapshot: the tables that a world carries from one step to the next.
+#[derive(Debug)]
+pub(crate) struct Carried<'a> {
+    pub poses: Vec<Pose>,
+    pub states: Vec<BodyState>,
+    pub pair_starts: Vec<u32>,
+    pub contacts: Vec<Contact>,
+    pub manifolds: Vec<Manifold>,
+    pub islands: &'a [u32],
+    pub sleeping_starts: Vec<u32>,
+    pub sleeping: Vec<SleepingContact>,
+    pub counters: Counters,
+    pub bodies: &'a [Body],
+    pub joints: &'a [Joint],
+    pub joint_rows: &'a [JointRow],
+    pub joint_states: Vec<JointState>,
     pub joint_impulses: Vec<[f32; 2]>,
 }
 
@@ -147,21 +224,59 @@ impl Snapshot {
         joints.refresh();
     }
 
+    /// The snapshot of a moment: the only place that makes one of a world.
+    pub(crate) fn new(moment: Moment, carried: Carried) -> Self {
+        let Moment { step, sleeps, commands, population, vacated, lineage } = moment;
+        let Carried { bodies, joints, joint_rows, states, .. } = carried;
+        Self {
+            step,
+            islands: sleeping_islands(bodies, sleeps, &states, carried.islands, &vacated),
+            sleeping_starts: carried.sleeping_starts,
+            sleeping: carried.sleeping,
+            poses: carried.poses,
+            states,
+            pair_starts: carried.pair_starts,
+            contacts: carried.contacts,
+            manifolds: carried.manifolds,
+            counters: carried.counters,
+            forces: bodies.iter().map(Force::of).collect(),
+            commands,
+            population,
+            vacated,
+            joint_states: carried.joint_states,
+            joint_goals: joints.iter().map(JointGoal::of).collect(),
+            row_goals: joint_rows.iter().map(RowGoal::of).collect(),
+            joint_impulses: carried.joint_impulses,
+            lineage,
+        }
+    }
+
     /// Of a world that has done no step.
     pub(crate) fn of_start(compiled: &Compiled) -> Self {
+        let moment = Moment {
+            sleeps: compiled.settings.sleep,
+            population: Population::history(None),
+            lineage: Lineage { gravity: Some(compiled.params.gravity), ..Lineage::default() },
+            ..Moment::default()
+        };
         let Joints { joints, rows, states, .. } = &compiled.joints;
-        Self {
+        let carried = Carried {
             poses: compiled.poses.clone(),
             states: compiled.states.clone(),
-            islands: first_islands(compiled),
-            forces: compiled.bodies.iter().map(Force::of).collect(),
-            population: Population::history(None),
+            pair_starts: Vec::new(),
+            contacts: Vec::new(),
+            manifolds: Vec::new(),
+            islands: &first_islands(compiled),
+            sleeping_starts: Vec::new(),
+            sleeping: Vec::new(),
+            counters: Counters::default(),
+            bodies: &compiled.bodies,
+            joints,
+            joint_rows: rows,
             joint_states: states.clone(),
-            joint_goals: joints.iter().map(JointGoal::of).collect(),
-            row_goals: rows.iter().map(RowGoal::of).collect(),
             joint_impulses: vec![[0.0; 2]; rows.len()],
-            ..Self::default()
-        }
+        };
+        Self::new(moment, carried)
     }
 
     /// Checks that it belongs to this world, before anything is overwritten. A snapshot may come from a file,
@@ -297,17 +412,12 @@ pub fn first_islands(compiled: &Compiled) -> Vec<u32> {
 
 /// The islands without what only searching for them left behind. Slots that were just vacated still have theirs: who
 /// slept there has yet to wake.
-pub(crate) fn sleeping_islands(
-    compiled: &Compiled,
-    states: &[BodyState],
-    islands: &[u32],
-    population: Option<&Population>,
-) -> Vec<u32> {
-    let rows = (0_u32..).zip(islands).zip(states.iter().zip(&compiled.bodies));
-    let sleeps = |state: &BodyState, body: &Body| body.kind == DYNAMIC && state.status & ASLEEP != 0;
+fn sleeping_islands(bodies: &[Body], sleeps: bool, states: &[BodyState], islands: &[u32], vacated: &[u32]) -> Vec<u32> {
+    let rows = (0_u32..).zip(islands).zip(states.iter().zip(bodies));
+    let is_asleep = |state: &BodyState, body: &Body| body.kind == DYNAMIC && state.status & ASLEEP != 0;
     let mut roots: Vec<u32> =
-        rows.map(|((index, &island), (state, body))| if sleeps(state, body) { island } else { index }).collect();
-    for &slot in Population::vacated(population).iter().filter(|_| compiled.settings.sleep) {
+        rows.map(|((index, &island), (state, body))| if is_asleep(state, body) { island } else { index }).collect();
+    for &slot in vacated.iter().filter(|_| sleeps) {
         let root = islands.get(slot as usize).copied().unwrap_or(slot);
         // What is no root any more was left behind by one that was awake.
         if roots.get(root as usize) == Some(&root) {

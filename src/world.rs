@@ -1,16 +1,15 @@
 //! One world, whichever backend steps it.
 
-use glam::Vec2;
-
 use crate::cancel::CancelToken;
-use crate::command::{Command, CommandError, JointCommand};
+use crate::command::CommandError;
 use crate::cpu::CpuWorld;
 use crate::event::Event;
 use crate::explosion::Explosion;
 use crate::gpu::{DeviceError, GpuWorld};
-use crate::population::{BodyId, JointId, Journal, PopulationError, joint_id};
+use crate::host::{Host, WorldEngine, world_verbs};
+use crate::population::{Journal, PopulationError};
 use crate::query::{Answers, Query, QueryBounds, QueryError};
-use crate::scene::{Body, Compiled, Joint, SceneError, check_gravity};
+use crate::scene::SceneError;
 use crate::snapshot::{Snapshot, SnapshotError, SnapshotFileError};
 use crate::state::{JointReaction, joint_reactions, max_speed};
 use crate::step::Stage;
@@ -108,6 +107,30 @@ impl From<GpuWorld> for World {
 }
 
 impl World {
+    world_verbs!();
+
+    fn host(&self) -> &Host {
+        match self {
+            Self::Cpu(world) => world.host(),
+            Self::Gpu(world) => world.host(),
+        }
+    }
+
+    fn host_mut(&mut self) -> &mut Host {
+        match self {
+            Self::Cpu(world) => world.host_mut(),
+            Self::Gpu(world) => world.host_mut(),
+        }
+    }
+
+    /// Does something with the engine of the world.
+    fn with_engine<T>(&mut self, what: impl FnOnce(&mut dyn WorldEngine) -> T) -> T {
+        match self {
+            Self::Cpu(world) => what(&mut **world),
+            Self::Gpu(world) => what(&mut **world),
+        }
+    }
+
     /// Advances the world by one step.
     ///
     /// # Errors
@@ -127,25 +150,6 @@ impl World {
         }
     }
 
-    /// Sets how many contacts a step may have, those of sleeping bodies included. Of more it fails with
-    /// [`WorldError::TooManyContacts`] before there is memory for them. Without it the limit is 1,048,576, or 32 a shape if
-    /// that is more.
-    pub fn set_contact_limit(&mut self, limit: usize) {
-        match self {
-            Self::Cpu(world) => world.set_contact_limit(limit),
-            Self::Gpu(world) => world.set_contact_limit(limit),
-        }
-    }
-
-    /// Contacts that a step may have.
-    #[must_use]
-    pub fn contact_limit(&self) -> usize {
-        match self {
-            Self::Cpu(world) => world.contact_limit(),
-            Self::Gpu(world) => world.contact_limit(),
-        }
-    }
-
     /// Advances the world by one step and measures its stages. On the GPU this waits for the device.
     ///
     /// # Errors
@@ -154,17 +158,6 @@ impl World {
         match self {
             Self::Cpu(_) => self.step(),
             Self::Gpu(world) => world.step_profiled(),
-        }
-    }
-
-    /// Asks something of a body; it happens at the start of the next step. Nothing waits.
-    ///
-    /// # Errors
-    /// If there is no such body, it does not move in this way, or a value is not finite.
-    pub fn command(&mut self, body: usize, command: Command) -> Result<(), CommandError> {
-        match self {
-            Self::Cpu(world) => world.command(body, command),
-            Self::Gpu(world) => world.command(body, command),
         }
     }
 
@@ -188,119 +181,6 @@ impl World {
         Ok(pushes.len())
     }
 
-    /// Wakes every body at the start of the next step, where bodies sleep ([`crate::Settings::sleep`]).
-    pub fn wake_all(&mut self) {
-        match self {
-            Self::Cpu(world) => world.wake_all(),
-            Self::Gpu(world) => world.wake_all(),
-        }
-    }
-
-    /// Sets gravity from the next step on, m/s², and wakes all bodies, unless it is the same.
-    ///
-    /// # Errors
-    /// A coordinate is not a number, or out of the range of a scene; then nothing has changed.
-    pub fn set_gravity(&mut self, gravity: Vec2) -> Result<(), WorldError> {
-        check_gravity(gravity)?;
-        match self {
-            Self::Cpu(world) => world.set_gravity(gravity.into()),
-            Self::Gpu(world) => world.set_gravity(gravity.into()),
-        }
-        Ok(())
-    }
-
-    /// Adds bodies to the running world: all of them or, with an error, none. They take part from the next step on.
-    /// Slots of bodies that were removed are given out again, the lowest first, once a step has run without them.
-    ///
-    /// # Errors
-    /// The first value that is out of range, as for a scene; more than 16 half planes beside those of the scene; or if they
-    /// do not fit the device.
-    pub fn add_bodies(&mut self, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
-        match self {
-            Self::Cpu(world) => world.add_bodies(bodies),
-            Self::Gpu(world) => world.add_bodies(bodies),
-        }
-    }
-
-    /// Removes bodies and their joints from the running world: all of them or, with an error, none.
-    ///
-    /// # Errors
-    /// If a body is not there, or no longer, or given twice; or the device is lost.
-    pub fn remove_bodies(&mut self, ids: &[BodyId]) -> Result<(), WorldError> {
-        match self {
-            Self::Cpu(world) => world.remove_bodies(ids),
-            Self::Gpu(world) => world.remove_bodies(ids),
-        }
-    }
-
-    /// Gives a body another description from the next step on: place, velocity, material, mass, type or name. It keeps its
-    /// id, its slot and the outlines of its shapes; its joints go. All bodies wake.
-    ///
-    /// # Errors
-    /// If the body is not there, or no longer; a value is out of range; or the outlines are others. Then nothing has changed.
-    pub fn replace_body(&mut self, id: BodyId, body: &Body) -> Result<(), WorldError> {
-        match self {
-            Self::Cpu(world) => world.replace_body(id, body),
-            Self::Gpu(world) => world.replace_body(id, body),
-        }
-    }
-
-    /// Adds joints to the running world: all of them or, with an error, none. They hold from the next step on. Their bodies
-    /// are given by their slots. A length or a reference angle that is not given is as the bodies stand when that step
-    /// begins, a length then at least 0.1 mm. Indices of joints that are gone are given out again, the lowest first.
-    ///
-    /// # Errors
-    /// The first value that is out of range, as for a scene; or if they do not fit the device.
-    pub fn add_joints(&mut self, joints: &[Joint]) -> Result<Vec<JointId>, WorldError> {
-        match self {
-            Self::Cpu(world) => world.add_joints(joints),
-            Self::Gpu(world) => world.add_joints(joints),
-        }
-    }
-
-    /// As [`Self::add_joints`], of bodies by their ids: `None` is the world. What the joints say of their bodies is not
-    /// looked at. So a joint never ties the newcomer in a slot whose body has gone.
-    ///
-    /// # Errors
-    /// If a body is not there, or no longer; else as [`Self::add_joints`].
-    pub fn add_joints_between(
-        &mut self,
-        joints: &[(Option<BodyId>, BodyId, Joint)],
-    ) -> Result<Vec<JointId>, WorldError> {
-        match self {
-            Self::Cpu(world) => world.add_joints_between(joints),
-            Self::Gpu(world) => world.add_joints_between(joints),
-        }
-    }
-
-    /// Removes joints from the running world: all of them or, with an error, none. Their bodies touch again.
-    ///
-    /// # Errors
-    /// If a joint is not there, or no longer, or given twice; or the device is lost.
-    pub fn remove_joints(&mut self, ids: &[JointId]) -> Result<(), WorldError> {
-        match self {
-            Self::Cpu(world) => world.remove_joints(ids),
-            Self::Gpu(world) => world.remove_joints(ids),
-        }
-    }
-
-    /// The joint with an index, if there is one: of the scene's, its place there.
-    #[must_use]
-    pub fn joint_id(&self, index: usize) -> Option<JointId> {
-        joint_id(self.compiled(), index)
-    }
-
-    /// Asks something of a joint; it happens at the start of the next step. Nothing waits.
-    ///
-    /// # Errors
-    /// If there is no such joint, it has nothing of the kind, or a value is out of range.
-    pub fn command_joint(&mut self, joint: JointId, command: JointCommand) -> Result<(), CommandError> {
-        match self {
-            Self::Cpu(world) => world.command_joint(joint, command),
-            Self::Gpu(world) => world.command_joint(joint, command),
-        }
-    }
-
     /// What happened since this was last asked, oldest first, if the scene wants events ([`crate::Settings::events`]). On
     /// the GPU what has arrived; after [`Self::wait`] that is all.
     ///
@@ -310,14 +190,6 @@ impl World {
         match self {
             Self::Cpu(world) => Ok(world.take_events()),
             Self::Gpu(world) => world.take_events(),
-        }
-    }
-
-    /// The body in a slot, if there is one: by it, not by the slot, it should be remembered.
-    pub fn body_id(&mut self, index: usize) -> Option<BodyId> {
-        match self {
-            Self::Cpu(world) => world.body_id(index),
-            Self::Gpu(world) => world.body_id(index),
         }
     }
 
@@ -376,11 +248,7 @@ impl World {
     /// # Errors
     /// If the device is lost, or a step was given up: then the world is between no two steps.
     pub fn snapshot(&mut self) -> Result<Snapshot, WorldError> {
-        match self {
-            Self::Cpu(world) if world.has_given_up() => Err(WorldError::Cancelled),
-            Self::Cpu(world) => Ok(world.snapshot()),
-            Self::Gpu(world) => world.snapshot(),
-        }
+        self.with_engine(|engine| engine.snapshot())
     }
 
     /// Speed of the fastest dynamic body, m/s. On the GPU this waits for the device and reads the state back.
@@ -406,17 +274,6 @@ impl World {
         Ok(joint_reactions(self.compiled(), &snapshot))
     }
 
-    /// Continues from a snapshot, to the same bits.
-    ///
-    /// # Errors
-    /// If it is of another world or the device is lost; then nothing has changed.
-    pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), WorldError> {
-        match self {
-            Self::Cpu(world) => world.restore(snapshot),
-            Self::Gpu(world) => world.restore(snapshot),
-        }
-    }
-
     /// The state between two steps as bytes, versioned and checksummed, for [`Self::load`] of the same scene on either
     /// backend.
     ///
@@ -432,8 +289,7 @@ impl World {
     /// If the bytes are damaged, of another version, or of another world, or the device is lost; then nothing has
     /// changed.
     pub fn load(&mut self, bytes: &[u8]) -> Result<(), WorldError> {
-        let snapshot = Snapshot::from_bytes(bytes, self.compiled().fingerprint())?;
-        self.restore(&snapshot)
+        self.load_with(bytes, &Journal::default())
     }
 
     /// As [`Self::load`], of a world to which bodies or joints were added by hand, or from which they were removed: with
@@ -443,38 +299,7 @@ impl World {
     /// If this world has done a step, the journal does not fit it, and as [`Self::load`]. Then the world is of no use:
     /// make another.
     pub fn load_with(&mut self, bytes: &[u8], journal: &Journal) -> Result<(), WorldError> {
-        if journal.is_empty() {
-            return self.load(bytes);
-        }
-        if self.steps() > 0 {
-            #[allow(clippy::cast_possible_truncation, reason = "for the message")]
-            let found = self.steps() as usize;
-            return Err(SnapshotError { what: "steps done before it", found, expected: 0 }.into());
-        }
-        let until = Snapshot::step_of(bytes)?;
-        match self {
-            Self::Cpu(world) => world.relive(journal, until)?,
-            Self::Gpu(world) => world.relive(journal, until)?,
-        }
-        self.load(bytes)
-    }
-
-    /// What the world was made from.
-    #[must_use]
-    pub fn compiled(&self) -> &Compiled {
-        match self {
-            Self::Cpu(world) => world.compiled(),
-            Self::Gpu(world) => world.compiled(),
-        }
-    }
-
-    /// Steps done.
-    #[must_use]
-    pub fn steps(&self) -> u64 {
-        match self {
-            Self::Cpu(world) => world.steps(),
-            Self::Gpu(world) => world.steps(),
-        }
+        self.with_engine(|engine| engine.load_with(bytes, journal))
     }
 
     /// Milliseconds a step spends in each stage, over the steps that were measured: all on the CPU, those of
@@ -496,15 +321,6 @@ impl World {
         match self {
             Self::Cpu(_) => None,
             Self::Gpu(world) => Some(world.dispatches()),
-        }
-    }
-
-    /// Steps that are known to have dropped contacts because a buffer was full. The CPU never does.
-    #[must_use]
-    pub fn overflowed_steps(&self) -> &[u64] {
-        match self {
-            Self::Cpu(_) => &[],
-            Self::Gpu(world) => world.overflowed_steps(),
         }
     }
 }

@@ -1,15 +1,15 @@
 //! Many independent worlds at once, for learning and for sweeps over parameters.
 //!
 //! ```
-//! use drystone::{Body, Scene, Shape, Worlds};
+//! use drystone::{Body, Scene, Shape, WorldBatch};
 //!
 //! let mut scene = Scene::new("drop");
 //! scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(50.0, 1.0)));
 //! let ball = scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
 //!
 //! // Eight worlds: in each the ball is a metre higher than in the one before.
-//! let scenes = Worlds::vary(&scene, 8, |world, scene| scene.bodies[ball].position.y += world as f32);
-//! let mut worlds = Worlds::on_cpu(&scenes, 1)?;
+//! let scenes = WorldBatch::vary(&scene, 8, |world, scene| scene.bodies[ball].position.y += world as f32);
+//! let mut worlds = WorldBatch::on_cpu(&scenes, 1)?;
 //! for _ in 0..30 {
 //!     worlds.step()?;
 //! }
@@ -19,29 +19,30 @@
 //! ```
 //!
 //! Every world has its own scene, commands, events, snapshots, hash and count of steps. All of them step together or only
-//! some ([`Worlds::step_some`]), and each may be set back alone, to its start or to a snapshot ([`Worlds::reset`],
-//! [`Worlds::restore_all`]), as learning does when an episode ends. What an
-//! agent sees comes for all worlds at once: bodies as one array ([`Worlds::bodies`]), rays and regions as one batch
-//! ([`Worlds::query`]). The scenes may differ in everything, their sizes too, but for some settings.
+//! some ([`WorldBatch::step_some`]), and each may be set back alone, to its start or to a snapshot ([`WorldBatch::reset`],
+//! [`WorldBatch::restore_all`]), as learning does when an episode ends. What an
+//! agent sees comes for all worlds at once: bodies as one array ([`WorldBatch::bodies`]), rays and regions as one batch
+//! ([`WorldBatch::query`]). The scenes may differ in everything, their sizes too, but for some settings.
 //!
 //! **Each world comes to the bits to which it comes alone on the same backend**: none can reach into another. On the GPU
 //! all that step do so by the same dispatches, with one layer of workgroups for each world, so that a thousand worlds
 //! cost little more than one until the device is full. On the CPU a thread steps a world at a time.
 //!
 //! All worlds have room for as many contacts as the busiest needs. A world that outgrows its room says so for itself
-//! ([`Worlds::overflowed_steps`]), and no other notices; with [`Settings::strict`](crate::Settings::strict) it runs the
+//! ([`WorldBatch::overflowed_steps`]), and no other notices; with [`Settings::strict`](crate::Settings::strict) it runs the
 //! step again, alone, with more room. A world in which all sleep costs nothing until somebody is woken.
 //!
-//! Bodies and joints come and go in each world as in one alone ([`Worlds::add_bodies`], [`Worlds::add_joints`], a scene's
+//! Bodies and joints come and go in each world as in one alone ([`WorldBatch::add_bodies`], [`WorldBatch::add_joints`], a scene's
 //! emitters). A world that outgrows its room has more made, in all of them, and no other notices.
 //!
-//! Worlds themselves come and go, too: another scene may take the place of one at any time ([`Worlds::replace`]), or nothing
-//! ([`Worlds::leave_empty`]). On the GPU all of them run the same stages: their settings may differ in what is a number of
+//! Worlds themselves come and go, too: another scene may take the place of one at any time ([`WorldBatch::replace`]), or nothing
+//! ([`WorldBatch::leave_empty`]). On the GPU all of them run the same stages: their settings may differ in what is a number of
 //! each world, as gravity, the length of a step or of slop, and not in what decides the stages, as the mode, the number of
 //! substeps, or whether bodies sleep.
 
 mod population;
 
+use glam::Vec2;
 use rayon::prelude::*;
 
 use crate::cancel::CancelToken;
@@ -50,7 +51,8 @@ use crate::cpu::CpuWorld;
 use crate::event::Event;
 use crate::gpu::Context;
 use crate::gpu::worlds::GpuWorlds;
-use crate::population::{JointId, joint_id};
+use crate::host::{Host, Untaken, WorldEngine};
+use crate::population::JointId;
 use crate::query::{Answers, Flat, Query};
 use crate::scene::{Compiled, Scene};
 use crate::snapshot::Snapshot;
@@ -61,13 +63,17 @@ use crate::world::WorldError;
 
 /// Many independent worlds, on the CPU or side by side on the GPU.
 #[derive(Debug)]
-pub struct Worlds {
+pub struct WorldBatch {
     inner: Inner,
     /// Each as it began.
     starts: Vec<Snapshot>,
     /// Places that have no world.
     empty: Vec<bool>,
 }
+
+/// The name that [`WorldBatch`] had.
+#[deprecated(note = "it is called `WorldBatch`")]
+pub type Worlds = WorldBatch;
 
 #[derive(Debug)]
 enum Inner {
@@ -123,7 +129,7 @@ impl BodyRows {
     }
 }
 
-impl Worlds {
+impl WorldBatch {
     /// As many scenes, each the given one as `change` leaves it: the hook by which worlds differ. It is told which world
     /// it is about, from 0, so that what it does can depend on it: as a seed, or as a place in a table of parameters.
     #[must_use]
@@ -186,11 +192,11 @@ impl Worlds {
     /// dispatch more, all together. It returns without waiting, unless several steps are on their way.
     ///
     /// ```
-    /// use drystone::{Body, Scene, Shape, Worlds};
+    /// use drystone::{Body, Scene, Shape, WorldBatch};
     ///
     /// let mut scene = Scene::new("drop");
     /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
-    /// let mut worlds = Worlds::on_cpu(&vec![scene; 3], 1)?;
+    /// let mut worlds = WorldBatch::on_cpu(&vec![scene; 3], 1)?;
     /// worlds.step()?;
     /// worlds.step_some(&[2, 0])?;
     /// assert_eq!([0, 1, 2].map(|world| worlds.steps(world)), [2, 1, 2]);
@@ -236,11 +242,7 @@ impl Worlds {
     /// Contacts that a step of a world may have; 0 if there is no such world.
     #[must_use]
     pub fn contact_limit(&self, world: usize) -> usize {
-        match &self.inner {
-            Inner::Cpu { worlds, .. } => worlds.get(world).map_or(0, CpuWorld::contact_limit),
-            Inner::Gpu(worlds) if world < worlds.len() => worlds.contact_limit(world),
-            Inner::Gpu(_) => 0,
-        }
+        self.host(world).map_or(0, Host::contact_limit)
     }
 
     /// Waits until all steps are done.
@@ -252,6 +254,30 @@ impl Worlds {
             Inner::Cpu { .. } => Ok(()),
             Inner::Gpu(worlds) => Ok(worlds.context().wait()?),
         }
+    }
+
+    fn host(&self, world: usize) -> Option<&Host> {
+        match &self.inner {
+            Inner::Cpu { worlds, .. } => worlds.get(world).map(WorldEngine::host),
+            Inner::Gpu(worlds) => (world < worlds.len()).then(|| worlds.host(world)),
+        }
+    }
+
+    fn host_mut(&mut self, world: usize) -> Result<&mut Host, WorldError> {
+        self.check(world)?;
+        Ok(match &mut self.inner {
+            Inner::Cpu { worlds, .. } => worlds[world].host_mut(),
+            Inner::Gpu(worlds) => worlds.host_mut(world),
+        })
+    }
+
+    /// Does something with the engine of a world.
+    fn in_world<T>(&mut self, world: usize, what: impl FnOnce(&mut dyn WorldEngine) -> T) -> Result<T, WorldError> {
+        self.check(world)?;
+        Ok(match &mut self.inner {
+            Inner::Cpu { worlds, .. } => what(&mut worlds[world]),
+            Inner::Gpu(worlds) => what(&mut worlds.one(world)),
+        })
     }
 
     fn check(&self, world: usize) -> Result<(), WorldError> {
@@ -279,17 +305,14 @@ impl Worlds {
     /// # Errors
     /// If there is no such world or body, it does not move in this way, or a value is not finite.
     pub fn command(&mut self, world: usize, body: usize, command: Command) -> Result<(), WorldError> {
-        self.check(world)?;
-        Ok(match &mut self.inner {
-            Inner::Cpu { worlds, .. } => worlds[world].command(body, command),
-            Inner::Gpu(worlds) => worlds.command(world, body, command),
-        }?)
+        Ok(self.host_mut(world)?.command(body, command)?)
     }
 
     /// The joint of a world with an index, as in its scene.
     #[must_use]
     pub fn joint_id(&self, world: usize, index: usize) -> Option<JointId> {
-        joint_id(self.compiled(world)?, index)
+        self.check(world).ok()?;
+        self.host(world)?.joint_id(index)
     }
 
     /// Asks something of a joint of a world; it happens at the start of the next step. Nothing waits.
@@ -297,11 +320,7 @@ impl Worlds {
     /// # Errors
     /// If there is no such world or joint, it has nothing of the kind, or a value is out of range.
     pub fn command_joint(&mut self, world: usize, joint: JointId, command: JointCommand) -> Result<(), WorldError> {
-        self.check(world)?;
-        Ok(match &mut self.inner {
-            Inner::Cpu { worlds, .. } => worlds[world].command_joint(joint, command),
-            Inner::Gpu(worlds) => worlds.command_joint(world, joint, command),
-        }?)
+        Ok(self.host_mut(world)?.command_joint(joint, command)?)
     }
 
     /// Wakes every body of a world at the start of the next step, where bodies sleep.
@@ -309,12 +328,17 @@ impl Worlds {
     /// # Errors
     /// If there is no such world.
     pub fn wake_all(&mut self, world: usize) -> Result<(), WorldError> {
-        self.check(world)?;
-        match &mut self.inner {
-            Inner::Cpu { worlds, .. } => worlds[world].wake_all(),
-            Inner::Gpu(worlds) => worlds.wake_all(world),
-        }
+        self.host_mut(world)?.wake_all();
         Ok(())
+    }
+
+    /// Sets gravity of a world from its next step on, m/s², and wakes its bodies, unless it is the same. The others keep
+    /// theirs.
+    ///
+    /// # Errors
+    /// If there is no such world, a coordinate is not a number or out of the range of a scene; or the device is lost.
+    pub fn set_gravity(&mut self, world: usize, gravity: Vec2) -> Result<(), WorldError> {
+        self.in_world(world, |engine| engine.set_gravity(gravity))?
     }
 
     /// What happened in a world since this was last asked, oldest first, if the scenes want events. On the GPU what has
@@ -324,10 +348,10 @@ impl Worlds {
     /// If there is no such world, or the device is lost.
     pub fn take_events(&mut self, world: usize) -> Result<Vec<Event>, WorldError> {
         self.check(world)?;
-        match &mut self.inner {
-            Inner::Cpu { worlds, .. } => Ok(worlds[world].take_events()),
-            Inner::Gpu(worlds) => worlds.take_events(world),
+        if let Inner::Gpu(worlds) = &mut self.inner {
+            worlds.poll()?;
         }
+        Ok(std::mem::take(&mut self.host_mut(world)?.events))
     }
 
     /// Poses and velocities of all bodies of all worlds. On the GPU this is one download, and waits for the device.
@@ -369,11 +393,11 @@ impl Worlds {
     /// # Errors
     /// If there is no such world, or the device is lost.
     pub fn snapshot(&mut self, world: usize) -> Result<Snapshot, WorldError> {
-        self.check(world)?;
-        match &mut self.inner {
-            Inner::Cpu { worlds, .. } => Ok(worlds[world].snapshot()),
-            Inner::Gpu(worlds) => worlds.snapshot(world),
+        let snapshot = self.in_world(world, |engine| engine.snapshot())??;
+        if let Inner::Gpu(worlds) = &mut self.inner {
+            worlds.poll()?;
         }
+        Ok(snapshot)
     }
 
     /// Lets a world go on from a snapshot, to the same bits, one of its own or of the same world alone. The others notice
@@ -389,11 +413,10 @@ impl Worlds {
     /// for the device once.
     ///
     /// # Errors
-    /// As [`Self::restore`], and if a world is given twice; then, on the GPU, nothing has changed in any of them, and on the
-    /// CPU nothing in that one and those after it.
+    /// As [`Self::restore`], and if a world is given twice; then nothing has changed in any of them.
     pub fn restore_all(&mut self, which: &[(usize, &Snapshot)]) -> Result<(), WorldError> {
         self.check_all(which.iter().map(|&(world, _)| world))?;
-        self.inner.restore(which)
+        self.inner.restore(which, Untaken::Dropped)
     }
 
     /// Sets worlds back to how they began, as learning does when an episode ends: to the bits of new ones. What was asked
@@ -405,7 +428,7 @@ impl Worlds {
     pub fn reset(&mut self, which: &[usize]) -> Result<(), WorldError> {
         self.check_all(which.iter().copied())?;
         let starts: Vec<_> = which.iter().map(|&world| (world, &self.starts[world])).collect();
-        self.inner.restore(&starts)
+        self.inner.restore(&starts, Untaken::Kept)
     }
 
     /// Answers a batch of queries, each about the world that stands beside it, as that is now ([`crate::query`]): one
@@ -413,12 +436,12 @@ impl Worlds {
     /// all of them are answered by the same dispatches, and this waits for the device.
     ///
     /// ```
-    /// use drystone::{Body, Query, Scene, Shape, Worlds};
+    /// use drystone::{Body, Query, Scene, Shape, WorldBatch};
     ///
     /// let mut scene = Scene::new("drop");
     /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
-    /// let scenes = Worlds::vary(&scene, 8, |world, scene| scene.bodies[0].position.y += world as f32);
-    /// let mut worlds = Worlds::on_cpu(&scenes, 1)?;
+    /// let scenes = WorldBatch::vary(&scene, 8, |world, scene| scene.bodies[0].position.y += world as f32);
+    /// let mut worlds = WorldBatch::on_cpu(&scenes, 1)?;
     /// let down: Vec<_> = (0..8).map(|world| (world, Query::ray([0.0, 20.0], [0.0, 0.0]))).collect();
     /// let answers = worlds.query(&down)?;
     /// assert_eq!(answers.hit(3).map(|hit| hit.point.y), Some(7.5));
@@ -449,29 +472,19 @@ impl Worlds {
     #[must_use]
     pub fn compiled(&self, world: usize) -> Option<&Compiled> {
         self.check(world).ok()?;
-        match &self.inner {
-            Inner::Cpu { worlds, .. } => worlds.get(world).map(CpuWorld::compiled),
-            Inner::Gpu(worlds) => worlds.compiled(world),
-        }
+        self.host(world).map(|host| &host.compiled)
     }
 
     /// Steps that a world has done; 0 if there is no such world.
     #[must_use]
     pub fn steps(&self, world: usize) -> u64 {
-        match &self.inner {
-            Inner::Cpu { worlds, .. } => worlds.get(world).map_or(0, CpuWorld::steps),
-            Inner::Gpu(worlds) if world < worlds.len() => worlds.steps(world),
-            Inner::Gpu(_) => 0,
-        }
+        self.host(world).map_or(0, |host| host.steps)
     }
 
     /// Steps in which a world is known to have dropped contacts or events because it was out of room. The CPU never does.
     #[must_use]
     pub fn overflowed_steps(&self, world: usize) -> &[u64] {
-        match &self.inner {
-            Inner::Gpu(worlds) if world < worlds.len() => worlds.overflowed_steps(world),
-            _ => &[],
-        }
+        self.host(world).map_or(&[], |host| &host.overflowed)
     }
 
     /// Dispatches of the last step, of all worlds together, on the GPU.
@@ -494,10 +507,22 @@ impl Worlds {
 }
 
 impl Inner {
-    fn restore(&mut self, which: &[(usize, &Snapshot)]) -> Result<(), WorldError> {
+    fn restore(&mut self, which: &[(usize, &Snapshot)], untaken: Untaken) -> Result<(), WorldError> {
         match self {
-            Self::Cpu { worlds, .. } => which.iter().try_for_each(|&(world, snapshot)| worlds[world].restore(snapshot)),
-            Self::Gpu(worlds) => worlds.restore(which),
+            Self::Cpu { worlds, .. } => {
+                let mut rewound = Vec::with_capacity(which.len());
+                for &(world, snapshot) in which {
+                    rewound.push(worlds[world].host().rewound(snapshot)?);
+                }
+                for (&(world, snapshot), rewound) in which.iter().zip(rewound) {
+                    if let Some(rewound) = rewound {
+                        worlds[world].become_another(rewound)?;
+                    }
+                    worlds[world].resume(snapshot, untaken, None);
+                }
+                Ok(())
+            }
+            Self::Gpu(worlds) => worlds.restore(which, untaken),
         }
     }
 }

@@ -4,7 +4,7 @@
 use crate::support::{build, context, full_hash, gpu, gpu_with, pile};
 use drystone::gpu::kernel::Patch;
 use drystone::step::{Op, Stage};
-use drystone::{Body, GpuWorld, Joint, JointKind, Mode, Scene, Shape, Snapshot, Worlds, state};
+use drystone::{Body, GpuWorld, Joint, JointKind, Mode, Scene, Shape, Snapshot, WorldBatch, state};
 
 /// Lines of the plan that one dispatch runs.
 fn sweeps(plan: &[Op]) -> u32 {
@@ -166,7 +166,7 @@ fn small_worlds_do_and_large_ones_do_not() {
 #[test]
 fn worlds_side_by_side() {
     for scene in [build("large_pyramid:base=4"), build("ragdoll"), surfaces()] {
-        let mut worlds = Worlds::on_gpu(context(), &vec![scene.clone(); 3]).expect("worlds");
+        let mut worlds = WorldBatch::on_gpu(context(), &vec![scene.clone(); 3]).expect("worlds");
         let mut staged = gpu(&scene).with_lanes(STAGED);
         for _ in 0..20 {
             worlds.step().expect("a step");

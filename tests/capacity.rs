@@ -11,7 +11,7 @@ use drystone::gpu::shader::Composer;
 use drystone::gpu::{DeviceError, adapters};
 use drystone::types::{BodyState, Constraint, Contact, OVERFLOW_CONTACTS, Pose, QUARANTINED};
 use drystone::{
-    Body, CancelToken, Context, CpuWorld, GpuWorld, Query, Scene, Shape, Snapshot, World, WorldError, Worlds, state,
+    Body, CancelToken, Context, CpuWorld, GpuWorld, Query, Scene, Shape, Snapshot, World, WorldBatch, WorldError, state,
 };
 
 fn step_and_look(world: &mut GpuWorld) -> Snapshot {
@@ -691,14 +691,14 @@ fn a_crowd_is_refused_on_a_device() {
     // Among others: on a device nobody has done the step, and those without the crowd can.
     let mut calm = build("large_pyramid:base=5");
     calm.settings.strict = true;
-    let mut worlds = Worlds::on_gpu(context(), &[calm.clone(), strict.clone()]).expect("worlds");
+    let mut worlds = WorldBatch::on_gpu(context(), &[calm.clone(), strict.clone()]).expect("worlds");
     worlds.set_contact_limit(limit);
     too_many(worlds.step());
     assert_eq!([0, 1].map(|world| worlds.steps(world)), [0, 0]);
     worlds.step_some(&[0]).expect("a step");
     assert_eq!([0, 1].map(|world| worlds.steps(world)), [1, 0]);
     // On the CPU the others have done it.
-    let mut worlds = Worlds::on_cpu(&[calm, strict], 2).expect("worlds");
+    let mut worlds = WorldBatch::on_cpu(&[calm, strict], 2).expect("worlds");
     worlds.set_contact_limit(limit);
     too_many(worlds.step());
     assert_eq!([0, 1].map(|world| worlds.steps(world)), [1, 0]);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use drystone::gpu::kernel::reflect;
 use drystone::gpu::shader::{Composed, Composer, Patch, SHADERS};
-use drystone::{Context, GpuWorld, Mode, Scene, Worlds};
+use drystone::{Context, GpuWorld, Mode, Scene, WorldBatch};
 use drystone_scenes::catalogue;
 use wgpu::naga;
 
@@ -133,7 +133,7 @@ fn many_worlds_build_and_record_without_complaint() {
     for mut scene in scenes() {
         scene.settings.sleep = true;
         scene.settings.events = true;
-        let mut worlds = Worlds::on_gpu(&context, &vec![scene.clone(); 3]).unwrap();
+        let mut worlds = WorldBatch::on_gpu(&context, &vec![scene.clone(); 3]).unwrap();
         // Some alone, so that they are out of step.
         for which in [&[0, 1, 2][..], &[1], &[2, 0, 1]] {
             // Nothing is computed, which looks like rest.
@@ -151,7 +151,7 @@ fn many_worlds_build_and_record_without_complaint() {
 fn many_worlds_on_a_device_that_allows_too_few_tables() {
     let (context, _) = noop();
     let scene = catalogue::build("large_pyramid:base=3").unwrap();
-    let error = Worlds::on_gpu(&context, &[scene]).unwrap_err().to_string();
+    let error = WorldBatch::on_gpu(&context, &[scene]).unwrap_err().to_string();
     assert!(error.starts_with("many worlds: kernel "), "{error}");
     assert!(error.ends_with(" storage buffers, the device allows 8"), "{error}");
 }

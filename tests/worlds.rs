@@ -1,7 +1,7 @@
 //! Many worlds at once: each comes to the bits to which it comes alone on the same backend, whatever its neighbours do.
 
 use crate::support::{BACKENDS, alone, context, gather, row, together};
-use drystone::{Body, BodyType, Command, Joint, JointCommand, JointKind, Motor, Scene, Shape, WorldError, Worlds};
+use drystone::{Body, BodyType, Command, Joint, JointCommand, JointKind, Motor, Scene, Shape, WorldError, WorldBatch};
 use drystone_scenes::catalogue;
 use glam::Vec2;
 
@@ -42,7 +42,7 @@ fn nobody(_: usize, _: u64) -> Option<(usize, Command)> {
 
 /// World 0 as it is, each further one a little to the right of the one before, body by body.
 fn nudged(scene: &Scene, count: usize) -> Vec<Scene> {
-    Worlds::vary(scene, count, |world, scene| {
+    WorldBatch::vary(scene, count, |world, scene| {
         for (index, body) in scene.bodies.iter_mut().enumerate().filter(|(_, body)| body.kind == BodyType::Dynamic) {
             body.position.x += 0.003 * world as f32 * ((index % 3) as f32 - 1.0);
         }
@@ -229,7 +229,7 @@ fn a_world_without_room_says_so_for_itself() {
 
 #[test]
 fn what_cannot_run_side_by_side_is_refused() {
-    let message = |scenes: &[Scene]| Worlds::on_gpu(context(), scenes).unwrap_err().to_string();
+    let message = |scenes: &[Scene]| WorldBatch::on_gpu(context(), scenes).unwrap_err().to_string();
     assert_eq!(message(&[]), "many worlds: there are none");
     let mut other = scene("large_pyramid:base=3");
     other.settings.substeps = Some(2);
@@ -245,7 +245,7 @@ fn what_cannot_run_side_by_side_is_refused() {
     }
     let error = worlds.command(0, 99, Command::Wake).unwrap_err();
     assert!(matches!(error, WorldError::Command(_)), "{error}");
-    assert!(Worlds::on_cpu(&[], 1).is_err());
+    assert!(WorldBatch::on_cpu(&[], 1).is_err());
     assert_eq!(worlds.steps(5), 0);
 }
 

@@ -1,10 +1,10 @@
 //! What learning asks of many worlds: what is where in each of them, all bodies at once, and worlds that begin again.
 
 use crate::support::{BACKENDS, alone, build, together};
-use drystone::{Body, Command, Geometry, JointCommand, Query, Scene, Shape, World, WorldError, Worlds};
+use drystone::{Body, Command, Geometry, JointCommand, Query, Scene, Shape, World, WorldError, WorldBatch};
 use glam::Vec2;
 
-/// Worlds of several sizes, one with a half plane, one with nothing in it.
+/// WorldBatch of several sizes, one with a half plane, one with nothing in it.
 fn scenes() -> Vec<Scene> {
     let mut scenes =
         vec![build("large_pyramid:base=6"), build("card_house"), build("large_pyramid:base=3"), Scene::new("empty")];
@@ -123,12 +123,12 @@ fn motor() -> Scene {
 fn worlds_begin_again_and_the_others_go_on() {
     for backend in BACKENDS {
         for scene in [build("large_pyramid:base=5"), motor(), build("ragdoll")] {
-            let scenes = Worlds::vary(&scene, 4, |world, scene| {
+            let scenes = WorldBatch::vary(&scene, 4, |world, scene| {
                 scene.bodies.iter_mut().for_each(|body| body.gravity_scale *= 1.0 - 0.1 * world as f32);
             });
             let last = scene.bodies.len() - 1;
             // What is asked changes forces and goals, and some is still to be done when the world begins again.
-            let ask = |worlds: &mut Worlds, world: usize| {
+            let ask = |worlds: &mut WorldBatch, world: usize| {
                 worlds.command(world, last, Command::Force { force: Vec2::new(30.0, 5.0), point: None }).unwrap();
                 if let Some(joint) = worlds.joint_id(world, 0) {
                     worlds.command_joint(world, joint, JointCommand::Enable(false)).unwrap();
@@ -171,7 +171,7 @@ fn several_worlds_go_on_from_snapshots_at_once() {
         (0..10).for_each(|_| worlds.step().unwrap());
         let kept = [0, 2].map(|world| worlds.snapshot(world).unwrap());
         (0..10).for_each(|_| worlds.step().unwrap());
-        // Worlds of one scene take each other's.
+        // WorldBatch of one scene take each other's.
         worlds.restore_all(&[(1, &kept[1]), (2, &kept[0])]).unwrap();
         let hashes = worlds.hashes().unwrap();
         assert_eq!([hashes[1], hashes[2]], [&kept[1], &kept[0]].map(drystone::state::hash));

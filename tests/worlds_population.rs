@@ -2,7 +2,10 @@
 //! others notice nothing.
 
 use crate::support::{BACKENDS, Random, alone, build, shower_on, together};
-use drystone::{Body, BodyId, Command, Joint, JointId, JointKind, Scene, Shape, World, WorldError, Worlds, state};
+use drystone::snapshot::Lineage;
+use drystone::{
+    Body, BodyId, Command, Joint, JointId, JointKind, Scene, Shape, Snapshot, World, WorldBatch, WorldError, state,
+};
 use glam::Vec2;
 
 /// A floor and a box, in strict mode: a world alone has other room than one of many, and neither shall drop contacts.
@@ -35,7 +38,7 @@ fn body(kind: usize, x: f32, y: f32) -> Body {
 
 /// One of many beside the same world alone, to both of which the same is done.
 struct Pair<'a> {
-    many: &'a mut Worlds,
+    many: &'a mut WorldBatch,
     world: usize,
     single: &'a mut World,
 }
@@ -165,7 +168,7 @@ fn one_outgrows_its_tables() {
         scenes.push(Scene { settings: floor().settings, ..build("ragdoll") });
         let mut worlds = together(backend, &scenes);
         let mut singles: Vec<World> = scenes.iter().map(|scene| alone(backend, scene)).collect();
-        let step = |worlds: &mut Worlds, singles: &mut [World], which: &[usize]| {
+        let step = |worlds: &mut WorldBatch, singles: &mut [World], which: &[usize]| {
             worlds.step_some(which).unwrap();
             step_alone(singles, which);
         };
@@ -217,7 +220,7 @@ fn a_world_begins_again_or_goes_on_from_before() {
             let late = worlds.snapshot(1).unwrap();
             (0..4).for_each(|_| worlds.step_some(&[1]).unwrap());
 
-            let compare = |worlds: &mut Worlds, steps: usize, what: &str| {
+            let compare = |worlds: &mut WorldBatch, steps: usize, what: &str| {
                 let mut single = alone(backend, &scene);
                 (0..steps).for_each(|_| single.step().unwrap());
                 assert!(worlds.snapshot(1).unwrap() == single.snapshot().unwrap(), "{backend}: {what}");
@@ -234,9 +237,13 @@ fn a_world_begins_again_or_goes_on_from_before() {
             compare(&mut worlds, 0, "at its start");
             (0..25).for_each(|_| worlds.step_some(&[1]).unwrap());
             compare(&mut worlds, 25, "begun again");
-            // A snapshot of others than are there, or ever were.
-            assert!(worlds.restore(1, &late).is_err());
-            compare(&mut worlds, 25, "after a refusal");
+            // Forward again to those who came then; a world that knows of none of them refuses what does not tell of them.
+            worlds.restore(1, &late).unwrap();
+            assert!(worlds.snapshot(1).unwrap() == late);
+            worlds.reset(&[1]).unwrap();
+            let untold = Snapshot { lineage: Lineage::default(), ..late };
+            assert!(worlds.restore(1, &untold).is_err());
+            compare(&mut worlds, 0, "after a refusal");
         }
     }
 }
@@ -311,5 +318,41 @@ fn what_is_refused_changes_nothing() {
         assert_eq!((newcomer[0].index, newcomer[0].generation), (1, 1));
         worlds.step().unwrap();
         assert!(worlds.bodies().unwrap().states(0)[1].velocity[1].abs() < 1.0);
+    }
+}
+
+/// Of one world, in flight and asleep; a snapshot has it with it, and a world that begins again has that of its scene.
+#[test]
+fn gravity_is_that_of_each_world() {
+    for backend in BACKENDS {
+        let scenes = vec![sleepy(floor()); 2];
+        let mut worlds = together(backend, &scenes);
+        let mut singles: Vec<World> = scenes.iter().map(|scene| alone(backend, scene)).collect();
+        let start = worlds.snapshot(1).unwrap();
+        for gravity in [Vec2::new(3.0, -10.0), Vec2::new(-2.0, 4.0)] {
+            (0..40).for_each(|_| worlds.step().unwrap());
+            (0..40).for_each(|_| step_alone(&mut singles, &[0, 1]));
+            worlds.set_gravity(1, gravity).unwrap();
+            singles[1].set_gravity(gravity).unwrap();
+        }
+        let kept = worlds.snapshot(1).unwrap();
+        (0..9).for_each(|_| worlds.step().unwrap());
+        (0..9).for_each(|_| step_alone(&mut singles, &[0, 1]));
+        for (world, single) in singles.iter_mut().enumerate() {
+            Pair { many: &mut worlds, world, single }.assert_same(backend);
+        }
+        let hashes = worlds.hashes().unwrap();
+        // Negative control.
+        assert_ne!(hashes[0], hashes[1], "{backend}");
+        assert!(worlds.set_gravity(1, Vec2::new(f32::NAN, 0.0)).is_err() && worlds.set_gravity(2, Vec2::ZERO).is_err());
+        worlds.reset(&[1]).unwrap();
+        assert!(worlds.snapshot(1).unwrap() == start);
+        (0..9).for_each(|_| worlds.step_some(&[1]).unwrap());
+        let mut fresh = alone(backend, &scenes[1]);
+        (0..9).for_each(|_| fresh.step().unwrap());
+        assert_eq!(worlds.hashes().unwrap()[1], state::hash(&fresh.snapshot().unwrap()), "{backend}");
+        worlds.restore(1, &kept).unwrap();
+        (0..9).for_each(|_| worlds.step_some(&[1]).unwrap());
+        assert_eq!(worlds.hashes().unwrap()[1], hashes[1], "{backend}");
     }
 }

@@ -1,8 +1,8 @@
-//! Worlds come and go among many: whoever takes the place of another comes to the bits to which it comes alone, and those
+//! WorldBatch come and go among many: whoever takes the place of another comes to the bits to which it comes alone, and those
 //! beside it notice nothing. Settings that are numbers of a world may differ.
 
 use crate::support::{BACKENDS, Random, alone, build, pile, together};
-use drystone::{Body, Command, Joint, JointKind, Scene, Shape, World, WorldError, Worlds, state};
+use drystone::{Body, Command, Joint, JointKind, Scene, Shape, World, WorldError, WorldBatch, state};
 use glam::Vec2;
 
 /// In strict mode: a world alone has other room than one of many, and neither shall drop contacts.
@@ -168,7 +168,7 @@ fn an_empty_place_does_nothing_and_is_asked_nothing() {
 #[test]
 fn what_asks_for_other_stages_is_refused() {
     let base = strict(build("large_pyramid:base=3"));
-    let mut worlds: Worlds = together("gpu", &vec![base.clone(); 2]);
+    let mut worlds: WorldBatch = together("gpu", &vec![base.clone(); 2]);
     (0..5).for_each(|_| worlds.step().unwrap());
     let before = worlds.hashes().unwrap();
     let mut others = vec![base.clone(); 5];

@@ -2,12 +2,12 @@
 //! whoever stepped with it.
 
 use crate::support::{BACKENDS, Random, alone, build, gather, pile, row, together};
-use drystone::{Body, BodyType, Command, Scene, Shape, World, WorldError, Worlds, state};
+use drystone::{Body, BodyType, Command, Scene, Shape, World, WorldError, WorldBatch, state};
 use glam::Vec2;
 
 /// Each body of each world a little elsewhere.
 fn nudged(scene: &Scene, count: usize) -> Vec<Scene> {
-    Worlds::vary(scene, count, |world, scene| {
+    WorldBatch::vary(scene, count, |world, scene| {
         for (index, body) in scene.bodies.iter_mut().enumerate().filter(|(_, body)| body.kind == BodyType::Dynamic) {
             body.position.x += 0.003 * world as f32 * ((index % 3) as f32 - 1.0);
         }
@@ -198,8 +198,8 @@ fn worlds_at_rest_cost_nothing() {
     }
 }
 
-/// Worlds in and out of step with each other, of which one outgrows its room at its third step; whether strict or not.
-fn crowd(strict: bool) -> (Worlds, Vec<World>) {
+/// WorldBatch in and out of step with each other, of which one outgrows its room at its third step; whether strict or not.
+fn crowd(strict: bool) -> (WorldBatch, Vec<World>) {
     let mut scene = row();
     scene.settings.strict = strict;
     scene.settings.events = true;

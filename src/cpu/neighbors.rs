@@ -37,7 +37,7 @@ impl CpuWorld {
     /// for sleeping bodies there is a shorter way yet.
     pub(super) fn can_search_by_list(&self, next: usize) -> bool {
         let stages = [Stage::Bound, Stage::Bin, Stage::Pair, Stage::Recall];
-        self.compiled.params.switches & SLEEP == 0
+        self.host.compiled.params.switches & SLEEP == 0
             && self.plan[next..].iter().map(|op| op.stage).take(stages.len()).eq(stages)
     }
 
@@ -49,7 +49,7 @@ impl CpuWorld {
     pub(super) fn search(&mut self, next: usize) -> Result<usize, WorldError> {
         let start = Instant::now();
         let Self { threads, poses, states, aabbs, own_cells, counters, near, .. } = self;
-        let Compiled { params, shapes, vertices, joints, .. } = &self.compiled;
+        let Compiled { params, shapes, vertices, joints, .. } = &self.host.compiled;
         if counters.quarantined == 0 {
             bound_and_find(threads, params, shapes, vertices, poses, aabbs, own_cells);
         } else {
@@ -65,10 +65,10 @@ impl CpuWorld {
 
         let start = Instant::now();
         if self.search == Search::Grid {
-            bin_place(&self.compiled.params, &self.own_cells, &mut self.cell_ends, &mut self.cell_shapes);
+            bin_place(&self.host.compiled.params, &self.own_cells, &mut self.cell_ends, &mut self.cell_shapes);
         }
         self.spend(Stage::Bin, start);
-        self.limits.check()?;
+        self.host.limits.check()?;
 
         let start = Instant::now();
         let limit = self.contact_limit();
@@ -76,7 +76,7 @@ impl CpuWorld {
         found.map_err(|TooMany { found }| WorldError::TooManyContacts { found, limit })?;
         self.keep_count();
         self.spend(Stage::Pair, start);
-        self.limits.check()?;
+        self.host.limits.check()?;
 
         let start = Instant::now();
         if self.search == Search::Grid {
@@ -92,7 +92,7 @@ impl CpuWorld {
     fn find_pairs(&mut self, limit: usize) -> Result<(), TooMany> {
         let Self { threads, poses, states, aabbs, own_cells, cell_ends, cell_shapes, counters, scratch, .. } = self;
         let Self { pair_starts, pair_starts_previous, contacts, contacts_previous, near, shortcuts, .. } = self;
-        let Compiled { params, shapes, joints, .. } = &mut self.compiled;
+        let Compiled { params, shapes, joints, .. } = &mut self.host.compiled;
         let Joints { joints, ties, may_part, .. } = joints;
         let grid = (&own_cells[..], &cell_ends[..], &cell_shapes[..]);
         let mut past = None;
@@ -130,7 +130,7 @@ impl CpuWorld {
     /// Looks how joints stand eight at a time, where none can break or sleep. Returns false, and does nothing, elsewhere.
     pub(super) fn prepare_joint_blocks(&mut self) -> bool {
         let Self { threads, poses, joint_blocks, joint_states, counters, .. } = self;
-        let Compiled { params, bodies, joints, .. } = &self.compiled;
+        let Compiled { params, bodies, joints, .. } = &self.host.compiled;
         let Joints { joints, starts, fresh, .. } = joints;
         let stand = fresh.is_empty()
             && counters.quarantined == 0
@@ -144,7 +144,7 @@ impl CpuWorld {
     /// Sweeps fast bodies against few walls, where no body can sleep. Returns false, and does nothing, if the walls are many.
     pub(super) fn sweep_against_walls(&mut self) -> bool {
         let Self { own_cells, poses, states, walls, .. } = self;
-        let Compiled { params, shapes, vertices, .. } = &self.compiled;
+        let Compiled { params, shapes, vertices, .. } = &self.host.compiled;
         if params.switches & SLEEP != 0 || !walls.take(shapes, vertices, own_cells, poses, states) {
             return false;
         }
@@ -154,7 +154,7 @@ impl CpuWorld {
             self.renew_grid();
         }
         let Self { threads, poses, states, cell_ends, cell_shapes, walls, scratch, counters, .. } = self;
-        let Compiled { params, shapes, vertices, movers, joints, .. } = &self.compiled;
+        let Compiled { params, shapes, vertices, movers, joints, .. } = &self.host.compiled;
         let grid = (&cell_ends[..], &cell_shapes[..]);
         let (ties, scratch) = (&joints.ties, &mut scratch.continuous);
         let walls = Some(&*walls);
@@ -166,7 +166,7 @@ impl CpuWorld {
     /// Makes the grid of this step, if there is only an older one.
     pub(super) fn renew_grid(&mut self) {
         if std::mem::take(&mut self.search) == Search::List {
-            bin_place(&self.compiled.params, &self.own_cells, &mut self.cell_ends, &mut self.cell_shapes);
+            bin_place(&self.host.compiled.params, &self.own_cells, &mut self.cell_ends, &mut self.cell_shapes);
         }
     }
 

@@ -1,166 +1,62 @@
-//! Bodies and joints that come and go, and what is asked of them.
+//! Bodies and joints that come and go: the tables follow the host.
 
-use super::Books;
 use super::CpuWorld;
-use crate::command::{Command, CommandError, JointCommand, forget, forget_body, rouse, wake_all, wake_left};
-use crate::population::{BodyId, Change, JointId, Journal, Population, ends, joint_id};
-use crate::scene::{Body, Compiled, Joint, Joints};
+use crate::host::{Books, Host, Parts, Recorder, WorldEngine, world_verbs};
+use crate::population::{Change, Population};
+use crate::scene::{Compiled, Joints};
+use crate::snapshot::Snapshot;
 use crate::step::plan;
-use crate::types::{Aabb, JointFrame, Pose};
+use crate::threads::Rows;
+use crate::types::{Aabb, JointFrame, Pose, VACANT};
 use crate::world::WorldError;
 
-impl CpuWorld {
-    /// Makes what the scene's emitters make before this step, and lets go of what they let go of.
-    pub fn emit(&mut self) {
-        let Some(mut population) = self.population.take_if(|population| population.is_due(self.steps)) else { return };
-        if let Some(change) = population.retire(&mut self.compiled, self.steps) {
-            self.let_go(&change);
-        }
-        let [came, tied] = population.emit(&mut self.compiled, self.steps);
-        self.population = Some(population);
-        self.welcome(&came);
-        wake_left(&self.compiled, &tied, &mut self.commands);
-        self.follow(&tied);
+impl WorldEngine for CpuWorld {
+    fn host(&self) -> &Host {
+        &self.host
     }
 
-    /// Wakes every body at the start of the next step, where bodies sleep.
-    pub fn wake_all(&mut self) {
-        wake_all(&self.compiled, &mut self.commands);
+    fn host_mut(&mut self) -> &mut Host {
+        &mut self.host
     }
 
-    /// Adds bodies to the running world: all of them or, with an error, none.
-    ///
-    /// # Errors
-    /// The first value that is out of range, as for a scene; or more than 16 half planes beside those of the scene.
-    pub fn add_bodies(&mut self, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
-        let population = self.population.get_or_insert_with(|| Population::new(&self.compiled));
-        let (ids, change) = population.add(&mut self.compiled, bodies, self.steps)?;
-        self.welcome(&change);
-        Ok(ids)
+    fn has_room_for(&self, _: Parts) -> bool {
+        true
     }
 
-    pub(super) fn welcome(&mut self, change: &Change) {
-        self.follow(change);
-        for &body in change.bodies.iter().filter(|_| self.compiled.settings.sleep) {
-            self.islands[body as usize] = body;
-        }
+    fn is_limited(&self) -> bool {
+        false
     }
 
-    /// Remembers how it is now, before anything comes or goes by hand, so that a snapshot from before can be gone back to.
-    pub(crate) fn keep_origin(&mut self) {
-        self.origin.get_or_insert_with(|| Box::new(self.compiled.clone()));
-    }
-
-    /// Removes bodies and their joints from the running world: all of them or, with an error, none.
-    ///
-    /// # Errors
-    /// If a body is not there, or no longer, or given twice.
-    pub fn remove_bodies(&mut self, ids: &[BodyId]) -> Result<(), WorldError> {
-        let population = self.population.get_or_insert_with(|| Population::new(&self.compiled));
-        let change = population.remove(&mut self.compiled, ids)?;
-        self.let_go(&change);
+    fn make_room(&mut self, _: Option<&mut Recorder>) -> Result<(), WorldError> {
         Ok(())
     }
 
-    /// Gives a body another description, with the same id and outlines; its joints go.
-    ///
-    /// # Errors
-    /// As [`World::replace_body`](crate::World::replace_body).
-    pub fn replace_body(&mut self, id: BodyId, body: &Body) -> Result<(), WorldError> {
-        let population = self.population.get_or_insert_with(|| Population::new(&self.compiled));
-        let change = population.replace(&mut self.compiled, id, body, self.steps)?;
-        forget_body(&mut self.commands, id.index);
-        self.let_go(&change);
-        if self.compiled.settings.sleep {
-            self.islands[id.index as usize] = id.index;
-        }
-        Ok(())
-    }
-
-    pub(super) fn let_go(&mut self, change: &Change) {
-        forget(&mut self.commands, &self.compiled);
-        wake_left(&self.compiled, change, &mut self.commands);
-        self.follow(change);
-    }
-
-    /// Adds joints to the running world: all of them or, with an error, none.
-    ///
-    /// # Errors
-    /// The first value that is out of range, as for a scene.
-    pub fn add_joints(&mut self, joints: &[Joint]) -> Result<Vec<JointId>, WorldError> {
-        let population = self.population.get_or_insert_with(|| Population::new(&self.compiled));
-        let (ids, change) = population.add_joints(&mut self.compiled, joints)?;
-        wake_left(&self.compiled, &change, &mut self.commands);
-        self.follow(&change);
-        Ok(ids)
-    }
-
-    /// As [`Self::add_joints`], of bodies by their ids: `None` is the world. What the joints say of their bodies is not
-    /// looked at.
-    ///
-    /// # Errors
-    /// If a body is not there, or no longer; else as [`Self::add_joints`].
-    pub fn add_joints_between(
-        &mut self,
-        joints: &[(Option<BodyId>, BodyId, Joint)],
-    ) -> Result<Vec<JointId>, WorldError> {
-        let population = self.population.get_or_insert_with(|| Population::new(&self.compiled));
-        let joints = population.between(&self.compiled, joints)?;
-        self.add_joints(&joints)
-    }
-
-    /// Removes joints from the running world: all of them or, with an error, none.
-    ///
-    /// # Errors
-    /// If a joint is not there, or no longer, or given twice.
-    pub fn remove_joints(&mut self, ids: &[JointId]) -> Result<(), WorldError> {
-        let population = self.population.get_or_insert_with(|| Population::new(&self.compiled));
-        let change = population.remove_joints(&mut self.compiled, ids)?;
-        self.let_go(&change);
-        Ok(())
-    }
-
-    /// The joint with an index, if there is one.
-    #[must_use]
-    pub fn joint_id(&self, index: usize) -> Option<JointId> {
-        joint_id(&self.compiled, index)
-    }
-
-    /// Asks something of a joint; it happens at the start of the next step.
-    ///
-    /// # Errors
-    /// If there is no such joint, it has nothing of the kind, or a value is out of range.
-    pub fn command_joint(&mut self, joint: JointId, command: JointCommand) -> Result<(), CommandError> {
-        let records = command.flatten(&self.compiled, joint)?;
-        self.compiled.joints.may_part |= matches!(command, JointCommand::Enable(_));
-        self.commands.extend(records);
-        let ends = self.compiled.joints.place(joint.index).map(|place| ends(&self.compiled.joints.joints[place]));
-        rouse(&self.compiled, ends.into_iter().flatten(), &mut self.commands);
-        Ok(())
-    }
-
-    /// Brings the tables to the bodies that there are now.
-    pub(super) fn follow(&mut self, change: &Change) {
+    fn follow(&mut self, change: &Change, _: Option<&mut Recorder>) -> Result<(), WorldError> {
         self.forget();
-        let Compiled { bodies, poses, states, shapes, .. } = &self.compiled;
-        self.plan = plan(&self.compiled.settings, self.compiled.bounces, self.compiled.joints.count() > 0);
+        let Compiled { bodies, poses, states, shapes, settings, bounces, joints, .. } = &self.host.compiled;
+        self.plan = plan(settings, *bounces, joints.count() > 0);
         self.rests = false;
         self.poses.resize(bodies.len(), Pose::default());
-        if self.compiled.settings.sleep {
+        self.states.resize(bodies.len());
+        self.accumulators.resize(bodies.len());
+        self.swings.resize(bodies.len(), 0.0);
+        self.aabbs.resize(shapes.len(), Aabb::default());
+        if settings.sleep {
             #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
             let new = self.islands.len() as u32..bodies.len() as u32;
             self.islands.extend(new);
             self.island_flags.resize(bodies.len(), 0);
         }
-        self.states.resize(bodies.len());
-        self.accumulators.resize(bodies.len());
-        self.swings.resize(bodies.len(), 0.0);
-        self.aabbs.resize(shapes.len(), Aabb::default());
         for &index in &change.bodies {
-            self.poses[index as usize] = poses[index as usize];
-            self.states.set(index as usize, states[index as usize]);
+            let slot = index as usize;
+            self.poses[slot] = poses[slot];
+            self.states.set(slot, states[slot]);
+            // A body that slept in a slot that was left has yet to be woken by it.
+            if settings.sleep && bodies[slot].kind != VACANT {
+                self.islands[slot] = index;
+            }
         }
-        let Joints { joints, rows, states, .. } = &self.compiled.joints;
+        let Joints { joints, rows, states, .. } = joints;
         self.joint_frames.resize(joints.len(), JointFrame::default());
         self.joint_states.resize(joints.len());
         self.joint_impulses.resize(rows.len());
@@ -170,65 +66,83 @@ impl CpuWorld {
         if let Some(&end) = self.pair_starts.last() {
             self.pair_starts.resize(shapes.len() + 1, end);
         }
-    }
-
-    /// Asks something of a body; it happens at the start of the next step.
-    ///
-    /// # Errors
-    /// If there is no such body, it does not move in this way, or a value is not finite.
-    pub fn command(&mut self, body: usize, command: Command) -> Result<(), CommandError> {
-        command.push(&self.compiled, body, &mut self.commands)?;
         Ok(())
     }
 
-    /// The body in a slot, if there is one.
-    pub fn body_id(&mut self, index: usize) -> Option<BodyId> {
-        self.population.get_or_insert_with(|| Population::new(&self.compiled)).id(&self.compiled, index)
+    /// Lists are as long as what is in them, and are written as a whole by the snapshot that follows.
+    fn clear_lists(&mut self) {}
+
+    fn state(&mut self) -> Result<Snapshot, WorldError> {
+        Ok(Self::snapshot(self))
+    }
+
+    fn settle(&mut self) -> Result<(), WorldError> {
+        Ok(())
+    }
+
+    fn make_room_for(&mut self, _: &Snapshot) -> Result<(), WorldError> {
+        Ok(())
+    }
+
+    fn put(&mut self, snapshot: &Snapshot, _: Option<&mut Recorder>) {
+        self.forget();
+        self.rests = false;
+        self.poses.clone_from(&snapshot.poses);
+        self.states = Rows::new(&snapshot.states);
+        self.pair_starts.clone_from(&snapshot.pair_starts);
+        self.contacts.clone_from(&snapshot.contacts);
+        self.manifolds.clone_from(&snapshot.manifolds);
+        self.islands.clone_from(&snapshot.islands);
+        // A step that ended between waking and falling asleep left some.
+        self.island_flags.fill(0);
+        self.sleeping_starts.clone_from(&snapshot.sleeping_starts);
+        self.sleeping.clone_from(&snapshot.sleeping);
+        self.counters = snapshot.counters;
+        self.joint_states = Rows::new(&snapshot.joint_states);
+        self.joint_impulses = Rows::new(&snapshot.joint_impulses);
+    }
+}
+
+impl CpuWorld {
+    world_verbs!();
+
+    /// Makes what the scene's emitters make before this step, and lets go of what they let go of.
+    pub fn emit(&mut self) {
+        let made = self.emit_due(None);
+        debug_assert!(made.is_ok(), "there is room for all: {made:?}");
     }
 
     /// What a world knows without having stepped.
     #[must_use]
     pub fn into_books(self) -> Books {
-        Books { compiled: self.compiled, population: self.population, origin: self.origin }
+        self.host.into_books()
     }
 
     /// A world in which bodies and joints have come and gone. It waits for a snapshot to continue from.
     #[must_use]
     pub fn from_books(books: Books) -> Self {
-        let Books { compiled, population, origin } = books;
-        Self { population, origin, ..Self::from_compiled(compiled) }
+        Self::from_host(Host::from_books(books))
     }
 
     /// Which bodies and joints came and went.
     #[must_use]
     pub fn population(&self) -> Option<&Population> {
-        self.population.as_ref()
-    }
-
-    /// Lets a world that has done no step see the changes of a journal, up to a step.
-    pub(crate) fn relive(&mut self, journal: &Journal, until: u64) -> Result<(), WorldError> {
-        let mut compiled = self.compiled.clone();
-        let mut population = Population::new(&compiled);
-        population.relive(&mut compiled, journal, until)?;
-        self.compiled = compiled;
-        self.population = Some(population);
-        self.follow(&Change::default());
-        Ok(())
+        self.host.population.as_ref()
     }
 
     /// Only keeps the books of a step: which bodies come and go.
     pub fn skip_step(&mut self) {
         self.emit();
-        self.commands.clear();
+        self.host.commands.clear();
         self.end_step();
     }
 
     /// Keeps the books up to a step. Steps before which nothing comes or goes are passed over at once.
     pub fn skip_to(&mut self, until: u64) {
-        while self.steps < until {
+        while self.host.steps < until {
             self.skip_step();
-            let next = self.population.as_ref().map_or(u64::MAX, Population::next);
-            self.steps = self.steps.max(next.min(until));
+            let next = self.host.population.as_ref().map_or(u64::MAX, Population::next);
+            self.host.steps = self.host.steps.max(next.min(until));
         }
     }
 }

@@ -39,7 +39,7 @@ impl CpuWorld {
     pub fn run(&mut self, op: Op) -> Result<(), WorldError> {
         let limit = self.contact_limit();
         match op.stage {
-            Stage::Command => self.compiled.lead_on(&mut self.commands, self.steps),
+            Stage::Command => self.host.compiled.lead_on(&mut self.host.commands, self.host.steps),
             Stage::Continuous => self.renew_grid(),
             _ => {}
         }
@@ -50,7 +50,7 @@ impl CpuWorld {
         let Self { coloring, slots, constraints, surfaces, scratch, counters, .. } = self;
         let Self { joint_frames, joint_blocks, joint_states, joint_impulses, .. } = self;
         let Self { islands, island_flags, sleeping_starts, sleeping, .. } = self;
-        let Compiled { params, bodies, shapes, vertices, movers, joints, .. } = &mut self.compiled;
+        let Compiled { params, bodies, shapes, vertices, movers, joints, .. } = &mut self.host.compiled;
         let Joints { joints, rows, starts, ties, may_part, fresh, .. } = joints;
         if params.switches & SLEEP != 0
             && counters.again == 0
@@ -61,13 +61,13 @@ impl CpuWorld {
         let past = Past { starts: pair_starts_previous, contacts: contacts_previous };
         match op.stage {
             Stage::Command => {
-                by_body(&mut self.commands);
-                if self.commands.iter().any(types::Command::is_for_joint) {
+                by_body(&mut self.host.commands);
+                if self.host.commands.iter().any(types::Command::is_for_joint) {
                     joint_blocks.forget();
                 }
                 command(
                     params,
-                    &self.commands,
+                    &self.host.commands,
                     bodies,
                     poses,
                     states,
@@ -78,7 +78,7 @@ impl CpuWorld {
                     rows,
                     joint_states,
                 );
-                self.commands.clear();
+                self.host.commands.clear();
             }
             Stage::Guard => guard(threads, params, bodies, poses, states, accumulators, swings, counters),
 

@@ -39,7 +39,7 @@ impl CpuWorld {
     /// Returns the threads that share a sweep. Of little, one thread that has the rows to itself is through before others
     /// have taken a share.
     pub(super) fn sweepers(&self) -> Threads {
-        let Compiled { bodies, joints, .. } = &self.compiled;
+        let Compiled { bodies, joints, .. } = &self.host.compiled;
         let size = bodies.len() + self.counters.touching as usize + joints.count();
         // A pass over so little is short.
         if size < self.sweep_from { Threads::default() } else { self.threads.clone() }
@@ -58,7 +58,8 @@ impl CpuWorld {
         };
         let start = Instant::now();
         let sweepers = self.sweepers();
-        let Self { compiled, states, contacts, counters, coloring, .. } = self;
+        let Self { states, contacts, counters, coloring, .. } = self;
+        let compiled = &self.host.compiled;
         color(&sweepers, &compiled.params, states, contacts, coloring, counters);
         self.schedule = self.choose_schedule();
         if self.schedule != Schedule::IslandBatches {
@@ -68,14 +69,15 @@ impl CpuWorld {
         match self.schedule {
             Schedule::Serial => Ok(first + 1),
             Schedule::IslandBatches => {
-                let Self { threads, compiled, poses, states, accumulators, contacts, manifolds, .. } = self;
+                let Self { threads, poses, states, accumulators, contacts, manifolds, .. } = self;
                 let Self { groups, counters, stage_ms, .. } = self;
+                let compiled = &self.host.compiled;
                 let given = islands::Given { compiled, poses, states, accumulators };
                 groups.run(threads, &self.plan[solver.clone()], given, contacts, manifolds, counters, stage_ms);
                 Ok(solver.end)
             }
             Schedule::WorkerTeam => {
-                self.limits.check()?;
+                self.host.limits.check()?;
                 self.run_timed(self.plan[solver.start])?;
                 let plan = std::mem::take(&mut self.plan);
                 self.run_team(&plan[solver.start + 1..solver.end - 1]);
@@ -88,7 +90,8 @@ impl CpuWorld {
     /// Chooses how the contacts that have their colours are solved.
     fn choose_schedule(&mut self) -> Schedule {
         let sweepers = self.sweepers().count();
-        let Self { threads, compiled, contacts, counters, groups, .. } = self;
+        let Self { threads, contacts, counters, groups, .. } = self;
+        let compiled = &self.host.compiled;
         // Batches are swept by all threads or not at all.
         if sweepers == threads.count() && groups.find(threads, compiled, contacts, counters.touching) {
             Schedule::IslandBatches
@@ -102,9 +105,9 @@ impl CpuWorld {
     /// Runs sweeps with all threads together.
     fn run_team(&mut self, ops: &[Op]) {
         self.crew_steps += 1;
-        let Self { threads, compiled, poses, states, accumulators, constraints, surfaces, counters, .. } = self;
+        let Self { threads, poses, states, accumulators, constraints, surfaces, counters, .. } = self;
         let Self { scratch: Scratch { crew: scratch, .. }, stage_ms, .. } = self;
-        let Compiled { params, bodies, .. } = &*compiled;
+        let Compiled { params, bodies, .. } = &self.host.compiled;
         let crew = Crew::new(threads, constraints, counters, bodies.len(), ops.len(), scratch);
         let spent = Mutex::new(stage_ms);
         crew.run(|hand| {

@@ -3,10 +3,9 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{CpuWorld, WorldTables};
-use crate::population::{Change, Population};
 use crate::query::{Answers, Flat, Query, QueryBounds, walk};
 use crate::scene::{Compiled, Joints};
-use crate::snapshot::{Force, JointGoal, RowGoal, Snapshot, sleeping_islands};
+use crate::snapshot::{Carried, Snapshot};
 use crate::state::{JointReaction, joint_reactions, max_speed};
 use crate::step::{Op, Stage};
 use crate::tables::Tables;
@@ -26,21 +25,13 @@ impl CpuWorld {
     /// Its velocity and status.
     #[must_use]
     pub fn body_state(&self, body: usize) -> Option<BodyState> {
-        (body < self.compiled.bodies.len()).then(|| self.states.get(body))
-    }
-
-    /// Sets gravity from the next step on, m/s², and wakes all bodies, unless it is the same.
-    pub(crate) fn set_gravity(&mut self, gravity: [f32; 2]) {
-        if self.compiled.change_gravity(gravity) {
-            self.rests = false;
-            self.wake_all();
-        }
+        (body < self.host.compiled.bodies.len()).then(|| self.states.get(body))
     }
 
     /// What happened since this was last asked, if the scene wants events.
     pub fn take_events(&mut self) -> Vec<event::Event> {
         // A copy, so that the next step has the memory.
-        self.events.drain(..).collect()
+        self.host.events.drain(..).collect()
     }
 
     /// Answers a batch of queries about the world as it is now ([`crate::query`]).
@@ -77,7 +68,7 @@ impl CpuWorld {
         let ran = [Stage::Bound, Stage::Bin].into_iter().try_for_each(|stage| self.run(Op { stage, flags: 0 }));
         let unwatched = std::mem::replace(&mut self.threads, watching);
         ran?;
-        let Compiled { params, shapes, vertices, .. } = &self.compiled;
+        let Compiled { params, shapes, vertices, .. } = &self.host.compiled;
         let Self { poses, aabbs, cell_ends, cell_shapes, .. } = self;
         let tables = walk::Tables { params, shapes, vertices, poses, aabbs, cell_ends, cell_shapes };
         query::answer(&unwatched, &tables, &flat, brute, bounds)
@@ -89,21 +80,9 @@ impl CpuWorld {
         &self.plan
     }
 
-    /// What the world was made from.
-    #[must_use]
-    pub fn compiled(&self) -> &Compiled {
-        &self.compiled
-    }
-
-    /// Steps done.
-    #[must_use]
-    pub fn steps(&self) -> u64 {
-        self.steps
-    }
-
     /// Makes this the world as it is after so many steps, for bodies on paths.
     pub fn set_steps(&mut self, steps: u64) {
-        self.steps = steps;
+        self.host.steps = steps;
     }
 
     /// Threads in use.
@@ -120,7 +99,7 @@ impl CpuWorld {
     /// Speed of the fastest dynamic body, m/s.
     #[must_use]
     pub fn max_speed(&self) -> f64 {
-        max_speed(&self.compiled, (0..self.compiled.bodies.len()).map(|body| self.states.get(body)))
+        max_speed(&self.host.compiled, (0..self.host.compiled.bodies.len()).map(|body| self.states.get(body)))
     }
 
     /// Milliseconds spent in each stage so far.
@@ -137,7 +116,7 @@ impl CpuWorld {
 
     /// One a body.
     pub fn states(&self) -> impl Iterator<Item = BodyState> + '_ {
-        (0..self.compiled.bodies.len()).map(|body| self.states.get(body))
+        (0..self.host.compiled.bodies.len()).map(|body| self.states.get(body))
     }
 
     /// The tables as they are between two steps.
@@ -166,74 +145,30 @@ impl CpuWorld {
     /// The state between two steps. After a step that was given up it is that of half a step, and of no use.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot {
-            step: self.steps,
+        let Compiled { bodies, joints, .. } = &self.host.compiled;
+        let carried = Carried {
             poses: self.poses.clone(),
             states: self.states.to_vec(),
             pair_starts: self.pair_starts.clone(),
             contacts: self.contacts.clone(),
             manifolds: self.manifolds.clone(),
-            islands: sleeping_islands(&self.compiled, &self.states.to_vec(), &self.islands, self.population.as_ref()),
+            islands: &self.islands,
             sleeping_starts: self.sleeping_starts.clone(),
             sleeping: self.sleeping.clone(),
             counters: self.counters,
-            forces: self.compiled.bodies.iter().map(Force::of).collect(),
-            commands: self.commands.clone(),
-            population: Population::history(self.population.as_ref()),
-            vacated: Population::vacated(self.population.as_ref()).to_vec(),
+            bodies,
+            joints: &joints.joints,
+            joint_rows: &joints.rows,
             joint_states: self.joint_states.to_vec(),
-            joint_goals: self.compiled.joints.joints.iter().map(JointGoal::of).collect(),
-            row_goals: self.compiled.joints.rows.iter().map(RowGoal::of).collect(),
             joint_impulses: self.joint_impulses.to_vec(),
-        }
+        };
+        Snapshot::new(self.host.moment(), carried)
     }
 
     /// What the joints do, in the order of their indices.
     #[must_use]
     pub fn joint_reactions(&self) -> Vec<JointReaction> {
-        joint_reactions(&self.compiled, &self.snapshot())
-    }
-
-    /// Continues from a snapshot, to the same bits.
-    ///
-    /// # Errors
-    /// If the snapshot is of another world; then nothing has changed.
-    pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), WorldError> {
-        let rewound = Population::rewind(self.origin.as_deref(), &self.compiled, self.population.as_ref(), snapshot)?;
-        if let Some((compiled, population)) = rewound {
-            snapshot.check(&compiled, Some(&population))?;
-            self.compiled = compiled;
-            self.population = Some(population);
-            self.follow(&Change::default());
-        } else {
-            snapshot.check(&self.compiled, self.population.as_ref())?;
-        }
-        if let Some(population) = &mut self.population {
-            population.restore(&self.compiled, &snapshot.vacated);
-        }
-        self.limits.revive();
-        self.steps = snapshot.step;
-        self.forget();
-        self.poses.clone_from(&snapshot.poses);
-        self.states = Rows::new(&snapshot.states);
-        self.pair_starts.clone_from(&snapshot.pair_starts);
-        self.contacts.clone_from(&snapshot.contacts);
-        self.manifolds.clone_from(&snapshot.manifolds);
-        self.rests = false;
-        self.islands.clone_from(&snapshot.islands);
-        // A step that ended between waking and falling asleep left some.
-        self.island_flags.fill(0);
-        self.sleeping_starts.clone_from(&snapshot.sleeping_starts);
-        self.sleeping.clone_from(&snapshot.sleeping);
-        self.counters = snapshot.counters;
-        for (body, force) in self.compiled.bodies.iter_mut().zip(&snapshot.forces) {
-            force.put(body);
-        }
-        self.commands.clone_from(&snapshot.commands);
-        snapshot.put_goals(&mut self.compiled.joints);
-        self.joint_states = Rows::new(&snapshot.joint_states);
-        self.joint_impulses = Rows::new(&snapshot.joint_impulses);
-        Ok(())
+        joint_reactions(&self.host.compiled, &self.snapshot())
     }
 
     /// Every table as it stands, for comparing stage by stage.
@@ -263,8 +198,8 @@ impl CpuWorld {
             constraints,
             rebounds,
             surfaces: self.surfaces.to_vec(),
-            joints: self.compiled.joints.joints.clone(),
-            joint_rows: self.compiled.joints.rows.clone(),
+            joints: self.host.compiled.joints.joints.clone(),
+            joint_rows: self.host.compiled.joints.rows.clone(),
             joint_frames: self.joint_frames(),
             joint_states: self.joint_states.to_vec(),
             joint_impulses: self.joint_impulses(),
@@ -310,11 +245,11 @@ impl CpuWorld {
         self.slots = tables.slots.iter().copied().map(AtomicU32::new).collect();
         self.constraints.load(&tables.counters, &tables.constraints, &tables.rebounds);
         self.surfaces = Rows::new(&tables.surfaces);
-        self.compiled.joints.joints.clone_from(&tables.joints);
-        self.compiled.joints.rows.clone_from(&tables.joint_rows);
-        self.compiled.joints.refresh();
+        self.host.compiled.joints.joints.clone_from(&tables.joints);
+        self.host.compiled.joints.rows.clone_from(&tables.joint_rows);
+        self.host.compiled.joints.refresh();
         self.joint_frames.clone_from(&tables.joint_frames);
-        let Joints { joints, starts, rows, .. } = &self.compiled.joints;
+        let Joints { joints, starts, rows, .. } = &self.host.compiled.joints;
         self.joint_states = Rows::new(&tables.joint_states);
         self.joint_impulses = Rows::new(&tables.joint_impulses);
         self.joint_blocks.lay(starts, joints, &self.joint_frames, rows, &self.joint_impulses);

@@ -5,10 +5,9 @@ use super::engine::at_parity;
 use super::readback::{cast, download};
 use super::state::complete;
 use super::{Context, GpuWorld};
-use crate::cpu::Books;
+use crate::host::{Books, Host};
 use crate::population::Population;
-use crate::scene::Compiled;
-use crate::snapshot::{Force, JointGoal, RowGoal, Snapshot, sleeping_islands};
+use crate::snapshot::{Carried, Moment, Snapshot};
 use crate::types::{self, BodyState, Contact, Counters, JointState, Manifold, Pose, SleepingContact};
 use crate::world::WorldError;
 
@@ -36,12 +35,7 @@ const FIRST_LONG: usize = 11;
 #[derive(Debug)]
 pub struct DeviceCopy {
     context: Context,
-    /// Steps done.
-    pub step: u64,
-    /// [`Population::history`].
-    pub population: u64,
-    commands: Vec<types::Command>,
-    vacated: Vec<u32>,
+    moment: Moment,
     parts: Vec<wgpu::Buffer>,
     bodies: usize,
     shapes: usize,
@@ -56,13 +50,25 @@ impl DeviceCopy {
         self.parts.iter().map(wgpu::Buffer::size).sum()
     }
 
-    /// Reads it. `compiled` and `population` are those of that time. Waits for the device.
+    /// Steps done.
+    #[must_use]
+    pub fn step(&self) -> u64 {
+        self.moment.step
+    }
+
+    /// Hash of the bodies and joints that had come and gone ([`Population::history`]).
+    #[must_use]
+    pub fn population(&self) -> u64 {
+        self.moment.population
+    }
+
+    /// Reads the snapshot. Waits for the device.
     ///
     /// # Errors
     /// If the device is lost.
-    pub fn read(&self, compiled: &Compiled, population: Option<&Population>) -> Result<Snapshot, WorldError> {
-        let sleepers = if compiled.settings.sleep { self.bodies } else { 0 };
-        let producers = if compiled.settings.sleep { self.shapes + 1 } else { 0 };
+    pub fn read(&self) -> Result<Snapshot, WorldError> {
+        let sleepers = if self.moment.sleeps { self.bodies } else { 0 };
+        let producers = if self.moment.sleeps { self.shapes + 1 } else { 0 };
         let lengths = [
             size_of::<Counters>(),
             self.bodies * size_of::<Pose>(),
@@ -93,34 +99,30 @@ impl DeviceCopy {
                 (&self.parts[FIRST_LONG + 2], 0, put_by * size_of::<SleepingContact>() as u64),
             ],
         )?;
-        let states: Vec<BodyState> = cast(&head[2]);
         let mut bodies: Vec<types::Body> = cast(&head[10]);
         // Of what was asked and not done yet the device does not know.
-        for command in self.commands.iter().filter(|command| !command.is_for_joint()) {
+        for command in self.moment.commands.iter().filter(|command| !command.is_for_joint()) {
             if let Some(body) = bodies.get_mut(command.body as usize) {
                 command.mirror(body);
             }
         }
-        Ok(Snapshot {
-            step: self.step,
-            islands: sleeping_islands(compiled, &states, &cast::<u32>(&head[4]), population),
-            sleeping_starts,
-            sleeping: cast(&tail[2]),
+        let carried = Carried {
             poses: cast(&head[1]),
-            states,
-            pair_starts: if self.step == 0 { Vec::new() } else { pair_starts },
+            states: cast(&head[2]),
+            pair_starts: if self.moment.step == 0 { Vec::new() } else { pair_starts },
             contacts: cast(&tail[0]),
             manifolds: cast(&tail[1]),
+            islands: &cast::<u32>(&head[4]),
+            sleeping_starts,
+            sleeping: cast(&tail[2]),
             counters,
-            forces: bodies.iter().map(Force::of).collect(),
-            commands: self.commands.clone(),
-            population: self.population,
-            vacated: self.vacated.clone(),
+            bodies: &bodies,
+            joints: &cast::<types::Joint>(&head[8]),
+            joint_rows: &cast::<types::JointRow>(&head[9]),
             joint_states: cast(&head[6]),
-            joint_goals: cast::<types::Joint>(&head[8]).iter().map(JointGoal::of).collect(),
-            row_goals: cast::<types::JointRow>(&head[9]).iter().map(RowGoal::of).collect(),
             joint_impulses: cast(&head[7]),
-        })
+        };
+        Ok(Snapshot::new(self.moment.clone(), carried))
     }
 }
 
@@ -132,7 +134,7 @@ impl GpuWorld {
     pub fn device_copy(&mut self) -> Result<DeviceCopy, WorldError> {
         self.poll()?;
         // Known to the step, if its counters have arrived; else all there is room for.
-        let known = self.known.filter(|(step, _)| step + 1 == self.steps).map(|(_, counters)| counters);
+        let known = self.known.filter(|(step, _)| step + 1 == self.host.steps).map(|(_, counters)| counters);
         let room = u64::from(self.engine.contact_capacity);
         let contacts = known.map_or(room, |counters| u64::from(counters.contacts).min(room));
         let put_by = known.map_or(room, |counters| u64::from(counters.sleeping_contacts).min(room));
@@ -160,15 +162,12 @@ impl GpuWorld {
         self.submit(encoder)?;
         Ok(DeviceCopy {
             context: self.context().clone(),
-            step: self.steps,
-            population: Population::history(self.population.as_ref()),
-            commands: self.commands.clone(),
-            vacated: Population::vacated(self.population.as_ref()).to_vec(),
+            moment: self.host.moment(),
             parts,
-            bodies: self.compiled.bodies.len(),
-            shapes: self.compiled.shapes.len(),
-            joints: self.compiled.joints.joints.len(),
-            rows: self.compiled.joints.rows.len(),
+            bodies: self.host.compiled.bodies.len(),
+            shapes: self.host.compiled.shapes.len(),
+            joints: self.host.compiled.joints.joints.len(),
+            rows: self.host.compiled.joints.rows.len(),
             capacity: contacts.max(put_by),
         })
     }
@@ -178,17 +177,13 @@ impl GpuWorld {
     /// # Errors
     /// If it does not fit the device.
     pub fn from_books(context: &Context, books: Books) -> Result<Self, WorldError> {
-        let Books { compiled, population, origin } = books;
-        let mut world = Self::from_compiled(context, compiled, None)?;
-        world.population = population;
-        world.origin = origin;
-        Ok(world)
+        Self::from_host(context, Host::from_books(books), None, context.kernels(false)?)
     }
 
     /// Which bodies and joints came and went.
     #[must_use]
     pub fn population(&self) -> Option<&Population> {
-        self.population.as_ref()
+        self.host.population.as_ref()
     }
 
     /// The newest counters that have arrived, and the step that they are of.

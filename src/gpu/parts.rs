@@ -61,12 +61,12 @@ impl GpuWorld {
     /// # Errors
     /// As [`Self::step`].
     pub fn step_part(&mut self, share: f64) -> Result<bool, WorldError> {
-        if self.compiled.settings.strict {
+        if self.host.compiled.settings.strict {
             // It may have to go back to the start of the step.
             self.step_measured()?;
             return Ok(true);
         }
-        self.limits.check()?;
+        self.host.limits.check()?;
         let (mut encoder, part) = match self.part.take() {
             Some(part) => (self.engine.encoder(), part),
             None => {

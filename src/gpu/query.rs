@@ -50,7 +50,7 @@ impl GpuWorld {
     /// # Errors
     /// As [`Self::query`]; [`WorldError::TooManyFound`].
     pub fn query_within(&mut self, queries: &[Query], bounds: QueryBounds) -> Result<Answers, WorldError> {
-        let count = bounds.batch(queries.len(), self.compiled.shapes.len());
+        let count = bounds.batch(queries.len(), self.host.compiled.shapes.len());
         let mut pending = self.query_async(&queries[..count])?;
         pending.limit = bounds.found;
         loop {
@@ -71,7 +71,7 @@ impl GpuWorld {
         self.poll()?;
         let mut encoder = self.engine.encoder();
         let past = if flat.regions.is_empty() { Vec::new() } else { self.copy_state(&mut encoder) };
-        let shapes = &self.compiled.shapes;
+        let shapes = &self.host.compiled.shapes;
         let bodies =
             self.query_load.bodies.get_or_insert_with(|| shapes.iter().map(|shape| shape.body).collect()).clone();
         let mut pending = PendingQuery {
@@ -79,7 +79,7 @@ impl GpuWorld {
             pieces: Vec::new(),
             world: self.query_load.world.clone(),
             population: self.query_load.population.clone(),
-            params: self.compiled.params,
+            params: self.host.compiled.params,
             bodies,
             past,
             limit: usize::MAX,
@@ -146,14 +146,14 @@ impl GpuWorld {
     fn repeat(&mut self, pending: &mut PendingQuery) -> Result<(), WorldError> {
         // Capacities, which alone may differ otherwise, mean nothing to a query.
         let moved_on = !Arc::ptr_eq(&pending.population, &self.query_load.population);
-        let params = self.compiled.params;
+        let params = self.host.compiled.params;
         if moved_on {
-            self.compiled.params = pending.params;
+            self.host.compiled.params = pending.params;
             self.bind();
         }
         let repeated = self.repeat_in_place(pending);
         if moved_on {
-            self.compiled.params = params;
+            self.host.compiled.params = params;
             self.bind();
         }
         repeated
@@ -175,8 +175,8 @@ impl GpuWorld {
     }
 
     fn asker(&mut self) -> Asker<'_> {
-        let Self { engine, query_load: load, compiled, .. } = self;
-        Asker { engine, load, shapes: compiled.params.shape_count }
+        let Self { engine, query_load: load, host, .. } = self;
+        Asker { engine, load, shapes: host.compiled.params.shape_count }
     }
 
     /// A copy of [`STATE`].

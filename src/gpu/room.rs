@@ -6,14 +6,15 @@ use std::collections::HashMap;
 use super::engine::{Engine, part_bytes};
 use super::memory::TABLES;
 use super::memory::{Features, Group, Sizes};
+use crate::host::Parts;
 use crate::scene::{Compiled, MOST_ROWS};
-use crate::types::{Constraint, Counters, Event, OVERFLOW_CONTACTS};
+use crate::types::{Constraint, Counters, Event, MAX_VERTICES, OVERFLOW_CONTACTS};
 use crate::world::WorldError;
 
 /// Joints for which there is room in any world.
 const SPARE_JOINTS: usize = 64;
 /// Words of a list of colours that holds a few joints.
-pub(super) const FEW_WORDS: usize = 256;
+const FEW_WORDS: usize = 256;
 
 /// Elements for which the buffers have room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,6 +63,21 @@ impl Room {
             joints: compiled.joints.joints.len(),
             rows: compiled.joints.rows.len(),
             order: compiled.joints.starts.len(),
+        }
+    }
+
+    /// Enough for so much more in any case, also if no free slot is taken.
+    pub fn with(self, more: Parts) -> Self {
+        // A list of colours that is laid anew has room for half as many again in each.
+        let order = if more.joints > 0 { 2 * (self.order + more.joints) + FEW_WORDS } else { self.order };
+        Self {
+            bodies: self.bodies + more.bodies,
+            shapes: self.shapes + more.shapes,
+            vertices: self.vertices + MAX_VERTICES as usize * more.shapes,
+            joints: self.joints + more.joints,
+            rows: self.rows + MOST_ROWS * more.joints,
+            order,
+            ..self
         }
     }
 

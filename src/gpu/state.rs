@@ -3,9 +3,9 @@
 use super::engine::{Engine, at_parity};
 use super::readback::{cast, download};
 use super::writes::Writes;
-use crate::population::Population;
+use crate::host::Host;
 use crate::scene::Compiled;
-use crate::snapshot::{Force, JointGoal, RowGoal, Snapshot, sleeping_islands};
+use crate::snapshot::{Carried, Snapshot};
 use crate::tables::Tables;
 use crate::types::{
     self, Aabb, Accumulator, BodyState, COLOR_COUNT, Constraint, Contact, Counters, Event, JointFrame, JointState,
@@ -13,34 +13,26 @@ use crate::types::{
 };
 use crate::world::WorldError;
 
-/// What a world carries from one step to the next, of what its tables hold.
-pub(super) fn snapshot(
-    compiled: &Compiled,
-    population: Option<&Population>,
-    steps: u64,
-    commands: &[types::Command],
-    tables: Tables,
-) -> Snapshot {
-    Snapshot {
-        step: steps,
-        islands: sleeping_islands(compiled, &tables.states, &tables.islands, population),
-        sleeping_starts: tables.sleeping_starts,
-        sleeping: tables.sleeping,
+/// The snapshot of a world with these tables.
+pub(super) fn snapshot(host: &Host, tables: Tables) -> Snapshot {
+    let carried = Carried {
         poses: tables.poses,
         states: tables.states,
-        pair_starts: if steps == 0 { Vec::new() } else { tables.pair_starts },
+        // Before the first step there is room for them, and nothing there.
+        pair_starts: if host.steps == 0 { Vec::new() } else { tables.pair_starts },
         contacts: tables.contacts,
         manifolds: tables.manifolds,
+        islands: &tables.islands,
+        sleeping_starts: tables.sleeping_starts,
+        sleeping: tables.sleeping,
         counters: tables.counters,
-        forces: compiled.bodies.iter().map(Force::of).collect(),
-        commands: commands.to_vec(),
-        population: Population::history(population),
-        vacated: Population::vacated(population).to_vec(),
+        bodies: &host.compiled.bodies,
+        joints: &tables.joints,
+        joint_rows: &tables.joint_rows,
         joint_states: tables.joint_states,
-        joint_goals: tables.joints.iter().map(JointGoal::of).collect(),
-        row_goals: tables.joint_rows.iter().map(RowGoal::of).collect(),
         joint_impulses: tables.joint_impulses,
-    }
+    };
+    Snapshot::new(host.moment(), carried)
 }
 
 /// Fills in the ends of lists that shapes of later steps have not got yet.

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use super::GpuWorld;
 use super::clock::Clock;
 use super::room::FoundContacts;
-use crate::population::Population;
-use crate::types::{self, Counters, SleepingContact};
+use crate::host::HostStart;
+use crate::types::{Counters, SleepingContact};
 use crate::world::WorldError;
 
 /// What strict mode goes back to when a step outgrew a buffer.
@@ -34,9 +34,7 @@ const FIRST_BATCH: usize = 8;
 /// What the host has to know of the start of a step to go back there.
 #[derive(Debug)]
 pub struct StepStart {
-    commands: Vec<types::Command>,
-    /// Slots of bodies that left since the step before.
-    vacated: Vec<u32>,
+    host: HostStart,
     /// Bytes of the contacts that were put by.
     put_by: u64,
     /// The newest counters then.
@@ -63,18 +61,17 @@ impl GpuWorld {
         // What was put by hardly ever changes, and is as large as all contacts.
         let put_by = u64::from(self.known.map_or(0, |(_, counters)| counters.sleeping_contacts));
         let put_by = put_by * size_of::<SleepingContact>() as u64;
-        let vacated = Population::vacated(self.population.as_ref()).to_vec();
-        Ok(Some(StepStart { commands: self.commands.clone(), vacated, put_by, known: self.known.map(Box::new) }))
+        Ok(Some(StepStart { host: self.host.start(), put_by, known: self.known.map(Box::new) }))
     }
 
     fn run_until_it_fits(&mut self, start: &StepStart) -> Result<(), WorldError> {
         loop {
-            let step = self.steps;
+            let step = self.host.steps;
             let begun = Instant::now();
             self.run_in_batches(start).inspect_err(|error| {
                 if matches!(error, WorldError::Cancelled) {
                     // The last batch may be on its way, but nothing can come of it.
-                    self.steps = step;
+                    self.host.steps = step;
                 }
             })?;
             self.took(begun.elapsed());
@@ -87,7 +84,7 @@ impl GpuWorld {
     /// Runs a step once, and waits for it: in one batch, or in several if it is long. While the device works at one, the
     /// next is recorded and waits there, so that it is never idle.
     fn run_in_batches(&mut self, start: &StepStart) -> Result<(), WorldError> {
-        self.limits.check()?;
+        self.host.limits.check()?;
         let lines = self.batch_lines();
         let mut encoder = self.engine.encoder();
         self.back_up(&mut encoder, start, |pair| pair);
@@ -114,7 +111,7 @@ impl GpuWorld {
 
     /// Lines of the plan that are submitted at a time.
     fn batch_lines(&self) -> usize {
-        let (lines, shapes) = (self.plan.len(), self.compiled.params.shape_count);
+        let (lines, shapes) = (self.plan.len(), self.host.compiled.params.shape_count);
         // A world that has doubled since is another one.
         match self.pace.filter(|&(_, then)| shapes / 2 <= then) {
             Some((pace, _)) if pace < LONG => lines,
@@ -126,7 +123,7 @@ impl GpuWorld {
     }
 
     fn took(&mut self, time: Duration) {
-        self.pace = Some((time, self.compiled.params.shape_count));
+        self.pace = Some((time, self.host.compiled.params.shape_count));
     }
 
     fn record_strictly(&mut self, start: &StepStart) -> Result<wgpu::CommandEncoder, WorldError> {
@@ -155,22 +152,16 @@ impl GpuWorld {
     /// Whether the step that has just been run had room. If not, the world is as it was before it, and has more.
     fn has_fitted(&mut self, start: &StepStart) -> Result<bool, WorldError> {
         self.poll()?;
-        let step = self.steps - 1;
+        let step = self.host.steps - 1;
         let limit = self.contact_limit();
         let found = self.known.map(|(_, counters)| FoundContacts::new(&counters));
         let too_many = found.and_then(|found| found.too_many(limit, self.engine.contact_capacity));
-        if self.overflowed.last() != Some(&step) && too_many.is_none() {
+        if self.host.overflowed.last() != Some(&step) && too_many.is_none() {
             return Ok(true);
         }
-        self.overflowed.retain(|&overflowed| overflowed != step);
-        self.events.retain(|event| event.step != step);
-        // Back to the start: the contacts of the step before still lie in the other buffer.
-        self.steps = step;
+        self.host.undo_step(&start.host);
+        // The contacts of the step before still lie in the other buffer.
         self.engine.parity ^= 1;
-        self.commands.clone_from(&start.commands);
-        if let Some(population) = &mut self.population {
-            population.restore(&self.compiled, &start.vacated);
-        }
         let mut encoder = self.engine.encoder();
         self.back_up(&mut encoder, start, |(from, to)| (to, from));
         // Before growing, which may fail: then the world is as it was before the step.

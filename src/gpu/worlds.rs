@@ -10,15 +10,13 @@ mod population;
 mod query;
 mod state;
 mod steps;
+mod strict;
 
 use super::Context;
-use super::population::Peopled;
 use crate::cancel::CancelToken;
-use crate::command::{Command, CommandError, JointCommand};
-use crate::event;
-use crate::population::{BodyId, JointId};
+use crate::host::{Host, Untaken, WorldEngine};
 use crate::query::{Answers, Query};
-use crate::scene::{Body, Compiled, Joint};
+use crate::scene::Compiled;
 use crate::snapshot::Snapshot;
 use crate::world::WorldError;
 use crate::worlds::BodyRows;
@@ -53,8 +51,13 @@ impl GpuWorlds {
         Ok(Self { places, members })
     }
 
-    pub fn compiled(&self, world: usize) -> Option<&Compiled> {
-        self.members.get(world).map(|member| &member.compiled)
+    /// Host of a world that there is, like all below.
+    pub fn host(&self, world: usize) -> &Host {
+        &self.members[world].host
+    }
+
+    pub fn host_mut(&mut self, world: usize) -> &mut Host {
+        &mut self.members[world].host
     }
 
     pub fn len(&self) -> usize {
@@ -73,42 +76,12 @@ impl GpuWorlds {
         self.places.device_bytes()
     }
 
-    /// Steps that a world has done; of one that there is, like all below.
-    pub fn steps(&self, world: usize) -> u64 {
-        self.members[world].steps
-    }
-
-    pub fn command(&mut self, world: usize, body: usize, command: Command) -> Result<(), CommandError> {
-        self.members[world].command(body, command)
-    }
-
-    pub fn command_joint(&mut self, world: usize, joint: JointId, command: JointCommand) -> Result<(), CommandError> {
-        self.members[world].command_joint(joint, command)
-    }
-
-    pub fn wake_all(&mut self, world: usize) {
-        self.members[world].wake_all();
-    }
-
-    pub fn take_events(&mut self, world: usize) -> Result<Vec<event::Event>, WorldError> {
-        self.poll()?;
-        Ok(std::mem::take(&mut self.members[world].events))
-    }
-
-    pub fn overflowed_steps(&self, world: usize) -> &[u64] {
-        &self.members[world].overflowed
-    }
-
     pub fn set_cancel_token(&mut self, token: &CancelToken) {
-        self.members.iter_mut().for_each(|member| member.limits.set_token(token.clone()));
+        self.members.iter_mut().for_each(|member| member.host.limits.set_token(token.clone()));
     }
 
     pub fn set_contact_limit(&mut self, limit: usize) {
-        self.members.iter_mut().for_each(|member| member.limits.set_contacts(limit));
-    }
-
-    pub fn contact_limit(&self, world: usize) -> usize {
-        self.members[world].contact_limit()
+        self.members.iter_mut().for_each(|member| member.host.limits.set_contacts(limit));
     }
 
     /// Advances some worlds by one step, each of which there is and is given once, without waiting for it unless several
@@ -118,8 +91,8 @@ impl GpuWorlds {
     /// # Errors
     /// If the device is lost or a buffer outgrows it.
     pub fn step(&mut self, which: &[usize]) -> Result<(), WorldError> {
-        which.iter().try_for_each(|&world| self.members[world].limits.check())?;
-        self.places.make_way(|| which.iter().any(|&world| self.members[world].limits.check().is_err()))?;
+        which.iter().try_for_each(|&world| self.members[world].host.limits.check())?;
+        self.places.make_way(|| which.iter().any(|&world| self.members[world].host.limits.check().is_err()))?;
         self.hear();
         let mut here: Vec<_> = self.members.iter_mut().map(Some).collect();
         let seat = |&place: &usize| Some(Seat { place, member: here[place].take()? });
@@ -129,7 +102,7 @@ impl GpuWorlds {
     }
 
     /// Learns what arrived, without waiting.
-    fn poll(&mut self) -> Result<(), WorldError> {
+    pub fn poll(&mut self) -> Result<(), WorldError> {
         self.places.poll()?;
         self.hear();
         Ok(())
@@ -142,43 +115,9 @@ impl GpuWorlds {
         }
     }
 
-    fn one(&mut self, world: usize) -> One<'_> {
+    /// A world in its place.
+    pub fn one(&mut self, world: usize) -> One<'_> {
         One { places: &mut self.places, place: world, member: &mut self.members[world] }
-    }
-
-    /// The same, remembered as it is now before anything comes or goes by hand.
-    fn one_to_change(&mut self, world: usize) -> One<'_> {
-        let member = &mut self.members[world];
-        member.origin.get_or_insert_with(|| Box::new(member.compiled.clone()));
-        self.one(world)
-    }
-
-    pub fn add_bodies(&mut self, world: usize, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
-        self.one_to_change(world).bring(bodies)
-    }
-
-    pub fn remove_bodies(&mut self, world: usize, ids: &[BodyId]) -> Result<(), WorldError> {
-        self.one_to_change(world).send_away(ids)
-    }
-
-    pub fn add_joints(&mut self, world: usize, joints: &[Joint]) -> Result<Vec<JointId>, WorldError> {
-        self.one_to_change(world).tie(joints)
-    }
-
-    pub fn add_joints_between(
-        &mut self,
-        world: usize,
-        joints: &[(Option<BodyId>, BodyId, Joint)],
-    ) -> Result<Vec<JointId>, WorldError> {
-        self.one_to_change(world).tie_between(joints)
-    }
-
-    pub fn remove_joints(&mut self, world: usize, ids: &[JointId]) -> Result<(), WorldError> {
-        self.one_to_change(world).untie(ids)
-    }
-
-    pub fn body_id(&mut self, world: usize, index: usize) -> Option<BodyId> {
-        self.one(world).body_in(index)
     }
 
     /// Puts another world in the place of one, at its start. The others notice nothing. Waits for the device.
@@ -186,14 +125,14 @@ impl GpuWorlds {
     /// # Errors
     /// If its settings ask for other stages than those of the others, or it does not fit the device; then nothing is done.
     pub fn replace(&mut self, world: usize, compiled: Compiled) -> Result<(), WorldError> {
-        if !step_alike(&compiled.settings, &self.members[world].compiled.settings) {
+        if !step_alike(&compiled.settings, &self.members[world].host.compiled.settings) {
             return Err(WorldError::Many("its settings ask for other stages than those of the others".to_owned()));
         }
         // What is on its way is of the one that was there.
         self.context().wait()?;
         self.poll()?;
         let mut member = Member::new(compiled);
-        member.limits.clone_from(&self.members[world].limits);
+        member.host.limits.clone_from(&self.members[world].host.limits);
         self.places.settle(world, &mut member, None)?;
         self.members[world] = member;
         Ok(())
@@ -205,7 +144,7 @@ impl GpuWorlds {
     /// The first query with a value out of range; if the device is lost or has no room for the batch.
     pub fn query(&mut self, queries: &[(usize, Query)]) -> Result<Answers, WorldError> {
         let Self { places, members } = self;
-        let compiled = |world: usize| &members[world].compiled;
+        let compiled = |world: usize| &members[world].host.compiled;
         let body_of = |query: usize, shape: u32| compiled(queries[query].0).shapes[shape as usize].body;
         let answers = places.query(queries, usize::MAX, body_of)?;
         self.hear();
@@ -217,30 +156,23 @@ impl GpuWorlds {
         self.places.query_repeats()
     }
 
-    /// The state of a world between two steps. Waits for the device.
-    pub fn snapshot(&mut self, world: usize) -> Result<Snapshot, WorldError> {
-        let snapshot = self.one(world).snapshot()?;
-        self.poll()?;
-        Ok(snapshot)
-    }
-
     /// Lets worlds go on from snapshots, to the same bits. Waits for the device; the other worlds notice nothing.
-    pub fn restore(&mut self, which: &[(usize, &Snapshot)]) -> Result<(), WorldError> {
+    pub fn restore(&mut self, which: &[(usize, &Snapshot)], untaken: Untaken) -> Result<(), WorldError> {
         // All are looked at before any is changed.
         let mut others = Vec::new();
         for &(world, snapshot) in which {
-            others.extend(self.one(world).rewound(snapshot)?.map(|other| (world, other)));
+            others.extend(self.host(world).rewound(snapshot)?.map(|other| (world, other)));
         }
         self.context().wait()?;
         self.poll()?;
         // For these there was room before.
-        for (world, (compiled, population)) in others {
-            self.one(world).become_another(compiled, population)?;
+        for (world, other) in others {
+            self.one(world).become_another(other)?;
         }
+        self.places.make_room_for(which.iter().map(|(_, snapshot)| *snapshot))?;
         let mut encoder = self.places.encoder();
-        self.places.make_room_for(which.iter().map(|(_, snapshot)| *snapshot), &mut encoder)?;
         for &(world, snapshot) in which {
-            self.one(world).put(snapshot, &mut encoder);
+            self.one(world).resume(snapshot, untaken, Some(&mut encoder));
         }
         self.context().queue().submit([encoder.finish()]);
         self.poll()

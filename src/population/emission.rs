@@ -6,7 +6,6 @@ use std::collections::VecDeque;
 use super::{BodyId, Change, Population};
 use crate::scene::{Compiled, Emitter, Joint};
 use crate::snapshot::{Snapshot, SnapshotError};
-use crate::types::{FORCE_OVERFLOW, Params};
 
 /// Steps with batches that are gone through again for a snapshot, at most: minutes of work, for a day and a half of
 /// rain.
@@ -160,10 +159,7 @@ impl Population {
     ) -> Result<Option<(Compiled, Self)>, SnapshotError> {
         let Some(origin) = origin.filter(|_| snapshot.population != Self::history(population)) else { return Ok(None) };
         check_batches(origin, snapshot.step)?;
-        let mut compiled = origin.clone();
-        let Params { contact_capacity, color_blocks, tie_heads, tie_links, switches, .. } = now.params;
-        let switches = origin.params.switches | switches & FORCE_OVERFLOW;
-        compiled.params = Params { contact_capacity, switches, color_blocks, tie_heads, tie_links, ..origin.params };
+        let mut compiled = origin.on_engine_of(now);
         let mut population = Self::new(&compiled);
         let mut turns = 0;
         loop {

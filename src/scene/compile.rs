@@ -390,11 +390,28 @@ impl Compiled {
     /// snapshots.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
-        if let Some(fingerprint) = self.script.fingerprint {
-            return fingerprint;
-        }
+        self.script.fingerprint.unwrap_or_else(|| self.hash_with(&self.params))
+    }
+
+    /// The fingerprint with gravity, m/s², as it was at the start, and without what tests force. A change of gravity by hand
+    /// makes no other scene.
+    pub(crate) fn fingerprint_from(&self, gravity: [f32; 2]) -> u64 {
+        let switches = self.params.switches & !types::FORCE_OVERFLOW;
+        let params = Params { gravity, switches, ..self.params };
+        self.script.fingerprint.unwrap_or_else(|| self.hash_with(&params))
+    }
+
+    /// The scene with what the engine of another has set up in the constants: where its tables end, and what tests force.
+    pub(crate) fn on_engine_of(&self, other: &Self) -> Self {
+        let Params { contact_capacity, color_blocks, tie_heads, tie_links, switches, .. } = other.params;
+        let switches = self.params.switches & !types::FORCE_OVERFLOW | switches & types::FORCE_OVERFLOW;
+        let params = Params { contact_capacity, switches, color_blocks, tie_heads, tie_links, ..self.params };
+        Self { params, ..self.clone() }
+    }
+
+    fn hash_with(&self, params: &Params) -> u64 {
         // Forces and goals of joints change by command, capacities by growth; neither makes it another world.
-        let params = Params { contact_capacity: 0, color_blocks: 0, tie_heads: 0, tie_links: 0, ..self.params };
+        let params = Params { contact_capacity: 0, color_blocks: 0, tie_heads: 0, tie_links: 0, ..*params };
         let mut hash = Fnv::START.bytes(bytemuck::bytes_of(&params));
         for body in &self.bodies {
             let body = types::Body { force: [0.0; 2], force_point: [0.0; 2], torque: 0.0, ..*body };

@@ -1,21 +1,21 @@
 //! What comes and goes among many worlds: bodies and joints in each, and worlds themselves.
 
-use super::{Inner, Worlds};
+use super::{Inner, WorldBatch};
 use crate::cpu::CpuWorld;
 use crate::population::{BodyId, JointId};
 use crate::scene::{Body, Compiled, Joint, Scene};
 use crate::snapshot::Snapshot;
 use crate::world::WorldError;
 
-impl Worlds {
+impl WorldBatch {
     /// Adds bodies to a world: all of them or, with an error, none. They take part from its next step on. Slots of bodies
     /// that were removed are given out again, the lowest first, once it has done a step without them. The other worlds notice
     /// nothing. Nothing waits.
     ///
     /// ```
-    /// use drystone::{Body, Scene, Shape, Worlds};
+    /// use drystone::{Body, Scene, Shape, WorldBatch};
     ///
-    /// let mut worlds = Worlds::on_cpu(&vec![Scene::new("rain"); 3], 1)?;
+    /// let mut worlds = WorldBatch::on_cpu(&vec![Scene::new("rain"); 3], 1)?;
     /// let ids = worlds.add_bodies(1, &[Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5))])?;
     /// worlds.step()?;
     /// assert_eq!([0, 1].map(|world| worlds.bodies().map(|rows| rows.poses(world).len()).ok()), [Some(0), Some(1)]);
@@ -27,11 +27,7 @@ impl Worlds {
     /// If there is no such world; the first value that is out of range, as for a scene; more than 16 half planes beside
     /// those of the scene; or if they do not fit the device.
     pub fn add_bodies(&mut self, world: usize, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
-        self.check(world)?;
-        match &mut self.inner {
-            Inner::Cpu { worlds, .. } => to_change(&mut worlds[world]).add_bodies(bodies),
-            Inner::Gpu(worlds) => worlds.add_bodies(world, bodies),
-        }
+        self.in_world(world, |engine| engine.add_bodies(bodies))?
     }
 
     /// Removes bodies and their joints from a world: all of them or, with an error, none. Nothing waits.
@@ -39,11 +35,7 @@ impl Worlds {
     /// # Errors
     /// If there is no such world, a body is not there, or no longer, or given twice; or the device is lost.
     pub fn remove_bodies(&mut self, world: usize, ids: &[BodyId]) -> Result<(), WorldError> {
-        self.check(world)?;
-        match &mut self.inner {
-            Inner::Cpu { worlds, .. } => to_change(&mut worlds[world]).remove_bodies(ids),
-            Inner::Gpu(worlds) => worlds.remove_bodies(world, ids),
-        }
+        self.in_world(world, |engine| engine.remove_bodies(ids))?
     }
 
     /// Adds joints to a world: all of them or, with an error, none, as [`World::add_joints`](crate::World::add_joints).
@@ -51,11 +43,7 @@ impl Worlds {
     /// # Errors
     /// If there is no such world; the first value that is out of range, as for a scene; or if they do not fit the device.
     pub fn add_joints(&mut self, world: usize, joints: &[Joint]) -> Result<Vec<JointId>, WorldError> {
-        self.check(world)?;
-        match &mut self.inner {
-            Inner::Cpu { worlds, .. } => to_change(&mut worlds[world]).add_joints(joints),
-            Inner::Gpu(worlds) => worlds.add_joints(world, joints),
-        }
+        self.in_world(world, |engine| engine.add_joints(joints))?
     }
 
     /// As [`Self::add_joints`], of bodies by their ids: `None` is the world. What the joints say of their bodies is not
@@ -68,11 +56,7 @@ impl Worlds {
         world: usize,
         joints: &[(Option<BodyId>, BodyId, Joint)],
     ) -> Result<Vec<JointId>, WorldError> {
-        self.check(world)?;
-        match &mut self.inner {
-            Inner::Cpu { worlds, .. } => to_change(&mut worlds[world]).add_joints_between(joints),
-            Inner::Gpu(worlds) => worlds.add_joints_between(world, joints),
-        }
+        self.in_world(world, |engine| engine.add_joints_between(joints))?
     }
 
     /// Removes joints from a world: all of them or, with an error, none. Their bodies touch again.
@@ -80,29 +64,21 @@ impl Worlds {
     /// # Errors
     /// If there is no such world, a joint is not there, or no longer, or given twice; or the device is lost.
     pub fn remove_joints(&mut self, world: usize, ids: &[JointId]) -> Result<(), WorldError> {
-        self.check(world)?;
-        match &mut self.inner {
-            Inner::Cpu { worlds, .. } => to_change(&mut worlds[world]).remove_joints(ids),
-            Inner::Gpu(worlds) => worlds.remove_joints(world, ids),
-        }
+        self.in_world(world, |engine| engine.remove_joints(ids))?
     }
 
     /// The body in a slot of a world, if there is one: by it, not by the slot, it should be remembered.
     pub fn body_id(&mut self, world: usize, index: usize) -> Option<BodyId> {
-        self.check(world).ok()?;
-        match &mut self.inner {
-            Inner::Cpu { worlds, .. } => worlds[world].body_id(index),
-            Inner::Gpu(worlds) => worlds.body_id(world, index),
-        }
+        self.host_mut(world).ok()?.body_id(index)
     }
 
     /// Puts a world of another scene in the place of one, or in an empty place: at its start, with nothing asked of it and
     /// no events. The others stay as they are and notice nothing. On the GPU this waits for the device.
     ///
     /// ```
-    /// use drystone::{Body, Scene, Shape, Worlds};
+    /// use drystone::{Body, Scene, Shape, WorldBatch};
     ///
-    /// let mut worlds = Worlds::on_cpu(&vec![Scene::new("nothing"); 3], 1)?;
+    /// let mut worlds = WorldBatch::on_cpu(&vec![Scene::new("nothing"); 3], 1)?;
     /// let mut scene = Scene::new("drop").gravity(0.0, -1.6);
     /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
     /// worlds.leave_empty(0)?;
@@ -146,10 +122,4 @@ impl Worlds {
         self.empty[world] = true;
         Ok(())
     }
-}
-
-/// The world, remembered as it is now before anything comes or goes by hand.
-fn to_change(world: &mut CpuWorld) -> &mut CpuWorld {
-    world.keep_origin();
-    world
 }

@@ -12,7 +12,7 @@ use drystone::tables::Tables;
 use drystone::types::{BodyState, Contact, FIXED_A, FIXED_B, Manifold, NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Pose};
 use drystone::{
     AdapterChoice, Body, Command, Context, CpuWorld, Emitter, GpuWorld, Joint, JointKind, Scene, Shape, Snapshot,
-    World, Worlds, state,
+    World, WorldBatch, state,
 };
 use drystone_scenes::catalogue;
 use glam::Vec2;
@@ -52,8 +52,8 @@ pub fn alone(backend: &str, scene: &Scene) -> World {
 }
 
 /// On the CPU with three threads.
-pub fn together(backend: &str, scenes: &[Scene]) -> Worlds {
-    let worlds = if backend == "cpu" { Worlds::on_cpu(scenes, 3) } else { Worlds::on_gpu(context(), scenes) };
+pub fn together(backend: &str, scenes: &[Scene]) -> WorldBatch {
+    let worlds = if backend == "cpu" { WorldBatch::on_cpu(scenes, 3) } else { WorldBatch::on_gpu(context(), scenes) };
     worlds.expect("valid scenes that fit the device")
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use drystone::scene::BodyType;
 use drystone::state::{self, ReportedBody};
-use drystone::{Scene, Snapshot, WorldError, Worlds};
+use drystone::{Scene, Snapshot, WorldBatch, WorldError};
 use glam::Vec2;
 use serde::Serialize;
 
@@ -48,7 +48,7 @@ impl Many {
     fn scenes(&self, scene: &Scene, worlds: u32) -> Vec<Scene> {
         let reach = self.nudge.unwrap_or(0.0);
         let seed = self.seed.unwrap_or(0);
-        Worlds::vary(scene, worlds as usize, |world, scene| {
+        WorldBatch::vary(scene, worlds as usize, |world, scene| {
             if world == 0 || reach == 0.0 {
                 return;
             }
@@ -216,12 +216,12 @@ fn check_hashes(options: &Options, report: &Report) -> Result<(), Failure> {
     }
 }
 
-fn open(scenes: &[Scene], backend: Backend, threads: Option<u32>) -> Result<(Worlds, About), Failure> {
+fn open(scenes: &[Scene], backend: Backend, threads: Option<u32>) -> Result<(WorldBatch, About), Failure> {
     let threads = threads.map_or_else(backend::default_threads, |n| n as usize);
-    let on_cpu = |reason| Ok((Worlds::on_cpu(scenes, threads)?, About::cpu(threads, reason)));
+    let on_cpu = |reason| Ok((WorldBatch::on_cpu(scenes, threads)?, About::cpu(threads, reason)));
     match backend::choose(backend)? {
         Choice::Cpu { reason } => on_cpu(reason),
-        Choice::Gpu { context, reason } => match Worlds::on_gpu(&context, scenes) {
+        Choice::Gpu { context, reason } => match WorldBatch::on_gpu(&context, scenes) {
             Ok(worlds) => Ok((worlds, About::gpu(&context, reason))),
             Err(error @ WorldError::Scene(_)) => Err(error.into()),
             Err(error) if backend == Backend::Auto => {
@@ -233,7 +233,7 @@ fn open(scenes: &[Scene], backend: Backend, threads: Option<u32>) -> Result<(Wor
 }
 
 /// The slots of all worlds, as many of each.
-fn bodies(worlds: &mut Worlds, slots: usize) -> Result<Vec<Option<ReportedBody>>, Failure> {
+fn bodies(worlds: &mut WorldBatch, slots: usize) -> Result<Vec<Option<ReportedBody>>, Failure> {
     let rows = worlds.bodies()?;
     let mut all = Vec::with_capacity(worlds.count() * slots);
     for world in 0..worlds.count() {
@@ -263,7 +263,7 @@ fn write_state(
 
 fn report(
     about: &About,
-    worlds: &mut Worlds,
+    worlds: &mut WorldBatch,
     options: &Options,
     steps: u64,
     times: &[f32],

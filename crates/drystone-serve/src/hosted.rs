@@ -16,6 +16,16 @@ use drystone::snapshot::Snapshot;
 use drystone::step::Stage;
 use drystone::{CancelToken, World, WorldError};
 
+/// Does the same to a world, wherever it is.
+macro_rules! either {
+    ($hosted:expr, $world:ident => $done:expr) => {
+        match $hosted {
+            Self::Own($world) => $done,
+            Self::Pooled($world) => $done,
+        }
+    };
+}
+
 /// See the module. What it does is what [`World`] does under the same name.
 #[derive(Debug)]
 pub(crate) enum Hosted {
@@ -74,10 +84,7 @@ impl Hosted {
 
     /// Sets how many contacts a step may have.
     pub fn set_contact_limit(&mut self, limit: usize) {
-        match self {
-            Self::Own(world) => world.set_contact_limit(limit),
-            Self::Pooled(world) => world.set_contact_limit(limit),
-        }
+        either!(self, world => world.set_contact_limit(limit))
     }
 
     /// Sets the token that gives up a step. A world in a pool is small and steps with others, so it has none: a token would
@@ -94,24 +101,15 @@ impl Hosted {
     }
 
     pub fn compiled(&self) -> &Compiled {
-        match self {
-            Self::Own(world) => world.compiled(),
-            Self::Pooled(world) => world.compiled(),
-        }
+        either!(self, world => world.compiled())
     }
 
     pub fn steps(&self) -> u64 {
-        match self {
-            Self::Own(world) => world.steps(),
-            Self::Pooled(world) => world.steps(),
-        }
+        either!(self, world => world.steps())
     }
 
     pub fn overflowed_steps(&self) -> &[u64] {
-        match self {
-            Self::Own(world) => world.overflowed_steps(),
-            Self::Pooled(world) => world.overflowed_steps(),
-        }
+        either!(self, world => world.overflowed_steps())
     }
 
     /// Nothing of a world in a pool: stages are not timed there.
@@ -123,46 +121,28 @@ impl Hosted {
     }
 
     pub fn command(&mut self, body: usize, command: Command) -> Result<(), CommandError> {
-        match self {
-            Self::Own(world) => world.command(body, command),
-            Self::Pooled(world) => world.command(body, command),
-        }
+        either!(self, world => world.command(body, command))
     }
 
     pub fn command_joint(&mut self, joint: JointId, command: JointCommand) -> Result<(), CommandError> {
-        match self {
-            Self::Own(world) => world.command_joint(joint, command),
-            Self::Pooled(world) => world.command_joint(joint, command),
-        }
+        either!(self, world => world.command_joint(joint, command))
     }
 
     pub fn wake_all(&mut self) {
-        match self {
-            Self::Own(world) => world.wake_all(),
-            Self::Pooled(world) => world.wake_all(),
-        }
+        either!(self, world => world.wake_all())
     }
 
     pub fn set_gravity(&mut self, gravity: Vec2) -> Result<(), WorldError> {
-        match self {
-            Self::Own(world) => world.set_gravity(gravity),
-            Self::Pooled(world) => world.set_gravity(gravity),
-        }
+        either!(self, world => world.set_gravity(gravity))
     }
 
     pub fn add_bodies(&mut self, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
         self.move_out_for(Parts::of_bodies(bodies))?;
-        match self {
-            Self::Own(world) => world.add_bodies(bodies),
-            Self::Pooled(world) => world.add_bodies(bodies),
-        }
+        either!(self, world => world.add_bodies(bodies))
     }
 
     pub fn remove_bodies(&mut self, ids: &[BodyId]) -> Result<(), WorldError> {
-        match self {
-            Self::Own(world) => world.remove_bodies(ids),
-            Self::Pooled(world) => world.remove_bodies(ids),
-        }
+        either!(self, world => world.remove_bodies(ids))
     }
 
     pub fn add_joints_between(
@@ -170,31 +150,19 @@ impl Hosted {
         joints: &[(Option<BodyId>, BodyId, Joint)],
     ) -> Result<Vec<JointId>, WorldError> {
         self.move_out_for(Parts { joints: joints.len(), ..Parts::default() })?;
-        match self {
-            Self::Own(world) => world.add_joints_between(joints),
-            Self::Pooled(world) => world.add_joints_between(joints),
-        }
+        either!(self, world => world.add_joints_between(joints))
     }
 
     pub fn remove_joints(&mut self, ids: &[JointId]) -> Result<(), WorldError> {
-        match self {
-            Self::Own(world) => world.remove_joints(ids),
-            Self::Pooled(world) => world.remove_joints(ids),
-        }
+        either!(self, world => world.remove_joints(ids))
     }
 
     pub fn joint_id(&self, index: usize) -> Option<JointId> {
-        match self {
-            Self::Own(world) => world.joint_id(index),
-            Self::Pooled(world) => world.joint_id(index),
-        }
+        either!(self, world => world.joint_id(index))
     }
 
     pub fn body_id(&mut self, index: usize) -> Option<BodyId> {
-        match self {
-            Self::Own(world) => world.body_id(index),
-            Self::Pooled(world) => world.body_id(index),
-        }
+        either!(self, world => world.body_id(index))
     }
 
     pub fn take_events(&mut self) -> Result<Vec<Event>, WorldError> {
@@ -205,17 +173,11 @@ impl Hosted {
     }
 
     pub fn query_within(&mut self, queries: &[Query], bounds: QueryBounds) -> Result<Answers, WorldError> {
-        match self {
-            Self::Own(world) => world.query_within(queries, bounds),
-            Self::Pooled(world) => world.query_within(queries, bounds),
-        }
+        either!(self, world => world.query_within(queries, bounds))
     }
 
     pub fn snapshot(&mut self) -> Result<Snapshot, WorldError> {
-        match self {
-            Self::Own(world) => world.snapshot(),
-            Self::Pooled(world) => world.snapshot(),
-        }
+        either!(self, world => world.snapshot())
     }
 
     pub fn save(&mut self) -> Result<Vec<u8>, WorldError> {

@@ -99,7 +99,6 @@ impl Figures {
         }
         self.last_asked = run.steps() + 1;
         let compiled = run.world().compiled().clone();
-        let population = run.population().cloned();
         let step = run.steps();
         let (sender, receiver) = channel();
         let copy = match run.world_mut() {
@@ -112,7 +111,7 @@ impl Figures {
         let work = move || {
             let snapshot = match copy {
                 Ok(snapshot) => snapshot,
-                Err(copy) => match copy.read(&compiled, population.as_ref()) {
+                Err(copy) => match copy.read() {
                     Ok(snapshot) => snapshot,
                     Err(_) => return,
                 },

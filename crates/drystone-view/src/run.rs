@@ -62,7 +62,6 @@ struct Checkpoint {
     step: u64,
     /// Entries of the log that it knows of.
     done: usize,
-    population: u64,
     bytes: u64,
     state: State,
 }
@@ -391,7 +390,6 @@ impl Run {
         self.past.push(Checkpoint {
             step: snapshot.step,
             done: self.next,
-            population: snapshot.population,
             bytes: bytes_of(&snapshot),
             state: State::Host(Box::new(snapshot)),
         });
@@ -407,9 +405,8 @@ impl Run {
             World::Gpu(world) => {
                 let copy = world.device_copy()?;
                 self.past.push(Checkpoint {
-                    step: copy.step,
+                    step: copy.step(),
                     done: self.next,
-                    population: copy.population,
                     bytes: copy.bytes(),
                     state: State::Device(Box::new(copy)),
                 });
@@ -471,23 +468,11 @@ impl Run {
             self.next = 0;
             return Ok(());
         };
-        let read = |compiled: &Compiled, population: Option<&Population>| match &kept.state {
-            State::Host(snapshot) => Ok((**snapshot).clone()),
-            State::Device(copy) => copy.read(compiled, population),
-        };
-        let same = kept.population == Population::history(self.population());
-        let done = kept.done;
-        if same && self.gravity_after(done) == self.gravity() {
-            let snapshot = read(self.world.compiled(), self.population())?;
-            self.world.restore(&snapshot)?;
-        } else {
-            let books = self.books(&self.scene, kept.step, done)?;
-            let snapshot = read(&books.compiled, books.population.as_ref())?;
-            let mut world = self.open(books)?;
-            world.restore(&snapshot)?;
-            self.world = world;
+        match &kept.state {
+            State::Host(snapshot) => self.world.restore(snapshot)?,
+            State::Device(copy) => self.world.restore(&copy.read()?)?,
         }
-        self.next = done;
+        self.next = kept.done;
         Ok(())
     }
 

@@ -204,7 +204,7 @@ mod tests {
     }
 
     /// The constants, which are a uniform of one world, and the worlds of the layers: so many storage buffers
-    /// [`crate::Worlds::on_gpu`] asks of a device.
+    /// [`crate::WorldBatch::on_gpu`] asks of a device.
     #[test]
     fn kernels_for_many_use_two_tables_more() {
         let most = |module: &dyn Fn(&str) -> Composed| {

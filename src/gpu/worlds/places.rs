@@ -69,7 +69,7 @@ impl Places {
     /// If there are none or too many, their settings ask for other stages, or they do not fit the device.
     pub fn new(context: &Context, members: &mut [Member], more: usize, events: u32) -> Result<Self, WorldError> {
         let refuse = |why: String| Err(WorldError::Many(why));
-        let all: Vec<&Compiled> = members.iter().map(|member| &member.compiled).collect();
+        let all: Vec<&Compiled> = members.iter().map(|member| &member.host.compiled).collect();
         let Some(&first) = all.first() else { return refuse("there are none".to_owned()) };
         let count = all.len() + more;
         if count > MOST_WORLDS {
@@ -108,7 +108,7 @@ impl Places {
         this.all.resize_with(count, Place::default);
         this.bind();
         for member in members {
-            this.engine.place(&mut member.compiled.params);
+            this.engine.place(&mut member.host.compiled.params);
         }
         this.engine.follow(&this.plan);
         this.engine.compile(&this.plan, &this.extent)?;
@@ -146,7 +146,7 @@ impl Places {
     /// As [`Self::bind`], where a world was changed and no table is another.
     pub fn rebind(&mut self, seat: &Seat) {
         self.turn = None;
-        let own = Extent::of(&seat.member.compiled);
+        let own = Extent::of(&seat.member.host.compiled);
         self.all[seat.place].extent = Some(own);
         let extent = self.extent.and(&own);
         // As far as lists are scanned.
@@ -177,16 +177,14 @@ impl Places {
     ///
     /// # Errors
     /// If they do not fit the device; then nothing has changed.
-    pub fn make_room_for<'a>(
-        &mut self,
-        snapshots: impl Iterator<Item = &'a Snapshot>,
-        encoder: &mut wgpu::CommandEncoder,
-    ) -> Result<(), WorldError> {
+    pub fn make_room_for<'a>(&mut self, snapshots: impl Iterator<Item = &'a Snapshot>) -> Result<(), WorldError> {
         let wanted = snapshots.map(|snapshot| snapshot.contacts.len() + snapshot.sleeping.len()).max();
-        if self.engine.grow_contacts(encoder, wanted.unwrap_or(0) as u64)? {
+        let mut encoder = self.engine.encoder();
+        if self.engine.grow_contacts(&mut encoder, wanted.unwrap_or(0) as u64)? {
             self.bind();
         }
-        Ok(())
+        self.engine.context.queue().submit([encoder.finish()]);
+        self.poll()
     }
 }
 

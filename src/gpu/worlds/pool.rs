@@ -8,23 +8,21 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use glam::Vec2;
-
 use super::LEAST_CONTACTS;
 use super::member::Member;
 use super::places::{Place, Places, Seat, step_alike};
 use super::population::One;
-use super::steps::{Layers, Start, only, span};
-use crate::command::{Command, CommandError, JointCommand};
+use super::strict::Attempt;
 use crate::event::Event;
 use crate::gpu::clock::Clock;
-use crate::gpu::population::Peopled;
 use crate::gpu::room::Room;
 use crate::gpu::{Context, DeviceError, GpuWorld, estimate_contacts};
-use crate::population::{BodyId, Change, JointId, Journal, Population, joint_id};
+pub use crate::host::Parts;
+use crate::host::{Host, Rewound, WorldEngine, world_verbs};
+use crate::population::Journal;
 use crate::query::{Answers, Query, QueryBounds};
-use crate::scene::{Body, Compiled, Joint, Settings, check_gravity};
-use crate::snapshot::{Snapshot, SnapshotError};
+use crate::scene::{Compiled, Settings};
+use crate::snapshot::Snapshot;
 use crate::world::WorldError;
 
 /// Contacts up to which a world is small: so many at most have all their sweeps run by one workgroup, and every place of a
@@ -45,24 +43,7 @@ const TABLES: u32 = 10;
 /// What a layer costs however little is in it, in bodies and contacts: about a workgroup.
 const LAYER: f64 = 64.0;
 
-/// A number of bodies, shapes and joints.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Parts {
-    /// Bodies.
-    pub bodies: usize,
-    /// Shapes, over all bodies.
-    pub shapes: usize,
-    /// Joints.
-    pub joints: usize,
-}
-
 impl Parts {
-    /// Bodies with their shapes, without joints.
-    #[must_use]
-    pub fn of_bodies(bodies: &[Body]) -> Self {
-        Self { bodies: bodies.len(), shapes: bodies.iter().map(|body| body.shapes.len()).sum(), joints: 0 }
-    }
-
     /// What there are in a world that began as `origin`, or what its emitters will make of that if it is more.
     fn of(compiled: &Compiled, origin: &Compiled) -> Self {
         let (now, first, more) = (Room::of(compiled), Room::of(origin), origin.script.most);
@@ -89,16 +70,16 @@ fn are_few(contacts: u64) -> bool {
 
 impl Member {
     fn parts(&self) -> Parts {
-        Parts::of(&self.compiled, self.origin.as_deref().unwrap_or(&self.compiled))
+        Parts::of(&self.host.compiled, self.host.origin.as_deref().unwrap_or(&self.host.compiled))
     }
 
     /// What it has a part in a step of several worlds for: a layer, bodies, contacts.
     fn weight(&self) -> f64 {
         let contacts = self.known.map_or(0, |known| known.contacts);
-        LAYER + self.compiled.bodies.len() as f64 + contacts as f64
+        LAYER + self.host.compiled.bodies.len() as f64 + contacts as f64
     }
 
-    fn is_small(&self) -> bool {
+    pub(super) fn is_small(&self) -> bool {
         self.parts().are_few()
             && self.event_need <= MOST_EVENTS
             && self.known.is_none_or(|known| are_few(known.contacts))
@@ -131,15 +112,13 @@ impl Newcomer {
     pub fn of(world: &mut GpuWorld) -> Result<Option<Self>, WorldError> {
         let Some(mut newcomer) = Self::at_start(world.context(), world.compiled()) else { return Ok(None) };
         let member = &mut newcomer.member;
-        member.population.clone_from(&world.population);
-        member.origin.clone_from(&world.origin);
-        member.limits.clone_from(&world.limits);
         let now = world.snapshot()?;
+        // With what the snapshot knows of the population.
+        member.host.take_over(&world.host);
         if !member.is_small() || !are_few((now.contacts.len() + now.sleeping.len()) as u64) {
             return Ok(None);
         }
-        member.events = std::mem::take(&mut world.events);
-        member.overflowed.clone_from(&world.overflowed);
+        member.host.take_reports(&mut world.host);
         newcomer.now = Some(now);
         Ok(Some(newcomer))
     }
@@ -183,9 +162,7 @@ pub struct Recorded {
     pub worlds: usize,
     /// Dispatches that they share.
     pub dispatches: u32,
-    /// One a world, of those of which it is known.
-    outcomes: Vec<Option<Outcome>>,
-    starts: Vec<Start>,
+    attempt: Attempt,
     /// What each has a part for.
     weights: Vec<f64>,
 }
@@ -221,12 +198,6 @@ pub fn again(error: &WorldError) -> WorldError {
     }
 }
 
-impl Recorded {
-    fn running(&self) -> Vec<bool> {
-        self.outcomes.iter().map(Option::is_none).collect()
-    }
-}
-
 fn seats<'a>(worlds: &'a mut [&mut PooledWorld]) -> Vec<Seat<'a>> {
     worlds.iter_mut().map(|world| Seat { place: world.place, member: &mut world.member }).collect()
 }
@@ -245,7 +216,7 @@ impl Pool {
             One { places: &mut places, place: 0, member: &mut member }.restore(now)?;
         }
         let pool = Self {
-            settings: member.compiled.settings,
+            settings: member.host.compiled.settings,
             places: Mutex::new(places),
             seconds: AtomicU64::new(f64::INFINITY.to_bits()),
         };
@@ -257,7 +228,7 @@ impl Pool {
     /// # Errors
     /// If it does not fit the device, beside those that there are; then nothing has changed.
     pub fn admit(self: &Arc<Self>, newcomer: &Newcomer) -> Result<Option<PooledWorld>, WorldError> {
-        if !step_alike(&self.settings, &newcomer.member.compiled.settings) {
+        if !step_alike(&self.settings, &newcomer.member.host.compiled.settings) {
             return Ok(None);
         }
         let places = &mut *self.lock();
@@ -309,20 +280,13 @@ impl Pool {
         let places = &mut *self.lock();
         places.poll()?;
         let mut seats = seats(worlds);
-        let mut recorded = Recorded {
-            commands: None,
-            worlds: 0,
-            dispatches: 0,
-            outcomes: Vec::new(),
-            starts: Vec::new(),
-            weights: Vec::new(),
-        };
+        let mut attempt = Attempt::new(true);
         for seat in &mut seats {
             places.tell_news(seat.place, seat.member);
-            let outcome = if let Err(error) = seat.member.limits.check() {
+            let outcome = if let Err(error) = seat.member.host.limits.check() {
                 Some(Outcome::Failed(error))
             } else if seat.member.rests() {
-                seat.member.steps = seat.member.steps.saturating_add(1);
+                seat.member.host.steps = seat.member.host.steps.saturating_add(1);
                 Some(Outcome::Done)
             } else if !seat.member.is_small() {
                 Some(Outcome::Outgrown)
@@ -335,15 +299,14 @@ impl Pool {
                     Err(error) => Some(Outcome::Failed(error)),
                 }
             };
-            recorded.outcomes.push(outcome);
-            recorded.starts.push(seat.member.start());
+            attempt.push(seat.member, outcome);
         }
-        places.record_fitting(&mut seats, &mut recorded)?;
-        let weight =
-            |(seat, outcome): (&Seat, &Option<Outcome>)| if outcome.is_none() { seat.member.weight() } else { 0.0 };
-        recorded.weights = seats.iter().zip(&recorded.outcomes).map(weight).collect();
-        recorded.worlds = recorded.running().iter().filter(|running| **running).count();
-        Ok(recorded)
+        let commands = places.record_fitting(&mut seats, &mut attempt)?;
+        let running = attempt.running();
+        let weight = |(seat, running): (&Seat, &bool)| if *running { seat.member.weight() } else { 0.0 };
+        let weights = seats.iter().zip(&running).map(weight).collect();
+        let worlds = running.iter().filter(|running| **running).count();
+        Ok(Recorded { commands, worlds, dispatches: attempt.dispatches, attempt, weights })
     }
 
     /// Ends a step once the device has done what was recorded, if it has. Those that had no room run it again, with more,
@@ -355,8 +318,8 @@ impl Pool {
         ran: Result<(), DeviceError>,
     ) -> Ended {
         let places = &mut *self.lock();
-        let ended =
-            ran.map_err(WorldError::from).and_then(|()| places.run_until_all_fit(&mut seats(worlds), &mut recorded));
+        let attempt = &mut recorded.attempt;
+        let ended = ran.map_err(WorldError::from).and_then(|()| places.run_until_all_fit(&mut seats(worlds), attempt));
         let outcome = |outcome: Option<Outcome>| match (outcome, &ended) {
             (Some(outcome), _) => outcome,
             (None, Ok(())) => Outcome::Done,
@@ -364,9 +327,9 @@ impl Pool {
         };
         let sum: f64 = recorded.weights.iter().sum();
         Ended {
-            outcomes: recorded.outcomes.into_iter().map(outcome).collect(),
+            dispatches: recorded.attempt.dispatches,
+            outcomes: recorded.attempt.outcomes.into_iter().map(outcome).collect(),
             seconds: places.clock.as_mut().and_then(Clock::take),
-            dispatches: recorded.dispatches,
             parts: recorded.weights.iter().map(|weight| if sum > 0.0 { weight / sum } else { 0.0 }).collect(),
         }
     }
@@ -382,83 +345,6 @@ impl Places {
         }
         Ok(())
     }
-
-    /// Records a step of those that have yet to do it. One for which there cannot be room is to move out.
-    fn record_fitting(&mut self, seats: &mut [Seat], recorded: &mut Recorded) -> Result<(), WorldError> {
-        let mut encoder = self.encoder();
-        let mut running = recorded.running();
-        while running.contains(&true) {
-            match self.grow(&mut encoder, &only(seats, &running)) {
-                Ok(()) => break,
-                Err(error @ WorldError::TooLarge { .. }) => {
-                    let (contacts, events) = (u64::from(self.engine.contact_capacity), self.engine.event_capacity);
-                    let mut found = false;
-                    for (seat, outcome) in seats.iter().zip(&mut recorded.outcomes) {
-                        let wanted = seat.member.known.map_or(0, |known| known.contacts);
-                        if outcome.is_none() && (4 * wanted >= 3 * contacts || seat.member.event_need > events) {
-                            (*outcome, found) = (Some(Outcome::Outgrown), true);
-                        }
-                    }
-                    if !found {
-                        return Err(error);
-                    }
-                    running = recorded.running();
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        recorded.commands = None;
-        if !running.contains(&true) {
-            return Ok(());
-        }
-        let mut those = only(seats, &running);
-        self.back_up(&mut encoder, &span(&those), |pair| pair);
-        let layers = Layers::of(&those);
-        self.record_layers(&mut encoder, &mut those, &layers)?;
-        recorded.commands = Some(encoder.finish());
-        recorded.dispatches += self.engine.dispatches;
-        Ok(())
-    }
-
-    fn run_until_all_fit(&mut self, seats: &mut [Seat], recorded: &mut Recorded) -> Result<(), WorldError> {
-        loop {
-            self.poll()?;
-            let mut lacked = recorded.running();
-            for ((seat, outcome), lacked) in seats.iter_mut().zip(&mut recorded.outcomes).zip(&mut lacked) {
-                if *lacked {
-                    self.tell_news(seat.place, seat.member);
-                    let too_many = seat.member.has_too_many(self.engine.contact_capacity);
-                    *lacked = seat.member.lacked_room() || too_many.is_some();
-                    if let Some((found, limit)) = too_many {
-                        *outcome = Some(Outcome::Failed(WorldError::TooManyContacts { found, limit }));
-                    } else if !*lacked {
-                        *outcome = Some(Outcome::Done);
-                    }
-                }
-            }
-            if !lacked.contains(&true) {
-                return Ok(());
-            }
-            self.go_back(seats, &recorded.starts, &lacked);
-            for (((seat, start), outcome), _) in seats
-                .iter_mut()
-                .zip(&recorded.starts)
-                .zip(&mut recorded.outcomes)
-                .zip(lacked)
-                .filter(|(_, lacked)| *lacked)
-            {
-                if outcome.is_some() {
-                    seat.member.known = start.known();
-                } else if !seat.member.is_small() {
-                    *outcome = Some(Outcome::Outgrown);
-                }
-            }
-            self.record_fitting(seats, recorded)?;
-            let Some(commands) = recorded.commands.take() else { return Ok(()) };
-            self.engine.context.queue().submit([commands]);
-            self.engine.context.wait()?;
-        }
-    }
 }
 
 impl Drop for PooledWorld {
@@ -471,8 +357,18 @@ impl Drop for PooledWorld {
 }
 
 impl PooledWorld {
+    world_verbs!();
+
+    fn host(&self) -> &Host {
+        &self.member.host
+    }
+
+    fn host_mut(&mut self) -> &mut Host {
+        &mut self.member.host
+    }
+
     /// Does something with the world in its place.
-    fn here<T>(&mut self, what: impl FnOnce(&mut One) -> T) -> T {
+    fn with_engine<T>(&mut self, what: impl FnOnce(&mut dyn WorldEngine) -> T) -> T {
         what(&mut One { places: &mut self.pool.lock(), place: self.place, member: &mut self.member })
     }
 
@@ -501,123 +397,16 @@ impl PooledWorld {
     pub fn move_out(&mut self) -> Result<GpuWorld, WorldError> {
         let (snapshot, context) = (self.snapshot()?, self.context());
         let member = &mut *self.member;
-        let mut world = GpuWorld::from_compiled(&context, member.compiled.clone(), None)?;
-        world.population.clone_from(&member.population);
-        world.origin.clone_from(&member.origin);
-        world.limits.clone_from(&member.limits);
+        let mut world = GpuWorld::from_compiled(&context, member.host.compiled.clone(), None)?;
+        world.host.take_over(&member.host);
         world.restore(&snapshot)?;
-        world.events = std::mem::take(&mut member.events);
-        world.overflowed.clone_from(&member.overflowed);
+        world.host.take_reports(&mut member.host);
         Ok(world.with_clock())
-    }
-
-    /// The scene as it is laid out now.
-    #[must_use]
-    pub fn compiled(&self) -> &Compiled {
-        &self.member.compiled
-    }
-
-    /// Steps done.
-    #[must_use]
-    pub fn steps(&self) -> u64 {
-        self.member.steps
-    }
-
-    /// As [`GpuWorld::set_contact_limit`].
-    pub fn set_contact_limit(&mut self, limit: usize) {
-        self.member.limits.set_contacts(limit);
-    }
-
-    /// As [`GpuWorld::overflowed_steps`].
-    #[must_use]
-    pub fn overflowed_steps(&self) -> &[u64] {
-        &self.member.overflowed
-    }
-
-    /// As [`GpuWorld::command`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn command(&mut self, body: usize, command: Command) -> Result<(), CommandError> {
-        self.member.command(body, command)
-    }
-
-    /// As [`GpuWorld::command_joint`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn command_joint(&mut self, joint: JointId, command: JointCommand) -> Result<(), CommandError> {
-        self.member.command_joint(joint, command)
-    }
-
-    /// Wakes all bodies in the next step.
-    pub fn wake_all(&mut self) {
-        self.member.wake_all();
-    }
-
-    /// Sets gravity from the next step on, m/s², and wakes all bodies, unless it is the same. Other worlds of the pool keep
-    /// theirs.
-    ///
-    /// # Errors
-    /// A coordinate is not a number, or out of the range of a scene; or the device is lost.
-    pub fn set_gravity(&mut self, gravity: Vec2) -> Result<(), WorldError> {
-        check_gravity(gravity)?;
-        if self.member.compiled.change_gravity(gravity.into()) {
-            self.here(|one| one.follow(&Change::default(), None))?;
-            self.member.wake_all();
-        }
-        Ok(())
-    }
-
-    /// As [`GpuWorld::add_bodies`]. What is added leaves the world small ([`Self::holds`]).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn add_bodies(&mut self, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
-        self.here(|one| one.bring(bodies))
-    }
-
-    /// As [`GpuWorld::remove_bodies`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn remove_bodies(&mut self, ids: &[BodyId]) -> Result<(), WorldError> {
-        self.here(|one| one.send_away(ids))
-    }
-
-    /// As [`GpuWorld::add_joints_between`]. What is added leaves the world small ([`Self::holds`]).
-    ///
-    /// # Errors
-    /// As there.
-    pub fn add_joints_between(
-        &mut self,
-        joints: &[(Option<BodyId>, BodyId, Joint)],
-    ) -> Result<Vec<JointId>, WorldError> {
-        self.here(|one| one.tie_between(joints))
-    }
-
-    /// As [`GpuWorld::remove_joints`].
-    ///
-    /// # Errors
-    /// As there.
-    pub fn remove_joints(&mut self, ids: &[JointId]) -> Result<(), WorldError> {
-        self.here(|one| one.untie(ids))
-    }
-
-    /// Id of the joint at a place, if there is one.
-    #[must_use]
-    pub fn joint_id(&self, index: usize) -> Option<JointId> {
-        joint_id(&self.member.compiled, index)
-    }
-
-    /// Id of the body in a slot, if there is one.
-    pub fn body_id(&mut self, index: usize) -> Option<BodyId> {
-        self.here(|one| one.body_in(index))
     }
 
     /// Events since this was last called, if the scene wants them.
     pub fn take_events(&mut self) -> Vec<Event> {
-        std::mem::take(&mut self.member.events)
+        std::mem::take(&mut self.member.host.events)
     }
 
     /// As [`World::query_within`](crate::World::query_within).
@@ -625,9 +414,9 @@ impl PooledWorld {
     /// # Errors
     /// As there.
     pub fn query_within(&mut self, queries: &[Query], bounds: QueryBounds) -> Result<Answers, WorldError> {
-        let count = bounds.batch(queries.len(), self.member.compiled.shapes.len());
+        let count = bounds.batch(queries.len(), self.member.host.compiled.shapes.len());
         let queries: Vec<_> = queries[..count].iter().map(|query| (self.place, query.clone())).collect();
-        let shapes = &self.member.compiled.shapes;
+        let shapes = &self.member.host.compiled.shapes;
         self.pool.lock().query(&queries, bounds.found, |_, shape| shapes[shape as usize].body)
     }
 
@@ -636,7 +425,7 @@ impl PooledWorld {
     /// # Errors
     /// If the device is lost.
     pub fn snapshot(&mut self) -> Result<Snapshot, WorldError> {
-        self.here(|one| one.snapshot())
+        self.with_engine(|engine| engine.snapshot())
     }
 
     /// As [`World::load_with`](crate::World::load_with). False, and nothing has changed, if the world is not small then.
@@ -644,28 +433,17 @@ impl PooledWorld {
     /// # Errors
     /// As there.
     pub fn load_with(&mut self, bytes: &[u8], journal: &Journal) -> Result<bool, WorldError> {
-        let mut compiled = self.member.compiled.clone();
-        let mut relived = None;
-        if !journal.is_empty() {
-            if self.steps() > 0 {
-                #[allow(clippy::cast_possible_truncation, reason = "for the message")]
-                let found = self.steps() as usize;
-                return Err(SnapshotError { what: "steps done before it", found, expected: 0 }.into());
-            }
-            let mut population = Population::new(&compiled);
-            population.relive(&mut compiled, journal, Snapshot::step_of(bytes)?)?;
-            relived = Some(population);
-        }
+        let host = &self.member.host;
+        let relived = if journal.is_empty() { None } else { Some(host.relived_from(bytes, journal)?) };
+        let compiled = relived.as_ref().map_or(&host.compiled, Rewound::compiled);
         let snapshot = Snapshot::from_bytes(bytes, compiled.fingerprint())?;
         let contacts = snapshot.contacts.len() + snapshot.sleeping.len();
-        if !Parts::of(&compiled, &self.member.compiled).are_few() || !are_few(contacts as u64) {
+        if !Parts::of(compiled, &host.compiled).are_few() || !are_few(contacts as u64) {
             return Ok(false);
         }
-        self.here(|one| {
-            if let Some(population) = relived {
-                one.become_another(compiled, population)?;
-            }
-            one.restore(&snapshot)
+        self.with_engine(|engine| {
+            relived.map_or(Ok(()), |relived| engine.become_another(relived))?;
+            engine.restore(&snapshot)
         })?;
         Ok(true)
     }

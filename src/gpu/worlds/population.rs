@@ -1,13 +1,15 @@
-//! Bodies and joints that come and go in one of many worlds, as they do in one alone ([`Peopled`]), and worlds that come.
+//! Bodies and joints that come and go in one of many worlds, as they do in one alone ([`WorldEngine`]), and worlds that come.
 
 use super::LEAST_CONTACTS;
-use super::member::Member;
+use super::member::{Known, Member};
 use super::places::{Places, Seat};
 use crate::gpu::engine::at_parity;
 use crate::gpu::estimate_contacts;
 use crate::gpu::memory::Features;
-use crate::gpu::population::{Host, Peopled, told};
+use crate::gpu::population::told;
 use crate::gpu::room::Room;
+use crate::gpu::state;
+use crate::host::{Host, Parts, Recorder, WorldEngine};
 use crate::population::Change;
 use crate::snapshot::Snapshot;
 use crate::step::{Stage, plan};
@@ -15,10 +17,10 @@ use crate::world::WorldError;
 
 /// One of many.
 #[derive(Debug)]
-pub(super) struct One<'a> {
-    pub places: &'a mut Places,
-    pub place: usize,
-    pub member: &'a mut Member,
+pub(crate) struct One<'a> {
+    pub(super) places: &'a mut Places,
+    pub(super) place: usize,
+    pub(super) member: &'a mut Member,
 }
 
 impl Places {
@@ -28,7 +30,7 @@ impl Places {
     /// # Errors
     /// If it does not fit the device; then nothing is done.
     pub fn settle(&mut self, place: usize, member: &mut Member, now: Option<&Snapshot>) -> Result<(), WorldError> {
-        let compiled = &member.compiled;
+        let compiled = &member.host.compiled;
         let mut encoder = self.engine.encoder();
         let contacts = u64::from(estimate_contacts(compiled, LEAST_CONTACTS, LEAST_CONTACTS));
         let grown = self.engine.grow_contacts(&mut encoder, contacts)?;
@@ -63,26 +65,27 @@ impl Places {
     }
 }
 
-impl Peopled for One<'_> {
-    fn host(&mut self) -> Host<'_> {
-        let member = &mut *self.member;
-        Host {
-            compiled: &mut member.compiled,
-            population: &mut member.population,
-            origin: member.origin.as_deref(),
-            commands: &mut member.commands,
-            steps: member.steps,
-        }
+impl WorldEngine for One<'_> {
+    fn host(&self) -> &Host {
+        &self.member.host
     }
 
-    fn room(&self) -> Room {
-        self.places.engine.room
+    fn host_mut(&mut self) -> &mut Host {
+        &mut self.member.host
     }
 
-    fn make_room(&mut self, recorded: Option<&mut wgpu::CommandEncoder>) -> Result<(), WorldError> {
-        let (engine, compiled) = (&mut self.places.engine, &self.member.compiled);
+    fn has_room_for(&self, more: Parts) -> bool {
+        self.places.engine.room.holds(Room::of(&self.member.host.compiled).with(more))
+    }
+
+    fn is_limited(&self) -> bool {
+        true
+    }
+
+    fn make_room(&mut self, recorder: Option<&mut Recorder>) -> Result<(), WorldError> {
+        let (engine, compiled) = (&mut self.places.engine, &self.member.host.compiled);
         let shapes = u64::from(compiled.params.shape_count);
-        let mut others = engine.make_room(Room::of(compiled), Features::of(compiled), recorded)?;
+        let mut others = engine.make_room(Room::of(compiled), Features::of(compiled), recorder)?;
         // As at the start for a pile of the shapes, if the device has room for that; if not, steps say so.
         let contacts = (4 * shapes).next_multiple_of(LEAST_CONTACTS).min(engine.most_contacts());
         if contacts > u64::from(engine.contact_capacity) {
@@ -96,11 +99,11 @@ impl Peopled for One<'_> {
         Ok(())
     }
 
-    fn follow(&mut self, change: &Change, recorded: Option<&mut wgpu::CommandEncoder>) -> Result<(), WorldError> {
+    fn follow(&mut self, change: &Change, recorder: Option<&mut Recorder>) -> Result<(), WorldError> {
         let (places, member) = (&mut *self.places, &mut *self.member);
         // Others may have had tables made since it last looked.
-        places.engine.place(&mut member.compiled.params);
-        let compiled = &member.compiled;
+        places.engine.place(&mut member.host.compiled.params);
+        let compiled = &member.host.compiled;
         // What one of them needs is run for all.
         let has_joints = places.plan.iter().any(|op| op.stage == Stage::PrepareJoints);
         let joints = has_joints || compiled.joints.count() > 0;
@@ -120,8 +123,8 @@ impl Peopled for One<'_> {
                 }
             }
         }
-        places.engine.tell(&writes, self.place, recorded);
-        (member.listed, member.asked) = (shapes, member.steps);
+        places.engine.tell(&writes, self.place, recorder);
+        (member.listed, member.host.asked) = (shapes, member.host.steps);
         places.rebind(&Seat { place: self.place, member });
         places.engine.context.check()?;
         Ok(())
@@ -129,5 +132,38 @@ impl Peopled for One<'_> {
 
     fn clear_lists(&mut self) {
         self.places.engine.tell(&self.places.engine.cleared_lists(), self.place, None);
+    }
+
+    fn state(&mut self) -> Result<Snapshot, WorldError> {
+        let Member { host, parity, .. } = &*self.member;
+        let tables = self.places.engine.tables(&host.compiled, self.place, *parity)?;
+        let snapshot = state::snapshot(host, tables);
+        self.places.poll()?;
+        Ok(snapshot)
+    }
+
+    fn settle(&mut self) -> Result<(), WorldError> {
+        self.places.context().wait()?;
+        self.places.poll()?;
+        self.places.tell_news(self.place, self.member);
+        Ok(())
+    }
+
+    fn make_room_for(&mut self, snapshot: &Snapshot) -> Result<(), WorldError> {
+        self.places.make_room_for([snapshot].into_iter())
+    }
+
+    fn put(&mut self, snapshot: &Snapshot, recorder: Option<&mut Recorder>) {
+        let member = &mut *self.member;
+        // The next step shall have room for what the last one had; what came later did not happen.
+        member.known = snapshot.step.checked_sub(1).map(|step| Known::new(step, &snapshot.counters));
+        // Others may have had tables made since it last looked.
+        self.places.engine.place(&mut member.host.compiled.params);
+        let writes = state::restored(&member.host.compiled, member.parity, snapshot);
+        let gravity = self.places.all[self.place].extent.map(|extent| extent.params.gravity);
+        if gravity != Some(member.host.compiled.params.gravity) {
+            self.places.rebind(&Seat { place: self.place, member });
+        }
+        self.places.engine.tell(&writes, self.place, recorder);
     }
 }

@@ -8,13 +8,11 @@
 use std::ops::Range;
 
 use super::LEAST_CONTACTS;
-use super::member::{Known, Member, News};
+use super::member::{Known, News};
 use super::places::{Places, Seat};
 use crate::command::by_body;
 use crate::gpu::readback::{Arrived, cast};
 use crate::gpu::record::{Extent, Work, joint_runs};
-use crate::gpu::strict::BACKUPS;
-use crate::population::Population;
 use crate::step::Stage;
 use crate::types::{self, Counters, Event, OVERFLOW_CONTACTS};
 use crate::world::WorldError;
@@ -53,34 +51,6 @@ impl Layers {
         let astray = u32::try_from(worlds.len()).unwrap_or(u32::MAX);
         worlds.extend(of(false));
         Self { worlds, astray, parity: newest ^ 1 }
-    }
-}
-
-/// What the host has to know of the start of a step to go back there.
-#[derive(Debug)]
-pub(super) struct Start {
-    commands: Vec<types::Command>,
-    /// Slots of bodies that had gone since the step before.
-    vacated: Vec<u32>,
-    /// Work of the newest step that had arrived by then.
-    known: Option<Known>,
-}
-
-impl Member {
-    pub fn start(&self) -> Start {
-        let vacated = Population::vacated(self.population.as_ref()).to_vec();
-        Start { commands: self.commands.clone(), vacated, known: self.known }
-    }
-
-    /// Whether the step that it has just done is known to have lacked room.
-    pub fn lacked_room(&self) -> bool {
-        self.steps.checked_sub(1).is_some_and(|step| self.overflowed.last() == Some(&step))
-    }
-}
-
-impl Start {
-    pub fn known(&self) -> Option<Known> {
-        self.known
     }
 }
 
@@ -135,22 +105,9 @@ impl Places {
             others => self.step_once(others)?,
         }
         for seat in resting {
-            seat.member.steps = seat.member.steps.saturating_add(1);
+            seat.member.host.steps = seat.member.host.steps.saturating_add(1);
         }
         Ok(())
-    }
-
-    /// Waits for the device, unless a step of one of these worlds is given up.
-    fn wait(&self, seats: &[Seat]) -> Result<(), WorldError> {
-        let gives_up = || seats.iter().any(|seat| seat.member.limits.check().is_err());
-        if self.engine.context.wait_unless(gives_up)? {
-            return Ok(());
-        }
-        // Any of them may have lacked room.
-        for seat in seats {
-            seat.member.limits.give_up();
-        }
-        Err(WorldError::Cancelled)
     }
 
     fn step_once(&mut self, seats: &mut [Seat]) -> Result<(), WorldError> {
@@ -159,79 +116,6 @@ impl Places {
         self.record(&mut encoder, seats)?;
         self.engine.context.queue().submit([encoder.finish()]);
         self.poll()
-    }
-
-    /// Runs the step; those that had no room go back to its start and run it again, alone, until all have.
-    fn step_strictly(&mut self, seats: &mut [Seat]) -> Result<(), WorldError> {
-        self.emit(seats)?;
-        let starts: Vec<_> = seats.iter().map(|seat| seat.member.start()).collect();
-        let mut encoder = self.engine.encoder();
-        self.back_up(&mut encoder, &span(seats), |pair| pair);
-        let mut left = vec![true; seats.len()];
-        loop {
-            if let Err(error) = self.record(&mut encoder, &mut only(seats, &left)) {
-                // Then nobody has done the step.
-                let done: Vec<bool> = left.iter().map(|left| !left).collect();
-                self.go_back(seats, &starts, &done);
-                return Err(error);
-            }
-            self.engine.context.queue().submit([encoder.finish()]);
-            self.wait(seats)?;
-            self.poll()?;
-            for (seat, left) in seats.iter_mut().zip(&mut left) {
-                self.tell_news(seat.place, seat.member);
-                *left = *left && seat.member.lacked_room();
-            }
-            let capacity = self.engine.contact_capacity;
-            if let Some((found, limit)) = seats.iter().find_map(|seat| seat.member.has_too_many(capacity)) {
-                self.go_back(seats, &starts, &vec![true; seats.len()]);
-                for (seat, start) in seats.iter_mut().zip(&starts) {
-                    seat.member.known = start.known;
-                }
-                return Err(WorldError::TooManyContacts { found, limit });
-            }
-            if !left.contains(&true) {
-                return Ok(());
-            }
-            self.go_back(seats, &starts, &left);
-            encoder = self.engine.encoder();
-        }
-    }
-
-    /// Takes some of these worlds back to the start of the step that they have just done.
-    pub(super) fn go_back(&mut self, seats: &mut [Seat], starts: &[Start], which: &[bool]) {
-        let mut encoder = self.engine.encoder();
-        for ((seat, start), _) in seats.iter_mut().zip(starts).zip(which).filter(|&(_, which)| *which) {
-            self.back_up(&mut encoder, &(seat.place..seat.place + 1), |(from, to)| (to, from));
-            let member = &mut *seat.member;
-            member.steps -= 1;
-            // The contacts of the step before still lie in the other table.
-            member.parity ^= 1;
-            let step = member.steps;
-            member.overflowed.retain(|&overflowed| overflowed != step);
-            member.events.retain(|event| event.step != step);
-            member.commands.clone_from(&start.commands);
-            if let Some(population) = &mut member.population {
-                population.restore(&member.compiled, &start.vacated);
-            }
-        }
-        self.engine.context.queue().submit([encoder.finish()]);
-    }
-
-    /// Copies what a step changes from the first of each pair to the second, of worlds that lie side by side.
-    pub(super) fn back_up(
-        &self,
-        encoder: &mut wgpu::CommandEncoder,
-        places: &Range<usize>,
-        direction: impl Fn((&'static str, &'static str)) -> (&'static str, &'static str),
-    ) {
-        for pair in BACKUPS.into_iter().chain([("sleeping", "sleeping_backup")]) {
-            let (from, to) = direction(pair);
-            // Where a world has none of a table it has no copy of it either.
-            let [begin, end] = [places.start, places.end].map(|place| self.engine.offset(pair.1, place));
-            let (from, to) = (&self.engine.buffers[from], &self.engine.buffers[to]);
-            encoder.copy_buffer_to_buffer(from, begin, to, begin, end - begin);
-        }
     }
 
     /// Records a step of some worlds, with room for what they are known to need.
@@ -276,10 +160,8 @@ impl Places {
         }
         self.send(encoder, seats);
         for Seat { member, .. } in seats {
-            (member.steps, member.parity) = (member.steps + 1, layers.parity);
-            if let Some(population) = &mut member.population {
-                population.stepped();
-            }
+            member.host.end_step();
+            member.parity = layers.parity;
         }
         Ok(())
     }
@@ -288,7 +170,7 @@ impl Places {
     fn extent_of(&mut self, seats: &[Seat]) -> Extent {
         for seat in seats {
             // Nothing else changes unless bodies or joints come or go, which is told.
-            let may_part = seat.member.compiled.joints.may_part;
+            let may_part = seat.member.host.compiled.joints.may_part;
             if let Some(extent) = &mut self.all[seat.place].extent
                 && may_part != extent.may_part
             {
@@ -303,7 +185,7 @@ impl Places {
         }
         let extents = which.iter().filter_map(|&place| self.all[place].extent);
         let extent = extents.reduce(|all, one| all.and(&one)).unwrap_or(self.extent);
-        self.engine.joint_runs = joint_runs(seats.iter().map(|seat| &seat.member.compiled.joints));
+        self.engine.joint_runs = joint_runs(seats.iter().map(|seat| &seat.member.host.compiled.joints));
         self.turn = Some(Turn { which, extent });
         extent
     }
@@ -326,8 +208,8 @@ impl Places {
         }
         self.ring.record(engine.context.device(), encoder, &parts, self.recorded);
         let done = |&Seat { place, ref member }: &Seat| {
-            let types::Params { shape_count, joint_count, .. } = member.compiled.params;
-            Done { place, step: member.steps, last: (shape_count + joint_count) as usize }
+            let types::Params { shape_count, joint_count, .. } = member.host.compiled.params;
+            Done { place, step: member.host.steps, last: (shape_count + joint_count) as usize }
         };
         let steps = seats.iter().map(done).collect();
         self.flights.push_back(Flight { serial: self.recorded, steps, span, starts, events });
@@ -381,7 +263,7 @@ impl Places {
         if self.engine.grow_events(events)? {
             self.bind();
         }
-        let limit = |seat: &Seat| seat.member.contact_limit();
+        let limit = |seat: &Seat| seat.member.host.contact_limit();
         let needed = |seat: &Seat| seat.member.known.map_or(0, |known| known.contacts.min(limit(seat) as u64));
         let (needed, most) = (seats.iter().map(needed).max(), seats.iter().map(limit).max());
         if self.engine.grow_for_contacts(encoder, needed.unwrap_or(0), LEAST_CONTACTS, most.unwrap_or(usize::MAX))? {
@@ -395,10 +277,10 @@ impl Places {
 fn take_commands(seats: &mut [Seat]) -> Vec<types::Command> {
     let mut all = Vec::new();
     for Seat { place, member } in seats {
-        member.compiled.lead_on(&mut member.commands, member.steps);
-        by_body(&mut member.commands);
+        member.host.compiled.lead_on(&mut member.host.commands, member.host.steps);
+        by_body(&mut member.host.commands);
         #[allow(clippy::cast_possible_truncation, reason = "worlds are counted in u32")]
-        all.extend(member.commands.drain(..).map(|command| types::Command { world: *place as u32, ..command }));
+        all.extend(member.host.commands.drain(..).map(|command| types::Command { world: *place as u32, ..command }));
     }
     all
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use drystone::{Scene, WorldError, Worlds};
+use drystone::{Scene, WorldBatch, WorldError};
 use serde::{Deserialize, Serialize};
 
 use super::super::failure::{Code, Failure};
@@ -118,11 +118,11 @@ fn run(
     steps: u32,
     times: &mut Times,
 ) -> Result<Result<(), String>, Failure> {
-    let scenes = Worlds::vary(scene, worlds as usize, |_, _| {});
+    let scenes = WorldBatch::vary(scene, worlds as usize, |_, _| {});
     let made = match (backend, &engines.context) {
-        (Backend::Gpu, Some(context)) => Worlds::on_gpu(context, &scenes),
+        (Backend::Gpu, Some(context)) => WorldBatch::on_gpu(context, &scenes),
         (Backend::Cpu1 | Backend::CpuN, _) => {
-            Worlds::on_cpu(&scenes, engines.threads_of(backend).unwrap_or(1) as usize)
+            WorldBatch::on_cpu(&scenes, engines.threads_of(backend).unwrap_or(1) as usize)
         }
         _ => return Ok(Err("other engines run one world at a time".to_owned())),
     };

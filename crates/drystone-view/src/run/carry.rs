@@ -8,7 +8,7 @@ use drystone::cpu::{Books, CpuWorld};
 use drystone::gpu::{Context, GpuWorld};
 use drystone::population::Population;
 use drystone::scene::Settings;
-use drystone::snapshot::{Snapshot, first_islands};
+use drystone::snapshot::{Lineage, Snapshot, first_islands};
 use drystone::types::{ASLEEP, QUIET_MASK};
 use drystone::world::{World, WorldError};
 
@@ -38,6 +38,8 @@ impl Run {
         adapt(&mut snapshot, &books);
         let Some(mut world) = self.make(books, on, context, cancel)? else { return Ok(false) };
         world.restore(&snapshot)?;
+        // From here on it is a state of that world.
+        snapshot.lineage = world.lineage();
         if cancel.is_cancelled() {
             return Ok(false);
         }
@@ -68,6 +70,8 @@ impl Run {
         adapt(&mut snapshot, &books);
         let Some(mut world) = self.make(books, on, context, cancel)? else { return Ok(None) };
         world.restore(&snapshot)?;
+        // From here on it is a state of that world.
+        snapshot.lineage = world.lineage();
         let mut twin = Self {
             scene: self.scene.clone(),
             world,
@@ -125,6 +129,7 @@ impl Run {
 /// Makes a state one of a world of the same bodies with other settings.
 fn adapt(snapshot: &mut Snapshot, books: &Books) {
     let Books { compiled, population, .. } = books;
+    snapshot.lineage = Lineage::default();
     snapshot.population = Population::history(population.as_ref());
     let slept = !snapshot.islands.is_empty();
     match (slept, compiled.settings.sleep) {

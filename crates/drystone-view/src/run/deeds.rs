@@ -13,7 +13,6 @@ use super::Run;
 use super::log::{Entry, taken_back};
 use drystone::population::{BodyId, JointId};
 use drystone::scene::Body;
-use drystone::snapshot::Snapshot;
 use drystone::world::{World, WorldError};
 use drystone_scenes::saved::Present;
 
@@ -278,17 +277,9 @@ impl Run {
         let before = self.world.snapshot().map_err(text)?;
         let changed = change(&mut self.world);
         if changed.is_err() {
-            self.roll_back(&before).map_err(text)?;
+            self.world.restore(&before).map_err(text)?;
         }
         changed
-    }
-
-    fn roll_back(&mut self, before: &Snapshot) -> Result<(), WorldError> {
-        let books = self.books(&self.scene, self.steps(), self.next)?;
-        let mut world = self.open(books)?;
-        world.restore(before)?;
-        self.world = world;
-        Ok(())
     }
 
     /// Description of a body as it is, and the joints that hold it; `None` if it is gone.

@@ -1,7 +1,8 @@
 use glam::Vec2;
 
 use super::*;
-use crate::scene::{Emitter, Scene, Shape, samples};
+use crate::command::Command;
+use crate::scene::{Body, Emitter, Scene, Shape, samples};
 use crate::{AdapterChoice, state};
 
 fn device() -> Context {

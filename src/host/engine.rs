@@ -1,0 +1,280 @@
+//! The seam: what an engine does for the host, and the verbs that follow from it.
+
+use super::{Backup, Host, Parts, Recorder, Rewound, Untaken};
+use crate::command::{forget_body, wake_left};
+use crate::population::{BodyId, Change, JointId, Journal};
+use crate::scene::{Body, Joint, check_gravity};
+use crate::snapshot::Snapshot;
+use crate::world::WorldError;
+
+/// Seam between the host and the tables of a world: on the CPU, on a device, or beside others on a device. What changes on a
+/// device holds in what is submitted next, or from this place of the caller's encoder on.
+pub(crate) trait WorldEngine {
+    fn host(&self) -> &Host;
+
+    fn host_mut(&mut self) -> &mut Host;
+
+    /// Returns true if the tables have room for so much more than there is.
+    fn has_room_for(&self, more: Parts) -> bool;
+
+    /// Returns true if larger tables may be refused.
+    fn is_limited(&self) -> bool;
+
+    /// Makes larger tables where these are too small for what the host has.
+    ///
+    /// # Errors
+    /// If they do not fit the device; then nothing is done.
+    fn make_room(&mut self, recorder: Option<&mut Recorder>) -> Result<(), WorldError>;
+
+    /// Brings the tables and constants to what the host has.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    fn follow(&mut self, change: &Change, recorder: Option<&mut Recorder>) -> Result<(), WorldError>;
+
+    /// Empties the lists of contacts, as they are before the first step.
+    fn clear_lists(&mut self);
+
+    /// State between two steps. Waits for the device.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    fn state(&mut self) -> Result<Snapshot, WorldError>;
+
+    /// Waits until all steps are done, and learns what has arrived.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    fn settle(&mut self) -> Result<(), WorldError>;
+
+    /// Makes room for the contacts of a snapshot.
+    ///
+    /// # Errors
+    /// If they do not fit the device; then nothing has changed.
+    fn make_room_for(&mut self, snapshot: &Snapshot) -> Result<(), WorldError>;
+
+    /// Writes the tables of a snapshot, of which there is room for all and to which the host has gone back.
+    fn put(&mut self, snapshot: &Snapshot, recorder: Option<&mut Recorder>);
+
+    /// Does something with the engine of this world.
+    fn with_engine<T>(&mut self, what: impl FnOnce(&mut dyn WorldEngine) -> T) -> T
+    where
+        Self: Sized,
+    {
+        what(self)
+    }
+
+    /// Adds bodies: all of them or, with an error, none.
+    ///
+    /// # Errors
+    /// The first value that is out of range; or if they do not fit the device.
+    fn add_bodies(&mut self, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
+        let backup = self.backup_for(Parts::of_bodies(bodies));
+        let host = self.host_mut();
+        host.keep_origin();
+        let steps = host.steps;
+        let (compiled, population) = host.people();
+        let (ids, change) = population.add(compiled, bodies, steps)?;
+        self.make_room_or_undo(backup, None)?;
+        self.host_mut().alter();
+        self.follow(&change, None)?;
+        Ok(ids)
+    }
+
+    /// Adds joints: all of them or, with an error, none.
+    ///
+    /// # Errors
+    /// The first value that is out of range; or if they do not fit the device.
+    fn add_joints(&mut self, joints: &[Joint]) -> Result<Vec<JointId>, WorldError> {
+        let backup = self.backup_for(Parts { joints: joints.len(), ..Parts::default() });
+        let host = self.host_mut();
+        host.keep_origin();
+        let (compiled, population) = host.people();
+        let (ids, change) = population.add_joints(compiled, joints)?;
+        self.make_room_or_undo(backup, None)?;
+        let host = self.host_mut();
+        host.alter();
+        wake_left(&host.compiled, &change, &mut host.commands);
+        self.follow(&change, None)?;
+        Ok(ids)
+    }
+
+    /// Adds joints between bodies by their ids: `None` is the world. All of them or, with an error, none.
+    ///
+    /// # Errors
+    /// If a body is not there, or no longer; else as [`Self::add_joints`].
+    fn add_joints_between(&mut self, joints: &[(Option<BodyId>, BodyId, Joint)]) -> Result<Vec<JointId>, WorldError> {
+        let (compiled, population) = self.host_mut().people();
+        let joints = population.between(compiled, joints)?;
+        self.add_joints(&joints)
+    }
+
+    /// Removes joints: all of them or, with an error, none.
+    ///
+    /// # Errors
+    /// If a joint is not there, or no longer, or given twice.
+    fn remove_joints(&mut self, ids: &[JointId]) -> Result<(), WorldError> {
+        let host = self.host_mut();
+        host.keep_origin();
+        let (compiled, population) = host.people();
+        let change = population.remove_joints(compiled, ids)?;
+        host.alter();
+        host.let_go(&change);
+        self.follow(&change, None)
+    }
+
+    /// Removes bodies and their joints: all of them or, with an error, none.
+    ///
+    /// # Errors
+    /// If a body is not there, or no longer, or given twice.
+    fn remove_bodies(&mut self, ids: &[BodyId]) -> Result<(), WorldError> {
+        let host = self.host_mut();
+        host.keep_origin();
+        let (compiled, population) = host.people();
+        let change = population.remove(compiled, ids)?;
+        host.alter();
+        host.let_go(&change);
+        self.follow(&change, None)
+    }
+
+    /// Gives a body another description, with the same id and outlines; its joints go.
+    ///
+    /// # Errors
+    /// If the body is not there, or no longer; a value is refused, or the outlines are others; or it does not fit the device.
+    fn replace_body(&mut self, id: BodyId, body: &Body) -> Result<(), WorldError> {
+        // Other features may need other buffers.
+        let backup = self.is_limited().then(|| self.host().backup());
+        let host = self.host_mut();
+        host.keep_origin();
+        let steps = host.steps;
+        let (compiled, population) = host.people();
+        let change = population.replace(compiled, id, body, steps)?;
+        self.make_room_or_undo(backup, None)?;
+        let host = self.host_mut();
+        host.alter();
+        forget_body(&mut host.commands, id.index);
+        host.let_go(&change);
+        self.follow(&change, None)
+    }
+
+    /// Sets gravity from the next step on, m/s², and wakes all bodies, unless it is the same.
+    ///
+    /// # Errors
+    /// A coordinate is not a number, or out of the range of a scene; or the device is lost.
+    fn set_gravity(&mut self, gravity: glam::Vec2) -> Result<(), WorldError> {
+        check_gravity(gravity)?;
+        let host = self.host_mut();
+        host.fingerprint();
+        if host.compiled.change_gravity(gravity.into()) {
+            self.follow(&Change::default(), None)?;
+            self.host_mut().wake_all();
+        }
+        Ok(())
+    }
+
+    /// Makes what the scene's emitters make before this step, and lets go of what they let go of. Does nothing if that is
+    /// done.
+    ///
+    /// # Errors
+    /// If it does not fit the device, which can only be if bodies or joints were added by hand; then nothing is done.
+    fn emit_due(&mut self, mut recorder: Option<&mut Recorder>) -> Result<(), WorldError> {
+        let host = self.host();
+        let steps = host.steps;
+        let Some(population) = host.population.as_ref().filter(|population| population.is_due(steps)) else {
+            return Ok(());
+        };
+        // For what the script alone makes there is room; else larger buffers may be refused.
+        let backup = (population.by_hand() && self.is_limited()).then(|| host.backup());
+        let host = self.host_mut();
+        host.forget_kept();
+        let (compiled, population) = host.people();
+        let left = population.retire(compiled, steps);
+        if let Some(change) = &left {
+            // Before others have their places.
+            host.let_go(change);
+        }
+        let (compiled, population) = host.people();
+        let [came, tied] = population.emit(compiled, steps);
+        wake_left(&host.compiled, &tied, &mut host.commands);
+        self.make_room_or_undo(backup, recorder.as_deref_mut())?;
+        for change in left.iter().chain([&came, &tied]) {
+            self.follow(change, recorder.as_deref_mut())?;
+        }
+        Ok(())
+    }
+
+    /// Continues from bytes, in a world that has done no step if there were changes by hand, which it sees first.
+    ///
+    /// # Errors
+    /// If an entry of the journal is refused, the bytes are not of this world, or it does not fit the device.
+    fn load_with(&mut self, bytes: &[u8], journal: &Journal) -> Result<(), WorldError> {
+        if !journal.is_empty() {
+            let relived = self.host().relived_from(bytes, journal)?;
+            self.become_another(relived)?;
+        }
+        let snapshot = Snapshot::from_bytes(bytes, self.host().compiled.fingerprint())?;
+        self.restore(&snapshot)
+    }
+
+    /// Becomes a world of other bodies, which waits for a snapshot to go on from.
+    ///
+    /// # Errors
+    /// If it does not fit the device; then nothing is done.
+    fn become_another(&mut self, other: Rewound) -> Result<(), WorldError> {
+        let host = self.host_mut();
+        host.keep_origin();
+        let backup = host.backup();
+        (host.compiled, host.population) = (other.compiled, Some(other.population));
+        self.make_room_or_undo(Some(backup), None)?;
+        let host = self.host_mut();
+        host.altered = other.altered;
+        host.forget_kept();
+        let all = Change::all(&host.compiled);
+        self.follow(&all, None)?;
+        self.clear_lists();
+        Ok(())
+    }
+
+    /// State between two steps, unless a step was given up. Waits for the device.
+    ///
+    /// # Errors
+    /// If the device is lost, or a step was given up.
+    fn snapshot(&mut self) -> Result<Snapshot, WorldError> {
+        if self.host().limits.has_given_up() { Err(WorldError::Cancelled) } else { self.state() }
+    }
+
+    /// Continues from a snapshot, to the same bits, with the bodies and joints of that time. Waits for the device.
+    ///
+    /// # Errors
+    /// If it is of another world, or the device is lost; then nothing has changed.
+    fn restore(&mut self, snapshot: &Snapshot) -> Result<(), WorldError> {
+        let rewound = self.host().rewound(snapshot)?;
+        self.settle()?;
+        if let Some(rewound) = rewound {
+            self.become_another(rewound)?;
+        }
+        self.make_room_for(snapshot)?;
+        self.resume(snapshot, Untaken::Dropped, None);
+        Ok(())
+    }
+
+    /// Takes host and tables to a snapshot that was checked, of which there is room for all.
+    fn resume(&mut self, snapshot: &Snapshot, untaken: Untaken, recorder: Option<&mut Recorder>) {
+        self.host_mut().go_back(snapshot, untaken);
+        self.put(snapshot, recorder);
+    }
+
+    /// Copies the host if its engine may refuse room for so much more, as everything shall be as it was then.
+    fn backup_for(&self, more: Parts) -> Option<Backup> {
+        (!self.has_room_for(more)).then(|| self.host().backup())
+    }
+
+    fn make_room_or_undo(&mut self, backup: Option<Backup>, recorder: Option<&mut Recorder>) -> Result<(), WorldError> {
+        let made = self.make_room(recorder);
+        if let (Err(_), Some(Backup { compiled, population, commands })) = (&made, backup) {
+            let host = self.host_mut();
+            (host.compiled, host.population, host.commands) = (compiled, population, commands);
+        }
+        made
+    }
+}
