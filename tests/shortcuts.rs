@@ -233,7 +233,7 @@ fn everything(mode: Mode) -> Scene {
     let mut scene = jumble(3);
     let settings = Settings { mode, sleep: mode == Mode::Soft, events: true, ..scene.settings };
     scene = Scene { settings, ..scene };
-    scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.1, 1.0], -0.5)));
+    scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.28, 0.96], -0.5)));
     scene.add(Body::fixed(2.0, 2.0).shape(Shape::circle(1.5).sensor()));
     let paddle = Body::kinematic(0.0, 5.0).angular_velocity(9.0);
     scene.add(paddle.shape(Shape::half_box(2.5, 0.05).restitution(0.6)));
