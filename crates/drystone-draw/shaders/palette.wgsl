@@ -1,5 +1,6 @@
 // The colour of a shape, from the index of its body. Twin on the CPU: src/palette.rs.
 
+//#import types
 //#import draw/view
 
 /// Mixes the bits of a body index (Wellons' lowbias32), so that neighbours get unlike values.
