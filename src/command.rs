@@ -4,6 +4,7 @@
 //! the GPU nor reads anything back. Points and places are those of a body's frame and origin, as in a
 //! [`Scene`](crate::Scene), forces and impulses are in world axes.
 
+mod builders;
 mod joint;
 
 use glam::Vec2;
@@ -11,7 +12,7 @@ use glam::Vec2;
 pub use joint::JointCommand;
 
 use crate::math::{rotate, rotation};
-use crate::population::{Change, JointId};
+use crate::population::{BodyId, Change, JointId};
 use crate::scene::{Compiled, MAX_ANGLE, MAX_POSITION, MAX_VALUE, SceneError};
 use crate::types::{self, DYNAMIC, JOINT_VACANT, KINEMATIC, VACANT};
 
@@ -71,6 +72,9 @@ pub enum CommandError {
         /// Slots of bodies in the world.
         count: usize,
     },
+    /// The body has gone; another one may have its slot.
+    #[error("there is no body {0}: it was removed, or has yet to come")]
+    Gone(BodyId),
     /// A value is NaN or larger than [`MAX_VALUE`], a place further away than [`MAX_POSITION`], or an angle larger than
     /// [`MAX_ANGLE`].
     #[error("{what} is {value}; expected a number {limit}")]
@@ -96,7 +100,7 @@ pub enum CommandError {
     #[error("there is no joint {0}")]
     NoJoint(JointId),
     /// The joint has nothing of the kind.
-    #[error("joint {joint} is of type {found} and has none; expected {expected}")]
+    #[error("joint {joint} is of type {found}; expected {expected}")]
     JointKind {
         /// Which.
         joint: JointId,

@@ -440,8 +440,12 @@ impl CpuWorld {
             return Err(error);
         }
         let step = self.steps;
-        let made = self.step_events.drain(..).map(|event| event::Event::new(&self.compiled, step, &event));
+        let population = self.population.as_ref();
+        let made = self.step_events.drain(..).map(|event| event::Event::new(&self.compiled, population, step, &event));
         self.events.extend(made);
+        if let Some(population) = &mut self.population {
+            population.forget_owners(step);
+        }
         self.measured_steps = self.measured_steps.saturating_add(1);
         self.rests = !asked && self.compiled.settings.sleep && is_at_rest(&self.counters);
         self.make_room();

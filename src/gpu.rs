@@ -17,6 +17,7 @@ mod record;
 mod room;
 mod state;
 mod strict;
+mod transforms;
 pub(crate) mod worlds;
 mod writes;
 
@@ -47,7 +48,7 @@ use crate::cancel::{CancelToken, StepLimits};
 use crate::command::{Command, CommandError, JointCommand, by_body, rouse, wake_all};
 use crate::cpu::CpuWorld;
 use crate::event;
-use crate::population::{JointId, Population, ends};
+use crate::population::{BodyId, JointId, Population, ends, slot_of};
 use crate::scene::{Compiled, Scene};
 use crate::snapshot::{Snapshot, is_at_rest};
 use crate::state::{JointReaction, joint_reactions};
@@ -109,6 +110,8 @@ pub struct GpuWorld {
     part: Option<parts::Part>,
     /// What the queries of the world have found so far.
     query_load: ask::Load,
+    /// Transforms on their way to the host.
+    transforms: transforms::Sent,
 }
 
 impl GpuWorld {
@@ -179,6 +182,7 @@ impl GpuWorld {
             times: parts::Times::default(),
             part: None,
             query_load: ask::Load::default(),
+            transforms: transforms::Sent::default(),
             compiled,
         };
         world.engine.create_tables(|_| true)?;
@@ -196,11 +200,18 @@ impl GpuWorld {
         self.engine.bind(&[params], &params);
     }
 
-    /// Asks something of a body; it happens at the start of the next step that is recorded. Nothing waits.
+    /// Asks something of a body; it happens at the start of the next step that is recorded. Nothing waits. A body of the
+    /// scene may be given by its index.
     ///
     /// # Errors
-    /// If there is no such body, it does not move in this way, or a value is not finite.
-    pub fn command(&mut self, body: usize, command: Command) -> Result<(), CommandError> {
+    /// If there is no such body, or no longer, it does not move in this way, or a value is not finite.
+    pub fn command(&mut self, body: impl Into<BodyId>, command: Command) -> Result<(), CommandError> {
+        let slot = slot_of(&self.compiled, self.population.as_ref(), body.into())?;
+        self.command_slot(slot, command)
+    }
+
+    /// Asks something of the body in a slot.
+    pub(crate) fn command_slot(&mut self, body: usize, command: Command) -> Result<(), CommandError> {
         let flat = command.push(&self.compiled, body, &mut self.commands)?;
         self.asked = self.steps;
         // The device's bodies learn it with the step; this copy is for snapshots.
@@ -340,8 +351,12 @@ impl GpuWorld {
             if lost_events {
                 self.event_need = self.event_need.max(event_count);
             }
-            let told = events.iter().map(|event| event::Event::new(&self.compiled, step, event));
+            let population = self.population.as_ref();
+            let told = events.iter().map(|event| event::Event::new(&self.compiled, population, step, event));
             self.events.extend(told);
+            if let Some(population) = &mut self.population {
+                population.forget_owners(step);
+            }
             if self.known.is_none_or(|(known, _)| known <= step) {
                 self.known = Some((step, counters));
             }
@@ -697,6 +712,7 @@ impl GpuWorld {
             self.events.retain(|event| event.step < snapshot.step);
         }
         self.limits.revive();
+        self.transforms = transforms::Sent::default();
         self.steps = snapshot.step;
         // The next step shall have room for what the last one had; what came later did not happen.
         self.known = snapshot.step.checked_sub(1).map(|step| (step, snapshot.counters));

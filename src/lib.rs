@@ -141,6 +141,7 @@
 //! - **Nothing panics on input.** Scenes are checked before anything is made from them, and errors name the place.
 
 pub mod blocks;
+mod body_view;
 mod cancel;
 pub mod command;
 pub mod cpu;
@@ -169,6 +170,7 @@ pub mod worlds;
 /// step a world to the same bits.
 pub const FINGERPRINT: &str = env!("DRYSTONE_FINGERPRINT");
 
+pub use body_view::{BodyTransform, BodyView};
 pub use cancel::CancelToken;
 pub use command::{Command, CommandError, JointCommand};
 pub use cpu::CpuWorld;

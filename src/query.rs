@@ -39,6 +39,7 @@ use glam::Vec2;
 pub(crate) use flat::Flat;
 use walk::Tables;
 
+use crate::population::BodyId;
 use crate::scene::{Filter, Geometry};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -170,7 +171,9 @@ impl QueryBounds {
 /// Where a ray enters a shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RayHit {
-    /// Its slot: index in the scene, or [`BodyId::index`](crate::BodyId::index).
+    /// The body.
+    pub id: BodyId,
+    /// Its slot: index in the scene, or [`BodyId::index`].
     pub body: usize,
     /// Index in [`Compiled::shapes`](crate::scene::Compiled::shapes).
     pub shape: usize,
@@ -185,7 +188,9 @@ pub struct RayHit {
 /// A shape that a query found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Slot of its body: index in the scene, or [`BodyId::index`](crate::BodyId::index).
+    /// Its body.
+    pub id: BodyId,
+    /// Slot of its body: index in the scene, or [`BodyId::index`].
     pub body: usize,
     /// Index in [`Compiled::shapes`](crate::scene::Compiled::shapes).
     pub shape: usize,
@@ -232,14 +237,16 @@ impl Answers {
     pub(crate) fn new(
         flat: &Flat,
         count: usize,
-        body_of: impl Fn(usize, u32) -> u32,
+        body_of: impl Fn(usize, u32) -> BodyId,
         hits: &[Hit],
         mut lists: Vec<&mut [u32]>,
     ) -> Self {
         let mut answers = Self { hits: vec![None; count], ..Self::default() };
         for (&query, hit) in flat.ray_places.iter().zip(hits).take_while(|(query, _)| **query < count) {
-            answers.hits[query] = (hit.shape != NONE).then(|| RayHit {
-                body: body_of(query, hit.shape) as usize,
+            let id = (hit.shape != NONE).then(|| body_of(query, hit.shape));
+            answers.hits[query] = id.map(|id| RayHit {
+                id,
+                body: id.index as usize,
                 shape: hit.shape as usize,
                 point: hit.point.into(),
                 normal: hit.normal.into(),
@@ -253,7 +260,10 @@ impl Answers {
             answers.starts.push(answers.items.len());
             if let Some((_, list)) = next.next_if(|(place, _)| **place == query) {
                 list.sort_unstable();
-                let found = |&shape: &u32| Found { body: body_of(query, shape) as usize, shape: shape as usize };
+                let found = |&shape: &u32| {
+                    let id = body_of(query, shape);
+                    Found { id, body: id.index as usize, shape: shape as usize }
+                };
                 answers.items.extend(list.iter().map(found));
             }
         }
@@ -281,6 +291,7 @@ pub(crate) fn answer(
     flat: &Flat,
     brute: bool,
     bounds: &QueryBounds,
+    body_of: impl Fn(u32) -> BodyId,
 ) -> Result<Answers, WorldError> {
     // Rays and regions have half of the effort each, so that neither keeps the other from being answered.
     let half = bounds.effort / 2;
@@ -346,7 +357,7 @@ pub(crate) fn answer(
             return Err(WorldError::TooManyFound { index: query, found: sum, limit: bounds.found });
         }
     }
-    Ok(Answers::new(flat, count, |_, shape| tables.shapes[shape as usize].body, &hits, lists))
+    Ok(Answers::new(flat, count, |_, shape| body_of(shape), &hits, lists))
 }
 
 #[cfg(test)]

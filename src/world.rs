@@ -157,14 +157,22 @@ impl World {
         }
     }
 
-    /// Asks something of a body; it happens at the start of the next step. Nothing waits.
+    /// Asks something of a body; it happens at the start of the next step. Nothing waits. A body of the scene may be given by
+    /// its index there, which never means a body that comes to its slot later.
     ///
     /// # Errors
-    /// If there is no such body, it does not move in this way, or a value is not finite.
-    pub fn command(&mut self, body: usize, command: Command) -> Result<(), CommandError> {
+    /// If there is no such body, or no longer, it does not move in this way, or a value is not finite.
+    pub fn command(&mut self, body: impl Into<BodyId>, command: Command) -> Result<(), CommandError> {
         match self {
             Self::Cpu(world) => world.command(body, command),
             Self::Gpu(world) => world.command(body, command),
+        }
+    }
+
+    fn command_slot(&mut self, slot: usize, command: Command) -> Result<(), CommandError> {
+        match self {
+            Self::Cpu(world) => world.command_slot(slot, command),
+            Self::Gpu(world) => world.command_slot(slot, command),
         }
     }
 
@@ -183,7 +191,7 @@ impl World {
             }
         };
         for &(body, push) in &pushes {
-            self.command(body, push)?;
+            self.command_slot(body, push)?;
         }
         Ok(pushes.len())
     }

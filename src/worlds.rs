@@ -50,7 +50,7 @@ use crate::cpu::CpuWorld;
 use crate::event::Event;
 use crate::gpu::Context;
 use crate::gpu::worlds::GpuWorlds;
-use crate::population::{JointId, joint_id};
+use crate::population::{BodyId, JointId, joint_id};
 use crate::query::{Answers, Flat, Query};
 use crate::scene::{Compiled, Scene};
 use crate::snapshot::Snapshot;
@@ -274,15 +274,16 @@ impl Worlds {
         Ok(given)
     }
 
-    /// Asks something of a body of a world; it happens at the start of the next step. Nothing waits.
+    /// Asks something of a body of a world; it happens at the start of the next step. Nothing waits. A body of its scene may
+    /// be given by its index there.
     ///
     /// # Errors
-    /// If there is no such world or body, it does not move in this way, or a value is not finite.
-    pub fn command(&mut self, world: usize, body: usize, command: Command) -> Result<(), WorldError> {
+    /// If there is no such world or body, or no longer, it does not move in this way, or a value is not finite.
+    pub fn command(&mut self, world: usize, body: impl Into<BodyId>, command: Command) -> Result<(), WorldError> {
         self.check(world)?;
         Ok(match &mut self.inner {
             Inner::Cpu { worlds, .. } => worlds[world].command(body, command),
-            Inner::Gpu(worlds) => worlds.command(world, body, command),
+            Inner::Gpu(worlds) => worlds.command(world, body.into(), command),
         }?)
     }
 

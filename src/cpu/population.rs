@@ -3,7 +3,7 @@
 use super::Books;
 use super::CpuWorld;
 use crate::command::{Command, CommandError, JointCommand, forget, rouse, wake_all, wake_left};
-use crate::population::{BodyId, Change, JointId, Journal, Population, ends, joint_id};
+use crate::population::{BodyId, Change, JointId, Journal, Population, ends, joint_id, slot_of};
 use crate::scene::{Body, Compiled, Joint, Joints};
 use crate::step::plan;
 use crate::types::{Aabb, JointFrame, Pose};
@@ -157,12 +157,23 @@ impl CpuWorld {
         }
     }
 
-    /// Asks something of a body; it happens at the start of the next step.
+    /// Asks something of a body; it happens at the start of the next step. A body of the scene may be given by its index.
     ///
     /// # Errors
-    /// If there is no such body, it does not move in this way, or a value is not finite.
-    pub fn command(&mut self, body: usize, command: Command) -> Result<(), CommandError> {
-        command.push(&self.compiled, body, &mut self.commands)?;
+    /// If there is no such body, or no longer, it does not move in this way, or a value is not finite.
+    pub fn command(&mut self, body: impl Into<BodyId>, command: Command) -> Result<(), CommandError> {
+        let slot = slot_of(&self.compiled, self.population.as_ref(), body.into())?;
+        self.command_slot(slot, command)
+    }
+
+    /// Asks something of the body in a slot.
+    pub(crate) fn command_slot(&mut self, slot: usize, command: Command) -> Result<(), CommandError> {
+        let first = self.commands.len();
+        command.push(&self.compiled, slot, &mut self.commands)?;
+        if let Some(pose) = self.body_in(slot).and_then(|body| body.stays_by(command)) {
+            // From a position and an angle the same pose comes but for the last bits.
+            (self.commands[first].value, self.commands[first].other) = (pose.position, pose.rotation);
+        }
         Ok(())
     }
 

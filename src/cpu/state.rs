@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{CpuWorld, WorldTables};
-use crate::population::{Change, Population};
+use crate::population::{Change, Population, owner};
 use crate::query::{Answers, Flat, Query, QueryBounds, walk};
 use crate::scene::{Compiled, Joints};
 use crate::snapshot::{Force, JointGoal, RowGoal, Snapshot, sleeping_islands};
@@ -80,7 +80,8 @@ impl CpuWorld {
         let Compiled { params, shapes, vertices, .. } = &self.compiled;
         let Self { poses, aabbs, cell_ends, cell_shapes, .. } = self;
         let tables = walk::Tables { params, shapes, vertices, poses, aabbs, cell_ends, cell_shapes };
-        query::answer(&unwatched, &tables, &flat, brute, bounds)
+        let body_of = |shape| owner(&self.compiled, self.population.as_ref(), shape);
+        query::answer(&unwatched, &tables, &flat, brute, bounds, body_of)
     }
 
     /// The stages of a step.

@@ -16,7 +16,7 @@ use super::population::Peopled;
 use crate::cancel::CancelToken;
 use crate::command::{Command, CommandError, JointCommand};
 use crate::event;
-use crate::population::{BodyId, JointId};
+use crate::population::{BodyId, JointId, owner};
 use crate::query::{Answers, Query};
 use crate::scene::{Body, Compiled, Joint};
 use crate::snapshot::Snapshot;
@@ -78,7 +78,7 @@ impl GpuWorlds {
         self.members[world].steps
     }
 
-    pub fn command(&mut self, world: usize, body: usize, command: Command) -> Result<(), CommandError> {
+    pub fn command(&mut self, world: usize, body: BodyId, command: Command) -> Result<(), CommandError> {
         self.members[world].command(body, command)
     }
 
@@ -205,8 +205,10 @@ impl GpuWorlds {
     /// The first query with a value out of range; if the device is lost or has no room for the batch.
     pub fn query(&mut self, queries: &[(usize, Query)]) -> Result<Answers, WorldError> {
         let Self { places, members } = self;
-        let compiled = |world: usize| &members[world].compiled;
-        let body_of = |query: usize, shape: u32| compiled(queries[query].0).shapes[shape as usize].body;
+        let body_of = |query: usize, shape: u32| {
+            let member = &members[queries[query].0];
+            owner(&member.compiled, member.population.as_ref(), shape)
+        };
         let answers = places.query(queries, usize::MAX, body_of)?;
         self.hear();
         Ok(answers)

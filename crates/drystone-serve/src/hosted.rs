@@ -122,7 +122,7 @@ impl Hosted {
         }
     }
 
-    pub fn command(&mut self, body: usize, command: Command) -> Result<(), CommandError> {
+    pub fn command(&mut self, body: BodyId, command: Command) -> Result<(), CommandError> {
         match self {
             Self::Own(world) => world.command(body, command),
             Self::Pooled(world) => world.command(body, command),

@@ -6,7 +6,7 @@ use crate::command::{Command, CommandError, JointCommand, rouse, wake_all};
 use crate::event;
 use crate::gpu::record::Load;
 use crate::gpu::room::FoundContacts;
-use crate::population::{JointId, Population, ends};
+use crate::population::{BodyId, JointId, Population, ends, slot_of};
 use crate::scene::Compiled;
 use crate::snapshot::is_at_rest;
 use crate::types::{self, Counters};
@@ -111,8 +111,12 @@ impl Member {
             if overflowed {
                 self.overflowed.push(known.step);
             }
-            let told = events.iter().map(|event| event::Event::new(&self.compiled, known.step, event));
+            let population = self.population.as_ref();
+            let told = events.iter().map(|event| event::Event::new(&self.compiled, population, known.step, event));
             self.events.extend(told);
+            if let Some(population) = &mut self.population {
+                population.forget_owners(known.step);
+            }
         }
     }
 
@@ -128,7 +132,8 @@ impl Member {
         self.limits.contacts(self.compiled.shapes.len())
     }
 
-    pub fn command(&mut self, body: usize, command: Command) -> Result<(), CommandError> {
+    pub fn command(&mut self, body: BodyId, command: Command) -> Result<(), CommandError> {
+        let body = slot_of(&self.compiled, self.population.as_ref(), body)?;
         let flat = command.push(&self.compiled, body, &mut self.commands)?;
         self.asked = self.steps;
         // The device's bodies learn it with the step; this copy is for snapshots.

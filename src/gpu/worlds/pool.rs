@@ -21,7 +21,7 @@ use crate::gpu::clock::Clock;
 use crate::gpu::population::Peopled;
 use crate::gpu::room::Room;
 use crate::gpu::{Context, DeviceError, GpuWorld, estimate_contacts};
-use crate::population::{BodyId, Change, JointId, Journal, Population, joint_id};
+use crate::population::{BodyId, Change, JointId, Journal, Population, joint_id, owner};
 use crate::query::{Answers, Query, QueryBounds};
 use crate::scene::{Body, Compiled, Joint, Settings, check_gravity};
 use crate::snapshot::{Snapshot, SnapshotError};
@@ -538,8 +538,8 @@ impl PooledWorld {
     ///
     /// # Errors
     /// As there.
-    pub fn command(&mut self, body: usize, command: Command) -> Result<(), CommandError> {
-        self.member.command(body, command)
+    pub fn command(&mut self, body: impl Into<BodyId>, command: Command) -> Result<(), CommandError> {
+        self.member.command(body.into(), command)
     }
 
     /// As [`GpuWorld::command_joint`].
@@ -627,8 +627,8 @@ impl PooledWorld {
     pub fn query_within(&mut self, queries: &[Query], bounds: QueryBounds) -> Result<Answers, WorldError> {
         let count = bounds.batch(queries.len(), self.member.compiled.shapes.len());
         let queries: Vec<_> = queries[..count].iter().map(|query| (self.place, query.clone())).collect();
-        let shapes = &self.member.compiled.shapes;
-        self.pool.lock().query(&queries, bounds.found, |_, shape| shapes[shape as usize].body)
+        let (compiled, population) = (&self.member.compiled, self.member.population.as_ref());
+        self.pool.lock().query(&queries, bounds.found, |_, shape| owner(compiled, population, shape))
     }
 
     /// The state between two steps. Waits for the device.
