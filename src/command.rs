@@ -28,7 +28,7 @@ pub enum Command {
     },
     /// A sudden turn, N·m·s. Dynamic bodies.
     AngularImpulse(f32),
-    /// The body's constant force from now on, in place of the one it had. Dynamic bodies.
+    /// The body's constant force from now on, in every step until it is changed. Dynamic bodies.
     Force {
         /// N.
         force: Vec2,
@@ -41,7 +41,9 @@ pub enum Command {
     Velocity(Vec2),
     /// rad/s. Dynamic and kinematic bodies.
     AngularVelocity(f32),
-    /// Puts the body elsewhere, at once; it keeps its velocity. What it now overlaps is pushed apart softly.
+    /// Puts the body elsewhere, at once; it keeps its velocity. What it now overlaps is pushed apart softly. To the place
+    /// and angle of [`World::body`](crate::World::body) it moves nothing: on the CPU not by a bit, on the GPU but for rounding.
+    /// Where bodies sleep, that of a static or kinematic body wakes all of them.
     Teleport {
         /// Of its origin, m.
         position: Vec2,

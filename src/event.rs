@@ -10,7 +10,8 @@ use crate::types::{self, EVENT_BEGIN, EVENT_END, EVENT_JOINT_BROKE, EVENT_SENSOR
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind {
-    /// Two shapes have come closer than the speculative distance, 2 cm.
+    /// Two shapes have come closer than 2 cm, the distance at which the solver begins to look after them: up to that much
+    /// before they touch.
     Begin,
     /// They are apart again, or one of them is gone.
     End,

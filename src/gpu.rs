@@ -694,7 +694,8 @@ impl GpuWorld {
     /// Continues from a snapshot, to the same bits.
     ///
     /// # Errors
-    /// If the snapshot is of another world or the device is lost; then nothing has changed.
+    /// If the snapshot does not fit ([`World::restore`](crate::World::restore) says what is checked) or the device is lost;
+    /// then nothing has changed.
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), WorldError> {
         self.engine.context.wait()?;
         if let Some((compiled, population)) = self.rewound(snapshot)? {

@@ -61,7 +61,8 @@ pub enum Query {
         from: Vec2,
         /// End, m.
         to: Vec2,
-        /// What it hits, as if it were a shape with this filter.
+        /// What it hits: shapes that a shape with this filter would meet. Both must agree, so a shape whose mask lacks the
+        /// ray's category is not hit.
         filter: Filter,
     },
     /// Which shapes contain a point? Answered by [`Answers::found`], as are the others.
@@ -94,25 +95,26 @@ pub enum Query {
 }
 
 impl Query {
-    /// A ray that hits everything, m.
+    /// A ray that hits shapes which meet category 1, m: all, unless their filter or that of the ray
+    /// ([`Self::filter`], [`Filter::everything`]) says otherwise.
     #[must_use]
     pub fn ray(from: impl Into<Vec2>, to: impl Into<Vec2>) -> Self {
         Self::Ray { from: from.into(), to: to.into(), filter: Filter::default() }
     }
 
-    /// Everything at a point, m.
+    /// The shapes that meet category 1 at a point, m.
     #[must_use]
     pub fn point(at: impl Into<Vec2>) -> Self {
         Self::Point { at: at.into(), filter: Filter::default() }
     }
 
-    /// Everything whose box meets this one, m.
+    /// The shapes that meet category 1 and whose box meets this one, m.
     #[must_use]
     pub fn aabb(min: impl Into<Vec2>, max: impl Into<Vec2>) -> Self {
         Self::Aabb { min: min.into(), max: max.into(), filter: Filter::default() }
     }
 
-    /// Everything that overlaps a shape at a position, m, turned by an angle, rad.
+    /// The shapes that meet category 1 and overlap a shape at a position, m, turned by an angle, rad.
     #[must_use]
     pub fn overlap(shape: Geometry, position: impl Into<Vec2>, angle: f32) -> Self {
         Self::Overlap { shape, position: position.into(), angle, filter: Filter::default() }

@@ -43,7 +43,8 @@ pub struct Snapshot {
     pub forces: Vec<Force>,
     /// Given since the last step.
     pub commands: Vec<Command>,
-    /// A hash of the bodies that were added and removed before: to continue, a world must have seen the same.
+    /// Hash of the bodies and joints that were added and removed by then. A world continues only from a snapshot with its
+    /// own: bodies that were added by hand since must be removed or added again first.
     pub population: u64,
     /// Slots that bodies left since the last step.
     pub vacated: Vec<u32>,

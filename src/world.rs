@@ -5,15 +5,17 @@ use glam::Vec2;
 use crate::cancel::CancelToken;
 use crate::command::{Command, CommandError, JointCommand};
 use crate::cpu::CpuWorld;
+use crate::device_error::DeviceError;
 use crate::event::Event;
 use crate::explosion::Explosion;
-use crate::gpu::{DeviceError, GpuWorld};
+use crate::gpu::GpuWorld;
 use crate::population::{BodyId, JointId, Journal, PopulationError, joint_id};
 use crate::query::{Answers, Query, QueryBounds, QueryError};
 use crate::scene::{Body, Compiled, Joint, SceneError, check_gravity};
 use crate::snapshot::{Snapshot, SnapshotError, SnapshotFileError};
 use crate::state::{JointReaction, joint_reactions, max_speed};
 use crate::step::Stage;
+use crate::threads::ThreadsError;
 
 /// Why a world could not be made or stepped.
 #[derive(Debug, thiserror::Error)]
@@ -47,8 +49,8 @@ pub enum WorldError {
         limit: usize,
     },
     /// The operating system refused to start threads.
-    #[error("no threads: {0}")]
-    Threads(#[from] rayon::ThreadPoolBuildError),
+    #[error(transparent)]
+    Threads(#[from] ThreadsError),
     /// The device is lost or refused something.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -254,8 +256,8 @@ impl World {
         }
     }
 
-    /// As [`Self::add_joints`], of bodies by their ids: `None` is the world. What the joints say of their bodies is not
-    /// looked at. So a joint never ties the newcomer in a slot whose body has gone.
+    /// Adds joints as [`Self::add_joints`] does, between bodies that are given by id, which take the place of
+    /// [`Joint::a`] and [`Joint::b`]; `None` is the world. A body that has gone is an error, whatever has come to its slot.
     ///
     /// # Errors
     /// If a body is not there, or no longer; else as [`Self::add_joints`].
@@ -309,7 +311,7 @@ impl World {
         }
     }
 
-    /// The body in a slot, if there is one: by it, not by the slot, it should be remembered.
+    /// Returns the id of the body in a slot now, if there is one. Remember the id: a slot may come to have another body.
     pub fn body_id(&mut self, index: usize) -> Option<BodyId> {
         match self {
             Self::Cpu(world) => world.body_id(index),
@@ -317,8 +319,9 @@ impl World {
         }
     }
 
-    /// Answers a batch of queries about the world as it is now ([`crate::query`]). On the GPU this waits for the device;
-    /// [`GpuWorld::query_async`] does not.
+    /// Answers a batch of queries about the world as it is now. Ask all at once: each call lays the grid of the whole world
+    /// anew, so that a call of one ray costs about fifty times what it costs in a batch of a hundred. On the GPU this waits
+    /// for the device; `GpuWorld::query_async` does not.
     ///
     /// # Errors
     /// The first query with a value out of range; on the GPU also if the device is lost or has no room for them.
@@ -402,10 +405,15 @@ impl World {
         Ok(joint_reactions(self.compiled(), &snapshot))
     }
 
-    /// Continues from a snapshot, to the same bits.
+    /// Continues from a snapshot, to the same bits if it is of this world.
+    ///
+    /// The snapshot must fit: the sizes of its tables, the bodies and joints that came and went before it, and every index
+    /// in it are checked. Gravity, masses, shapes and settings are not in a snapshot: those of this world stay, and a
+    /// snapshot of another scene of the same sizes is taken. [`Self::load`] checks the scene as well. Events that were not
+    /// taken before are kept; those of steps that are done again come again.
     ///
     /// # Errors
-    /// If it is of another world or the device is lost; then nothing has changed.
+    /// If the snapshot does not fit or the device is lost; then nothing has changed.
     pub fn restore(&mut self, snapshot: &Snapshot) -> Result<(), WorldError> {
         match self {
             Self::Cpu(world) => world.restore(snapshot),

@@ -48,6 +48,7 @@ use crate::cancel::CancelToken;
 use crate::command::{Command, JointCommand};
 use crate::cpu::CpuWorld;
 use crate::event::Event;
+#[cfg(feature = "gpu")]
 use crate::gpu::Context;
 use crate::gpu::worlds::GpuWorlds;
 use crate::population::{BodyId, JointId, joint_id};
@@ -98,8 +99,8 @@ impl BodyRows {
         self.of(&self.states, world)
     }
 
-    /// One a body of every world: those of world `w` from `w * stride()` on. What lies between the bodies of a world and
-    /// those of the next, if it has fewer than others, means nothing.
+    /// Poses of the bodies of every world: those of world `w` from `w * stride()` on. A world with fewer bodies than others
+    /// has rows at its end that mean nothing.
     #[must_use]
     pub fn all_poses(&self) -> &[Pose] {
         &self.poses
@@ -154,6 +155,7 @@ impl Worlds {
     ///
     /// # Errors
     /// If a scene is not valid, there are none or too many, their settings ask for other stages, they do not fit the device, or it has less than 10 storage buffers for a kernel.
+    #[cfg(feature = "gpu")]
     pub fn on_gpu(context: &Context, scenes: &[Scene]) -> Result<Self, WorldError> {
         let members = scenes.iter().map(Compiled::new).collect::<Result<Vec<_>, _>>()?;
         let starts = members.iter().map(Snapshot::of_start).collect();
@@ -381,7 +383,8 @@ impl Worlds {
     /// nothing. On the GPU this waits for the device.
     ///
     /// # Errors
-    /// If there is no such world, the snapshot is of another, or the device is lost; then nothing has changed.
+    /// If there is no such world, the snapshot does not fit it ([`World::restore`](crate::World::restore) says what is
+    /// checked), or the device is lost; then nothing has changed.
     pub fn restore(&mut self, world: usize, snapshot: &Snapshot) -> Result<(), WorldError> {
         self.restore_all(&[(world, snapshot)])
     }

@@ -130,7 +130,8 @@ impl CpuWorld {
         &self.stage_ms
     }
 
-    /// One a body, of its centre of mass.
+    /// Poses of the centres of mass, one a slot; those of empty slots mean nothing. [`Self::body`] and [`Self::transforms`]
+    /// give the origins, which [`Command::Teleport`](crate::Command::Teleport) sets.
     #[must_use]
     pub fn poses(&self) -> &[Pose] {
         &self.poses
