@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut world = CpuWorld::new(&scene)?;
     for step in 0..=120 {
         if step % 20 == 0 {
-            println!("{:4.2} s  y = {:.3} m", f64::from(step) / 60.0, world.snapshot().poses[ball].position[1]);
+            println!("{:4.2} s  y = {:.3} m", f64::from(step) / 60.0, world.body(ball)?.position().y);
         }
         world.step()?;
     }

@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let throws: Vec<Vec2> =
             (0..WORLDS).map(|_| mean + spread * Vec2::new(draw(&mut random), draw(&mut random))).collect();
         for (world, &throw) in throws.iter().enumerate() {
-            worlds.command(world, ball, Command::Velocity(throw))?;
+            worlds.command(world, ball, Command::velocity(throw))?;
         }
         for _ in 0..120 {
             worlds.step()?;

@@ -1,6 +1,6 @@
 //! A running world to play with: a motor swings a paddle, bodies are dropped in and pushed, what is hit is told.
 
-use drystone::{Body, Command, CpuWorld, Joint, JointKind, Motor, Scene, Shape, World};
+use drystone::{Body, Command, CpuWorld, Joint, JointKind, Scene, Shape, World};
 use glam::Vec2;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -8,9 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     scene.settings.events = true;
     scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.0, 1.0], 0.0)));
     let paddle = scene.add(Body::dynamic(0.0, 2.0).shape(Shape::capsule([-1.2, 0.0], [1.2, 0.0], 0.15).density(5.0)));
-    let motor = Some(Motor { speed: 2.0, max: 200.0 });
-    let hinge = JointKind::Revolute { reference_angle: None, limits: None, motor, spring: None };
-    scene.join(Joint::to_world(hinge, paddle).anchors([0.0, 2.0], [0.0, 0.0]));
+    scene.join(Joint::to_world(JointKind::hinge().motor(2.0, 200.0), paddle).anchors([0.0, 2.0], [0.0, 0.0]));
 
     let mut world = World::from(CpuWorld::new(&scene)?);
     let hexagon = (0_u8..6).map(|corner| Vec2::from_angle(f32::from(corner) * std::f32::consts::FRAC_PI_3) * 0.3);
@@ -18,12 +16,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for step in 0..300 {
         if step % 60 == 0 {
             let dropped = world.add_bodies(&[Body::dynamic(0.5, 6.0).shape(hexagon.clone())])?;
-            let push = Command::Impulse { impulse: Vec2::new(-0.2, 0.0), point: None };
-            world.command(dropped[0].index as usize, push)?;
+            world.command(dropped[0], Command::impulse([-0.2, 0.0]))?;
         }
         world.step()?;
         for event in world.take_events()?.iter().filter(|event| event.is_hit(1.0)) {
-            println!("step {:3}: bodies {:?} meet at {:.1} m/s", event.step, event.bodies, event.approach_speed);
+            println!("step {:3}: bodies {:?} meet at {:.1} m/s", event.step, event.ids, event.approach_speed);
         }
     }
     let reaction = &world.joint_reactions()?[0];

@@ -4,6 +4,7 @@
 //! the GPU nor reads anything back. Points and places are those of a body's frame and origin, as in a
 //! [`Scene`](crate::Scene), forces and impulses are in world axes.
 
+mod builders;
 mod joint;
 
 use glam::Vec2;
@@ -11,7 +12,7 @@ use glam::Vec2;
 pub use joint::JointCommand;
 
 use crate::math::{rotate, rotation};
-use crate::population::{Change, JointId};
+use crate::population::{BodyId, Change, JointId};
 use crate::scene::{Compiled, MAX_ANGLE, MAX_POSITION, MAX_VALUE, SceneError};
 use crate::types::{self, DYNAMIC, JOINT_VACANT, KINEMATIC, VACANT};
 
@@ -27,7 +28,7 @@ pub enum Command {
     },
     /// A sudden turn, N·m·s. Dynamic bodies.
     AngularImpulse(f32),
-    /// The body's constant force from now on, in place of the one it had. Dynamic bodies.
+    /// The body's constant force from now on, in every step until it is changed. Dynamic bodies.
     Force {
         /// N.
         force: Vec2,
@@ -40,7 +41,9 @@ pub enum Command {
     Velocity(Vec2),
     /// rad/s. Dynamic and kinematic bodies.
     AngularVelocity(f32),
-    /// Puts the body elsewhere, at once; it keeps its velocity. What it now overlaps is pushed apart softly.
+    /// Puts the body elsewhere, at once; it keeps its velocity. What it now overlaps is pushed apart softly. To the place
+    /// and angle of [`World::body`](crate::World::body) it moves nothing: on the CPU not by a bit, on the GPU but for rounding.
+    /// Where bodies sleep, that of a static or kinematic body wakes all of them.
     Teleport {
         /// Of its origin, m.
         position: Vec2,
@@ -71,6 +74,9 @@ pub enum CommandError {
         /// Slots of bodies in the world.
         count: usize,
     },
+    /// The body has gone; another one may have its slot.
+    #[error("there is no body {0}: it was removed, or has yet to come")]
+    Gone(BodyId),
     /// A value is NaN or larger than [`MAX_VALUE`], a place further away than [`MAX_POSITION`], or an angle larger than
     /// [`MAX_ANGLE`].
     #[error("{what} is {value}; expected a number {limit}")]
@@ -96,7 +102,7 @@ pub enum CommandError {
     #[error("there is no joint {0}")]
     NoJoint(JointId),
     /// The joint has nothing of the kind.
-    #[error("joint {joint} is of type {found} and has none; expected {expected}")]
+    #[error("joint {joint} is of type {found}; expected {expected}")]
     JointKind {
         /// Which.
         joint: JointId,

@@ -17,6 +17,7 @@ mod room;
 pub mod shader;
 mod state;
 mod strict;
+mod transforms;
 pub(crate) mod worlds;
 mod writes;
 
@@ -96,6 +97,8 @@ pub struct GpuWorld {
     part: Option<parts::Part>,
     /// What the queries of the world have found so far.
     query_load: ask::Load,
+    /// Transforms on their way to the host.
+    transforms: transforms::Sent,
 }
 
 impl GpuWorld {
@@ -158,6 +161,7 @@ impl GpuWorld {
             times: parts::Times::default(),
             part: None,
             query_load: ask::Load::default(),
+            transforms: transforms::Sent::default(),
             host,
         };
         world.engine.create_tables(|_| true)?;

@@ -38,14 +38,19 @@ pub(crate) use verbs::world_verbs;
 use crate::cancel::StepLimits;
 use crate::command::{Command, CommandError, JointCommand, forget, rouse, wake_all, wake_left};
 use crate::event::Event;
-use crate::population::{BodyId, Change, JointId, Journal, Population, ends, joint_id};
+use crate::population::{BodyId, Change, JointId, Journal, Population, ends, joint_id, slot_of};
 use crate::scene::{Body, Compiled};
 use crate::snapshot::{Lineage, Moment, Snapshot, SnapshotError, SnapshotFileError};
-use crate::types;
+use crate::types::{self, Pose};
 use crate::world::WorldError;
 
 /// Commands of the caller to a device, at whose end a change is recorded. None where the engine has its tables at hand.
+#[cfg(feature = "gpu")]
 pub(crate) type Recorder = wgpu::CommandEncoder;
+
+/// Commands of the caller to a device, of which there is none in a build without the feature `gpu`.
+#[cfg(not(feature = "gpu"))]
+pub(crate) enum Recorder {}
 
 /// A number of bodies, shapes and joints.
 #[derive(Clone, Copy, Debug, Default)]
@@ -187,15 +192,28 @@ impl Host {
         *self.fingerprint.get_or_init(|| self.compiled.fingerprint_from(self.gravity))
     }
 
-    /// Puts a command behind the others. Nothing waits.
+    /// Slot of a body.
     ///
     /// # Errors
-    /// If there is no such body, it does not move in this way, or a value is not finite.
-    pub fn command(&mut self, body: usize, command: Command) -> Result<(), CommandError> {
-        let flat = command.push(&self.compiled, body, &mut self.commands)?;
+    /// If there is no such body, or no longer.
+    pub fn slot_of(&self, body: BodyId) -> Result<usize, CommandError> {
+        slot_of(&self.compiled, self.population.as_ref(), body)
+    }
+
+    /// Puts a command to the body in a slot behind the others. Nothing waits. With `stays`, the command puts the body exactly
+    /// where it is: from a position and an angle the same pose comes but for the last bits.
+    ///
+    /// # Errors
+    /// If it does not move in this way, or a value is not finite.
+    pub fn command_slot(&mut self, slot: usize, command: Command, stays: Option<Pose>) -> Result<(), CommandError> {
+        let first = self.commands.len();
+        let flat = command.push(&self.compiled, slot, &mut self.commands)?;
+        if let Some(pose) = stays {
+            (self.commands[first].value, self.commands[first].other) = (pose.position, pose.rotation);
+        }
         self.asked = self.steps;
         // The tables learn it with the step; this copy is for snapshots.
-        flat.mirror(&mut self.compiled.bodies[body]);
+        flat.mirror(&mut self.compiled.bodies[slot]);
         Ok(())
     }
 
@@ -252,8 +270,11 @@ impl Host {
 
     /// Events of a step that has arrived.
     pub fn hear(&mut self, step: u64, events: impl IntoIterator<Item = types::Event>) {
-        let Self { compiled, events: heard, .. } = self;
-        heard.extend(events.into_iter().map(|event| Event::new(compiled, step, &event)));
+        let Self { compiled, population, events: heard, .. } = self;
+        heard.extend(events.into_iter().map(|event| Event::new(compiled, population.as_ref(), step, &event)));
+        if let Some(population) = population {
+            population.forget_owners(step);
+        }
     }
 
     /// Start of the step that comes next, to go back to.

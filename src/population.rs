@@ -9,12 +9,15 @@
 
 mod emission;
 mod journal;
+mod owners;
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 
 use emission::Emitted;
 pub use journal::{Alteration, Journal};
+use owners::Owners;
+pub(crate) use owners::{body_in_step, living, owner, owner_of_shape, slot_of};
 
 use crate::scene::{
     Body, Compiled, Geometry, Joint, JointChange, MAX_BODIES, MAX_JOINTS, MAX_SHAPES, MassProperties, Scene,
@@ -38,6 +41,14 @@ pub struct BodyId {
 impl fmt::Display for BodyId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.index, self.generation)
+    }
+}
+
+impl From<usize> for BodyId {
+    /// Returns the id of the body that a scene has at an index: the first one in its slot. It never means a body that comes
+    /// to the slot later.
+    fn from(index: usize) -> Self {
+        Self { index: u32::try_from(index).unwrap_or(u32::MAX), generation: 0 }
     }
 }
 
@@ -173,6 +184,7 @@ pub struct Population {
     by_hand: bool,
     /// Kept where a scene is to be written of what there is, and nowhere else.
     models: Option<Box<Models>>,
+    owners: Owners,
 }
 
 impl Population {
@@ -196,6 +208,7 @@ impl Population {
             next: 0,
             by_hand: false,
             models: None,
+            owners: Owners::default(),
         };
         population.next = population.next_turn(compiled);
         population
@@ -311,7 +324,9 @@ impl Population {
             compiled.mass[slot] = laid.mass;
             compiled.ids[slot].clone_from(&body.id);
             self.generations[slot] = self.generations[slot].wrapping_add(1);
+            self.owners.reuse_body(steps, index);
         }
+        let id = BodyId { index, generation: self.generations[slot] };
         if let Some(models) = &mut self.models {
             let length = models.bodies.len().max(slot + 1);
             models.bodies.resize(length, None);
@@ -325,8 +340,10 @@ impl Population {
             #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
             let place = self.free_shapes.pop_first().unwrap_or(compiled.shapes.len() as u32);
             if place as usize == compiled.shapes.len() {
+                self.owners.own_shape(steps, place, None, id);
                 compiled.shapes.push(shape);
             } else {
+                self.owners.own_shape(steps, place, Some(compiled.shapes[place as usize].body), id);
                 compiled.shapes[place as usize] = shape;
             }
             self.shapes[slot].push(place);
@@ -337,7 +354,7 @@ impl Population {
         }
         compiled.link(&self.shapes[slot]);
         change.bodies.insert(index);
-        BodyId { index, generation: self.generations[slot] }
+        id
     }
 
     fn place_vertices(&mut self, compiled: &mut Compiled, vertices: &[[f32; 2]]) -> u32 {

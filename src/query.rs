@@ -40,6 +40,7 @@ pub(crate) use flat::Flat;
 use walk::Tables;
 
 pub use crate::constants::{MAX_QUERIES, MIN_RAY};
+use crate::population::BodyId;
 use crate::scene::{Filter, Geometry};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -56,7 +57,8 @@ pub enum Query {
         from: Vec2,
         /// End, m.
         to: Vec2,
-        /// What it hits, as if it were a shape with this filter.
+        /// What it hits: shapes that a shape with this filter would meet. Both must agree, so a shape whose mask lacks the
+        /// ray's category is not hit.
         filter: Filter,
     },
     /// Which shapes contain a point? Answered by [`Answers::found`], as are the others.
@@ -89,25 +91,26 @@ pub enum Query {
 }
 
 impl Query {
-    /// A ray that hits everything, m.
+    /// A ray that hits shapes which meet category 1, m: all, unless their filter or that of the ray
+    /// ([`Self::filter`], [`Filter::everything`]) says otherwise.
     #[must_use]
     pub fn ray(from: impl Into<Vec2>, to: impl Into<Vec2>) -> Self {
         Self::Ray { from: from.into(), to: to.into(), filter: Filter::default() }
     }
 
-    /// Everything at a point, m.
+    /// The shapes that meet category 1 at a point, m.
     #[must_use]
     pub fn point(at: impl Into<Vec2>) -> Self {
         Self::Point { at: at.into(), filter: Filter::default() }
     }
 
-    /// Everything whose box meets this one, m.
+    /// The shapes that meet category 1 and whose box meets this one, m.
     #[must_use]
     pub fn aabb(min: impl Into<Vec2>, max: impl Into<Vec2>) -> Self {
         Self::Aabb { min: min.into(), max: max.into(), filter: Filter::default() }
     }
 
-    /// Everything that overlaps a shape at a position, m, turned by an angle, rad.
+    /// The shapes that meet category 1 and overlap a shape at a position, m, turned by an angle, rad.
     #[must_use]
     pub fn overlap(shape: Geometry, position: impl Into<Vec2>, angle: f32) -> Self {
         Self::Overlap { shape, position: position.into(), angle, filter: Filter::default() }
@@ -166,7 +169,9 @@ impl QueryBounds {
 /// Where a ray enters a shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RayHit {
-    /// Its slot: index in the scene, or [`BodyId::index`](crate::BodyId::index).
+    /// The body.
+    pub id: BodyId,
+    /// Its slot: index in the scene, or [`BodyId::index`].
     pub body: usize,
     /// Index in [`Compiled::shapes`](crate::scene::Compiled::shapes).
     pub shape: usize,
@@ -181,7 +186,9 @@ pub struct RayHit {
 /// A shape that a query found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Slot of its body: index in the scene, or [`BodyId::index`](crate::BodyId::index).
+    /// Its body.
+    pub id: BodyId,
+    /// Slot of its body: index in the scene, or [`BodyId::index`].
     pub body: usize,
     /// Index in [`Compiled::shapes`](crate::scene::Compiled::shapes).
     pub shape: usize,
@@ -228,14 +235,16 @@ impl Answers {
     pub(crate) fn new(
         flat: &Flat,
         count: usize,
-        body_of: impl Fn(usize, u32) -> u32,
+        body_of: impl Fn(usize, u32) -> BodyId,
         hits: &[Hit],
         mut lists: Vec<&mut [u32]>,
     ) -> Self {
         let mut answers = Self { hits: vec![None; count], ..Self::default() };
         for (&query, hit) in flat.ray_places.iter().zip(hits).take_while(|(query, _)| **query < count) {
-            answers.hits[query] = (hit.shape != NONE).then(|| RayHit {
-                body: body_of(query, hit.shape) as usize,
+            let id = (hit.shape != NONE).then(|| body_of(query, hit.shape));
+            answers.hits[query] = id.map(|id| RayHit {
+                id,
+                body: id.index as usize,
                 shape: hit.shape as usize,
                 point: hit.point.into(),
                 normal: hit.normal.into(),
@@ -249,7 +258,10 @@ impl Answers {
             answers.starts.push(answers.items.len());
             if let Some((_, list)) = next.next_if(|(place, _)| **place == query) {
                 list.sort_unstable();
-                let found = |&shape: &u32| Found { body: body_of(query, shape) as usize, shape: shape as usize };
+                let found = |&shape: &u32| {
+                    let id = body_of(query, shape);
+                    Found { id, body: id.index as usize, shape: shape as usize }
+                };
                 answers.items.extend(list.iter().map(found));
             }
         }
@@ -277,6 +289,7 @@ pub(crate) fn answer(
     flat: &Flat,
     brute: bool,
     bounds: &QueryBounds,
+    body_of: impl Fn(u32) -> BodyId,
 ) -> Result<Answers, WorldError> {
     // Rays and regions have half of the effort each, so that neither keeps the other from being answered.
     let half = bounds.effort / 2;
@@ -342,7 +355,7 @@ pub(crate) fn answer(
             return Err(WorldError::TooManyFound { index: query, found: sum, limit: bounds.found });
         }
     }
-    Ok(Answers::new(flat, count, |_, shape| tables.shapes[shape as usize].body, &hits, lists))
+    Ok(Answers::new(flat, count, |_, shape| body_of(shape), &hits, lists))
 }
 
 #[cfg(test)]

@@ -43,6 +43,16 @@ impl Cut {
 /// Elements of a loop after which a thread looks whether the step is given up: some milliseconds of work.
 const STRIDE: usize = 1 << 14;
 
+/// The operating system refused to start threads.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{count} threads cannot be started: {reason}; ask for fewer")]
+pub struct ThreadsError {
+    /// Threads wanted.
+    pub count: usize,
+    /// Reason that the system gives.
+    pub reason: String,
+}
+
 /// How many threads run a stage.
 #[derive(Clone, Debug, Default)]
 pub struct Threads {
@@ -56,8 +66,9 @@ impl Threads {
     ///
     /// # Errors
     /// If the operating system refuses to start them.
-    pub fn new(count: usize) -> Result<Self, rayon::ThreadPoolBuildError> {
-        let pool = || rayon::ThreadPoolBuilder::new().num_threads(count).build().map(Arc::new);
+    pub fn new(count: usize) -> Result<Self, ThreadsError> {
+        let build = || rayon::ThreadPoolBuilder::new().num_threads(count).build();
+        let pool = || build().map(Arc::new).map_err(|error| ThreadsError { count, reason: error.to_string() });
         Ok(Self { pool: if count <= 1 { None } else { Some(pool()?) }, latch: None })
     }
 

@@ -1,11 +1,12 @@
 //! One world, whichever backend steps it.
 
 use crate::cancel::CancelToken;
-use crate::command::CommandError;
+use crate::command::{Command, CommandError};
 use crate::cpu::CpuWorld;
+use crate::device_error::DeviceError;
 use crate::event::Event;
 use crate::explosion::Explosion;
-use crate::gpu::{DeviceError, GpuWorld};
+use crate::gpu::GpuWorld;
 use crate::host::{Host, WorldEngine, world_verbs};
 use crate::population::{Journal, PopulationError};
 use crate::query::{Answers, Query, QueryBounds, QueryError};
@@ -13,6 +14,8 @@ use crate::scene::SceneError;
 use crate::snapshot::{Snapshot, SnapshotError, SnapshotFileError};
 use crate::state::{JointReaction, joint_reactions, max_speed};
 use crate::step::Stage;
+use crate::types::Pose;
+use crate::threads::ThreadsError;
 
 /// Why a world could not be made or stepped.
 #[derive(Debug, thiserror::Error)]
@@ -46,8 +49,8 @@ pub enum WorldError {
         limit: usize,
     },
     /// The operating system refused to start threads.
-    #[error("no threads: {0}")]
-    Threads(#[from] rayon::ThreadPoolBuildError),
+    #[error(transparent)]
+    Threads(#[from] ThreadsError),
     /// The device is lost or refused something.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -123,6 +126,13 @@ impl World {
         }
     }
 
+    fn stays_by(&self, slot: usize, command: Command) -> Option<Pose> {
+        match self {
+            Self::Cpu(world) => world.stays_by(slot, command),
+            Self::Gpu(world) => world.stays_by(slot, command),
+        }
+    }
+
     /// Does something with the engine of the world.
     fn with_engine<T>(&mut self, what: impl FnOnce(&mut dyn WorldEngine) -> T) -> T {
         match self {
@@ -176,7 +186,7 @@ impl World {
             }
         };
         for &(body, push) in &pushes {
-            self.command(body, push)?;
+            self.host_mut().command_slot(body, push, None)?;
         }
         Ok(pushes.len())
     }
@@ -193,8 +203,9 @@ impl World {
         }
     }
 
-    /// Answers a batch of queries about the world as it is now ([`crate::query`]). On the GPU this waits for the device;
-    /// [`GpuWorld::query_async`] does not.
+    /// Answers a batch of queries about the world as it is now. Ask all at once: each call lays the grid of the whole world
+    /// anew, so that a call of one ray costs about fifty times what it costs in a batch of a hundred. On the GPU this waits
+    /// for the device; `GpuWorld::query_async` does not.
     ///
     /// # Errors
     /// The first query with a value out of range; on the GPU also if the device is lost or has no room for them.

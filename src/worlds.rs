@@ -49,10 +49,11 @@ use crate::cancel::CancelToken;
 use crate::command::{Command, JointCommand};
 use crate::cpu::CpuWorld;
 use crate::event::Event;
+#[cfg(feature = "gpu")]
 use crate::gpu::Context;
 use crate::gpu::worlds::GpuWorlds;
 use crate::host::{Host, Untaken, WorldEngine};
-use crate::population::JointId;
+use crate::population::{BodyId, JointId};
 use crate::query::{Answers, Flat, Query};
 use crate::scene::{Compiled, Scene};
 use crate::snapshot::Snapshot;
@@ -104,8 +105,8 @@ impl BodyRows {
         self.of(&self.states, world)
     }
 
-    /// One a body of every world: those of world `w` from `w * stride()` on. What lies between the bodies of a world and
-    /// those of the next, if it has fewer than others, means nothing.
+    /// Poses of the bodies of every world: those of world `w` from `w * stride()` on. A world with fewer bodies than others
+    /// has rows at its end that mean nothing.
     #[must_use]
     pub fn all_poses(&self) -> &[Pose] {
         &self.poses
@@ -160,6 +161,7 @@ impl WorldBatch {
     ///
     /// # Errors
     /// If a scene is not valid, there are none or too many, their settings ask for other stages, they do not fit the device, or it has less than 10 storage buffers for a kernel.
+    #[cfg(feature = "gpu")]
     pub fn on_gpu(context: &Context, scenes: &[Scene]) -> Result<Self, WorldError> {
         let members = scenes.iter().map(Compiled::new).collect::<Result<Vec<_>, _>>()?;
         let starts = members.iter().map(Snapshot::of_start).collect();
@@ -300,12 +302,18 @@ impl WorldBatch {
         Ok(given)
     }
 
-    /// Asks something of a body of a world; it happens at the start of the next step. Nothing waits.
+    /// Asks something of a body of a world; it happens at the start of the next step. Nothing waits. A body of its scene may
+    /// be given by its index there.
     ///
     /// # Errors
-    /// If there is no such world or body, it does not move in this way, or a value is not finite.
-    pub fn command(&mut self, world: usize, body: usize, command: Command) -> Result<(), WorldError> {
-        Ok(self.host_mut(world)?.command(body, command)?)
+    /// If there is no such world or body, or no longer, it does not move in this way, or a value is not finite.
+    pub fn command(&mut self, world: usize, body: impl Into<BodyId>, command: Command) -> Result<(), WorldError> {
+        let slot = self.host_mut(world)?.slot_of(body.into())?;
+        let stays = match &self.inner {
+            Inner::Cpu { worlds, .. } => worlds[world].stays_by(slot, command),
+            Inner::Gpu(_) => None,
+        };
+        Ok(self.host_mut(world)?.command_slot(slot, command, stays)?)
     }
 
     /// The joint of a world with an index, as in its scene.
@@ -404,7 +412,8 @@ impl WorldBatch {
     /// nothing. On the GPU this waits for the device.
     ///
     /// # Errors
-    /// If there is no such world, the snapshot is of another, or the device is lost; then nothing has changed.
+    /// If there is no such world, the snapshot does not fit it ([`World::restore`](crate::World::restore) says what is
+    /// checked), or the device is lost; then nothing has changed.
     pub fn restore(&mut self, world: usize, snapshot: &Snapshot) -> Result<(), WorldError> {
         self.restore_all(&[(world, snapshot)])
     }

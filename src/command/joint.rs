@@ -33,7 +33,7 @@ pub enum JointCommand {
         /// rad. Full turns count.
         angular: f32,
     },
-    /// Of a rod, m, and of a spring, where it is the length at rest and may be 0.
+    /// Length of a rod, m, or length at rest of a spring, which may be 0.
     Length(f32),
     /// Of the spring of a hinge, a slider or a wheel: its rest position, rad or m.
     SpringTarget(f32),

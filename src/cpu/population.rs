@@ -1,6 +1,7 @@
 //! Bodies and joints that come and go: the tables follow the host.
 
 use super::CpuWorld;
+use crate::command::Command;
 use crate::host::{Books, Host, Parts, Recorder, WorldEngine, world_verbs};
 use crate::population::{Change, Population};
 use crate::scene::{Compiled, Joints};
@@ -17,6 +18,10 @@ impl WorldEngine for CpuWorld {
 
     fn host_mut(&mut self) -> &mut Host {
         &mut self.host
+    }
+
+    fn stays_by(&self, slot: usize, command: Command) -> Option<Pose> {
+        self.body_in(slot)?.stays_by(command)
     }
 
     fn has_room_for(&self, _: Parts) -> bool {

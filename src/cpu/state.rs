@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{CpuWorld, WorldTables};
+use crate::population::owner;
 use crate::query::{Answers, Flat, Query, QueryBounds, walk};
 use crate::scene::{Compiled, Joints};
 use crate::snapshot::{Carried, Snapshot};
@@ -71,7 +72,8 @@ impl CpuWorld {
         let Compiled { params, shapes, vertices, .. } = &self.host.compiled;
         let Self { poses, aabbs, cell_ends, cell_shapes, .. } = self;
         let tables = walk::Tables { params, shapes, vertices, poses, aabbs, cell_ends, cell_shapes };
-        query::answer(&unwatched, &tables, &flat, brute, bounds)
+        let body_of = |shape| owner(&self.host.compiled, self.host.population.as_ref(), shape);
+        query::answer(&unwatched, &tables, &flat, brute, bounds, body_of)
     }
 
     /// The stages of a step.
@@ -108,7 +110,8 @@ impl CpuWorld {
         &self.stage_ms
     }
 
-    /// One a body, of its centre of mass.
+    /// Poses of the centres of mass, one a slot; those of empty slots mean nothing. [`Self::body`] and [`Self::transforms`]
+    /// give the origins, which [`Command::Teleport`](crate::Command::Teleport) sets.
     #[must_use]
     pub fn poses(&self) -> &[Pose] {
         &self.poses

@@ -7,6 +7,7 @@ use super::SCAN_BLOCK;
 use super::engine::Engine;
 use super::readback::{Arrival, cast};
 use super::record::{Work, scan};
+use crate::population::BodyId;
 use crate::query::{Answers, Flat};
 use crate::types::{Hit, Ray, Region};
 use crate::world::WorldError;
@@ -30,7 +31,7 @@ pub(super) struct Load {
     pub population: Arc<()>,
     pub world: Arc<()>,
     /// Body of each shape, until bodies come or go.
-    pub bodies: Option<Arc<[u32]>>,
+    pub bodies: Option<Arc<[BodyId]>>,
     /// Items a region.
     share: u64,
     /// Items.
@@ -348,7 +349,7 @@ pub(super) fn check_found(pieces: &[Piece], flat: &Flat, limit: usize) -> Result
 }
 
 /// Puts the pieces of a batch together: what its rays hit, and what its regions found.
-pub(super) fn collect(pieces: &mut [Piece], flat: &Flat, body_of: impl Fn(usize, u32) -> u32) -> Answers {
+pub(super) fn collect(pieces: &mut [Piece], flat: &Flat, body_of: impl Fn(usize, u32) -> BodyId) -> Answers {
     pieces.sort_by_key(|piece| (piece.rays, piece.first));
     let mut hits = Vec::with_capacity(flat.rays.len());
     let mut lists = Vec::with_capacity(flat.regions.len());

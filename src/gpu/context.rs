@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
 use super::kernel::Kernels;
+pub use crate::device_error::DeviceError;
 
 /// Storage buffers that a kernel may use, where the device has as many; for one world 8 do (`shaders/alone.wgsl` with
 /// joints, which is only run where it may have 12, aside).
@@ -45,21 +46,6 @@ pub enum ContextError {
         /// What it says.
         reason: String,
     },
-}
-
-/// What went wrong on the device.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DeviceError {
-    /// The device is gone: driver reset, unplugged, destroyed. Worlds on it cannot go on; a snapshot taken before can, on
-    /// another device or the CPU.
-    #[error("the device is lost: {0}")]
-    Lost(String),
-    /// The device has no memory left.
-    #[error("out of device memory: {0}")]
-    OutOfMemory(String),
-    /// A call was refused.
-    #[error("refused by the device: {0}")]
-    Validation(String),
 }
 
 /// A device and its queue. Cheap to clone; clones share the compiled kernels.

@@ -4,6 +4,7 @@ use super::GpuWorld;
 use super::engine::Engine;
 use super::memory::Features;
 use super::record::joint_runs;
+use super::transforms::Sent;
 use super::room::Room;
 use super::state;
 use super::writes::Writes;
@@ -87,6 +88,7 @@ impl WorldEngine for GpuWorld {
     }
 
     fn put(&mut self, snapshot: &Snapshot, recorder: Option<&mut Recorder>) {
+        self.transforms = Sent::default();
         // The next step shall have room for what the last one had; what came later did not happen.
         self.known = snapshot.step.checked_sub(1).map(|step| (step, snapshot.counters));
         if !self.engine.is_bound_for(&self.host.compiled.params) {

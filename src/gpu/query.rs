@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::GpuWorld;
 use super::ask::{Asker, Piece, SPARES, check_found, collect};
+use crate::population::{BodyId, owner};
 use crate::query::{Answers, Flat, Query, QueryBounds, QueryError};
 use crate::step::{Op, Stage};
 use crate::types::Params;
@@ -29,7 +30,7 @@ pub struct PendingQuery {
     /// Its population at the time, constants, and the body of each shape.
     population: Arc<()>,
     params: Params,
-    bodies: Arc<[u32]>,
+    bodies: Arc<[BodyId]>,
     /// Its [`STATE`] at the time, if there are regions.
     past: Vec<wgpu::Buffer>,
     /// Shapes that may be found.
@@ -71,9 +72,9 @@ impl GpuWorld {
         self.poll()?;
         let mut encoder = self.engine.encoder();
         let past = if flat.regions.is_empty() { Vec::new() } else { self.copy_state(&mut encoder) };
-        let shapes = &self.host.compiled.shapes;
-        let bodies =
-            self.query_load.bodies.get_or_insert_with(|| shapes.iter().map(|shape| shape.body).collect()).clone();
+        let (compiled, population) = (&self.host.compiled, self.host.population.as_ref());
+        let owners = || (0..).take(compiled.shapes.len()).map(|shape| owner(compiled, population, shape)).collect();
+        let bodies = self.query_load.bodies.get_or_insert_with(owners).clone();
         let mut pending = PendingQuery {
             flat,
             pieces: Vec::new(),

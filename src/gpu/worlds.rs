@@ -15,6 +15,7 @@ mod strict;
 use super::Context;
 use crate::cancel::CancelToken;
 use crate::host::{Host, Untaken, WorldEngine};
+use crate::population::owner;
 use crate::query::{Answers, Query};
 use crate::scene::Compiled;
 use crate::snapshot::Snapshot;
@@ -144,8 +145,10 @@ impl GpuWorlds {
     /// The first query with a value out of range; if the device is lost or has no room for the batch.
     pub fn query(&mut self, queries: &[(usize, Query)]) -> Result<Answers, WorldError> {
         let Self { places, members } = self;
-        let compiled = |world: usize| &members[world].host.compiled;
-        let body_of = |query: usize, shape: u32| compiled(queries[query].0).shapes[shape as usize].body;
+        let body_of = |query: usize, shape: u32| {
+            let host = &members[queries[query].0].host;
+            owner(&host.compiled, host.population.as_ref(), shape)
+        };
         let answers = places.query(queries, usize::MAX, body_of)?;
         self.hear();
         Ok(answers)

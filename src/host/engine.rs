@@ -1,10 +1,11 @@
 //! The seam: what an engine does for the host, and the verbs that follow from it.
 
 use super::{Backup, Host, Parts, Recorder, Rewound, Untaken};
-use crate::command::{forget_body, wake_left};
+use crate::command::{Command, forget_body, wake_left};
 use crate::population::{BodyId, Change, JointId, Journal};
 use crate::scene::{Body, Joint, check_gravity};
 use crate::snapshot::Snapshot;
+use crate::types::Pose;
 use crate::world::WorldError;
 
 /// Seam between the host and the tables of a world: on the CPU, on a device, or beside others on a device. What changes on a
@@ -55,6 +56,11 @@ pub(crate) trait WorldEngine {
 
     /// Writes the tables of a snapshot, of which there is room for all and to which the host has gone back.
     fn put(&mut self, snapshot: &Snapshot, recorder: Option<&mut Recorder>);
+
+    /// Pose of the body in a slot, if it is known here without a wait and a command puts the body exactly where it is.
+    fn stays_by(&self, _slot: usize, _command: Command) -> Option<Pose> {
+        None
+    }
 
     /// Does something with the engine of this world.
     fn with_engine<T>(&mut self, what: impl FnOnce(&mut dyn WorldEngine) -> T) -> T

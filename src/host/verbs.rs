@@ -1,18 +1,22 @@
 //! Verbs of users, written once.
 
-/// The verbs of a world, the same for every engine. In an `impl` of a type with `host`, `host_mut` and `with_engine`.
+/// The verbs of a world, the same for every engine. In an `impl` of a type with `host`, `host_mut`,
+/// `with_engine` and `stays_by`.
 macro_rules! world_verbs {
     () => {
-        /// Gives a command to a body. It acts at the start of the next step. Nothing waits.
+        /// Gives a command to a body. It acts at the start of the next step. Nothing waits. A body of the scene may be given by
+        /// its index there, which never means a body that comes to its slot later.
         ///
         /// # Errors
-        /// If there is no such body, it does not move in this way, or a value is not finite.
+        /// If there is no such body, or no longer, it does not move in this way, or a value is not finite.
         pub fn command(
             &mut self,
-            body: usize,
+            body: impl Into<$crate::population::BodyId>,
             command: $crate::command::Command,
         ) -> Result<(), $crate::command::CommandError> {
-            self.host_mut().command(body, command)
+            let slot = self.host_mut().slot_of(body.into())?;
+            let stays = self.stays_by(slot, command);
+            self.host_mut().command_slot(slot, command, stays)
         }
 
         /// Gives a command to a joint. It acts at the start of the next step. Nothing waits.

@@ -15,9 +15,9 @@ pub(crate) const MOST_ROWS: usize = 7;
 /// One that goes on for ever must let go of what it made: by [`keep`](Self::keep) or [`lifetime`](Self::lifetime). So
 /// it is known from the start how many bodies there can be, and memory is set aside for them.
 ///
-/// Each batch is as the emitter says, wherever the one before went. Its ids are for the emitter's own joints; reports
-/// do not have them. Where both happen at the start of the same step, old batches go before new ones come. A slot that
-/// a body left is free one step later, so what replaces it lives in others.
+/// Each batch is as the emitter says, wherever the one before went. Names of its bodies ([`Body::id`](Body::id)) are for
+/// the emitter's own joints and are in no report. At the start of a step old batches go before new ones come. A slot that a
+/// body left is given out again one step later, so the bodies that come in the same step live in other slots.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Emitter {
     /// Of a batch, at least one. No half planes.

@@ -17,7 +17,7 @@ pub struct Joint {
     pub b: usize,
     /// In A's frame (its origin, not its centre of mass), m.
     pub anchor_a: Vec2,
-    /// In B's frame likewise, m.
+    /// In B's frame (its origin, not its centre of mass), m.
     pub anchor_b: Vec2,
     /// What it holds and what it leaves free.
     pub kind: JointKind,
@@ -59,8 +59,8 @@ pub struct Spring {
 /// What a joint holds and what it leaves free.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JointKind {
-    /// Holds the distance of the anchors: a rod. With limits and no [`Joint::hertz`] the distance is free between them:
-    /// a rope (limits from 0), a piston; a motor makes a winch.
+    /// Holds the distance of the anchors: a rod. With limits and without [`Joint::hertz`](Joint::hertz) the distance is
+    /// free between them: a rope, with limits from 0, or a piston. With a motor as well: a winch.
     Distance {
         /// m. `None`: as the scene starts.
         length: Option<f32>,
@@ -69,8 +69,8 @@ pub enum JointKind {
         /// Drives the distance, m/s.
         motor: Option<Motor>,
     },
-    /// Hooke's spring between the anchors. Felt no stiffer than what swings the two bodies by √2 rad a substep (54 Hz at
-    /// the default rate).
+    /// Hooke's spring between the anchors. Stiffer springs than a substep can follow act as the stiffest it can: one on which
+    /// the two bodies swing at 54 Hz at the default rate (√2 rad a substep).
     Spring {
         /// m. `None`: as the scene starts.
         rest_length: Option<f32>,

@@ -1,5 +1,6 @@
 //! The model that a user builds: bodies, shapes, materials, joints, settings.
 
+mod builders;
 pub mod check;
 mod compile;
 mod emitter;

@@ -58,7 +58,7 @@ impl Default for Scene {
     }
 }
 
-/// Draws every dynamic body to a point, equally hard from everywhere; negative values drive it away. Potential energy
+/// Pulls every dynamic body towards a point, equally hard from everywhere; negative values drive it away. Potential energy
 /// counts it from the rim of the core.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Field {
@@ -128,7 +128,8 @@ impl Scene {
         self
     }
 
-    /// Adds a body and returns its index.
+    /// Adds a body and returns its index in [`Self::bodies`]. A running world takes the index as the body's id
+    /// ([`World::body`](crate::World::body), [`World::command`](crate::World::command)).
     pub fn add(&mut self, body: Body) -> usize {
         self.bodies.push(body);
         self.bodies.len() - 1
@@ -162,14 +163,18 @@ pub enum Mode {
 /// How restitution of two materials is mixed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RestitutionMix {
-    /// The smaller of the two.
+    /// The smaller of the two, the default: both materials must bounce.
     #[default]
     Min,
-    /// The larger of the two (Box2D).
+    /// The larger of the two, as in Box2D: one material that bounces is enough.
     Max,
 }
 
-/// How a scene is solved. The defaults are Box2D's.
+/// How a scene is solved.
+///
+/// The defaults of the solver are those of Box2D's soft step. Four defaults differ from Box2D's: the smaller of two
+/// restitutions counts ([`RestitutionMix::Min`]), so that a ball of restitution 0.9 does not bounce from a ground of 0;
+/// bodies do not sleep; there are no events; and gravity is 9.81 m/s² ([`Scene::gravity`]), not 10.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// Length of a step, s. Above 0. Default 1/60.
@@ -184,7 +189,7 @@ pub struct Settings {
     pub relax: bool,
     /// Start from the impulses of the step before. Without it, stacks need many more sweeps.
     pub warm_start: bool,
-    /// Clamp the accumulated impulse, not each increment. Off is wrong, and shows why.
+    /// Clamp the accumulated impulse, not each increment. Off is wrong on purpose: `examples/clamping.rs` shows the error.
     pub accumulate: bool,
     /// Share of the penetration removed in a step (baumgarte) or a sweep (projection), 0 – 1. Default 0.2.
     pub baumgarte: f32,
@@ -200,7 +205,8 @@ pub struct Settings {
     pub restitution_mix: RestitutionMix,
     /// Repeat a step that outgrew a buffer, after growing it, so that the result never depends on capacities.
     pub strict: bool,
-    /// Report contacts that begin and cease, and what sensors notice ([`World::take_events`](crate::World::take_events)).
+    /// Report contacts that begin and cease, and what sensors notice ([`World::take_events`](crate::World::take_events)). Off by
+    /// default.
     pub events: bool,
     /// Bodies at rest fall asleep by whole islands, and wake when something touches them. Off by default.
     pub sleep: bool,
@@ -248,8 +254,9 @@ impl Settings {
 pub enum BodyType {
     /// Never.
     Static,
-    /// By its velocity alone; nothing stops it. A wall that moves further in a step than it and a slow body are thick may
-    /// jump over the body, unless that is a [bullet](Body::bullet); bodies that are fast themselves are swept against it.
+    /// By its velocity alone; nothing stops it. A fast kinematic body may jump over a slow dynamic one, where it moves
+    /// further in a step than both are thick, unless the slow one is a [bullet](Body::bullet). Fast dynamic bodies do not
+    /// pass through it.
     Kinematic,
     /// By forces and impulses.
     #[default]
@@ -279,9 +286,9 @@ pub struct Body {
     pub angular_damping: f32,
     /// Never turns.
     pub fixed_rotation: bool,
-    /// When fast, swept against dynamic bodies as well, not only against static and kinematic ones; and when slow, against
-    /// kinematic bodies that are fast. Does not concern other bodies: a fast one that is no bullet still jumps over a slow
-    /// bullet.
+    /// Fast, it does not pass through dynamic bodies either. No fast body passes through static and kinematic ones; only a
+    /// bullet is swept against dynamic ones too, which costs more. A slow bullet is also swept against fast kinematic bodies.
+    /// The flag is about this body alone: another fast body that is no bullet may jump over a slow bullet.
     pub bullet: bool,
     /// May fall asleep, where bodies do ([`Settings::sleep`]).
     pub can_sleep: bool,
@@ -463,7 +470,8 @@ pub struct Shape {
     pub material: Material,
     /// What it touches.
     pub filter: Filter,
-    /// Notices what overlaps it, and touches nothing. Has mass like any other.
+    /// Notices what overlaps it, and touches nothing. Has mass like any other. Of the two bodies one must be dynamic: a sensor
+    /// of a static or kinematic body does not notice static and kinematic bodies.
     pub sensor: bool,
 }
 
@@ -530,7 +538,8 @@ impl Shape {
         }
     }
 
-    /// Notices what overlaps it, and touches nothing.
+    /// Notices what overlaps it, and touches nothing. Of the two bodies one must be dynamic: a sensor of a static or kinematic
+    /// body does not notice static and kinematic bodies.
     #[must_use]
     pub fn sensor(mut self) -> Self {
         self.sensor = true;

@@ -489,7 +489,11 @@ fn what_a_joint_does_not_have_is_refused(backend: Backend) {
     let ids = world.add_joints(&joints).expect("joints");
     let before = world.snapshot().expect("a snapshot");
     for (index, command, says) in [
-        (0, JointCommand::Motor { speed: 1.0, max: 1.0 }, "joint 0.0 is of type revolute and has none"),
+        (
+            0,
+            JointCommand::Motor { speed: 1.0, max: 1.0 },
+            "joint 0.0 is of type revolute; expected a joint with a motor",
+        ),
         (0, JointCommand::Limits([0.0, 1.0]), "expected a joint with limits that leave something free"),
         (0, JointCommand::Target(Vec2::ZERO), "expected a mouse joint"),
         (0, JointCommand::Offset { linear: Vec2::ZERO, angular: 0.0 }, "expected a motor joint"),

@@ -120,7 +120,7 @@ impl Hosted {
         }
     }
 
-    pub fn command(&mut self, body: usize, command: Command) -> Result<(), CommandError> {
+    pub fn command(&mut self, body: BodyId, command: Command) -> Result<(), CommandError> {
         either!(self, world => world.command(body, command))
     }
 

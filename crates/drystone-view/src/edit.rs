@@ -248,7 +248,7 @@ impl Edit {
             Self::Command(all) => {
                 for &(id, command) in all.iter() {
                     if is_there(world, id) {
-                        world.command(id.index as usize, command).map_err(|e| text(&e))?;
+                        world.command(id, command).map_err(|e| text(&e))?;
                     }
                 }
                 Ok(Made::default())

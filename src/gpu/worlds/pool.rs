@@ -13,16 +13,18 @@ use super::member::Member;
 use super::places::{Place, Places, Seat, step_alike};
 use super::population::One;
 use super::strict::Attempt;
+use crate::command::Command;
 use crate::event::Event;
 use crate::gpu::clock::Clock;
 use crate::gpu::room::Room;
 use crate::gpu::{Context, DeviceError, GpuWorld, estimate_contacts};
 pub use crate::host::Parts;
 use crate::host::{Host, Rewound, WorldEngine, world_verbs};
-use crate::population::Journal;
+use crate::population::{Journal, owner};
 use crate::query::{Answers, Query, QueryBounds};
 use crate::scene::{Compiled, Settings};
 use crate::snapshot::Snapshot;
+use crate::types::Pose;
 use crate::world::WorldError;
 
 /// Contacts up to which a world is small: so many at most have all their sweeps run by one workgroup, and every place of a
@@ -367,6 +369,11 @@ impl PooledWorld {
         &mut self.member.host
     }
 
+    /// Poses are on the device.
+    fn stays_by(&self, _slot: usize, _command: Command) -> Option<Pose> {
+        None
+    }
+
     /// Does something with the world in its place.
     fn with_engine<T>(&mut self, what: impl FnOnce(&mut dyn WorldEngine) -> T) -> T {
         what(&mut One { places: &mut self.pool.lock(), place: self.place, member: &mut self.member })
@@ -416,8 +423,8 @@ impl PooledWorld {
     pub fn query_within(&mut self, queries: &[Query], bounds: QueryBounds) -> Result<Answers, WorldError> {
         let count = bounds.batch(queries.len(), self.member.host.compiled.shapes.len());
         let queries: Vec<_> = queries[..count].iter().map(|query| (self.place, query.clone())).collect();
-        let shapes = &self.member.host.compiled.shapes;
-        self.pool.lock().query(&queries, bounds.found, |_, shape| shapes[shape as usize].body)
+        let Host { compiled, population, .. } = &self.member.host;
+        self.pool.lock().query(&queries, bounds.found, |_, shape| owner(compiled, population.as_ref(), shape))
     }
 
     /// The state between two steps. Waits for the device.

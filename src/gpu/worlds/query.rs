@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use super::places::Places;
 use crate::gpu::ask::{Asker, check_found, collect};
+use crate::population::BodyId;
 use crate::query::{Answers, Flat, Query};
 use crate::step::{Op, Stage};
 use crate::world::WorldError;
@@ -19,7 +20,7 @@ impl Places {
         &mut self,
         queries: &'a [(usize, Query)],
         limit: usize,
-        body_of: impl Fn(usize, u32) -> u32,
+        body_of: impl Fn(usize, u32) -> BodyId,
     ) -> Result<Answers, WorldError> {
         let of_world = |(world, query): &'a (usize, Query)| (u32::try_from(*world).unwrap_or(u32::MAX), query);
         let flat = Flat::of(queries.iter().map(of_world))?;

@@ -400,7 +400,7 @@ impl Live {
         match command.plain() {
             Some(Plain::Body(body, command)) => {
                 let id = names.find(&mut self.world, &body).map_err(|problem| problem.at("body"))?;
-                self.world.command(id.index as usize, command)?;
+                self.world.command(id, command)?;
                 return Ok(json!({}));
             }
             Some(Plain::Joint(joint, command)) => {

@@ -280,7 +280,7 @@ fn worlds_come_as_they_are() {
             let ids = world.add_bodies(&[&ball[..], &ball[..]].concat()).unwrap();
             world.step().unwrap();
             world.remove_bodies(&ids[..1]).unwrap();
-            assert!(world.command(ids[1].index as usize, push(0.4)).is_ok());
+            assert!(world.command(ids[1], push(0.4)).is_ok());
         }
         let mut pooled =
             beside.pool().admit(&Newcomer::of(&mut own).unwrap().expect("it is small")).unwrap().expect("a place");

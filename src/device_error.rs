@@ -1,0 +1,16 @@
+//! Errors of a device.
+
+/// What went wrong on the device.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeviceError {
+    /// The device is gone: driver reset, unplugged, destroyed. Worlds on it cannot go on; a snapshot taken before can, on
+    /// another device or the CPU.
+    #[error("the device is lost: {0}")]
+    Lost(String),
+    /// The device has no memory left.
+    #[error("out of device memory: {0}")]
+    OutOfMemory(String),
+    /// A call was refused.
+    #[error("refused by the device: {0}")]
+    Validation(String),
+}

@@ -1,0 +1,408 @@
+//! Builder methods for every field of a scene's parts that [`model`](super::model) and [`joint`](super::joint) have none
+//! for.
+
+use glam::Vec2;
+
+use super::{
+    Body, BodyType, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, RestitutionMix, Scene,
+    Settings, Shape, Spring,
+};
+
+impl Scene {
+    /// Returns the scene with these settings.
+    #[must_use]
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Returns the scene with one more field.
+    #[must_use]
+    pub fn field(mut self, field: Field) -> Self {
+        self.fields.push(field);
+        self
+    }
+}
+
+impl Settings {
+    /// Returns the settings with this length of a step, s. Above 0. Default 1/60.
+    #[must_use]
+    pub fn dt(mut self, seconds: f32) -> Self {
+        self.dt = seconds;
+        self
+    }
+
+    /// Returns the settings with so many substeps a step, 1 – 64.
+    #[must_use]
+    pub fn substeps(mut self, count: u32) -> Self {
+        self.substeps = Some(count);
+        self
+    }
+
+    /// Returns the settings with so many solver sweeps a substep, 1 – 64.
+    #[must_use]
+    pub fn iterations(mut self, count: u32) -> Self {
+        self.iterations = Some(count);
+        self
+    }
+
+    /// Returns the settings with these equations.
+    #[must_use]
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Returns the settings with or without a sweep without bias after positions moved.
+    #[must_use]
+    pub fn relax(mut self, on: bool) -> Self {
+        self.relax = on;
+        self
+    }
+
+    /// Returns the settings in which steps start from the impulses of the step before, or from none.
+    #[must_use]
+    pub fn warm_start(mut self, on: bool) -> Self {
+        self.warm_start = on;
+        self
+    }
+
+    /// Returns the settings in which the accumulated impulse is clamped, or each increment, which is wrong.
+    #[must_use]
+    pub fn accumulate(mut self, on: bool) -> Self {
+        self.accumulate = on;
+        self
+    }
+
+    /// Returns the settings with this share of the penetration removed in a step or sweep, 0 – 1. Default 0.2.
+    #[must_use]
+    pub fn baumgarte(mut self, share: f32) -> Self {
+        self.baumgarte = share;
+        self
+    }
+
+    /// Returns the settings with this penetration that is left alone, m. Default 0.005.
+    #[must_use]
+    pub fn slop(mut self, depth: f32) -> Self {
+        self.slop = depth;
+        self
+    }
+
+    /// Returns the settings in which penetration is corrected, or stays.
+    #[must_use]
+    pub fn correct_position(mut self, on: bool) -> Self {
+        self.correct_position = on;
+        self
+    }
+
+    /// Returns the settings in which contact manifolds are kept while a pair hardly moves, or found anew.
+    #[must_use]
+    pub fn recycle(mut self, on: bool) -> Self {
+        self.recycle = on;
+        self
+    }
+
+    /// Returns the settings with this approach speed below which nothing bounces, m/s. Default 1.
+    #[must_use]
+    pub fn restitution_threshold(mut self, speed: f32) -> Self {
+        self.restitution_threshold = speed;
+        self
+    }
+
+    /// Returns the settings with this mix of the restitution of two materials.
+    #[must_use]
+    pub fn restitution_mix(mut self, mix: RestitutionMix) -> Self {
+        self.restitution_mix = mix;
+        self
+    }
+
+    /// Returns the settings in which a step that outgrew a buffer is repeated, or goes on with what fits.
+    #[must_use]
+    pub fn strict(mut self, on: bool) -> Self {
+        self.strict = on;
+        self
+    }
+
+    /// Returns the settings with or without events.
+    #[must_use]
+    pub fn events(mut self, on: bool) -> Self {
+        self.events = on;
+        self
+    }
+
+    /// Returns the settings in which bodies at rest fall asleep, or never do.
+    #[must_use]
+    pub fn sleep(mut self, on: bool) -> Self {
+        self.sleep = on;
+        self
+    }
+}
+
+impl Body {
+    /// Returns the body as one that moves in this way.
+    #[must_use]
+    pub fn kind(mut self, kind: BodyType) -> Self {
+        self.kind = kind;
+        self
+    }
+
+    /// Returns the body with its origin elsewhere, m.
+    #[must_use]
+    pub fn position(mut self, position: impl Into<Vec2>) -> Self {
+        self.position = position.into();
+        self
+    }
+
+    /// Returns the body with several more shapes.
+    #[must_use]
+    pub fn shapes(mut self, shapes: impl IntoIterator<Item = Shape>) -> Self {
+        self.shapes.extend(shapes);
+        self
+    }
+
+    /// Returns the body with this factor on gravity.
+    #[must_use]
+    pub fn gravity_scale(mut self, factor: f32) -> Self {
+        self.gravity_scale = factor;
+        self
+    }
+
+    /// Returns the body with this damping of its velocity and of its angular velocity, 1/s, at least 0.
+    #[must_use]
+    pub fn damping(mut self, linear: f32, angular: f32) -> Self {
+        (self.linear_damping, self.angular_damping) = (linear, angular);
+        self
+    }
+
+    /// Returns the body as one that never turns.
+    #[must_use]
+    pub fn fixed_rotation(mut self) -> Self {
+        self.fixed_rotation = true;
+        self
+    }
+
+    /// Returns the body as a bullet: fast, it does not pass through dynamic bodies either.
+    #[must_use]
+    pub fn bullet(mut self) -> Self {
+        self.bullet = true;
+        self
+    }
+
+    /// Returns the body with a constant force on its centre of mass, in world axes, N.
+    #[must_use]
+    pub fn force(mut self, force: impl Into<Vec2>) -> Self {
+        (self.force, self.force_point) = (force.into(), None);
+        self
+    }
+
+    /// Returns the body with a constant force, in world axes, N, at a point of its frame, m.
+    #[must_use]
+    pub fn force_at(mut self, force: impl Into<Vec2>, point: impl Into<Vec2>) -> Self {
+        (self.force, self.force_point) = (force.into(), Some(point.into()));
+        self
+    }
+
+    /// Returns the body with a constant torque, N·m.
+    #[must_use]
+    pub fn torque(mut self, torque: f32) -> Self {
+        self.torque = torque;
+        self
+    }
+
+    /// Returns the body with this mass, kg, whatever its shapes weigh; its inertia is scaled along.
+    #[must_use]
+    pub fn mass(mut self, mass: f32) -> Self {
+        self.mass = Some(mass);
+        self
+    }
+
+    /// Returns the body with this moment of inertia about its centre of mass, kg·m².
+    #[must_use]
+    pub fn inertia(mut self, inertia: f32) -> Self {
+        self.inertia = Some(inertia);
+        self
+    }
+}
+
+impl Shape {
+    /// Returns the shape with this material.
+    #[must_use]
+    pub fn material(mut self, material: Material) -> Self {
+        self.material = material;
+        self
+    }
+
+    /// Returns the box or polygon with rounded corners: `radius` is added on all sides, m. Other outlines stay as they are.
+    #[must_use]
+    pub fn rounded(mut self, rounding: f32) -> Self {
+        if let Geometry::Box { radius, .. } | Geometry::Polygon { radius, .. } = &mut self.geometry {
+            *radius = rounding;
+        }
+        self
+    }
+}
+
+impl Filter {
+    /// Returns a filter of every category that meets every category: as that of a query it finds all shapes but those whose
+    /// own filter meets none.
+    #[must_use]
+    pub fn everything() -> Self {
+        Self { category: u32::MAX, mask: u32::MAX, group: 0 }
+    }
+
+    /// Returns a filter of these categories that meets those of `mask`, both as bits.
+    #[must_use]
+    pub fn new(category: u32, mask: u32) -> Self {
+        Self { category, mask, group: 0 }
+    }
+
+    /// Returns the filter with a group: two shapes of one positive group always meet, of one negative group never.
+    #[must_use]
+    pub fn group(mut self, group: i32) -> Self {
+        self.group = group;
+        self
+    }
+}
+
+impl Joint {
+    /// Returns the joint with this stiffness of what it holds, Hz, above 0.
+    #[must_use]
+    pub fn hertz(mut self, hertz: f32) -> Self {
+        self.hertz = Some(hertz);
+        self
+    }
+
+    /// Returns the joint with this damping of what it holds, at least 0; 1 is critical.
+    #[must_use]
+    pub fn damping_ratio(mut self, ratio: f32) -> Self {
+        self.damping_ratio = Some(ratio);
+        self
+    }
+
+    /// Returns the joint switched off: it does nothing until [`JointCommand::Enable`](crate::JointCommand::Enable).
+    #[must_use]
+    pub fn disabled(mut self) -> Self {
+        self.enabled = false;
+        self
+    }
+}
+
+impl Motor {
+    /// A motor that drives towards a speed, m/s or rad/s, with at most this force, N, or torque, N·m.
+    #[must_use]
+    pub fn new(speed: f32, max: f32) -> Self {
+        Self { speed, max }
+    }
+}
+
+impl Spring {
+    /// A spring about 0 that swings at this frequency, Hz, with this damping; 1 is critical.
+    #[must_use]
+    pub fn new(hertz: f32, damping_ratio: f32) -> Self {
+        Self { hertz, damping_ratio, target: 0.0 }
+    }
+
+    /// Returns the spring with another rest position, m along the axis, or rad.
+    #[must_use]
+    pub fn target(mut self, target: f32) -> Self {
+        self.target = target;
+        self
+    }
+}
+
+/// A part that a kind of joint does not have is left out.
+impl JointKind {
+    /// A drive to a place of B's anchor against A's, in A's frame, m, and an angle, rad, with limited force, N, and torque,
+    /// N·m.
+    #[must_use]
+    pub fn drive(offset: impl Into<Vec2>, angle: f32, max_force: f32, max_torque: f32) -> Self {
+        Self::Motor { linear_offset: offset.into(), angular_offset: angle, max_force, max_torque }
+    }
+
+    /// A soft pull of B's anchor towards a place in the world, m, with at most this force, N.
+    #[must_use]
+    pub fn mouse(target: impl Into<Vec2>, max_force: f32) -> Self {
+        Self::Mouse { target: target.into(), max_force }
+    }
+
+    /// Returns the rod or spring with this length, m, in place of the one it starts with.
+    #[must_use]
+    pub fn length(mut self, new: f32) -> Self {
+        if let Self::Distance { length, .. } | Self::Spring { rest_length: length, .. } = &mut self {
+            *length = Some(new);
+        }
+        self
+    }
+
+    /// Returns the rod, hinge, slider or wheel with limits: lowest and highest length, angle or travel, m or rad.
+    #[must_use]
+    pub fn limits(mut self, low: f32, high: f32) -> Self {
+        if let Self::Distance { limits, .. }
+        | Self::Revolute { limits, .. }
+        | Self::Prismatic { limits, .. }
+        | Self::Wheel { limits, .. } = &mut self
+        {
+            *limits = Some([low, high]);
+        }
+        self
+    }
+
+    /// Returns the rod, hinge, slider or wheel with a motor: its speed, m/s or rad/s, and largest force, N, or torque, N·m.
+    #[must_use]
+    pub fn motor(mut self, speed: f32, max: f32) -> Self {
+        if let Self::Distance { motor, .. }
+        | Self::Revolute { motor, .. }
+        | Self::Prismatic { motor, .. }
+        | Self::Wheel { motor, .. } = &mut self
+        {
+            *motor = Some(Motor { speed, max });
+        }
+        self
+    }
+
+    /// Returns the hinge, slider or wheel with a spring.
+    #[must_use]
+    pub fn sprung(mut self, new: Spring) -> Self {
+        if let Self::Revolute { spring, .. } | Self::Prismatic { spring, .. } | Self::Wheel { spring, .. } = &mut self {
+            *spring = Some(new);
+        }
+        self
+    }
+
+    /// Returns the hinge, slider or weld with this angle of B against A as 0, rad, in place of the one it starts with.
+    #[must_use]
+    pub fn reference_angle(mut self, angle: f32) -> Self {
+        if let Self::Revolute { reference_angle, .. }
+        | Self::Prismatic { reference_angle, .. }
+        | Self::Weld { reference_angle, .. } = &mut self
+        {
+            *reference_angle = Some(angle);
+        }
+        self
+    }
+
+    /// Returns the weld with this stiffness, Hz, and damping of its angle.
+    #[must_use]
+    pub fn angular_soft(mut self, hertz: f32, damping_ratio: f32) -> Self {
+        if let Self::Weld { angular_hertz, angular_damping_ratio, .. } = &mut self {
+            (*angular_hertz, *angular_damping_ratio) = (Some(hertz), Some(damping_ratio));
+        }
+        self
+    }
+}
+
+impl Emitter {
+    /// Returns the emitter with one more body in each batch.
+    #[must_use]
+    pub fn body(mut self, body: Body) -> Self {
+        self.bodies.push(body);
+        self
+    }
+
+    /// Returns the emitter with one more joint in each batch, between bodies by their index among those of the batch.
+    #[must_use]
+    pub fn joint(mut self, joint: Joint) -> Self {
+        self.joints.push(joint);
+        self
+    }
+}
