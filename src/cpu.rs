@@ -336,7 +336,7 @@ impl CpuWorld {
         self
     }
 
-    /// The same world that visits its joints one by one, as [`crate::stages`] defines it, not eight at a time. For tests.
+    /// The same world that visits its joints one by one, as [`stages`](crate::low_level::stages) defines it, not eight at a time. For tests.
     #[doc(hidden)]
     #[must_use]
     pub fn with_joints_one_by_one(mut self) -> Self {

@@ -11,7 +11,7 @@ use crate::explosion::Explosion;
 use crate::gpu::GpuWorld;
 use crate::population::{BodyId, JointId, Journal, PopulationError, joint_id};
 use crate::query::{Answers, Query, QueryBounds, QueryError};
-use crate::scene::{Body, Compiled, Joint, SceneError, check_gravity};
+use crate::scene::{Body, Compiled, Joint, Scene, SceneError, check_gravity};
 use crate::snapshot::{Snapshot, SnapshotError, SnapshotFileError};
 use crate::state::{JointReaction, joint_reactions, max_speed};
 use crate::step::Stage;
@@ -110,6 +110,31 @@ impl From<GpuWorld> for World {
 }
 
 impl World {
+    /// A world as the scene describes it, on the CPU, on one thread.
+    ///
+    /// # Errors
+    /// If the scene is not valid.
+    pub fn new(scene: &Scene) -> Result<Self, WorldError> {
+        CpuWorld::new(scene).map(Self::from)
+    }
+
+    /// A world as the scene describes it, on the CPU, on so many threads. Their number does not change the result.
+    ///
+    /// # Errors
+    /// If the scene is not valid, or the operating system refuses to start the threads.
+    pub fn on_threads(scene: &Scene, count: usize) -> Result<Self, WorldError> {
+        CpuWorld::new(scene)?.with_threads(count).map(Self::from)
+    }
+
+    /// A world as the scene describes it, on the GPU.
+    ///
+    /// # Errors
+    /// If the scene is not valid or does not fit the device.
+    #[cfg(feature = "gpu")]
+    pub fn on_gpu(context: &crate::gpu::Context, scene: &Scene) -> Result<Self, WorldError> {
+        GpuWorld::new(context, scene).map(Self::from)
+    }
+
     /// Advances the world by one step.
     ///
     /// # Errors
@@ -336,14 +361,14 @@ impl World {
     /// are those to the queries at the front.
     ///
     /// ```
-    /// use drystone::query::QueryBounds;
-    /// use drystone::{Body, CpuWorld, Query, Scene, Shape, World, WorldError};
+    /// use drystone::QueryBounds;
+    /// use drystone::{Body, Query, Scene, Shape, World, WorldError};
     ///
     /// let mut scene = Scene::new("two balls");
     /// for x in [0.0, 0.5] {
     ///     scene.add(Body::fixed(x, 0.0).shape(Shape::circle(1.0)));
     /// }
-    /// let mut world = World::from(CpuWorld::new(&scene)?);
+    /// let mut world = World::new(&scene)?;
     /// let bounds = QueryBounds { found: 1, ..QueryBounds::default() };
     /// let refused = world.query_within(&[Query::point([0.2, 0.0])], bounds);
     /// assert!(matches!(refused, Err(WorldError::TooManyFound { index: 0, found: 2, limit: 1 })));

@@ -3,9 +3,10 @@
 
 mod support;
 
-use drystone::gpu::kernel::Patch;
-use drystone::step::{Op, Stage};
-use drystone::{Body, GpuWorld, Joint, JointKind, Mode, Scene, Shape, Snapshot, Worlds, state};
+use drystone::low_level::gpu::kernel::Patch;
+use drystone::low_level::step::{Op, Stage};
+use drystone::low_level::{GpuWorld, state};
+use drystone::{Body, Joint, JointKind, Mode, Scene, Shape, Snapshot, Worlds};
 use support::{build, context, full_hash, gpu, gpu_with, pile};
 
 /// Lines of the plan that one dispatch runs.

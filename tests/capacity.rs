@@ -5,11 +5,10 @@ mod support;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use drystone::gpu::{DeviceError, adapters};
-use drystone::types::{BodyState, Constraint, Contact, OVERFLOW_CONTACTS, Pose, QUARANTINED};
-use drystone::{
-    Body, CancelToken, Context, CpuWorld, GpuWorld, Query, Scene, Shape, Snapshot, World, WorldError, Worlds, state,
-};
+use drystone::low_level::gpu::{DeviceError, adapters};
+use drystone::low_level::types::{BodyState, Constraint, Contact, OVERFLOW_CONTACTS, Pose, QUARANTINED};
+use drystone::low_level::{CpuWorld, GpuWorld, state};
+use drystone::{Body, CancelToken, Context, Query, Scene, Shape, Snapshot, World, WorldError, Worlds};
 use support::{
     Trace, assert_colored, build, compile, context, cpu, gpu, gpu_with, is_finite, new_context, pile, trace_cpu,
     trace_gpu,

@@ -5,13 +5,14 @@ mod support;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU32;
 
-use drystone::scene::Compiled;
-use drystone::stages::color::{ColorScratch, claim_key, color, color_sort};
-use drystone::threads::{Rows, Threads};
-use drystone::types::{
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::stages::color::{ColorScratch, claim_key, color, color_sort};
+use drystone::low_level::threads::{Rows, Threads};
+use drystone::low_level::types::{
     Contact, Counters, DYNAMIC_COLORS, FIRST_FIXED_COLOR, FIXED_A, FIXED_B, MAX_COLOR_ROUNDS, NONE, OVERFLOW_COLOR,
 };
-use drystone::{Body, CpuWorld, GpuWorld, Scene, Shape, Snapshot, World, state};
+use drystone::low_level::{CpuWorld, GpuWorld, state};
+use drystone::{Body, Scene, Shape, Snapshot, World};
 use glam::Vec2;
 use support::{
     assert_colored, build, chaotic, colors_used, compile, context, cpu, gpu, is_finite, is_touching, pile, trace_cpu,

@@ -3,11 +3,9 @@
 
 mod support;
 
-use drystone::types::VACANT;
-use drystone::{
-    Body, BodyId, CpuWorld, Emitter, GpuWorld, Joint, JointKind, PopulationError, Scene, Shape, World, WorldError,
-    state,
-};
+use drystone::low_level::types::VACANT;
+use drystone::low_level::{CpuWorld, GpuWorld, state};
+use drystone::{Body, BodyId, Emitter, Joint, JointKind, PopulationError, Scene, Shape, World, WorldError};
 use drystone_scenes::catalogue;
 use support::{context, cpu, gpu, gpu_with, shower_on};
 

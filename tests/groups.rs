@@ -2,7 +2,8 @@
 
 mod support;
 
-use drystone::{Body, CpuWorld, Mode, Scene, Settings, Shape};
+use drystone::low_level::CpuWorld;
+use drystone::{Body, Mode, Scene, Settings, Shape};
 use support::{Trace, build, cpu, pile, trace_cpu};
 
 const STEPS: usize = 90;

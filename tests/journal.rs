@@ -5,7 +5,9 @@
 mod common;
 
 use common::Backend;
-use drystone::{Alteration, Body, BodyId, Emitter, Joint, JointKind, Journal, Scene, Shape, World, WorldError, state};
+use drystone::low_level::state;
+use drystone::low_level::{Alteration, Journal};
+use drystone::{Body, BodyId, Emitter, Joint, JointKind, Scene, Shape, World, WorldError};
 
 on_every_backend!(goes_on, needs_the_journal);
 

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use drystone::gpu::kernel::SHADERS;
-use drystone::scene::Settings;
-use drystone::step::{Stage, plan};
+use drystone::Settings;
+use drystone::low_level::gpu::kernel::SHADERS;
+use drystone::low_level::step::{Stage, plan};
 use wgpu::naga;
 
 /// Shader text that several stages build on.

@@ -3,8 +3,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use drystone::gpu::kernel::{Patch, SHADERS, reflect};
-use drystone::{Context, GpuWorld, Mode, Scene, Worlds};
+use drystone::low_level::GpuWorld;
+use drystone::low_level::gpu::kernel::{Patch, SHADERS, reflect};
+use drystone::{Context, Mode, Scene, Worlds};
 use drystone_scenes::catalogue;
 use wgpu::naga;
 
@@ -38,7 +39,7 @@ fn storage_buffers(text: &str) -> Vec<(String, usize, u32)> {
         .unwrap()
         .into_iter()
         .map(|(name, found)| {
-            let uniform = drystone::gpu::kernel::BindingKind::Uniform;
+            let uniform = drystone::low_level::gpu::kernel::BindingKind::Uniform;
             let count = found.bindings.iter().filter(|binding| binding.kind != uniform).count();
             (name, count, found.workgroup_size)
         })

@@ -2,12 +2,10 @@
 
 mod support;
 
-use drystone::scene::Compiled;
-use drystone::types::{NO_SHAPE, VACANT};
-use drystone::{
-    Body, BodyId, Command, CpuWorld, Filter, GpuWorld, Joint, JointKind, Query, Scene, Shape, Snapshot, World,
-    WorldError, state,
-};
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::types::{NO_SHAPE, VACANT};
+use drystone::low_level::{CpuWorld, GpuWorld, state};
+use drystone::{Body, BodyId, Command, Filter, Joint, JointKind, Query, Scene, Shape, Snapshot, World, WorldError};
 use glam::Vec2;
 use support::{context, cpu, gpu};
 

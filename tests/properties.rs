@@ -4,12 +4,12 @@ mod support;
 
 use std::cell::Cell;
 
-use drystone::math::{inv_rotate, rotation};
-use drystone::scene::MAX_VALUE;
-use drystone::state::{self, metrics};
+use drystone::low_level::CpuWorld;
+use drystone::low_level::math::{inv_rotate, rotation};
+use drystone::low_level::scene::MAX_VALUE;
+use drystone::low_level::state::{self, metrics};
 use drystone::{
-    Body, BodyId, BodyType, Command, CpuWorld, Filter, Joint, JointKind, Mode, Motor, Scene, Shape, Snapshot, Spring,
-    World,
+    Body, BodyId, BodyType, Command, Filter, Joint, JointKind, Mode, Motor, Scene, Shape, Snapshot, Spring, World,
 };
 use drystone_validate::{Options, validate};
 use glam::{DVec2, Vec2};

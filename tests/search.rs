@@ -2,14 +2,15 @@
 
 mod support;
 
-use drystone::gpu::kernel::Patch;
-use drystone::scene::Compiled;
-use drystone::stages::bin::{bin, level_of};
-use drystone::stages::bound::bound_shape;
-use drystone::stages::pair::may_meet;
-use drystone::threads::Threads;
-use drystone::types::{Aabb, FIXED_SHAPE};
-use drystone::{Body, GpuWorld, Scene, Shape, Snapshot};
+use drystone::low_level::GpuWorld;
+use drystone::low_level::gpu::kernel::Patch;
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::stages::bin::{bin, level_of};
+use drystone::low_level::stages::bound::bound_shape;
+use drystone::low_level::stages::pair::may_meet;
+use drystone::low_level::threads::Threads;
+use drystone::low_level::types::{Aabb, FIXED_SHAPE};
+use drystone::{Body, Scene, Shape, Snapshot};
 use support::{Random, compile, context, cpu, gpu};
 
 /// Small boxes and circles among many long shelves, posts, turning walls and flying planks.

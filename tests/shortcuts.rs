@@ -5,8 +5,9 @@ mod support;
 
 use std::cell::Cell;
 
-use drystone::types::{BROKEN, JointFrame, JointState};
-use drystone::{Body, Command, CpuWorld, Joint, JointCommand, JointKind, Scene, Settings, Shape, Snapshot};
+use drystone::low_level::CpuWorld;
+use drystone::low_level::types::{BROKEN, JointFrame, JointState};
+use drystone::{Body, Command, Joint, JointCommand, JointKind, Scene, Settings, Shape, Snapshot};
 use drystone_scenes::catalogue;
 use glam::Vec2;
 use support::{Random, build, cpu, full_hash, pile};

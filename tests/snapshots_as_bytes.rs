@@ -2,7 +2,8 @@
 
 mod support;
 
-use drystone::{CpuWorld, Scene, Snapshot, World, WorldError, state};
+use drystone::low_level::{CpuWorld, state};
+use drystone::{Scene, Snapshot, World, WorldError};
 use support::{cpu, gpu, pile};
 
 fn scene() -> Scene {

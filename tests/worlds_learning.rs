@@ -176,7 +176,7 @@ fn several_worlds_go_on_from_snapshots_at_once() {
         // Worlds of one scene take each other's.
         worlds.restore_all(&[(1, &kept[1]), (2, &kept[0])]).unwrap();
         let hashes = worlds.hashes().unwrap();
-        assert_eq!([hashes[1], hashes[2]], [&kept[1], &kept[0]].map(drystone::state::hash));
+        assert_eq!([hashes[1], hashes[2]], [&kept[1], &kept[0]].map(drystone::low_level::state::hash));
         assert_eq!([0, 1, 2].map(|world| worlds.steps(world)), [20, 10, 10]);
         assert!(worlds.restore_all(&[(0, &kept[0]), (5, &kept[0])]).is_err());
         assert_eq!(worlds.hashes().unwrap(), hashes);

@@ -3,7 +3,8 @@
 
 mod support;
 
-use drystone::{Body, Command, Joint, JointKind, Scene, Shape, World, WorldError, Worlds, state};
+use drystone::low_level::state;
+use drystone::{Body, Command, Joint, JointKind, Scene, Shape, World, WorldError, Worlds};
 use glam::Vec2;
 use support::{BACKENDS, Random, alone, build, pile, together};
 

@@ -1,4 +1,4 @@
-//! Bodies and joints that come and go: what the host decided ([`crate::population`]) reaches the device. It is the same for
+//! Bodies and joints that come and go: what the host decided ([`population`](crate::low_level::population)) reaches the device. It is the same for
 //! a world alone and for one of many ([`Peopled`]).
 
 use super::GpuWorld;

@@ -1,8 +1,7 @@
 //! The same joints give the same bits: for any number of threads, twice, side by side, and from a snapshot.
 
-use drystone::{
-    AdapterChoice, Body, Context, CpuWorld, GpuWorld, Joint, JointKind, Mode, Motor, Scene, Shape, Spring, World, state,
-};
+use drystone::low_level::{CpuWorld, GpuWorld, state};
+use drystone::{AdapterChoice, Body, Context, Joint, JointKind, Mode, Motor, Scene, Shape, Spring, World};
 
 use crate::crowds::bridge;
 use crate::{block, world};

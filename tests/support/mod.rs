@@ -6,11 +6,13 @@
 
 use std::sync::OnceLock;
 
-use drystone::scene::Compiled;
-use drystone::types::{BodyState, Contact, FIXED_A, FIXED_B, Manifold, NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Pose};
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::types::{
+    BodyState, Contact, FIXED_A, FIXED_B, Manifold, NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Pose,
+};
+use drystone::low_level::{CpuWorld, GpuWorld, state};
 use drystone::{
-    AdapterChoice, Body, Command, Context, CpuWorld, Emitter, GpuWorld, Joint, JointKind, Scene, Shape, Snapshot,
-    World, Worlds, state,
+    AdapterChoice, Body, Command, Context, Emitter, Joint, JointKind, Scene, Shape, Snapshot, World, Worlds,
 };
 use drystone_scenes::catalogue;
 use glam::Vec2;

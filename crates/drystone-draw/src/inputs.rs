@@ -1,9 +1,9 @@
 //! The buffers that pictures are drawn from.
 
 use super::{Coloring, DrawError, Layers};
-use drystone::GpuWorld;
-use drystone::scene::Compiled;
-use drystone::types::{
+use drystone::low_level::GpuWorld;
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::types::{
     Aabb, BodyState, Contact, Counters, DYNAMIC, Joint, JointState, Manifold, Params, Pose, Shape, SleepingContact,
 };
 
@@ -28,7 +28,7 @@ pub struct DrawInputs<'a> {
     /// Bodies in the world.
     pub body_count: u32,
     /// Bodies that the colours run over: those that the scene brings
-    /// ([`Compiled::scene_slots`](drystone::scene::Compiled::scene_slots)). What came later has colours of its own.
+    /// ([`Compiled::scene_slots`](drystone::low_level::scene::Compiled::scene_slots)). What came later has colours of its own.
     pub ramp_bodies: u32,
     /// What layers show beside shapes.
     pub tables: Option<Tables<'a>>,

@@ -2,7 +2,7 @@
 //! variable.
 
 use super::DrawError;
-use drystone::gpu::kernel::{Binding, BindingKind, GRID, MATH, TYPES, reflect};
+use drystone::low_level::gpu::kernel::{Binding, BindingKind, GRID, MATH, TYPES, reflect};
 
 /// A shader: its name, and the sources that it is made of, in their order.
 pub(crate) type Text = (&'static str, &'static [&'static str]);
@@ -100,7 +100,7 @@ impl Bound<wgpu::RenderPipeline> {
 /// A parsed shader.
 pub(crate) struct Source {
     module: wgpu::ShaderModule,
-    points: Vec<(String, drystone::gpu::kernel::Reflection)>,
+    points: Vec<(String, drystone::low_level::gpu::kernel::Reflection)>,
 }
 
 impl Source {
@@ -114,7 +114,7 @@ impl Source {
         Ok(Self { module, points })
     }
 
-    fn find(&self, name: &str) -> Result<&drystone::gpu::kernel::Reflection, DrawError> {
+    fn find(&self, name: &str) -> Result<&drystone::low_level::gpu::kernel::Reflection, DrawError> {
         let found = self.points.iter().find(|(point, _)| point == name);
         found.map(|(_, point)| point).ok_or_else(|| DrawError::Device(format!("no shader has the entry point {name}")))
     }

@@ -6,8 +6,8 @@ use super::app::App;
 use super::cancel::Cancel;
 use super::run::{On, Run};
 use super::seat::{Order, Outcome, Seat, Twin};
-use drystone::scene::Settings;
-use drystone::world::WorldError;
+use drystone::Settings;
+use drystone::WorldError;
 use drystone_draw::Coloring;
 
 /// What worlds are away for.

@@ -7,16 +7,17 @@ use std::num::NonZeroU64;
 use bytemuck::{Pod, Zeroable};
 use glam::Vec2;
 
-use drystone::CpuWorld;
-use drystone::gpu::kernel::TYPES;
-use drystone::gpu::{Arrival, Context};
-use drystone::math::inv_rotate;
-use drystone::query::Query;
-use drystone::scene::{Compiled, MAX_POSITION};
-use drystone::types::{
+use drystone::Context;
+use drystone::Query;
+use drystone::WorldError;
+use drystone::low_level::CpuWorld;
+use drystone::low_level::gpu::Arrival;
+use drystone::low_level::gpu::kernel::TYPES;
+use drystone::low_level::math::inv_rotate;
+use drystone::low_level::scene::{Compiled, MAX_POSITION};
+use drystone::low_level::types::{
     ASLEEP, BOX, CIRCLE, DYNAMIC, GEOMETRY_MASK, HALF_PLANE, NONE, POINT_COUNT_MASK, POLYGON, Pose, VERTEX_COUNT_SHIFT,
 };
-use drystone::world::WorldError;
 use drystone_draw::DrawInputs;
 
 const SOURCE: [&str; 2] = [TYPES, include_str!("../shaders/inspect.wgsl")];
@@ -218,7 +219,7 @@ impl Inspector {
         });
         let groups =
             |threads: u64| u32::try_from(threads.div_ceil(u64::from(LANES))).unwrap_or(u32::MAX).clamp(1, MOST_GROUPS);
-        let contacts = tables.contacts.size() / size_of::<drystone::types::Contact>() as u64;
+        let contacts = tables.contacts.size() / size_of::<drystone::low_level::types::Contact>() as u64;
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("inspect") });
         {
             let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
@@ -334,8 +335,9 @@ pub(crate) fn ask_cpu(world: &mut CpuWorld, wanted: Wanted) -> Result<Pending, W
 #[cfg(test)]
 mod tests {
     use super::*;
-    use drystone::gpu::AdapterChoice;
-    use drystone::{Body, GpuWorld, Scene, Shape};
+    use drystone::AdapterChoice;
+    use drystone::low_level::GpuWorld;
+    use drystone::{Body, Scene, Shape};
 
     /// Planks of a few centimetres, a floor, a wall and a rounded polygon, all apart.
     fn scene() -> Scene {

@@ -128,7 +128,7 @@ fn cells_are_where_shapes_lie() {
     let params = &world.compiled().params;
     let cell = |at: Vec2| {
         let level = &params.levels[world.compiled().shapes[0].level as usize];
-        drystone::stages::bin::cell_of(level, at)
+        drystone::low_level::stages::bin::cell_of(level, at)
     };
     let width = 1.0 / params.levels[world.compiled().shapes[0].level as usize].inv_cell[0];
     let middle = |(column, row): (i32, i32)| Vec2::new((column as f32 + 0.5) * width, (row as f32 + 0.5) * width);
@@ -272,7 +272,7 @@ fn bodies_keep_their_colours_as_others_come() {
     }
     let camera = Camera::new(Vec2::new(4.5, 0.0), 6.0, [640, 360]);
     let mut world = cpu(&scene);
-    let colors = |world: &drystone::CpuWorld| -> Vec<[u8; 3]> {
+    let colors = |world: &drystone::low_level::CpuWorld| -> Vec<[u8; 3]> {
         let snapshot = world.snapshot();
         let cpu = raster::picture_of_world(world.compiled(), &snapshot, true, &camera, &Style::light()).expect("draws");
         let gpu =

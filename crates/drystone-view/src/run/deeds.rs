@@ -2,10 +2,10 @@
 
 use super::super::edit::{Edit, Made, What};
 use super::Run;
-use drystone::population::BodyId;
-use drystone::scene::{Body, Joint};
-use drystone::snapshot::Snapshot;
-use drystone::world::{World, WorldError};
+use drystone::BodyId;
+use drystone::Snapshot;
+use drystone::{Body, Joint};
+use drystone::{World, WorldError};
 use drystone_scenes::saved::Present;
 
 /// Steps between two changes of gravity that are undone together: a slider gives one a frame.
