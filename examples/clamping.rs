@@ -22,7 +22,8 @@ fn run(accumulate: bool) -> Result<(), Box<dyn std::error::Error>> {
     for step in 1..=240 {
         world.step()?;
         if step % 60 == 0 {
-            let measured = state::metrics(world.compiled(), &world.snapshot()?);
+            let snapshot = world.snapshot()?;
+            let measured = state::metrics(world.compiled(), &snapshot);
             println!(
                 "  {} s  the top rose by {:7.4} m  fastest {:7.4} m/s  kinetic energy {:9.5} J",
                 step / 60,
