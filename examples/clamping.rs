@@ -5,8 +5,9 @@
 //! solver that starts from the impulses of the step before keeps it for good: the stack blows up. (Without that warm
 //! start this stack is the same either way, as its impulses only grow.)
 
-use drystone::scene::Mode;
-use drystone::{CpuWorld, Scene, state};
+use drystone::Mode;
+use drystone::low_level::state;
+use drystone::{Scene, World};
 use drystone_scenes::catalogue;
 
 fn run(accumulate: bool) -> Result<(), Box<dyn std::error::Error>> {
@@ -17,11 +18,12 @@ fn run(accumulate: bool) -> Result<(), Box<dyn std::error::Error>> {
 
     let clamped = if accumulate { "the sum" } else { "each impulse" };
     println!("clamped: {clamped}");
-    let mut world = CpuWorld::new(&scene)?;
+    let mut world = World::new(&scene)?;
     for step in 1..=240 {
         world.step()?;
         if step % 60 == 0 {
-            let measured = state::metrics(world.compiled(), &world.snapshot());
+            let snapshot = world.snapshot()?;
+            let measured = state::metrics(world.compiled(), &snapshot);
             println!(
                 "  {} s  the top rose by {:7.4} m  fastest {:7.4} m/s  kinetic energy {:9.5} J",
                 step / 60,

@@ -3,8 +3,8 @@
 //! `J v = 0` says that an error in the position does not grow. It does not say that it gets smaller: every step leaves
 //! a little more of it behind. A bias asks for a velocity that takes a share of the error back, `J v = −β/h · C`.
 
-use drystone::scene::Mode;
-use drystone::{Body, CpuWorld, Joint, JointKind, Scene, Shape};
+use drystone::Mode;
+use drystone::{Body, Joint, JointKind, Scene, Shape, World};
 
 fn run(bias: bool) -> Result<(), Box<dyn std::error::Error>> {
     // A bar on a hinge at the origin, held out to the side and let go.
@@ -15,11 +15,11 @@ fn run(bias: bool) -> Result<(), Box<dyn std::error::Error>> {
     scene.settings.correct_position = bias;
 
     println!("{}", if bias { "with a bias" } else { "without" });
-    let mut world = CpuWorld::new(&scene)?;
+    let mut world = World::new(&scene)?;
     for step in 1..=600 {
         world.step()?;
         if step % 120 == 0 {
-            let [x, y] = world.joint_reactions()[0].between;
+            let [x, y] = world.joint_reactions()?[0].between;
             println!("  {:2} s  the hinge is {:7.2} mm apart", step / 60, 1e3 * x.hypot(y));
         }
     }

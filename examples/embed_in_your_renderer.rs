@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use drystone::{AdapterChoice, Context, GpuWorld};
+use drystone::low_level::GpuWorld;
+use drystone::{AdapterChoice, Context};
 use drystone_draw::{Camera, DrawInputs, Frame, Layers, Renderer, Style};
 use drystone_scenes::catalogue;
 use winit::application::ApplicationHandler;

@@ -1,6 +1,6 @@
 //! Bodies that come and go by the scene's own script: hail, a stone every ten steps, each for three seconds.
 
-use drystone::{Body, CpuWorld, Emitter, Scene, Shape, World};
+use drystone::{Body, Emitter, Scene, Shape, World};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut scene = Scene::new("hail");
@@ -8,7 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let stone = Body::dynamic(0.0, 6.0).shape(Shape::circle(0.2).friction(0.1));
     scene.emit(Emitter::new([stone]).every(10).lifetime(180));
 
-    let mut world = World::from(CpuWorld::new(&scene)?);
+    let mut world = World::new(&scene)?;
     for step in 1..=360 {
         world.step()?;
         if step % 60 == 0 {

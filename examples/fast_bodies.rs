@@ -1,19 +1,19 @@
 //! Fast bodies: none passes through what stands still; through what moves only one that is no bullet does.
 
-use drystone::{Body, CpuWorld, Scene, Shape, World};
+use drystone::{Body, Scene, Shape, World};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut scene = Scene::new("shots").gravity(0.0, 0.0);
     let shot = |y: f32| Body::dynamic(0.0, y).velocity(200.0, 0.0).shape(Shape::circle(0.05));
     let wall = |y: f32| Body::dynamic(4.5, y).shape(Shape::half_box(0.1, 0.5).density(100.0));
     let at_rest = scene.add(shot(0.0));
-    scene.add(wall(0.0).kind(drystone::BodyType::Static));
+    scene.add(Body::fixed(4.5, 0.0).shape(Shape::half_box(0.1, 0.5)));
     let plain = scene.add(shot(2.0));
     scene.add(wall(2.0));
     let bullet = scene.add(shot(4.0).bullet());
     scene.add(wall(4.0));
 
-    let mut world = World::from(CpuWorld::new(&scene)?);
+    let mut world = World::new(&scene)?;
     for _ in 0..30 {
         world.step()?;
     }

@@ -1,6 +1,7 @@
 //! A world on your own device: it records into your encoder, and its poses stay on the GPU for you to draw from.
 
-use drystone::{Body, Context, GpuWorld, Scene, Shape};
+use drystone::low_level::GpuWorld;
+use drystone::{Body, Context, Scene, Shape};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Yours: any instance, adapter and device. Drystone needs no optional feature and no more than the default limits.
@@ -20,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for _frame in 0..120 {
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         world.record(&mut encoder)?;
-        // Here your render pass would bind `world.poses()`, an array of `drystone::types::Pose`, one a body.
+        // Here your render pass would bind `world.poses()`, an array of `drystone::low_level::types::Pose`, one a body.
         queue.submit([encoder.finish()]);
     }
 

@@ -1,9 +1,9 @@
 //! Ids: a body that has gone is never mistaken for the one that came to its slot.
 
-use drystone::{Body, Command, CommandError, CpuWorld, Scene, Shape, World};
+use drystone::{Body, Command, CommandError, Scene, Shape, World};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut world = World::from(CpuWorld::new(&Scene::new("ids"))?);
+    let mut world = World::new(&Scene::new("ids"))?;
     let ball = Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5));
     let first = world.add_bodies(std::slice::from_ref(&ball))?[0];
     world.step()?;

@@ -1,6 +1,6 @@
 //! A running world to play with: a motor swings a paddle, bodies are dropped in and pushed, what is hit is told.
 
-use drystone::{Body, Command, CpuWorld, Joint, JointKind, Scene, Shape, World};
+use drystone::{Body, Command, Joint, JointKind, Scene, Shape, World};
 use glam::Vec2;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let paddle = scene.add(Body::dynamic(0.0, 2.0).shape(Shape::capsule([-1.2, 0.0], [1.2, 0.0], 0.15).density(5.0)));
     scene.join(Joint::to_world(JointKind::hinge().motor(2.0, 200.0), paddle).anchors([0.0, 2.0], [0.0, 0.0]));
 
-    let mut world = World::from(CpuWorld::new(&scene)?);
+    let mut world = World::new(&scene)?;
     let hexagon = (0_u8..6).map(|corner| Vec2::from_angle(f32::from(corner) * std::f32::consts::FRAC_PI_3) * 0.3);
     let hexagon = Shape::polygon(hexagon).friction(0.8).kinetic_friction(0.4);
     for step in 0..300 {

@@ -1,6 +1,6 @@
 //! A fan of rays: what a robot in the middle of a pile would see.
 
-use drystone::{Body, CpuWorld, Query, Scene, Shape};
+use drystone::{Body, Query, Scene, Shape, World};
 use glam::Vec2;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -11,7 +11,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         scene.add(Body::dynamic(-4.0, y).shape(Shape::half_box(0.5, 0.5)));
         scene.add(Body::dynamic(5.0 + 0.3 * f32::from(row % 2), y).shape(Shape::circle(0.5)));
     }
-    let mut world = CpuWorld::new(&scene)?;
+    let mut world = World::new(&scene)?;
     for _ in 0..60 {
         world.step()?;
     }

@@ -1,13 +1,13 @@
 //! Places of bodies from a GPU, each frame, without a wait: the newest that came back.
 
-use drystone::{AdapterChoice, Body, Context, GpuWorld, Scene, Shape, World};
+use drystone::{AdapterChoice, Body, Context, Scene, Shape, World};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut scene = Scene::new("drop");
     scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.0, 1.0], 0.0)));
     scene.add(Body::dynamic(0.0, 20.0).shape(Shape::circle(0.5)));
 
-    let mut world = World::from(GpuWorld::new(&Context::new(AdapterChoice::Any)?, &scene)?);
+    let mut world = World::on_gpu(&Context::new(AdapterChoice::Any)?, &scene)?;
     let mut places = Vec::new();
     for frame in 1..=60 {
         world.step()?;

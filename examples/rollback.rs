@@ -1,6 +1,6 @@
 //! Rollback, as networked games do: an input of the past arrives late, so the world goes back and steps again with it.
 
-use drystone::{Body, Command, CpuWorld, Scene, Shape, World};
+use drystone::{Body, Command, Scene, Shape, World};
 
 const LATE: usize = 8;
 
@@ -8,7 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut scene = Scene::new("rollback");
     scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.0, 1.0], 0.0)));
     let player = scene.add(Body::dynamic(0.0, 0.5).shape(Shape::half_box(0.5, 0.5)).fixed_rotation());
-    let mut world = World::from(CpuWorld::new(&scene)?);
+    let mut world = World::new(&scene)?;
     let jump = Command::velocity([2.0, 6.0]);
 
     // One snapshot a step; the newest LATE of them would do.
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("with the jump, {LATE} steps ago, it is at {}", again.position());
 
     // The same as if the input had been in time, to the bit.
-    let mut in_time = World::from(CpuWorld::new(&scene)?);
+    let mut in_time = World::new(&scene)?;
     for step in 0..30 {
         if step == 30 - LATE {
             in_time.command(player, jump)?;

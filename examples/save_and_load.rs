@@ -1,6 +1,6 @@
 //! A world as bytes: saved, and continued by another world of the same scene to the same bits.
 
-use drystone::{Body, CpuWorld, Scene, Shape, World};
+use drystone::{Body, Scene, Shape, World};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut scene = Scene::new("tower");
@@ -9,14 +9,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let lean = 0.06 * f32::from(row);
         scene.add(Body::dynamic(lean, 0.5 + f32::from(row)).shape(Shape::half_box(0.5, 0.5)));
     }
-    let mut world = World::from(CpuWorld::new(&scene)?);
+    let mut world = World::new(&scene)?;
     for _ in 0..60 {
         world.step()?;
     }
     let bytes = world.save()?;
     println!("{} bytes after {} steps", bytes.len(), world.steps());
 
-    let mut other = World::from(CpuWorld::new(&scene)?);
+    let mut other = World::new(&scene)?;
     other.load(&bytes)?;
     for _ in 0..60 {
         world.step()?;

@@ -1,6 +1,6 @@
 //! Sensors: coins that a rolling ball collects.
 
-use drystone::{Body, CpuWorld, EventKind, Scene, Settings, Shape, World};
+use drystone::{Body, EventKind, Scene, Settings, Shape, World};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut scene = Scene::new("coins").settings(Settings::default().events(true));
@@ -11,7 +11,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         scene.add(Body::fixed(2.0 * f32::from(coin), 0.5).shape(Shape::circle(0.2).sensor()));
     }
 
-    let mut world = World::from(CpuWorld::new(&scene)?);
+    let mut world = World::new(&scene)?;
     let ball = world.body(ball)?.id();
     for _ in 0..240 {
         world.step()?;

@@ -226,11 +226,11 @@ impl World {
     /// [`Self::transforms`] waits once, and [`Self::transforms_latest`] never does.
     ///
     /// ```
-    /// use drystone::{Body, Command, CpuWorld, Scene, Shape, World};
+    /// use drystone::{Body, Command, Scene, Shape, World};
     ///
     /// let mut scene = Scene::new("hammer");
     /// let hammer = scene.add(Body::dynamic(1.0, 4.0).shape(Shape::half_box(0.2, 0.5).offset(1.0, 0.0)));
-    /// let mut world = World::from(CpuWorld::new(&scene)?);
+    /// let mut world = World::new(&scene)?;
     /// world.step()?;
     /// let body = world.body(hammer)?;
     /// // The position is that of the origin, not of the centre of mass: to set it again moves nothing.

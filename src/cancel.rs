@@ -8,7 +8,8 @@ use crate::world::WorldError;
 /// A request to give up a step, which any thread may make.
 ///
 /// ```
-/// use drystone::{Body, CancelToken, CpuWorld, Scene, Shape, WorldError};
+/// use drystone::low_level::CpuWorld;
+/// use drystone::{Body, CancelToken, Scene, Shape, WorldError};
 ///
 /// let mut scene = Scene::new("drop");
 /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));

@@ -2,13 +2,13 @@
 //! stages in the same order.
 //!
 //! ```
-//! use drystone::{Body, CpuWorld, Scene, Shape};
+//! use drystone::{Body, Scene, Shape, World};
 //!
 //! let mut scene = Scene::new("hello");
 //! scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(50.0, 1.0)));
 //! let ball = scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
 //!
-//! let mut world = CpuWorld::new(&scene)?;
+//! let mut world = World::new(&scene)?;
 //! for _ in 0..120 {
 //!     world.step()?;
 //! }
@@ -17,7 +17,7 @@
 //! # Ok::<(), drystone::WorldError>(())
 //! ```
 //!
-//! The same scene on the GPU: `GpuWorld::new(&Context::new(AdapterChoice::Any)?, &scene)?`. On your own device, in your
+//! The same scene on the GPU: `World::on_gpu(&Context::new(AdapterChoice::Any)?, &scene)?`. On your own device, in your
 //! own encoder, for your own renderer: `examples/gpu.rs`. Either backend, chosen at run time: [`World`]. Thousands of
 //! worlds in the same dispatches, as learning needs them: [`WorldBatch`], `examples/batch_on_gpu.rs`. A program that steps on the CPU
 //! alone leaves out the feature `gpu`, and with it wgpu.
@@ -48,8 +48,8 @@
 //! # The map of a step
 //!
 //! A stage is one word and two files: the function in `src/stages/` is the reference, the kernel of the same name in
-//! `shaders/` is what the GPU runs. [`step::plan`] says in which order; [`CpuWorld`] and [`GpuWorld`] both follow it.
-//! Between stages there are only these tables (the constants in [`types::Params`] aside):
+//! `shaders/` is what the GPU runs. [`step::plan`](low_level::step::plan) says in which order; [`CpuWorld`](low_level::CpuWorld) and [`GpuWorld`](low_level::GpuWorld) both follow it.
+//! Between stages there are only these tables (the constants in [`types::Params`](low_level::types::Params) aside):
 //!
 //! ```text
 //! stage                 reads                                       writes
@@ -114,84 +114,83 @@
 //!                       states
 //! ```
 //!
-//! In words: do what was asked of bodies since the last step ([`command`](stages::command)); find the pairs of shapes
-//! whose boxes overlap ([`bound`](stages::bound), [`bin`](stages::bin), [`pair`](stages::pair)); find each pair's contact
-//! of a step ago ([`recall`](stages::recall)) and its contact points now
-//! ([`collide`](stages::collide)); sort the contacts into colours, so that no two of a colour move the same body
-//! ([`color`](stages::color)); lay them out for the solver ([`prepare`](stages::prepare)). Then several times, in
-//! short substeps: gravity and last impulses, one [`solve`](stages::solve) sweep that pushes bodies apart, motion, one
+//! In words: do what was asked of bodies since the last step ([`command`](low_level::stages::command)); find the pairs of shapes
+//! whose boxes overlap ([`bound`](low_level::stages::bound), [`bin`](low_level::stages::bin), [`pair`](low_level::stages::pair)); find each pair's contact
+//! of a step ago ([`recall`](low_level::stages::recall)) and its contact points now
+//! ([`collide`](low_level::stages::collide)); sort the contacts into colours, so that no two of a colour move the same body
+//! ([`color`](low_level::stages::color)); lay them out for the solver ([`prepare`](low_level::stages::prepare)). Then several times, in
+//! short substeps: gravity and last impulses, one [`solve`](low_level::stages::solve) sweep that pushes bodies apart, motion, one
 //! that takes back the speed the push added (relax). Joints, if there are any, are sorted into colours once and have
-//! sweeps of their own, before those of the contacts ([`solve_joints`](stages::solve_joints)). Last: bounces
-//! ([`restitution`](stages::restitution)), impulses put by for the next step, and fast bodies stopped before what they
-//! would have jumped over ([`continuous`](stages::continuous)). Which of this happens is data ([`Settings`]), not other
+//! sweeps of their own, before those of the contacts ([`solve_joints`](low_level::stages::solve_joints)). Last: bounces
+//! ([`restitution`](low_level::stages::restitution)), impulses put by for the next step, and fast bodies stopped before what they
+//! would have jumped over ([`continuous`](low_level::stages::continuous)). Which of this happens is data ([`Settings`]), not other
 //! code.
 //!
 //! # Sleep
 //!
 //! With [`Settings::sleep`] bodies that have been quiet for half a second fall asleep, by whole islands: what hangs together
-//! by contacts and joints ([`sleep`](stages::sleep)). Asleep they do not move by a bit, their contacts are put by with
+//! by contacts and joints ([`sleep`](low_level::stages::sleep)). Asleep they do not move by a bit, their contacts are put by with
 //! their impulses, and pairs among them are not looked for. What touches one of them, or a command to one
-//! ([`Command::Wake`]), wakes its island within the same step ([`wake`](stages::wake)), which is why pairs and contacts are
+//! ([`Command::Wake`]), wakes its island within the same step ([`wake`](low_level::stages::wake)), which is why pairs and contacts are
 //! then found once more. Whoever must not sleep says so ([`Body::sleepless`]), and keeps awake what touches it. When nobody
 //! is awake a step changes nothing: it is counted and not run. All of this is found on the device and replays exactly.
 //!
 //! | where | what |
 //! |---|---|
-//! | [`scene`] | what a user builds: bodies, shapes, joints, settings |
-//! | [`step`], [`stages`], [`types`], [`math`] | the pipeline, and the structs it shares with WGSL |
-//! | [`constants`] | the numbers of the physics: units, usual values, what goes wrong with others |
-//! | [`cpu`], [`gpu`], [`world`] | the engines, and a world on either; what does not depend on the engine is in `src/host.rs` |
-//! | [`command`](mod@command) | what may be asked of bodies and joints between two steps |
-//! | [`explosion`] | a push away from a place, with falloff |
-//! | [`event`] | what happened in a step: contacts that began and ceased, sensors |
-//! | [`population`] | bodies and joints that come and go while a world runs, by hand or by [`Emitter`]s |
-//! | [`query`] | rays, points, boxes and shapes against the world between two steps |
-//! | [`snapshot`], [`state`] | the state between two steps; its hash; metrics: energy, momentum, penetration |
+//! | [`Scene`] | what a user builds: bodies, shapes, joints, settings |
+//! | [`World`], [`WorldBatch`] | one world on either backend, and many |
+//! | [`Command`], [`JointCommand`], [`Explosion`] | what may be asked of bodies and joints between two steps |
+//! | [`Event`] | what happened in a step: contacts that began and ceased, sensors |
+//! | [`BodyId`], [`JointId`], [`Emitter`] | bodies and joints that come and go while a world runs, by hand or by a script |
+//! | [`Query`] | rays, points, boxes and shapes against the world between two steps |
+//! | [`Snapshot`] | the state between two steps |
+//! | [`low_level`] | the pipeline, the structs it shares with WGSL, the backends, hash and metrics of a state |
 //!
 //! # What is promised
 //!
 //! - **A step never waits.** The host records it without knowing a single count; the GPU decides them. Counters come
 //!   back a few steps later.
 //! - **Replay is exact.** On the same adapter, driver and build a scene gives the same bits every time, whatever the
-//!   capacities; on the CPU for any number of threads as well. [`state::hash`] is equal or it is a bug.
+//!   capacities; on the CPU for any number of threads as well. [`state::hash`](low_level::state::hash) is equal or it is a bug.
 //! - **The backends agree.** What is counted, sorted and coloured is the same bit for bit, from the same input; what is
 //!   computed in floats agrees within stated tolerances, stage by stage. Long runs agree in their metrics.
 //! - **Nothing is dropped silently.** Every table has a capacity and an overflow bit. A step that finds more contacts
 //!   than fit solves those that do, reports it ([`World::overflowed_steps`]) and the table grows. With
 //!   [`Settings::strict`] such a step is run again instead. A body that comes to hold a NaN is taken out and counted
-//!   ([`types::Counters::quarantined`]).
+//!   ([`quarantined`](low_level::types::Counters::quarantined)).
 //! - **Nothing panics on input.** Scenes are checked before anything is made from them, and errors name the place.
 
 #![cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "what only worlds on a GPU use"))]
 
 mod body_view;
 mod cancel;
-pub mod command;
-pub mod constants;
-pub mod cpu;
+mod command;
+mod constants;
+mod cpu;
 mod device_error;
-pub mod event;
-pub mod explosion;
+mod event;
+mod explosion;
 #[cfg(feature = "gpu")]
-pub mod gpu;
+mod gpu;
 #[cfg(not(feature = "gpu"))]
 #[path = "gpu_absent.rs"]
 mod gpu;
 mod host;
-pub mod math;
-pub mod population;
-pub mod query;
-pub mod reference;
-pub mod scene;
-pub mod snapshot;
-pub mod stages;
-pub mod state;
-pub mod step;
-pub mod tables;
-pub mod threads;
-pub mod types;
-pub mod world;
-pub mod worlds;
+pub mod low_level;
+mod math;
+mod population;
+mod query;
+mod reference;
+mod scene;
+mod snapshot;
+mod stages;
+mod state;
+mod step;
+mod tables;
+mod threads;
+mod types;
+mod world;
+mod worlds;
 
 /// Hash of the compiler, the target and the sources of this library, 16 hexadecimal digits: two builds with the same one
 /// step a world to the same bits.
@@ -200,13 +199,12 @@ pub const FINGERPRINT: &str = env!("DRYSTONE_FINGERPRINT");
 pub use body_view::{BodyTransform, BodyView};
 pub use cancel::CancelToken;
 pub use command::{Command, CommandError, JointCommand};
-pub use cpu::{CpuWorld, lanes};
 pub use device_error::DeviceError;
 pub use event::{Event, EventKind};
 pub use explosion::Explosion;
 #[cfg(feature = "gpu")]
-pub use gpu::{AdapterChoice, Context, GpuWorld};
-pub use population::{Alteration, BodyId, JointId, Journal, PopulationError};
+pub use gpu::{AdapterChoice, Context};
+pub use population::{BodyId, JointId, PopulationError};
 pub use query::{Answers, Query, QueryBounds, QueryError, RayHit};
 pub use scene::{
     Body, BodyType, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, Path, RestitutionMix,
@@ -215,8 +213,6 @@ pub use scene::{
 pub use snapshot::{Snapshot, SnapshotFileError};
 pub use world::{World, WorldError};
 pub use worlds::WorldBatch;
-#[allow(deprecated, reason = "the name of old stays for a while")]
-pub use worlds::Worlds;
 
 // Types of theirs are in signatures: with these a user need not find the version that fits.
 pub use glam;

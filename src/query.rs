@@ -1,7 +1,8 @@
 //! Asking where things are: rays, points, boxes and shapes, thousands at once.
 //!
 //! ```
-//! use drystone::{Body, CpuWorld, Query, Scene, Shape};
+//! use drystone::low_level::CpuWorld;
+//! use drystone::{Body, Query, Scene, Shape};
 //!
 //! let mut scene = Scene::new("one ball");
 //! let ball = scene.add(Body::fixed(5.0, 0.0).shape(Shape::circle(1.0)));
@@ -361,8 +362,9 @@ pub(crate) fn answer(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::low_level::{CpuWorld, GpuWorld};
     use crate::scene::samples;
-    use crate::{AdapterChoice, Context, CpuWorld, GpuWorld, World};
+    use crate::{AdapterChoice, Context, World};
 
     /// Rays and regions in turn, small and large ones.
     fn queries() -> Vec<Query> {

@@ -10,12 +10,12 @@ use crate::gpu::GpuWorld;
 use crate::host::{Host, WorldEngine, world_verbs};
 use crate::population::{Journal, PopulationError};
 use crate::query::{Answers, Query, QueryBounds, QueryError};
-use crate::scene::SceneError;
+use crate::scene::{Scene, SceneError};
 use crate::snapshot::{Snapshot, SnapshotError, SnapshotFileError};
 use crate::state::{JointReaction, joint_reactions, max_speed};
 use crate::step::Stage;
-use crate::types::Pose;
 use crate::threads::ThreadsError;
+use crate::types::Pose;
 
 /// Why a world could not be made or stepped.
 #[derive(Debug, thiserror::Error)]
@@ -110,6 +110,31 @@ impl From<GpuWorld> for World {
 }
 
 impl World {
+    /// A world as the scene describes it, on the CPU, on one thread.
+    ///
+    /// # Errors
+    /// If the scene is not valid.
+    pub fn new(scene: &Scene) -> Result<Self, WorldError> {
+        CpuWorld::new(scene).map(Self::from)
+    }
+
+    /// A world as the scene describes it, on the CPU, on so many threads. Their number does not change the result.
+    ///
+    /// # Errors
+    /// If the scene is not valid, or the operating system refuses to start the threads.
+    pub fn on_threads(scene: &Scene, count: usize) -> Result<Self, WorldError> {
+        CpuWorld::new(scene)?.with_threads(count).map(Self::from)
+    }
+
+    /// A world as the scene describes it, on the GPU.
+    ///
+    /// # Errors
+    /// If the scene is not valid or does not fit the device.
+    #[cfg(feature = "gpu")]
+    pub fn on_gpu(context: &crate::gpu::Context, scene: &Scene) -> Result<Self, WorldError> {
+        GpuWorld::new(context, scene).map(Self::from)
+    }
+
     world_verbs!();
 
     fn host(&self) -> &Host {
@@ -220,14 +245,14 @@ impl World {
     /// are those to the queries at the front.
     ///
     /// ```
-    /// use drystone::query::QueryBounds;
-    /// use drystone::{Body, CpuWorld, Query, Scene, Shape, World, WorldError};
+    /// use drystone::QueryBounds;
+    /// use drystone::{Body, Query, Scene, Shape, World, WorldError};
     ///
     /// let mut scene = Scene::new("two balls");
     /// for x in [0.0, 0.5] {
     ///     scene.add(Body::fixed(x, 0.0).shape(Shape::circle(1.0)));
     /// }
-    /// let mut world = World::from(CpuWorld::new(&scene)?);
+    /// let mut world = World::new(&scene)?;
     /// let bounds = QueryBounds { found: 1, ..QueryBounds::default() };
     /// let refused = world.query_within(&[Query::point([0.2, 0.0])], bounds);
     /// assert!(matches!(refused, Err(WorldError::TooManyFound { index: 0, found: 2, limit: 1 })));

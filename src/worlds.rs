@@ -72,10 +72,6 @@ pub struct WorldBatch {
     empty: Vec<bool>,
 }
 
-/// The name that [`WorldBatch`] had.
-#[deprecated(note = "it is called `WorldBatch`")]
-pub type Worlds = WorldBatch;
-
 #[derive(Debug)]
 enum Inner {
     Cpu { worlds: Vec<CpuWorld>, threads: Threads },
@@ -182,7 +178,7 @@ impl WorldBatch {
     ///
     /// # Errors
     /// If the device is lost or refused something, or a buffer outgrows it; if a world was cancelled or has too many contacts
-    /// ([`CpuWorld::step`](crate::CpuWorld::step)). On the GPU nobody has done the step then. On the CPU all other worlds have,
+    /// ([`CpuWorld::step`](crate::low_level::CpuWorld::step)). On the GPU nobody has done the step then. On the CPU all other worlds have,
     /// as [`Self::steps`] says, and of several errors that of the lowest world is returned.
     pub fn step(&mut self) -> Result<(), WorldError> {
         let which: Vec<usize> = (0..self.count()).filter(|&world| !self.empty[world]).collect();
@@ -440,7 +436,7 @@ impl WorldBatch {
         self.inner.restore(&starts, Untaken::Kept)
     }
 
-    /// Answers a batch of queries, each about the world that stands beside it, as that is now ([`crate::query`]): one
+    /// Answers a batch of queries, each about the world that stands beside it, as that is now ([`query`](crate::low_level::query)): one
     /// answer a query, in their order, with slots of bodies and indices of shapes in the world that was asked. On the GPU
     /// all of them are answered by the same dispatches, and this waits for the device.
     ///

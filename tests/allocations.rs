@@ -20,8 +20,9 @@ use std::alloc::System;
 use std::ops::AddAssign;
 use std::sync::Barrier;
 
-use drystone::threads::Threads;
-use drystone::{Command, CpuWorld, Mode, Scene, Settings};
+use drystone::low_level::CpuWorld;
+use drystone::low_level::threads::Threads;
+use drystone::{Command, Mode, Scene, Settings};
 use glam::Vec2;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use support::build;

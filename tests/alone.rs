@@ -2,9 +2,10 @@
 //! compute, to the bit, whatever the world is made of and however wrong the counts are by which it was chosen.
 
 use crate::support::{build, context, full_hash, gpu, gpu_with, pile};
-use drystone::gpu::kernel::Patch;
-use drystone::step::{Op, Stage};
-use drystone::{Body, GpuWorld, Joint, JointKind, Mode, Scene, Shape, Snapshot, WorldBatch, state};
+use drystone::low_level::gpu::kernel::Patch;
+use drystone::low_level::step::{Op, Stage};
+use drystone::low_level::{GpuWorld, state};
+use drystone::{Body, Joint, JointKind, Mode, Scene, Shape, Snapshot, WorldBatch};
 
 /// Lines of the plan that one dispatch runs.
 fn sweeps(plan: &[Op]) -> u32 {

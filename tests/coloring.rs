@@ -6,14 +6,15 @@ use std::sync::atomic::AtomicU32;
 use crate::support::{
     assert_colored, build, chaotic, colors_used, compile, context, cpu, gpu, is_finite, is_touching, pile, trace_cpu,
 };
-use drystone::cpu::stages::color::{ColorScratch, color, color_sort};
-use drystone::scene::Compiled;
-use drystone::stages::color::claim_key;
-use drystone::threads::{Rows, Threads};
-use drystone::types::{
+use drystone::low_level::cpu::stages::color::{ColorScratch, color, color_sort};
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::stages::color::claim_key;
+use drystone::low_level::threads::{Rows, Threads};
+use drystone::low_level::types::{
     Contact, Counters, DYNAMIC_COLORS, FIRST_FIXED_COLOR, FIXED_A, FIXED_B, MAX_COLOR_ROUNDS, NONE, OVERFLOW_COLOR,
 };
-use drystone::{Body, CpuWorld, GpuWorld, Scene, Shape, Snapshot, World, state};
+use drystone::low_level::{CpuWorld, GpuWorld, state};
+use drystone::{Body, Scene, Shape, Snapshot, World};
 use glam::Vec2;
 
 /// Scenes of every kind: stacks, piles, drums, circles, overlaps, compound bodies.

@@ -1,8 +1,9 @@
 //! What is asked of bodies between steps happens, on every backend, in order, and survives snapshots.
 
 use crate::common::{Backend, near};
-use drystone::gpu::kernel::Patch;
-use drystone::{AdapterChoice, Body, Command, CommandError, Context, CpuWorld, GpuWorld, Scene, Shape, state};
+use drystone::low_level::gpu::kernel::Patch;
+use drystone::low_level::{CpuWorld, GpuWorld, state};
+use drystone::{AdapterChoice, Body, Command, CommandError, Context, Scene, Shape};
 use glam::Vec2;
 
 const BACKENDS: [Backend; 3] = [Backend::Cpu1, Backend::Cpu3, Backend::Gpu];
@@ -198,7 +199,7 @@ fn a_step_that_is_run_again_obeys_once() {
     for column in 0_u8..20 {
         scene.add(Body::dynamic(f32::from(column) * 0.9, 20.0).shape(Shape::circle(0.5)));
     }
-    let compiled = drystone::scene::Compiled::new(&scene).unwrap();
+    let compiled = drystone::low_level::scene::Compiled::new(&scene).unwrap();
     let mut world = GpuWorld::from_compiled(&context(), compiled, Some(2)).unwrap();
     world.command(1, Command::Impulse { impulse: Vec2::new(6.0, 0.0), point: None }).unwrap();
     world.step().unwrap();

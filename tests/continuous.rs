@@ -4,11 +4,11 @@
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "poses are drawn in f64 and used in f32")]
 
-use drystone::scene::Compiled;
-use drystone::stages::collide::manifold;
-use drystone::stages::continuous::{Motion, Party, time_of_impact};
-use drystone::step::Stage;
-use drystone::types::Pose;
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::stages::collide::manifold;
+use drystone::low_level::stages::continuous::{Motion, Party, time_of_impact};
+use drystone::low_level::step::Stage;
+use drystone::low_level::types::Pose;
 use drystone::{Body, Scene, Shape};
 use glam::{DVec2, Vec2};
 
@@ -326,7 +326,7 @@ fn slow_bodies_are_left_alone(backend: Backend) {
         let mut with = backend.start(&scene);
         let mut without = backend.start_without(&scene, Stage::Continuous);
         let (with, without) = (with.advance(60).snapshot(), without.advance(60).snapshot());
-        assert_eq!(drystone::state::hash(&with), drystone::state::hash(&without), "{spec}");
+        assert_eq!(drystone::low_level::state::hash(&with), drystone::low_level::state::hash(&without), "{spec}");
         assert_eq!(with.counters.continuous, 0, "{spec}");
     }
 }
@@ -405,7 +405,7 @@ fn nothing_leaves_the_spinner() {
         let scene = drystone_scenes::catalogue::build(&format!("spinner:bodies=800,speed={speed}")).expect("a scene");
         let center = Vec2::new(0.0, 32.0);
         let left = |stage: Option<Stage>| {
-            let mut world = drystone::CpuWorld::new(&scene).expect("a world");
+            let mut world = drystone::low_level::CpuWorld::new(&scene).expect("a world");
             if let Some(stage) = stage {
                 world = world.without(stage);
             }
@@ -425,10 +425,10 @@ fn nothing_leaves_the_spinner() {
 fn outline_at(scene: &Compiled, shape: usize, motion: &Motion, time: f64) -> Vec<DVec2> {
     let turn = |q: Vec2| DVec2::new(f64::from(q.x), f64::from(q.y)).normalize();
     let shape = &scene.shapes[shape];
-    let count = (shape.kind >> drystone::types::VERTEX_COUNT_SHIFT & 0xf) as usize;
-    let points: Vec<DVec2> = match shape.kind & drystone::types::GEOMETRY_MASK {
-        drystone::types::CIRCLE => vec![DVec2::ZERO],
-        drystone::types::BOX => {
+    let count = (shape.kind >> drystone::low_level::types::VERTEX_COUNT_SHIFT & 0xf) as usize;
+    let points: Vec<DVec2> = match shape.kind & drystone::low_level::types::GEOMETRY_MASK {
+        drystone::low_level::types::CIRCLE => vec![DVec2::ZERO],
+        drystone::low_level::types::BOX => {
             let half = Vec2::from(shape.half).as_dvec2();
             [[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]].map(|c| DVec2::from(c) * half).into()
         }
@@ -573,9 +573,9 @@ fn newcomers_are_swept() {
         let mut world: drystone::World = match backend {
             Backend::Gpu => {
                 let context = drystone::Context::new(drystone::AdapterChoice::Any).expect("an adapter");
-                drystone::GpuWorld::new(&context, &scene).expect("a world").into()
+                drystone::low_level::GpuWorld::new(&context, &scene).expect("a world").into()
             }
-            _ => drystone::CpuWorld::new(&scene).expect("a world").into(),
+            _ => drystone::low_level::CpuWorld::new(&scene).expect("a world").into(),
         };
         world.step().expect("a step");
         let first = world.body_id(1).expect("it is there");

@@ -3,8 +3,9 @@
 use crate::support::{
     Trace, build, chaotic, compile, context, cpu, full_hash, gpu, gpu_with, new_context, pile, trace_cpu, trace_gpu,
 };
-use drystone::types::Pose;
-use drystone::{GpuWorld, Scene, Snapshot, state};
+use drystone::low_level::types::Pose;
+use drystone::low_level::{GpuWorld, state};
+use drystone::{Scene, Snapshot};
 
 const STEPS: usize = 100;
 
@@ -326,7 +327,7 @@ fn one_ulp_and_other_seeds_make_other_runs() {
     let Pose { position, .. } = &mut nudged.poses[90];
     position[0] = f32::from_bits(position[0].to_bits() + 1);
     let plain = trace_cpu(&mut cpu(&scene), STEPS);
-    let other = trace_cpu(&mut drystone::CpuWorld::from_compiled(nudged.clone()), STEPS);
+    let other = trace_cpu(&mut drystone::low_level::CpuWorld::from_compiled(nudged.clone()), STEPS);
     assert!(plain.states.iter().zip(&other.states).all(|(a, b)| a != b), "cpu");
     let plain = trace_gpu(&mut gpu(&scene), STEPS);
     let mut other = GpuWorld::from_compiled(context(), nudged, None).expect("a world");

@@ -2,12 +2,10 @@
 //! snapshots, in a caller's encoder, in strict mode, and as if somebody had added and removed them by hand.
 
 use crate::support::{context, cpu, gpu, gpu_with, shower_on};
-use drystone::snapshot::Lineage;
-use drystone::types::VACANT;
-use drystone::{
-    Body, BodyId, CpuWorld, Emitter, GpuWorld, Joint, JointKind, PopulationError, Scene, Shape, Snapshot, World,
-    WorldError, state,
-};
+use drystone::low_level::snapshot::Lineage;
+use drystone::low_level::types::VACANT;
+use drystone::low_level::{CpuWorld, GpuWorld, state};
+use drystone::{Body, BodyId, Emitter, Joint, JointKind, PopulationError, Scene, Shape, Snapshot, World, WorldError};
 use drystone_scenes::catalogue;
 
 /// Pairs on a rod, every six steps, three pairs at a time; a box after ten steps for twenty; and a wedge once, for

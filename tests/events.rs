@@ -1,10 +1,11 @@
 //! Events: what began and ceased to touch, what sensors noticed; on every backend the same, and nothing lost.
 
 use crate::support::{context, cpu, gpu, pile};
-use drystone::gpu::kernel::Patch;
-use drystone::step::Stage;
-use drystone::types::NONE;
-use drystone::{Body, Command, Event, EventKind, GpuWorld, Joint, JointKind, Scene, Shape, World, state};
+use drystone::low_level::gpu::kernel::Patch;
+use drystone::low_level::step::Stage;
+use drystone::low_level::types::NONE;
+use drystone::low_level::{GpuWorld, state};
+use drystone::{Body, Command, Event, EventKind, Joint, JointKind, Scene, Shape, World};
 use drystone_validate::{Options, compare, validate};
 use glam::Vec2;
 

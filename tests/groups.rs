@@ -1,7 +1,8 @@
 //! The CPU may run the solver group by group of islands: to the same bits as stage by stage, whatever the groups.
 
 use crate::support::{Trace, build, cpu, pile, trace_cpu};
-use drystone::{Body, CpuWorld, Mode, Scene, Settings, Shape};
+use drystone::low_level::CpuWorld;
+use drystone::{Body, Mode, Scene, Settings, Shape};
 
 const STEPS: usize = 90;
 

@@ -1,6 +1,7 @@
 //! A body with fixed rotation does not turn, also when the scene gives it a spin.
 
-use drystone::{Body, CpuWorld, Scene, Shape};
+use drystone::low_level::CpuWorld;
+use drystone::{Body, Scene, Shape};
 
 #[test]
 fn fixed_rotation_ignores_the_initial_spin() {

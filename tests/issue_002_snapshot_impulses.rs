@@ -1,6 +1,6 @@
 //! A snapshot with a NaN among its impulses is refused, and the world is as it was.
 
-use drystone::{CpuWorld, state};
+use drystone::low_level::{CpuWorld, state};
 use drystone_scenes::catalogue;
 
 #[test]

@@ -1,7 +1,8 @@
 //! A snapshot goes on in a world made anew although bodies and joints came and went by hand: with a journal of that.
 
 use crate::common::Backend;
-use drystone::{Alteration, Body, BodyId, Emitter, Joint, JointKind, Journal, Scene, Shape, World, WorldError, state};
+use drystone::low_level::{Alteration, Journal, state};
+use drystone::{Body, BodyId, Emitter, Joint, JointKind, Scene, Shape, World, WorldError};
 
 on_every_backend!(goes_on, needs_the_journal, is_replaced_in_its_slot);
 

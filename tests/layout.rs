@@ -5,8 +5,8 @@ use std::fs;
 use std::mem::offset_of;
 use std::path::Path;
 
-use drystone::gpu::shader::{Composer, SHADERS, SHARED};
-use drystone::{constants, types};
+use drystone::low_level::gpu::shader::{Composer, SHADERS, SHARED};
+use drystone::low_level::{constants, types};
 use wgpu::naga;
 
 /// One member: name, offset, and what it is made of.

@@ -1,6 +1,6 @@
 //! Our own series against the library's functions, in f64.
 
-use drystone::math::{angle_of, rotation, tangent_of};
+use drystone::low_level::math::{angle_of, rotation, tangent_of};
 use glam::Vec2;
 
 #[test]

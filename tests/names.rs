@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use drystone::gpu::shader::{Composed, Composer, SHADERS, SHARED};
-use drystone::scene::Settings;
-use drystone::step::{Stage, plan};
+use drystone::Settings;
+use drystone::low_level::gpu::shader::{Composed, Composer, SHADERS, SHARED};
+use drystone::low_level::step::{Stage, plan};
 use wgpu::naga;
 
 /// No stage, but kernels that several of them run.
@@ -322,4 +322,37 @@ fn one_more_access_is_noticed() {
     assert_eq!(read.1, before.1);
     let written = more("more[0] = 1u;");
     assert_eq!(written.1.difference(&before.1).collect::<Vec<_>>(), ["more"]);
+}
+
+/// Examples that need more than a terminal.
+const UNTRIED: [&str; 1] = ["embed_in_your_renderer"];
+
+/// Every example of the library runs to its end and tells something. They are built with the tests.
+#[test]
+fn examples_run() {
+    let tests = std::env::current_exe().unwrap();
+    let folder = tests.parent().and_then(Path::parent).expect("the folder of the build").join("examples");
+    let names = stems("examples", "rs");
+    let tried: Vec<_> = names.iter().filter(|name| !UNTRIED.contains(&name.as_str())).collect();
+    assert!(tried.len() >= 12, "{tried:?}");
+    for name in tried {
+        let program = folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+        assert!(program.exists(), "{} is not there: `cargo build --examples` makes it", program.display());
+        let run = std::process::Command::new(&program).output().unwrap();
+        assert!(run.status.success(), "{name}: {}", String::from_utf8_lossy(&run.stderr));
+        assert!(run.stdout.len() > 40, "{name} tells {:?}", String::from_utf8_lossy(&run.stdout));
+    }
+}
+
+/// Examples of one idea each are short, and the README or the front page of the documentation names each.
+#[test]
+fn examples_are_short_and_named() {
+    let text = |path: &str| fs::read_to_string(root(path)).unwrap();
+    let named = text("README.md") + &text("src/lib.rs");
+    for name in stems("examples", "rs") {
+        let lines = text(&format!("examples/{name}.rs")).lines().count();
+        assert!(lines <= 80 || UNTRIED.contains(&name.as_str()), "{name}: {lines} lines");
+        let is_hello = name == "hello";
+        assert!(is_hello || named.contains(&format!("examples/{name}.rs")), "nothing names examples/{name}.rs");
+    }
 }

@@ -3,9 +3,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use drystone::gpu::kernel::reflect;
-use drystone::gpu::shader::{Composed, Composer, Patch, SHADERS};
-use drystone::{Context, GpuWorld, Mode, Scene, WorldBatch};
+use drystone::low_level::GpuWorld;
+use drystone::low_level::gpu::kernel::reflect;
+use drystone::low_level::gpu::shader::{Composed, Composer, Patch, SHADERS};
+use drystone::{Context, Mode, Scene, WorldBatch};
 use drystone_scenes::catalogue;
 use wgpu::naga;
 
@@ -34,7 +35,7 @@ fn storage_buffers(composed: &Composed) -> Vec<(String, usize, u32)> {
         .unwrap()
         .into_iter()
         .map(|(name, found)| {
-            let uniform = drystone::gpu::kernel::BindingKind::Uniform;
+            let uniform = drystone::low_level::gpu::kernel::BindingKind::Uniform;
             let count = found.bindings.iter().filter(|binding| binding.kind != uniform).count();
             (name, count, found.workgroup_size)
         })

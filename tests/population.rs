@@ -1,11 +1,11 @@
 //! Bodies that come and go while a world runs: ids, slots, refusals, snapshots, and the same on every backend.
 
 use crate::support::{context, cpu, gpu};
-use drystone::scene::Compiled;
-use drystone::types::{NO_SHAPE, VACANT};
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::types::{NO_SHAPE, VACANT};
+use drystone::low_level::{CpuWorld, GpuWorld, state};
 use drystone::{
-    Body, BodyId, Command, CpuWorld, Emitter, Filter, GpuWorld, Joint, JointId, JointKind, Query, Scene, Shape,
-    Snapshot, World, state,
+    Body, BodyId, Command, Emitter, Filter, Joint, JointId, JointKind, Query, Scene, Shape, Snapshot, World,
 };
 use glam::Vec2;
 

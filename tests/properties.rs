@@ -3,12 +3,13 @@
 use std::cell::Cell;
 
 use crate::support::{assert_equal_to_reference, context, cpu, full_hash, gpu, is_finite};
-use drystone::math::{inv_rotate, rotation};
-use drystone::scene::MAX_VALUE;
-use drystone::state::{self, metrics};
+use drystone::low_level::CpuWorld;
+use drystone::low_level::math::{inv_rotate, rotation};
+use drystone::low_level::scene::MAX_VALUE;
+use drystone::low_level::state::{self, metrics};
 use drystone::{
-    Body, BodyId, BodyType, Command, CpuWorld, Filter, Joint, JointKind, Mode, Motor, Scene, Settings, Shape, Snapshot,
-    Spring, World,
+    Body, BodyId, BodyType, Command, Filter, Joint, JointKind, Mode, Motor, Scene, Settings, Shape, Snapshot, Spring,
+    World,
 };
 use drystone_validate::{Options, validate};
 use glam::{DVec2, Vec2};

@@ -6,12 +6,10 @@ mod oracle;
 use std::sync::OnceLock;
 
 use crate::common::{Backend, near};
-use drystone::gpu::kernel::Patch;
-use drystone::query::MAX_QUERIES;
-use drystone::{
-    AdapterChoice, Answers, Body, Command, Context, CpuWorld, Filter, Geometry, GpuWorld, Query, RayHit, Scene, Shape,
-    World,
-};
+use drystone::low_level::gpu::kernel::Patch;
+use drystone::low_level::query::MAX_QUERIES;
+use drystone::low_level::{CpuWorld, GpuWorld};
+use drystone::{AdapterChoice, Answers, Body, Command, Context, Filter, Geometry, Query, RayHit, Scene, Shape, World};
 use drystone_scenes::catalogue;
 use glam::Vec2;
 use oracle::Rng;

@@ -1,13 +1,14 @@
 //! The pairs that the grid finds are those that overlap: against brute force, with shapes of all sizes and forms.
 
 use crate::support::{Random, compile, context, cpu, gpu};
-use drystone::gpu::kernel::Patch;
-use drystone::scene::Compiled;
-use drystone::stages::bin::{bin, level_of};
-use drystone::stages::bound::bound_shape;
-use drystone::stages::pair::may_meet;
-use drystone::types::{Aabb, FIXED_SHAPE};
-use drystone::{Body, GpuWorld, Scene, Shape, Snapshot};
+use drystone::low_level::GpuWorld;
+use drystone::low_level::gpu::kernel::Patch;
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::stages::bin::{bin, level_of};
+use drystone::low_level::stages::bound::bound_shape;
+use drystone::low_level::stages::pair::may_meet;
+use drystone::low_level::types::{Aabb, FIXED_SHAPE};
+use drystone::{Body, Scene, Shape, Snapshot};
 
 /// Small boxes and circles among many long shelves, posts, turning walls and flying planks.
 fn mixture(seed: u64) -> Scene {

@@ -4,12 +4,11 @@
 use std::cell::Cell;
 
 use crate::support::{Random, assert_equal_to_reference, build, cpu, difference, full_hash, pile, take_over};
-use drystone::reference::Reference;
-use drystone::step::Stage;
-use drystone::types::{BROKEN, JointFrame, JointState};
-use drystone::{
-    Body, Command, CpuWorld, Joint, JointCommand, JointKind, Mode, Motor, Scene, Settings, Shape, Snapshot, Spring,
-};
+use drystone::low_level::CpuWorld;
+use drystone::low_level::reference::Reference;
+use drystone::low_level::step::Stage;
+use drystone::low_level::types::{BROKEN, JointFrame, JointState};
+use drystone::{Body, Command, Joint, JointCommand, JointKind, Mode, Motor, Scene, Settings, Shape, Snapshot, Spring};
 use drystone_scenes::catalogue;
 use glam::Vec2;
 

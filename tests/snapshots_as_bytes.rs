@@ -1,7 +1,8 @@
 //! Snapshots as bytes: continued to the last bit, or refused with a reason.
 
 use crate::support::{cpu, gpu, pile};
-use drystone::{CpuWorld, Scene, Snapshot, World, WorldError, state};
+use drystone::low_level::{CpuWorld, state};
+use drystone::{Scene, Snapshot, World, WorldError};
 
 fn scene() -> Scene {
     pile(3, 60)

@@ -1,9 +1,10 @@
 //! GPU against CPU, stage by stage, step by step and by the run's metrics; and that each of these checks can fail.
 
-use drystone::gpu::kernel::Patch;
-use drystone::math::{inv_rotate, rotation};
-use drystone::step::Stage;
-use drystone::{AdapterChoice, Body, Context, GpuWorld, Joint, JointKind, Mode, Motor, Scene, Shape, Spring};
+use drystone::low_level::GpuWorld;
+use drystone::low_level::gpu::kernel::Patch;
+use drystone::low_level::math::{inv_rotate, rotation};
+use drystone::low_level::step::Stage;
+use drystone::{AdapterChoice, Body, Context, Joint, JointKind, Mode, Motor, Scene, Shape, Spring};
 use drystone_scenes::catalogue;
 use drystone_validate::{Options, Report, compare, validate};
 

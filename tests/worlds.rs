@@ -1,7 +1,7 @@
 //! Many worlds at once: each comes to the bits to which it comes alone on the same backend, whatever its neighbours do.
 
 use crate::support::{BACKENDS, alone, context, gather, row, together};
-use drystone::{Body, BodyType, Command, Joint, JointCommand, JointKind, Motor, Scene, Shape, WorldError, WorldBatch};
+use drystone::{Body, BodyType, Command, Joint, JointCommand, JointKind, Motor, Scene, Shape, WorldBatch, WorldError};
 use drystone_scenes::catalogue;
 use glam::Vec2;
 
@@ -28,7 +28,7 @@ fn same_bits(backend: &str, scenes: &[Scene], steps: u64, ask: impl Fn(usize, u6
         }
         world.wait().unwrap();
         let (expected, found) = (world.snapshot().unwrap(), worlds.snapshot(index).unwrap());
-        let hash = drystone::state::hash(&expected);
+        let hash = drystone::low_level::state::hash(&expected);
         assert_eq!(hashes[index], hash, "{backend}: world {index} of {}", scene.name);
         assert!(found == expected, "{backend}: world {index} of {} carries something else", scene.name);
         assert_eq!(worlds.take_events(index).unwrap(), world.take_events().unwrap(), "{backend}: events of {index}");
@@ -155,7 +155,7 @@ fn joints_are_commanded_world_by_world() {
             single.step().unwrap();
         }
         let hashes = worlds.hashes().unwrap();
-        assert_eq!(hashes[1], drystone::state::hash(&single.snapshot().unwrap()));
+        assert_eq!(hashes[1], drystone::low_level::state::hash(&single.snapshot().unwrap()));
         assert_eq!(hashes[0], hashes[2]);
         assert_ne!(hashes[0], hashes[1]);
         let rows = worlds.bodies().unwrap();
@@ -201,7 +201,7 @@ fn a_world_without_room_says_so_for_itself() {
         calm.step().unwrap();
     }
     worlds.wait().unwrap();
-    assert_eq!(worlds.hashes().unwrap()[0], drystone::state::hash(&calm.snapshot().unwrap()));
+    assert_eq!(worlds.hashes().unwrap()[0], drystone::low_level::state::hash(&calm.snapshot().unwrap()));
     assert!(worlds.overflowed_steps(0).is_empty());
     assert_eq!(worlds.overflowed_steps(1).first(), Some(&3));
 

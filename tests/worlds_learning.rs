@@ -1,7 +1,7 @@
 //! What learning asks of many worlds: what is where in each of them, all bodies at once, and worlds that begin again.
 
 use crate::support::{BACKENDS, alone, build, together};
-use drystone::{Body, Command, Geometry, JointCommand, Query, Scene, Shape, World, WorldError, WorldBatch};
+use drystone::{Body, Command, Geometry, JointCommand, Query, Scene, Shape, World, WorldBatch, WorldError};
 use glam::Vec2;
 
 /// WorldBatch of several sizes, one with a half plane, one with nothing in it.
@@ -174,7 +174,7 @@ fn several_worlds_go_on_from_snapshots_at_once() {
         // WorldBatch of one scene take each other's.
         worlds.restore_all(&[(1, &kept[1]), (2, &kept[0])]).unwrap();
         let hashes = worlds.hashes().unwrap();
-        assert_eq!([hashes[1], hashes[2]], [&kept[1], &kept[0]].map(drystone::state::hash));
+        assert_eq!([hashes[1], hashes[2]], [&kept[1], &kept[0]].map(drystone::low_level::state::hash));
         assert_eq!([0, 1, 2].map(|world| worlds.steps(world)), [20, 10, 10]);
         assert!(worlds.restore_all(&[(0, &kept[0]), (5, &kept[0])]).is_err());
         assert_eq!(worlds.hashes().unwrap(), hashes);

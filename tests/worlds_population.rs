@@ -2,9 +2,10 @@
 //! others notice nothing.
 
 use crate::support::{BACKENDS, Random, alone, build, shower_on, together};
-use drystone::snapshot::Lineage;
+use drystone::low_level::snapshot::Lineage;
+use drystone::low_level::state;
 use drystone::{
-    Body, BodyId, Command, Joint, JointId, JointKind, Scene, Shape, Snapshot, World, WorldBatch, WorldError, state,
+    Body, BodyId, Command, Joint, JointId, JointKind, Scene, Shape, Snapshot, World, WorldBatch, WorldError,
 };
 use glam::Vec2;
 

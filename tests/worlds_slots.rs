@@ -2,7 +2,8 @@
 //! beside it notice nothing. Settings that are numbers of a world may differ.
 
 use crate::support::{BACKENDS, Random, alone, build, pile, together};
-use drystone::{Body, Command, Joint, JointKind, Scene, Shape, World, WorldError, WorldBatch, state};
+use drystone::low_level::state;
+use drystone::{Body, Command, Joint, JointKind, Scene, Shape, World, WorldBatch, WorldError};
 use glam::Vec2;
 
 /// In strict mode: a world alone has other room than one of many, and neither shall drop contacts.

@@ -2,7 +2,8 @@
 //! whoever stepped with it.
 
 use crate::support::{BACKENDS, Random, alone, build, gather, pile, row, together};
-use drystone::{Body, BodyType, Command, Scene, Shape, World, WorldError, WorldBatch, state};
+use drystone::low_level::state;
+use drystone::{Body, BodyType, Command, Scene, Shape, World, WorldBatch, WorldError};
 use glam::Vec2;
 
 /// Each body of each world a little elsewhere.

@@ -1,9 +1,10 @@
 //! Reading bodies, and ids that stay those of their bodies.
 
 use super::*;
+use crate::gpu::GpuWorld;
 use crate::population::{body_in_step, owner_of_shape};
 use crate::scene::{Body, Scene, Shape};
-use crate::{AdapterChoice, CommandError, Context, Event, EventKind, GpuWorld, PopulationError, Query, WorldBatch};
+use crate::{AdapterChoice, CommandError, Context, Event, EventKind, PopulationError, Query, WorldBatch};
 
 /// A ground, and a hammer whose centre of mass is a metre from its origin.
 fn scene() -> (Scene, usize) {

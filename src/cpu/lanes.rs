@@ -1,4 +1,4 @@
-//! Eight constraints at a time: the same arithmetic as [`crate::math`], on lanes. Each lane does exactly what one
+//! Eight constraints at a time: the same arithmetic as [`math`](crate::low_level::math), on lanes. Each lane does exactly what one
 //! constraint alone would, so neither grouping nor the width of the processor's registers changes a bit.
 //!
 //! What the processor can do is asked as the program runs: code over lanes is compiled twice on x86, for SSE2 and for AVX2,
@@ -461,7 +461,7 @@ mod tests {
         })
     }
 
-    /// What [`crate::math`] makes of them.
+    /// What [`math`](crate::low_level::math) makes of them.
     fn expected(lane: usize) -> Vec<u32> {
         let load = |factor, first| shuffled(factor, first)[lane];
         let (a, b) = (Vec2::new(load(1, 0), load(1, 3)), Vec2::new(load(7, 7), load(5, 0)));

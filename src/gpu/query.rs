@@ -38,7 +38,7 @@ pub struct PendingQuery {
 }
 
 impl GpuWorld {
-    /// Answers a batch of queries about the world as it is now ([`crate::query`]). Waits for the device.
+    /// Answers a batch of queries about the world as it is now ([`query`](crate::low_level::query)). Waits for the device.
     ///
     /// # Errors
     /// The first query with a value out of range; if the device is lost or has no room for the batch.

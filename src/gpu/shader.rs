@@ -48,7 +48,7 @@ pub struct Source {
 #[macro_export]
 macro_rules! shader_sources {
     ($prefix:literal: $($name:literal),+ $(,)?) => {
-        &[$($crate::gpu::shader::Source {
+        &[$($crate::low_level::gpu::shader::Source {
             name: concat!($prefix, $name),
             text: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/shaders/", $name, ".wgsl")),
         }),+]

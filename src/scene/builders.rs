@@ -4,8 +4,8 @@
 use glam::Vec2;
 
 use super::{
-    Body, BodyType, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, RestitutionMix, Scene,
-    Settings, Shape, Spring,
+    Body, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, RestitutionMix, Scene, Settings,
+    Shape, Spring,
 };
 
 impl Scene {
@@ -139,13 +139,6 @@ impl Settings {
 }
 
 impl Body {
-    /// Returns the body as one that moves in this way.
-    #[must_use]
-    pub fn kind(mut self, kind: BodyType) -> Self {
-        self.kind = kind;
-        self
-    }
-
     /// Returns the body with its origin elsewhere, m.
     #[must_use]
     pub fn position(mut self, position: impl Into<Vec2>) -> Self {
@@ -265,20 +258,6 @@ impl Filter {
 }
 
 impl Joint {
-    /// Returns the joint with this stiffness of what it holds, Hz, above 0.
-    #[must_use]
-    pub fn hertz(mut self, hertz: f32) -> Self {
-        self.hertz = Some(hertz);
-        self
-    }
-
-    /// Returns the joint with this damping of what it holds, at least 0; 1 is critical.
-    #[must_use]
-    pub fn damping_ratio(mut self, ratio: f32) -> Self {
-        self.damping_ratio = Some(ratio);
-        self
-    }
-
     /// Returns the joint switched off: it does nothing until [`JointCommand::Enable`](crate::JointCommand::Enable).
     #[must_use]
     pub fn disabled(mut self) -> Self {

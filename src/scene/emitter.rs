@@ -107,7 +107,7 @@ impl Emitter {
 
     /// Batches that there are at a time, at most; `None` if there is no limit.
     #[must_use]
-    pub fn most_batches(&self) -> Option<u64> {
+    pub(crate) fn most_batches(&self) -> Option<u64> {
         let Some(every) = self.every else { return Some(1) };
         let living = self.lifetime.map(|steps| u64::from(steps).div_ceil(u64::from(every.max(1))));
         [self.count.map(u64::from), self.keep.map(u64::from), living].into_iter().flatten().min()

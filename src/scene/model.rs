@@ -89,14 +89,14 @@ pub struct Path {
 impl Path {
     /// Where a body that is led along it is after so many steps of so many seconds: its origin, m, and its angle, rad.
     #[must_use]
-    pub fn place(&self, position: Vec2, angle: f32, steps: u64, dt: f32) -> (Vec2, f32) {
+    pub(crate) fn place(&self, position: Vec2, angle: f32, steps: u64, dt: f32) -> (Vec2, f32) {
         let swing = self.swing(steps, dt);
         (position + self.amplitude * swing, angle + self.turn * swing)
     }
 
     /// The sine after so many steps of so many seconds.
     #[must_use]
-    pub fn swing(&self, steps: u64, dt: f32) -> f32 {
+    pub(crate) fn swing(&self, steps: u64, dt: f32) -> f32 {
         // In double precision up to the last full turn: hours of it leave no trace.
         #[allow(clippy::cast_precision_loss, reason = "exact for the next million years")]
         let angle = f64::from(self.rate) * f64::from(dt) * steps as f64 + f64::from(self.phase);

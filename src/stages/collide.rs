@@ -20,8 +20,8 @@ use glam::Vec2;
 
 use hull::{Hull, hull_circle, hull_half_plane, hulls};
 
-use crate::constants::RECYCLE_COS;
 pub use crate::constants::FACE_PREFERENCE;
+use crate::constants::RECYCLE_COS;
 use crate::math::{inv_mul_rotation, inv_rotate, mul_rotation, rotate};
 use crate::types::{
     BOX, CACHED, CIRCLE, COLOR_COUNT, Contact, ContactPoint, FIXED_A, FIXED_B, GEOMETRY_MASK, HALF_PLANE, Manifold,

@@ -41,8 +41,8 @@ use glam::Vec2;
 
 use super::bin::{cells, cells_between, runs_of_row};
 use super::pair::{kept_apart, may_meet};
-use crate::constants::{STOP_EXTENT, STOP_THICKNESS, STOUT};
 pub(crate) use crate::constants::{CORE, STOP_SHARE, STOP_TOLERANCE, TOUCH};
+use crate::constants::{STOP_EXTENT, STOP_THICKNESS, STOUT};
 use crate::math::{inv_mul_rotation, is_finite, mul_rotation, rotate};
 use crate::scene::Ties;
 use crate::types::{

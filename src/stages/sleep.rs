@@ -18,8 +18,8 @@ use glam::Vec2;
 use super::guard::is_moving;
 use super::report::produced;
 use super::wake::holds;
-use crate::constants::MOVED_SHARE;
 pub use crate::constants::MAX_QUIET;
+use crate::constants::MOVED_SHARE;
 use crate::types::{
     ASLEEP, Body, BodyState, Contact, Counters, DYNAMIC, ISLAND_BLOCKED, Joint, JointState, KINEMATIC, Manifold,
     POINT_COUNT_MASK, Params, QUARANTINED, QUIET_MASK, QUIET_SHIFT, READY, STATIC, SleepingContact, VACANT,

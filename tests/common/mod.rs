@@ -2,9 +2,10 @@
 
 use std::sync::OnceLock;
 
-use drystone::state::{JointReaction, Metrics, ReportedBody, body_states, metrics};
-use drystone::step::Stage;
-use drystone::{AdapterChoice, Context, CpuWorld, GpuWorld, Scene, Snapshot, World};
+use drystone::low_level::state::{JointReaction, Metrics, ReportedBody, body_states, metrics};
+use drystone::low_level::step::Stage;
+use drystone::low_level::{CpuWorld, GpuWorld};
+use drystone::{AdapterChoice, Context, Scene, Snapshot, World};
 use drystone_scenes::catalogue;
 
 /// One test for each oracle and backend.

@@ -1,9 +1,10 @@
 //! Joints that come and go, break and are told what to do while the world runs.
 
-use drystone::snapshot::Lineage;
+use drystone::low_level::snapshot::Lineage;
+use drystone::low_level::{CpuWorld, GpuWorld, state};
 use drystone::{
-    AdapterChoice, Body, Command, Context, CpuWorld, GpuWorld, Joint, JointCommand, JointId, JointKind, Motor, Scene,
-    Shape, Snapshot, Spring, World, WorldError, state,
+    AdapterChoice, Body, Command, Context, Joint, JointCommand, JointId, JointKind, Motor, Scene, Shape, Snapshot,
+    Spring, World, WorldError,
 };
 use glam::Vec2;
 
@@ -41,7 +42,7 @@ fn advance(world: &mut World, steps: usize) {
     (0..steps).for_each(|_| world.step().expect("a step"));
 }
 
-fn bodies_only(snapshot: &Snapshot) -> (&[drystone::types::Pose], &[drystone::types::BodyState]) {
+fn bodies_only(snapshot: &Snapshot) -> (&[drystone::low_level::types::Pose], &[drystone::low_level::types::BodyState]) {
     (&snapshot.poses, &snapshot.states)
 }
 
@@ -616,7 +617,7 @@ fn an_event_of_a_joint_that_is_gone(backend: Backend) {
     world.wait().expect("the device");
     let events = world.take_events().expect("the device");
     assert_eq!(events.len(), 1, "{events:?}");
-    assert_eq!((events[0].joint, events[0].bodies), (Some(old), [drystone::types::NONE, 1]));
+    assert_eq!((events[0].joint, events[0].bodies), (Some(old), [drystone::low_level::types::NONE, 1]));
 }
 
 /// The host gives out the same places on both backends, and what the stages count agrees.
@@ -657,7 +658,7 @@ fn strict_steps_with_new_joints_are_the_same_at_any_capacity() {
         scene.add(block(f32::from(index % 10) * 1.01 - 5.0, f32::from(index / 10) * 1.01));
     }
     let run = |capacity: u32| {
-        let compiled = drystone::scene::Compiled::new(&scene).expect("a scene");
+        let compiled = drystone::low_level::scene::Compiled::new(&scene).expect("a scene");
         let mut world = GpuWorld::from_compiled(&context, compiled, Some(capacity)).expect("a world");
         let motor = JointKind::Motor {
             linear_offset: Vec2::new(0.0, 8.0),
@@ -682,7 +683,7 @@ fn strict_steps_with_new_joints_are_the_same_at_any_capacity() {
 /// The negative control of [`a_broken_joint_lets_its_bodies_touch`] on the device: without its kernel they do not.
 #[test]
 fn without_its_kernel_bodies_stay_apart() {
-    use drystone::gpu::kernel::Patch;
+    use drystone::low_level::gpu::kernel::Patch;
     let context = Context::new(AdapterChoice::Any).expect("an adapter");
     let patch = Patch {
         shader: "pair",

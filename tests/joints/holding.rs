@@ -311,9 +311,10 @@ fn a_lost_body_is_let_go(backend: Backend) {
 #[test]
 fn a_scene_without_joints_has_the_plan_it_had() {
     let scene: Scene = world(10.0);
-    let names: Vec<_> = drystone::step::plan(&scene.settings, true, false).iter().map(|op| op.stage.name()).collect();
+    let names: Vec<_> =
+        drystone::low_level::step::plan(&scene.settings, true, false).iter().map(|op| op.stage.name()).collect();
     assert!(names.iter().all(|name| !name.contains("joint")), "{names:?}");
-    let with = drystone::step::plan(&scene.settings, true, true);
+    let with = drystone::low_level::step::plan(&scene.settings, true, true);
     // prepare, warm start, and in each of four substeps a sweep and a relaxing one.
     assert_eq!(with.len(), names.len() + 2 + 2 * 4);
 }

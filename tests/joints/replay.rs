@@ -1,9 +1,8 @@
 //! The same joints give the same bits: for any number of threads, twice, side by side, and from a snapshot.
 
-use drystone::reference::Reference;
-use drystone::{
-    AdapterChoice, Body, Context, CpuWorld, GpuWorld, Joint, JointKind, Mode, Motor, Scene, Shape, Spring, World, state,
-};
+use drystone::low_level::reference::Reference;
+use drystone::low_level::{CpuWorld, GpuWorld, state};
+use drystone::{AdapterChoice, Body, Context, Joint, JointKind, Mode, Motor, Scene, Shape, Spring, World};
 
 use crate::joints::crowds::bridge;
 use crate::joints::{block, world};

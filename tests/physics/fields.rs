@@ -114,7 +114,7 @@ fn the_rush_comes_to_rest(backend: Backend) {
     let mut sim = backend.start(&scene);
     let start = sim.bodies();
     sim.advance(if backend == Backend::Gpu { 300 } else { 600 });
-    let reach = |bodies: &[drystone::state::ReportedBody]| {
+    let reach = |bodies: &[drystone::low_level::state::ReportedBody]| {
         bodies.iter().map(|body| Vec2::from(body.position).length()).fold(0.0, f32::max)
     };
     // 61 circles of 0.5 m, of which at most 91 % of an area can be covered.

@@ -1,7 +1,7 @@
 //! The other equations and the switches: each mode holds a stack and comes out of an overlap, and each switch shows
 //! what it is for.
 
-use drystone::state::Metrics;
+use drystone::low_level::state::Metrics;
 use drystone::{Body, Mode, Scene, Settings, Shape};
 use drystone_scenes::catalogue;
 

@@ -1,6 +1,7 @@
 //! Kinematic bodies that are led along paths: where they are, and what they do to others.
 
-use drystone::{Body, Path, Scene, Shape, state};
+use drystone::low_level::state;
+use drystone::{Body, Path, Scene, Shape};
 use glam::Vec2;
 
 use crate::common::{Backend, near};

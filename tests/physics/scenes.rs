@@ -1,6 +1,6 @@
 //! Scenes of Box2D and solver2d: what stands there must stand here.
 
-use drystone::state::ReportedBody;
+use drystone::low_level::state::ReportedBody;
 
 use crate::common::{Backend, Sim, between, near};
 

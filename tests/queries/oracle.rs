@@ -1,8 +1,8 @@
 //! Random scenes and queries, and what is true of them: distances in f64, with nothing of the library's arithmetic. A ray
 //! is followed by stepping as far as the distance allows, not by solving for where it enters.
 
-use drystone::scene::Compiled;
-use drystone::types::{BOX, GEOMETRY_MASK, HALF_PLANE, POLYGON, Pose, VERTEX_COUNT_SHIFT};
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::types::{BOX, GEOMETRY_MASK, HALF_PLANE, POLYGON, Pose, VERTEX_COUNT_SHIFT};
 use drystone::{Answers, Body, Filter, Geometry, Query, Scene, Shape};
 use glam::{DVec2, Vec2};
 
@@ -301,8 +301,11 @@ impl World {
             let points = core.into_iter().map(|point| center + turn(rotation, point)).collect();
             Solid::Round { points, radius: f64::from(shape.radius) }
         });
-        let filter =
-            |shape: &drystone::types::Shape| Filter { category: shape.category, mask: shape.mask, group: shape.group };
+        let filter = |shape: &drystone::low_level::types::Shape| Filter {
+            category: shape.category,
+            mask: shape.mask,
+            group: shape.group,
+        };
         Self { solids: solids.collect(), filters: compiled.shapes.iter().map(filter).collect() }
     }
 

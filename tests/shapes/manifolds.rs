@@ -4,9 +4,11 @@
 //! `min_b u·b − max_a u·a`: the distance if they are apart, minus the shortest way out if they overlap. It is searched
 //! for in f64, by 720 directions and a golden-section search around the best of them.
 
-use drystone::scene::Compiled;
-use drystone::stages::collide::{Touch, manifold};
-use drystone::types::{BOX, CIRCLE, GEOMETRY_MASK, HALF_PLANE, POLYGON, Pose, Shape as Flat, VERTEX_COUNT_SHIFT};
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::stages::collide::{Touch, manifold};
+use drystone::low_level::types::{
+    BOX, CIRCLE, GEOMETRY_MASK, HALF_PLANE, POLYGON, Pose, Shape as Flat, VERTEX_COUNT_SHIFT,
+};
 use drystone::{Body, Scene, Shape};
 use glam::{DVec2, Vec2};
 
@@ -214,7 +216,7 @@ impl Pair {
 }
 
 fn pose(x: f64, y: f64, angle: f64) -> Pose {
-    Pose { position: [x as f32, y as f32], rotation: drystone::math::rotation(angle as f32).into() }
+    Pose { position: [x as f32, y as f32], rotation: drystone::low_level::math::rotation(angle as f32).into() }
 }
 
 /// Somewhere near touching: half of the poses exactly so far apart as contacts at rest or about to be are.

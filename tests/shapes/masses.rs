@@ -1,6 +1,6 @@
 //! Area, centre and moment of inertia against sums over a fine raster of points.
 
-use drystone::scene::Compiled;
+use drystone::low_level::scene::Compiled;
 use drystone::{Body, Geometry, Scene, Shape};
 use glam::DVec2;
 

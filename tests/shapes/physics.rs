@@ -1,8 +1,9 @@
 //! What must stay at rest, on every backend.
 
-use drystone::gpu::kernel::Patch;
-use drystone::types::RECYCLED;
-use drystone::{AdapterChoice, Body, Context, GpuWorld, Scene, Shape, World};
+use drystone::low_level::GpuWorld;
+use drystone::low_level::gpu::kernel::Patch;
+use drystone::low_level::types::RECYCLED;
+use drystone::{AdapterChoice, Body, Context, Scene, Shape, World};
 use glam::Vec2;
 
 use crate::common::{Backend, between, far, near};

@@ -1,7 +1,8 @@
 //! The GPU against the CPU on the same poses, stage by stage; and that a wrong shader is found.
 
-use drystone::gpu::kernel::Patch;
-use drystone::{AdapterChoice, Body, Context, GpuWorld, Scene, Shape};
+use drystone::low_level::GpuWorld;
+use drystone::low_level::gpu::kernel::Patch;
+use drystone::{AdapterChoice, Body, Context, Scene, Shape};
 use drystone_validate::{Options, Report, compare, validate};
 use glam::Vec2;
 

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use drystone::scene::Compiled;
-use drystone::types::{ASLEEP, BROKEN, DYNAMIC, JOINT_DISABLED, KINEMATIC, POINT_COUNT_MASK, QUIET_SHIFT, WORLD_A};
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::types::{
+    ASLEEP, BROKEN, DYNAMIC, JOINT_DISABLED, KINEMATIC, POINT_COUNT_MASK, QUIET_SHIFT, WORLD_A,
+};
 use drystone::{Body, Command, Joint, JointKind, Scene, Shape, Snapshot};
 use glam::Vec2;
 

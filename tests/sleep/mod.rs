@@ -8,7 +8,7 @@ mod replay;
 mod waking;
 
 use crate::common::Sim;
-use drystone::types::{ASLEEP, DYNAMIC, Pose};
+use drystone::low_level::types::{ASLEEP, DYNAMIC, Pose};
 use drystone::{Body, Command, Scene, Shape, Snapshot};
 
 /// Steps of rest before a body falls asleep.

@@ -1,8 +1,9 @@
 //! The same bits: for any number of threads, any capacity, from a snapshot, and whether steps in which all sleep are run
 //! or not.
 
-use drystone::scene::Compiled;
-use drystone::{AdapterChoice, Body, Command, Context, CpuWorld, GpuWorld, Scene, Shape, Snapshot, World, state};
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::{CpuWorld, GpuWorld, state};
+use drystone::{AdapterChoice, Body, Command, Context, Scene, Shape, Snapshot, World};
 use drystone_scenes::catalogue;
 use glam::Vec2;
 

@@ -6,13 +6,15 @@
 
 use std::sync::OnceLock;
 
-use drystone::reference::Reference;
-use drystone::scene::Compiled;
-use drystone::tables::Tables;
-use drystone::types::{BodyState, Contact, FIXED_A, FIXED_B, Manifold, NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Pose};
+use drystone::low_level::reference::Reference;
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::tables::Tables;
+use drystone::low_level::types::{
+    BodyState, Contact, FIXED_A, FIXED_B, Manifold, NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Pose,
+};
+use drystone::low_level::{CpuWorld, GpuWorld, state};
 use drystone::{
-    AdapterChoice, Body, Command, Context, CpuWorld, Emitter, GpuWorld, Joint, JointKind, Scene, Shape, Snapshot,
-    World, WorldBatch, state,
+    AdapterChoice, Body, Command, Context, Emitter, Joint, JointKind, Scene, Shape, Snapshot, World, WorldBatch,
 };
 use drystone_scenes::catalogue;
 use glam::Vec2;

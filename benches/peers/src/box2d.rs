@@ -17,8 +17,8 @@ use boxdd::{
     BodyId, BodyType, Foundation, MassData, MixerId, MotionLocks, Position, Profile, Rot, Vec2, WorkerCount, World,
     WorldTransform,
 };
-use drystone::scene::Compiled;
-use drystone::types::{ASLEEP, BodyState, Pose};
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::types::{ASLEEP, BodyState, Pose};
 use drystone::{Geometry, Mode, RestitutionMix, Scene, Settings, Snapshot};
 
 use crate::push::Pushes;
@@ -286,7 +286,8 @@ fn rows(profile: &Profile) -> [(&'static str, f32); 14] {
 #[cfg(test)]
 mod tests {
     use drystone_scenes::catalogue;
-    use drystone::{CpuWorld, Filter, Shape};
+    use drystone::low_level::CpuWorld;
+    use drystone::{Filter, Shape};
 
     use super::*;
     use crate::serve::World as _;

@@ -9,7 +9,8 @@
 //! rigid hinges and welds, hinges with limits among them (its springs and motors take other numbers).
 
 use anyhow::{Context as _, Result, bail, ensure};
-use drystone::scene::{Compiled, Joint, JointKind};
+use drystone::low_level::scene::Compiled;
+use drystone::{Joint, JointKind};
 use drystone::{Geometry, Mode, Scene, Settings, Shape};
 use rapier2d::prelude::{
     CoefficientCombineRule, Collider, ColliderBuilder, GenericJointBuilder, Group, InteractionGroups,
@@ -280,7 +281,8 @@ fn vector([x, y]: [f32; 2]) -> Vector {
 #[cfg(test)]
 mod tests {
     use drystone_scenes::catalogue;
-    use drystone::{BodyType, CpuWorld, Filter};
+    use drystone::low_level::CpuWorld;
+    use drystone::{BodyType, Filter};
 
     use super::*;
 

@@ -103,7 +103,8 @@ fn step(scene: &Scene, world: &mut dyn World, job: &Job, output: &mut impl Write
 #[cfg(test)]
 mod tests {
     use drystone_scenes::catalogue;
-    use drystone::{CpuWorld, Snapshot};
+    use drystone::low_level::CpuWorld;
+    use drystone::Snapshot;
 
     use super::*;
 

@@ -8,11 +8,13 @@
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result};
-use drystone::scene::{Compiled, Joint, JointKind};
+use drystone::low_level::scene::Compiled;
+use drystone::{Joint, JointKind};
 use drystone_scenes::catalogue;
-use drystone::state::metrics;
-use drystone::types::ASLEEP;
-use drystone::{Body, BodyType, CpuWorld, Geometry, Scene, Shape, Snapshot};
+use drystone::low_level::state::metrics;
+use drystone::low_level::types::ASLEEP;
+use drystone::low_level::CpuWorld;
+use drystone::{Body, BodyType, Geometry, Scene, Shape, Snapshot};
 use serde::Serialize;
 
 use crate::box2d::{Box2d, Options};

@@ -1,7 +1,8 @@
 //! Which backend to run on, and why.
 
 use clap::ValueEnum;
-use drystone::{AdapterChoice, Context, CpuWorld, GpuWorld, Scene, World, WorldError};
+use drystone::low_level::{CpuWorld, GpuWorld};
+use drystone::{AdapterChoice, Context, Scene, World, WorldError};
 use serde::{Deserialize, Serialize};
 
 use super::failure::{Code, Failure};

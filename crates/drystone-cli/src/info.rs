@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use drystone::gpu;
-use drystone::gpu::memory::{self, Features};
-use drystone::lanes;
+use drystone::low_level::cpu::lanes;
+use drystone::low_level::gpu;
+use drystone::low_level::gpu::memory::{self, Features};
 
 use super::backend::{self, About, Backend, Choice};
 use super::console;

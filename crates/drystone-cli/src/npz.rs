@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
 
-use drystone::state::ReportedBody;
+use drystone::low_level::state::ReportedBody;
 use drystone_scenes::npz::{array, body_indices, options};
 use npyz::npz::NpzWriter;
 use npyz::{AutoSerialize, WriterBuilder};

@@ -4,8 +4,8 @@
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use drystone::scene::Compiled;
-use drystone::types::Pose;
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::types::Pose;
 use drystone::{AdapterChoice, Context, Scene, Snapshot, ViewBox, World};
 use drystone_draw::{
     Camera, Coloring, DrawError, DrawInputs, Framing, Image, Layers, Offscreen, Style, Upload, raster,

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use drystone::state::{self, Metrics};
-use drystone::types::{COLOR_COUNT, Counters, GEOMETRY_MASK, NO_SHAPE, OVERFLOW_COLOR, VACANT};
+use drystone::low_level::state::{self, Metrics};
+use drystone::low_level::types::{COLOR_COUNT, Counters, GEOMETRY_MASK, NO_SHAPE, OVERFLOW_COLOR, VACANT};
 use drystone::{Mode, Snapshot, World};
 use serde::{Serialize, Serializer};
 

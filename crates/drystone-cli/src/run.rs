@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use drystone::{Snapshot, World, WorldError, state};
+use drystone::low_level::state;
+use drystone::{Snapshot, World, WorldError};
 use drystone_draw::movie::{self, Movie};
 use drystone_draw::{Camera, Framing};
 

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use drystone::{Journal, Scene, World, WorldError};
+use drystone::low_level::Journal;
+use drystone::{Scene, World, WorldError};
 use drystone_scenes::SavedWorld;
 
 use super::failure::{Failure, reason};

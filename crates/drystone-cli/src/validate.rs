@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use drystone::World;
-use drystone::step::Stage;
+use drystone::low_level::step::Stage;
 use drystone_validate::{Difference, MetricReport, Report, StageReport, compare};
 use serde::Serialize;
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use drystone::scene::BodyType;
-use drystone::state::{self, ReportedBody};
+use drystone::BodyType;
+use drystone::low_level::state::{self, ReportedBody};
 use drystone::{Scene, Snapshot, WorldBatch, WorldError};
 use glam::Vec2;
 use serde::Serialize;
@@ -137,7 +137,7 @@ pub fn run(options: &Options, scene: &Scene, worlds: u32, steps: u64, input: Opt
         console::note(&format!("running {} on {}", report::count(worlds.into(), "world"), about.used()));
     }
     let every = options.every.unwrap_or(1);
-    let slots = opened.compiled(0).map_or(0, drystone::scene::Compiled::most_slots);
+    let slots = opened.compiled(0).map_or(0, drystone::low_level::scene::Compiled::most_slots);
     let shape = [u64::from(worlds), slots as u64];
     let mut trace = outputs.trace.map(|to| Trace::new(to, &shape, steps / every + 1)).transpose()?;
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use drystone::{CpuWorld, state, types};
+use drystone::low_level::{CpuWorld, state, types};
 use drystone_scenes::catalogue;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -149,7 +149,7 @@ mod runs {
     #[test]
     fn a_pyramid_on_both_backends() {
         let folder = folder();
-        let gpu = !drystone::gpu::adapters().is_empty();
+        let gpu = !drystone::low_level::gpu::adapters().is_empty();
         let backends = if gpu { "cpu1,cpuN,gpu" } else { "cpu1,cpuN" };
         let arguments = "--threads 2 --stages --json a.json --csv a.csv --plot a.png";
         let two = TINY.replace("--sizes 100", "--sizes 100,50");

@@ -8,7 +8,8 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use drystone::{CpuWorld, Snapshot, World, state};
+use drystone::low_level::{CpuWorld, state};
+use drystone::{Snapshot, World};
 use drystone_scenes::{catalogue, file};
 use npyz::npz::NpzArchive;
 use serde_json::Value;
@@ -846,8 +847,8 @@ mod resuming {
         let scene = catalogue::build(SCENES[0]).expect("scene");
         let mut world: World = CpuWorld::new(&scene).expect("world").into();
         (0..25).for_each(|_| world.step().expect("a step"));
-        let saved =
-            drystone_scenes::SavedWorld::new(&scene, drystone::Journal::default(), &mut world).expect("a world");
+        let saved = drystone_scenes::SavedWorld::new(&scene, drystone::low_level::Journal::default(), &mut world)
+            .expect("a world");
         hash_of(folder.path(), &format!("{} --backend cpu --steps 25 --save a.snap", SCENES[0]));
         assert_eq!(fs::read(folder.path().join("a.snap")).expect("file"), saved.to_bytes().expect("bytes"));
     }
@@ -945,8 +946,9 @@ mod backends {
 
     #[test]
     fn a_software_adapter_is_no_gpu() {
-        let adapters = drystone::gpu::adapters();
-        let Some(software) = adapters.iter().map(wgpu::Adapter::get_info).find(drystone::gpu::is_software) else {
+        let adapters = drystone::low_level::gpu::adapters();
+        let Some(software) = adapters.iter().map(wgpu::Adapter::get_info).find(drystone::low_level::gpu::is_software)
+        else {
             // The other half of this test is `without_any_adapter`.
             return;
         };
@@ -1010,7 +1012,7 @@ mod validates {
     #[test]
     fn agree_and_differ() {
         let demanded = run(&format!("validate {SCENE} --steps 12"));
-        if drystone::gpu::adapters().is_empty() {
+        if drystone::low_level::gpu::adapters().is_empty() {
             assert_eq!(demanded.code, 3, "{}", demanded.stderr);
             return;
         }

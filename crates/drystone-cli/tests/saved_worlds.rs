@@ -5,9 +5,9 @@ mod support;
 
 use std::process::Command as Process;
 
-use drystone::{
-    Alteration, Body, CpuWorld, Emitter, Joint, JointCommand, JointKind, Journal, Scene, Shape, World, state,
-};
+use drystone::low_level::{Alteration, Journal};
+use drystone::low_level::{CpuWorld, state};
+use drystone::{Body, Emitter, Joint, JointCommand, JointKind, Scene, Shape, World};
 use drystone_scenes::SavedWorld;
 use support::{cpu, gpu, pile};
 

@@ -3,9 +3,9 @@
 use glam::Vec2;
 
 use super::framing;
-use drystone::math::rotate;
-use drystone::scene::ViewBox;
-use drystone::types::{BOX, CIRCLE, GEOMETRY_MASK, HALF_PLANE, NO_SHAPE, Pose, Shape};
+use drystone::ViewBox;
+use drystone::low_level::math::rotate;
+use drystone::low_level::types::{BOX, CIRCLE, GEOMETRY_MASK, HALF_PLANE, NO_SHAPE, Pose, Shape};
 
 /// px.
 pub const DEFAULT_SIZE: [u32; 2] = [1600, 900];

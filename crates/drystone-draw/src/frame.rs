@@ -4,7 +4,7 @@ use super::legend::{self, Plate};
 use super::programs::{Base, Bound, Kernel, More, Pen};
 use super::view::View;
 use super::{Coloring, DrawError, DrawInputs, Layers};
-use drystone::types::{Contact, SleepingContact};
+use drystone::low_level::types::{Contact, SleepingContact};
 
 /// Shapes that a workgroup culls (`shaders/cull.wgsl`).
 const CULL_BLOCK: u32 = 1024;

@@ -7,8 +7,8 @@
 use glam::Vec2;
 
 use super::{Bounds, Camera};
-use drystone::scene::Compiled;
-use drystone::types::{FIXED_SHAPE, KINEMATIC, KINEMATIC_SHAPE, Pose, Shape};
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::types::{FIXED_SHAPE, KINEMATIC, KINEMATIC_SHAPE, Pose, Shape};
 
 /// Free space on each side of a fitted scene, as a share of its size.
 const MARGIN: f32 = 0.06;

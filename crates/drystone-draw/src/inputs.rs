@@ -1,9 +1,9 @@
 //! The buffers that pictures are drawn from.
 
 use super::{Coloring, DrawError, Layers};
-use drystone::GpuWorld;
-use drystone::scene::Compiled;
-use drystone::types::{
+use drystone::low_level::GpuWorld;
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::types::{
     Aabb, Body, BodyState, Contact, Counters, DYNAMIC, Joint, JointRow, JointState, Manifold, Params, Pose, Shape,
     SleepingContact,
 };
@@ -29,7 +29,7 @@ pub struct DrawInputs<'a> {
     /// Bodies in the world.
     pub body_count: u32,
     /// Bodies that the colours run over: those that the scene brings
-    /// ([`Compiled::scene_slots`](drystone::scene::Compiled::scene_slots)). What came later has colours of its own.
+    /// ([`Compiled::scene_slots`](drystone::low_level::scene::Compiled::scene_slots)). What came later has colours of its own.
     pub ramp_bodies: u32,
     /// What layers show beside shapes.
     pub tables: Option<Tables<'a>>,
@@ -153,7 +153,7 @@ pub struct Tables<'a> {
     pub joints: &'a wgpu::Buffer,
     /// `array<JointState>`, one a joint.
     pub joint_states: &'a wgpu::Buffer,
-    /// `array<JointRow>`, up to [`ROW_COUNT_MASK`](drystone::types::ROW_COUNT_MASK) a joint.
+    /// `array<JointRow>`, up to [`ROW_COUNT_MASK`](drystone::low_level::types::ROW_COUNT_MASK) a joint.
     pub joint_rows: &'a wgpu::Buffer,
     /// `array<vec2<f32>>`, impulses of the last substep, one a row.
     pub joint_impulses: &'a wgpu::Buffer,

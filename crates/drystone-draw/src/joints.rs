@@ -4,8 +4,8 @@ use glam::Vec2;
 
 use super::marks::{Form, Mark, sign_size};
 use super::view::View;
-use drystone::math::rotate;
-use drystone::types::{
+use drystone::low_level::math::rotate;
+use drystone::low_level::types::{
     BROKEN, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_TYPE_SHIFT, JOINT_VACANT, Joint, JointState, Pose,
     WORLD_A,
 };

@@ -13,7 +13,7 @@
 //! In your own render loop, on any surface or texture, with the device that the world lives on:
 //!
 //! ```no_run
-//! # fn frame(world: &drystone::GpuWorld, format: wgpu::TextureFormat, target: &wgpu::TextureView)
+//! # fn frame(world: &drystone::low_level::GpuWorld, format: wgpu::TextureFormat, target: &wgpu::TextureView)
 //! # -> Result<(), drystone_draw::DrawError> {
 //! use drystone_draw::{Camera, DrawInputs, Layers, Renderer, Style};
 //!
@@ -42,7 +42,7 @@
 //! # }
 //! ```
 //!
-//! A [`CpuWorld`](drystone::CpuWorld) is drawn by the same shaders, from what an [`Upload`] keeps on the device.
+//! A [`CpuWorld`](drystone::low_level::CpuWorld) is drawn by the same shaders, from what an [`Upload`] keeps on the device.
 //!
 //! Outlines are analytic: every pixel knows how much of it a shape covers, so that edges are smooth without
 //! multisampling, and the rasteriser computes the same numbers as the shaders. `tests/draw.rs` compares the two.
@@ -55,7 +55,7 @@
 //! | `shapes.wgsl` | `sprite.rs` | outlines |
 //! | `marks.wgsl`, `joints.wgsl` | `marks.rs`, `joints.rs` | lines and signs of joints |
 //!
-//! Each names the files that it builds on, those of the solver among them ([`drystone::gpu::shader`]).
+//! Each names the files that it builds on, those of the solver among them ([`drystone::low_level::gpu::shader`]).
 //!
 //! On the GPU alone, straight from tables:
 //!

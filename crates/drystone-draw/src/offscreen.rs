@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 
 use super::{Camera, DrawError, DrawInputs, Frame, Image, Layers, Renderer, Style};
-use drystone::types::{Pose, Shape};
+use drystone::low_level::types::{Pose, Shape};
 
 /// sRGB-encoded values, blended as they are: what the rasteriser does too.
 const FORMAT: wgpu::TextureFormat = wgpu::TextureFormat::Rgba8Unorm;

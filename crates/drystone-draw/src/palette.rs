@@ -2,7 +2,7 @@
 
 use super::Rgb;
 use super::view::View;
-use drystone::types::{FIXED_SHAPE, KINEMATIC_SHAPE};
+use drystone::low_level::types::{FIXED_SHAPE, KINEMATIC_SHAPE};
 
 /// Mixes the bits of a body index (Wellons' lowbias32), so that neighbours get unlike values.
 fn hash_body(body: u32) -> u32 {

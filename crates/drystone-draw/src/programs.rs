@@ -2,8 +2,8 @@
 //! variable.
 
 use super::DrawError;
-use drystone::gpu::kernel::{Binding, BindingKind, reflect};
-use drystone::gpu::shader::{Composer, SHARED, Source};
+use drystone::low_level::gpu::kernel::{Binding, BindingKind, reflect};
+use drystone::low_level::gpu::shader::{Composer, SHARED, Source};
 
 /// Shaders of this crate; what they import from `shaders/` of the solver has no prefix.
 const SOURCES: &[Source] = drystone::shader_sources!("draw/":
@@ -88,7 +88,7 @@ impl Bound<wgpu::RenderPipeline> {
 /// Parsed shader.
 pub(crate) struct ParsedShader {
     module: wgpu::ShaderModule,
-    points: Vec<(String, drystone::gpu::kernel::Reflection)>,
+    points: Vec<(String, drystone::low_level::gpu::kernel::Reflection)>,
 }
 
 impl ParsedShader {
@@ -104,7 +104,7 @@ impl ParsedShader {
         Ok(Self { module, points })
     }
 
-    fn find(&self, name: &str) -> Result<&drystone::gpu::kernel::Reflection, DrawError> {
+    fn find(&self, name: &str) -> Result<&drystone::low_level::gpu::kernel::Reflection, DrawError> {
         let found = self.points.iter().find(|(point, _)| point == name);
         found.map(|(_, point)| point).ok_or_else(|| DrawError::Device(format!("no shader has the entry point {name}")))
     }

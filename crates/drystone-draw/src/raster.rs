@@ -8,9 +8,9 @@ use super::sprite::Sprite;
 use super::text::Strip;
 use super::view::{View, bar_text};
 use super::{Camera, DrawError, Image, Layers, Rgb, Scale, Style, backdrop, joints, palette};
-use drystone::scene::Compiled;
-use drystone::snapshot::Snapshot;
-use drystone::types::{FIXED_SHAPE, Pose, Shape};
+use drystone::Snapshot;
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::types::{FIXED_SHAPE, Pose, Shape};
 
 /// Longest side of a picture, px: as far as an f32 tells quarter pixels apart, and well past any screen.
 const LONGEST_SIDE: u32 = 32_768;

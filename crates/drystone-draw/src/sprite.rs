@@ -6,8 +6,8 @@ use glam::Vec2;
 use super::Rgb;
 use super::palette::{fill_color, mix};
 use super::view::View;
-use drystone::math::{is_finite, rotate};
-use drystone::types::{
+use drystone::low_level::math::{is_finite, rotate};
+use drystone::low_level::types::{
     BOX, CIRCLE, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, KINEMATIC_SHAPE, MAX_VERTICES, POLYGON, Pose, Shape,
     UPRIGHT_SHAPE, VERTEX_COUNT_SHIFT,
 };

@@ -4,8 +4,8 @@ use bytemuck::Pod;
 
 use super::held::Held;
 use super::{DrawError, DrawInputs, Scale};
-use drystone::CpuWorld;
-use drystone::types::{
+use drystone::low_level::CpuWorld;
+use drystone::low_level::types::{
     Aabb, Body, BodyState, Contact, Counters, Joint, JointRow, JointState, Manifold, Params, Pose, Shape,
     SleepingContact,
 };

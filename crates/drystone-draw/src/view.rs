@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::text::{self, Strip};
 use super::{Camera, Coloring, DrawError, Layers, Rgb, Scale, Style};
-use drystone::types::NONE;
+use drystone::low_level::types::NONE;
 
 /// [`View::contact_parts`]: a line from body to body.
 const CONSTRAINT_PART: u32 = 1;

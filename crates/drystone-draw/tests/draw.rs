@@ -3,8 +3,8 @@
 //! Needs a Vulkan adapter; a software one (Mesa's lavapipe) will do. Every picture is also written as a PNG to
 //! `target/tmp`, to be looked at.
 
-use drystone::scene::Compiled;
-use drystone::types::Pose;
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::types::Pose;
 use drystone::{Body, Scene, Shape};
 use drystone_draw::{Bounds, Camera, DrawError, DrawInputs, Image, Layers, Offscreen, Renderer, Style, raster};
 use glam::Vec2;

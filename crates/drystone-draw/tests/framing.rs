@@ -1,8 +1,9 @@
 //! Pictures show their scenes: over the whole run of every scene of the catalogue bodies stay in the picture.
 
-use drystone::scene::Compiled;
-use drystone::types::{FIXED_SHAPE, Pose};
-use drystone::{Body, CpuWorld, Scene, Shape};
+use drystone::low_level::CpuWorld;
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::types::{FIXED_SHAPE, Pose};
+use drystone::{Body, Scene, Shape};
 use drystone_draw::{Bounds, Camera, Framing};
 use drystone_scenes::{catalogue, file};
 use glam::Vec2;

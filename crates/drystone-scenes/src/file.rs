@@ -21,8 +21,8 @@
 //! infinities are errors, and so is a key that belongs to another type of joint. Normals and axes need not have length
 //! 1: they are normalised.
 //!
-//! Limits: [`MAX_FILE_BYTES`], [`MAX_BODIES`](drystone::scene::MAX_BODIES), [`MAX_SHAPES`](drystone::scene::MAX_SHAPES),
-//! [`MAX_JOINTS`](drystone::scene::MAX_JOINTS), and those of [`Scene::check`](drystone::Scene::check).
+//! Limits: [`MAX_FILE_BYTES`], [`MAX_BODIES`](drystone::low_level::scene::MAX_BODIES), [`MAX_SHAPES`](drystone::low_level::scene::MAX_SHAPES),
+//! [`MAX_JOINTS`](drystone::low_level::scene::MAX_JOINTS), and those of [`Scene::check`](drystone::Scene::check).
 
 mod convert;
 mod error;

@@ -7,7 +7,7 @@ use npyz::zip::write::FileOptions;
 use npyz::zip::{CompressionMethod, DateTime};
 use npyz::{AutoSerialize, WriterBuilder};
 
-use drystone::state::ReportedBody;
+use drystone::low_level::state::ReportedBody;
 
 /// Arrays `position (n,2)`, `angle (n)`, `velocity (n,2)`, `angular_velocity (n)`, all f32, and `body_index (n)` u32,
 /// the slots of the bodies; where bodies sleep also `asleep (n)`, bool.

@@ -14,10 +14,10 @@ pub use present::{JointModel, Present};
 use std::path::Path;
 
 use crate::file::{self, FileError};
-use drystone::population::Journal;
-use drystone::scene::{Scene, Settings};
-use drystone::snapshot::{Snapshot, SnapshotFileError};
-use drystone::world::{World, WorldError};
+use drystone::low_level::Journal;
+use drystone::{Scene, Settings};
+use drystone::{Snapshot, SnapshotFileError};
+use drystone::{World, WorldError};
 
 /// Version of the format.
 const VERSION: u32 = 1;

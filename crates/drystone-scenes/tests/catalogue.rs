@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use drystone::math::{inv_rotate, rotation};
-use drystone::scene::Compiled;
-use drystone::scene::JointKind;
+use drystone::JointKind;
+use drystone::low_level::math::{inv_rotate, rotation};
+use drystone::low_level::scene::Compiled;
 use drystone::{BodyType, Geometry, Joint, Mode, RestitutionMix, Scene};
 use drystone_scenes::catalogue::{self, CatalogueError, Entry, Parameter};
 use drystone_scenes::file;
@@ -439,7 +439,7 @@ fn the_tumbler_turns_by_25_degrees_a_second_and_holds_its_boxes() {
 fn anchor(scene: &Scene, body: Option<usize>, anchor: Vec2) -> Vec2 {
     body.map_or(anchor, |body| {
         let body = &scene.bodies[body];
-        body.position + drystone::math::rotate(rotation(body.angle), anchor)
+        body.position + drystone::low_level::math::rotate(rotation(body.angle), anchor)
     })
 }
 

@@ -1,8 +1,9 @@
 //! Every scene of the catalogue for 20 seconds on the CPU: nothing is lost, nothing explodes, joints hold.
 
-use drystone::state::{body_states, joint_reactions, metrics};
-use drystone::types::NONE;
-use drystone::{BodyType, CpuWorld, Joint, JointKind, Scene};
+use drystone::low_level::CpuWorld;
+use drystone::low_level::state::{body_states, joint_reactions, metrics};
+use drystone::low_level::types::NONE;
+use drystone::{BodyType, Joint, JointKind, Scene};
 use drystone_scenes::catalogue;
 use glam::Vec2;
 

@@ -9,10 +9,10 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use drystone::scene::{Joint, JointKind, Material, Motor, Spring};
 use drystone::{
     Body, BodyType, Emitter, Field, Filter, Geometry, Mode, RestitutionMix, Scene, Settings, Shape, ViewBox,
 };
+use drystone::{Joint, JointKind, Material, Motor, Spring};
 use drystone_scenes::file::{self, FileError, FileErrorKind};
 use glam::Vec2;
 use proptest::prelude::*;
@@ -527,10 +527,10 @@ fn sizes_are_limited() {
 fn bodies_are_limited() {
     let body = r#"{"shapes":[{"circle":{"radius":1}}]},"#;
     let mut text = String::from(r#"{"version":1,"bodies":["#);
-    text.push_str(&body.repeat(drystone::scene::MAX_BODIES));
+    text.push_str(&body.repeat(drystone::low_level::scene::MAX_BODIES));
     let most = format!("{}]}}", text.trim_end_matches(','));
     let scene = file::parse(&most, "most.json").expect("as many as there may be");
-    assert_eq!(scene.bodies.len(), drystone::scene::MAX_BODIES);
+    assert_eq!(scene.bodies.len(), drystone::low_level::scene::MAX_BODIES);
     text.push_str("{}]}");
     let error = file::parse(&text, "many.json").expect_err("too many bodies");
     assert_tells(&error, &text, "many.json");
@@ -720,7 +720,7 @@ fn scenes_from_rust_are_checked_like_files() {
 
 #[test]
 fn the_ends_of_every_range_are_in() {
-    use drystone::scene::MAX_BODIES;
+    use drystone::low_level::scene::MAX_BODIES;
     assert_eq!(MAX_BODIES, 4_000_000);
     let schema = schema();
     for (key, inside) in [

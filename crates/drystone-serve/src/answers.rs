@@ -201,7 +201,7 @@ pub struct Metrics {
     pub overflowed_steps: usize,
     /// Penetration, energy, momentum and so on, as in the reports of `drystone run --json`.
     #[schema(value_type = Object)]
-    pub metrics: drystone::state::Metrics,
+    pub metrics: drystone::low_level::state::Metrics,
     /// Milliseconds of each stage in the last step, where that is measured.
     pub stages_ms: BTreeMap<&'static str, f64>,
 }

@@ -4,10 +4,12 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::hosted::Hosted;
-use drystone::gpu::is_software;
-use drystone::gpu::pool::{Newcomer, Pool};
-use drystone::scene::{Compiled, Scene};
-use drystone::{AdapterChoice, Context, CpuWorld, GpuWorld, World, WorldError};
+use drystone::Scene;
+use drystone::low_level::gpu::is_software;
+use drystone::low_level::gpu::pool::{Newcomer, Pool};
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::{CpuWorld, GpuWorld};
+use drystone::{AdapterChoice, Context, World, WorldError};
 
 /// A backend for all worlds of a service.
 #[derive(Debug)]

@@ -5,16 +5,18 @@ use std::sync::Arc;
 
 use glam::Vec2;
 
-use drystone::command::{Command, CommandError, JointCommand};
-use drystone::event::Event;
-use drystone::gpu::pool::{Parts, Pool, PooledWorld};
-use drystone::gpu::{DeviceError, GpuWorld};
-use drystone::population::{BodyId, JointId, Journal};
-use drystone::query::{Answers, Query, QueryBounds};
-use drystone::scene::{Body, Compiled, Joint};
-use drystone::snapshot::Snapshot;
-use drystone::step::Stage;
+use drystone::Event;
+use drystone::Snapshot;
+use drystone::low_level::Journal;
+use drystone::low_level::gpu::pool::{Parts, Pool, PooledWorld};
+use drystone::low_level::gpu::{DeviceError, GpuWorld};
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::step::Stage;
+use drystone::{Answers, Query, QueryBounds};
+use drystone::{Body, Joint};
+use drystone::{BodyId, JointId};
 use drystone::{CancelToken, World, WorldError};
+use drystone::{Command, CommandError, JointCommand};
 
 /// Does the same to a world, wherever it is.
 macro_rules! either {

@@ -36,7 +36,7 @@
 //! were asked for are done is: what is asked next comes after them, whatever happens in between. A checkpoint holds the
 //! snapshot of a world and begins a new log; two are kept with their logs, so that one damaged file loses nothing. A
 //! world is restored from the newest checkpoint that is whole, and what its logs say. Bodies added by hand are not in
-//! a snapshot: the checkpoint carries a journal of them ([`Journal`](drystone::Journal)).
+//! a snapshot: the checkpoint carries a journal of them ([`Journal`](drystone::low_level::Journal)).
 //!
 //! A log begins with a head that says how the log before ended, and which build writes it. What is missing or short is
 //! noticed that way: the world is `failed` then and names the file ([`store`] says what cannot be noticed). Where a log of

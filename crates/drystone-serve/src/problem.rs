@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::store::Trouble;
-use drystone::scene::SceneError;
+use drystone::SceneError;
 use drystone::{CommandError, PopulationError, WorldError};
 use drystone_scenes::file::{FileError, FileErrorKind};
 

@@ -35,8 +35,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::hosted::Hosted;
-use drystone::types::{DYNAMIC, KINEMATIC};
-use drystone::{WorldError, state};
+use drystone::WorldError;
+use drystone::low_level::state;
+use drystone::low_level::types::{DYNAMIC, KINEMATIC};
 
 /// Of positions, m: 2⁻¹⁰, about 1 mm.
 const POSITION_QUANTUM: f32 = 1.0 / 1024.0;

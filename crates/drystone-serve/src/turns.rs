@@ -7,7 +7,7 @@
 //! their bodies and contacts, and something that a layer costs however little is in it.
 //!
 //! A step that is long, by its work or by the one before, has a submission to itself, in batches between which it can be
-//! given up ([`drystone::GpuWorld::step`]). A short one that is submitted with others is waited for.
+//! given up ([`drystone::low_level::GpuWorld::step`]). A short one that is submitted with others is waited for.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,8 +18,8 @@ use super::hosted::Hosted;
 use super::queue::Expected;
 use super::session::{Session, Wake};
 use super::suspects::{MARK_STEPS, Place, Suspects};
-use drystone::gpu::pool::{Ended, Outcome, Pool, PooledWorld, Recorded, again};
-use drystone::gpu::{DeviceError, StepStart};
+use drystone::low_level::gpu::pool::{Ended, Outcome, Pool, PooledWorld, Recorded, again};
+use drystone::low_level::gpu::{DeviceError, StepStart};
 use drystone::{Context, World, WorldError};
 
 /// How long a turn is, unless a single step takes longer.

@@ -9,15 +9,17 @@ mod ties;
 
 use serde::Serialize;
 
-use drystone::cpu::CpuWorld;
-use drystone::gpu::{Context, GpuWorld};
-use drystone::reference::Reference;
-use drystone::scene::{Compiled, Scene};
-use drystone::snapshot::Snapshot;
-use drystone::state::metrics;
-use drystone::step::Stage;
-use drystone::types::DYNAMIC;
-use drystone::world::WorldError;
+use drystone::Context;
+use drystone::Scene;
+use drystone::Snapshot;
+use drystone::WorldError;
+use drystone::low_level::cpu::CpuWorld;
+use drystone::low_level::gpu::GpuWorld;
+use drystone::low_level::reference::Reference;
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::state::metrics;
+use drystone::low_level::step::Stage;
+use drystone::low_level::types::DYNAMIC;
 use runs::{NUDGED_RUNS, compare_metrics, nudge, nudged_runs, spread};
 use tables::{compare_tables, distance};
 use ties::{settle_gap_ties, settle_recycle_ties, stops_by_rounding};
@@ -334,8 +336,8 @@ fn step_shares(dt: f32, one: &Snapshot, other: &Snapshot) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use drystone::gpu::AdapterChoice;
-    use drystone::scene::{Body, Shape};
+    use drystone::AdapterChoice;
+    use drystone::{Body, Shape};
 
     /// A pile that falls, stepped once by both backends; the CPU's copy under another gravity.
     fn one_step(gravity: f32) -> Option<&'static str> {

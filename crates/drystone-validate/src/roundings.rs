@@ -13,11 +13,11 @@
 
 use glam::Vec2;
 
-use drystone::math::rotate;
-use drystone::scene::Compiled;
-use drystone::stages::collide::FACE_PREFERENCE;
-use drystone::tables::Tables;
-use drystone::types::{BOX, CIRCLE, Contact, GEOMETRY_MASK, HALF_PLANE, Manifold, POINT_COUNT_MASK, Shape};
+use drystone::low_level::math::rotate;
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::stages::collide::FACE_PREFERENCE;
+use drystone::low_level::tables::Tables;
+use drystone::low_level::types::{BOX, CIRCLE, Contact, GEOMETRY_MASK, HALF_PLANE, Manifold, POINT_COUNT_MASK, Shape};
 
 /// Roundings that meet, in ε of the lengths they are made of. Against f64 the CPU's own come to a quarter of it, so those of
 /// two backends to half; the rest is for divisions and roots, which shading languages round less well.
@@ -114,10 +114,11 @@ mod tests {
     use glam::DVec2;
 
     use super::*;
-    use drystone::cpu::CpuWorld;
-    use drystone::scene::{Body, Mode, Scene, Shape as Piece};
-    use drystone::stages::collide::manifold;
-    use drystone::types::{POLYGON, Pose, VERTEX_COUNT_SHIFT};
+    use drystone::low_level::cpu::CpuWorld;
+    use drystone::low_level::scene::Shape as Piece;
+    use drystone::low_level::stages::collide::manifold;
+    use drystone::low_level::types::{POLYGON, Pose, VERTEX_COUNT_SHIFT};
+    use drystone::{Body, Mode, Scene};
 
     /// Numbers between 0 and 1.
     struct Random(u32);
@@ -200,7 +201,7 @@ mod tests {
             let compiled = Compiled::new(&scene).expect("a scene");
             let index = [0, 1].map(|body| compiled.shapes.iter().position(|s| s.body == body).expect("a shape"));
             let [a, b] = index.map(|index| &compiled.shapes[index]);
-            let turned = |random: &mut Random| drystone::math::rotation(random.between(-3.2, 3.2)).into();
+            let turned = |random: &mut Random| drystone::low_level::math::rotation(random.between(-3.2, 3.2)).into();
             let mut poses = [0, 1].map(|_| Pose { position: [0.0; 2], rotation: turned(&mut random) });
             let up = DVec2::from_angle(random.between(-3.2, 3.2).into());
             let farthest = |corners: &[DVec2], up: DVec2| {

@@ -1,11 +1,11 @@
 //! Whole runs, by their metrics, beside what a rounding makes of them.
 
 use super::MetricReport;
-use drystone::cpu::CpuWorld;
-use drystone::scene::Compiled;
-use drystone::state::{Metrics, REST_SPEED, metrics};
-use drystone::types::{DYNAMIC, FIXED_SHAPE};
-use drystone::world::WorldError;
+use drystone::WorldError;
+use drystone::low_level::cpu::CpuWorld;
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::state::{Metrics, REST_SPEED, metrics};
+use drystone::low_level::types::{DYNAMIC, FIXED_SHAPE};
 
 /// Agreement of a run that has come to rest.
 const REST_TOLERANCE: f64 = 0.05;
@@ -178,7 +178,7 @@ fn row(metric: &'static str, cpu: f64, gpu: f64, tolerance: f64) -> MetricReport
 #[cfg(test)]
 mod tests {
     use super::*;
-    use drystone::scene::{Body, Joint, JointKind, Scene, Shape};
+    use drystone::{Body, Joint, JointKind, Scene, Shape};
 
     /// Whether the average penetration of two runs agrees, if nudged ones are this often as deep as the CPU's.
     fn agrees(cpu: impl Fn(u32) -> f64, gpu: impl Fn(u32) -> f64, nudged: [f64; 8]) -> bool {

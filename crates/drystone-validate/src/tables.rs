@@ -2,10 +2,10 @@
 
 use super::roundings::{ROUNDINGS, Roundings, sums_of_impulses};
 use super::{Difference, STAGE_TOLERANCE, TIES};
-use drystone::scene::Compiled;
-use drystone::step::{Op, Stage};
-use drystone::tables::Tables;
-use drystone::types::{
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::step::{Op, Stage};
+use drystone::low_level::tables::Tables;
+use drystone::low_level::types::{
     ASLEEP, BodyState, Constraint, Contact, ContactPoint, Counters, Event, Manifold, NONE, POINT_COUNT_MASK, Rebound,
     Surface,
 };

@@ -3,13 +3,13 @@
 use super::STAGE_TOLERANCE;
 use super::roundings::ROUNDINGS;
 use super::tables::{distance, floats_of_state};
-use drystone::reference::Reference;
-use drystone::scene::Compiled;
-use drystone::stages::collide::Drift;
-use drystone::stages::solve::GAP;
-use drystone::step::{Op, Stage};
-use drystone::tables::Tables;
-use drystone::types::{MEASURED, POINT_COUNT_MASK, RECYCLED};
+use drystone::low_level::reference::Reference;
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::stages::collide::Drift;
+use drystone::low_level::stages::solve::GAP;
+use drystone::low_level::step::{Op, Stage};
+use drystone::low_level::tables::Tables;
+use drystone::low_level::types::{MEASURED, POINT_COUNT_MASK, RECYCLED};
 
 /// A contact that one backend finds just apart and the other just touching is a tie if they measure its gap alike to
 /// this, m: a few roundings of what bodies move in a step.
@@ -104,8 +104,8 @@ pub(super) fn stops_by_rounding(op: Op, twin: &mut Reference, before: &Tables, c
 mod tests {
     use super::super::tables::compare_tables;
     use super::*;
-    use drystone::scene::{Body, Scene, Shape};
-    use drystone::types::{Contact, RECYCLED};
+    use drystone::low_level::types::{Contact, RECYCLED};
+    use drystone::{Body, Scene, Shape};
 
     /// A box over a floor has moved by almost what a manifold is kept for: one backend keeps it, the other does not.
     #[test]

@@ -9,7 +9,7 @@ use super::errands::Errand;
 use super::opening::Why;
 use super::panel::speeds;
 use super::source::Source;
-use drystone::world::WorldError;
+use drystone::WorldError;
 use drystone_draw::Coloring;
 
 impl App {

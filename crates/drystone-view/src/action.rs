@@ -5,7 +5,7 @@ use glam::Vec2;
 use super::build::{Outline, Stock, Tool};
 use super::run::On;
 use super::select::{Change, Choice};
-use drystone::scene::Settings;
+use drystone::Settings;
 
 /// Something asked for; done between two frames.
 #[derive(Clone, Debug, PartialEq)]

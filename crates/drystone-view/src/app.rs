@@ -24,9 +24,10 @@ use super::sight::{Fit, Sight};
 use super::source::Source;
 use super::thumbs::Thumbs;
 use super::watch::Watch;
-use drystone::gpu::{Context, is_software};
-use drystone::scene::Scene;
-use drystone::world::WorldError;
+use drystone::Context;
+use drystone::Scene;
+use drystone::WorldError;
+use drystone::low_level::gpu::is_software;
 use drystone_draw::{Camera, Coloring, DrawError, Layers, Style};
 
 /// How long a message stays.

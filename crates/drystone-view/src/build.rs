@@ -12,12 +12,13 @@ use super::inspect::{Answer, Wanted};
 use super::opening::Why;
 use super::select::Selection;
 use super::source::Source;
-use drystone::math::{inv_rotate, rotate};
-use drystone::population::BodyId;
-use drystone::query::Query;
-use drystone::scene::{Body, BodyType, Compiled, Geometry, Joint, JointKind, MAX_POSITION, Scene, Shape};
-use drystone::types::{DYNAMIC, Pose};
-use drystone::world::WorldError;
+use drystone::BodyId;
+use drystone::Query;
+use drystone::WorldError;
+use drystone::low_level::math::{inv_rotate, rotate};
+use drystone::low_level::scene::{Compiled, MAX_POSITION};
+use drystone::low_level::types::{DYNAMIC, Pose};
+use drystone::{Body, BodyType, Geometry, Joint, JointKind, Scene, Shape};
 
 /// Points that a drag has at least: what is shorter is a click.
 pub(crate) const CLICK: f32 = 4.0;
@@ -604,7 +605,7 @@ mod tests {
         let end = |index| End { body: Some(BodyId { index, generation: 0 }), anchor: Vec2::ZERO, at: Vec2::ZERO };
         let kind = stock.spring(&compiled, [end(0), end(1)], 3.0);
         scene.join(Joint::new(kind, 0, 1));
-        let mut world = drystone::CpuWorld::new(&scene).unwrap();
+        let mut world = drystone::low_level::CpuWorld::new(&scene).unwrap();
         // Half a swing of 1 s from 4 m about 3 m: 2 m apart, and a whole one later back again.
         for (steps, expected) in [(30, 2.0), (30, 4.0)] {
             for _ in 0..steps {

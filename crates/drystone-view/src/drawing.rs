@@ -4,8 +4,8 @@ use glam::Vec2;
 
 use super::run::{On, Run};
 use super::seat::Seat;
-use drystone::gpu::Context;
-use drystone::world::World;
+use drystone::Context;
+use drystone::World;
 use drystone_draw::{Camera, Coloring, DrawError, DrawInputs, Frame, Layers, Renderer, Still, Style, Upload};
 
 /// Pipelines, and what is prepared of the next picture.

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use glam::Vec2;
 
 use super::select::Change;
-use drystone::population::{Alteration, BodyId, JointId};
-use drystone::scene::{Body, Joint};
-use drystone::world::World;
+use drystone::World;
+use drystone::low_level::population::Alteration;
+use drystone::{Body, Joint};
+use drystone::{BodyId, JointId};
 use drystone::{Command, JointCommand};
 
 /// One change, made between two steps.

@@ -7,8 +7,8 @@ use super::cancel::Cancel;
 use super::edit::Deed;
 use super::run::{On, Run, Undoing};
 use super::seat::{Order, Outcome, Seat, Twin};
-use drystone::scene::Settings;
-use drystone::world::WorldError;
+use drystone::Settings;
+use drystone::WorldError;
 use drystone_draw::Coloring;
 
 /// What worlds are away for.

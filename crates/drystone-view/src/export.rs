@@ -8,8 +8,8 @@ use glam::Vec2;
 
 use super::app::App;
 use super::figures::{Figures, Quality};
-use drystone::step::Stage;
-use drystone::world::World;
+use drystone::World;
+use drystone::low_level::step::Stage;
 use drystone_draw::movie::{Movie, is_due};
 use drystone_draw::{Camera, DrawInputs, Image, Offscreen, Style, Upload};
 use drystone_scenes::file::write_json;

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use super::run::Run;
-use drystone::state::{Metrics, metrics};
-use drystone::step::Stage;
-use drystone::types::Counters;
-use drystone::world::World;
+use drystone::World;
+use drystone::low_level::state::{Metrics, metrics};
+use drystone::low_level::step::Stage;
+use drystone::low_level::types::Counters;
 
 /// Measured steps that are kept, for plots and exports.
 const MOST: usize = 3600;

@@ -7,17 +7,16 @@ use std::num::NonZeroU64;
 use bytemuck::{Pod, Zeroable};
 use glam::Vec2;
 
-use drystone::CpuWorld;
-use drystone::gpu::shader::{Composer, SHARED, Source};
-use drystone::gpu::{Arrival, Context};
-use drystone::math::inv_rotate;
-use drystone::query::Query;
-use drystone::scene::{Compiled, MAX_POSITION};
-use drystone::types::{
+use drystone::low_level::CpuWorld;
+use drystone::low_level::gpu::Arrival;
+use drystone::low_level::gpu::shader::{Composer, SHARED, Source};
+use drystone::low_level::math::inv_rotate;
+use drystone::low_level::scene::{Compiled, MAX_POSITION};
+use drystone::low_level::types::{
     ASLEEP, BOX, CIRCLE, DYNAMIC, GEOMETRY_MASK, HALF_PLANE, NONE, POINT_COUNT_MASK, POLYGON, Pose, Shape,
     VERTEX_COUNT_SHIFT,
 };
-use drystone::world::WorldError;
+use drystone::{Context, Query, WorldError};
 use drystone_draw::DrawInputs;
 
 const SOURCES: &[Source] = drystone::shader_sources!("view/": "inspect");
@@ -229,7 +228,7 @@ impl Inspector {
         });
         let groups =
             |threads: u64| u32::try_from(threads.div_ceil(u64::from(LANES))).unwrap_or(u32::MAX).clamp(1, MOST_GROUPS);
-        let contacts = tables.contacts.size() / size_of::<drystone::types::Contact>() as u64;
+        let contacts = tables.contacts.size() / size_of::<drystone::low_level::types::Contact>() as u64;
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("inspect") });
         {
             let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
@@ -356,8 +355,9 @@ pub(crate) fn ask_cpu(world: &mut CpuWorld, wanted: Wanted) -> Result<Pending, W
 #[cfg(test)]
 mod tests {
     use super::*;
-    use drystone::gpu::AdapterChoice;
-    use drystone::{Body, GpuWorld, Scene, Shape};
+    use drystone::AdapterChoice;
+    use drystone::low_level::GpuWorld;
+    use drystone::{Body, Scene, Shape};
 
     /// Planks of a few centimetres, a floor, a wall and a rounded polygon, all apart.
     fn scene() -> Scene {

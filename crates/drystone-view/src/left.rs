@@ -6,7 +6,7 @@ use super::pointer::Pointer;
 use super::seat::Seat;
 use super::sight::Fit;
 use super::source::Source;
-use drystone::gpu::Context;
+use drystone::Context;
 use drystone_draw::Camera;
 
 /// Worlds that are kept at most: each takes the memory of a world.

@@ -69,8 +69,8 @@ mod window;
 
 use std::path::PathBuf;
 
-use drystone::gpu::ContextError;
-use drystone::world::WorldError;
+use drystone::WorldError;
+use drystone::low_level::gpu::ContextError;
 
 /// What to open a window on.
 #[derive(Clone, Debug)]

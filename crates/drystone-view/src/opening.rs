@@ -14,9 +14,10 @@ use super::run::{Entry, On, Rebuilt, Run};
 use super::seat::Seat;
 use super::sight::Fit;
 use super::source::Source;
-use drystone::gpu::{Context, DeviceError};
-use drystone::scene::{Scene, Settings};
-use drystone::world::WorldError;
+use drystone::Context;
+use drystone::WorldError;
+use drystone::low_level::gpu::DeviceError;
+use drystone::{Scene, Settings};
 use drystone_scenes::saved::SavedWorld;
 
 /// Threads that open scenes at a time, those among them that are cancelled and have yet to notice. Each may need as much

@@ -9,8 +9,8 @@ use super::figures::{Figures, Sample};
 use super::run::{On, Run};
 use super::seat::{Order, Seat, Stepped};
 use super::sight::Fit;
-use drystone::gpu::is_software;
-use drystone::world::{World, WorldError};
+use drystone::low_level::gpu::is_software;
+use drystone::{World, WorldError};
 
 /// Steps a frame at most, when the world has fallen behind: after that it runs slower than time, and not otherwise.
 const MOST_STEPS: u32 = 8;

@@ -13,16 +13,16 @@ use super::run::Run;
 use super::seat::Seat;
 use super::select::Choice;
 use super::sight::Poses;
+use drystone::Explosion;
 use drystone::JointCommand;
-use drystone::explosion::Explosion;
-use drystone::gpu::Arrival;
-use drystone::math::rotate;
-use drystone::population::{BodyId, JointId};
-use drystone::query::Query;
-use drystone::scene::{Body, Geometry, Joint, JointKind, Shape};
-use drystone::state::body_energies;
-use drystone::types::{BodyState, DYNAMIC, KINEMATIC, Pose, VERTEX_COUNT_SHIFT};
-use drystone::world::{World, WorldError};
+use drystone::Query;
+use drystone::low_level::gpu::Arrival;
+use drystone::low_level::math::rotate;
+use drystone::low_level::state::body_energies;
+use drystone::low_level::types::{BodyState, DYNAMIC, KINEMATIC, Pose, VERTEX_COUNT_SHIFT};
+use drystone::{Body, Geometry, Joint, JointKind, Shape};
+use drystone::{BodyId, JointId};
+use drystone::{World, WorldError};
 use drystone_draw::{DrawInputs, Scale};
 
 /// The pull on a grabbed body is at most this many times its weight in earth's gravity.
@@ -123,14 +123,14 @@ pub(crate) struct Pointer {
 pub(crate) struct About {
     /// Its id in the scene.
     pub name: Option<String>,
-    /// [`drystone::types::DYNAMIC`] …
+    /// [`drystone::low_level::types::DYNAMIC`] …
     pub kind: u32,
     /// kg.
     pub mass: f32,
     /// Kinetic and potential energy, J.
     pub energies: [f64; 2],
     /// Shape that was meant, and the vertices of all.
-    outline: Option<(drystone::types::Shape, Vec<[f32; 2]>)>,
+    outline: Option<(drystone::low_level::types::Shape, Vec<[f32; 2]>)>,
     /// Steps done when it was asked about.
     step: u64,
 }
@@ -317,13 +317,13 @@ impl App {
             && let Some(bytes) = arrival.take()?
         {
             self.pointer.poses = None;
-            let poses: Vec<Pose> = drystone::gpu::cast(&bytes);
+            let poses: Vec<Pose> = drystone::low_level::gpu::cast(&bytes);
             self.look_at(&poses);
         }
         if let Some((explosion, arrival)) = &self.pointer.blast
             && let Some(bytes) = arrival.take()?
         {
-            let (explosion, poses) = (*explosion, drystone::gpu::cast(&bytes));
+            let (explosion, poses) = (*explosion, drystone::low_level::gpu::cast(&bytes));
             self.pointer.blast = None;
             self.burst(&explosion, &poses);
         }
@@ -418,7 +418,7 @@ impl App {
     }
 
     /// Copy of a shape with its vertices, which tells whether it is under the pointer also while its world is away.
-    fn outline(&self, shape: Option<usize>) -> Option<(drystone::types::Shape, Vec<[f32; 2]>)> {
+    fn outline(&self, shape: Option<usize>) -> Option<(drystone::low_level::types::Shape, Vec<[f32; 2]>)> {
         let compiled = self.run.here()?.world().compiled();
         let mut shape = *compiled.shapes.get(shape?)?;
         let (first, count) = (shape.first_vertex as usize, (shape.kind >> VERTEX_COUNT_SHIFT & 0xf) as usize);
@@ -653,7 +653,7 @@ fn shape_of(name: &str, index: u32, half: f32) -> Geometry {
         "polygon" => {
             let corners = 3 + index % 6;
             #[allow(clippy::cast_precision_loss, reason = "at most 8")]
-            let corner = |k: u32| half * drystone::math::rotation(TAU * (k as f32 / corners as f32 - 0.5));
+            let corner = |k: u32| half * drystone::low_level::math::rotation(TAU * (k as f32 / corners as f32 - 0.5));
             Geometry::Polygon { points: (0..corners).map(corner).collect(), radius: 0.0 }
         }
         "particle" => Geometry::Particle { radius: half },
@@ -674,7 +674,7 @@ mod tests {
         for row in 0..4_u8 {
             scene.add(Body::dynamic(0.2 * f32::from(row), 0.5 + f32::from(row)).shape(Shape::half_box(0.5, 0.5)));
         }
-        let mut world = World::from(drystone::CpuWorld::new(&scene).unwrap());
+        let mut world = World::from(drystone::low_level::CpuWorld::new(&scene).unwrap());
         for &count in counts {
             let places = place(&mut world, count);
             assert_eq!(places.len(), count as usize);
@@ -687,7 +687,7 @@ mod tests {
         }
         world.step().unwrap();
         let snapshot = world.snapshot().unwrap();
-        drystone::state::metrics(world.compiled(), &snapshot).max_penetration
+        drystone::low_level::state::metrics(world.compiled(), &snapshot).max_penetration
     }
 
     #[test]

@@ -17,14 +17,18 @@ use super::cancel::Cancel;
 use super::edit::{Deed, Edit, Made, Meaning};
 pub(crate) use deeds::Undoing;
 use deeds::Undone;
-use drystone::cpu::{Books, CpuWorld};
-use drystone::gpu::{Context, DeviceCopy, GpuWorld, StageTimes};
-use drystone::population::{BodyId, Journal, Population};
-use drystone::scene::{Compiled, Scene};
-use drystone::snapshot::Snapshot;
-use drystone::step::Stage;
-use drystone::types::Counters;
-use drystone::world::{World, WorldError};
+use drystone::BodyId;
+use drystone::Context;
+use drystone::Scene;
+use drystone::Snapshot;
+use drystone::low_level::Journal;
+use drystone::low_level::cpu::{Books, CpuWorld};
+use drystone::low_level::gpu::{DeviceCopy, GpuWorld, StageTimes};
+use drystone::low_level::population::Population;
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::step::Stage;
+use drystone::low_level::types::Counters;
+use drystone::{World, WorldError};
 use drystone_scenes::saved::SavedWorld;
 pub(crate) use log::Entry;
 pub(crate) use rebuild::Rebuilt;
@@ -539,8 +543,9 @@ fn bytes_of(snapshot: &Snapshot) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use drystone::gpu::AdapterChoice;
-    use drystone::{Body, Command, Shape, state};
+    use drystone::AdapterChoice;
+    use drystone::low_level::state;
+    use drystone::{Body, Command, Shape};
 
     fn start(scene: &Arc<Scene>, on: On, context: &Context) -> Run {
         Run::start(scene.clone(), on, context, 1, &Cancel::default()).unwrap().expect("nobody cancelled it")

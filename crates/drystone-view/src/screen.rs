@@ -5,7 +5,8 @@ use std::sync::Arc;
 use winit::window::Window;
 
 use super::ViewError;
-use drystone::gpu::{AdapterChoice, Context, ContextError, adapters, is_software};
+use drystone::low_level::gpu::{ContextError, adapters, is_software};
+use drystone::{AdapterChoice, Context};
 use drystone_draw::Image;
 
 /// A surface that is configured for a window.

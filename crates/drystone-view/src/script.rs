@@ -16,7 +16,7 @@ use super::action::Action;
 use super::build::{Outline, Stock, Tool};
 use super::run::On;
 use super::select::{Change, Choice};
-use drystone::scene::BodyType;
+use drystone::BodyType;
 
 /// One line.
 #[derive(Clone, Debug, PartialEq)]
@@ -415,7 +415,7 @@ fn change(name: &str, value: &str) -> Option<Change> {
 ///
 /// # Errors
 /// If there is none of that name or it cannot have the value.
-pub(crate) fn change_setting(settings: &mut drystone::scene::Settings, text: &str) -> Result<(), String> {
+pub(crate) fn change_setting(settings: &mut drystone::Settings, text: &str) -> Result<(), String> {
     let wrong = || format!("cannot set {text:?}");
     let (name, value) = text.split_once(' ').ok_or_else(wrong)?;
     let value = value.trim();
@@ -433,9 +433,9 @@ pub(crate) fn change_setting(settings: &mut drystone::scene::Settings, text: &st
         "warm_start" => settings.warm_start = on()?,
         "mode" => {
             settings.mode = match value {
-                "soft" => drystone::scene::Mode::Soft,
-                "baumgarte" => drystone::scene::Mode::Baumgarte,
-                "projection" => drystone::scene::Mode::Projection,
+                "soft" => drystone::Mode::Soft,
+                "baumgarte" => drystone::Mode::Baumgarte,
+                "projection" => drystone::Mode::Projection,
                 _ => return Err(wrong()),
             }
         }

@@ -14,11 +14,11 @@ use super::cancel::Cancel;
 use super::figures::Sample;
 use super::run::{Entry, On, Run};
 use super::watch::Moment;
-use drystone::gpu::Context;
-use drystone::population::BodyId;
-use drystone::scene::{Scene, Settings};
-use drystone::types::{Counters, GEOMETRY_MASK, NO_SHAPE, VACANT};
-use drystone::world::{World, WorldError};
+use drystone::BodyId;
+use drystone::Context;
+use drystone::low_level::types::{Counters, GEOMETRY_MASK, NO_SHAPE, VACANT};
+use drystone::{Scene, Settings};
+use drystone::{World, WorldError};
 
 /// Called when a run has come back.
 #[derive(Clone)]

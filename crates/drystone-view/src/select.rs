@@ -8,10 +8,10 @@ use glam::Vec2;
 use super::app::App;
 use super::build::plain;
 use super::inspect::{Answer, Inspection, Pending, Wanted};
+use drystone::BodyId;
 use drystone::Command;
-use drystone::population::BodyId;
-use drystone::scene::{Body, BodyType};
-use drystone::world::WorldError;
+use drystone::WorldError;
+use drystone::{Body, BodyType};
 use drystone_scenes::saved::Present;
 
 /// In worlds of more bodies, none can be changed: a look into the description of one takes seconds.
@@ -173,7 +173,7 @@ impl Selection {
         let seen = self.seen.filter(|_| step != self.step && self.now.body.path.is_none());
         seen.map_or(told, |seen| {
             let turn = Vec2::from(seen.pose.rotation);
-            (Vec2::from(seen.pose.position) - drystone::math::rotate(turn, center), turn.y.atan2(turn.x))
+            (Vec2::from(seen.pose.position) - drystone::low_level::math::rotate(turn, center), turn.y.atan2(turn.x))
         })
     }
 }

@@ -7,9 +7,9 @@ use glam::Vec2;
 
 use super::app::App;
 use super::drawing::split;
-use drystone::gpu::Arrival;
-use drystone::types::Pose;
-use drystone::world::World;
+use drystone::World;
+use drystone::low_level::gpu::Arrival;
+use drystone::low_level::types::Pose;
 use drystone_draw::{Bounds, Camera, DrawInputs, Framing};
 
 /// Frames between two looks at where the bodies are …
@@ -219,7 +219,7 @@ impl App {
             match arrival.take() {
                 Ok(Some(bytes)) => {
                     self.sight.coming = None;
-                    self.see(&drystone::gpu::cast::<Pose>(&bytes));
+                    self.see(&drystone::low_level::gpu::cast::<Pose>(&bytes));
                 }
                 Ok(None) => {}
                 // The caller that steps the world says so.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use drystone::scene::Scene;
+use drystone::Scene;
 use drystone_scenes::catalogue::{self, Entry};
 use drystone_scenes::file;
 use drystone_scenes::saved::{SavedWorld, SavedWorldError};

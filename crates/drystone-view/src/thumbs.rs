@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::cancel::Cancel;
 use super::seat::Wake;
-use drystone::cpu::CpuWorld;
-use drystone::scene::Compiled;
+use drystone::low_level::cpu::CpuWorld;
+use drystone::low_level::scene::Compiled;
 use drystone_draw::{Framing, Image, Style, raster};
 use drystone_scenes::catalogue::Entry;
 

@@ -10,12 +10,14 @@ use glam::{DVec2, Vec2};
 use super::app::App;
 use super::inspect::{Answer, Pending};
 use super::run::{On, Rebuilt, Run};
-use drystone::gpu::{Arrival, Context};
-use drystone::population::{BodyId, Population};
-use drystone::scene::{Compiled, MassProperties};
-use drystone::state::body_energies;
-use drystone::types::{BodyState, DYNAMIC, Params, Pose, VACANT};
-use drystone::world::{World, WorldError};
+use drystone::BodyId;
+use drystone::Context;
+use drystone::low_level::gpu::Arrival;
+use drystone::low_level::population::Population;
+use drystone::low_level::scene::{Compiled, MassProperties};
+use drystone::low_level::state::body_energies;
+use drystone::low_level::types::{BodyState, DYNAMIC, Params, Pose, VACANT};
+use drystone::{World, WorldError};
 use drystone_draw::DrawInputs;
 
 /// Bodies that can be watched at the same time.

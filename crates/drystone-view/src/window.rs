@@ -28,8 +28,9 @@ use super::seat::Wake;
 use super::source::Source;
 use super::thumbs::Thumbs;
 use super::{Backend, Options, Scene, ViewError};
-use drystone::gpu::{AdapterChoice, DeviceError, is_software};
-use drystone::world::WorldError;
+use drystone::AdapterChoice;
+use drystone::WorldError;
+use drystone::low_level::gpu::{DeviceError, is_software};
 
 /// Minimum size of the window, points.
 const SMALLEST: [u32; 2] = [360, 300];

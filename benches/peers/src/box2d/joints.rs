@@ -17,7 +17,8 @@ use boxdd::{
     BodyId, ConstraintTuning, DistanceJointDef, JointBase, MotorJointDef, PrismaticJointDef, RevoluteJointDef,
     Transform, Vec2, WeldJointDef, WheelJointDef, World,
 };
-use drystone::scene::{Compiled, Joint, JointKind, Motor, Spring};
+use drystone::low_level::scene::Compiled;
+use drystone::{Joint, JointKind, Motor, Spring};
 
 use super::vector;
 
@@ -239,8 +240,9 @@ fn hooke(joint: &Joint, stiffness: f32, damping: f32, compiled: &Compiled) -> Re
 
 #[cfg(test)]
 mod tests {
-    use drystone::scene::{Joint, JointKind, Motor, Spring};
-    use drystone::{Body, CpuWorld, Filter, Scene, Shape, Snapshot};
+    use drystone::{Joint, JointKind, Motor, Spring};
+    use drystone::low_level::CpuWorld;
+    use drystone::{Body, Filter, Scene, Shape, Snapshot};
 
     use crate::box2d::laws::{Law, Swing};
     use crate::box2d::{Box2d, Options};

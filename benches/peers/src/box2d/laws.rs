@@ -11,7 +11,8 @@
 //!
 //! Body A swings about a nail, body B is free, so the state is `[φ, x, y, θ]` and how fast each changes.
 
-use drystone::scene::{Compiled, Joint, JointKind};
+use drystone::low_level::scene::Compiled;
+use drystone::{Joint, JointKind};
 
 type Pair = [f64; 2];
 

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use clap::ValueEnum;
-use drystone::scene::Compiled;
-use drystone::step::Stage;
-use drystone::types::{BodyState, Pose};
-use drystone::{Context, CpuWorld, GpuWorld, Snapshot, World, WorldError, state};
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::step::Stage;
+use drystone::low_level::types::{BodyState, Pose};
+use drystone::low_level::{CpuWorld, GpuWorld, state};
+use drystone::{Context, Snapshot, World, WorldError};
 use drystone_bench::{Job, Times};
 
 use super::super::failure::{Code, Failure};

@@ -18,9 +18,9 @@
 use std::mem::size_of;
 use std::time::Instant;
 
-use drystone::scene::Compiled;
-use drystone::step::{Op, Stage};
-use drystone::types::{
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::step::{Op, Stage};
+use drystone::low_level::types::{
     Aabb, Accumulator, Body, BodyState, COLOR_COUNT, Constraint, Contact, Counters, Joint, JointFrame, JointRow,
     JointState, MEASURED, Manifold, Mover, Pose, Rebound, SURFACES, Shape, Surface,
 };
@@ -297,7 +297,7 @@ pub fn measure_device(context: &Context) -> Result<(f64, f64), WorldError> {
     let device = context.device();
     let limits = device.limits();
     let most = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
-    let software = drystone::gpu::is_software(context.info());
+    let software = drystone::low_level::gpu::is_software(context.info());
     let wanted = if software { COPIED_BY_CPU } else { COPIED } as u64;
     let bytes = wanted.min(most) / 4096 * 4096;
     let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST;
@@ -363,10 +363,11 @@ pub fn measure_device(context: &Context) -> Result<(f64, f64), WorldError> {
 
 #[cfg(test)]
 mod tests {
-    use drystone::scene::Settings;
-    use drystone::step::plan;
-    use drystone::types::USE_FRICTION;
-    use drystone::{CpuWorld, Mode};
+    use drystone::Mode;
+    use drystone::Settings;
+    use drystone::low_level::CpuWorld;
+    use drystone::low_level::step::plan;
+    use drystone::low_level::types::USE_FRICTION;
     use drystone_scenes::catalogue;
 
     use super::*;

@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use drystone::Context;
-use drystone::lanes;
+use drystone::low_level::cpu::lanes;
 use drystone_bench::Engine;
 
 use super::super::backend::{About, default_threads};

@@ -20,9 +20,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use drystone::scene::Compiled;
-use drystone::types::{DYNAMIC, GEOMETRY_MASK, NO_SHAPE, VACANT};
-use drystone::{Scene, state};
+use drystone::Scene;
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::state;
+use drystone::low_level::types::{DYNAMIC, GEOMETRY_MASK, NO_SHAPE, VACANT};
 use drystone_bench::Times;
 use drystone_scenes::{catalogue, file};
 
@@ -482,7 +483,7 @@ fn summarize(
         joints: compiled.joints.count(),
         contacts: if own.is_some() { counters.touching } else { quality.touching },
         colors: if own.is_some() { colors(counters) } else { Vec::new() },
-        overflow_contacts: counters.color_size(drystone::types::OVERFLOW_COLOR),
+        overflow_contacts: counters.color_size(drystone::low_level::types::OVERFLOW_COLOR),
         dispatches_per_step: own.and_then(|own| own.dispatches),
         device_bytes: own.and_then(|own| own.device_bytes),
         ms_per_step,

@@ -1,8 +1,9 @@
 //! How good a run is, measured the same way for everybody, so that nobody wins by doing less.
 
-use drystone::scene::Compiled;
-use drystone::state::metrics;
-use drystone::{CpuWorld, Snapshot, WorldError};
+use drystone::low_level::CpuWorld;
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::state::metrics;
+use drystone::{Snapshot, WorldError};
 use serde::{Deserialize, Serialize};
 
 /// What is left at the end of a run. `None` where it is not finite.

@@ -1,6 +1,7 @@
 //! Gravity that is set while a world runs: durable, of one world only, and the same after a restart.
 
-use drystone::{AdapterChoice, Context, GpuWorld, World, state};
+use drystone::low_level::{GpuWorld, state};
+use drystone::{AdapterChoice, Context, World};
 use drystone_scenes::file;
 use serde_json::{Value, json};
 

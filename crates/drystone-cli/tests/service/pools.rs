@@ -4,7 +4,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use drystone::{AdapterChoice, Body, Context, GpuWorld, Shape, state};
+use drystone::low_level::{GpuWorld, state};
+use drystone::{AdapterChoice, Body, Context, Shape};
 use drystone_scenes::file;
 use serde_json::{Value, json};
 

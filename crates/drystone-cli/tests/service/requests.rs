@@ -1,6 +1,7 @@
 //! What is asked is done, as the library does it; what is wrong is told, and where.
 
-use drystone::{BodyId, Command, CpuWorld, World, state};
+use drystone::low_level::{CpuWorld, state};
+use drystone::{BodyId, Command, World};
 use drystone_scenes::{catalogue, file};
 use serde_json::{Value, json};
 

@@ -122,9 +122,9 @@ fn what_is_kept_after_changes_opens_again() {
 fn files_that_cannot_go_on_say_why() {
     let stage = Stage::new();
     let scene = drystone_scenes::catalogue::build("vertical_stack:count=2").unwrap();
-    let mut world = drystone::World::from(drystone::CpuWorld::new(&scene).unwrap());
+    let mut world = drystone::World::from(drystone::low_level::CpuWorld::new(&scene).unwrap());
     fs::write(stage.path("old.snap"), world.save().unwrap()).unwrap();
-    let saved = drystone_scenes::SavedWorld::new(&scene, drystone::Journal::default(), &mut world).unwrap();
+    let saved = drystone_scenes::SavedWorld::new(&scene, drystone::low_level::Journal::default(), &mut world).unwrap();
     let bytes = saved.to_bytes().unwrap();
     fs::write(stage.path("cut.snap"), &bytes[..bytes.len() - 9]).unwrap();
     fs::write(stage.path("good.snap"), &bytes).unwrap();
@@ -304,12 +304,12 @@ fn measurements_are_written() {
 fn many_steps_that_a_file_claims_take_no_time() {
     let stage = Stage::new();
     let scene = drystone_scenes::catalogue::build("vertical_stack:count=2").unwrap();
-    let mut world = drystone::World::from(drystone::CpuWorld::new(&scene).unwrap());
+    let mut world = drystone::World::from(drystone::low_level::CpuWorld::new(&scene).unwrap());
     world.step().unwrap();
     let late = vec![drystone::Body::dynamic(5.0, 9.0).shape(drystone::Shape::circle(0.5))];
     world.add_bodies(&late).unwrap();
-    let mut journal = drystone::Journal::default();
-    journal.push(1, drystone::Alteration::AddBodies(late));
+    let mut journal = drystone::low_level::Journal::default();
+    journal.push(1, drystone::low_level::Alteration::AddBodies(late));
     world.step().unwrap();
     let bytes = drystone_scenes::SavedWorld::new(&scene, journal, &mut world).unwrap().to_bytes().unwrap();
     for (name, steps) in [("far", 1_u64 << 52), ("beyond", 1 << 62)] {

@@ -1,6 +1,7 @@
 //! Colours of bodies, and the legend that explains them.
 
-use drystone::{Body, CpuWorld, Joint, JointKind, Scene, Shape};
+use drystone::low_level::CpuWorld;
+use drystone::{Body, Joint, JointKind, Scene, Shape};
 use drystone_draw::{Camera, Coloring, Layers, Style};
 use glam::Vec2;
 

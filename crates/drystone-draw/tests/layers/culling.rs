@@ -1,6 +1,7 @@
 //! What is left out of a picture, and what is smaller than its pixels.
 
-use drystone::{Body, CpuWorld, Scene, Shape};
+use drystone::low_level::CpuWorld;
+use drystone::{Body, Scene, Shape};
 use drystone_draw::{Camera, Layers, Renderer, Style, Upload, raster};
 use glam::Vec2;
 
@@ -31,7 +32,7 @@ fn many(count: u32) -> Scene {
 }
 
 /// What the device found to be in a picture.
-fn culled(world: &drystone::scene::Compiled, camera: &Camera) -> Vec<u32> {
+fn culled(world: &drystone::low_level::scene::Compiled, camera: &Camera) -> Vec<u32> {
     let (device, queue) = (context().device(), context().queue());
     let mut upload = Upload::new(device, queue);
     upload.refresh(&CpuWorld::from_compiled(world.clone()), false).expect("uploads");
@@ -76,8 +77,8 @@ fn culling_keeps_what_is_seen_in_order() {
             let outside = |index: usize| {
                 let shape = &world.shapes[index];
                 let pose = &world.poses[shape.body as usize];
-                let place =
-                    Vec2::from(pose.position) + drystone::math::rotate(pose.rotation.into(), shape.offset.into());
+                let place = Vec2::from(pose.position)
+                    + drystone::low_level::math::rotate(pose.rotation.into(), shape.offset.into());
                 ((place - camera.center).abs() - half - shape.bound).max_element() / camera.metres_per_pixel
             };
             let is_plane = |index: usize| world.shapes[index].bound == 0.0;
@@ -88,7 +89,7 @@ fn culling_keeps_what_is_seen_in_order() {
                 assert!(kept || (outside(index) > 0.0 && !is_plane(index)), "shape {index} is seen and left out");
                 assert!(!kept || outside(index) < 20.0 || is_plane(index), "shape {index} is far away and drawn");
             }
-            let fixed = |index: u32| world.shapes[index as usize].kind & drystone::types::FIXED_SHAPE != 0;
+            let fixed = |index: u32| world.shapes[index as usize].kind & drystone::low_level::types::FIXED_SHAPE != 0;
             assert!(found.is_sorted_by_key(|&index| (!fixed(index), index)), "the order of the scene");
             if count == 5000 {
                 assert!(view == 0 || found.len() < world.shapes.len() / 2, "{} of {}", found.len(), world.shapes.len());

@@ -12,7 +12,8 @@ mod culling;
 mod frames;
 mod signs;
 
-use drystone::{Body, CpuWorld, Scene, Shape};
+use drystone::low_level::CpuWorld;
+use drystone::{Body, Scene, Shape};
 use drystone_draw::{Camera, DrawInputs, Image, Layers, Offscreen, Style, Upload};
 use glam::Vec2;
 use support::{context, cpu};

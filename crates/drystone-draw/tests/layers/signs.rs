@@ -139,7 +139,9 @@ fn boxes_are_where_bodies_are_now() {
     let (first, vertices) = (Vec2::from(world.poses()[1].position), &world.compiled().vertices);
     // Turned by a right angle: x is what y was, to the other side.
     let shape = &world.compiled().shapes[1];
-    let ys = vertices.iter().map(|v| drystone::math::rotate(shape.rotation.into(), (*v).into()).y + shape.offset[1]);
+    let ys = vertices
+        .iter()
+        .map(|v| drystone::low_level::math::rotate(shape.rotation.into(), (*v).into()).y + shape.offset[1]);
     let (low, high) = ys.fold((f32::MAX, f32::MIN), |(low, high), y| (low.min(y), high.max(y)));
     for edge in [Vec2::new(first.x - high - margin, first.y), Vec2::new(first.x - low + margin, first.y)] {
         assert!(shown.near(edge, 1.5) > 0, "{edge} of the polygon");
@@ -159,7 +161,7 @@ fn cells_are_where_shapes_lie() {
     let params = &world.compiled().params;
     let cell = |at: Vec2| {
         let level = &params.levels[world.compiled().shapes[0].level as usize];
-        drystone::stages::bin::cell_of(level, at)
+        drystone::low_level::stages::bin::cell_of(level, at)
     };
     let width = 1.0 / params.levels[world.compiled().shapes[0].level as usize].inv_cell[0];
     let middle = |(column, row): (i32, i32)| Vec2::new((column as f32 + 0.5) * width, (row as f32 + 0.5) * width);
@@ -303,7 +305,7 @@ fn bodies_keep_their_colours_as_others_come() {
     }
     let camera = Camera::new(Vec2::new(4.5, 0.0), 6.0, [640, 360]);
     let mut world = cpu(&scene);
-    let colors = |world: &drystone::CpuWorld| -> Vec<[u8; 3]> {
+    let colors = |world: &drystone::low_level::CpuWorld| -> Vec<[u8; 3]> {
         let snapshot = world.snapshot();
         let cpu = raster::picture_of_world(world.compiled(), &snapshot, true, &camera, &Style::light()).expect("draws");
         let gpu =

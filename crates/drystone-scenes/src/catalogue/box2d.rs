@@ -4,8 +4,8 @@ use glam::Vec2;
 
 use super::ragdoll::{self, Hinges};
 use super::{Entry, Parameter, Topic, Values, box2d_scene, ground, pyramid, pyramid_count, real, show};
-use drystone::math::rotation;
-use drystone::scene::{Body, Emitter, Filter, Joint, JointKind, Motor, Path, Scene, Shape};
+use drystone::low_level::math::rotation;
+use drystone::{Body, Emitter, Filter, Joint, JointKind, Motor, Path, Scene, Shape};
 
 /// 25° a second, of drums, rad/s.
 const DRUM_SPEED: f64 = 25.0 * std::f64::consts::PI / 180.0;
@@ -186,7 +186,7 @@ fn joint_grid(values: &Values) -> Scene {
             let index = scene.add(body.shape(circle.clone()));
             // Two that are held need no hinge, and may not have one.
             let mut join = |other: usize, to_other: [f32; 2]| {
-                let moves = |body: usize| scene.bodies[body].kind == drystone::scene::BodyType::Dynamic;
+                let moves = |body: usize| scene.bodies[body].kind == drystone::BodyType::Dynamic;
                 if moves(other) || moves(index) {
                     let anchor = Vec2::from(to_other);
                     scene.join(Joint::new(HINGE, other, index).anchors(-anchor, anchor));

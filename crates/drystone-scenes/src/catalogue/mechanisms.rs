@@ -4,8 +4,8 @@ use glam::Vec2;
 
 use super::seeds::GRAVITY;
 use super::{Entry, Parameter, Topic, Values, real, show};
-use drystone::math::{rotate, rotation};
-use drystone::scene::{Body, Filter, Joint, JointKind, Mode, Motor, Scene, Shape, Spring};
+use drystone::low_level::math::{rotate, rotation};
+use drystone::{Body, Filter, Joint, JointKind, Mode, Motor, Scene, Shape, Spring};
 
 /// With the tutorials' gravity, downwards.
 fn tutorial_scene(values: &Values) -> Scene {

@@ -30,7 +30,8 @@ pub use spec::CatalogueError;
 
 use glam::Vec2;
 
-use drystone::scene::{Body, MAX_POSITION, RestitutionMix, Scene, Shape, ViewBox};
+use drystone::low_level::scene::MAX_POSITION;
+use drystone::{Body, RestitutionMix, Scene, Shape, ViewBox};
 
 /// Scenes with more bodies than this are refused before anything is allocated.
 pub const MAX_BODIES: u64 = 20_000_000;

@@ -5,7 +5,7 @@ use std::f32::consts::PI;
 
 use glam::Vec2;
 
-use drystone::scene::{Body, Filter, Geometry, Joint, JointKind, Motor, Shape, Spring};
+use drystone::{Body, Filter, Geometry, Joint, JointKind, Motor, Shape, Spring};
 
 /// Bodies of a ragdoll.
 pub(super) const BONES: u64 = TABLE.len() as u64;

@@ -63,8 +63,8 @@
 use glam::Vec2;
 
 use super::{Entry, Parameter, Topic, Values, real};
-use drystone::math::{rotate, rotation};
-use drystone::scene::{Body, Mode, Scene, Shape};
+use drystone::low_level::math::{rotate, rotation};
+use drystone::{Body, Mode, Scene, Shape};
 
 /// Box2D's reference values are for 10.
 pub(super) const GRAVITY: Parameter = Parameter::real("gravity", 9.81, 0.1, 100.0, "downwards, m/s²");

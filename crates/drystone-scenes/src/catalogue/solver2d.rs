@@ -4,8 +4,8 @@ use glam::Vec2;
 
 use super::ragdoll::{self, Hinges};
 use super::{Entry, Parameter, Topic, Values, box2d_scene, ground, ground_line, pyramid, pyramid_count, real, show};
-use drystone::math::rotation;
-use drystone::scene::{Body, Field, Joint, JointKind, Scene, Shape};
+use drystone::low_level::math::rotation;
+use drystone::{Body, Field, Joint, JointKind, Scene, Shape};
 
 pub(super) const VERTICAL_STACK: Entry = Entry {
     name: "vertical_stack",

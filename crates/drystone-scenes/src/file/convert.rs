@@ -7,8 +7,8 @@ use glam::Vec2;
 use super::joint_records::{JointRecord, JointType, own_keys};
 use super::records::{BodyRecord, EmitterRecord, GEOMETRIES, SceneRecord, SettingsRecord, ShapeRecord, ViewRecord};
 use super::values::{BodyRef, Pair, Word};
-use drystone::scene::check::{MAX_VALUE, UNIT_TOLERANCE};
-use drystone::scene::{
+use drystone::low_level::scene::check::{MAX_VALUE, UNIT_TOLERANCE};
+use drystone::{
     Body, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Motor, Path, Scene, SceneError, Settings,
     Shape, ViewBox,
 };

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::schema;
 use super::values::{BodyRef, Element, Named, Pair, Word, given, given_object};
-use drystone::scene::check::{MAX_ANGLE, MAX_HERTZ, MAX_LENGTH, MAX_NAME, MAX_VALUE, MIN_LENGTH};
-use drystone::scene::{JointKind, Motor, Spring};
+use drystone::low_level::scene::check::{MAX_ANGLE, MAX_HERTZ, MAX_LENGTH, MAX_NAME, MAX_VALUE, MIN_LENGTH};
+use drystone::{JointKind, Motor, Spring};
 
 /// What a joint does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

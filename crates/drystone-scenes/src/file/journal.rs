@@ -15,8 +15,10 @@ use super::records::BodyRecord;
 use super::values::{Element, Pair, at_most, given};
 use super::write::{Out, json};
 use super::{convert, path, read, too_large};
-use drystone::population::{Alteration, BodyId, JointId, Journal};
-use drystone::scene::{Joint, MAX_BODIES, MAX_JOINTS, SceneError};
+use drystone::low_level::scene::{MAX_BODIES, MAX_JOINTS};
+use drystone::low_level::{Alteration, Journal};
+use drystone::{BodyId, JointId};
+use drystone::{Joint, SceneError};
 
 /// Version of the format.
 const VERSION: u32 = 1;
@@ -248,7 +250,7 @@ mod tests {
     use glam::Vec2;
 
     use super::*;
-    use drystone::scene::{Body, JointKind, Shape};
+    use drystone::{Body, JointKind, Shape};
 
     fn journal() -> Journal {
         let body = BodyId { index: 3, generation: 1 };

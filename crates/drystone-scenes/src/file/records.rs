@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::joint_records::JointRecord;
 use super::schema;
 use super::values::{Element, Named, Pair, at_most, given, given_object, object};
-use drystone::scene::check;
-use drystone::scene::{Body, BodyType, Mode, RestitutionMix, Scene, Settings, Shape};
-use drystone::types::MAX_FIELDS;
+use drystone::low_level::scene::check;
+use drystone::low_level::types::MAX_FIELDS;
+use drystone::{Body, BodyType, Mode, RestitutionMix, Scene, Settings, Shape};
 
 /// The keys of which a shape has exactly one.
 pub const GEOMETRIES: [&str; 7] = ["circle", "box", "capsule", "polygon", "segment", "half_plane", "particle"];
@@ -463,7 +463,7 @@ pub struct FilterRecord {
 
 impl Default for FilterRecord {
     fn default() -> Self {
-        let filter = drystone::scene::Filter::default();
+        let filter = drystone::Filter::default();
         Self { category: filter.category, mask: filter.mask, group: filter.group }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::joint_records::{self, JointType};
 use super::records::SceneRecord;
 use super::values::Word;
-use drystone::scene::check::{MAX_LENGTH, MAX_POSITION, MIN_LENGTH};
+use drystone::low_level::scene::check::{MAX_LENGTH, MAX_POSITION, MIN_LENGTH};
 
 /// The schema, as pretty JSON with a newline at the end; shipped as `schema/scene-v1.schema.json`.
 ///

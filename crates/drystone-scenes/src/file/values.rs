@@ -9,8 +9,8 @@ use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Unexpecte
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::schema;
-use drystone::scene::check;
-use drystone::scene::{BodyType, Mode, RestitutionMix};
+use drystone::low_level::scene::check;
+use drystone::{BodyType, Mode, RestitutionMix};
 
 /// A value that is named by a word in the file.
 pub trait Word: Copy + PartialEq + 'static {

@@ -9,8 +9,8 @@ use super::records::{
     ViewRecord,
 };
 use super::values::{Named, Pair, Word};
-use drystone::scene::MAX_VALUE;
-use drystone::scene::{
+use drystone::low_level::scene::MAX_VALUE;
+use drystone::{
     Body, Emitter, Field, Geometry, Joint, JointKind, Motor, Path, Scene, Settings, Shape, Spring, ViewBox,
 };
 
@@ -298,7 +298,7 @@ impl Serialize for Out<'_, Shape> {
         keys.number("tangent_speed", s.material.tangent_speed, d.material.tangent_speed)?;
         keys.number("rolling_resistance", s.material.rolling_resistance, d.material.rolling_resistance)?;
         if s.filter != d.filter {
-            let drystone::scene::Filter { category, mask, group } = s.filter;
+            let drystone::Filter { category, mask, group } = s.filter;
             keys.0.serialize_field("filter", &FilterRecord { category, mask, group })?;
         }
         keys.switch("sensor", s.sensor, d.sensor)?;

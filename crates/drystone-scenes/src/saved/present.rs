@@ -5,16 +5,19 @@ use std::f32::consts::TAU;
 use glam::Vec2;
 
 use super::{SavedWorld, SavedWorldError};
-use drystone::math::{rotate, rotation};
-use drystone::population::{JointId, Models, Population, joint_place};
-use drystone::scene::{Body, Compiled, Joint, JointKind, Path, Scene};
-use drystone::snapshot::{Force, JointGoal, RowGoal, Snapshot};
-use drystone::state::{ReportedBody, body_slots};
-use drystone::types::{
+use drystone::JointId;
+use drystone::Snapshot;
+use drystone::low_level::math::{rotate, rotation};
+use drystone::low_level::population::{Models, Population, joint_place};
+use drystone::low_level::scene::Compiled;
+use drystone::low_level::snapshot::{Force, JointGoal, RowGoal};
+use drystone::low_level::state::{ReportedBody, body_slots};
+use drystone::low_level::types::{
     self, BROKEN, JOINT_DISABLED, JOINT_FRESH, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_COUNT_MASK, ROW_EQUALITY,
     ROW_GEOMETRY, ROW_LOWER, ROW_MEASURE, ROW_MOTOR, ROW_ROLE, ROW_SPRING, ROW_UPPER, VACANT,
 };
-use drystone::world::{World, WorldError};
+use drystone::{Body, Joint, JointKind, Path, Scene};
+use drystone::{World, WorldError};
 
 impl SavedWorld {
     /// The world as a scene that starts where it was saved: bodies that are there, where they are and as fast; joints with
@@ -258,7 +261,7 @@ impl Now<'_> {
         let is_held =
             |kind: u32| kind & ROW_GEOMETRY == ROW_ALONG && matches!(kind & ROW_ROLE, ROW_EQUALITY | ROW_SPRING);
         let reference = self.reference(goal, place, turned);
-        let motor = |motor: &mut Option<drystone::scene::Motor>| {
+        let motor = |motor: &mut Option<drystone::Motor>| {
             let row = rows.iter().find(|(kind, ..)| kind & ROW_ROLE == ROW_MOTOR);
             if let (Some(motor), Some((_, laid, now))) = (motor, row)
                 && laid != now
@@ -274,7 +277,7 @@ impl Now<'_> {
                 *limits = [lower, upper];
             }
         };
-        let spring = |spring: &mut Option<drystone::scene::Spring>, geometry: u32| {
+        let spring = |spring: &mut Option<drystone::Spring>, geometry: u32| {
             let first =
                 rows.first().filter(|(kind, ..)| kind & ROW_ROLE == ROW_SPRING && kind & ROW_GEOMETRY == geometry);
             if let (Some(spring), Some((.., now))) = (spring, first) {

@@ -42,7 +42,7 @@ use super::op::Key;
 use super::problem::Problem;
 use super::scheduler::Scheduler;
 use super::session::Answer;
-use drystone::state::Fnv;
+use drystone::low_level::state::Fnv;
 use drystone_scenes::file::json_schema;
 pub use guard::TokenChanges;
 use guard::{Caller, Guard, MaybeCaller};

@@ -9,9 +9,9 @@ use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::State;
-use super::guard::{Caller, OwnWorld};
 use super::ask::{charging, held, read};
 use super::asked::in_store;
+use super::guard::{Caller, OwnWorld};
 use crate::problem::Problem;
 use crate::session::{Answer, Past, Read};
 use crate::store::WORLD;

@@ -547,7 +547,8 @@ async fn write(state: State, mut open: Open, mut sink: Sink, mut view: View, mut
 mod tests {
     use super::*;
     use crate::hosted::Hosted;
-    use drystone::{CpuWorld, World};
+    use drystone::World;
+    use drystone::low_level::CpuWorld;
     use drystone_scenes::catalogue;
 
     fn frame(scene: &str) -> Arc<Frame> {

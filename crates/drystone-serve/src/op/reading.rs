@@ -12,7 +12,7 @@ use super::lists::{Each, Parts};
 use super::{Brings, CommandRecord};
 use crate::config::Limits;
 use crate::problem::Problem;
-use drystone::scene::Geometry;
+use drystone::Geometry;
 use drystone::{Body, Joint};
 use drystone_scenes::file;
 

@@ -14,7 +14,7 @@ use crate::op::{Brings, Key, Op, Record};
 use crate::problem::Problem;
 use crate::writer::{Job, Kind};
 use drystone::WorldError;
-use drystone::scene::Compiled;
+use drystone::low_level::scene::Compiled;
 
 /// Requests taken in a turn.
 const MAX_TAKEN: usize = 256;

@@ -20,7 +20,7 @@ use crate::op::Key;
 use crate::problem::Problem;
 use crate::store::{Store, Trouble, keys_name};
 use crate::unix_seconds;
-use drystone::state::Fnv;
+use drystone::low_level::state::Fnv;
 
 /// Time for which an answer is kept at least, s.
 pub const KEPT: u64 = 24 * 3600;

@@ -19,8 +19,8 @@ use crate::op::{
 use crate::problem::Problem;
 use crate::store::Store;
 use crate::unix_seconds;
-use drystone::event::Event;
-use drystone::population::{Alteration, Journal};
+use drystone::Event;
+use drystone::low_level::population::{Alteration, Journal};
 use drystone::{BodyId, Joint, JointCommand, JointId, JointKind, Scene, WorldError};
 use drystone_scenes::SavedWorld;
 

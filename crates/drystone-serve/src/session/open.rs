@@ -10,7 +10,8 @@ use crate::config::Limits;
 use crate::op::Record;
 use crate::problem::Problem;
 use crate::store::{Listing, LogEnd, LogHead, Store, Tail, Trouble, WORLD, checkpoint_name, closing, log_name};
-use drystone::scene::{Compiled, Scene};
+use drystone::Scene;
+use drystone::low_level::scene::Compiled;
 use drystone::{Snapshot, WorldError};
 use drystone_scenes::file;
 

@@ -15,14 +15,15 @@ use crate::config::Limits;
 use crate::op::read_shape;
 use crate::problem::Problem;
 use crate::stream::Frame;
-use drystone::event::EventKind;
-use drystone::scene::Joints;
-use drystone::types::{
+use drystone::EventKind;
+use drystone::low_level::scene::Joints;
+use drystone::low_level::state;
+use drystone::low_level::types::{
     BOX, BROKEN, CIRCLE, GEOMETRY_MASK, HALF_PLANE, JOINT_DISABLED, JOINT_TYPE_SHIFT, JOINT_VACANT, Joint, NONE,
     POLYGON, ROW_ALONG, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER, ROW_ROLE, ROW_SPRING, ROW_UPPER,
     SENSOR_SHAPE, Shape, VACANT, VERTEX_COUNT_SHIFT, WORLD_A,
 };
-use drystone::{Answers, Filter, JointId, JointKind, Query, QueryBounds, Snapshot, WorldError, state};
+use drystone::{Answers, Filter, JointId, JointKind, Query, QueryBounds, Snapshot, WorldError};
 use drystone_scenes::npz;
 
 /// A question.

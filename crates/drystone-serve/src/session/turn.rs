@@ -13,7 +13,7 @@ use crate::op::Op;
 use crate::problem::Problem;
 use crate::queue::Expected;
 use drystone::WorldError;
-use drystone::gpu::pool::Pool;
+use drystone::low_level::gpu::pool::Pool;
 
 /// How far a turn is.
 #[derive(Clone, Copy, Debug)]

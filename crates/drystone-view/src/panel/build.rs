@@ -12,7 +12,8 @@ use super::super::drawing::split;
 use super::super::select::{Change, Choice};
 use super::super::sight::Covered;
 use super::{amount, count, plate};
-use drystone::scene::{Body, BodyType, MAX_POSITION, Shape};
+use drystone::low_level::scene::MAX_POSITION;
+use drystone::{Body, BodyType, Shape};
 use drystone_draw::Camera;
 
 /// Side of a button, points.

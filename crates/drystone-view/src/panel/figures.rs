@@ -8,8 +8,8 @@ use super::super::app::App;
 use super::super::figures::{Figures, Sample};
 use super::super::run::On;
 use super::{amount, count, group};
-use drystone::step::Stage;
-use drystone::types::{COLOR_COUNT, OVERFLOW_COLOR};
+use drystone::low_level::step::Stage;
+use drystone::low_level::types::{COLOR_COUNT, OVERFLOW_COLOR};
 use drystone_draw::Style;
 
 /// Steps that plots show.

@@ -97,7 +97,7 @@ impl App {
         let (dt, zero) = (self.dt(), first.metrics.potential_energy);
         let ink = ui.visuals().text_color();
         let mut energies: Vec<(&str, Color32, f64, Vec<[f64; 2]>)> = Vec::new();
-        let mut add = |name, color, value: &dyn Fn(&drystone::state::Metrics) -> f64| {
+        let mut add = |name, color, value: &dyn Fn(&drystone::low_level::state::Metrics) -> f64| {
             let points = all.iter().map(|q| [q.step as f64 * dt, value(&q.metrics)]).collect();
             energies.push((name, color, value(&last.metrics), points));
         };

@@ -290,7 +290,7 @@ impl App {
             None => format!("body {}", over.body),
         }];
         match about.kind {
-            drystone::types::DYNAMIC => {
+            drystone::low_level::types::DYNAMIC => {
                 lines.push(format!("{} kg", amount(about.mass)));
                 lines.push(place_of(&over.pose));
                 let doing = if over.asleep { ", asleep" } else { "" };
@@ -315,7 +315,7 @@ impl App {
                     }
                 }
             }
-            drystone::types::KINEMATIC => {
+            drystone::low_level::types::KINEMATIC => {
                 lines.push("kinematic".to_owned());
                 lines.push(place_of(&over.pose));
                 lines.push(format!("{} m/s, {} rad/s", amount(over.velocity.length()), amount(over.spin)));
@@ -370,7 +370,7 @@ impl App {
 }
 
 /// Place and angle of a body, for people.
-fn place_of(pose: &drystone::types::Pose) -> String {
+fn place_of(pose: &drystone::low_level::types::Pose) -> String {
     let [x, y] = pose.position.map(amount);
     let degrees = pose.rotation[1].atan2(pose.rotation[0]).to_degrees();
     format!("at {x}, {y} m, {}°", amount(if degrees.abs() < 0.05 { 0.0 } else { degrees }))

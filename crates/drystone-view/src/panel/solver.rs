@@ -6,7 +6,7 @@ use super::super::action::Action;
 use super::super::app::App;
 use super::super::run::On;
 use super::{digits, name, slider};
-use drystone::scene::{Mode, RestitutionMix, Settings};
+use drystone::{Mode, RestitutionMix, Settings};
 
 impl App {
     pub(super) fn solver_section(&mut self, ui: &mut egui::Ui) {

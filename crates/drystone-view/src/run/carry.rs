@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use super::super::cancel::Cancel;
 use super::{FIRST_SPACING, On, Run, State};
-use drystone::cpu::{Books, CpuWorld};
-use drystone::gpu::{Context, GpuWorld};
-use drystone::population::Population;
-use drystone::scene::Settings;
-use drystone::snapshot::{Lineage, Snapshot, first_islands};
-use drystone::types::{ASLEEP, QUIET_MASK};
-use drystone::world::{World, WorldError};
+use drystone::Context;
+use drystone::Settings;
+use drystone::Snapshot;
+use drystone::low_level::cpu::{Books, CpuWorld};
+use drystone::low_level::gpu::GpuWorld;
+use drystone::low_level::population::Population;
+use drystone::low_level::snapshot::{Lineage, first_islands};
+use drystone::low_level::types::{ASLEEP, QUIET_MASK};
+use drystone::{World, WorldError};
 
 impl Run {
     /// The same world, going on elsewhere or by other rules: bodies, velocities and impulses are carried over. Its past
@@ -149,7 +151,7 @@ fn adapt(snapshot: &mut Snapshot, books: &Books) {
 }
 
 /// Puts contacts that were put by back among the others, each behind those of the same shape.
-fn merge(snapshot: &mut Snapshot, starts: &[u32], put_by: &[drystone::types::SleepingContact]) {
+fn merge(snapshot: &mut Snapshot, starts: &[u32], put_by: &[drystone::low_level::types::SleepingContact]) {
     if put_by.is_empty() || snapshot.pair_starts.is_empty() {
         return;
     }

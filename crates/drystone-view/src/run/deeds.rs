@@ -11,9 +11,9 @@ use super::super::edit::{Deed, Edit, Made, Meaning, Stand, Taken, Tie};
 use super::super::select::Change;
 use super::Run;
 use super::log::{Entry, taken_back};
-use drystone::population::{BodyId, JointId};
-use drystone::scene::Body;
-use drystone::world::{World, WorldError};
+use drystone::Body;
+use drystone::{BodyId, JointId};
+use drystone::{World, WorldError};
 use drystone_scenes::saved::Present;
 
 /// Steps between two changes of gravity that are undone together: a slider gives one a frame.
@@ -404,7 +404,7 @@ impl Run {
         &mut self,
         id: BodyId,
         body: Body,
-        joints: Vec<(JointId, drystone::scene::Joint)>,
+        joints: Vec<(JointId, drystone::Joint)>,
         deed: Deed,
     ) -> Result<Deed, String> {
         let step = self.steps();

@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::super::edit::{Deed, Edit, Made, Meaning, Stand};
 use super::Run;
-use drystone::population::{Alteration, BodyId, JointId, joint_place};
-use drystone::scene::{Body, Joint};
+use drystone::low_level::population::{Alteration, joint_place};
+use drystone::{Body, Joint};
+use drystone::{BodyId, JointId};
 use drystone_scenes::saved::JointModel;
 
 /// Joints that have been followed to one body at most before a joint is built: the places of more are not kept.
@@ -146,7 +147,7 @@ impl Run {
     pub(super) fn laid(&self, id: JointId) -> Option<[Option<u32>; 2]> {
         let compiled = self.world.compiled();
         let joint = compiled.joints.joints.get(joint_place(compiled, id)?)?;
-        Some([(joint.flags & drystone::types::WORLD_A == 0).then_some(joint.body_a), Some(joint.body_b)])
+        Some([(joint.flags & drystone::low_level::types::WORLD_A == 0).then_some(joint.body_a), Some(joint.body_b)])
     }
 
     /// Places of the bodies that hang together with some of them by joints, those among them; none before the first step.
@@ -162,7 +163,7 @@ impl Run {
             }
         }
         let compiled = self.world.compiled();
-        let moves = |slot: &u32| compiled.bodies[*slot as usize].kind == drystone::types::DYNAMIC;
+        let moves = |slot: &u32| compiled.bodies[*slot as usize].kind == drystone::low_level::types::DYNAMIC;
         let mut open: Vec<u32> = of.iter().map(|id| id.index).filter(moves).collect();
         let mut seen: HashSet<u32> = open.iter().copied().collect();
         while let Some(slot) = open.pop() {
@@ -182,7 +183,7 @@ impl Run {
             let pose = snapshot.poses[slot as usize];
             let center = self.world.compiled().mass[slot as usize].center;
             let turn = glam::Vec2::from(pose.rotation);
-            let position = glam::Vec2::from(pose.position) - drystone::math::rotate(turn, center);
+            let position = glam::Vec2::from(pose.position) - drystone::low_level::math::rotate(turn, center);
             stands.push(Stand { body, position, angle: turn.y.atan2(turn.x) });
         }
         Ok(stands)

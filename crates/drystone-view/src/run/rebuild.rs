@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use super::super::edit::{Deed, Edit, Meaning, Stand, Tie};
 use super::Run;
 use super::log::{Entry, taken_back};
-use drystone::population::BodyId;
+use drystone::BodyId;
 
 /// Result of building it again.
 #[derive(Debug, Default)]

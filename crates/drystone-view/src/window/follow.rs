@@ -12,8 +12,8 @@ use super::super::run::On;
 use super::super::screen::read;
 use super::super::script::{Line, change_setting};
 use super::{Shown, Wait};
-use drystone::state;
-use drystone::world::WorldError;
+use drystone::WorldError;
+use drystone::low_level::state;
 
 /// Longest time that a script waits for a file, or for pictures of scenes.
 const AWAIT: std::time::Duration = std::time::Duration::from_mins(1);

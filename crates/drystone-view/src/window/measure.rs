@@ -54,7 +54,7 @@ impl Shown {
         #[allow(clippy::cast_precision_loss, reason = "pixels")]
         let [x, y] = self.app.camera.size.map(|side| side as f32 / 2.0);
         let origin = self.app.camera.origin;
-        let way = drystone::math::rotation(0.1 * measured.pokes as f32 % 3.0);
+        let way = drystone::low_level::math::rotation(0.1 * measured.pokes as f32 % 3.0);
         let scale = self.egui.egui_ctx().pixels_per_point();
         let to = egui::pos2(origin.x + x + way.x * 60.0, origin.y + y + way.y * 60.0) / scale;
         self.made.push(egui::Event::PointerMoved(to));

@@ -5,8 +5,8 @@ use std::time::Instant;
 use super::super::action::Action;
 use super::super::panel::apply_theme;
 use super::{SCRIPTED, Shown};
-use drystone::gpu::Context;
-use drystone::world::WorldError;
+use drystone::Context;
+use drystone::WorldError;
 
 pub(super) fn painter(context: &Context, format: wgpu::TextureFormat) -> egui_wgpu::Renderer {
     egui_wgpu::Renderer::new(
