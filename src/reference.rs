@@ -53,6 +53,8 @@ impl Reference {
             accumulators: vec![Accumulator::default(); bodies],
             swings: vec![0.0; bodies],
             aabbs: vec![bound::EMPTY; shapes],
+            cell_ends: vec![0; compiled.params.cell_count as usize + 1],
+            cell_shapes: vec![0; shapes],
             island_flags: vec![0; islands.len()],
             islands,
             joint_frames: vec![JointFrame::default(); compiled.joints.joints.len()],

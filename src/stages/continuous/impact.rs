@@ -116,7 +116,7 @@ pub(crate) fn from_segment(point: Vec2, start: Vec2, end: Vec2) -> Vec2 {
     to - edge * share
 }
 
-/// Whether no face of `hull` has all of `other` before it.
+/// Returns true if no face of `hull` has all of `other` before it.
 fn no_face_parts(hull: &Hull, other: &Hull, at: Vec2, rel: Vec2) -> bool {
     for face in 0..hull.count {
         let start = hull.points[face];
@@ -129,7 +129,7 @@ fn no_face_parts(hull: &Hull, other: &Hull, at: Vec2, rel: Vec2) -> bool {
     true
 }
 
-/// Whether the cores of two shapes overlap.
+/// Returns true if the cores of two shapes overlap.
 pub(crate) fn overlap(a: &Party, b: &Party, placed: &Placed) -> bool {
     // A disc and a segment never do, however they lie.
     if b.is_plane || a.hull.count + b.hull.count <= 3 {
