@@ -7,6 +7,7 @@ use crate::support::{
     Trace, assert_colored, build, compile, context, cpu, gpu, gpu_with, is_finite, new_context, pile, trace_cpu,
     trace_gpu,
 };
+use drystone::low_level::snapshot::Lineage;
 use drystone::low_level::gpu::shader::Composer;
 use drystone::low_level::gpu::{DeviceError, adapters};
 use drystone::low_level::types::{BodyState, Constraint, Contact, OVERFLOW_CONTACTS, Pose, QUARANTINED};
@@ -722,8 +723,10 @@ fn a_limit_beside_sleepers_is_refused_on_a_device() {
     // Fewer than the limit, and more with the sleepers, also than the tables have room for at first.
     const LIMIT: usize = 1_000;
     within_a_minute(|| {
-        let (mut scene, start) = asleep("large_pyramid:base=8");
+        let (mut scene, mut start) = asleep("large_pyramid:base=8");
         scene.settings.strict = true;
+        // Of the same bodies under other settings.
+        start.lineage = Lineage::default();
         let sleeping = start.sleeping.len();
         let found = pairs_of(CIRCLES) + sleeping;
         let crowd = [(); CIRCLES].map(|()| Body::dynamic(50.0, 50.0).shape(Shape::circle(0.5)));
@@ -838,7 +841,9 @@ fn a_world_that_was_set_back_steps_to_the_same_bits() {
 /// set back.
 #[test]
 fn sleepers_that_a_cancelled_step_called_sleep_on() {
-    let (mut scene, start) = asleep("large_pyramid:base=20");
+    let (mut scene, mut start) = asleep("large_pyramid:base=20");
+    // Of the same bodies under other settings.
+    start.lineage = Lineage::default();
     // So that the solver of the step that wakes them takes long.
     (scene.settings.substeps, scene.settings.iterations) = (Some(64), Some(64));
     let begin = || {

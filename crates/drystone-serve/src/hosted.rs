@@ -86,7 +86,7 @@ impl Hosted {
 
     /// Sets how many contacts a step may have.
     pub fn set_contact_limit(&mut self, limit: usize) {
-        either!(self, world => world.set_contact_limit(limit))
+        either!(self, world => world.set_contact_limit(limit));
     }
 
     /// Sets the token that gives up a step. A world in a pool is small and steps with others, so it has none: a token would
@@ -131,7 +131,7 @@ impl Hosted {
     }
 
     pub fn wake_all(&mut self) {
-        either!(self, world => world.wake_all())
+        either!(self, world => world.wake_all());
     }
 
     pub fn set_gravity(&mut self, gravity: Vec2) -> Result<(), WorldError> {
