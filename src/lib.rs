@@ -203,14 +203,16 @@ pub use device_error::DeviceError;
 pub use event::{Event, EventKind};
 pub use explosion::Explosion;
 #[cfg(feature = "gpu")]
-pub use gpu::{AdapterChoice, Context};
+pub use gpu::{AdapterChoice, Context, ContextError};
 pub use population::{BodyId, JointId, PopulationError};
 pub use query::{Answers, Query, QueryBounds, QueryError, RayHit};
 pub use scene::{
     Body, BodyType, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, Path, RestitutionMix,
     Scene, SceneError, Settings, Shape, Spring, ViewBox,
 };
-pub use snapshot::{Snapshot, SnapshotFileError};
+pub use snapshot::{Snapshot, SnapshotError, SnapshotFileError};
+pub use state::JointReaction;
+pub use threads::ThreadsError;
 pub use world::{World, WorldError};
 pub use worlds::WorldBatch;
 

@@ -464,7 +464,8 @@ impl WorldBatch {
         }
     }
 
-    /// Times that queries found more than there was room for on the GPU, and were run again.
+    /// Times that queries found more than there was room for on the GPU, and were run again. For tests.
+    #[doc(hidden)]
     #[must_use]
     pub fn query_repeats(&self) -> u64 {
         match &self.inner {

@@ -71,7 +71,7 @@ fn views_say_what_snapshots_do() {
         world.transforms(&mut places).unwrap();
         assert_eq!(places.len(), 2);
         assert_eq!((places[1].id, places[1].position, places[1].angle()), (body.id(), body.position(), body.angle()));
-        assert_eq!(places[1].to_world([1.0, 0.0]).distance(body.to_world([1.0, 0.0])) < 1e-5, true);
+        assert!(places[1].to_world([1.0, 0.0]).distance(body.to_world([1.0, 0.0])) < 1e-5);
     }
 }
 
@@ -199,7 +199,7 @@ fn newest_transforms_come_without_a_wait_and_are_those_of_their_step() {
                 continue;
             };
             assert!(of <= step && last <= Some(of), "{of} {last:?}");
-            assert_eq!(places, all[of as usize - 1], "at step {step}, of step {of}");
+            assert_eq!(places, all[usize::try_from(of).unwrap() - 1], "at step {step}, of step {of}");
             last = Some(of);
             if step == 15 {
                 world.remove_bodies(&[hammer.into()]).unwrap();

@@ -77,7 +77,9 @@ fn public_items() -> BTreeSet<String> {
     let mut files = Vec::new();
     sources(&root("src"), &mut files);
     let mut items = names.clone();
-    files.iter().for_each(|file| methods(&fs::read_to_string(file).unwrap(), &names, &mut items));
+    for file in &files {
+        methods(&fs::read_to_string(file).unwrap(), &names, &mut items);
+    }
     items
 }
 

@@ -4,8 +4,8 @@
 use glam::Vec2;
 
 use super::{
-    Body, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, RestitutionMix, Scene, Settings,
-    Shape, Spring,
+    Body, Field, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, RestitutionMix, Scene, Settings, Shape,
+    Spring,
 };
 
 impl Scene {
@@ -243,12 +243,6 @@ impl Filter {
         Self { category: u32::MAX, mask: u32::MAX, group: 0 }
     }
 
-    /// Returns a filter of these categories that meets those of `mask`, both as bits.
-    #[must_use]
-    pub fn new(category: u32, mask: u32) -> Self {
-        Self { category, mask, group: 0 }
-    }
-
     /// Returns the filter with a group: two shapes of one positive group always meet, of one negative group never.
     #[must_use]
     pub fn group(mut self, group: i32) -> Self {
@@ -366,22 +360,6 @@ impl JointKind {
         if let Self::Weld { angular_hertz, angular_damping_ratio, .. } = &mut self {
             (*angular_hertz, *angular_damping_ratio) = (Some(hertz), Some(damping_ratio));
         }
-        self
-    }
-}
-
-impl Emitter {
-    /// Returns the emitter with one more body in each batch.
-    #[must_use]
-    pub fn body(mut self, body: Body) -> Self {
-        self.bodies.push(body);
-        self
-    }
-
-    /// Returns the emitter with one more joint in each batch, between bodies by their index among those of the batch.
-    #[must_use]
-    pub fn joint(mut self, joint: Joint) -> Self {
-        self.joints.push(joint);
         self
     }
 }

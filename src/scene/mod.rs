@@ -17,6 +17,7 @@ pub(crate) use check::{check_angle, check_geometry, check_joint_command, check_n
 pub(crate) use compile::Outline;
 pub use compile::{Compiled, Led, MassProperties};
 pub use emitter::Emitter;
+#[cfg(feature = "gpu")]
 pub(crate) use emitter::MOST_ROWS;
 pub use joint::{Joint, JointKind, Motor, Spring};
 pub(crate) use joint_table::JointChange;
