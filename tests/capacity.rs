@@ -7,9 +7,9 @@ use crate::support::{
     Trace, assert_colored, build, compile, context, cpu, gpu, gpu_with, is_finite, new_context, pile, trace_cpu,
     trace_gpu,
 };
-use drystone::low_level::snapshot::Lineage;
 use drystone::low_level::gpu::shader::Composer;
 use drystone::low_level::gpu::{DeviceError, adapters};
+use drystone::low_level::snapshot::Lineage;
 use drystone::low_level::types::{BodyState, Constraint, Contact, OVERFLOW_CONTACTS, Pose, QUARANTINED};
 use drystone::low_level::{CpuWorld, GpuWorld, state};
 use drystone::{Body, CancelToken, Context, Query, Scene, Shape, Snapshot, World, WorldBatch, WorldError};

@@ -4,7 +4,9 @@ use crate::support::{context, cpu, gpu};
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::types::{NO_SHAPE, VACANT};
 use drystone::low_level::{CpuWorld, GpuWorld, state};
-use drystone::{Body, BodyId, Command, Emitter, Filter, Joint, JointId, JointKind, Query, Scene, Shape, Snapshot, World};
+use drystone::{
+    Body, BodyId, Command, Emitter, Filter, Joint, JointId, JointKind, Query, Scene, Shape, Snapshot, World,
+};
 use glam::Vec2;
 
 fn floor() -> Scene {

@@ -7,7 +7,10 @@ use drystone::low_level::CpuWorld;
 use drystone::low_level::math::{inv_rotate, rotation};
 use drystone::low_level::scene::MAX_VALUE;
 use drystone::low_level::state::{self, metrics};
-use drystone::{Body, BodyId, BodyType, Command, Filter, Joint, JointKind, Mode, Motor, Scene, Settings, Shape, Snapshot, Spring, World};
+use drystone::{
+    Body, BodyId, BodyType, Command, Filter, Joint, JointKind, Mode, Motor, Scene, Settings, Shape, Snapshot, Spring,
+    World,
+};
 use drystone_validate::{Options, validate};
 use glam::{DVec2, Vec2};
 use proptest::prelude::*;

@@ -4,7 +4,9 @@
 use crate::support::{BACKENDS, Random, alone, build, shower_on, together};
 use drystone::low_level::snapshot::Lineage;
 use drystone::low_level::state;
-use drystone::{Body, BodyId, Command, Joint, JointId, JointKind, Scene, Shape, Snapshot, World, WorldBatch, WorldError};
+use drystone::{
+    Body, BodyId, Command, Joint, JointId, JointKind, Scene, Shape, Snapshot, World, WorldBatch, WorldError,
+};
 use glam::Vec2;
 
 /// A floor and a box, in strict mode: a world alone has other room than one of many, and neither shall drop contacts.

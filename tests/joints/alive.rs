@@ -2,7 +2,10 @@
 
 use drystone::low_level::snapshot::Lineage;
 use drystone::low_level::{CpuWorld, GpuWorld, state};
-use drystone::{AdapterChoice, Body, Command, Context, Joint, JointCommand, JointId, JointKind, Motor, Scene, Shape, Snapshot, Spring, World, WorldError};
+use drystone::{
+    AdapterChoice, Body, Command, Context, Joint, JointCommand, JointId, JointKind, Motor, Scene, Shape, Snapshot,
+    Spring, World, WorldError,
+};
 use glam::Vec2;
 
 use crate::common::{Backend, between, far, near};

@@ -13,7 +13,9 @@ use drystone::low_level::types::{
     BodyState, Contact, FIXED_A, FIXED_B, Manifold, NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Pose,
 };
 use drystone::low_level::{CpuWorld, GpuWorld, state};
-use drystone::{AdapterChoice, Body, Command, Context, Emitter, Joint, JointKind, Scene, Shape, Snapshot, World, WorldBatch};
+use drystone::{
+    AdapterChoice, Body, Command, Context, Emitter, Joint, JointKind, Scene, Shape, Snapshot, World, WorldBatch,
+};
 use drystone_scenes::catalogue;
 use glam::Vec2;
 

@@ -9,7 +9,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use drystone::{Body, BodyType, Emitter, Field, Filter, Geometry, Mode, RestitutionMix, Scene, Settings, Shape, ViewBox};
+use drystone::{
+    Body, BodyType, Emitter, Field, Filter, Geometry, Mode, RestitutionMix, Scene, Settings, Shape, ViewBox,
+};
 use drystone::{Joint, JointKind, Material, Motor, Spring};
 use drystone_scenes::file::{self, FileError, FileErrorKind};
 use glam::Vec2;

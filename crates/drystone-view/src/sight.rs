@@ -144,7 +144,7 @@ impl App {
             let framing = Framing::new(compiled, &compiled.poses, part.size);
             // A world that goes on from a file may be far from where its scene began.
             let jumps = run.steps() > 0 && !framing.is_given();
-            let left = self.show(&framing.camera());
+            let left = Some(self.show(&framing.camera()));
             self.sight = Sight { first: Some(framing), part, follows: true, left, jumps, ..Sight::default() };
             self.fit = Fit::Done;
         }
@@ -172,11 +172,11 @@ impl App {
     }
 
     /// Shows in the free part of the picture what a camera shows; returns the camera of the whole picture.
-    fn show(&mut self, wanted: &Camera) -> Option<(Vec2, f32)> {
+    fn show(&mut self, wanted: &Camera) -> (Vec2, f32) {
         let scale = wanted.metres_per_pixel;
         let center = wanted.center - Vec2::new(self.free().shift * scale, 0.0);
         self.camera = Camera { center, metres_per_pixel: scale, ..self.camera };
-        Some((center, scale))
+        (center, scale)
     }
 
     /// Once a frame: looks now and then where the bodies are, and moves the camera.
@@ -358,7 +358,7 @@ impl App {
         let scene = Framing::new(compiled, poses, part.size);
         let free = Framing::of_bodies(compiled, poses, part.size);
         let framing = if scene.camera().seen().contains(free.bodies()) { scene } else { free };
-        let left = self.show(&framing.camera());
+        let left = Some(self.show(&framing.camera()));
         self.sight = Sight { first: Some(framing), part, follows: true, left, ..Sight::default() };
     }
 }

@@ -369,7 +369,8 @@ impl PooledWorld {
         &mut self.member.host
     }
 
-    /// Poses are on the device.
+    /// None: poses are on the device.
+    #[allow(clippy::unused_self, reason = "as of the other worlds")]
     fn stays_by(&self, _slot: usize, _command: Command) -> Option<Pose> {
         None
     }

@@ -8,7 +8,10 @@ use super::joint_records::{JointRecord, JointType, own_keys};
 use super::records::{BodyRecord, EmitterRecord, GEOMETRIES, SceneRecord, SettingsRecord, ShapeRecord, ViewRecord};
 use super::values::{BodyRef, Pair, Word};
 use drystone::low_level::scene::check::{MAX_VALUE, UNIT_TOLERANCE};
-use drystone::{Body, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Motor, Path, Scene, SceneError, Settings, Shape, ViewBox};
+use drystone::{
+    Body, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Motor, Path, Scene, SceneError, Settings,
+    Shape, ViewBox,
+};
 
 /// Also checks the scene ([`Scene::check`]).
 pub fn scene(record: SceneRecord) -> Result<Scene, SceneError> {

@@ -10,7 +10,9 @@ use super::records::{
 };
 use super::values::{Named, Pair, Word};
 use drystone::low_level::scene::MAX_VALUE;
-use drystone::{Body, Emitter, Field, Geometry, Joint, JointKind, Motor, Path, Scene, Settings, Shape, Spring, ViewBox};
+use drystone::{
+    Body, Emitter, Field, Geometry, Joint, JointKind, Motor, Path, Scene, Settings, Shape, Spring, ViewBox,
+};
 
 /// The scene as JSON: readable, the same text for the same scene, and `parse` of it gives the same scene back, to the
 /// last bit of every number. Defaults are left out.
