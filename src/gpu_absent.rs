@@ -18,15 +18,15 @@ use crate::worlds::BodyRows;
 /// Methods that are never called.
 macro_rules! absent {
     () => {};
-    ($name:ident(&mut $this:ident $(, $argument:ident: $type:ty)*) $(-> $result:ty)?; $($rest:tt)*) => {
-        pub fn $name(&mut $this $(, $argument: $type)*) $(-> $result)? {
+    ($visible:vis $name:ident(&mut $this:ident $(, $argument:ident: $type:ty)*) $(-> $result:ty)?; $($rest:tt)*) => {
+        $visible fn $name(&mut $this $(, $argument: $type)*) $(-> $result)? {
             $(let _ = $argument;)*
             match *$this {}
         }
         absent! { $($rest)* }
     };
-    ($name:ident(&$this:ident $(, $argument:ident: $type:ty)*) $(-> $result:ty)?; $($rest:tt)*) => {
-        pub fn $name(&$this $(, $argument: $type)*) $(-> $result)? {
+    ($visible:vis $name:ident(&$this:ident $(, $argument:ident: $type:ty)*) $(-> $result:ty)?; $($rest:tt)*) => {
+        $visible fn $name(&$this $(, $argument: $type)*) $(-> $result)? {
             $(let _ = $argument;)*
             match *$this {}
         }
@@ -40,7 +40,7 @@ pub enum Context {}
 
 impl Context {
     absent! {
-        wait(&self) -> Result<(), DeviceError>;
+        pub wait(&self) -> Result<(), DeviceError>;
     }
 }
 
@@ -51,35 +51,26 @@ pub enum GpuWorld {}
 #[allow(missing_docs, reason = "none of it can be called")]
 impl GpuWorld {
     absent! {
-        body(&self, body: impl Into<BodyId>) -> Result<BodyView, WorldError>;
-        context(&self) -> &Context;
-        dispatches(&self) -> u32;
-        population(&self) -> Option<&Population>;
-        query(&mut self, queries: &[Query]) -> Result<Answers, WorldError>;
-        query_within(&mut self, queries: &[Query], bounds: QueryBounds) -> Result<Answers, WorldError>;
-        read_poses(&mut self) -> Result<Vec<Pose>, WorldError>;
-        set_cancel_token(&mut self, token: CancelToken);
-        stage_ms(&self) -> (&[(Stage, f64)], u64);
-        step(&mut self) -> Result<(), WorldError>;
-        step_profiled(&mut self) -> Result<(), WorldError>;
-        take_events(&mut self) -> Result<Vec<Event>, WorldError>;
-        transforms(&mut self, out: &mut Vec<BodyTransform>) -> Result<(), WorldError>;
-        transforms_latest(&mut self, out: &mut Vec<BodyTransform>) -> Result<Option<u64>, WorldError>;
+        pub body(&self, body: impl Into<BodyId>) -> Result<BodyView, WorldError>;
+        pub compiled(&self) -> &Compiled;
+        pub context(&self) -> &Context;
+        pub dispatches(&self) -> u32;
+        pub population(&self) -> Option<&Population>;
+        pub query(&mut self, queries: &[Query]) -> Result<Answers, WorldError>;
+        pub query_within(&mut self, queries: &[Query], bounds: QueryBounds) -> Result<Answers, WorldError>;
+        pub read_poses(&mut self) -> Result<Vec<Pose>, WorldError>;
+        pub set_cancel_token(&mut self, token: CancelToken);
+        pub stage_ms(&self) -> (&[(Stage, f64)], u64);
+        pub step(&mut self) -> Result<(), WorldError>;
+        pub step_profiled(&mut self) -> Result<(), WorldError>;
+        pub take_events(&mut self) -> Result<Vec<Event>, WorldError>;
+        pub transforms(&mut self, out: &mut Vec<BodyTransform>) -> Result<(), WorldError>;
+        pub transforms_latest(&mut self, out: &mut Vec<BodyTransform>) -> Result<Option<u64>, WorldError>;
     }
 }
 
-/// Methods of the seam that are never called.
-macro_rules! absent_engine {
-    ($($name:ident(&$($mut:ident)? $this:ident $(, $argument:ident: $type:ty)*) $(-> $result:ty)?;)*) => { $(
-        fn $name(&$($mut)? $this $(, $argument: $type)*) $(-> $result)? {
-            $(let _ = $argument;)*
-            match *$this {}
-        }
-    )* };
-}
-
 impl WorldEngine for GpuWorld {
-    absent_engine! {
+    absent! {
         host(&self) -> &Host;
         host_mut(&mut self) -> &mut Host;
         has_room_for(&self, more: Parts) -> bool;
@@ -105,23 +96,23 @@ pub(crate) mod worlds {
 
     impl GpuWorlds {
         absent! {
-            bodies(&mut self) -> Result<BodyRows, WorldError>;
-            context(&self) -> &Context;
-            device_bytes(&self) -> u64;
-            dispatches(&self) -> u32;
-            hashes(&mut self) -> Result<Vec<u64>, WorldError>;
-            host(&self, world: usize) -> &Host;
-            host_mut(&mut self, world: usize) -> &mut Host;
-            len(&self) -> usize;
-            one(&mut self, world: usize) -> GpuWorld;
-            poll(&mut self) -> Result<(), WorldError>;
-            query(&mut self, queries: &[(usize, Query)]) -> Result<Answers, WorldError>;
-            query_repeats(&self) -> u64;
-            replace(&mut self, world: usize, compiled: Compiled) -> Result<(), WorldError>;
-            restore(&mut self, which: &[(usize, &Snapshot)], untaken: Untaken) -> Result<(), WorldError>;
-            set_cancel_token(&mut self, token: &CancelToken);
-            set_contact_limit(&mut self, limit: usize);
-            step(&mut self, which: &[usize]) -> Result<(), WorldError>;
+            pub bodies(&mut self) -> Result<BodyRows, WorldError>;
+            pub context(&self) -> &Context;
+            pub device_bytes(&self) -> u64;
+            pub dispatches(&self) -> u32;
+            pub hashes(&mut self) -> Result<Vec<u64>, WorldError>;
+            pub host(&self, world: usize) -> &Host;
+            pub host_mut(&mut self, world: usize) -> &mut Host;
+            pub len(&self) -> usize;
+            pub one(&mut self, world: usize) -> GpuWorld;
+            pub poll(&mut self) -> Result<(), WorldError>;
+            pub query(&mut self, queries: &[(usize, Query)]) -> Result<Answers, WorldError>;
+            pub query_repeats(&self) -> u64;
+            pub replace(&mut self, world: usize, compiled: Compiled) -> Result<(), WorldError>;
+            pub restore(&mut self, which: &[(usize, &Snapshot)], untaken: Untaken) -> Result<(), WorldError>;
+            pub set_cancel_token(&mut self, token: &CancelToken);
+            pub set_contact_limit(&mut self, limit: usize);
+            pub step(&mut self, which: &[usize]) -> Result<(), WorldError>;
         }
     }
 }

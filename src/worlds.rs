@@ -270,6 +270,7 @@ impl WorldBatch {
     }
 
     /// Does something with the engine of a world.
+    #[cfg_attr(not(feature = "gpu"), allow(unreachable_code, reason = "there are no worlds on a GPU"))]
     fn in_world<T>(&mut self, world: usize, what: impl FnOnce(&mut dyn WorldEngine) -> T) -> Result<T, WorldError> {
         self.check(world)?;
         Ok(match &mut self.inner {

@@ -268,7 +268,7 @@ proptest! {
             body.bullet = index % 2 == 0;
         }
         scene.add(Body::fixed(0.0, 4.0).shape(Shape::circle(1.0).sensor()));
-        let mut worlds = [
+        let mut worlds = vec![
             cpu(&scene),
             cpu(&scene).with_threads(2).expect("threads").with_sharing_from(0).with_groups_of(0),
             cpu(&scene).with_threads(3).expect("threads").with_sharing_from(0).with_groups_of(2),

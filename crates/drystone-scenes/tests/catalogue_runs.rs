@@ -210,6 +210,7 @@ fn period(scene: &Scene) -> f64 {
     let dt = f64::from(scene.settings.dt);
     let mut passages = Vec::new();
     let mut last = f64::from(body_states(world.compiled(), &world.snapshot())[1].position[0]);
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some hundred steps")]
     for step in 1..=(f64::from(SECONDS) / dt) as u32 {
         world.step().expect("a step");
         let x = f64::from(body_states(world.compiled(), &world.snapshot())[1].position[0]);

@@ -624,7 +624,7 @@ fn reads_are_answered_while_the_store_refuses_the_end_of_steps() {
         // The deadline has passed once the world does not step any more.
         let mut last = 0;
         until("over", || {
-            std::thread::sleep(Duration::from_millis(1000));
+            std::thread::sleep(Duration::from_secs(1));
             let now = service.ask(world)["step"].as_u64().unwrap();
             std::mem::replace(&mut last, now) == now
         });
