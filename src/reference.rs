@@ -229,7 +229,7 @@ impl Reference {
             ),
             Stage::Color => color::color(params, states, contacts, slots, counters),
             Stage::Prepare => {
-                prepare::prepare(params, bodies, shapes, states, contacts, manifolds, slots, constraints, surfaces)
+                prepare::prepare(params, bodies, shapes, states, contacts, manifolds, slots, constraints, surfaces);
             }
             Stage::PrepareJoints => {
                 fresh.clear();

@@ -49,9 +49,9 @@ pub fn pair(
     // pair_emit
     pair_starts.clear();
     contacts.clear();
-    for index in 0..shapes.len() {
+    for (index, &is_marked) in marked.iter().enumerate() {
         pair_starts.push(length(contacts));
-        search.pairs_of(index, marked[index], |other| contacts.push(emit_contact(shapes, index, other)), |_| {});
+        search.pairs_of(index, is_marked, |other| contacts.push(emit_contact(shapes, index, other)), |_| {});
     }
     pair_starts.push(length(contacts));
 }
@@ -112,7 +112,9 @@ impl Search<'_> {
             };
             for row in bottom..=top {
                 runs_of_row(level, left, right, row, |first, last| {
-                    cells(cell_ends, cell_shapes, first, last).iter().for_each(|&other| meet(other as usize));
+                    for &other in cells(cell_ends, cell_shapes, first, last) {
+                        meet(other as usize);
+                    }
                 });
             }
         }

@@ -42,6 +42,7 @@ pub fn prepare_joints(
 }
 
 /// Returns the rows of a joint, also of one that is switched off.
+#[must_use]
 pub fn first_rows(joint: &Joint) -> std::ops::Range<usize> {
     let first = joint.first_row as usize;
     first..first + (joint.flags & ROW_COUNT_MASK) as usize

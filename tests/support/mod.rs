@@ -289,7 +289,9 @@ pub fn assert_equal_to_reference(
 ) {
     let mut reference = Reference::from_compiled(worlds[0].compiled().clone());
     for step in 0..steps {
-        worlds.iter_mut().for_each(|world| act(step, world));
+        for world in worlds.iter_mut() {
+            act(step, world);
+        }
         take_over(&mut reference, &mut worlds[0]);
         reference.step();
         for (index, world) in worlds.iter_mut().enumerate() {
