@@ -48,8 +48,9 @@
 //! # The map of a step
 //!
 //! A stage is one word and two files: the function in `src/stages/` is the reference, the kernel of the same name in
-//! `shaders/` is what the GPU runs. [`step::plan`](low_level::step::plan) says in which order; [`CpuWorld`](low_level::CpuWorld) and [`GpuWorld`](low_level::GpuWorld) both follow it.
-//! Between stages there are only these tables (the constants in [`types::Params`](low_level::types::Params) aside):
+//! `shaders/` is what the GPU runs. [`step::plan`] says in which order; [`CpuWorld`](low_level::CpuWorld) and
+//! [`GpuWorld`](low_level::GpuWorld) both follow it.
+//! Between stages there are only these tables (the constants in [`types::Params`] aside):
 //!
 //! ```text
 //! stage                 reads                                       writes
@@ -151,7 +152,7 @@
 //! - **A step never waits.** The host records it without knowing a single count; the GPU decides them. Counters come
 //!   back a few steps later.
 //! - **Replay is exact.** On the same adapter, driver and build a scene gives the same bits every time, whatever the
-//!   capacities; on the CPU for any number of threads as well. [`state::hash`](low_level::state::hash) is equal or it is a bug.
+//!   capacities; on the CPU for any number of threads as well. [`state::hash`] is equal or it is a bug.
 //! - **The backends agree.** What is counted, sorted and coloured is the same bit for bit, from the same input; what is
 //!   computed in floats agrees within stated tolerances, stage by stage. Long runs agree in their metrics.
 //! - **Nothing is dropped silently.** Every table has a capacity and an overflow bit. A step that finds more contacts
