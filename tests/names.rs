@@ -114,7 +114,7 @@ const OWN_SHADERS: [(&str, &str); 3] = [("collide", "hull"), ("solve_joints", "j
 
 /// Returns what keeps a stage of the reference from being read beside its kernel.
 fn hindrance(rust: &str, shader: &str) -> Option<String> {
-    let code = rust.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let mut code = rust.lines().filter(|line| !line.trim_start().starts_with("//"));
     let found = code.find_map(|line| NOT_PLAIN.iter().find(|word| line.contains(*word)).map(|word| (word, line)));
     if let Some((word, line)) = found {
         return Some(format!("{word:?} in {line:?}"));
