@@ -240,8 +240,7 @@ impl Context {
 
     /// A buffer with contents. On a device that was just lost wgpu's own way to make one panics; this one is of no use
     /// then, as is all that comes after, and who waits for that hears why.
-    #[must_use]
-    pub fn buffer_with(&self, label: &'static str, contents: &[u8], usage: wgpu::BufferUsages) -> wgpu::Buffer {
+    pub(crate) fn buffer_with(&self, label: &'static str, contents: &[u8], usage: wgpu::BufferUsages) -> wgpu::Buffer {
         let size = (contents.len() as u64).next_multiple_of(wgpu::COPY_BUFFER_ALIGNMENT);
         let descriptor = wgpu::BufferDescriptor { label: Some(label), size, usage, mapped_at_creation: size > 0 };
         let buffer = self.inner.device.create_buffer(&descriptor);

@@ -200,7 +200,13 @@ impl Inspector {
             Wanted::Body(body) => ([0.0; 2], 0.0, 0, body),
         };
         let asked = Request { point, body, shape_count: inputs.shape_count, reach, exact, pad: [0; 2] };
-        let request = context.buffer_with("inspect request", bytemuck::bytes_of(&asked), wgpu::BufferUsages::UNIFORM);
+        let request = device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("inspect request"),
+            size: size_of::<Request>() as u64,
+            usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        queue.write_buffer(&request, 0, bytemuck::bytes_of(&asked));
         let found = device.create_buffer(&wgpu::BufferDescriptor {
             label: Some("inspect found"),
             size: size_of::<Found>() as u64,
