@@ -70,7 +70,8 @@ fn goes_on(backend: Backend) {
     for world in [&mut first, &mut second] {
         steps(world, 3);
         world.add_bodies(&[Body::dynamic(0.0, 12.0).shape(Shape::half_box(0.3, 0.6))]).unwrap();
-        steps(world, 40);
+        // Until it lands; then it bounces a little.
+        steps(world, 27);
     }
     assert_eq!(hash(&mut first), hash(&mut second));
     assert_eq!(first.body_id(2), second.body_id(2), "slots and generations are the same too");
@@ -120,14 +121,16 @@ fn is_replaced_in_its_slot(backend: Backend) {
     let mut second = world(backend);
     second.load_with(&bytes, &journal).unwrap();
     let mut other = world(backend);
-    steps(&mut other, 240);
+    steps(&mut other, 227);
     for world in [&mut first, &mut second] {
-        steps(world, 40);
+        // Until it lands; then it bounces a little.
+        steps(world, 27);
     }
     assert_eq!(hash(&mut first), hash(&mut second));
     assert_ne!(hash(&mut first), hash(&mut other));
     let height = |world: &mut World, body: usize| world.snapshot().unwrap().poses[body].position[1];
-    assert!(height(&mut other, 4) > 3.4 && height(&mut first, 4) < 2.6, "the pile came down by a box");
+    let heights = [height(&mut other, 4), height(&mut first, 4)];
+    assert!(heights[0] > 3.4 && heights[1] < 2.6, "the pile came down by a box: {heights:?}");
     assert_eq!(first.snapshot().unwrap().poses[1].position, [-9.0, 3.0]);
     // What is refused changes nothing.
     let before = hash(&mut first);

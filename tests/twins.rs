@@ -43,6 +43,7 @@ scenes! {
     large_pyramid: "large_pyramid:base=40", 300;
     many_pyramids: "many_pyramids:rows=3,columns=3", 300;
     vertical_stack: "vertical_stack", 300;
+    pendulum: "pendulum:bobs=2", 300;
     card_house: "card_house", 300;
     overlap_recovery: "overlap_recovery", 300;
     circle_stack: "circle_stack", 300;

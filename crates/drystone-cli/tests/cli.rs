@@ -306,7 +306,7 @@ mod mistakes {
             ("--trace a.npz", "the limit is 16 GiB"),
             ("--layers joints", "say how --picture and --movie look"),
             ("--dark --state a.json", "say how --picture and --movie look"),
-            ("--picture a.png --layers joints,bones", "possible values: grid, wires, sleep"),
+            ("--picture a.png --layers joints,bones", "possible values: grid, search_cells, wires, sleep"),
             ("--picture a.png --coloring difference", "possible values: body, speed"),
             ("--view -1,-1,1,1", "say how --picture and --movie look"),
             ("--picture a.png --view 1,2,3", "expected LEFT,BOTTOM,RIGHT,TOP in metres"),

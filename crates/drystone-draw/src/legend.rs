@@ -25,7 +25,7 @@ const VALUE_LETTERS: usize = 5;
 /// Length of a scale, in units.
 const LENGTH: f32 = 176.0;
 /// Between two texts at least, in the same units.
-const GAP: f32 = 4.0;
+const TEXT_GAP: f32 = 4.0;
 /// From the edges of the picture, and around the legend.
 const MARGIN: f32 = 12.0;
 /// Smaller pictures have none, px.
@@ -101,7 +101,7 @@ fn colors(sheet: &mut Sheet, view: &View, layers: &Layers, [title, ramp, ground]
                 sheet.cell(at, title, &cell);
             }
             sheet.text(unit_at, title, measure);
-            let most_at = value_at - GAP - sheet.width("max");
+            let most_at = value_at - TEXT_GAP - sheet.width("max");
             sheet.text(most_at, title, "max");
             sheet.text(0.0, title, what);
             sheet.plates.push(scale(PLATE_SCALE));
@@ -215,7 +215,7 @@ impl Sheet {
             let start = (x - 0.5 * width).min(length - width).max(0.0);
             if start >= free_from {
                 self.text(start, ground, &label);
-                free_from = start + width + GAP;
+                free_from = start + width + TEXT_GAP;
             }
         }
     }
