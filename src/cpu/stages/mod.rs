@@ -1,5 +1,5 @@
 //! The fast stages: eight rows at a time and shared among threads, each to the bits of the one of the same name in
-//! [`crate::stages`], which says what it does.
+//! [`stages`](crate::low_level::stages), which says what it does.
 
 pub mod bin;
 pub mod bound;
