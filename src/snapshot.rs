@@ -212,6 +212,18 @@ impl RowGoal {
     }
 }
 
+/// Checks that a snapshot is of a world that is laid out so, with these bodies and joints.
+///
+/// # Errors
+/// The first table, index or count that does not fit.
+pub fn check_snapshot(
+    snapshot: &Snapshot,
+    compiled: &Compiled,
+    population: Option<&Population>,
+) -> Result<(), SnapshotError> {
+    snapshot.check(compiled, population)
+}
+
 impl Snapshot {
     /// Tells the joints again what they had been told.
     pub(crate) fn put_goals(&self, joints: &mut Joints) {
@@ -284,7 +296,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// What does not fit.
-    pub fn check(&self, compiled: &Compiled, population: Option<&Population>) -> Result<(), SnapshotError> {
+    pub(crate) fn check(&self, compiled: &Compiled, population: Option<&Population>) -> Result<(), SnapshotError> {
         let (bodies, shapes) = (compiled.bodies.len(), compiled.shapes.len());
         let mut sizes = vec![
             ("poses", self.poses.len(), bodies),

@@ -10,7 +10,7 @@ use drystone::Snapshot;
 use drystone::low_level::math::{rotate, rotation};
 use drystone::low_level::population::{Models, Population, joint_place};
 use drystone::low_level::scene::Compiled;
-use drystone::low_level::snapshot::{Force, JointGoal, RowGoal};
+use drystone::low_level::snapshot::{Force, JointGoal, RowGoal, check_snapshot};
 use drystone::low_level::state::{ReportedBody, body_slots};
 use drystone::low_level::types::{
     self, BROKEN, JOINT_DISABLED, JOINT_FRESH, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_COUNT_MASK, ROW_EQUALITY,
@@ -78,7 +78,7 @@ impl SavedWorld {
         population.keep_models(&compiled, &self.scene);
         population.relive(&mut compiled, &self.journal, steps)?;
         let snapshot = Snapshot::from_bytes(&self.state, compiled.fingerprint())?;
-        snapshot.check(&compiled, Some(&population)).map_err(WorldError::from)?;
+        check_snapshot(&snapshot, &compiled, Some(&population)).map_err(WorldError::from)?;
         let models = population.take_models().unwrap_or_default();
         Ok(Relived { compiled, population, models, snapshot, steps })
     }
