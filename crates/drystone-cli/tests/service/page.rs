@@ -606,7 +606,7 @@ fn keys_are_those_of_the_window() {
         let (shown, meaning) = (quoted[1].replace("\\\\", "\\"), quoted[3]);
         if let Some(own) = page.as_array().unwrap().iter().find(|key| key[0] == shown.as_str()) {
             shared += 1;
-            let first = |text: &str| text.split([' ', ',']).next().unwrap().to_owned();
+            let first = |text: &str| text.split([' ', ',', ':']).next().unwrap().to_owned();
             assert_eq!(first(own[1].as_str().unwrap()), first(meaning), "{shown}");
         }
     }
