@@ -206,7 +206,7 @@ pub(crate) const KEYS: [Key; 40] = [
     key(egui::Key::ArrowLeft, "←", "one step back", |_| Action::Back(1)),
     key(egui::Key::PageDown, "Page down", "60 steps", |_| Action::Step(60)),
     key(egui::Key::PageUp, "Page up", "60 steps back", |_| Action::Back(60)),
-    key(egui::Key::R, "R", "restart: everything back to where it began", |_| Action::Restart),
+    key(egui::Key::R, "R", "restart: back to the beginning", |_| Action::Restart),
     key(egui::Key::Minus, "−", "slower", |_| Action::Slower),
     key(egui::Key::Equals, "=", "faster", |_| Action::Faster),
     key(egui::Key::F, "F", "frame everything", |_| Action::FrameAll),
