@@ -204,7 +204,7 @@ impl CpuWorld {
 
     /// Returns the body in a slot, if there is one.
     pub(crate) fn body_in(&self, slot: usize) -> Option<BodyView> {
-        let id = self.population().map_or(Some(slot.into()), |population| population.id(self.compiled(), slot))?;
+        let id = self.body_id(slot)?;
         Some(BodyView::new(self.compiled(), id, *self.poses().get(slot)?, self.body_state(slot)?))
     }
 

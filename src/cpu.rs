@@ -461,7 +461,7 @@ impl CpuWorld {
     /// Runs one stage, on a shorter way if there is one.
     ///
     /// # Errors
-    /// As of [`Self::run`].
+    /// Those of [`Self::run`].
     fn run_timed(&mut self, op: Op) -> Result<(), WorldError> {
         let start = Instant::now();
         let is_done = match op.stage {

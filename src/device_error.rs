@@ -1,6 +1,6 @@
 //! Errors of a device.
 
-/// What went wrong on the device.
+/// Failure of a device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
     /// The device is gone: driver reset, unplugged, destroyed. Worlds on it cannot go on; a snapshot taken before can, on

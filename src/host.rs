@@ -38,7 +38,7 @@ pub(crate) use verbs::world_verbs;
 use crate::cancel::StepLimits;
 use crate::command::{Command, CommandError, JointCommand, forget, rouse, wake_all, wake_left};
 use crate::event::Event;
-use crate::population::{BodyId, Change, JointId, Journal, Population, ends, joint_id, slot_of};
+use crate::population::{BodyId, Change, JointId, Journal, Population, body_of_slot, ends, joint_id, slot_of};
 use crate::scene::{Body, Compiled};
 use crate::snapshot::{Lineage, Moment, Snapshot, SnapshotError, SnapshotFileError};
 use crate::types::{self, Pose};
@@ -239,9 +239,8 @@ impl Host {
     }
 
     /// Id of the body in a slot, if there is one.
-    pub fn body_id(&mut self, index: usize) -> Option<BodyId> {
-        let (compiled, population) = self.people();
-        population.id(compiled, index)
+    pub fn body_id(&self, index: usize) -> Option<BodyId> {
+        body_of_slot(&self.compiled, self.population.as_ref(), index)
     }
 
     /// Id of the joint with an index, if there is one.

@@ -17,7 +17,7 @@ use std::fmt;
 use emission::Emitted;
 pub use journal::{Alteration, Journal};
 use owners::Owners;
-pub(crate) use owners::{body_in_step, living, owner, owner_of_shape, slot_of};
+pub(crate) use owners::{body_in_step, body_of_slot, living, owner, owner_of_shape, slot_of};
 
 use crate::scene::{
     Body, Compiled, Geometry, Joint, JointChange, MAX_BODIES, MAX_JOINTS, MAX_SHAPES, MassProperties, Scene,
@@ -407,7 +407,7 @@ impl Population {
         }
         let mut change = Change::default();
         change.bodies.insert(id.index);
-        // What sleeps may lean on it, and its place among sleeping islands is lost.
+        // Bodies asleep may lean on it, and its place among sleeping islands is lost.
         change.fixed = true;
         for place in compiled.joints.of_bodies(&change.bodies) {
             compiled.joints.remove(place, &mut change.joints);

@@ -58,7 +58,7 @@ pub enum Query {
         from: Vec2,
         /// End, m.
         to: Vec2,
-        /// What it hits: shapes that a shape with this filter would meet. Both must agree, so a shape whose mask lacks the
+        /// Filter: it hits shapes that a shape with this filter would meet. Both must agree, so a shape whose mask lacks the
         /// ray's category is not hit.
         filter: Filter,
     },

@@ -50,18 +50,22 @@ pub fn body_states(compiled: &Compiled, snapshot: &Snapshot) -> Vec<ReportedBody
 /// All slots in their order, each with the body in it.
 #[must_use]
 pub fn body_slots(compiled: &Compiled, snapshot: &Snapshot) -> Vec<Option<ReportedBody>> {
-    let report = |(index, (pose, state)): (usize, (&Pose, &BodyState))| {
-        let turn = Vec2::from(pose.rotation);
-        (compiled.bodies[index].kind != VACANT).then(|| ReportedBody {
-            id: compiled.ids[index].clone(),
-            position: (Vec2::from(pose.position) - rotate(turn, compiled.mass[index].center)).into(),
-            angle: turn.y.atan2(turn.x),
-            velocity: state.velocity,
-            angular_velocity: state.angular_velocity,
-            asleep: is_asleep(compiled, snapshot, index),
-        })
-    };
-    snapshot.poses.iter().zip(&snapshot.states).enumerate().map(report).collect()
+    (0..snapshot.poses.len()).map(|slot| body_slot(compiled, snapshot, slot)).collect()
+}
+
+/// Returns the body in a slot; none if the slot is vacant, or beyond the last.
+#[must_use]
+pub fn body_slot(compiled: &Compiled, snapshot: &Snapshot, slot: usize) -> Option<ReportedBody> {
+    let (pose, state) = (snapshot.poses.get(slot)?, snapshot.states.get(slot)?);
+    let turn = Vec2::from(pose.rotation);
+    (compiled.bodies[slot].kind != VACANT).then(|| ReportedBody {
+        id: compiled.ids[slot].clone(),
+        position: (Vec2::from(pose.position) - rotate(turn, compiled.mass[slot].center)).into(),
+        angle: turn.y.atan2(turn.x),
+        velocity: state.velocity,
+        angular_velocity: state.angular_velocity,
+        asleep: is_asleep(compiled, snapshot, slot),
+    })
 }
 
 /// FNV-1a, word by word.

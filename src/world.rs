@@ -169,7 +169,7 @@ impl World {
     /// Advances the world by one step.
     ///
     /// # Errors
-    /// As [`CpuWorld::step`] and [`GpuWorld::step`].
+    /// Those of [`CpuWorld::step`] and [`GpuWorld::step`].
     pub fn step(&mut self) -> Result<(), WorldError> {
         match self {
             Self::Cpu(world) => world.step(),
@@ -188,7 +188,7 @@ impl World {
     /// Advances the world by one step and measures its stages. On the GPU this waits for the device.
     ///
     /// # Errors
-    /// As [`Self::step`].
+    /// Those of [`Self::step`].
     pub fn step_profiled(&mut self) -> Result<(), WorldError> {
         match self {
             Self::Cpu(_) => self.step(),

@@ -419,7 +419,7 @@ impl WorldBatch {
     /// for the device once.
     ///
     /// # Errors
-    /// As [`Self::restore`], and if a world is given twice; then nothing has changed in any of them.
+    /// Those of [`Self::restore`], and if a world is given twice; then nothing has changed in any of them.
     pub fn restore_all(&mut self, which: &[(usize, &Snapshot)]) -> Result<(), WorldError> {
         self.check_all(which.iter().map(|&(world, _)| world))?;
         self.inner.restore(which, Untaken::Dropped)

@@ -725,7 +725,7 @@ fn a_limit_beside_sleepers_is_refused_on_a_device() {
     within_a_minute(|| {
         let (mut scene, mut start) = asleep("large_pyramid:base=8");
         scene.settings.strict = true;
-        // Of the same bodies under other settings.
+        // The bodies are the same; the settings, and so the fingerprint, differ.
         start.lineage = Lineage::default();
         let sleeping = start.sleeping.len();
         let found = pairs_of(CIRCLES) + sleeping;
@@ -842,7 +842,7 @@ fn a_world_that_was_set_back_steps_to_the_same_bits() {
 #[test]
 fn sleepers_that_a_cancelled_step_called_sleep_on() {
     let (mut scene, mut start) = asleep("large_pyramid:base=20");
-    // Of the same bodies under other settings.
+    // The bodies are the same; the settings, and so the fingerprint, differ.
     start.lineage = Lineage::default();
     // So that the solver of the step that wakes them takes long.
     (scene.settings.substeps, scene.settings.iterations) = (Some(64), Some(64));

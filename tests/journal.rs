@@ -132,7 +132,7 @@ fn is_replaced_in_its_slot(backend: Backend) {
     let heights = [height(&mut other, 4), height(&mut first, 4)];
     assert!(heights[0] > 3.4 && heights[1] < 2.6, "the pile came down by a box: {heights:?}");
     assert_eq!(first.snapshot().unwrap().poses[1].position, [-9.0, 3.0]);
-    // What is refused changes nothing.
+    // A refused replacement changes nothing.
     let before = hash(&mut first);
     let [ball, again] = [Body::fixed(0.0, 9.0).shape(Shape::circle(0.5)), aside];
     let gone = BodyId { index: 1, generation: 7 };

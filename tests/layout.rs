@@ -387,7 +387,7 @@ fn numbers_of_the_physics_have_one_home() {
     let elsewhere = |place: &str| !place.ends_with("src/constants.rs") && !place.ends_with("shaders/constants.wgsl");
     let mut all = declared("src", "rs");
     all.extend(declared("shaders", "wgsl"));
-    // Of another type a name is another thing.
+    // Only scalars: a name of another type means something else.
     let scalars = ["f32", "f64", "u32", "usize"];
     let twice = all.iter().filter(|constant| elsewhere(&constant.place) && scalars.contains(&constant.kind.as_str()));
     let twice: Vec<_> = twice.filter(|constant| names.contains(&constant.name)).collect();

@@ -371,7 +371,7 @@ fn a_world_goes_back_over_additions_and_removals() {
     }
 }
 
-/// Of as many bodies, shapes and contacts, but of other ones; or with another gravity.
+/// Scenes with as many bodies, shapes and contacts, but other ones; or with another gravity.
 #[test]
 fn the_snapshot_of_another_scene_is_refused() {
     let mut heavy = floor();
@@ -400,7 +400,7 @@ fn the_snapshot_of_another_scene_is_refused() {
     }
 }
 
-/// What a world tells of its steps is what happened, once, however often it went back.
+/// Events are those of the steps that happened, once each, however often the world went back.
 #[test]
 fn events_of_a_future_that_was_left_are_dropped() {
     let mut scene = floor();

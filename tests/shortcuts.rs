@@ -3,12 +3,14 @@
 
 use std::cell::Cell;
 
-use crate::support::{Random, assert_equal_to_reference, build, cpu, difference, full_hash, pile, take_over};
+use crate::support::{
+    Random, assert_equal_to_reference, build, cpu, difference, full_hash, joint_kinds, pile, take_over,
+};
 use drystone::low_level::CpuWorld;
 use drystone::low_level::reference::Reference;
 use drystone::low_level::step::Stage;
 use drystone::low_level::types::{BROKEN, JointFrame, JointState};
-use drystone::{Body, Command, Joint, JointCommand, JointKind, Mode, Motor, Scene, Settings, Shape, Snapshot, Spring};
+use drystone::{Body, Command, Joint, JointCommand, JointKind, Mode, Scene, Settings, Shape, Snapshot};
 use drystone_scenes::catalogue;
 use glam::Vec2;
 
@@ -250,19 +252,7 @@ fn everything(mode: Mode) -> Scene {
         scene.add(body.shape(shape));
     }
     let last = scene.bodies.len() - 1;
-    let spring = Some(Spring { hertz: 3.0, damping_ratio: 0.2, target: 0.5 });
-    let motor = Some(Motor { speed: 2.0, max: 20.0 });
-    let limits = Some([-0.2, 0.3]);
-    let kinds = [
-        JointKind::rod(),
-        JointKind::rope(1.2),
-        JointKind::spring(80.0, 0.5),
-        JointKind::Revolute { reference_angle: None, limits, motor, spring },
-        JointKind::Prismatic { axis: [0.6, 0.8].into(), reference_angle: None, limits, motor, spring },
-        JointKind::Wheel { axis: [0.0, 1.0].into(), limits, motor, spring },
-        JointKind::weld(),
-    ];
-    for (index, kind) in kinds.into_iter().enumerate() {
+    for (index, kind) in joint_kinds().into_iter().enumerate() {
         let joint = Joint::new(kind, last - 2 * index, last - 2 * index - 1).anchors([0.1, 0.0], [-0.1, 0.05]);
         scene.join(if index == 0 { joint.break_force(30.0) } else { joint });
     }

@@ -1,10 +1,11 @@
 //! GPU against CPU, stage by stage, step by step and by the run's metrics; and that each of these checks can fail.
 
+use crate::support::joint_kinds;
 use drystone::low_level::GpuWorld;
 use drystone::low_level::gpu::kernel::Patch;
 use drystone::low_level::math::{inv_rotate, rotation};
 use drystone::low_level::step::Stage;
-use drystone::{AdapterChoice, Body, Context, Joint, JointKind, Mode, Motor, Scene, Shape, Spring};
+use drystone::{AdapterChoice, Body, Context, Joint, JointKind, Mode, Scene, Shape};
 use drystone_scenes::catalogue;
 use drystone_validate::{Options, Report, compare, validate};
 
@@ -151,19 +152,9 @@ fn mode_for(stage: Stage) -> Mode {
 /// The same with joints of every kind between the bodies, for the stages that only joints have.
 fn jointed(mode: Mode) -> Scene {
     let mut scene = lively(mode);
-    let spring = Some(Spring { hertz: 3.0, damping_ratio: 0.2, target: 0.5 });
-    let motor = Some(Motor { speed: 2.0, max: 20.0 });
-    let limits = Some([-0.2, 0.3]);
-    let kinds = [
-        JointKind::rod(),
-        JointKind::rope(1.2),
-        JointKind::spring(80.0, 0.5),
-        JointKind::Revolute { reference_angle: None, limits, motor, spring },
-        JointKind::Prismatic { axis: [0.6, 0.8].into(), reference_angle: None, limits, motor, spring },
-        JointKind::Wheel { axis: [0.0, 1.0].into(), limits, motor, spring },
-        JointKind::weld(),
-        JointKind::Motor { linear_offset: [0.3, 0.2].into(), angular_offset: 0.1, max_force: 50.0, max_torque: 5.0 },
-    ];
+    let motor =
+        JointKind::Motor { linear_offset: [0.3, 0.2].into(), angular_offset: 0.1, max_force: 50.0, max_torque: 5.0 };
+    let kinds = joint_kinds().into_iter().chain([motor]);
     // Anchors that meet half way, as the bodies stand; those of rods and springs are the bodies' origins.
     let meet = |scene: &Scene, joint: Joint| {
         let (a, b) = (&scene.bodies[joint.a.expect("two bodies")], &scene.bodies[joint.b]);
@@ -172,7 +163,7 @@ fn jointed(mode: Mode) -> Scene {
         let anchors = (local(a), local(b));
         joint.anchors(anchors.0, anchors.1)
     };
-    for (index, kind) in kinds.into_iter().enumerate() {
+    for (index, kind) in kinds.enumerate() {
         let joint = Joint::new(kind, index + 1, index + 2);
         scene.join(if index < 3 { joint } else { meet(&scene, joint) });
     }

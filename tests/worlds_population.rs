@@ -322,7 +322,7 @@ fn what_is_refused_changes_nothing() {
     }
 }
 
-/// Of one world, in flight and asleep; a snapshot has it with it, and a world that begins again has that of its scene.
+/// Gravity of one world is set in flight and asleep; a snapshot carries it, and a world that begins again has that of its scene.
 #[test]
 fn gravity_is_that_of_each_world() {
     for backend in BACKENDS {

@@ -44,7 +44,7 @@ fn position_is_that_of_the_origin_and_to_set_it_moves_nothing() {
         } else {
             assert!(moved.position().distance(still.position()) < 1e-4, "{moved:?} {still:?}");
         }
-        // What would have been set by mistake.
+        // The centre of mass, given as the origin by mistake, moves it.
         world.command(hammer, Command::teleport(moved.center(), moved.angle())).unwrap();
         world.step().unwrap();
         twin.step().unwrap();

@@ -44,15 +44,15 @@ pub struct Block {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct Point {
-    /// As [`ConstraintPoint::r_a`].
+    /// Arms on A: [`ConstraintPoint::r_a`].
     pub r_a: VecLanes,
-    /// As [`ConstraintPoint::r_b`].
+    /// Arms on B: [`ConstraintPoint::r_b`].
     pub r_b: VecLanes,
-    /// As [`ConstraintPoint::separation`].
+    /// Separations: [`ConstraintPoint::separation`].
     pub separation: Lanes,
-    /// As [`ConstraintPoint::normal_mass`].
+    /// Masses along the normal: [`ConstraintPoint::normal_mass`].
     pub normal_mass: Lanes,
-    /// As [`ConstraintPoint::tangent_mass`].
+    /// Masses along the tangent: [`ConstraintPoint::tangent_mass`].
     pub tangent_mass: Lanes,
     /// As in [`Constraint::impulses`].
     pub normal_impulse: Lanes,

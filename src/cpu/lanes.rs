@@ -461,7 +461,7 @@ mod tests {
         })
     }
 
-    /// What [`math`](crate::low_level::math) makes of them.
+    /// Results of [`math`](crate::low_level::math) for one lane.
     fn expected(lane: usize) -> Vec<u32> {
         let load = |factor, first| shuffled(factor, first)[lane];
         let (a, b) = (Vec2::new(load(1, 0), load(1, 3)), Vec2::new(load(7, 7), load(5, 0)));

@@ -45,7 +45,7 @@ impl CpuWorld {
     /// Returns where the plan goes on.
     ///
     /// # Errors
-    /// As of [`Self::run`].
+    /// Those of [`Self::run`].
     pub(super) fn search(&mut self, next: usize) -> Result<usize, WorldError> {
         let start = Instant::now();
         let Self { threads, poses, states, aabbs, own_cells, counters, near, .. } = self;

@@ -21,7 +21,8 @@ impl WorldEngine for CpuWorld {
     }
 
     fn stays_by(&self, slot: usize, command: Command) -> Option<Pose> {
-        self.body_in(slot)?.stays_by(command)
+        // Only this one can: others have no use for a look at the body.
+        matches!(command, Command::Teleport { .. }).then(|| self.body_in(slot)).flatten()?.stays_by(command)
     }
 
     fn has_room_for(&self, _: Parts) -> bool {

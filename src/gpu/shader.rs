@@ -364,7 +364,7 @@ impl Composed {
     /// Parses and validates for a device that has these capabilities and no others.
     ///
     /// # Errors
-    /// As [`Composed::module`].
+    /// Those of [`Composed::module`].
     pub fn module_with(
         &self,
         capabilities: naga::valid::Capabilities,

@@ -82,8 +82,8 @@ macro_rules! world_verbs {
 
         /// Adds joints to the running world: all of them or, with an error, none. They hold from the next step on. Their
         /// bodies are given by their slots. A length or a reference angle that is not given is as the bodies stand when that
-        /// step begins, a length then at least 0.1 mm. Indices of joints that are gone are given out again, the lowest first.
-        /// Nothing waits.
+        /// step begins, a length then at least 0.1 mm. Indices of joints that are gone are given out again, the lowest first. This
+        /// does not wait for a device.
         ///
         /// # Errors
         /// The first value that is out of range, as for a scene; or if they do not fit the device.
@@ -122,8 +122,9 @@ macro_rules! world_verbs {
         }
 
         /// Id of the body in a slot, if there is one. An id outlives its body; a slot is given to another.
-        pub fn body_id(&mut self, index: usize) -> Option<$crate::population::BodyId> {
-            self.host_mut().body_id(index)
+        #[must_use]
+        pub fn body_id(&self, index: usize) -> Option<$crate::population::BodyId> {
+            self.host().body_id(index)
         }
 
         /// Continues from a snapshot, to the same bits: of this world, also if bodies or joints came or went since, or of

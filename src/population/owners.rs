@@ -110,6 +110,15 @@ pub(crate) fn slot_of(compiled: &Compiled, population: Option<&Population>, id: 
     if body.kind == VACANT || generation != id.generation { Err(CommandError::Gone(id)) } else { Ok(slot) }
 }
 
+/// Id of the body in a slot, if there is one.
+pub(crate) fn body_of_slot(compiled: &Compiled, population: Option<&Population>, slot: usize) -> Option<BodyId> {
+    match population {
+        Some(population) => population.id(compiled, slot),
+        // Before a body comes or goes all are the first in their slots.
+        None => (slot < compiled.bodies.len()).then(|| slot.into()),
+    }
+}
+
 /// Bodies that there are, by slot.
 pub(crate) fn living<'a>(
     compiled: &'a Compiled,

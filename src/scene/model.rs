@@ -170,7 +170,7 @@ pub enum RestitutionMix {
     Max,
 }
 
-/// How a scene is solved.
+/// Settings of the solver for a scene.
 ///
 /// The defaults of the solver are those of Box2D's soft step. Four defaults differ from Box2D's: the smaller of two
 /// restitutions counts ([`RestitutionMix::Min`]), so that a ball of restitution 0.9 does not bounce from a ground of 0;

@@ -18,6 +18,11 @@ use crate::types::{Aabb, Level, NONE, Params, Shape};
 pub fn bin(params: &Params, shapes: &[Shape], aabbs: &[Aabb], cell_ends: &mut Vec<u32>, cell_shapes: &mut Vec<u32>) {
     let shape_cells: Vec<u32> =
         shapes.iter().zip(aabbs).map(|(shape, aabb)| cell_of_shape(params, shape, aabb)).collect();
+    bin_place(params, &shape_cells, cell_ends, cell_shapes);
+}
+
+/// Sorts the shapes by their cells, in order of the index.
+pub fn bin_place(params: &Params, shape_cells: &[u32], cell_ends: &mut Vec<u32>, cell_shapes: &mut Vec<u32>) {
     // bin_clear
     cell_ends.clear();
     cell_ends.resize(params.cell_count as usize + 1, 0);
@@ -34,8 +39,8 @@ pub fn bin(params: &Params, shapes: &[Shape], aabbs: &[Aabb], cell_ends: &mut Ve
     }
     // bin_place
     cell_shapes.clear();
-    cell_shapes.resize(shapes.len(), 0);
-    for (shape, &cell) in (0..).zip(&shape_cells).filter(|&(_, &cell)| cell != NONE) {
+    cell_shapes.resize(shape_cells.len(), 0);
+    for (shape, &cell) in (0..).zip(shape_cells).filter(|&(_, &cell)| cell != NONE) {
         let end = &mut cell_ends[cell as usize];
         cell_shapes[*end as usize] = shape;
         *end += 1;

@@ -102,7 +102,7 @@ impl Search<'_> {
                     return;
                 }
                 if own_level && other <= index {
-                    // Of two on one level the lower index is the producer: one that is asleep has to be told.
+                    // The lower index of two on one level is the producer; if it sleeps it is marked.
                     if asleep[other] && !asleep[index] {
                         mark(other);
                     }

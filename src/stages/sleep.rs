@@ -53,7 +53,8 @@ pub fn sleep(
     }
     island_flags.fill(0);
     if any_ready {
-        unite_all(joints, joint_states, contacts, states, islands, island_flags);
+        let pairs = pairs(contacts, joints, |joint| joint_states[joint]);
+        unite_all(pairs, &|body| states[body as usize].status, islands, island_flags);
         sleep_settle(states, islands, island_flags, counters);
     }
     if counters.slept != 0 || counters.woken != 0 {
@@ -102,34 +103,38 @@ fn is_quiet(params: &Params, body: &Body, state: &BodyState) -> bool {
     speed < params.sleep_speed && MOVED_SHARE * moved < params.sleep_speed * params.dt
 }
 
+/// Pairs of bodies that hang together: by a contact that touches, or by a joint that holds. `state` is that of the joint with
+/// an index.
+pub(crate) fn pairs<'a>(
+    contacts: &'a [Contact],
+    joints: &'a [Joint],
+    state: impl Fn(usize) -> JointState + Clone + 'a,
+) -> impl Iterator<Item = (u32, u32)> + Clone + 'a {
+    let touching = contacts.iter().filter(|contact| contact.flags & POINT_COUNT_MASK != 0);
+    let held = joints.iter().enumerate().filter(move |&(index, joint)| holds(joint, &state(index)));
+    let touching = touching.map(|contact| (contact.body_a, contact.body_b));
+    touching.chain(held.map(|(_, joint)| (joint.body_a, joint.body_b)))
+}
+
 /// Makes islands of the bodies that are ready, and blocks those that something touches which is not (`sleep_unite`,
-/// `sleep_block`).
-fn unite_all(
-    joints: &[Joint],
-    joint_states: &[JointState],
-    contacts: &[Contact],
-    states: &[BodyState],
+/// `sleep_block`). `status` is that of a body.
+pub(crate) fn unite_all(
+    pairs: impl Iterator<Item = (u32, u32)> + Clone,
+    status: &impl Fn(u32) -> u32,
     islands: &mut [u32],
     island_flags: &mut [u32],
 ) {
     for (index, island) in (0..).zip(&mut *islands) {
-        if states[index as usize].status & ASLEEP == 0 {
+        if status(index) & ASLEEP == 0 {
             *island = index;
         }
     }
-    let touching = contacts.iter().filter(|contact| contact.flags & POINT_COUNT_MASK != 0);
-    let held = joints.iter().zip(joint_states).filter(|(joint, state)| holds(joint, state));
-    let pairs: Vec<(u32, u32)> = touching
-        .map(|contact| (contact.body_a, contact.body_b))
-        .chain(held.map(|(joint, _)| (joint.body_a, joint.body_b)))
-        .collect();
-    let status = |body: u32| states[body as usize].status;
-    for &(a, b) in &pairs {
+    for (a, b) in pairs.clone() {
         if status(a) & status(b) & READY != 0 {
             unite(islands, a, b);
         }
     }
-    for &(a, b) in &pairs {
+    for (a, b) in pairs {
         for (sleepy, other) in [(a, b), (b, a)] {
             if status(sleepy) & READY != 0 && status(other) & (READY | ASLEEP | QUARANTINED) == 0 {
                 island_flags[root(islands, sleepy) as usize] |= ISLAND_BLOCKED;
@@ -168,7 +173,7 @@ pub fn root(islands: &mut [u32], body: u32) -> u32 {
 }
 
 /// Makes one island of two.
-pub fn unite(islands: &mut [u32], a: u32, b: u32) {
+fn unite(islands: &mut [u32], a: u32, b: u32) {
     let (a, b) = (root(islands, a), root(islands, b));
     islands[a.max(b) as usize] = a.min(b);
 }

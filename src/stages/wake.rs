@@ -35,8 +35,9 @@ pub fn wake(
     manifolds_previous: &mut Vec<Manifold>,
     counters: &mut Counters,
 ) {
-    wake_find(contacts, states, islands, island_flags);
-    wake_joints(joints, joint_states, states, islands, island_flags);
+    let status = |body: u32| states[body as usize].status;
+    wake_find(contacts, &status, islands, island_flags);
+    wake_joints(joints, |joint| joint_states[joint], &status, islands, island_flags);
     counters.again = 0;
     for (index, body) in bodies.iter().enumerate() {
         let state = &mut states[index];
@@ -69,33 +70,33 @@ pub fn wake(
     );
 }
 
-/// Flags the islands that a contact wakes.
-fn wake_find(contacts: &[Contact], states: &[BodyState], islands: &[u32], island_flags: &mut [u32]) {
+/// Flags the islands that a contact wakes. `status` is that of a body.
+pub(crate) fn wake_find(contacts: &[Contact], status: &impl Fn(u32) -> u32, islands: &[u32], island_flags: &mut [u32]) {
     for contact in contacts.iter().filter(|contact| contact.flags & POINT_COUNT_MASK != 0) {
         let (a, b) = (contact.body_a, contact.body_b);
         if contact.flags & FIXED_B == 0 {
-            wake_by(a, b, states, islands, island_flags);
+            wake_by(a, b, status, islands, island_flags);
         }
         if contact.flags & FIXED_A == 0 {
-            wake_by(b, a, states, islands, island_flags);
+            wake_by(b, a, status, islands, island_flags);
         }
     }
 }
 
-/// Flags the islands that a joint wakes.
-fn wake_joints(
+/// Flags the islands that a joint wakes. `state` is that of the joint with an index, `status` that of a body.
+pub(crate) fn wake_joints(
     joints: &[Joint],
-    joint_states: &[JointState],
-    states: &[BodyState],
+    state: impl Fn(usize) -> JointState,
+    status: &impl Fn(u32) -> u32,
     islands: &[u32],
     island_flags: &mut [u32],
 ) {
-    for (joint, _) in joints.iter().zip(joint_states).filter(|(joint, state)| holds(joint, state)) {
+    for (_, joint) in joints.iter().enumerate().filter(|&(index, joint)| holds(joint, &state(index))) {
         if joint.flags & JOINT_FIXED_B == 0 {
-            wake_by(joint.body_a, joint.body_b, states, islands, island_flags);
+            wake_by(joint.body_a, joint.body_b, status, islands, island_flags);
         }
         if joint.flags & JOINT_FIXED_A == 0 {
-            wake_by(joint.body_b, joint.body_a, states, islands, island_flags);
+            wake_by(joint.body_b, joint.body_a, status, islands, island_flags);
         }
     }
 }
@@ -107,10 +108,10 @@ pub fn holds(joint: &Joint, state: &JointState) -> bool {
 }
 
 /// Flags the island of `sleeper`, which is dynamic, if it sleeps and `other` is awake.
-fn wake_by(other: u32, sleeper: u32, states: &[BodyState], islands: &[u32], island_flags: &mut [u32]) {
-    let is_awake = states[other as usize].status & (ASLEEP | QUARANTINED) == 0;
+fn wake_by(other: u32, sleeper: u32, status: &impl Fn(u32) -> u32, islands: &[u32], island_flags: &mut [u32]) {
+    let is_awake = status(other) & (ASLEEP | QUARANTINED) == 0;
     if is_awake
-        && states[sleeper as usize].status & ASLEEP != 0
+        && status(sleeper) & ASLEEP != 0
         && let Some(flags) = island_flags.get_mut(islands[sleeper as usize] as usize)
     {
         *flags |= ISLAND_WAKE;

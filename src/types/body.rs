@@ -30,7 +30,7 @@ pub const ISLAND_WAKE: u32 = 1;
 /// A flag of an island, at its root: something that touches it is awake, so it cannot fall asleep.
 pub const ISLAND_BLOCKED: u32 = 2;
 
-/// What does not change while a body moves.
+/// Properties that do not change while a body moves.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Body {
@@ -62,13 +62,13 @@ pub struct Body {
     pub pad: [u32; 2],
 }
 
-/// What `continuous` needs beside a [`Shape`](super::Shape), one a shape. All of it is in the row of a body's first shape.
+/// Input of `continuous` beside a [`Shape`](super::Shape), one a shape. All of it is in the row of a body's first shape.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 pub struct Mover {
-    /// As [`Body::extent`], m; 0 where this is not the first shape of its body.
+    /// Copy of [`Body::extent`], m; 0 where this is not the first shape of its body.
     pub extent: f32,
-    /// As [`Body::min_extent`], m; `f32::MAX` where the body is not dynamic, or this not its first shape.
+    /// Copy of [`Body::min_extent`], m; `f32::MAX` where the body is not dynamic, or this not its first shape.
     pub min_extent: f32,
     /// Index of the next shape of the body, or [`NONE`](super::NONE).
     pub next: u32,
@@ -76,7 +76,7 @@ pub struct Mover {
     pub reach: u32,
     /// Where the body stops, as [`BodyState::delta_position`], m.
     pub stop_position: [f32; 2],
-    /// Likewise, as [`BodyState::delta_rotation`]; zero if the body does not stop.
+    /// Rotation at which the body stops, as [`BodyState::delta_rotation`]; zero if the body does not stop.
     pub stop_rotation: [f32; 2],
 }
 
@@ -109,13 +109,13 @@ impl Default for Pose {
     }
 }
 
-/// How a body moves, and how far it has moved since the step began.
+/// Velocities of a body, and its motion since the step began.
 ///
 /// The deltas are kept apart from the [`Pose`] so that small motions far from the origin are not rounded away.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 pub struct BodyState {
-    /// Of the centre of mass, m/s.
+    /// Velocity of the centre of mass, m/s.
     pub velocity: [f32; 2],
     /// rad/s.
     pub angular_velocity: f32,
@@ -139,7 +139,7 @@ impl Default for BodyState {
     }
 }
 
-/// What the impulses of a body's contacts do to its velocity; added at the start of the next substep.
+/// Change of a body's velocity by the impulses of its contacts; added at the start of the next substep.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Accumulator {

@@ -43,7 +43,7 @@ pub struct Command {
     pub kind: u32,
     /// Index of the body, or place of the joint.
     pub body: u32,
-    /// Of a joint, index of the row.
+    /// Index of the row of a joint.
     pub row: u32,
     /// Which of many worlds; 0 for one alone.
     pub world: u32,
@@ -54,7 +54,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// Whether it is a joint that something is asked of.
+    /// Returns true if the command is for a joint.
     #[must_use]
     pub fn is_for_joint(&self) -> bool {
         self.kind >= COMMAND_JOINT_GOAL

@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-/// What only some materials need of a constraint, in its order: sliding friction, belts, resistance to rolling. Worlds
+/// Part of a constraint that only some materials need, in the same order: sliding friction, belts, resistance to rolling. Worlds
 /// without such materials ([`SURFACES`](super::SURFACES)) have none.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
@@ -37,7 +37,7 @@ pub struct Constraint {
     pub inv_mass_b: f32,
     /// 1/(kg·m²).
     pub inv_inertia_b: f32,
-    /// As [`Contact::flags`](super::Contact::flags). Of a point that there is not, all is zero.
+    /// Copy of [`Contact::flags`](super::Contact::flags). A missing point is all zero.
     pub flags: u32,
     /// Mixed.
     pub friction: f32,
@@ -54,7 +54,7 @@ pub struct Constraint {
     pub impulses: [f32; 4],
 }
 
-/// What a [`Constraint`] needs beside it in worlds in which something bounces ([`BOUNCES`](super::BOUNCES)).
+/// Part of a [`Constraint`] in worlds in which something bounces ([`BOUNCES`](super::BOUNCES)).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Rebound {

@@ -37,7 +37,7 @@ pub struct ContactPoint {
     pub separation: f32,
     /// Accumulated, of the last substep, N·s.
     pub normal_impulse: f32,
-    /// Likewise, along the tangent (the normal turned clockwise).
+    /// Impulse along the tangent (the normal turned clockwise), N·s.
     pub tangent_impulse: f32,
 }
 
@@ -68,7 +68,7 @@ pub struct Contact {
     pub rolling_impulse: f32,
 }
 
-/// How the two shapes of a [`Contact`] touch, and how they lay when that was found.
+/// Contact points of the two shapes of a [`Contact`], and their relative pose when these were found.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Manifold {
@@ -80,7 +80,7 @@ pub struct Manifold {
     pub cached_rotation_b: [f32; 2],
     /// B's position in A's frame likewise, or, if B is a half plane, in B's frame from A, m.
     pub cached_position: [f32; 2],
-    /// As many as the contact's `flags & POINT_COUNT_MASK` are valid.
+    /// Points, of which the first `flags & POINT_COUNT_MASK` of the contact are valid.
     pub points: [ContactPoint; 2],
 }
 
@@ -89,8 +89,8 @@ pub struct Manifold {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct SleepingContact {
-    /// As it was.
+    /// The contact when its bodies fell asleep.
     pub contact: Contact,
-    /// Likewise.
+    /// Its manifold then.
     pub manifold: Manifold,
 }

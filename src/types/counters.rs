@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 /// [`Counters::overflow_bits`]: more pairs than contact capacity.
 pub const OVERFLOW_CONTACTS: u32 = 1;
 
-/// What the device counts. The host learns it a few steps later, without waiting.
+/// Counters of a step. The host learns them a few steps later, without waiting.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 pub struct Counters {
@@ -32,7 +32,7 @@ pub struct Counters {
     /// Bodies awake when the step ended: dynamic ones, and kinematic ones that move. This and all below only with
     /// [`SLEEP`](super::SLEEP).
     pub awake: u32,
-    /// As `awake`, of the step before.
+    /// Value of `awake` in the step before.
     pub was_awake: u32,
     /// Contacts put by, between bodies that are both [`ASLEEP`](super::ASLEEP).
     pub sleeping_contacts: u32,

@@ -24,10 +24,10 @@ pub struct Event {
     pub shape_a: u32,
     /// Index.
     pub shape_b: u32,
-    /// When a contact begins, m/s.
+    /// Speed of approach when a contact begins, m/s.
     pub approach_speed: f32,
-    /// Likewise, in the world, m.
+    /// Place in the world where a contact begins, m.
     pub point: [f32; 2],
-    /// Likewise, from A to B.
+    /// Normal from A to B where a contact begins.
     pub normal: [f32; 2],
 }

@@ -47,7 +47,7 @@ pub struct Aabb {
 }
 
 impl Aabb {
-    /// Whether anything may be in it. Half planes and who is quarantined have no room.
+    /// Returns true unless the box is empty, as those of half planes and quarantined bodies are.
     #[inline(always)]
     #[must_use]
     pub fn has_room(&self) -> bool {

@@ -86,7 +86,7 @@ pub struct Joint {
     pub break_force: f32,
     /// Breaks above this, N·m; `f32::MAX` if it never does.
     pub break_torque: f32,
-    /// How many joints had this place before.
+    /// Number of joints that had this place before.
     pub generation: u32,
     /// Unused.
     pub pad: u32,
@@ -98,7 +98,7 @@ pub struct Joint {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct JointRow {
-    /// What moves ([`ROW_ALONG`] …), what happens to it ([`ROW_EQUALITY`] …), [`ROW_BY_MASS`].
+    /// Coordinate ([`ROW_ALONG`] …), role ([`ROW_EQUALITY`] …), [`ROW_BY_MASS`].
     pub kind: u32,
     /// Position, m or rad; of a motor speed, m/s or rad/s. Of a point it is 0.
     pub goal: f32,
@@ -112,7 +112,7 @@ pub struct JointRow {
     pub pad_1: u32,
 }
 
-/// What a joint carries from step to step, beside the impulses of its rows.
+/// State of a joint that is carried from step to step, beside the impulses of its rows.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct JointState {
@@ -134,7 +134,7 @@ pub struct JointFrame {
     pub body_b: u32,
     /// Index of the first row.
     pub first_row: u32,
-    /// As [`Joint::flags`], with no rows if the joint is switched off, broken, or holds a quarantined body.
+    /// Copy of [`Joint::flags`], with no rows if the joint is switched off, broken, or holds a quarantined body.
     pub flags: u32,
     /// Anchor from A's centre of mass when the step began, world axes, m.
     pub r_a: [f32; 2],
@@ -152,7 +152,7 @@ pub struct JointFrame {
     pub inv_mass_b: f32,
     /// 1/(kg·m²).
     pub inv_inertia_b: f32,
-    /// As [`JointState::angle`], rad.
+    /// Copy of [`JointState::angle`], rad.
     pub angle: f32,
     /// Unused.
     pub pad: [u32; 3],

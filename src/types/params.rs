@@ -35,7 +35,7 @@ pub const SLEEP: u32 = 2048;
 /// [`Params::switches`]: constraints have a [`Surface`](super::Surface).
 pub const SURFACES: u32 = KINETIC_FRICTION | CONVEYORS | ROLLING;
 
-/// What is constant for a whole step. Uniform.
+/// Constants of a step. Uniform.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Params {
@@ -105,7 +105,7 @@ pub struct Params {
     pub late_plane_count: u32,
     /// Where those are among the shapes, four a row.
     pub late_planes: [[u32; 4]; MAX_LATE_PLANES / 4],
-    /// What draws bodies to places.
+    /// Fields that attract bodies.
     pub fields: [Field; MAX_FIELDS],
     /// The grid.
     pub levels: [Level; MAX_LEVELS],

@@ -10,17 +10,17 @@ pub struct Ray {
     pub origin: [f32; 2],
     /// From its start to its end, m; exactly 0 if it is a point.
     pub delta: [f32; 2],
-    /// What it is, as bits.
+    /// Categories, as bits.
     pub category: u32,
-    /// What it hits, as bits.
+    /// Categories that it hits, as bits.
     pub mask: u32,
-    /// As [`Shape::group`](super::Shape::group).
+    /// Group, with the meaning of [`Shape::group`](super::Shape::group).
     pub group: i32,
     /// Which of many worlds; 0 for one alone.
     pub world: u32,
 }
 
-/// What a [`Ray`] hits first.
+/// First hit of a [`Ray`].
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Hit {
@@ -28,7 +28,7 @@ pub struct Hit {
     pub point: [f32; 2],
     /// Out of the shape.
     pub normal: [f32; 2],
-    /// Of the ray's length.
+    /// Distance as a fraction of the ray's length.
     pub fraction: f32,
     /// Index, or [`NONE`](super::NONE).
     pub shape: u32,
@@ -51,11 +51,11 @@ pub struct Region {
     pub radius: f32,
     /// Vertices; 0 for a box, whose corners are the first two points.
     pub count: u32,
-    /// What it is, as bits.
+    /// Categories, as bits.
     pub category: u32,
-    /// What it meets, as bits.
+    /// Categories that it meets, as bits.
     pub mask: u32,
-    /// As [`Shape::group`](super::Shape::group).
+    /// Group, with the meaning of [`Shape::group`](super::Shape::group).
     pub group: i32,
     /// Which of many worlds; 0 for one alone.
     pub world: u32,

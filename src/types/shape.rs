@@ -39,7 +39,7 @@ pub const MAX_VERTICES: u32 = 8;
 pub struct Shape {
     /// Half width and half height of a box, m.
     pub half: [f32; 2],
-    /// Of a circle, or of the rounding, m.
+    /// Radius of a circle, or of the rounding, m.
     pub radius: f32,
     /// [`CIRCLE`], [`BOX`], [`POLYGON`] or [`HALF_PLANE`], the number of vertices, and [`FIXED_SHAPE`],
     /// [`KINEMATIC_SHAPE`], [`BULLET_SHAPE`], [`JOINED_SHAPE`], [`UPRIGHT_SHAPE`].
@@ -56,9 +56,9 @@ pub struct Shape {
     pub body: u32,
     /// Grid level of its size. Where it lies in a step may also be one of that level's bands.
     pub level: u32,
-    /// What this shape is, as bits.
+    /// Categories of this shape, as bits.
     pub category: u32,
-    /// What it meets, as bits.
+    /// Categories that it meets, as bits.
     pub mask: u32,
     /// Equal and positive: always meet; equal and negative: never; else by category and mask.
     pub group: i32,
@@ -70,6 +70,6 @@ pub struct Shape {
     pub tangent_speed: f32,
     /// Largest torque against rolling, as a share of normal force times radius; the larger of two counts.
     pub rolling_resistance: f32,
-    /// Of a polygon, in the vertex table.
+    /// Index of the first vertex of a polygon in the vertex table.
     pub first_vertex: u32,
 }

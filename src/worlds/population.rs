@@ -67,9 +67,11 @@ impl WorldBatch {
         self.in_world(world, |engine| engine.remove_joints(ids))?
     }
 
-    /// The body in a slot of a world, if there is one: by it, not by the slot, it should be remembered.
-    pub fn body_id(&mut self, world: usize, index: usize) -> Option<BodyId> {
-        self.host_mut(world).ok()?.body_id(index)
+    /// Id of the body in a slot of a world, if there is one. An id outlives its body; a slot is given to another.
+    #[must_use]
+    pub fn body_id(&self, world: usize, index: usize) -> Option<BodyId> {
+        self.check(world).ok()?;
+        self.host(world)?.body_id(index)
     }
 
     /// Puts a world of another scene in the place of one, or in an empty place: at its start, with nothing asked of it and

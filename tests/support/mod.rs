@@ -14,7 +14,8 @@ use drystone::low_level::types::{
 };
 use drystone::low_level::{CpuWorld, GpuWorld, state};
 use drystone::{
-    AdapterChoice, Body, Command, Context, Emitter, Joint, JointKind, Scene, Shape, Snapshot, World, WorldBatch,
+    AdapterChoice, Body, Command, Context, Emitter, Joint, JointKind, Motor, Scene, Shape, Snapshot, Spring, World,
+    WorldBatch,
 };
 use drystone_scenes::catalogue;
 use glam::Vec2;
@@ -302,4 +303,20 @@ pub fn assert_equal_to_reference(
             assert_eq!(difference, None, "{what}, step {step}, world {index} on {} threads", world.threads());
         }
     }
+}
+
+/// Joints of the kinds that tie two bodies together, with springs, motors and limits where they can have them.
+pub fn joint_kinds() -> [JointKind; 7] {
+    let spring = Some(Spring { hertz: 3.0, damping_ratio: 0.2, target: 0.5 });
+    let motor = Some(Motor { speed: 2.0, max: 20.0 });
+    let limits = Some([-0.2, 0.3]);
+    [
+        JointKind::rod(),
+        JointKind::rope(1.2),
+        JointKind::spring(80.0, 0.5),
+        JointKind::Revolute { reference_angle: None, limits, motor, spring },
+        JointKind::Prismatic { axis: [0.6, 0.8].into(), reference_angle: None, limits, motor, spring },
+        JointKind::Wheel { axis: [0.0, 1.0].into(), limits, motor, spring },
+        JointKind::weld(),
+    ]
 }

@@ -14,8 +14,8 @@ use drystone_draw::{
 use super::failure::{Code, Failure};
 use super::output::Destination;
 
-/// What [`Look::layers`] can name: shapes and outlines are always drawn, but for wires. Three have a plain word and the one that
-/// solvers know: search_cells is grid, boxes is aabbs, contact_lines is constraints.
+/// Names in [`Look::layers`]: shapes and outlines are always drawn, but for wires. Three layers have a plain name and that of
+/// the solver: search_cells is grid, boxes is aabbs, contact_lines is constraints.
 const LAYERS: [&str; 15] = [
     "grid",
     "search_cells",

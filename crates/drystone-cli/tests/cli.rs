@@ -363,7 +363,7 @@ mod scenes {
         assert!(!names.contains(&"tumbler") && run("scenes").stdout.contains("\ntumbler "), "{}", ran.stdout);
     }
 
-    /// What there is instead is said once, by the hint.
+    /// The hint alone names the alternatives.
     #[test]
     fn an_unknown_one_is_told_with_one_remedy() {
         let ran = run("run zzzz");

@@ -5,6 +5,7 @@
 //#import math
 //#import draw/view
 //#import draw/marks
+//#import draw/anchors
 
 @group(0) @binding(1) var<uniform> params: Params;
 @group(0) @binding(2) var<storage, read> poses: array<Pose>;
@@ -15,7 +16,7 @@
 @group(0) @binding(7) var<storage, read> joint_rows: array<JointRow>;
 @group(0) @binding(8) var<storage, read> joint_impulses: array<vec2<f32>>;
 
-// Of what belongs to bodies asleep, as in contacts.wgsl.
+// Opacity of arrows of bodies asleep, as in contacts.wgsl.
 const ASLEEP_OPACITY: f32 = 0.45;
 
 /// An arrow from a point, px, for an impulse of a substep, N·s.
@@ -82,25 +83,16 @@ fn pull_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
     if !acts || joint.body_a >= count || joint.body_b >= count {
         return no_mark();
     }
-    let in_world = (joint.flags & WORLD_A) != 0u;
-    let pose_a = poses[joint.body_a];
-    let pose_b = poses[joint.body_b];
-    var turn_a = pose_a.rotation;
-    var anchor_a = joint.anchor_a - view.center;
-    if in_world {
-        turn_a = vec2<f32>(1.0, 0.0);
-    } else {
-        anchor_a = (pose_a.position - view.center) + rotate(turn_a, joint.anchor_a);
-    }
-    let anchor_b = (pose_b.position - view.center) + rotate(pose_b.rotation, joint.anchor_b);
+    let anchors = joint_anchors(joint, poses[joint.body_a], poses[joint.body_b]);
     let on_b = (vertex / 6u) % 2u == 1u;
-    // What cannot move has none.
+    // A body that cannot move has none.
+    let in_world = (joint.flags & WORLD_A) != 0u;
     if (joint.flags & select(JOINT_FIXED_A, JOINT_FIXED_B, on_b)) != 0u || (in_world && !on_b) {
         return no_mark();
     }
-    let impulse = joint_impulse(joint, rotate(turn_a, joint.axis), anchor_b - anchor_a);
+    let impulse = joint_impulse(joint, rotate(anchors.turn_a, joint.axis), anchors.b - anchors.a);
     let body = select(joint.body_a, joint.body_b, on_b);
     let asleep = (states[body].status & ASLEEP) != 0u;
-    let at = to_pixel(select(anchor_a, anchor_b, on_b));
+    let at = to_pixel(select(anchors.a, anchors.b, on_b));
     return force_mark(vertex, at, select(-impulse, impulse, on_b), asleep, view.joint_force.rgb);
 }

@@ -6,6 +6,7 @@
 //#import draw/view
 //#import draw/palette
 //#import draw/marks
+//#import draw/anchors
 
 @group(0) @binding(1) var<storage, read> poses: array<Pose>;
 @group(0) @binding(2) var<storage, read> joints: array<Joint>;
@@ -41,17 +42,10 @@ fn joint_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
     let in_world = (joint.flags & WORLD_A) != 0u;
     let pose_a = poses[joint.body_a];
     let pose_b = poses[joint.body_b];
-    var turn_a = pose_a.rotation;
-    var anchor_a = joint.anchor_a - view.center;
-    if in_world {
-        turn_a = vec2<f32>(1.0, 0.0);
-    } else {
-        anchor_a = (pose_a.position - view.center) + rotate(turn_a, joint.anchor_a);
-    }
-    let anchor_b = (pose_b.position - view.center) + rotate(pose_b.rotation, joint.anchor_b);
-    let a = to_pixel(anchor_a);
-    let b = to_pixel(anchor_b);
-    let way = rotate(turn_a, joint.axis);
+    let anchors = joint_anchors(joint, pose_a, pose_b);
+    let a = to_pixel(anchors.a);
+    let b = to_pixel(anchors.b);
+    let way = rotate(anchors.turn_a, joint.axis);
     let axis = vec2<f32>(way.x, -way.y);
 
     let unit = view.unit;

@@ -16,7 +16,7 @@ struct Plate {
 }
 
 const PLATE_FILL: u32 = 0u;
-// As many bytes of coverage as it has pixels.
+// One byte of coverage a pixel.
 const PLATE_LETTER: u32 = 1u;
 const PLATE_SCALE: u32 = 2u;
 const PLATE_SLEEP: u32 = 3u;

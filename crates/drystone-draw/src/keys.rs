@@ -189,7 +189,7 @@ mod tests {
         }
         let (view, scale) = view(&Layers::default(), 0.01);
         assert_eq!(keys(&view, &Layers::default(), scale, 44.0), []);
-        // Of a world without joints there is nothing to say of them.
+        // A world without joints has no key for their forces.
         let forces = Layers { forces: true, ..Layers::default() };
         let (view, scale) = self::view(&forces, 0.01);
         let names = |view: &View| keys(view, &forces, scale, 44.0).iter().map(|key| key.name).collect::<Vec<_>>();

@@ -53,7 +53,7 @@
 //! | `backdrop.wgsl` | `backdrop.rs` | background, grid, scale bar |
 //! | `palette.wgsl` | `palette.rs` | the colour of a body |
 //! | `shapes.wgsl` | `sprite.rs` | outlines |
-//! | `marks.wgsl`, `joints.wgsl` | `marks.rs`, `joints.rs` | lines and signs of joints |
+//! | `marks.wgsl`, `anchors.wgsl`, `joints.wgsl` | `marks.rs`, `joints.rs` | lines and signs of joints |
 //!
 //! Each names the files that it builds on, those of the solver among them ([`drystone::low_level::gpu::shader`]).
 //!

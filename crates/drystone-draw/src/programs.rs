@@ -7,7 +7,7 @@ use drystone::low_level::gpu::shader::{Composer, SHARED, Source};
 
 /// Shaders of this crate; what they import from `shaders/` of the solver has no prefix.
 const SOURCES: &[Source] = drystone::shader_sources!("draw/":
-    "view", "palette", "marks", "backdrop", "shapes", "cull", "tint", "cells", "boxes", "joints", "contacts", "velocities",
+    "view", "palette", "marks", "anchors", "backdrop", "shapes", "cull", "tint", "cells", "boxes", "joints", "contacts", "velocities",
     "forces", "legend",
 );
 

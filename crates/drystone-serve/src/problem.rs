@@ -83,6 +83,12 @@ impl Problem {
         Self::new(404, "not-found", "Not found", detail)
     }
 
+    /// 404, for a world that is not there, or is another's.
+    #[must_use]
+    pub fn no_world(id: &str) -> Self {
+        Self::not_found(format!("there is no world {id}"))
+    }
+
     /// 405.
     #[must_use]
     pub fn method() -> Self {

@@ -356,6 +356,14 @@ impl Scheduler {
         self.lock().worlds.get(id).map(|entry| entry.handle.clone()).filter(|handle| !handle.is_gone())
     }
 
+    /// Returns a world.
+    ///
+    /// # Errors
+    /// If it is not there.
+    pub fn existing(&self, id: &str) -> Result<Arc<Handle>, Problem> {
+        self.world(id).ok_or_else(|| Problem::no_world(id))
+    }
+
     /// A place for a world, of which its owner may have so many.
     ///
     /// # Errors
@@ -420,8 +428,7 @@ impl Scheduler {
         id: &str,
         request: impl FnOnce(super::session::Reply) -> Request,
     ) -> Result<Answer, Problem> {
-        let missing = || Problem::not_found(format!("there is no world {id}"));
-        let handle = self.world(id).ok_or_else(missing)?;
+        let handle = self.existing(id)?;
         let (reply, answer) = tokio::sync::oneshot::channel();
         handle.put(request(reply), self.shared.config.limits.inbox)?;
         self.poke(id);

@@ -446,7 +446,7 @@ impl App {
     fn frame_of(&mut self, id: BodyId) -> Result<Option<(Pose, Vec2)>, WorldError> {
         let slot = id.index as usize;
         let Some(run) = self.run.here_mut() else { return Ok(None) };
-        if run.world_mut().body_id(slot) != Some(id) {
+        if !run.world().contains(id) {
             return Ok(None);
         }
         let center = run.world().compiled().mass[slot].center;

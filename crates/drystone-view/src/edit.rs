@@ -137,7 +137,7 @@ impl Edit {
     pub fn effective(self, world: &mut World) -> Option<Self> {
         match self {
             Self::Remove(ids) => {
-                let there: Arc<[BodyId]> = ids.iter().copied().filter(|&id| is_there(world, id)).collect();
+                let there: Arc<[BodyId]> = ids.iter().copied().filter(|&id| world.contains(id)).collect();
                 (!there.is_empty()).then_some(Self::Remove(there))
             }
             Self::Untie(ids) => {
@@ -211,7 +211,7 @@ impl Edit {
         match self {
             Self::Add(bodies) => world.add_bodies(bodies).map(Made::bodies).map_err(|e| text(&e)),
             Self::Remove(ids) => {
-                let there: Vec<BodyId> = ids.iter().copied().filter(|&id| is_there(world, id)).collect();
+                let there: Vec<BodyId> = ids.iter().copied().filter(|&id| world.contains(id)).collect();
                 world.remove_bodies(&there).map(|()| Made::default()).map_err(|e| text(&e))
             }
             Self::Replace(id, body) => world.replace_body(*id, body).map(|()| Made::default()).map_err(|e| text(&e)),
@@ -248,7 +248,7 @@ impl Edit {
             }
             Self::Command(all) => {
                 for &(id, command) in all.iter() {
-                    if is_there(world, id) {
+                    if world.contains(id) {
                         world.command(id, command).map_err(|e| text(&e))?;
                     }
                 }
@@ -273,8 +273,4 @@ impl Edit {
             }
         }
     }
-}
-
-fn is_there(world: &mut World, id: BodyId) -> bool {
-    world.body_id(id.index as usize) == Some(id)
 }

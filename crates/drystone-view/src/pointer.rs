@@ -105,7 +105,7 @@ pub(crate) struct Pointer {
     pub about: About,
     /// Where it was looked for, px.
     over_at: Vec2,
-    /// What was found is still under the pointer: an answer of a while ago may not be.
+    /// True while the body found last is still under the pointer.
     pub is_fresh: bool,
     frame: u64,
     looked: u64,
@@ -182,7 +182,7 @@ impl Pointer {
             .and_then(|over| u32::try_from(over.body).ok())
     }
 
-    /// What is to be told of the body under the pointer: nothing of one that is not there any more.
+    /// Answer for the body under the pointer and where it is shown; none once the body is elsewhere.
     pub fn told(&self) -> Option<(&Inspection, Vec2)> {
         let pixel = self.pixel?;
         self.over.as_ref().filter(|_| self.is_fresh && !self.holds()).map(|over| (over, pixel))

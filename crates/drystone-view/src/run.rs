@@ -24,7 +24,6 @@ use drystone::Snapshot;
 use drystone::low_level::Journal;
 use drystone::low_level::cpu::{Books, CpuWorld};
 use drystone::low_level::gpu::{DeviceCopy, GpuWorld, StageTimes};
-use drystone::low_level::population::Population;
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::step::Stage;
 use drystone::low_level::types::Counters;
@@ -478,13 +477,6 @@ impl Run {
         }
         self.next = kept.done;
         Ok(())
-    }
-
-    pub fn population(&self) -> Option<&Population> {
-        match &self.world {
-            World::Cpu(world) => world.population(),
-            World::Gpu(world) => world.population(),
-        }
     }
 
     /// Gravity after so many entries of the log.

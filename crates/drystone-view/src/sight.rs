@@ -97,7 +97,7 @@ pub(crate) struct Sight {
     pub follows: bool,
     /// The camera as this left it: a camera elsewhere was moved by the user.
     left: Option<(Vec2, f32)>,
-    /// What the middle of the free part is to show, m, and m/px.
+    /// Place that the middle of the free part is to show, m, and m/px.
     goal: Option<(Vec2, f32)>,
     /// The next look puts the camera where it belongs at once.
     jumps: bool,

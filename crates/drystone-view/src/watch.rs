@@ -13,10 +13,9 @@ use super::run::{On, Rebuilt, Run};
 use drystone::BodyId;
 use drystone::Context;
 use drystone::low_level::gpu::Arrival;
-use drystone::low_level::population::Population;
 use drystone::low_level::scene::{Compiled, MassProperties};
 use drystone::low_level::state::body_energies;
-use drystone::low_level::types::{BodyState, DYNAMIC, Params, Pose, VACANT};
+use drystone::low_level::types::{BodyState, DYNAMIC, Params, Pose};
 use drystone::{World, WorldError};
 use drystone_draw::DrawInputs;
 
@@ -328,23 +327,11 @@ impl Watch {
     }
 }
 
-/// The body in a slot of a world, if there is one.
-fn body_in(compiled: &Compiled, population: Option<&Population>, slot: usize) -> Option<BodyId> {
-    match population {
-        Some(population) => population.id(compiled, slot),
-        None => {
-            let is_there = compiled.bodies.get(slot).is_some_and(|body| body.kind != VACANT);
-            let index = u32::try_from(slot).ok()?;
-            is_there.then_some(BodyId { index, generation: 0 })
-        }
-    }
-}
-
 impl Run {
     /// Watched bodies that are there.
     fn watched_now(&self) -> Vec<Weighed> {
         let compiled = self.world().compiled();
-        let is_there = |body: &&BodyId| body_in(compiled, self.population(), body.index as usize) == Some(**body);
+        let is_there = |body: &&BodyId| self.world().contains(**body);
         self.watched.iter().filter(is_there).map(|&body| Weighed::of(compiled, body)).collect()
     }
 
@@ -426,7 +413,7 @@ impl App {
     pub fn watch_body(&mut self, slot: usize) {
         let Some(run) = self.run.here_mut() else { return };
         let compiled = run.world().compiled();
-        let Some(body) = body_in(compiled, run.population(), slot) else { return };
+        let Some(body) = run.world().body_id(slot) else { return };
         if let Some(at) = self.watch.tracks.iter().position(|track| track.body == body) {
             return self.unwatch(at);
         }
@@ -504,7 +491,7 @@ impl App {
         for track in &mut self.watch.tracks {
             track.body = run.resolve(track.body);
             let compiled = run.world().compiled();
-            if body_in(compiled, run.population(), track.body.index as usize) == Some(track.body) {
+            if run.world().contains(track.body) {
                 let slot = track.body.index as usize;
                 track.name = compiled.ids[slot].clone().unwrap_or_else(|| format!("body {slot}"));
             }
@@ -526,10 +513,12 @@ impl App {
             let again = rebuilt.and_then(|rebuilt| rebuilt.id(track.body));
             let wanted = again.unwrap_or(track.body);
             let slot = wanted.index as usize;
-            let body = body_in(compiled, run.population(), slot).filter(|body| *body == wanted)?;
+            if !run.world().contains(wanted) {
+                return None;
+            }
             let name = compiled.ids[slot].clone().unwrap_or_else(|| format!("body {slot}"));
             // In a file that has changed another body may have its number.
-            (again.is_some() || name == track.name).then_some((body, name))
+            (again.is_some() || name == track.name).then_some((wanted, name))
         };
         for track in tracks {
             if let Some((body, name)) = there(&track) {

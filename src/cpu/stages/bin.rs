@@ -8,6 +8,7 @@ use crate::cpu::lanes::{
     Select, Simd, SimdBase, SimdCvtFloat, SimdCvtTruncate, SimdMask, WIDTH, columns, dispatch, f32x4, f32x8, i32x4,
     i32x8,
 };
+pub use crate::stages::bin::bin_place;
 use crate::stages::bin::{cell_of_shape, range_of_cells};
 use crate::threads::{LIGHT, Threads};
 use crate::types::{Aabb, Level, MAX_LEVELS, NONE, Params, Shape};
@@ -90,29 +91,6 @@ pub fn cells_of_eight<S: Simd>(
     let row = wrapped(bottom, top, level.inv_cell[1], level.log2_height);
     let cells = (row << level.log2_width) + column + level.first_cell.cast_signed();
     bytemuck::cast(cells.to_array())
-}
-
-/// Sorts the shapes by their cells.
-pub fn bin_place(params: &Params, own: &[u32], cell_ends: &mut Vec<u32>, cell_shapes: &mut Vec<u32>) {
-    cell_ends.clear();
-    cell_ends.resize(params.cell_count as usize + 1, 0);
-    for &cell in own.iter().filter(|&&cell| cell != NONE) {
-        cell_ends[cell as usize] += 1;
-    }
-    // From how many there are in each cell to where it starts; placing moves that to where it ends.
-    let mut start = 0;
-    for end in cell_ends.iter_mut() {
-        let count = *end;
-        *end = start;
-        start += count;
-    }
-    cell_shapes.clear();
-    cell_shapes.resize(own.len(), 0);
-    for (index, &cell) in (0..).zip(own).filter(|&(_, &cell)| cell != NONE) {
-        let end = &mut cell_ends[cell as usize];
-        cell_shapes[*end as usize] = index;
-        *end += 1;
-    }
 }
 
 /// Returns where the shapes of each level are in the table of shapes by cell.

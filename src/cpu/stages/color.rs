@@ -41,7 +41,7 @@ pub struct ColorScratch {
 struct Part {
     first: usize,
     end: usize,
-    /// How many have each colour; once they are sorted, the slot behind the last of them.
+    /// Number of contacts of each colour; once they are sorted, the slot behind the last of them.
     counts: [u32; COLOR_COUNT as usize],
     /// Those that had no colour when the step began.
     fresh: Vec<u32>,

@@ -35,13 +35,13 @@ struct World<'a> {
     cell_ends: &'a [u32],
     cell_shapes: &'a [u32],
     own_cells: &'a [u32],
-    /// Of each of those, and some more.
+    /// AABB of each of those, and some more.
     boxes: &'a [Box],
     ties: &'a Ties,
     shapes_of_levels: [Range<u32>; MAX_LEVELS],
-    /// How far shapes of each level may reach ([`reaches_of`]).
+    /// Reach of the shapes of each level ([`reaches_of`]).
     reaches: [[Vec2; 2]; MAX_LEVELS],
-    /// Whether it looks at half planes, and whether it asks joints whom they keep apart.
+    /// True if half planes are examined; true if joints may keep shapes apart.
     half_planes: bool,
     joints: bool,
     /// One a shape; empty where nothing sleeps.
@@ -49,13 +49,13 @@ struct World<'a> {
     awake_levels: u32,
 }
 
-/// What [`pair`] needs only while it runs. It is kept, so that a step need not ask for memory.
+/// Memory of [`pair`], kept so that a step need not ask for any.
 #[derive(Debug, Default)]
 pub struct PairScratch {
     boxes: Vec<Box>,
     sleepers: Vec<u8>,
     parts: Vec<Part>,
-    /// Of shapes asleep.
+    /// Results for shapes asleep.
     late: Vec<Part>,
 }
 
@@ -144,7 +144,7 @@ pub fn pair(
     outcome
 }
 
-/// What the first part finds is where it stays.
+/// Lends the tables to the first part, whose results stay where they are.
 fn lend(parts: &mut Vec<Part>, pair_starts: &mut Vec<u32>, contacts: &mut Vec<Contact>) {
     if parts.is_empty() {
         parts.push(Part::default());
@@ -183,7 +183,7 @@ fn gather(
     outcome
 }
 
-/// How far shapes of each level may reach from their middle, to the left and down and to the right and up: half a cell, m.
+/// Returns the reach of the shapes of each level from their middle, to the left and down and to the right and up: half a cell, m.
 fn reaches_of(params: &Params) -> [[Vec2; 2]; MAX_LEVELS] {
     params.levels.map(|level| [level.half_cell.into(); 2])
 }
@@ -215,7 +215,7 @@ impl Box {
         Self([left, bottom, -right, -top])
     }
 
-    /// Nothing of a box that this one meets is above.
+    /// Returns the bounds that no side of a box that meets this one exceeds.
     #[inline(always)]
     fn window<S: Simd>(self, simd: S) -> f32x4<S> {
         let [left, bottom, minus_right, minus_top] = self.0;
@@ -263,7 +263,7 @@ impl<S: Simd> Window<S> {
     }
 }
 
-/// What a search over a range of shapes found.
+/// Results of a search over a range of shapes.
 #[derive(Debug, Default)]
 struct Part {
     /// Pairs of each shape of the range; none for those that were left out.
@@ -272,7 +272,7 @@ struct Part {
     found: Vec<Contact>,
     /// Shapes asleep that a shape awake met, which they are the producers of.
     marked: Vec<u32>,
-    /// Of the shapes that are looked at, and a list that is being made.
+    /// Rows of the shapes that are examined, and a list that is being made.
     rows: Vec<Row>,
     merged: Vec<Contact>,
     /// The order of a shape's contacts.
@@ -444,7 +444,7 @@ impl World<'_> {
         self.joints && kept_apart(self.ties, shape, partner)
     }
 
-    /// Whether a shape sleeps, and whether one that is awake met it.
+    /// Returns whether a shape sleeps, and whether one that is awake met it.
     fn sleep_of<const SLEEPY: bool>(&self, index: usize) -> (bool, bool) {
         let asleep = SLEEPY && self.sleepers[index] != 0;
         (asleep, asleep && self.sleepers[index] & MARKED != 0)
@@ -465,7 +465,7 @@ impl World<'_> {
         let last_own = shape.level + params.levels[shape.level as usize].bands;
         let (asleep, is_marked) = self.sleep_of::<SLEEPY>(index);
         if asleep && !is_marked && self.awake_levels >> last_own <= 1 {
-            // Nobody is awake who would not have marked it, no half plane either.
+            // Every shape awake would have marked it, half planes included.
             return true;
         }
         let aabb = aabbs[index];

@@ -14,12 +14,11 @@ use crate::types::{
 /// Contacts that one task takes at least.
 pub(super) const BLOCK: usize = 1024;
 
-/// What [`prepare`] and `store_impulses` need on several threads, only while they run. It is kept, so that a step need not
-/// ask for memory.
+/// Memory of [`prepare`] and `store_impulses` on several threads, kept so that a step need not ask for any.
 #[derive(Debug, Default)]
 pub struct PrepareScratch {
     parts: Vec<Part<'static>>,
-    /// As [`cut`] makes them.
+    /// Cuts made by [`cut`].
     pub(super) cuts: Vec<[usize; COLOR_COUNT as usize]>,
 }
 
@@ -132,7 +131,7 @@ fn prepare_alone(source: &Source, counters: &Counters, constraints: &mut Blocks,
                 surfaces.set(slot as usize, source.surface(index));
             }
         }
-        // Of the blocks that are full, while they are near; in the end of all.
+        // Masses of full blocks are found while these are in the cache, all others at the end.
         let is_last = (part + 1) * BLOCK >= source.contacts.len();
         let (starts, blocks, _) = constraints.parts();
         for (color, ready) in ready.iter_mut().enumerate() {
@@ -187,7 +186,7 @@ fn find_masses(blocks: &mut [Block]) {
     });
 }
 
-/// What constraints are made from.
+/// Tables from which constraints are made.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub params: &'a Params,
@@ -206,7 +205,7 @@ impl Source<'_> {
         let bodies = [contact.body_a, contact.body_b].map(|body| &self.bodies[body as usize]);
         let looks_at_states = self.params.switches & (BOUNCES | SLEEP) != 0;
         let states = [contact.body_a, contact.body_b].map(|body| {
-            // Nothing else is fetched where it is not needed.
+            // States are fetched only where they are needed.
             if looks_at_states { self.states.get(body as usize) } else { BodyState::default() }
         });
         prepare_contact(self.params, bodies, self.shapes_of(contact), states, contact, manifold)
@@ -223,7 +222,7 @@ impl Source<'_> {
     }
 }
 
-/// What one part of the contacts fills.
+/// Blocks that one part of the contacts fills.
 #[derive(Debug, Default)]
 struct Part<'a>([Stream<'a>; COLOR_COUNT as usize]);
 

@@ -5,12 +5,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::report::find;
 use crate::stages::report::produced;
-use crate::stages::sleep::{root, unite};
-use crate::stages::wake::holds;
+use crate::stages::sleep::{pairs, root, unite_all};
 use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{
-    ASLEEP, Body, BodyState, Contact, Counters, ISLAND_BLOCKED, Joint, JointState, Manifold, POINT_COUNT_MASK, Params,
-    QUARANTINED, READY, SleepingContact,
+    ASLEEP, Body, BodyState, Contact, Counters, ISLAND_BLOCKED, Joint, JointState, Manifold, Params, READY,
+    SleepingContact,
 };
 
 /// The lists of contacts put by that come next. They are kept, so that a step need not ask for memory.
@@ -42,28 +41,8 @@ pub fn sleep(
     island_flags.fill(0);
     counters.wake_all = 0;
     if ready > 0 {
-        for (index, island) in (0_u32..).zip(&mut *islands) {
-            if states.get(index as usize).status & ASLEEP == 0 {
-                *island = index;
-            }
-        }
-        let status = |body: u32| states.get(body as usize).status;
-        let touching =
-            || contacts.iter().filter(|contact| contact.flags & POINT_COUNT_MASK != 0).map(|c| (c.body_a, c.body_b));
-        let held = || {
-            let tied = joints.iter().enumerate().filter(|&(index, joint)| holds(joint, &joint_states.get(index)));
-            tied.map(|(_, joint)| (joint.body_a, joint.body_b))
-        };
-        for (a, b) in touching().chain(held()).filter(|&(a, b)| status(a) & status(b) & READY != 0) {
-            unite(islands, a, b);
-        }
-        for (a, b) in touching().chain(held()) {
-            for (sleepy, other) in [(a, b), (b, a)] {
-                if status(sleepy) & READY != 0 && status(other) & (READY | ASLEEP | QUARANTINED) == 0 {
-                    island_flags[root(islands, sleepy) as usize] |= ISLAND_BLOCKED;
-                }
-            }
-        }
+        let pairs = pairs(contacts, joints, |joint| joint_states.get(joint));
+        unite_all(pairs, &|body| states.get(body as usize).status, islands, island_flags);
         for index in 0..states.len() {
             #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
             let body = index as u32;

@@ -4,15 +4,14 @@
 use super::report::find;
 use crate::stages::bound::level_bits;
 use crate::stages::report::produced;
-use crate::stages::wake::holds;
+use crate::stages::wake::{wake_find, wake_joints};
 use crate::threads::Rows;
 use crate::types::{
-    ASLEEP, Body, BodyState, Contact, Counters, DYNAMIC, FIXED_A, FIXED_B, GEOMETRY_MASK, ISLAND_WAKE, JOINT_FIXED_A,
-    JOINT_FIXED_B, Joint, JointState, Manifold, NO_SHAPE, POINT_COUNT_MASK, Params, QUARANTINED, QUIET_MASK, Shape,
-    SleepingContact, WOKEN,
+    ASLEEP, Body, BodyState, Contact, Counters, DYNAMIC, GEOMETRY_MASK, ISLAND_WAKE, Joint, JointState, Manifold,
+    NO_SHAPE, Params, QUARANTINED, QUIET_MASK, Shape, SleepingContact, WOKEN,
 };
 
-/// Where the contacts of each producer begin, those of all, and their manifolds.
+/// Starts of the contacts of each producer, the contacts of all, and their manifolds.
 pub type Lists<'a> = (&'a mut Vec<u32>, &'a mut Vec<Contact>, &'a mut Vec<Manifold>);
 
 /// The same lists as they come next. They are kept, so that a step need not ask for memory.
@@ -39,8 +38,9 @@ pub fn wake(
     counters: &mut Counters,
     scratch: &mut WakeScratch,
 ) {
-    wake_find(contacts, states, islands, island_flags);
-    wake_joints(joints, joint_states, states, islands, island_flags);
+    let status = |body: u32| states.get(body as usize).status;
+    wake_find(contacts, &status, islands, island_flags);
+    wake_joints(joints, |joint| joint_states.get(joint), &status, islands, island_flags);
     counters.again = 0;
     for (index, body) in bodies.iter().enumerate() {
         let mut state = states.get(index);
@@ -69,52 +69,7 @@ pub fn wake(
     counters.sleeping_contacts = counters.sleeping_contacts.wrapping_sub(returned);
 }
 
-/// Flags the islands that a contact wakes.
-fn wake_find(contacts: &[Contact], states: &Rows<BodyState, 4>, islands: &[u32], island_flags: &mut [u32]) {
-    for contact in contacts.iter().filter(|contact| contact.flags & POINT_COUNT_MASK != 0) {
-        let (a, b) = (contact.body_a, contact.body_b);
-        if contact.flags & FIXED_B == 0 {
-            wake_by(a, b, states, islands, island_flags);
-        }
-        if contact.flags & FIXED_A == 0 {
-            wake_by(b, a, states, islands, island_flags);
-        }
-    }
-}
-
-/// Flags the islands that a joint wakes.
-fn wake_joints(
-    joints: &[Joint],
-    joint_states: &Rows<JointState, 2>,
-    states: &Rows<BodyState, 4>,
-    islands: &[u32],
-    island_flags: &mut [u32],
-) {
-    for (index, joint) in joints.iter().enumerate() {
-        if !holds(joint, &joint_states.get(index)) {
-            continue;
-        }
-        if joint.flags & JOINT_FIXED_B == 0 {
-            wake_by(joint.body_a, joint.body_b, states, islands, island_flags);
-        }
-        if joint.flags & JOINT_FIXED_A == 0 {
-            wake_by(joint.body_b, joint.body_a, states, islands, island_flags);
-        }
-    }
-}
-
-/// Flags the island of `sleeper`, which is dynamic, if it sleeps and `other` is awake.
-fn wake_by(other: u32, sleeper: u32, states: &Rows<BodyState, 4>, islands: &[u32], island_flags: &mut [u32]) {
-    let awake = states.get(other as usize).status & (ASLEEP | QUARANTINED) == 0;
-    if awake
-        && states.get(sleeper as usize).status & ASLEEP != 0
-        && let Some(flags) = island_flags.get_mut(islands[sleeper as usize] as usize)
-    {
-        *flags |= ISLAND_WAKE;
-    }
-}
-
-/// Adds to each producer's list what was put by and `returns`, unless it is there already. How many it were.
+/// Adds to each producer's list the contacts put by that return, unless they are there already. Returns their number.
 fn put_back(
     shapes: usize,
     (sleeping_starts, sleeping): (&[u32], &[SleepingContact]),

@@ -501,7 +501,7 @@ fn a_world_in_a_bucket_goes_back() {
     let settings = [&WALK[..], &[AFTER_KILLS]].concat();
     let [went, refused, redone] = walks(50, &|| start(&s3, "s3://worlds/walk", &settings));
     assert!(went > 4 && redone > 2, "{went} went back, {refused} could not, {redone} were done again");
-    // What is not needed any more is removed, however long the walk was.
+    // Checkpoints that are not needed are removed, however long the walk was.
     let checkpoints = s3.keys().iter().filter(|key| key.starts_with("walk/") && key.contains("/checkpoint-")).count();
     assert!(checkpoints <= 4, "{checkpoints} checkpoints");
 }
@@ -594,7 +594,7 @@ fn reads_are_answered_while_the_store_refuses_the_end_of_steps() {
     let s3 = S3::start();
     let service = &start(&s3, "s3://worlds/refused", &[("WORKERS", "2"), ("CHECKPOINT_SECONDS", "1000")]);
     let busy = service.make(&json!({ "scene": "large_pyramid:base=20" }));
-    // So large that to tell its state takes long, on whatever machine, and with steps that do not.
+    // Large enough that its state takes long to write on any machine, while its steps are short.
     let wide = |count: u32| {
         let shapes = json!([ { "circle": { "radius": 0.1 } } ]);
         let bodies: Vec<Value> = (0..count)

@@ -165,7 +165,7 @@ fn bodies_are_drawn_and_tied_and_all_is_undone() {
     browser.until("bodies.size === 4 && $('undo').disabled");
     browser.key("z");
     until_told(&mut browser, "there is nothing to undo");
-    // What was kept for that is not kept on.
+    // Its checkpoints are removed.
     let kept = || service.ask(&format!("{world}/checkpoints"))["checkpoints"].as_array().unwrap().len();
     for _ in 0..600 {
         if kept() == 1 {

@@ -397,7 +397,7 @@ fn a_restart_keeps_what_was_built() {
     assert_eq!(position(&restarted, 2), position(&built, 2), "what has no joint begins where it was drawn");
 }
 
-/// What was removed stays removed after a restart; the scene opened by its name is as it was made, and Z goes back to the
+/// Removed bodies stay removed after a restart; the scene opened by its name is as it was made, and Z goes back to the
 /// world before, with all that was built and at its step. Y leaves that again.
 #[test]
 fn another_scene_is_opened_and_the_one_before_comes_back() {

@@ -132,7 +132,7 @@ fn nothing_is_told_of_a_body_that_the_pointer_has_left() {
         assert_ne!(told("elsewhere"), top, "{backend}: the one that was left");
         assert_eq!(told("later"), other, "{backend}");
         assert_eq!(told("off"), None, "{backend}: nothing is there");
-        // What was answered last is known all the while: it is only not told.
+        // The last answer is still known; it is not shown.
         assert_eq!(report("off")["over"].as_u64(), other, "{backend}");
     }
 }
@@ -153,7 +153,7 @@ fn forces_of_joints_and_weights_are_shown() {
             "size 640 400\nstep 60\nframes 3\nshot @/without.png\nlayer forces on\nframes 3\nshot @/with.png\n",
         );
         let [without, with] = ["without.png", "with.png"].map(|name| stage.shot(name));
-        // Of the style by day: joint forces, weights.
+        // Colours of joint forces and weights in light mode.
         for color in [[0xa8, 0x1d, 0x9c], [0x2a, 0x2a, 0x33]] {
             // An arrow at the body, smooth at its edges, and one in the legend at the lower right.
             let count = |picture: &Picture, unlike: u8, is_there: fn(usize, usize) -> bool| {

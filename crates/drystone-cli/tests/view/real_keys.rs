@@ -251,6 +251,18 @@ fn fast_presses_count_each_and_the_title_names_the_scene() {
     });
 }
 
+/// Draws with the tool in hand, from one place to another: a report as the pointer comes, and one when all is drawn.
+fn draw(hands: &mut Hands<'_>, from: [i16; 2], to: [i16; 2]) -> [Value; 2] {
+    hands.place(from);
+    let over = hands.report();
+    hands.button(true);
+    hands.report();
+    hands.place(to);
+    hands.report();
+    hands.button(false);
+    [over, hands.report()]
+}
+
 /// The pointer of the display draws a box and selects what is clicked; keys with Ctrl undo and make again.
 #[test]
 fn hands_draw_select_and_undo() {
@@ -259,15 +271,8 @@ fn hands_draw_select_and_undo() {
         hands.key(TAB);
         hands.letter('2');
         let first = hands.report();
-        hands.place([400, 60]);
-        let over = hands.report();
+        let [over, drawn] = draw(hands, [400, 60], [460, 100]);
         assert_eq!((over["tool"].as_str(), over["cursor"].as_str()), (Some("box"), Some("Crosshair")));
-        hands.button(true);
-        hands.report();
-        hands.place([460, 100]);
-        hands.report();
-        hands.button(false);
-        let drawn = hands.report();
         assert_eq!(there(&drawn), there(&first) + 1, "{drawn}");
         let index = drawn["selected"]["index"].clone();
         assert!(index.is_number(), "what was drawn is selected");
@@ -289,8 +294,7 @@ fn hands_draw_select_and_undo() {
     });
 }
 
-/// What hands built begins anew with R, and is named on its card; Z takes it back, and brings back the world that was left for a new
-/// scene.
+/// A box drawn by hand is named on its card and kept by a restart with R; Z takes it back.
 #[test]
 fn what_hands_built_outlives_a_restart() {
     with_hands(&["vertical_stack:count=1", "--backend", "cpu", "--paused", "--fresh"], 10, |_, hands| {
@@ -298,14 +302,7 @@ fn what_hands_built_outlives_a_restart() {
         hands.key(TAB);
         hands.letter('2');
         let first = hands.report();
-        hands.place([400, 60]);
-        hands.report();
-        hands.button(true);
-        hands.report();
-        hands.place([460, 100]);
-        hands.report();
-        hands.button(false);
-        let drawn = hands.report();
+        let [_, drawn] = draw(hands, [400, 60], [460, 100]);
         assert_eq!(there(&drawn), there(&first) + 1);
         // In a low window the card is a line until it is unfolded. Its first field is the name.
         hands.place([99, 27]);

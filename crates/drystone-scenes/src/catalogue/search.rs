@@ -51,7 +51,7 @@ fn keywords(name: &str) -> &'static [&'static str] {
     }
 }
 
-/// How well a text fits a scene.
+/// Likeness of a text to a scene; 0 if it does not fit.
 fn likeness(entry: &Entry, wanted: &str) -> f64 {
     let of_name = strsim::jaro_winkler(wanted, entry.name);
     if wanted.chars().count() >= MIN_PART {

@@ -11,7 +11,7 @@ use drystone::low_level::math::{rotate, rotation};
 use drystone::low_level::population::{Models, Population, joint_place};
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::snapshot::{Force, JointGoal, RowGoal, check_snapshot};
-use drystone::low_level::state::{ReportedBody, body_slots};
+use drystone::low_level::state::{ReportedBody, body_slot, body_slots};
 use drystone::low_level::types::{
     self, BROKEN, JOINT_DISABLED, JOINT_FRESH, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_COUNT_MASK, ROW_EQUALITY,
     ROW_GEOMETRY, ROW_LOWER, ROW_MEASURE, ROW_MOTOR, ROW_ROLE, ROW_SPRING, ROW_UPPER, VACANT,
@@ -111,27 +111,15 @@ impl Present {
             let [cos, sin] = snapshot.poses.get(slot).map_or([1.0, 0.0], |pose| pose.rotation);
             sin.atan2(cos)
         };
-        let report = |slot: usize| {
-            let (pose, state) = (snapshot.poses[slot], snapshot.states[slot]);
-            let turn = Vec2::from(pose.rotation);
-            ReportedBody {
-                id: compiled.ids[slot].clone(),
-                position: (Vec2::from(pose.position) - rotate(turn, compiled.mass[slot].center)).into(),
-                angle: angle_of(slot),
-                velocity: state.velocity,
-                angular_velocity: state.angular_velocity,
-                asleep: false,
-            }
-        };
         let present = |(slot, model): &(usize, Body)| {
             let slot = *slot;
-            let body = now.body(slot, report(slot), model, 0);
+            let body = now.body(slot, body_slot(compiled, &snapshot, slot)?, model, 0);
             let angle = |other: usize| if other == slot { body.angle } else { angle_of(other) };
             let holds = |joint: &Joint| joint.a == Some(slot) || joint.b == slot;
             let joints = now.joints(joints, |other| is_there(other).then_some(other), angle, holds);
-            Self { body, joints }
+            Some(Self { body, joints })
         };
-        Ok(models.iter().filter(|(slot, _)| is_there(*slot)).map(present).collect())
+        Ok(models.iter().filter_map(present).collect())
     }
 }
 

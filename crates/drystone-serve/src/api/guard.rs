@@ -199,11 +199,10 @@ impl FromRequestParts<State> for OwnWorld {
         let named = named.map_err(|error| Problem::malformed(error.body_text()))?;
         let id = named.iter().find(|(name, _)| *name == "id").map(|(_, id)| id.to_owned()).unwrap_or_default();
         let caller = parts.extensions.get::<Arc<Caller>>();
-        // The words are those for a world that never was.
-        let missing = || Problem::not_found(format!("there is no world {id}"));
-        let world = state.scheduler.world(&id).ok_or_else(missing)?;
+        let world = state.scheduler.existing(&id)?;
         if caller.is_none_or(|caller| !caller.owns(&world.facts)) {
-            return Err(missing());
+            // The words are those for a world that never was.
+            return Err(Problem::no_world(&id));
         }
         world.touch();
         Ok(Self(id))

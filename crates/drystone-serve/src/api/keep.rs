@@ -24,8 +24,7 @@ async fn once(
     work: impl Future<Output = Answered> + Send + 'static,
 ) -> Answered {
     let Some(key) = key else { return work.await };
-    let missing = || Problem::not_found(format!("there is no world {id}"));
-    let claim = state.scheduler.world(id).ok_or_else(missing)?.claim(&key)?;
+    let claim = state.scheduler.existing(id)?.claim(&key)?;
     let (state, id) = (state.clone(), id.to_owned());
     let done = tokio::spawn(async move {
         let known = state.scheduler.ask(&id, |reply| Request::Recall(key.clone(), reply)).await?;
@@ -83,8 +82,7 @@ pub async fn checkpoints(
     Extension(caller): Extension<Arc<Caller>>,
     OwnWorld(id): OwnWorld,
 ) -> Answered {
-    let missing = || Problem::not_found(format!("there is no world {id}"));
-    state.scheduler.world(&id).ok_or_else(missing)?;
+    state.scheduler.existing(&id)?;
     let listing = in_store(&state, &caller, move |store| store.list(&id)).await?;
     Ok(Answer::json(&answers::Checkpoints { checkpoints: listing.saved }))
 }

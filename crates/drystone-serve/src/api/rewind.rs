@@ -16,16 +16,12 @@ use crate::session::Request;
 #[serde(deny_unknown_fields)]
 pub struct Rewind {
     /// Number of steps.
-    #[serde(default = "one")]
+    #[serde(default = "super::run::one")]
     #[schema(minimum = 1)]
     steps: u64,
     /// Seconds it may take; then the world stays where it was. [default: limits.step_seconds]
     #[schema(exclusive_minimum = 0)]
     timeout: Option<f64>,
-}
-
-fn one() -> u64 {
-    1
 }
 
 /// Puts a world back by a number of steps, to the same bits. It stands still then, and what came after is forgotten.

@@ -31,7 +31,7 @@ pub struct Step {
     pub timeout: Option<f64>,
 }
 
-fn one() -> u64 {
+pub(super) fn one() -> u64 {
     1
 }
 

@@ -142,8 +142,7 @@ pub async fn stream(
     let wanted = parameters(query)?;
     let region = wanted.region.as_deref().map(region).transpose()?;
     let wish = wish(wanted.rate, wanted.format.as_deref(), region)?;
-    let missing = || Problem::not_found(format!("there is no world {id}"));
-    let handle = state.scheduler.world(&id).ok_or_else(missing)?;
+    let handle = state.scheduler.existing(&id)?;
     let upgrade = upgrade.map_err(|rejection| Problem::malformed(rejection.body_text()))?;
     let full = |_| Problem::too_many("as many streams are open already as may be (limits.sockets)", 5);
     let places = [state.sockets.clone().try_acquire_owned(), caller.sockets.clone().try_acquire_owned()];

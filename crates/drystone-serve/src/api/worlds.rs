@@ -108,8 +108,7 @@ pub async fn show(
     Extension(caller): Extension<Arc<Caller>>,
     OwnWorld(id): OwnWorld,
 ) -> Answered {
-    let missing = || Problem::not_found(format!("there is no world {id}"));
-    let handle = state.scheduler.world(&id).ok_or_else(missing)?;
+    let handle = state.scheduler.existing(&id)?;
     Ok(Answer::json(&status(&handle, &caller)))
 }
 

@@ -2,17 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is refused beyond. Bodies, joints and steps: 422; bytes: 413; the others: 429.
+/// Limits beyond which requests are refused. Bodies, joints and steps: 422; bytes: 413; the others: 429.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Of a request.
+    /// Bytes of a request.
     pub bytes: usize,
     /// Worlds at a time.
     pub worlds: usize,
-    /// Of a world, those that come while it runs included.
+    /// Bodies of a world, those that come while it runs included.
     pub bodies: usize,
-    /// Of a world.
+    /// Joints of a world.
     pub joints: usize,
     /// Contacts of a world. A step that finds more is refused.
     pub contacts: usize,
@@ -26,7 +26,7 @@ pub struct Limits {
     pub resident_bodies: usize,
     /// Seconds of a turn, in which a world does one step or several: beyond, the service is not ready.
     pub turn_seconds: f64,
-    /// Of a request.
+    /// Steps of a request.
     pub steps: u64,
     /// Commands of a request.
     pub commands: usize,

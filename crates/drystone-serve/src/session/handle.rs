@@ -331,7 +331,7 @@ impl Handle {
     pub fn put(&self, request: Request, most: usize) -> Result<(), Problem> {
         let mut inbox = lock(&self.inbox);
         if self.is_gone() {
-            return Err(Problem::not_found(format!("there is no world {}", self.id)));
+            return Err(Problem::no_world(&self.id));
         }
         if inbox.len() >= most {
             metrics::counter!("drystone_inbox_full_total").increment(1);

@@ -12,7 +12,7 @@ use crate::op::{Key, Op};
 use crate::problem::Problem;
 use crate::store::Tombstone;
 
-/// What a client gets.
+/// Answer to a client.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// HTTP status.
@@ -21,7 +21,7 @@ pub struct Answer {
     pub content_type: &'static str,
     /// The body.
     pub body: Vec<u8>,
-    /// Whether it was given before.
+    /// True if it was given before.
     pub again: bool,
 }
 
@@ -58,11 +58,11 @@ impl Answer {
 /// To whom it goes.
 pub type Reply = oneshot::Sender<Result<Answer, Problem>>;
 
-/// What the API asks of a session.
+/// Request of the API to a session.
 pub enum Request {
     /// A change of state.
     Write {
-        /// What.
+        /// The change.
         op: Op,
         /// With which it can be asked again.
         key: Option<Key>,
@@ -71,7 +71,7 @@ pub enum Request {
         /// To whom.
         reply: Reply,
     },
-    /// Nothing changes.
+    /// A question, which changes nothing.
     Read(Read, Reply),
     /// Keep the state under a name; else under one made of the step.
     Save(Option<String>, Reply),
@@ -104,7 +104,7 @@ impl Request {
         | Self::Rewind(_, _, reply)
         | Self::Delete(_, reply)
         | Self::Recall(_, reply)) = self;
-        // Nobody may listen any more.
+        // The client may have gone.
         let _ = reply.send(Err(problem));
     }
 }

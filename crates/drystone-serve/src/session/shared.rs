@@ -11,16 +11,16 @@ use crate::problem::Problem;
 use crate::store::Store;
 use crate::writer::Writer;
 
-/// What all sessions share.
+/// State that all sessions share.
 #[derive(Debug)]
 pub struct Shared {
     /// Limits and times.
     pub config: Arc<Config>,
-    /// What worlds run on.
+    /// Device on which worlds run.
     pub device: Device,
     /// Where they are kept.
     pub store: Arc<Store>,
-    /// Who writes.
+    /// Writer of logs and checkpoints.
     pub writer: Writer,
     /// Ids of worlds that should have a turn.
     pub pokes: std::sync::mpsc::Sender<Poke>,
@@ -75,7 +75,7 @@ pub enum Poke {
 /// When a session wants its next turn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Wake {
-    /// As soon as may be.
+    /// At once.
     Now,
     /// Then.
     At(Instant),

@@ -239,7 +239,7 @@ impl Session {
 
     /// Takes a frame if a stream wants one, and the turn may take long. Returns when it wants the next, if something has changed by then.
     pub(super) fn frame(&mut self, live: &mut Live) -> Result<Option<Instant>, Broken> {
-        // As long as the world is large: the next turn has it.
+        // In a large world it takes long: the next turn does it.
         if !self.may_take_long {
             return Ok(None);
         }

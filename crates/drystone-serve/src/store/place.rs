@@ -5,7 +5,7 @@ use std::io;
 
 use super::{Beginning, Closing, Done, Taken};
 
-/// What differs between a folder, a bucket and memory. Ids and names have been looked at before.
+/// Operations that differ between a folder, a bucket and memory. Ids and names are checked before.
 pub(super) trait Place: fmt::Debug + Send + Sync {
     /// Ids of the worlds, in any order.
     fn worlds(&self) -> io::Result<Vec<String>>;

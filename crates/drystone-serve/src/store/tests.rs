@@ -128,7 +128,7 @@ fn a_log_that_is_damaged_says_so() {
         bytes[at] ^= 1;
         fs::write(&place, &bytes).unwrap();
         match records(&store, "w1", 0) {
-            // Of the last append nobody was told, perhaps.
+            // The last append may not have been acknowledged.
             Ok(records) => assert!(at >= last && (4..6).contains(&records.len()), "byte {at}: {records:?}"),
             Err(error) => {
                 assert!(at < last && error.kind() == io::ErrorKind::InvalidData, "byte {at}: {error}");
@@ -170,7 +170,7 @@ fn a_torn_record_is_read_quickly() {
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }
 
-/// As stores of version 1 have them.
+/// Logs in the format of version 1.
 #[test]
 fn logs_of_version_1_are_read() {
     let (folder, [store, _]) = stores();

@@ -14,7 +14,7 @@ const FREE: f32 = 20.0;
 /// State of the panel in a narrow window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fold {
-    /// What lies over the picture.
+    /// Part of the picture that tools and panels cover.
     pub covered: Covered,
     /// The card beside the tools is there.
     pub card: bool,

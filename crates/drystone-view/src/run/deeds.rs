@@ -154,8 +154,7 @@ impl Run {
         match &entry.deed.meaning {
             Meaning::Play | Meaning::Build if matches!(entry.deed.edit, Edit::Add(_)) => {
                 let ids: Vec<BodyId> = entry.made.bodies.iter().map(|&id| self.resolve(id)).collect();
-                let is_there = |id: &BodyId| self.world.body_id(id.index as usize) == Some(*id);
-                if !ids.iter().any(is_there) {
+                if !ids.iter().any(|&id| self.world.contains(id)) {
                     return None;
                 }
                 Some(self.do_deed(role.deed(Edit::Remove(ids.into()), Meaning::Play)))
@@ -287,7 +286,7 @@ impl Run {
     /// # Errors
     /// Why it cannot be told, in words.
     pub fn present(&mut self, id: BodyId) -> Result<Option<Present>, String> {
-        if self.world.body_id(id.index as usize) != Some(id) {
+        if !self.world.contains(id) {
             return Ok(None);
         }
         let slot = id.index as usize;
@@ -310,7 +309,7 @@ impl Run {
             return Ok(None);
         }
         let mut there = ids.to_vec();
-        there.retain(|&id| self.world.body_id(id.index as usize) == Some(id));
+        there.retain(|&id| self.world.contains(id));
         let models: Option<Vec<(usize, Body)>> =
             there.iter().map(|&id| Some((id.index as usize, self.description(id)?))).collect();
         let slots: HashSet<u32> = there.iter().map(|id| id.index).collect();
@@ -340,9 +339,9 @@ impl Run {
             let mut edits = vec![Edit::Add(taken.bodies.clone().into())];
             let mut made = edits[0].apply(world)?;
             let new = made.bodies.clone();
-            let mut end = |of: BodyId, now: BodyId| match taken.ids.iter().position(|id| *id == of) {
+            let end = |of: BodyId, now: BodyId| match taken.ids.iter().position(|id| *id == of) {
                 Some(at) => new.get(at).copied(),
-                None => world.body_id(now.index as usize).filter(|id| *id == now),
+                None => world.contains(now).then_some(now),
             };
             let (mut ties, mut was) = (Vec::new(), Vec::new());
             for ((id, (a, b, joint)), now) in taken.joints.iter().zip(&others) {

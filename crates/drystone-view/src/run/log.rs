@@ -6,7 +6,7 @@ use super::super::edit::{Deed, Edit, Made, Meaning, Stand};
 use super::Run;
 use drystone::low_level::population::{Alteration, joint_place};
 use drystone::{Body, Joint};
-use drystone::{BodyId, JointId};
+use drystone::{BodyId, BodyTransform, JointId};
 use drystone_scenes::saved::JointModel;
 
 /// Joints that have been followed to one body at most before a joint is built: the places of more are not kept.
@@ -50,14 +50,18 @@ impl Entry {
         !is_part && !matches!(self.deed.meaning, Meaning::TakeBack(_) | Meaning::Place(_))
     }
 
-    /// Description of a body that this change gave.
-    fn description(&self, id: BodyId) -> Option<Body> {
-        let edits = match &self.deed.edit {
+    /// Edits of which the change is made.
+    fn edits(&self) -> &[Edit] {
+        match &self.deed.edit {
             Edit::Group(edits) => edits,
             edit => std::slice::from_ref(edit),
-        };
+        }
+    }
+
+    /// Description of a body that this change gave.
+    fn description(&self, id: BodyId) -> Option<Body> {
         let mut made = self.made.bodies.iter();
-        edits.iter().find_map(|edit| match edit {
+        self.edits().iter().find_map(|edit| match edit {
             Edit::Add(bodies) => bodies.iter().find(|_| made.next() == Some(&id)).cloned(),
             Edit::Replace(of, body) if *of == id => Some((**body).clone()),
             Edit::Saved(change) => match &**change {
@@ -70,13 +74,9 @@ impl Entry {
 
     /// Description of a joint that this change made, between bodies by their slots.
     fn joint(&self, id: JointId) -> Option<Joint> {
-        let edits = match &self.deed.edit {
-            Edit::Group(edits) => edits,
-            edit => std::slice::from_ref(edit),
-        };
         let mut made = self.made.joints.iter();
         let slot = |id: BodyId| id.index as usize;
-        edits.iter().find_map(|edit| match edit {
+        self.edits().iter().find_map(|edit| match edit {
             Edit::Join(body, joint) => {
                 (made.next() == Some(&id)).then(|| Joint { b: slot(*body), ..(**joint).clone() })
             }
@@ -174,18 +174,10 @@ impl Run {
                 }
             }
         }
-        let mut slots: Vec<u32> = seen.into_iter().collect();
-        slots.sort_unstable();
-        let snapshot = self.world.snapshot().map_err(|error| error.to_string())?;
-        let mut stands = Vec::with_capacity(slots.len());
-        for slot in slots {
-            let Some(body) = self.world.body_id(slot as usize) else { continue };
-            let pose = snapshot.poses[slot as usize];
-            let center = self.world.compiled().mass[slot as usize].center;
-            let turn = glam::Vec2::from(pose.rotation);
-            let position = glam::Vec2::from(pose.position) - drystone::low_level::math::rotate(turn, center);
-            stands.push(Stand { body, position, angle: turn.y.atan2(turn.x) });
-        }
-        Ok(stands)
+        let mut places = Vec::new();
+        self.world.transforms(&mut places).map_err(|error| error.to_string())?;
+        let stands = places.iter().filter(|place| seen.contains(&place.id.index));
+        let stand = |place: &BodyTransform| Stand { body: place.id, position: place.position, angle: place.angle() };
+        Ok(stands.map(stand).collect())
     }
 }

@@ -131,7 +131,7 @@ impl Run {
 
     fn remove_again(&mut self, ids: &[BodyId], rebuilt: &mut Rebuilt) -> Result<(), String> {
         let mut there: Vec<BodyId> = ids.iter().filter_map(|&id| rebuilt.id(id)).collect();
-        there.retain(|&id| self.world.body_id(id.index as usize) == Some(id));
+        there.retain(|&id| self.world.contains(id));
         if there.is_empty() {
             return Ok(());
         }

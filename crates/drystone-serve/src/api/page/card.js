@@ -100,7 +100,7 @@ for (const [name, input] of Object.entries(fields)) {
     if (!selected || selected.world !== world) return;
     const { id } = selected, value = name === 'fixed_rotation' ? input.checked : name === 'type' ? input.value : Number(input.value);
     if (typeof value === 'number' && (input.value.trim() === '' || !input.checkValidity())) { say(`${input.dataset.name}: ${input.value || 'nothing'} is not possible; ${input.validationMessage || 'a number is needed'}`); input.value = input.dataset.value ?? ''; return; }
-    // What the service refuses is undone, and the card shows what is so.
+    // A change that the service refuses is undone, and the card shows the present values.
     const work = async (own, kept) => {
       const number = field => Number(fields[field].value) || 0;
       if (name === 'vx' || name === 'vy') await command(own, { velocity: { body: id, velocity: [number('vx'), number('vy')] } });

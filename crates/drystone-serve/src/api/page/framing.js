@@ -10,7 +10,7 @@ const LARGE = 4;
 const LEAST_HEIGHT = 7;
 /** A fixed shape of at most this share of all that moves is shown whole, if the picture grows at most so many times by that. */
 const SMALL_FIXED = 0.5, WHOLE = 1.4;
-/** Of others the near side is shown, if the picture grows at most so many times, or to so many typical bodies, or for what lies below so many times. */
+/** Larger fixed shapes show their near side, if the picture grows at most so many times, or to so many typical bodies; those below, so many times. */
 const NEAR_SIDE = 1.6, REACH = 24, FALL = 8;
 /** Fixed shapes are cut off so far past everything else, as a share of its size. */
 const CLIP = 0.06;
@@ -56,7 +56,7 @@ function ground_of(body, p, core) {
   return [core[0], top, core[2], top];
 }
 
-/** What is to be seen in a picture of so many px: the box of all that moves, that of the picture's content, and its least height; null if there is nothing. */
+/** Content of a picture of so many px: the box of all that moves, the box of the content, and its least height; null if there is nothing. */
 function content(w = $('canvas').clientWidth, h = $('canvas').clientHeight) {
   const driven = [], fixed = [], planes = [], sizes = [], every = Math.ceil(bodies.size / MAX_SAMPLE), box = [0, 0, 0, 0];
   let nth = 0;
@@ -65,7 +65,7 @@ function content(w = $('canvas').clientWidth, h = $('canvas').clientHeight) {
     const own = looks(body);
     if (!own) continue;
     if (isDynamic(body)) {
-      // Of many bodies the box is that which holds them however they turn: it is known without measuring.
+      // In worlds of many bodies a box holds its body however it turns: it is known without measuring.
       const { x, y } = body, { reach } = own;
       if (bodies.size > MANY && isFinite(reach)) { box[0] = x - reach; box[1] = y - reach; box[2] = x + reach; box[3] = y + reach; } else bounds(body, own, null, box);
       if (!(box[0] <= box[2]) || !isFinite(box[0] + box[1] + box[2] + box[3])) continue;

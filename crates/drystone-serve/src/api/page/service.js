@@ -331,7 +331,7 @@ setInterval(() => {
 
 /** The stream as it was asked for last. */
 let wanted = { rate: 60, format: 'delta' };
-/** As often as a browser can draw so many; with velocities where they are shown. */
+/** Stream at the rate at which a browser can draw so many bodies; with velocities where they are shown. */
 function wanted_stream() {
   const full = Boolean(layers.velocities || layers.forces || graphs_shown || selected);
   return { rate: shapes.size > 200000 ? 5 : shapes.size > 20000 || (full && shapes.size > 5000) ? 20 : 60, format: full ? 'full' : 'delta' };

@@ -1,0 +1,22 @@
+// Anchors of a joint in the world. Twin on the CPU: src/joints.rs.
+
+//#import types
+//#import math
+//#import draw/view
+
+struct Anchors {
+    // From the camera, m: fewer digits are lost far from the origin.
+    a: vec2<f32>,
+    b: vec2<f32>,
+    // Rotation of the frame of A, in which its axis is given.
+    turn_a: vec2<f32>,
+}
+
+fn joint_anchors(joint: Joint, pose_a: Pose, pose_b: Pose) -> Anchors {
+    let anchor_b = (pose_b.position - view.center) + rotate(pose_b.rotation, joint.anchor_b);
+    if (joint.flags & WORLD_A) != 0u {
+        return Anchors(joint.anchor_a - view.center, anchor_b, vec2<f32>(1.0, 0.0));
+    }
+    let anchor_a = (pose_a.position - view.center) + rotate(pose_a.rotation, joint.anchor_a);
+    return Anchors(anchor_a, anchor_b, pose_a.rotation);
+}
